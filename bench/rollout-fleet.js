@@ -39,7 +39,7 @@ export const rolloutNeeds = (db, holder, change = {}) => ({
   migrations: [],
   windows: { timeZone: 'UTC', windows: { free: null, pro: null, enterprise: null } },
   approvalTokenSha256: undefined,
-  requireSnapshots: () => undefined,
+  assertSnapshotsConfigured: () => undefined,
   ...change,
 })
 

@@ -88,6 +88,6 @@ const depsOf = ({ rollouts, ...settings }: RehearsalSettings, world: World): Rol
   bus: makeCommandBus(),
   rolloutBus: makeRolloutBus(),
   holder: 'rehearsal',
-  requireSnapshots: () => undefined,
+  assertSnapshotsConfigured: () => undefined,
   approvalTokenSha256: undefined,
 })

@@ -3,7 +3,7 @@ import { makeClient } from '../../src/core/contract/index.ts'
 import { quotasInBytes } from '../../src/core/files/index.ts'
 import { type AdminActor, isoNow, type ManualClock, manualClock } from '../../src/core/kit/index.ts'
 import { tenantsContract } from '../../src/core/tenants/index.ts'
-import { applyManifest, type BoxesDeps, boxById, boxesRoutes, boxSide } from '../../src/daemon/boxes/index.ts'
+import { applyManifest, type BoxesDeps, boxById, boxesRoutes, boxPort } from '../../src/daemon/boxes/index.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
 import { fileUseOf } from '../../src/daemon/files/index.ts'
 import { commandById, makeCommandBus, tellFailures } from '../../src/daemon/hosts/index.ts'
@@ -35,7 +35,7 @@ export async function aBoxesRoom(db: Db): Promise<BoxesRoom> {
     keepRemovedMs: 30 * 86_400_000,
     workMs: 6 * 3_600_000,
     fenceMaxMs: 15 * 60_000,
-    requireSnapshots: () => undefined,
+    assertSnapshotsConfigured: () => undefined,
     newestSnapshot: async () => undefined,
     givenUp: (tx, { id }) => tellFailures(tx, snapshotListener({ clock, versionsBefore: async () => null }), [id]),
     snapshotsOfBox,
@@ -83,7 +83,7 @@ export const heardOf = ({ db, clock }: BoxesRoom, name = 'host-1') =>
 
 /** As the channel does it when the agent answers: the command is over and its handler reads the result. */
 export async function answerCommand(room: BoxesRoom, commandId: string, result: unknown): Promise<void> {
-  const side = boxSide({ ...room, secretsFor: async () => ({}) })
+  const side = boxPort({ ...room, secretsFor: async () => ({}) })
   await room.db.transaction().execute(async (tx) => {
     await tx.updateTable('commands').set({ status: 'succeeded' }).where('id', '=', commandId).execute()
     const command = await commandById(tx, commandId)

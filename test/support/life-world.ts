@@ -2,7 +2,7 @@ import { type BoxCommandKind, type BoxCommandResult, boxesContract, type Version
 import { makeClient } from '../../src/core/contract/index.ts'
 import { agentContract, type LeasedCommand } from '../../src/core/hosts/index.ts'
 import { isoNow, sha256Hex } from '../../src/core/kit/index.ts'
-import { boxById, boxesRoutes, boxSide } from '../../src/daemon/boxes/index.ts'
+import { boxById, boxesRoutes, boxPort } from '../../src/daemon/boxes/index.ts'
 import { type Db, eventsAfter } from '../../src/daemon/db/index.ts'
 import { agentRoutes, commandSweep, type HostsDeps } from '../../src/daemon/hosts/index.ts'
 import { silentLogger } from '../../src/node/index.ts'
@@ -23,7 +23,7 @@ export async function lifeWorld(db: Db, change: Partial<BoxesRoom> = {}) {
 /** A daemon over what is in the database, as it stands after a start. */
 export function speaking(room: BoxesRoom) {
   const { db, clock } = room
-  const side = boxSide({ ...room, secretsFor: async () => ({}) })
+  const side = boxPort({ ...room, secretsFor: async () => ({}) })
   const agents = { ...shortTimes, longPollMs: 0 } // no work, no wait
   const hosts = { ...room, log: silentLogger(), baseUrl: 'http://127.0.0.1', agents, boxes: side } as HostsDeps
   const url = listening(room, hosts)

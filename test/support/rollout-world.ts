@@ -12,7 +12,7 @@ import {
 } from '../../src/core/boxes/index.ts'
 import { isoNow, sha256Hex } from '../../src/core/kit/index.ts'
 import type { RolloutDetail } from '../../src/core/rollouts/index.ts'
-import { applyManifest, boxSide } from '../../src/daemon/boxes/index.ts'
+import { applyManifest, boxPort } from '../../src/daemon/boxes/index.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
 import { type Command, commandById, listenedTo } from '../../src/daemon/hosts/index.ts'
 import { makeRolloutBus, makeRolloutEngine, type RolloutsDeps, versionsBeforeUpdate } from '../../src/daemon/rollouts/index.ts'
@@ -70,7 +70,7 @@ function worldOf(room: BoxesRoom, boxes: readonly BoxSpec[], settings: Partial<R
     rolloutBus: makeRolloutBus(),
     holder: 'replica-1',
     settings: { parallel: 3, perHost: 1, pollMs: 5000, actionDeadlineMs: 7_200_000, ...settings },
-    requireSnapshots: () => undefined,
+    assertSnapshotsConfigured: () => undefined,
     schemas: synapseSchemas,
     daemonVersion: '0.1.0',
     fenceMaxMs: 15 * 60_000,
@@ -85,7 +85,7 @@ function worldOf(room: BoxesRoom, boxes: readonly BoxSpec[], settings: Partial<R
   const snapshots = new Map<string, InstalledVersions>()
   const taken = new Map<string, number>()
   const side = listenedTo(
-    boxSide({ ...room, secretsFor: async () => ({}) }),
+    boxPort({ ...room, secretsFor: async () => ({}) }),
     snapshotListener({ ...room, versionsBefore: versionsBeforeUpdate }),
   )
   const engine = makeRolloutEngine(deps)

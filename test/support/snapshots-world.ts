@@ -3,21 +3,21 @@ import {
   type BoxCommandResult,
   boxesContract,
   type DrillResult,
+  type RepositoryReport,
   type RestoreResult,
   type SnapshotTaken,
   type SnapshotTier,
-  type TendedSnapshots,
   type UpdateResult,
 } from '../../src/core/boxes/index.ts'
 import { makeClient } from '../../src/core/contract/index.ts'
 import { agentContract, type LeasedCommand } from '../../src/core/hosts/index.ts'
 import { isoNow, sha256Hex } from '../../src/core/kit/index.ts'
 import { snapshotsContract } from '../../src/core/snapshots/index.ts'
-import { boxesRoutes, boxSide } from '../../src/daemon/boxes/index.ts'
+import { boxesRoutes, boxPort } from '../../src/daemon/boxes/index.ts'
 import { type Db, eventsAfter } from '../../src/daemon/db/index.ts'
 import { agentRoutes, commandById, commandSweep, type HostsDeps, listenedTo } from '../../src/daemon/hosts/index.ts'
 import { fixesOfEmergencies, snapshotsOfRollouts, versionsBeforeUpdate } from '../../src/daemon/rollouts/index.ts'
-import { type SnapshotsDeps, snapshotListener, snapshotRule, snapshotsRoutes } from '../../src/daemon/snapshots/index.ts'
+import { retentionRule, type SnapshotsDeps, snapshotListener, snapshotsRoutes } from '../../src/daemon/snapshots/index.ts'
 import { silentLogger } from '../../src/node/index.ts'
 import { aProbe } from './boxes.ts'
 import { aBoxesRoom, aLiveBox, anOperator, type BoxesRoom, heardOf } from './boxes-room.ts'
@@ -38,17 +38,17 @@ export async function snapshotsWorld(db: Db, change: Partial<SnapshotsDeps> = {}
     log: silentLogger(),
     holder: 'replica-1',
     settings: { backupKey: Buffer.alloc(32, 7).toString('base64'), snapshotStore: 'file:/srv/snapshots' },
-    rule: snapshotRule({ snapshots: rule }),
+    rule: retentionRule({ snapshots: rule }),
     deadlineMs: 6 * hourMs,
     references: [snapshotsOfRollouts],
     fixes: fixesOfEmergencies,
     versionsBefore: versionsBeforeUpdate,
-    tend: () => Promise.reject(new Error('the daemon has no store of its own here')),
+    maintain: () => Promise.reject(new Error('the daemon has no store of its own here')),
     ...change,
     clock: room.clock,
   }
   const side = listenedTo(
-    boxSide({ ...room, secretsFor: async () => ({}) }),
+    boxPort({ ...room, secretsFor: async () => ({}) }),
     snapshotListener({ ...room, versionsBefore: versionsBeforeUpdate }),
   )
   const hosts = { ...room, log: silentLogger(), baseUrl: 'http://127.0.0.1', agents: shortTimes, boxes: side } as HostsDeps
@@ -205,7 +205,7 @@ export const anUpdate = (given: Partial<UpdateResult> = {}): UpdateResult => ({
   ...given,
 })
 
-type Listed = TendedSnapshots['present'][number]
+type Listed = RepositoryReport['present'][number]
 
 export const aListed = (word: string, given: Partial<Listed> = {}): Listed => ({
   snapshotId: idOf(word),
@@ -217,7 +217,7 @@ export const aListed = (word: string, given: Partial<Listed> = {}): Listed => ({
   ...given,
 })
 
-export const aTended = (words: readonly string[], given: Partial<TendedSnapshots> = {}): TendedSnapshots => ({
+export const aTended = (words: readonly string[], given: Partial<RepositoryReport> = {}): RepositoryReport => ({
   forgotten: [],
   present: words.map((word) => aListed(word)),
   freedBytes: null,

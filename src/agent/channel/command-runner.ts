@@ -1,4 +1,4 @@
-import { isBeside, isQuestion } from '../../core/boxes/index.ts'
+import { isNonBlocking, isReadOnly } from '../../core/boxes/index.ts'
 import type { CommandOutcome, DisownedBox, HeldCommand, LeasedCommand } from '../../core/hosts/index.ts'
 import { isProblem } from '../../core/kit/index.ts'
 import type { AgentDeps } from './agent-deps.ts'
@@ -50,7 +50,7 @@ export class CommandDesk {
   }
 
   room(): Room {
-    const asked = this.#executing(isQuestion)
+    const asked = this.#executing(isReadOnly)
     if (asked >= questionSlots) return 'none'
     return this.#executing(isChange) < this.#slots ? 'all' : 'questions'
   }
@@ -79,7 +79,7 @@ export class CommandDesk {
 
   /** Until no box is changed any more, or the signal aborts. */
   async untilUnchanged(signal: AbortSignal): Promise<void> {
-    while (this.#executing((kind) => !isBeside(kind)) > 0 && !signal.aborted) await orAborted(this.#nextEnd, signal)
+    while (this.#executing((kind) => !isNonBlocking(kind)) > 0 && !signal.aborted) await orAborted(this.#nextEnd, signal)
   }
 
   /** Lets commands finish for `drainMs`, breaks off the rest, tells what became of them, and returns; what is not over stays on the shelf. */
@@ -100,7 +100,7 @@ export class CommandDesk {
   async abandon({ boxId, ownershipEpoch }: DisownedBox): Promise<void> {
     // A question or a drill does nothing to the box: it may come to its own end.
     const isOlder = ({ boxId: of, kind, payload }: ShelvedCommand) =>
-      of === boxId && !isBeside(kind) && (Object(payload).ownershipEpoch ?? 0) < ownershipEpoch
+      of === boxId && !isNonBlocking(kind) && (Object(payload).ownershipEpoch ?? 0) < ownershipEpoch
     const ofBox = () => [...this.#inHand.values()].filter(({ command, executing }) => executing && isOlder(command))
     const ended = async () => {
       while (ofBox().length > 0) await this.#nextEnd
@@ -116,7 +116,7 @@ export class CommandDesk {
   }
 
   #begin(command: ShelvedCommand, from: 'new' | 'on the shelf'): void {
-    const before = isBeside(command.kind) ? [] : this.#changesOf(command.boxId)
+    const before = isNonBlocking(command.kind) ? [] : this.#changesOf(command.boxId)
     const hand: InHand = { command, executing: command.outcome === null, over: Promise.resolve(), abandoned: new AbortController() }
     this.#inHand.set(command.id, hand)
     hand.over = this.#work(hand, before, from).catch((err) => {
@@ -175,7 +175,7 @@ export class CommandDesk {
     const { client, reports, log, shelf } = this.#needs
     this.#inHand.delete(id)
     await shelf.remove(id).catch((err) => log.warn({ err, commandId: id }, 'a command that is over cannot be taken off the shelf'))
-    if (isQuestion(kind)) return // it changed nothing
+    if (isReadOnly(kind)) return // it changed nothing
     const tell = async () => client.postReports({ body: { reports: [...(await reports(boxId))] } })
     await tell().catch((err) => log.debug({ err }, 'could not report after a command')) // hello reports all boxes anyway
   }
@@ -202,7 +202,7 @@ export class CommandDesk {
   }
 
   #changesOf(boxId: string): Promise<void>[] {
-    const changes = [...this.#inHand.values()].filter(({ command }) => command.boxId === boxId && !isBeside(command.kind))
+    const changes = [...this.#inHand.values()].filter(({ command }) => command.boxId === boxId && !isNonBlocking(command.kind))
     return changes.map(({ over }) => over)
   }
 
@@ -222,7 +222,7 @@ const ofAnother: CommandOutcome = {
   error: { code: 'LEASE_LOST', message: 'the box has another owner by now: this host broke the command off and stopped the box' },
 }
 
-const isChange = (kind: string): boolean => !isQuestion(kind)
+const isChange = (kind: string): boolean => !isReadOnly(kind)
 
 /** The daemon answered, and will answer the same again. */
 const isAnswer = (error: unknown): boolean =>

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type BoxMigration, boxCommands, needSoundMigrations, type Progress } from '../../core/boxes/index.ts'
+import { assertValidMigrations, type BoxMigration, boxCommands, type Progress } from '../../core/boxes/index.ts'
 import { fieldReasons } from '../../core/contract/index.ts'
 import { type CommandOutcome, channelLimits } from '../../core/hosts/index.ts'
 import { type Clock, isoNow, isProblem, type Problem, problem } from '../../core/kit/index.ts'
@@ -73,7 +73,7 @@ async function fetchPatiently<Answer>(deps: Deps, signal: AbortSignal, ask: () =
 /** What arrives is run in databases: it is proven here, before anybody sees it. */
 async function fetchMigrations(deps: Deps, signal: AbortSignal): Promise<readonly BoxMigration[]> {
   const { migrations } = await fetchPatiently(deps, signal, () => deps.client.boxMigrations({}, { signal }))
-  needSoundMigrations(migrations)
+  assertValidMigrations(migrations)
   return migrations
 }
 

@@ -1,4 +1,4 @@
-import { fromSources, type PullSource, parseImage } from '../../core/boxes/index.ts'
+import { type PullSource, parseImage, pullFromSources } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import type { PullOptions, PullProgress } from '../ports/index.ts'
 import type { Connections, Docker, DockerSettings } from './connect.ts'
@@ -11,7 +11,7 @@ import { authFor } from './registry.ts'
  */
 export async function pull(connections: Connections, settings: DockerSettings, image: string, options: PullOptions): Promise<string> {
   options.signal?.throwIfAborted()
-  return fromSources(image, options, (source) => pullFrom(connections, settings, image, source, options))
+  return pullFromSources(image, options, (source) => pullFrom(connections, settings, image, source, options))
 }
 
 async function pullFrom(

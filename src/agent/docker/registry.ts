@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fromSources, type PullSource, parseImage, registryOf } from '../../core/boxes/index.ts'
+import { type PullSource, parseImage, pullFromSources, registryOf } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import type { ResolveOptions } from '../ports/index.ts'
 import type { Docker, DockerSettings } from './connect.ts'
@@ -34,7 +34,7 @@ async function credentialsFor({ dockerConfig }: DockerSettings, repository: stri
  * `RepoDigests` holds too.
  */
 export const resolve = (docker: Docker, settings: DockerSettings, image: string, options: ResolveOptions): Promise<string> =>
-  fromSources(image, options, (source) => resolveAt(docker, settings, image, source, options))
+  pullFromSources(image, options, (source) => resolveAt(docker, settings, image, source, options))
 
 async function resolveAt(
   docker: Docker,

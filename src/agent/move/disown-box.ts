@@ -1,4 +1,4 @@
-import { boxCommands, isBeside } from '../../core/boxes/index.ts'
+import { boxCommands, isNonBlocking } from '../../core/boxes/index.ts'
 import { isoNow } from '../../core/kit/index.ts'
 import { dumpFolderOf } from '../backup/index.ts'
 import { placeSwitch, readFence } from '../boxes/index.ts'
@@ -50,7 +50,7 @@ async function stopBox({ engine, clock, boxes }: DisownDeps, { slug, boxId, owne
 async function endCommands(deps: DisownDeps, { slug, boxId, ownershipEpoch }: Disowned): Promise<void> {
   for (const { commandId, kind, payload } of await deps.journal.open()) {
     const { boxId: of, ownershipEpoch: under } = payload as { boxId?: unknown; ownershipEpoch?: number }
-    if (of !== boxId || isBeside(kind) || under === undefined || under >= ownershipEpoch) continue
+    if (of !== boxId || isNonBlocking(kind) || under === undefined || under >= ownershipEpoch) continue
     if (kind === 'tenant-box.take_over' && !(await deps.boxes.find(slug))) await clearHalfMade(deps, commandId, payload)
     await deps.journal.close(commandId, null)
   }

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { whyAtRest } from '../../core/boxes/index.ts'
+import { quarantineReason } from '../../core/boxes/index.ts'
 import { type ExitCode, printable, problem } from '../../core/kit/index.ts'
 import { beginMaintenance, endMaintenance, readFence, type StandingFence, takeSwitchAway } from '../boxes/index.ts'
 import { type CommandRecord, fileLocks, folderShelf, readRecords } from '../journal/index.ts'
@@ -83,7 +83,7 @@ function needResting(box: LocalBox, { holder }: StandingFence, records: readonly
   const { slug } = box
   if (holder === 'maintenance')
     throw problem('BOX_HELD', `the box ${slug} is in maintenance: \`tenantry-agent box maintenance off ${slug}\` ends it`)
-  const rests = whyAtRest(holder, box, records)
+  const rests = quarantineReason(holder, box, records)
   if (rests) return rests
   const why = box.handedOver
     ? 'another host has it, or may have it'

@@ -1,4 +1,4 @@
-import { type RestoreWorld, whyAtRest } from '../../core/boxes/index.ts'
+import { quarantineReason, type RestoreWorld } from '../../core/boxes/index.ts'
 import { sha256Hex } from '../../core/kit/index.ts'
 import { readFence } from '../boxes/index.ts'
 import { observeBox } from '../change/index.ts'
@@ -24,5 +24,5 @@ export async function restingUnder({ box, context, deps }: RestoreRun): Promise<
   const holder = (await readFence(box.project))?.holder
   if (holder === undefined || holder === context.commandId) return null
   const ofBox = (await deps.journal.all()).filter(({ slug }) => slug === box.slug)
-  return whyAtRest(holder, box, ofBox) ? holder : null
+  return quarantineReason(holder, box, ofBox) ? holder : null
 }

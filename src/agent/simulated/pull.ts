@@ -1,4 +1,4 @@
-import { fromSources, type PullSource, parseImage } from '../../core/boxes/index.ts'
+import { type PullSource, parseImage, pullFromSources } from '../../core/boxes/index.ts'
 import { isoNow, problem, type Random, sha256Hex } from '../../core/kit/index.ts'
 import type { PullOptions, ResolveOptions } from '../ports/index.ts'
 import { within } from './faults.ts'
@@ -10,14 +10,16 @@ const parts = 4
 export async function pullSimulated(world: World, image: string, options: PullOptions): Promise<string> {
   needEngine(world)
   options.signal?.throwIfAborted()
-  return fromSources(image, options, (source) => pullFrom(world, image, source, options))
+  return pullFromSources(image, options, (source) => pullFrom(world, image, source, options))
 }
 
 /** What the same registries say of a tag now; one that lies says something else each time. */
 export async function resolveSimulated(world: World, image: string, options: ResolveOptions): Promise<string> {
   needEngine(world)
   options.signal?.throwIfAborted()
-  return fromSources(image, options, async (source) => askRegistry(world, referenceAt(source, image), source, world.image(image).digest))
+  return pullFromSources(image, options, async (source) =>
+    askRegistry(world, referenceAt(source, image), source, world.image(image).digest),
+  )
 }
 
 const referenceAt = ({ repository }: PullSource, image: string): string => `${repository}:${parseImage(image).tag}`

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { unneededImages } from '../../core/boxes/index.ts'
+import { unusedImages } from '../../core/boxes/index.ts'
 import { type Clock, isoIn, isProblem } from '../../core/kit/index.ts'
 import {
   fullName,
@@ -50,7 +50,7 @@ type Wanted = (name: string) => boolean
 async function sweep(deps: Deps, wanted: Wanted): Promise<string[]> {
   const { engine, clock, mirrors, removals, allowedImages, keepDays } = deps
   const originName = await mirrors.originNames()
-  const unneeded = unneededImages({
+  const unneeded = unusedImages({
     images: await engine.images(),
     isOurs: (name) => isAllowedName(allowedImages, originName(name)),
     wanted,

@@ -25,7 +25,7 @@ export async function awaitCommand(
   let status: CommandView['hostStatus'] | undefined
   for (;;) {
     const query = seen === undefined ? { waitMs: 0 } : { waitMs, seen }
-    const command = await patiently(deps, () => deps.api.hosts.showCommand({ params: { id }, query }, { signal: deps.signal }))
+    const command = await retryWhileUnavailable(deps, () => deps.api.hosts.showCommand({ params: { id }, query }, { signal: deps.signal }))
     if (finalStatuses.includes(command.status)) return finished(command)
     if (command.revision !== seen) tell(stepOf(command))
     if (command.hostStatus !== status && isAway(command)) away(command)
@@ -44,7 +44,7 @@ export const awaitAnswer = (deps: Deps, id: string, slug: string, tell: (line: s
   })
 
 /** Repeats what fails because the daemon is away for a moment. */
-async function patiently<Result>({ clock, signal }: Deps, call: () => Promise<Result>): Promise<Result> {
+async function retryWhileUnavailable<Result>({ clock, signal }: Deps, call: () => Promise<Result>): Promise<Result> {
   const start = clock.monotonicMs()
   for (let pauseMs = 250; ; pauseMs = Math.min(pauseMs * 2, 4000)) {
     try {
@@ -80,7 +80,7 @@ function finished(command: CommandView): CommandView {
 }
 
 /** Waits for one command with its steps on stderr. Throws the command's own error. */
-export async function toldCommand(context: Context, commandId: string, what: string): Promise<CommandView> {
+export async function awaitWithProgress(context: Context, commandId: string, what: string): Promise<CommandView> {
   const progress = await context.progress(what)
   try {
     return await awaitCommand(context, commandId, (line) => progress.update(`${what}: ${line}`))
@@ -102,7 +102,7 @@ export async function followCommands<One extends Stage>(
   again: () => Promise<One>,
 ): Promise<One> {
   let now = begun
-  const progress = await context.progress(`${slug}: ${spokenState(now.state)}`)
+  const progress = await context.progress(`${slug}: ${stateText(now.state)}`)
   try {
     while (now.commandId !== null) {
       const { commandId } = now
@@ -113,7 +113,7 @@ export async function followCommands<One extends Stage>(
       })
       now = await again()
       if (now.commandId === commandId) return now
-      tell(spokenState(now.state))
+      tell(stateText(now.state))
     }
     return now
   } finally {
@@ -122,4 +122,4 @@ export async function followCommands<One extends Stage>(
 }
 
 /** `handing_over` on the wire, `handing over` for people. */
-export const spokenState = (state: string): string => state.replaceAll('_', ' ')
+export const stateText = (state: string): string => state.replaceAll('_', ' ')

@@ -2,7 +2,7 @@ import type { BoxDetail, BoxRow, Component, InstalledVersions } from '../../core
 import { duration } from '../../core/kit/index.ts'
 import { ago, type Column, clean, fields, type Paint, type Style, sections, stamp, table } from '../kit/index.ts'
 import { openingWords, windowWords } from '../tenants/index.ts'
-import { lifeSections } from './lifecycle.view.ts'
+import { lifecycleSections } from './lifecycle.view.ts'
 
 /** Severity as it is shown: `none` reads as a failure to style, so in sync is said in words. */
 const severityWord = { none: 'in sync', minor: 'minor', major: 'major', unknown: 'unknown' } as const
@@ -80,7 +80,14 @@ export function boxView(box: BoxDetail, style: Style): string {
     ['created', stamp(box.createdAt, now)],
     ['id', box.boxId],
   ])
-  return sections(facts, setUpError(box, style), ...lifeSections(box, style), driftTable(box, style), probeLine(box, style), findings(box))
+  return sections(
+    facts,
+    setUpError(box, style),
+    ...lifecycleSections(box, style),
+    driftTable(box, style),
+    probeLine(box, style),
+    findings(box),
+  )
 }
 
 /** What is installed was true once; whether it still is, nobody can say. */

@@ -14,7 +14,7 @@ import { list, show } from './show.ts'
 
 export { awaitCommand } from './await-command.ts'
 export { versionMoves } from './boxes.view.ts'
-export { everyBox, shownBox } from './show.ts'
+export { getBox, listAllBoxes } from './show.ts'
 
 export const boxes = noun('boxes', 'Tenant boxes: chat server, database, object store', [
   list,

@@ -1,12 +1,12 @@
 import type { BoxDetail, BoxMove, BoxRemoval } from '../../core/boxes/index.ts'
 import { duration } from '../../core/kit/index.ts'
 import { ago, clean, fields, type Paint, type Style, sections, stamp } from '../kit/index.ts'
-import { spokenState } from './await-command.ts'
+import { stateText } from './await-command.ts'
 
 const moveTint = (state: BoxMove['state']): keyof Paint =>
   state === 'done' || state === 'confirming' ? 'green' : state === 'stranded' || state === 'failed' ? 'red' : 'yellow'
 
-const moveSays = ({ state, from, to }: BoxMove, slug: string): string | undefined =>
+const moveHint = ({ state, from, to }: BoxMove, slug: string): string | undefined =>
   ({
     handing_over: undefined,
     taking_over: undefined,
@@ -20,13 +20,13 @@ const moveSays = ({ state, from, to }: BoxMove, slug: string): string | undefine
   })[state]
 
 export function moveView(move: BoxMove, style: Style, { slug }: { slug: string }): string {
-  return sections(moveFields(move, style), moveSays(move, slug))
+  return sections(moveFields(move, style), moveHint(move, slug))
 }
 
 const moveFields = (move: BoxMove, style: Style): string =>
   fields(style, [
     ['move', `${clean(move.from)}${move.oldHostIsDead ? ' (dead)' : ''} → ${clean(move.to)}`],
-    ['state', style.paint[moveTint(move.state)](spokenState(move.state))],
+    ['state', style.paint[moveTint(move.state)](stateText(move.state))],
     ['loses', move.losesMs ? style.paint.red(`what was written in the last ${duration(move.losesMs)} before`) : undefined],
     ['reason', clean(move.reason)],
     ['by', clean(move.by)],
@@ -35,7 +35,7 @@ const moveFields = (move: BoxMove, style: Style): string =>
     ['error', move.error && `${clean(move.error.message)} [${clean(move.error.code)}]`],
   ])
 
-const removalSays = ({ state, keepUntil }: BoxRemoval, slug: string): string | undefined =>
+const removalHint = ({ state, keepUntil }: BoxRemoval, slug: string): string | undefined =>
   ({
     handing_over: undefined,
     taking_back: undefined,
@@ -47,12 +47,12 @@ const removalSays = ({ state, keepUntil }: BoxRemoval, slug: string): string | u
   })[state]
 
 export function removalView(removal: BoxRemoval, style: Style, { slug }: { slug: string }): string {
-  return sections(removalFields(removal, style), removalSays(removal, slug))
+  return sections(removalFields(removal, style), removalHint(removal, slug))
 }
 
 const removalFields = (removal: BoxRemoval, style: Style): string =>
   fields(style, [
-    ['removal', style.paint[removal.state === 'failed' ? 'red' : 'yellow'](spokenState(removal.state))],
+    ['removal', style.paint[removal.state === 'failed' ? 'red' : 'yellow'](stateText(removal.state))],
     ['reason', clean(removal.reason)],
     ['by', clean(removal.by)],
     ['begun', stamp(removal.startedAt, style.now)],
@@ -65,7 +65,7 @@ const removalFields = (removal: BoxRemoval, style: Style): string =>
 const movesShownMs = 30 * 86_400_000
 
 /** What befalls a box beside updates, as far as there is any. */
-export function lifeSections(box: BoxDetail, style: Style): string[] {
+export function lifecycleSections(box: BoxDetail, style: Style): string[] {
   const { slug, move, removal, maintenance, fence, openCommands } = box
   const recent = move && (move.finishedAt === null || style.now.getTime() - Date.parse(move.finishedAt) < movesShownMs)
   return [

@@ -3,7 +3,7 @@ import { printable, problem } from '../../core/kit/index.ts'
 import { type Context, command, count, flag, many, momentOf, type Style, text } from '../kit/index.ts'
 import { awaitAnswer } from './await-command.ts'
 
-type LogsWish = Readonly<{ slug: string; services: Service[] | undefined; lines: number | undefined; since: string | undefined }>
+type LogsQuery = Readonly<{ slug: string; services: Service[] | undefined; lines: number | undefined; since: string | undefined }>
 
 export const logs = command(
   'logs <slug>',
@@ -17,7 +17,7 @@ export const logs = command(
   async (context, { slug, service, lines, since, follow }): Promise<{ lines: LogLine[] } | undefined> => {
     const services = service.length > 0 ? service.map(serviceOf) : undefined
     const wish = { slug, services, lines, since: since === undefined ? undefined : momentOf(since, context.clock.now()) }
-    if (!follow) return { lines: (await askLogs(context, wish)).lines }
+    if (!follow) return { lines: (await fetchLogs(context, wish)).lines }
     await followLogs(context, wish)
     return undefined
   },
@@ -32,9 +32,9 @@ function serviceOf(name: string): Service {
 }
 
 /** One question to the agent, and its answer. */
-async function askLogs(
+async function fetchLogs(
   context: Context,
-  { slug, ...wish }: LogsWish,
+  { slug, ...wish }: LogsQuery,
   continues?: string,
 ): Promise<{ commandId: string; lines: LogLine[] }> {
   const body = Object.fromEntries(Object.entries({ ...wish, continues }).filter(([, value]) => value !== undefined))
@@ -53,13 +53,13 @@ const overlapMs = 5000
 const mostLines = 2000
 
 /** Prints what is new every two seconds, each line once, until Ctrl-C. With `--json` each line is one of JSON. */
-async function followLogs(context: Context, wish: LogsWish): Promise<void> {
+async function followLogs(context: Context, wish: LogsQuery): Promise<void> {
   const { clock, signal, stdout, json, style } = context
   const shown = new Set<string>()
   let asked = wish
   let continues: string | undefined
   while (!signal.aborted) {
-    const { commandId, lines } = await askLogs(context, asked, continues)
+    const { commandId, lines } = await fetchLogs(context, asked, continues)
     const fresh = lines.filter((line) => !shown.has(keyOf(line)))
     for (const line of fresh) stdout.write(`${json ? JSON.stringify(line) : logLine(line, style())}\n`)
     for (const line of fresh) shown.add(keyOf(line))

@@ -1,11 +1,11 @@
 import { plural, problem } from '../../core/kit/index.ts'
 import type { ReconciledBox } from '../../core/users/index.ts'
 import { clean, command, fields, flag, required, type Style, sections, stamp, text } from '../kit/index.ts'
-import { toldCommand } from './await-command.ts'
+import { awaitWithProgress } from './await-command.ts'
 import { boxView } from './boxes.view.ts'
 
-import { typedSlug } from './remove.ts'
-import { shownBox } from './show.ts'
+import { confirmSlug } from './remove.ts'
+import { getBox } from './show.ts'
 
 export const maintenance = command(
   'maintenance <on|off> <slug>',
@@ -20,8 +20,8 @@ export const maintenance = command(
     if (state === 'on' && !reason) throw problem('USAGE', 'say why, others will ask: --reason <text>')
     const body = { on: state === 'on', reason: reason ?? 'the work is done' }
     const { commandId } = await boxes.maintainBox({ params: { slug }, body })
-    if (wait) await toldCommand(context, commandId, `${slug}: ${state === 'on' ? 'closing' : 'opening'}`)
-    return shownBox(context, slug)
+    if (wait) await awaitWithProgress(context, commandId, `${slug}: ${state === 'on' ? 'closing' : 'opening'}`)
+    return getBox(context, slug)
   },
   boxView,
   { examples: ["maintenance on anna-schule --reason 'moving its disk'", 'maintenance off anna-schule'] },
@@ -41,7 +41,7 @@ export const release = command(
     confirm: text('--confirm <slug>', 'the slug once more, instead of being asked'),
   },
   async (context, { slug, reason, confirm }) =>
-    context.api.boxes.releaseBox({ params: { slug }, body: { reason, confirm: await typedSlug(context, slug, confirm, 'release') } }),
+    context.api.boxes.releaseBox({ params: { slug }, body: { reason, confirm: await confirmSlug(context, slug, confirm, 'release') } }),
   ({ released, fenced, next }, { paint }, { slug }) =>
     [
       `${slug} is free: ${clean(released).replace(':', ' ')} holds it no longer.${fenced ? paint.yellow(' It rests fenced: its users are still shut out.') : ''}`,

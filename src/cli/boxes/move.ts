@@ -1,9 +1,9 @@
-import { type BoxMove, reopenedText } from '../../core/boxes/index.ts'
+import { type BoxMove, reintroducedText } from '../../core/boxes/index.ts'
 import { duration, problem } from '../../core/kit/index.ts'
 import { assertConfirmed, type Context, clean, command, flag, stamp, text } from '../kit/index.ts'
 import { followCommands } from './await-command.ts'
 import { moveView } from './lifecycle.view.ts'
-import { shownBox } from './show.ts'
+import { getBox } from './show.ts'
 
 export const move = command(
   'move <slug>',
@@ -68,7 +68,7 @@ async function moved({ api, ask, notify, clock }: Context, slug: string, { to, r
         `That snapshot (${plan.snapshot.snapshotId.slice(0, 8)}) was found DAMAGED, and there is no better one: the move fails, and leaves ${slug} as it is, if a part of it cannot be read.`,
       )
     const { reopens = [] } = plan.snapshot // an older daemon does not know
-    if (reopens.length > 0) notify(clean(reopenedText(slug, reopens)))
+    if (reopens.length > 0) notify(clean(reintroducedText(slug, reopens)))
   } else notify(`${slug} is shut to its users from the stop on ${plan.from} until it is proven on ${plan.to}; nothing is lost.`)
   await assertConfirmed(ask, `Move ${slug} from ${plan.from} to ${plan.to}?`)
   return api.boxes.moveBox({ params: { slug }, body: { to, reason, ...dead } })
@@ -85,6 +85,6 @@ async function givenBack({ api, ask }: Context, slug: string, { newHostIsDead }:
 }
 
 async function latest(context: Context, slug: string, begun: BoxMove): Promise<BoxMove> {
-  const { move } = await shownBox(context, slug)
+  const { move } = await getBox(context, slug)
   return move?.moveId === begun.moveId ? move : { ...begun, commandId: null }
 }

@@ -2,9 +2,9 @@ import type { BoxCommandResult, BoxDetail } from '../../core/boxes/index.ts'
 import { printable, problem } from '../../core/kit/index.ts'
 import { assertConfirmed, type Context, command, flag, oneOf, required, text } from '../kit/index.ts'
 
-import { awaitCommand, toldCommand } from './await-command.ts'
+import { awaitCommand, awaitWithProgress } from './await-command.ts'
 import { boxView } from './boxes.view.ts'
-import { shownBox } from './show.ts'
+import { getBox } from './show.ts'
 
 export const provision = command(
   'provision <slug>',
@@ -24,7 +24,7 @@ export const provision = command(
   async (context, { wait, domain, synapse, postgres, minio, ...box }) => {
     const chosen = Object.entries({ synapse, postgres, minio }).filter(([, version]) => version !== undefined)
     const versions = chosen.length > 0 ? { versions: Object.fromEntries(chosen) } : {}
-    return afterSetUp(context, await context.api.boxes.provisionBox({ body: { ...box, chatDomain: domain, ...versions } }), wait)
+    return awaitSetUp(context, await context.api.boxes.provisionBox({ body: { ...box, chatDomain: domain, ...versions } }), wait)
   },
   boxView,
   { examples: ["provision anna-schule --host host-1 --name 'Anna-Schule' --plan light --domain chat.anna-schule.example"] },
@@ -33,7 +33,7 @@ export const provision = command(
 type Accepted = Readonly<{ box: BoxDetail; commandId: string }>
 
 /** Waits for the agent to have set a box up, and answers the box as it then is; without waiting, as it was accepted. */
-async function afterSetUp(context: Context, { box, commandId }: Accepted, wait: boolean): Promise<BoxDetail> {
+async function awaitSetUp(context: Context, { box, commandId }: Accepted, wait: boolean): Promise<BoxDetail> {
   // One that was ready before was set up by a command that may be forgotten by now.
   if (!wait || box.status === 'ready') return box
   const { slug } = box
@@ -45,7 +45,7 @@ async function afterSetUp(context: Context, { box, commandId }: Accepted, wait: 
     throw error
   }
   progress.done(`${slug}: set up`)
-  return shownBox(context, slug)
+  return getBox(context, slug)
 }
 
 const needed = { host: '--host', folder: '--folder', project: '--project', name: '--name', plan: '--plan', domain: '--domain' } as const
@@ -69,7 +69,7 @@ export const adopt = command(
     const { host, folder, project, name, plan, domain: chatDomain } = given
     if (!host || !folder || !project || !name || !plan || !chatDomain) throw missing(given)
     const body = { slug, host, folder, project, name, plan, chatDomain, ...(publicUrl === undefined ? {} : { publicUrl }) }
-    return afterSetUp(context, await context.api.boxes.adoptBox({ body }), wait)
+    return awaitSetUp(context, await context.api.boxes.adoptBox({ body }), wait)
   },
   boxView,
   { examples: ['adopt anna-schule --complete'] },
@@ -99,7 +99,7 @@ async function completeAdoption(context: Context, slug: string): Promise<BoxDeta
       `${slug} is not as it was when the diff was made, so nothing was changed: look at the diff again (tenantry boxes adopt ${slug} --complete)`,
     )
   if (done.findings.length > 0) throw notPossible(slug, done.findings)
-  return shownBox(context, slug)
+  return getBox(context, slug)
 }
 
 const notPossible = (slug: string, findings: readonly string[]) =>
@@ -107,6 +107,10 @@ const notPossible = (slug: string, findings: readonly string[]) =>
 
 async function asked(context: Context, slug: string, expected: string | null): Promise<Completion> {
   const { commandId } = await context.api.boxes.completeBox({ params: { slug }, body: { expected } })
-  const { result } = await toldCommand(context, commandId, `${slug}: ${expected === null ? 'looking at what it lacks' : 'completing it'}`)
+  const { result } = await awaitWithProgress(
+    context,
+    commandId,
+    `${slug}: ${expected === null ? 'looking at what it lacks' : 'completing it'}`,
+  )
   return result as Completion
 }

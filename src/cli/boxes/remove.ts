@@ -3,7 +3,7 @@ import { isProblem, problem } from '../../core/kit/index.ts'
 import { assertConfirmed, type Context, command, flag, text } from '../kit/index.ts'
 import { followCommands } from './await-command.ts'
 import { removalView } from './lifecycle.view.ts'
-import { shownBox } from './show.ts'
+import { getBox } from './show.ts'
 
 export const remove = command(
   'remove <slug>',
@@ -37,14 +37,14 @@ async function begin(context: Context, slug: string, { reason, now, undo, confir
     return boxes.undoRemoval({ params: { slug } })
   }
   if (!reason) throw problem('USAGE', 'say why, others will ask: --reason <text>')
-  const typed = await typedSlug(context, slug, confirm, now ? 'erase its data on the host and remove' : 'remove')
+  const typed = await confirmSlug(context, slug, confirm, now ? 'erase its data on the host and remove' : 'remove')
   return boxes.removeBox({ params: { slug }, body: { confirm: typed, reason, now } })
 }
 
 /** A box of which nothing is left is not found any more: that is the good end. */
 async function latest(context: Context, slug: string, begun: BoxRemoval): Promise<BoxRemoval> {
   try {
-    const { removal } = await shownBox(context, slug)
+    const { removal } = await getBox(context, slug)
     return removal?.removalId === begun.removalId ? removal : { ...begun, commandId: null }
   } catch (error) {
     if (!isProblem(error, 'NOT_FOUND')) throw error
@@ -53,7 +53,7 @@ async function latest(context: Context, slug: string, begun: BoxRemoval): Promis
 }
 
 /** What cannot be taken back is meant only by who types its name; throws CANCELLED for another. `--yes` and `--confirm` are for scripts. */
-export async function typedSlug({ ask, yes }: Context, slug: string, given: string | undefined, verb: string): Promise<string> {
+export async function confirmSlug({ ask, yes }: Context, slug: string, given: string | undefined, verb: string): Promise<string> {
   if (given !== undefined || yes) return given ?? slug
   const typed = (await ask.text(`Type ${slug} to ${verb} it:`, `give --confirm ${slug}`)).trim()
   if (typed !== slug) throw problem('CANCELLED', `that is not ${slug}; nothing was changed`)

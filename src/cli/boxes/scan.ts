@@ -3,7 +3,7 @@ import { isProblem, plural } from '../../core/kit/index.ts'
 import { type Column, type Context, clean, command, flag, type Style, sections, table } from '../kit/index.ts'
 import { awaitAnswer } from './await-command.ts'
 import { severityText, severityTint } from './boxes.view.ts'
-import { everyBox } from './show.ts'
+import { listAllBoxes } from './show.ts'
 
 type Asked = Readonly<{
   commands: readonly { slug: string; commandId: string }[]
@@ -27,11 +27,11 @@ export const scan = command(
     return wait ? scanned(context, asked) : asked
   },
   scanView,
-  { exit: (result) => (askedNobody(result) ? 6 : 0) },
+  { exit: (result) => (isNoneReachable(result) ? 6 : 0) },
 )
 
 /** All hosts are offline: what is known of their boxes is what was known before. */
-function askedNobody(result: Asked | Scanned): boolean {
+function isNoneReachable(result: Asked | Scanned): boolean {
   if ('commands' in result) return result.commands.length === 0 && result.unreachable.length > 0
   const away = new Set(result.unreachable.map(({ slug }) => slug))
   return away.size > 0 && result.boxes.every(({ slug }) => away.has(slug))
@@ -42,7 +42,7 @@ const parallel = 8
 
 async function scanned(context: Context, { commands, unreachable }: Asked): Promise<Scanned> {
   const failed = commands.length > 0 ? await awaitAll(context, commands) : []
-  const [manifest, all] = await Promise.all([context.api.boxes.showManifest(), everyBox(context)])
+  const [manifest, all] = await Promise.all([context.api.boxes.showManifest(), listAllBoxes(context)])
   const wanted = new Set([...commands, ...unreachable].map(({ slug }) => slug))
   return { manifest, boxes: all.filter(({ slug }) => wanted.has(slug)), unreachable, failed }
 }
@@ -97,7 +97,7 @@ function awayLines(result: Scanned | Asked, { paint }: Style): string {
     const name = clean(host)
     return `${paint.yellow(`${name} is offline: ${leftOut(slugs)}.`)} See \`tenantry hosts show ${name}\`, and on the host \`tenantry-agent doctor\``
   })
-  const none = askedNobody(result) ? ['No box could be asked: what is known of them is from before.'] : []
+  const none = isNoneReachable(result) ? ['No box could be asked: what is known of them is from before.'] : []
   return [...none, ...lines, 'Once they are heard again: tenantry boxes scan'].join('\n')
 }
 

@@ -1,9 +1,9 @@
-import { type BoxDetail, type BoxRow, isPathWord } from '../../core/boxes/index.ts'
+import { type BoxDetail, type BoxRow, isReservedSlug } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import { type Context, command, count, oneOf, text } from '../kit/index.ts'
 import { boxList, boxView } from './boxes.view.ts'
 
-export const show = command('show <slug>', 'All that is known about a box', {}, (context, { slug }) => shownBox(context, slug), boxView)
+export const show = command('show <slug>', 'All that is known about a box', {}, (context, { slug }) => getBox(context, slug), boxView)
 
 export const list = command(
   'list',
@@ -21,8 +21,8 @@ export const list = command(
 )
 
 /** All that is known about a box. One whose slug is a word of paths, from before such were refused, is asked for by its id. */
-export async function shownBox({ api }: Pick<Context, 'api'>, slug: string): Promise<BoxDetail> {
-  return api.boxes.showBox({ params: { slug: isPathWord(slug) ? await idOf(api, slug) : slug } })
+export async function getBox({ api }: Pick<Context, 'api'>, slug: string): Promise<BoxDetail> {
+  return api.boxes.showBox({ params: { slug: isReservedSlug(slug) ? await idOf(api, slug) : slug } })
 }
 
 async function idOf(api: Context['api'], slug: string): Promise<string> {
@@ -36,7 +36,7 @@ async function idOf(api: Context['api'], slug: string): Promise<string> {
 }
 
 /** Every box that there is, page by page. */
-export async function everyBox({ api }: Pick<Context, 'api'>): Promise<BoxRow[]> {
+export async function listAllBoxes({ api }: Pick<Context, 'api'>): Promise<BoxRow[]> {
   const boxes: BoxRow[] = []
   let cursor: string | undefined
   do {

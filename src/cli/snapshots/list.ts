@@ -1,6 +1,6 @@
 import { duration, problem } from '../../core/kit/index.ts'
 import type { Snapshot } from '../../core/snapshots/index.ts'
-import { shownBox } from '../boxes/index.ts'
+import { getBox } from '../boxes/index.ts'
 import { ago, type Column, type Context, command, count, oneOf, type Paint, type Style, sections, table, text } from '../kit/index.ts'
 
 export const list = command(
@@ -17,7 +17,7 @@ export const list = command(
     const page = await api.snapshots.listSnapshots({ query })
     const { slug, tier, status, cursor } = query
     // Throws NOT_FOUND: of a box that there is not it is not said that it has no snapshots. One that was erased may still have some.
-    if (slug !== undefined && !(tier || status || cursor) && page.snapshots.length === 0) await shownBox({ api }, slug)
+    if (slug !== undefined && !(tier || status || cursor) && page.snapshots.length === 0) await getBox({ api }, slug)
     return page
   },
   snapshotList,
@@ -80,7 +80,7 @@ function snapshotList({ snapshots, nextCursor }: Page, style: Style, filters: Re
 export async function findSnapshot({ api }: Pick<Context, 'api'>, slug: string, id: string): Promise<Snapshot> {
   const { snapshots } = await api.snapshots.listSnapshots({ query: { slug, id, limit: 2 } })
   const [found, other] = snapshots
-  if (!found) await shownBox({ api }, slug)
+  if (!found) await getBox({ api }, slug)
   if (!found) throw problem('NOT_FOUND', `${slug} has no snapshot ${id}: \`tenantry snapshots list --slug ${slug}\` shows all`)
   if (other)
     throw problem('USAGE', `several snapshots of ${slug} begin with ${id}, such as ${shortId(found.snapshotId)}: give more of the id`)

@@ -1,4 +1,4 @@
-import { type ReopenedHole, type RestoreResult, reopenedText } from '../../core/boxes/index.ts'
+import { type ReintroducedVulnerability, type RestoreResult, reintroducedText } from '../../core/boxes/index.ts'
 import type { CommandView } from '../../core/hosts/index.ts'
 import { duration, isProblem, problem } from '../../core/kit/index.ts'
 import type { Snapshot } from '../../core/snapshots/index.ts'
@@ -7,7 +7,7 @@ import { follow } from './follow.ts'
 import { findSnapshot, shortId } from './list.ts'
 
 /** `reopens`: a daemon from before it knew of holes says nothing of them. */
-type Asked = Readonly<{ commandId: string; snapshotId: string; reopens?: readonly ReopenedHole[] }>
+type Asked = Readonly<{ commandId: string; snapshotId: string; reopens?: readonly ReintroducedVulnerability[] }>
 
 const outcomeOf = (restored: CommandView | Asked): RestoreResult | undefined =>
   'result' in restored ? (restored.result as RestoreResult) : undefined
@@ -25,7 +25,7 @@ export const restore = command(
     const meant = await findSnapshot(context, slug, snapshot)
     if (!context.yes) await askPerson(context, slug, meant)
     const asked = await askDaemon(context, slug, { snapshotId: meant.snapshotId, reason }, allowHole)
-    if (asked.reopens?.length) context.notify(clean(reopenedText(slug, asked.reopens)))
+    if (asked.reopens?.length) context.notify(clean(reintroducedText(slug, asked.reopens)))
     return wait ? follow(context, slug, asked.commandId, 'restoring') : asked
   },
   restoreView,

@@ -1,5 +1,5 @@
 import { isProblem, plural, problem } from '../../core/kit/index.ts'
-import { awaitCommand, everyBox } from '../boxes/index.ts'
+import { awaitCommand, listAllBoxes } from '../boxes/index.ts'
 import { assertConfirmed, type Context, clean, command, flag, type Style, sections } from '../kit/index.ts'
 
 type Asked = Readonly<{ slug: string; commandId: string }>
@@ -28,7 +28,7 @@ export const take = command(
 )
 
 const managedBoxes = async (context: Context): Promise<string[]> =>
-  (await everyBox(context)).filter(({ live, managed }) => live && managed).map(({ slug }) => slug)
+  (await listAllBoxes(context)).filter(({ live, managed }) => live && managed).map(({ slug }) => slug)
 
 /** One box that is refused is the command's own failure; of several the others go on. */
 async function askAll({ api }: Context, slugs: readonly string[]): Promise<{ asked: Asked[]; failed: Failed[] }> {

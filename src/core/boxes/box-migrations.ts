@@ -35,7 +35,7 @@ const invalid = (what: string) => problem('CONFIG_INVALID', `box migrations: ${w
 function readMigration(file: string, sql: string): BoxMigration {
   const [, head, name] = /^([0-9]{4})-([a-z0-9]+(?:-[a-z0-9]+)*)\.sql$/.exec(file) ?? []
   if (head === undefined || name === undefined) throw invalid(`${file} must be named as in 0001-a-name.sql`)
-  const wrong = wrongIn(sql)
+  const wrong = rejectionOf(sql)
   if (wrong !== undefined) throw invalid(`${file} ${wrong}`)
   return BoxMigration.parse({ head, name, sha256: sha256Hex(sql), sql })
 }
@@ -44,7 +44,7 @@ function readMigration(file: string, sql: string): BoxMigration {
  * Why a text must not be run, by daemon and agent alike: psql would take a backslash for a command of its own, and each file is one transaction
  * together with the record of it.
  */
-function wrongIn(sql: string): string | undefined {
+function rejectionOf(sql: string): string | undefined {
   const statements = sql.replaceAll(/--.*$/gm, '')
   if (statements.trim() === '') return 'is empty'
   if (sql.includes('\\')) return 'holds a backslash, which psql takes for a command'
@@ -57,9 +57,9 @@ function wrongIn(sql: string): string | undefined {
 }
 
 /** An answer of a daemon: it is what its sums say, in order, and nothing in it may not run. Throws MANIFEST_INVALID. */
-export function needSoundMigrations(migrations: readonly BoxMigration[]): void {
+export function assertValidMigrations(migrations: readonly BoxMigration[]): void {
   for (const [at, { head, name, sha256, sql }] of migrations.entries()) {
-    const wrong = head !== headAt(at) ? 'is out of order' : sha256Hex(sql) !== sha256 ? 'is not what its sum says' : wrongIn(sql)
+    const wrong = head !== headAt(at) ? 'is out of order' : sha256Hex(sql) !== sha256 ? 'is not what its sum says' : rejectionOf(sql)
     if (wrong !== undefined) throw problem('MANIFEST_INVALID', `the box migration ${head}-${name} ${wrong}: nothing of it was run`)
   }
 }
@@ -68,7 +68,7 @@ type MigrationPlan = Readonly<{ toApply: readonly BoxMigration[] } | { problem: 
 
 /** What brings a box from what its database says to the wanted head, or why nothing may. */
 export function planMigrations(known: readonly BoxMigration[], applied: readonly AppliedMigration[], wanted: string): MigrationPlan {
-  const strange = strangeIn(known, applied)
+  const strange = divergenceOf(known, applied)
   if (strange !== undefined) return { problem: strange }
   const head = headOf(applied)
   if (wanted < head)
@@ -82,7 +82,7 @@ export function planMigrations(known: readonly BoxMigration[], applied: readonly
 export const headOf = (migrations: readonly Readonly<{ head: string }>[]): string =>
   migrations.reduce((last, { head }) => (head > last ? head : last), noMigrations)
 
-function strangeIn(known: readonly BoxMigration[], applied: readonly AppliedMigration[]): string | undefined {
+function divergenceOf(known: readonly BoxMigration[], applied: readonly AppliedMigration[]): string | undefined {
   const inOrder = [...applied].sort((a, b) => (a.head < b.head ? -1 : 1))
   for (const [at, { head, sha256 }] of inOrder.entries()) {
     if (head !== headAt(at))
@@ -96,7 +96,7 @@ function strangeIn(known: readonly BoxMigration[], applied: readonly AppliedMigr
 }
 
 /** A manifest that asks for a head which no file brings would refuse every box. Throws MANIFEST_INVALID. */
-export function needKnownHeads({ tiers }: Manifest, known: readonly BoxMigration[]): void {
+export function assertKnownHeads({ tiers }: Manifest, known: readonly BoxMigration[]): void {
   const last = headOf(known)
   const details = Tier.options
     .filter((tier) => tiers[tier].migrationsHead > last)

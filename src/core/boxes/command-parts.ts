@@ -120,13 +120,13 @@ export const UpdateOutcome = z.enum(['committed', 'failed', 'rolled_back', 'roll
 export type UpdateOutcome = z.infer<typeof UpdateOutcome>
 
 /** How an update brought the former database back: by which of the two ways, and how long that took beside the copying itself. */
-export const DatabaseBack = z.object({
+export const RestoredDatabase = z.object({
   from: z.enum(['cold-copy', 'dump']),
   tookMs: z.number().min(0),
   /** How long the chat waited for the cold copy to be made; absent where none was. */
   copiedMs: z.number().min(0).optional(),
 })
-export type DatabaseBack = z.infer<typeof DatabaseBack>
+export type RestoredDatabase = z.infer<typeof RestoredDatabase>
 
 /**
  * What an update leaves as proof. `failed` = no container was replaced and no data touched, what had been stopped runs again; or, with
@@ -150,7 +150,7 @@ export const UpdateResult = z.object({
   probes: z.array(ProbeResult),
   composeBackup: z.string().nullable(),
   /** Absent where no database was brought back, and of earlier agents. */
-  restored: DatabaseBack.optional(),
+  restored: RestoredDatabase.optional(),
   report: VersionsReport.nullable(),
   error: AgentError.nullable(),
 })
@@ -175,7 +175,7 @@ export const SnapshotTaken = z.object({
 export type SnapshotTaken = z.infer<typeof SnapshotTaken>
 
 /** The snapshot that a command is to work with, and the sum that its manifest must have; null = taken before sums were kept. */
-export const GivenSnapshot = { snapshotId: SnapshotTaken.shape.snapshotId, snapshotSha256: SnapshotTaken.shape.snapshotSha256.nullable() }
+export const SnapshotInput = { snapshotId: SnapshotTaken.shape.snapshotId, snapshotSha256: SnapshotTaken.shape.snapshotSha256.nullable() }
 
 /**
  * `restored` = runs with the snapshot's data, proven. `failed` = as it was before, proven. `restore_failed` = rests fenced and stopped,
@@ -223,13 +223,13 @@ export const ListedSnapshot = z.object({
 export type ListedSnapshot = z.infer<typeof ListedSnapshot>
 
 /** What looking after a repository brought to light. */
-export const TendedSnapshots = z.object({
+export const RepositoryReport = z.object({
   forgotten: z.array(z.string()),
   present: z.array(ListedSnapshot).max(5_000),
   freedBytes: z.number().min(0).nullable(),
   check: z.object({ ok: z.boolean(), error: AgentError.nullable() }).nullable(),
 })
-export type TendedSnapshots = z.infer<typeof TendedSnapshots>
+export type RepositoryReport = z.infer<typeof RepositoryReport>
 
 /** One line of a container's output; the time is the engine's. */
 export const LogLine = z.object({ at: z.string(), service: z.string(), text: z.string().max(4_000) })

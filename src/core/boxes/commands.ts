@@ -3,14 +3,14 @@ import {
   AddressedBox,
   AgentError,
   DrillResult,
-  GivenSnapshot,
   LogLine,
   PrefetchTargets,
+  RepositoryReport,
   ResolvedImage,
   RestoreResult,
+  SnapshotInput,
   SnapshotTaken,
   SnapshotTier,
-  TendedSnapshots,
   UpdateResult,
   UpdateTargets,
   VersionsReport,
@@ -27,7 +27,7 @@ const Ports = z.object({ public: Port, platform: Port, probe: Port })
 /** From the start of the first step, on the agent's monotonic clock. */
 const deadlineMs = z.number().int().min(1)
 /** A manifest names three services for each of three tiers. */
-const mostImages = 50
+const maxImages = 50
 
 /** Payload, result, and which secrets the holder may fetch, per kind of command. */
 export const boxCommands = {
@@ -53,11 +53,11 @@ export const boxCommands = {
   'tenant-box.resolve_images': {
     payload: z.object({
       ...AddressedBox,
-      images: z.array(ImageRef).min(1).max(mostImages),
+      images: z.array(ImageRef).min(1).max(maxImages),
       /** A registry that is silent for longer counts as away: the answer must come while somebody waits for it. */
       withinMs: z.number().int().min(1),
     }),
-    result: z.object({ images: z.array(ResolvedImage).max(mostImages) }),
+    result: z.object({ images: z.array(ResolvedImage).max(maxImages) }),
     secrets: ['registries'],
   },
 
@@ -135,12 +135,12 @@ export const boxCommands = {
     secrets: ['snapshots'],
   },
   'tenant-box.restore': {
-    payload: z.object({ ...AddressedBox, ...GivenSnapshot, probe: ProbeRule, deadlineMs }),
+    payload: z.object({ ...AddressedBox, ...SnapshotInput, probe: ProbeRule, deadlineMs }),
     result: RestoreResult,
     secrets: ['snapshots', 'registries'],
   },
   'tenant-box.drill': {
-    payload: z.object({ ...AddressedBox, ...GivenSnapshot, deadlineMs }),
+    payload: z.object({ ...AddressedBox, ...SnapshotInput, deadlineMs }),
     result: DrillResult,
     secrets: ['snapshots', 'registries'],
   },
@@ -153,7 +153,7 @@ export const boxCommands = {
       prune: z.boolean(),
       check: z.enum(['none', 'structure', 'data']),
     }),
-    result: TendedSnapshots,
+    result: RepositoryReport,
     secrets: ['snapshots'],
   },
 
@@ -173,7 +173,7 @@ export const boxCommands = {
   'tenant-box.take_over': {
     payload: z.object({
       ...AddressedBox,
-      ...GivenSnapshot,
+      ...SnapshotInput,
       chatDomain: ChatDomain,
       publicUrl: z.string(),
       ports: Ports,
@@ -204,18 +204,18 @@ export type BoxCommandKind = keyof typeof boxCommands
  * What may be asked while another command of the same box is in hand: it takes no lock, writes nothing and is true at any moment.
  * A health check is none: it writes into the box, and during an update it would only tell that the box is down, as it is meant to be.
  */
-export const questions: readonly string[] = [
+export const readOnlyCommands: readonly string[] = [
   'tenant-box.report_versions',
   'tenant-box.logs',
   'tenant-box.resolve_images',
 ] satisfies BoxCommandKind[]
 
-export const isQuestion = (kind: string): boolean => questions.includes(kind)
+export const isReadOnly = (kind: string): boolean => readOnlyCommands.includes(kind)
 
 /** What claims no box: neither waits for the other commands of its box nor keeps them waiting. A drill only looks at the box it is of. */
-export const besides: readonly string[] = [...questions, 'tenant-box.drill' satisfies BoxCommandKind]
+export const nonBlockingKinds: readonly string[] = [...readOnlyCommands, 'tenant-box.drill' satisfies BoxCommandKind]
 
-export const isBeside = (kind: string): boolean => besides.includes(kind)
+export const isNonBlocking = (kind: string): boolean => nonBlockingKinds.includes(kind)
 
 export type BoxCommandPayload<Kind extends BoxCommandKind> = z.output<(typeof boxCommands)[Kind]['payload']>
 export type BoxCommandResult<Kind extends BoxCommandKind> = z.output<(typeof boxCommands)[Kind]['result']>

@@ -4,7 +4,7 @@ import { BoxWindow } from '../windows/index.ts'
 import { InstalledVersions, SnapshotTier, VersionsReport } from './command-parts.ts'
 import { ComponentSeverity, DriftReport, Freshness, Severity } from './drift.ts'
 import { BoxFence } from './fences.ts'
-import { lifeContract } from './lifecycle-contract.ts'
+import { lifecycleContract } from './lifecycle-contract.ts'
 import { manifestContract, TierVersions } from './manifest.ts'
 import { BoxMove, MoveState } from './move.ts'
 import { BoxKey, ChatDomain, Component, Plan, Slug, Tier } from './names.ts'
@@ -146,7 +146,7 @@ export const AdoptBody = z.strictObject({
 const Accepted = z.object({ box: BoxDetail, commandId: z.string() })
 /** Tenant boxes, their registry and the manifest they are compared with. */
 export const boxesContract = {
-  ...lifeContract,
+  ...lifecycleContract,
   ...manifestContract,
   listBoxes: endpoint({
     method: 'GET',

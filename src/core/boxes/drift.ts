@@ -48,26 +48,26 @@ const major = (explanation: string): Verdict => ({ severity: 'major', explanatio
 
 /** Compares one component. A version that cannot be read counts like an unknown one. */
 export function driftOf(component: Component, installed: string, target: string): DriftItem {
-  return { component, installed, target, ...judge(component, installed, target) }
+  return { component, installed, target, ...compareComponent(component, installed, target) }
 }
 
-function judge(component: Component, installed: string, target: string): Verdict {
+function compareComponent(component: Component, installed: string, target: string): Verdict {
   if (isUnknown(installed)) return unknown
   if (component === 'migrationsHead')
     return installed === target ? inSync : major(`migrations differ: ${installed} here, ${target} in the manifest`)
-  if (component === 'minio') return judgeMinio(installed, target)
-  return component === 'postgres' ? judgePostgres(installed, target) : judgeSynapse(installed, target)
+  if (component === 'minio') return compareMinio(installed, target)
+  return component === 'postgres' ? comparePostgres(installed, target) : compareSynapse(installed, target)
 }
 
-const way = (comparison: number): string => (comparison < 0 ? 'behind the manifest' : 'ahead of the manifest')
+const direction = (comparison: number): string => (comparison < 0 ? 'behind the manifest' : 'ahead of the manifest')
 
-function judgeSynapse(installed: string, target: string): Verdict {
+function compareSynapse(installed: string, target: string): Verdict {
   const [here, there] = [semver.parse(installed, { loose: true }), semver.parse(target, { loose: true })]
   if (!here || !there) return unknown
   const comparison = semver.compare(here, there)
   if (comparison === 0) return inSync
-  if (here.major !== there.major) return major(`a major version ${way(comparison)}`)
-  return minor(`a ${here.minor === there.minor ? 'patch' : 'minor'} version ${way(comparison)}`)
+  if (here.major !== there.major) return major(`a major version ${direction(comparison)}`)
+  return minor(`a ${here.minor === there.minor ? 'patch' : 'minor'} version ${direction(comparison)}`)
 }
 
 type PostgresVersion = Readonly<{ numbers: readonly [number, number]; build: string }>
@@ -78,12 +78,13 @@ function parsePostgres(version: string): PostgresVersion | undefined {
   return match ? { numbers: [Number(match[1]), Number(match[2] ?? 0)], build: match[3] ?? '' } : undefined
 }
 
-function judgePostgres(installed: string, target: string): Verdict {
+function comparePostgres(installed: string, target: string): Verdict {
   const [here, there] = [parsePostgres(installed), parsePostgres(target)]
   if (!here || !there) return unknown
   const comparison = here.numbers[0] - there.numbers[0] || here.numbers[1] - there.numbers[1]
-  if (here.numbers[0] !== there.numbers[0]) return major(`a major version ${way(comparison)}: it needs a dump and a load, not a new tag`)
-  if (comparison !== 0) return minor(`a minor version ${way(comparison)}`)
+  if (here.numbers[0] !== there.numbers[0])
+    return major(`a major version ${direction(comparison)}: it needs a dump and a load, not a new tag`)
+  if (comparison !== 0) return minor(`a minor version ${direction(comparison)}`)
   // A server tells its number only; that is no difference to a tag which also names the build.
   return here.build === there.build || here.build === '' || there.build === '' ? inSync : minor('the same version of another build')
 }
@@ -98,10 +99,10 @@ function parseMinio(version: string): MinioVersion | undefined {
   return Number.isNaN(at) ? undefined : { at, hotfix: match[5] ?? '' }
 }
 
-function judgeMinio(installed: string, target: string): Verdict {
+function compareMinio(installed: string, target: string): Verdict {
   const [here, there] = [parseMinio(installed), parseMinio(target)]
   if (!here || !there) return unknown
-  if (here.at !== there.at) return minor(`a release ${way(here.at - there.at)}`)
+  if (here.at !== there.at) return minor(`a release ${direction(here.at - there.at)}`)
   return here.hotfix === there.hotfix ? inSync : minor('the same release with another hotfix')
 }
 

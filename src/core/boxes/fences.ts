@@ -3,7 +3,7 @@ import { Timestamp } from '../contract/index.ts'
 import { type Problem, problem } from '../kit/index.ts'
 
 /** The name that a fence bears which people put up for their own work. */
-export const maintenanceHolder = 'maintenance'
+export const maintenanceOwner = 'maintenance'
 
 /** A fence that stands, and since when it has stood for too long. */
 export const BoxFence = z.object({ holder: z.string().nullable(), since: Timestamp, overdueSince: Timestamp.nullable() })
@@ -16,7 +16,7 @@ type Fence = Readonly<{ holder: string | null; since: string }>
  * maintenance: that ends when people end it.
  */
 export function fenceDueAt({ holder, since }: Fence, deadlineAt: string | undefined, longestMs: number): string | undefined {
-  if (holder === maintenanceHolder) return undefined
+  if (holder === maintenanceOwner) return undefined
   const longest = new Date(Date.parse(since) + longestMs).toISOString()
   return deadlineAt !== undefined && deadlineAt > longest ? deadlineAt : longest
 }
@@ -30,7 +30,7 @@ export const holdText = ({ holder, until }: Pick<Holding, 'holder' | 'until'>): 
 
 /** The refusal of whoever comes second: who has the box, for how long, and what to type. */
 export function boxHeld({ slug, holder, until }: Holding): Problem {
-  if (holder === maintenanceHolder)
+  if (holder === maintenanceOwner)
     return problem('BOX_HELD', `the box ${slug} is in maintenance: \`tenantry boxes maintenance off ${slug}\` ends it`)
   const [kind, id = ''] = holder.split(':')
   const look = kind === 'rollout' ? `tenantry rollouts show ${id} --box ${slug}` : `tenantry boxes show ${slug}`
@@ -52,7 +52,7 @@ type Ended = { outcome?: unknown; error?: unknown; failure?: unknown; result?: u
  * Why a box rests behind a fence that nobody lifts any more: its way back failed, or it is proven and only opening it failed. Undefined while
  * the fence may still be needed: its holder works on, ended otherwise, or is not known, or another host has the box. `commands` are the box's.
  */
-export function whyAtRest(
+export function quarantineReason(
   holder: string,
   box: Readonly<{ ownershipEpoch: number; handedOver?: unknown }>,
   commands: readonly JournalledCommand[],

@@ -67,7 +67,7 @@ function accountAt(registry: string, registries: Registries): RegistryAccount | 
 type From = Readonly<{ registries?: CommandSecrets['registries']; signal?: AbortSignal }>
 
 /** Asks the mirror of an image first, where there is one, and the registry itself if that one has it not. Both reasons are told when both fail. */
-export async function fromSources<Answer>(
+export async function pullFromSources<Answer>(
   image: string,
   { registries, signal }: From,
   ask: (source: PullSource) => Promise<Answer>,
@@ -105,7 +105,7 @@ type Rule<Image> = Readonly<{
  * The images that no box needs any more (SAFETY, update: disk is given back by retention). What cannot be pulled again stays, and so does
  * what nobody knows the age of, and what somebody else has a name for.
  */
-export const unneededImages = <Image extends KeptImage>({ images, isOurs, wanted, before }: Rule<Image>): Image[] =>
+export const unusedImages = <Image extends KeptImage>({ images, isOurs, wanted, before }: Rule<Image>): Image[] =>
   images.filter(
     ({ names, pulled, pinned, used, namedAt }) =>
       pulled && !pinned && !used && namedAt !== null && namedAt < before && names.length > 0 && names.every(isOurs) && !names.some(wanted),

@@ -3,10 +3,10 @@
 
 export {
   AppliedMigration,
+  assertKnownHeads,
+  assertValidMigrations,
   BoxMigration,
   headOf,
-  needKnownHeads,
-  needSoundMigrations,
   noMigrations,
   planMigrations,
   readBoxMigrations,
@@ -27,18 +27,18 @@ export {
 export {
   type AgentError,
   type BoxFacts,
-  DatabaseBack,
   type DrillResult,
   InstalledVersions,
   type ListedSnapshot,
   type LogLine,
   Progress,
+  type RepositoryReport,
   type ResolvedImage,
+  RestoredDatabase,
   type RestoreOutcome,
   type RestoreResult,
   SnapshotTaken,
   SnapshotTier,
-  type TendedSnapshots,
   UpdateOutcome,
   UpdateResult,
   UpdateStep,
@@ -49,13 +49,13 @@ export {
   type BoxCommandKind,
   type BoxCommandPayload,
   type BoxCommandResult,
-  besides,
   boxCommands,
   CommandOutputs,
   CommandSecrets,
-  isBeside,
-  isQuestion,
-  questions,
+  isNonBlocking,
+  isReadOnly,
+  nonBlockingKinds,
+  readOnlyCommands,
 } from './commands.ts'
 export {
   AdoptBody,
@@ -78,20 +78,20 @@ export {
   Severity,
   worstOf,
 } from './drift.ts'
-export { BoxFence, boxHeld, fenceDueAt, holdText, maintenanceHolder, whyAtRest } from './fences.ts'
+export { BoxFence, boxHeld, fenceDueAt, holdText, maintenanceOwner, quarantineReason } from './fences.ts'
 export type { PullSource } from './images.ts'
-export { Digest, fromSources, ImageRef, isRegistry, parseImage, registryOf, unneededImages } from './images.ts'
+export { Digest, ImageRef, isRegistry, parseImage, pullFromSources, registryOf, unusedImages } from './images.ts'
 export { diffManifests, Manifest, type ManifestChange, ManifestRevision, parseManifest, TierVersions, targetImage } from './manifest.ts'
 export {
   BoxMove,
   eventOfFailure,
+  isMoveFinished,
   type MoveEvent,
   MoveState,
-  moveHolds,
-  moveIsOver,
-  moveOn,
-  orderOf,
+  moveCommandOf,
+  moveHoldsBox,
   statesBetweenHosts,
+  transitionMove,
 } from './move.ts'
 export {
   type BoxId,
@@ -100,9 +100,9 @@ export {
   Component,
   type HostId,
   isBoxId,
-  isPathWord,
+  isReservedSlug,
   Plan,
-  pathWords,
+  reservedSlugs,
   Service,
   Slug,
   Tier,
@@ -111,9 +111,15 @@ export {
 } from './names.ts'
 export { allocatePorts, type BoxPorts, portsFrom } from './ports.ts'
 export { ProbeComponent, ProbeResult, ProbeRule } from './probe.ts'
-export { BoxRemoval, type RemovalEvent, RemovalState, removalIsOver, removalOn, removalOrders } from './removal.ts'
+export { BoxRemoval, isRemovalFinished, type RemovalEvent, RemovalState, removalCommands, transitionRemoval } from './removal.ts'
 export { type RestoreFacts, type RestoreStep, type RestoreWorld, restoreOutcome, restoreSaga, restoreSteps } from './restore-saga.ts'
 export { parseSynapseSchemas, type SynapseSchema, type SynapseSchemas, synapseSchemaOf } from './synapse-schema.ts'
 export { unifiedDiff } from './unified-diff.ts'
 export { isLeftOpen, isOpened, isTouched, type UpdateFacts, type UpdateWorld, updateOutcome, updateSaga } from './update-saga.ts'
-export { type Fix, holesText, ReopenedHole, reopenedHoles, reopenedText } from './vulnerabilities.ts'
+export {
+  type Fix,
+  ReintroducedVulnerability,
+  reintroducedText,
+  reintroducedVulnerabilities,
+  vulnerabilitiesText,
+} from './vulnerabilities.ts'

@@ -3,7 +3,7 @@ import { admin, type Contract, endpoint, Timestamp } from '../contract/index.ts'
 import { BoxMove } from './move.ts'
 import { Service, Slug } from './names.ts'
 import { BoxRemoval } from './removal.ts'
-import { ReopenedHole } from './vulnerabilities.ts'
+import { ReintroducedVulnerability } from './vulnerabilities.ts'
 
 const ofBox = '/api/admin/v1/boxes/:slug'
 const bySlug = z.object({ slug: Slug })
@@ -31,14 +31,16 @@ const MovePlan = z.object({
       snapshotId: z.string(),
       takenAt: Timestamp,
       damaged: z.boolean(),
-      reopens: z.array(ReopenedHole).meta({ description: 'Holes that emergencies closed, and that the box has again with it' }),
+      reopens: z
+        .array(ReintroducedVulnerability)
+        .meta({ description: 'Holes that emergencies closed, and that the box has again with it' }),
     })
     .nullable(),
   losesMs: z.number(),
 })
 
 /** What befalls a box beside updates: people work on it, it changes hosts, it ends. */
-export const lifeContract = {
+export const lifecycleContract = {
   maintainBox: endpoint({
     method: 'POST',
     path: `${ofBox}/maintenance`,

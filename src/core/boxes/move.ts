@@ -49,7 +49,7 @@ export const moveTable = {
 } as const satisfies Record<MoveState, Partial<Record<MoveEvent, MoveState>>>
 
 /** Throws INVALID_TRANSITION. */
-export function moveOn(state: MoveState, event: MoveEvent): MoveState {
+export function transitionMove(state: MoveState, event: MoveEvent): MoveState {
   const next = (moveTable[state] as Partial<Record<MoveEvent, MoveState>>)[event]
   if (!next)
     throw problem('INVALID_TRANSITION', `a move that is ${state.replace('_', ' ')} cannot be ${asked(event)}${instead(state, event)}`)
@@ -64,28 +64,28 @@ const instead = (state: MoveState, event: MoveEvent): string =>
     ? ': the box runs on its new host; end this move (--confirm), then move it there again (--to)'
     : ''
 
-type Order = Readonly<{ kind: BoxCommandKind; host: 'from' | 'to'; epoch: 'present' | 'next' }>
+type MoveCommand = Readonly<{ kind: BoxCommandKind; host: 'from' | 'to'; epoch: 'present' | 'next' }>
 
 /** What a state waits for. A command that changes who owns the box comes under a higher epoch than any before it. */
-const moveOrders = {
+const moveCommands = {
   handing_over: { kind: 'tenant-box.hand_over', host: 'from', epoch: 'present' },
   taking_over: { kind: 'tenant-box.take_over', host: 'to', epoch: 'next' },
   taking_back: { kind: 'tenant-box.take_back', host: 'from', epoch: 'next' },
   removing: { kind: 'tenant-box.remove', host: 'from', epoch: 'present' },
-} as const satisfies Partial<Record<MoveState, Order>>
+} as const satisfies Partial<Record<MoveState, MoveCommand>>
 
-export const orderOf = (state: MoveState): Order | undefined => (moveOrders as Partial<Record<MoveState, Order>>)[state]
+export const moveCommandOf = (state: MoveState): MoveCommand | undefined => (moveCommands as Partial<Record<MoveState, MoveCommand>>)[state]
 
 const holding: readonly MoveState[] = ['handing_over', 'taking_over', 'taking_back', 'stranded']
 
 /** While nobody else may act on the box. */
-export const moveHolds = (state: MoveState): boolean => holding.includes(state)
+export const moveHoldsBox = (state: MoveState): boolean => holding.includes(state)
 
 /** While neither host runs the box for its users. */
 export const statesBetweenHosts: readonly MoveState[] = ['taking_over', 'taking_back', 'stranded']
 
 const over: readonly MoveState[] = ['done', 'given_back', 'failed']
-export const moveIsOver = (state: MoveState): boolean => over.includes(state)
+export const isMoveFinished = (state: MoveState): boolean => over.includes(state)
 
 /** `told` = the agent said so; `taken` = it ever had the command in hand. */
 type Failure = Readonly<{ told: boolean; taken: boolean; oldHostIsDead: boolean }>

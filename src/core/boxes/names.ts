@@ -15,15 +15,15 @@ export const Slug = z
   )
 
 /** What stands in paths where a slug can stand, and means something else there: no new tenant is called so. Older ones may be. */
-export const pathWords = ['adopt', 'scan'] as const
-export const isPathWord = (name: string): boolean => (pathWords as readonly string[]).includes(name)
+export const reservedSlugs = ['adopt', 'scan'] as const
+export const isReservedSlug = (name: string): boolean => (reservedSlugs as readonly string[]).includes(name)
 
 /** As paths name one box: by its slug, or by its id, which is all that names one whose slug is a word of paths. */
 export const BoxKey = z
   .string()
   .regex(
-    new RegExp(`^(?:(?!${pathWords.map((word) => `${word}$`).join('|')})${slug}|box_[0-9a-z]{20})$`),
-    `must be the slug or the id of a box; of one that is called ${pathWords.join(' or ')}, the id`,
+    new RegExp(`^(?:(?!${reservedSlugs.map((word) => `${word}$`).join('|')})${slug}|box_[0-9a-z]{20})$`),
+    `must be the slug or the id of a box; of one that is called ${reservedSlugs.join(' or ')}, the id`,
   )
 export const isBoxId = (key: string): key is BoxId => key.startsWith('box_')
 

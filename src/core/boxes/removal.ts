@@ -23,7 +23,7 @@ export const removalTable = {
 } as const satisfies Record<RemovalState, Partial<Record<RemovalEvent, RemovalState>>>
 
 /** Throws INVALID_TRANSITION. */
-export function removalOn(state: RemovalState, event: RemovalEvent): RemovalState {
+export function transitionRemoval(state: RemovalState, event: RemovalEvent): RemovalState {
   const next = (removalTable[state] as Partial<Record<RemovalEvent, RemovalState>>)[event]
   if (!next) throw problem('INVALID_TRANSITION', `a removal that is ${state.replace('_', ' ')} cannot be ${asked(event)}`)
   return next
@@ -33,17 +33,17 @@ export function removalOn(state: RemovalState, event: RemovalEvent): RemovalStat
 const asked = (event: RemovalEvent): string =>
   event === 'undo_asked' ? 'undone' : event === 'erase_asked' ? 'erased' : event.replace('_', ' ')
 
-type Order = Readonly<{ kind: BoxCommandKind; epoch: 'present' | 'next' }>
+type RemovalCommand = Readonly<{ kind: BoxCommandKind; epoch: 'present' | 'next' }>
 
 /** What a state waits for. */
-export const removalOrders = {
+export const removalCommands = {
   handing_over: { kind: 'tenant-box.hand_over', epoch: 'present' },
   taking_back: { kind: 'tenant-box.take_back', epoch: 'next' },
   erasing: { kind: 'tenant-box.remove', epoch: 'present' },
-} as const satisfies Partial<Record<RemovalState, Order>>
+} as const satisfies Partial<Record<RemovalState, RemovalCommand>>
 
 const over: readonly RemovalState[] = ['erased', 'undone', 'failed']
-export const removalIsOver = (state: RemovalState): boolean => over.includes(state)
+export const isRemovalFinished = (state: RemovalState): boolean => over.includes(state)
 
 /** A removal as operators see it. */
 export const BoxRemoval = z.object({

@@ -2,7 +2,7 @@ type Line = Readonly<{ kind: ' ' | '-' | '+'; text: string }>
 
 const context = 3
 /** Above this the two middles are told as wholly exchanged: nobody would read that difference, and it must not cost minutes. */
-const mostCells = 4_000_000
+const maxCells = 4_000_000
 
 /**
  * The difference of two texts as `diff -u` writes it, whole lines only; empty for texts that are the same. Null is a file that is not there.
@@ -32,7 +32,7 @@ function compare(before: readonly string[], after: readonly string[]): Line[] {
 function exchange(before: readonly string[], after: readonly string[]): Line[] {
   const removed: Line[] = before.map((text) => ({ kind: '-', text }))
   const added: Line[] = after.map((text) => ({ kind: '+', text }))
-  if (before.length * after.length > mostCells) return [...removed, ...added]
+  if (before.length * after.length > maxCells) return [...removed, ...added]
   const width = after.length + 1
   const common = commonLengths(before, after, width)
   const lines: Line[] = []

@@ -13,7 +13,7 @@ export type Fix = Readonly<{
 }>
 
 /** A hole that would be open again: the emergency that closed it, with what, and what the box would run. */
-export const ReopenedHole = z.object({
+export const ReintroducedVulnerability = z.object({
   emergency: z.string(),
   cveId: z.string().nullable(),
   component: Component,
@@ -21,7 +21,7 @@ export const ReopenedHole = z.object({
   /** Null where it is not known. */
   version: z.string().nullable(),
 })
-export type ReopenedHole = z.infer<typeof ReopenedHole>
+export type ReintroducedVulnerability = z.infer<typeof ReintroducedVulnerability>
 
 type Way = Readonly<{ from: InstalledVersions; to: InstalledVersions | null }>
 
@@ -29,7 +29,7 @@ type Way = Readonly<{ from: InstalledVersions; to: InstalledVersions | null }>
  * The holes that a box opens which goes from these versions to those; one that is open already it does not open. What it would run and nobody
  * knows (`to` null) counts as open, and what it runs and nobody knows as closed.
  */
-export const reopenedHoles = (fixes: readonly Fix[], { from, to }: Way): ReopenedHole[] =>
+export const reintroducedVulnerabilities = (fixes: readonly Fix[], { from, to }: Way): ReintroducedVulnerability[] =>
   fixes.flatMap(({ emergency, cveId, versions }) =>
     Component.options.flatMap((component) => {
       const fixed = versions[component]
@@ -45,7 +45,7 @@ const isOpenAlready = (component: Component, version: string, fixed: string): bo
   !isUnknown(version) && isOlder(component, version, fixed)
 
 /** `the hole of CVE-2026-12345 (synapse 1.157.1, and the emergency cve-… brought 1.163.2)`. */
-export const holesText = (holes: readonly ReopenedHole[]): string =>
+export const vulnerabilitiesText = (holes: readonly ReintroducedVulnerability[]): string =>
   holes
     .map(({ emergency, cveId, component, fixed, version }) => {
       const runs = version === null ? `a ${component} that nobody knows` : `${component} ${version}`
@@ -54,5 +54,5 @@ export const holesText = (holes: readonly ReopenedHole[]): string =>
     .join(', and ')
 
 /** Where a person let it be open: what it means, and what closes it. */
-export const reopenedText = (slug: string, holes: readonly ReopenedHole[]): string =>
-  `${slug} will have ${holesText(holes)} again. Once it is back: tenantry rollouts create --target ${slug} --start`
+export const reintroducedText = (slug: string, holes: readonly ReintroducedVulnerability[]): string =>
+  `${slug} will have ${vulnerabilitiesText(holes)} again. Once it is back: tenantry rollouts create --target ${slug} --start`

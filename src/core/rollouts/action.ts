@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { DatabaseBack, InstalledVersions, ProbeResult, Progress, TierVersions, VersionsReport } from '../boxes/index.ts'
+import { InstalledVersions, ProbeResult, Progress, RestoredDatabase, TierVersions, VersionsReport } from '../boxes/index.ts'
 import { Timestamp } from '../contract/index.ts'
 import type { FirstTold } from '../hosts/index.ts'
 import { Finding } from './finding.ts'
@@ -100,7 +100,7 @@ export const RolloutAttempt = z.object({
   probes: z.array(ProbeResult),
   composeBackup: z.string().nullable(),
   /** Null where no database was brought back, and where nobody said how. */
-  restored: DatabaseBack.nullable(),
+  restored: RestoredDatabase.nullable(),
   /** What the agent told of, in order: when each step began, and how long until the next one, or the end. */
   steps: z.array(AttemptStep),
   durationMs: z.number().nullable(),

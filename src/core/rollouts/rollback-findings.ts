@@ -1,4 +1,4 @@
-import { type Fix, holesText, type InstalledVersions, reopenedHoles, VersionedService } from '../boxes/index.ts'
+import { type Fix, type InstalledVersions, reintroducedVulnerabilities, VersionedService, vulnerabilitiesText } from '../boxes/index.ts'
 import type { RollbackMode } from './action.ts'
 import { type Finding, refusal, warning } from './finding.ts'
 import type { CompletedUpdate } from './plan-rollback.ts'
@@ -54,8 +54,8 @@ export const vulnerabilityFindings = (box: GoingBack, { since, before }: Fixes):
 
 /** Told at once, or not at all. */
 function reopening({ installed, to }: GoingBack, fixes: readonly Fix[]): string[] {
-  const holes = reopenedHoles(fixes, { from: installed, to })
-  return holes.length > 0 ? [holesText(holes)] : []
+  const holes = reintroducedVulnerabilities(fixes, { from: installed, to })
+  return holes.length > 0 ? [vulnerabilitiesText(holes)] : []
 }
 
 /** What somebody did to it after the rollout is not the rollout's to take back. */

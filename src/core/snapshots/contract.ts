@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { InstalledVersions, ReopenedHole, Slug, SnapshotTier } from '../boxes/index.ts'
+import { InstalledVersions, ReintroducedVulnerability, Slug, SnapshotTier } from '../boxes/index.ts'
 import { admin, type Contract, endpoint, Paging, Timestamp } from '../contract/index.ts'
 
 const base = '/api/admin/v1/snapshots'
@@ -92,7 +92,7 @@ export const snapshotsContract = {
         .default(false)
         .meta({ description: 'Also where the snapshot holds versions that an emergency has replaced since, and their hole is open again' }),
     }),
-    returns: Accepted.extend({ reopens: z.array(ReopenedHole).meta({ description: 'The holes that were allowed' }) }),
+    returns: Accepted.extend({ reopens: z.array(ReintroducedVulnerability).meta({ description: 'The holes that were allowed' }) }),
     status: 202,
     problems: ['NOT_FOUND', 'CONFLICT', 'CONFIG', 'HOST_OFFLINE', 'BOX_HELD', 'BOX_NOT_MANAGED', 'REOPENS_HOLE'],
     summary: 'Bring a box back to a snapshot; what came after it is lost, and kept as a snapshot of its own',

@@ -42,7 +42,7 @@ type Input = Readonly<{
  * the clock has no say in that. What no command told of, though it did of earlier ones, may be in parts: it takes no other's place and goes after
  * a week. Judging what is left again forgets nothing more.
  */
-export function judgeRetention({ snapshots, rule, now, inUse }: Input): RetentionVerdict {
+export function evaluateRetention({ snapshots, rule, now, inUse }: Input): RetentionVerdict {
   const present = snapshots.filter(({ status }) => status === 'present').sort(newestFirst)
   const kept = new Map<string, string>()
   const keep = (snapshot: RetainedSnapshot | undefined, why: string | undefined) => {

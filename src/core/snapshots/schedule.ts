@@ -5,7 +5,7 @@ export const SnapshotTask = z.enum(['daily', 'prune', 'check', 'check-data', 'dr
 export type SnapshotTask = z.infer<typeof SnapshotTask>
 
 /** Something to be done for a tenant, and its box as it is now. */
-export type WaitingTurn = Readonly<{
+export type WaitingTask = Readonly<{
   tenantId: string
   task: SnapshotTask
   askedAt: string
@@ -18,7 +18,7 @@ export type WaitingTurn = Readonly<{
  * Whose turn it is: on each host one thing at a time, and nothing on a host that is busy with another. A box that is not free lets others go
  * first and keeps its turn: snapshots by schedule give way to whatever people and rollouts do.
  */
-export function nextTurns(waiting: readonly WaitingTurn[], busyHosts: ReadonlySet<string>): WaitingTurn[] {
+export function nextTasks(waiting: readonly WaitingTask[], busyHosts: ReadonlySet<string>): WaitingTask[] {
   const taken = new Set(busyHosts)
   return [...waiting].sort(inOrder).filter(({ hostId, free }) => {
     if (!free || taken.has(hostId)) return false
@@ -27,9 +27,9 @@ export function nextTurns(waiting: readonly WaitingTurn[], busyHosts: ReadonlySe
   })
 }
 
-const urgency = ({ task }: WaitingTurn) => SnapshotTask.options.indexOf(task)
+const urgency = ({ task }: WaitingTask) => SnapshotTask.options.indexOf(task)
 const compareTexts = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
-const inOrder = (a: WaitingTurn, b: WaitingTurn) =>
+const inOrder = (a: WaitingTask, b: WaitingTask) =>
   urgency(a) - urgency(b) || compareTexts(a.askedAt, b.askedAt) || compareTexts(a.tenantId, b.tenantId)
 
 /** A box that could be drilled: when its data was last proven to come back, and when that was last tried. */
@@ -50,7 +50,7 @@ type DrillRule = Readonly<{
 const drillRule: DrillRule = { dueAfterDays: 21, retryAfterDays: 3, runs: 21 * 6 }
 
 /** Whose turn it is: those longest without proof first, as many as bring the whole fleet through in time. */
-export function drillTurns(candidates: readonly DrillCandidate[], now: string, rule: DrillRule = drillRule): string[] {
+export function dueDrills(candidates: readonly DrillCandidate[], now: string, rule: DrillRule = drillRule): string[] {
   const before = (days: number) => new Date(Date.parse(now) - days * dayMs).toISOString()
   const [dueBefore, triedBefore] = [before(rule.dueAfterDays), before(rule.retryAfterDays)]
   return candidates

@@ -28,7 +28,7 @@ function bucketAddress(protocol: 'http' | 'https', rest: string): StoreAddress |
 }
 
 /** What is wrong with the address of a service that gives sessions of a store, as a sentence; undefined for a good one. */
-export function wrongSessionsAddress(text: string): string | undefined {
+export function sessionsAddressError(text: string): string | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash)
     return 'must be https://host, such as https://sts.amazonaws.com or the address of a MinIO'

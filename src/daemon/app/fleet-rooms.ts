@@ -1,18 +1,18 @@
 import { join } from 'node:path'
 import { packageVersion, settlingFetch } from '../../node/index.ts'
 import { resticCare, tendRepository } from '../../node/restic/index.ts'
-import { boxSide, snapshotsOfLife } from '../boxes/index.ts'
+import { boxPort, snapshotsOfLifecycle } from '../boxes/index.ts'
 import type { Config } from '../config/index.ts'
 import type { Tx } from '../db/index.ts'
 import { type Command, listenedTo, makeCommandBus, registrySecrets, secretsByKind, tellFailures } from '../hosts/index.ts'
 import { askRegistries, fixesOfEmergencies, makeRolloutBus, snapshotsOfRollouts, versionsBeforeUpdate } from '../rollouts/index.ts'
 import {
+  assertSnapshotsConfigured,
   commandSecrets,
-  requireSnapshots,
+  retentionRule,
   type SnapshotsDeps,
   snapshotForMove,
   snapshotListener,
-  snapshotRule,
   snapshotsOfBox,
 } from '../snapshots/index.ts'
 import { spacesListener } from '../spaces/index.ts'
@@ -37,7 +37,7 @@ export function fleetRooms(deps: FeatureDeps, holder: string) {
     registries: registrySecrets(deps),
   })
   const side = listenedTo(
-    boxSide({ ...deps, ...lifeRules(config), secretsFor }),
+    boxPort({ ...deps, ...lifeRules(config), secretsFor }),
     snapshotsListen,
     usersListener(deps),
     spacesListener(deps),
@@ -61,11 +61,12 @@ export function fleetRooms(deps: FeatureDeps, holder: string) {
     log,
     holder,
     settings: config,
-    rule: snapshotRule(config),
+    rule: retentionRule(config),
     deadlineMs: config.snapshots.deadlineMs,
-    references: [snapshotsOfRollouts, snapshotsOfLife],
+    references: [snapshotsOfRollouts, snapshotsOfLifecycle],
     ...holes,
-    tend: (...[repository, tending, signal]: Parameters<SnapshotsDeps['tend']>) => tendRepository(care, repository, tending, signal),
+    maintain: (...[repository, tending, signal]: Parameters<SnapshotsDeps['maintain']>) =>
+      tendRepository(care, repository, tending, signal),
   }
   return { boxes, hosts, rollouts, snapshots }
 }
@@ -80,7 +81,7 @@ const lifeRules = ({ probe, boxes, snapshots, fence }: Config) => ({
 
 const lifeDeps = (config: Config) => ({
   ...lifeRules(config),
-  requireSnapshots: () => requireSnapshots(config),
+  assertSnapshotsConfigured: () => assertSnapshotsConfigured(config),
   newestSnapshot: snapshotForMove(holes),
   snapshotsOfBox,
   windows: { timeZone: config.timeZone, windows: config.windows },

@@ -1,6 +1,6 @@
 import { cleanExpiredCredentials } from '../admin/index.ts'
 import { deleteOldAlerts } from '../alerts/index.ts'
-import { boxesJobs, commandsOfLife, commandsOfSetUp, lifeJobs } from '../boxes/index.ts'
+import { boxesJobs, commandsOfLifecycle, commandsOfSetUp, lifecycleJobs } from '../boxes/index.ts'
 import { passwordCleanup, trackRuns } from '../crons/index.ts'
 import type { DbOrTx } from '../db/index.ts'
 import { forgetEvents } from '../events/index.ts'
@@ -22,7 +22,7 @@ export const cronsRoom = (deps: FeatureDeps, holder: string, { boxes, snapshots,
     ...{ db, clock, random, log, holder, draining },
     jobs: [
       ...boxesJobs(boxes),
-      ...lifeJobs(boxes),
+      ...lifecycleJobs(boxes),
       ...snapshotsJobs(snapshots),
       ...spacesJobs(spaces),
       ...filesJobs(files),
@@ -48,5 +48,5 @@ const commandsInUse = async (db: DbOrTx) => [
   ...(await commandsOfRollouts(db)),
   ...(await commandsOfSetUp(db)),
   ...(await commandsOfRestores(db)),
-  ...(await commandsOfLife(db)),
+  ...(await commandsOfLifecycle(db)),
 ]

@@ -1,7 +1,7 @@
 import { alertJobs } from '../alerts/index.ts'
 import { checkpointAudit, checkpointHandler, checkpointTopic } from '../audit/index.ts'
 import { rotateSigningKeys } from '../auth/index.ts'
-import { forgetLogs, watchFences } from '../boxes/index.ts'
+import { deleteOldLogs, watchFences } from '../boxes/index.ts'
 import { runScheduler } from '../crons/index.ts'
 import { releaseOwnLease } from '../db/index.ts'
 import { runEvents } from '../events/index.ts'
@@ -10,7 +10,7 @@ import { runJobs, watchJobs } from '../jobs/index.ts'
 import { watchBudgets } from '../limits/index.ts'
 import { startRolloutEngine } from '../rollouts/index.ts'
 import { forgetLoginFailures } from '../sessions/index.ts'
-import { runSnapshotTurns, runStoreUpkeep } from '../snapshots/index.ts'
+import { runSnapshotTasks, runStoreMaintenance } from '../snapshots/index.ts'
 import { spacesWork } from '../spaces/index.ts'
 import { restoreWork, usersWork } from '../users/index.ts'
 import type { Rooms } from './rooms.ts'
@@ -31,12 +31,12 @@ export function beginLoops(deps: FeatureDeps, holder: string, rooms: Rooms): rea
     runCommandSweep(hosts, draining),
     runScheduler(crons, crons.jobs, draining),
     startRolloutEngine(rollouts, draining),
-    runSnapshotTurns(snapshots, draining),
-    runStoreUpkeep(snapshots, draining),
+    runSnapshotTasks(snapshots, draining),
+    runStoreMaintenance(snapshots, draining),
     runEvents(events, draining),
     runJobs({ db, clock, log, handlers: handlersOf(rooms) }, draining),
     repeat(deps, { ms: fencesEveryMs, what: 'watch over fences', work: () => watchFences({ ...boxes, log }) }),
-    repeat(deps, { ms: logsEveryMs, what: 'forgetting logs of boxes', work: () => forgetLogs(deps, db) }),
+    repeat(deps, { ms: logsEveryMs, what: 'forgetting logs of boxes', work: () => deleteOldLogs(deps, db) }),
     repeat(deps, { ms: failuresEveryMs, what: 'forgetting failed logins', work: () => forgetLoginFailures(deps) }),
     repeat(deps, { ms: lateEveryMs, what: 'watching jobs', work: () => watchJobs({ db, clock, owner: holder }) }).finally(() =>
       releaseOwnLease(deps, { name: 'outbox.watch', owner: holder }),

@@ -5,12 +5,12 @@ import { recordAudit } from '../audit/index.ts'
 import { appendEvent, type Tx } from '../db/index.ts'
 import { type Command, enqueueCommand, lockHost } from '../hosts/index.ts'
 import { applyReport } from './apply-report.ts'
-import { requireLive, requireOnline } from './ask-boxes.ts'
 import { holdsOf } from './box-holds.ts'
 import type { BoxRecord } from './box-record.ts'
 import { boxById, changeBox, existingBox, lockBox, portsTaken } from './boxes.repo.ts'
-import { type LifeDeps, patienceMs, type StepDeps } from './lifecycle/deps.ts'
+import { agentGraceMs, type LifecycleDeps, type StepDeps } from './lifecycle/deps.ts'
 import { currentManifest } from './manifests.ts'
+import { assertHostOnline, assertLive } from './query-boxes.ts'
 import { type SetUpDeps, setUpBox } from './set-up-box.ts'
 
 /** Reading a stack takes moments; the time is for a host that is briefly away. */
@@ -49,7 +49,7 @@ type Wanted = Readonly<{ slug: string; expected: string | null }>
  * Asks what an observed box lacks, or, with the sum of the diff that a person saw, has exactly that done. The ports are chosen at the first
  * asking and stay: they stand in the diff. Throws NOT_FOUND, CONFLICT, BOX_HELD, HOST_OFFLINE, PORT_TAKEN.
  */
-export async function completeBox(deps: LifeDeps, actor: Actor, { slug, expected }: Wanted): Promise<{ commandId: string }> {
+export async function completeBox(deps: LifecycleDeps, actor: Actor, { slug, expected }: Wanted): Promise<{ commandId: string }> {
   const { db, clock, random, bus, probe } = deps
   const commandId = newId(random, 'cmd')
   const { hostId } = await db.transaction().execute(async (tx) => {
@@ -60,7 +60,7 @@ export async function completeBox(deps: LifeDeps, actor: Actor, { slug, expected
     const { chatDomain, publicUrl } = box
     const addressed = { slug, boxId: box.id, ownershipEpoch: box.ownershipEpoch }
     const payload = { ...addressed, chatDomain, publicUrl, ports, edgeImage: manifest.images.edge, probe, expected }
-    const deadlineMs = expected === null ? patienceMs : workMs + probe.timeoutMs + patienceMs
+    const deadlineMs = expected === null ? agentGraceMs : workMs + probe.timeoutMs + agentGraceMs
     await enqueueCommand(tx, clock, { id: commandId, hostId: box.hostId, boxId: box.id, kind: 'tenant-box.complete', payload, deadlineMs })
     const action = expected === null ? 'box.complete.asked' : 'box.complete'
     await recordAudit(tx, clock, { actor, action, subject: slug, data: { commandId, expected } })
@@ -77,23 +77,28 @@ async function lockBoxForPorts(tx: Tx, slug: string): Promise<BoxRecord> {
   return lockBox(tx, slug)
 }
 
-async function refuse(deps: LifeDeps, tx: Tx, box: BoxRecord): Promise<void> {
+async function refuse(deps: LifecycleDeps, tx: Tx, box: BoxRecord): Promise<void> {
   const { slug, id, managed } = box
-  requireLive(box)
+  assertLive(box)
   if (managed) throw problem('CONFLICT', `the box ${slug} is managed already: there is nothing to complete`)
   const hold = (await holdsOf(tx, deps.clock, [id])).get(id)
   if (hold) throw boxHeld({ slug, ...hold })
-  await requireOnline(deps, tx, box)
+  await assertHostOnline(deps, tx, box)
 }
 
-async function choosePorts({ firstPort }: LifeDeps, tx: Tx, box: BoxRecord): Promise<BoxPorts> {
+async function choosePorts({ firstPort }: LifecycleDeps, tx: Tx, box: BoxRecord): Promise<BoxPorts> {
   const ports = allocatePorts(await portsTaken(tx, box.hostId), firstPort)
   await changeBox(tx, box, { first_port: ports.public })
   return ports
 }
 
 /** Applied, the box is what its report says; shown, nothing has changed but what is known to be missing. */
-export async function completed(deps: StepDeps, tx: Tx, command: Command, result: BoxCommandResult<'tenant-box.complete'>): Promise<void> {
+export async function finishAdoption(
+  deps: StepDeps,
+  tx: Tx,
+  command: Command,
+  result: BoxCommandResult<'tenant-box.complete'>,
+): Promise<void> {
   const box = await boxById(tx, command.boxId as never)
   if (!box || box.removal) return
   const { applied, findings, report, probe } = result

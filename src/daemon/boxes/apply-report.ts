@@ -5,7 +5,7 @@ import type { Tx } from '../db/index.ts'
 import { type BoxRecord, installedColumns } from './box-record.ts'
 import { boxesBySlugs, saveReport } from './boxes.repo.ts'
 import type { BoxTable } from './boxes.tables.ts'
-import { boxesCalledDead } from './lifecycle/ownership.ts'
+import { boxesDeclaredDead } from './lifecycle/ownership.ts'
 import { newestManifest } from './manifests.ts'
 
 type Deps = Readonly<{ clock: Clock }>
@@ -14,7 +14,7 @@ type Deps = Readonly<{ clock: Clock }>
 export async function applyReports(deps: Deps, tx: Tx, hostId: HostId, reports: readonly VersionsReport[]): Promise<void> {
   if (reports.length === 0) return
   const current = await newestManifest(tx)
-  const calledDead = await boxesCalledDead(tx, hostId)
+  const calledDead = await boxesDeclaredDead(tx, hostId)
   const boxes = await boxesBySlugs(
     tx,
     reports.map(({ slug }) => slug),

@@ -3,20 +3,20 @@ import type { Clock, Random } from '../../core/kit/index.ts'
 import { appendEvent, type DbOrTx, type Tx } from '../db/index.ts'
 import type { BoxSide, Command, FailureHandlers, ResultHandlers } from '../hosts/index.ts'
 import type { Keyring } from '../sealed/index.ts'
-import { completed } from './adopt-box.ts'
+import { finishAdoption } from './adopt-box.ts'
 import { applyReport, applyReports } from './apply-report.ts'
 import type { BoxRecord } from './box-record.ts'
 import { sealOutputs } from './box-secrets.ts'
 import { boxById, makeLive } from './boxes.repo.ts'
-import type { LifeRules, StepDeps } from './lifecycle/deps.ts'
-import { maintained, maintenanceFailed } from './lifecycle/maintain-box.ts'
+import type { LifecycleRules, StepDeps } from './lifecycle/deps.ts'
+import { failMaintenance, finishMaintenance } from './lifecycle/maintain-box.ts'
 import { type Move, moveAwaiting } from './lifecycle/moves.repo.ts'
 import { disownedBy, mayAct } from './lifecycle/ownership.ts'
 import { type Removal, removalAwaiting } from './lifecycle/removals.repo.ts'
-import { handedOver, moveOrderFailed, stepMove, takenBack, takenOver } from './lifecycle/step-move.ts'
-import { erased, removalOrderFailed, runsAgain, stoppedForGood } from './lifecycle/step-removal.ts'
+import { failMoveCommand, finishHandOver, finishTakeBack, finishTakeOver, stepMove } from './lifecycle/step-move.ts'
+import { failRemovalCommand, finishErase, finishRemovalHandOver, finishRemovalTakeBack } from './lifecycle/step-removal.ts'
 
-type BoxSideDeps = LifeRules &
+type BoxPortDeps = LifecycleRules &
   Readonly<{
     clock: Clock
     random: Random
@@ -26,7 +26,7 @@ type BoxSideDeps = LifeRules &
   }>
 
 /** What the channel to the agents asks about boxes, answered. */
-export const boxSide = (deps: BoxSideDeps): BoxSide => ({
+export const boxPort = (deps: BoxPortDeps): BoxSide => ({
   mayAct: (db, boxId, hostId) => mayAct(db, boxId as BoxId, hostId as HostId),
   disowned: (db, hostId) => disownedBy(db, hostId as HostId),
   resultHandlers: { ...boxResultHandlers(deps), ...lifeResultHandlers(deps) },
@@ -74,34 +74,35 @@ async function finishSetUp({ clock }: Deps, tx: Tx, command: Command, { report, 
 
 /** What goes on when an agent has done what life asked of it. An answer that nobody waits for any more changes nothing. */
 const lifeResultHandlers = (deps: StepDeps): ResultHandlers => ({
-  'tenant-box.maintenance': (tx, command, result) => maintained(deps, tx, command, result),
-  'tenant-box.complete': (tx, command, result) => completed(deps, tx, command, result),
+  'tenant-box.maintenance': (tx, command, result) => finishMaintenance(deps, tx, command, result),
+  'tenant-box.complete': (tx, command, result) => finishAdoption(deps, tx, command, result),
   'tenant-box.hand_over': (tx, command, result) =>
     whoWaits(tx, command, {
-      move: (box, move) => handedOver(deps, tx, box, move, result),
-      removal: (box, removal) => stoppedForGood(deps, tx, box, removal, result),
+      move: (box, move) => finishHandOver(deps, tx, box, move, result),
+      removal: (box, removal) => finishRemovalHandOver(deps, tx, box, removal, result),
     }),
-  'tenant-box.take_over': (tx, command, result) => whoWaits(tx, command, { move: (box, move) => takenOver(deps, tx, box, move, result) }),
+  'tenant-box.take_over': (tx, command, result) =>
+    whoWaits(tx, command, { move: (box, move) => finishTakeOver(deps, tx, box, move, result) }),
   'tenant-box.take_back': (tx, command, result) =>
     whoWaits(tx, command, {
-      move: (box, move) => takenBack(deps, tx, box, move, result),
-      removal: (box, removal) => runsAgain(deps, tx, box, removal, result),
+      move: (box, move) => finishTakeBack(deps, tx, box, move, result),
+      removal: (box, removal) => finishRemovalTakeBack(deps, tx, box, removal, result),
     }),
   'tenant-box.remove': (tx, command) =>
     whoWaits(tx, command, {
       move: (box, move) => stepMove(deps, tx, box, move, { event: 'removed', change: { fromCopy: false, keepUntil: null } }),
-      removal: (box, removal) => erased(deps, tx, box, removal),
+      removal: (box, removal) => finishErase(deps, tx, box, removal),
     }),
 })
 
 function lifeFailureHandlers(deps: StepDeps): FailureHandlers {
   const failed = (tx: Tx, command: Command, { told }: { told: boolean }) =>
     whoWaits(tx, command, {
-      move: (box, move) => moveOrderFailed(deps, tx, box, move, command, told),
-      removal: (box, removal) => removalOrderFailed(deps, tx, box, removal, command, told),
+      move: (box, move) => failMoveCommand(deps, tx, box, move, command, told),
+      removal: (box, removal) => failRemovalCommand(deps, tx, box, removal, command, told),
     })
   return {
-    'tenant-box.maintenance': (tx, command, { told }) => maintenanceFailed(deps, tx, command, told),
+    'tenant-box.maintenance': (tx, command, { told }) => failMaintenance(deps, tx, command, told),
     'tenant-box.hand_over': failed,
     'tenant-box.take_over': failed,
     'tenant-box.take_back': failed,

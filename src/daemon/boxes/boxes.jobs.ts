@@ -1,9 +1,9 @@
 import { type DefinedJob, defineJob } from '../crons/index.ts'
-import { type AskDeps, syncVersions } from './ask-boxes.ts'
 import { type DriftDeps, detectDrift } from './detect-drift.ts'
+import { type QueryDeps, syncVersions } from './query-boxes.ts'
 
 /** No job ever starts an update (spec 4.10). */
-export const boxesJobs = (deps: AskDeps & DriftDeps): DefinedJob[] => [
+export const boxesJobs = (deps: QueryDeps & DriftDeps): DefinedJob[] => [
   defineJob({
     key: 'tenant-box-drift-detection',
     expression: '7 * * * *',

@@ -4,21 +4,21 @@ import { recordAudit } from '../audit/index.ts'
 import type { Db } from '../db/index.ts'
 import { serveContract } from '../http/index.ts'
 import { adoptBox, completeBox } from './adopt-box.ts'
-import { checkBox, readLogs, scanBoxes } from './ask-boxes.ts'
 import type { BoxRecord } from './box-record.ts'
 import { changeBox, existingBoxBy } from './boxes.repo.ts'
 import { type DriftDeps, detectDrift } from './detect-drift.ts'
-import type { LifeDeps } from './lifecycle/deps.ts'
+import type { LifecycleDeps } from './lifecycle/deps.ts'
 import { confirmMove, giveBackBox } from './lifecycle/end-move.ts'
 import { maintainBox } from './lifecycle/maintain-box.ts'
 import { moveBox, showMovePlan } from './lifecycle/move-box.ts'
 import { releaseBox } from './lifecycle/release-box.ts'
 import { removeBox, undoRemoval } from './lifecycle/remove-box.ts'
-import { applyManifest, compareManifest, currentManifest, type ManifestDeps, manifestsBefore } from './manifests.ts'
+import { applyManifest, currentManifest, type ManifestDeps, manifestsBefore, previewManifest } from './manifests.ts'
 import { type ProvisionDeps, provisionBox } from './provision-box.ts'
+import { checkBox, readLogs, scanBoxes } from './query-boxes.ts'
 import { describeBox, listBoxes, showBox } from './show-boxes.ts'
 
-export type BoxesDeps = ProvisionDeps & DriftDeps & ManifestDeps & LifeDeps
+export type BoxesDeps = ProvisionDeps & DriftDeps & ManifestDeps & LifecycleDeps
 
 export const boxesRoutes = (deps: BoxesDeps) =>
   serveContract(boxesContract, {
@@ -40,7 +40,7 @@ export const boxesRoutes = (deps: BoxesDeps) =>
     checkBox: ({ actor, params }) => checkBox(deps, actor, params.slug),
     changeBox: async ({ actor, params, body }) => describeBox(deps, deps.db, await markCanary(deps, actor, { ...params, ...body })),
     showManifest: () => currentManifest(deps.db),
-    diffManifest: async ({ body }) => copy(await compareManifest(deps, body.manifest)),
+    diffManifest: async ({ body }) => copy(await previewManifest(deps, body.manifest)),
     applyManifest: async ({ actor, body }) => {
       const applied = await applyManifest(deps, actor, body.manifest)
       // The stored drift should not speak of the manifest before; if the daemon dies here the hourly job does it.

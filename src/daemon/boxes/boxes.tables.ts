@@ -65,7 +65,7 @@ declare module '../db/database.ts' {
 }
 
 /** What is written down of every way of a box. */
-export type WayColumns<State extends string> = {
+export type ProcedureColumns<State extends string> = {
   id: string
   box_id: string
   state: State
@@ -82,7 +82,7 @@ export type WayColumns<State extends string> = {
   finished_at: string | null
 }
 
-export type BoxMoveTable = WayColumns<MoveState> & {
+export type BoxMoveTable = ProcedureColumns<MoveState> & {
   from_host_id: string
   to_host_id: string
   from_first_port: number | null
@@ -96,7 +96,7 @@ export type BoxMoveTable = WayColumns<MoveState> & {
   snapshot_at: string | null
 }
 
-export type BoxRemovalTable = WayColumns<RemovalState> & {
+export type BoxRemovalTable = ProcedureColumns<RemovalState> & {
   host_id: string
   snapshot_id: string | null
   erase_now: number

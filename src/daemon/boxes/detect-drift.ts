@@ -3,7 +3,7 @@ import { type BoxId, type DriftReport, driftReport, type HostId, type Plan, Seve
 import { isoNow, plural } from '../../core/kit/index.ts'
 import type { Db } from '../db/index.ts'
 import { type InstalledColumns, installedOf } from './box-record.ts'
-import { type Fleet, type FleetDeps, lookAtFleet } from './fleet.ts'
+import { type Fleet, type FleetDeps, readFleet } from './fleet.ts'
 import { newestManifest } from './manifests.ts'
 
 export type DriftDeps = FleetDeps & Readonly<{ db: Db }>
@@ -18,7 +18,7 @@ export async function detectDrift(deps: DriftDeps, signal?: AbortSignal): Promis
   const { db, clock } = deps
   const current = await newestManifest(db)
   if (!current) return 'there is no manifest yet, so there is nothing to compare with'
-  const fleet = await lookAtFleet(deps, db)
+  const fleet = await readFleet(deps, db)
   const counts = new Map<Severity, number>()
   for (let rows = await subjectsAfter(db, ''); rows.length > 0 && !signal?.aborted; rows = await subjectsAfter(db, rows.at(-1)?.id ?? '')) {
     const checked = rows.map((row) => check(row, fleet, current))

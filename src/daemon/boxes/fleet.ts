@@ -22,7 +22,7 @@ export type Fleet = Readonly<{
 }>
 
 /** One host as far as boxes care; undefined when there is none. */
-export async function lookAtHost({ clock, offlineAfterMs }: FleetDeps, db: DbOrTx, id: HostId): Promise<HostState | undefined> {
+export async function readHost({ clock, offlineAfterMs }: FleetDeps, db: DbOrTx, id: HostId): Promise<HostState | undefined> {
   const [host] = await hostSightings(db, id)
   return host && stateOf(host, clock.now(), offlineAfterMs)
 }
@@ -32,7 +32,7 @@ function stateOf(host: HostSighting, now: Date, offlineAfterMs: number): HostSta
   return { id: host.id, name: host.name, status }
 }
 
-export async function lookAtFleet({ clock, staleAfterMs, offlineAfterMs }: FleetDeps, db: DbOrTx): Promise<Fleet> {
+export async function readFleet({ clock, staleAfterMs, offlineAfterMs }: FleetDeps, db: DbOrTx): Promise<Fleet> {
   const now = clock.now()
   const states = (await hostSightings(db)).map((host) => stateOf(host, now, offlineAfterMs))
   const byId = new Map(states.map((host) => [host.id, host]))
@@ -52,7 +52,7 @@ export async function lookAtFleet({ clock, staleAfterMs, offlineAfterMs }: Fleet
 }
 
 /** What belongs to a box but is kept elsewhere. */
-export type Surroundings = Readonly<{
+export type BoxContext = Readonly<{
   fleet: Fleet
   hold: BoxHold | undefined
   /** The latest, also when it is over. */
@@ -62,12 +62,12 @@ export type Surroundings = Readonly<{
   reportAgeMs: number | null
 }>
 
-export async function surroundingsOf(
+export async function readBoxContexts(
   deps: FleetDeps,
   db: DbOrTx,
   boxes: readonly BoxRecord[],
   fleet: Fleet,
-): Promise<(box: BoxRecord) => Surroundings> {
+): Promise<(box: BoxRecord) => BoxContext> {
   const { clock } = deps
   const ids: BoxId[] = boxes.map(({ id }) => id)
   const holds = await holdsOf(db, clock, ids)

@@ -1,4 +1,4 @@
-import { questions } from '../../core/boxes/index.ts'
+import { readOnlyCommands } from '../../core/boxes/index.ts'
 import type { DbOrTx } from '../db/index.ts'
 
 import { type Command, commandsOfBox } from '../hosts/index.ts'
@@ -10,14 +10,14 @@ export async function commandsOfSetUp(db: DbOrTx): Promise<string[]> {
 }
 
 /** Commands that a move or a removal waits for. */
-export async function commandsOfLife(db: DbOrTx): Promise<string[]> {
+export async function commandsOfLifecycle(db: DbOrTx): Promise<string[]> {
   const awaited = async (table: 'box_moves' | 'box_removals') =>
     db.selectFrom(table).select('command_id').where('finished_at', 'is', null).where('command_id', 'is not', null).execute()
   return [...(await awaited('box_moves')), ...(await awaited('box_removals'))].map((row) => row.command_id as string)
 }
 
 /** Snapshots that a box may still have to be made from (SAFETY, Snapshots): those of moves and removals that are not over. */
-export async function snapshotsOfLife(db: DbOrTx, boxIds: readonly string[]): Promise<{ snapshotId: string; neededBy: string }[]> {
+export async function snapshotsOfLifecycle(db: DbOrTx, boxIds: readonly string[]): Promise<{ snapshotId: string; neededBy: string }[]> {
   const needed = async (table: 'box_moves' | 'box_removals') =>
     db
       .selectFrom(table)
@@ -33,7 +33,7 @@ export async function snapshotsOfLife(db: DbOrTx, boxIds: readonly string[]): Pr
   return [...(await needed('box_moves')).map(name('move')), ...(await needed('box_removals')).map(name('removal'))]
 }
 
-const changeNothing: readonly string[] = [...questions, 'tenant-box.healthcheck']
+const changeNothing: readonly string[] = [...readOnlyCommands, 'tenant-box.healthcheck']
 const isOpen = ({ status }: Command): boolean => status === 'queued' || status === 'leased' || status === 'running'
 
 /** The daemon gave up waiting for it, but an agent had it and has not said how it ended. */

@@ -2,12 +2,12 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parse } from 'yaml'
 import {
+  assertKnownHeads,
   type BoxMigration,
   diffManifests,
   type Manifest,
   type ManifestChange,
   type ManifestRevision,
-  needKnownHeads,
   parseManifest,
   readBoxMigrations,
 } from '../../core/boxes/index.ts'
@@ -67,7 +67,7 @@ type AppliedManifest = Readonly<{ revision: number; changed: boolean; changes: r
 /** Makes a manifest the canonical one (spec 9.5). The content of the current revision keeps that revision; older content becomes a new one. */
 export async function applyManifest({ db, clock, migrations }: ManifestDeps, actor: Actor, value: unknown): Promise<AppliedManifest> {
   const manifest = parseManifest(value)
-  needKnownHeads(manifest, migrations)
+  assertKnownHeads(manifest, migrations)
   const apply = db.transaction().execute(async (tx) => {
     const current = await newestManifest(tx)
     const changes = diffManifests(current?.manifest, manifest)
@@ -85,12 +85,12 @@ export async function applyManifest({ db, clock, migrations }: ManifestDeps, act
 }
 
 /** What applying would change; changes nothing. */
-export async function compareManifest(
+export async function previewManifest(
   { db, migrations }: Omit<ManifestDeps, 'clock'>,
   value: unknown,
 ): Promise<Omit<AppliedManifest, 'changed'>> {
   const manifest = parseManifest(value)
-  needKnownHeads(manifest, migrations)
+  assertKnownHeads(manifest, migrations)
   const current = await newestManifest(db)
   return { revision: current?.revision ?? 0, changes: diffManifests(current?.manifest, manifest) }
 }
@@ -100,7 +100,7 @@ export async function compareManifest(
  * another was applied meanwhile the number is taken, and the unique constraint ends the transaction. Answers what changed; the caller writes
  * it into the audit log, at its end.
  */
-export async function raiseManifest(
+export async function applyNextManifest(
   tx: Tx,
   clock: Clock,
   actor: Actor,

@@ -5,7 +5,7 @@ import {
   type Component,
   type ComponentSeverity,
   type HostId,
-  moveIsOver,
+  isMoveFinished,
   type Severity,
   type Tier,
 } from '../../core/boxes/index.ts'
@@ -16,9 +16,9 @@ import type { Db, DbOrTx } from '../db/index.ts'
 import { type Command, hostByName } from '../hosts/index.ts'
 import type { BoxRecord } from './box-record.ts'
 import { boxesAfter, existingBoxBy } from './boxes.repo.ts'
-import { type FleetDeps, lookAtFleet, type Surroundings, surroundingsOf } from './fleet.ts'
+import { type BoxContext, type FleetDeps, readBoxContexts, readFleet } from './fleet.ts'
 import { openCommands } from './in-use.ts'
-import { forever } from './lifecycle/deps.ts'
+import { noExpiry } from './lifecycle/deps.ts'
 import { moveView } from './lifecycle/moves.repo.ts'
 import { latestRemoval, type Removal, removalView } from './lifecycle/removals.repo.ts'
 
@@ -45,10 +45,10 @@ export async function listBoxes(deps: Deps, wanted: Wanted): Promise<{ boxes: Bo
   const { db } = deps
   const { tier, host, severity, slug, cursor, limit } = wanted
   const hostId = host === undefined ? undefined : (await hostByName(db, host)).id
-  const fleet = await lookAtFleet(deps, db)
+  const fleet = await readFleet(deps, db)
   const found = await boxesAfter(db, { tier, hostId, severity, slugPart: slug, after: cursor, limit: limit + 1 }, fleet)
   const page = found.slice(0, limit)
-  const around = await surroundingsOf(deps, db, page, fleet)
+  const around = await readBoxContexts(deps, db, page, fleet)
   return {
     boxes: page.map((box) => rowOf(box, around(box))),
     nextCursor: found.length > limit ? (page.at(-1)?.slug ?? null) : null,
@@ -60,7 +60,7 @@ export const showBox = async (deps: Deps, key: string): Promise<BoxDetail> => de
 
 /** The wire's form of one box. */
 export async function describeBox(deps: DescribeDeps, db: DbOrTx, box: BoxRecord): Promise<BoxDetail> {
-  const around = await surroundingsOf(deps, db, [box], await lookAtFleet(deps, db))
+  const around = await readBoxContexts(deps, db, [box], await readFleet(deps, db))
   const inForce = windowInForce(deps.windows, box.tier, box.ownWindow)
   return detailOf(box, around(box), {
     removal: await latestRemoval(db, box.id),
@@ -77,7 +77,7 @@ async function addressOf(db: DbOrTx, { hostId }: BoxRecord): Promise<string | nu
 }
 
 /** A box as lists show it. What was found at the last check counts only while its report does. */
-function rowOf(box: BoxRecord, around: Surroundings): BoxRow {
+function rowOf(box: BoxRecord, around: BoxContext): BoxRow {
   const { fleet, hold, status, reportAgeMs, move } = around
   const freshness = fleet.freshness(box)
   const host = fleet.host(box.hostId)
@@ -102,17 +102,17 @@ function rowOf(box: BoxRecord, around: Surroundings): BoxRow {
     reportAgeMs,
     freshness,
     heldBy: hold?.holder ?? null,
-    heldUntil: hold && hold.until < forever ? hold.until : null,
+    heldUntil: hold && hold.until < noExpiry ? hold.until : null,
     maintenance: box.maintenance,
     fenceOverdue: Boolean(box.fence?.overdueSince),
-    moving: move && !moveIsOver(move.state) ? { state: move.state, to: nameOf(around, move.toHostId) } : null,
+    moving: move && !isMoveFinished(move.state) ? { state: move.state, to: nameOf(around, move.toHostId) } : null,
   }
 }
 
 const componentsOf = ({ driftReport }: BoxRecord): Partial<Record<Component, ComponentSeverity>> =>
   Object.fromEntries((driftReport?.components ?? []).map(({ component, severity }) => [component, severity]))
 
-const nameOf = ({ fleet }: Surroundings, hostId: HostId): string => fleet.host(hostId)?.name ?? hostId
+const nameOf = ({ fleet }: BoxContext, hostId: HostId): string => fleet.host(hostId)?.name ?? hostId
 
 /** What only one box at a time is looked at for. */
 type Closer = Readonly<{
@@ -125,7 +125,7 @@ type Closer = Readonly<{
 }>
 
 /** All that is known about it. */
-const detailOf = (box: BoxRecord, around: Surroundings, { removal, open, snapshots, window, address }: Closer): BoxDetail => ({
+const detailOf = (box: BoxRecord, around: BoxContext, { removal, open, snapshots, window, address }: Closer): BoxDetail => ({
   ...rowOf(box, around),
   tenantId: box.tenantId,
   hostStatus: around.fleet.host(box.hostId)?.status ?? 'offline',

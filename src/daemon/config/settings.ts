@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Slug } from '../../core/boxes/index.ts'
 import { wrongNativeOrigin } from '../../core/edge/index.ts'
-import { readStoreAddress, wrongSessionsAddress } from '../../core/snapshots/index.ts'
+import { readStoreAddress, sessionsAddressError } from '../../core/snapshots/index.ts'
 import { TimeZone } from '../../core/windows/index.ts'
 import { MailSender, MailServer, WebhookSecret, WebhookUrl } from './outbound.ts'
 import { ProxyAddress } from './proxy-address.ts'
@@ -29,7 +29,7 @@ const NativeOrigin = z.string().superRefine((text, { addIssue }) => {
   if (message) addIssue({ code: 'custom', message })
 })
 const SessionsAddress = z.string().superRefine((text, { addIssue }) => {
-  const message = wrongSessionsAddress(text)
+  const message = sessionsAddressError(text)
   if (message) addIssue({ code: 'custom', message })
 })
 const StoreAddress = z.string().superRefine((text, { addIssue }) => {

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { besides, isBeside, questions } from '../../core/boxes/index.ts'
+import { isNonBlocking, nonBlockingKinds, readOnlyCommands } from '../../core/boxes/index.ts'
 import { type HeldCommand, isFinal, type LeasedCommand } from '../../core/hosts/index.ts'
 import { type AgentActor, type Clock, elapsedMs, isoIn, isoNow } from '../../core/kit/index.ts'
 import type { Tx } from '../db/index.ts'
@@ -77,7 +77,7 @@ async function mayHaveWork({ db }: HostsDeps, { hostId }: AgentActor): Promise<b
 async function offered(tx: Tx, now: string, hostId: string, { holding, room }: Poll): Promise<Command[]> {
   const heldIds = holding.map(({ id }) => id)
   const held = await commandsByIds(tx, heldIds)
-  const busyBoxes = held.filter((command) => isUntold(command) && !isBeside(command.kind)).map(({ boxId }) => boxId)
+  const busyBoxes = held.filter((command) => isUntold(command) && !isNonBlocking(command.kind)).map(({ boxId }) => boxId)
   let query = tx
     .selectFrom('commands as c')
     .selectAll()
@@ -85,11 +85,11 @@ async function offered(tx: Tx, now: string, hostId: string, { holding, room }: P
     .where('c.status', 'in', ['queued', 'leased'])
     .where('c.deadline_at', '>', now)
   if (heldIds.length > 0) query = query.where('c.id', 'not in', heldIds)
-  if (room === 'questions') query = query.where('c.kind', 'in', questions)
+  if (room === 'questions') query = query.where('c.kind', 'in', readOnlyCommands)
   else
     query = query.where((either) =>
       either.or([
-        either('c.kind', 'in', besides),
+        either('c.kind', 'in', nonBlockingKinds),
         either.and([
           either.not(
             either.exists(
@@ -99,7 +99,7 @@ async function offered(tx: Tx, now: string, hostId: string, { holding, room }: P
                 .whereRef('other.box_id', '=', 'c.box_id')
                 .whereRef('other.id', '<>', 'c.id')
                 .where('other.status', 'in', ['leased', 'running'])
-                .where('other.kind', 'not in', besides),
+                .where('other.kind', 'not in', nonBlockingKinds),
             ),
           ),
           ...(busyBoxes.length > 0 ? [either('c.box_id', 'not in', busyBoxes)] : []),

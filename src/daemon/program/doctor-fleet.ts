@@ -1,4 +1,4 @@
-import { pathWords } from '../../core/boxes/index.ts'
+import { reservedSlugs } from '../../core/boxes/index.ts'
 import { hostPathWords } from '../../core/hosts/index.ts'
 import { type Clock, isoNow } from '../../core/kit/index.ts'
 import { type Check, doubtful, failing, well } from '../../node/command-line.ts'
@@ -44,7 +44,7 @@ async function calledLikeWords({ db }: Deps): Promise<Check[]> {
     .selectFrom('boxes')
     .select(['id', 'slug'])
     .where('live', '=', 1)
-    .where('slug', 'in', [...pathWords])
+    .where('slug', 'in', [...reservedSlugs])
   const boxes = await slugs.orderBy('slug').execute()
   const named = db
     .selectFrom('hosts')

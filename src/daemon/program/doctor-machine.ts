@@ -5,7 +5,7 @@ import { type Check, doubtful, failing, type Globals, type Machine, well } from 
 
 import { resticVersion } from '../../node/restic/index.ts'
 import type { Config } from '../config/index.ts'
-import { reachesStore, requireSnapshots } from '../snapshots/index.ts'
+import { assertSnapshotsConfigured, reachesStore } from '../snapshots/index.ts'
 import { forwarding } from './doctor-forwarding.ts'
 import { objects } from './doctor-objects.ts'
 import { storeSessions } from './doctor-sessions.ts'
@@ -64,7 +64,7 @@ const firstThere = async (path: string): Promise<string> => ((await modeOf(path)
 
 function snapshots(config: Config): Check {
   try {
-    requireSnapshots(config)
+    assertSnapshotsConfigured(config)
     return well('snapshots', `backup key set, snapshots go to ${config.snapshotStore}`)
   } catch (error) {
     if (!isProblem(error)) throw error

@@ -2,7 +2,7 @@ import { type Clock, isProblem, type TenantId } from '../../core/kit/index.ts'
 import { type Check, doubtful, failing, well } from '../../node/command-line.ts'
 import { settlingFetch } from '../../node/index.ts'
 import type { Config } from '../config/index.ts'
-import { agentRepository, reachesStore, requireSnapshots } from '../snapshots/index.ts'
+import { agentRepository, assertSnapshotsConfigured, reachesStore } from '../snapshots/index.ts'
 
 /** Whom the session is for matters to nobody: it is thrown away. */
 const nobody = 'ten_doctor' as TenantId
@@ -23,7 +23,7 @@ export async function storeSessions({ clock }: Readonly<{ clock: Clock }>, confi
       ),
     ]
   try {
-    requireSnapshots(config)
+    assertSnapshotsConfigured(config)
     await agentRepository({ clock, fetch: settlingFetch }, config, nobody)
     return [
       ending(config, sessions) ?? well(name, `from ${new URL(sessions.endpoint).origin}, for one tenant and ${sessions.hours} h each`),

@@ -36,7 +36,7 @@ export type RolloutsDeps = Readonly<{
   /** Maintenance windows of tenants without their own. */
   windows: WindowRules
   /** Throws CONFIG unless a backup key and a snapshot store are configured: no snapshot, no update. */
-  requireSnapshots(): unknown
+  assertSnapshotsConfigured(): unknown
   /** The box migrations of this daemon; no emergency targets a later head. */
   migrations: readonly BoxMigration[]
   /** Resolves the tags of a plan. Undefined in a rehearsal: then the first pull decides. */

@@ -8,7 +8,7 @@ import { closeRolloutAlerts } from './finish-rollout.ts'
 import { publishEvent, recordRolloutAudit, updateAction } from './publish.ts'
 import { replaceRollout } from './rollouts.repo.ts'
 
-type Deps = VerbDeps & Pick<RolloutsDeps, 'requireSnapshots'>
+type Deps = VerbDeps & Pick<RolloutsDeps, 'assertSnapshotsConfigured'>
 type Input = Readonly<{ id: string; skipFailed: boolean; skip?: readonly string[] | undefined }>
 
 /**
@@ -20,7 +20,7 @@ export const resumeRollout = (deps: Deps, actor: Actor, { id, skipFailed, skip =
   changeAmongOthers(deps, id, async ({ tx, clock, rollout, others }) => {
     if (phaseOf(rollout)) return assertNothingToSkip(id, skip)
     const resumed = { tx, clock, rollout: transition(rollout, { type: 'resume', at: isoNow(clock) }) }
-    deps.requireSnapshots()
+    deps.assertSnapshotsConfigured()
     assertNoEmergencyBeside(rollout, others)
     const open = await actionsOf(tx, id, ['pending', 'failed', 'rolled_back', 'rollback_failed'])
     assertSkippable(id, skip, open)

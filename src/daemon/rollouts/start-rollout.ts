@@ -12,7 +12,7 @@ import { closeRolloutAlerts } from './finish-rollout.ts'
 import { publishEvent, recordRolloutAudit, updateAction } from './publish.ts'
 import { replaceRollout, type StoredRollout } from './rollouts.repo.ts'
 
-type Deps = VerbDeps & Pick<RolloutsDeps, 'requireSnapshots'>
+type Deps = VerbDeps & Pick<RolloutsDeps, 'assertSnapshotsConfigured'>
 type Input = Readonly<{ id: string; skipRefused?: boolean }>
 
 /** An older plan says too little about the fleet of today. */
@@ -30,7 +30,7 @@ export const startRollout = (deps: Deps, actor: Actor, { id, skipRefused = false
     if (isEmergency) assertEmergencyRole(actor)
     const moved = transition(rollout, { type: 'start', at })
     const started = { tx, clock, others, rollout: { ...moved, skipRefused: rollout.skipRefused || skipRefused } }
-    deps.requireSnapshots()
+    deps.assertSnapshotsConfigured()
     assertPlanIsFresh(rollout, at)
     assertNoEmergencyBeside(rollout, others)
     const blocked = await blockedActions(tx, rollout)

@@ -8,8 +8,8 @@ import { appendEvent, type Tx } from '../db/index.ts'
 import { type Command, enqueueCommand, type FailureHandlers, type ResultHandlers } from '../hosts/index.ts'
 import type { SnapshotsDeps } from './deps.ts'
 import { restorable } from './restore-box.ts'
-import { cameBack, lockRepository, moveSnapshots, newestPresent, type SnapshotRow } from './snapshots.repo.ts'
-import { addressed, boxOf, readyBox, waitingMs } from './take-snapshot.ts'
+import { lockRepository, markRestorable, newestPresent, type SnapshotRow, setSnapshotStatus } from './snapshots.repo.ts'
+import { boxAddress, boxOf, getReadyBox, queueGraceMs } from './take-snapshot.ts'
 
 type Wanted = Readonly<{ slug: string; snapshotId?: string | undefined }>
 type Accepted = Readonly<{ commandId: string; snapshotId: string }>
@@ -19,7 +19,7 @@ export async function drillBox(deps: SnapshotsDeps, actor: Actor, { slug, snapsh
   const { db, clock, bus } = deps
   const asked = await db.transaction().execute(async (tx) => {
     await lockRepository(tx, (await existingBox(tx, slug)).tenantId)
-    const box = await readyBox(deps, tx, slug)
+    const box = await getReadyBox(deps, tx, slug)
     const snapshot = snapshotId === undefined ? await newestPresent(tx, box.tenantId, 'complete') : await restorable(tx, box, snapshotId)
     if (!snapshot) throw problem('NOT_FOUND', `there is no complete snapshot of ${slug}: \`tenantry snapshots take ${slug}\` takes one`)
     const commandId = await enqueueDrill(deps, tx, box, snapshot)
@@ -35,8 +35,8 @@ type Queue = Pick<SnapshotsDeps, 'clock' | 'random' | 'deadlineMs'>
 
 export async function enqueueDrill({ clock, random, deadlineMs }: Queue, tx: Tx, box: BoxRecord, snapshot: SnapshotRow): Promise<string> {
   const id = newId(random, 'cmd')
-  const payload = { ...addressed(box), snapshotId: snapshot.snapshot_id, snapshotSha256: snapshot.sha256, deadlineMs }
-  const command = { id, hostId: box.hostId, boxId: box.id, deadlineMs: deadlineMs + waitingMs }
+  const payload = { ...boxAddress(box), snapshotId: snapshot.snapshot_id, snapshotSha256: snapshot.sha256, deadlineMs }
+  const command = { id, hostId: box.hostId, boxId: box.id, deadlineMs: deadlineMs + queueGraceMs }
   await enqueueCommand(tx, clock, { ...command, kind: 'tenant-box.drill', payload })
   return id
 }
@@ -67,8 +67,9 @@ async function note({ clock }: Deps, tx: Tx, command: Command, { ok, durationMs,
     .values({ command_id: command.id, tenant_id: box.tenantId, snapshot_id: snapshotId, ...row })
     .onConflict((c) => c.column('command_id').doUpdateSet(row))
     .execute()
-  if (ok) await cameBack(tx, box.tenantId, snapshotId)
-  if (!ok && isDamage(error)) await moveSnapshots(tx, box.tenantId, [snapshotId], ['present'], { status: 'damaged', damaged_by: 'drill' })
+  if (ok) await markRestorable(tx, box.tenantId, snapshotId)
+  if (!ok && isDamage(error))
+    await setSnapshotStatus(tx, box.tenantId, [snapshotId], ['present'], { status: 'damaged', damaged_by: 'drill' })
   if (ok) await closeAlerts(tx, clock, { subject: box.slug, kinds: ['drill_failed'], because: 'a drill succeeded' })
   else await raiseAlert(tx, clock, alertOf.drill_failed({ slug: box.slug, snapshotId, error: error ?? null }))
   const payload = { boxId: box.id, slug: box.slug, snapshotId, commandId: command.id, restoreMs, error }

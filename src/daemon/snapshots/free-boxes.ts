@@ -1,13 +1,13 @@
-import { type BoxId, isQuestion } from '../../core/boxes/index.ts'
+import { type BoxId, isReadOnly } from '../../core/boxes/index.ts'
 import type { TenantId } from '../../core/kit/index.ts'
-import { type BoxRecord, boxById, boxesInScope, holdsOf, lookAtFleet } from '../boxes/index.ts'
+import { type BoxRecord, boxById, boxesInScope, holdsOf, readFleet } from '../boxes/index.ts'
 import type { DbOrTx } from '../db/index.ts'
 import type { SnapshotsDeps } from './deps.ts'
 
 type Deps = Pick<SnapshotsDeps, 'clock' | 'staleAfterMs' | 'offlineAfterMs'>
 
 /** The live boxes by tenant, and what keeps each from being worked on by schedule. */
-export type Surveyed = Readonly<{
+export type Availability = Readonly<{
   boxOf(tenantId: string): BoxRecord | undefined
   /** Nobody holds the box and no command waits for it or runs on it. */
   isFree(box: BoxRecord): boolean
@@ -16,10 +16,10 @@ export type Surveyed = Readonly<{
   busyHosts: ReadonlySet<string>
 }>
 
-export async function surveyBoxes(deps: Deps, db: DbOrTx): Promise<Surveyed> {
-  const fleet = await lookAtFleet(deps, db)
+export async function readAvailability(deps: Deps, db: DbOrTx): Promise<Availability> {
+  const fleet = await readFleet(deps, db)
   const holds = await holdsOf(db, deps.clock)
-  const open = (await openCommands(db).execute()).filter(({ kind }) => !isQuestion(kind))
+  const open = (await openCommands(db).execute()).filter(({ kind }) => !isReadOnly(kind))
   const busyBoxes = new Set(open.map(({ box_id }) => box_id))
   const byTenant = new Map((await boxesInScope(db)).map((box) => [box.tenantId, box]))
   return {
@@ -39,7 +39,7 @@ export async function liveBoxOf(db: DbOrTx, tenantId: string): Promise<BoxRecord
 /** The same for one box, also in the transaction that begins something on it. */
 export async function isFreeNow({ clock }: Pick<Deps, 'clock'>, db: DbOrTx, { id }: BoxRecord): Promise<boolean> {
   if ((await holdsOf(db, clock, [id])).has(id)) return false
-  return (await openCommands(db).where('box_id', '=', id).execute()).every(({ kind }) => isQuestion(kind))
+  return (await openCommands(db).where('box_id', '=', id).execute()).every(({ kind }) => isReadOnly(kind))
 }
 
 const heavy: readonly string[] = ['tenant-box.snapshot', 'tenant-box.drill', 'tenant-box.tend_snapshots']

@@ -4,23 +4,23 @@
 import './snapshots.tables.ts'
 
 export type { SnapshotsDeps } from './deps.ts'
-export { runStoreUpkeep } from './maintain-stores.ts'
+export { runStoreMaintenance } from './maintain-stores.ts'
 export { snapshotForMove } from './move-snapshots.ts'
 export { snapshotsOfBox } from './proofs.ts'
 export { commandsOfRestores, recordRestore, slugsBeingRestored } from './restore-box.ts'
-export { snapshotRule } from './retention.ts'
+export { retentionRule } from './retention.ts'
 export { snapshotListener } from './snapshot-listener.ts'
 export { snapshotMetrics } from './snapshot-metrics.ts'
 export {
   agentRepository,
+  assertSnapshotsConfigured,
   commandSecrets,
   reachesStore,
   recoveryPassword,
   repositoryAddress,
-  requireSnapshots,
   snapshotRepository,
 } from './snapshot-store.ts'
-export { runSnapshotTurns } from './snapshot-tasks.ts'
+export { runSnapshotTasks } from './snapshot-tasks.ts'
 export { snapshotsJobs } from './snapshots.jobs.ts'
-export { keptSnapshots } from './snapshots.repo.ts'
+export { registeredSnapshots } from './snapshots.repo.ts'
 export { snapshotsRoutes } from './snapshots.routes.ts'

@@ -4,7 +4,7 @@ import type { Snapshot, SnapshotStatus } from '../../core/snapshots/index.ts'
 import type { Db } from '../db/index.ts'
 import type { SnapshotsDeps } from './deps.ts'
 import { lastDrills, type Proof } from './proofs.ts'
-import { judgeSnapshots } from './retention.ts'
+import { evaluateSnapshots } from './retention.ts'
 import type { SnapshotRow } from './snapshots.repo.ts'
 
 type Deps = Pick<SnapshotsDeps, 'db' | 'clock' | 'rule' | 'references'>
@@ -22,7 +22,7 @@ export async function listSnapshots(deps: Deps, query: Query): Promise<{ snapsho
   const { db } = deps
   const found = await pageOf(db, query)
   const page = found.slice(0, query.limit)
-  const { verdicts, proofOf } = await judgeSnapshots(deps, db, [...new Set(page.map(({ tenant_id }) => tenant_id))])
+  const { verdicts, proofOf } = await evaluateSnapshots(deps, db, [...new Set(page.map(({ tenant_id }) => tenant_id))])
   const drillOf = await lastDrills(
     db,
     page.map(({ snapshot_id }) => snapshot_id),

@@ -1,14 +1,20 @@
-import type { BoxCommandPayload, ReopenedHole } from '../../core/boxes/index.ts'
+import type { BoxCommandPayload, ReintroducedVulnerability } from '../../core/boxes/index.ts'
 import { type Clock, isoNow } from '../../core/kit/index.ts'
 import type { BoxRecord } from '../boxes/index.ts'
 import type { Tx } from '../db/index.ts'
 import type { Command, ResultHandlers } from '../hosts/index.ts'
-import { type HoleDeps, holesOfSnapshot } from './restore-box.ts'
-import { cameBack, lockRepository, newestDamaged, newestPresent } from './snapshots.repo.ts'
+import { type VulnerabilityDeps, vulnerabilitiesOf } from './restore-box.ts'
+import { lockRepository, markRestorable, newestDamaged, newestPresent } from './snapshots.repo.ts'
 
 import { boxOf } from './take-snapshot.ts'
 
-type ForMove = Readonly<{ snapshotId: string; snapshotSha256: string | null; takenAt: string; damaged: boolean; reopens: ReopenedHole[] }>
+type ForMove = Readonly<{
+  snapshotId: string
+  snapshotSha256: string | null
+  takenAt: string
+  damaged: boolean
+  reopens: ReintroducedVulnerability[]
+}>
 
 /**
  * The newest snapshot of a tenant, for a box whose host is gone; until the commit nobody gives it up. Where only damaged ones are left, the newest
@@ -16,13 +22,13 @@ type ForMove = Readonly<{ snapshotId: string; snapshotSha256: string | null; tak
  * again is no reason to leave the box down; whoever moves it is told.
  */
 export const snapshotForMove =
-  (deps: HoleDeps) =>
+  (deps: VulnerabilityDeps) =>
   async (tx: Tx, box: BoxRecord): Promise<ForMove | undefined> => {
     await lockRepository(tx, box.tenantId)
     const newest = (await newestPresent(tx, box.tenantId)) ?? (await newestDamaged(tx, box.tenantId))
     if (!newest) return undefined
     const { snapshot_id: snapshotId, sha256: snapshotSha256, taken_at: takenAt, status } = newest
-    const reopens = await holesOfSnapshot(deps, tx, box, newest)
+    const reopens = await vulnerabilitiesOf(deps, tx, box, newest)
     return { snapshotId, snapshotSha256, takenAt, damaged: status === 'damaged', reopens }
   }
 
@@ -47,5 +53,5 @@ async function note(tx: Tx, { id, createdAt, payload, ...command }: Command, end
     .values({ ...row, reason: 'it was moved to another host', status: 'restored', asked_at: createdAt, ...ended })
     .onConflict((c) => c.column('command_id').doNothing())
     .executeTakeFirst()
-  if (added.numInsertedOrUpdatedRows) await cameBack(tx, box.tenantId, snapshotId)
+  if (added.numInsertedOrUpdatedRows) await markRestorable(tx, box.tenantId, snapshotId)
 }

@@ -2,11 +2,11 @@ import { alertOf, closedByRestore } from '../../core/alerts/index.ts'
 import {
   type AgentError,
   type BoxId,
-  holesText,
   InstalledVersions,
-  type ReopenedHole,
+  type ReintroducedVulnerability,
   type RestoreResult,
-  reopenedHoles,
+  reintroducedVulnerabilities,
+  vulnerabilitiesText,
 } from '../../core/boxes/index.ts'
 import { type Actor, type Clock, isoIn, isoNow, newId, problem, type SystemActor } from '../../core/kit/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
@@ -15,18 +15,18 @@ import { type BoxRecord, boxById, holdBox, lockBox, releaseHold } from '../boxes
 import { appendEvent, type DbOrTx, type Tx } from '../db/index.ts'
 import { type Command, enqueueCommand, type FailureHandlers, type ResultHandlers } from '../hosts/index.ts'
 import type { SnapshotsDeps } from './deps.ts'
-import { cameBack, lockRepository, recordSnapshot, type SnapshotRow, snapshotById } from './snapshots.repo.ts'
+import { lockRepository, markRestorable, recordSnapshot, type SnapshotRow, snapshotById } from './snapshots.repo.ts'
 import type { BoxRestoreStatus } from './snapshots.tables.ts'
-import { addressed, boxOf, readyBox, takenBy, takenFacts, waitingMs } from './take-snapshot.ts'
+import { boxAddress, boxOf, getReadyBox, queueGraceMs, takenBy, takenFacts } from './take-snapshot.ts'
 
 type Wanted = Readonly<{ slug: string; snapshotId: string; reason: string; allowHole: boolean }>
-type Accepted = Readonly<{ commandId: string; snapshotId: string; reopens: ReopenedHole[] }>
+type Accepted = Readonly<{ commandId: string; snapshotId: string; reopens: ReintroducedVulnerability[] }>
 
 /** Until a box is heard of again it stays held: the agent may be in the middle of it. */
 const silentMs = 24 * 60 * 60_000
 
 /** Who holds a box that is being restored. */
-const restoreHolder = (commandId: string): string => `restore:${commandId}`
+const restoreOwner = (commandId: string): string => `restore:${commandId}`
 
 /** Boxes that are being brought back to a snapshot, or may be: also where the hold is over, its agent may only not have told yet. */
 export async function slugsBeingRestored(db: DbOrTx): Promise<string[]> {
@@ -45,11 +45,11 @@ export async function restoreBox(deps: SnapshotsDeps, actor: Actor, { slug, snap
   const commandId = newId(random, 'cmd')
   const { hostId, reopens } = await db.transaction().execute(async (tx) => {
     await lockRepository(tx, (await lockBox(tx, slug)).tenantId)
-    const box = await readyBox(deps, tx, slug)
+    const box = await getReadyBox(deps, tx, slug)
     const snapshot = await restorable(tx, box, snapshotId)
-    await holdBox(tx, clock, { boxId: box.id, holder: restoreHolder(commandId), until: isoIn(clock, expiresMs(deps) + silentMs) })
-    const reopens = await holesOfSnapshot(deps, tx, box, snapshot)
-    if (!allowHole) refuseHoles(slug, snapshotId, reopens)
+    await holdBox(tx, clock, { boxId: box.id, holder: restoreOwner(commandId), until: isoIn(clock, expiresMs(deps) + silentMs) })
+    const reopens = await vulnerabilitiesOf(deps, tx, box, snapshot)
+    if (!allowHole) assertNoVulnerabilities(slug, snapshotId, reopens)
     await enqueueRestore(deps, tx, { box, snapshot, commandId, reason })
     const data = { commandId, snapshotId, takenAt: snapshot.taken_at, reason, ...(reopens.length > 0 ? { reopens } : {}) }
     await recordAudit(tx, clock, { actor, action: 'box.restore', subject: slug, data })
@@ -73,12 +73,12 @@ export async function restorable(tx: Tx, { tenantId, slug }: BoxRecord, snapshot
 
 type Restore = Readonly<{ box: BoxRecord; snapshot: SnapshotRow; commandId: string; reason: string }>
 
-const expiresMs = ({ deadlineMs }: Pick<SnapshotsDeps, 'deadlineMs'>): number => deadlineMs + waitingMs
+const expiresMs = ({ deadlineMs }: Pick<SnapshotsDeps, 'deadlineMs'>): number => deadlineMs + queueGraceMs
 
 async function enqueueRestore(deps: SnapshotsDeps, tx: Tx, { box, snapshot, commandId, reason }: Restore) {
   const { clock, probe, deadlineMs } = deps
   const { snapshot_id, sha256 } = snapshot
-  const payload = { ...addressed(box), snapshotId: snapshot_id, snapshotSha256: sha256, probe, deadlineMs }
+  const payload = { ...boxAddress(box), snapshotId: snapshot_id, snapshotSha256: sha256, probe, deadlineMs }
   const command = { id: commandId, hostId: box.hostId, boxId: box.id, deadlineMs: expiresMs(deps) }
   await enqueueCommand(tx, clock, { ...command, kind: 'tenant-box.restore', payload })
   await recordRestore(tx, clock, { commandId, boxId: box.id, snapshotId: snapshot_id, reason })
@@ -155,8 +155,8 @@ async function end({ clock }: Deps, tx: Tx, command: Command, status: BoxRestore
     .executeTakeFirst()
   if (!ended) return
   const boxId = command.boxId as BoxId
-  if (status === 'restored') await cameBack(tx, ended.tenant_id, ended.snapshot_id)
-  if (status !== 'unheard') await releaseHold(tx, { boxId, holder: restoreHolder(command.id) })
+  if (status === 'restored') await markRestorable(tx, ended.tenant_id, ended.snapshot_id)
+  if (status !== 'unheard') await releaseHold(tx, { boxId, holder: restoreOwner(command.id) })
   const data = { boxId, commandId: command.id, snapshotId: ended.snapshot_id, outcome: status, error }
   const eventType = status === 'restored' ? 'box.restored' : 'box.restore_failed'
   await wake({ clock }, tx, ended, status, error)
@@ -164,27 +164,36 @@ async function end({ clock }: Deps, tx: Tx, command: Command, status: BoxRestore
   await recordAudit(tx, clock, { actor, action: eventType, subject: ended.slug, data })
 }
 
-export type HoleDeps = Pick<SnapshotsDeps, 'fixes' | 'versionsBefore'>
+export type VulnerabilityDeps = Pick<SnapshotsDeps, 'fixes' | 'versionsBefore'>
 
 /** The holes that a box has again with a snapshot. One of which nobody knows what it holds has those of emergencies that were not over when it was taken. */
-export async function holesOfSnapshot(deps: HoleDeps, tx: Tx, box: BoxRecord, snapshot: SnapshotRow): Promise<ReopenedHole[]> {
+export async function vulnerabilitiesOf(
+  deps: VulnerabilityDeps,
+  tx: Tx,
+  box: BoxRecord,
+  snapshot: SnapshotRow,
+): Promise<ReintroducedVulnerability[]> {
   const fixes = await deps.fixes(tx)
   const to = await versionsIn(deps, tx, snapshot)
   const about = to ? fixes : fixes.filter(({ overAt }) => overAt === null || snapshot.taken_at <= overAt)
-  return reopenedHoles(about, { from: box.installed, to })
+  return reintroducedVulnerabilities(about, { from: box.installed, to })
 }
 
-async function versionsIn({ versionsBefore }: HoleDeps, tx: Tx, { installed, command_id }: SnapshotRow): Promise<InstalledVersions | null> {
+async function versionsIn(
+  { versionsBefore }: VulnerabilityDeps,
+  tx: Tx,
+  { installed, command_id }: SnapshotRow,
+): Promise<InstalledVersions | null> {
   if (installed !== null) return InstalledVersions.parse(JSON.parse(installed))
   return command_id === null ? null : versionsBefore(tx, command_id)
 }
 
 /** Throws REOPENS_HOLE. */
-function refuseHoles(slug: string, snapshotId: string, holes: readonly ReopenedHole[]): void {
+function assertNoVulnerabilities(slug: string, snapshotId: string, holes: readonly ReintroducedVulnerability[]): void {
   if (holes.length === 0) return
   throw problem(
     'REOPENS_HOLE',
-    `with the snapshot ${snapshotId.slice(0, 8)} ${slug} would have ${holesText(holes)} again: choose a newer snapshot, or, where its data ` +
+    `with the snapshot ${snapshotId.slice(0, 8)} ${slug} would have ${vulnerabilitiesText(holes)} again: choose a newer snapshot, or, where its data ` +
       `matter more, say so with \`--allow-hole\` (allowHole) and close it at once: \`tenantry rollouts create --target ${slug} --start\``,
   )
 }

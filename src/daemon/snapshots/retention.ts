@@ -1,5 +1,5 @@
 import { isoNow } from '../../core/kit/index.ts'
-import { judgeRetention, type RetentionRule, type RetentionVerdict } from '../../core/snapshots/index.ts'
+import { evaluateRetention, type RetentionRule, type RetentionVerdict } from '../../core/snapshots/index.ts'
 import type { Config } from '../config/index.ts'
 
 import type { DbOrTx } from '../db/index.ts'
@@ -8,7 +8,7 @@ import { newestProofs, type ProofOf } from './proofs.ts'
 import { type SnapshotRow, snapshotsOf } from './snapshots.repo.ts'
 
 /** How long snapshots are kept, as the settings say. */
-export function snapshotRule({ snapshots }: Pick<Config, 'snapshots'>): RetentionRule {
+export function retentionRule({ snapshots }: Pick<Config, 'snapshots'>): RetentionRule {
   const { keepDaily: daily, keepWeekly: weekly, keepMonthly: monthly, preUpdateDays, preRestoreDays, manualDays, finalDays } = snapshots
   return { daily, weekly, monthly, preUpdateDays, preRestoreDays, manualDays, finalDays }
 }
@@ -19,7 +19,7 @@ type Deps = Pick<SnapshotsDeps, 'clock' | 'rule' | 'references'>
 type Judged = Readonly<{ verdicts: ReadonlyMap<string, RetentionVerdict>; proofOf: ProofOf }>
 
 /** Retention's word on the repositories of these tenants, with all that any room still refers to. */
-export async function judgeSnapshots(deps: Deps, db: DbOrTx, tenantIds: readonly string[]): Promise<Judged> {
+export async function evaluateSnapshots(deps: Deps, db: DbOrTx, tenantIds: readonly string[]): Promise<Judged> {
   const rows = await snapshotsOf(db, tenantIds)
   const inUse = await inUseOf(deps, db, rows)
   const proofOf = await newestProofs(db, tenantIds)
@@ -34,7 +34,7 @@ export async function judgeSnapshots(deps: Deps, db: DbOrTx, tenantIds: readonly
         provenAt: proofOf(tenantId, snapshotId)?.at ?? null,
         reported: row.sha256 !== null,
       }))
-      return [tenantId, judgeRetention({ snapshots, rule: deps.rule, now: isoNow(deps.clock), inUse })]
+      return [tenantId, evaluateRetention({ snapshots, rule: deps.rule, now: isoNow(deps.clock), inUse })]
     }),
   )
   return { verdicts, proofOf }

@@ -2,7 +2,7 @@ import type { Clock } from '../../core/kit/index.ts'
 import type { CommandListener } from '../hosts/index.ts'
 import type { SnapshotsDeps } from './deps.ts'
 import { drillFailures, drillResults } from './drill-box.ts'
-import { tendingFailures, tendingResults } from './maintain-repository.ts'
+import { maintenanceFailures, maintenanceResults } from './maintain-repository.ts'
 import { takeOverResults } from './move-snapshots.ts'
 import { restoreFailures, restoreResults } from './restore-box.ts'
 import { snapshotFailures, snapshotResults } from './take-snapshot.ts'
@@ -14,7 +14,7 @@ export const snapshotListener = (deps: Readonly<{ clock: Clock }> & Pick<Snapsho
     ...restoreResults(deps),
     ...takeOverResults(deps),
     ...drillResults(deps),
-    ...tendingResults(deps),
+    ...maintenanceResults(deps),
   },
-  failureHandlers: { ...snapshotFailures(deps), ...restoreFailures(deps), ...drillFailures(deps), ...tendingFailures(deps) },
+  failureHandlers: { ...snapshotFailures(deps), ...restoreFailures(deps), ...drillFailures(deps), ...maintenanceFailures(deps) },
 })

@@ -19,7 +19,7 @@ type Usable = Readonly<{ backupKey: string; store: StoreAddress; credentials: Ac
 const keyVersion = 'v1'
 
 /** Throws CONFIG naming every setting that is missing: without a snapshot there is no update. */
-export function requireSnapshots({ backupKey, snapshotStore, snapshotStoreCredentials: credentials }: SnapshotSettings): Usable {
+export function assertSnapshotsConfigured({ backupKey, snapshotStore, snapshotStoreCredentials: credentials }: SnapshotSettings): Usable {
   const store = snapshotStore === undefined ? undefined : readStoreAddress(snapshotStore)
   if (typeof store === 'string') throw problem('CONFIG', `TENANTRY_SNAPSHOT_STORE ${store}`)
   const needsCredentials = store?.kind === 's3' && !credentials
@@ -39,7 +39,7 @@ type Repository = NonNullable<CommandSecrets['snapshots']>
 
 /** A tenant's repository as restic names it, and the passwords that only this tenant's has. Throws CONFIG. */
 export function snapshotRepository(settings: SnapshotSettings, tenantId: TenantId): Repository {
-  const { backupKey, store, credentials } = requireSnapshots(settings)
+  const { backupKey, store, credentials } = assertSnapshotsConfigured(settings)
   const { recoveryKey } = settings
   return {
     repository: repositoryAddress(store, tenantId),
@@ -50,7 +50,7 @@ export function snapshotRepository(settings: SnapshotSettings, tenantId: TenantI
 }
 
 /** The same repository for the daemon's own upkeep, with the credential that agents lack. Throws CONFIG. */
-export function upkeepRepository(settings: SnapshotSettings, tenantId: TenantId): Repository {
+export function maintenanceRepository(settings: SnapshotSettings, tenantId: TenantId): Repository {
   const { snapshotUpkeep, snapshotStoreCredentials } = settings
   return { ...snapshotRepository(settings, tenantId), env: environmentOf(snapshotUpkeep ?? snapshotStoreCredentials) }
 }

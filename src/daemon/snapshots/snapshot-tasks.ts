@@ -1,18 +1,18 @@
 import { isoIn, isoNow, newId } from '../../core/kit/index.ts'
-import { nextTurns, type SnapshotTask } from '../../core/snapshots/index.ts'
+import { nextTasks, type SnapshotTask } from '../../core/snapshots/index.ts'
 import { type BoxRecord, boxById } from '../boxes/index.ts'
 import { acquireLease, type Db, holdLease, type Lease, releaseLease, type Tx } from '../db/index.ts'
 import { enqueueCommand } from '../hosts/index.ts'
 import type { SnapshotsDeps } from './deps.ts'
 import { enqueueDrill } from './drill-box.ts'
-import { isFreeNow, surveyBoxes } from './free-boxes.ts'
-import { decideTending, type TendTask } from './maintain-repository.ts'
+import { isFreeNow, readAvailability } from './free-boxes.ts'
+import { type MaintenanceTask, planMaintenance } from './maintain-repository.ts'
 import { reachesStore } from './snapshot-store.ts'
 import { lockRepository, newestPresent } from './snapshots.repo.ts'
-import type { SnapshotTurnTable } from './snapshots.tables.ts'
-import { addressed, waitingMs } from './take-snapshot.ts'
+import type { SnapshotTaskTable } from './snapshots.tables.ts'
+import { boxAddress, queueGraceMs } from './take-snapshot.ts'
 
-export type Turn = Pick<SnapshotTurnTable, 'tenant_id' | 'task' | 'asked_at'>
+export type QueuedTask = Pick<SnapshotTaskTable, 'tenant_id' | 'task' | 'asked_at'>
 
 const hourMs = 60 * 60_000
 /** After this a turn is not worth taking any more: the next run of its job asks anew. */
@@ -25,7 +25,7 @@ const patienceMs: Readonly<Record<SnapshotTask, number>> = {
 }
 
 /** Asks for something to be done for these tenants in their turn; asking twice asks once. */
-export async function askForTurns({ db, clock }: Pick<SnapshotsDeps, 'db' | 'clock'>, task: SnapshotTask, tenantIds: readonly string[]) {
+export async function enqueueTasks({ db, clock }: Pick<SnapshotsDeps, 'db' | 'clock'>, task: SnapshotTask, tenantIds: readonly string[]) {
   const asked = { task, asked_at: isoNow(clock), until: isoIn(clock, patienceMs[task]) }
   const rows = tenantIds.map((tenant_id) => ({ tenant_id, ...asked }))
   for (let at = 0; at < rows.length; at += chunkSize)
@@ -39,19 +39,22 @@ export async function askForTurns({ db, clock }: Pick<SnapshotsDeps, 'db' | 'clo
 const chunkSize = 500
 
 /** Turns that wait, of these tasks; those that nobody could take in time are dropped. */
-export async function waitingFor({ db, clock }: Pick<SnapshotsDeps, 'db' | 'clock'>, tasks: readonly SnapshotTask[]): Promise<Turn[]> {
+export async function waitingTasks(
+  { db, clock }: Pick<SnapshotsDeps, 'db' | 'clock'>,
+  tasks: readonly SnapshotTask[],
+): Promise<QueuedTask[]> {
   await db.deleteFrom('snapshot_turns').where('until', '<=', isoNow(clock)).execute()
   return db.selectFrom('snapshot_turns').selectAll().where('task', 'in', tasks).execute()
 }
 
 /** True until somebody takes it; one that was asked for anew since is another turn. */
-export async function isWaiting(tx: Tx, { tenant_id, task, asked_at }: Turn): Promise<boolean> {
+export async function isWaiting(tx: Tx, { tenant_id, task, asked_at }: QueuedTask): Promise<boolean> {
   const query = tx.selectFrom('snapshot_turns').select('task').where('tenant_id', '=', tenant_id).where('task', '=', task)
   return (await query.where('asked_at', '=', asked_at).executeTakeFirst()) !== undefined
 }
 
 /** Takes a turn off the list, in the transaction that acts upon it; false when it is gone. */
-export async function takeTurn(db: Db | Tx, { tenant_id, task }: Turn): Promise<boolean> {
+export async function removeTask(db: Db | Tx, { tenant_id, task }: QueuedTask): Promise<boolean> {
   const taken = await db.deleteFrom('snapshot_turns').where('tenant_id', '=', tenant_id).where('task', '=', task).executeTakeFirst()
   return taken.numDeletedRows > 0n
 }
@@ -61,10 +64,10 @@ const leaseMs = 60_000
 const everyMs = 15_000
 
 /** Every quarter of a minute, in one replica: what jobs asked for is begun where box and host are free. */
-export async function runSnapshotTurns(deps: SnapshotsDeps, signal: AbortSignal): Promise<void> {
+export async function runSnapshotTasks(deps: SnapshotsDeps, signal: AbortSignal): Promise<void> {
   const { clock, log } = deps
   while (!signal.aborted) {
-    await takeTurns(deps).catch((err) => log.warn({ err }, 'could not begin what snapshots wait for'))
+    await startDueTasks(deps).catch((err) => log.warn({ err }, 'could not begin what snapshots wait for'))
     await clock.sleep(everyMs, signal)
   }
   const lease = await acquireLease(deps, { name: leaseName, owner: deps.holder, ttlMs: leaseMs }).catch(() => undefined)
@@ -72,12 +75,12 @@ export async function runSnapshotTurns(deps: SnapshotsDeps, signal: AbortSignal)
 }
 
 /** One round; does nothing while another replica owns it. */
-export async function takeTurns(deps: SnapshotsDeps): Promise<void> {
+export async function startDueTasks(deps: SnapshotsDeps): Promise<void> {
   const lease = await acquireLease(deps, { name: leaseName, owner: deps.holder, ttlMs: leaseMs })
   if (!lease) return
-  const turns = await waitingFor(deps, tasksOfAgents(deps))
+  const turns = await waitingTasks(deps, tasksOfAgents(deps))
   if (turns.length === 0) return
-  const { boxOf, isFree, isReachable, busyHosts } = await surveyBoxes(deps, deps.db)
+  const { boxOf, isFree, isReachable, busyHosts } = await readAvailability(deps, deps.db)
   const waiting = turns.flatMap((turn) => {
     const box = boxOf(turn.tenant_id)
     if (!box) return []
@@ -93,7 +96,7 @@ export async function takeTurns(deps: SnapshotsDeps): Promise<void> {
       },
     ]
   })
-  for (const next of nextTurns(waiting, busyHosts)) {
+  for (const next of nextTasks(waiting, busyHosts)) {
     const { turn, box } = next as (typeof waiting)[number]
     if (await begin(deps, lease, turn, box)) deps.bus.queued(box.hostId)
   }
@@ -103,12 +106,12 @@ export async function takeTurns(deps: SnapshotsDeps): Promise<void> {
 const tasksOfAgents = ({ settings }: SnapshotsDeps): readonly SnapshotTask[] =>
   reachesStore(settings) ? ['daily', 'drill'] : ['daily', 'prune', 'check', 'check-data', 'drill']
 
-const begin = (deps: SnapshotsDeps, lease: Lease, turn: Turn, box: BoxRecord): Promise<boolean> =>
+const begin = (deps: SnapshotsDeps, lease: Lease, turn: QueuedTask, box: BoxRecord): Promise<boolean> =>
   deps.db.transaction().execute(async (tx) => {
     await holdLease(tx, lease)
     await lockRepository(tx, box.tenantId) // a restore that is asked for in this moment goes first or sees what was begun
     const now = await boxById(tx, box.id)
-    if (!now || !isSame(now, box) || !(await isFreeNow(deps, tx, now)) || !(await takeTurn(tx, turn))) return false
+    if (!now || !isSame(now, box) || !(await isFreeNow(deps, tx, now)) || !(await removeTask(tx, turn))) return false
     return beginners[turn.task](deps, tx, now)
   })
 
@@ -125,8 +128,8 @@ const beginDaily: Beginner = async (deps, tx, box) => {
   const newest = await newestPresent(tx, box.tenantId)
   if (newest && newest.taken_at > isoIn(deps.clock, -freshMs)) return false
   const { clock, random, deadlineMs } = deps
-  const command = { id: newId(random, 'cmd'), hostId: box.hostId, boxId: box.id, deadlineMs: deadlineMs + waitingMs }
-  await enqueueCommand(tx, clock, { ...command, kind: 'tenant-box.snapshot', payload: { ...addressed(box), tier: 'daily' } })
+  const command = { id: newId(random, 'cmd'), hostId: box.hostId, boxId: box.id, deadlineMs: deadlineMs + queueGraceMs }
+  await enqueueCommand(tx, clock, { ...command, kind: 'tenant-box.snapshot', payload: { ...boxAddress(box), tier: 'daily' } })
   return true
 }
 
@@ -137,12 +140,12 @@ const beginDrill: Beginner = async (deps, tx, box) => {
 }
 
 const beginTending =
-  (task: TendTask): Beginner =>
+  (task: MaintenanceTask): Beginner =>
   async (deps, tx, box) => {
     const { clock, random, deadlineMs } = deps
-    const { forget, prune, check } = await decideTending(deps, tx, box, task)
-    const command = { id: newId(random, 'cmd'), hostId: box.hostId, boxId: box.id, deadlineMs: deadlineMs + waitingMs }
-    const payload = { ...addressed(box), forget: [...forget], prune, check }
+    const { forget, prune, check } = await planMaintenance(deps, tx, box, task)
+    const command = { id: newId(random, 'cmd'), hostId: box.hostId, boxId: box.id, deadlineMs: deadlineMs + queueGraceMs }
+    const payload = { ...boxAddress(box), forget: [...forget], prune, check }
     await enqueueCommand(tx, clock, { ...command, kind: 'tenant-box.tend_snapshots', payload })
     return true
   }

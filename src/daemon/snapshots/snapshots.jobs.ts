@@ -1,12 +1,12 @@
 import { alertOf } from '../../core/alerts/index.ts'
 import { isoIn, isoNow, plural } from '../../core/kit/index.ts'
-import { drillTurns } from '../../core/snapshots/index.ts'
+import { dueDrills } from '../../core/snapshots/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { type DefinedJob, defineJob } from '../crons/index.ts'
 import type { SnapshotsDeps } from './deps.ts'
 import { lastProofs, lastTried } from './proofs.ts'
-import { requireSnapshots } from './snapshot-store.ts'
-import { askForTurns, freshMs } from './snapshot-tasks.ts'
+import { assertSnapshotsConfigured } from './snapshot-store.ts'
+import { enqueueTasks, freshMs } from './snapshot-tasks.ts'
 import { newestPerTenant } from './snapshots.repo.ts'
 
 /** Jobs only ask; each box has its turn when it and its host are free. None of them starts an update. */
@@ -17,7 +17,7 @@ export const snapshotsJobs = (deps: SnapshotsDeps): DefinedJob[] => {
       expression,
       description,
       run: async () => {
-        requireSnapshots(deps.settings)
+        assertSnapshotsConfigured(deps.settings)
         return run(deps)
       },
     })
@@ -50,19 +50,19 @@ async function daily(deps: SnapshotsDeps): Promise<string> {
   const boxes = await managedBoxes(deps)
   const newest = await newestPerTenant(deps.db)
   const due = boxes.filter(({ tenantId }) => (newest.get(tenantId) ?? '') <= isoIn(deps.clock, -freshMs))
-  await askForTurns(
+  await enqueueTasks(
     deps,
     'daily',
     due.map(({ tenantId }) => tenantId),
   )
-  await tellLate(deps, due, newest)
+  await alertOverdue(deps, due, newest)
   return `${plural(due.length, 'box', 'boxes')} to be snapshotted, ${boxes.length - due.length} fresh enough`
 }
 
 /** Yesterday's was to be there by now. */
 const lateMs = 26 * 60 * 60_000
 
-async function tellLate({ db, clock }: SnapshotsDeps, due: readonly ManagedBox[], newest: ReadonlyMap<string, string>): Promise<void> {
+async function alertOverdue({ db, clock }: SnapshotsDeps, due: readonly ManagedBox[], newest: ReadonlyMap<string, string>): Promise<void> {
   const lateSince = isoIn(clock, -lateMs)
   const [first, ...others] = due
     .filter(({ tenantId, createdAt }) => (newest.get(tenantId) ?? createdAt) <= lateSince)
@@ -76,8 +76,8 @@ async function tellLate({ db, clock }: SnapshotsDeps, due: readonly ManagedBox[]
 
 async function prune(deps: SnapshotsDeps): Promise<string> {
   const tenants = await tenantsWithSnapshots(deps)
-  await askForTurns(deps, 'prune', tenants)
-  const forgotten = await forgetHistory(deps)
+  await enqueueTasks(deps, 'prune', tenants)
+  const forgotten = await deleteHistory(deps)
   return `${plural(tenants.length, 'repository', 'repositories')} to be tidied; ${plural(forgotten, 'old record')} deleted`
 }
 
@@ -85,7 +85,7 @@ async function prune(deps: SnapshotsDeps): Promise<string> {
 const unprovenMs = 35 * 24 * 60 * 60_000
 
 /** Upkeep that fails is a line in the log each time: somebody must hear of it before the day on which a snapshot is needed. */
-async function tellUnproven(deps: SnapshotsDeps, checkedAt: ReadonlyMap<string, string | null>): Promise<void> {
+async function alertUnproven(deps: SnapshotsDeps, checkedAt: ReadonlyMap<string, string | null>): Promise<void> {
   const { db, clock } = deps
   const since = isoIn(clock, -unprovenMs)
   const proven = await lastProofs(db)
@@ -110,9 +110,9 @@ async function check(deps: SnapshotsDeps): Promise<string> {
   const tenants = await tenantsWithSnapshots(deps)
   const longestUnread = [...tenants].sort((a, b) => ((readAt.get(a) ?? '') < (readAt.get(b) ?? '') ? -1 : 1))
   const data = longestUnread.slice(0, Math.ceil(tenants.length * dataShare))
-  await askForTurns(deps, 'check-data', data)
-  await askForTurns(deps, 'check', longestUnread.slice(data.length))
-  await tellUnproven(deps, new Map(rows.map((row) => [row.tenant_id, row.checked_at])))
+  await enqueueTasks(deps, 'check-data', data)
+  await enqueueTasks(deps, 'check', longestUnread.slice(data.length))
+  await alertUnproven(deps, new Map(rows.map((row) => [row.tenant_id, row.checked_at])))
   return `${plural(tenants.length, 'repository', 'repositories')} to be checked, ${data.length} of them with all data`
 }
 
@@ -126,8 +126,8 @@ async function drill(deps: SnapshotsDeps): Promise<string> {
     lastProvenAt: proven.get(tenantId) ?? null,
     lastTriedAt: tried.get(tenantId) ?? null,
   }))
-  const due = drillTurns(candidates, isoNow(deps.clock))
-  await askForTurns(deps, 'drill', due)
+  const due = dueDrills(candidates, isoNow(deps.clock))
+  await enqueueTasks(deps, 'drill', due)
   return `${plural(due.length, 'box', 'boxes')} of ${boxes.length} to be proven`
 }
 
@@ -139,7 +139,7 @@ const tenantsWithSnapshots = async ({ db }: SnapshotsDeps): Promise<string[]> =>
 const historyMs = 400 * 24 * 60 * 60_000
 
 /** Snapshots that are gone, and drills: a year and a month of them is history enough. */
-async function forgetHistory({ db, clock }: SnapshotsDeps): Promise<number> {
+async function deleteHistory({ db, clock }: SnapshotsDeps): Promise<number> {
   const before = isoIn(clock, -historyMs)
   const gone = await db
     .deleteFrom('snapshots')

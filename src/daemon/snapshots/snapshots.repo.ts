@@ -85,7 +85,7 @@ export async function snapshotsOf(db: DbOrTx, tenantIds: readonly string[]): Pro
 }
 
 /** Moves snapshots of one repository to another status, if they are in one of `from` still; answers which did. */
-export async function moveSnapshots(
+export async function setSnapshotStatus(
   tx: Tx,
   tenantId: string,
   ids: readonly string[],
@@ -108,8 +108,8 @@ export async function moveSnapshots(
 }
 
 /** One that came back is whole, whatever a check or a listing found before. */
-export async function cameBack(tx: Tx, tenantId: string, snapshotId: string): Promise<void> {
-  await moveSnapshots(tx, tenantId, [snapshotId], ['damaged', 'missing'], { status: 'present', damaged_by: null })
+export async function markRestorable(tx: Tx, tenantId: string, snapshotId: string): Promise<void> {
+  await setSnapshotStatus(tx, tenantId, [snapshotId], ['damaged', 'missing'], { status: 'present', damaged_by: null })
 }
 
 /** Far below what either dialect takes in parameters. */
@@ -134,7 +134,7 @@ type Kept = Readonly<{ snapshotId: string; sha256: string | null; takenAt: strin
 const idsPerQuery = 500
 
 /** What the registry knows of these snapshots, by `boxId/snapshotId`; what it does not know is not in it. */
-export async function keptSnapshots(db: DbOrTx, which: readonly Which[]): Promise<ReadonlyMap<string, Kept>> {
+export async function registeredSnapshots(db: DbOrTx, which: readonly Which[]): Promise<ReadonlyMap<string, Kept>> {
   const kept = new Map<string, Kept>()
   for (let from = 0; from < which.length; from += idsPerQuery) {
     const ids = which.slice(from, from + idsPerQuery).map(({ snapshotId }) => snapshotId)

@@ -60,7 +60,7 @@ type SnapshotRepositoryTable = {
 }
 
 /** What a job asked for and nobody has begun: it waits until box and host are free. */
-export type SnapshotTurnTable = { tenant_id: string; task: SnapshotTask; asked_at: string; until: string }
+export type SnapshotTaskTable = { tenant_id: string; task: SnapshotTask; asked_at: string; until: string }
 
 /** A copy of media and objects that an update took while its box served: nobody's snapshot, given up after a while. */
 type WarmCopyTable = { tenant_id: string; snapshot_id: string; taken_at: string }
@@ -71,7 +71,7 @@ declare module '../db/database.ts' {
     snapshot_drills: SnapshotDrillTable
     box_restores: BoxRestoreTable
     snapshot_repositories: SnapshotRepositoryTable
-    snapshot_turns: SnapshotTurnTable
+    snapshot_turns: SnapshotTaskTable
     snapshot_warm_copies: WarmCopyTable
   }
 }

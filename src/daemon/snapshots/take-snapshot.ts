@@ -1,12 +1,12 @@
 import { type BoxCommandPayload, type BoxId, boxHeld, type SnapshotTaken, type UpdateResult } from '../../core/boxes/index.ts'
 import { type Actor, type Clock, isoIn, newId, problem } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import { type BoxRecord, boxById, existingBox, holdsOf, lookAtHost } from '../boxes/index.ts'
+import { type BoxRecord, boxById, existingBox, holdsOf, readHost } from '../boxes/index.ts'
 import { appendEvent, type DbOrTx, type Tx } from '../db/index.ts'
 import { type Command, enqueueCommand, type FailureHandlers, type ResultHandlers } from '../hosts/index.ts'
 import type { SnapshotsDeps } from './deps.ts'
 
-import { requireSnapshots } from './snapshot-store.ts'
+import { assertSnapshotsConfigured } from './snapshot-store.ts'
 
 import { type NewSnapshot, recordSnapshot } from './snapshots.repo.ts'
 
@@ -15,9 +15,9 @@ export async function takeSnapshot(deps: SnapshotsDeps, actor: Actor, slug: stri
   const { db, clock, random, bus, deadlineMs } = deps
   const commandId = newId(random, 'cmd')
   const hostId = await db.transaction().execute(async (tx) => {
-    const box = await readyBox(deps, tx, slug)
-    const command = { id: commandId, hostId: box.hostId, boxId: box.id, deadlineMs: deadlineMs + waitingMs }
-    await enqueueCommand(tx, clock, { ...command, kind: 'tenant-box.snapshot', payload: { ...addressed(box), tier: 'manual' } })
+    const box = await getReadyBox(deps, tx, slug)
+    const command = { id: commandId, hostId: box.hostId, boxId: box.id, deadlineMs: deadlineMs + queueGraceMs }
+    await enqueueCommand(tx, clock, { ...command, kind: 'tenant-box.snapshot', payload: { ...boxAddress(box), tier: 'manual' } })
     await recordAudit(tx, clock, { actor, action: 'snapshot.take', subject: slug, data: { commandId } })
     return box.hostId
   })
@@ -29,16 +29,16 @@ export async function takeSnapshot(deps: SnapshotsDeps, actor: Actor, slug: stri
  * A box that can be snapshotted, restored or drilled now. Throws CONFIG, NOT_FOUND, CONFLICT (not ready yet), BOX_NOT_MANAGED, HOST_OFFLINE,
  * BOX_HELD.
  */
-export async function readyBox(
+export async function getReadyBox(
   deps: Pick<SnapshotsDeps, 'clock' | 'staleAfterMs' | 'offlineAfterMs' | 'settings'>,
   db: DbOrTx,
   slug: string,
 ): Promise<BoxRecord> {
-  requireSnapshots(deps.settings)
+  assertSnapshotsConfigured(deps.settings)
   const box = await existingBox(db, slug)
   if (!box.live) throw problem('CONFLICT', `the box ${slug} is not ready yet: \`tenantry boxes show ${slug}\` tells why`)
   if (!box.managed) throw problem('BOX_NOT_MANAGED', `the box ${slug} is only observed: complete its adoption first`)
-  const host = await lookAtHost(deps, db, box.hostId)
+  const host = await readHost(deps, db, box.hostId)
   if (host?.status !== 'online')
     throw problem(
       'HOST_OFFLINE',
@@ -50,10 +50,10 @@ export async function readyBox(
 }
 
 /** How every command names its box. */
-export const addressed = ({ slug, id, ownershipEpoch }: BoxRecord) => ({ slug, boxId: id, ownershipEpoch })
+export const boxAddress = ({ slug, id, ownershipEpoch }: BoxRecord) => ({ slug, boxId: id, ownershipEpoch })
 
 /** A command's own deadline is longer than the agent's: it counts from the asking, theirs from the beginning. */
-export const waitingMs = 30 * 60_000
+export const queueGraceMs = 30 * 60_000
 
 type Deps = Readonly<{ clock: Clock }> & Pick<SnapshotsDeps, 'versionsBefore'>
 

@@ -1,4 +1,4 @@
-import { isPathWord, type Plan, tierOf } from '../../core/boxes/index.ts'
+import { isReservedSlug, type Plan, tierOf } from '../../core/boxes/index.ts'
 import { type Clock, isoNow, newId, problem, type Random, type TenantId } from '../../core/kit/index.ts'
 import { publishRevocation } from '../auth/index.ts'
 import type { Tx } from '../db/index.ts'
@@ -19,7 +19,7 @@ export async function createTenant({ clock, random }: Deps, tx: Tx, wanted: NewT
   const { slug, name, plan, chatDomain, schoolId, orgId } = wanted
   const sameSlug = await tenantBySlug(tx, slug)
   if (sameSlug) throw problem('ALREADY_EXISTS', `the slug ${slug} belongs to the tenant ${sameSlug.name}: choose another`)
-  if (isPathWord(slug)) throw notFree(slug)
+  if (isReservedSlug(slug)) throw notFree(slug)
   const sameDomain = await tenantByChatDomain(tx, chatDomain)
   if (sameDomain) throw problem('ALREADY_EXISTS', `the chat domain ${chatDomain} belongs to the tenant ${sameDomain.slug}: choose another`)
   const id = newId<TenantId>(random, 'ten')

@@ -1,7 +1,7 @@
 import { type Actor, problem } from '../../core/kit/index.ts'
 import type { ReconciledBox } from '../../core/users/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import { existingBox, requireLive } from '../boxes/index.ts'
+import { assertLive, existingBox } from '../boxes/index.ts'
 import type { Tx } from '../db/index.ts'
 import { sayAllAgain } from './after-restore.ts'
 import type { UsersDeps } from './deps.ts'
@@ -20,7 +20,7 @@ export const reconcileBox = (
 ): Promise<ReconciledBox> =>
   deps.db.transaction().execute(async (tx) => {
     const box = await existingBox(tx, slug)
-    requireLive(box)
+    assertLive(box)
     const { tenantId } = box
     const takenAt = snapshot === undefined ? null : await takenAtOf(tx, { tenantId, slug, snapshot })
     const oldPasswords = await sayAllAgain(deps, tx, { tenantId, takenAt })

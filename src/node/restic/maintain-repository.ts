@@ -1,6 +1,6 @@
 import { mkdtemp, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type AgentError, type ListedSnapshot, SnapshotTaken, type TendedSnapshots } from '../../core/boxes/index.ts'
+import { type AgentError, type ListedSnapshot, type RepositoryReport, SnapshotTaken } from '../../core/boxes/index.ts'
 import { plural, problem } from '../../core/kit/index.ts'
 import type { Repository, StoredSnapshot } from './repository.ts'
 import { namesDamage, readBrokenPacks, readFreedBytes, readSnapshots } from './restic-output.ts'
@@ -125,7 +125,7 @@ export async function tendRepository(
   repository: Repository,
   { forget, prune, check }: Tending,
   signal?: AbortSignal,
-): Promise<TendedSnapshots> {
+): Promise<RepositoryReport> {
   if (forget.length > 0) await care.forget(repository, forget, signal)
   const freedBytes = prune ? await care.prune(repository, signal) : null
   const checked = check === 'none' ? null : await care.check(repository, check, signal)

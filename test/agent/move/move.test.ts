@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { fenceSwitch, type LocalBoxes, reportVersions } from '../../../src/agent/boxes/index.ts'
 import { disownBox, handOver, remove, takeBack, takeOver } from '../../../src/agent/move/index.ts'
 import type { LocalBox } from '../../../src/agent/ports/index.ts'
-import { whyAtRest } from '../../../src/core/boxes/index.ts'
+import { quarantineReason } from '../../../src/core/boxes/index.ts'
 import { problem } from '../../../src/core/kit/index.ts'
 import { moving } from '../simulated/boxes.ts'
 import { deadShelf, mortal } from '../update/mortal.ts'
@@ -155,7 +155,7 @@ test('a box that is taken back and proven, but not opened, says that its fence s
   expect(result).toMatchObject({ probe: { verdict: 'ok' }, error: { message: expect.stringMatching(/rests fenced.*box unfence oak/) } })
   expect(result.report.fenced).toBe(true)
   const records = await deps.journal.all()
-  expect(whyAtRest('hand-over', (await old.boxes.find('oak'))!, records)).toBe('opening')
+  expect(quarantineReason('hand-over', (await old.boxes.find('oak'))!, records)).toBe('opening')
 })
 
 test('a take-back that is done is told as done, however long the box cannot be looked at then', async () => {
@@ -258,7 +258,7 @@ test('a hand-over whose box does not come back rests fenced and says so', async 
   await expect(given(two)).rejects.toMatchObject({ code: 'SNAPSHOT_FAILED', message: expect.stringMatching(/rests fenced on this host/) })
   expect(two.old.host.traffic.sendMessage(two.box)).toBe('fenced')
   const { journal } = await two.old.agent()
-  expect(whyAtRest('hand-over', (await two.old.boxes.find('oak'))!, await journal.all())).toBe('way back')
+  expect(quarantineReason('hand-over', (await two.old.boxes.find('oak'))!, await journal.all())).toBe('way back')
 })
 
 test('a box in maintenance is not handed over', async () => {
@@ -313,7 +313,7 @@ test('a take-over that is proven but not opened belongs to its new host, and say
   const result = await moving(two.clock, () => takeOver({ ...deps, boxes })(aContext('take-over'), takeOverPayload(snapshot)), 5_000)
   expect(result).toMatchObject({ outcome: 'restored', error: { message: expect.stringMatching(/rests fenced.*box unfence oak/) } })
   expect(await next.boxes.find('oak')).toMatchObject({ ownershipEpoch: 2 })
-  expect(whyAtRest('take-over', (await next.boxes.find('oak'))!, await deps.journal.all())).toBe('opening')
+  expect(quarantineReason('take-over', (await next.boxes.find('oak'))!, await deps.journal.all())).toBe('opening')
 })
 
 test('a snapshot that is another, or damaged, is refused', async () => {

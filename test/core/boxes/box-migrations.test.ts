@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
+  assertKnownHeads,
+  assertValidMigrations,
   type BoxMigration,
   headOf,
-  needKnownHeads,
-  needSoundMigrations,
   planMigrations,
   readBoxMigrations,
 } from '../../../src/core/boxes/index.ts'
@@ -33,7 +33,7 @@ test('the files that are shipped are sound, and their texts are frozen', () => {
       "0002-outbound-deliveries": "b6473329928d",
     }
   `)
-  expect(() => needSoundMigrations(shipped)).not.toThrow()
+  expect(() => assertValidMigrations(shipped)).not.toThrow()
 })
 
 describe('a folder', () => {
@@ -66,7 +66,7 @@ describe('what a daemon sends', () => {
     ['text that is not its sum', [{ ...first, sql: 'create table other (id integer);' }], /is not what its sum says/],
     ['another order', [second, first], /is out of order/],
   ])('with %s is not run', (_, sent, message) => {
-    expect(() => needSoundMigrations(sent)).toThrow(message)
+    expect(() => assertValidMigrations(sent)).toThrow(message)
   })
 })
 
@@ -117,9 +117,9 @@ describe('the plan', () => {
 })
 
 test('a manifest may ask only for heads that there are', () => {
-  expect(() => needKnownHeads(aManifest(), [])).not.toThrow()
-  expect(() => needKnownHeads(aManifest({ migrationsHead: '0002' }), upTo(2))).not.toThrow()
-  expect(() => needKnownHeads(aManifest({ migrationsHead: '0003' }), upTo(2))).toThrow(
+  expect(() => assertKnownHeads(aManifest(), [])).not.toThrow()
+  expect(() => assertKnownHeads(aManifest({ migrationsHead: '0002' }), upTo(2))).not.toThrow()
+  expect(() => assertKnownHeads(aManifest({ migrationsHead: '0003' }), upTo(2))).toThrow(
     expect.objectContaining({
       code: 'MANIFEST_INVALID',
       message: expect.stringContaining('tiers.free.migrationsHead names 0003, and the last box migration is 0002'),

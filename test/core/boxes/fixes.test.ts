@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
-import { type Component, type Fix, type InstalledVersions, isOlder, reopenedHoles } from '../../../src/core/boxes/index.ts'
+import { type Component, type Fix, type InstalledVersions, isOlder, reintroducedVulnerabilities } from '../../../src/core/boxes/index.ts'
 
 const now: InstalledVersions = { migrationsHead: '0003', postgres: '17.6', synapse: '1.163.2', minio: 'RELEASE.2025-09-07T16-13-09Z' }
 const fix: Fix = { emergency: 'cve-20260105-abcd2345', cveId: 'CVE-2026-12345', versions: { synapse: '1.163.2' }, overAt: null }
 const opened = (to: Partial<InstalledVersions> | null, from: Partial<InstalledVersions> = {}, fixes = [fix]) =>
-  reopenedHoles(fixes, { from: { ...now, ...from }, to: to && { ...now, ...to } }).map(
+  reintroducedVulnerabilities(fixes, { from: { ...now, ...from }, to: to && { ...now, ...to } }).map(
     ({ component, version }) => `${component} ${version}`,
   )
 

@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest'
-import { fromSources } from '../../../src/core/boxes/index.ts'
+import { pullFromSources } from '../../../src/core/boxes/index.ts'
 import { type ProblemCode, problem } from '../../../src/core/kit/index.ts'
 
 const [image, own, mirror] = ['registry.example/a/b:1', 'registry.example/a/b', 'mirror.example/cache/a/b']
 const registries = { 'registry.example': { mirror: 'mirror.example/cache' } }
 
 /** Asks of the sources in turn; each answers its name, or fails with the code that stands there. */
-async function asked(fails: Readonly<Record<string, ProblemCode>>, given: Parameters<typeof fromSources>[1] = { registries }) {
+async function asked(fails: Readonly<Record<string, ProblemCode>>, given: Parameters<typeof pullFromSources>[1] = { registries }) {
   const sources: string[] = []
-  const answer = fromSources(image, given, async ({ repository }) => {
+  const answer = pullFromSources(image, given, async ({ repository }) => {
     sources.push(repository)
     const code = fails[repository]
     if (code) throw problem(code, `${repository} says ${code}`)

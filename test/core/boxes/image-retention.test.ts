@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { unneededImages } from '../../../src/core/boxes/index.ts'
+import { unusedImages } from '../../../src/core/boxes/index.ts'
 
 const old = '2026-09-01T00:00:00.000Z'
 const anImage = (change: object = {}) => ({
@@ -11,7 +11,7 @@ const anImage = (change: object = {}) => ({
   ...change,
 })
 const goes = (change: object = {}) =>
-  unneededImages({
+  unusedImages({
     images: [anImage(change)],
     isOurs: (name) => name.startsWith('registry.test/tenantry/'),
     wanted: (name) => name.endsWith(':wanted'),

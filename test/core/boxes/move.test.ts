@@ -1,6 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { eventOfFailure, type MoveEvent, MoveState, moveHolds, moveIsOver, moveOn, orderOf } from '../../../src/core/boxes/index.ts'
+import {
+  eventOfFailure,
+  isMoveFinished,
+  type MoveEvent,
+  MoveState,
+  moveCommandOf,
+  moveHoldsBox,
+  transitionMove,
+} from '../../../src/core/boxes/index.ts'
 import { moveTable } from '../../../src/core/boxes/move.ts'
 import { isProblem } from '../../../src/core/kit/index.ts'
 
@@ -38,11 +46,11 @@ const events: MoveEvent[] = [
 ]
 
 describe('a move', () => {
-  test.each(rows)('%s + %s -> %s', (state, event, next) => expect(moveOn(state, event)).toBe(next))
+  test.each(rows)('%s + %s -> %s', (state, event, next) => expect(transitionMove(state, event)).toBe(next))
 
   test('says in words of people what cannot be had, and what can', () => {
-    expect(() => moveOn('given_back', 'back_asked')).toThrow(/^a move that is given back cannot be taken back$/)
-    expect(() => moveOn('confirming', 'back_asked')).toThrow(
+    expect(() => transitionMove('given_back', 'back_asked')).toThrow(/^a move that is given back cannot be taken back$/)
+    expect(() => transitionMove('confirming', 'back_asked')).toThrow(
       /cannot be taken back: the box runs on its new host; end this move \(--confirm\)/,
     )
   })
@@ -53,11 +61,11 @@ describe('a move', () => {
     for (const state of MoveState.options)
       for (const event of events)
         if (!rows.some(([from, by]) => from === state && by === event))
-          expect(() => moveOn(state, event)).toThrow(expect.toSatisfy((error) => isProblem(error, 'INVALID_TRANSITION')))
+          expect(() => transitionMove(state, event)).toThrow(expect.toSatisfy((error) => isProblem(error, 'INVALID_TRANSITION')))
   })
 
   test('holds the box exactly until one host has it and runs it', () => {
-    expect(MoveState.options.filter(moveHolds)).toEqual(['handing_over', 'taking_over', 'taking_back', 'stranded'])
+    expect(MoveState.options.filter(moveHoldsBox)).toEqual(['handing_over', 'taking_over', 'taking_back', 'stranded'])
   })
 
   test('nobody but the new host is told to run it once it has it, and its copy goes only after a person or time said so', () => {
@@ -67,7 +75,7 @@ describe('a move', () => {
         const path: MoveState[] = [state]
         for (const event of said) {
           try {
-            state = moveOn(state, event)
+            state = transitionMove(state, event)
           } catch {
             continue
           }
@@ -82,11 +90,12 @@ describe('a move', () => {
   })
 
   test('no event leaves a move that is over', () => {
-    for (const state of MoveState.options.filter(moveIsOver)) for (const event of events) expect(() => moveOn(state, event)).toThrow()
+    for (const state of MoveState.options.filter(isMoveFinished))
+      for (const event of events) expect(() => transitionMove(state, event)).toThrow()
   })
 
   test('a command that changes who owns the box comes under a new ownership, and no other does', () => {
-    const orders = MoveState.options.flatMap((state) => orderOf(state) ?? [])
+    const orders = MoveState.options.flatMap((state) => moveCommandOf(state) ?? [])
     expect(orders.map(({ kind, host, epoch }) => `${kind} ${host} ${epoch}`)).toEqual([
       'tenant-box.hand_over from present',
       'tenant-box.take_over to next',

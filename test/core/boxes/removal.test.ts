@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type RemovalEvent, RemovalState, removalIsOver, removalOn } from '../../../src/core/boxes/index.ts'
+import { isRemovalFinished, type RemovalEvent, RemovalState, transitionRemoval } from '../../../src/core/boxes/index.ts'
 import { removalTable } from '../../../src/core/boxes/removal.ts'
 
 const rows: [RemovalState, RemovalEvent, RemovalState][] = [
@@ -20,11 +20,11 @@ const rows: [RemovalState, RemovalEvent, RemovalState][] = [
 const events: RemovalEvent[] = ['handed_over', 'taken_back', 'erased', 'refused', 'undo_asked', 'erase_asked']
 
 describe('a removal', () => {
-  test.each(rows)('%s + %s -> %s', (state, event, next) => expect(removalOn(state, event)).toBe(next))
+  test.each(rows)('%s + %s -> %s', (state, event, next) => expect(transitionRemoval(state, event)).toBe(next))
 
   test('says in words of people what cannot be had', () => {
-    expect(() => removalOn('erased', 'undo_asked')).toThrow('a removal that is erased cannot be undone')
-    expect(() => removalOn('failed', 'erase_asked')).toThrow('a removal that is failed cannot be erased')
+    expect(() => transitionRemoval('erased', 'undo_asked')).toThrow('a removal that is erased cannot be undone')
+    expect(() => transitionRemoval('failed', 'erase_asked')).toThrow('a removal that is failed cannot be erased')
   })
 
   test('has no other transitions', () => {
@@ -41,19 +41,19 @@ describe('a removal', () => {
         const path: RemovalState[] = [state]
         for (const event of said) {
           try {
-            state = removalOn(state, event)
+            state = transitionRemoval(state, event)
           } catch {
             continue
           }
           path.push(state)
         }
         if (path.includes('erasing')) expect(path.indexOf('kept')).toBe(1)
-        for (const [at, one] of path.entries()) if (removalIsOver(one)) expect(at).toBe(path.length - 1)
+        for (const [at, one] of path.entries()) if (isRemovalFinished(one)) expect(at).toBe(path.length - 1)
       }),
     )
   })
 
   test('is over when nothing is left to undo or to erase', () => {
-    expect(RemovalState.options.filter(removalIsOver)).toEqual(['erased', 'undone', 'failed'])
+    expect(RemovalState.options.filter(isRemovalFinished)).toEqual(['erased', 'undone', 'failed'])
   })
 })

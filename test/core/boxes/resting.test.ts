@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { whyAtRest } from '../../../src/core/boxes/index.ts'
+import { quarantineReason } from '../../../src/core/boxes/index.ts'
 
 const command = (kind: string, result: unknown, more: { commandId?: string; ownershipEpoch?: number; holder?: string } = {}) => ({
   commandId: more.commandId ?? 'the-holder',
@@ -38,5 +38,5 @@ test.each([
   ['a take-over that was opened', ours, [command('take_over', { outcome: 'restored', error: null })], undefined],
   ['nobody who is known', ours, [], undefined],
 ] as const)('behind the fence of %s', (_, box, commands, expected) => {
-  expect(whyAtRest('the-holder', box, commands)).toBe(expected)
+  expect(quarantineReason('the-holder', box, commands)).toBe(expected)
 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type DrillCandidate, drillTurns } from '../../../src/core/snapshots/index.ts'
+import { type DrillCandidate, dueDrills } from '../../../src/core/snapshots/index.ts'
 
 const start = Date.parse('2026-01-05T18:30:00.000Z')
 const dayMs = 86_400_000
@@ -13,18 +13,18 @@ const rule = { dueAfterDays: 21, retryAfterDays: 3, runs: 1 }
 
 test('those longest without proof come first, and one never proven before all others', () => {
   const boxes = [aBox('b', at(-30)), aBox('a', at(-40)), aBox('never', null)]
-  expect(drillTurns(boxes, at(0), rule)).toEqual(['never', 'a', 'b'])
+  expect(dueDrills(boxes, at(0), rule)).toEqual(['never', 'a', 'b'])
 })
 
 test('a box proven less than three weeks ago is left alone, also in a fleet of one', () => {
-  expect(drillTurns([aBox('a', at(-20))], at(0))).toEqual([])
-  expect(drillTurns([aBox('a', at(-22))], at(0))).toEqual(['a'])
+  expect(dueDrills([aBox('a', at(-20))], at(0))).toEqual([])
+  expect(dueDrills([aBox('a', at(-22))], at(0))).toEqual(['a'])
 })
 
 test('a box that failed waits three days, so that it does not keep the others from their turn', () => {
   const boxes = [aBox('failed', null, at(-1)), aBox('other', at(-22))]
-  expect(drillTurns(boxes, at(0), { ...rule, runs: 2 })).toEqual(['other'])
-  expect(drillTurns(boxes, at(3), { ...rule, runs: 2 })).toEqual(['failed'])
+  expect(dueDrills(boxes, at(0), { ...rule, runs: 2 })).toEqual(['other'])
+  expect(dueDrills(boxes, at(3), { ...rule, runs: 2 })).toEqual(['failed'])
 })
 
 test.each([1, 7, 126, 500, 1000])('a fleet of %i boxes is proven within four weeks, again and again', (size) => {
@@ -33,7 +33,7 @@ test.each([1, 7, 126, 500, 1000])('a fleet of %i boxes is proven within four wee
   for (let run = 0; run < 6 * 28 * 3; run++) {
     const now = at(Math.floor(run / 6) + (run % 6) / 24)
     const candidates = [...proven].map(([boxId, when]) => aBox(boxId, when))
-    for (const boxId of drillTurns(candidates, now)) {
+    for (const boxId of dueDrills(candidates, now)) {
       const before = proven.get(boxId) ?? at(0)
       longest = Math.max(longest, Date.parse(now) - Date.parse(before))
       proven.set(boxId, now)

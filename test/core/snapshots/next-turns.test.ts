@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { nextTurns, type WaitingTurn } from '../../../src/core/snapshots/index.ts'
+import { nextTasks, type WaitingTask } from '../../../src/core/snapshots/index.ts'
 
-const aTurn = (tenantId: string, change: Partial<WaitingTurn> = {}): WaitingTurn => ({
+const aTurn = (tenantId: string, change: Partial<WaitingTask> = {}): WaitingTask => ({
   tenantId,
   task: 'daily',
   askedAt: '2026-01-05T01:15:00.000Z',
@@ -9,8 +9,8 @@ const aTurn = (tenantId: string, change: Partial<WaitingTurn> = {}): WaitingTurn
   free: true,
   ...change,
 })
-const turnsOf = (waiting: readonly WaitingTurn[], busy: readonly string[] = []) =>
-  nextTurns(waiting, new Set(busy)).map(({ tenantId, task }) => `${tenantId} ${task}`)
+const turnsOf = (waiting: readonly WaitingTask[], busy: readonly string[] = []) =>
+  nextTasks(waiting, new Set(busy)).map(({ tenantId, task }) => `${tenantId} ${task}`)
 
 test('one thing at a time on each host', () => {
   expect(turnsOf([aTurn('a'), aTurn('b'), aTurn('c', { hostId: 'h2' })])).toEqual(['a daily', 'c daily'])

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { SnapshotTier } from '../../../src/core/boxes/index.ts'
-import { judgeRetention, type RetainedSnapshot, type RetentionRule, SnapshotStatus } from '../../../src/core/snapshots/index.ts'
+import { evaluateRetention, type RetainedSnapshot, type RetentionRule, SnapshotStatus } from '../../../src/core/snapshots/index.ts'
 
 const rule: RetentionRule = { daily: 7, weekly: 4, monthly: 6, preUpdateDays: 30, preRestoreDays: 30, manualDays: 90, finalDays: 365 }
 const now = '2026-06-30T05:00:00.000Z'
@@ -19,7 +19,7 @@ const aSnapshot = (snapshotId: string, days: number, change: Partial<RetainedSna
 /** One that takes the place of the newest, so that the rule itself is seen. */
 const fresh = aSnapshot('fresh', 0)
 const judge = (snapshots: readonly RetainedSnapshot[], inUse: Record<string, string> = {}) =>
-  judgeRetention({ snapshots, rule, now, inUse: new Map(Object.entries(inUse)) })
+  evaluateRetention({ snapshots, rule, now, inUse: new Map(Object.entries(inUse)) })
 
 describe('by tier', () => {
   test.each([
@@ -148,7 +148,7 @@ describe('whatever the clock, the rule and the set', () => {
   test('what is referred to, the newest present one and the last proven one stay', () => {
     fc.assert(
       fc.property(everything, (input) => {
-        const { forget } = judgeRetention(input)
+        const { forget } = evaluateRetention(input)
         const present = input.snapshots.filter(({ status }) => status === 'present')
         const last = (of: 'takenAt' | 'provenAt', among: readonly RetainedSnapshot[]) =>
           among.reduce((latest, one) => ((one[of] ?? '') > latest ? (one[of] ?? '') : latest), '')
@@ -169,9 +169,10 @@ describe('whatever the clock, the rule and the set', () => {
         const first = told.map(({ takenAt }) => takenAt).sort()[0] ?? ''
         const late = input.snapshots.filter(({ reported, provenAt, takenAt }) => !reported && provenAt === null && takenAt > first)
         fc.pre(told.length > 0)
-        const without = judgeRetention({ ...input, snapshots: input.snapshots.filter((one) => !late.includes(one)) })
+        const without = evaluateRetention({ ...input, snapshots: input.snapshots.filter((one) => !late.includes(one)) })
         const alone = new Set(without.forget)
-        for (const id of judgeRetention(input).forget) expect(alone.has(id) || late.some(({ snapshotId }) => snapshotId === id)).toBe(true)
+        for (const id of evaluateRetention(input).forget)
+          expect(alone.has(id) || late.some(({ snapshotId }) => snapshotId === id)).toBe(true)
       }),
     )
   })
@@ -179,7 +180,7 @@ describe('whatever the clock, the rule and the set', () => {
   test('only what is present is given up, each once', () => {
     fc.assert(
       fc.property(everything, (input) => {
-        const { forget, kept } = judgeRetention(input)
+        const { forget, kept } = evaluateRetention(input)
         const present = input.snapshots.filter(({ status }) => status === 'present').map(({ snapshotId }) => snapshotId)
         expect(new Set(forget).size).toBe(forget.length)
         for (const id of forget) expect([present.includes(id), kept.has(id)]).toEqual([true, false])
@@ -191,9 +192,9 @@ describe('whatever the clock, the rule and the set', () => {
   test('forgetting twice is forgetting once', () => {
     fc.assert(
       fc.property(everything, (input) => {
-        const gone = new Set(judgeRetention(input).forget)
+        const gone = new Set(evaluateRetention(input).forget)
         const snapshots = input.snapshots.map((one) => (gone.has(one.snapshotId) ? { ...one, status: 'forgotten' as const } : one))
-        expect(judgeRetention({ ...input, snapshots }).forget).toEqual([])
+        expect(evaluateRetention({ ...input, snapshots }).forget).toEqual([])
       }),
     )
   })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readStoreAddress, wrongSessionsAddress } from '../../../src/core/snapshots/index.ts'
+import { readStoreAddress, sessionsAddressError } from '../../../src/core/snapshots/index.ts'
 
 test.each([
   ['file:/srv/snapshots', { kind: 'file', folder: '/srv/snapshots' }],
@@ -41,7 +41,7 @@ test.each([
   ['s3://sts.example', /https:\/\/host/],
   ['sts.example', /https:\/\/host/],
 ])('who gives sessions may be at %s: %s', (text, why) => {
-  const said = wrongSessionsAddress(text)
+  const said = sessionsAddressError(text)
   if (why) expect(said).toMatch(why)
   else expect(said).toBeUndefined()
 })

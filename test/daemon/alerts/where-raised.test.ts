@@ -6,7 +6,7 @@ import { hostById } from '../../../src/daemon/hosts/host.repo.ts'
 import { freezeHost, revokeHost } from '../../../src/daemon/hosts/shut-out-host.ts'
 import { abortRollout, pauseRollout, resumeRollout } from '../../../src/daemon/rollouts/testing.ts'
 import { snapshotsJobs } from '../../../src/daemon/snapshots/index.ts'
-import { askForTurns, takeTurns } from '../../../src/daemon/snapshots/snapshot-tasks.ts'
+import { enqueueTasks, startDueTasks } from '../../../src/daemon/snapshots/snapshot-tasks.ts'
 
 import { silentLogger } from '../../../src/node/index.ts'
 import { aReport } from '../../support/boxes.ts'
@@ -195,8 +195,8 @@ onBothDialects('an alert of snapshots', (fresh) => {
   test('is raised for a missing snapshot or a failed check and closes after a good check', async () => {
     const { deps, box, answer, db } = await setUp()
     const tend = async (tended: ReturnType<typeof aTended>) => {
-      await askForTurns(deps, 'check', [box.tenantId])
-      await takeTurns(deps)
+      await enqueueTasks(deps, 'check', [box.tenantId])
+      await startDueTasks(deps)
       await answer('tenant-box.tend_snapshots', tended)
     }
     await tend(aTended([]))

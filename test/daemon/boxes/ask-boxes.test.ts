@@ -1,7 +1,7 @@
 import type { KyselyPlugin } from 'kysely'
 import { expect, test } from 'vitest'
 import type { Clock } from '../../../src/core/kit/index.ts'
-import { scanBoxes } from '../../../src/daemon/boxes/ask-boxes.ts'
+import { scanBoxes } from '../../../src/daemon/boxes/query-boxes.ts'
 import type { Db } from '../../../src/daemon/db/index.ts'
 import { aBoxesRoom, anOperator, manyBoxes } from '../../support/boxes-room.ts'
 import { onBothDialects } from '../../support/databases.ts'

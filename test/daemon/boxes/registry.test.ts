@@ -7,8 +7,8 @@ import {
   boxById,
   boxesInScope,
   boxesJobs,
+  boxPort,
   boxSecret,
-  boxSide,
   detectDrift,
   holdBox,
   importManifest,
@@ -212,7 +212,7 @@ onBothDialects('the registry of boxes', (fresh) => {
   test('what a host delivers is sealed, and opens only for its box', async () => {
     const room = await aBoxesRoom(await fresh())
     const { id } = await aLiveBox(room, 'alpha')
-    const side = boxSide({ ...room, secretsFor: async () => ({}) })
+    const side = boxPort({ ...room, secretsFor: async () => ({}) })
     const deliver = (edgeSecret: string) =>
       room.db.transaction().execute((tx) => side.acceptOutputs(tx, { boxId: id } as never, { edgeSecret }))
     await deliver('first')

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type AgentIdentity, connect } from '../../../src/agent/channel/index.ts'
-import { isQuestion } from '../../../src/core/boxes/index.ts'
+import { isReadOnly } from '../../../src/core/boxes/index.ts'
 import { makeClient } from '../../../src/core/contract/index.ts'
 import { hostsContract } from '../../../src/core/hosts/index.ts'
 import { isoIn, isProblem, type ProblemCode } from '../../../src/core/kit/index.ts'
@@ -184,7 +184,7 @@ onBothDialects('commands of agents', (fresh) => {
     const kinds = { report_versions: true, logs: true, resolve_images: true, healthcheck: false, update: false, snapshot: false } as const
 
     test.each(Object.entries(kinds))('%s: beside another command of its box: %s', (kind, beside) => {
-      expect(isQuestion(`tenant-box.${kind}`)).toBe(beside)
+      expect(isReadOnly(`tenant-box.${kind}`)).toBe(beside)
     })
 
     test('are handed out while their box is worked on, and hold up nothing themselves', async () => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { api } from '../../../src/core/api.ts'
-import { BoxKey, pathWords, Slug } from '../../../src/core/boxes/index.ts'
+import { BoxKey, reservedSlugs, Slug } from '../../../src/core/boxes/index.ts'
 import { type EndpointShape, empty, endpoint, open } from '../../../src/core/contract/index.ts'
 import { HostKey, HostName, hostPathWords } from '../../../src/core/hosts/index.ts'
 import { manualClock } from '../../../src/core/kit/index.ts'
@@ -80,8 +80,8 @@ describe('of the whole interface', () => {
       })
       return [...new Set(words)].sort()
     }
-    expect(inPlacesOf(':slug')).toEqual([...pathWords].sort())
-    for (const word of pathWords) expect([BoxKey.safeParse(word).success, Slug.safeParse(word).success]).toEqual([false, true])
+    expect(inPlacesOf(':slug')).toEqual([...reservedSlugs].sort())
+    for (const word of reservedSlugs) expect([BoxKey.safeParse(word).success, Slug.safeParse(word).success]).toEqual([false, true])
     expect(inPlacesOf(':name')).toEqual([...hostPathWords].sort())
     for (const word of hostPathWords) expect([HostKey.safeParse(word).success, HostName.safeParse(word).success]).toEqual([false, true])
   })

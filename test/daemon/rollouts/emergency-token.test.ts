@@ -40,18 +40,18 @@ onBothDialects('the approval token of an emergency', (fresh) => {
       [
         'CONFIG',
         'no token was ever made, whatever else is wrong',
-        { approvalTokenSha256: undefined, requireSnapshots: noSnapshots },
+        { approvalTokenSha256: undefined, assertSnapshotsConfigured: noSnapshots },
         { reason: 'x' },
       ],
       [
         'AUTH',
         'the token is wrong, whatever else is wrong',
-        { requireSnapshots: noSnapshots },
+        { assertSnapshotsConfigured: noSnapshots },
         { reason: 'x', approvalToken: 'y', colour: 1 },
       ],
       ['AUTH', 'there is no token', {}, { ...anOrder, approvalToken: undefined }],
       ['AUTH', 'the token is no text', {}, { ...anOrder, approvalToken: 7 }],
-      ['CONFIG', 'there is nowhere to put snapshots, whatever is asked', { requireSnapshots: noSnapshots }, { approvalToken }],
+      ['CONFIG', 'there is nowhere to put snapshots, whatever is asked', { assertSnapshotsConfigured: noSnapshots }, { approvalToken }],
       ['VALIDATION', 'the order does not fit', {}, { ...anOrder, reason: 'because' }],
       ['VALIDATION', 'the migrations head is unknown', {}, { ...anOrder, toMigrationsHead: '0009' }],
     ] as const)('with %s when %s', async (code, _, change, body) => {

@@ -169,10 +169,10 @@ onBothDialects('the rollouts api', (fresh) => {
 
     test('is refused without somewhere to put snapshots', async () => {
       const world = await rolloutWorld(await fresh(), fleet)
-      const requireSnapshots = () => {
+      const assertSnapshotsConfigured = () => {
         throw problem('CONFIG', 'no backup key')
       }
-      const api = await apiOf({ ...world, deps: { ...world.deps, requireSnapshots } })
+      const api = await apiOf({ ...world, deps: { ...world.deps, assertSnapshotsConfigured } })
       const { id } = await api.createRollout({ body: {} })
       await expect(api.startRollout({ params: { id } })).rejects.toEqual(refusedWith('CONFIG'))
       expect(await api.getRollout({ params: { id } })).toMatchObject({ status: 'queued' })

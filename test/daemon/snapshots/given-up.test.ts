@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { drillBox } from '../../../src/daemon/snapshots/drill-box.ts'
 import type { SnapshotsDeps } from '../../../src/daemon/snapshots/index.ts'
 import { restoreBox } from '../../../src/daemon/snapshots/restore-box.ts'
-import { askForTurns, takeTurns } from '../../../src/daemon/snapshots/snapshot-tasks.ts'
+import { enqueueTasks, startDueTasks } from '../../../src/daemon/snapshots/snapshot-tasks.ts'
 
 import { anOperator } from '../../support/boxes-room.ts'
 import { onBothDialects } from '../../support/databases.ts'
@@ -22,7 +22,7 @@ onBothDialects('whoever asks for a snapshot and whoever gives it up never meet: 
     await clock.advance(100 * dayMs)
     await heard()
     await aSnapshot('north', 'c')
-    await askForTurns(deps, 'prune', [box.tenantId])
+    await enqueueTasks(deps, 'prune', [box.tenantId])
     const left = async () => {
       const a = await db.selectFrom('snapshots').select('status').where('snapshot_id', '=', idOf('a')).executeTakeFirstOrThrow()
       return [a.status, ...(await open()).map(({ kind }) => kind)]
@@ -35,7 +35,7 @@ onBothDialects('whoever asks for a snapshot and whoever gives it up never meet: 
     const asked = aGate()
     const first = asks[what]({ ...deps, db: stoppedBeforeCommit(db, asked) })
     await asked.reached
-    const givingUp = takeTurns(deps)
+    const givingUp = startDueTasks(deps)
     await heldUpOrOver(db, givingUp)
     asked.open()
     await Promise.all([first, givingUp])
@@ -45,7 +45,7 @@ onBothDialects('whoever asks for a snapshot and whoever gives it up never meet: 
   test.each(['restore', 'drill'] as const)('a %s that is asked for when it was given up', async (what) => {
     const { db, deps, left } = await begin()
     const given = aGate()
-    const givingUp = takeTurns({ ...deps, db: stoppedBeforeCommit(db, given) })
+    const givingUp = startDueTasks({ ...deps, db: stoppedBeforeCommit(db, given) })
     await given.reached
     const late = asks[what](deps)
     late.catch(() => undefined) // told below

@@ -2,13 +2,13 @@ import { hkdfSync } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { isProblem, type TenantId } from '../../../src/core/kit/index.ts'
 import {
+  assertSnapshotsConfigured,
   commandSecrets,
   reachesStore,
   recoveryPassword,
-  requireSnapshots,
   snapshotRepository,
 } from '../../../src/daemon/snapshots/index.ts'
-import { upkeepRepository } from '../../../src/daemon/snapshots/snapshot-store.ts'
+import { maintenanceRepository } from '../../../src/daemon/snapshots/snapshot-store.ts'
 import { aBoxesRoom, aLiveBox } from '../../support/boxes-room.ts'
 import { onBothDialects } from '../../support/databases.ts'
 
@@ -23,7 +23,7 @@ test.each([
   [{ backupKey, snapshotStore: 's3://s3.example/box' }, ['CREDENTIALS']],
 ])('without all of key, store and credentials nothing is updated: %j', (settings, named) => {
   try {
-    requireSnapshots(settings)
+    assertSnapshotsConfigured(settings)
     expect.unreachable()
   } catch (error) {
     expect(isProblem(error, 'CONFIG')).toBe(true)
@@ -52,11 +52,11 @@ test('an S3 store is reached by https with its credentials', () => {
 test('the daemon’s own upkeep has a credential that agents lack; without one it has theirs', () => {
   const settings = { backupKey, snapshotStore: 's3://s3.example/bucket', snapshotStoreCredentials: credentials }
   const upkeep = { accessKeyId: 'upkeep', secretAccessKey: 'other' }
-  expect(upkeepRepository({ ...settings, snapshotUpkeep: upkeep }, tenant('ten_a'))).toEqual({
+  expect(maintenanceRepository({ ...settings, snapshotUpkeep: upkeep }, tenant('ten_a'))).toEqual({
     ...snapshotRepository(settings, tenant('ten_a')),
     env: { AWS_ACCESS_KEY_ID: 'upkeep', AWS_SECRET_ACCESS_KEY: 'other' },
   })
-  expect(upkeepRepository(settings, tenant('ten_a'))).toEqual(snapshotRepository(settings, tenant('ten_a')))
+  expect(maintenanceRepository(settings, tenant('ten_a'))).toEqual(snapshotRepository(settings, tenant('ten_a')))
   expect(JSON.stringify(snapshotRepository({ ...settings, snapshotUpkeep: upkeep }, tenant('ten_a')))).not.toContain('upkeep')
 })
 

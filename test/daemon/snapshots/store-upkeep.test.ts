@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import type { TendedSnapshots } from '../../../src/core/boxes/index.ts'
+import type { RepositoryReport } from '../../../src/core/boxes/index.ts'
 import { problem } from '../../../src/core/kit/index.ts'
 import { holdBox } from '../../../src/daemon/boxes/index.ts'
 import { acquireLease } from '../../../src/daemon/db/index.ts'
 import type { SnapshotsDeps } from '../../../src/daemon/snapshots/index.ts'
-import { tendStores } from '../../../src/daemon/snapshots/maintain-stores.ts'
-import { askForTurns, takeTurns } from '../../../src/daemon/snapshots/snapshot-tasks.ts'
+import { maintainStores } from '../../../src/daemon/snapshots/maintain-stores.ts'
+import { enqueueTasks, startDueTasks } from '../../../src/daemon/snapshots/snapshot-tasks.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aTended, dayMs, idOf, snapshotsWorld } from '../../support/snapshots-world.ts'
 
@@ -17,15 +17,15 @@ const settings = {
 }
 const going = new AbortController().signal
 
-type Tend = SnapshotsDeps['tend']
+type Tend = SnapshotsDeps['maintain']
 
 onBothDialects('repositories in a bucket', (fresh) => {
   /** `tend` plays restic; `present` is what it lists by default. */
-  const setUp = async (tend: (given: Parameters<Tend>) => Promise<TendedSnapshots> = async () => aTended(['a', 'b'])) => {
+  const setUp = async (tend: (given: Parameters<Tend>) => Promise<RepositoryReport> = async () => aTended(['a', 'b'])) => {
     const calls: Parameters<Tend>[] = []
     const world = await snapshotsWorld(await fresh(), {
       settings,
-      tend: (...given) => {
+      maintain: (...given) => {
         calls.push(given)
         return tend(given)
       },
@@ -33,11 +33,11 @@ onBothDialects('repositories in a bucket', (fresh) => {
     const box = await world.aBox('north')
     await world.aSnapshot('north', 'a')
     const { deps, clock, db } = world
-    const ask = (task: 'prune' | 'check' = 'prune') => askForTurns(deps, task, [box.tenantId])
+    const ask = (task: 'prune' | 'check' = 'prune') => enqueueTasks(deps, task, [box.tenantId])
     const waiting = async () => (await db.selectFrom('snapshot_turns').select('task').execute()).map(({ task }) => task)
     const hold = () =>
       db.transaction().execute((tx) => holdBox(tx, clock, { boxId: box.id, holder: 'rollout:ro_1', until: '2027-01-01T00:00:00.000Z' }))
-    return { ...world, box, calls, ask, waiting, hold, round: (signal = going) => tendStores(deps, signal) }
+    return { ...world, box, calls, ask, waiting, hold, round: (signal = going) => maintainStores(deps, signal) }
   }
 
   test('are looked after by the daemon itself, with the credential that agents lack', async () => {
@@ -48,7 +48,7 @@ onBothDialects('repositories in a bucket', (fresh) => {
     await heard()
     await aSnapshot('north', 'b')
     await ask()
-    await takeTurns(deps)
+    await startDueTasks(deps)
     expect(await open()).toEqual([]) // no agent is asked
     await round()
     expect(calls).toHaveLength(1)
@@ -85,9 +85,9 @@ onBothDialects('repositories in a bucket', (fresh) => {
     const south = await aBox('south')
     await aSnapshot('south', 'b')
     await ask('check')
-    await askForTurns(deps, 'check', [south.tenantId])
+    await enqueueTasks(deps, 'check', [south.tenantId])
     meanwhile = () => round() // the other one passes over what is being looked after, and takes what is left
-    await tendStores({ ...deps, holder: 'replica-2' }, going)
+    await maintainStores({ ...deps, holder: 'replica-2' }, going)
     expect([calls.length, await waiting()]).toEqual([2, []])
   })
 

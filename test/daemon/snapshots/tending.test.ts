@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { isoIn } from '../../../src/core/kit/index.ts'
 import { snapshotForMove } from '../../../src/daemon/snapshots/index.ts'
-import { askForTurns, takeTurns } from '../../../src/daemon/snapshots/snapshot-tasks.ts'
+import { enqueueTasks, startDueTasks } from '../../../src/daemon/snapshots/snapshot-tasks.ts'
 import { recordSnapshot } from '../../../src/daemon/snapshots/snapshots.repo.ts'
 
 import { onBothDialects } from '../../support/databases.ts'
@@ -14,8 +14,8 @@ onBothDialects('what looking after a repository brings to light', (fresh) => {
     for (const word of ['a', 'b']) await world.aSnapshot('north', word)
     const { deps, db, api } = world
     const begin = async (task: 'prune' | 'check' = 'check') => {
-      await askForTurns(deps, task, [box.tenantId])
-      await takeTurns(deps)
+      await enqueueTasks(deps, task, [box.tenantId])
+      await startDueTasks(deps)
     }
     const tend = async (tended: ReturnType<typeof aTended>, task: 'prune' | 'check' = 'check') => {
       await begin(task)

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { holdBox, releaseHold } from '../../../src/daemon/boxes/index.ts'
 import type { Db, Tx } from '../../../src/daemon/db/index.ts'
 import { snapshotsJobs } from '../../../src/daemon/snapshots/index.ts'
-import { takeTurns } from '../../../src/daemon/snapshots/snapshot-tasks.ts'
+import { startDueTasks } from '../../../src/daemon/snapshots/snapshot-tasks.ts'
 import { aHost } from '../../support/boxes-room.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aDrill, aTended, dayMs, hourMs, idOf, snapshotsWorld } from '../../support/snapshots-world.ts'
@@ -15,7 +15,7 @@ onBothDialects('what jobs ask for', (fresh) => {
     const { deps, open } = world
     const jobs = new Map(snapshotsJobs(deps).map((job) => [job.key, job]))
     const run = (key: string) => jobs.get(key)?.run(going)
-    const turn = () => takeTurns(deps)
+    const turn = () => startDueTasks(deps)
     const kinds = async () => (await open()).map(({ kind }) => kind.replace('tenant-box.', ''))
     const later = async (ms: number) => {
       await world.clock.advance(ms)
@@ -106,7 +106,7 @@ onBothDialects('what jobs ask for', (fresh) => {
       const box = await aBox('north')
       await run('snapshot-daily')
       const changing = beforeTransactions(db, () => db.updateTable('boxes').set(change).where('id', '=', box.id).execute())
-      await takeTurns({ ...deps, db: changing })
+      await startDueTasks({ ...deps, db: changing })
       expect(await kinds()).toEqual([])
       expect(await db.selectFrom('snapshot_turns').select('task').execute()).toEqual([{ task: 'daily' }])
       await turn()
@@ -119,7 +119,7 @@ onBothDialects('what jobs ask for', (fresh) => {
     await aBox('north')
     await turn()
     await run('snapshot-daily')
-    await takeTurns({ ...deps, holder: 'replica-2' })
+    await startDueTasks({ ...deps, holder: 'replica-2' })
     expect(await kinds()).toEqual([])
     await Promise.all([turn(), turn()])
     expect(await kinds()).toEqual(['snapshot'])

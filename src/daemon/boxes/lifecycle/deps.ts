@@ -1,4 +1,4 @@
-import type { ProbeRule, ReopenedHole } from '../../../core/boxes/index.ts'
+import type { ProbeRule, ReintroducedVulnerability } from '../../../core/boxes/index.ts'
 import type { Clock } from '../../../core/kit/index.ts'
 import type { Tx } from '../../db/index.ts'
 import type { Command } from '../../hosts/index.ts'
@@ -7,7 +7,7 @@ import type { SetUpDeps } from '../set-up-box.ts'
 import type { MoveSnapshot } from './moves.repo.ts'
 
 /** How long things last that happen once a box is not only updated. */
-export type LifeRules = Readonly<{
+export type LifecycleRules = Readonly<{
   probe: ProbeRule
   /** How long the data of a removed box, or the copy that a move leaves, are kept. */
   keepRemovedMs: number
@@ -18,17 +18,17 @@ export type LifeRules = Readonly<{
 }>
 
 /** What is needed to go on with what was begun. */
-export type StepDeps = LifeRules & Readonly<{ clock: Clock }>
+export type StepDeps = LifecycleRules & Readonly<{ clock: Clock }>
 
 /** `damaged`: a check or a drill found it so, and there is no better one. `reopens`: what emergencies closed and the box would have again. */
-export type ChosenSnapshot = MoveSnapshot & Readonly<{ damaged?: boolean; reopens?: readonly ReopenedHole[] }>
+export type ChosenSnapshot = MoveSnapshot & Readonly<{ damaged?: boolean; reopens?: readonly ReintroducedVulnerability[] }>
 
-export type LifeDeps = SetUpDeps &
-  LifeRules &
+export type LifecycleDeps = SetUpDeps &
+  LifecycleRules &
   Readonly<{
     firstPort: number
     /** Throws CONFIG. */
-    requireSnapshots(): unknown
+    assertSnapshotsConfigured(): unknown
     /** What other rooms have to do when a command that nobody took is given up. */
     givenUp(tx: Tx, command: Command): Promise<void>
     /** Of the box's tenant; it is not given up before the commit, nor does an emergency begin. */
@@ -36,7 +36,7 @@ export type LifeDeps = SetUpDeps &
   }>
 
 /** Waiting for an agent that is briefly away is not part of the work. */
-export const patienceMs = 30 * 60_000
+export const agentGraceMs = 30 * 60_000
 
 /** A hold that only its holder ends. */
-export const forever = '9999-12-31T23:59:59.999Z'
+export const noExpiry = '9999-12-31T23:59:59.999Z'

@@ -5,19 +5,19 @@ import type { Tx } from '../../db/index.ts'
 import { commandsByIds, giveUpCommand } from '../../hosts/index.ts'
 import type { BoxRecord } from '../box-record.ts'
 import { existingBox } from '../boxes.repo.ts'
-import { type Fleet, lookAtFleet } from '../fleet.ts'
-import type { LifeDeps } from './deps.ts'
+import { type Fleet, readFleet } from '../fleet.ts'
+import type { LifecycleDeps } from './deps.ts'
 import { type Move, moveView, openMove } from './moves.repo.ts'
-import { hostOfOrder, stepMove } from './step-move.ts'
+import { commandHostOf, stepMove } from './step-move.ts'
 
 type Looked = Readonly<{ box: BoxRecord; move: Move; fleet: Fleet; nameOf: (id: HostId) => string }>
 
 /** A person has looked at the box on its new host: the copy that the old one keeps goes. Throws NOT_FOUND, INVALID_TRANSITION, HOST_OFFLINE. */
-export const confirmMove = (deps: LifeDeps, actor: Actor, slug: string): Promise<BoxMove> =>
-  act(deps, slug, async (tx, looked) => stepMove(deps, tx, looked.box, looked.move, { event: endingOf(looked), actor }))
+export const confirmMove = (deps: LifecycleDeps, actor: Actor, slug: string): Promise<BoxMove> =>
+  act(deps, slug, async (tx, looked) => stepMove(deps, tx, looked.box, looked.move, { event: confirmEventOf(looked), actor }))
 
 /** A dead host cannot be asked; if it ever comes back it is told that the box is not its own. Throws HOST_OFFLINE. */
-export function endingOf({ move, fleet, nameOf }: Omit<Looked, 'box'>): MoveEvent {
+export function confirmEventOf({ move, fleet, nameOf }: Omit<Looked, 'box'>): MoveEvent {
   const status = fleet.host(move.fromHostId)?.status
   if (status === 'online') return 'confirmed'
   if (move.oldHostIsDead || status === undefined || status === 'revoked') return 'let_go'
@@ -33,11 +33,11 @@ type BackWish = Readonly<{ slug: string; newHostIsDead?: string | undefined }>
  * Ends a move that hangs, so that the old host runs the box again. Only while it is certain that the new host does not: the take-over was
  * never fetched, or a person says by name that the host is dead. Throws NOT_FOUND, CONFLICT, INVALID_TRANSITION, HOST_OFFLINE, VALIDATION.
  */
-export const giveBackBox = (deps: LifeDeps, actor: Actor, { slug, newHostIsDead }: BackWish): Promise<BoxMove> =>
+export const giveBackBox = (deps: LifecycleDeps, actor: Actor, { slug, newHostIsDead }: BackWish): Promise<BoxMove> =>
   act(deps, slug, async (tx, looked) => {
     const { box, move, fleet, nameOf } = looked
     if (move.state === 'handing_over') {
-      if (await callOff(deps, tx, move, 'untaken'))
+      if (await cancelMoveCommand(deps, tx, move, 'untaken'))
         return stepMove(deps, tx, box, move, { event: 'refused', actor, change: nothingHappened })
       throw problem('CONFLICT', `${nameOf(move.fromHostId)} has the hand-over of ${slug} in hand and says how it ends: wait for it`)
     }
@@ -51,7 +51,7 @@ export const giveBackBox = (deps: LifeDeps, actor: Actor, { slug, newHostIsDead 
 const nothingHappened = { fromCopy: false, toCopy: false } as const
 
 async function endTakeOver(
-  deps: LifeDeps,
+  deps: LifecycleDeps,
   tx: Tx,
   { move, fleet, nameOf }: Looked,
   slug: string,
@@ -59,7 +59,7 @@ async function endTakeOver(
 ): Promise<void> {
   const name = nameOf(move.toHostId)
   if (typed === undefined) {
-    if (await callOff(deps, tx, move, 'untaken')) return
+    if (await cancelMoveCommand(deps, tx, move, 'untaken')) return
     throw problem(
       'CONFLICT',
       `${name} has the take-over of ${slug} in hand and says how it ends: wait for it, or say that it is dead (--new-host-is-dead)`,
@@ -74,25 +74,30 @@ async function endTakeOver(
       'CONFLICT',
       `the host ${name} is online and says how the take-over ends: wait for it; if its disk is gone, stop its agent, then repeat`,
     )
-  await callOff(deps, tx, move, 'any')
+  await cancelMoveCommand(deps, tx, move, 'any')
 }
 
-async function act(deps: LifeDeps, slug: string, verb: (tx: Tx, looked: Looked) => Promise<Move>): Promise<BoxMove> {
+async function act(deps: LifecycleDeps, slug: string, verb: (tx: Tx, looked: Looked) => Promise<Move>): Promise<BoxMove> {
   const { move, view } = await deps.db.transaction().execute(async (tx) => {
     const box = await existingBox(tx, slug)
     const open = await openMove(tx, box.id)
     if (!open) throw problem('INVALID_TRANSITION', `no move of ${slug} is under way: \`tenantry boxes show ${slug}\` tells of the last one`)
-    const fleet = await lookAtFleet(deps, tx)
+    const fleet = await readFleet(deps, tx)
     const nameOf = (id: HostId) => fleet.host(id)?.name ?? id
     const move = await verb(tx, { box, move: open, fleet, nameOf })
     return { move, view: moveView(move, nameOf) }
   })
-  deps.bus.queued(hostOfOrder(move))
+  deps.bus.queued(commandHostOf(move))
   return view
 }
 
 /** Nobody is to begin the command any more. False when an agent may have begun it and that matters. */
-export async function callOff({ clock }: Pick<LifeDeps, 'clock'>, tx: Tx, { commandId }: Move, which: 'untaken' | 'any'): Promise<boolean> {
+export async function cancelMoveCommand(
+  { clock }: Pick<LifecycleDeps, 'clock'>,
+  tx: Tx,
+  { commandId }: Move,
+  which: 'untaken' | 'any',
+): Promise<boolean> {
   const [command] = await commandsByIds(tx, commandId === null ? [] : [commandId])
   if (!command) return true
   if (which === 'untaken' && command.leaseToken > 0) return false

@@ -2,20 +2,20 @@ import type { HostId } from '../../../core/boxes/index.ts'
 import { isoNow, isProblem, plural } from '../../../core/kit/index.ts'
 import { type DefinedJob, defineJob } from '../../crons/index.ts'
 import type { Tx } from '../../db/index.ts'
-import { requireOnline } from '../ask-boxes.ts'
 import { boxById } from '../boxes.repo.ts'
-import { lookAtFleet } from '../fleet.ts'
-import type { LifeDeps } from './deps.ts'
+import { readFleet } from '../fleet.ts'
+import { assertHostOnline } from '../query-boxes.ts'
+import type { LifecycleDeps } from './deps.ts'
 
-import { endingOf } from './end-move.ts'
+import { confirmEventOf } from './end-move.ts'
 import { movesToConfirm } from './moves.repo.ts'
 import { removalsToErase } from './removals.repo.ts'
-import { gone } from './remove-box.ts'
-import { hostOfOrder, lifeActor, stepMove } from './step-move.ts'
+import { goneHostError } from './remove-box.ts'
+import { boxesActor, commandHostOf, stepMove } from './step-move.ts'
 import { stepRemoval } from './step-removal.ts'
 
 /** What nobody asked to keep longer goes. */
-export const lifeJobs = (deps: LifeDeps): DefinedJob[] => [
+export const lifecycleJobs = (deps: LifecycleDeps): DefinedJob[] => [
   defineJob({
     key: 'box-removal',
     expression: '20 4 * * *',
@@ -28,18 +28,18 @@ export const lifeJobs = (deps: LifeDeps): DefinedJob[] => [
 // move, and only while it is still due.
 
 /** Data of removed boxes. A host that is away is asked another day. */
-async function eraseOldRemovals(deps: LifeDeps): Promise<string> {
+async function eraseOldRemovals(deps: LifecycleDeps): Promise<string> {
   const due = await removalsToErase(deps.db, isoNow(deps.clock))
   const begun = await countDone(deps, due, eraseIfDue)
   return `${begun} of ${plural(due.length, 'removed box', 'removed boxes')} being erased`
 }
 
-async function eraseIfDue(deps: LifeDeps, tx: Tx, id: string): Promise<HostId | undefined> {
+async function eraseIfDue(deps: LifecycleDeps, tx: Tx, id: string): Promise<HostId | undefined> {
   const [removal] = await removalsToErase(tx, isoNow(deps.clock), id)
   const box = removal && (await boxById(tx, removal.boxId))
   if (!box) return undefined
-  const error = await gone(deps, tx, box)
-  if (!error) await requireOnline(deps, tx, box)
+  const error = await goneHostError(deps, tx, box)
+  if (!error) await assertHostOnline(deps, tx, box)
   const { keepUntil } = removal
   if (error) await stepRemoval(deps, tx, box, removal, { event: 'host_gone', change: { keepUntil: null, error } })
   else await stepRemoval(deps, tx, box, removal, { event: 'erase_asked', change: { keepUntil, eraseNow: true } })
@@ -47,24 +47,24 @@ async function eraseIfDue(deps: LifeDeps, tx: Tx, id: string): Promise<HostId | 
 }
 
 /** Copies that moves left: nobody confirmed in time, and nobody objected. */
-async function confirmOldMoves(deps: LifeDeps): Promise<string> {
+async function confirmOldMoves(deps: LifecycleDeps): Promise<string> {
   const due = await movesToConfirm(deps.db, isoNow(deps.clock))
   const confirmed = await countDone(deps, due, confirmIfDue)
   return `${confirmed} of ${plural(due.length, 'old copy', 'old copies')} let go`
 }
 
-async function confirmIfDue(deps: LifeDeps, tx: Tx, id: string): Promise<HostId | undefined> {
+async function confirmIfDue(deps: LifecycleDeps, tx: Tx, id: string): Promise<HostId | undefined> {
   const [move] = await movesToConfirm(tx, isoNow(deps.clock), id)
   const box = move && (await boxById(tx, move.boxId))
   if (!box) return undefined
-  const fleet = await lookAtFleet(deps, tx)
-  const event = endingOf({ move, fleet, nameOf: (host) => fleet.host(host)?.name ?? host })
-  return hostOfOrder(await stepMove(deps, tx, box, move, { event, actor: lifeActor }))
+  const fleet = await readFleet(deps, tx)
+  const event = confirmEventOf({ move, fleet, nameOf: (host) => fleet.host(host)?.name ?? host })
+  return commandHostOf(await stepMove(deps, tx, box, move, { event, actor: boxesActor }))
 }
 
-type IfDue = (deps: LifeDeps, tx: Tx, id: string) => Promise<HostId | undefined>
+type IfDue = (deps: LifecycleDeps, tx: Tx, id: string) => Promise<HostId | undefined>
 
-async function countDone(deps: LifeDeps, due: readonly { id: string }[], ifDue: IfDue): Promise<number> {
+async function countDone(deps: LifecycleDeps, due: readonly { id: string }[], ifDue: IfDue): Promise<number> {
   let done = 0
   for (const { id } of due) {
     const hostId = await deps.db

@@ -1,16 +1,16 @@
-import { type BoxCommandResult, maintenanceHolder } from '../../../core/boxes/index.ts'
+import { type BoxCommandResult, maintenanceOwner } from '../../../core/boxes/index.ts'
 import { type Actor, actorLabel, isoNow, newId, problem } from '../../../core/kit/index.ts'
 import { recordAudit } from '../../audit/index.ts'
 import { appendEvent, type Tx } from '../../db/index.ts'
 import { type Command, enqueueCommand } from '../../hosts/index.ts'
 import { applyReport } from '../apply-report.ts'
-import { type AskDeps, requireLive, requireOnline } from '../ask-boxes.ts'
 import { holdBox, releaseHold } from '../box-holds.ts'
 import type { BoxRecord } from '../box-record.ts'
 import { boxById, changeBox, lockBox } from '../boxes.repo.ts'
 import type { BoxTable } from '../boxes.tables.ts'
-import { forever, type StepDeps } from './deps.ts'
-import { lifeActor } from './step-move.ts'
+import { assertHostOnline, assertLive, type QueryDeps } from '../query-boxes.ts'
+import { noExpiry, type StepDeps } from './deps.ts'
+import { boxesActor } from './step-move.ts'
 
 /** Moving a file on the host takes no time; the time is for a host that is briefly away. */
 const deadlineMs = 10 * 60_000
@@ -21,14 +21,14 @@ type Wanted = Readonly<{ slug: string; on: boolean; reason: string }>
  * Closes a box for people, or opens it. From the asking on it is held, so that no rollout begins on it; until the agent has opened it again
  * it stays held. Throws NOT_FOUND, CONFLICT, BOX_NOT_MANAGED, BOX_HELD, HOST_OFFLINE.
  */
-export async function maintainBox(deps: AskDeps, actor: Actor, { slug, on, reason }: Wanted): Promise<{ commandId: string }> {
+export async function maintainBox(deps: QueryDeps, actor: Actor, { slug, on, reason }: Wanted): Promise<{ commandId: string }> {
   const { db, clock, random, bus } = deps
   const commandId = newId(random, 'cmd')
   const { hostId } = await db.transaction().execute(async (tx) => {
     const box = await lockBox(tx, slug)
     await refuse(deps, tx, box, on)
     const at = isoNow(clock)
-    if (on) await holdBox(tx, clock, { boxId: box.id, holder: maintenanceHolder, until: forever })
+    if (on) await holdBox(tx, clock, { boxId: box.id, holder: maintenanceOwner, until: noExpiry })
     const said = on
       ? { maintenance_by: actorLabel(actor), maintenance_reason: reason, maintenance_since: box.maintenance?.since ?? at }
       : {}
@@ -54,16 +54,16 @@ export async function maintainBox(deps: AskDeps, actor: Actor, { slug, on, reaso
   return { commandId }
 }
 
-async function refuse(deps: AskDeps, tx: Tx, box: BoxRecord, on: boolean): Promise<void> {
+async function refuse(deps: QueryDeps, tx: Tx, box: BoxRecord, on: boolean): Promise<void> {
   const { slug, managed, maintenance } = box
-  requireLive(box)
+  assertLive(box)
   if (!managed)
     throw problem(
       'BOX_NOT_MANAGED',
       `the box ${slug} is only observed, its edge has no fence: \`tenantry boxes adopt ${slug} --complete\` first`,
     )
   if (!on && !maintenance) throw problem('CONFLICT', `the box ${slug} is not in maintenance: there is nothing to end`)
-  await requireOnline(deps, tx, box)
+  await assertHostOnline(deps, tx, box)
 }
 
 const over = {
@@ -74,7 +74,7 @@ const over = {
 } satisfies Partial<BoxTable>
 
 /** The agent did it. An answer to a question that was asked again since decides nothing. */
-export async function maintained(deps: StepDeps, tx: Tx, command: Command, { report }: BoxCommandResult<'tenant-box.maintenance'>) {
+export async function finishMaintenance(deps: StepDeps, tx: Tx, command: Command, { report }: BoxCommandResult<'tenant-box.maintenance'>) {
   const box = await boxById(tx, command.boxId as never)
   if (!box) return
   await applyReport(deps, tx, box, report)
@@ -90,17 +90,17 @@ export async function endMaintenance(tx: Tx, { id, maintenanceCommand: read }: B
   const ended = tx.updateTable('boxes').set(over).where('id', '=', id)
   const { numUpdatedRows } = await ended.where('maintenance_command', read === null ? 'is' : '=', read).executeTakeFirst()
   if (numUpdatedRows === 0n) return false
-  await releaseHold(tx, { boxId: id, holder: maintenanceHolder })
+  await releaseHold(tx, { boxId: id, holder: maintenanceOwner })
   return true
 }
 
 /** What could not be closed is not in maintenance; what could not be opened still is, and so is what nobody knows of. */
-export async function maintenanceFailed({ clock }: StepDeps, tx: Tx, command: Command, told: boolean) {
+export async function failMaintenance({ clock }: StepDeps, tx: Tx, command: Command, told: boolean) {
   const box = await boxById(tx, command.boxId as never)
   const { on } = command.payload as { on: boolean }
   if (!box || box.maintenanceCommand !== command.id || !on || (!told && command.leaseToken > 0)) return
-  if (box.fence?.holder !== maintenanceHolder && !(await endMaintenance(tx, box))) return
+  if (box.fence?.holder !== maintenanceOwner && !(await endMaintenance(tx, box))) return
   const payload = { boxId: box.id, slug: box.slug, on, error: command.error }
   await appendEvent(tx, clock, { stream: 'admin', source: 'boxes', eventType: 'box.maintenance_failed', payload })
-  await recordAudit(tx, clock, { actor: lifeActor, action: 'box.maintenance.failed', subject: box.slug, data: { error: command.error } })
+  await recordAudit(tx, clock, { actor: boxesActor, action: 'box.maintenance.failed', subject: box.slug, data: { error: command.error } })
 }

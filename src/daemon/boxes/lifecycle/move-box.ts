@@ -5,11 +5,11 @@ import { hostByName } from '../../hosts/index.ts'
 import { holdBox, holdsOf } from '../box-holds.ts'
 import type { BoxRecord } from '../box-record.ts'
 import { lockBox, portsTaken } from '../boxes.repo.ts'
-import { type Fleet, lookAtFleet } from '../fleet.ts'
-import { type ChosenSnapshot, forever, type LifeDeps } from './deps.ts'
-import { callOff } from './end-move.ts'
+import { type Fleet, readFleet } from '../fleet.ts'
+import { type ChosenSnapshot, type LifecycleDeps, noExpiry } from './deps.ts'
+import { cancelMoveCommand } from './end-move.ts'
 import { highestEpoch, insertMove, type Move, moveView, openMove } from './moves.repo.ts'
-import { giveOrder, hostOfOrder, moveHolder, stepMove, tellMove } from './step-move.ts'
+import { commandHostOf, enqueueMoveCommand, moveOwner, publishMove, stepMove } from './step-move.ts'
 
 type MoveWish = Readonly<{ to: string; oldHostIsDead?: string | undefined }>
 
@@ -30,10 +30,10 @@ type Planned = Readonly<{
  * What a move would do. Throws NOT_FOUND, CONFLICT (same host, not ready, another move), BOX_NOT_MANAGED, BOX_HELD, HOST_OFFLINE,
  * HOST_REVOKED, CONFIG, PORT_TAKEN, VALIDATION (the typed name is another).
  */
-async function planMove(deps: LifeDeps, tx: Tx, slug: string, wish: MoveWish): Promise<Planned> {
-  deps.requireSnapshots()
+async function planMove(deps: LifecycleDeps, tx: Tx, slug: string, wish: MoveWish): Promise<Planned> {
+  deps.assertSnapshotsConfigured()
   const box = await lockBox(tx, slug)
-  const fleet = await lookAtFleet(deps, tx)
+  const fleet = await readFleet(deps, tx)
   const from = { id: box.hostId, name: fleet.host(box.hostId)?.name ?? box.hostId }
   const target = await hostByName(tx, wish.to)
   const dead = wish.oldHostIsDead !== undefined
@@ -81,19 +81,19 @@ function requireOnline(fleet: Fleet, id: HostId, which: string, next: string): v
 }
 
 /** Throws CONFLICT, BOX_HELD. */
-async function replaced({ clock }: LifeDeps, tx: Tx, { id, slug }: BoxRecord, dead: boolean): Promise<Move | undefined> {
+async function replaced({ clock }: LifecycleDeps, tx: Tx, { id, slug }: BoxRecord, dead: boolean): Promise<Move | undefined> {
   const open = await openMove(tx, id)
   const hangs = open && dead && (open.state === 'handing_over' || open.state === 'taking_back' || open.state === 'stranded')
   if (open && !hangs) throw problem('CONFLICT', `the box ${slug} is being moved (${open.state.replace('_', ' ')}): ${nextOf(open, slug)}`)
   const hold = (await holdsOf(tx, clock, [id])).get(id)
-  if (hold && !(hangs && hold.holder === moveHolder(open))) throw boxHeld({ slug, ...hold })
+  if (hold && !(hangs && hold.holder === moveOwner(open))) throw boxHeld({ slug, ...hold })
   return open
 }
 
 const nextOf = ({ state }: Move, slug: string): string =>
   state === 'confirming' ? `\`tenantry boxes move ${slug} --confirm\` ends that move` : `\`tenantry boxes show ${slug}\` tells how far`
 
-async function lastSnapshot({ newestSnapshot }: LifeDeps, tx: Tx, box: BoxRecord): Promise<ChosenSnapshot> {
+async function lastSnapshot({ newestSnapshot }: LifecycleDeps, tx: Tx, box: BoxRecord): Promise<ChosenSnapshot> {
   const { slug } = box
   const snapshot = await newestSnapshot(tx, box)
   if (snapshot) return snapshot
@@ -103,7 +103,7 @@ async function lastSnapshot({ newestSnapshot }: LifeDeps, tx: Tx, box: BoxRecord
 type Wanted = MoveWish & Readonly<{ slug: string; reason: string }>
 
 /** What a move would do, for a person to read; changes nothing. */
-export const showMovePlan = ({ db, ...deps }: LifeDeps, slug: string, wish: MoveWish) =>
+export const showMovePlan = ({ db, ...deps }: LifecycleDeps, slug: string, wish: MoveWish) =>
   db.transaction().execute(async (tx) => {
     const { from, to, ports, snapshot, losesMs } = await planMove({ db, ...deps }, tx, slug, wish)
     return { from: from.name, to: to.name, ports, snapshot: snapshot && snapshotView(snapshot), losesMs }
@@ -115,7 +115,7 @@ const snapshotView = ({ snapshotId, takenAt, damaged = false, reopens = [] }: Ch
 })
 
 /** Begins a move: the box is held, and the old host asked to stop it; a dead one is not asked. Throws as `planMove` does. */
-export async function moveBox(deps: LifeDeps, actor: Actor, { slug, reason, ...wish }: Wanted): Promise<BoxMove> {
+export async function moveBox(deps: LifecycleDeps, actor: Actor, { slug, reason, ...wish }: Wanted): Promise<BoxMove> {
   const begun = await deps.db
     .transaction()
     .execute((tx) => begin(deps, tx, actor, slug, reason, wish))
@@ -123,15 +123,15 @@ export async function moveBox(deps: LifeDeps, actor: Actor, { slug, reason, ...w
       if (!isUniqueViolation(error)) throw error
       throw problem('CONFLICT', `somebody else moves ${slug} at the same moment: look at it again`)
     })
-  deps.bus.queued(hostOfOrder(begun.move))
+  deps.bus.queued(commandHostOf(begun.move))
   return begun.view
 }
 
-async function begin(deps: LifeDeps, tx: Tx, actor: Actor, slug: string, reason: string, wish: MoveWish) {
+async function begin(deps: LifecycleDeps, tx: Tx, actor: Actor, slug: string, reason: string, wish: MoveWish) {
   const { clock, random } = deps
   const { box, from, to, ports, dead, snapshot, replaces } = await planMove(deps, tx, slug, wish)
   if (replaces) {
-    await callOff(deps, tx, replaces, 'any')
+    await cancelMoveCommand(deps, tx, replaces, 'any')
     await stepMove(deps, tx, box, replaces, { event: 'abandoned', actor, change: { error: replacedError(from.name) } })
   }
   const at = isoNow(clock)
@@ -157,10 +157,10 @@ async function begin(deps: LifeDeps, tx: Tx, actor: Actor, slug: string, reason:
     changedAt: at,
     keepUntil: null,
   }
-  await holdBox(tx, clock, { boxId: box.id, holder: moveHolder(asked), until: forever })
-  const move = await giveOrder(deps, tx, box, asked)
+  await holdBox(tx, clock, { boxId: box.id, holder: moveOwner(asked), until: noExpiry })
+  const move = await enqueueMoveCommand(deps, tx, box, asked)
   await insertMove(tx, move)
-  await tellMove(tx, clock, box, move, actor, snapshot?.reopens)
+  await publishMove(tx, clock, box, move, actor, snapshot?.reopens)
   return { move, view: moveView(move, (id) => (id === from.id ? from.name : to.name)) }
 }
 

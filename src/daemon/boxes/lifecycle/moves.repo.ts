@@ -1,15 +1,15 @@
 import type { Selectable } from 'kysely'
-import { type BoxId, type BoxMove, type HostId, type MoveState, moveIsOver, statesBetweenHosts } from '../../../core/boxes/index.ts'
+import { type BoxId, type BoxMove, type HostId, isMoveFinished, type MoveState, statesBetweenHosts } from '../../../core/boxes/index.ts'
 import { elapsedMs, problem } from '../../../core/kit/index.ts'
 import type { DbOrTx, Tx } from '../../db/index.ts'
 import type { BoxMoveTable } from '../boxes.tables.ts'
-import { toWay, type Way, wayColumns, wayView } from './way.ts'
+import { type Procedure, procedureColumns, procedureView, toProcedure } from './procedure.ts'
 
 /** What a box can be made from on another host. */
 export type MoveSnapshot = Readonly<{ snapshotId: string; snapshotSha256: string | null; takenAt: string }>
 
 /** One way of a box from host to host. */
-export type Move = Way<MoveState> &
+export type Move = Procedure<MoveState> &
   Readonly<{
     fromHostId: HostId
     toHostId: HostId
@@ -24,7 +24,7 @@ export type Move = Way<MoveState> &
   }>
 
 const toMove = (row: Selectable<BoxMoveTable>): Move => ({
-  ...toWay(row),
+  ...toProcedure(row),
   fromHostId: row.from_host_id as HostId,
   toHostId: row.to_host_id as HostId,
   fromPort: row.from_first_port,
@@ -38,10 +38,10 @@ const toMove = (row: Selectable<BoxMoveTable>): Move => ({
       : { snapshotId: row.snapshot_id, snapshotSha256: row.snapshot_sha256, takenAt: row.snapshot_at },
 })
 
-const isOver = ({ state }: Move): boolean => moveIsOver(state)
+const isOver = ({ state }: Move): boolean => isMoveFinished(state)
 
 const toRow = (move: Move): BoxMoveTable => ({
-  ...wayColumns(move, isOver(move)),
+  ...procedureColumns(move, isOver(move)),
   from_host_id: move.fromHostId,
   to_host_id: move.toHostId,
   from_first_port: move.fromPort,
@@ -88,7 +88,7 @@ export async function boxesBetweenHosts(db: DbOrTx): Promise<BoxId[]> {
 }
 
 /** Boxes whose host is dead and that another makes anew from their newest snapshot, which may be from long before what they ran last. */
-export async function slugsBroughtBack(db: DbOrTx): Promise<string[]> {
+export async function slugsRebuiltFromSnapshot(db: DbOrTx): Promise<string[]> {
   const rows = await db
     .selectFrom('box_moves')
     .innerJoin('boxes', 'boxes.id', 'box_moves.box_id')
@@ -153,7 +153,7 @@ export const moveView = (move: Move, nameOf: (id: HostId) => string): BoxMove =>
   snapshotId: move.snapshot?.snapshotId ?? null,
   snapshotTakenAt: move.snapshot?.takenAt ?? null,
   losesMs: lossOf(move),
-  ...wayView(move, isOver(move)),
+  ...procedureView(move, isOver(move)),
 })
 
 function lossOf({ oldHostIsDead, snapshot, startedAt }: Move): number | null {

@@ -16,7 +16,7 @@ export async function mayAct(db: DbOrTx, boxId: BoxId, hostId: HostId): Promise<
 }
 
 /** Boxes that another host is getting because a person has called this one dead: what it says of them does not count. */
-export async function boxesCalledDead(db: DbOrTx, hostId: HostId): Promise<ReadonlySet<string>> {
+export async function boxesDeclaredDead(db: DbOrTx, hostId: HostId): Promise<ReadonlySet<string>> {
   const rows = await db
     .selectFrom('box_moves')
     .select('box_id')

@@ -1,4 +1,4 @@
-import { maintenanceHolder } from '../../../core/boxes/index.ts'
+import { maintenanceOwner } from '../../../core/boxes/index.ts'
 import { type Actor, problem } from '../../../core/kit/index.ts'
 import { recordAudit } from '../../audit/index.ts'
 import { appendEvent, type Tx } from '../../db/index.ts'
@@ -6,9 +6,9 @@ import { type Command, commandsByIds, giveUpCommand } from '../../hosts/index.ts
 import { type BoxHold, holdsOf, releaseHold } from '../box-holds.ts'
 import type { BoxRecord } from '../box-record.ts'
 import { lockBox } from '../boxes.repo.ts'
-import { lookAtHost } from '../fleet.ts'
+import { readHost } from '../fleet.ts'
 import { openCommands } from '../in-use.ts'
-import type { LifeDeps } from './deps.ts'
+import type { LifecycleDeps } from './deps.ts'
 import { endMaintenance } from './maintain-box.ts'
 
 type Wanted = Readonly<{ slug: string; confirm: string; reason: string }>
@@ -18,7 +18,7 @@ type Released = Readonly<{ released: string; fenced: boolean; next: string[] }>
  * Takes the hold of a box from somebody who is gone for good. The box itself is not touched: if it rests fenced it still does. Throws
  * NOT_FOUND, VALIDATION, CONFLICT while somebody may still come back for it.
  */
-export const releaseBox = (deps: LifeDeps, actor: Actor, { slug, confirm, reason }: Wanted): Promise<Released> =>
+export const releaseBox = (deps: LifecycleDeps, actor: Actor, { slug, confirm, reason }: Wanted): Promise<Released> =>
   deps.db.transaction().execute(async (tx) => {
     if (confirm !== slug)
       throw problem('VALIDATION', `to release ${slug}, type ${slug} as its confirmation`, {
@@ -28,7 +28,7 @@ export const releaseBox = (deps: LifeDeps, actor: Actor, { slug, confirm, reason
     const hold = (await holdsOf(tx, deps.clock, [box.id])).get(box.id)
     if (!hold) throw problem('CONFLICT', `nobody holds the box ${slug}: \`tenantry boxes show ${slug}\` tells how it is`)
     await refuseLiving(deps, tx, box, hold)
-    if (hold.holder === maintenanceHolder) await endMaintenance(tx, box)
+    if (hold.holder === maintenanceOwner) await endMaintenance(tx, box)
     else await releaseHold(tx, { boxId: box.id, holder: hold.holder })
     await giveUpRestore(deps, tx, hold)
     const open = await openCommands(tx, box.id)
@@ -43,14 +43,14 @@ export const releaseBox = (deps: LifeDeps, actor: Actor, { slug, confirm, reason
     return { released: hold.holder, fenced: box.fenced, next: [...open.map(mayStillRun), ...nextSteps(box)] }
   })
 
-async function refuseLiving(deps: LifeDeps, tx: Tx, { slug, hostId, id }: BoxRecord, { holder }: BoxHold): Promise<void> {
+async function refuseLiving(deps: LifecycleDeps, tx: Tx, { slug, hostId, id }: BoxRecord, { holder }: BoxHold): Promise<void> {
   if (/^(move|removal):/.test(holder))
     throw problem(
       'CONFLICT',
       `the box ${slug} is held by its ${holder.replace(':', ' ')}: end that (\`tenantry boxes show ${slug}\` tells how)`,
     )
-  const online = (await lookAtHost(deps, tx, hostId))?.status === 'online'
-  if (holder === maintenanceHolder && online)
+  const online = (await readHost(deps, tx, hostId))?.status === 'online'
+  if (holder === maintenanceOwner && online)
     throw problem('CONFLICT', `the box ${slug} is in maintenance: \`tenantry boxes maintenance off ${slug}\` ends it`)
   const [open] = await openCommands(tx, id)
   if (open && online)
@@ -61,7 +61,7 @@ async function refuseLiving(deps: LifeDeps, tx: Tx, { slug, hostId, id }: BoxRec
 }
 
 /** A restore that waits for the host to come back must not then begin in a box that others have meanwhile. */
-async function giveUpRestore({ clock, givenUp }: LifeDeps, tx: Tx, { holder }: BoxHold): Promise<void> {
+async function giveUpRestore({ clock, givenUp }: LifecycleDeps, tx: Tx, { holder }: BoxHold): Promise<void> {
   const id = holder.startsWith(restoring) ? holder.slice(restoring.length) : undefined
   if (id === undefined) return
   const error = { code: 'CANCELLED', message: 'the hold of its box was released before an agent took it' }

@@ -1,12 +1,12 @@
 import type { Selectable } from 'kysely'
-import { type BoxId, type BoxRemoval, type HostId, type RemovalState, removalIsOver } from '../../../core/boxes/index.ts'
+import { type BoxId, type BoxRemoval, type HostId, isRemovalFinished, type RemovalState } from '../../../core/boxes/index.ts'
 import { problem } from '../../../core/kit/index.ts'
 import type { DbOrTx, Tx } from '../../db/index.ts'
 import type { BoxRemovalTable } from '../boxes.tables.ts'
-import { toWay, type Way, wayColumns, wayView } from './way.ts'
+import { type Procedure, procedureColumns, procedureView, toProcedure } from './procedure.ts'
 
 /** One way of a box to its end. */
-export type Removal = Way<RemovalState> &
+export type Removal = Procedure<RemovalState> &
   Readonly<{
     hostId: HostId
     snapshotId: string | null
@@ -15,16 +15,16 @@ export type Removal = Way<RemovalState> &
   }>
 
 const toRemoval = (row: Selectable<BoxRemovalTable>): Removal => ({
-  ...toWay(row),
+  ...toProcedure(row),
   hostId: row.host_id as HostId,
   snapshotId: row.snapshot_id,
   eraseNow: row.erase_now === 1,
 })
 
-const isOver = ({ state }: Removal): boolean => removalIsOver(state)
+const isOver = ({ state }: Removal): boolean => isRemovalFinished(state)
 
 const toRow = (removal: Removal): BoxRemovalTable => ({
-  ...wayColumns(removal, isOver(removal)),
+  ...procedureColumns(removal, isOver(removal)),
   host_id: removal.hostId,
   snapshot_id: removal.snapshotId,
   erase_now: removal.eraseNow ? 1 : 0,
@@ -87,5 +87,5 @@ export async function latestRemoval(db: DbOrTx, boxId: BoxId): Promise<Removal |
 export const removalView = (removal: Removal): BoxRemoval => ({
   removalId: removal.id,
   snapshotId: removal.snapshotId,
-  ...wayView(removal, isOver(removal)),
+  ...procedureView(removal, isOver(removal)),
 })

@@ -3,16 +3,16 @@ import { isFinal } from '../../../core/hosts/index.ts'
 import { type Actor, actorLabel, isoNow, newId, problem } from '../../../core/kit/index.ts'
 import { isUniqueViolation, type Tx } from '../../db/index.ts'
 import { type Command, commandsByIds } from '../../hosts/index.ts'
-import { requireOnline } from '../ask-boxes.ts'
 import { holdBox } from '../box-holds.ts'
 import type { BoxRecord } from '../box-record.ts'
 import { lockBox } from '../boxes.repo.ts'
-import { lookAtHost } from '../fleet.ts'
+import { readHost } from '../fleet.ts'
 import { openCommands } from '../in-use.ts'
-import { forever, type LifeDeps } from './deps.ts'
+import { assertHostOnline } from '../query-boxes.ts'
+import { type LifecycleDeps, noExpiry } from './deps.ts'
 import { highestEpoch, openMove } from './moves.repo.ts'
 import { insertRemoval, openRemoval, type Removal, removalView } from './removals.repo.ts'
-import { forgetBox, giveRemovalOrder, removalHolder, stepRemoval, tellRemoval } from './step-removal.ts'
+import { deleteBoxSecrets, enqueueRemovalCommand, publishRemoval, removalOwner, stepRemoval } from './step-removal.ts'
 
 type Wanted = Readonly<{ slug: string; confirm: string; reason: string; now: boolean }>
 
@@ -20,7 +20,7 @@ type Wanted = Readonly<{ slug: string; confirm: string; reason: string; now: boo
  * Ends a box. A managed one is stopped after a last snapshot and keeps its data for a time; one that never came to be, or was only observed,
  * has nothing to keep. On a removed box `now` erases what is kept; of a host that was revoked, it gives up what may lie there. Throws NOT_FOUND, VALIDATION, CONFLICT, BOX_HELD, HOST_OFFLINE, CONFIG.
  */
-export async function removeBox(deps: LifeDeps, actor: Actor, wanted: Wanted): Promise<BoxRemoval> {
+export async function removeBox(deps: LifecycleDeps, actor: Actor, wanted: Wanted): Promise<BoxRemoval> {
   const { slug, confirm, now } = wanted
   if (confirm !== slug)
     throw problem('VALIDATION', `to remove ${slug}, type ${slug} as its confirmation`, {
@@ -28,12 +28,12 @@ export async function removeBox(deps: LifeDeps, actor: Actor, wanted: Wanted): P
     })
   return act(deps, slug, async (tx, box) => {
     const open = await openRemoval(tx, box.id)
-    const error = await gone(deps, tx, box)
+    const error = await goneHostError(deps, tx, box)
     if (error) refuseUnlessNow(box, error, now)
     if (!open) return begin(deps, tx, actor, box, { ...wanted, error })
     if (error) return stepRemoval(deps, tx, box, open, { event: 'host_gone', actor, change: { keepUntil: null, eraseNow: true, error } })
     if (!now || open.state !== 'kept') throw problem('CONFLICT', underWay(box, open))
-    await requireOnline(deps, tx, box)
+    await assertHostOnline(deps, tx, box)
     return stepRemoval(deps, tx, box, open, { event: 'erase_asked', actor, change: { keepUntil: open.keepUntil, eraseNow: true } })
   })
 }
@@ -44,19 +44,19 @@ const underWay = ({ slug }: BoxRecord, { state, keepUntil }: Removal): string =>
     : `the removal of ${slug} is under way (${state.replace('_', ' ')}): \`tenantry boxes show ${slug}\` tells how far`
 
 /** Lets a removed box run again, as long as its data are kept. Throws NOT_FOUND, INVALID_TRANSITION, HOST_OFFLINE, HOST_REVOKED. */
-export const undoRemoval = (deps: LifeDeps, actor: Actor, slug: string): Promise<BoxRemoval> =>
+export const undoRemoval = (deps: LifecycleDeps, actor: Actor, slug: string): Promise<BoxRemoval> =>
   act(deps, slug, async (tx, box) => {
     const open = await openRemoval(tx, box.id)
     if (!open) throw problem('INVALID_TRANSITION', `the box ${slug} is not removed: there is nothing to undo`)
-    const error = await gone(deps, tx, box)
+    const error = await goneHostError(deps, tx, box)
     if (error) refuseUndo(box, error)
-    await requireOnline(deps, tx, box)
+    await assertHostOnline(deps, tx, box)
     return stepRemoval(deps, tx, box, open, { event: 'undo_asked', actor, change: { keepUntil: open.keepUntil } })
   })
 
 type Begun = Wanted & Readonly<{ error: Removal['error'] }>
 
-async function begin(deps: LifeDeps, tx: Tx, actor: Actor, box: BoxRecord, { reason, now, error }: Begun): Promise<Removal> {
+async function begin(deps: LifecycleDeps, tx: Tx, actor: Actor, box: BoxRecord, { reason, now, error }: Begun): Promise<Removal> {
   const { clock } = deps
   await refuseBusy(tx, box)
   if (!error) await refuseCompleting(tx, box)
@@ -78,12 +78,12 @@ async function begin(deps: LifeDeps, tx: Tx, actor: Actor, box: BoxRecord, { rea
     changedAt: at,
     keepUntil: null,
   }
-  if (asked.state === 'handing_over' || error) await holdBox(tx, clock, { boxId: box.id, holder: removalHolder(asked), until: forever })
-  const removal = await giveRemovalOrder(deps, tx, box, asked)
+  if (asked.state === 'handing_over' || error) await holdBox(tx, clock, { boxId: box.id, holder: removalOwner(asked), until: noExpiry })
+  const removal = await enqueueRemovalCommand(deps, tx, box, asked)
   await insertRemoval(tx, removal)
-  if (removal.state === 'erased') await forgetBox(tx, box)
+  if (removal.state === 'erased') await deleteBoxSecrets(tx, box)
   if (removal.state === 'erasing') await tx.updateTable('boxes').set({ removal: 'removed' }).where('id', '=', box.id).execute()
-  await tellRemoval(tx, clock, box, removal, actor)
+  await publishRemoval(tx, clock, box, removal, actor)
   return removal
 }
 
@@ -110,15 +110,15 @@ async function refuseCompleting(tx: Tx, { id, slug }: BoxRecord): Promise<void> 
 }
 
 /** An observed stack belongs to those who made it: nothing of it is touched, the registry only forgets it. */
-async function firstState(deps: LifeDeps, tx: Tx, box: BoxRecord): Promise<'handing_over' | 'erasing' | 'erased'> {
+async function firstState(deps: LifecycleDeps, tx: Tx, box: BoxRecord): Promise<'handing_over' | 'erasing' | 'erased'> {
   if (!box.managed && box.folder !== null) return 'erased'
-  await requireOnline(deps, tx, box)
+  await assertHostOnline(deps, tx, box)
   if (!box.live) return 'erasing'
-  deps.requireSnapshots()
+  deps.assertSnapshotsConfigured()
   return 'handing_over'
 }
 
-async function act(deps: LifeDeps, slug: string, verb: (tx: Tx, box: BoxRecord) => Promise<Removal>): Promise<BoxRemoval> {
+async function act(deps: LifecycleDeps, slug: string, verb: (tx: Tx, box: BoxRecord) => Promise<Removal>): Promise<BoxRemoval> {
   const removal = await deps.db
     .transaction()
     .execute(async (tx) => verb(tx, await lockBox(tx, slug)))
@@ -133,8 +133,8 @@ async function act(deps: LifeDeps, slug: string, verb: (tx: Tx, box: BoxRecord) 
 type Error = NonNullable<Removal['error']>
 
 /** What is to be said of a box whose host was revoked: nobody can stop or erase it any more. Null as long as its host may be asked. */
-export async function gone(deps: LifeDeps, tx: Tx, { slug, hostId, managed, folder }: BoxRecord): Promise<Error | null> {
-  const host = await lookAtHost(deps, tx, hostId)
+export async function goneHostError(deps: LifecycleDeps, tx: Tx, { slug, hostId, managed, folder }: BoxRecord): Promise<Error | null> {
+  const host = await readHost(deps, tx, hostId)
   if (host?.status !== 'revoked' || (!managed && folder !== null)) return null
   return { code: 'HOST_REVOKED', message: `the host ${host.name} was revoked: data of ${slug} may still lie on it` }
 }

@@ -5,12 +5,12 @@ import {
   eventOfFailure,
   type HostId,
   type MoveEvent,
-  moveHolds,
-  moveOn,
-  orderOf,
+  moveCommandOf,
+  moveHoldsBox,
   type ProbeResult,
   portsFrom,
-  type ReopenedHole,
+  type ReintroducedVulnerability,
+  transitionMove,
   type VersionsReport,
 } from '../../../core/boxes/index.ts'
 import { type Actor, type Clock, isoIn, isoNow, problem, type SystemActor } from '../../../core/kit/index.ts'
@@ -23,27 +23,27 @@ import { releaseHold } from '../box-holds.ts'
 import type { BoxRecord } from '../box-record.ts'
 import { boxById, changeBox } from '../boxes.repo.ts'
 import type { BoxTable } from '../boxes.tables.ts'
-import { patienceMs, type StepDeps } from './deps.ts'
+import { agentGraceMs, type StepDeps } from './deps.ts'
 import { forgetCopies, type Move, saveMove } from './moves.repo.ts'
 
 /** What happens because an agent answered is nobody's act. */
-export const lifeActor: SystemActor = { kind: 'system', name: 'boxes' }
+export const boxesActor: SystemActor = { kind: 'system', name: 'boxes' }
 
-export const moveHolder = ({ id }: Pick<Move, 'id'>): string => `move:${id}`
+export const moveOwner = ({ id }: Pick<Move, 'id'>): string => `move:${id}`
 
 type Change = Partial<Pick<Move, 'snapshot' | 'fromCopy' | 'toCopy' | 'error' | 'keepUntil'>>
 type Step = Readonly<{ event: MoveEvent; actor?: Actor; change?: Change }>
 
 /** One transition, with the command that it calls for, its event and its entry in the log: all of it or nothing. Throws INVALID_TRANSITION, CONFLICT. */
 export async function stepMove(deps: StepDeps, tx: Tx, box: BoxRecord, move: Move, step: Step): Promise<Move> {
-  const { event, actor = lifeActor, change = {} } = step
-  const state = moveOn(move.state, event)
+  const { event, actor = boxesActor, change = {} } = step
+  const state = transitionMove(move.state, event)
   const entered: Move = { ...move, error: null, ...change, state, commandId: null, changedAt: isoNow(deps.clock) }
-  const next = await giveOrder(deps, tx, box, entered)
+  const next = await enqueueMoveCommand(deps, tx, box, entered)
   await saveMove(tx, move, next)
-  if (moveHolds(move.state) && !moveHolds(state)) await releaseHold(tx, { boxId: box.id, holder: moveHolder(move) })
+  if (moveHoldsBox(move.state) && !moveHoldsBox(state)) await releaseHold(tx, { boxId: box.id, holder: moveOwner(move) })
   await wake(deps, tx, box, next)
-  await tellMove(tx, deps.clock, box, next, actor)
+  await publishMove(tx, deps.clock, box, next, actor)
   return next
 }
 
@@ -58,15 +58,15 @@ async function wake({ clock }: StepDeps, tx: Tx, { slug }: BoxRecord, { state, f
 }
 
 /** The command that the state of the move waits for, if it waits for one. */
-export async function giveOrder(deps: StepDeps, tx: Tx, box: BoxRecord, move: Move): Promise<Move> {
-  const order = orderOf(move.state)
+export async function enqueueMoveCommand(deps: StepDeps, tx: Tx, box: BoxRecord, move: Move): Promise<Move> {
+  const order = moveCommandOf(move.state)
   if (!order) return move
   const epoch = order.epoch === 'next' ? Math.max(move.epoch, box.ownershipEpoch) + 1 : box.ownershipEpoch
   const ordered = { ...move, epoch: Math.max(move.epoch, epoch), orders: move.orders + 1 }
   const id = `${move.id}.${order.kind.replace('tenant-box.', '')}.${ordered.orders}`
   const hostId = order.host === 'from' ? move.fromHostId : move.toHostId
   const payload = payloadOf(deps, box, { ...ordered, epoch })
-  const deadlineMs = deps.workMs + deps.probe.timeoutMs + patienceMs
+  const deadlineMs = deps.workMs + deps.probe.timeoutMs + agentGraceMs
   await enqueueCommand(tx, deps.clock, { id, hostId, boxId: box.id, kind: order.kind, payload: payload as never, deadlineMs })
   return { ...ordered, commandId: id }
 }
@@ -84,13 +84,13 @@ function payloadOf({ probe, workMs: deadlineMs }: StepDeps, box: BoxRecord, move
   return { ...addressed, snapshotId, snapshotSha256, chatDomain, publicUrl, ports: portsFrom(move.toPort), probe, deadlineMs }
 }
 
-export async function tellMove(
+export async function publishMove(
   tx: Tx,
   clock: Clock,
   box: BoxRecord,
   move: Move,
   actor: Actor,
-  reopens: readonly ReopenedHole[] = [],
+  reopens: readonly ReintroducedVulnerability[] = [],
 ): Promise<void> {
   const { id: moveId, state, fromHostId, toHostId, epoch, error } = move
   const payload = { boxId: box.id, slug: box.slug, moveId, state, fromHostId, toHostId }
@@ -100,26 +100,26 @@ export async function tellMove(
 }
 
 /** What goes wrong without an end is shown and written down; the move stays where it is. */
-async function recordMoveTrouble({ clock }: StepDeps, tx: Tx, box: BoxRecord, move: Move, error: Move['error']): Promise<void> {
+async function recordMoveError({ clock }: StepDeps, tx: Tx, box: BoxRecord, move: Move, error: Move['error']): Promise<void> {
   const noted = { ...move, error, changedAt: isoNow(clock) }
   await saveMove(tx, move, noted)
-  await tellMove(tx, clock, box, noted, lifeActor)
+  await publishMove(tx, clock, box, noted, boxesActor)
 }
 
-export const keptUntil = ({ clock, keepRemovedMs }: StepDeps): string => isoIn(clock, keepRemovedMs)
+export const retentionEnd = ({ clock, keepRemovedMs }: StepDeps): string => isoIn(clock, keepRemovedMs)
 
 /** The host of a move by what it does in it. */
-export const hostOfOrder = (move: Move): HostId => (orderOf(move.state)?.host === 'to' ? move.toHostId : move.fromHostId)
+export const commandHostOf = (move: Move): HostId => (moveCommandOf(move.state)?.host === 'to' ? move.toHostId : move.fromHostId)
 
 /** The old host has stopped it; the new one may have it. */
-export async function handedOver(deps: StepDeps, tx: Tx, box: BoxRecord, move: Move, result: BoxCommandResult<'tenant-box.hand_over'>) {
+export async function finishHandOver(deps: StepDeps, tx: Tx, box: BoxRecord, move: Move, result: BoxCommandResult<'tenant-box.hand_over'>) {
   const { snapshotId, snapshotSha256, takenAt } = result.snapshot
   const snapshot = { snapshotId, snapshotSha256, takenAt }
   await stepMove(deps, tx, box, move, { event: 'handed_over', change: { snapshot, toCopy: true } })
 }
 
 /** Only here does the registry say that the box is on another host. */
-export async function takenOver(deps: StepDeps, tx: Tx, box: BoxRecord, move: Move, result: BoxCommandResult<'tenant-box.take_over'>) {
+export async function finishTakeOver(deps: StepDeps, tx: Tx, box: BoxRecord, move: Move, result: BoxCommandResult<'tenant-box.take_over'>) {
   if (result.outcome !== 'restored') {
     const error = result.error ?? { code: 'RESTORE_FAILED', message: 'the new host could not bring the box up' }
     // A failed one leaves nothing behind; one that could not be cleared away rests there, fenced and stopped.
@@ -139,11 +139,11 @@ export async function takenOver(deps: StepDeps, tx: Tx, box: BoxRecord, move: Mo
   await believe(deps, tx, box, result.report, result.probes.at(-1))
   // It is the new host's, whatever else is said: an error tells that it could not be opened there.
   const { error } = result
-  return stepMove(deps, tx, box, move, { event: 'taken_over', change: { toCopy: false, error, keepUntil: keptUntil(deps) } })
+  return stepMove(deps, tx, box, move, { event: 'taken_over', change: { toCopy: false, error, keepUntil: retentionEnd(deps) } })
 }
 
 /** Its old host runs it again, under an ownership above all that was given out for the move. */
-export async function takenBack(deps: StepDeps, tx: Tx, box: BoxRecord, move: Move, result: BoxCommandResult<'tenant-box.take_back'>) {
+export async function finishTakeBack(deps: StepDeps, tx: Tx, box: BoxRecord, move: Move, result: BoxCommandResult<'tenant-box.take_back'>) {
   await changeBox(tx, box, { ownership_epoch: move.epoch, ...unheard })
   await believe(deps, tx, box, result.report, result.probe)
   await stepMove(deps, tx, box, move, { event: 'taken_back', change: { fromCopy: false, error: bothErrors(move.error, result.error) } })
@@ -170,10 +170,10 @@ async function believe(deps: StepDeps, tx: Tx, { id }: BoxRecord, report: Versio
 }
 
 /** A command of the move ended without a result: it goes the way that is left, or waits for what only the host knows. */
-export async function moveOrderFailed(deps: StepDeps, tx: Tx, box: BoxRecord, move: Move, command: Command, told: boolean) {
+export async function failMoveCommand(deps: StepDeps, tx: Tx, box: BoxRecord, move: Move, command: Command, told: boolean) {
   const error = command.error ?? { code: 'COMMAND_EXPIRED', message: 'the command ended without a result' }
   const event = eventOfFailure(move.state, { told, taken: command.leaseToken > 0, oldHostIsDead: move.oldHostIsDead })
-  if (!event) return recordMoveTrouble(deps, tx, box, move, error)
+  if (!event) return recordMoveError(deps, tx, box, move, error)
   if (move.state === 'taking_over') return turnBack(deps, tx, box, move, { error, toCopy: false })
   const change = move.state === 'handing_over' ? { error, fromCopy: false, toCopy: false } : { error }
   return stepMove(deps, tx, box, move, { event, change })

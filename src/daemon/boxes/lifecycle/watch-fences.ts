@@ -9,7 +9,7 @@ import { commandsByIds } from '../../hosts/index.ts'
 import type { BoxRecord } from '../box-record.ts'
 import { fencedBoxes } from '../boxes.repo.ts'
 import { openCommands } from '../in-use.ts'
-import { lifeActor } from './step-move.ts'
+import { boxesActor } from './step-move.ts'
 
 type Deps = Readonly<{ db: Db; clock: Clock; log: Pick<Logger, 'warn'>; fenceMaxMs: number }>
 
@@ -45,6 +45,6 @@ async function mark({ clock }: Deps, tx: Tx, { id, slug, fence }: BoxRecord): Pr
   const data = { boxId: id, slug, holder: fence.holder, since: fence.since }
   await appendEvent(tx, clock, { stream: 'admin', source: 'boxes', eventType: 'box.fence_overdue', payload: data })
   await raiseAlert(tx, clock, alertOf.fence_stuck({ slug, holder: fence.holder, since: fence.since }))
-  await recordAudit(tx, clock, { actor: lifeActor, action: 'box.fence_overdue', subject: slug, data })
+  await recordAudit(tx, clock, { actor: boxesActor, action: 'box.fence_overdue', subject: slug, data })
   return true
 }

@@ -9,7 +9,7 @@ import {
   type UncheckedOrder,
 } from '../../../core/rollouts/index.ts'
 import { recordAudit } from '../../audit/index.ts'
-import { raiseManifest } from '../../boxes/index.ts'
+import { applyNextManifest } from '../../boxes/index.ts'
 import { isUniqueViolation } from '../../db/index.ts'
 import type { RolloutsDeps } from '../deps.ts'
 import { type PlanDeps, type Planned, planEmergency } from '../plan-rollout.ts'
@@ -18,7 +18,7 @@ import { askedOnce } from '../resolve-images.ts'
 import { showRollout } from '../show-rollout.ts'
 import { assertApproved } from './approval.ts'
 
-type Deps = PlanDeps & Pick<RolloutsDeps, 'rolloutBus' | 'requireSnapshots' | 'approvalTokenSha256'>
+type Deps = PlanDeps & Pick<RolloutsDeps, 'rolloutBus' | 'assertSnapshotsConfigured' | 'approvalTokenSha256'>
 
 type Input = UncheckedOrder & Readonly<{ approvalToken: Secret }>
 
@@ -37,7 +37,7 @@ export async function createEmergency(
   key?: string,
 ): Promise<RolloutDetail> {
   await assertApproved(deps, actor, approvalToken)
-  deps.requireSnapshots()
+  deps.assertSnapshotsConfigured()
   const order = readEmergencyOrder(unchecked, approvalToken)
   const repeat = key === undefined ? null : repeatOf(actor, { emergency: order }, withoutToken(key, approvalToken))
   const asking = { ...deps, askRegistries: deps.askRegistries && askedOnce(deps.askRegistries) }
@@ -79,7 +79,7 @@ async function store(
   try {
     await db.transaction().execute(async (tx) => {
       const revision = plan.manifestRevision
-      const changes = await raiseManifest(tx, clock, actor, { revision, manifest })
+      const changes = await applyNextManifest(tx, clock, actor, { revision, manifest })
       await queueRollout(
         { tx, clock, rollout },
         {

@@ -1,6 +1,6 @@
 import { type Actor, isoNow, problem } from '../../../core/kit/index.ts'
 import { explainEmergencyPause, explainEmergencyStop, isAtTarget, isOver, phaseOf, transition } from '../../../core/rollouts/index.ts'
-import { boxesInScope, slugsBroughtBack } from '../../boxes/index.ts'
+import { boxesInScope, slugsRebuiltFromSnapshot } from '../../boxes/index.ts'
 import { slugsBeingRestored } from '../../snapshots/index.ts'
 import { actionsOf, type StoredAction } from '../actions.repo.ts'
 import type { AmongOthersTx } from '../change-rollout.ts'
@@ -82,7 +82,7 @@ export async function includeBoxesBehind(step: RolloutTx): Promise<string[]> {
   const skipped = (await actionsOf(tx, emergency.id, ['skipped'])).filter(({ findings }) => findings.length === 0)
   if (skipped.length === 0) return []
   const boxes = new Map((await boxesInScope(tx)).map((box) => [box.slug, box]))
-  const changing = new Set([...(await slugsInFlight(tx)), ...(await slugsBeingRestored(tx)), ...(await slugsBroughtBack(tx))])
+  const changing = new Set([...(await slugsInFlight(tx)), ...(await slugsBeingRestored(tx)), ...(await slugsRebuiltFromSnapshot(tx))])
   const isBehind = ({ tenantSlug, to }: StoredAction): boolean => {
     const box = boxes.get(tenantSlug)
     return box?.managed === true && (changing.has(tenantSlug) || !isAtTarget(box.installed, to))

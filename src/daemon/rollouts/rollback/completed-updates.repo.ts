@@ -1,6 +1,6 @@
 import type { CompletedUpdate, PastRollback } from '../../../core/rollouts/index.ts'
 import type { DbOrTx } from '../../db/index.ts'
-import { keptSnapshots } from '../../snapshots/index.ts'
+import { registeredSnapshots } from '../../snapshots/index.ts'
 
 type Query = Readonly<{ rolloutId: string; slug?: string }>
 
@@ -11,7 +11,7 @@ type Query = Readonly<{ rolloutId: string; slug?: string }>
 export async function completedUpdates(db: DbOrTx, query: Query): Promise<CompletedUpdate[]> {
   const rows = await successfulAttempts(db, query)
   const last = new Map(rows.map((row) => [row.slug, row])) // ascending by attempt: the last one wins
-  const known = await keptSnapshots(
+  const known = await registeredSnapshots(
     db,
     [...last.values()].map(({ box_id, snapshot_id }) => ({ boxId: box_id, snapshotId: snapshot_id ?? '' })),
   )

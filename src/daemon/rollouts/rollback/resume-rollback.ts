@@ -7,7 +7,7 @@ import { assertNoEmergencyBeside } from '../emergency/precedence.ts'
 import { checkpointWhenFinished } from '../finish-rollout.ts'
 import { type RolloutTx, recordRolloutAudit, updateAction } from '../publish.ts'
 
-type Deps = VerbDeps & Pick<RolloutsDeps, 'requireSnapshots'>
+type Deps = VerbDeps & Pick<RolloutsDeps, 'assertSnapshotsConfigured'>
 
 /**
  * Continues a stalled rollback: boxes whose rollback left them stopped are skipped, those whose rollback failed and that serve as updated are
@@ -16,7 +16,7 @@ type Deps = VerbDeps & Pick<RolloutsDeps, 'requireSnapshots'>
 export const resumeRollback = (deps: Deps, actor: Actor, { id }: Readonly<{ id: string }>): Promise<Rollout> =>
   changeAmongOthers(deps, id, async (step) => {
     const actions = await rollbacksOf(step)
-    deps.requireSnapshots()
+    deps.assertSnapshotsConfigured()
     assertNoEmergencyBeside(step.rollout, step.others, 'boxes are rolled back after it')
     const stalled = actions.filter(isRollbackStalled)
     const failed = actions.filter(({ status, undo }) => status === 'succeeded' && undo?.status === 'failed')

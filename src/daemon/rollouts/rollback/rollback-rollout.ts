@@ -21,7 +21,7 @@ import { publishActions, publishEvent, type RolloutTx, recordRolloutAudit, strea
 import { replaceRollout } from '../rollouts.repo.ts'
 import { assertNotFinished, type RollbackDeps, rollbackPlanOf } from './plan-rollback.ts'
 
-type Deps = VerbDeps & RollbackDeps & Pick<RolloutsDeps, 'requireSnapshots'>
+type Deps = VerbDeps & RollbackDeps & Pick<RolloutsDeps, 'assertSnapshotsConfigured'>
 type Input = Readonly<{ id: string; reason: string; boxes: 'none' | RollbackMode; skipRefused: boolean }>
 
 /**
@@ -34,7 +34,7 @@ export const rollbackRollout = (deps: Deps, actor: Actor, { id, reason, boxes, s
     const { tx, clock, rollout, others } = step
     assertNotFinished(rollout)
     const ended = { tx, clock, rollout: transition(rollout, { type: 'rollback', reason, at: isoNow(clock) }) }
-    if (boxes !== 'none') deps.requireSnapshots()
+    if (boxes !== 'none') deps.assertSnapshotsConfigured()
     if (boxes !== 'none') assertNoEmergencyBeside(rollout, others, 'boxes are rolled back after it')
     const marked = boxes === 'none' ? [] : await markedForRollback(deps, step, { mode: boxes, skipRefused })
     await replaceRollout(tx, rollout, ended.rollout)

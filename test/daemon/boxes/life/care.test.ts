@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { isoNow, isProblem, sha256Hex } from '../../../../src/core/kit/index.ts'
-import { readLogs } from '../../../../src/daemon/boxes/ask-boxes.ts'
-import { forgetLogs, watchFences } from '../../../../src/daemon/boxes/index.ts'
+import { deleteOldLogs, watchFences } from '../../../../src/daemon/boxes/index.ts'
+import { readLogs } from '../../../../src/daemon/boxes/query-boxes.ts'
 import { enqueueCommand } from '../../../../src/daemon/hosts/index.ts'
 import { makeMetrics } from '../../../../src/daemon/http/index.ts'
 import { fleetMetrics } from '../../../../src/daemon/service/index.ts'
@@ -118,10 +118,10 @@ onBothDialects('logs', (fresh) => {
     await world.answer('host-1', 'tenant-box.logs')
     const kept = async () => (await world.db.selectFrom('commands').select('id').where('id', '=', commandId).execute()).length
     await world.clock.advance(9 * minute)
-    await forgetLogs(world, world.db)
+    await deleteOldLogs(world, world.db)
     expect(await kept()).toBe(1)
     await world.clock.advance(minute)
-    await forgetLogs(world, world.db)
+    await deleteOldLogs(world, world.db)
     expect(await kept()).toBe(0)
   })
 })

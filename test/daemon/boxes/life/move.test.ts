@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { isoNow, isProblem, sha256Hex } from '../../../../src/core/kit/index.ts'
-import { lifeJobs, snapshotsOfLife } from '../../../../src/daemon/boxes/index.ts'
+import { lifecycleJobs, snapshotsOfLifecycle } from '../../../../src/daemon/boxes/index.ts'
 import { aReport } from '../../../support/boxes.ts'
 import { inBetween, onBothDialects } from '../../../support/databases.ts'
 import { type LifeWorld, lifeWorld } from '../../../support/life-world.ts'
@@ -40,7 +40,7 @@ onBothDialects('a move', (fresh) => {
       kind: 'tenant-box.take_over',
       payload: { ownershipEpoch: 2, snapshotId: sha256Hex('final'), ports: { public: 18_000 }, chatDomain: 'north.example' },
     })
-    expect(await snapshotsOfLife(world.db, [id])).toMatchObject([{ snapshotId: sha256Hex('final') }])
+    expect(await snapshotsOfLifecycle(world.db, [id])).toMatchObject([{ snapshotId: sha256Hex('final') }])
     await world.sweep()
     const good = { outcome: 'restored', snapshotId: 'x', durationMs: 1, probes: [], error: null }
     const report = aReport('north', { ownershipEpoch: 2, at: isoNow(world.clock) })
@@ -233,7 +233,7 @@ onBothDialects('a move', (fresh) => {
       await world.answer('host-2', 'tenant-box.hand_over')
       await world.answer('host-3', 'tenant-box.take_over')
     }
-    const [job] = lifeJobs({ ...world.room, db: inBetween(world.db, movedOn) })
+    const [job] = lifecycleJobs({ ...world.room, db: inBetween(world.db, movedOn) })
     expect(await job?.run({ signal: new AbortController().signal })).toContain('0 of 1 old copy let go')
     expect(await stateOf(world)).toMatchObject({ state: 'confirming', to: 'host-3' })
   })
@@ -256,7 +256,7 @@ onBothDialects('a move', (fresh) => {
 
   test('the old copy goes by itself when it was kept long enough, and only when its host is there', async () => {
     const world = await lifeWorld(await fresh())
-    const [job] = lifeJobs(world.room)
+    const [job] = lifecycleJobs(world.room)
     const run = () => job?.run({ signal: new AbortController().signal })
     await onItsWay(world)
     await world.answer('host-2', 'tenant-box.take_over')
@@ -405,7 +405,7 @@ describe('a move is refused', () => {
 
     test('where there is no place for snapshots', async () => {
       const world = await lifeWorld(await fresh(), {
-        requireSnapshots: () => {
+        assertSnapshotsConfigured: () => {
           throw new Error('CONFIG')
         },
       })

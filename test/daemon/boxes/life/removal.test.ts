@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { isProblem, sha256Hex } from '../../../../src/core/kit/index.ts'
-import { lifeJobs } from '../../../../src/daemon/boxes/index.ts'
+import { lifecycleJobs } from '../../../../src/daemon/boxes/index.ts'
 import { aProbe, aReport } from '../../../support/boxes.ts'
 import { answerCommand, failCommand } from '../../../support/boxes-room.ts'
 import { inBetween, onBothDialects } from '../../../support/databases.ts'
@@ -24,7 +24,7 @@ async function removed(world: LifeWorld) {
 }
 
 const revoke = ({ db }: LifeWorld) => db.updateTable('hosts').set({ status: 'revoked' }).where('name', '=', 'host-1').execute()
-const runJob = (world: LifeWorld, db = world.db) => lifeJobs({ ...world.room, db })[0]?.run({ signal: new AbortController().signal })
+const runJob = (world: LifeWorld, db = world.db) => lifecycleJobs({ ...world.room, db })[0]?.run({ signal: new AbortController().signal })
 const later = async (world: LifeWorld) => {
   await world.clock.advance(30 * 86_400_000)
   await world.silence()
@@ -87,7 +87,7 @@ onBothDialects('a removal', (fresh) => {
   test('erases the data when they were kept long enough; the tenant stays, and its slug may have a box again', async () => {
     const world = await lifeWorld(await fresh())
     const { id, tenantId } = await removed(world)
-    const [job] = lifeJobs(world.room)
+    const [job] = lifecycleJobs(world.room)
     const run = () => job?.run({ signal: new AbortController().signal })
     expect(await run()).toContain('0 of 0 removed boxes being erased')
     await world.clock.advance(30 * 86_400_000)

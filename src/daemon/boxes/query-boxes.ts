@@ -6,11 +6,11 @@ import type { Db, DbOrTx, Tx } from '../db/index.ts'
 import { type CommandBus, commandsByIds, enqueueCommand, enqueueCommands } from '../hosts/index.ts'
 import type { BoxRecord } from './box-record.ts'
 import { addressesInScope, type BoxAddress, boxesBySlugs, existingBox } from './boxes.repo.ts'
-import { type FleetDeps, lookAtFleet, lookAtHost } from './fleet.ts'
+import { type FleetDeps, readFleet, readHost } from './fleet.ts'
 
 // Questions to agents; none of them changes a box.
 
-export type AskDeps = FleetDeps & Readonly<{ db: Db; random: Random; bus: CommandBus }>
+export type QueryDeps = FleetDeps & Readonly<{ db: Db; random: Random; bus: CommandBus }>
 
 type Question = Readonly<{ slug: string; commandId: string }>
 type Unreachable = Readonly<{ slug: string; host: string }>
@@ -26,7 +26,7 @@ const longestChunk = 2000
 const wokenAtOnce = 20
 
 /** Asks the agents of live boxes, all or the named ones, what runs. Throws as `namedBoxes`. */
-export async function scanBoxes(deps: AskDeps, actor: Actor, { slugs }: { slugs?: readonly string[] | undefined }): Promise<Asked> {
+export async function scanBoxes(deps: QueryDeps, actor: Actor, { slugs }: { slugs?: readonly string[] | undefined }): Promise<Asked> {
   const asked = await askVersions(deps, await (slugs ? namedBoxes(deps.db, slugs) : addressesInScope(deps.db)))
   const data = { slugs: slugs ?? 'all', asked: asked.commands.length, unreachable: asked.unreachable.length }
   await deps.db.transaction().execute((tx) => recordAudit(tx, deps.clock, { actor, action: 'boxes.scan', data }))
@@ -39,18 +39,18 @@ async function namedBoxes(db: Db, slugs: readonly string[]): Promise<BoxAddress[
   const details = slugs.flatMap((slug, at) => (boxes.has(slug) ? [] : [{ path: `slugs.${at}`, reason: `there is no box ${slug}` }]))
   if (details.length > 0)
     throw problem('NOT_FOUND', `${details.map(({ reason }) => reason).join('; ')}: \`tenantry boxes list\` shows all`, { details })
-  for (const box of boxes.values()) requireLive(box)
+  for (const box of boxes.values()) assertLive(box)
   return [...boxes.values()].toSorted((a, b) => (a.slug < b.slug ? -1 : 1))
 }
 
 /** The nightly question to every live box (spec 4.10, version sync). */
-export async function syncVersions(deps: AskDeps, signal?: AbortSignal): Promise<string> {
+export async function syncVersions(deps: QueryDeps, signal?: AbortSignal): Promise<string> {
   const { commands, unreachable } = await askVersions(deps, await addressesInScope(deps.db), signal)
   return `${plural(commands.length, 'box', 'boxes')} asked, ${unreachable.length} unreachable`
 }
 
-async function askVersions(deps: AskDeps, boxes: readonly BoxAddress[], signal?: AbortSignal): Promise<Asked> {
-  const fleet = await lookAtFleet(deps, deps.db)
+async function askVersions(deps: QueryDeps, boxes: readonly BoxAddress[], signal?: AbortSignal): Promise<Asked> {
+  const fleet = await readFleet(deps, deps.db)
   const isOnline = (box: BoxAddress) => fleet.host(box.hostId)?.status === 'online'
   const reachable = boxes.filter(isOnline)
   const commands: Question[] = []
@@ -72,7 +72,7 @@ async function askVersions(deps: AskDeps, boxes: readonly BoxAddress[], signal?:
  * the longer the questions take, the longer it grows: taking as long a turn as it waited for one, a scan takes about twice its own
  * time, unless each wait is longer than the longest turn.
  */
-async function askInTurn(deps: AskDeps, chunk: readonly BoxAddress[]): Promise<{ asked: Question[]; share: number }> {
+async function askInTurn(deps: QueryDeps, chunk: readonly BoxAddress[]): Promise<{ asked: Question[]; share: number }> {
   const cameMs = deps.clock.monotonicMs()
   let beganMs = cameMs
   const asked = await deps.db.transaction().execute((tx) => {
@@ -82,7 +82,7 @@ async function askInTurn(deps: AskDeps, chunk: readonly BoxAddress[]): Promise<{
   return { asked, share: (beganMs - cameMs) / Math.max(1, deps.clock.monotonicMs() - beganMs) }
 }
 
-async function askChunk({ clock, random }: AskDeps, tx: Tx, boxes: readonly BoxAddress[]): Promise<Question[]> {
+async function askChunk({ clock, random }: QueryDeps, tx: Tx, boxes: readonly BoxAddress[]): Promise<Question[]> {
   const questions = boxes.map((box) => ({ slug: box.slug, commandId: newId(random, 'cmd') }))
   const kind = 'tenant-box.report_versions'
   const commands = boxes.map((box, at) => ({ id: questions[at]?.commandId ?? '', ...addressed(box), kind, deadlineMs }) as const)
@@ -97,11 +97,11 @@ const addressed = (box: BoxAddress) => ({
 })
 
 /** Asks for one probe. Throws NOT_FOUND, CONFLICT for a box that is not ready, HOST_OFFLINE. */
-export async function checkBox(deps: AskDeps, actor: Actor, slug: string): Promise<{ commandId: string }> {
+export async function checkBox(deps: QueryDeps, actor: Actor, slug: string): Promise<{ commandId: string }> {
   const { db, clock, random, bus } = deps
   const box = await existingBox(db, slug)
-  requireLive(box)
-  await requireOnline(deps, db, box)
+  assertLive(box)
+  await assertHostOnline(deps, db, box)
   const commandId = newId(random, 'cmd')
   await db.transaction().execute(async (tx) => {
     await enqueueCommand(tx, clock, { id: commandId, ...addressed(box), kind: 'tenant-box.healthcheck', deadlineMs })
@@ -112,20 +112,20 @@ export async function checkBox(deps: AskDeps, actor: Actor, slug: string): Promi
 }
 
 /** Throws CONFLICT for a box that is not ready or not there any more. */
-export function requireLive({ slug, live, removal }: BoxRecord): void {
+export function assertLive({ slug, live, removal }: BoxRecord): void {
   if (removal) throw problem('CONFLICT', `the box ${slug} was removed: \`tenantry boxes remove ${slug} --undo\` lets it run again`)
   if (!live) throw problem('CONFLICT', `the box ${slug} is not ready yet: \`tenantry boxes show ${slug}\` tells why`)
 }
 
 /** Throws HOST_OFFLINE. */
-export async function requireOnline(deps: FleetDeps, db: DbOrTx, { slug, hostId }: BoxRecord): Promise<void> {
-  const host = await lookAtHost(deps, db, hostId)
+export async function assertHostOnline(deps: FleetDeps, db: DbOrTx, { slug, hostId }: BoxRecord): Promise<void> {
+  const host = await readHost(deps, db, hostId)
   if (host?.status !== 'online')
     throw problem('HOST_OFFLINE', `the host ${host?.name ?? hostId} of ${slug} is ${host?.status ?? 'gone'}: ${mendOf(slug, host)}`)
 }
 
 /** A host that is shut out does not come back by itself, whoever starts its agent. */
-function mendOf(slug: string, host: Awaited<ReturnType<typeof lookAtHost>>): string {
+function mendOf(slug: string, host: Awaited<ReturnType<typeof readHost>>): string {
   if (host?.status !== 'revoked' && host?.status !== 'frozen') return 'start its agent, then try again'
   const anew = `\`tenantry hosts invite ${host.name}\` and \`tenantry-agent enrol --anew\` there bring it back`
   return `${anew}; if it is gone for good: \`tenantry boxes move ${slug} --to <host> --old-host-is-dead ${host.name} --reason <why>\``
@@ -142,15 +142,15 @@ const keptMs = 10 * 60_000
  * Asks for what the services of a box print. One who goes on reading names the own command before, and only the first is written into the
  * audit log. Throws NOT_FOUND, CONFLICT, HOST_OFFLINE.
  */
-export async function readLogs(deps: AskDeps, actor: Actor, wanted: Wanted): Promise<{ commandId: string }> {
+export async function readLogs(deps: QueryDeps, actor: Actor, wanted: Wanted): Promise<{ commandId: string }> {
   const { db, clock, random, bus } = deps
   const { slug, services = Service.options, lines, since, continues } = wanted
   const commandId = newLogsId(random, actor)
   const box = await existingBox(db, slug)
-  requireLive(box)
-  await requireOnline(deps, db, box)
+  assertLive(box)
+  await assertHostOnline(deps, db, box)
   await db.transaction().execute(async (tx) => {
-    await forgetLogs(deps, tx, box.id)
+    await deleteOldLogs(deps, tx, box.id)
     const payload = {
       slug,
       boxId: box.id,
@@ -183,7 +183,7 @@ const isLogsOf = async (tx: Tx, commandId: string, boxId: string, actor: Actor):
   (await commandsByIds(tx, [commandId])).some((command) => command.kind === 'tenant-box.logs' && command.boxId === boxId)
 
 /** Logs that were fetched, or that nobody fetched in time; of one box, or of all. */
-export async function forgetLogs({ clock }: Pick<AskDeps, 'clock'>, db: DbOrTx, boxId?: string): Promise<void> {
+export async function deleteOldLogs({ clock }: Pick<QueryDeps, 'clock'>, db: DbOrTx, boxId?: string): Promise<void> {
   let old = db
     .deleteFrom('commands')
     .where('kind', '=', 'tenant-box.logs')

@@ -1,8 +1,8 @@
 import type { BoxId } from '../../../core/boxes/index.ts'
-import type { WayColumns } from '../boxes.tables.ts'
+import type { ProcedureColumns } from '../boxes.tables.ts'
 
 /** What a move and a removal have in common: a way of a box that takes several commands, and is written down as it goes. */
-export type Way<State extends string> = Readonly<{
+export type Procedure<State extends string> = Readonly<{
   id: string
   boxId: BoxId
   state: State
@@ -17,7 +17,7 @@ export type Way<State extends string> = Readonly<{
   keepUntil: string | null
 }>
 
-export const toWay = <State extends string>(row: WayColumns<State>): Way<State> => ({
+export const toProcedure = <State extends string>(row: ProcedureColumns<State>): Procedure<State> => ({
   id: row.id,
   boxId: row.box_id as BoxId,
   state: row.state,
@@ -32,7 +32,7 @@ export const toWay = <State extends string>(row: WayColumns<State>): Way<State> 
   keepUntil: row.keep_until,
 })
 
-export const wayColumns = <State extends string>(way: Way<State>, isOver: boolean): WayColumns<State> => ({
+export const procedureColumns = <State extends string>(way: Procedure<State>, isOver: boolean): ProcedureColumns<State> => ({
   id: way.id,
   box_id: way.boxId,
   state: way.state,
@@ -49,7 +49,7 @@ export const wayColumns = <State extends string>(way: Way<State>, isOver: boolea
 })
 
 /** What the wire shows of either. */
-export const wayView = <State extends string>(way: Way<State>, isOver: boolean) => ({
+export const procedureView = <State extends string>(way: Procedure<State>, isOver: boolean) => ({
   state: way.state,
   reason: way.reason,
   by: way.by,
