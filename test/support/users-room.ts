@@ -8,7 +8,7 @@ import { fileUseOf } from '../../src/daemon/files/index.ts'
 import { drainJobs } from '../../src/daemon/jobs/index.ts'
 import { spacesWork } from '../../src/daemon/spaces/index.ts'
 import { tenantsRoutes } from '../../src/daemon/tenants/index.ts'
-import { restoreWork, usersRoutes, usersWork } from '../../src/daemon/users/index.ts'
+import { userResyncJobs, userSyncJobs, usersRoutes } from '../../src/daemon/users/index.ts'
 import { silentLogger } from '../../src/node/index.ts'
 import { anOperator } from './boxes-room.ts'
 import { aChatServer } from './chat-server.ts'
@@ -41,7 +41,7 @@ export async function aUsersRoom(db: Db) {
     },
   )
   const api = makeClient({ ...usersContract, ...tenantsContract }, { baseUrl, headers: () => ({ connection: 'close' }) })
-  const handlers = { ...usersWork(world), ...restoreWork(world), ...spacesWork(world), 'alerts.tell': async () => undefined }
+  const handlers = { ...userSyncJobs(world), ...userResyncJobs(world), ...spacesWork(world), 'alerts.tell': async () => undefined }
   const work = () => drainJobs({ db, clock: world.clock, log: silentLogger(), handlers })
   return { ...world, chat, api, work, baseUrl }
 }

@@ -16,7 +16,7 @@ import {
   snapshotsOfBox,
 } from '../snapshots/index.ts'
 import { spacesListener } from '../spaces/index.ts'
-import { usersListener } from '../users/index.ts'
+import { userResyncListener } from '../users/index.ts'
 import { type FeatureDeps, hourMs } from './wire-needs.ts'
 
 /** Which holes emergencies closed, and what snapshots of updates hold. */
@@ -39,7 +39,7 @@ export function fleetRooms(deps: FeatureDeps, holder: string) {
   const side = listenedTo(
     boxPort({ ...deps, ...lifeRules(config), secretsFor }),
     snapshotsListen,
-    usersListener(deps),
+    userResyncListener(deps),
     spacesListener(deps),
   )
   const hosts = { db, clock, random, keyring, log, bus, baseUrl: config.baseUrl, agents: config.agents, boxes: side, holder }

@@ -12,7 +12,7 @@ import { startRolloutEngine } from '../rollouts/index.ts'
 import { forgetLoginFailures } from '../sessions/index.ts'
 import { runSnapshotTasks, runStoreMaintenance } from '../snapshots/index.ts'
 import { spacesWork } from '../spaces/index.ts'
-import { restoreWork, usersWork } from '../users/index.ts'
+import { userResyncJobs, userSyncJobs } from '../users/index.ts'
 import type { Rooms } from './rooms.ts'
 import { type FeatureDeps, hourMs } from './wire-needs.ts'
 
@@ -52,8 +52,8 @@ export function beginLoops(deps: FeatureDeps, holder: string, rooms: Rooms): rea
 const handlersOf = ({ audit, alerts, users, spaces }: Rooms) => ({
   [checkpointTopic]: checkpointHandler(audit),
   ...alertJobs(alerts),
-  ...usersWork(users),
-  ...restoreWork(users),
+  ...userSyncJobs(users),
+  ...userResyncJobs(users),
   ...spacesWork(spaces),
 })
 

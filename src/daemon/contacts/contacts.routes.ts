@@ -1,6 +1,6 @@
 import { contactsContract as contract } from '../../core/contacts/index.ts'
 import { serveContract, tagged } from '../http/index.ts'
-import { type ContactsDeps, listContacts, showContact } from './show-contacts.ts'
+import { type ContactsDeps, listContacts, showContact } from './contacts.ts'
 
 export const contactsRoutes = (deps: ContactsDeps) =>
   serveContract(contract, {

@@ -1,5 +1,5 @@
-// Whom of its tenant a user sees, and who hears when one of them changes: the list, one of it, and the audience of what is recorded of users.
-// It changes no user and puts nobody into a space; the rule itself is core's.
+// Contacts: the users of its tenant that a user may see, and the events about changes to them.
+// Applies the visibility rule of the core to the database.
+// Changes no user and no space.
 export { contactsRoutes } from './contacts.routes.ts'
-export { maySee } from './show-contacts.ts'
-export { tellContacts } from './tell-contacts.ts'
+export { isContact, publishContactEvent } from './contacts.ts'

@@ -3,15 +3,15 @@ import { recordAudit } from '../audit/index.ts'
 import { homeserverProblem } from '../homeserver/index.ts'
 import { tenantBySlug } from '../tenants/index.ts'
 import {
-  endPasswordTurn,
+  acquirePasswordLease,
   findUserById,
-  noting,
-  type PasswordTurn,
-  passwordBeingSet,
-  passwordTurnBefore,
+  type PasswordLease,
+  passwordBusy,
+  readPasswordVersion,
   recordPasswordSet,
-  takePasswordTurn,
-  writing,
+  recordUnderLease,
+  releasePasswordLease,
+  writeUnderLease,
 } from '../users/index.ts'
 import type { SessionsDeps } from './deps.ts'
 import { holdingBack } from './hold-back.ts'
@@ -33,8 +33,8 @@ export const changePassword = (deps: Deps, actor: PlatformPrincipal, change: Cha
   holdingBack(deps.clock, async () => {
     const { tenantSlug, userId } = actor
     const user = await findUserById(deps.db, userId)
-    const before = await passwordTurnBefore(deps, userId)
-    if (user && before === undefined) throw await passwordBeingSet(deps, userId)
+    const before = await readPasswordVersion(deps, userId)
+    if (user && before === undefined) throw await passwordBusy(deps, userId)
     const proof = {
       given: tenantSlug,
       username: user?.localpart ?? '',
@@ -46,8 +46,8 @@ export const changePassword = (deps: Deps, actor: PlatformPrincipal, change: Cha
     const proved = await provePassword(deps, { ...proof, tenant: await tenantBySlug(deps.db, tenantSlug) })
     try {
       const turn = await turnAfter(deps, actor, { proved, before })
-      await writing(deps, turn, () => setPassword(deps, proved, change.newPassword))
-      await noting(deps, turn, () => recordChanged(deps, actor, { proved, turn }))
+      await writeUnderLease(deps, turn, () => setPassword(deps, proved, change.newPassword))
+      await recordUnderLease(deps, turn, () => recordChanged(deps, actor, { proved, turn }))
     } finally {
       await endProof(deps, proved)
     }
@@ -59,27 +59,27 @@ type Before = Readonly<{ proved: Proved; before: number | undefined }>
  * The password was right, which clears the failures. Whether it may still be changed is decided in the same moment, by the user's row: whoever lost
  * the session or was disabled while the chat server took its time changes nothing more, nor does a proof of a password that was written over.
  */
-async function turnAfter(deps: Deps, actor: PlatformPrincipal, { proved, before }: Before): Promise<PasswordTurn> {
+async function turnAfter(deps: Deps, actor: PlatformPrincipal, { proved, before }: Before): Promise<PasswordLease> {
   const { db, clock } = deps
   const meant = await orRelease(deps, proved.attempt, () =>
     db.transaction().execute(async (tx) => {
-      const turn = await takePasswordTurn({ db: tx, clock }, actor.userId, before)
+      const turn = await acquirePasswordLease({ db: tx, clock }, actor.userId, before)
       const stands = (await standingSession(tx, clock, actor.sessionId)) !== undefined
-      if (turn && !stands) await endPasswordTurn(tx, turn)
+      if (turn && !stands) await releasePasswordLease(tx, turn)
       await recordSuccess(tx, clock, proved.attempt)
       return { turn, stands }
     }),
   )
   if (!meant.stands) throw problem('UNAUTHENTICATED', 'the session has ended: log in again')
-  if (!meant.turn) throw await passwordBeingSet(deps, actor.userId)
+  if (!meant.turn) throw await passwordBusy(deps, actor.userId)
   return meant.turn
 }
 
-type Changed = Readonly<{ proved: Proved; turn: PasswordTurn }>
+type Changed = Readonly<{ proved: Proved; turn: PasswordLease }>
 
 const recordChanged = ({ db, clock }: Deps, actor: PlatformPrincipal, { proved, turn }: Changed): Promise<void> =>
   db.transaction().execute(async (tx) => {
-    if (!(await endPasswordTurn(tx, turn))) throw await passwordBeingSet({ db: tx, clock }, actor.userId)
+    if (!(await releasePasswordLease(tx, turn))) throw await passwordBusy({ db: tx, clock }, actor.userId)
     await recordPasswordSet(tx, clock, { id: actor.userId, tenantId: proved.tenant.id })
     await recordAudit(tx, clock, { actor, action: 'user.password-changed', subject: `${actor.tenantSlug}/${proved.localpart}` })
   })

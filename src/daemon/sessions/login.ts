@@ -75,7 +75,7 @@ async function openSession(tx: Tx, deps: SessionsDeps, { attempt, tenant, localp
   const { user, made } = await ensureUser(deps, tx, { tenantId: tenant.id, localpart })
   const held = await holdUser(tx, user.id)
   if (held.status !== 'active') return undefined
-  if ((wanted.before?.passwordTurn ?? 0) !== Number(held.password_turn)) throw changedMeanwhile()
+  if ((wanted.before?.passwordVersion ?? 0) !== Number(held.password_turn)) throw changedMeanwhile()
   const now = isoNow(clock)
   const tooMany = await sessionsBeyond(tx, { userId: user.id, now, most: rules.mostPerUser - 1 })
   const id = newId(random, 'ses')

@@ -2,7 +2,7 @@ import { isoNow, type PlatformPrincipal, problem } from '../../core/kit/index.ts
 import type { SpaceMember, SpaceRole } from '../../core/spaces/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { publishRevocation } from '../auth/index.ts'
-import { maySee } from '../contacts/index.ts'
+import { isContact } from '../contacts/index.ts'
 import type { Tx } from '../db/index.ts'
 import { findUserById } from '../users/index.ts'
 import { addMember, endMembership } from './add-member.ts'
@@ -35,7 +35,7 @@ export const putSpaceMember = (
     if (!rights.manage && !(joins && before !== 'owner')) throw ownersOnly(space)
     const user = await findUserById(tx, userId)
     // Who is in it already, disabled or not, its owners find among the members.
-    const mayPut = before !== null || actor.capabilities.includes('manageSpaces') || (await maySee(tx, roles, actor, userId))
+    const mayPut = before !== null || actor.capabilities.includes('manageSpaces') || (await isContact(tx, roles, actor, userId))
     if (user?.tenantId !== tenantId || !mayPut) throw problem('NOT_FOUND', `there is no user ${userId} that you may see`)
     if (before === null) await enter({ clock }, tx, actor, { space, userId, role })
     else if (before !== role) await changeRole({ clock }, tx, actor, { space, userId, role })

@@ -1,14 +1,16 @@
 import { isFault } from '../../core/homeserver/index.ts'
-import { type Actor, problem, secret } from '../../core/kit/index.ts'
+import { type Actor, type Clock, isoNow, newId, problem, type Random, secret, type TenantId, type UserId } from '../../core/kit/index.ts'
 import { type CreatedUser, generatePassword, isPlatformAccount, type RoleBook, unknownRoles } from '../../core/users/index.ts'
+import { recordAudit } from '../audit/index.ts'
+import { publishContactEvent } from '../contacts/index.ts'
+import type { Db, Tx } from '../db/index.ts'
 import { homeserverProblem } from '../homeserver/index.ts'
 import { existingTenant } from '../tenants/index.ts'
 import type { UsersDeps } from './deps.ts'
-import { enrolUser } from './enrol-user.ts'
 import { userView } from './show-users.ts'
-import { findUser } from './users.repo.ts'
+import { findUser, insertUser, recordPasswordKnown, type UserRecord } from './users.repo.ts'
 
-type Wanted = Readonly<{
+type CreateInput = Readonly<{
   slug: string
   localpart: string
   displayName?: string | undefined
@@ -18,34 +20,107 @@ type Wanted = Readonly<{
 }>
 
 /**
- * Makes a user, the chat account first: a call that breaks off in between can be repeated, and finds the account there. One that exists in the
- * chat keeps its password. Throws NOT_FOUND (tenant), ALREADY_EXISTS, VALIDATION, CONFLICT (the chat server takes no such name),
- * HOMESERVER_UNREACHABLE.
+ * Creates a user, the chat account first, so that an interrupted call can be repeated. An existing chat account keeps its password. Throws
+ * NOT_FOUND (tenant), ALREADY_EXISTS, VALIDATION, CONFLICT (the chat server rejects the name), HOMESERVER_UNREACHABLE.
  */
-export async function createUser(deps: UsersDeps, actor: Actor, wanted: Wanted): Promise<CreatedUser> {
+export async function createUser(deps: UsersDeps, actor: Actor, input: CreateInput): Promise<CreatedUser> {
   const { db, random, roles: book, homeservers } = deps
-  const { slug, localpart, displayName = null, locale = null, roles = [book.defaultRole] } = wanted
-  refuseRoles(book, roles)
-  if (isPlatformAccount(localpart)) throw problem('VALIDATION', `${localpart} is a name of the platform itself: choose another`)
+  const { slug, localpart, displayName = null, locale = null, roles = [book.defaultRole] } = input
+  assertKnownRoles(book, roles)
+  if (isPlatformAccount(localpart))
+    throw problem('VALIDATION', `The name ${localpart} is reserved for the platform. fix: choose another name`)
   const tenant = await existingTenant(db, slug)
-  if (await findUser(db, { tenantId: tenant.id, localpart })) throw taken(slug, localpart)
-  const password = wanted.password ?? generatePassword(random)
-  const made = await homeservers.of(tenant.id).createUser({ localpart, password: secret(password), displayName })
-  if (isFault(made)) throw homeserverProblem(made, slug)
-  if (made.kind === 'refused') throw problem('CONFLICT', `the chat server of ${slug} does not take ${localpart}: ${made.reason}`)
-  const chat = made.kind === 'exists' ? 'existed' : 'created'
-  const user = await enrolUser(deps, actor, { tenant, localpart, displayName, locale, roles, chat })
-  if (!user) throw taken(slug, localpart)
-  const shown = chat === 'created' && wanted.password === undefined
-  return { user: userView(tenant, user), chat, password: shown ? password : null }
+  if (await findUser(db, { tenantId: tenant.id, localpart })) throw alreadyExists(slug, localpart)
+  const password = input.password ?? generatePassword(random)
+  const account = await homeservers.of(tenant.id).createUser({ localpart, password: secret(password), displayName })
+  if (isFault(account)) throw homeserverProblem(account, slug)
+  if (account.kind === 'refused') throw problem('CONFLICT', `The chat server of ${slug} rejected the user ${localpart}: ${account.reason}`)
+  const chat = account.kind === 'exists' ? 'existed' : 'created'
+  const user = await registerUser(deps, actor, { tenant, localpart, displayName, locale, roles, chat })
+  if (!user) throw alreadyExists(slug, localpart)
+  const isGenerated = chat === 'created' && input.password === undefined
+  return { user: userView(tenant, user), chat, password: isGenerated ? password : null }
 }
 
-/** Throws VALIDATION naming those that the role book does not. */
-export function refuseRoles(book: RoleBook, roles: readonly string[]): void {
+/** Throws VALIDATION naming the roles that the role book does not define. */
+export function assertKnownRoles(book: RoleBook, roles: readonly string[]): void {
   const unknown = unknownRoles(book, roles)
   if (unknown.length > 0)
-    throw problem('VALIDATION', `roles: there is no role ${unknown.join(', ')}: there are ${Object.keys(book.roles).join(', ')}`)
+    throw problem('VALIDATION', `roles: unknown role ${unknown.join(', ')}. Known roles: ${Object.keys(book.roles).join(', ')}`)
 }
 
-const taken = (slug: string, localpart: string) =>
-  problem('ALREADY_EXISTS', `${slug} has a user ${localpart}: \`tenantry users show ${slug} ${localpart}\` shows it`)
+const alreadyExists = (slug: string, localpart: string) =>
+  problem('ALREADY_EXISTS', `User ${localpart} of ${slug} already exists. Show it with \`tenantry users show ${slug} ${localpart}\``)
+
+type RegisterDeps = Readonly<{ db: Db; clock: Clock; random: Random; roles: RoleBook }>
+type Registration = Readonly<{
+  tenant: Readonly<{ id: TenantId; slug: string }>
+  localpart: string
+  displayName: string | null
+  locale: string | null
+  roles: readonly string[]
+  /** Whether the chat account existed before. */
+  chat: 'created' | 'existed'
+}>
+
+/** Stores a new user with event and audit record. Returns undefined if the tenant has a user of that name, which stays unchanged. */
+export async function registerUser(
+  { db, clock, random, roles: book }: RegisterDeps,
+  actor: Actor,
+  registration: Registration,
+): Promise<UserRecord | undefined> {
+  const { tenant, localpart, displayName, locale, roles, chat } = registration
+  const user = newUser({ clock, random }, { tenantId: tenant.id, localpart, displayName, locale, roles })
+  return db.transaction().execute(async (tx) => {
+    if (!(await insertUser(tx, user))) return undefined
+    await publishContactEvent(tx, { clock, roles: book }, { type: 'user.created', user, roles })
+    const data = { userId: user.id, roles, chat }
+    await recordAudit(tx, clock, { actor, action: 'user.created', subject: `${tenant.slug}/${localpart}`, data })
+    return user
+  })
+}
+
+type UserFields = Pick<UserRecord, 'tenantId' | 'localpart' | 'displayName' | 'locale' | 'roles'>
+
+function newUser({ clock, random }: Readonly<{ clock: Clock; random: Random }>, fields: UserFields): UserRecord {
+  const at = isoNow(clock)
+  return {
+    id: newId<UserId>(random, 'usr'),
+    ...fields,
+    avatarUrl: null,
+    status: 'active',
+    createdAt: at,
+    updatedAt: at,
+    passwordUnknownSince: null,
+    passwordVersion: 0,
+  }
+}
+
+type EnsureDeps = Readonly<{ clock: Clock; random: Random; roles: RoleBook }>
+type EnsuredUser = Readonly<{ user: UserRecord; made: boolean }>
+type ChatUser = Readonly<{ tenantId: TenantId; localpart: string; displayName?: string | null }>
+
+/**
+ * Returns the user of that canonical name, or creates one with the default role for a user that only the chat server knew. Concurrent first
+ * logins create one row. The caller has proved the password, so it is known; the caller also records the audit entry, last in its transaction.
+ */
+export async function ensureUser(
+  { clock, random, roles }: EnsureDeps,
+  tx: Tx,
+  { tenantId, localpart, displayName = null }: ChatUser,
+): Promise<EnsuredUser> {
+  const found = await findUser(tx, { tenantId, localpart })
+  if (found) return withKnownPassword(tx, found)
+  const user = newUser({ clock, random }, { tenantId, localpart, displayName, locale: null, roles: [roles.defaultRole] })
+  if (await insertUser(tx, user)) {
+    await publishContactEvent(tx, { clock, roles }, { type: 'user.created', user, roles: user.roles })
+    return { user, made: true }
+  }
+  return withKnownPassword(tx, (await findUser(tx, { tenantId, localpart })) as UserRecord)
+}
+
+async function withKnownPassword(tx: Tx, user: UserRecord): Promise<EnsuredUser> {
+  if (user.passwordUnknownSince === null) return { user, made: false }
+  await recordPasswordKnown(tx, user.id)
+  return { user: { ...user, passwordUnknownSince: null }, made: false }
+}

@@ -4,7 +4,7 @@ import type { RoleBook } from '../../core/users/index.ts'
 import type { Logger } from '../../node/index.ts'
 import type { Db, Tx } from '../db/index.ts'
 
-/** All that this room needs; each verb takes the part it uses. */
+/** Dependencies of the feature. Each function takes the part it uses. */
 export type UsersDeps = Readonly<{
   db: Db
   clock: Clock
@@ -12,7 +12,7 @@ export type UsersDeps = Readonly<{
   log: Logger
   roles: RoleBook
   homeservers: Homeservers
-  /** Aborts when the daemon ends. */
+  /** Aborts when the daemon shuts down. */
   draining?: AbortSignal | undefined
 }> &
   UsersPorts

@@ -15,11 +15,11 @@ import {
 } from '../../core/users/index.ts'
 import { homeserverProblem } from '../homeserver/index.ts'
 import { existingTenant } from '../tenants/index.ts'
+import { registerUser } from './create-user.ts'
 import type { UsersDeps } from './deps.ts'
-import { enrolUser } from './enrol-user.ts'
 import { takenNames } from './users.repo.ts'
 
-type Wanted = Readonly<{
+type ImportInput = Readonly<{
   slug: string
   csv: string
   dryRun: boolean
@@ -28,107 +28,95 @@ type Wanted = Readonly<{
 }>
 type Tenant = Awaited<ReturnType<typeof existingTenant>>
 
-/** A chat server takes a quarter of a second for one password: a call does what it can in this time and says where it stopped. */
-const longestMs = 20_000
-const atOnce = 4
-const lookedUpAtOnce = 500
+/** A chat server takes 250 ms to hash one password, so a call stops after this time and returns where to continue. */
+const maxRunMs = 20_000
+const maxParallel = 4
+const lookupBatch = 500
 
 /**
- * Makes the users of a file whom nobody has made yet; nobody who exists is changed, so it may be called again with the same file.
- * Throws NOT_FOUND (tenant), VALIDATION (the file as a whole), HOMESERVER_UNREACHABLE when nothing could be done at all.
+ * Creates the users of a file that do not exist yet. Existing users are unchanged, so the call can be repeated with the same file. Throws
+ * NOT_FOUND (tenant), VALIDATION (the file as a whole), HOMESERVER_UNREACHABLE when nothing was done.
  */
-export async function importUsers(deps: UsersDeps, actor: Actor, wanted: Wanted, signal?: AbortSignal): Promise<ImportReport> {
-  const tenant = await existingTenant(deps.db, wanted.slug)
-  const { planned, refused } = planImport(deps.roles, readCsv(wanted.csv))
-  const due = planned.filter(({ line }) => line >= wanted.fromLine)
+export async function importUsers(deps: UsersDeps, actor: Actor, input: ImportInput, signal?: AbortSignal): Promise<ImportReport> {
+  const tenant = await existingTenant(deps.db, input.slug)
+  const { planned, refused } = planImport(deps.roles, readCsv(input.csv))
+  const due = planned.filter(({ line }) => line >= input.fromLine)
   const taken = await takenOf(deps, tenant, due)
-  const known = due.filter(({ localpart }) => taken.has(localpart)).map((user) => lineOf(user, 'existed'))
+  const existing = due.filter(({ localpart }) => taken.has(localpart)).map((user) => lineOf(user, 'existed'))
   const fresh = due.filter(({ localpart }) => !taken.has(localpart))
-  const made = wanted.dryRun
-    ? { ...nothing, lines: fresh.map((user) => lineOf(user, 'would_create')) }
-    : await makeAll(deps, actor, tenant, fresh, wanted.passwords ?? {}, signal)
-  const { nextLine, broke } = made
-  if (broke && made.lines.length === 0 && Object.keys(made.passwords).length === 0) throw broke.error
-  const within = [...refused, ...known].filter(({ line }) => line >= wanted.fromLine && (nextLine === null || line < nextLine))
-  const lines = [...within, ...made.lines].toSorted((a, b) => a.line - b.line)
-  const stopped = broke ? whyOf(broke.error) : null
-  return { dryRun: wanted.dryRun, lines, counts: countOutcomes(lines), passwords: made.passwords, nextLine, stopped }
+  const run = { deps, actor, tenant, homeserver: deps.homeservers.of(tenant.id), passwords: input.passwords ?? {} }
+  const made = input.dryRun ? { ...nothing, lines: fresh.map((user) => lineOf(user, 'would_create')) } : await createAll(run, fresh, signal)
+  const { nextLine, failure } = made
+  if (failure && made.lines.length === 0 && Object.keys(made.passwords).length === 0) throw failure.error
+  const inRange = [...refused, ...existing].filter(({ line }) => line >= input.fromLine && (nextLine === null || line < nextLine))
+  const lines = [...inRange, ...made.lines].toSorted((a, b) => a.line - b.line)
+  const stopped = failure ? messageOf(failure.error) : null
+  return { dryRun: input.dryRun, lines, counts: countOutcomes(lines), passwords: made.passwords, nextLine, stopped }
 }
 
-const whyOf = (error: unknown): string => (isProblem(error) ? error.message : 'the platform itself failed')
+const messageOf = (error: unknown): string => (isProblem(error) ? error.message : 'internal error of the platform')
 
 async function takenOf({ db }: UsersDeps, { id }: Tenant, users: readonly PlannedUser[]): Promise<Set<string>> {
   const taken = new Set<string>()
-  for (let from = 0; from < users.length; from += lookedUpAtOnce) {
-    const names = users.slice(from, from + lookedUpAtOnce).map(({ localpart }) => localpart)
+  for (let from = 0; from < users.length; from += lookupBatch) {
+    const names = users.slice(from, from + lookupBatch).map(({ localpart }) => localpart)
     for (const name of await takenNames(db, id, names)) taken.add(name)
   }
   return taken
 }
 
-/** `broke`: why it ended before its time. What was made until then is told all the same: nobody else knows those passwords. */
-type Broke = Readonly<{ error: unknown }>
-type Made = Readonly<{
+type Failure = Readonly<{ error: unknown }>
+/** The report so far is returned on failure too: it contains the only copy of the generated passwords. */
+type Created = Readonly<{
   lines: readonly ImportLine[]
   passwords: Record<string, string>
   nextLine: number | null
-  broke: Broke | undefined
+  failure: Failure | undefined
 }>
-const nothing: Made = { lines: [], passwords: {}, nextLine: null, broke: undefined }
+const nothing: Created = { lines: [], passwords: {}, nextLine: null, failure: undefined }
 
-async function makeAll(
-  deps: UsersDeps,
-  actor: Actor,
-  tenant: Tenant,
-  users: readonly PlannedUser[],
-  given: Readonly<Record<string, string>>,
-  signal: AbortSignal | undefined,
-): Promise<Made> {
-  const until = deps.clock.monotonicMs() + longestMs
-  const homeserver = deps.homeservers.of(tenant.id)
+/** `passwords`: those of the request, by localpart. */
+type Run = Readonly<{ deps: UsersDeps; actor: Actor; tenant: Tenant; homeserver: Homeserver; passwords: Readonly<Record<string, string>> }>
+
+async function createAll(run: Run, users: readonly PlannedUser[], signal: AbortSignal | undefined): Promise<Created> {
+  const { clock } = run.deps
+  const until = clock.monotonicMs() + maxRunMs
   const lines: ImportLine[] = []
   const passwords: Record<string, string> = {}
-  for (let from = 0; from < users.length; from += atOnce) {
-    const some = users.slice(from, from + atOnce)
-    if (signal?.aborted || deps.clock.monotonicMs() >= until) return { ...nothing, lines, passwords, nextLine: some[0]?.line ?? null }
-    const results = await Promise.all(some.map((user) => makeOne(deps, actor, tenant, homeserver, user, given)))
+  for (let from = 0; from < users.length; from += maxParallel) {
+    const batch = users.slice(from, from + maxParallel)
+    if (signal?.aborted || clock.monotonicMs() >= until) return { ...nothing, lines, passwords, nextLine: batch[0]?.line ?? null }
+    const results = await Promise.all(batch.map((user) => createOne(run, user)))
     for (const { user, line, password } of results) {
       if (line) lines.push(line)
       if (password !== undefined) passwords[user.localpart] = password
     }
-    const failed = results.find(({ broke }) => broke)
-    if (failed) return { lines, passwords, nextLine: failed.user.line, broke: failed.broke }
+    const failed = results.find(({ failure }) => failure)
+    if (failed) return { lines, passwords, nextLine: failed.user.line, failure: failed.failure }
   }
   return { ...nothing, lines, passwords }
 }
 
-type One = Readonly<{ user: PlannedUser; line?: ImportLine; password?: string | undefined; broke?: Broke }>
+type Result = Readonly<{ user: PlannedUser; line?: ImportLine; password?: string | undefined; failure?: Failure }>
 
-async function makeOne(
-  deps: UsersDeps,
-  actor: Actor,
-  tenant: Tenant,
-  homeserver: Homeserver,
-  user: PlannedUser,
-  given: Readonly<Record<string, string>>,
-): Promise<One> {
+async function createOne({ deps, actor, tenant, homeserver, passwords }: Run, user: PlannedUser): Promise<Result> {
   const { localpart, displayName } = user
-  const own = Object.hasOwn(given, localpart) ? given[localpart] : undefined
-  const password = own ?? generatePassword(deps.random)
-  let shown: string | undefined
+  const requested = Object.hasOwn(passwords, localpart) ? passwords[localpart] : undefined
+  const password = requested ?? generatePassword(deps.random)
+  let generated: string | undefined
   try {
-    const made = await homeserver.createUser({ localpart, password: secret(password), displayName })
-    if (isFault(made)) return { user, broke: { error: homeserverProblem(made, tenant.slug) } }
-    if (made.kind === 'refused') return { user, line: lineOf(user, 'refused', `the chat server: ${made.reason}`) }
-    const chat = made.kind === 'exists' ? 'existed' : 'created'
-    if (chat === 'created' && own === undefined) shown = password
-    const enrolled = await enrolUser(deps, actor, { ...user, tenant, chat })
-    // Another import wrote down whom this one made: the password that holds is this one's.
-    if (!enrolled) return { user, line: lineOf(user, chat === 'created' ? 'created' : 'existed'), password: shown }
-    if (chat === 'existed') return { user, line: lineOf(user, 'adopted', 'the chat server had the account: its password stays') }
-    return { user, line: lineOf(user, 'created'), password: shown }
+    const account = await homeserver.createUser({ localpart, password: secret(password), displayName })
+    if (isFault(account)) return { user, failure: { error: homeserverProblem(account, tenant.slug) } }
+    if (account.kind === 'refused') return { user, line: lineOf(user, 'refused', `the chat server: ${account.reason}`) }
+    const chat = account.kind === 'exists' ? 'existed' : 'created'
+    if (chat === 'created' && requested === undefined) generated = password
+    const registered = await registerUser(deps, actor, { ...user, tenant, chat })
+    // A concurrent import registered the user whose account this one created; the password of this one is valid.
+    if (!registered) return { user, line: lineOf(user, chat === 'created' ? 'created' : 'existed'), password: generated }
+    if (chat === 'existed') return { user, line: lineOf(user, 'adopted', 'the chat account existed and keeps its password') }
+    return { user, line: lineOf(user, 'created'), password: generated }
   } catch (error) {
-    return { user, password: shown, broke: { error } }
+    return { user, password: generated, failure: { error } }
   }
 }
 
@@ -139,19 +127,20 @@ const lineOf = ({ line, localpart }: PlannedUser, outcome: ImportOutcome, reason
   reason,
 })
 
-type Parsed = Readonly<{ record: readonly string[]; info: Readonly<{ lines: number }> }>
+type ParsedRow = Readonly<{ record: readonly string[]; info: Readonly<{ lines: number }> }>
 
-/** The rows of a file by its head; commas, semicolons and tabs separate, whichever the head uses. Throws VALIDATION naming the line. */
+/** The rows of a file by its header. The header decides whether commas, semicolons or tabs separate. Throws VALIDATION naming the line. */
 export function readCsv(csv: string): ImportRow[] {
-  const [head, ...rows] = parsed(csv)
-  if (!head) throw refused('the file is empty')
-  const wrong = headerError(head.record)
-  if (wrong) throw refused(wrong)
-  if (rows.length > importLimits.lines) throw refused(`the file has ${rows.length} lines: at most ${importLimits.lines}, split it`)
+  const [head, ...rows] = parseRows(csv)
+  if (!head) throw invalidCsv('the file is empty')
+  const error = headerError(head.record)
+  if (error) throw invalidCsv(error)
+  if (rows.length > importLimits.lines)
+    throw invalidCsv(`the file has ${rows.length} lines, the maximum is ${importLimits.lines}. fix: split it`)
   return rows.map(({ record, info }) => ({ line: info.lines, cells: cellsOf(head.record, record, info.lines) }))
 }
 
-function parsed(csv: string): Parsed[] {
+function parseRows(csv: string): ParsedRow[] {
   try {
     return parse(csv, {
       bom: true,
@@ -161,9 +150,9 @@ function parsed(csv: string): Parsed[] {
       relax_column_count: true,
       skip_empty_lines: true,
       max_record_size: 20_000,
-    }) as unknown as Parsed[]
+    }) as unknown as ParsedRow[]
   } catch (error) {
-    throw refused((error as CsvError).message)
+    throw invalidCsv((error as CsvError).message)
   }
 }
 
@@ -173,8 +162,8 @@ function delimiterOf(csv: string): string {
 }
 
 function cellsOf(head: readonly string[], record: readonly string[], line: number): ImportRow['cells'] {
-  if (record.length > head.length) throw refused(`line ${line} has ${record.length} cells, and the head names ${head.length}`)
+  if (record.length > head.length) throw invalidCsv(`line ${line} has ${record.length} cells, but the header names ${head.length} columns`)
   return Object.fromEntries(head.map((name, index) => [name, record[index] ?? '']))
 }
 
-const refused = (reason: string) => problem('VALIDATION', `csv: ${reason}`, { details: [{ path: 'body.csv', reason }] })
+const invalidCsv = (reason: string) => problem('VALIDATION', `csv: ${reason}`, { details: [{ path: 'body.csv', reason }] })

@@ -1,15 +1,23 @@
-// The registry of tenants' users: who they are, their roles, whether they may log in.
-// What it changes in the chat server goes through jobs; it never holds a password and never ends a session itself.
+// Users of tenants: create, import, change and disable them, reset passwords, and sync them to the chat server of their tenant.
+// The database decides. Changes reach the chat server through jobs, and all users are synced again after a restore.
+// Stores no password. Ends no session itself: that is a port wired by the app.
 import './users.tables.ts'
 
-export { restoreWork, usersListener } from './after-restore.ts'
-export { changeProfile } from './change-profile.ts'
+export { changeProfile } from './change-user.ts'
+export { ensureUser } from './create-user.ts'
 export type { UsersPorts } from './deps.ts'
-export { ensureUser } from './ensure-user.ts'
 export { loadRoleBook } from './load-role-book.ts'
-export { recordPasswordSet } from './old-passwords.ts'
-export { endPasswordTurn, type PasswordTurn, passwordBeingSet, passwordTurnBefore, takePasswordTurn } from './password-turn.ts'
-export { usersWork } from './sync-users.ts'
+export {
+  acquirePasswordLease,
+  type PasswordLease,
+  passwordBusy,
+  readPasswordVersion,
+  recordUnderLease,
+  releasePasswordLease,
+  writeUnderLease,
+} from './password-lease.ts'
+export { recordPasswordSet } from './reset-password.ts'
+export { userResyncJobs, userResyncListener } from './resync-users.ts'
+export { userSyncJobs } from './sync-users.ts'
 export { findUser, findUserById, type UserRecord } from './users.repo.ts'
 export { usersRoutes } from './users.routes.ts'
-export { noting, writing } from './write-password.ts'

@@ -3,10 +3,10 @@ import { parse } from 'yaml'
 import { problem } from '../../core/kit/index.ts'
 import { type RoleBook, readRoleBook } from '../../core/users/index.ts'
 
-/** Reads the roles of tenants' users at the start. Throws CONFIG_INVALID naming the file and what is wrong in it. */
+/** Reads `config/roles.yaml` at startup. Throws CONFIG_INVALID naming the file and its invalid fields. */
 export async function loadRoleBook(file: string): Promise<RoleBook> {
   const text = await readFile(file, 'utf8').catch(({ code }: NodeJS.ErrnoException) => {
-    throw problem('CONFIG_INVALID', `${file} cannot be read (${code}): it says which roles users of tenants have`)
+    throw problem('CONFIG_INVALID', `Role book ${file} cannot be read: ${code}`)
   })
   return readRoleBook(asYaml(file, text), file)
 }
@@ -15,6 +15,6 @@ function asYaml(file: string, text: string): unknown {
   try {
     return parse(text)
   } catch (error) {
-    throw problem('CONFIG_INVALID', `${file} is not YAML: ${(error as Error).message.split('\n')[0]}`)
+    throw problem('CONFIG_INVALID', `Role book ${file} is not valid YAML: ${(error as Error).message.split('\n')[0]}`)
   }
 }

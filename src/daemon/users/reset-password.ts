@@ -1,80 +1,143 @@
+import { alertOf } from '../../core/alerts/index.ts'
 import { type Homeserver, isFault } from '../../core/homeserver/index.ts'
-import { type Actor, isoNow, problem, type Secret, secret } from '../../core/kit/index.ts'
+import { type Actor, type Clock, elapsedMs, isoIn, isoNow, problem, type Secret, secret } from '../../core/kit/index.ts'
 import { generatePassword, type ResetPassword } from '../../core/users/index.ts'
-import { closeAlerts } from '../alerts/index.ts'
+import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import type { Tx } from '../db/index.ts'
+import type { DbOrTx, Tx } from '../db/index.ts'
 import { homeserverProblem } from '../homeserver/index.ts'
 import type { UsersDeps } from './deps.ts'
-import { recordPasswordSet } from './old-passwords.ts'
-import { endPasswordTurn, type PasswordTurn, passwordBeingSet, waitForPasswordTurn } from './password-turn.ts'
+import {
+  type PasswordLease,
+  passwordBusy,
+  recordUnderLease,
+  releasePasswordLease,
+  waitForPasswordLease,
+  writeUnderLease,
+} from './password-lease.ts'
 import { existingUser, type OneUser, userView } from './show-users.ts'
 import { countWithoutPassword, findUserById, lockUser, recordPasswordKnown, type UserRecord, updateUser } from './users.repo.ts'
-import { noting, writing } from './write-password.ts'
 
 type Deps = Omit<UsersDeps, 'roles'>
-type Wanted = OneUser & Readonly<{ password?: string | undefined; logOutDevices: boolean }>
+type ResetInput = OneUser & Readonly<{ password?: string | undefined; logOutDevices: boolean }>
 
 /**
- * For a user who lost the password, or whom nobody gave one. It waits for whoever writes it at this moment, and all who proved the old one meanwhile come
- * too late. All platform sessions end: whoever had the old password is out. Devices stay logged in to
- * the chat unless they are to be logged out too, because they may hold the only keys to what the user wrote. May be called again when its answer was
- * lost. Throws NOT_FOUND, CONFLICT (the chat server does not take it), HOMESERVER_UNREACHABLE, UNAVAILABLE.
+ * Sets a new password for a user who lost it. It waits for a running password change; callers that proved the old password meanwhile fail. All
+ * platform sessions end. Devices stay logged in to the chat unless `logOutDevices` is set, because they may hold the only keys of encrypted
+ * messages. The call can be repeated. Throws NOT_FOUND, CONFLICT (rejected by the chat server), HOMESERVER_UNREACHABLE, UNAVAILABLE.
  */
-export async function resetPassword(deps: Deps, actor: Actor, { password: given, logOutDevices, ...one }: Wanted): Promise<ResetPassword> {
+export async function resetPassword(
+  deps: Deps,
+  actor: Actor,
+  { password: requested, logOutDevices, ...one }: ResetInput,
+): Promise<ResetPassword> {
   const { tenant, user } = await existingUser(deps.db, one)
-  const password = given ?? generatePassword(deps.random)
-  const turn = await waitForPasswordTurn(deps, user.id)
-  const wanted = { slug: one.slug, password: secret(password), logOutDevices }
-  const chat = await writing(deps, turn, () => setPassword(deps.homeservers.of(tenant.id), user, wanted))
-  const now = await noting(deps, turn, () => recordReset(deps, actor, { ...one, tenant, user, turn, chat, logOutDevices }))
-  return { user: userView(tenant, now), chat, password: given === undefined ? password : null }
+  const password = requested ?? generatePassword(deps.random)
+  const lease = await waitForPasswordLease(deps, user.id)
+  const input = { slug: one.slug, password: secret(password), logOutDevices }
+  const chat = await writeUnderLease(deps, lease, () => setPassword(deps.homeservers.of(tenant.id), user, input))
+  const now = await recordUnderLease(deps, lease, () => recordReset(deps, actor, { ...one, tenant, user, lease, chat, logOutDevices }))
+  return { user: userView(tenant, now), chat, password: requested === undefined ? password : null }
 }
 
 type Reset = OneUser &
   Readonly<{
     tenant: Readonly<{ id: string; slug: string }>
     user: UserRecord
-    turn: PasswordTurn
+    lease: PasswordLease
     chat: ResetPassword['chat']
     logOutDevices: boolean
   }>
 
-/** Answers the user as it is now. */
-const recordReset = (deps: Deps, actor: Actor, { tenant, user, turn, chat, logOutDevices, ...one }: Reset): Promise<UserRecord> =>
+/** Returns the user with its current values. */
+const recordReset = (deps: Deps, actor: Actor, { tenant, user, lease, chat, logOutDevices, ...one }: Reset): Promise<UserRecord> =>
   deps.db.transaction().execute(async (tx) => {
     await lockUser(tx, one)
     const now = (await findUserById(tx, user.id)) ?? user
     await recordPasswordKnown(tx, user.id)
     await recordPasswordSet(tx, deps.clock, user)
     const updatedAt = isoNow(deps.clock)
-    if (!(await endPasswordTurn(tx, turn))) throw await passwordBeingSet({ ...deps, db: tx }, user.id)
+    if (!(await releasePasswordLease(tx, lease))) throw await passwordBusy({ ...deps, db: tx }, user.id)
     await updateUser(tx, user, updatedAt, {})
     await deps.unlockLogin(tx, { tenantId: tenant.id, localpart: user.localpart })
-    if (now.passwordUnknownSince !== null) await tellLeft(deps, tx, tenant)
-    if (chat === 'created') await deps.resyncSpaces(tx, deps.clock, tenant.id) // whom the chat did not know it let into no room
+    if (now.passwordUnknownSince !== null) await closeRecreatedAlert(deps, tx, tenant)
+    // A new account is in no room yet.
+    if (chat === 'created') await deps.resyncSpaces(tx, deps.clock, tenant.id)
     await deps.endUserSessions(tx, deps.clock, { userId: user.id, by: 'reset' })
     const data = { userId: user.id, chat, logOutDevices }
     await recordAudit(tx, deps.clock, { actor, action: 'user.password-reset', subject: `${one.slug}/${user.localpart}`, data })
     return { ...now, updatedAt, passwordUnknownSince: null }
   })
 
-type New = Readonly<{ slug: string; password: Secret; logOutDevices: boolean }>
+type NewPassword = Readonly<{ slug: string; password: Secret; logOutDevices: boolean }>
 
-/** An account that the chat server does not have is made. */
-async function setPassword(homeserver: Homeserver, user: UserRecord, { slug, ...wanted }: New): Promise<ResetPassword['chat']> {
+/** Creates the chat account if it is missing. */
+async function setPassword(homeserver: Homeserver, user: UserRecord, { slug, ...input }: NewPassword): Promise<ResetPassword['chat']> {
   const { localpart, displayName } = user
-  const set = await homeserver.changePassword({ localpart, ...wanted })
-  const done = set.kind === 'absent' ? await homeserver.createUser({ localpart, displayName, password: wanted.password }) : set
+  const set = await homeserver.changePassword({ localpart, ...input })
+  const done = set.kind === 'absent' ? await homeserver.createUser({ localpart, displayName, password: input.password }) : set
   if (isFault(done)) throw homeserverProblem(done, slug)
-  if (done.kind === 'refused') throw problem('CONFLICT', `the chat server of ${slug} does not take it for ${localpart}: ${done.reason}`)
+  if (done.kind === 'refused') throw problem('CONFLICT', `The chat server of ${slug} rejected the password of ${localpart}: ${done.reason}`)
   if (done.kind === 'exists')
-    throw problem('CONFLICT', `the chat account of ${localpart} came into being this moment: try again`, { retryAfterSeconds: 1 })
+    throw problem('CONFLICT', `The chat account of ${localpart} was created concurrently. fix: try again`, { retryAfterSeconds: 1 })
   return done.kind === 'created' ? 'created' : 'reset'
 }
 
-/** The alert is over with the last of them. */
-async function tellLeft({ clock }: Deps, tx: Tx, { id, slug }: Readonly<{ id: string; slug: string }>): Promise<void> {
+async function closeRecreatedAlert({ clock }: Deps, tx: Tx, { id, slug }: Readonly<{ id: string; slug: string }>): Promise<void> {
   if ((await countWithoutPassword(tx, id)) > 0) return
-  await closeAlerts(tx, clock, { subject: slug, kinds: ['accounts_remade'], because: 'each has a password again' })
+  await closeAlerts(tx, clock, { subject: slug, kinds: ['accounts_remade'], because: 'all users have a password again' })
+}
+
+type OneOfTenant = Readonly<{ id: string; tenantId: string }>
+
+/** Records that a user has a new password. Closes the alert about outdated passwords with the last of them. */
+export async function recordPasswordSet(tx: Tx, clock: Clock, { id, tenantId }: OneOfTenant): Promise<void> {
+  const before = await tx.selectFrom('user_passwords').select('old_since').where('user_id', '=', id).executeTakeFirst()
+  const fresh = { set_at: isoNow(clock), old_since: null }
+  await tx
+    .insertInto('user_passwords')
+    .values({ user_id: id, tenant_id: tenantId, ...fresh })
+    .onConflict((c) => c.column('user_id').doUpdateSet(fresh))
+    .execute()
+  if (before?.old_since) await updateOutdatedAlert(tx, clock, tenantId)
+}
+
+/** Tolerance between the clocks of agent and daemon. One user too many costs a check, one too few leaves an old password unnoticed. */
+const maxClockSkewMs = 60_000
+
+type RestoredPasswords = Readonly<{ tenantId: string; takenAt: string }>
+
+/**
+ * Marks the users whose password was set after the snapshot: the chat server has an older one again. Users who set theirs before have the newest,
+ * even if an earlier restore had reverted it. Returns the number of outdated passwords.
+ */
+export async function markOutdatedPasswords(tx: Tx, clock: Clock, { tenantId, takenAt }: RestoredPasswords): Promise<number> {
+  const from = isoIn(clock, -elapsedMs(takenAt, isoNow(clock)) - maxClockSkewMs)
+  const ofTenant = tx.updateTable('user_passwords').where('tenant_id', '=', tenantId)
+  await ofTenant.set({ old_since: null }).where('set_at', '<', from).where('old_since', '>', takenAt).execute()
+  // With several restores the first counts: snapshots taken after it contain the old password too.
+  await ofTenant
+    .set({ old_since: isoNow(clock) })
+    .where('set_at', '>=', from)
+    .where('old_since', 'is', null)
+    .execute()
+  return updateOutdatedAlert(tx, clock, tenantId)
+}
+
+async function updateOutdatedAlert(tx: Tx, clock: Clock, tenantId: string): Promise<number> {
+  const { slug } = await tx.selectFrom('tenants').select('slug').where('id', '=', tenantId).executeTakeFirstOrThrow()
+  const count = await countOutdatedPasswords(tx, tenantId)
+  if (count > 0) await raiseAlert(tx, clock, alertOf.passwords_old({ slug, count }))
+  else await closeAlerts(tx, clock, { subject: slug, kinds: ['passwords_old'], because: 'no outdated password is left' })
+  return count
+}
+
+async function countOutdatedPasswords(db: DbOrTx, tenantId: string): Promise<number> {
+  const { count } = await db
+    .selectFrom('user_passwords')
+    .select((of) => of.fn.countAll().as('count'))
+    .where('tenant_id', '=', tenantId)
+    .where('old_since', 'is not', null)
+    .executeTakeFirstOrThrow()
+  return Number(count)
 }

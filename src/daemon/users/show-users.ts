@@ -8,7 +8,7 @@ export type OneUser = Readonly<{ slug: string; localpart: string }>
 
 type OfTenant = Readonly<{ slug: string; chatDomain: string }>
 
-/** As answers show it. Field by field: what else is known of a user is not to get into answers by itself. */
+/** The user in API responses. Fields are listed one by one, so that new columns are not exposed by accident. */
 export const userView = ({ slug, chatDomain }: OfTenant, user: UserRecord): User => ({
   id: user.id,
   tenant: slug,
@@ -28,7 +28,7 @@ export const userView = ({ slug, chatDomain }: OfTenant, user: UserRecord): User
 export async function existingUser(db: DbOrTx, { slug, localpart }: OneUser) {
   const tenant = await existingTenant(db, slug)
   const user = await findUser(db, { tenantId: tenant.id, localpart })
-  if (!user) throw problem('NOT_FOUND', `${slug} has no user ${localpart}: \`tenantry users list ${slug}\` shows all`)
+  if (!user) throw problem('NOT_FOUND', `User ${localpart} of ${slug} does not exist. fix: \`tenantry users list ${slug}\` lists users`)
   return { tenant, user }
 }
 

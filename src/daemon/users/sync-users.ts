@@ -9,100 +9,101 @@ import { recordAudit } from '../audit/index.ts'
 import { type Db, type DbOrTx, enqueueJob, type JobHandler, type Tx } from '../db/index.ts'
 import { homeserverProblem } from '../homeserver/index.ts'
 import type { UsersDeps } from './deps.ts'
-import { passwordBeingSet } from './password-turn.ts'
+import { passwordBusy } from './password-lease.ts'
 import { findUserById, recordPasswordUnknown, type UserRecord } from './users.repo.ts'
 
-type AlignDeps = Pick<UsersDeps, 'db' | 'clock' | 'homeservers'>
+// The database decides; the chat server follows. A change enqueues a job in its transaction, and the job sends the state that is valid when it
+// runs: lock and display name of a user, and its account when a restore lost it.
 
-const chatLockTopic = 'chat.user-lock'
-const chatNameTopic = 'chat.user-name'
+type SyncDeps = Pick<UsersDeps, 'db' | 'clock' | 'homeservers'>
+
+const lockTopic = 'chat.user-lock'
+const nameTopic = 'chat.user-name'
 
 const Payload = z.object({ userId: z.string() })
 
-type OfTenant = Pick<UserRecord, 'id' | 'tenantId'>
+type OneUser = Pick<UserRecord, 'id' | 'tenantId'>
 
-const follow =
+const enqueueSync =
   (topic: string, what: 'locks' | 'names') =>
-  (tx: Tx, clock: Clock, { id, tenantId }: OfTenant) =>
+  (tx: Tx, clock: Clock, { id, tenantId }: OneUser) =>
     enqueueJob(tx, clock, { topic, payload: { userId: id }, ...chatQueue({ tenantId, what, key: id }) })
 
-/** Notes in the transaction of a change that the chat server has to lock or unlock a user. */
-export const followLock = follow(chatLockTopic, 'locks')
-/** The same of its name. */
-export const followName = follow(chatNameTopic, 'names')
+/** Enqueues the sync of the chat lock in the transaction of the change. */
+export const enqueueLockSync = enqueueSync(lockTopic, 'locks')
+/** Enqueues the sync of the display name in the transaction of the change. */
+export const enqueueNameSync = enqueueSync(nameTopic, 'names')
 
-type Homeserver = ReturnType<AlignDeps['homeservers']['of']>
-type Side = Readonly<{
+type Homeserver = ReturnType<SyncDeps['homeservers']['of']>
+type SyncedField = Readonly<{
   what: 'lock' | 'name'
-  say: (homeserver: Homeserver, user: UserRecord) => Promise<Done>
-  /** What was said, to see whether it still holds. */
-  said: (user: UserRecord) => string | null
+  send: (homeserver: Homeserver, user: UserRecord) => Promise<Done>
+  /** The value that `send` sends. */
+  current: (user: UserRecord) => string | null
 }>
 
-export const lockSide: Side = {
+export const lockField: SyncedField = {
   what: 'lock',
-  say: (homeserver, { localpart, status }) => homeserver.setLocked({ localpart, locked: status === 'disabled' }),
-  said: ({ status }) => status,
+  send: (homeserver, { localpart, status }) => homeserver.setLocked({ localpart, locked: status === 'disabled' }),
+  current: ({ status }) => status,
 }
 
-export const nameSide: Side = {
+export const nameField: SyncedField = {
   what: 'name',
-  say: (homeserver, { localpart, displayName }) => homeserver.setDisplayName({ localpart, displayName }),
-  said: ({ displayName }) => displayName,
+  send: (homeserver, { localpart, displayName }) => homeserver.setDisplayName({ localpart, displayName }),
+  current: ({ displayName }) => displayName,
 }
 
-/** Brings the chat server to what the registry says of a user: whether it is locked, and how it is called. */
-export const usersWork = (deps: AlignDeps): Readonly<Record<string, JobHandler>> => ({
-  [chatLockTopic]: aligner(deps, lockSide),
-  [chatNameTopic]: aligner(deps, nameSide),
+export const userSyncJobs = (deps: SyncDeps): Readonly<Record<string, JobHandler>> => ({
+  [lockTopic]: syncJob(deps, lockField),
+  [nameTopic]: syncJob(deps, nameField),
 })
 
 /**
- * Reads what holds now, not what held when it was noted, and looks again afterwards: of two who work at once for one user, whoever speaks last
- * says what is right. A user who is gone is absent.
+ * Sends the current value and reads it again afterwards, until it did not change meanwhile: with concurrent syncs of one user the last send is then
+ * right. A deleted user is `absent`.
  */
-export async function alignUser({ db, homeservers }: AlignDeps, userId: string, { say, said }: Side): Promise<Done> {
+export async function syncUser({ db, homeservers }: SyncDeps, userId: string, { send, current }: SyncedField): Promise<Done> {
   let result: Done = { kind: 'absent' }
   for (let user = await findUserById(db, userId); user; ) {
-    result = await say(homeservers.of(user.tenantId), user)
+    result = await send(homeservers.of(user.tenantId), user)
     const now = await findUserById(db, userId)
-    if (isFault(result) || result.kind === 'refused' || !now || said(now) === said(user)) return result
+    if (isFault(result) || result.kind === 'refused' || !now || current(now) === current(user)) return result
     user = now
   }
   return result
 }
 
 /**
- * A server that is away costs no try, so it is asked for as long as it takes: an account that is to be locked must not be forgotten. A server that says no is asked
- * again too, and an operator is told; so it is of what is given up.
+ * An unreachable server uses up no attempt, so the job is retried for as long as it takes: a lock must not be lost. A refusal is retried too and
+ * raises an alert, as does the last attempt.
  */
-const aligner =
-  (deps: AlignDeps, side: Side): JobHandler =>
+const syncJob =
+  (deps: SyncDeps, field: SyncedField): JobHandler =>
   async (payload, { last, signal }) => {
     const { userId } = Payload.parse(payload)
-    const { what } = side
-    const result = await alignUser(deps, userId, side).catch(async (error) => {
-      if (last && !signal?.aborted) await tellUnsaid(deps, userId, { what, reason: 'the platform itself failed; its log says how' })
+    const { what } = field
+    const result = await syncUser(deps, userId, field).catch(async (error) => {
+      if (last && !signal?.aborted) await raiseSyncAlert(deps, userId, { what, reason: 'internal error of the platform; see its log' })
       throw error
     })
     if (isFault(result)) throw homeserverProblem(result, 'its tenant')
-    if (result.kind !== 'refused') return tellSaid(deps, userId)
-    await tellUnsaid(deps, userId, { what, reason: result.reason })
-    throw new Error(`the chat server refused it: ${result.reason}`)
+    if (result.kind !== 'refused') return closeSyncAlert(deps, userId)
+    await raiseSyncAlert(deps, userId, { what, reason: result.reason })
+    throw new Error(`the chat server refused the ${what}: ${result.reason}`)
   }
 
-type Deps = Readonly<{ db: Db; clock: Clock }>
-type Unsaid = Readonly<{ what: 'lock' | 'name' | 'account'; reason: string }>
+type AlertDeps = Readonly<{ db: Db; clock: Clock }>
+type Refusal = Readonly<{ what: 'lock' | 'name' | 'account'; reason: string }>
 
-/** Platform and chat say different things of a user, and it does not mend itself: an operator hears of it. */
-export const tellUnsaid = ({ db, clock }: Deps, userId: string, unsaid: Unsaid): Promise<void> =>
+/** Platform and chat differ for a user, and a retry does not fix it. */
+export const raiseSyncAlert = ({ db, clock }: AlertDeps, userId: string, refusal: Refusal): Promise<void> =>
   db.transaction().execute(async (tx) => {
     const user = await nameOf(tx, userId)
-    if (user) await raiseAlert(tx, clock, alertOf.chat_refused({ ...user, ...unsaid }))
+    if (user) await raiseAlert(tx, clock, alertOf.chat_refused({ ...user, ...refusal }))
   })
 
-/** The chat server took it after all. */
-async function tellSaid({ db, clock }: Deps, userId: string): Promise<void> {
+async function closeSyncAlert({ db, clock }: AlertDeps, userId: string): Promise<void> {
   const user = await nameOf(db, userId)
   if (!user) return
   const subject = `${user.slug}/${user.localpart}`
@@ -110,7 +111,7 @@ async function tellSaid({ db, clock }: Deps, userId: string): Promise<void> {
   if (!open) return
   await db
     .transaction()
-    .execute((tx) => closeAlerts(tx, clock, { subject, kinds: ['chat_refused'], because: 'the chat server took it after all' }))
+    .execute((tx) => closeAlerts(tx, clock, { subject, kinds: ['chat_refused'], because: 'the chat server accepted a later attempt' }))
 }
 
 const nameOf = (db: DbOrTx, userId: string) =>
@@ -121,35 +122,34 @@ const nameOf = (db: DbOrTx, userId: string) =>
     .where('users.id', '=', userId)
     .executeTakeFirst()
 
-export type RemakeDeps = AlignDeps & Pick<UsersDeps, 'random'>
+export type RecreateDeps = SyncDeps & Pick<UsersDeps, 'random'>
 
 const actor: Actor = { kind: 'system', name: 'restore' }
 
 /**
- * Makes the chat account of a user again, with a password that nobody ever sees. That nobody knows it is noted first: whatever breaks off
- * afterwards, the operator sees who needs a new one. Throws UNAVAILABLE when somebody gave it one in this moment.
+ * Recreates the chat account of a user with a random password that is not returned. The database first records that the password is unknown, so
+ * that operators see it even if the call fails later. Throws UNAVAILABLE if the password was set concurrently.
  */
-export async function remakeInChat(deps: RemakeDeps, user: UserRecord): Promise<Fault | undefined> {
+export async function recreateChatAccount(deps: RecreateDeps, user: UserRecord): Promise<Fault | undefined> {
   const { homeservers, random } = deps
   const { id, tenantId, localpart, displayName } = user
   await recordUnknown(deps, user)
-  const made = await homeservers.of(tenantId).createUser({ localpart, password: secret(generatePassword(random)), displayName })
-  if (isFault(made)) return made
-  if (made.kind === 'refused') {
-    await tellUnsaid(deps, id, { what: 'account', reason: made.reason })
+  const account = await homeservers.of(tenantId).createUser({ localpart, password: secret(generatePassword(random)), displayName })
+  if (isFault(account)) return account
+  if (account.kind === 'refused') {
+    await raiseSyncAlert(deps, id, { what: 'account', reason: account.reason })
     return undefined
   }
-  const locked = await alignUser(deps, id, lockSide)
-  if (locked.kind === 'refused') await tellUnsaid(deps, id, { what: 'lock', reason: locked.reason })
+  const locked = await syncUser(deps, id, lockField)
+  if (locked.kind === 'refused') await raiseSyncAlert(deps, id, { what: 'lock', reason: locked.reason })
   return isFault(locked) ? locked : undefined
 }
 
-/** Whom somebody gave a password since the chat server was found without the account, is not to be told as one without. */
-async function recordUnknown({ db, clock }: RemakeDeps, user: UserRecord): Promise<void> {
-  const { id, tenantId, localpart, passwordUnknownSince, passwordTurn } = user
+async function recordUnknown({ db, clock }: RecreateDeps, user: UserRecord): Promise<void> {
+  const { id, tenantId, localpart, passwordUnknownSince, passwordVersion } = user
   if (passwordUnknownSince !== null) return
   await db.transaction().execute(async (tx) => {
-    if (!(await recordPasswordUnknown(tx, { id, passwordTurn }, isoNow(clock)))) throw await passwordBeingSet({ db: tx, clock }, id)
+    if (!(await recordPasswordUnknown(tx, { id, passwordVersion }, isoNow(clock)))) throw await passwordBusy({ db: tx, clock }, id)
     const { slug } = await tx.selectFrom('tenants').select('slug').where('id', '=', tenantId).executeTakeFirstOrThrow()
     await recordAudit(tx, clock, { actor, action: 'user.remade', subject: `${slug}/${localpart}`, data: { userId: id } })
   })

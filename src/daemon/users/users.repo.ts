@@ -3,7 +3,7 @@ import { searchNameOf, type UserStatus } from '../../core/users/index.ts'
 import { type DbOrTx, forUpdate, type Tx } from '../db/index.ts'
 import type { UserRow } from './users.tables.ts'
 
-/** A user as the daemon's rooms know it. */
+/** A row of `users`. `passwordVersion` changes with every write of the password. */
 export type UserRecord = Readonly<{
   id: UserId
   tenantId: TenantId
@@ -16,7 +16,7 @@ export type UserRecord = Readonly<{
   createdAt: string
   updatedAt: string
   passwordUnknownSince: string | null
-  passwordTurn: number
+  passwordVersion: number
 }>
 
 const toUser = (row: UserRow): UserRecord => ({
@@ -31,7 +31,7 @@ const toUser = (row: UserRow): UserRecord => ({
   createdAt: row.created_at,
   updatedAt: row.updated_at,
   passwordUnknownSince: row.password_unknown_since,
-  passwordTurn: Number(row.password_turn),
+  passwordVersion: Number(row.password_turn),
 })
 
 /** `localpart` in its canonical spelling. */
@@ -62,7 +62,7 @@ type Page = Readonly<{
   limit: number
 }>
 
-/** A tenant's users by name, after the given one. */
+/** A page of a tenant's users, ordered by localpart. */
 export async function usersAfter(
   db: DbOrTx,
   { tenantId, status, withoutPassword, oldPassword, after, limit }: Page,
@@ -78,7 +78,7 @@ export async function usersAfter(
   return (await query.execute()).map(toUser)
 }
 
-/** How many of a tenant's users have an account whose password nobody knows. */
+/** The number of users whose chat account was recreated with an unknown password. */
 export async function countWithoutPassword(db: DbOrTx, tenantId: string): Promise<number> {
   const { count } = await db
     .selectFrom('users')
@@ -89,17 +89,17 @@ export async function countWithoutPassword(db: DbOrTx, tenantId: string): Promis
   return Number(count)
 }
 
-/** Notes since when nobody knows a user's password. False when somebody wrote it since the user was read. */
+/** Records that the password is unknown. Returns false if it was written since the user was read. */
 export async function recordPasswordUnknown(
   tx: Tx,
-  { id, passwordTurn }: Pick<UserRecord, 'id' | 'passwordTurn'>,
+  { id, passwordVersion }: Pick<UserRecord, 'id' | 'passwordVersion'>,
   since: string,
 ): Promise<boolean> {
   const { numUpdatedRows } = await tx
     .updateTable('users')
     .set({ password_unknown_since: since })
     .where('id', '=', id)
-    .where('password_turn', '=', passwordTurn)
+    .where('password_turn', '=', passwordVersion)
     .executeTakeFirst()
   return numUpdatedRows === 1n
 }
@@ -108,8 +108,8 @@ export async function recordPasswordKnown(tx: Tx, id: string): Promise<void> {
   await tx.updateTable('users').set({ password_unknown_since: null }).where('id', '=', id).execute()
 }
 
-/** False when the tenant has a user of that name. */
-export async function insertUser(tx: Tx, user: Omit<UserRecord, 'passwordUnknownSince' | 'passwordTurn'>): Promise<boolean> {
+/** Returns false if the tenant has a user of that name. */
+export async function insertUser(tx: Tx, user: Omit<UserRecord, 'passwordUnknownSince' | 'passwordVersion'>): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await tx
     .insertInto('users')
     .values({
@@ -150,7 +150,7 @@ export async function updateUser(tx: Tx, { id, localpart }: Named, updatedAt: st
     .execute()
 }
 
-/** Others who would change the user wait until the transaction ends. */
+/** Locks the user against concurrent changes until the transaction ends. */
 export async function lockUser(tx: Tx, { slug, localpart }: Readonly<{ slug: string; localpart: string }>): Promise<void> {
   const tenant = tx.selectFrom('tenants').select('id').where('slug', '=', slug)
   await tx
@@ -162,7 +162,7 @@ export async function lockUser(tx: Tx, { slug, localpart }: Readonly<{ slug: str
     .execute()
 }
 
-/** Which of the names are taken in a tenant. */
+/** The names that exist in the tenant. */
 export async function takenNames(db: DbOrTx, tenantId: string, localparts: readonly string[]): Promise<Set<string>> {
   if (localparts.length === 0) return new Set()
   const rows = await db

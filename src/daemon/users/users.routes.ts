@@ -1,12 +1,11 @@
 import { usersContract } from '../../core/users/index.ts'
 import { serveContract } from '../http/index.ts'
-import { changeUser } from './change-user.ts'
+import { changeUser, disableUser, enableUser } from './change-user.ts'
 import { createUser } from './create-user.ts'
 import type { UsersDeps } from './deps.ts'
-import { disableUser, enableUser } from './disable-user.ts'
 import { importUsers } from './import-users.ts'
-import { reconcileBox } from './reconcile-box.ts'
 import { resetPassword } from './reset-password.ts'
+import { reconcileBox } from './resync-users.ts'
 import { existingUser, listUsers, userView } from './show-users.ts'
 
 export const usersRoutes = (deps: UsersDeps) =>

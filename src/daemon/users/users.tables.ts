@@ -4,23 +4,23 @@ import type { UserStatus } from '../../core/users/index.ts'
 type UserTable = {
   id: string
   tenant_id: string
-  /** Canonical: lower case. One row for each in a tenant. */
+  /** Canonical: lower case. Unique in a tenant. */
   localpart: string
   display_name: string | null
   locale: string | null
   avatar_url: string | null
-  /** JSON: names of roles. */
+  /** JSON array of role names. */
   roles: string
   status: UserStatus
   created_at: string
   updated_at: string
-  /** Since when nobody knows the chat password: the account was made anew after a restore. */
+  /** Set when the chat account was recreated after a restore, until the password is set. */
   password_unknown_since: string | null
-  /** What others find it by: `searchNameOf` its names. */
+  /** `searchNameOf` of the user. */
   search_name: Generated<string>
-  /** Counts up when somebody begins to write the chat password, and when it is written. */
+  /** The password version: counts up when a write of the chat password begins and when it ends. */
   password_turn: Generated<number>
-  /** Until when whoever writes it has the turn at most. */
+  /** End of the password lease; null: no write in progress. */
   password_turn_until: Generated<string | null>
 }
 
@@ -32,12 +32,12 @@ declare module '../db/database.ts' {
   }
 }
 
-/** Of users whose password was changed through the platform; nothing of the password itself. */
+/** Users whose password was set through the platform. Contains no password. */
 type UserPasswordTable = {
   user_id: string
   tenant_id: string
   set_at: string
-  /** Since when an earlier one counts again: the chat server went back to a day before `set_at`. */
+  /** When a restore reverted the password to one older than `set_at`; null: the newest is valid. */
   old_since: string | null
 }
 

@@ -13,12 +13,11 @@ import {
 } from '../../../src/core/kit/index.ts'
 import { capabilitiesOf, matrixUserIdOf, readRoleBook } from '../../../src/core/users/index.ts'
 import { contactsAfter, findContact } from '../../../src/daemon/contacts/contacts.repo.ts'
-import { listContacts, maySee, showContact } from '../../../src/daemon/contacts/show-contacts.ts'
-import { tellContacts } from '../../../src/daemon/contacts/tell-contacts.ts'
+import { isContact, listContacts, publishContactEvent, showContact } from '../../../src/daemon/contacts/contacts.ts'
 import { type Db, eventsAfter } from '../../../src/daemon/db/index.ts'
 import { insertMember } from '../../../src/daemon/spaces/members.repo.ts'
 import { insertSpace } from '../../../src/daemon/spaces/spaces.repo.ts'
-import { changeProfile } from '../../../src/daemon/users/change-profile.ts'
+import { changeProfile } from '../../../src/daemon/users/change-user.ts'
 import { insertUser } from '../../../src/daemon/users/users.repo.ts'
 import { systemRandom } from '../../../src/node/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
@@ -179,10 +178,10 @@ onBothDialects('contacts', (fresh, dialect) => {
         const isMember = await school(members)
         const of = people[n] as PlatformPrincipal
         const user = { id: of.userId, tenantId: of.tenantId }
-        await db.transaction().execute((tx) => tellContacts(tx, deps, { type: 'user.enabled', user, roles: of.roles }))
+        await db.transaction().execute((tx) => publishContactEvent(tx, deps, { type: 'user.enabled', user, roles: of.roles }))
         const event = (await eventsAfter(db, { stream: 'tenant:ten_one', after: 0, limit: 500 })).at(-1)
         for (const one of people) {
-          const sees = await maySee(db, roles, one, of.userId)
+          const sees = await isContact(db, roles, one, of.userId)
           const alike = one === of || one.roles[0] === 'secretary' || of.roles[0] === 'nurse'
           const together = spaces.some((spaceId) => isMember(spaceId, one.userId) && isMember(spaceId, of.userId))
           expect(sees).toBe(alike || together)
@@ -197,7 +196,7 @@ onBothDialects('contacts', (fresh, dialect) => {
   test('are read along an index in the order of names, and who is in which spaces by the spaces of who asks', async () => {
     const { aUser, db } = await aSchool(await fresh())
     const { userId } = await aUser('anna')
-    const onlooker = { tenantId: 'ten_one', userId, sight: { roles: ['nurse'] } }
+    const onlooker = { tenantId: 'ten_one', userId, visibility: { roles: ['nurse'] } }
     const page = { search: 'b', after: { name: 'anna anna', id: userId }, limit: 50 }
     const list = (await explained(db, dialect, (tx) => contactsAfter(tx, onlooker, page))).at(-1)
     const one = (await explained(db, dialect, (tx) => findContact(tx, onlooker, userId))).at(-1)

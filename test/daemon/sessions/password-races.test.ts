@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { TenantId, UserId } from '../../../src/core/kit/index.ts'
 import { resetPassword } from '../../../src/daemon/users/reset-password.ts'
-import { remakeInChat } from '../../../src/daemon/users/sync-users.ts'
+import { recreateChatAccount } from '../../../src/daemon/users/sync-users.ts'
 import { findUser } from '../../../src/daemon/users/users.repo.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { everyOrder, type Works } from '../../support/interleavings.ts'
@@ -88,7 +88,7 @@ onBothDialects('a password that several write', (fresh) => {
       const remake: Works[number] = async (stop) => {
         const known = await findUser(db, { tenantId: 'ten_one' as TenantId, localpart })
         await stop()
-        if (known && !chat.users.has(localpart)) await remakeInChat(needsOf(room, chat, stop), known)
+        if (known && !chat.users.has(localpart)) await recreateChatAccount(needsOf(room, chat, stop), known)
       }
       return [remake, user.reset]
     }

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { type Capability, isoNow, manualClock, type PlatformPrincipal } from '../../../src/core/kit/index.ts'
 import { bootstrapOf } from '../../../src/daemon/bootstrap/bootstrap-of.ts'
 import { contactsAfter, findContact } from '../../../src/daemon/contacts/contacts.repo.ts'
-import { tellContacts } from '../../../src/daemon/contacts/tell-contacts.ts'
+import { publishContactEvent } from '../../../src/daemon/contacts/contacts.ts'
 import { createFolder, deleteFolder, listFolders } from '../../../src/daemon/files/folders.ts'
 import { listFiles } from '../../../src/daemon/files/show-files.ts'
 import { refresh } from '../../../src/daemon/sessions/refresh.ts'
@@ -13,8 +13,8 @@ import { spacesOf } from '../../../src/daemon/spaces/index.ts'
 import { listSpaceMembers, listSpaces } from '../../../src/daemon/spaces/show-spaces.ts'
 import { membersOf } from '../../../src/daemon/spaces/spaces.repo.ts'
 import { listTenants } from '../../../src/daemon/tenants/show-tenants.ts'
-import { markOldPasswords, recordPasswordSet } from '../../../src/daemon/users/old-passwords.ts'
-import { endPasswordTurn, takePasswordTurn } from '../../../src/daemon/users/password-turn.ts'
+import { acquirePasswordLease, releasePasswordLease } from '../../../src/daemon/users/password-lease.ts'
+import { markOutdatedPasswords, recordPasswordSet } from '../../../src/daemon/users/reset-password.ts'
 import { existingUser, listUsers } from '../../../src/daemon/users/show-users.ts'
 import { systemRandom } from '../../../src/node/index.ts'
 import { emptyDatabase } from '../../support/databases.ts'
@@ -93,15 +93,15 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (dialect) => {
 
   test('neither do contacts, however they are searched and whoever looks, nor whoever is told when one changes', async () => {
     const { db } = room
-    for (const sight of [{ roles: ['nurse'] }, 'everybody'] as const) {
-      const onlooker = { tenantId: 'tenants_1', userId: 'users_1', sight }
+    for (const visibility of [{ roles: ['nurse'] }, 'everybody'] as const) {
+      const onlooker = { tenantId: 'tenants_1', userId: 'users_1', visibility }
       expect(await wholeReads(() => contactsAfter(db, onlooker, { limit }))).toEqual([])
       expect(await wholeReads(() => contactsAfter(db, onlooker, { search: 'b', after: { name: 'a', id: 'users_1' }, limit }))).toEqual([])
       expect(await wholeReads(() => findContact(db, onlooker, 'users_1'))).toEqual([])
     }
     const user = { id: 'users_1', tenantId: 'tenants_1' }
     const tell = () =>
-      inTransaction((tx) => tellContacts(tx, { clock, roles: roleBook }, { type: 'user.disabled', user, roles: ['member'] }))
+      inTransaction((tx) => publishContactEvent(tx, { clock, roles: roleBook }, { type: 'user.disabled', user, roles: ['member'] }))
     expect(await wholeReads(tell)).toEqual([])
     expect(await wholeReads(() => membersOf(db, ['spaces_1', 'spaces_2']))).toEqual([])
   })
@@ -128,13 +128,13 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (dialect) => {
     const { db } = room
     const user = { id: 'users_1', tenantId: 'tenants_1' }
     const turn = async () => {
-      const taken = await takePasswordTurn({ db, clock }, user.id)
-      if (taken) await endPasswordTurn(db, taken)
+      const taken = await acquirePasswordLease({ db, clock }, user.id)
+      if (taken) await releasePasswordLease(db, taken)
     }
     expect(await wholeReads(turn)).toEqual([])
     expect(await wholeReads(() => inTransaction((tx) => recordPasswordSet(tx, clock, user)))).toEqual([])
     const back = { tenantId: user.tenantId, takenAt: isoNow(clock) }
-    expect(await wholeReads(() => inTransaction((tx) => markOldPasswords(tx, clock, back)))).toEqual([])
+    expect(await wholeReads(() => inTransaction((tx) => markOutdatedPasswords(tx, clock, back)))).toEqual([])
   })
 
   test('a statement without an index would be found', async () => {

@@ -3,7 +3,7 @@ import { secret, type UserId } from '../../../src/core/kit/index.ts'
 import type { Db } from '../../../src/daemon/db/index.ts'
 import { putSpaceMember } from '../../../src/daemon/spaces/change-members.ts'
 import { createSpace } from '../../../src/daemon/spaces/create-space.ts'
-import { restoreWork, usersListener } from '../../../src/daemon/users/index.ts'
+import { userResyncJobs, userResyncListener } from '../../../src/daemon/users/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { Died, dyingAt } from '../../support/dying.ts'
 import { aUsersRoom } from '../../support/users-room.ts'
@@ -17,7 +17,9 @@ type Went = 'tenant-box.restore' | 'tenant-box.update' | 'tenant-box.take_over'
 
 /** The agent says that the box runs with other data than before, or not. */
 const answered = ({ db, clock, box }: Room, kind: Went, result: object) =>
-  db.transaction().execute(async (tx) => usersListener({ clock }).resultHandlers?.[kind]?.(tx, { boxId: box.id } as never, result as never))
+  db
+    .transaction()
+    .execute(async (tx) => userResyncListener({ clock }).resultHandlers?.[kind]?.(tx, { boxId: box.id } as never, result as never))
 
 /** `old` is in the snapshot; the others came later. */
 async function restored(db: Db, later: readonly string[]) {
@@ -139,7 +141,7 @@ onBothDialects('after a restore', (fresh) => {
   ] as const)('killed at transaction %i, %s the commit, it is done the next time and whoever was made is marked', async (nth, when) => {
     const room = await restored(await fresh(), ['anna', 'ben'])
     const { db, chat, api, tenantId } = room
-    const handler = (over: Db) => restoreWork({ ...room, db: over })['chat.users-again']
+    const handler = (over: Db) => userResyncJobs({ ...room, db: over })['chat.users-again']
     const dying = dyingAt(db, nth, when)
     await expect(handler(dying.db)?.({ tenantId, after: '' }, { last: false })).rejects.toBeInstanceOf(Died)
     await handler(db)?.({ tenantId, after: '' }, { last: false })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { isoIn, isoNow } from '../../../src/core/kit/index.ts'
 import type { Db } from '../../../src/daemon/db/index.ts'
-import { usersListener } from '../../../src/daemon/users/index.ts'
+import { userResyncListener } from '../../../src/daemon/users/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aUsersRoom } from '../../support/users-room.ts'
 
@@ -28,7 +28,7 @@ async function aTenant(db: Db) {
   const tell = (kind: 'tenant-box.restore' | 'tenant-box.update' | 'tenant-box.take_over', result: object) =>
     db
       .transaction()
-      .execute(async (tx) => usersListener({ clock }).resultHandlers?.[kind]?.(tx, { boxId: box.id } as never, result as never))
+      .execute(async (tx) => userResyncListener({ clock }).resultHandlers?.[kind]?.(tx, { boxId: box.id } as never, result as never))
   const backTo = (snapshotId: string) => tell('tenant-box.restore', { outcome: 'restored', snapshotId })
   const old = async () => (await api.listUsers({ ...acme, query: { oldPassword: 'true' } })).users.map(({ localpart }) => localpart)
   const alerts = async () =>

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { isProblem, type ProblemCode } from '../../../src/core/kit/index.ts'
-import { ensureUser, usersListener } from '../../../src/daemon/users/index.ts'
+import { ensureUser, userResyncListener } from '../../../src/daemon/users/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aRoleBook, aUsersRoom } from '../../support/users-room.ts'
 
@@ -191,7 +191,7 @@ onBothDialects('users of a tenant', (fresh) => {
     for (const outcome of ['failed', 'restored'] as const) {
       chat.accounts.set('@anna:acme.example', { ...anAccount, locked: false })
       chat.accounts.set('@ben:acme.example', { ...anAccount, locked: true })
-      const restore = usersListener({ clock }).resultHandlers?.['tenant-box.restore']
+      const restore = userResyncListener({ clock }).resultHandlers?.['tenant-box.restore']
       await db.transaction().execute(async (tx) => restore?.(tx, { boxId: box.id } as never, { outcome } as never))
       await work()
       expect(locked()).toEqual(outcome === 'restored' ? [true, false] : [false, true])
@@ -204,7 +204,7 @@ onBothDialects('users of a tenant', (fresh) => {
     await api.createUser({ ...acme, body: { localpart: 'anna' } })
     await api.disableUser({ ...of('anna'), body: { reason: 'by mistake' } })
     // While the lock is on its way the user is enabled, and that is said first.
-    const { usersWork } = await import('../../../src/daemon/users/index.ts')
+    const { userSyncJobs } = await import('../../../src/daemon/users/index.ts')
     const slow = {
       of: (tenantId: never) => ({
         ...homeservers.of(tenantId),
@@ -216,7 +216,7 @@ onBothDialects('users of a tenant', (fresh) => {
       }),
     }
     const { id } = await api.showUser(of('anna'))
-    await usersWork({ db, clock, homeservers: slow as never })['chat.user-lock']?.({ userId: id }, { last: false })
+    await userSyncJobs({ db, clock, homeservers: slow as never })['chat.user-lock']?.({ userId: id }, { last: false })
     expect(chat.accounts.get('@anna:acme.example')?.locked).toBe(false)
     await work()
     expect(chat.accounts.get('@anna:acme.example')?.locked).toBe(false)
