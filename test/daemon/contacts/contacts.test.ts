@@ -37,7 +37,7 @@ const roles = readRoleBook(
 
 type Given = Readonly<{ tenant?: 'one' | 'two'; role?: string; displayName?: string; status?: 'active' | 'disabled' }>
 
-/** Users of the tenants `one` and `two`, by their names in the chat, and spaces of `one`. */
+/** Users of the tenants `one` and `two` by localpart, and spaces of `one`. */
 async function aSchool(db: Db) {
   await twoTenants(db)
   const deps = { db, clock, roles }
@@ -67,7 +67,7 @@ async function aSchool(db: Db) {
 }
 
 onBothDialects('contacts', (fresh, dialect) => {
-  test('a parent sees itself, who is in the same spaces and who is listed, and no other parent', async () => {
+  test('a parent sees itself, members of its spaces and listed roles, and no other parent', async () => {
     const { aUser, aSpace, seenBy, ...deps } = await aSchool(await fresh())
     const [anna, ben, cem] = [await aUser('anna'), await aUser('ben'), await aUser('cem')]
     const nurse = await aUser('nora', { role: 'nurse' })
@@ -86,7 +86,7 @@ onBothDialects('contacts', (fresh, dialect) => {
     for (const { userId } of [cem, office]) await expect(showContact(deps, anna, { userId })).rejects.toSatisfy(refusedWith('NOT_FOUND'))
   })
 
-  test('are found by words of their names, without capitals and accents, and by nothing that stands for other letters', async () => {
+  test('are found by words of their names, ignoring case and accents, without wildcards', async () => {
     const { aUser, seenBy } = await aSchool(await fresh())
     const sam = await aUser('sam', { role: 'secretary', displayName: 'Sam 100%' })
     await aUser('o.celik', { displayName: 'Özlem Çelik' })
@@ -100,7 +100,7 @@ onBothDialects('contacts', (fresh, dialect) => {
     expect(await seenBy(sam, '\\')).toEqual([])
   })
 
-  test('come by name, page by page, those of one name too; a page that there was not is refused', async () => {
+  test('are listed by name in pages, also with equal names; an unknown cursor is refused', async () => {
     const { aUser, ...deps } = await aSchool(await fresh())
     const sam = await aUser('sam', { role: 'secretary' })
     for (const localpart of ['a1', 'a2', 'a3']) await aUser(localpart, { displayName: 'Zoe' })
@@ -118,7 +118,7 @@ onBothDialects('contacts', (fresh, dialect) => {
       await expect(listContacts(deps, sam, { limit: 2, cursor })).rejects.toSatisfy(refusedWith('VALIDATION'))
   })
 
-  test('a cursor tells nobody that there is a user: one whom the asker does not see is answered as one who is not there', async () => {
+  test('a cursor does not reveal a user: an invisible user and a missing user get the same answer', async () => {
     const { aUser, aSpace, db, ...deps } = await aSchool(await fresh())
     const [anna, ben, cem] = [await aUser('anna'), await aUser('ben'), await aUser('cem')]
     const gone = await aUser('gone', { role: 'nurse', status: 'disabled' })
@@ -144,7 +144,7 @@ onBothDialects('contacts', (fresh, dialect) => {
     expect(contacts.map(({ userId }) => userId)).toEqual([ben.userId])
   })
 
-  test('another name is found at once, and those who see the user are told, beside its own apps', async () => {
+  test('a new name is found at once, and published to the users who see the contact and to its own clients', async () => {
     const { aUser, aSpace, seenBy, db, ...deps } = await aSchool(await fresh())
     const [anna, ben] = [await aUser('anna'), await aUser('ben')]
     const spaceId = await aSpace(anna, ben)
@@ -159,7 +159,7 @@ onBothDialects('contacts', (fresh, dialect) => {
     ])
   })
 
-  test('whoever is in which space with which role: exactly those who see a user hear of it', async () => {
+  test('for any spaces and roles: exactly the users who see a contact get its events', async () => {
     const { aUser, aSpace, seenBy, db, ...deps } = await aSchool(await fresh())
     const given = [...'abcdefg'].map((name, n) => [name, ['parent', 'parent-x', 'nurse', 'secretary'][n % 4] as string] as const)
     const people = await Promise.all(given.map(([name, role]) => aUser(name, { role })))
@@ -193,7 +193,7 @@ onBothDialects('contacts', (fresh, dialect) => {
     )
   })
 
-  test('are read along an index in the order of names, and who is in which spaces by the spaces of who asks', async () => {
+  test('are read along an index by name, and memberships by the spaces of the viewer', async () => {
     const { aUser, db } = await aSchool(await fresh())
     const { userId } = await aUser('anna')
     const onlooker = { tenantId: 'ten_one', userId, visibility: { roles: ['nurse'] } }

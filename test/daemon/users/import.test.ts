@@ -23,7 +23,7 @@ onBothDialects('an import of users', (fresh) => {
   const outcomes = (lines: readonly { line: number; localpart: string; outcome: string }[]) =>
     lines.map(({ line, localpart, outcome }) => `${line} ${localpart} ${outcome}`)
 
-  test('says in a dry run what it would do, and does nothing', async () => {
+  test('a dry run reports what would be done and changes nothing', async () => {
     const { api, chat, db } = await aUsersRoom(await fresh())
     const report = await api.importUsers({ ...acme, body: { csv: `\ufeff${file}`, dryRun: true } })
     expect(outcomes(report.lines)).toEqual([
@@ -50,7 +50,7 @@ onBothDialects('an import of users', (fresh) => {
     expect([chat.asked.length, (await db.selectFrom('users').selectAll().execute()).length]).toEqual([0, 0])
   })
 
-  test('makes who is new, with the password that is given or one that is shown, and changes nobody', async () => {
+  test('creates new users with the given or a generated password, and changes no existing user', async () => {
     const { api, chat } = await aUsersRoom(await fresh())
     await api.createUser({ ...acme, body: { localpart: 'ben', displayName: 'Ben', password: 'his password' } })
     chat.accounts.set('@cora:acme.example', { password: 'her own', admin: false, locked: false, deactivated: false, displayName: null })
@@ -66,7 +66,7 @@ onBothDialects('an import of users', (fresh) => {
     expect(again).toMatchObject({ counts: { existed: 4, created: 0 }, passwords: {} })
   })
 
-  test('stops where the chat server goes away, and goes on from there', async () => {
+  test('stops when the chat server becomes unreachable, and continues from there', async () => {
     const { api, chat } = await aUsersRoom(await fresh())
     const names = Array.from({ length: 10 }, (_, number) => `user${number}`)
     const csv = ['username', ...names].join('\n')
@@ -88,7 +88,7 @@ onBothDialects('an import of users', (fresh) => {
     expect((await api.listUsers(acme)).users.map(({ localpart }) => localpart)).toEqual(names)
   })
 
-  test('that breaks off tells the passwords of all whom it made in the chat', async () => {
+  test('an interrupted import returns the passwords of all accounts it created', async () => {
     const { api, chat, db, ...world } = await aUsersRoom(await fresh())
     let left = 2
     const failing = new Proxy(db, {
@@ -100,7 +100,7 @@ onBothDialects('an import of users', (fresh) => {
     })
     const wanted = { slug: 'acme', csv: 'username\nanna\nben\ncora\ndora\neva\n', dryRun: false, fromLine: 1 }
     const first = await importUsers({ ...world, db: failing }, anOperator, wanted)
-    expect([first.counts.created, first.stopped]).toEqual([2, 'the platform itself failed'])
+    expect([first.counts.created, first.stopped]).toEqual([2, 'internal error of the platform'])
     const inChat = [...chat.accounts].map(([id, { password }]) => [id.slice(1).split(':')[0], password])
     expect(first.passwords).toEqual(Object.fromEntries(inChat.filter(([localpart]) => /^(anna|ben|cora|dora)$/.test(`${localpart}`))))
     expect(Object.keys(first.passwords)).toHaveLength(4)
@@ -110,7 +110,7 @@ onBothDialects('an import of users', (fresh) => {
     expect(third).toMatchObject({ lines: [], nextLine: 2, passwords: { fay: chat.accounts.get('@fay:acme.example')?.password } })
   })
 
-  test('that takes longer than a call may says where to go on', async () => {
+  test('an import that exceeds its time limit returns the line to continue from', async () => {
     const { api, clock, chat } = await aUsersRoom(await fresh())
     const csv = ['username', ...Array.from({ length: 9 }, (_, number) => `user${number}`)].join('\n')
     const push = chat.asked.push.bind(chat.asked)
@@ -126,25 +126,25 @@ onBothDialects('an import of users', (fresh) => {
 
   test.each([
     ['', /empty/],
-    ['name\nanna', /columns are username, displayName, roles, locale/],
+    ['name\nanna', /Known columns: username, displayName, roles, locale/],
     ['displayName\nanna', /must name the column username/],
     ['username,username\nanna,ben', /names a column twice/],
     ['username\nanna,ben', /line 2 has 2 cells/],
     ['username\n"anna', /csv:/],
-    [['username', ...Array.from({ length: 10_001 }, (_, n) => `u${n}`)].join('\n'), /at most 10000/],
+    [['username', ...Array.from({ length: 10_001 }, (_, n) => `u${n}`)].join('\n'), /maximum is 10000/],
     [`username\n${'x'.repeat(5_000_000)}`, /5 MB/],
     [`username\n${'ä'.repeat(2_600_000)}`, /5 MB/],
-  ])('of a file that is none is refused as a whole (%#)', async (csv, why) => {
+  ])('an invalid file is refused as a whole (%#)', async (csv, why) => {
     const { api } = await aUsersRoom(await fresh())
     await expect(api.importUsers({ ...acme, body: { csv, dryRun: true } })).rejects.toSatisfy(
       (error) => isProblem(error, 'VALIDATION') && why.test(error.message),
     )
   })
 
-  test('of two at once each answers the passwords of the accounts that it made itself, and nobody is left without', async () => {
+  test('of two concurrent imports each returns the passwords of the accounts it created', async () => {
     const room = await aUsersRoom(await fresh())
     const { db, chat } = room
-    // The other one finds the account there and writes the user down before this one can.
+    // The other import finds the account and registers the user first.
     const other = () => importUsers(room, anOperator, { slug: 'acme', csv: 'username\nanna\n', dryRun: false, fromLine: 1 })
     let adopted: Awaited<ReturnType<typeof other>> | undefined
     const meanwhile = inBetween(db, async () => {

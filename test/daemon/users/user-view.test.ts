@@ -5,7 +5,7 @@ import { userView } from '../../../src/daemon/users/show-users.ts'
 
 const at = '2026-01-05T02:00:00.000Z'
 
-test('a user is shown with what the contract declares and nothing beside it, whatever else is known', () => {
+test('the API shows exactly the fields of the contract', () => {
   const known = { displayName: 'Anna', locale: 'de', avatarUrl: null, roles: ['parent'], status: 'active' } as const
   const kept = { createdAt: at, updatedAt: at, passwordUnknownSince: null, passwordVersion: 7 }
   const record = { id: 'usr_1' as UserId, tenantId: 'ten_1' as TenantId, localpart: 'anna', ...known, ...kept }

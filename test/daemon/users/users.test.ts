@@ -10,7 +10,7 @@ const acme = { params: { slug: 'acme' } }
 const anAccount = { password: 'his own', admin: false, locked: false, deactivated: false, displayName: null }
 
 onBothDialects('users of a tenant', (fresh) => {
-  test('one that is made can log in to the chat with the password that is shown once, and has the default role', async () => {
+  test('a new user can log in to the chat with the password returned once, and has the default role', async () => {
     const { api, homeserver, chat } = await aUsersRoom(await fresh())
     const {
       user,
@@ -31,7 +31,7 @@ onBothDialects('users of a tenant', (fresh) => {
     expect(await homeserver.whoami({ reveal: () => 'none' } as never)).toEqual({ kind: 'unknown_token' })
   })
 
-  test('one whom the chat server knows already is taken over with its own password', async () => {
+  test('a user with an existing chat account is adopted and keeps its password', async () => {
     const { api, chat } = await aUsersRoom(await fresh())
     chat.accounts.set('@ben:acme.example', { password: 'his own', admin: false, locked: false, deactivated: false, displayName: null })
     expect(await api.createUser({ ...acme, body: { localpart: 'ben', password: 'another password' } })).toMatchObject({
@@ -41,16 +41,16 @@ onBothDialects('users of a tenant', (fresh) => {
     expect(chat.accounts.get('@ben:acme.example')?.password).toBe('his own')
   })
 
-  test('one who exists is made by nobody again', async () => {
+  test('an existing user is not created again', async () => {
     const { api } = await aUsersRoom(await fresh())
     await api.createUser({ ...acme, body: { localpart: 'anna', roles: ['teacher'] } })
     await expect(api.createUser({ ...acme, body: { localpart: 'anna' } })).rejects.toSatisfy(
-      refusedWith('ALREADY_EXISTS', /acme has a user anna/),
+      refusedWith('ALREADY_EXISTS', /User anna of acme already exists/),
     )
     expect((await api.showUser(of('anna'))).roles).toEqual(['teacher'])
   })
 
-  test('without the chat server nobody is made, and the answer says when to come again', async () => {
+  test('without its chat server no user is created, and the problem has Retry-After', async () => {
     const { api, chat, db } = await aUsersRoom(await fresh())
     chat.state.fence = true
     await expect(api.createUser({ ...acme, body: { localpart: 'anna' } })).rejects.toSatisfy(
@@ -68,24 +68,24 @@ onBothDialects('users of a tenant', (fresh) => {
     [{ localpart: '_anna' }, /lower-case/],
     [{ localpart: '12345' }, /digits alone/],
     [{ localpart: '..' }, /dots alone/],
-    [{ localpart: 'tenantry-probe' }, /platform itself/],
-    [{ localpart: 'tenantry.admin' }, /platform itself/],
-    [{ localpart: 'anna', roles: ['boss'] }, /there is no role boss/],
+    [{ localpart: 'tenantry-probe' }, /reserved for the platform/],
+    [{ localpart: 'tenantry.admin' }, /reserved for the platform/],
+    [{ localpart: 'anna', roles: ['boss'] }, /unknown role boss/],
     [{ localpart: 'anna', roles: ['__proto__'] }, /roles/],
-    [{ localpart: 'anna', roles: ['constructor'] }, /there is no role constructor/],
+    [{ localpart: 'anna', roles: ['constructor'] }, /unknown role constructor/],
     [{ localpart: 'anna', roles: [] }, /at least one role/],
     [{ localpart: 'anna', roles: ['member', 'member'] }, /twice/],
     [{ localpart: 'anna', password: 'short' }, /at least 8/],
     [{ localpart: 'anna', password: 'ä'.repeat(37) }, /72 bytes/],
     [{ localpart: 'anna', locale: 'german' }, /language tag/],
     [{ localpart: 'anna', displayName: 'a\u202eb' }, /control characters/],
-  ])('%j is refused before anything is made', async (body, why) => {
+  ])('%j is refused before anything is created', async (body, why) => {
     const { api, chat } = await aUsersRoom(await fresh())
     await expect(api.createUser({ ...acme, body: body as never })).rejects.toSatisfy(refusedWith('VALIDATION', why))
     expect(chat.accounts.size).toBe(0)
   })
 
-  test('are listed by name, page by page, of one tenant only', async () => {
+  test('users are listed by name, in pages, of one tenant only', async () => {
     const { api, db, tenantId } = await aUsersRoom(await fresh())
     for (const localpart of ['cem', 'anna', 'ben']) await api.createUser({ ...acme, body: { localpart } })
     const other = {
@@ -115,11 +115,11 @@ onBothDialects('users of a tenant', (fresh) => {
     expect((await api.listUsers({ ...acme, query: { status: 'disabled' } })).users).toEqual([])
     await expect(api.listUsers({ params: { slug: 'nobody' } })).rejects.toSatisfy(refusedWith('NOT_FOUND', /no tenant nobody/))
     await expect(api.showUser({ params: { slug: 'other', localpart: 'ben' } })).rejects.toSatisfy(
-      refusedWith('NOT_FOUND', /other has no user ben/),
+      refusedWith('NOT_FOUND', /User ben of other does not exist/),
     )
   })
 
-  test('a change keeps what it does not name, reaches the chat, and makes replicas look again', async () => {
+  test('a change keeps unnamed fields, reaches the chat, and invalidates the caches of replicas', async () => {
     const { api, chat, work, db } = await aUsersRoom(await fresh())
     const { user } = await api.createUser({ ...acme, body: { localpart: 'anna', displayName: 'Anna', locale: 'de' } })
     const changed = await api.changeUser({ ...of('anna'), body: { roles: ['teacher'], displayName: 'Anna B.' } })
@@ -131,11 +131,13 @@ onBothDialects('users of a tenant', (fresh) => {
       { kind: 'user', subject: user.id },
     ])
     expect(await api.changeUser({ ...of('anna'), body: { locale: null } })).toMatchObject({ locale: null, displayName: 'Anna B.' })
-    await expect(api.changeUser({ ...of('anna'), body: { roles: ['boss'] } })).rejects.toSatisfy(refusedWith('VALIDATION', /no role boss/))
+    await expect(api.changeUser({ ...of('anna'), body: { roles: ['boss'] } })).rejects.toSatisfy(
+      refusedWith('VALIDATION', /unknown role boss/),
+    )
     await expect(api.changeUser({ ...of('anna'), body: {} })).rejects.toSatisfy(refusedWith('VALIDATION', /must change something/))
   })
 
-  test('who is disabled is locked in the chat once its fence has lifted, and enabled again on both sides', async () => {
+  test('a disabled user is locked in the chat once the fence is lifted, and unlocked again when enabled', async () => {
     const { api, chat, work, clock, db } = await aUsersRoom(await fresh())
     const { user } = await api.createUser({ ...acme, body: { localpart: 'anna' } })
     const account = () => chat.accounts.get('@anna:acme.example')
@@ -160,7 +162,7 @@ onBothDialects('users of a tenant', (fresh) => {
     expect(events.map(({ event_type }) => event_type)).toEqual(['user.created', 'user.disabled', 'user.enabled'])
   })
 
-  test('a lock for a server that stays away is never given up', async () => {
+  test('the lock of a user is retried as long as its chat server is down', async () => {
     const { api, chat, work, clock, db } = await aUsersRoom(await fresh())
     await api.createUser({ ...acme, body: { localpart: 'anna' } })
     await api.disableUser({ ...of('anna'), body: { reason: 'left the school' } })
@@ -175,7 +177,7 @@ onBothDialects('users of a tenant', (fresh) => {
     expect(chat.accounts.get('@anna:acme.example')?.locked).toBe(true)
   })
 
-  test('after a restore whoever was disabled since is locked again, and whoever was enabled since is let in', async () => {
+  test('a restore syncs the locks of users that were disabled or enabled since', async () => {
     const { api, chat, work, db, clock, random, box } = await aUsersRoom(await fresh())
     const names = Array.from({ length: 3 }, (_, n) => `user${n}`)
     const known = { clock, random, roles: aRoleBook }
@@ -199,11 +201,11 @@ onBothDialects('users of a tenant', (fresh) => {
     expect(await db.selectFrom('outbox').selectAll().execute()).toEqual([])
   })
 
-  test('of two changes at once the chat is left with what the registry says', async () => {
+  test('with concurrent changes the chat ends in the state of the database', async () => {
     const { api, chat, work, homeservers, db, clock } = await aUsersRoom(await fresh())
     await api.createUser({ ...acme, body: { localpart: 'anna' } })
     await api.disableUser({ ...of('anna'), body: { reason: 'by mistake' } })
-    // While the lock is on its way the user is enabled, and that is said first.
+    // While the lock is being sent, the user is enabled, and that is sent first.
     const { userSyncJobs } = await import('../../../src/daemon/users/index.ts')
     const slow = {
       of: (tenantId: never) => ({
@@ -222,7 +224,7 @@ onBothDialects('users of a tenant', (fresh) => {
     expect(chat.accounts.get('@anna:acme.example')?.locked).toBe(false)
   })
 
-  test('one with a name that only the chat server would make can be shut out like any other', async () => {
+  test('a user with a name that only chat servers create can be disabled like any other', async () => {
     const { api, db, tenantId, clock, random } = await aUsersRoom(await fresh())
     for (const localpart of ['_bridge', '4711', 'a'.repeat(200)]) {
       await db.transaction().execute((tx) => ensureUser({ clock, random, roles: aRoleBook }, tx, { tenantId, localpart }))
@@ -231,7 +233,7 @@ onBothDialects('users of a tenant', (fresh) => {
     }
   })
 
-  test('whom only the chat knew gets the default role at the first login, once under parallel ones', async () => {
+  test('a user known only to the chat gets the default role at its first login, once under concurrent logins', async () => {
     const { db, tenantId, clock, random } = await aUsersRoom(await fresh())
     const first = () =>
       db.transaction().execute((tx) => ensureUser({ clock, random, roles: aRoleBook }, tx, { tenantId, localpart: 'new' }))

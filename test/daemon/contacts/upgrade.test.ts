@@ -10,7 +10,7 @@ const before = migrations.slice(
   migrations.findIndex(({ name }) => name === '0028-contacts'),
 )
 
-test.each(['sqlite', 'postgres'])('users who were there before are found by their names after an upgrade, on %s', async (dialect) => {
+test.each(['sqlite', 'postgres'])('users created before the upgrade are found by name after it, on %s', async (dialect) => {
   const { db, close } = openDatabase(dialect === 'sqlite' ? 'sqlite::memory:' : await createPostgresDatabase())
   await migrate(db, before)
   await sql`insert into tenants (id, slug, chat_domain, name, plan, status, created_at)

@@ -15,13 +15,13 @@ const account = (localpart: string) => `@${localpart}:acme.example`
 type Room = Awaited<ReturnType<typeof aUsersRoom>>
 type Went = 'tenant-box.restore' | 'tenant-box.update' | 'tenant-box.take_over'
 
-/** The agent says that the box runs with other data than before, or not. */
+/** The agent reports whether the box has other data than before. */
 const answered = ({ db, clock, box }: Room, kind: Went, result: object) =>
   db
     .transaction()
     .execute(async (tx) => userResyncListener({ clock }).resultHandlers?.[kind]?.(tx, { boxId: box.id } as never, result as never))
 
-/** `old` is in the snapshot; the others came later. */
+/** `old` is in the snapshot; the others are newer. */
 async function restored(db: Db, later: readonly string[]) {
   const room = await aUsersRoom(db)
   await room.api.createUser({ ...acme, body: { localpart: 'old', displayName: 'Old' } })
@@ -38,7 +38,7 @@ const alertsOf = async (db: Db) =>
   )
 
 onBothDialects('after a restore', (fresh) => {
-  test('who is newer than the snapshot has an account again, with a password that nobody knows, and the operator sees who', async () => {
+  test('users newer than the snapshot get a new account with an unknown password, and the operator sees who', async () => {
     const later = Array.from({ length: 22 }, (_, n) => `later${n + 10}`)
     const room = await restored(await fresh(), later)
     const { api, chat, work, db } = room
@@ -59,7 +59,7 @@ onBothDialects('after a restore', (fresh) => {
     expect(await db.selectFrom('outbox').selectAll().execute()).toEqual([])
   })
 
-  test('whom the chat did not know is let into the rooms of its spaces as soon as it has an account again', async () => {
+  test('users missing in the chat are added to the rooms of their spaces as soon as they have an account again', async () => {
     const room = await restored(await fresh(), ['anna', 'ben'])
     const { api, chat, work, tenantId } = room
     const old = await api.showUser(of('old'))
@@ -89,7 +89,7 @@ onBothDialects('after a restore', (fresh) => {
     expect(inRooms()[1]).toEqual(inRooms()[0])
   })
 
-  test('names are said again, and locks also of those who are made again', async () => {
+  test('names are synced again, and so are the locks of recreated accounts', async () => {
     const room = await restored(await fresh(), ['anna'])
     const { api, chat, work } = room
     await api.changeUser({ ...of('old'), body: { displayName: 'New name' } })
@@ -108,14 +108,14 @@ onBothDialects('after a restore', (fresh) => {
     ['tenant-box.update', { rolledBack: true }, true],
     ['tenant-box.take_over', { outcome: 'failed' }, false],
     ['tenant-box.take_over', { outcome: 'restored' }, true],
-  ] as const)('%s with %j: whoever is missing is made again: %s', async (kind, result, isMade) => {
+  ] as const)('%s with %j recreates missing accounts: %s', async (kind, result, isMade) => {
     const room = await restored(await fresh(), ['anna'])
     await answered(room, kind, result)
     await room.work()
     expect(room.chat.accounts.has(account('anna'))).toBe(isMade)
   })
 
-  test('a chat server that is away is waited for, and nobody is left out', async () => {
+  test('an unreachable chat server delays the resync, and no user is skipped', async () => {
     const room = await restored(await fresh(), ['anna'])
     const { chat, work, clock } = room
     chat.state.fence = true
@@ -138,7 +138,7 @@ onBothDialects('after a restore', (fresh) => {
     [2, 'after'],
     [3, 'before'],
     [3, 'after'],
-  ] as const)('killed at transaction %i, %s the commit, it is done the next time and whoever was made is marked', async (nth, when) => {
+  ] as const)('killed at transaction %i, %s the commit: the next run finishes, and all recreated accounts are marked', async (nth, when) => {
     const room = await restored(await fresh(), ['anna', 'ben'])
     const { db, chat, api, tenantId } = room
     const handler = (over: Db) => userResyncJobs({ ...room, db: over })['chat.users-again']
@@ -151,7 +151,7 @@ onBothDialects('after a restore', (fresh) => {
     expect((await db.selectFrom('audit').select('subject').where('action', '=', 'user.remade').execute()).length).toBe(2)
   })
 
-  test('one whom the chat server does not take holds up nobody, and an alert names it', async () => {
+  test('a user that the chat server rejects does not block the others, and an alert names it', async () => {
     const room = await restored(await fresh(), ['anna'])
     const { db, chat, work, tenantId } = room
     const row = await db.selectFrom('users').selectAll().where('localpart', '=', 'anna').executeTakeFirstOrThrow()
@@ -169,7 +169,7 @@ onBothDialects('after a restore', (fresh) => {
 })
 
 onBothDialects('a chat server that refuses', (fresh) => {
-  test('a lock is told to an operator at once, by tenant and user, tried again, and the alert is over once it is taken', async () => {
+  test('a refused lock raises an alert naming tenant and user at once, is retried, and the alert closes once it is accepted', async () => {
     const { api, chat, work, db, clock } = await aUsersRoom(await fresh())
     await api.createUser({ ...acme, body: { localpart: 'anna' } })
     await api.disableUser({ ...of('anna'), body: { reason: 'left' } })
@@ -187,7 +187,7 @@ onBothDialects('a chat server that refuses', (fresh) => {
     expect((await alertsOf(db))[0]).toContain('acme/anna closed')
   })
 
-  test('what was given up is said again when the user is disabled once more', async () => {
+  test('a dead-letter lock is sent again when the user is disabled again', async () => {
     const { api, chat, work, db, clock } = await aUsersRoom(await fresh())
     await api.createUser({ ...acme, body: { localpart: 'anna' } })
     await api.disableUser({ ...of('anna'), body: { reason: 'left' } })
@@ -205,7 +205,7 @@ onBothDialects('a chat server that refuses', (fresh) => {
 })
 
 onBothDialects('reset-password', (fresh) => {
-  test('a made password is shown once and holds; sessions end, the lock is lifted, devices stay', async () => {
+  test('a generated password is returned once and is valid; sessions end, the login lock is lifted, devices stay', async () => {
     const { api, chat, db, homeserver, clock, tenantId } = await aUsersRoom(await fresh())
     const { user, password: first } = await api.createUser({ ...acme, body: { localpart: 'anna' } })
     const device = await homeserver.login({ localpart: 'anna', password: secret(first ?? ''), deviceName: 'phone' })
@@ -233,7 +233,7 @@ onBothDialects('reset-password', (fresh) => {
     expect(JSON.stringify(audit)).not.toContain('chosen by hand')
   })
 
-  test('whoever has no account in the chat gets one, and the alert is over with the last who has no password', async () => {
+  test('a user without a chat account gets one, and the alert closes with the last user without a password', async () => {
     const room = await restored(await fresh(), ['anna', 'ben'])
     const { api, chat, work, db } = room
     expect(await api.resetUserPassword({ ...of('anna'), body: { password: 'chosen by hand' } })).toMatchObject({ chat: 'created' })
@@ -248,7 +248,7 @@ onBothDialects('reset-password', (fresh) => {
     expect((await api.listUsers({ ...acme, query: { withoutPassword: 'true' } })).users).toEqual([])
   })
 
-  test('a chat server that is away changes nothing, and a user that is not there is 404', async () => {
+  test('an unreachable chat server changes nothing, and a missing user is 404', async () => {
     const { api, chat, db } = await aUsersRoom(await fresh())
     await api.createUser({ ...acme, body: { localpart: 'anna' } })
     const before = chat.accounts.get(account('anna'))?.password

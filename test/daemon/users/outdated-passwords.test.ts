@@ -9,7 +9,7 @@ const acme = { params: { slug: 'acme' } }
 const of = (localpart: string) => ({ params: { slug: 'acme', localpart } })
 const hour = 3_600_000
 
-/** Anna and ben, a snapshot of every hour, and the means to go back to one. */
+/** Anna and ben, hourly snapshots, and a function to restore one. */
 async function aTenant(db: Db) {
   const room = await aUsersRoom(db)
   const { api, clock, tenantId, box } = room
@@ -37,7 +37,7 @@ async function aTenant(db: Db) {
 }
 
 onBothDialects('after a restore', (fresh) => {
-  test('who was given another password since the snapshot is named, and until there is a newer one', async () => {
+  test('users with a password set after the snapshot are reported until they get a newer one', async () => {
     const { api, snapshot, backTo, old, alerts } = await aTenant(await fresh())
     await api.resetUserPassword({ ...of('ben'), body: {} })
     await snapshot('a'.repeat(64))
@@ -51,7 +51,7 @@ onBothDialects('after a restore', (fresh) => {
     expect((await alerts())[0]).toContain('closed')
   })
 
-  test('going back to what was there before the restore gives the newer password back; to what came after it, not', async () => {
+  test('restoring the data from before the first restore makes the newer password valid again; later data does not', async () => {
     const { api, snapshot, backTo, old, alerts } = await aTenant(await fresh())
     await snapshot('a'.repeat(64))
     await api.resetUserPassword({ ...of('anna'), body: {} })
@@ -67,11 +67,11 @@ onBothDialects('after a restore', (fresh) => {
   })
 
   test.each([
-    ['of a snapshot that nobody knows', 'tenant-box.restore', { outcome: 'restored', snapshotId: 'f'.repeat(64) }, []],
+    ['of an unknown snapshot', 'tenant-box.restore', { outcome: 'restored', snapshotId: 'f'.repeat(64) }, []],
     ['that failed', 'tenant-box.restore', { outcome: 'failed', snapshotId: 'a'.repeat(64) }, []],
     ['by a move', 'tenant-box.take_over', { outcome: 'restored', snapshotId: 'a'.repeat(64) }, ['anna']],
-    ['by an update that went back', 'tenant-box.update', { rolledBack: true, snapshotId: 'a'.repeat(64) }, ['anna']],
-  ] as const)('a way back %s', async (_, kind, result, named) => {
+    ['by a rolled back update', 'tenant-box.update', { rolledBack: true, snapshotId: 'a'.repeat(64) }, ['anna']],
+  ] as const)('outdated passwords after a restore %s', async (_, kind, result, named) => {
     const { api, snapshot, tell, old } = await aTenant(await fresh())
     await snapshot('a'.repeat(64))
     await api.resetUserPassword({ ...of('anna'), body: {} })
@@ -79,7 +79,7 @@ onBothDialects('after a restore', (fresh) => {
     expect(await old()).toEqual(named)
   })
 
-  test('the snapshot of an update is known before the registry has it', async () => {
+  test('the snapshot of an update counts before the database has it', async () => {
     const { api, clock, tell, old } = await aTenant(await fresh())
     await api.resetUserPassword({ ...of('anna'), body: {} })
     const update = (snapshotTakenAt: string) => tell('tenant-box.update', { rolledBack: true, snapshotId: 'e'.repeat(64), snapshotTakenAt })
@@ -90,8 +90,8 @@ onBothDialects('after a restore', (fresh) => {
   })
 })
 
-onBothDialects('a box that got other data by hand', (fresh) => {
-  test('is reconciled: accounts that are missing are made, old passwords are named, it is audited, and twice is as once', async () => {
+onBothDialects('a box restored by hand', (fresh) => {
+  test('a reconcile recreates missing accounts, reports outdated passwords, is audited, and can be repeated', async () => {
     const room = await aTenant(await fresh())
     const { api, chat, db, snapshot, work, old, box } = room
     await snapshot('abcdef01'.padEnd(64, '0'))
@@ -114,7 +114,7 @@ onBothDialects('a box that got other data by hand', (fresh) => {
     expect(await db.selectFrom('outbox').selectAll().execute()).toEqual([])
   })
 
-  test('names again who got a password since it was reconciled: its data may have been brought back once more', async () => {
+  test('a repeated reconcile reports passwords set since the first one: the data may have been restored again', async () => {
     const { api, snapshot, old } = await aTenant(await fresh())
     await snapshot('abcdef01'.padEnd(64, '0'))
     const reconcile = () => api.reconcileBox({ ...acme, body: { snapshot: 'abcdef01' } })
@@ -126,7 +126,7 @@ onBothDialects('a box that got other data by hand', (fresh) => {
     expect(await old()).toEqual(['anna'])
   })
 
-  test('without a snapshot nobody is looked for, and what is not there is refused', async () => {
+  test('without a snapshot no passwords are checked, and missing tenants or snapshots are refused', async () => {
     const { api, snapshot } = await aTenant(await fresh())
     expect(await api.reconcileBox({ ...acme, body: {} })).toMatchObject({ oldPasswords: null, takenAt: null })
     await snapshot(`abcdef01${'0'.repeat(56)}`)
@@ -138,7 +138,7 @@ onBothDialects('a box that got other data by hand', (fresh) => {
     await expect(refused('acme', '%%%%%%%%')).rejects.toMatchObject({ code: 'VALIDATION' })
   })
 
-  test('one that does not run is refused', async () => {
+  test('a box that is not live is refused', async () => {
     const { api, db } = await aTenant(await fresh())
     await db.updateTable('boxes').set({ live: 0 }).execute()
     await expect(api.reconcileBox({ ...acme, body: {} })).rejects.toMatchObject({ code: 'CONFLICT' })
