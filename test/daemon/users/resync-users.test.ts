@@ -163,7 +163,7 @@ onBothDialects('after a restore', (fresh) => {
     await work()
     expect(chat.accounts.has(account('anna'))).toBe(true)
     expect((await alertsOf(db))[0]).toBe(
-      'chat_refused acme/_bridge open: The chat of acme does not take the account of _bridge: tenantry users reset-password acme _bridge',
+      'chat_refused acme/_bridge open: The chat server of acme refuses the account of _bridge: tenantry users reset-password acme _bridge',
     )
   })
 })
@@ -176,7 +176,7 @@ onBothDialects('a chat server that refuses', (fresh) => {
     chat.state.refuse = 'no\u001b[31m such thing'
     await work()
     expect(await alertsOf(db)).toEqual([
-      'chat_refused acme/anna open: The chat of acme does not take the lock of anna: tenantry users disable acme anna --reason again',
+      'chat_refused acme/anna open: The chat server of acme refuses the lock of anna: tenantry users disable acme anna --reason again',
     ])
     const { body } = await db.selectFrom('alerts').select('body').executeTakeFirstOrThrow()
     expect(body).toContain('no\ufffd[31m such thing')
