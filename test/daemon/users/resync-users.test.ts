@@ -138,18 +138,21 @@ onBothDialects('after a restore', (fresh) => {
     [2, 'after'],
     [3, 'before'],
     [3, 'after'],
-  ] as const)('killed at transaction %i, %s the commit: the next run finishes, and all recreated accounts are marked', async (nth, when) => {
-    const room = await restored(await fresh(), ['anna', 'ben'])
-    const { db, chat, api, tenantId } = room
-    const handler = (over: Db) => userResyncJobs({ ...room, db: over })['chat.users-again']
-    const dying = dyingAt(db, nth, when)
-    await expect(handler(dying.db)?.({ tenantId, after: '' }, { last: false })).rejects.toBeInstanceOf(Died)
-    await handler(db)?.({ tenantId, after: '' }, { last: false })
-    expect(['anna', 'ben'].map((localpart) => chat.accounts.has(account(localpart)))).toEqual([true, true])
-    const marked = await api.listUsers({ ...acme, query: { withoutPassword: 'true' } })
-    expect(marked.users.map(({ localpart }) => localpart)).toEqual(['anna', 'ben'])
-    expect((await db.selectFrom('audit').select('subject').where('action', '=', 'user.remade').execute()).length).toBe(2)
-  })
+  ] as const)(
+    'killed at transaction %i, %s the commit: the next run finishes, and all recreated accounts are marked',
+    async (nth, when) => {
+      const room = await restored(await fresh(), ['anna', 'ben'])
+      const { db, chat, api, tenantId } = room
+      const handler = (over: Db) => userResyncJobs({ ...room, db: over })['chat.users-again']
+      const dying = dyingAt(db, nth, when)
+      await expect(handler(dying.db)?.({ tenantId, after: '' }, { last: false })).rejects.toBeInstanceOf(Died)
+      await handler(db)?.({ tenantId, after: '' }, { last: false })
+      expect(['anna', 'ben'].map((localpart) => chat.accounts.has(account(localpart)))).toEqual([true, true])
+      const marked = await api.listUsers({ ...acme, query: { withoutPassword: 'true' } })
+      expect(marked.users.map(({ localpart }) => localpart)).toEqual(['anna', 'ben'])
+      expect((await db.selectFrom('audit').select('subject').where('action', '=', 'user.remade').execute()).length).toBe(2)
+    },
+  )
 
   test('a user that the chat server rejects does not block the others, and an alert names it', async () => {
     const room = await restored(await fresh(), ['anna'])
