@@ -1,57 +1,57 @@
 import { assertConfirmed, command, flag, many, required, text } from '../kit/index.ts'
-import { followed, followedExit, followedView, followOptions, watched } from './follow.ts'
+import { followIfRequested, followOptions, resultExit, resultView, watchRollout } from './follow.ts'
 import { rolloutView } from './rollout.view.ts'
 import { exitOfRollout } from './words.ts'
 
 export const start = command(
   'start <id>',
   'Start a queued rollout in the background',
-  { skipRefused: flag('--skip-refused', 'leave out boxes that the plan refuses'), ...followOptions },
+  { skipRefused: flag('--skip-refused', 'skip boxes that the plan blocks'), ...followOptions },
   async (context, { id, skipRefused, ...how }) =>
-    followed(context, await context.api.rollouts.startRollout({ params: { id }, body: { skipRefused } }), how),
-  followedView,
-  { exit: followedExit },
+    followIfRequested(context, await context.api.rollouts.startRollout({ params: { id }, body: { skipRefused } }), how),
+  resultView,
+  { exit: resultExit },
 )
 
 export const watch = command(
   'watch <id>',
-  'Show a rollout live: phases, boxes under way, failures, time left',
+  'Watch a rollout live',
   {},
-  (context, { id }) => watched(context, id),
+  (context, { id }) => watchRollout(context, id),
   () => '',
   { exit: exitOfRollout },
 )
 
 export const pause = command(
   'pause <id>',
-  'Pause before the next tenant; boxes under way finish',
-  { reason: required(text('--reason <text>', 'why; it stands in the audit log')) },
+  'Pause a rollout; running boxes finish first',
+  { reason: required(text('--reason <text>', 'reason for the audit log')) },
   ({ api }, { id, reason }) => api.rollouts.pauseRollout({ params: { id }, body: { reason } }),
   rolloutView,
 )
 
 export const resume = command(
   'resume <id>',
-  'Go on after a pause: failed boxes are tried again',
+  'Resume a paused rollout and retry its failed boxes',
   {
-    skipFailed: flag('--skip-failed', 'leave the failed boxes out'),
-    skip: many('--skip <slugs>', 'leave these waiting boxes out (commas, or several times)'),
+    skipFailed: flag('--skip-failed', 'skip failed boxes'),
+    skip: many('--skip <slugs>', 'skip these pending boxes (comma-separated or repeated)'),
     ...followOptions,
   },
   async (context, { id, skipFailed, skip, ...how }) => {
     const body = { skipFailed, ...(skip.length > 0 ? { skip: [...skip] } : {}) }
-    return followed(context, await context.api.rollouts.resumeRollout({ params: { id }, body }), how)
+    return followIfRequested(context, await context.api.rollouts.resumeRollout({ params: { id }, body }), how)
   },
-  followedView,
-  { exit: followedExit },
+  resultView,
+  { exit: resultExit },
 )
 
 export const abort = command(
   'abort <id>',
-  'End a rollout as failed; boxes under way finish, updated ones stay updated',
-  { reason: text('--reason <text>', 'why; it stands in the audit log') },
+  'Abort a rollout; running boxes finish, updated boxes stay',
+  { reason: text('--reason <text>', 'reason for the audit log') },
   async ({ api, ask }, { id, reason }) => {
-    await assertConfirmed(ask, `End ${id} for good? Boxes that were updated stay so; nothing can resume it.`)
+    await assertConfirmed(ask, `Abort ${id}? Updated boxes stay updated. An aborted rollout cannot be resumed.`)
     return api.rollouts.abortRollout({ params: { id }, body: reason ? { reason } : {} })
   },
   rolloutView,

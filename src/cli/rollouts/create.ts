@@ -1,54 +1,54 @@
 import { isProblem, plural, problem } from '../../core/kit/index.ts'
 import type { PlannedImage, RolloutDetail, RolloutPlan } from '../../core/rollouts/index.ts'
 import { type Context, clean, command, count, flag, many, oneOf, text } from '../kit/index.ts'
-import { followed, followedExit, followedView, followOptions } from './follow.ts'
+import { followIfRequested, followOptions, resultExit, resultView } from './follow.ts'
 import { allowLongFence, ignoreWindows, planSummary } from './plan.ts'
 
 import { fenceModes, phases } from './words.ts'
 
 export const create = command(
   'create',
-  'Plan and queue a rollout to the manifest; with --start it begins at once',
+  'Create a rollout to the manifest, and start it with --start',
   {
-    target: many('--target <slugs>', 'only these boxes (commas, or several times)'),
-    reason: text('--reason <text>', 'why; it stands in the audit log'),
+    target: many('--target <slugs>', 'only these boxes (comma-separated or repeated)'),
+    reason: text('--reason <text>', 'reason for the audit log'),
     allowLongFence,
     ignoreWindows,
-    skipRefused: flag('--skip-refused', 'leave out boxes that the plan refuses'),
-    failureThreshold: count('--failure-threshold <count>', 'failed boxes after which a phase takes no new ones (default: 1)'),
-    holdAfter: oneOf('--hold-after <phase>', 'pause when this phase is through', phases),
+    skipRefused: flag('--skip-refused', 'skip boxes that the plan blocks'),
+    failureThreshold: count('--failure-threshold <count>', 'failed boxes that stop a phase (default: 1)'),
+    holdAfter: oneOf('--hold-after <phase>', 'pause after this phase', phases),
     fenceMode: oneOf(
       '--fence-mode <mode>',
-      'when chats open again: once a box proved stable (default), after its first good probe, or they are never closed; in the last two a box that turns sick when people are in stays on the new version until you decide',
+      'when maintenance of a box ends (default: until-stable; the others do not roll back a box that fails later)',
       fenceModes,
     ),
-    idempotencyKey: text('--idempotency-key <key>', 'a repeated call with the same key answers the same rollout'),
-    start: flag('--start', 'start it'),
+    idempotencyKey: text('--idempotency-key <key>', 'repeat calls with this key return the same rollout'),
+    start: flag('--start', 'start the rollout'),
     ...followOptions,
   },
   async (context, { target, idempotencyKey, start, watch, wait, ...body }) => {
     const { rollouts } = context.api
-    if ((watch || wait) && !start) throw problem('USAGE', '--watch and --wait need --start: a queued rollout does nothing')
-    if (watch && wait) throw problem('USAGE', 'give --watch or --wait, not both')
+    if ((watch || wait) && !start) throw problem('USAGE', '--watch and --wait require --start')
+    if (watch && wait) throw problem('USAGE', 'pass either --watch or --wait')
     const targets = target.length > 0 ? { targetSlugs: [...target] } : {}
-    const asked = { ...targets, allowLongFence: body.allowLongFence, ignoreWindows: body.ignoreWindows }
+    const planInput = { ...targets, allowLongFence: body.allowLongFence, ignoreWindows: body.ignoreWindows }
     const isRepeated = start && (await isRepeatedCall(context, idempotencyKey))
-    const seen = start && !isRepeated ? await lookBefore(context, asked, body) : undefined
+    const seen = start && !isRepeated ? await preview(context, planInput, body) : undefined
     const headers = idempotencyKey ? { headers: { 'idempotency-key': idempotencyKey } } : {}
     const queued = await rollouts.createRollout({ body: { ...body, ...targets } }, headers)
-    // A repeated call finds what the first one made, and maybe started before its answer was lost.
-    if (!start || queued.status !== 'queued') return followed(context, queued, { watch, wait })
+    // A repeated call finds the first rollout, which may already have started.
+    if (!start || queued.status !== 'queued') return followIfRequested(context, queued, { watch, wait })
     if (isRepeated) showPlan(context, queued.plan)
     if (seen) assertTagsUnmoved(seen, queued)
     const started = await rollouts.startRollout({ params: { id: queued.id } }).catch((error: unknown) => {
-      context.notify(`rollout ${queued.id} stays queued; later: tenantry rollouts start ${queued.id}`)
+      context.notify(`rollout ${queued.id} stays queued. Start it later: tenantry rollouts start ${queued.id}`)
       throw error
     })
-    return followed(context, started, { watch, wait })
+    return followIfRequested(context, started, { watch, wait })
   },
-  followedView,
+  resultView,
   {
-    exit: followedExit,
+    exit: resultExit,
     examples: [
       'create --start --watch',
       "create --start --wait --json --reason 'weekly' > rollout.json",
@@ -58,38 +58,35 @@ export const create = command(
   },
 )
 
-type Refusable = { targetSlugs?: string[]; allowLongFence: boolean; ignoreWindows: boolean }
+type PlanInput = { targetSlugs?: string[]; allowLongFence: boolean; ignoreWindows: boolean }
 
-/**
- * Who sits there sees what will be done before it begins. What cannot start is not created either: no queued rollout is left behind by a plan
- * that refuses.
- */
-async function lookBefore(
+/** Shows the plan to a person before the rollout starts. A blocked plan creates no rollout. */
+async function preview(
   context: Context,
-  wanted: Refusable,
+  input: PlanInput,
   { skipRefused }: Readonly<{ skipRefused: boolean }>,
 ): Promise<RolloutPlan | undefined> {
-  if (skipRefused && !isSeen(context)) return undefined
-  const plan = await context.api.rollouts.planRollout({ body: wanted })
+  if (skipRefused && !isInteractive(context)) return undefined
+  const plan = await context.api.rollouts.planRollout({ body: input })
   if (!skipRefused) assertNoBlockers(plan)
-  if (!isSeen(context)) return undefined
+  if (!isInteractive(context)) return undefined
   showPlan(context, plan)
   return plan
 }
 
-const isSeen = ({ ask, json }: Context): boolean => ask.interactive && !json
+const isInteractive = ({ ask, json }: Context): boolean => ask.interactive && !json
 
 function showPlan(context: Context, plan: RolloutPlan): void {
-  if (isSeen(context)) context.notify((style) => `${planSummary(plan, style)}\n`)
+  if (isInteractive(context)) context.notify((style) => `${planSummary(plan, style)}\n`)
 }
 
-/** What nobody has seen is not begun. */
+/** Throws CONFLICT when an image changed after the plan was shown. */
 function assertTagsUnmoved(seen: RolloutPlan, { id, plan }: RolloutDetail): void {
   const moved = movedTags(seen, plan)
   if (moved.length > 0)
     throw problem(
       'CONFLICT',
-      `${moved.join('; ')}. The rollout ${id} stays queued as it was made: \`tenantry rollouts show ${id} --plan\`, then \`tenantry rollouts start ${id}\` or \`abort\``,
+      `${moved.join('; ')}. Rollout ${id} stays queued. Review it with \`tenantry rollouts show ${id} --plan\`, then \`tenantry rollouts start ${id}\` or \`abort\``,
     )
 }
 
@@ -99,12 +96,12 @@ function assertNoBlockers({ boxes, refusals }: RolloutPlan): void {
     const first = findings.find(({ severity }) => severity === 'refuse')
     return first ? [`${tenantSlug}: ${first.message} [${first.code}]`] : []
   })
-  throw problem('PLAN_REFUSED', `the plan refuses ${plural(refusals, 'box', 'boxes')}; no rollout was created`, { violations })
+  throw problem('PLAN_REFUSED', `the plan blocks ${plural(refusals, 'box', 'boxes')}; no rollout was created`, { violations })
 }
 
 /**
- * Whether a call with this key has made a rollout already: what the plan says by now does not concern that one any more. An older daemon refuses
- * the question, and is asked for a plan first, as ever.
+ * True when a call with this key has already created a rollout, so that the current plan does not matter. An older daemon rejects the filter;
+ * then the answer is false.
  */
 export async function isRepeatedCall({ api }: Pick<Context, 'api'>, idempotencyKey: string | undefined): Promise<boolean> {
   if (idempotencyKey === undefined) return false
@@ -117,17 +114,15 @@ export async function isRepeatedCall({ api }: Pick<Context, 'api'>, idempotencyK
 }
 
 /**
- * What a person saw in a plan and the rollout was then made without: a tag may be moved in between, or its registry be away. One line each.
+ * Images that changed between the shown plan and the created rollout: a tag was moved, or its registry did not answer. One line each.
  */
 export function movedTags(seen: RolloutPlan, made: RolloutPlan): string[] {
   const before = new Map((seen.images ?? []).map(({ image, digest }) => [image, digest]))
   return (made.images ?? []).flatMap((now) => {
     const shown = before.get(now.image)
-    return shown && now.digest !== shown ? [`${clean(now.image)} was ${clean(shown)} a moment ago, and ${isNow(now)}`] : []
+    return shown && now.digest !== shown ? [`${clean(now.image)} was ${clean(shown)} in the plan and ${isNow(now)}`] : []
   })
 }
 
 const isNow = ({ digest, why }: PlannedImage): string =>
-  digest === null
-    ? `nobody can say now what it is${why === undefined ? '' : ` (${clean(why)})`}`
-    : `is ${clean(digest)} now: somebody moved the tag`
+  digest === null ? `is unresolved now${why === undefined ? '' : ` (${clean(why)})`}` : `is ${clean(digest)} now: the tag was moved`

@@ -10,28 +10,28 @@ import { exitOfRollout } from './words.ts'
 
 type Deps = Pick<Context, 'api' | 'clock' | 'signal' | 'url'>
 
-/** Who watches: is told the first state, then each message with the state before and after it. */
+/** Receives the first state, then each message with the state before and after it. */
 type Follower = Readonly<{
   opened: (state: BoardState) => void
   changed: (before: BoardState, message: BoardMessage, after: BoardState) => void
-  /** Enough was seen. */
+  /** Stop following in this state. */
   until: (state: BoardState) => boolean
 }>
 
-/** A daemon that restarts is waited for this long; then it counts as gone. */
-const patienceMs = 15 * 60_000
-const longestPauseMs = 5000
+/** How long to wait for a daemon that does not answer. */
+const maxSilenceMs = 15 * 60_000
+const maxPauseMs = 5000
 
-/** Follows a rollout from where it stands, across lost connections, each event once (`Last-Event-ID`). */
+/** Follows a rollout from its current state. Reconnects with `Last-Event-ID`, so that each event arrives once. */
 export async function follow(deps: Deps, id: string, { opened, changed, until }: Follower): Promise<BoardState> {
   const { api, clock, signal } = deps
   const detail = await api.rollouts.getRollout({ params: { id } }, { signal })
   let state = openBoard(detail)
   let { lastEventId } = detail
-  let heardAt = clock.monotonicMs()
+  let lastContactMs = clock.monotonicMs()
   let pauseMs = 250
   opened(state)
-  const tell = (message: BoardMessage) => {
+  const publish = (message: BoardMessage) => {
     const before = state
     state = reduce(state, message)
     changed(before, message, state)
@@ -40,54 +40,58 @@ export async function follow(deps: Deps, id: string, { opened, changed, until }:
     let open = false
     try {
       const events = await api.rollouts.rolloutEvents({ params: { id } }, { signal, lastEventId })
-      heardAt = clock.monotonicMs()
+      lastContactMs = clock.monotonicMs()
       pauseMs = 250
       open = true
-      tell({ kind: 'connected' })
+      publish({ kind: 'connected' })
       for await (const { id: eventId, data } of events) {
         lastEventId = eventId ?? lastEventId
-        tell({ kind: 'event', event: data, receivedAtMs: clock.now().getTime() })
+        publish({ kind: 'event', event: data, receivedAtMs: clock.now().getTime() })
         if (until(state)) return state
       }
     } catch (error) {
       if (signal.aborted || (isProblem(error) && !error.retryable)) throw error
     }
-    // A stream that ends is only taken up again, however long it lasted; who cannot be reached is worth telling.
-    if (open) heardAt = clock.monotonicMs()
-    else tell({ kind: 'lost' })
-    if (clock.monotonicMs() - heardAt > patienceMs)
-      throw problem('UNREACHABLE', `${deps.url} has been away for a quarter of an hour; the rollout may go on without it being seen`)
+    // A stream that ends is reopened silently; only a failed connection is reported.
+    if (open) lastContactMs = clock.monotonicMs()
+    else publish({ kind: 'lost' })
+    if (clock.monotonicMs() - lastContactMs > maxSilenceMs)
+      throw problem('UNREACHABLE', `${deps.url} has not answered for 15 minutes; the rollout may still be running`)
     await clock.sleep(pauseMs, signal)
     signal.throwIfAborted()
-    pauseMs = Math.min(pauseMs * 2, longestPauseMs)
+    pauseMs = Math.min(pauseMs * 2, maxPauseMs)
   }
   return state
 }
 
-/** Options of every command that sets a rollout going. */
+/** Options of every command that starts or continues a rollout. */
 export const followOptions = {
-  watch: flag('--watch', 'show it live until it ends or pauses'),
-  wait: flag('--wait', 'wait for its end: progress on stderr, the result on stdout; exit 7 when it failed, 8 when it paused'),
+  watch: flag('--watch', 'watch it live'),
+  wait: flag('--wait', 'wait for the result (exit 7: failed, 8: paused)'),
 }
 type How = Readonly<{ watch: boolean; wait: boolean }>
 
-/** Leaves it alone, waits for it, or shows it, as asked; then answers it as it is. */
-export async function followed(context: Context, rollout: Rollout | RolloutDetail, { watch, wait }: How): Promise<Rollout | RolloutDetail> {
+/** Returns the rollout at once, or after watching or waiting for it. */
+export async function followIfRequested(
+  context: Context,
+  rollout: Rollout | RolloutDetail,
+  { watch, wait }: How,
+): Promise<Rollout | RolloutDetail> {
   if (!watch && !wait) return rollout
-  if (watch && wait) throw problem('USAGE', 'give --watch or --wait, not both')
-  return watch ? watched(context, rollout.id) : waited(context, rollout.id, context.stderr)
+  if (watch && wait) throw problem('USAGE', 'pass either --watch or --wait')
+  return watch ? watchRollout(context, rollout.id) : waitForRollout(context, rollout.id, context.stderr)
 }
 
-/** The board on a terminal, plain lines elsewhere. With --json stdout belongs to the result, so the lines go to stderr. */
-export async function watched(context: Context, id: string): Promise<RolloutDetail> {
-  if (context.json) return waited(context, id, context.stderr)
-  if (!context.live) return waited(context, id, context.stdout, closingLines)
+/** The board on a terminal, plain lines elsewhere. With --json the lines go to stderr. */
+export async function watchRollout(context: Context, id: string): Promise<RolloutDetail> {
+  if (context.json) return waitForRollout(context, id, context.stderr)
+  if (!context.live) return waitForRollout(context, id, context.stdout, closingLines)
   const { showBoard } = await import('./board/show-board.tsx')
   await showBoard(context, id)
   return context.api.rollouts.getRollout({ params: { id } })
 }
 
-async function waited(
+async function waitForRollout(
   context: Context,
   id: string,
   output: Output,
@@ -109,11 +113,11 @@ const lineWriter = (output: Output): Follower => {
   }
 }
 
-/** Who watched has seen it all. What has not begun is shown as what it would do, then what to type. */
-export function followedView(rollout: Rollout | RolloutDetail, style: Style, { watch }: Pick<How, 'watch'>): string {
+/** Nothing after watching; a queued rollout with its plan; all else with its next commands. */
+export function resultView(rollout: Rollout | RolloutDetail, style: Style, { watch }: Pick<How, 'watch'>): string {
   if (watch) return ''
   if (rollout.status !== 'queued' || !('plan' in rollout)) return rolloutView(rollout, style)
   return sections(planView(rollout.plan, style), rolloutView({ ...rollout, actions: [] }, style))
 }
 
-export const followedExit = (rollout: Rollout, { watch, wait }: How): ExitCode => (watch || wait ? exitOfRollout(rollout) : 0)
+export const resultExit = (rollout: Rollout, { watch, wait }: How): ExitCode => (watch || wait ? exitOfRollout(rollout) : 0)

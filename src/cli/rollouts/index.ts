@@ -1,5 +1,5 @@
-// `tenantry rollouts`: plan, start, watch, hold, resume and end the moves of boxes to new versions.
-// It orders nothing itself: the engine in the daemon does; this asks, shows, and says what to type next.
+// `tenantry rollouts`: plans, starts, watches, pauses, resumes and rolls back updates of boxes.
+// It updates nothing itself: the daemon's engine does. It prompts, shows results and names the next command.
 import { noun } from '../kit/index.ts'
 import { abort, pause, resume, start, watch } from './control.ts'
 import { create } from './create.ts'
@@ -9,7 +9,7 @@ import { rehearse } from './rehearse.ts'
 import { rollback, undo } from './rollback.ts'
 import { list, show } from './show.ts'
 
-export const rollouts = noun('rollouts', 'Staged moves of boxes to the versions of the manifest', [
+export const rollouts = noun('rollouts', 'Staged updates of boxes to the manifest', [
   plan,
   rehearse,
   create,

@@ -3,15 +3,15 @@ import type { PlannedBox, PlannedImage, RolloutPlan } from '../../core/rollouts/
 import { versionMoves } from '../boxes/index.ts'
 import { ago, type Column, clean, command, flag, many, padEnd, type Style, sections, table } from '../kit/index.ts'
 
-export const allowLongFence = flag('--allow-long-fence', 'take boxes whose chat will be away for longer than fence.maxMinutes allows')
+export const allowLongFence = flag('--allow-long-fence', 'include boxes whose downtime exceeds fence.maxMinutes')
 
-export const ignoreWindows = flag('--ignore-windows', 'update boxes outside their maintenance windows too')
+export const ignoreWindows = flag('--ignore-windows', 'update boxes outside their maintenance windows')
 
 export const plan = command(
   'plan',
-  'Who would go when, from what to what, and what speaks against it; stores nothing',
+  'Preview order, version changes and blockers (read-only)',
   {
-    target: many('--target <slugs>', 'only these boxes (commas, or several times)'),
+    target: many('--target <slugs>', 'only these boxes (comma-separated or repeated)'),
     allowLongFence,
     ignoreWindows,
   },
@@ -20,16 +20,12 @@ export const plan = command(
   planView,
 )
 
-/** Refusals first, because they keep a rollout from starting; then who goes when, from what to what; then the totals. */
+/** Blockers first, because they prevent the start; then boxes in order with their version changes; then the totals. */
 export function planView(plan: RolloutPlan, style: Style): string {
   const moving = inPhaseOrder(plan).filter(({ does }) => does === 'update')
   return sections(
     refusals(plan, style),
-    moving.length > 0
-      ? table(style, columns(style), moving)
-      : plan.refusals > 0
-        ? ''
-        : 'No box has to move: all are at the versions of the manifest.',
+    moving.length > 0 ? table(style, columns(style), moving) : plan.refusals > 0 ? '' : 'All boxes are up to date with the manifest.',
     imagesView(plan, style),
     warnings(moving, style),
     totals(plan, moving),
@@ -37,28 +33,29 @@ export function planView(plan: RolloutPlan, style: Style): string {
   )
 }
 
-/** The same without a row for each box: what is to be known before it begins. */
+/** The plan without a row per box. */
 export function planSummary(plan: RolloutPlan, style: Style): string {
   const moving = inPhaseOrder(plan).filter(({ does }) => does === 'update')
   return sections(imagesView(plan, style), warnings(moving, style), totals(plan, moving), proposal(plan))
 }
 
-/** Which images they get, and whence each is known. What a tag is, is decided once for all of them. */
+/** The images of a plan, each with its digest and where that came from. */
 export function imagesView(plan: RolloutPlan, { paint }: Style): string {
   const images = plan.images ?? imagesBefore(plan)
   if (images.length === 0) return ''
   const left = Math.max(...images.map(({ image }) => image.length))
-  const lines = images.map((one) => `  ${padEnd(clean(one.image), left)}  ${one.digest === null ? paint.yellow(unknown(one)) : known(one)}`)
-  return [paint.bold('Images, the same for all boxes: what else comes to stand under a tag is not taken'), ...lines].join('\n')
+  const lines = images.map(
+    (one) => `  ${padEnd(clean(one.image), left)}  ${one.digest === null ? paint.yellow(unresolved(one)) : resolved(one)}`,
+  )
+  return [paint.bold('Images (pinned by digest; later changes of a tag are ignored)'), ...lines].join('\n')
 }
 
-const known = ({ digest, from, askedFrom }: PlannedImage): string =>
-  `${clean(digest ?? '')} ${from === 'fleet' ? 'as it runs here' : `as its registry told ${clean(askedFrom ?? 'a host')}`}`
+const resolved = ({ digest, from, askedFrom }: PlannedImage): string =>
+  `${clean(digest ?? '')} ${from === 'fleet' ? '(already running in the fleet)' : `(resolved from the registry via ${clean(askedFrom ?? 'a host')})`}`
 
-const unknown = ({ why }: PlannedImage): string =>
-  `as the first pull finds it${why === undefined ? '' : `: nobody could say (${clean(why)})`}`
+const unresolved = ({ why }: PlannedImage): string => `unresolved${why === undefined ? '; pinned at the first pull' : `: ${clean(why)}`}`
 
-/** A plan of an earlier version named them with its boxes only, and asked no registry. */
+/** Plans of earlier versions list images per box only. */
 function imagesBefore({ boxes }: RolloutPlan): PlannedImage[] {
   const moving = boxes.filter(({ does }) => does === 'update')
   const images = new Map(moving.flatMap((box) => Object.values(box.images).map(({ image, digest }) => [image, digest] as const)))
@@ -80,9 +77,9 @@ const columns = ({ now }: Style): readonly Column<PlannedBox>[] => [
     paint: () => 'yellow',
   },
   { title: 'WINDOW', value: ({ window }) => window && opening(window.opensAt, now), priority: 2 },
-  { title: 'FENCE', value: ({ expectedFenceMs }) => duration(expectedFenceMs), priority: 2, align: 'right' },
-  { title: 'AT WORST', value: ({ worstFenceMs }) => duration(worstFenceMs), priority: 5, align: 'right' },
-  { title: 'TAKES', value: ({ expectedMs }) => duration(expectedMs), priority: 5, align: 'right' },
+  { title: 'DOWNTIME', value: ({ expectedFenceMs }) => duration(expectedFenceMs), priority: 2, align: 'right' },
+  { title: 'MAX DOWNTIME', value: ({ worstFenceMs }) => duration(worstFenceMs), priority: 5, align: 'right' },
+  { title: 'DURATION', value: ({ expectedMs }) => duration(expectedMs), priority: 5, align: 'right' },
 ]
 
 const opening = (opensAt: string, now: Date): string => (Date.parse(opensAt) <= now.getTime() ? 'open' : ago(opensAt, now))
@@ -95,7 +92,7 @@ function inPhaseOrder({ phases, boxes }: RolloutPlan): PlannedBox[] {
 export function refusals({ boxes }: Pick<RolloutPlan, 'boxes'>, { paint }: Style): string {
   const refused = boxes.filter(({ does }) => does === 'refuse')
   if (refused.length === 0) return ''
-  return [paint.red(`Refused (${refused.length}): the rollout does not start with them`), ...findingLines(refused, 'refuse')].join('\n')
+  return [paint.red(`Blocked (${refused.length}): rollout cannot start`), ...findingLines(refused, 'refuse')].join('\n')
 }
 
 export function warnings(boxes: readonly PlannedBox[], { paint }: Style): string {
@@ -103,42 +100,40 @@ export function warnings(boxes: readonly PlannedBox[], { paint }: Style): string
   return warned.length === 0 ? '' : [paint.yellow(`Warnings (${warned.length})`), ...findingLines(warned, 'warn')].join('\n')
 }
 
-/** More of one kind say nothing new to whoever reads; `--json` has all. */
-const mostOfAKind = 5
+/** Further findings of a kind are counted; `--json` lists all. */
+const maxPerKind = 5
 
-/** By kind, those first that concern most boxes; under each the boxes in the order of the plan. */
-export function findingLines(boxes: readonly Pick<PlannedBox, 'tenantSlug' | 'findings'>[], wanted: 'refuse' | 'warn'): string[] {
+/** Findings by kind, the most frequent first, in plan order within a kind. */
+export function findingLines(boxes: readonly Pick<PlannedBox, 'tenantSlug' | 'findings'>[], wantedSeverity: 'refuse' | 'warn'): string[] {
   const found = boxes.flatMap(({ tenantSlug, findings }) =>
-    findings.filter(({ severity }) => severity === wanted).map(({ code, message }) => ({ tenantSlug, code, message })),
+    findings.filter(({ severity }) => severity === wantedSeverity).map(({ code, message }) => ({ tenantSlug, code, message })),
   )
   const kinds = [...new Set(found.map(({ code }) => code))].map((code) => found.filter((one) => one.code === code))
   return kinds
     .toSorted((a, b) => b.length - a.length)
     .flatMap((kind) => [
-      ...kind.slice(0, mostOfAKind).map(({ tenantSlug, code, message }) => `  ${tenantSlug}: ${clean(message)} [${code}]`),
-      ...(kind.length > mostOfAKind ? [`  … and ${kind.length - mostOfAKind} more [${kind[0]?.code}]; --json shows all`] : []),
+      ...kind.slice(0, maxPerKind).map(({ tenantSlug, code, message }) => `  ${tenantSlug}: ${clean(message)} [${code}]`),
+      ...(kind.length > maxPerKind ? [`  … and ${kind.length - maxPerKind} more [${kind[0]?.code}]; --json shows all`] : []),
     ])
 }
 
 const proposal = ({ proposedFenceMode: mode }: RolloutPlan): string =>
   mode === undefined
     ? ''
-    : `Boxes have gone back from these versions by their images, so \`--fence-mode ${mode}\` is worth a thought: chats open sooner, and what turns sick then stays until you decide.`
+    : `Image rollbacks from these versions have succeeded before, so consider \`--fence-mode ${mode}\`: maintenance ends sooner, but a box that fails later stays on the new version until you decide.`
 
 function totals(plan: RolloutPlan, moving: readonly PlannedBox[]): string {
   const skipped = plan.boxes.filter(({ does }) => does === 'skip').length
-  const worst = Math.max(0, ...moving.map(({ worstFenceMs }) => worstFenceMs))
+  const maxDowntimeMs = Math.max(0, ...moving.map(({ worstFenceMs }) => worstFenceMs))
   const parts = [
-    `${plural(plan.updates, 'box', 'boxes')} to move`,
-    skipped > 0 && `${skipped} at target already`,
-    plan.refusals > 0 && `${plan.refusals} refused`,
+    `${plural(plan.updates, 'box', 'boxes')} to update`,
+    skipped > 0 && `${skipped} already up to date`,
+    plan.refusals > 0 && `${plan.refusals} blocked`,
     `${plan.parallel} at a time`,
     `manifest revision ${plan.manifestRevision}`,
   ]
-  const waits = moving.some(({ window }) => window) ? ', started now and with its maintenance windows,' : ''
+  const waits = moving.some(({ window }) => window) ? ' if started now, maintenance windows included' : ''
   const time =
-    plan.updates > 0
-      ? ` About ${duration(plan.expectedMs)}${waits} if nothing fails; no chat is away for longer than ${duration(worst)}.`
-      : ''
+    plan.updates > 0 ? ` Expected duration: ${duration(plan.expectedMs)}${waits}; max downtime per box: ${duration(maxDowntimeMs)}.` : ''
   return `${parts.filter(Boolean).join(', ')}.${time}`
 }

@@ -6,31 +6,31 @@ import { fenceModes } from './words.ts'
 
 export const rehearse = command(
   'rehearse',
-  'Play a rollout through on a simulated copy of the fleet: how long it takes, how long each chat is away, what would stop it',
+  'Simulate a rollout on a copy of the fleet (read-only)',
   {
-    target: many('--target <slugs>', 'only these boxes (commas, or several times)'),
+    target: many('--target <slugs>', 'only these boxes (comma-separated or repeated)'),
     allowLongFence,
     ignoreWindows,
-    fenceMode: oneOf('--fence-mode <mode>', 'when chats open again, as for create', fenceModes),
-    failureThreshold: count('--failure-threshold <count>', 'failed boxes after which a phase takes no new ones (default: 1)'),
-    seed: count('--seed <number>', 'draw anew: the same seed gives the same result (default: 1)', 0),
-    runs: count('--runs <count>', 'play it so many times, at most 9, each drawn anew, and show the middle'),
-    fail: many('--fail <slugs>', 'boxes that do not prove healthy on the new version'),
-    failRate: share('--fail-rate <share>', 'so many boxes do not prove healthy'),
-    pullFail: many('--pull-fail <slugs>', 'boxes whose pull breaks off'),
-    pullFailRate: share('--pull-fail-rate <share>', 'so many pulls break off'),
-    slowPullRate: share('--slow-pull-rate <share>', 'so many pulls take a quarter of an hour longer'),
-    offline: many('--offline <hosts>', 'hosts that are gone when they are needed'),
-    offlineRate: share('--offline-rate <share>', 'so many hosts are gone'),
+    fenceMode: oneOf('--fence-mode <mode>', 'when maintenance of a box ends, as for create', fenceModes),
+    failureThreshold: count('--failure-threshold <count>', 'failed boxes that stop a phase (default: 1)'),
+    seed: count('--seed <number>', 'random seed (default: 1)', 0),
+    runs: count('--runs <count>', 'number of runs, at most 9; shows the median'),
+    fail: many('--fail <slugs>', 'boxes that fail their health checks'),
+    failRate: share('--fail-rate <share>', 'fraction of boxes failing health checks'),
+    pullFail: many('--pull-fail <slugs>', 'boxes whose image pull fails'),
+    pullFailRate: share('--pull-fail-rate <share>', 'fraction of image pulls that fail'),
+    slowPullRate: share('--slow-pull-rate <share>', 'fraction of image pulls delayed by 15 minutes'),
+    offline: many('--offline <hosts>', 'hosts that are offline'),
+    offlineRate: share('--offline-rate <share>', 'fraction of hosts that are offline'),
   },
   async ({ api, progress, signal }, options) => {
-    const playing = await progress('playing the rollout through')
+    const spinner = await progress('simulating the rollout')
     try {
-      const played = await api.rollouts.rehearseRollout({ body: wantedOf(options) }, { signal })
-      playing.stop()
-      return played
+      const rehearsal = await api.rollouts.rehearseRollout({ body: wantedOf(options) }, { signal })
+      spinner.stop()
+      return rehearsal
     } catch (error) {
-      playing.stop()
+      spinner.stop()
       throw error
     }
   },
@@ -54,35 +54,35 @@ function wantedOf({ target, fail, pullFail, offline, failRate, pullFailRate, slo
   }
 }
 
-/** What would stop it first, because that is why one rehearses; then when each phase goes, the longest outages, and the whole. */
-function rehearsalView(played: Rehearsal, style: Style): string {
-  const phases = played.phases.filter(({ boxes }) => boxes > 0)
-  const longest = played.boxes
+/** What would stop the rollout, then the phases, the longest downtimes and the totals. */
+function rehearsalView(rehearsal: Rehearsal, style: Style): string {
+  const phases = rehearsal.phases.filter(({ boxes }) => boxes > 0)
+  const longest = rehearsal.boxes
     .filter(({ fenceMs }) => fenceMs !== null)
     .toSorted((a, b) => (b.fenceP95Ms ?? 0) - (a.fenceP95Ms ?? 0) || (a.tenantSlug < b.tenantSlug ? -1 : 1))
-    .slice(0, mostFences)
+    .slice(0, maxBoxes)
   return sections(
-    pauses(played, style),
-    stuck(played, style),
-    refused(played, style),
-    phases.length > 0 ? table(style, phaseColumns, phases) : 'No box would move.',
+    pauses(rehearsal, style),
+    stuck(rehearsal, style),
+    refused(rehearsal, style),
+    phases.length > 0 ? table(style, phaseColumns, phases) : 'Nothing to update.',
     longest.length > 0
-      ? `Longest without chat\n${table(style, played.runs > 1 ? [...fenceColumns, ...spread] : fenceColumns, longest)}`
+      ? `Longest downtime\n${table(style, rehearsal.runs > 1 ? [...fenceColumns, ...spread] : fenceColumns, longest)}`
       : '',
-    totals(played),
+    totals(rehearsal),
   )
 }
 
-const mostFences = 10
-const mostLines = 10
+const maxBoxes = 10
+const maxLines = 10
 
-const after = (ms: number | null) => (ms === null ? '' : ms === 0 ? 'at once' : `after ${duration(ms)}`)
+const after = (ms: number | null) => (ms === null ? '' : ms === 0 ? 'immediately' : `after ${duration(ms)}`)
 
 const phaseColumns: readonly Column<Rehearsal['phases'][number]>[] = [
   { title: 'PHASE', value: ({ phase }) => phase, priority: 1 },
   { title: 'BOXES', value: ({ boxes }) => String(boxes), priority: 1, align: 'right' },
-  { title: 'BEGINS', value: ({ beginsMs }) => after(beginsMs), priority: 1 },
-  { title: 'ENDS', value: ({ endsMs }) => after(endsMs), priority: 1 },
+  { title: 'START', value: ({ beginsMs }) => after(beginsMs), priority: 1 },
+  { title: 'END', value: ({ endsMs }) => after(endsMs), priority: 1 },
 ]
 
 const time = (ms: number | null) => (ms === null ? '' : duration(ms))
@@ -90,52 +90,52 @@ const time = (ms: number | null) => (ms === null ? '' : duration(ms))
 const fenceColumns: readonly Column<RehearsedBox>[] = [
   { title: 'BOX', value: ({ tenantSlug }) => tenantSlug, priority: 1 },
   { title: 'PHASE', value: ({ phase }) => phase, priority: 2 },
-  { title: 'TURN', value: ({ beginsMs }) => after(beginsMs), priority: 2 },
-  { title: 'ENDS', value: ({ status }) => status.replaceAll('_', ' '), priority: 2 },
-  { title: 'FENCE', value: ({ fenceMs }) => time(fenceMs), priority: 1, align: 'right' },
-  { title: 'AT WORST', value: ({ worstFenceMs }) => time(worstFenceMs), priority: 4, align: 'right' },
+  { title: 'START', value: ({ beginsMs }) => after(beginsMs), priority: 2 },
+  { title: 'RESULT', value: ({ status }) => status.replaceAll('_', ' '), priority: 2 },
+  { title: 'DOWNTIME', value: ({ fenceMs }) => time(fenceMs), priority: 1, align: 'right' },
+  { title: 'MAX DOWNTIME', value: ({ worstFenceMs }) => time(worstFenceMs), priority: 4, align: 'right' },
 ]
 
 const spread: readonly Column<RehearsedBox>[] = [
-  { title: 'MIDDLE', value: ({ fenceP50Ms }) => time(fenceP50Ms), priority: 2, align: 'right' },
-  { title: '1 IN 20', value: ({ fenceP95Ms }) => time(fenceP95Ms), priority: 2, align: 'right' },
+  { title: 'MEDIAN', value: ({ fenceP50Ms }) => time(fenceP50Ms), priority: 2, align: 'right' },
+  { title: 'P95', value: ({ fenceP95Ms }) => time(fenceP95Ms), priority: 2, align: 'right' },
 ]
 
-/** The second sentence of a reason says what may be done about a rollout that stands still; this one does not. */
+/** Removes the commands that the daemon appends to a reason; a simulated rollout cannot be resumed. */
 const why = (reason: string) => clean(reason.replace(/ Next: .*$/s, ''))
 
 function pauses({ pauses: all }: Rehearsal, { paint }: Style): string {
-  if (all.length === 0) return paint.green('Nothing would stop it.')
-  const lines = all.slice(0, mostLines).map(({ atMs, reason }) => `  ${after(atMs)}: ${why(reason)}`)
-  return [paint.red(`It would pause ${plural(all.length, 'time')}`), ...lines, ...more(all.length)].join('\n')
+  if (all.length === 0) return paint.green('Nothing would stop the rollout.')
+  const lines = all.slice(0, maxLines).map(({ atMs, reason }) => `  ${after(atMs)}: ${why(reason)}`)
+  return [paint.red(`The rollout would pause ${plural(all.length, 'time')}`), ...lines, ...more(all.length)].join('\n')
 }
 
 function stuck({ ended, boxes }: Rehearsal, { paint }: Style): string {
   if (ended === 'done') return ''
   const waiting = boxes.filter(({ waits }) => waits !== null)
-  const lines = waiting.slice(0, mostLines).map(({ tenantSlug, waits }) => `  ${tenantSlug}: ${clean(waits ?? '')}`)
-  return [paint.red('It would never end by itself: boxes wait for others'), ...lines, ...more(waiting.length)].join('\n')
+  const lines = waiting.slice(0, maxLines).map(({ tenantSlug, waits }) => `  ${tenantSlug}: ${clean(waits ?? '')}`)
+  return [paint.red('The rollout would never finish: boxes wait for holds'), ...lines, ...more(waiting.length)].join('\n')
 }
 
 function refused({ findings }: Rehearsal, { paint }: Style): string {
   const refusals = refusalsOf(findings)
   if (refusals.length === 0) return ''
-  const lines = refusals.slice(0, mostLines).map(({ tenantSlug, message, code }) => `  ${tenantSlug}: ${clean(message)} [${code}]`)
-  return [paint.yellow('Refused by the plan, and left out here'), ...lines, ...more(refusals.length)].join('\n')
+  const lines = refusals.slice(0, maxLines).map(({ tenantSlug, message, code }) => `  ${tenantSlug}: ${clean(message)} [${code}]`)
+  return [paint.yellow('Blocked by the plan and skipped here'), ...lines, ...more(refusals.length)].join('\n')
 }
 
-const more = (count: number): string[] => (count > mostLines ? [`  … and ${count - mostLines} more; --json shows all`] : [])
+const more = (count: number): string[] => (count > maxLines ? [`  … and ${count - maxLines} more; --json shows all`] : [])
 
 function totals({ updates, skipped, refused: out, seed, runs, makespanMs, worstMs, pauses: all }: Rehearsal): string {
   const parts = [
-    `${plural(updates, 'box', 'boxes')} to move`,
-    skipped > 0 && `${skipped} at target already`,
-    out > 0 && `${out} refused`,
+    `${plural(updates, 'box', 'boxes')} to update`,
+    skipped > 0 && `${skipped} already up to date`,
+    out > 0 && `${out} blocked`,
     runs > 1 ? `${runs} runs from seed ${seed}` : `seed ${seed}`,
   ]
   const whole =
     updates > 0
-      ? ` About ${duration(makespanMs)}${all.length > 0 ? ' if every pause is resumed at once' : ''}; at worst ${duration(worstMs)}.`
+      ? ` Expected duration: ${duration(makespanMs)}${all.length > 0 ? ' (pauses resumed immediately)' : ''}; max: ${duration(worstMs)}.`
       : ''
   return `${parts.filter(Boolean).join(', ')}.${whole}`
 }

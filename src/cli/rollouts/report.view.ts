@@ -1,13 +1,21 @@
 import { duration, plural } from '../../core/kit/index.ts'
-import type { RolloutAction, RolloutPlan, RolloutReport, StepSpread } from '../../core/rollouts/index.ts'
+import type {
+  PhaseSpan,
+  RollbackCounts,
+  RollbackSpan,
+  RolloutAction,
+  RolloutPlan,
+  RolloutReport,
+  StepSpread,
+  TimelineEntry,
+} from '../../core/rollouts/index.ts'
 import { type Column, clean, fields, type Style, sections, stamp, table } from '../kit/index.ts'
 import { planView } from './plan.ts'
-import { actionColumns, beforeThat, countsText, stepsView, termsOf, waitingText } from './rollout.view.ts'
-import { timelineView, utc } from './timeline.view.ts'
+import { actionColumns, countsText, nextStepsView, pausedPhase, termsOf, waitingText } from './rollout.view.ts'
 import {
   errorOf,
   hasFailed,
-  isUnderWay,
+  isInProgress,
   outcomeTint,
   outcomeWord,
   rolloutState,
@@ -19,7 +27,7 @@ import {
 
 type Report = RolloutReport & Readonly<{ plan?: RolloutPlan }>
 
-/** What happened, for people who were not there: what went wrong first, then the story, where the time went, and what to type now. */
+/** The report of a rollout: failures first, then timeline, step durations and the next commands. */
 export function reportView(report: Report, style: Style): string {
   const { rollout, boxes, plan } = report
   const open = boxes.filter((action) => hasFailed(action) && !action.waived)
@@ -28,9 +36,9 @@ export function reportView(report: Report, style: Style): string {
     failuresView(report, style),
     plan ? planView(plan, style) : '',
     titled('Timeline', timelineView(report, style), style),
-    report.steps.length > 0 ? titled('Steps of the boxes', table(style, stepColumns, report.steps), style) : '',
+    report.steps.length > 0 ? titled('Steps', table(style, stepColumns, report.steps), style) : '',
     plan ? '' : boxesView(report, style),
-    stepsView(stepsWhenNotWatching(rollout, open), style),
+    nextStepsView(stepsWhenNotWatching(rollout, open), style),
   )
 }
 
@@ -42,42 +50,42 @@ function factsOf(report: Report, style: Style): string {
   return fields(style, [
     ['rollout', paint.bold(rollout.id)],
     ['kind', rollout.kind === 'emergency_cve' ? `emergency ${clean(rollout.cveId ?? '')}` : null],
-    ['status', `${paint[rolloutTint(rollout.status)](rolloutState(rollout.status))}${beforeThat(rollout)}`],
-    ['because', clean(whyOf(rollout) ?? '')],
+    ['status', `${paint[rolloutTint(rollout.status)](rolloutState(rollout.status))}${pausedPhase(rollout)}`],
+    ['reason', clean(whyOf(rollout) ?? '')],
     ['boxes', countsText(rollout.counts)],
     ['waiting', waitingText(rollout, now)],
-    ['reason', rollout.reason && clean(rollout.reason)],
+    ['comment', rollout.reason && clean(rollout.reason)],
     ['manifest', `revision ${rollout.manifestRevision}`],
     ...termsOf(rollout),
     ['created', `${stamp(rollout.createdAt, now)} by ${clean(rollout.createdBy)}`],
     ['triggered by', rollout.triggeredBy && clean(rollout.triggeredBy)],
     ['started', stamp(rollout.startedAt, now)],
-    ['ended', stamp(rollout.finishedAt, now)],
-    [rollout.finishedAt === null ? 'so far' : 'took', tookText(report)],
-    ['fences', fenceText(report)],
-    ['way back', wayBackText(report)],
+    ['finished', stamp(rollout.finishedAt, now)],
+    [rollout.finishedAt === null ? 'elapsed' : 'duration', durationText(report)],
+    ['downtime', downtimeText(report)],
+    ['rollback', rollbackText(report)],
   ])
 }
 
-const tookText = ({ durationMs, pausedMs }: Report) =>
-  durationMs === null ? null : `${duration(durationMs)}${pausedMs > 0 ? `, paused for ${duration(pausedMs)} of it` : ''}`
+const durationText = ({ durationMs, pausedMs }: Report) =>
+  durationMs === null ? null : `${duration(durationMs)}${pausedMs > 0 ? `, of which paused ${duration(pausedMs)}` : ''}`
 
-const fenceText = ({ fence }: Report) =>
+const downtimeText = ({ fence }: Report) =>
   fence &&
-  `chat away for ${duration(fence.sumMs)} over ${plural(fence.boxes, 'box', 'boxes')}: ${duration(fence.medianMs)} in the middle, ` +
-    `${duration(fence.worstMs)} at worst (${clean(fence.worstSlug)})`
+  `median ${duration(fence.medianMs)}, max ${duration(fence.worstMs)} (${clean(fence.worstSlug)}), ` +
+    `total ${duration(fence.sumMs)} over ${plural(fence.boxes, 'box', 'boxes')}`
 
-/** From the word for it to its last box; what the boxes took by themselves beside it, for some wait for others. */
-function wayBackText({ undo }: Report): string | null {
+/** The duration of the whole rollback, and of single boxes. */
+function rollbackText({ undo }: Report): string | null {
   if (!undo) return null
   const { startedAt, endedAt, durationMs, boxes } = undo
-  const whole = `from ${utc(startedAt)} ${endedAt ? `to ${utc(endedAt)} UTC, ${duration(durationMs)}` : `UTC, ${duration(durationMs)} so far`}`
+  const whole = `from ${utc(startedAt)} ${endedAt ? `to ${utc(endedAt)} UTC, ${duration(durationMs)}` : `UTC, ${duration(durationMs)} elapsed`}`
   if (!boxes) return whole
-  return `${whole}: a box took ${duration(boxes.medianMs)} in the middle, ${duration(boxes.worstMs)} at worst (${clean(boxes.worstSlug)})`
+  return `${whole}; per box: median ${duration(boxes.medianMs)}, max ${duration(boxes.worstMs)} (${clean(boxes.worstSlug)})`
 }
 
-/** So many are told in full; who has more has one cause, or wants the table. */
-const mostTold = 10
+/** Failures shown in full; the table has all. */
+const maxFailures = 10
 
 function failuresView({ rollout, boxes }: Report, style: Style): string {
   const failures = boxes.filter(hasFailed)
@@ -87,11 +95,11 @@ function failuresView({ rollout, boxes }: Report, style: Style): string {
   const left = counts.undo
     ? counts.undo.failed - boxes.filter(({ status, undo }) => undo?.status === 'failed' && status !== 'succeeded').length
     : 0
-  const more = counts.failed + counts.rolledBack - undone + counts.rollbackFailed + left - Math.min(failures.length, mostTold)
-  const told = failures.slice(0, mostTold).map((failure) => failureText(failure, style))
+  const more = counts.failed + counts.rolledBack - undone + counts.rollbackFailed + left - Math.min(failures.length, maxFailures)
+  const texts = failures.slice(0, maxFailures).map((failure) => failureText(failure, style))
   return titled(
     'Failures',
-    [...told, ...(more > 0 ? [`and ${more} more: tenantry rollouts show ${rollout.id} --boxes`] : [])].join('\n'),
+    [...texts, ...(more > 0 ? [`and ${more} more: tenantry rollouts show ${rollout.id} --boxes`] : [])].join('\n'),
     style,
   )
 }
@@ -100,40 +108,85 @@ function failureText(action: RolloutAction, { paint }: Style): string {
   const { tenantSlug, phase, attempt, waived } = action
   const error = errorOf(action)
   const head = `${paint.bold(clean(tenantSlug))}  ${paint[outcomeTint(action)](outcomeWord(action))} in ${phase}${attempt > 1 ? `, attempt ${attempt}` : ''}`
-  const why = error ? `${clean(error.message)} [${clean(error.code)}]` : 'the agent did not say why'
-  return `${head}\n    ${why}\n    ${outcomeOf(action)}${waived ? '; left out when the rollout went on' : ''}`
+  const why = error ? `${clean(error.message)} [${clean(error.code)}]` : 'the agent reported no reason'
+  return `${head}\n    ${why}\n    ${outcomeOf(action)}${waived ? '; skipped' : ''}`
 }
 
-/** What became of the box itself. */
+/** The state of the box after the failure. */
 function outcomeOf({ status, updateOk, snapshotOk, undo, error }: RolloutAction): string {
-  if (undo && status === 'rollback_failed') return 'it rests shut to its users, neither as before nor as updated, until somebody mends it'
-  if (undo && status === 'succeeded') return 'it serves its users as updated'
-  if (undo && status === 'failed') return 'its agent calls it brought back, and what runs in it does not bear that out: look at it'
-  if (undo) return `it is on its way back by ${undo.mode}`
-  if (status === 'rolled_back') return 'restored: it runs what it ran before'
-  if (status === 'rollback_failed') return 'could not be restored: it rests shut to its users until somebody mends it'
-  if (snapshotOk && error?.code === 'DIGEST_MISMATCH') return 'it runs an image that it should not: look at it before the rollout goes on'
-  if (updateOk) return 'it runs the new version, which was not proven'
-  return snapshotOk ? 'it was opened again as it was' : 'nothing was changed in it'
+  if (undo && status === 'rollback_failed') return 'in maintenance: the rollback failed halfway; repair it by hand'
+  if (undo && status === 'succeeded') return 'serving on the new version'
+  if (undo && status === 'failed') return 'reported as rolled back, but its images do not match; check it'
+  if (undo) return `rolling back by ${undo.mode}`
+  if (status === 'rolled_back') return 'rolled back to the previous version'
+  if (status === 'rollback_failed') return 'in maintenance: the rollback failed; repair it by hand'
+  if (snapshotOk && error?.code === 'DIGEST_MISMATCH') return 'runs an unexpected image; check it before you resume'
+  if (updateOk) return 'on the new version, which failed its health checks'
+  return snapshotOk ? 'unchanged, maintenance ended' : 'unchanged'
 }
 
 const stepColumns: readonly Column<StepSpread>[] = [
   { title: 'STEP', value: ({ step }) => stepWord(step) || step, priority: 1, minWidth: 12 },
   { title: 'BOXES', value: ({ boxes }) => boxes, priority: 3, align: 'right' },
-  { title: 'MIDDLE', value: ({ medianMs }) => duration(medianMs), priority: 1, align: 'right' },
-  { title: 'WORST', value: ({ worstMs }) => duration(worstMs), priority: 1, align: 'right' },
-  { title: 'IN', value: ({ worstSlug }) => worstSlug, priority: 2, minWidth: 20 },
+  { title: 'MEDIAN', value: ({ medianMs }) => duration(medianMs), priority: 1, align: 'right' },
+  { title: 'MAX', value: ({ worstMs }) => duration(worstMs), priority: 1, align: 'right' },
+  { title: 'BOX', value: ({ worstSlug }) => worstSlug, priority: 2, minWidth: 20 },
 ]
 
-/** A rollout of a few boxes is shown whole; of a large one what matters. Failures were told. */
-const mostShown = 20
+/** Boxes shown besides failures. */
+const maxBoxes = 20
 
 function boxesView({ rollout, boxes, boxesTotal }: Report, style: Style): string {
   const others = boxes.filter((box) => !hasFailed(box))
-  const shown = others.slice(0, mostShown)
+  const shown = others.slice(0, maxBoxes)
   if (shown.length === 0) return ''
   const left = boxesTotal - (boxes.length - others.length) - shown.length
-  const title = left <= 0 ? 'Boxes' : shown.some(isUnderWay) ? 'Boxes under way, then the longest' : 'Boxes that took longest'
+  const title = left <= 0 ? 'Boxes' : shown.some(isInProgress) ? 'Boxes in progress, then the slowest' : 'Slowest boxes'
   const more = left > 0 ? `\n${left} more: tenantry rollouts show ${rollout.id} --boxes` : ''
   return titled(title, `${table(style, actionColumns, shown)}${more}`, style)
+}
+
+type Story = Pick<RolloutReport, 'timeline' | 'phases' | 'pauses' | 'undo' | 'rollout'>
+
+/** One uncut line per event. Phases without boxes are left out. */
+function timelineView(story: Story, style: Style): string {
+  const lines = story.timeline.flatMap((entry) => sentences(entry, story).map((text) => [utc(entry.at), text] as const))
+  return fields(style, lines)
+}
+
+const rollbackScopes = {
+  none: ', updated boxes kept',
+  images: ', boxes by their previous images',
+  snapshot: ', boxes by their previous snapshots',
+} as const satisfies Record<NonNullable<TimelineEntry['boxes']>, string>
+
+const utc = (at: string) => at.slice(0, 19).replace('T', ' ')
+
+function sentences(entry: TimelineEntry, { phases, pauses, undo, rollout }: Story): string[] {
+  const { at, action, phase, reason, actor, boxes, cancelled } = entry
+  const span = phases.find((one) => one.startedAt === at && one.phase === phase && one.boxes > 0)
+  if (action === 'rollout.phase') return span ? [phaseText(span)] : []
+  if (action === 'rollout.started') return [`started by ${actorName(actor)}`, ...(span ? [phaseText(span)] : [])]
+  const pause = action === 'rollout.paused' ? pauses.find((one) => one.at === at) : undefined
+  const isAbort = action === 'rollout.failed' && !actor.startsWith('system:')
+  const why =
+    reason === null || (isAbort && reason === `aborted by ${actor}`) ? '' : `: ${clean(whyOf({ pauseReason: reason, error: null }) ?? '')}`
+  const where = pause?.phase ? ` in ${pause.phase}` : ''
+  const scope = boxes ? rollbackScopes[boxes] : ''
+  const never = cancelled ? `, ${plural(cancelled, 'box', 'boxes')} cancelled` : ''
+  const lasted = pause ? `, ${howLong(pause.durationMs, pause.until)}` : ''
+  const line = `${isAbort ? 'aborted' : wordOf(action)}${where} by ${actorName(actor)}${scope}${never}${lasted}${why}`
+  return action === 'rollout.rolled_back' && undo ? [line, rollbackEntry(undo, rollout.counts.undo)] : [line]
+}
+
+const wordOf = (action: string) => clean(action.replace(/^rollout\./, '').replace(/[._]/g, ' '))
+const actorName = (actor: string) => (actor.startsWith('system:') ? 'the engine' : clean(actor))
+const howLong = (ms: number, ended: string | null) => (ended === null ? `${duration(ms)} elapsed` : `for ${duration(ms)}`)
+
+const rollbackEntry = ({ durationMs, endedAt }: RollbackSpan, counts: RollbackCounts | null): string =>
+  `rollback, ${howLong(durationMs, endedAt)}${counts ? `: ${counts.undone} of ${plural(counts.total, 'box', 'boxes')} rolled back` : ''}`
+
+function phaseText({ phase, durationMs, endedAt, boxes, succeeded, failed }: PhaseSpan): string {
+  const came = `${succeeded} of ${plural(boxes, 'box', 'boxes')} updated${failed > 0 ? `, ${failed} failed` : ''}`
+  return `${phase}, ${howLong(durationMs, endedAt)}: ${came}`
 }

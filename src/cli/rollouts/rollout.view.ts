@@ -27,77 +27,75 @@ import {
   whyOf,
 } from './words.ts'
 
-/** How far the boxes are, and, of a rollout that was rolled back with them, their way back. */
+/** Progress of the boxes, and of their rollback if there is one. */
 export const countsText = (counts: ActionCounts): string =>
   [
     `${counts.succeeded} of ${plural(counts.total - counts.skipped, 'box', 'boxes')} updated`,
-    counts.running > 0 && `${counts.running} under way`,
+    counts.running > 0 && `${counts.running} in progress`,
     counts.failed > 0 && `${counts.failed} failed`,
-    restored(counts) > 0 && `${restored(counts)} rolled back`,
-    counts.rollbackFailed > 0 && `${counts.rollbackFailed} could not be rolled back`,
+    rolledBackByAgent(counts) > 0 && `${rolledBackByAgent(counts)} rolled back`,
+    counts.rollbackFailed > 0 && `${counts.rollbackFailed} failed to roll back`,
     counts.skipped > 0 && `${counts.skipped} skipped`,
     counts.cancelled > 0 && `${counts.cancelled} cancelled`,
-    counts.pending > 0 && `${counts.pending} to come`,
+    counts.pending > 0 && `${counts.pending} pending`,
     counts.undo && undoText(counts.undo),
   ]
     .filter(Boolean)
     .join(', ')
 
-/** Those that their agents took back during the update; the others were brought back with the rollout. */
-const restored = ({ rolledBack, undo }: ActionCounts): number => rolledBack - (undo?.undone ?? 0)
+/** Boxes that their agents rolled back during the update, without those rolled back with the rollout. */
+const rolledBackByAgent = ({ rolledBack, undo }: ActionCounts): number => rolledBack - (undo?.undone ?? 0)
 
 const undoText = ({ total, undone, running, pending, failed }: RollbackCounts): string =>
   [
-    `${undone} of ${total} brought back`,
-    running > 0 && `${running} on their way back`,
-    pending > 0 && `${pending} to be brought back`,
-    failed > 0 && `${failed} not brought back`,
+    `rollback: ${undone} of ${total} rolled back`,
+    running > 0 && `${running} rolling back`,
+    pending > 0 && `${pending} pending`,
+    failed > 0 && `${failed} failed`,
   ]
     .filter(Boolean)
     .join(', ')
 
-/** After a verb: what it is now, and what can be typed next. */
+/** A rollout after a command: its state and the next commands. */
 export function rolloutView(rollout: Rollout | RolloutDetail, style: Style): string {
   const { paint, now } = style
   const actions = 'actions' in rollout ? rollout.actions : []
   const facts = fields(style, [
     ['rollout', paint.bold(rollout.id)],
-    ['status', `${paint[rolloutTint(rollout.status)](rolloutState(rollout.status))}${beforeThat(rollout)}`],
-    ['because', clean(whyOf(rollout) ?? '')],
+    ['status', `${paint[rolloutTint(rollout.status)](rolloutState(rollout.status))}${pausedPhase(rollout)}`],
+    ['reason', clean(whyOf(rollout) ?? '')],
     ['boxes', countsText(rollout.counts)],
     ['waiting', waitingText(rollout, now)],
-    ['reason', rollout.reason && clean(rollout.reason)],
+    ['comment', rollout.reason && clean(rollout.reason)],
     ['cve', rollout.cveId && clean(rollout.cveId)],
     ['decided by', rollout.triggeredBy && clean(rollout.triggeredBy)],
     ['manifest', `revision ${rollout.manifestRevision}`],
     ...termsOf(rollout),
     ['created', `${stamp(rollout.createdAt, now)} by ${clean(rollout.createdBy)}`],
     ['started', stamp(rollout.startedAt, now)],
-    ['ended', stamp(rollout.finishedAt, now)],
-    ['took', rollout.finishedAt ? lasted(rollout.startedAt, rollout.finishedAt, now) : undefined],
+    ['finished', stamp(rollout.finishedAt, now)],
+    ['duration', rollout.finishedAt ? lasted(rollout.startedAt, rollout.finishedAt, now) : undefined],
   ])
   return sections(
     facts,
     actions.length > 0 ? table(style, actionColumns, [...actions].sort(byPhase(rollout))) : '',
-    stepsView(stepsWhenNotWatching(rollout, actions.filter(openFailure)), style),
+    nextStepsView(stepsWhenNotWatching(rollout, actions.filter(openFailure)), style),
   )
 }
 
-/** On what terms it runs, where they are not the usual ones. */
+/** Settings of a rollout that differ from the defaults. */
 export const termsOf = ({ holdAfter, failureThreshold, ignoreWindows, fenceMode }: RolloutSummary): [string, string | null][] => [
-  ['holds', holdAfter && `pauses when ${holdAfter} is through`],
-  ['threshold', failureThreshold > 1 ? `a phase takes no new boxes once ${failureThreshold} of it failed` : null],
-  ['windows', ignoreWindows ? 'ignored: boxes are updated at any time' : null],
+  ['pause after', holdAfter],
+  ['threshold', failureThreshold > 1 ? `a phase stops after ${failureThreshold} failed boxes` : null],
+  ['windows', ignoreWindows ? 'ignored' : null],
   ['fence mode', fenceModeText(fenceMode)],
 ]
 
-/** Until when nothing can be done but wait. */
+/** The next opening of a maintenance window, when all boxes wait for one. */
 export const waitingText = ({ waitingUntil }: Pick<Rollout, 'waitingUntil'>, now: Date): string | undefined =>
-  waitingUntil && Date.parse(waitingUntil) > now.getTime()
-    ? `until ${stamp(waitingUntil, now)}: no maintenance window opens before`
-    : undefined
+  waitingUntil && Date.parse(waitingUntil) > now.getTime() ? `until ${stamp(waitingUntil, now)} for a maintenance window` : undefined
 
-/** In the order in which its kind takes them. */
+/** By the phase order of the rollout's kind. */
 const byPhase = ({ kind }: Pick<Rollout, 'kind'>) => {
   const order: readonly Phase[] = kind === 'staged' ? phases : emergencyPhases
   return (a: RolloutAction, b: RolloutAction) => order.indexOf(a.phase) - order.indexOf(b.phase)
@@ -105,13 +103,13 @@ const byPhase = ({ kind }: Pick<Rollout, 'kind'>) => {
 
 const openFailure = (action: RolloutAction) => hasFailed(action) && !action.waived
 
-export const beforeThat = ({ status, previousStatus }: Pick<Rollout, 'status' | 'previousStatus'>) =>
+export const pausedPhase = ({ status, previousStatus }: Pick<Rollout, 'status' | 'previousStatus'>) =>
   status === 'paused' && previousStatus ? ` in ${previousStatus}` : ''
 
-/** What each does, then the command; never cut, so that it can be copied. */
-export function stepsView(steps: readonly NextStep[], { paint }: Style): string {
-  const left = Math.max(0, ...steps.map(({ does }) => does.length))
-  return steps.map(({ type, does }) => `${paint.dim(padEnd(does, left))}  ${type}`).join('\n')
+/** Labels and commands; never cut, so that commands can be copied. */
+export function nextStepsView(steps: readonly NextStep[], { paint }: Style): string {
+  const left = Math.max(0, ...steps.map(({ label }) => label.length))
+  return steps.map(({ command, label }) => `${paint.dim(padEnd(label, left))}  ${command}`).join('\n')
 }
 
 const actionErrorText = (action: RolloutAction): string | null => {
@@ -119,8 +117,8 @@ const actionErrorText = (action: RolloutAction): string | null => {
   return error && `${error.code}: ${error.message}`
 }
 
-/** Why a box has no turn that does not simply run its target: what the plan refused, or what an emergency brought further. */
-const leftOutFor = ({ status, findings }: RolloutAction): string | null =>
+/** The findings that skipped a box; empty for a box that is simply up to date. */
+const skipReason = ({ status, findings }: RolloutAction): string | null =>
   status === 'skipped' ? findings.map(({ code }) => code).join(' ') : null
 
 export const actionColumns: readonly Column<RolloutAction>[] = [
@@ -128,11 +126,11 @@ export const actionColumns: readonly Column<RolloutAction>[] = [
   { title: 'PHASE', value: ({ phase }) => phase, priority: 2 },
   { title: 'STATUS', value: (action) => outcomeWord(action), priority: 1, paint: (action) => outcomeTint(action) },
   { title: 'FROM → TO', value: ({ from, to }) => versionMoves(from, to), priority: 3, minWidth: 16 },
-  { title: 'TOOK', value: ({ durationMs }) => (durationMs === null ? null : duration(durationMs)), priority: 3, align: 'right' },
-  { title: 'FENCED', value: ({ fencedMs }) => (fencedMs === null ? null : duration(fencedMs)), priority: 4, align: 'right' },
+  { title: 'DURATION', value: ({ durationMs }) => (durationMs === null ? null : duration(durationMs)), priority: 3, align: 'right' },
+  { title: 'DOWNTIME', value: ({ fencedMs }) => (fencedMs === null ? null : duration(fencedMs)), priority: 4, align: 'right' },
   { title: 'SNAPSHOT', value: ({ snapshotId }) => snapshotId?.slice(0, 8), priority: 5 },
-  { title: 'WAITS', value: (action) => waitOf(action), priority: 3, minWidth: 14 },
-  { title: 'LEFT OUT FOR', value: leftOutFor, priority: 3, minWidth: 14, paint: () => 'yellow' },
+  { title: 'WAITING FOR', value: (action) => waitOf(action), priority: 3, minWidth: 14 },
+  { title: 'SKIPPED FOR', value: skipReason, priority: 3, minWidth: 14, paint: () => 'yellow' },
   { title: 'ERROR', value: actionErrorText, priority: 2, minWidth: 14, paint: () => 'red' },
 ]
 
@@ -142,13 +140,13 @@ const listColumns = ({ now }: Style): Column<RolloutSummary>[] => [
   { title: 'UPDATED', value: ({ counts }) => `${counts.succeeded}/${counts.total - counts.skipped}`, priority: 1, align: 'right' },
   {
     title: 'FAILED',
-    value: ({ counts }) => counts.failed + restored(counts) + counts.rollbackFailed,
+    value: ({ counts }) => counts.failed + rolledBackByAgent(counts) + counts.rollbackFailed,
     priority: 2,
     align: 'right',
-    paint: ({ counts }) => (counts.failed + restored(counts) + counts.rollbackFailed > 0 ? 'red' : 'dim'),
+    paint: ({ counts }) => (counts.failed + rolledBackByAgent(counts) + counts.rollbackFailed > 0 ? 'red' : 'dim'),
   },
   {
-    title: 'BACK',
+    title: 'ROLLED BACK',
     value: ({ counts: { undo } }) => undo && `${undo.undone}/${undo.total}`,
     priority: 3,
     align: 'right',
@@ -159,17 +157,17 @@ const listColumns = ({ now }: Style): Column<RolloutSummary>[] => [
     priority: 2,
   },
   { title: 'CREATED', value: ({ createdAt }) => ago(createdAt, now), priority: 2 },
-  { title: 'BY', value: ({ createdBy }) => createdBy, priority: 4, minWidth: 8 },
+  { title: 'CREATED BY', value: ({ createdBy }) => createdBy, priority: 4, minWidth: 8 },
   { title: 'KIND', value: ({ kind }) => kind, priority: 5 },
-  { title: 'WHY', value: (rollout) => whyOf(rollout) ?? rollout.reason, priority: 3, minWidth: 14 },
+  { title: 'REASON', value: (rollout) => whyOf(rollout) ?? rollout.reason, priority: 3, minWidth: 14 },
 ]
 
 type Page = Readonly<{ rollouts: readonly RolloutSummary[]; nextCursor: string | null }>
 
-/** `narrowed`: only some were asked for. */
-export const rolloutList = ({ rollouts, nextCursor }: Page, style: Style, narrowed = false): string =>
+/** `isFiltered`: a filter was given. */
+export const rolloutList = ({ rollouts, nextCursor }: Page, style: Style, isFiltered = false): string =>
   rollouts.length === 0
-    ? narrowed
-      ? 'No rollout fits. All of them: tenantry rollouts list'
-      : 'No rollouts yet. See what one would do: tenantry rollouts plan'
+    ? isFiltered
+      ? 'No rollouts match. List all: tenantry rollouts list'
+      : 'No rollouts. Preview one: tenantry rollouts plan'
     : sections(table(style, listColumns(style), rollouts), nextCursor ? `More: the same command with --cursor ${nextCursor}` : '')

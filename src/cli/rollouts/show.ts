@@ -15,12 +15,12 @@ type Shown =
 
 export const show = command(
   'show <id>',
-  'What became of a rollout: failures first, timeline, fences, steps, and what to type next',
+  'Show a rollout: failures, timeline, downtime, next commands',
   {
-    box: text('--box <slug>', 'what proves the outcome for one box, attempt by attempt'),
-    boxes: flag('--boxes', 'every box in a table'),
-    plan: flag('--plan', 'the plan that it was made with'),
-    report: flag('--report', 'with --json: the post-mortem, instead of the whole record with all boxes'),
+    box: text('--box <slug>', 'one box with the evidence of each attempt'),
+    boxes: flag('--boxes', 'all boxes in a table'),
+    plan: flag('--plan', 'the plan of the rollout'),
+    report: flag('--report', 'with --json: the report instead of the full record'),
   },
   async (context, { id, box, boxes, plan, report }): Promise<Shown> => {
     const params = { id }
@@ -36,14 +36,14 @@ export const show = command(
   { examples: ['show ro_8x2m4k7p9q3r5t6v1w0y', 'show ro_8x2m4k7p9q3r5t6v1w0y --box anna-schule'] },
 )
 
-/** Whoever looks at a rollout that has not begun wants to see what it would do. */
+/** A queued rollout is shown with its plan. */
 async function withPlan({ api, json }: Context, report: RolloutReport): Promise<RolloutReport & { plan?: RolloutPlan }> {
   if (json || report.rollout.status !== 'queued') return report
   const { plan } = await api.rollouts.getRollout({ params: { id: report.rollout.id } })
   return { ...report, plan }
 }
 
-const said = (done: boolean | null) => (done === null ? 'not reached' : done ? 'ok' : 'failed')
+const checkWord = (done: boolean | null) => (done === null ? 'not reached' : done ? 'OK' : 'failed')
 
 /** One box of a rollout with the evidence of each attempt. */
 export function actionView({ action, attempts }: { action: RolloutAction; attempts: readonly RolloutAttempt[] }, style: Style): string {
@@ -52,20 +52,20 @@ export function actionView({ action, attempts }: { action: RolloutAction; attemp
     ['rollout', action.rolloutId],
     ['phase', action.phase],
     ['status', style.paint[outcomeTint(action)](outcomeWord(action))],
-    ['moves', versionMoves(action.from, action.to)],
-    ['snapshot', `${said(action.snapshotOk)}${action.snapshotId ? ` (${clean(action.snapshotId)})` : ''}`],
-    ['update', said(action.updateOk)],
-    ['health', said(action.healthOk)],
+    ['versions', versionMoves(action.from, action.to)],
+    ['snapshot', `${checkWord(action.snapshotOk)}${action.snapshotId ? ` (${clean(action.snapshotId)})` : ''}`],
+    ['update', checkWord(action.updateOk)],
+    ['health', checkWord(action.healthOk)],
     ['findings', action.findings.map(({ code, message }) => `${clean(message)} [${code}]`).join('\n')],
   ])
   return sections(facts, ...attempts.map((attempt) => attemptView(attempt, style)))
 }
 
-const attemptWords = { update: 'Attempt', 'undo-images': 'Way back by images,', 'undo-snapshot': 'Way back by snapshot,' } as const
+const attemptWords = { update: 'Attempt', 'undo-images': 'Image rollback,', 'undo-snapshot': 'Snapshot rollback,' } as const
 
 const errorText = (error: RolloutAttempt['error'], { paint }: Style): string | null => {
-  const told = withShortDigests(error)
-  return told && paint.red(`${clean(told.message)} [${clean(told.code)}]`)
+  const shortened = withShortDigests(error)
+  return shortened && paint.red(`${clean(shortened.message)} [${clean(shortened.code)}]`)
 }
 
 const attemptView = (attempt: RolloutAttempt, style: Style): string =>
@@ -73,10 +73,10 @@ const attemptView = (attempt: RolloutAttempt, style: Style): string =>
     style,
     [
       ['  started', stamp(attempt.startedAt, style.now)],
-      ['  took', attempt.durationMs === null ? null : duration(attempt.durationMs)],
-      ['  fenced', attempt.fencedMs === null ? null : duration(attempt.fencedMs)],
+      ['  duration', attempt.durationMs === null ? null : duration(attempt.durationMs)],
+      ['  downtime', attempt.fencedMs === null ? null : duration(attempt.fencedMs)],
       ['  steps', stepsText(attempt)],
-      ['  database back', databaseBack(attempt)],
+      ['  database', databaseRestore(attempt)],
       ['  error', errorText(attempt.error, style)],
       ['  snapshot', attempt.snapshotId && clean(attempt.snapshotId)],
       ['  manifest', attempt.snapshotSha256 && `sha256 ${clean(attempt.snapshotSha256)}`],
@@ -89,15 +89,15 @@ const attemptView = (attempt: RolloutAttempt, style: Style): string =>
     ],
   )}`
 
-/** By the fast way or the slow one, so that both can be compared. */
-function databaseBack({ restored }: RolloutAttempt): string | null {
+/** The source and duration of a database restore. */
+function databaseRestore({ restored }: RolloutAttempt): string | null {
   if (!restored) return null
   const { from, tookMs, copiedMs } = restored
-  const made = copiedMs === undefined ? '' : ` (the copy was made in ${duration(copiedMs)})`
-  return `from ${from === 'cold-copy' ? 'its cold copy' : 'the dump'} in ${duration(tookMs)}${made}`
+  const copied = copiedMs === undefined ? '' : ` (copied in ${duration(copiedMs)})`
+  return `restored from ${from === 'cold-copy' ? 'cold copy' : 'dump'} in ${duration(tookMs)}${copied}`
 }
 
-/** In their order; the longest stands out by its number. One that goes on has none yet; one whose end was never told has none at all. */
+/** Steps in order with durations: `…` while a step runs, none when its end was never reported. */
 const stepsText = ({ steps, durationMs: over }: RolloutAttempt): string =>
   steps
     .map(({ step, durationMs }) => {
@@ -106,7 +106,7 @@ const stepsText = ({ steps, durationMs: over }: RolloutAttempt): string =>
     })
     .join(', ')
 
-/** What ran before and what runs now, where they differ. */
+/** Images that changed, before and after. */
 const images = ({ digestsBefore, digestsAfter }: RolloutAttempt): string =>
   Object.keys(digestsAfter)
     .filter((service) => digestsBefore[service] !== digestsAfter[service])
@@ -119,14 +119,14 @@ const statuses = ['queued', 'canary', 'free_5', 'free_100', 'pro', 'enterprise',
 
 export const list = command(
   'list',
-  'Rollouts, newest first',
+  'List rollouts, newest first',
   {
-    status: oneOf('--status <status>', 'in one status', statuses),
-    kind: oneOf('--kind <kind>', 'of one kind', ['staged', 'emergency_cve']),
-    since: text('--since <time>', 'made since then: 2026-01-05, 2026-01-05T02:00:00Z, or 12h, 7d ago'),
-    idempotencyKey: text('--idempotency-key <key>', 'the one that you made with this key'),
-    limit: count('--limit <count>', 'at most so many'),
-    cursor: text('--cursor <cursor>', 'go on where the page before ended'),
+    status: oneOf('--status <status>', 'filter by status', statuses),
+    kind: oneOf('--kind <kind>', 'filter by kind', ['staged', 'emergency_cve']),
+    since: text('--since <time>', 'created since a time (2026-01-05T02:00:00Z) or age (12h, 7d)'),
+    idempotencyKey: text('--idempotency-key <key>', 'filter by idempotency key'),
+    limit: count('--limit <count>', 'max results'),
+    cursor: text('--cursor <cursor>', 'pagination cursor'),
   },
   ({ api, clock }, { since, ...query }) =>
     api.rollouts.listRollouts({ query: { ...query, ...(since === undefined ? {} : { since: momentOf(since, clock.now()) }) } }),

@@ -70,7 +70,7 @@ describe('the model', () => {
       ['pro', 'waiting', 0, 4],
       ['enterprise', 'empty', 0, 0],
     ])
-    expect(model.inFlight.map(({ slug, elapsedMs }) => [slug, elapsedMs])).toEqual([
+    expect(model.running.map(({ slug, elapsedMs }) => [slug, elapsedMs])).toEqual([
       ['kita-nord', 180_000],
       ['hort-sued', 90_000],
     ])
@@ -104,7 +104,7 @@ describe('the model', () => {
   test('a pause says why, and exactly what to type', () => {
     const model = boardModel(pausedFleet(), now)
     expect(model.reason).toBe('phase free_5 stopped: kita-nord was rolled back after its probes failed')
-    expect(model.next.map(({ type }) => type)).toEqual([
+    expect(model.next.map(({ command }) => command)).toEqual([
       'tenantry rollouts show ro_0123456789abcdefghjk --box kita-nord',
       'tenantry rollouts resume ro_0123456789abcdefghjk',
       'tenantry rollouts resume ro_0123456789abcdefghjk --skip-failed',
@@ -119,7 +119,7 @@ describe('the model', () => {
 
   test('what could not be restored is not offered for another try', () => {
     const state = openBoard(aRolloutDetail([anAction('a', { status: 'rollback_failed' })], { status: 'paused', previousStatus: 'canary' }))
-    expect(boardModel(state, now).next.map(({ does }) => does)).toEqual(['look closer', 'leave out', 'end it'])
+    expect(boardModel(state, now).next.map(({ label }) => label)).toEqual(['look closer', 'leave out', 'end it'])
   })
 
   test('what is shown after any messages is what is shown to whoever opens the board then', () => {
@@ -163,7 +163,7 @@ describe('the model', () => {
           const shown = layout(model, { columns: 80, rows })
           const listRows = (list: readonly unknown[], more: number) => (list.length > 0 ? 2 + list.length + Math.min(1, more) : 0)
           const outcome = (model.reason ? 3 : 0) + (model.next.length > 0 ? 1 + model.next.length : 0)
-          const used = 5 + listRows(shown.inFlight, shown.moreInFlight) + listRows(shown.failures, shown.moreFailures) + outcome + 2
+          const used = 5 + listRows(shown.running, shown.moreRunning) + listRows(shown.failures, shown.moreFailures) + outcome + 2
           expect(used).toBeLessThan(rows)
         },
       ),
@@ -257,8 +257,8 @@ describe('boxes that are cancelled before their turn', () => {
   })
 
   test('are no more to come on the board, and none that is settled', () => {
-    const { settled, total, inFlight, etaMs } = boardModel(abortedWith(['b', 'c']).state, now)
-    expect({ settled, total, inFlight, etaMs }).toEqual({ settled: 1, total: 3, inFlight: [], etaMs: undefined })
+    const { settled, total, running, etaMs } = boardModel(abortedWith(['b', 'c']).state, now)
+    expect({ settled, total, running, etaMs }).toEqual({ settled: 1, total: 3, running: [], etaMs: undefined })
   })
 
   test('are not told where there are none', () => {

@@ -1,60 +1,63 @@
 import { fold } from '../../../core/kit/index.ts'
 import { shorten } from '../../kit/index.ts'
 import type { NextStep } from '../words.ts'
-import type { BoardModel, Failure, InFlight } from './model.ts'
+import type { BoardModel, Failure, RunningBox } from './model.ts'
 
 export type Size = Readonly<{ columns: number; rows: number }>
 
-/** What of the lists fits; the rest is counted. */
+/** The part of the lists that fits; the rest is counted. */
 export type Layout = Readonly<{
-  inFlight: readonly InFlight[]
-  moreInFlight: number
+  running: readonly RunningBox[]
+  moreRunning: number
   failures: readonly Failure[]
   moreFailures: number
 }>
 
-/** Title, phases and bar, with an empty line between each; the row that the cursor rests on. */
+/** Title, phases and bar with empty lines between, and the row of the cursor. */
 const frameRows = 6
-/** An empty line, the heading of a list, and the row that counts what did not fit. */
+/** An empty line, the heading of a list, and the row that counts the rest. */
 const listRows = 3
 const footRows = 2
 
 /**
- * Shares the rows of a terminal: what to type next always stands, then a few failures, then boxes under way, then more failures.
- * Where there is room for one list only, it is the one that somebody must act on.
+ * Divides the rows of a terminal: next commands always, then some failures, then running boxes, then more failures. With rows for one list
+ * only, failures win if an action is due.
  */
 export function layout(model: BoardModel, { columns, rows }: Size): Layout {
-  const { inFlight, failures } = model
+  const { running, failures } = model
   const spare = rows - frameRows - footRows - (model.waiting ? 1 : 0) - outcomeRows(model, columns)
-  if (inFlight.length === 0 || failures.length === 0) return cut(model, spare - listRows, spare - listRows)
+  if (running.length === 0 || failures.length === 0) return cut(model, spare - listRows, spare - listRows)
   const both = spare - 2 * listRows
   if (both < 2) return model.next.length > 0 ? cut(model, 0, spare - listRows) : cut(model, spare - listRows, 0)
   const firstFailures = Math.min(failures.length, Math.max(1, Math.floor(both / 3)))
-  const shownInFlight = Math.min(inFlight.length, both - firstFailures)
-  return cut(model, shownInFlight, both - shownInFlight)
+  const shownRunning = Math.min(running.length, both - firstFailures)
+  return cut(model, shownRunning, both - shownRunning)
 }
 
-function cut({ inFlight, failures }: BoardModel, mostInFlight: number, mostFailures: number): Layout {
-  const shown = { inFlight: inFlight.slice(0, Math.max(0, mostInFlight)), failures: failures.slice(0, Math.max(0, mostFailures)) }
-  return { ...shown, moreInFlight: inFlight.length - shown.inFlight.length, moreFailures: failures.length - shown.failures.length }
+function cut({ running, failures }: BoardModel, maxRunning: number, maxFailures: number): Layout {
+  const shown = { running: running.slice(0, Math.max(0, maxRunning)), failures: failures.slice(0, Math.max(0, maxFailures)) }
+  return { ...shown, moreRunning: running.length - shown.running.length, moreFailures: failures.length - shown.failures.length }
 }
 
-/** What the steps are indented by: their first column. */
-export const stepIndent = ({ next }: BoardModel): number => Math.max(0, ...next.map(({ does }) => does.length)) + 4
+/** The indent of the commands. */
+export const stepIndent = ({ next }: BoardModel): number => Math.max(0, ...next.map(({ label }) => label.length)) + 4
 
-/** A step as it stands: its command beside what it does or, where that has no room, in rows of its own below. */
+/** A next command: beside its label, or in rows below it on a narrow terminal. */
 type StepRows = Readonly<{ beside: boolean; rows: readonly string[] }>
 
 const belowIndent = 2
 
-export function stepRows({ type }: NextStep, indent: number, columns: number): StepRows {
-  if (indent + type.length <= columns) return { beside: true, rows: [type] }
+export function stepRows({ command }: NextStep, indent: number, columns: number): StepRows {
+  if (indent + command.length <= columns) return { beside: true, rows: [command] }
   const room = columns - belowIndent
-  return { beside: false, rows: (type.length <= room ? [type] : broken(type, room)).map((row) => ' '.repeat(belowIndent) + row) }
+  return {
+    beside: false,
+    rows: (command.length <= room ? [command] : continued(command, room)).map((row) => ' '.repeat(belowIndent) + row),
+  }
 }
 
-/** What is wider than the terminal goes on below as shells read it, so that it can be copied whole. */
-function broken(command: string, room: number): string[] {
+/** Breaks a long command with shell line continuations, so that it can be copied. */
+function continued(command: string, room: number): string[] {
   const rows: string[] = []
   let row = ''
   for (const word of command.split(' ')) {
@@ -66,7 +69,7 @@ function broken(command: string, room: number): string[] {
   return [...rows, row]
 }
 
-/** Why it rests or ended, in two rows at most. */
+/** The reason of a pause or failure, in at most two rows. */
 export function reasonRows(reason: string, columns: number): string[] {
   const [first = '', ...rest] = fold(reason, columns).split('\n')
   return [first, rest.join(' ')].filter(Boolean).map((row) => shorten(row, columns))

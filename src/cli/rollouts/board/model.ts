@@ -5,26 +5,26 @@ import { plannedBy, remainingMs, type Tally, tallyOf } from './tally.ts'
 
 export type PhaseState = 'done' | 'running' | 'paused' | 'failed' | 'waiting' | 'empty'
 export type PhaseLine = Readonly<{ phase: Phase; state: PhaseState; settled: number; total: number }>
-export type InFlight = Readonly<{ slug: string; phase: Phase; step: string; detail: string; elapsedMs: number }>
+export type RunningBox = Readonly<{ slug: string; phase: Phase; step: string; detail: string; elapsedMs: number }>
 export type Failure = Readonly<{ slug: string; outcome: string; reason: string; waived: boolean }>
 
-/** What the board shows, free of how it is drawn. */
+/** The content of the board, without layout. */
 export type BoardModel = Readonly<{
   id: string
   status: BoardState['rollout']['status']
   elapsedMs: number | undefined
   manifestRevision: number
   phases: readonly PhaseLine[]
-  /** 0 to 1, with a part for boxes under way. */
+  /** 0 to 1; running boxes count in part. */
   progress: number
   settled: number
   total: number
-  /** How far the way back is of a rollout that was rolled back with its boxes. */
-  back: Readonly<{ undone: number; ended: number; total: number }> | undefined
-  /** Boxes whose turn it is, and whose maintenance window opens later; until when the first of them waits. */
+  /** Progress of the rollback of boxes. */
+  rollback: Readonly<{ undone: number; ended: number; total: number }> | undefined
+  /** Boxes that wait for their maintenance windows, and the first opening. */
   waiting: Readonly<{ boxes: number; until: string }> | undefined
   etaMs: number | undefined
-  inFlight: readonly InFlight[]
+  running: readonly RunningBox[]
   failures: readonly Failure[]
   reason: string | undefined
   next: readonly NextStep[]
@@ -34,21 +34,21 @@ export type BoardModel = Readonly<{
 export function boardModel(state: BoardState, localNowMs: number): BoardModel {
   const { rollout, plan } = state
   const nowMs = daemonNowMs(state, localNowMs)
-  const { settled, total, flying, failures, hours, ...tally } = tallyOf(state)
-  const back = backOf(tally)
+  const { settled, total, running, failures, openings, ...tally } = tallyOf(state)
+  const rollback = rollbackOf(tally)
   return {
     id: rollout.id,
     status: rollout.status,
     elapsedMs: rollout.startedAt ? wholeSeconds(endOf(state, nowMs) - Date.parse(rollout.startedAt)) : undefined,
     manifestRevision: rollout.manifestRevision,
     phases: plan.phases.map(({ phase }) => phaseLine(state, phase)),
-    progress: back ? back.ended / back.total : progressOf(state, nowMs),
+    progress: rollback ? rollback.ended / rollback.total : progressOf(state, nowMs),
     settled,
     total,
-    back,
-    waiting: rollout.status === 'paused' ? undefined : waitingOf(hours, nowMs),
+    rollback,
+    waiting: rollout.status === 'paused' ? undefined : waitingOf(openings, nowMs),
     etaMs: remainingMs(state, nowMs),
-    inFlight: flying.toSorted(byStart).map(inFlightAt(nowMs)),
+    running: running.toSorted(byStart).map(runningBoxAt(nowMs)),
     failures: failures.toSorted(openFirst).map(failureOf),
     reason: whyOf(rollout),
     next: nextSteps(
@@ -64,7 +64,7 @@ function waitingOf(hours: readonly string[], nowMs: number): BoardModel['waiting
   return later[0] === undefined ? undefined : { boxes: later.length, until: later[0] }
 }
 
-function backOf({ undos: { total, undone, failed } }: Pick<Tally, 'undos'>): BoardModel['back'] {
+function rollbackOf({ undos: { total, undone, failed } }: Pick<Tally, 'undos'>): BoardModel['rollback'] {
   return total === 0 ? undefined : { undone, ended: undone + failed, total }
 }
 
@@ -72,37 +72,37 @@ const endOf = ({ rollout }: BoardState, nowMs: number) => (rollout.finishedAt ? 
 
 function phaseLine(state: BoardState, phase: Phase): PhaseLine {
   const { rollout } = state
-  const { total = 0, settled = 0, hasOpenFailure = false, flying = [] } = tallyOf(state).phases.get(phase) ?? {}
+  const { total = 0, settled = 0, hasOpenFailure = false, running = [] } = tallyOf(state).phases.get(phase) ?? {}
   const counts = { phase, settled, total }
   if (total === 0) return { ...counts, state: 'empty' }
   if (hasOpenFailure) return { ...counts, state: 'failed' }
   if (settled === total) return { ...counts, state: 'done' }
   if (rollout.status === 'paused' && rollout.previousStatus === phase) return { ...counts, state: 'paused' }
-  return { ...counts, state: rollout.status === phase || flying.length > 0 ? 'running' : 'waiting' }
+  return { ...counts, state: rollout.status === phase || running.length > 0 ? 'running' : 'waiting' }
 }
 
-/** A box under way counts by its share of the expected time, but never as nearly done. */
+/** A running box counts by elapsed over expected time, at most 90 %. */
 function progressOf(state: BoardState, nowMs: number): number {
-  const { settled, total, flying } = tallyOf(state)
+  const { settled, total, running } = tallyOf(state)
   if (total === 0) return 1
   const planned = plannedBy(state.plan)
   const share = ({ startedAt, tenantSlug }: RolloutAction) => {
     if (!startedAt) return 0
     return Math.min(0.9, Math.max(0, nowMs - Date.parse(startedAt)) / Math.max(1, planned.get(tenantSlug)?.expectedMs ?? 1))
   }
-  return flying.reduce((sum, action) => sum + share(action), settled) / total
+  return running.reduce((sum, action) => sum + share(action), settled) / total
 }
 
-/** Seconds are fine enough for what is looked at while it moves. */
+/** Rounds down to seconds, at least one. */
 const wholeSeconds = (ms: number) => Math.max(1000, Math.floor(ms / 1000) * 1000)
 
 const byStart = (a: RolloutAction, b: RolloutAction) => (a.startedAt ?? '').localeCompare(b.startedAt ?? '')
 const openFirst = (a: RolloutAction, b: RolloutAction) =>
   Number(a.waived) - Number(b.waived) || (b.finishedAt ?? '').localeCompare(a.finishedAt ?? '')
 
-const inFlightAt =
+const runningBoxAt =
   (nowMs: number) =>
-  ({ tenantSlug, phase, status, undo, progress, startedAt }: RolloutAction): InFlight => ({
+  ({ tenantSlug, phase, status, undo, progress, startedAt }: RolloutAction): RunningBox => ({
     slug: tenantSlug,
     phase,
     step: undo ? outcomeWord({ status, undo }) : statusWord(status),
@@ -110,7 +110,7 @@ const inFlightAt =
     elapsedMs: wholeSeconds(startedAt ? nowMs - Date.parse(startedAt) : 0),
   })
 
-/** `2 of 3 good`, `images: 40 %`: what the status beside it does not say already. */
+/** `2 of 3 good`, `pull images: 40 %`. */
 function stepDetail(progress: RolloutAction['progress']): string {
   if (!progress) return ''
   const how = progress.detail ?? (progress.percent === undefined ? undefined : `${Math.round(progress.percent)} %`)

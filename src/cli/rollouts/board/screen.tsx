@@ -4,11 +4,11 @@ import { duration, plural } from '../../../core/kit/index.ts'
 import { clean, type Paint, padEnd, padStart, shorten } from '../../kit/index.ts'
 import { type NextStep, rolloutTint, rolloutWord } from '../words.ts'
 import { layout, reasonRows, type Size, stepIndent, stepRows } from './layout.ts'
-import type { BoardModel, Failure, InFlight, PhaseLine, PhaseState } from './model.ts'
+import type { BoardModel, Failure, PhaseLine, PhaseState, RunningBox } from './model.ts'
 
 type Tint = Exclude<keyof Paint, 'bold' | 'dim'>
 
-/** Text in a colour that means something; without colour it reads the same. */
+/** Text in a colour; plain without colour. */
 function Tinted({ tint, colour, children }: { tint?: keyof Paint | undefined; colour: boolean; children: ReactNode }) {
   if (!colour || !tint) return <Text>{children}</Text>
   if (tint === 'dim') return <Text dimColor>{children}</Text>
@@ -18,7 +18,7 @@ function Tinted({ tint, colour, children }: { tint?: keyof Paint | undefined; co
 
 type Part<Of> = { part: Of; colour: boolean; width: number }
 
-/** The whole board. It keeps within the terminal: never a line more than there are rows, never a wider one than columns. */
+/** The whole board; never exceeds the rows and columns of the terminal. */
 export function Screen({ model, size, colour, keys }: { model: BoardModel; size: Size; colour: boolean; keys: boolean }) {
   const width = Math.min(size.columns, 120)
   const shown = layout(model, { columns: width, rows: size.rows })
@@ -30,7 +30,7 @@ export function Screen({ model, size, colour, keys }: { model: BoardModel; size:
       <Gap />
       <Bar part={model} colour={colour} width={width} />
       {model.waiting && <Waiting part={model.waiting} colour={colour} width={width} />}
-      {shown.inFlight.length > 0 && <UnderWay part={shown.inFlight} more={shown.moreInFlight} colour={colour} width={width} />}
+      {shown.running.length > 0 && <Running part={shown.running} more={shown.moreRunning} colour={colour} width={width} />}
       {shown.failures.length > 0 && <Failures part={shown.failures} more={shown.moreFailures} colour={colour} width={width} />}
       <Outcome part={model} colour={colour} width={width} />
       {keys && <Foot part={model} colour={colour} width={width} />}
@@ -42,7 +42,7 @@ const Gap = () => <Text> </Text>
 
 function Title({ part: { id, status, manifestRevision, elapsedMs, connected }, colour, width }: Part<BoardModel>) {
   const time = elapsedMs === undefined ? 'not started' : duration(elapsedMs)
-  const right = connected ? `manifest ${manifestRevision}   ${time}` : 'connection lost, trying again'
+  const right = connected ? `manifest ${manifestRevision}   ${time}` : 'connection lost, reconnecting'
   const word = rolloutWord(status)
   const room = width - id.length - word.length - 'Rollout '.length - 3
   return (
@@ -86,10 +86,10 @@ function Phases({ part: phases, colour, width }: Part<readonly PhaseLine[]>) {
   )
 }
 
-function Bar({ part: { progress, settled, total, back, etaMs, status }, colour, width }: Part<BoardModel>) {
+function Bar({ part: { progress, settled, total, rollback, etaMs, status }, colour, width }: Part<BoardModel>) {
   const eta = etaMs === undefined ? '' : `   about ${duration(roughly(etaMs))} left`
-  const counted = back
-    ? `${back.undone} of ${plural(back.total, 'box', 'boxes')} brought back`
+  const counted = rollback
+    ? `${rollback.undone} of ${plural(rollback.total, 'box', 'boxes')} rolled back`
     : `${settled} of ${plural(total, 'box', 'boxes')}`
   const words = `${padStart(String(Math.floor(progress * 100)), 4)} %   ${counted}${eta}`
   const cells = Math.max(8, Math.min(32, width - words.length))
@@ -108,21 +108,21 @@ function Bar({ part: { progress, settled, total, back, etaMs, status }, colour, 
 }
 
 function Waiting({ part: { boxes, until }, colour, width }: Part<NonNullable<BoardModel['waiting']>>) {
-  const who = boxes === 1 ? '1 box waits for its maintenance window' : `${boxes} boxes wait for their maintenance windows, the first`
+  const subject = boxes === 1 ? '1 box waits for its maintenance window' : `${boxes} boxes wait for their maintenance windows, the first`
   return (
     <Tinted colour={colour} tint="yellow">
-      {shorten(`${who} until ${until.slice(0, 16).replace('T', ' ')} UTC`, width)}
+      {shorten(`${subject} until ${until.slice(0, 16).replace('T', ' ')} UTC`, width)}
     </Tinted>
   )
 }
 
-/** An estimate with no more digits than it deserves. */
+/** Rounds an estimate to its precision. */
 function roughly(ms: number): number {
   const step = ms < 60_000 ? 5000 : ms < 10 * 60_000 ? 10_000 : 60_000
   return Math.max(step, Math.round(ms / step) * step)
 }
 
-function UnderWay({ part: boxes, more, colour, width }: Part<readonly InFlight[]> & { more: number }) {
+function Running({ part: boxes, more, colour, width }: Part<readonly RunningBox[]> & { more: number }) {
   const [slugs, steps] = [
     columnWidth(
       boxes.map(({ slug }) => slug),
@@ -141,12 +141,12 @@ function UnderWay({ part: boxes, more, colour, width }: Part<readonly InFlight[]
   return (
     <Box flexDirection="column" marginTop={1}>
       <Tinted colour={colour} tint="bold">
-        Under way
+        In progress
       </Tinted>
       {boxes.map(({ slug, step, detail, elapsedMs }) => (
         <Text key={slug} wrap="truncate">
           {`  ${cell(slug, slugs)}  `}
-          <Tinted colour={colour} tint={step === 'rolling back' || step === 'going back' ? 'yellow' : 'cyan'}>
+          <Tinted colour={colour} tint={step === 'rolling back' ? 'yellow' : 'cyan'}>
             {cell(step, steps)}
           </Tinted>
           <Tinted colour={colour} tint="dim">
@@ -160,7 +160,7 @@ function UnderWay({ part: boxes, more, colour, width }: Part<readonly InFlight[]
   )
 }
 
-const columnWidth = (texts: readonly string[], most: number) => Math.min(most, Math.max(0, ...texts.map((text) => text.length)))
+const columnWidth = (texts: readonly string[], max: number) => Math.min(max, Math.max(0, ...texts.map((text) => text.length)))
 const cell = (text: string, width: number) => padEnd(shorten(text, width), width)
 
 function Failures({ part: failures, more, colour, width }: Part<readonly Failure[]> & { more: number }) {
@@ -191,7 +191,7 @@ function Failures({ part: failures, more, colour, width }: Part<readonly Failure
   )
 }
 
-const outcomeOf = ({ outcome, waived }: Failure) => (waived ? `${outcome}, left out` : outcome)
+const outcomeOf = ({ outcome, waived }: Failure) => (waived ? `${outcome}, skipped` : outcome)
 
 function Outcome({ part: model, colour, width }: Part<BoardModel>) {
   const { status, reason, next } = model
@@ -207,7 +207,7 @@ function Outcome({ part: model, colour, width }: Part<BoardModel>) {
       )}
       {next.length > 0 && <Gap />}
       {next.map((step) => (
-        <Step key={step.type} part={step} indent={indent} colour={colour} width={width} />
+        <Step key={step.command} part={step} indent={indent} colour={colour} width={width} />
       ))}
     </>
   )
@@ -218,7 +218,7 @@ function Step({ part: step, indent, colour, width }: Part<NextStep> & { indent: 
   return (
     <Text>
       <Tinted colour={colour} tint="dim">
-        {beside ? padEnd(`  ${step.does}`, indent) : `  ${step.does}:\n`}
+        {beside ? padEnd(`  ${step.label}`, indent) : `  ${step.label}:\n`}
       </Tinted>
       {rows.join('\n')}
     </Text>
@@ -228,7 +228,7 @@ function Step({ part: step, indent, colour, width }: Part<NextStep> & { indent: 
 const Foot = ({ part: { status }, colour }: Part<BoardModel>) => (
   <Box marginTop={1}>
     <Tinted colour={colour} tint="dim">
-      {status === 'paused' || status === 'queued' ? 'q leaves the board' : 'q leaves the board; the rollout goes on'}
+      {status === 'paused' || status === 'queued' ? 'q: quit' : 'q: quit (rollout continues)'}
     </Tinted>
   </Box>
 )

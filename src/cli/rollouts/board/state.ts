@@ -1,12 +1,12 @@
 import type { Rollout, RolloutAction, RolloutDetail, RolloutEvent, RolloutPlan } from '../../../core/rollouts/index.ts'
 import { isFinished, isRollingBackBoxes } from '../words.ts'
 
-/** What is known of a rollout that is followed: its record, its plan, its boxes, and whether the stream is up. */
+/** The state of a followed rollout: record, plan, boxes and connection. */
 export type BoardState = Readonly<{
   rollout: Rollout
   plan: RolloutPlan
   actions: Boxes
-  /** The daemon's clock minus ours, as far as events tell; its times are what elapsed times are measured against. */
+  /** The daemon's clock minus ours, estimated from events. Elapsed times use the daemon's clock. */
   skewMs: number | undefined
   connected: boolean
 }>
@@ -24,7 +24,7 @@ export const openBoard = ({ plan, actions, ...rollout }: RolloutDetail): BoardSt
   connected: true,
 })
 
-/** The state after a message. Pure: board and plain lines both stand on it. */
+/** The state after a message; shared by the board and the plain lines. */
 export function reduce(state: BoardState, message: BoardMessage): BoardState {
   if (message.kind === 'lost') return { ...state, connected: false }
   if (message.kind === 'connected') return { ...state, connected: true }
@@ -34,7 +34,7 @@ export function reduce(state: BoardState, message: BoardMessage): BoardState {
     connected: true,
     rollout: afterEvent(state.rollout, event),
     actions: withAction(state.actions, event),
-    // An event that was replayed is late, never early: the largest difference is the nearest to the truth.
+    // A replayed event is late, never early, so the largest difference is the best estimate.
     skewMs: Math.max(state.skewMs ?? Number.NEGATIVE_INFINITY, Date.parse(event.at) - receivedAtMs),
   }
 }
@@ -56,24 +56,23 @@ function withAction(actions: Boxes, { action, progress }: RolloutEvent): Boxes {
   return action ? withBox(actions, progress ? { ...action, progress } : action) : actions
 }
 
-/** It has ended, and nothing of it goes on. */
+/** Finished, and no box is still rolling back. */
 export const isOver = ({ rollout: { status }, actions }: BoardState): boolean =>
   isFinished(status) && !isRollingBackBoxes(allBoxes(actions))
 
-/** Now, by the daemon's clock. */
+/** The current time of the daemon's clock. */
 export const daemonNowMs = ({ skewMs }: BoardState, nowMs: number): number => nowMs + (skewMs ?? 0)
 
 export type Page = readonly RolloutAction[]
 
 /**
- * All boxes of a rollout, never changed: a message about one of thousands makes anew the page that it stands on, and whatever was found out
- * about the other pages holds.
+ * All boxes of a rollout in immutable pages. A change of one box replaces its page only, so that results cached for other pages stay valid.
  */
 type Boxes = Readonly<{ pages: readonly Page[]; places: ReadonlyMap<string, number> }>
 
 const pageLength = 100
 
-/** In the order that they are given. */
+/** Keeps the order of the input. */
 export const boxesOf = (actions: readonly RolloutAction[]): Boxes => ({
   pages: Array.from({ length: Math.ceil(actions.length / pageLength) }, (_, n) => actions.slice(n * pageLength, (n + 1) * pageLength)),
   places: new Map(actions.map(({ tenantSlug }, place) => [tenantSlug, place])),
@@ -86,7 +85,7 @@ export const boxOf = ({ pages, places }: Boxes, slug: string): RolloutAction | u
 
 export const allBoxes = ({ pages }: Boxes): RolloutAction[] => pages.flat()
 
-/** In its own place; last where it was not known. */
+/** Replaces a box, or appends an unknown one. */
 function withBox(boxes: Boxes, action: RolloutAction): Boxes {
   const { pages, places } = boxes
   const place = places.get(action.tenantSlug)

@@ -1,63 +1,62 @@
 import type { Phase, RolloutAction } from '../../../core/rollouts/index.ts'
-import { hasFailed, isFinished, isUnderWay } from '../words.ts'
+import { hasFailed, isFinished, isInProgress } from '../words.ts'
 import type { BoardState, Page } from './state.ts'
 
-/** Boxes of a phase that have not begun: how long they are expected to take, and the hours that some of them wait for. */
-type Pending = { totalMs: number; longestMs: number; waits: { opensAt: string; expectedMs: number }[] }
+/** Pending boxes of a phase: expected durations, and the window openings they wait for. */
+type Pending = { totalMs: number; maxMs: number; waits: { opensAt: string; expectedMs: number }[] }
 
-type PhaseTally = { total: number; settled: number; hasOpenFailure: boolean; flying: RolloutAction[]; pending: Pending }
+type PhaseTally = { total: number; settled: number; hasOpenFailure: boolean; running: RolloutAction[]; pending: Pending }
 
 /**
- * What the boxes come to, whatever the time is. Of those that move or failed it has each, of the others numbers. A box whose turn never came, because
- * the rollout was ended before, is none that is settled.
+ * Counts over all boxes, independent of the time. Lists running and failed boxes, counts all others. Cancelled boxes are not settled.
  */
 export type Tally = {
   settled: number
   total: number
   undos: { total: number; undone: number; failed: number }
-  flying: RolloutAction[]
+  running: RolloutAction[]
   failures: RolloutAction[]
-  /** When the maintenance windows of boxes open that were told so. */
-  hours: string[]
+  /** Opening times of the maintenance windows that boxes wait for. */
+  openings: string[]
   phases: Map<Phase, PhaseTally>
-  /** Real time over expected time, in the middle of the boxes that are through. */
+  /** Median ratio of actual to expected duration of succeeded boxes. */
   pace: number
 }
 
-/** A tally that more is added to. */
+/** A tally in the making. */
 type Counted = Omit<Tally, 'pace'> & { ratios: number[] }
 
-/** Once after each change, and then only over the page that changed: boxes are thousands, and a change is of one. */
+/** Memoized per state and per page: with thousands of boxes a change recounts one page only. */
 export function tallyOf({ actions, plan }: Pick<BoardState, 'actions' | 'plan'>): Tally {
-  return madeOnce(tallies, actions, plan, () => {
-    const all = nothing()
-    for (const page of actions.pages) addPage(all, countedOnce(page, plan))
+  return memoized(tallies, actions, plan, () => {
+    const all = emptyTally()
+    for (const page of actions.pages) addPage(all, countedPage(page, plan))
     const { ratios, ...tally } = all
     return { ...tally, pace: Float64Array.from(ratios).sort()[Math.floor(ratios.length / 2)] ?? 1 }
   })
 }
 
-type Made<Value> = WeakMap<object, Readonly<{ plan: BoardState['plan']; value: Value }>>
-const tallies: Made<Tally> = new WeakMap()
-const pages: Made<Counted> = new WeakMap()
+type Memo<Value> = WeakMap<object, Readonly<{ plan: BoardState['plan']; value: Value }>>
+const tallies: Memo<Tally> = new WeakMap()
+const pages: Memo<Counted> = new WeakMap()
 
-function madeOnce<Value>(made: Made<Value>, of: object, plan: BoardState['plan'], make: () => Value): Value {
-  const known = made.get(of)
+function memoized<Value>(memo: Memo<Value>, key: object, plan: BoardState['plan'], make: () => Value): Value {
+  const known = memo.get(key)
   if (known?.plan === plan) return known.value
   const value = make()
-  made.set(of, { plan, value })
+  memo.set(key, { plan, value })
   return value
 }
 
-const countedOnce = (page: Page, plan: BoardState['plan']): Counted => madeOnce(pages, page, plan, () => count(page, plannedBy(plan)))
+const countedPage = (page: Page, plan: BoardState['plan']): Counted => memoized(pages, page, plan, () => count(page, plannedBy(plan)))
 
-const nothing = (): Counted => ({
+const emptyTally = (): Counted => ({
   ...{ settled: 0, total: 0, undos: { total: 0, undone: 0, failed: 0 } },
-  ...{ flying: [], failures: [], hours: [], phases: new Map(), ratios: [] },
+  ...{ running: [], failures: [], openings: [], phases: new Map(), ratios: [] },
 })
 
 function count(page: Page, planned: Planned): Counted {
-  const tally = nothing()
+  const tally = emptyTally()
   for (const action of page) {
     addUndo(tally.undos, action)
     const isFailed = hasFailed(action)
@@ -68,7 +67,7 @@ function count(page: Page, planned: Planned): Counted {
     phase.total += 1
     if (isFailed && !action.waived) phase.hasOpenFailure = true
     if (action.status === 'pending') addPending(tally, phase.pending, action, planned)
-    else if (isUnderWay(action)) addFlying(tally, phase, action)
+    else if (isInProgress(action)) addRunning(tally, phase, action)
     else if (action.status !== 'cancelled') addSettled(tally, phase)
     if (action.status === 'succeeded' && action.durationMs !== null)
       tally.ratios.push(action.durationMs / Math.max(1, planned.get(action.tenantSlug)?.expectedMs ?? 1))
@@ -80,30 +79,30 @@ function addPage(all: Counted, page: Counted): void {
   all.settled += page.settled
   all.total += page.total
   for (const end of ['total', 'undone', 'failed'] as const) all.undos[end] += page.undos[end]
-  all.flying.push(...page.flying)
+  all.running.push(...page.running)
   all.failures.push(...page.failures)
-  all.hours.push(...page.hours)
+  all.openings.push(...page.openings)
   all.ratios.push(...page.ratios)
   for (const [phase, tally] of page.phases) addPhase(phaseIn(all, phase), tally)
 }
 
-function addPhase(all: PhaseTally, { total, settled, hasOpenFailure, flying, pending }: PhaseTally): void {
+function addPhase(all: PhaseTally, { total, settled, hasOpenFailure, running, pending }: PhaseTally): void {
   all.total += total
   all.settled += settled
   all.hasOpenFailure ||= hasOpenFailure
-  all.flying.push(...flying)
+  all.running.push(...running)
   all.pending.totalMs += pending.totalMs
-  all.pending.longestMs = Math.max(all.pending.longestMs, pending.longestMs)
+  all.pending.maxMs = Math.max(all.pending.maxMs, pending.maxMs)
   all.pending.waits.push(...pending.waits)
 }
 
 function phaseIn({ phases }: Counted, phase: Phase): PhaseTally {
   const known = phases.get(phase)
   if (known) return known
-  const pending: Pending = { totalMs: 0, longestMs: 0, waits: [] }
-  const made: PhaseTally = { total: 0, settled: 0, hasOpenFailure: false, flying: [], pending }
-  phases.set(phase, made)
-  return made
+  const pending: Pending = { totalMs: 0, maxMs: 0, waits: [] }
+  const added: PhaseTally = { total: 0, settled: 0, hasOpenFailure: false, running: [], pending }
+  phases.set(phase, added)
+  return added
 }
 
 function addUndo(undos: Tally['undos'], { undo }: RolloutAction): void {
@@ -115,15 +114,15 @@ function addUndo(undos: Tally['undos'], { undo }: RolloutAction): void {
 function addPending(tally: Counted, pending: Pending, { tenantSlug, waitsUntil }: RolloutAction, planned: Planned): void {
   const { expectedMs = 0, opensAt } = planned.get(tenantSlug) ?? {}
   pending.totalMs += expectedMs
-  pending.longestMs = Math.max(pending.longestMs, expectedMs)
+  pending.maxMs = Math.max(pending.maxMs, expectedMs)
   const hour = waitsUntil ?? opensAt
   if (hour) pending.waits.push({ opensAt: hour, expectedMs })
-  if (waitsUntil) tally.hours.push(waitsUntil)
+  if (waitsUntil) tally.openings.push(waitsUntil)
 }
 
-function addFlying(tally: Counted, phase: PhaseTally, action: RolloutAction): void {
-  tally.flying.push(action)
-  phase.flying.push(action)
+function addRunning(tally: Counted, phase: PhaseTally, action: RolloutAction): void {
+  tally.running.push(action)
+  phase.running.push(action)
 }
 
 function addSettled(tally: Counted, phase: PhaseTally): void {
@@ -134,7 +133,7 @@ function addSettled(tally: Counted, phase: PhaseTally): void {
 type Planned = ReadonlyMap<string, Readonly<{ expectedMs: number; opensAt: string | undefined }>>
 const plans = new WeakMap<BoardState['plan'], Planned>()
 
-/** Read many times a minute, and never changed. */
+/** Memoized: a plan never changes. */
 export function plannedBy(plan: BoardState['plan']): Planned {
   const known = plans.get(plan)
   if (known) return known
@@ -144,8 +143,8 @@ export function plannedBy(plan: BoardState['plan']): Planned {
 }
 
 /**
- * How long it takes if nothing fails from here on: per phase the work that is left, shared by the workers, never less than its longest box.
- * A box that waits for its maintenance window ends no sooner than after that. The plan's expectations are scaled by how long the boxes so far really took. Undefined while it rests or once it ended.
+ * The remaining time if nothing fails: per phase the remaining work divided by the parallelism, at least its longest box. A box that waits for
+ * its maintenance window ends after the opening. Expected durations are scaled by the pace so far. Undefined unless the rollout is running.
  */
 export function remainingMs(state: BoardState, nowMs: number): number | undefined {
   const { rollout, plan } = state
@@ -155,22 +154,22 @@ export function remainingMs(state: BoardState, nowMs: number): number | undefine
   return plan.phases.reduce((sum, { phase }) => {
     const open = phases.get(phase)
     if (!open) return sum
-    const { flying, pending } = open
-    const left = flying.map((action) => workLeft(action, (planned.get(action.tenantSlug)?.expectedMs ?? 0) * pace, nowMs))
-    const longest = Math.max(pending.longestMs * pace, ...left)
+    const { running, pending } = open
+    const left = running.map((action) => workLeft(action, (planned.get(action.tenantSlug)?.expectedMs ?? 0) * pace, nowMs))
+    const slowestMs = Math.max(pending.maxMs * pace, ...left)
     const total = left.reduce((all, ms) => all + ms, pending.totalMs * pace)
-    let latest = Number.NEGATIVE_INFINITY // a window that is open says nothing about when it ends
+    let latest = Number.NEGATIVE_INFINITY // open windows do not delay the end
     for (const { opensAt, expectedMs } of pending.waits) {
       const untilMs = Date.parse(opensAt) - nowMs
       if (untilMs > 0) latest = Math.max(latest, untilMs + expectedMs * pace)
     }
-    return Math.max(sum + Math.max(longest, total / plan.parallel), latest)
+    return Math.max(sum + Math.max(slowestMs, total / plan.parallel), latest)
   }, 0)
 }
 
-/** The least that a box under way still takes: an estimate that was passed is no reason to say "now". */
-const leastLeftMs = 1000
+/** The minimum estimate for a running box that is past its expected duration. */
+const minLeftMs = 1000
 
 function workLeft({ startedAt }: RolloutAction, expectedMs: number, nowMs: number): number {
-  return startedAt ? Math.max(leastLeftMs, expectedMs - (nowMs - Date.parse(startedAt))) : 0
+  return startedAt ? Math.max(minLeftMs, expectedMs - (nowMs - Date.parse(startedAt))) : 0
 }
