@@ -118,7 +118,7 @@ test('a rollout that is paused in the middle moves both boxes once it goes on, a
 
   const watched = await fleet.must('rollouts', 'resume', id, '--watch')
   const seen = await Promise.all(polls.map((poll) => poll.stop()))
-  expect(watched.stdout).toMatch(/schule-west +succeeded[\s\S]*done, 2 of 2 boxes settled/)
+  expect(watched.stdout).toMatch(/schule-west +succeeded[\s\S]*done, 2 of 2 boxes finished/)
   for (const answers of seen) {
     expect([...answers.keys()].sort()).toEqual(['200', 'fenced'])
   }

@@ -125,4 +125,4 @@ export function movedTags(seen: RolloutPlan, made: RolloutPlan): string[] {
 }
 
 const isNow = ({ digest, why }: PlannedImage): string =>
-  digest === null ? `is unresolved now${why === undefined ? '' : ` (${clean(why)})`}` : `is ${clean(digest)} now: the tag was moved`
+  digest === null ? `is unresolved now${why === undefined ? '' : ` (${clean(why)})`}` : `is ${clean(digest)} now (tag moved)`

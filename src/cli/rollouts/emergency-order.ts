@@ -81,7 +81,7 @@ async function promptTargets(context: Context, given: Input): Promise<EmergencyT
   if (!ask.interactive) throw problem('USAGE', `no target version; pass at least one of ${flags}`)
   const { EmergencyTargets } = await import('../../core/rollouts/index.ts')
   const now = await api.rollouts.planRollout({ body: {} })
-  for (let again = ''; ; again = 'Enter at least one version. ') {
+  for (let again = ''; ; again = 'Invalid: enter at least one version. ') {
     const targets: Partial<Record<TargetName, string>> = {}
     for (const name of targetNames) {
       const message = `${name === 'toChatServer' ? again : ''}${targetWords[name].name}; ${runningNow(now, name)}. New version (empty: unchanged)`

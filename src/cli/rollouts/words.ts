@@ -54,7 +54,7 @@ const stepWords: Readonly<Record<string, string>> = {
   keep: 'save current data',
   load: 'load snapshot',
   switch: 'switch over',
-  start: 'start',
+  start: 'start services',
   'back-stop': 'revert: stop',
   'back-switch': 'revert: switch over',
   'back-start': 'revert: start',

@@ -36,11 +36,11 @@ test('a step without an end goes on while its attempt does; afterwards it has no
 })
 
 test('how the database came back is told with its time, and beside it what the copy cost', () => {
-  expect(shown(60_000)).not.toContain('database back')
+  expect(shown(60_000)).not.toContain('restored from')
   expect(shown(60_000, { from: 'cold-copy', tookMs: 2_000, copiedMs: 9_000 })).toMatch(
-    /database back +from its cold copy in 2 s \(the copy was made in 9 s\)$/m,
+    /database +restored from cold copy in 2 s \(copied in 9 s\)$/m,
   )
-  expect(shown(60_000, { from: 'dump', tookMs: 61_000 })).toMatch(/database back +from the dump in 1 min 1 s$/m)
+  expect(shown(60_000, { from: 'dump', tookMs: 61_000 })).toMatch(/database +restored from dump in 1 min 1 s$/m)
 })
 
 test('an error names digests by their first signs: two whole ones fill a line and more', () => {

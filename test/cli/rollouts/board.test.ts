@@ -98,7 +98,7 @@ describe('the model', () => {
       ]),
     )
     expect(progress).toBe(0.5)
-    expect(closingLines(state)[0]).toBe('failed, 1 of 2 boxes settled')
+    expect(closingLines(state)[0]).toBe('failed, 1 of 2 boxes finished')
   })
 
   test('a pause says why, and exactly what to type', () => {
@@ -119,7 +119,7 @@ describe('the model', () => {
 
   test('what could not be restored is not offered for another try', () => {
     const state = openBoard(aRolloutDetail([anAction('a', { status: 'rollback_failed' })], { status: 'paused', previousStatus: 'canary' }))
-    expect(boardModel(state, now).next.map(({ label }) => label)).toEqual(['look closer', 'leave out', 'end it'])
+    expect(boardModel(state, now).next.map(({ label }) => label)).toEqual(['details', 'skip', 'abort'])
   })
 
   test('what is shown after any messages is what is shown to whoever opens the board then', () => {
@@ -217,21 +217,21 @@ describe('plain lines', () => {
       'rollout ro_0123456789abcdefghjk is queued: 2 boxes, manifest revision 4',
       '02:00:00  started',
       '02:00:00  phase canary: 1 box',
-      '02:00:01  a  getting ready',
-      'connection lost, trying again',
-      'connected again',
+      '02:00:01  a  preparing',
+      'connection lost, reconnecting',
+      'reconnected',
       '02:00:09  a  failed: no such tag\ufffd[31m [PULL_FAILED]',
       '02:00:09  paused: 1 box of canary failed',
-      'paused, 1 of 2 boxes settled',
-      '  look closer  tenantry rollouts show ro_0123456789abcdefghjk --box a',
-      '  try again    tenantry rollouts resume ro_0123456789abcdefghjk',
-      '  leave out    tenantry rollouts resume ro_0123456789abcdefghjk --skip-failed',
-      '  end it       tenantry rollouts abort ro_0123456789abcdefghjk',
+      'paused, 1 of 2 boxes finished',
+      '  details  tenantry rollouts show ro_0123456789abcdefghjk --box a',
+      '  retry    tenantry rollouts resume ro_0123456789abcdefghjk',
+      '  skip     tenantry rollouts resume ro_0123456789abcdefghjk --skip-failed',
+      '  abort    tenantry rollouts abort ro_0123456789abcdefghjk',
     ])
   })
 })
 
-describe('boxes that are cancelled before their turn', () => {
+describe('boxes that are cancelled', () => {
   const abortedWith = (slugs: readonly string[]) => {
     const waiting = slugs.map((slug) => anAction(slug, { phase: 'pro' }))
     const messages = [
@@ -250,8 +250,8 @@ describe('boxes that are cancelled before their turn', () => {
   }
 
   test.each([
-    [['b', 'c'], 'cancelled before their turn: b, c'],
-    [Array.from({ length: 400 }, (_, n) => `box-${n}`), 'cancelled before their turn: 400 boxes'],
+    [['b', 'c'], 'cancelled: b, c'],
+    [Array.from({ length: 400 }, (_, n) => `box-${n}`), 'cancelled: 400 boxes'],
   ])('are one line of the log, however many', (slugs, says) => {
     expect(abortedWith(slugs).lines).toEqual([`02:00:09  ${says}`, '02:00:09  failed: aborted by anna'])
   })
@@ -274,8 +274,8 @@ describe('a box in plain lines', () => {
   }
 
   test.each([
-    ['begins', { status: 'pending' }, { status: 'preflight' }, ['a  getting ready']],
-    ['goes on getting ready', { status: 'preflight' }, { status: 'pulling' }, []],
+    ['begins', { status: 'pending' }, { status: 'preflight' }, ['a  preparing']],
+    ['goes on preparing', { status: 'preflight' }, { status: 'pulling' }, []],
     ['is fenced', { status: 'pulling' }, { status: 'snapshotting' }, ['a  updating']],
     ['looks at its images once more', { status: 'snapshotting' }, { status: 'pulling' }, []],
     ['is probed', { status: 'updating' }, { status: 'probing' }, []],
@@ -284,9 +284,9 @@ describe('a box in plain lines', () => {
       'is over',
       { status: 'probing' },
       { status: 'succeeded', durationMs: 18_000, fencedMs: 12_000 },
-      ['a  succeeded in 18 s, fenced 12 s'],
+      ['a  succeeded in 18 s, downtime 12 s'],
     ],
-    ['is tried again', { status: 'failed' }, { status: 'pulling' }, ['a  getting ready']],
+    ['is tried again', { status: 'failed' }, { status: 'pulling' }, ['a  preparing']],
   ] as const)('which %s', (_, from, to, lines) => {
     expect(line(from, to)).toEqual(lines)
   })

@@ -99,7 +99,7 @@ describe('for a script', () => {
     const ran = await tenantry(line('--token-file', '-', '--yes', '--json'), { answers, stdin: token, columns, stderrColumns })
     const shown = stderrColumns > 0
     expect([widest(ran.stderr) <= 60, ran.stderr !== bare(ran.stderr)]).toEqual([shown, shown])
-    if (!shown) expect(ran.stderr).toMatch(/^\d+ box.* to move in this order.* maintenance windows do not hold it\.$/m)
+    if (!shown) expect(ran.stderr).toMatch(/^\d+ box.* to update in this order.* maintenance windows are ignored\.$/m)
   })
 
   test('--start starts it, also without refused boxes', async () => {
@@ -161,10 +161,10 @@ describe('for a script', () => {
 
   test.each([
     ['a CVE that is none', ['--cve', 'heartbleed'], 'CVE-2026-12345'],
-    ['a reason about another CVE', ['--reason', 'CVE-2025-9999 lets anybody read'], 'names another CVE'],
+    ['a reason about another CVE', ['--reason', 'CVE-2025-9999 lets anybody read'], 'names a CVE other than'],
     ['a reason of a word', ['--reason', 'bad'], 'at least 20 characters'],
-    ['another CVE as confirmation', ['--confirm', 'CVE-2026-12346', '--token-file', '-'], 'that is not CVE-2026-12345'],
-    ['--watch alone', ['--watch'], 'need --start'],
+    ['another CVE as confirmation', ['--confirm', 'CVE-2026-12346', '--token-file', '-'], 'the CVE id does not match CVE-2026-12345'],
+    ['--watch alone', ['--watch'], 'require --start'],
   ])('%s is refused before anything is made', async (_, more, says) => {
     const ran = await tenantry(line(...more), { answers, stdin: token })
     expect(ran.exit).toBeGreaterThan(0)
@@ -190,14 +190,14 @@ describe('before it is sent', () => {
     expect(ran.stderr).toMatchSnapshot()
   })
 
-  test('it says whose boxes are no longer brought back', async () => {
+  test('it says whose boxes are no longer rolled back', async () => {
     const stopping = { ...planOf(boxes), stopsUndosOf: [rolloutId] }
     const ran = await tenantry(line('--token-file', '-', '--yes'), {
       answers: { ...answers, [plan]: stopping },
       stdin: token,
       columns: 120,
     })
-    expect(ran.stderr).toMatch(new RegExp(`leaves .*boxes of ${rolloutId} as they are that were to be brought back`))
+    expect(ran.stderr).toMatch(new RegExp(`stops .*rollbacks of ${rolloutId}; their pending boxes stay as they are`))
   })
 
   test('a version that the daemon refuses ends it there', async () => {
@@ -215,7 +215,7 @@ describe('before it is sent', () => {
       answers: { ...answers, [create]: { ...made(), manifestRevision: 6 } },
       stdin: token,
     })
-    expect(ran.stderr).toContain('The manifest was changed meanwhile')
+    expect(ran.stderr).toContain('The manifest has changed since the plan')
   })
 
   test('it says so when a tag was moved between the two, and goes on all the same', async () => {
@@ -228,7 +228,7 @@ describe('before it is sent', () => {
     })
     expect([ran.exit, ran.stderr]).toEqual([
       0,
-      expect.stringContaining(`${image} was ${digest('a')} a moment ago, and is ${digest('b')} now`),
+      expect.stringContaining(`${image} was ${digest('a')} in the plan and is ${digest('b')} now`),
     ])
   })
 })
@@ -250,7 +250,7 @@ describe('for a person', () => {
   }
 
   test.each([
-    [who('operator'), 'an emergency is made by an admin, and anna is operator'],
+    [who('operator'), 'an emergency rollout requires the role admin; anna has the role operator'],
     [who('operator', { id: 'tok_0123456789abcdefghjk', name: 'ci' }), 'unset TENANTRY_TOKEN, then `tenantry login`'],
   ])('who may not make one hears it before the first question', async (answer, says) => {
     const ran = await asPerson([], { [whoAmI]: answer })
@@ -266,16 +266,16 @@ describe('for a person', () => {
     expect(ran.asked.at(-1)?.body).toEqual({ ...order, approvalToken: token })
     const asked = prompts.asked.map(({ kind, message }) => `${kind}: ${message}`)
     expect(asked).toEqual([
-      expect.stringMatching(/^input: Which CVE/),
-      expect.stringMatching(/^input: What is being done/),
-      'input: Synapse (chat server); runs 1.157.1 (3 boxes). New version, or nothing to leave it',
+      expect.stringMatching(/^input: CVE id/),
+      expect.stringMatching(/^input: How is it exploited/),
+      'input: Synapse (chat server); runs 1.157.1 (3 boxes). New version (empty: unchanged)',
       expect.stringMatching(/^input: PostgreSQL \(database\); runs 17\.6 \(3 boxes\)/),
       expect.stringMatching(/^input: MinIO/),
       expect.stringMatching(/^input: Box migrations; runs 0000/),
-      'input: Who decided it',
-      'input: Type CVE-2026-12345 to send it:',
+      'input: Decided by',
+      'input: Type CVE-2026-12345 to confirm:',
       'password: Approval token',
-      `confirm: ${id} is queued. Start it now, and watch it?`,
+      `confirm: ${id} is queued. Start and watch it now?`,
     ])
     expect(prompts.asked.find(({ kind }) => kind === 'password')?.mask).toBe(false)
     expect(`${ran.stdout}${ran.stderr}`).not.toContain(token)
@@ -295,7 +295,7 @@ describe('for a person', () => {
       )
     const away = await asked({}, { plan: { ...planOf(), ...images(null, 'amsel: no answer within 5 s') } })
     expect([away.exit, paths(away.asked).includes(begin)]).toEqual([0, false])
-    expect(away.stderr.replaceAll(/\s+/g, ' ')).toContain('a moment ago, and nobody can say now what it is (amsel: no answer within 5 s)')
+    expect(away.stderr.replaceAll(/\s+/g, ' ')).toContain('in the plan and is unresolved now (amsel: no answer within 5 s)')
     const changed = await asked({}, { manifestRevision: 6 })
     expect([changed.exit, paths(changed.asked).includes(begin)]).toEqual([0, false])
   })
@@ -317,7 +317,7 @@ describe('for a person', () => {
     ]
     const ran = await person(again)
     expect([ran.exit, ran.asked.at(-1)?.body]).toEqual([0, { ...order, approvalToken: token }])
-    expect(prompts.asked.map(({ message }) => message).filter((message) => message.startsWith('No: '))).toHaveLength(4)
+    expect(prompts.asked.map(({ message }) => message).filter((message) => message.startsWith('Invalid: '))).toHaveLength(4)
   })
 
   test('it asks only for what was not given', async () => {
@@ -332,7 +332,7 @@ describe('for a person', () => {
     prompts.asked.length = 0
     const again = await person(['CVE-2026-1234', 'cve-2026-12345', token, false], {}, flags)
     expect([again.exit, paths(again.asked)]).toEqual([0, [plan, create]])
-    expect(again.stderr + again.stdout).toContain('That is not CVE-2026-12345.')
+    expect(again.stderr + again.stdout).toContain('The CVE id does not match CVE-2026-12345.')
   })
 
   test('a mistyped token may be typed again, twice', async () => {
@@ -353,7 +353,7 @@ describe('for a person', () => {
       { [create]: made([...boxes, refused]), [`GET /admin/tenant-boxes/rollouts/${id}`]: done },
       flags,
     )
-    expect(prompts.asked.at(-1)?.message).toBe(`${id} is queued. Start it now, without 1 refused box, and watch it?`)
+    expect(prompts.asked.at(-1)?.message).toBe(`${id} is queued. Start and watch it now, without 1 blocked box?`)
     expect(paths(ran.asked).slice(0, 3)).toEqual([plan, create, start])
     expect(ran.asked[2]?.body).toEqual({ skipRefused: true })
     expect([ran.exit, ran.stdout]).toEqual([0, expect.stringContaining('done')])

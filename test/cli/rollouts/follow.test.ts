@@ -51,21 +51,21 @@ describe('--wait', () => {
     const ran = await tenantry(['rollouts', 'create', '--start', '--wait', '--json'], { answers: story(status) })
     expect(ran.exit).toBe(exit)
     expect(JSON.parse(ran.stdout)).toEqual(ended(status))
-    expect(ran.stderr).toContain(`rollout ${rolloutId} is under way in canary`)
+    expect(ran.stderr).toContain(`rollout ${rolloutId} is in progress (canary)`)
   })
 })
 
 test("--watch on a CI job's terminal writes lines too: nobody sees a board redraw there", async () => {
   const ran = await tenantry(['rollouts', 'resume', rolloutId, '--watch'], { answers: story('paused'), columns: 80, env: { CI: 'true' } })
   expect(ran.exit).toBe(8)
-  expect(ran.stdout).toMatch(/paused: a failed\npaused, 0 of 1 box settled/)
+  expect(ran.stdout).toMatch(/paused: a failed\npaused, 0 of 1 box finished/)
 })
 
 test('--watch into a pipe writes lines to stdout, and ends with what to type', async () => {
   const ran = await tenantry(['rollouts', 'resume', rolloutId, '--watch'], { answers: story('paused') })
   expect(ran.exit).toBe(8)
   expect(ran.stderr).toBe('')
-  expect(ran.stdout).toMatch(/paused: a failed\npaused, 0 of 1 box settled/)
+  expect(ran.stdout).toMatch(/paused: a failed\npaused, 0 of 1 box finished/)
   expect(ran.stdout).toContain(`tenantry rollouts resume ${rolloutId}`)
 })
 
@@ -115,12 +115,12 @@ test('a rollout that does not exist is not waited for', async () => {
 test('a daemon that stays away is given up with exit 6', async () => {
   const ran = await tenantry(['rollouts', 'watch', rolloutId], { answers: { [`GET ${path}`]: running }, clock: impatientClock() })
   expect(ran.exit).toBe(6)
-  expect(ran.stderr).toContain('the rollout may go on without it being seen')
+  expect(ran.stderr).toContain('the rollout may still be running')
 })
 
 test.each([
-  [['create', '--watch'], '--watch and --wait need --start'],
-  [['create', '--start', '--watch', '--wait'], 'not both'],
+  [['create', '--watch'], '--watch and --wait require --start'],
+  [['create', '--start', '--watch', '--wait'], 'pass either --watch or --wait'],
 ])('rollouts %j is a usage error', async (line, says) => {
   const ran = await tenantry(['rollouts', ...line], { answers: story('done') })
   expect([ran.exit, ran.stderr]).toEqual([2, expect.stringContaining(says)])
@@ -142,12 +142,12 @@ test('a plan that refuses is said before a rollout is made: nothing is left behi
 test('a rollout that is only made shows its plan, then what to type', async () => {
   const ran = await tenantry(['rollouts', 'create'], { answers: story('done') })
   expect(ran.exit).toBe(0)
-  expect(ran.stdout).toMatch(/FROM → TO[\s\S]*at a time[\s\S]*queued[\s\S]*start it +tenantry rollouts start /)
+  expect(ran.stdout).toMatch(/FROM → TO[\s\S]*at a time[\s\S]*queued[\s\S]*start +tenantry rollouts start /)
 })
 
 test('who sits there reads what will be done before it begins; a script does not', async () => {
   const person = await tenantry(['rollouts', 'create', '--start'], { answers: story('done'), person: true })
-  expect(person.stderr).toMatch(/Images, the same[\s\S]*1 box to move/)
+  expect(person.stderr).toMatch(/Images \(pinned by digest[\s\S]*1 box to update/)
   expect(person.asked.map(({ method, path }) => `${method} ${path}`)[0]).toBe('POST /admin/tenant-boxes/rollouts/plan')
   const script = await tenantry(['rollouts', 'create', '--start', '--skip-refused'], { answers: story('done') })
   expect([script.stderr, script.asked.length]).toEqual(['', 2])
@@ -171,10 +171,10 @@ test('a tag that was moved between the plan that a person read and the rollout k
     })
   const moved = await create('b', true)
   expect([moved.exit, moved.asked.map(({ path }) => path).filter((asked) => asked.endsWith('/start'))]).toEqual([5, []])
-  expect(moved.stderr).toContain(`${image} was sha256:${'a'.repeat(64)} a moment ago, and is sha256:${'b'.repeat(64)} now`)
+  expect(moved.stderr).toContain(`${image} was sha256:${'a'.repeat(64)} in the plan and is sha256:${'b'.repeat(64)} now`)
   expect(moved.stderr.replaceAll(/\s+/g, ' ')).toContain(`tenantry rollouts start ${rolloutId}`)
   const away = await create(null, true)
-  expect([away.exit, away.stderr.replaceAll(/\s+/g, ' ')]).toEqual([5, expect.stringContaining('nobody can say now what it is')])
+  expect([away.exit, away.stderr.replaceAll(/\s+/g, ' ')]).toEqual([5, expect.stringContaining('is unresolved now')])
   expect([(await create('a', true)).exit, (await create('b', false)).exit]).toEqual([0, 0])
 })
 
@@ -232,7 +232,7 @@ describe('a call with a key', () => {
     const queued = aRolloutDetail([anAction('a')], { status: 'queued', plan: aPlan([aPlannedBox('a')]) })
     const again = await asked({ ...madeBefore, 'POST /admin/tenant-boxes/rollouts': queued }, { person: true })
     expect([again.exit, again.posts]).toEqual([0, ['/admin/tenant-boxes/rollouts', `${path}/start`]])
-    expect(again.stderr).toContain('1 box to move')
+    expect(again.stderr).toContain('1 box to update')
   })
 
   test('begins as without one where an older daemon does not know what it is asked', async () => {
@@ -286,12 +286,14 @@ test('the options of create reach the API', async () => {
 
 test('what opening chats early gives up is said in the help, and shown with the rollout', async () => {
   const help = (await tenantry(['rollouts', 'create', '--help'])).stdout.replace(/\s+/g, ' ')
-  expect(help).toMatch(/--fence-mode <mode> when chats open again: .*stays on the new version until you decide/)
+  expect(help).toMatch(/--fence-mode <mode> when maintenance of a box ends .*do not roll back a box that fails later/)
   const early = aRolloutDetail([anAction('a')], { fenceMode: 'until-first-ok' })
   const ran = await tenantry(['rollouts', 'create', '--fence-mode', 'until-first-ok'], {
     answers: { 'POST /admin/tenant-boxes/rollouts': early },
   })
-  expect(ran.stdout).toContain('lifted after the first good probe: what turns sick then stays on the new version until you decide')
+  expect(ran.stdout).toContain(
+    'maintenance ends after the first passed probe; a box that fails later stays on the new version until you decide',
+  )
   expect((await tenantry(['rollouts', 'create', '--fence-mode', 'never'])).exit).toBe(2)
 })
 

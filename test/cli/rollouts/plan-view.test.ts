@@ -18,7 +18,7 @@ test('refusals stand first, each with what to do and its code; warnings of boxes
   const many = Array.from({ length: 7 }, (_, n) => refused(`t${n}`, offline(`t${n}`)))
   const shown = planView(aPlan([refused('elm', sick), ...many, aPlannedBox('oak', { findings: [other] })]), style)
   const lines = shown.split('\n')
-  expect(lines[0]).toBe('Refused (8): the rollout does not start with them')
+  expect(lines[0]).toBe('Blocked (8): rollout cannot start')
   expect(lines.slice(1, 7)).toEqual([
     ...[0, 1, 2, 3, 4].map((n) => `  t${n}: the host of t${n} is offline: start its agent [HOST_OFFLINE]`),
     '  … and 2 more [HOST_OFFLINE]; --json shows all',
@@ -54,9 +54,9 @@ test('which images they get stands below once each, and whence it is known; what
   for (const view of [planView, planSummary]) {
     const shown = view(aPlan([aPlannedBox('ash')], { images: [...images] }), style)
     expect(shown.split('\n').filter((line) => line.includes('registry.example'))).toEqual([
-      '  registry.example/minio:R2          as the first pull finds it: nobody could say (amsel: no such tag\ufffd[2J)',
-      `  registry.example/postgres:17.7     ${digest} as its registry told amsel`,
-      `  registry.example/synapse:v1.163.2  ${digest} as it runs here`,
+      '  registry.example/minio:R2          unresolved: amsel: no such tag\ufffd[2J',
+      `  registry.example/postgres:17.7     ${digest} (resolved from the registry via amsel)`,
+      `  registry.example/synapse:v1.163.2  ${digest} (already running in the fleet)`,
     ])
   }
 })
@@ -67,14 +67,14 @@ test('a plan of an earlier version tells which images the fleet runs already', (
   const unknown = { postgres: { image: 'registry.example/postgres:17.7', digest: null } }
   const shown = planView(aPlan([aPlannedBox('ash', { images: { ...known, ...unknown } }), aPlannedBox('elm', { images: known })]), style)
   expect(shown.split('\n').filter((line) => line.includes('registry.example'))).toEqual([
-    '  registry.example/postgres:17.7     as the first pull finds it',
-    `  registry.example/synapse:v1.163.2  ${digest} as it runs here`,
+    '  registry.example/postgres:17.7     unresolved; pinned at the first pull',
+    `  registry.example/synapse:v1.163.2  ${digest} (already running in the fleet)`,
   ])
 })
 
 test('where there is room each box has its worst fence and the time that it takes', () => {
   const shown = planView(aPlan([aPlannedBox('oak', { expectedFenceMs: 60_000, worstFenceMs: 600_000, expectedMs: 90_000 })]), style)
-  expect(shown).toMatch(/FENCE +AT WORST +TAKES$/m)
+  expect(shown).toMatch(/DOWNTIME +MAX DOWNTIME +DURATION$/m)
   expect(shown).toMatch(/^canary +oak .* 1 min +10 min +1 min 30 s$/m)
 })
 
@@ -83,6 +83,6 @@ test('what evidence speaks for is proposed at the end, with what is given up', (
   expect(planView(plan, style)).not.toContain('--fence-mode')
   for (const view of [planView, planSummary])
     expect(view({ ...plan, proposedFenceMode: 'until-first-ok' }, style)).toMatch(
-      /`--fence-mode until-first-ok` .* stays until you decide\.$/,
+      /`--fence-mode until-first-ok`: .* stays on the new version until you decide\.$/,
     )
 })

@@ -62,19 +62,19 @@ test('what would pause it stands first, without advice for a rollout that stands
   })
   const { stdout } = await tenantry(['rollouts', 'rehearse'], { answers: { [endpoint]: played }, columns: 120 })
   const [first, second] = stdout.split('\n')
-  expect(first).toContain('It would pause 1 time')
+  expect(first).toContain('The rollout would pause 1 time')
   expect(second).toContain('canary stopped: oak failed and was restored (PROBE_FAILED:')
   expect(stdout).not.toContain('\u001b[2J')
   expect(stdout).not.toContain('Next:')
-  expect(stdout).toMatch(/oak +canary +at once +rolled back +3 min/)
-  expect(stdout).toContain('1 box to move, seed 1. About 4 min if every pause is resumed at once')
+  expect(stdout).toMatch(/oak +canary +immediately +rolled back +3 min/)
+  expect(stdout).toContain('1 box to update, seed 1. Expected duration: 4 min (pauses resumed immediately)')
 })
 
 test('boxes that wait for others are named, and phases without boxes are not', async () => {
   const waits = 'held by maintenance; it begins when it is free'
   const played = aRehearsal({ ended: 'stuck', boxes: [aRehearsedBox('oak', { status: 'pending', beginsMs: null, fenceMs: null, waits })] })
   const { stdout } = await tenantry(['rollouts', 'rehearse'], { answers: { [endpoint]: played }, columns: 120 })
-  expect(stdout).toContain('It would never end by itself')
+  expect(stdout).toContain('The rollout would never finish')
   expect(stdout).toContain(`oak: ${waits}`)
   expect(stdout).not.toContain('free_5')
 })

@@ -53,8 +53,8 @@ describe('the plan of a way back', () => {
     })
     expect(exit).toBe(0)
     expect(stdout).toContain('synapse 1.163.2 → 1.157.1')
-    expect(stdout).toMatch(/Its data stays as it is: nothing that was written\s+is lost/)
-    expect(stdout).toContain('A box whose update ends only after this goes back too.')
+    expect(stdout).toMatch(/No data is lost\./)
+    expect(stdout).toContain('Boxes whose update finishes later are rolled back too.')
     expect(stdout).toContain('b: b cannot be read [SCHEMA_TOO_NEW]')
     expect(asked.map(({ path }) => path)).toEqual([`${path}/rollback/plan`])
   })
@@ -66,7 +66,7 @@ describe('the plan of a way back', () => {
     })
     expect(stdout).toContain('2026-01-05 14:02 UTC')
     expect(stdout).toContain('3 h 12 min')
-    expect(stdout).toMatch(/Everything written in it since its update \(2026-01-05 14:02 UTC\), 3 h 12 min, is lost to its users/)
+    expect(stdout).toMatch(/DATA LOSS: messages, files and accounts created since the update \(2026-01-05 14:02 UTC\), 3 h 12 min\./)
   })
 
   test('of no boxes is none', async () => {
@@ -81,9 +81,9 @@ describe('rolling back', () => {
       answers: answers(aPlan('images', aBox('a'))),
     })
     expect(ran.exit).toBe(0)
-    expect(ran.stderr).toContain('1 box goes back by images')
+    expect(ran.stderr).toContain('1 box to roll back by images')
     expect(ran.asked.at(-1)?.body).toEqual({ reason: 'bad', boxes: 'images', skipRefused: false })
-    expect(ran.stdout).toContain('0 of 1 brought back')
+    expect(ran.stdout).toContain('0 of 1 rolled back')
   })
 
   test('with refusals changes nothing unless they are to be left', async () => {
@@ -128,11 +128,11 @@ describe('--wait', () => {
   }
 
   test.each([
-    ['undone', 0, 'a  brought back'],
-    ['failed', 1, 'a  not brought back: no such image [PULL_FAILED]'],
+    ['undone', 0, 'a  rolled back'],
+    ['failed', 1, 'a  rollback failed: no such image [PULL_FAILED]'],
   ] as const)('goes on past the end of the rollout until its boxes are back: %s exits %i', async (ends, exit, line) => {
     const ran = await tenantry([...rollback, '--boxes', 'images', '--reason', 'bad', '--yes', '--wait'], { answers: story(ends) })
-    expect(ran.stderr).toContain('a  going back')
+    expect(ran.stderr).toContain('a  rolling back')
     expect(ran.stderr).toContain(line)
     expect(ran.exit).toBe(exit)
   })
@@ -156,7 +156,7 @@ test('what a box at rest keeps waiting is said, with what to type', async () => 
     answers: { [`GET ${path}`]: aRolloutDetail([atRest, waiting], { status: 'rolled_back' }) },
     columns: 140,
   })
-  expect(stdout).toContain('to be brought back')
+  expect(stdout).toContain('rollback pending')
   expect(stdout).toContain(`tenantry rollouts undo ${rolloutId} --resume`)
   expect(stdout).toContain(`tenantry rollouts undo ${rolloutId} --stop`)
 })

@@ -85,11 +85,11 @@ test('what waits in a phase without boxes, and how a large rollout is cut, is to
 })
 
 test.each([
-  ['none', 'rolled back by admin:anna, its updated boxes stay so: search is broken'],
-  ['images', 'rolled back by admin:anna, its updated boxes by their former images: search is broken'],
-  ['snapshot', 'rolled back by admin:anna, its updated boxes by their snapshots from before: search is broken'],
+  ['none', 'rolled back by admin:anna, updated boxes kept: search is broken'],
+  ['images', 'rolled back by admin:anna, boxes by their previous images: search is broken'],
+  ['snapshot', 'rolled back by admin:anna, boxes by their previous snapshots: search is broken'],
   [undefined, 'rolled back by admin:anna: search is broken'],
-] as const)('that boxes were brought back by %s stands in the story', async (boxes, says) => {
+] as const)('that boxes were rolled back by %s stands in the story', async (boxes, says) => {
   const end = {
     at: at('02:06:00'),
     actor: 'admin:anna',
@@ -118,25 +118,25 @@ describe('the way back of a whole rollout', () => {
   test('is told whole, with its worst box, and in the story', async () => {
     const text = await of(undo)
     const span = 'from 2026-01-05 02:10:00 to 2026-01-05 02:22:03 UTC, 12 min 3 s'
-    expect(text).toContain(`way back  ${span}: a box took 3 min in the middle, 5 min at worst (kita-nord)`)
-    expect(text).toContain('2026-01-05 02:10:00  way back, for 12 min 3 s: 4 of 5 boxes brought back')
+    expect(text).toContain(`rollback  ${span}; per box: median 3 min, max 5 min (kita-nord)`)
+    expect(text).toContain('2026-01-05 02:10:00  rollback, for 12 min 3 s: 4 of 5 boxes rolled back')
   })
 
   test('is told so far while it goes on, also before its first box is through', async () => {
     const text = await of({ ...undo, endedAt: null, boxes: null })
-    expect(text).toMatch(/way back\s+from 2026-01-05 02:10:00 UTC, 12 min 3 s so far$/m)
-    expect(text).toContain('way back, 12 min 3 s so far: 4 of 5 boxes brought back')
+    expect(text).toMatch(/rollback\s+from 2026-01-05 02:10:00 UTC, 12 min 3 s elapsed$/m)
+    expect(text).toContain('rollback, 12 min 3 s elapsed: 4 of 5 boxes rolled back')
   })
 
   test('is not told where no box went back, nor by a daemon that does not know', async () => {
-    expect(await of(null)).not.toContain('way back')
-    expect(await of(undefined as never)).not.toContain('way back')
+    expect(await of(null)).not.toMatch(/^rollback /m)
+    expect(await of(undefined as never)).not.toMatch(/^rollback /m)
   })
 })
 
 test.each([
-  [1, 'aborted by admin:anna, 1 box cancelled before its turn: search is broken'],
-  [9998, 'aborted by admin:anna, 9998 boxes cancelled before their turn: search is broken'],
+  [1, 'aborted by admin:anna, 1 box cancelled: search is broken'],
+  [9998, 'aborted by admin:anna, 9998 boxes cancelled: search is broken'],
 ])('that %i boxes never had their turn stands in the story', async (cancelled, says) => {
   const end = {
     at: at('02:06:00'),
@@ -161,12 +161,12 @@ test('what runs is said to be under way, on which terms, and what can be typed m
   const terms = { holdAfter: 'pro', failureThreshold: 3, ignoreWindows: true } as const
   const { rollout } = story()
   const text = await shown({ ...story(), boxes: [], rollout: { ...rollout, status: 'free_5', previousStatus: null, ...terms } }, 120)
-  expect(text).toMatch(/^status +under way in free_5$/m)
-  expect(text).toMatch(/^holds +pauses when pro is through$/m)
-  expect(text).toMatch(/^threshold +a phase takes no new boxes once 3 of it failed$/m)
-  expect(text).toMatch(/^windows +ignored: boxes are updated at any time$/m)
-  expect(text).toMatch(new RegExp(`^watch it +tenantry rollouts watch ${rolloutId}$`, 'm'))
-  expect(text).toMatch(new RegExp(`^hold it +tenantry rollouts pause ${rolloutId} --reason '…'$`, 'm'))
+  expect(text).toMatch(/^status +in progress \(free_5\)$/m)
+  expect(text).toMatch(/^pause after +pro$/m)
+  expect(text).toMatch(/^threshold +a phase stops after 3 failed boxes$/m)
+  expect(text).toMatch(/^windows +ignored$/m)
+  expect(text).toMatch(new RegExp(`^watch +tenantry rollouts watch ${rolloutId}$`, 'm'))
+  expect(text).toMatch(new RegExp(`^pause +tenantry rollouts pause ${rolloutId} --reason '…'$`, 'm'))
 })
 
 test('a rollout whose boxes still go back is to be watched; drift is looked at afterwards', async () => {
@@ -175,13 +175,13 @@ test('a rollout whose boxes still go back is to be watched; drift is looked at a
     const undo = { total: 2, pending: 0, running: 2 - undone, undone, failed: 0 }
     return shown({ ...story(), boxes: [], rollout: { ...rollout, status: 'rolled_back', counts: { ...rollout.counts, undo } } }, 120)
   }
-  expect(await of(1)).toContain(`watch it  tenantry rollouts watch ${rolloutId}`)
-  expect(await of(2)).toContain('see drift  tenantry boxes scan')
+  expect(await of(1)).toContain(`watch  tenantry rollouts watch ${rolloutId}`)
+  expect(await of(2)).toContain('check drift  tenantry boxes scan')
 })
 
 test.each([
-  ['PROBE_FAILED', 'it was opened again as it was'],
-  ['DIGEST_MISMATCH', 'it runs an image that it should not: look at it before the rollout goes on'],
+  ['PROBE_FAILED', 'unchanged, maintenance ended'],
+  ['DIGEST_MISMATCH', 'runs an unexpected image; check it before you resume'],
 ] as const)('of a box that failed with %s behind its snapshot it is said how it is', async (code, says) => {
   const failed = { status: 'failed', rolledBack: false, updateOk: false, error: { code, message: 'as the agent said' } } as const
   const report = story()
@@ -189,20 +189,17 @@ test.each([
 })
 
 test.each([
-  ['succeeded', 'it serves its users as updated', true],
-  ['failed', 'its agent calls it brought back, and what runs in it does not bear that out: look at it', false],
-] as const)(
-  'of a box that could not be brought back and is %s it is said how it is, and what can be tried',
-  async (status, says, again) => {
-    const error = { code: 'DIGEST_MISMATCH', message: 'as the agent said' }
-    const box = anAction('kita-nord', { status, undo: { mode: 'images', status: 'failed', error }, error })
-    const counts = { ...aRollout().counts, undo: { total: 1, pending: 0, running: 0, undone: 0, failed: 1 } }
-    const text = await shown({ ...story(), rollout: { ...story().rollout, status: 'rolled_back', counts }, boxes: [box] }, 120)
-    expect(text).toContain(says)
-    expect(text).toContain(`tenantry rollouts show ${rolloutId} --box kita-nord`)
-    expect(text.includes(`tenantry rollouts undo ${rolloutId} --resume`)).toBe(again)
-  },
-)
+  ['succeeded', 'serving on the new version', true],
+  ['failed', 'reported as rolled back, but its images do not match; check it', false],
+] as const)('of a box that could not be rolled back and is %s it is said how it is, and what can be tried', async (status, says, again) => {
+  const error = { code: 'DIGEST_MISMATCH', message: 'as the agent said' }
+  const box = anAction('kita-nord', { status, undo: { mode: 'images', status: 'failed', error }, error })
+  const counts = { ...aRollout().counts, undo: { total: 1, pending: 0, running: 0, undone: 0, failed: 1 } }
+  const text = await shown({ ...story(), rollout: { ...story().rollout, status: 'rolled_back', counts }, boxes: [box] }, 120)
+  expect(text).toContain(says)
+  expect(text).toContain(`tenantry rollouts show ${rolloutId} --box kita-nord`)
+  expect(text.includes(`tenantry rollouts undo ${rolloutId} --resume`)).toBe(again)
+})
 
 test('a rollout that has not begun shows its plan', async () => {
   const queued = aReport([anAction('a')], { rollout: { ...story().rollout, status: 'queued', previousStatus: null, pauseReason: null } })
@@ -216,7 +213,7 @@ test('the list takes a time since when, and says when nothing fits', async () =>
   const answers = { 'GET /admin/tenant-boxes/rollouts': { rollouts: [], nextCursor: null } }
   const ran = await tenantry(['rollouts', 'list', '--since', '2h', '--status', 'paused'], { answers, clock, columns: 80 })
   expect(new URLSearchParams(ran.asked[0]?.search)).toEqual(new URLSearchParams({ status: 'paused', since: at('02:00:00') }))
-  expect(ran.stdout).toContain('No rollout fits')
+  expect(ran.stdout).toContain('No rollouts match')
   expect((await tenantry(['rollouts', 'list', '--since', 'lunch'], { answers, clock })).exit).toBe(2)
 })
 
