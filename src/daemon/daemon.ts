@@ -7,7 +7,7 @@ import { wire } from './app/index.ts'
 import { importManifest, loadBoxMigrations } from './boxes/index.ts'
 import type { Config } from './config/index.ts'
 import { migrate, openDatabase } from './db/index.ts'
-import { requireWindows } from './hosts/index.ts'
+import { assertWindows } from './hosts/index.ts'
 import { buildApp } from './http/index.ts'
 import { loadSynapseSchemas, type Rehearse } from './rollouts/index.ts'
 import { loadKeyring } from './sealed/index.ts'
@@ -28,7 +28,7 @@ export type Daemon = Readonly<{ url: string; close(): Promise<void> }>
 
 /** Brings a daemon up: settings checked, database migrated, rooms wired, port open. Throws a Problem when it cannot start. */
 export async function startDaemon({ config, clock, random, log, validateAnswers = false, rehearse }: DaemonDeps): Promise<Daemon> {
-  requireWindows(config.agents)
+  assertWindows(config.agents)
   const migrations = await loadBoxMigrations(packageRoot('config/box-migrations'))
   const schemas = await loadSynapseSchemas(packageRoot('config/synapse-schema.yaml'))
   const book = await loadRoleBook(config.roles ?? packageRoot('config/roles.yaml'))

@@ -6,7 +6,7 @@ import { tenantsContract } from '../../src/core/tenants/index.ts'
 import { applyManifest, type BoxesDeps, boxById, boxesRoutes, boxPort } from '../../src/daemon/boxes/index.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
 import { fileUseOf } from '../../src/daemon/files/index.ts'
-import { commandById, makeCommandBus, tellFailures } from '../../src/daemon/hosts/index.ts'
+import { commandById, makeCommandBus, notifyFailures } from '../../src/daemon/hosts/index.ts'
 import { keyring } from '../../src/daemon/sealed/index.ts'
 import { snapshotListener, snapshotsOfBox } from '../../src/daemon/snapshots/index.ts'
 import { tenantsRoutes } from '../../src/daemon/tenants/index.ts'
@@ -37,7 +37,7 @@ export async function aBoxesRoom(db: Db): Promise<BoxesRoom> {
     fenceMaxMs: 15 * 60_000,
     assertSnapshotsConfigured: () => undefined,
     newestSnapshot: async () => undefined,
-    givenUp: (tx, { id }) => tellFailures(tx, snapshotListener({ clock, versionsBefore: async () => null }), [id]),
+    givenUp: (tx, { id }) => notifyFailures(tx, snapshotListener({ clock, versionsBefore: async () => null }), [id]),
     snapshotsOfBox,
     windows: { timeZone: 'UTC', windows: { free: null, pro: null, enterprise: null } },
   }

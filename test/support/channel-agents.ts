@@ -1,6 +1,6 @@
 import type { BoxCommandPayload, BoxCommandResult } from '../../src/core/boxes/index.ts'
 import { type AgentActor, isoNow, isProblem } from '../../src/core/kit/index.ts'
-import { takeProgress, takeResult } from '../../src/daemon/hosts/command-answers.ts'
+import { storeProgress, storeResult } from '../../src/daemon/hosts/command-results.ts'
 import type { HostsDeps } from '../../src/daemon/hosts/index.ts'
 import { nextCommand } from '../../src/daemon/hosts/next-command.ts'
 import { Died } from './dying.ts'
@@ -52,7 +52,7 @@ export function channelAgents(world: RolloutWorld) {
     hands.set(hostId, hand)
     const deliver = async () => {
       for (const [id, { leaseToken, result }] of [...hand])
-        if (await unlessKilled(takeResult(replica(), agent, { id, leaseToken }, { ok: true, result }))) hand.delete(id)
+        if (await unlessKilled(storeResult(replica(), agent, { id, leaseToken }, { ok: true, result }))) hand.delete(id)
     }
     await deliver()
     const holding = [...hand].map(([id, { leaseToken }]) => ({ id, leaseToken }))
@@ -61,7 +61,7 @@ export function channelAgents(world: RolloutWorld) {
     const { id, kind, payload, leaseToken } = command
     hand.set(id, { leaseToken, result: effectOf(id, kind, payload) })
     const progress = [{ step: 'stop', at: isoNow(world.clock) }]
-    if (kind === 'tenant-box.update') await unlessKilled(takeProgress(replica(), agent, { id, leaseToken }, progress))
+    if (kind === 'tenant-box.update') await unlessKilled(storeProgress(replica(), agent, { id, leaseToken }, progress))
     await deliver()
   }
   return { effects, turn }

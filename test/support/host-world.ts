@@ -2,6 +2,7 @@ import { type AgentIdentity, enrolAgent, newAgentKey } from '../../src/agent/cha
 import type { BoxMigration, CommandOutputs, CommandSecrets, VersionsReport } from '../../src/core/boxes/index.ts'
 import { type AdminActor, type ManualClock, manualClock, problem, secret } from '../../src/core/kit/index.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
+import { inviteHost } from '../../src/daemon/hosts/enrolment.ts'
 import {
   type AgentTimes,
   agentRoutes,
@@ -13,8 +14,7 @@ import {
   makeCommandBus,
   type NewCommand,
 } from '../../src/daemon/hosts/index.ts'
-import { inviteHost } from '../../src/daemon/hosts/invite-host.ts'
-import type { RegistryDeps } from '../../src/daemon/hosts/set-registry.ts'
+import type { RegistryDeps } from '../../src/daemon/hosts/registries.ts'
 import type { Authenticators } from '../../src/daemon/http/index.ts'
 import { keyring } from '../../src/daemon/sealed/index.ts'
 import { silentLogger, systemRandom } from '../../src/node/index.ts'

@@ -14,7 +14,7 @@ import { isoNow, sha256Hex } from '../../src/core/kit/index.ts'
 import type { RolloutDetail } from '../../src/core/rollouts/index.ts'
 import { applyManifest, boxPort } from '../../src/daemon/boxes/index.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
-import { type Command, commandById, listenedTo } from '../../src/daemon/hosts/index.ts'
+import { type Command, commandById, composeHandlers } from '../../src/daemon/hosts/index.ts'
 import { makeRolloutBus, makeRolloutEngine, type RolloutsDeps, versionsBeforeUpdate } from '../../src/daemon/rollouts/index.ts'
 import { createRollout, rollbackRollout, showRollout, startRollout } from '../../src/daemon/rollouts/testing.ts'
 import { snapshotListener } from '../../src/daemon/snapshots/index.ts'
@@ -84,7 +84,7 @@ function worldOf(room: BoxesRoom, boxes: readonly BoxSpec[], settings: Partial<R
   /** What each snapshot holds. */
   const snapshots = new Map<string, InstalledVersions>()
   const taken = new Map<string, number>()
-  const side = listenedTo(
+  const side = composeHandlers(
     boxPort({ ...room, secretsFor: async () => ({}) }),
     snapshotListener({ ...room, versionsBefore: versionsBeforeUpdate }),
   )

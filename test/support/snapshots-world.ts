@@ -15,7 +15,7 @@ import { isoNow, sha256Hex } from '../../src/core/kit/index.ts'
 import { snapshotsContract } from '../../src/core/snapshots/index.ts'
 import { boxesRoutes, boxPort } from '../../src/daemon/boxes/index.ts'
 import { type Db, eventsAfter } from '../../src/daemon/db/index.ts'
-import { agentRoutes, commandById, commandSweep, type HostsDeps, listenedTo } from '../../src/daemon/hosts/index.ts'
+import { agentRoutes, commandById, commandSweep, composeHandlers, type HostsDeps } from '../../src/daemon/hosts/index.ts'
 import { fixesOfEmergencies, snapshotsOfRollouts, versionsBeforeUpdate } from '../../src/daemon/rollouts/index.ts'
 import { retentionRule, type SnapshotsDeps, snapshotListener, snapshotsRoutes } from '../../src/daemon/snapshots/index.ts'
 import { silentLogger } from '../../src/node/index.ts'
@@ -47,7 +47,7 @@ export async function snapshotsWorld(db: Db, change: Partial<SnapshotsDeps> = {}
     ...change,
     clock: room.clock,
   }
-  const side = listenedTo(
+  const side = composeHandlers(
     boxPort({ ...room, secretsFor: async () => ({}) }),
     snapshotListener({ ...room, versionsBefore: versionsBeforeUpdate }),
   )

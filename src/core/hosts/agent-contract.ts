@@ -7,33 +7,33 @@ import { channelLimits } from './protocol.ts'
 
 const byId = z.object({ id: CommandId })
 
-/** A command that the agent works on. Naming it renews its lease. */
+/** A command the agent works on; listing it renews its lease. */
 export const HeldCommand = z.strictObject({ id: CommandId, leaseToken: Counter })
 export type HeldCommand = z.infer<typeof HeldCommand>
 
 const Holding = z.array(HeldCommand).max(channelLimits.held)
 const AgentVersion = z.string().regex(/^[\x21-\x7e]{1,50}$/, 'must be a version such as 1.2.3')
-/** The host's clock minus the daemon's, as the agent measured it; null while it has heard no time. */
+/** The host's clock minus the daemon's, measured by the agent; null before the first measurement. */
 const ClockOffset = z.number().min(-1e13).max(1e13).nullable()
 const Reports = z.array(VersionsReport).max(channelLimits.reports)
 
-/** A box that is no longer this host's, and the epoch under which it is another's. */
+/** A box that now belongs to another host, and its ownership epoch there. */
 export const DisownedBox = z.object({ slug: z.string(), boxId: z.string(), ownershipEpoch: z.number().int().min(1) })
 export type DisownedBox = z.infer<typeof DisownedBox>
 
-/** A command on its way to the agent. `kind` is open here: an agent answers a kind that it does not know with an error. */
+/** A command leased to the agent. `kind` is a plain string: an agent rejects kinds it does not know. */
 export const LeasedCommand = z.object({
   id: CommandId,
   kind: z.string(),
   boxId: z.string(),
   payload: z.unknown(),
   leaseToken: Counter,
-  /** Left until the daemon gives up, as a duration: the two clocks need not agree. */
+  /** Time until expiry, as a duration because clocks may differ. */
   deadlineMs: z.number().int(),
 })
 export type LeasedCommand = z.infer<typeof LeasedCommand>
 
-/** What became of a command. The result is checked against its kind's schema. */
+/** The outcome of a command. The result is validated against the schema of its kind. */
 export const CommandOutcome = z.discriminatedUnion('ok', [
   z.strictObject({ ok: z.literal(true), result: z.unknown() }),
   z.strictObject({ ok: z.literal(false), error: CommandError }),
@@ -48,7 +48,7 @@ export const AgentPublicKey = z.strictObject({
 })
 export type AgentPublicKey = z.infer<typeof AgentPublicKey>
 
-/** What agents say to the daemon. All of it is sent by the agent; the daemon never dials a host. */
+/** The agent API. Agents connect to the daemon; the daemon never connects to a host. */
 export const agentContract = {
   enrolHost: endpoint({
     method: 'POST',
@@ -72,37 +72,37 @@ export const agentContract = {
     path: '/api/agent/v1/hello',
     auth: agent,
     bodyLimit: channelLimits.reportsBytes,
-    // Open, for an agent that is newer than the daemon says more than the daemon knows.
+    // Unknown fields are allowed: a newer agent may send more.
     body: z.object({
       protocolVersion: z.number().int(),
-      /** The agent speaks all from here to `protocolVersion`; absent: that one alone. */
+      /** The oldest supported version; default: `protocolVersion`. */
       oldestProtocol: z.number().int().optional(),
       agentVersion: AgentVersion,
       clockOffsetMs: ClockOffset.optional(),
       engine: EngineInfo.nullable(),
       resources: HostResources.nullable(),
-      /** Every box of the host, as it runs. */
+      /** The running state of every box of the host. */
       reports: Reports,
-      /** Every command that the agent still works on; the host's other taken commands are offered again. */
+      /** Every command the agent still works on; other leased commands of the host are requeued. */
       holding: Holding,
     }),
     returns: z.object({
       hostId: z.string(),
       name: z.string(),
-      /** The highest version that both sides speak. */
+      /** The highest version both sides support. */
       protocol: z.number().int(),
       serverTime: z.string(),
-      /** Since the agent's key is in use. */
+      /** Age of the agent's key. */
       keyAgeMs: z.number().min(0),
       longPollMs: z.number().int(),
       heartbeatMs: z.number().int(),
-      /** When this daemon goes away, each agent waits a random part of this before it says hello again: it grows with the fleet. */
+      /** After a lost connection each agent waits a random part of this; it grows with the fleet. */
       reconnectSpreadMs: z.number().int(),
-      /** Boxes that the agent told of and that are another host's by now; it stops them before anything else. */
+      /** Reported boxes that now belong to another host; the agent stops them first. */
       disowned: z.array(DisownedBox).max(channelLimits.reports).default([]),
     }),
     problems: ['PROTOCOL_VERSION'],
-    summary: 'Begin to speak: versions, machine, boxes, commands in hand',
+    summary: 'Connect: report versions, machine, boxes and running commands',
   }),
   nextCommand: endpoint({
     method: 'POST',
@@ -110,11 +110,11 @@ export const agentContract = {
     auth: agent,
     body: z.strictObject({
       holding: Holding,
-      /** `questions` = all hands are full: only what disturbs no work is wanted. */
+      /** `questions`: the agent is busy and accepts only read-only commands. */
       room: z.enum(['all', 'questions']).default('all'),
     }),
     returns: z.object({ command: LeasedCommand.nullable() }),
-    summary: 'Wait up to 25 s for a command whose box is free',
+    summary: 'Long-poll up to 25 s for the next command',
   }),
   heartbeat: endpoint({
     method: 'POST',
@@ -122,10 +122,10 @@ export const agentContract = {
     auth: agent,
     body: z.object({ holding: Holding, resources: HostResources.nullable().optional(), clockOffsetMs: ClockOffset.optional() }),
     returns: z.object({
-      lost: z.array(z.string()).meta({ description: 'Commands that are no longer this agent’s' }),
+      lost: z.array(z.string()).meta({ description: 'Commands no longer leased to this agent' }),
       serverTime: z.string(),
     }),
-    summary: 'Renew the leases of the commands in hand; once a minute, tell what of the machine is in use',
+    summary: 'Renew command leases; report machine usage once a minute',
   }),
   rotateKey: endpoint({
     method: 'POST',
@@ -134,10 +134,12 @@ export const agentContract = {
     body: z.strictObject({ publicKey: AgentPublicKey }),
     returns: z.object({
       keyId: z.string(),
-      state: z.enum(['announced', 'current']).meta({ description: '`announced`: it counts from its first use, which ends the former key' }),
+      state: z
+        .enum(['announced', 'current'])
+        .meta({ description: '`announced`: valid from its first use, which invalidates the former key' }),
     }),
     problems: ['CONFLICT'],
-    summary: 'Announce the key that is to replace the one which signs this call',
+    summary: 'Announce the next key of the agent',
   }),
   postProgress: endpoint({
     method: 'POST',
@@ -146,7 +148,7 @@ export const agentContract = {
     params: byId,
     body: z.strictObject({ leaseToken: Counter, progress: z.array(Progress).max(channelLimits.progressPerCall) }),
     returns: empty,
-    summary: 'Tell the steps of a command; renews its lease',
+    summary: 'Report progress of a command; renews its lease',
   }),
   postResult: endpoint({
     method: 'POST',
@@ -156,7 +158,7 @@ export const agentContract = {
     bodyLimit: channelLimits.resultBytes,
     body: z.strictObject({ leaseToken: Counter, outcome: CommandOutcome }),
     returns: z.object({ status: CommandStatus }),
-    summary: 'Finish a command; a repeated call changes nothing',
+    summary: 'Report the outcome of a command (idempotent)',
   }),
   commandSecrets: endpoint({
     method: 'POST',
@@ -166,7 +168,7 @@ export const agentContract = {
     body: z.strictObject({ leaseToken: Counter }),
     returns: CommandSecrets,
     problems: ['CONFIG', 'SNAPSHOT_STORE_UNAVAILABLE'],
-    summary: 'The secrets of a command in hand; for memory only',
+    summary: 'Get the secrets of a leased command; keep them in memory only',
   }),
   postOutputs: endpoint({
     method: 'POST',
@@ -175,14 +177,14 @@ export const agentContract = {
     params: byId,
     body: z.strictObject({ leaseToken: Counter, outputs: CommandOutputs }),
     returns: empty,
-    summary: 'Deliver secrets made on the host; they are sealed before they are stored',
+    summary: 'Deliver secrets made on the host; sealed before storage',
   }),
   boxMigrations: endpoint({
     method: 'GET',
     path: '/api/agent/v1/box-migrations',
     auth: agent,
     returns: z.object({ migrations: z.array(BoxMigration) }),
-    summary: 'All box migrations in their order, each with its text and its sum',
+    summary: 'List box migrations in order, with SQL and checksum',
     spec: '4.10',
   }),
   postReports: endpoint({
@@ -192,6 +194,6 @@ export const agentContract = {
     bodyLimit: channelLimits.reportsBytes,
     body: z.strictObject({ reports: Reports }),
     returns: empty,
-    summary: 'Tell what runs in boxes after a change on the host',
+    summary: 'Report the running state of boxes after a change on the host',
   }),
 } as const satisfies Contract

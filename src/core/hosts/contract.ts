@@ -14,15 +14,14 @@ export const HostView = z.object({
   protocolVersion: z.number().int().nullable(),
   engine: EngineInfo.nullable(),
   resources: HostResources.nullable(),
-  /** When the agent told them. */
+  /** When the agent reported them. */
   resourcesAt: Timestamp.nullable(),
   /** Less than a tenth of the disk is free. */
   diskLow: z.boolean(),
-  /** The host's clock minus the daemon's; null while it was never measured. */
+  /** The host's clock minus the daemon's; null before the first measurement. */
   clockOffsetMs: z.number().nullable(),
-  /** It is off by more than 30 s. */
+  /** The clock is off by more than 30 s. */
   skewed: z.boolean(),
-  /** Since when the agent's key is in use. */
   keySince: Timestamp,
   /** Why it is frozen or revoked. */
   reason: z.string().nullable(),
@@ -31,7 +30,6 @@ export type HostView = z.infer<typeof HostView>
 
 const byName = z.object({ name: HostName })
 
-/** Hosts as operators manage them, and the commands that go to them. */
 export const hostsContract = {
   inviteHost: endpoint({
     method: 'POST',
@@ -41,14 +39,14 @@ export const hostsContract = {
     returns: z.object({ token: z.string(), name: z.string(), expiresAt: Timestamp }),
     status: 201,
     problems: ['ALREADY_EXISTS'],
-    summary: 'Make a token with which one agent enrols under this name within 15 minutes; shown once',
+    summary: 'Create an enrolment token for one host, valid 15 minutes, shown once',
   }),
   listHosts: endpoint({
     method: 'GET',
     path: '/api/admin/v1/hosts',
     auth: admin('viewer'),
     returns: z.object({ hosts: z.array(HostView) }),
-    summary: 'All hosts by name',
+    summary: 'List hosts',
   }),
   showHost: endpoint({
     method: 'GET',
@@ -56,7 +54,7 @@ export const hostsContract = {
     auth: admin('viewer'),
     params: z.object({ name: HostKey }),
     returns: HostView,
-    summary: 'One host',
+    summary: 'Show a host',
   }),
   revokeHost: endpoint({
     method: 'POST',
@@ -66,14 +64,14 @@ export const hostsContract = {
     body: z.strictObject({ reason: z.string().trim().min(1).max(500) }),
     returns: HostView,
     problems: ['CONFLICT'],
-    summary: 'Shut the agent of a host out at once; its open commands expire',
+    summary: 'Revoke a host; its open commands expire',
   }),
   listRegistries: endpoint({
     method: 'GET',
     path: '/api/admin/v1/registries',
     auth: admin('viewer'),
     returns: z.object({ registries: z.array(RegistryEntry) }),
-    summary: 'Mirrors and accounts that agents pull images with; passwords are never shown',
+    summary: 'List registry mirrors and credentials; passwords are never shown',
   }),
   setRegistry: endpoint({
     method: 'PUT',
@@ -82,7 +80,7 @@ export const hostsContract = {
     body: RegistrySetting,
     returns: RegistryEntry,
     problems: ['NOT_FOUND'],
-    summary: 'Say by which mirror and as whom the agents of one host, or of all, pull from a registry',
+    summary: 'Set mirror and credentials of a registry, for one host or all',
   }),
   removeRegistry: endpoint({
     method: 'POST',
@@ -91,7 +89,7 @@ export const hostsContract = {
     body: z.strictObject({ registry: RegistryName, host: HostName.nullable() }),
     returns: empty,
     problems: ['NOT_FOUND'],
-    summary: 'Pull from a registry itself again, without an account',
+    summary: 'Remove mirror and credentials of a registry',
   }),
   showCommand: endpoint({
     method: 'GET',
@@ -103,6 +101,6 @@ export const hostsContract = {
       seen: z.coerce.number().int().min(0).optional(),
     }),
     returns: CommandView,
-    summary: 'One command; with waitMs answered when it changes, finishes, or the time is up',
+    summary: 'Show a command; with waitMs wait until it changes or finishes',
   }),
 } as const satisfies Contract

@@ -3,7 +3,6 @@ import type { HostId } from '../boxes/index.ts'
 
 const name = '[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?'
 
-/** Names a machine in commands, tables and logs. */
 export const HostName = z
   .string()
   .max(63)
@@ -23,25 +22,25 @@ export const HostKey = z
   )
 export const isHostId = (key: string): key is HostId => key.startsWith('host_')
 
-/** `offline` = nothing heard for 90 s. `frozen` = two agents used its key; `revoked` = an operator shut it out. Both need a new enrolment. */
+/** `offline`: silent for 90 s. `frozen`: two agents used its key. `revoked`: by an operator. The latter two need a new enrolment. */
 export const HostStatus = z.enum(['online', 'offline', 'frozen', 'revoked'])
 export type HostStatus = z.infer<typeof HostStatus>
 
 export const EngineInfo = z.object({ engine: z.string().max(100), compose: z.string().max(100), restic: z.string().max(100).nullable() })
 export type EngineInfo = z.infer<typeof EngineInfo>
 
-/** What a machine has and what of it is in use. What an agent cannot find out it leaves away. */
+/** Capacity and usage of a machine; values the agent cannot determine are absent. */
 export const HostResources = z.object({
   cpus: z.number().int().min(1),
   memoryBytes: z.number().min(0),
   memoryAvailableBytes: z.number().min(0).optional(),
-  /** Processes that wanted to run, on average over the last 1, 5 and 15 minutes. */
+  /** Load average over 1, 5 and 15 minutes. */
   load: z.array(z.number().min(0)).length(3).optional(),
   diskBytes: z.number().min(0),
   freeDiskBytes: z.number().min(0),
-  /** Boxes that the agent keeps. */
+  /** Number of boxes on the host. */
   boxes: z.number().int().min(0).optional(),
-  /** The space that only journal and restore may use: `used` = it was given up for them and could not be taken back yet. */
+  /** Disk reserve for journal and restore: `used`: released for them and not reallocated yet. */
   ballast: z.enum(['kept', 'used']).optional(),
   agentRssBytes: z.number().min(0).optional(),
   /** Of the agent, not of the machine. */
@@ -49,15 +48,15 @@ export const HostResources = z.object({
 })
 export type HostResources = z.infer<typeof HostResources>
 
-/** Below a tenth, pulls, dumps and restores begin to fail for want of space. */
+/** Below a tenth of free space, pulls, dumps and restores start to fail. */
 export const isDiskLow = ({ diskBytes, freeDiskBytes }: HostResources): boolean => freeDiskBytes < diskBytes / 10
 
-/** How far the clock of a host may be from the daemon's before it is called skewed; tokens bear as much. */
+/** Maximum clock difference before a host counts as skewed; equals the leeway of agent tokens. */
 const clockLeewayMs = 30_000
 
 export const isSkewed = ({ clockOffsetMs }: { clockOffsetMs: number | null }): boolean =>
   clockOffsetMs !== null && Math.abs(clockOffsetMs) > clockLeewayMs
 
-/** A host whose agent was not heard for `offlineAfterMs` is offline: its commands wait and their deadlines count. */
+/** True if the agent has been silent for `offlineAfterMs`. Its commands wait, and their deadlines continue. */
 export const isOffline = ({ lastSeenAt }: { lastSeenAt: string | null }, now: Date, offlineAfterMs = 90_000): boolean =>
   lastSeenAt === null || now.getTime() - Date.parse(lastSeenAt) > offlineAfterMs

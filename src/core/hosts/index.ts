@@ -1,5 +1,5 @@
-// Hosts, and the commands that their agents fetch: names, states, limits, and both sides of the wire.
-// It decides what an agent may send; it knows no command's content (that is boxes) and dials nobody.
+// Hosts, and the commands their agents fetch: names, states, limits, and the agent and admin contracts.
+// It validates what an agent may send; the content of commands belongs to boxes.
 export {
   type AgentPublicKey,
   agentContract,
@@ -8,7 +8,7 @@ export {
   type HeldCommand,
   type LeasedCommand,
 } from './agent-contract.ts'
-export { type CommandError, type CommandStatus, type CommandView, isFinal } from './command.ts'
+export { addSteps, type CommandError, type CommandStatus, type CommandView, type FirstReport, isFinal } from './command.ts'
 export { type HostView, hostsContract } from './contract.ts'
 export {
   type EngineInfo,
@@ -22,7 +22,7 @@ export {
   isOffline,
   isSkewed,
 } from './host.ts'
-export { type Instances, judgeInstance, noInstances, welcomeInstance } from './instances.ts'
+export { classifyInstance, type Instances, noInstances, withNewInstance } from './instances.ts'
 export {
   agentAudience,
   agentToken,
@@ -35,4 +35,3 @@ export {
   supportedProtocols,
 } from './protocol.ts'
 export type { RegistryEntry, RegistrySetting } from './registry.ts'
-export { addSteps, type FirstTold } from './told-steps.ts'

@@ -1,25 +1,25 @@
-/** The running agents that a host's key has had: the one that said hello last, and those before it, newest first. */
+/** Agent instances that used a host's key: the one of the latest hello, and former ones, newest first. */
 export type Instances = Readonly<{ current: string | null; retired: readonly Readonly<{ id: string; at: string }>[] }>
 
 export const noInstances: Instances = { current: null, retired: [] }
 
-const remembered = 20
-/** Requests of an agent that was killed may still be on their way when its successor says hello. */
+const maxRetired = 20
+/** Requests of a killed agent may arrive shortly after the hello of its successor. */
 const graceMs = 5000
 
 /**
- * What a call under an instance id means. An agent that restarts takes a new id and never speaks under the old one again, so a retired id
- * that speaks is a second agent with a copy of the key: `twice` (SECURITY, Agents).
+ * Classifies a call by its instance id. A restarted agent takes a new id, so a call under a former id after the grace period proves a second
+ * agent with a copy of the key: `twice`.
  */
-export function judgeInstance({ current, retired }: Instances, id: string, now: Date): 'current' | 'unknown' | 'late' | 'twice' {
+export function classifyInstance({ current, retired }: Instances, id: string, now: Date): 'current' | 'unknown' | 'late' | 'twice' {
   if (id === current) return 'current'
   const old = retired.find((one) => one.id === id)
   if (!old) return 'unknown'
   return now.getTime() - Date.parse(old.at) <= graceMs ? 'late' : 'twice'
 }
 
-/** A new instance said hello: it is the current one, the former retires. */
-export const welcomeInstance = ({ current, retired }: Instances, id: string, now: Date): Instances => ({
+/** Makes a new instance current and retires the former. */
+export const withNewInstance = ({ current, retired }: Instances, id: string, now: Date): Instances => ({
   current: id,
-  retired: current === null ? retired : [{ id: current, at: now.toISOString() }, ...retired].slice(0, remembered),
+  retired: current === null ? retired : [{ id: current, at: now.toISOString() }, ...retired].slice(0, maxRetired),
 })

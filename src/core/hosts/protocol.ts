@@ -1,16 +1,16 @@
-/** Version of what daemon and agent say to each other. It rises when an old side could misunderstand a new one. */
+/** Version of the agent protocol, incremented for incompatible changes. */
 export const protocolVersion = 1
 
-/** The oldest that this agent still speaks. */
+/** The oldest version this agent supports. */
 export const oldestProtocol = 1
 
-/** Versions that this daemon still speaks with. */
+/** Versions this daemon supports. */
 export const supportedProtocols: readonly number[] = [1]
 
-/** The versions an agent speaks: its own, and all down to the oldest. */
+/** The range of versions an agent supports. */
 export type SpokenProtocols = Readonly<{ newest: number; oldest: number }>
 
-/** The highest version that both sides speak, or which of them must be upgraded. */
+/** The highest version both sides support, or the outdated side. */
 export function commonProtocol(
   daemon: readonly number[],
   { newest, oldest }: SpokenProtocols,
@@ -20,22 +20,22 @@ export function commonProtocol(
   return { older: newest < Math.max(...daemon) ? 'agent' : 'daemon' }
 }
 
-/** What agents send is untrusted: nothing of it may grow without end (SECURITY, Agents). */
+/** Limits for untrusted input of agents. */
 export const channelLimits = {
   resultBytes: 1024 * 1024,
   reportsBytes: 1024 * 1024,
   reports: 500,
   held: 200,
   progressPerCall: 100,
-  /** The newest are kept. */
+  /** Only the newest are stored. */
   progressPerCommand: 200,
 } as const
 
-/** What agent JWTs are made of, on both sides (SECURITY, Agents). */
+/** Parameters of agent JWTs. */
 export const agentToken = { algorithm: 'EdDSA', lifeSeconds: 60, leewaySeconds: 30, instanceClaim: 'iid' } as const
 
-/** Trailing slashes mean nothing: one form of a daemon's URL on both sides. */
+/** Removes trailing slashes. */
 export const plainUrl = (url: string): string => url.replace(/\/+$/, '')
 
-/** Audience of agent JWTs: a token signed for one daemon is worth nothing at another. */
+/** Audience of agent JWTs, so that a token is valid for one daemon only. */
 export const agentAudience = (daemonUrl: string): string => `${plainUrl(daemonUrl)}/agent`

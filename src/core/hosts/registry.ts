@@ -5,45 +5,45 @@ import { HostName } from './host.ts'
 
 const name = '[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::[0-9]{1,5})?'
 
-/** A registry as image references name it: what stands before the first slash, `docker.io` where nothing does. */
+/** The registry part of an image reference, `docker.io` by default. */
 export const RegistryName = z
   .string()
   .max(260)
   .regex(new RegExp(`^${name}$`), 'must be the host of a registry, such as docker.io or registry.example:5000')
-  .refine(isRegistry, 'must have a dot or a port, or Docker takes it for a name at Docker Hub')
+  .refine(isRegistry, 'must contain a dot or a port; Docker treats other names as Docker Hub repositories')
 
-/** Where the same images are found, `host:port` with a path before their repositories where there is one. */
+/** `host:port`, optionally with a path prefix. */
 const RegistryMirror = z
   .string()
   .max(300)
   .regex(new RegExp(`^${name}(?:/[a-z0-9]+(?:[._/-][a-z0-9]+)*)?$`), 'must be a host with port and path, such as mirror.example:5000/hub')
   .refine(
     (mirror) => isRegistry(mirror.split('/')[0] ?? ''),
-    'must have a dot or a port in its host, or Docker takes it for a name at Docker Hub',
+    'must contain a dot or a port in its host; Docker treats other names as Docker Hub repositories',
   )
 
-/** No control character may get into a header. */
+/** Excludes control characters, because the value is sent in a header. */
 const Account = z
   .string()
   .min(1)
   .max(500)
-  .regex(/^[ -~\u00a0-\uffff]+$/, 'must hold no control character')
+  .regex(/^[ -~\u00a0-\uffff]+$/, 'must not contain control characters')
 
-/** What is said of a registry, for one host or (null) for all that have nothing of their own. */
+/** Settings of a registry for one host, or (null) for all hosts without their own. */
 export const RegistryEntry = z.object({
   registry: RegistryName,
   host: HostName.nullable(),
-  /** Asked first; the registry itself when the mirror does not answer or lacks an image. Its account is an entry of its own. */
+  /** Tried before the registry itself. Credentials of the mirror are a separate entry. */
   mirror: RegistryMirror.nullable(),
   username: z.string().nullable(),
-  /** A password is kept; it is never shown. */
+  /** True if a password is stored; it is never shown. */
   hasPassword: z.boolean(),
   updatedAt: Timestamp,
   updatedBy: z.string(),
 })
 export type RegistryEntry = z.infer<typeof RegistryEntry>
 
-/** The whole of an entry: what is left away is taken away, but a password, which stays with its user name. */
+/** A complete entry: omitted fields are removed, except the password while the user name is unchanged. */
 export const RegistrySetting = z
   .strictObject({
     registry: RegistryName,
@@ -52,10 +52,10 @@ export const RegistrySetting = z
     username: Account.optional(),
     password: Account.optional(),
   })
-  .refine(({ mirror, username }) => mirror !== undefined || username !== undefined, { message: 'give a mirror, an account, or both' })
+  .refine(({ mirror, username }) => mirror !== undefined || username !== undefined, { message: 'set a mirror, a username, or both' })
   .refine(({ username, password }) => username !== undefined || password === undefined, {
-    message: 'a password belongs to a user name',
+    message: 'a password needs a username',
     path: ['password'],
   })
-  .refine(({ registry, mirror }) => registry !== mirror, { message: 'a registry is no mirror of itself', path: ['mirror'] })
+  .refine(({ registry, mirror }) => registry !== mirror, { message: 'a registry cannot be its own mirror', path: ['mirror'] })
 export type RegistrySetting = z.output<typeof RegistrySetting>

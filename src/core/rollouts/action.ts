@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { InstalledVersions, ProbeResult, Progress, RestoredDatabase, TierVersions, VersionsReport } from '../boxes/index.ts'
 import { Timestamp } from '../contract/index.ts'
-import type { FirstTold } from '../hosts/index.ts'
+import type { FirstReport } from '../hosts/index.ts'
 import { Finding } from './finding.ts'
 import { Phase } from './rollout.ts'
 
@@ -141,7 +141,7 @@ export const AttemptEvidence = z.looseObject({
 export type AttemptEvidence = z.infer<typeof AttemptEvidence>
 
 /** One command of an attempt: its steps as they were first told, and its end; null while nothing is known of it. */
-type CommandSteps = Readonly<{ steps: readonly FirstTold[]; endedAt: string | null }>
+type CommandSteps = Readonly<{ steps: readonly FirstReport[]; endedAt: string | null }>
 
 /**
  * The steps of an attempt over all its commands: each lasts until the next one of its command, the last one until the command's end. All times
@@ -161,7 +161,7 @@ function between(from: string, to: string | null): number | null {
  * When a command that took so long by its agent's own clock ended, by that same clock; null when the agent did not say. When the daemon heard
  * of it says nothing: two clocks that disagree would turn a short step into a long one.
  */
-export function endOfCommand(steps: readonly FirstTold[], durationMs: number | null): string | null {
+export function endOfCommand(steps: readonly FirstReport[], durationMs: number | null): string | null {
   const begun = Date.parse(steps[0]?.at ?? '')
   return durationMs === null || Number.isNaN(begun) ? null : new Date(begun + durationMs).toISOString()
 }

@@ -4,7 +4,7 @@ import { resticCare, tendRepository } from '../../node/restic/index.ts'
 import { boxPort, snapshotsOfLifecycle } from '../boxes/index.ts'
 import type { Config } from '../config/index.ts'
 import type { Tx } from '../db/index.ts'
-import { type Command, listenedTo, makeCommandBus, registrySecrets, secretsByKind, tellFailures } from '../hosts/index.ts'
+import { type Command, composeHandlers, makeCommandBus, notifyFailures, registrySecrets, secretsByKind } from '../hosts/index.ts'
 import { askRegistries, fixesOfEmergencies, makeRolloutBus, snapshotsOfRollouts, versionsBeforeUpdate } from '../rollouts/index.ts'
 import {
   assertSnapshotsConfigured,
@@ -30,13 +30,13 @@ export function fleetRooms(deps: FeatureDeps, holder: string) {
   const bus = makeCommandBus()
   const times = { staleAfterMs: config.boxes.staleAfterMs, offlineAfterMs: config.agents.offlineAfterMs }
   const snapshotsListen = snapshotListener({ clock, ...holes })
-  const givenUp = (tx: Tx, command: Command) => tellFailures(tx, snapshotsListen, [command.id])
+  const givenUp = (tx: Tx, command: Command) => notifyFailures(tx, snapshotsListen, [command.id])
   const boxes = { db, clock, random, bus, ...times, firstPort: config.boxes.firstPort, migrations, ...lifeDeps(config), givenUp }
   const secretsFor = secretsByKind({
     snapshots: commandSecrets({ settings: config, clock, fetch: settlingFetch }),
     registries: registrySecrets(deps),
   })
-  const side = listenedTo(
+  const side = composeHandlers(
     boxPort({ ...deps, ...lifeRules(config), secretsFor }),
     snapshotsListen,
     userResyncListener(deps),

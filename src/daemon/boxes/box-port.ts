@@ -1,7 +1,7 @@
 import type { BoxId, BoxMigration, CommandSecrets, HostId, ProbeResult, VersionsReport } from '../../core/boxes/index.ts'
 import type { Clock, Random } from '../../core/kit/index.ts'
 import { appendEvent, type DbOrTx, type Tx } from '../db/index.ts'
-import type { BoxSide, Command, FailureHandlers, ResultHandlers } from '../hosts/index.ts'
+import type { BoxPort, Command, FailureHandlers, ResultHandlers } from '../hosts/index.ts'
 import type { Keyring } from '../sealed/index.ts'
 import { finishAdoption } from './adopt-box.ts'
 import { applyReport, applyReports } from './apply-report.ts'
@@ -26,7 +26,7 @@ type BoxPortDeps = LifecycleRules &
   }>
 
 /** What the channel to the agents asks about boxes, answered. */
-export const boxPort = (deps: BoxPortDeps): BoxSide => ({
+export const boxPort = (deps: BoxPortDeps): BoxPort => ({
   mayAct: (db, boxId, hostId) => mayAct(db, boxId as BoxId, hostId as HostId),
   disowned: (db, hostId) => disownedBy(db, hostId as HostId),
   resultHandlers: { ...boxResultHandlers(deps), ...lifeResultHandlers(deps) },
@@ -96,13 +96,13 @@ const lifeResultHandlers = (deps: StepDeps): ResultHandlers => ({
 })
 
 function lifeFailureHandlers(deps: StepDeps): FailureHandlers {
-  const failed = (tx: Tx, command: Command, { told }: { told: boolean }) =>
+  const failed = (tx: Tx, command: Command, { reported }: { reported: boolean }) =>
     whoWaits(tx, command, {
-      move: (box, move) => failMoveCommand(deps, tx, box, move, command, told),
-      removal: (box, removal) => failRemovalCommand(deps, tx, box, removal, command, told),
+      move: (box, move) => failMoveCommand(deps, tx, box, move, command, reported),
+      removal: (box, removal) => failRemovalCommand(deps, tx, box, removal, command, reported),
     })
   return {
-    'tenant-box.maintenance': (tx, command, { told }) => failMaintenance(deps, tx, command, told),
+    'tenant-box.maintenance': (tx, command, { reported }) => failMaintenance(deps, tx, command, reported),
     'tenant-box.hand_over': failed,
     'tenant-box.take_over': failed,
     'tenant-box.take_back': failed,

@@ -2,7 +2,7 @@ import { type BoxId, type BoxStatus, type Freshness, freshnessOf, type HostId } 
 import { isOffline } from '../../core/hosts/index.ts'
 import { type Clock, elapsedMs, isoNow } from '../../core/kit/index.ts'
 import type { DbOrTx } from '../db/index.ts'
-import { type Command, commandsByIds, type HostSighting, hostSightings } from '../hosts/index.ts'
+import { type Command, commandsByIds, type HostSummary, hostSummaries } from '../hosts/index.ts'
 import { type BoxHold, holdsOf } from './box-holds.ts'
 import type { BoxRecord } from './box-record.ts'
 import { boxesBetweenHosts, latestMoves, type Move } from './lifecycle/moves.repo.ts'
@@ -23,18 +23,18 @@ export type Fleet = Readonly<{
 
 /** One host as far as boxes care; undefined when there is none. */
 export async function readHost({ clock, offlineAfterMs }: FleetDeps, db: DbOrTx, id: HostId): Promise<HostState | undefined> {
-  const [host] = await hostSightings(db, id)
+  const [host] = await hostSummaries(db, id)
   return host && stateOf(host, clock.now(), offlineAfterMs)
 }
 
-function stateOf(host: HostSighting, now: Date, offlineAfterMs: number): HostState {
+function stateOf(host: HostSummary, now: Date, offlineAfterMs: number): HostState {
   const status = host.status === 'active' ? (isOffline(host, now, offlineAfterMs) ? 'offline' : 'online') : host.status
   return { id: host.id, name: host.name, status }
 }
 
 export async function readFleet({ clock, staleAfterMs, offlineAfterMs }: FleetDeps, db: DbOrTx): Promise<Fleet> {
   const now = clock.now()
-  const states = (await hostSightings(db)).map((host) => stateOf(host, now, offlineAfterMs))
+  const states = (await hostSummaries(db)).map((host) => stateOf(host, now, offlineAfterMs))
   const byId = new Map(states.map((host) => [host.id, host]))
   const isOnline = (id: HostId) => byId.get(id)?.status === 'online'
   const betweenHosts = await boxesBetweenHosts(db)

@@ -1,43 +1,43 @@
 import { agentContract } from '../../core/hosts/index.ts'
 import type { AgentActor } from '../../core/kit/index.ts'
 import { serveContract } from '../http/index.ts'
-import { commandSecrets, takeOutputs, takeProgress, takeResult } from './command-answers.ts'
+import { commandSecrets, storeOutputs, storeProgress, storeResult } from './command-results.ts'
 import type { HostsDeps } from './deps.ts'
-import { enrolHost } from './enrol-host.ts'
-import { takeHeartbeat } from './heartbeat.ts'
-import { hello, refuseSecondAgent } from './hello.ts'
+import { enrolHost } from './enrolment.ts'
+import { assertCurrentInstance, hello } from './hello.ts'
+import { receiveHeartbeat } from './leased-commands.ts'
 import { nextCommand } from './next-command.ts'
 import { rotateKey } from './rotate-key.ts'
 
-/** What agents say. All but enrolment and hello is heard only from the agent that said hello last. */
+/** The agent API. All calls but enrolment, hello and key rotation require the instance of the latest hello. */
 export function agentRoutes(deps: HostsDeps) {
   const { db, boxes } = deps
   const known =
     <Call extends { actor: AgentActor }, Answer>(verb: (call: Call) => Promise<Answer>) =>
     async (call: Call): Promise<Answer> => {
-      await refuseSecondAgent(deps, call.actor, 'refused')
+      await assertCurrentInstance(deps, call.actor, 'refused')
       return verb(call)
     }
   return serveContract(agentContract, {
     enrolHost: ({ body }) => enrolHost(deps, body),
     hello: ({ actor, body }) => hello(deps, actor, body),
     nextCommand: known(async ({ actor, body, signal }) => ({ command: await nextCommand(deps, actor, body, signal) })),
-    heartbeat: known(({ actor, body }) => takeHeartbeat(deps, actor, body)),
+    heartbeat: known(({ actor, body }) => receiveHeartbeat(deps, actor, body)),
     rotateKey: async ({ actor, body }) => {
-      // As at hello, for `tenantry-agent rotate-key` may run while no agent does.
-      await refuseSecondAgent(deps, actor, 'welcome')
+      // `tenantry-agent rotate-key` may run while no agent is connected.
+      await assertCurrentInstance(deps, actor, 'allowed')
       return rotateKey(deps, actor, body.publicKey)
     },
     postProgress: known(async ({ actor, params, body }) => {
-      await takeProgress(deps, actor, { ...params, leaseToken: body.leaseToken }, body.progress)
+      await storeProgress(deps, actor, { ...params, leaseToken: body.leaseToken }, body.progress)
       return undefined
     }),
     postResult: known(async ({ actor, params, body }) => ({
-      status: await takeResult(deps, actor, { ...params, leaseToken: body.leaseToken }, body.outcome),
+      status: await storeResult(deps, actor, { ...params, leaseToken: body.leaseToken }, body.outcome),
     })),
     commandSecrets: known(({ actor, params, body }) => commandSecrets(deps, actor, { ...params, ...body })),
     postOutputs: known(async ({ actor, params, body }) => {
-      await takeOutputs(deps, actor, { ...params, leaseToken: body.leaseToken }, body.outputs)
+      await storeOutputs(deps, actor, { ...params, leaseToken: body.leaseToken }, body.outputs)
       return undefined
     }),
     boxMigrations: known(async () => ({ migrations: [...boxes.migrations] })),

@@ -1,25 +1,28 @@
 import { sql } from 'kysely'
 import type { BoxCommandKind } from '../../core/boxes/index.ts'
+import { isFinal } from '../../core/hosts/index.ts'
 import type { Clock } from '../../core/kit/index.ts'
 import type { Logger } from '../../node/index.ts'
-import type { Db } from '../db/index.ts'
+import type { Db, DbOrTx } from '../db/index.ts'
 
-/** Waiting for one thing to happen; `cancel` when it is not waited for any more. */
-export type Waiting = Readonly<{ woken: Promise<void>; cancel(): void }>
+import { type Command, commandById } from './commands.repo.ts'
+
+/** Resolves `notified` when the awaited change happened; call `cancel` to stop waiting. */
+export type Subscription = Readonly<{ notified: Promise<void>; cancel(): void }>
 
 /**
- * Wakes what waits in this process: long polls of agents when a command is queued, listeners when a command changes. It carries no data,
- * whoever is woken reads the database. Beside it `runBusPoll` looks every second for what other replicas did.
+ * Notifies waiters in this process: long polls when a command is queued, listeners when a command changes. It carries no data; waiters read
+ * the database. `runBusPoll` polls every second for changes by other replicas.
  */
 export type CommandBus = Readonly<{
-  /** After the commit that queued a command for the host, or freed one of its boxes. */
+  /** Call after the commit that queued a command for the host or freed one of its boxes. */
   queued(hostId: string): void
-  /** After the commit that changed a command. */
+  /** Call after the commit that changed a command. */
   changed(commandId: string): void
-  untilQueued(hostId: string): Waiting
-  /** Until the command has another revision than the one that was read. */
-  untilChanged(commandId: string, revision: number): Waiting
-  /** Wakes what the database says has happened elsewhere. */
+  untilQueued(hostId: string): Subscription
+  /** Until the revision differs from the one given. */
+  untilChanged(commandId: string, revision: number): Subscription
+  /** Notifies waiters of changes by other replicas. */
   poll(db: Db): Promise<void>
 }>
 
@@ -29,12 +32,12 @@ export function makeCommandBus(): CommandBus {
   const hosts = new Map<string, Set<Waiter>>()
   const commands = new Map<string, Set<Waiter>>()
   return {
-    queued: (hostId) => wakeAll(hosts, hostId),
-    changed: (commandId) => wakeAll(commands, commandId),
-    untilQueued: (hostId) => wait(hosts, hostId, 0),
-    untilChanged: (commandId, revision) => wait(commands, commandId, revision),
+    queued: (hostId) => notifyAll(hosts, hostId),
+    changed: (commandId) => notifyAll(commands, commandId),
+    untilQueued: (hostId) => subscribe(hosts, hostId, 0),
+    untilChanged: (commandId, revision) => subscribe(commands, commandId, revision),
     poll: async (db) => {
-      if (hosts.size > 0) for (const hostId of await hostsToWake(db, [...hosts.keys()])) wakeAll(hosts, hostId)
+      if (hosts.size > 0) for (const hostId of await hostsToNotify(db, [...hosts.keys()])) notifyAll(hosts, hostId)
       for (const { id, revision } of await revisions(db, [...commands.keys()])) {
         for (const waiter of commands.get(id) ?? []) if (waiter.revision !== revision) waiter.wake()
       }
@@ -42,9 +45,9 @@ export function makeCommandBus(): CommandBus {
   }
 }
 
-function wait(topic: Map<string, Set<Waiter>>, key: string, revision: number): Waiting {
+function subscribe(topic: Map<string, Set<Waiter>>, key: string, revision: number): Subscription {
   const waiter: Waiter = { wake: () => undefined, revision }
-  const woken = new Promise<void>((resolve) => {
+  const notified = new Promise<void>((resolve) => {
     waiter.wake = resolve
   })
   const others = topic.get(key) ?? new Set()
@@ -53,32 +56,32 @@ function wait(topic: Map<string, Set<Waiter>>, key: string, revision: number): W
     others.delete(waiter)
     if (others.size === 0 && topic.get(key) === others) topic.delete(key)
   }
-  return { woken, cancel }
+  return { notified, cancel }
 }
 
-const wakeAll = (topic: Map<string, Set<Waiter>>, key: string) => {
+const notifyAll = (topic: Map<string, Set<Waiter>>, key: string) => {
   for (const waiter of topic.get(key) ?? []) waiter.wake()
 }
 
-/** What is asked of all boxes at once, and of which nobody waits for one answer. */
-const unhurried = ['tenant-box.report_versions'] satisfies BoxCommandKind[]
-/** Hosts woken per look for nothing but that; all would come at once, and whoever else calls would have to wait behind them. */
-const unhurriedAtOnce = 10
+/** Commands sent to all boxes at once, whose answers are not urgent. */
+const lowPriorityKinds = ['tenant-box.report_versions'] satisfies BoxCommandKind[]
+/** Hosts notified per poll for low-priority work only, so that the whole fleet does not call at once. */
+const maxLowPriorityHosts = 10
 
-/** Of those that wait: the ones with work, and the ones that were shut out and must hear of it. */
-async function hostsToWake(db: Db, waiting: readonly string[]): Promise<string[]> {
+/** Waiting hosts with queued work, and waiting hosts that were frozen or revoked. */
+async function hostsToNotify(db: Db, waiting: readonly string[]): Promise<string[]> {
   const working = await db
     .selectFrom('commands')
-    .select(['host_id', sql<number>`case when kind in (${sql.join(unhurried)}) then 0 else 1 end`.as('hurried')])
+    .select(['host_id', sql<number>`case when kind in (${sql.join(lowPriorityKinds)}) then 0 else 1 end`.as('urgent')])
     .distinct()
     .where('status', '=', 'queued')
-    .orderBy('hurried')
+    .orderBy('urgent')
     .execute()
   const shutOut = await db.selectFrom('hosts').select('id').where('status', '<>', 'active').execute()
-  const hurried = new Map(working.map((row) => [row.host_id, Number(row.hurried) === 1])) // of two about one host the last stays
-  // Those that began to wait last would ask again last.
-  const others = waiting.filter((id) => hurried.get(id) === false).slice(-unhurriedAtOnce)
-  return [...waiting.filter((id) => hurried.get(id)), ...others, ...shutOut.map((row) => row.id)]
+  const urgent = new Map(working.map((row) => [row.host_id, Number(row.urgent) === 1])) // the later row of a host wins
+  // Hosts that started to wait last would poll again last.
+  const others = waiting.filter((id) => urgent.get(id) === false).slice(-maxLowPriorityHosts)
+  return [...waiting.filter((id) => urgent.get(id)), ...others, ...shutOut.map((row) => row.id)]
 }
 
 const idsPerQuery = 500
@@ -92,10 +95,51 @@ async function revisions(db: Db, ids: readonly string[]): Promise<{ id: string; 
   return found
 }
 
-/** Looks every second, until the signal aborts, for commands that other replicas queued or changed. */
+/** Polls every second, until the signal aborts, for commands queued or changed by other replicas. */
 export async function runBusPoll({ db, clock, bus, log }: { db: Db; clock: Clock; bus: CommandBus; log: Logger }, signal: AbortSignal) {
   while (!signal.aborted) {
-    await bus.poll(db).catch((err) => log.warn({ err }, 'could not look for new commands'))
+    await bus.poll(db).catch((err) => log.warn({ err }, 'polling for commands of other replicas failed'))
     await clock.sleep(1000, signal)
   }
+}
+
+type AwaitDeps = Readonly<{ db: DbOrTx; clock: Clock; bus: CommandBus }>
+
+/** Resolves with the command when it is final, or with its current state when the signal aborts. Throws NOT_FOUND. */
+export async function awaitCommand({ db, bus }: Omit<AwaitDeps, 'clock'>, id: string, signal: AbortSignal): Promise<Command> {
+  for (;;) {
+    const command = await commandById(db, id)
+    if (isFinal(command.status) || signal.aborted) return command
+    await changeOf({ bus }, command, signal)
+  }
+}
+
+/** Resolves with the command when its revision differs from `seen`, when it is final, or after `waitMs`. Throws NOT_FOUND. */
+export async function awaitChange(
+  { db, clock, bus }: AwaitDeps,
+  { id, seen, waitMs }: { id: string; seen?: number | undefined; waitMs: number },
+  signal: AbortSignal,
+): Promise<Command> {
+  const command = await commandById(db, id)
+  const known = seen ?? command.revision
+  if (waitMs === 0 || isFinal(command.status) || command.revision !== known) return command
+  const ends = new AbortController()
+  const either = AbortSignal.any([ends.signal, signal])
+  void clock.sleep(waitMs, either).then(() => ends.abort())
+  await changeOf({ bus }, command, either)
+  ends.abort()
+  return commandById(db, id)
+}
+
+// A change between the read and this wait is noticed by the bus poll within a second.
+async function changeOf({ bus }: Pick<AwaitDeps, 'bus'>, { id, revision }: Command, signal: AbortSignal): Promise<void> {
+  const change = bus.untilChanged(id, revision)
+  let end = (): void => undefined
+  const aborted = new Promise<void>((resolve) => {
+    end = resolve
+  })
+  signal.addEventListener('abort', end)
+  if (!signal.aborted) await Promise.race([change.notified, aborted])
+  signal.removeEventListener('abort', end)
+  change.cancel()
 }

@@ -9,37 +9,37 @@ import type {
 import type { Clock, Random } from '../../core/kit/index.ts'
 import type { Logger } from '../../node/index.ts'
 import type { Db, DbOrTx, Tx } from '../db/index.ts'
-import type { Command } from './command.repo.ts'
 import type { CommandBus } from './command-bus.ts'
+import type { Command } from './commands.repo.ts'
 
-/** What other rooms do with a good result, by kind, in the transaction that stores it: when it throws, the agent delivers again. */
+/** Handlers for results, by kind, in the transaction that stores the result. If one throws, the agent sends the result again. */
 export type ResultHandlers = {
   readonly [Kind in BoxCommandKind]?: (tx: Tx, command: Command, result: BoxCommandResult<Kind>) => Promise<void>
 }
 
 /**
- * What other rooms do when a command ended without a result, by kind, in the transaction that notes it. `told` = its agent said so; otherwise
- * the daemon gave up waiting, and unless nobody ever took the command, a result may still come.
+ * Handlers for commands that ended without a result, by kind, in the same transaction. `reported`: the agent reported the failure; otherwise
+ * the command expired, and a result of a leased one may still arrive.
  */
 export type FailureHandlers = {
-  readonly [Kind in BoxCommandKind]?: (tx: Tx, command: Command, ending: Readonly<{ told: boolean }>) => Promise<void>
+  readonly [Kind in BoxCommandKind]?: (tx: Tx, command: Command, ending: Readonly<{ reported: boolean }>) => Promise<void>
 }
 
-/** What this room asks of others; the composition file gives it. Hosts know no box: only where one is, and what is said of it. */
-export type BoxSide = Readonly<{
-  /** Whether agents of the host may fetch commands of the box and be heard about them. */
+/** What hosts need from the boxes feature. Hosts know only ids and locations of boxes. */
+export type BoxPort = Readonly<{
+  /** True if the host may fetch commands of the box and report about it. */
   mayAct(db: DbOrTx, boxId: string, hostId: string): Promise<boolean>
-  /** Boxes that the host may still keep and that are another's now. */
+  /** Boxes that may still exist on the host but belong to another one now. */
   disowned(db: DbOrTx, hostId: string): Promise<{ slug: string; boxId: string; ownershipEpoch: number }[]>
   resultHandlers: ResultHandlers
   failureHandlers?: FailureHandlers
-  /** Reports as the agent of `hostId` sent them; boxes of other hosts among them must be passed over. */
+  /** Handles version reports; boxes of other hosts must be ignored. */
   reportHandler(tx: Tx, hostId: string, reports: readonly VersionsReport[]): Promise<void>
-  /** Only what the command's kind may have leaves the daemon, whatever is returned here. */
+  /** Filtered by the command's kind before anything is sent. */
   secretsFor(db: DbOrTx, command: Command): Promise<CommandSecrets>
-  /** What brings the platform's tables into boxes, in order. */
+  /** Migrations of the platform's tables in boxes, in order. */
   migrations: readonly BoxMigration[]
-  /** Seals and stores; called again with the same outputs when the answer was lost. */
+  /** Seals and stores; idempotent, because a lost response is repeated. */
   acceptOutputs(tx: Tx, command: Command, outputs: CommandOutputs): Promise<void>
 }>
 
@@ -51,10 +51,10 @@ export type HostsDeps = Readonly<{
   random: Random
   log: Logger
   bus: CommandBus
-  /** As agents were enrolled with: the audience of their tokens rests on it. */
+  /** The public URL; part of the audience of agent tokens. */
   baseUrl: string
   agents: AgentTimes
-  /** Versions that this daemon speaks with agents; absent: those of this program. */
+  /** Supported protocol versions; default: those of this program. */
   protocols?: readonly number[]
-  boxes: BoxSide
+  boxes: BoxPort
 }>

@@ -1,14 +1,14 @@
 import { sql } from 'kysely'
 import type { VersionsReport } from '../../core/boxes/index.ts'
-import { type EngineInfo, type HeldCommand, type HostResources, judgeInstance, welcomeInstance } from '../../core/hosts/index.ts'
+import { classifyInstance, type EngineInfo, type HeldCommand, type HostResources, withNewInstance } from '../../core/hosts/index.ts'
 import { type AgentActor, elapsedMs, isoNow, problem } from '../../core/kit/index.ts'
 import type { Tx } from '../db/index.ts'
-import { refuseShutOut } from './authenticate-agent.ts'
+import { assertNotBlocked } from './authenticate-agent.ts'
 import type { HostsDeps } from './deps.ts'
-import { agreeOnProtocol } from './enrol-host.ts'
-import { renewHeld } from './held-commands.ts'
-import { countActiveHosts, type Host, hostById, lockHost, saveGreeting, saveMachine } from './host.repo.ts'
-import { freezeHost } from './shut-out-host.ts'
+import { negotiateProtocol } from './enrolment.ts'
+import { countActiveHosts, type Host, hostById, lockHost, saveHello, saveMachine } from './hosts.repo.ts'
+import { renewLeases } from './leased-commands.ts'
+import { freezeHost } from './revoke-host.ts'
 
 export type Hello = Readonly<{
   protocolVersion: number
@@ -21,27 +21,27 @@ export type Hello = Readonly<{
   holding: readonly HeldCommand[]
 }>
 
-/** Of three lost beats none may make the host offline or a command be offered again. */
-const beatsPerWindow = 4
+/** Three lost heartbeats in a row must not make a host offline or requeue a command. */
+const heartbeatsPerWindow = 4
 
-/** Hellos come in no faster than one in this time, on average, when all agents have lost the daemon in one moment. */
+/** Average interval between hellos when all agents reconnect at once. */
 const spreadPerHostMs = 10
-const longestSpreadMs = 30_000
+const maxSpreadMs = 30_000
 
 /**
- * An agent begins to speak. It names all that it works on, so what else was handed to this host got lost with the process that had it, and is
- * offered again at once. Throws PROTOCOL_VERSION, HOST_FROZEN.
+ * Starts a session of an agent. The agent names all commands it works on; other leased commands of the host were lost with an earlier process
+ * and are requeued at once. Throws PROTOCOL_VERSION, HOST_FROZEN.
  */
-export async function hello(deps: HostsDeps, agent: AgentActor, said: Hello) {
-  const protocol = agreeOnProtocol(deps, said)
-  await refuseSecondAgent(deps, agent, 'welcome')
+export async function hello(deps: HostsDeps, agent: AgentActor, input: Hello) {
+  const protocol = negotiateProtocol(deps, input)
+  await assertCurrentInstance(deps, agent, 'allowed')
   const { requeued, host, disowned } = await deps.db.transaction().execute(async (tx) => {
     const host = await lockHost(tx, agent.hostId)
-    refuseShutOut(host)
-    await greet(deps, tx, host, agent, { ...said, protocolVersion: protocol })
-    await renewHeld(tx, deps, agent, said.holding)
-    const requeued = await requeueOthers(tx, agent.hostId, said.holding)
-    await deps.boxes.reportHandler(tx, agent.hostId, said.reports)
+    assertNotBlocked(host)
+    await storeHello(deps, tx, host, agent, { ...input, protocolVersion: protocol })
+    await renewLeases(tx, deps, agent, input.holding)
+    const requeued = await requeueOthers(tx, agent.hostId, input.holding)
+    await deps.boxes.reportHandler(tx, agent.hostId, input.reports)
     return { requeued, host, disowned: await deps.boxes.disowned(tx, agent.hostId) }
   })
   for (const id of requeued) deps.bus.changed(id)
@@ -51,34 +51,37 @@ export async function hello(deps: HostsDeps, agent: AgentActor, said: Hello) {
 
 function timesOf({ agents, clock }: HostsDeps, { keySince }: Host) {
   const { longPollMs, offlineAfterMs, requeueAfterMs } = agents
-  const heartbeatMs = Math.floor(Math.min(offlineAfterMs, requeueAfterMs) / beatsPerWindow)
+  const heartbeatMs = Math.floor(Math.min(offlineAfterMs, requeueAfterMs) / heartbeatsPerWindow)
   const serverTime = isoNow(clock)
   return { serverTime, keyAgeMs: Math.max(0, elapsedMs(keySince, serverTime)), longPollMs, heartbeatMs }
 }
 
-const spreadOf = async ({ db }: HostsDeps): Promise<number> => Math.min(longestSpreadMs, (await countActiveHosts(db)) * spreadPerHostMs)
+const spreadOf = async ({ db }: HostsDeps): Promise<number> => Math.min(maxSpreadMs, (await countActiveHosts(db)) * spreadPerHostMs)
 
-/** Before anything an agent asks for: it must be the one that said hello last. Throws HOST_FROZEN, CONFLICT ("say hello"). */
-export async function refuseSecondAgent(
+/** Asserts that the caller is the instance of the latest hello. Throws HOST_FROZEN, UNAVAILABLE, CONFLICT. */
+export async function assertCurrentInstance(
   deps: HostsDeps,
   { hostId, instanceId }: AgentActor,
-  newcomers: 'welcome' | 'refused',
+  unknownInstances: 'allowed' | 'refused',
 ): Promise<void> {
   const host = await hostById(deps.db, hostId)
-  const verdict = judgeInstance(host.instances, instanceId, deps.clock.now())
+  const verdict = classifyInstance(host.instances, instanceId, deps.clock.now())
   if (verdict === 'twice') {
     await freezeHost(deps, host, instanceId)
-    throw problem('HOST_FROZEN', `two agents use the key of ${host.name}: it is frozen until an operator has looked`)
+    throw problem(
+      'HOST_FROZEN',
+      `Two agents use the key of ${host.name}; the host is frozen. fix: stop the second agent, then enrol the host again`,
+    )
   }
-  if (verdict === 'late') throw problem('UNAVAILABLE', 'another agent of this host has just said hello', { retryAfterSeconds: 10 })
-  if (verdict === 'unknown' && newcomers === 'refused') throw problem('CONFLICT', 'say hello first')
+  if (verdict === 'late') throw problem('UNAVAILABLE', 'Another agent of this host has just connected.', { retryAfterSeconds: 10 })
+  if (verdict === 'unknown' && unknownInstances === 'refused') throw problem('CONFLICT', 'Not connected. fix: call hello first')
 }
 
-async function greet({ clock }: HostsDeps, tx: Tx, host: Host, { instanceId }: AgentActor, said: Hello): Promise<void> {
-  const { protocolVersion, agentVersion, engine, resources, clockOffsetMs } = said
-  const instances = host.instances.current === instanceId ? host.instances : welcomeInstance(host.instances, instanceId, clock.now())
+async function storeHello({ clock }: HostsDeps, tx: Tx, host: Host, { instanceId }: AgentActor, input: Hello): Promise<void> {
+  const { protocolVersion, agentVersion, engine, resources, clockOffsetMs } = input
+  const instances = host.instances.current === instanceId ? host.instances : withNewInstance(host.instances, instanceId, clock.now())
   const at = isoNow(clock)
-  await saveGreeting(tx, host.id, { instances, protocolVersion, agentVersion, engine, at })
+  await saveHello(tx, host.id, { instances, protocolVersion, agentVersion, engine, at })
   await saveMachine(tx, host.id, { resources, clockOffsetMs, at })
 }
 

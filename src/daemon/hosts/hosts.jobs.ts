@@ -6,32 +6,32 @@ import { openStatuses } from './expire-commands.ts'
 export type HousekeepingDeps = Readonly<{
   db: Db
   clock: Clock
-  /** Commands that a room still reads, however old they are: a paused rollout goes on with what its command brought. */
+  /** Commands that a feature still reads, however old: a paused rollout continues with their results. */
   commandsInUse(db: DbOrTx): Promise<readonly string[]>
-  /** What other rooms clear away of their own; each says what it was. */
+  /** Clean-up of other features; each returns a summary. */
   others?: readonly ((signal: AbortSignal) => Promise<string>)[]
 }>
 
-const keptMs = 30 * 86_400_000
-/** Rows per statement: others want to write too. */
+const retentionMs = 30 * 86_400_000
+/** Rows per statement, so that other writers are not blocked. */
 const chunkSize = 1000
 
-/** What grows by itself is cleared away once nobody can need it: rooms have taken over what commands brought when they ended. */
+/** Deletes old rows; features have stored the results of commands when they ended. */
 export const hostsJobs = (deps: HousekeepingDeps): DefinedJob[] => [
   defineJob({
     key: 'housekeeping',
     expression: '50 3 * * *',
     description:
-      'Deletes commands that ended 30 days ago, leases that nobody has held since, alerts that were seen to and events of 90 days ago, events of rollouts that ended 90 days ago, and evidence of two years ago',
+      'Delete commands and leases older than 30 days, closed alerts and events older than 90 days, and evidence older than two years',
     run: async ({ signal }) => {
-      const gone = [plural(await forgetCommands(deps, signal), 'command'), plural(await forgetLeases(deps), 'lease')]
+      const gone = [plural(await deleteOldCommands(deps, signal), 'command'), plural(await deleteOldLeases(deps), 'lease')]
       for (const forget of deps.others ?? []) gone.push(await forget(signal))
       return `deleted ${gone.join(', ')}`
     },
   }),
 ]
 
-async function forgetCommands({ db, clock, commandsInUse }: HousekeepingDeps, signal: AbortSignal): Promise<number> {
+async function deleteOldCommands({ db, clock, commandsInUse }: HousekeepingDeps, signal: AbortSignal): Promise<number> {
   const inUse = new Set(await commandsInUse(db))
   let after = ''
   let deleted = 0
@@ -40,7 +40,7 @@ async function forgetCommands({ db, clock, commandsInUse }: HousekeepingDeps, si
       .selectFrom('commands')
       .select('id')
       .where('status', 'not in', openStatuses)
-      .where('finished_at', '<=', isoIn(clock, -keptMs))
+      .where('finished_at', '<=', isoIn(clock, -retentionMs))
       .where('id', '>', after)
       .orderBy('id')
       .limit(chunkSize)
@@ -53,8 +53,8 @@ async function forgetCommands({ db, clock, commandsInUse }: HousekeepingDeps, si
   return deleted
 }
 
-/** The next owner's token begins at 1 again; no process is left that an older one would have fenced out. */
-async function forgetLeases({ db, clock }: HousekeepingDeps): Promise<number> {
-  const { numDeletedRows } = await db.deleteFrom('leases').where('expires_at', '<=', isoIn(clock, -keptMs)).executeTakeFirst()
+/** The next lease starts again at token 1; no process with an older token is left after 30 days. */
+async function deleteOldLeases({ db, clock }: HousekeepingDeps): Promise<number> {
+  const { numDeletedRows } = await db.deleteFrom('leases').where('expires_at', '<=', isoIn(clock, -retentionMs)).executeTakeFirst()
   return Number(numDeletedRows)
 }

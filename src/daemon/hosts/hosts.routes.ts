@@ -2,15 +2,14 @@ import type { BoxCommandKind } from '../../core/boxes/index.ts'
 import { roleAtLeast } from '../../core/contract/index.ts'
 import { type CommandView, type HostView, hostsContract, isDiskLow, isOffline, isSkewed } from '../../core/hosts/index.ts'
 import { serveContract } from '../http/index.ts'
-import { awaitChange } from './await-command.ts'
-import type { Command } from './command.repo.ts'
+import { awaitChange } from './command-bus.ts'
+import type { Command } from './commands.repo.ts'
 import type { HostsDeps } from './deps.ts'
-import { allHosts, type Host, hostById, hostByKey } from './host.repo.ts'
-import { inviteHost } from './invite-host.ts'
-import { listRegistries, type RegistryDeps, removeRegistry, setRegistry } from './set-registry.ts'
-import { revokeHost } from './shut-out-host.ts'
+import { inviteHost } from './enrolment.ts'
+import { allHosts, type Host, hostById, hostByKey } from './hosts.repo.ts'
+import { listRegistries, type RegistryDeps, removeRegistry, setRegistry } from './registries.ts'
+import { revokeHost } from './revoke-host.ts'
 
-/** What operators ask about hosts and commands. */
 export function hostsRoutes(deps: HostsDeps & RegistryDeps) {
   const { db } = deps
   return serveContract(hostsContract, {
@@ -48,7 +47,7 @@ function statusOf({ clock, agents }: HostsDeps, host: Host): HostView['status'] 
   return isOffline(host, clock.now(), agents.offlineAfterMs) ? 'offline' : 'online'
 }
 
-/** What people write may stand in what these bring: whoever may not ask for it may not read it either. */
+/** Results of these may contain what users wrote, so viewers must not read them. */
 const forOperators: readonly BoxCommandKind[] = ['tenant-box.logs']
 
 const commandView = (deps: HostsDeps, command: Command, host: Host): CommandView => ({

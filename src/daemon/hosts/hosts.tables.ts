@@ -5,9 +5,9 @@ export type HostTable = {
   reason: string | null
   key_id: string
   public_key: string
-  /** The running agent that said hello last. */
+  /** The agent instance of the latest hello. */
   instance_id: string | null
-  /** JSON: the ones before it, newest first. One that speaks again proves that two agents use the key. */
+  /** JSON: former instances, newest first. A call by one proves that two agents use the key. */
   retired_instances: string
   enrolled_at: string
   last_seen_at: string | null
@@ -17,16 +17,15 @@ export type HostTable = {
   resources: string | null
   resources_at: string | null
   clock_offset_ms: number | null
-  /** Since when `key_id` is the key. */
   key_since: string | null
-  /** Announced to replace the key; its first use does it. */
+  /** Replaces the key on its first use. */
   next_key_id: string | null
   next_public_key: string | null
   next_key_at: string | null
 }
 
 export type RegistryTable = {
-  /** `host/registry`, where the host is `*` for all; the password is sealed to it. */
+  /** `host/registry`, host `*` for all; bound to the sealed password. */
   id: string
   host_id: string | null
   registry: string
@@ -43,7 +42,7 @@ type HostInviteTable = {
   created_at: string
   expires_at: string
   used_at: string | null
-  /** Whose key used it: the same agent may ask again when the answer was lost. */
+  /** The same key may repeat the enrolment after a lost response. */
   used_by_key_id: string | null
 }
 
@@ -54,14 +53,14 @@ export type CommandTable = {
   kind: string
   payload: string
   status: 'queued' | 'leased' | 'running' | 'succeeded' | 'failed' | 'expired'
-  /** Rises each time the command is handed out; what an older holder says is not heard. */
+  /** Fencing token: incremented with each lease; calls with an older one are refused. */
   lease_token: number
   lease_until: string | null
-  /** When the holder was last heard of. */
+  /** Last sign of life of the leasing agent. */
   heard_at: string | null
   revision: number
   progress: string
-  /** The first time of each step, as JSON; `progress` keeps the newest only. */
+  /** JSON: the first time of each step; `progress` has only the newest entries. */
   steps: string
   result: string | null
   error: string | null

@@ -3,24 +3,21 @@ import { isNonBlocking, nonBlockingKinds, readOnlyCommands } from '../../core/bo
 import { type HeldCommand, isFinal, type LeasedCommand } from '../../core/hosts/index.ts'
 import { type AgentActor, type Clock, elapsedMs, isoIn, isoNow } from '../../core/kit/index.ts'
 import type { Tx } from '../db/index.ts'
-import { refuseShutOut } from './authenticate-agent.ts'
-import { type Command, commandOf, commandsByIds } from './command.repo.ts'
-import type { Waiting } from './command-bus.ts'
+import { assertNotBlocked } from './authenticate-agent.ts'
+import type { Subscription } from './command-bus.ts'
+import { type Command, commandOf, commandsByIds } from './commands.repo.ts'
 import type { HostsDeps } from './deps.ts'
-import { renewHeld } from './held-commands.ts'
-import { lockHost, standingOf } from './host.repo.ts'
+import { lockHost, pollState } from './hosts.repo.ts'
+import { renewLeases } from './leased-commands.ts'
 
 type Poll = Readonly<{ holding: readonly HeldCommand[]; room: 'all' | 'questions' }>
 
-/**
- * The next command for the host, waited for as long as a long poll lasts; null when there was none. Throws HOST_REVOKED or HOST_FROZEN as
- * soon as the host is shut out.
- */
+/** Long-polls for the next command of the host; null if there is none. Throws HOST_REVOKED or HOST_FROZEN as soon as the host is blocked. */
 export async function nextCommand(deps: HostsDeps, agent: AgentActor, poll: Poll, signal: AbortSignal): Promise<LeasedCommand | null> {
   const { clock, bus, agents } = deps
   const untilMs = clock.monotonicMs() + agents.longPollMs
   for (;;) {
-    const work = bus.untilQueued(agent.hostId) // before the look, so that nothing queued between the two is missed
+    const work = bus.untilQueued(agent.hostId) // subscribe before reading, so that no command is missed
     try {
       const command = signal.aborted ? undefined : await lease(deps, agent, poll)
       if (command) return command
@@ -33,26 +30,26 @@ export async function nextCommand(deps: HostsDeps, agent: AgentActor, poll: Poll
   }
 }
 
-/** True when there may be work, false when the time is up: then nobody need look again. */
-async function either(clock: Clock, { woken }: Waiting, ms: number, signal: AbortSignal): Promise<boolean> {
+/** True when there may be work, false after the time-out. */
+async function either(clock: Clock, { notified }: Subscription, ms: number, signal: AbortSignal): Promise<boolean> {
   const done = new AbortController()
   const end = () => done.abort(over)
   signal.addEventListener('abort', end)
   if (signal.aborted) end()
-  const isWoken = await Promise.race([woken.then(() => true), clock.sleep(ms, done.signal).then(() => false)])
+  const isWoken = await Promise.race([notified.then(() => true), clock.sleep(ms, done.signal).then(() => false)])
   signal.removeEventListener('abort', end)
   end()
   return isWoken
 }
 
-/** A signal that is given no reason makes an exception with a stack; nobody reads this one. */
+/** Aborting without a reason would create an exception with a stack trace. */
 const over = 'over'
 
 async function lease(deps: HostsDeps, agent: AgentActor, poll: Poll): Promise<LeasedCommand | undefined> {
   if (poll.holding.length === 0 && !(await mayHaveWork(deps, agent))) return undefined
   const leased = await deps.db.transaction().execute(async (tx) => {
-    refuseShutOut(await lockHost(tx, agent.hostId))
-    await renewHeld(tx, deps, agent, poll.holding)
+    assertNotBlocked(await lockHost(tx, agent.hostId))
+    await renewLeases(tx, deps, agent, poll.holding)
     for (const command of await offered(tx, isoNow(deps.clock), agent.hostId, poll)) {
       if (await deps.boxes.mayAct(tx, command.boxId, agent.hostId)) return handOut(tx, deps, command)
     }
@@ -62,22 +59,21 @@ async function lease(deps: HostsDeps, agent: AgentActor, poll: Poll): Promise<Le
   return leased
 }
 
-/** Nearly all polls of a fleet at rest find nothing, and to find nothing needs no lock. Throws like `nextCommand`. */
+/** Most polls find nothing, which needs no lock. Throws like `nextCommand`. */
 async function mayHaveWork({ db }: HostsDeps, { hostId }: AgentActor): Promise<boolean> {
-  const standing = await standingOf(db, hostId)
-  refuseShutOut(standing)
-  return standing.hasWork
+  const state = await pollState(db, hostId)
+  assertNotBlocked(state)
+  return state.hasWork
 }
 
 /**
- * What may be handed out, oldest first: queued, or handed out before and never taken up (the answer was lost on its way). A box has one
- * command at a time; a box on which the agent still works, though the daemon gave that command up, is not free. Questions and
- * drills are beside all that: they wait for nothing, and nothing waits for them.
+ * Commands that may be leased, oldest first: queued, or leased before with a lost response. A box runs one command at a time, including an
+ * expired one that its agent still works on. Read-only commands and drills are exempt.
  */
 async function offered(tx: Tx, now: string, hostId: string, { holding, room }: Poll): Promise<Command[]> {
   const heldIds = holding.map(({ id }) => id)
   const held = await commandsByIds(tx, heldIds)
-  const busyBoxes = held.filter((command) => isUntold(command) && !isNonBlocking(command.kind)).map(({ boxId }) => boxId)
+  const busyBoxes = held.filter((command) => isUnreported(command) && !isNonBlocking(command.kind)).map(({ boxId }) => boxId)
   let query = tx
     .selectFrom('commands as c')
     .selectAll()
@@ -109,8 +105,8 @@ async function offered(tx: Tx, now: string, hostId: string, { holding, room }: P
   return (await query.orderBy('c.created_at').orderBy('c.id').limit(20).execute()).map(commandOf)
 }
 
-/** The list of a poll that waited may name commands whose outcome came in meanwhile. */
-const isUntold = ({ status, result }: Command) => !isFinal(status) || (status === 'expired' && result === null)
+/** A long poll may name commands whose outcome arrived in the meantime. */
+const isUnreported = ({ status, result }: Command) => !isFinal(status) || (status === 'expired' && result === null)
 
 async function handOut(tx: Tx, { clock, agents }: HostsDeps, command: Command): Promise<LeasedCommand> {
   const leaseToken = command.leaseToken + 1

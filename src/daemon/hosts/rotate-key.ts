@@ -4,16 +4,16 @@ import { type AgentActor, isoNow, problem } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { appendEvent } from '../db/index.ts'
 import type { HostsDeps } from './deps.ts'
-import { announceKey, findHostByKeyId, type Host, lockHost, promoteKey } from './host.repo.ts'
+import { announceKey, findHostByKeyId, type Host, lockHost, promoteKey } from './hosts.repo.ts'
 
-type Deps = Pick<HostsDeps, 'db' | 'clock'>
+type KeyDeps = Pick<HostsDeps, 'db' | 'clock'>
 
 /**
- * An agent names the key that is to replace its own; the call is signed by either. Nothing ends yet: a crash on any side leaves a key that is
- * heard. Called with the new key itself it answers `current`, and that call was its first use. Throws CONFLICT for a key that is another host's.
+ * Announces the agent's next key; the current key stays valid until the first use of the new one, so a crash on either side never locks the agent out.
+ * Returns `current` when the call is signed by the new key itself. Throws CONFLICT for a key of another host.
  */
 export async function rotateKey(
-  { db, clock }: Deps,
+  { db, clock }: KeyDeps,
   agent: AgentActor,
   publicKey: AgentPublicKey,
 ): Promise<{ keyId: string; state: 'announced' | 'current' }> {
@@ -23,17 +23,17 @@ export async function rotateKey(
     if (host.keyId === keyId) return { keyId, state: 'current' }
     if (host.nextKey?.id === keyId) return { keyId, state: 'announced' }
     const owner = await findHostByKeyId(tx, keyId)
-    if (owner && owner.id !== host.id) throw problem('CONFLICT', 'this key belongs to another host: make a new one')
+    if (owner && owner.id !== host.id) throw problem('CONFLICT', 'This key belongs to another host. fix: create a new key')
     if (!(await announceKey(tx, host, { id: keyId, publicKey, announcedAt: isoNow(clock) })))
-      throw problem('CONFLICT', `the key of ${host.name} was replaced just now`)
+      throw problem('CONFLICT', `The key of ${host.name} was replaced concurrently. fix: retry`)
     const data = { hostId: host.id, keyId: host.keyId, nextKeyId: keyId }
     await recordAudit(tx, clock, { actor: agent, action: 'host.key_announced', subject: host.name, data })
     return { keyId, state: 'announced' }
   })
 }
 
-/** The first call that the announced key signed: the former key is forgotten. */
-export async function replaceKey({ db, clock }: Deps, host: Host, instanceId: string): Promise<void> {
+/** Promotes the announced key on its first use; the former key becomes invalid. */
+export async function replaceKey({ db, clock }: KeyDeps, host: Host, instanceId: string): Promise<void> {
   const { id: hostId, name, nextKey, keyId: formerKeyId } = host
   if (!nextKey) return
   await db.transaction().execute(async (tx) => {

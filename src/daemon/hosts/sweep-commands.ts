@@ -3,19 +3,19 @@ import { type Clock, isoIn, isoNow, problem } from '../../core/kit/index.ts'
 import type { Logger } from '../../node/index.ts'
 import { acquireLease, type Db, holdLease, type Lease, releaseLease, type Tx } from '../db/index.ts'
 import type { CommandBus } from './command-bus.ts'
-import { tellFailures } from './command-listeners.ts'
-import type { AgentTimes, BoxSide } from './deps.ts'
+import { notifyFailures } from './command-handlers.ts'
+import type { AgentTimes, BoxPort } from './deps.ts'
 import { expireCommands, openStatuses } from './expire-commands.ts'
 
-type Deps = Readonly<{ db: Db; clock: Clock; log: Logger; bus: CommandBus; agents: AgentTimes; boxes: BoxSide; holder: string }>
+type Deps = Readonly<{ db: Db; clock: Clock; log: Logger; bus: CommandBus; agents: AgentTimes; boxes: BoxPort; holder: string }>
 
 const everyMs = 5000
 const leaseMs = 20_000
-const forgetEveryMs = 60 * 60_000
-const keptMs = 7 * 24 * 60 * 60_000
+const deleteEveryMs = 60 * 60_000
+const retentionMs = 7 * 24 * 60 * 60_000
 
-/** Equal windows would give up a command in the moment it is offered again. Throws CONFIG_INVALID; called when the daemon starts. */
-export function requireWindows({ offlineAfterMs, requeueAfterMs, reapAfterMs, longPollMs }: AgentTimes): void {
+/** Checks at start that a command is requeued before it expires. Throws CONFIG_INVALID. */
+export function assertWindows({ offlineAfterMs, requeueAfterMs, reapAfterMs, longPollMs }: AgentTimes): void {
   if (requeueAfterMs >= reapAfterMs)
     throw problem('CONFIG_INVALID', `agents.requeueAfterMs (${requeueAfterMs}) must be shorter than agents.reapAfterMs (${reapAfterMs})`)
   if (longPollMs * 2 > offlineAfterMs || longPollMs * 2 > requeueAfterMs)
@@ -23,14 +23,14 @@ export function requireWindows({ offlineAfterMs, requeueAfterMs, reapAfterMs, lo
 }
 
 /**
- * Every five seconds, in one replica: commands past their deadline expire, those of silent agents are offered again, and those that nobody
- * was heard of for too long are given up.
+ * Every five seconds, in one replica: expires commands past their deadline, requeues commands of silent agents, and expires commands whose
+ * agent has been silent too long.
  */
 export async function runCommandSweep(deps: Deps, signal: AbortSignal): Promise<void> {
-  requireWindows(deps.agents)
+  assertWindows(deps.agents)
   const sweep = commandSweep(deps)
   while (!signal.aborted) {
-    await sweep().catch((err) => deps.log.warn({ err }, 'could not look for commands of silent agents'))
+    await sweep().catch((err) => deps.log.warn({ err }, 'command sweep failed'))
     await deps.clock.sleep(everyMs, signal)
   }
   const lease = await acquireLease(deps, { name: 'hosts.sweep', owner: deps.holder, ttlMs: leaseMs }).catch(() => undefined)
@@ -38,36 +38,36 @@ export async function runCommandSweep(deps: Deps, signal: AbortSignal): Promise<
 }
 
 /**
- * One round of the sweep; does nothing while another replica owns it. It remembers since when it has listened: a daemon that was down itself
- * has heard nobody, and must not take its own absence for the agents'.
+ * One round of the sweep; does nothing while another replica owns the lease. Silence is counted only from the start of this lease: after its
+ * own downtime a daemon must not treat every agent as silent.
  */
 export function commandSweep(deps: Deps): () => Promise<void> {
   let listening: { token: number; sinceMs: number } | undefined
-  let forgotAtMs = Number.NEGATIVE_INFINITY
+  let deletedAtMs = Number.NEGATIVE_INFINITY
   return async () => {
     const lease = await acquireLease(deps, { name: 'hosts.sweep', owner: deps.holder, ttlMs: leaseMs })
     if (!lease) return
     if (listening?.token !== lease.token) listening = { token: lease.token, sinceMs: deps.clock.monotonicMs() }
     await round(deps, lease, deps.clock.monotonicMs() - listening.sinceMs)
-    if (deps.clock.monotonicMs() - forgotAtMs < forgetEveryMs) return
-    await forgetQuestions(deps)
-    forgotAtMs = deps.clock.monotonicMs()
+    if (deps.clock.monotonicMs() - deletedAtMs < deleteEveryMs) return
+    await deleteOldQueries(deps)
+    deletedAtMs = deps.clock.monotonicMs()
   }
 }
 
 /**
- * Questions that were over a week ago, answered or not: they are asked every night, and what they brought stands in the registry or in a plan.
- * Commands of a rollout stay: they belong to it, and its engine may not have read them yet.
+ * Deletes read-only commands that finished a week ago; their results are stored in the registry or in a plan. Commands of a rollout stay,
+ * because its engine may not have read them yet.
  */
-async function forgetQuestions({ db, clock, log }: Deps): Promise<void> {
+async function deleteOldQueries({ db, clock, log }: Deps): Promise<void> {
   const { numDeletedRows } = await db
     .deleteFrom('commands')
     .where('status', 'not in', openStatuses)
     .where('kind', 'in', ['tenant-box.report_versions', 'tenant-box.healthcheck', 'tenant-box.resolve_images'])
-    .where('finished_at', '<=', isoIn(clock, -keptMs))
+    .where('finished_at', '<=', isoIn(clock, -retentionMs))
     .where('id', 'like', 'cmd%')
     .executeTakeFirst()
-  if (numDeletedRows > 0n) log.debug({ commands: Number(numDeletedRows) }, 'forgot old questions to boxes')
+  if (numDeletedRows > 0n) log.debug({ commands: Number(numDeletedRows) }, 'deleted old read-only commands')
 }
 
 async function round({ db, clock, bus, agents, boxes }: Deps, lease: Lease, listenedMs: number): Promise<void> {
@@ -76,11 +76,11 @@ async function round({ db, clock, bus, agents, boxes }: Deps, lease: Lease, list
     await holdLease(tx, lease)
     const late = await expireCommands(tx, now, {
       deadlineBefore: now,
-      error: { code: 'COMMAND_EXPIRED', message: 'the deadline passed without a result: look at the host and at the box' },
+      error: { code: 'COMMAND_EXPIRED', message: 'The deadline passed without a result. fix: check the host and the box' },
     })
     const lost = listenedMs < agents.reapAfterMs ? [] : await reap(tx, clock, agents)
     const requeued = listenedMs < agents.requeueAfterMs ? [] : await requeueSilent(tx, now)
-    await tellFailures(tx, boxes, [...late, ...lost])
+    await notifyFailures(tx, boxes, [...late, ...lost])
     return { expired: [...late, ...lost], requeued }
   })
   for (const id of [...done.expired, ...done.requeued.map((command) => command.id)]) bus.changed(id)
@@ -92,11 +92,11 @@ const reap = (tx: Tx, clock: Clock, { reapAfterMs }: AgentTimes) =>
     silentSince: isoIn(clock, -reapAfterMs),
     error: {
       code: 'HOST_OFFLINE',
-      message: `the agent took the command and was not heard of for ${Math.round(reapAfterMs / 60_000)} min: look at the host, its answer is taken in when it comes back`,
+      message: `The agent took the command and has been silent for ${Math.round(reapAfterMs / 60_000)} min. fix: check the host; a late result is still stored`,
     },
   })
 
-/** The lease token stays: until the command is handed out anew, the agent that had it may come back and claim it. */
+/** Keeps the lease token, so that the former agent can reclaim the command until it is leased again. */
 const requeueSilent = (tx: Tx, now: string) =>
   tx
     .updateTable('commands')

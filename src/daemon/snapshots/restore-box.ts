@@ -117,8 +117,8 @@ export const restoreResults = (deps: Deps): ResultHandlers => ({
  * is taken in when it comes.
  */
 export const restoreFailures = (deps: Deps): FailureHandlers => ({
-  'tenant-box.restore': (tx, command, { told }) => {
-    const isKnown = told || command.leaseToken === 0
+  'tenant-box.restore': (tx, command, { reported }) => {
+    const isKnown = reported || command.leaseToken === 0
     return end(deps, tx, command, isKnown ? 'failed' : 'unheard', { error: command.error })
   },
 })

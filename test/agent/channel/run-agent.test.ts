@@ -15,7 +15,7 @@ import type { CommandContext, CommandExecutors } from '../../../src/agent/ports/
 import { type BoxMigration, readBoxMigrations } from '../../../src/core/boxes/index.ts'
 import { isProblem, problem } from '../../../src/core/kit/index.ts'
 import { commandById, commandSweep, hostById } from '../../../src/daemon/hosts/index.ts'
-import { revokeHost } from '../../../src/daemon/hosts/shut-out-host.ts'
+import { revokeHost } from '../../../src/daemon/hosts/revoke-host.ts'
 import { silentLogger, systemRandom } from '../../../src/node/index.ts'
 import { emptyDatabase } from '../../support/databases.ts'
 import { anna, aReport, type HostWorld, hostWorld } from '../../support/host-world.ts'

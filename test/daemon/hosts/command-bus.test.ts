@@ -18,7 +18,7 @@ onBothDialects('what other replicas queued', (fresh) => {
         .insertInto('hosts')
         .values({ ...host, key_since: at } as never)
         .execute()
-      void bus.untilQueued(id).woken.then(() => woken.push(id))
+      void bus.untilQueued(id).notified.then(() => woken.push(id))
     }
     const queue = (kind: BoxCommandKind, hostId: string) => {
       const boxId = `box_${hostId}`

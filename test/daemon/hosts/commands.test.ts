@@ -7,6 +7,7 @@ import { hostsContract } from '../../../src/core/hosts/index.ts'
 import { isoIn, isProblem, type ProblemCode } from '../../../src/core/kit/index.ts'
 import type { Tx } from '../../../src/daemon/db/index.ts'
 import {
+  assertWindows,
   awaitCommand,
   commandById,
   commandSweep,
@@ -14,7 +15,6 @@ import {
   enqueueCommand,
   enqueueCommands,
   lockHost,
-  requireWindows,
   stepsOfCommands,
 } from '../../../src/daemon/hosts/index.ts'
 import { systemRandom } from '../../../src/node/index.ts'
@@ -461,9 +461,9 @@ onBothDialects('commands of agents', (fresh) => {
 })
 
 test('windows that would give a command up when it is offered again are refused at the start', () => {
-  expect(() => requireWindows(shortTimes)).not.toThrow()
-  expect(() => requireWindows({ ...shortTimes, reapAfterMs: 120_000 })).toThrow(/requeueAfterMs/)
-  expect(() => requireWindows({ ...shortTimes, longPollMs: 60_000 })).toThrow(/longPollMs/)
+  expect(() => assertWindows(shortTimes)).not.toThrow()
+  expect(() => assertWindows({ ...shortTimes, reapAfterMs: 120_000 })).toThrow(/requeueAfterMs/)
+  expect(() => assertWindows({ ...shortTimes, longPollMs: 60_000 })).toThrow(/longPollMs/)
 })
 
 test('a command is queued for a host whose row is locked, and nobody else locks it meanwhile (postgres)', async () => {

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { connect } from '../../../src/agent/channel/index.ts'
 import { makeClient } from '../../../src/core/contract/index.ts'
 import { hostsContract } from '../../../src/core/hosts/index.ts'
-import { commandById, commandSweep, type FailureHandlers, listenedTo } from '../../../src/daemon/hosts/index.ts'
+import { commandById, commandSweep, composeHandlers, type FailureHandlers } from '../../../src/daemon/hosts/index.ts'
 import { systemRandom } from '../../../src/node/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aReport, hostWorld } from '../../support/host-world.ts'
@@ -17,8 +17,8 @@ onBothDialects('a command that ends without a result', (fresh) => {
     const world = await hostWorld(await fresh())
     const heard: string[] = []
     const failureHandlers: FailureHandlers = {
-      'tenant-box.report_versions': async (_, command, { told }) =>
-        void heard.push(`${command.status} ${command.error?.code} ${told ? 'told' : 'given up'}`),
+      'tenant-box.report_versions': async (_, command, { reported }) =>
+        void heard.push(`${command.status} ${command.error?.code} ${reported ? 'told' : 'given up'}`),
     }
     Object.assign(world.deps.boxes, { failureHandlers })
     const { hostId, ...identity } = await world.enrol('host-1')
@@ -79,13 +79,13 @@ test('rooms that listen to the same kind are called in turn, the room of boxes f
   const called: string[] = []
   const note = (name: string) => async () => void called.push(name)
   const kind = 'tenant-box.update'
-  const side = listenedTo(
+  const side = composeHandlers(
     { resultHandlers: { [kind]: note('boxes'), 'tenant-box.adopt': note('adopt') } } as never,
     { resultHandlers: { [kind]: note('snapshots') }, failureHandlers: { [kind]: note('snapshots failed') } },
     { failureHandlers: { [kind]: note('moves failed') } },
   )
   await side.resultHandlers[kind]?.({} as never, {} as never, {} as never)
   await side.resultHandlers['tenant-box.adopt']?.({} as never, {} as never, {} as never)
-  await side.failureHandlers?.[kind]?.({} as never, {} as never, { told: true })
+  await side.failureHandlers?.[kind]?.({} as never, {} as never, { reported: true })
   expect(called).toEqual(['boxes', 'snapshots', 'adopt', 'snapshots failed', 'moves failed'])
 })

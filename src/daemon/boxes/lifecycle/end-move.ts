@@ -2,7 +2,7 @@ import type { BoxMove, HostId, MoveEvent } from '../../../core/boxes/index.ts'
 import { isFinal } from '../../../core/hosts/index.ts'
 import { type Actor, problem } from '../../../core/kit/index.ts'
 import type { Tx } from '../../db/index.ts'
-import { commandsByIds, giveUpCommand } from '../../hosts/index.ts'
+import { abandonCommand, commandsByIds } from '../../hosts/index.ts'
 import type { BoxRecord } from '../box-record.ts'
 import { existingBox } from '../boxes.repo.ts'
 import { type Fleet, readFleet } from '../fleet.ts'
@@ -103,5 +103,5 @@ export async function cancelMoveCommand(
   if (which === 'untaken' && command.leaseToken > 0) return false
   if (isFinal(command.status)) return true
   const error = { code: 'CANCELLED', message: 'the move was called off' }
-  return giveUpCommand(tx, clock, { id: command.id, leaseToken: command.leaseToken, error })
+  return abandonCommand(tx, clock, { id: command.id, leaseToken: command.leaseToken, error })
 }

@@ -2,7 +2,7 @@ import { maintenanceOwner } from '../../../core/boxes/index.ts'
 import { type Actor, problem } from '../../../core/kit/index.ts'
 import { recordAudit } from '../../audit/index.ts'
 import { appendEvent, type Tx } from '../../db/index.ts'
-import { type Command, commandsByIds, giveUpCommand } from '../../hosts/index.ts'
+import { abandonCommand, type Command, commandsByIds } from '../../hosts/index.ts'
 import { type BoxHold, holdsOf, releaseHold } from '../box-holds.ts'
 import type { BoxRecord } from '../box-record.ts'
 import { lockBox } from '../boxes.repo.ts'
@@ -65,7 +65,7 @@ async function giveUpRestore({ clock, givenUp }: LifecycleDeps, tx: Tx, { holder
   const id = holder.startsWith(restoring) ? holder.slice(restoring.length) : undefined
   if (id === undefined) return
   const error = { code: 'CANCELLED', message: 'the hold of its box was released before an agent took it' }
-  if (!(await giveUpCommand(tx, clock, { id, leaseToken: 0, error }))) return
+  if (!(await abandonCommand(tx, clock, { id, leaseToken: 0, error }))) return
   for (const command of await commandsByIds(tx, [id])) await givenUp(tx, command)
 }
 

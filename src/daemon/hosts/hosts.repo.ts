@@ -5,7 +5,6 @@ import { problem } from '../../core/kit/index.ts'
 import { type DbOrTx, forNoKeyUpdate, type Tx } from '../db/index.ts'
 import type { HostTable } from './hosts.tables.ts'
 
-/** A machine with an enrolled agent. */
 export type Host = Readonly<{
   id: HostId
   name: string
@@ -14,7 +13,7 @@ export type Host = Readonly<{
   keyId: string
   publicKey: AgentPublicKey
   keySince: string
-  /** Announced, and not used yet. */
+  /** Announced but not used yet. */
   nextKey: Readonly<{ id: string; publicKey: AgentPublicKey; announcedAt: string }> | null
   instances: Instances
   enrolledAt: string
@@ -59,7 +58,7 @@ async function hostBy(db: DbOrTx, column: 'id' | 'name', value: string): Promise
 
 export const findHostByName = (db: DbOrTx, name: string) => hostBy(db, 'name', name)
 
-/** Whose key it is, or is announced to become. */
+/** The host with this key, current or announced. */
 export async function findHostByKeyId(db: DbOrTx, keyId: string): Promise<Host | undefined> {
   const row = await db
     .selectFrom('hosts')
@@ -72,18 +71,18 @@ export async function findHostByKeyId(db: DbOrTx, keyId: string): Promise<Host |
 /** Throws NOT_FOUND. */
 export async function hostById(db: DbOrTx, id: string): Promise<Host> {
   const host = await hostBy(db, 'id', id)
-  if (!host) throw problem('NOT_FOUND', `there is no host with the id ${id}`)
+  if (!host) throw problem('NOT_FOUND', `Host with id ${id} does not exist.`)
   return host
 }
 
 /** Throws NOT_FOUND. */
 export async function hostByName(db: DbOrTx, name: string): Promise<Host> {
   const host = await hostBy(db, 'name', name)
-  if (!host) throw problem('NOT_FOUND', `there is no host ${name}: \`tenantry hosts list\` shows all, \`tenantry hosts invite\` adds one`)
+  if (!host) throw problem('NOT_FOUND', `Host ${name} does not exist. fix: tenantry hosts list`)
   return host
 }
 
-/** The same for a name or an id. */
+/** By name or id. Throws NOT_FOUND. */
 export const hostByKey = (db: DbOrTx, key: string): Promise<Host> => (isHostId(key) ? hostById(db, key) : hostByName(db, key))
 
 export async function allHosts(db: DbOrTx): Promise<Host[]> {
@@ -91,8 +90,8 @@ export async function allHosts(db: DbOrTx): Promise<Host[]> {
 }
 
 /**
- * First statement of a transaction that hands out or takes back commands of the host: two of them never run at once. Queuing one does not wait: its
- * transaction may hold what this one asks for later.
+ * Must be the first statement of a transaction that leases or requeues commands of the host. Queuing a command does not take this lock, to
+ * avoid a deadlock.
  */
 export async function lockHost(tx: Tx, id: string): Promise<Host> {
   const row = await tx.selectFrom('hosts').selectAll().where('id', '=', id).modifyEnd(forNoKeyUpdate(tx)).executeTakeFirstOrThrow()
@@ -103,7 +102,7 @@ const noNextKey = { next_key_id: null, next_public_key: null, next_key_at: null 
 
 export type Enrolment = Readonly<{ id: string; name: string; keyId: string; publicKey: AgentPublicKey; agentVersion: string; at: string }>
 
-/** A new host, or a revoked or frozen one under a new key: its id, and so its boxes, stay. */
+/** Inserts a host, or activates a revoked or frozen one under a new key; its id and boxes stay. */
 export async function saveEnrolment(tx: Tx, { id, name, keyId, publicKey, agentVersion, at }: Enrolment): Promise<void> {
   const fresh = {
     status: 'active',
@@ -125,14 +124,14 @@ export async function saveEnrolment(tx: Tx, { id, name, keyId, publicKey, agentV
     .execute()
 }
 
-/** False when the host was not `active` any more. */
-export async function shutOut(tx: Tx, id: string, status: 'frozen' | 'revoked', reason: string): Promise<boolean> {
+/** Returns false if the host was already blocked. */
+export async function setHostBlocked(tx: Tx, id: string, status: 'frozen' | 'revoked', reason: string): Promise<boolean> {
   const from = status === 'revoked' ? (['active', 'frozen'] as const) : (['active'] as const)
   const done = await tx.updateTable('hosts').set({ status, reason }).where('id', '=', id).where('status', 'in', from).executeTakeFirst()
   return done.numUpdatedRows > 0n
 }
 
-export type Greeting = Readonly<{
+export type HelloRow = Readonly<{
   instances: Instances
   agentVersion: string
   protocolVersion: number
@@ -140,7 +139,7 @@ export type Greeting = Readonly<{
   at: string
 }>
 
-export async function saveGreeting(tx: Tx, id: string, greeting: Greeting): Promise<void> {
+export async function saveHello(tx: Tx, id: string, greeting: HelloRow): Promise<void> {
   await tx
     .updateTable('hosts')
     .set({
@@ -155,20 +154,20 @@ export async function saveGreeting(tx: Tx, id: string, greeting: Greeting): Prom
     .execute()
 }
 
-/** What the agent could not find out stays as it was told last. */
+/** Values the agent could not determine keep their last state. */
 export async function saveMachine(
   db: DbOrTx,
   id: string,
   { resources, clockOffsetMs, at }: { resources?: HostResources | null | undefined; clockOffsetMs?: number | null | undefined; at: string },
 ): Promise<void> {
-  const said = {
+  const values = {
     ...(resources ? { resources: JSON.stringify(resources), resources_at: at } : {}),
     ...(clockOffsetMs === undefined ? {} : { clock_offset_ms: clockOffsetMs === null ? null : Math.round(clockOffsetMs) }),
   }
-  if (Object.keys(said).length > 0) await db.updateTable('hosts').set(said).where('id', '=', id).execute()
+  if (Object.keys(values).length > 0) await db.updateTable('hosts').set(values).where('id', '=', id).execute()
 }
 
-/** False when the host's key was replaced meanwhile. */
+/** Returns false if the key was replaced concurrently. */
 export async function announceKey(tx: Tx, host: Host, next: NonNullable<Host['nextKey']>): Promise<boolean> {
   const done = await tx
     .updateTable('hosts')
@@ -179,7 +178,7 @@ export async function announceKey(tx: Tx, host: Host, next: NonNullable<Host['ne
   return done.numUpdatedRows > 0n
 }
 
-/** The announced key becomes the key, the former is forgotten. False when another call did it first. */
+/** Makes the announced key current and deletes the former. Returns false if another call did it first. */
 export async function promoteKey(tx: Tx, { id }: Host, next: NonNullable<Host['nextKey']>, at: string): Promise<boolean> {
   const done = await tx
     .updateTable('hosts')
@@ -210,25 +209,25 @@ export async function markSeen(db: DbOrTx, ids: readonly string[], at: string): 
 
 const idsPerStatement = 500
 
-/** The little of a host that a look at a whole fleet needs. */
-export type HostSighting = Pick<Host, 'id' | 'name' | 'status' | 'lastSeenAt'>
+/** The fields needed to list a whole fleet. */
+export type HostSummary = Pick<Host, 'id' | 'name' | 'status' | 'lastSeenAt'>
 
-const sightingOf = (row: Pick<HostTable, 'id' | 'name' | 'status' | 'last_seen_at'>): HostSighting => ({
+const summaryOf = (row: Pick<HostTable, 'id' | 'name' | 'status' | 'last_seen_at'>): HostSummary => ({
   id: row.id as HostId,
   name: row.name,
   status: row.status,
   lastSeenAt: row.last_seen_at,
 })
 
-/** All hosts, or the one. */
-export async function hostSightings(db: DbOrTx, id?: HostId): Promise<HostSighting[]> {
+/** All hosts, or the one given. */
+export async function hostSummaries(db: DbOrTx, id?: HostId): Promise<HostSummary[]> {
   let query = db.selectFrom('hosts').select(['id', 'name', 'status', 'last_seen_at']).orderBy('name')
   if (id !== undefined) query = query.where('id', '=', id)
-  return (await query.execute()).map(sightingOf)
+  return (await query.execute()).map(summaryOf)
 }
 
-/** What a long poll asks at each turn: whether the host may still speak, and whether anything may wait for it. */
-export async function standingOf(db: DbOrTx, id: string): Promise<Pick<Host, 'name' | 'status' | 'reason'> & { hasWork: boolean }> {
+/** The state a long poll reads: whether the host is blocked, and whether it may have work. */
+export async function pollState(db: DbOrTx, id: string): Promise<Pick<Host, 'name' | 'status' | 'reason'> & { hasWork: boolean }> {
   const { work, ...host } = await db
     .selectFrom('hosts')
     .select(['name', 'status', 'reason'])

@@ -1,18 +1,17 @@
 import { isoNow } from '../../core/kit/index.ts'
 import type { HostsDeps } from './deps.ts'
-import { type Host, markSeen } from './host.repo.ts'
+import { type Host, markSeen } from './hosts.repo.ts'
 
 type Deps = Pick<HostsDeps, 'db' | 'clock' | 'log'>
 
-/** Calls come often; the row need not be written at each. */
 const seenEveryMs = 5000
 const writeEveryMs = 1000
 
 /**
- * Notes that a host was heard of. The first is written at once; what comes in the second after is written together at its end, for a thousand
- * polling agents would otherwise be forty commits a second, each of which waits for the disk. A daemon that dies loses that second.
+ * Records when hosts were last seen. The first write is immediate; further ones are batched per second, because 1,000 polling agents would
+ * otherwise cause forty commits a second. A crash loses at most that second.
  */
-export function sightings({ db, clock, log }: Deps): (host: Pick<Host, 'id' | 'lastSeenAt'>) => Promise<void> {
+export function trackLastSeen({ db, clock, log }: Deps): (host: Pick<Host, 'id' | 'lastSeenAt'>) => Promise<void> {
   const waiting = new Set<string>()
   let wroteAtMs = Number.NEGATIVE_INFINITY
   let isPlanned = false
@@ -26,7 +25,7 @@ export function sightings({ db, clock, log }: Deps): (host: Pick<Host, 'id' | 'l
     isPlanned = false
     const ids = [...waiting].sort()
     waiting.clear()
-    await write(ids).catch((err) => log.debug({ err }, 'it was not noted who was heard of'))
+    await write(ids).catch((err) => log.debug({ err }, 'recording last-seen times failed'))
   }
 
   return async ({ id, lastSeenAt }) => {

@@ -1,12 +1,11 @@
 import type { Selectable } from 'kysely'
 import { type BoxCommandKind, type BoxCommandPayload, boxCommands, type Progress } from '../../core/boxes/index.ts'
-import type { CommandError, CommandStatus } from '../../core/hosts/index.ts'
+import type { CommandError, CommandStatus, FirstReport } from '../../core/hosts/index.ts'
 import { type Clock, isoIn, isoNow, problem } from '../../core/kit/index.ts'
 import { type DbOrTx, inBatches, type Tx } from '../db/index.ts'
-import { stateOf } from './command-states.repo.ts'
 import type { CommandTable } from './hosts.tables.ts'
 
-/** A command as the daemon keeps it. `payload` and `result` have the shape that `boxCommands` gives their kind. */
+/** A stored command. `boxCommands` defines the shapes of `payload` and `result` for each kind. */
 export type Command = Readonly<{
   id: string
   hostId: string
@@ -14,29 +13,29 @@ export type Command = Readonly<{
   kind: BoxCommandKind
   payload: unknown
   status: CommandStatus
-  /** 0 until it was handed out for the first time. */
+  /** 0 until it was leased for the first time. */
   leaseToken: number
   revision: number
   progress: readonly Progress[]
-  /** What the agent answered; also of an `expired` command whose answer came late. */
+  /** The agent's result, also a late one of an `expired` command. */
   result: unknown
   error: CommandError | null
   createdAt: string
   deadlineAt: string
   startedAt: string | null
-  /** When its holder was last heard of; later than `finishedAt` when the answer to an `expired` command came late. */
+  /** Last sign of life of the agent; later than `finishedAt` if an `expired` command was answered late. */
   heardAt: string | null
   finishedAt: string | null
 }>
 
 export type NewCommand<Kind extends BoxCommandKind = BoxCommandKind> = Readonly<{
-  /** The caller's own: queuing it twice queues it once. */
+  /** Chosen by the caller, for idempotency. */
   id: string
   hostId: string
   boxId: string
   kind: Kind
   payload: BoxCommandPayload<Kind>
-  /** From now, waiting for the agent included. After it the command is `expired`. */
+  /** From now, including the wait for the agent; afterwards the command expires. */
   deadlineMs: number
 }>
 
@@ -50,16 +49,15 @@ export const commandOf = (row: Selectable<CommandTable>): Command => ({
 })
 
 /**
- * Queues a command in the transaction of the change that wants it. Idempotent by id: the first one stands. Throws CONFLICT when the id
- * belongs to a command for another box, host or kind. After the commit call `bus.queued(hostId)`, or the agent learns of it up to a second later;
- * of questions to a whole fleet at its next poll at the latest.
+ * Queues a command in the caller's transaction. Idempotent by id. Throws CONFLICT when the id belongs to another box, host or kind.
+ * Call `bus.queued(hostId)` after the commit; otherwise the agent notices within a second, or at its next poll for low-priority kinds.
  */
 export async function enqueueCommand<Kind extends BoxCommandKind>(tx: Tx, clock: Clock, command: NewCommand<Kind>): Promise<Command> {
   const { added, known } = await queue(tx, clock, [command])
   return (known[0] ?? added.map(commandOf)[0]) as Command
 }
 
-/** The same for many at once. What a scan of ten thousand boxes asks fits into a second. */
+/** Queues many commands at once, such as a scan of the fleet. */
 export async function enqueueCommands<Kind extends BoxCommandKind>(
   tx: Tx,
   clock: Clock,
@@ -72,7 +70,7 @@ async function queue(tx: Tx, clock: Clock, commands: readonly NewCommand[]) {
   const rows = commands.map((command) => rowOf(clock, command))
   const isNew = new Set(await insertNew(tx, rows))
   const known = commands.filter(({ id }) => !isNew.has(id))
-  return { added: rows.filter(({ id }) => isNew.has(id)), known: known.length === 0 ? [] : await standing(tx, known) }
+  return { added: rows.filter(({ id }) => isNew.has(id)), known: known.length === 0 ? [] : await assertSameCommands(tx, known) }
 }
 
 /** Returns the ids that were not there before. */
@@ -111,36 +109,36 @@ const rowOf = (clock: Clock, { id, hostId, boxId, kind, payload, deadlineMs }: N
   finished_at: null,
 })
 
-/** Those that were queued before; each must be the one that is meant. */
-async function standing(tx: Tx, commands: readonly NewCommand[]): Promise<Command[]> {
+/** Returns the commands that existed before. Throws CONFLICT if an id belongs to another command. */
+async function assertSameCommands(tx: Tx, commands: readonly NewCommand[]): Promise<Command[]> {
   const found = await commandsByIds(
     tx,
     commands.map(({ id }) => id),
   )
-  const meant = new Map(commands.map((command) => [command.id, command]))
+  const expected = new Map(commands.map((command) => [command.id, command]))
   const other = found.find((stored) => {
-    const { hostId, boxId, kind } = meant.get(stored.id) as NewCommand
+    const { hostId, boxId, kind } = expected.get(stored.id) as NewCommand
     return stored.hostId !== hostId || stored.boxId !== boxId || stored.kind !== kind
   })
   if (!other) return found
   const { id, kind, boxId } = other
-  throw problem('CONFLICT', `the command ${id} exists already, as ${kind} for the box ${boxId}: give a new attempt a new id`)
+  throw problem('CONFLICT', `Command ${id} exists already, as ${kind} for box ${boxId}. fix: use a new id for a new attempt`)
 }
 
 /** Throws NOT_FOUND. */
 export async function commandById(db: DbOrTx, id: string): Promise<Command> {
   const row = await db.selectFrom('commands').selectAll().where('id', '=', id).executeTakeFirst()
-  if (!row) throw problem('NOT_FOUND', `there is no command ${id}`)
+  if (!row) throw problem('NOT_FOUND', `Command ${id} does not exist.`)
   return commandOf(row)
 }
 
-/** The commands that exist among the ids, in no order. */
+/** The existing commands among the ids, unordered. */
 export async function commandsByIds(db: DbOrTx, ids: readonly string[]): Promise<Command[]> {
   if (ids.length === 0) return []
   return (await db.selectFrom('commands').selectAll().where('id', 'in', ids).execute()).map(commandOf)
 }
 
-/** The newest commands of a box that are of none of the kinds, newest first. */
+/** The newest commands of a box, except the given kinds, newest first. */
 export async function commandsOfBox(
   db: DbOrTx,
   boxId: string,
@@ -148,4 +146,47 @@ export async function commandsOfBox(
 ): Promise<Command[]> {
   const newest = db.selectFrom('commands').selectAll().where('box_id', '=', boxId).where('kind', 'not in', except)
   return (await newest.orderBy('created_at', 'desc').orderBy('id', 'desc').limit(limit).execute()).map(commandOf)
+}
+
+/** The state of a command without its payload, for repeated polling. */
+export type CommandState = Pick<
+  Command,
+  'id' | 'hostId' | 'boxId' | 'status' | 'leaseToken' | 'revision' | 'progress' | 'result' | 'error' | 'heardAt' | 'finishedAt'
+>
+
+/** The existing commands among the ids, unordered. */
+export async function statesOfCommands(db: DbOrTx, ids: readonly string[]): Promise<CommandState[]> {
+  if (ids.length === 0) return []
+  return (await db.selectFrom('commands').select(stateColumns).where('id', 'in', ids).execute()).map(stateOf)
+}
+
+const stateColumns = [
+  ...(['id', 'host_id', 'box_id', 'status', 'lease_token', 'revision', 'progress'] as const),
+  ...(['result', 'error', 'heard_at', 'finished_at'] as const),
+]
+type StateRow = Pick<Selectable<CommandTable>, (typeof stateColumns)[number]>
+
+const stateOf = (row: StateRow): CommandState => ({
+  id: row.id,
+  hostId: row.host_id,
+  boxId: row.box_id,
+  status: row.status,
+  leaseToken: row.lease_token,
+  revision: row.revision,
+  progress: JSON.parse(row.progress),
+  result: row.result === null ? null : JSON.parse(row.result),
+  error: row.error === null ? null : JSON.parse(row.error),
+  heardAt: row.heard_at,
+  finishedAt: row.finished_at,
+})
+
+type CommandSteps = Readonly<{ id: string; steps: readonly FirstReport[] }>
+
+/** The existing commands among the ids, in the order of the ids. */
+export async function stepsOfCommands(db: DbOrTx, ids: readonly string[]): Promise<CommandSteps[]> {
+  if (ids.length === 0) return []
+  const rows = await db.selectFrom('commands').select(['id', 'steps']).where('id', 'in', ids).execute()
+  return rows
+    .map(({ id, steps }) => ({ id, steps: JSON.parse(steps) as FirstReport[] }))
+    .toSorted((a, b) => ids.indexOf(a.id) - ids.indexOf(b.id))
 }

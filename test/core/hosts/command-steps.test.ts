@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { addSteps, type FirstTold } from '../../../src/core/hosts/index.ts'
+import { addSteps, type FirstReport } from '../../../src/core/hosts/index.ts'
 
 const at = (second: number) => `2026-01-05T02:00:${String(second).padStart(2, '0')}.000Z`
 const told = (step: string, second: number) => ({ step, at: at(second) })
@@ -26,7 +26,7 @@ test('told in whatever parts, the list is the same', () => {
   fc.assert(
     fc.property(fc.array(step), fc.integer({ min: 0, max: 20 }), (all, cut) => {
       const inParts = addSteps(addSteps([], all.slice(0, cut)), all.slice(cut))
-      expect(inParts).toEqual<FirstTold[]>(addSteps([], all))
+      expect(inParts).toEqual<FirstReport[]>(addSteps([], all))
     }),
   )
 })

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { manualClock } from '../../../src/core/kit/index.ts'
-import { sightings } from '../../../src/daemon/hosts/sightings.ts'
+import { trackLastSeen } from '../../../src/daemon/hosts/last-seen.ts'
 import { silentLogger } from '../../../src/node/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 
@@ -16,7 +16,7 @@ onBothDialects('who was heard of', (fresh) => {
         .values(host as never)
         .execute()
     }
-    const see = sightings({ db, clock, log: silentLogger() })
+    const see = trackLastSeen({ db, clock, log: silentLogger() })
     const seen = async () => {
       const rows = await db.selectFrom('hosts').select('id').where('last_seen_at', 'is not', null).orderBy('id').execute()
       return rows.map(({ id }) => id)
