@@ -99,7 +99,7 @@ export async function startRolloutEngine(deps: RolloutsDeps, signal: AbortSignal
 /** Notifies the watcher once any of the commands changes. Answers how to stop. */
 function listenToCommands({ bus }: RolloutsDeps, commands: readonly AwaitedCommand[], watcher: Watcher): () => void {
   const waits = commands.map(({ id, revision }) => bus.untilChanged(id, revision))
-  for (const { notified } of waits) void woken.then(watcher.notify)
+  for (const { notified } of waits) void notified.then(watcher.notify)
   return () => {
     for (const { cancel } of waits) cancel()
   }
