@@ -35,7 +35,7 @@ export async function startDaemon({ config, clock, random, log, validateAnswers 
   const roles = { ...book, operatorTenant: config.operatorTenant }
   await mkdir(config.dataDir, { recursive: true, mode: 0o700 })
   const keyring = await loadKeyring({ random }, config)
-  const { db, close: closeDatabase } = openDatabase(config.databaseUrl, { longestMs: config.databaseTimeoutMs })
+  const { db, close: closeDatabase } = openDatabase(config.databaseUrl, { statementTimeoutMs: config.databaseTimeoutMs })
   const ends = [closeDatabase]
   const end = async () => {
     for (const close of ends) await close()

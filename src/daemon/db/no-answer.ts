@@ -1,51 +1,50 @@
-/** What PostgreSQL says when a statement or a transaction at rest had its time. */
-const slow = new Set(['57014', '25P03'])
+// Tells a slow or unavailable database from other errors, so that requests answer 503 and not 500.
 
-/** It shuts down, starts, has no connection left or is only read from at present. */
-const away = /^(08\w{3}|57P0\d|53300|25006)$/
+/** SQLSTATE of a statement or an idle transaction that exceeded its time limit. */
+const timeoutCodes = new Set(['57014', '25P03'])
 
-/** The way to it: nobody is there, or it was cut. Ways to others end with the same words. */
-const cut = /^E(CONNREFUSED|CONNRESET|CONNABORTED|PIPE|HOSTUNREACH|HOSTDOWN|NETUNREACH|NETDOWN|AI_AGAIN|NOTFOUND)$/
+/** SQLSTATE of a server that shuts down, starts, has no free connection or is read-only. */
+const unavailableCodes = /^(08\w{3}|57P0\d|53300|25006)$/
 
-/** Its driver says these without a code. */
-const awayInWords = /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error)/
+/** Network errors. Connections to other servers fail with the same codes, so they count only for marked errors. */
+const networkCodes = /^E(CONNREFUSED|CONNRESET|CONNABORTED|PIPE|HOSTUNREACH|HOSTDOWN|NETUNREACH|NETDOWN|AI_AGAIN|NOTFOUND)$/
 
-const ofDatabase = new WeakSet<object>()
+/** Driver errors without a code. */
+const driverMessages = /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error)/
 
-/** Throws what a connection to the database failed with, which is known as that from then on. */
-function failed(error: unknown): never {
-  if (typeof error === 'object' && error !== null) ofDatabase.add(error)
+const databaseErrors = new WeakSet<object>()
+
+/** Marks the error as one of the database and rethrows it. */
+function rethrowMarked(error: unknown): never {
+  if (typeof error === 'object' && error !== null) databaseErrors.add(error)
   throw error
 }
 
-type Connecting<Client> = Readonly<{ connect(): Promise<Client>; end(): Promise<void> }>
+type Pool<Client> = Readonly<{ connect(): Promise<Client>; end(): Promise<void> }>
 
-/** The same pool, whose failures to connect `noAnswerOf` knows. */
-export const knownByFailure = <Client>(pool: Connecting<Client>): Connecting<Client> => ({
-  connect: () => pool.connect().catch(failed),
+/** The same pool, with its connection errors marked. */
+export const markConnectErrors = <Client>(pool: Pool<Client>): Pool<Client> => ({
+  connect: () => pool.connect().catch(rethrowMarked),
   end: () => pool.end(),
 })
 
-/** Whatever this client's statements fail with `noAnswerOf` knows as the database's. The client stays itself: pool and Kysely know it by that. */
-export function markFailures(client: object): void {
-  const asking = client as { query(...said: unknown[]): unknown }
-  const ask = asking.query.bind(asking)
-  asking.query = (...said) => {
-    const answer = ask(...said)
-    return answer instanceof Promise ? answer.catch(failed) : answer
+/** Marks the errors of the client's statements. Patches the client itself, because pool and Kysely identify it by reference. */
+export function markQueryErrors(client: object): void {
+  const patched = client as { query(...args: unknown[]): unknown }
+  const query = patched.query.bind(patched)
+  patched.query = (...args) => {
+    const result = query(...args)
+    return result instanceof Promise ? result.catch(rethrowMarked) : result
   }
 }
 
-/** Whether a failure says no more than that the database is too slow, or away, at this moment; undefined for every other. */
+/** Whether the database was too slow or unavailable; undefined for any other error. After either, a commit may still have happened. */
 export function noAnswerOf(error: unknown): 'slow' | 'away' | undefined {
   const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown }
-  if (typeof code === 'string' && slow.has(code)) return 'slow'
-  if (typeof code === 'string' && away.test(code)) return 'away'
-  return ofDatabase.has(Object(error)) ? lostWay(code, message) : undefined
-}
-
-function lostWay(code: unknown, message: unknown): 'slow' | 'away' | undefined {
+  if (typeof code === 'string' && timeoutCodes.has(code)) return 'slow'
+  if (typeof code === 'string' && unavailableCodes.test(code)) return 'away'
+  if (!databaseErrors.has(Object(error))) return undefined
   if (code === 'ETIMEDOUT') return 'slow'
-  if (typeof code === 'string' && cut.test(code)) return 'away'
-  return typeof message === 'string' && awayInWords.test(message) ? 'away' : undefined
+  if (typeof code === 'string' && networkCodes.test(code)) return 'away'
+  return typeof message === 'string' && driverMessages.test(message) ? 'away' : undefined
 }

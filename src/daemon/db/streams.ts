@@ -1,8 +1,9 @@
 import { type Selectable, sql } from 'kysely'
 import type { Audience, EventType } from '../../core/events/index.ts'
 import { type Clock, isoNow } from '../../core/kit/index.ts'
+import { notifyOnCommit } from './commit-notifications.ts'
 import type { DbOrTx, Tx } from './database.ts'
-import { inBatches, notifyOnCommit } from './dialects.ts'
+import { inBatches } from './dialects.ts'
 import type { EventTable } from './schema.ts'
 
 /** A stored event. The order within a stream is the order in which transactions committed. */

@@ -4,11 +4,11 @@ import { type Db, migrate, noAnswerOf, openDatabase } from '../../../src/daemon/
 import { createPostgresDatabase } from '../../support/databases.ts'
 import { wayTo } from '../../support/way-to-server.ts'
 
-const longestMs = 400
+const statementTimeoutMs = 400
 const seconds = (n: number) => sql`select pg_sleep(${sql.lit(n)})`
 
-function opened(url: string, longestMs: number): Db {
-  const { db, close } = openDatabase(url, { longestMs })
+function opened(url: string, statementTimeoutMs: number): Db {
+  const { db, close } = openDatabase(url, { statementTimeoutMs })
   onTestFinished(close)
   return db
 }
@@ -21,14 +21,14 @@ const failureOf = (work: Promise<unknown>) =>
 
 describe('on PostgreSQL', () => {
   test('a statement that takes longer is ended, and the connection goes on', async () => {
-    const db = opened(await createPostgresDatabase(), longestMs)
+    const db = opened(await createPostgresDatabase(), statementTimeoutMs)
     expect(noAnswerOf(await failureOf(seconds(5).execute(db)))).toBe('slow')
     expect((await sql<{ n: number }>`select 1 as n`.execute(db)).rows).toEqual([{ n: 1 }])
   })
 
   test('so is one that waits for what another transaction holds', async () => {
     const url = await createPostgresDatabase()
-    const [db, holding] = [opened(url, longestMs), opened(url, 0)]
+    const [db, holding] = [opened(url, statementTimeoutMs), opened(url, 0)]
     await sql`create table things (n integer)`.execute(db)
     await holding.transaction().execute(async (tx) => {
       await sql`lock table things`.execute(tx)
@@ -39,7 +39,7 @@ describe('on PostgreSQL', () => {
 
   test('a transaction that rests longer is ended, and what it held is free: a daemon that stands still stops no other', async () => {
     const url = await createPostgresDatabase()
-    const [still, other] = [opened(url, longestMs), opened(url, 30_000)]
+    const [still, other] = [opened(url, statementTimeoutMs), opened(url, 30_000)]
     await sql`create table things (n integer)`.execute(other)
     const resting = still.transaction().execute(async (tx) => {
       await sql`insert into things values (1)`.execute(tx)
@@ -53,21 +53,21 @@ describe('on PostgreSQL', () => {
   })
 
   test('a migration takes as long as it takes', async () => {
-    const db = opened(await createPostgresDatabase(), longestMs)
-    const up = async (own: Kysely<unknown>) => void (await seconds((3 * longestMs) / 1000).execute(own))
+    const db = opened(await createPostgresDatabase(), statementTimeoutMs)
+    const up = async (own: Kysely<unknown>) => void (await seconds((3 * statementTimeoutMs) / 1000).execute(own))
     await migrate(db, [{ name: '0001-long', up }])
     expect((await sql<{ name: string }>`select name from schema_migrations`.execute(db)).rows).toEqual([{ name: '0001-long' }])
   })
 
   test('without a limit nothing is ended', async () => {
     const db = opened(await createPostgresDatabase(), 0)
-    await seconds((3 * longestMs) / 1000).execute(db)
+    await seconds((3 * statementTimeoutMs) / 1000).execute(db)
   })
 
   test('a server that is gone without a word is given up soon after that time, and asked for anew', async () => {
     const way = await wayTo(await createPostgresDatabase())
     onTestFinished(way.close)
-    const db = opened(way.url, longestMs)
+    const db = opened(way.url, statementTimeoutMs)
     await sql`create table things (n integer)`.execute(db)
     way.silence()
     expect(noAnswerOf(await failureOf(sql`select * from things`.execute(db)))).toBe('slow')

@@ -1,0 +1,71 @@
+import { createRequire } from 'node:module'
+import type { Socket } from 'node:net'
+import { Kysely, PostgresDialect } from 'kysely'
+import type Pg from 'pg'
+import { type CommitListener, type CommitSubscription, commitChannel, setCommitSource } from './commit-notifications.ts'
+import type { Db, Tables } from './database.ts'
+import { markConnectErrors, markQueryErrors } from './no-answer.ts'
+
+type Opened = Readonly<{ db: Db; close(): Promise<void> }>
+
+/** A reachable server has reported the statement's timeout by then. */
+const graceMs = 5000
+
+/** `statementTimeoutMs` 0: no limit. */
+export function openPostgres(connectionString: string, statementTimeoutMs: number): Opened {
+  const pg = driver()
+  const pool = new pg.Pool({
+    connectionString,
+    ...(statementTimeoutMs > 0 ? { statement_timeout: statementTimeoutMs, idle_in_transaction_session_timeout: statementTimeoutMs } : {}),
+    max: 10,
+    connectionTimeoutMillis: 10_000,
+    // int8 (counts, sequences) as numbers: none of ours exceeds 2^53.
+    types: { getTypeParser: (oid, format) => (oid === 20 ? Number : pg.types.getTypeParser(oid, format as 'text')) },
+  })
+  pool.on('error', () => undefined) // the pool replaces a dead idle connection at the next query
+  pool.on('connect', (client) => {
+    // A connection that dies within a transaction fails the next statement; that error is enough.
+    client.on('error', () => undefined)
+    markQueryErrors(client)
+    if (statementTimeoutMs > 0) closeWhenSilent(client, statementTimeoutMs + graceMs)
+  })
+  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: markConnectErrors(pool) }) })
+  if (statementTimeoutMs > 0) openUnlimited.set(db, () => openPostgres(connectionString, 0))
+  setCommitSource(db, (listener) => subscribe(connectionString, listener))
+  return { db, close: () => db.destroy() }
+}
+
+/** Loaded on demand: a daemon on SQLite does not need the driver. */
+const driver = (): typeof Pg => createRequire(import.meta.url)('pg')
+
+const openUnlimited = new WeakMap<Db, () => Opened>()
+
+/** Runs long work, such as migrations, on a connection without statement timeout. */
+export async function withoutTimeLimit<Result>(db: Db, work: (db: Db) => Promise<Result>): Promise<Result> {
+  const unlimited = openUnlimited.get(db)?.()
+  try {
+    return await work(unlimited?.db ?? db)
+  } finally {
+    await unlimited?.close()
+  }
+}
+
+/**
+ * A server that vanished (a failover, a pulled cable) ends no statement, and TCP retransmits for a quarter of an hour. Closing the silent
+ * connection makes the next query connect to the new server.
+ */
+function closeWhenSilent(client: Pg.PoolClient, silentMs: number): void {
+  const { stream } = (client as unknown as Readonly<{ connection: Readonly<{ stream: Socket }> }>).connection
+  stream.setTimeout(silentMs, () => stream.destroy(Object.assign(new Error('the database does not answer'), { code: 'ETIMEDOUT' })))
+}
+
+/** Listens on a connection of its own. */
+async function subscribe(connectionString: string, listener: CommitListener): Promise<CommitSubscription> {
+  const client = new (driver().Client)({ connectionString, connectionTimeoutMillis: 10_000, keepAlive: true })
+  const ended = new Promise<void>((resolve) => client.once('end', resolve))
+  client.on('error', () => void client.end().catch(() => undefined))
+  client.on('notification', ({ payload }) => listener(payload ?? ''))
+  await client.connect()
+  await client.query(`listen ${commitChannel}`)
+  return { ended, close: () => client.end() }
+}
