@@ -1,11 +1,11 @@
 import type { Plan } from '../core/boxes/index.ts'
 
-/** A school or day-care centre of the demonstration. */
+/** A tenant of the demo. */
 export type DemoBox = Readonly<{ slug: string; name: string; plan: Plan; host: string; canary: boolean }>
 
 export const hosts = ['amsel', 'drossel', 'fink', 'meise', 'sperling', 'zeisig'] as const
 
-/** Its new version starts and then fails its probes: the box that is to be restored. */
+/** The box whose new version fails its health checks. */
 export const unlucky = 'realschule-am-see'
 
 export const before = '1.157.1'
@@ -19,16 +19,16 @@ const light = [
 const pro = ['grundschule-west', 'grundschule-ost', unlucky, 'gymnasium-nord', 'gesamtschule-mitte', 'montessori-berg', 'waldorf-park']
 const dedicated = ['schulverbund-kueste', 'traeger-caritas', 'traeger-stadtwerk']
 
-const spoken = (slug: string) =>
+const displayName = (slug: string) =>
   slug
     .split('-')
     .map((word) => word[0]?.toUpperCase() + word.slice(1))
     .join(' ')
 
-const named = (slugs: readonly string[], plan: Plan) => slugs.map((slug) => ({ slug, name: spoken(slug), plan }))
+const boxesOf = (slugs: readonly string[], plan: Plan) => slugs.map((slug) => ({ slug, name: displayName(slug), plan }))
 
-/** 24 boxes on 6 hosts, of all plans. */
-export const fleet: readonly DemoBox[] = [...named(light, 'light'), ...named(pro, 'pro'), ...named(dedicated, 'dedicated')].map(
+/** 24 boxes on 6 hosts, with all plans. */
+export const fleet: readonly DemoBox[] = [...boxesOf(light, 'light'), ...boxesOf(pro, 'pro'), ...boxesOf(dedicated, 'dedicated')].map(
   (box, n) => ({
     ...box,
     host: hosts[n % hosts.length] as string,
@@ -36,7 +36,7 @@ export const fleet: readonly DemoBox[] = [...named(light, 'light'), ...named(pro
   }),
 )
 
-/** The manifest with one Synapse in every tier. */
+/** A manifest with the same Synapse version in every tier. */
 export function manifestWith(synapse: string) {
   const versions = { migrationsHead: '0000', postgres: '15.18', synapse, minio: 'RELEASE.2025-09-07T16-13-09Z' }
   const at = 'registry.demo/tenantry'

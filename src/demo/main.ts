@@ -6,23 +6,28 @@ import { packageRoot, systemClock } from '../node/index.ts'
 import { after, before, fleet, hosts, unlucky } from './fleet.ts'
 import { applyVersion, enrolHosts, openStage, provisionFleet, type Stage } from './stage.ts'
 
-const say = (text = '') => process.stdout.write(`${text}\n`)
+const print = (text = '') => process.stdout.write(`${text}\n`)
 
-/** `npm run demo`: a whole fleet in one process, one staged rollout, one box that fails and is restored. `--exit` ends it there. */
+/** `npm run demo`: a fleet in one process, a staged rollout, one box that fails and is rolled back. `--exit` exits after the rollout. */
 export async function main(): Promise<number> {
   const leaving = new AbortController()
   setMaxListeners(0, leaving.signal) // all agents listen to it
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.on(name, () => leaving.abort())
-  say(
-    `Tenantry: ${plural(fleet.length, 'simulated box', 'simulated boxes')} on ${hosts.length} hosts, in which a second counts as a minute.\n`,
+  print(
+    `Tenantry demo: ${plural(fleet.length, 'simulated box', 'simulated boxes')} on ${hosts.length} hosts. Simulated time runs 60 times faster.
+
+  box      the chat server, database and object store of one tenant
+  canary   the first box of a rollout; it fails before others are touched
+  fence    maintenance mode: users get an error page while their box is updated
+`,
   )
-  const stage = await step('a daemon on embedded defaults', openStage, ({ url }) => `tenantryd at ${url}, on SQLite, nothing installed`)
+  const stage = await step('starting the daemon', openStage, ({ url }) => `daemon started at ${url} (SQLite)`)
   const agents: Promise<void>[] = []
   try {
     agents.push(...(await prepare(stage, leaving.signal)))
     return await play(stage, leaving.signal)
   } catch (error) {
-    // Whoever leaves early is not told of what was not ready yet.
+    // After Ctrl-C, errors of unfinished work mean nothing.
     if (!leaving.signal.aborted) throw error
     return exitOfInterrupt
   } finally {
@@ -34,55 +39,55 @@ export async function main(): Promise<number> {
 
 const exitOfInterrupt = 130
 
-/** Hosts, boxes on the former version, and a manifest that asks for the next one. */
+/** Enrols hosts, provisions boxes on the old version, and applies a manifest with the new one. */
 async function prepare(stage: Stage, signal: AbortSignal): Promise<Promise<void>[]> {
   const agents = await step(
-    'agents',
+    'enrolling hosts',
     () => enrolHosts(stage, signal),
-    () => `${hosts.length} hosts enrolled, each with an agent that dialled in`,
+    () => `${hosts.length} hosts enrolled and online`,
   )
   await step(
-    'boxes',
-    (tell) => buildFleet(stage, tell, signal),
-    () => `${fleet.length} boxes provisioned and probed, Synapse ${before}`,
+    'provisioning boxes',
+    (update) => buildFleet(stage, update, signal),
+    () => `${fleet.length} boxes provisioned and healthy (Synapse ${before})`,
   )
   await step(
-    'manifest',
+    'applying the manifest',
     () => applyVersion(stage, after),
-    ({ revision }) => `manifest revision ${revision} asks for Synapse ${after}`,
+    ({ revision }) => `manifest revision ${revision} applied (Synapse ${after})`,
   )
   return agents
 }
 
-/** The rollout is meant to pause; anything else is a fault of the demonstration. */
+/** Returns 0 when the rollout pauses as intended. */
 async function play(stage: Stage, signal: AbortSignal): Promise<number> {
-  say('\n$ tenantry rollouts create --start --watch\n')
+  print('\n$ tenantry rollouts create --start --watch\n')
   const { id, status } = await showRollout(stage)
   signal.throwIfAborted()
-  tellWhatNext(stage, id, status)
-  if (!process.argv.includes('--exit')) await goOn(signal)
+  printNextSteps(stage, id, status)
+  if (!process.argv.includes('--exit')) await waitForExit(signal)
   return status === 'paused' ? 0 : 1
 }
 
-async function step<T>(name: string, work: (tell: (text: string) => void) => Promise<T>, done: (result: T) => string): Promise<T> {
-  // A spinner that swallows what is typed swallows Ctrl-C with it.
+async function step<T>(name: string, work: (update: (text: string) => void) => Promise<T>, done: (result: T) => string): Promise<T> {
+  // discardStdin would also discard Ctrl-C.
   const spinner = ora({ text: name, stream: process.stdout, isEnabled: process.stdout.isTTY === true, discardStdin: false })
   if (process.stdout.isTTY) spinner.start()
-  const tell = (text: string) => {
+  const update = (text: string) => {
     spinner.text = text
   }
-  const result = await work(tell).finally(() => spinner.stop())
+  const result = await work(update).finally(() => spinner.stop())
   if (process.stdout.isTTY) spinner.succeed(done(result))
-  else say(`  ${done(result)}`)
+  else print(`  ${done(result)}`)
   return result
 }
 
-async function buildFleet(stage: Stage, tell: (text: string) => void, signal: AbortSignal): Promise<void> {
+async function buildFleet(stage: Stage, update: (text: string) => void, signal: AbortSignal): Promise<void> {
   await applyVersion(stage, before)
-  await provisionFleet(stage, (ready) => tell(`${ready} of ${fleet.length} boxes ready`), signal)
+  await provisionFleet(stage, (ready) => update(`${ready} of ${fleet.length} boxes ready`), signal)
 }
 
-/** The operator's own command, on this terminal. A board stays until it is left: here the pause leaves it. */
+/** Runs the operator's command on this terminal, and quits its board when the rollout pauses. */
 async function showRollout({ api: { rollouts }, url, token }: Stage): Promise<{ id: string; status: string }> {
   const env = { ...process.env, TENANTRY_URL: url, TENANTRY_TOKEN: token }
   const child = spawn(process.execPath, [packageRoot('bin/tenantry.js'), 'rollouts', 'create', '--start', '--watch'], {
@@ -91,7 +96,7 @@ async function showRollout({ api: { rollouts }, url, token }: Stage): Promise<{ 
   })
   const ended = once(child, 'exit')
   const stopped = new AbortController()
-  const leaveAtPause = (async () => {
+  const quitAtPause = (async () => {
     while (!stopped.signal.aborted) {
       const [rollout] = (await rollouts.listRollouts()).rollouts
       if (rollout?.status === 'paused') {
@@ -104,18 +109,18 @@ async function showRollout({ api: { rollouts }, url, token }: Stage): Promise<{ 
   })()
   await ended
   stopped.abort()
-  await leaveAtPause
+  await quitAtPause
   const [rollout] = (await rollouts.listRollouts()).rollouts
   return { id: rollout?.id ?? '', status: rollout?.status ?? 'missing' }
 }
 
-/** Who left the board before the pause is told how to come back to it all the same. */
-function tellWhatNext({ url, token }: Stage, id: string, status: string): void {
+/** Prints the next commands, also when the board was quit before the pause. */
+function printNextSteps({ url, token }: Stage, id: string, status: string): void {
   if (status === 'paused')
-    say(`
-${unlucky} did not prove healthy on ${after}. Its agent restored it
-from the snapshot by itself; the phase paused, and nobody else was touched.`)
-  say(`${status === 'paused' ? '' : '\n'}You are the operator now. In another terminal:
+    print(`
+${unlucky} failed its health checks on ${after}. Its agent rolled it back to ${before}
+without data loss, and the rollout paused. All other boxes are healthy.`)
+  print(`${status === 'paused' ? '' : '\n'}You are the operator now. Run in another terminal:
 
   export TENANTRY_URL=${url}
   export TENANTRY_TOKEN=${token}
@@ -129,8 +134,8 @@ from the snapshot by itself; the phase paused, and nobody else was touched.`)
 `)
 }
 
-async function goOn(signal: AbortSignal): Promise<void> {
-  say('Daemon and hosts keep running. Ctrl-C ends them.')
+async function waitForExit(signal: AbortSignal): Promise<void> {
+  print('Daemon and hosts keep running. Press Ctrl-C to stop.')
   if (!signal.aborted) await once(signal, 'abort')
-  say()
+  print()
 }

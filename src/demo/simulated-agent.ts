@@ -20,8 +20,8 @@ type SimulatedAgent = Readonly<{
   signal: AbortSignal
 }>
 
-/** How much faster time passes on the simulated hosts: a second is a minute. */
-const timesFaster = 60
+/** Simulated hosts run at one minute per second. */
+const speedup = 60
 
 const settings = (folder: string) => ({
   boxesFolder: join(folder, 'boxes'),
@@ -34,11 +34,10 @@ const settings = (folder: string) => ({
 const disk = { freeBytes: async () => 200e9, usedBytes: async () => 4e8, diskOf: async () => 'the only one' }
 
 /**
- * The real agent over a host that does not exist: it enrols, dials in, and does all that it would do elsewhere.
- * The channel keeps the machine's time, what happens in boxes is faster. Resolves when the signal aborts.
+ * Runs the real agent on a simulated host. The channel uses wall-clock time; boxes run faster. Resolves when the signal aborts.
  */
 export async function runSimulatedAgent({ name, daemonUrl, token, folder, faults, vaults, signal }: SimulatedAgent): Promise<void> {
-  const clock = acceleratedClock(timesFaster)
+  const clock = acceleratedClock(speedup)
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const host = simulatedHost({ clock, random: seededRandom(name), folder, profile: { ...realistic, faults }, vaults })
   const boxes = localBoxes(join(folder, 'state'))
@@ -54,7 +53,7 @@ export async function runSimulatedAgent({ name, daemonUrl, token, folder, faults
     log: silentLogger(),
     identity,
     agentVersion,
-    executors: inWallTime(timesFaster, boxExecutors({ ...here, portInUse: async () => false, settings: settings(folder) })),
+    executors: inWallTime(speedup, boxExecutors({ ...here, portInUse: async () => false, settings: settings(folder) })),
     shelf: commandShelf(memoryShelf()),
     disown: (box) => disownBox({ ...here, settings: settings(folder), workFolder: join(folder, 'state', 'work') }, box),
     acknowledge: journal.acknowledge,
@@ -65,7 +64,7 @@ export async function runSimulatedAgent({ name, daemonUrl, token, folder, faults
   })
 }
 
-/** Six agents at once are more than strangers at one address may try; they wait their turn. */
+/** Retries while the rate limit per address refuses enrolments. */
 async function enrolled(daemon: { daemonUrl: string; agentVersion: string }, token: string): Promise<AgentIdentity> {
   const key = await newAgentKey()
   for (;;) {
@@ -79,28 +78,27 @@ async function enrolled(daemon: { daemonUrl: string; agentVersion: string }, tok
 }
 
 /**
- * What boxes do takes a fraction of its time here, and its agent measures the whole. What it tells is as anybody measures who looks on, as are the
- * times at which it tells it: the steps of an update then add up to how long it took. And an answer that somebody waits for has the time that
- * passes for them.
+ * Converts durations in results to wall-clock time, so that the steps of an update add up to its measured duration. Converts timeouts in
+ * payloads to simulated time.
  */
-export const inWallTime = (timesFaster: number, executors: CommandExecutors): CommandExecutors =>
+export const inWallTime = (speedup: number, executors: CommandExecutors): CommandExecutors =>
   Object.fromEntries(
     Object.entries(executors).map(([kind, execute]) => [
       kind,
       async (context: unknown, payload: object) =>
-        shortened(await (execute as (...all: unknown[]) => unknown)(context, lengthened(payload, timesFaster)), timesFaster),
+        shortened(await (execute as (...all: unknown[]) => unknown)(context, lengthened(payload, speedup)), speedup),
     ]),
   ) as unknown as CommandExecutors
 
 const lengthened = (payload: object, factor: number): object =>
   'withinMs' in payload ? { ...payload, withinMs: Number(payload.withinMs) * factor } : payload
 
-/** Every duration in a result, by its name: `durationMs`, `fencedMs`, `tookMs`. */
-function shortened(told: unknown, factor: number): unknown {
-  if (Array.isArray(told)) return told.map((one) => shortened(one, factor))
-  if (typeof told !== 'object' || told === null) return told
+/** Scales every field named `…Ms` in a result. */
+function shortened(result: unknown, factor: number): unknown {
+  if (Array.isArray(result)) return result.map((item) => shortened(item, factor))
+  if (typeof result !== 'object' || result === null) return result
   return Object.fromEntries(
-    Object.entries(told).map(([name, value]) => [
+    Object.entries(result).map(([name, value]) => [
       name,
       typeof value === 'number' && name.endsWith('Ms') ? Math.round(value / factor) : shortened(value, factor),
     ]),

@@ -13,23 +13,23 @@ import { settlingFetch, silentLogger, systemClock, systemRandom } from '../node/
 import { fleet, hosts, manifestWith, unlucky } from './fleet.ts'
 import { runSimulatedAgent } from './simulated-agent.ts'
 
-type DemoApi = { readonly [Room in keyof typeof api]: Client<(typeof api)[Room]> }
+type DemoApi = { readonly [Feature in keyof typeof api]: Client<(typeof api)[Feature]> }
 
-/** A daemon of its own, with an admin who is logged in; `token` is for the operator's command line. */
+/** A running daemon with an admin session; `token` is for the operator's CLI. */
 export type Stage = Readonly<{ url: string; token: string; api: DemoApi; folder: string; close(): Promise<void> }>
 
 const folder = resolve('.tenantry/demo')
-const usualPort = 8440
+const defaultPort = 8440
 
-/** Starts a daemon on embedded defaults in a fresh folder, with one admin. */
+/** Starts a daemon with default settings in an empty folder, and creates an admin. */
 export async function openStage(): Promise<Stage> {
   await rm(folder, { recursive: true, force: true })
   const key = () => randomBytes(32).toString('base64')
   const env = {
-    TENANTRY_LISTEN: `127.0.0.1:${await freePort(usualPort)}`,
+    TENANTRY_LISTEN: `127.0.0.1:${await freePort(defaultPort)}`,
     TENANTRY_DATA_DIR: join(folder, 'daemon'),
     TENANTRY_BACKUP_KEY: key(),
-    // Nobody wants to look at a sick box for half an hour, not even sixty times as fast.
+    // Shortens the wait for the failing box.
     TENANTRY_PROBE_TIMEOUT_MS: String(8 * 60_000),
     TENANTRY_SNAPSHOT_STORE: `file:${join(folder, 'snapshots')}`,
   }
@@ -48,11 +48,11 @@ export async function openStage(): Promise<Stage> {
 const connect = (baseUrl: string, token?: string): DemoApi => {
   const headers = () => (token ? { authorization: `Bearer ${token}` } : ({} as Record<string, string>))
   return Object.fromEntries(
-    Object.entries(api).map(([room, contract]) => [room, makeClient(contract, { baseUrl, headers, fetch: settlingFetch })]),
+    Object.entries(api).map(([feature, contract]) => [feature, makeClient(contract, { baseUrl, headers, fetch: settlingFetch })]),
   ) as DemoApi
 }
 
-/** As `tenantryd admin create` does it: from the machine itself. */
+/** Creates the admin in the database, as `tenantryd admin create` does. */
 async function createFirstAdmin(databaseUrl: string, password: string): Promise<void> {
   const { db, close } = openDatabase(databaseUrl)
   await migrate(db)
@@ -65,24 +65,24 @@ async function createFirstAdmin(databaseUrl: string, password: string): Promise<
 }
 
 /** Enrols the hosts; their agents run until the signal aborts. */
-export async function enrolHosts({ api: { hosts: room }, url, folder: at }: Stage, signal: AbortSignal): Promise<Promise<void>[]> {
+export async function enrolHosts({ api: { hosts: hostApi }, url, folder: at }: Stage, signal: AbortSignal): Promise<Promise<void>[]> {
   const vaults = new Map()
   const faults = [{ kind: 'probe-fails', box: unlucky, image: 'v1.163.2', components: ['chatSync'] } as const]
   const agents: Promise<void>[] = []
   for (const name of hosts) {
-    const { token } = await room.inviteHost({ body: { name } })
+    const { token } = await hostApi.inviteHost({ body: { name } })
     const agent = runSimulatedAgent({ name, daemonUrl: url, token, folder: join(at, name), faults, vaults, signal })
-    // Whoever leaves cuts some off in the middle of a call.
+    // Errors after an abort are expected: it interrupts calls.
     agents.push(agent.catch((error: unknown) => (signal.aborted ? undefined : Promise.reject(error))))
   }
-  await until(async () => (await room.listHosts()).hosts.filter(({ status }) => status === 'online').length === hosts.length, signal)
+  await until(async () => (await hostApi.listHosts()).hosts.filter(({ status }) => status === 'online').length === hosts.length, signal)
   return agents
 }
 
 export const applyVersion = ({ api: { boxes } }: Stage, synapse: string) =>
   boxes.applyManifest({ body: { manifest: manifestWith(synapse) } })
 
-/** Makes all boxes at once; tells how many are ready. Throws when the signal comes: agents that went with it make none. */
+/** Provisions all boxes and reports how many are ready. Throws when the signal aborts. */
 export async function provisionFleet(
   { api: { boxes } }: Pick<Stage, 'api'>,
   onReady: (count: number) => void,
@@ -94,7 +94,7 @@ export async function provisionFleet(
   await until(async () => {
     const { boxes: all } = await boxes.listBoxes({ query: { limit: 100 } })
     const failed = all.find(({ status }) => status === 'failed')
-    if (failed) throw new Error(`${failed.slug} was not provisioned: tenantry boxes show ${failed.slug}`)
+    if (failed) throw new Error(`${failed.slug} was not provisioned; check it: tenantry boxes show ${failed.slug}`)
     const ready = all.filter(({ status }) => status === 'ready').length
     onReady(ready)
     return ready === fleet.length
@@ -108,11 +108,11 @@ async function until(condition: () => Promise<boolean>, signal: AbortSignal): Pr
   }
 }
 
-/** The usual port, or any other when somebody has it. */
-const freePort = (wanted: number) =>
+/** The preferred port, or a free one if it is in use. */
+const freePort = (preferred: number) =>
   new Promise<number>((found) => {
     const server = createServer().once('error', () => found(freePort(0)))
-    server.listen(wanted, '127.0.0.1', () => {
+    server.listen(preferred, '127.0.0.1', () => {
       const { port } = server.address() as { port: number }
       server.close(() => found(port))
     })

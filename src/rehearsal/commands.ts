@@ -3,7 +3,7 @@ import type { BoxCommandKind } from '../core/boxes/index.ts'
 import { type Clock, isoNow, isProblem } from '../core/kit/index.ts'
 import type { Db } from '../daemon/db/index.ts'
 
-// The commands of the engine as the channel to the agents would keep them, without a channel.
+// Stores the engine's commands and their answers as the agent channel does, without a channel.
 
 export type QueuedCommand = Readonly<{
   id: string
@@ -13,10 +13,10 @@ export type QueuedCommand = Readonly<{
   deadlineAt: string
 }>
 
-/** What an agent has answered. */
+/** The answer of an agent. */
 export type CommandAnswer = Readonly<{ id: string; result: unknown; error: Readonly<{ code: string; message: string }> | null }>
 
-/** Commands that no agent has, in the order of their names. */
+/** Queued commands, in id order. */
 export async function queuedCommands(db: Db): Promise<QueuedCommand[]> {
   const rows = await db
     .selectFrom('commands')
@@ -42,7 +42,7 @@ export async function storeTaken(db: Db, clock: Clock, id: string): Promise<void
     .execute()
 }
 
-/** A result counts also when nobody waits for it any more. */
+/** Stores the result; an expired command stays expired. */
 export async function storeAnswer(db: Db, clock: Clock, { id, result, error }: CommandAnswer): Promise<void> {
   const at = isoNow(clock)
   await db
@@ -59,10 +59,10 @@ export async function storeAnswer(db: Db, clock: Clock, { id, result, error }: C
     .execute()
 }
 
-/** The daemon stops waiting for what is past its deadline. */
+/** Expires commands past their deadline. */
 export async function expireLate(db: Db, clock: Clock): Promise<void> {
   const at = isoNow(clock)
-  const error = { code: 'COMMAND_EXPIRED', message: 'the deadline passed without a result: look at the host and at the box' }
+  const error = { code: 'COMMAND_EXPIRED', message: 'the deadline passed without a result; check the host and the box' }
   await db
     .updateTable('commands')
     .set({ status: 'expired', finished_at: at, error: JSON.stringify(error), revision: sql`revision + 1` })
@@ -76,7 +76,7 @@ export const failureOf = (error: unknown): CommandAnswer['error'] => ({
   message: (error as Error).message,
 })
 
-/** When the next box that waits for its window may go, on the clock's own count. */
+/** The next window opening that a box waits for, in monotonic milliseconds. */
 export async function nextOpeningMs(db: Db, clock: Clock & { monotonicMs(): number }, rolloutId: string): Promise<number | undefined> {
   const row = await db
     .selectFrom('rollout_actions')

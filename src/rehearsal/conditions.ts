@@ -4,30 +4,30 @@ import { dumpMsOf, type Expectation, type RehearsedFaults } from '../core/rollou
 
 type Measured = Readonly<{ expectation: Expectation; databaseBytes: number | null; hasHistory: boolean; imageIsHere: boolean }>
 
-/** An image that another box of the host has brought is only looked for. */
-const lookMs = [200, 1_500] as const
+/** The pull of an image that is already on the host. */
+const cachedPullMs = [200, 1_500] as const
 
 /**
- * How long things take in a box: as its own past or that of its tier says, else as on small boxes that were measured, longer by what its
- * database weighs. What is known is how long an update takes and how long its fence stands; all parts of each are stretched alike.
+ * Latencies of a box, scaled to its own history or that of its tier; without history as measured on small boxes, plus time for the size of its
+ * database. History knows the whole duration and the downtime only, so all parts of each are scaled by one factor.
  */
 export function latenciesOf(probe: ProbeRule, { expectation, databaseBytes, hasHistory, imageIsHere }: Measured): Latencies {
   const { latencies } = realistic
   const provenMs = (probe.consecutive - 1) * probe.spacingMs
   const fenced = hasHistory ? stretch(expectation.expectedFenceMs - provenMs, fencedParts) : 1
   const before = hasHistory ? stretch(expectation.expectedMs - expectation.expectedFenceMs, openParts) : 1
-  const heavier = hasHistory ? 0 : dumpMsOf(databaseBytes)
+  const dumpExtraMs = hasHistory ? 0 : dumpMsOf(databaseBytes)
   const scaled = (what: keyof Latencies, by: number, more = 0) => latencies[what].map((ms) => ms * by + more) as [number, number]
   return {
     ...latencies,
-    pullMs: imageIsHere ? lookMs : scaled('pullMs', before),
+    pullMs: imageIsHere ? cachedPullMs : scaled('pullMs', before),
     stopMs: scaled('stopMs', fenced),
     upMs: scaled('upMs', fenced),
     synapseStartMs: scaled('synapseStartMs', fenced),
     postgresStartMs: scaled('postgresStartMs', fenced),
     minioStartMs: scaled('minioStartMs', fenced),
-    dumpMs: scaled('dumpMs', fenced, heavier),
-    loadMs: scaled('loadMs', fenced, heavier),
+    dumpMs: scaled('dumpMs', fenced, dumpExtraMs),
+    loadMs: scaled('loadMs', fenced, dumpExtraMs),
     snapshotMs: scaled('snapshotMs', (fenced + before) / 2),
   }
 }
@@ -35,10 +35,10 @@ export function latenciesOf(probe: ProbeRule, { expectation, databaseBytes, hasH
 const fencedParts: readonly (keyof Latencies)[] = ['stopMs', 'dumpMs', 'snapshotMs', 'upMs', 'synapseStartMs', 'schemaUpgradeMs']
 const openParts: readonly (keyof Latencies)[] = ['pullMs', 'snapshotMs']
 
-const middle = (what: keyof Latencies): number => (realistic.latencies[what][0] + realistic.latencies[what][1]) / 2
+const meanMs = (what: keyof Latencies): number => (realistic.latencies[what][0] + realistic.latencies[what][1]) / 2
 
 function stretch(knownMs: number, parts: readonly (keyof Latencies)[]): number {
-  const usualMs = parts.reduce((sum, what) => sum + middle(what), 0)
+  const usualMs = parts.reduce((sum, what) => sum + meanMs(what), 0)
   return Math.min(50, Math.max(0.05, knownMs / usualMs))
 }
 
@@ -46,25 +46,25 @@ type Target = Readonly<{ slug: string; image: string | undefined; isSynapse: boo
 
 const slowMs = [10 * 60_000, 20 * 60_000] as const
 
-/** True in so many of all cases; what is asked about draws for itself, so that the order of questions changes nothing. */
+/** True with probability `rate`. Each subject has its own random stream, so that the order of calls changes nothing. */
 function strikes(seed: string, what: string, name: string, rate: number): boolean {
   if (rate === 0) return false
   return Buffer.from(seededRandom(`${seed}/${what}/${name}`).bytes(4)).readUInt32BE() / 2 ** 32 < rate
 }
 
-/** What goes wrong with one box. Its former images are spared: what fails is the new one. */
-export function faultsOf(seed: string, wanted: RehearsedFaults, { slug, image, isSynapse }: Target): Fault[] {
+/** The faults of one box. They apply to the new image only, so that a rollback succeeds. */
+export function faultsOf(seed: string, faults: RehearsedFaults, { slug, image, isSynapse }: Target): Fault[] {
   const where = image === undefined ? {} : { image }
-  const failing = wanted.failProbes.includes(slug) || strikes(seed, 'probe', slug, wanted.probeFailRate)
-  const broken = wanted.failPulls.includes(slug) || strikes(seed, 'pull', slug, wanted.pullFailRate)
-  const sick: Fault = isSynapse ? { kind: 'probe-fails', components: ['chatSync'], ...where } : { kind: 'dies-at-start', ...where }
+  const probeFails = faults.failProbes.includes(slug) || strikes(seed, 'probe', slug, faults.probeFailRate)
+  const pullFails = faults.failPulls.includes(slug) || strikes(seed, 'pull', slug, faults.pullFailRate)
+  const probeFault: Fault = isSynapse ? { kind: 'probe-fails', components: ['chatSync'], ...where } : { kind: 'dies-at-start', ...where }
   return [
-    ...(failing ? [sick] : []),
-    ...(broken ? [{ kind: 'pull-fails', ...where } as const] : []),
-    ...(strikes(seed, 'slow', slug, wanted.slowPullRate) ? [{ kind: 'slow-pull', extraMs: slowMs, times: 1, ...where } as const] : []),
+    ...(probeFails ? [probeFault] : []),
+    ...(pullFails ? [{ kind: 'pull-fails', ...where } as const] : []),
+    ...(strikes(seed, 'slow', slug, faults.slowPullRate) ? [{ kind: 'slow-pull', extraMs: slowMs, times: 1, ...where } as const] : []),
   ]
 }
 
-/** A host that is gone answers nothing from its first command on. */
+/** An offline host answers no command. */
 export const isOffline = (seed: string, { offlineHosts, offlineRate }: RehearsedFaults, host: string): boolean =>
   offlineHosts.includes(host) || strikes(seed, 'offline', host, offlineRate)

@@ -3,15 +3,15 @@ import { type FieldReason, problem } from '../core/kit/index.ts'
 import type { RehearsedFaults } from '../core/rollouts/index.ts'
 import { type Db, migrate, openDatabase } from '../daemon/db/index.ts'
 
-// Rows as they are: whatever a room keeps of a box comes along without this file knowing it.
+// Copies whole rows, so that new columns need no change here.
 
 type Row = Readonly<Record<string, unknown>>
 export type FleetCopy = readonly (readonly [table: string, rows: readonly Row[]])[]
 
-/** So much of the past says how long updates take. */
+/** Past actions that durations are estimated from. */
 const historyRows = 500
 
-/** What a rollout is made from: the fleet, its target, what holds boxes, and how long updates took. No secret and no key is among it. */
+/** The rows a rollout is planned from: fleet, manifest, holds and past durations. Contains no secrets. */
 export async function readFleet(db: Db): Promise<FleetCopy> {
   const history = await rowsOf(
     db,
@@ -25,7 +25,7 @@ export async function readFleet(db: Db): Promise<FleetCopy> {
     ['tenants', await rowsOf(db, sql`select * from tenants`)],
     ['hosts', await rowsOf(db, sql`select * from hosts`)],
     ['boxes', (await rowsOf(db, sql`select * from boxes where live = 1`)).map(withoutDigests)],
-    // What other rollouts hold will be free again soon.
+    // Holds of other rollouts are ignored: they end soon.
     ['box_holds', await rowsOf(db, sql`select * from box_holds where holder not like 'rollout:%'`)],
     ['rollouts', rollouts.map((row) => ({ ...row, status: 'done', idempotency_key: null }))],
     ['rollout_actions', history],
@@ -34,18 +34,18 @@ export async function readFleet(db: Db): Promise<FleetCopy> {
 
 const rowsOf = async (db: Db, query: ReturnType<typeof sql<Row>>): Promise<Row[]> => (await query.execute(db)).rows as Row[]
 
-/** A registry that is played has digests of its own: beside real ones each of its tags would have been moved. */
+/** The simulated registry has its own digests; next to real ones every tag would look moved. */
 const withoutDigests = (row: Row): Row =>
   typeof row.last_report === 'string' ? { ...row, last_report: row.last_report.replace(/"digest":"[^"]*"/g, '"digest":null') } : row
 
-const mostValues = 20_000
+const maxValuesPerInsert = 20_000
 
-/** A database in memory with the copy in it. */
+/** An in-memory database with the copied rows. */
 export async function fleetDatabase(copy: FleetCopy): Promise<{ db: Db; close(): Promise<void> }> {
   const { db, close } = openDatabase('sqlite::memory:')
   await migrate(db)
   for (const [table, rows] of copy) {
-    const perInsert = Math.max(1, Math.floor(mostValues / Object.keys(rows[0] ?? { one: 1 }).length))
+    const perInsert = Math.max(1, Math.floor(maxValuesPerInsert / Object.keys(rows[0] ?? { one: 1 }).length))
     for (let from = 0; from < rows.length; from += perInsert)
       await db
         .insertInto(table as 'boxes')
@@ -55,7 +55,7 @@ export async function fleetDatabase(copy: FleetCopy): Promise<{ db: Db; close():
   return { db, close }
 }
 
-/** Throws VALIDATION for a box or host that nobody knows: a slip in a name would be heard as "nothing would stop it". */
+/** Throws VALIDATION for unknown boxes and hosts: a typo would otherwise simulate no fault at all. */
 export function assertKnownNames(fleet: FleetCopy, { failProbes, failPulls, offlineHosts }: RehearsedFaults): void {
   const boxes = namesIn(fleet, 'boxes', 'slug')
   const hosts = namesIn(fleet, 'hosts', 'name')
@@ -66,11 +66,11 @@ export function assertKnownNames(fleet: FleetCopy, { failProbes, failPulls, offl
   ]
   if (unknown.length === 0) return
   const lists = unknown.some(({ path }) => !path.includes('offlineHosts')) ? '`tenantry boxes list`' : '`tenantry hosts list`'
-  throw problem('VALIDATION', `${unknown.map(({ reason }) => reason).join('; ')}: ${lists} shows all`, { details: unknown })
+  throw problem('VALIDATION', `${unknown.map(({ reason }) => reason).join('; ')}; ${lists} shows all`, { details: unknown })
 }
 
 const namesIn = (fleet: FleetCopy, table: string, column: string): ReadonlySet<unknown> =>
   new Set(fleet.flatMap(([name, rows]) => (name === table ? rows.map((row) => row[column]) : [])))
 
 const missing = (known: ReadonlySet<unknown>, named: readonly string[], field: string, what: 'box' | 'host'): FieldReason[] =>
-  named.flatMap((name, at) => (known.has(name) ? [] : [{ path: `faults.${field}.${at}`, reason: `there is no ${what} ${name}` }]))
+  named.flatMap((name, at) => (known.has(name) ? [] : [{ path: `faults.${field}.${at}`, reason: `${what} ${name} does not exist` }]))

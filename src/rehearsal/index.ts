@@ -1,5 +1,5 @@
-// Rehearsals: a staged rollout played through on a copy of the fleet in memory, by the real engine and the real agent code, over hosts that
-// do not exist and in time that passes as fast as it is computed. The same seed, fleet and moment give the same result.
-// It reads the daemon's database once and never writes to it, speaks to no agent, and decides nothing: it says what would happen.
+// Rehearsals: simulate a staged rollout on an in-memory copy of the fleet, with the real engine and the real agent code.
+// Hosts are simulated and time is virtual. The same seed, fleet and start time give the same result.
+// A rehearsal reads the daemon's database once, never writes to it, and contacts no agent.
 export { readFleet } from './fleet-copy.ts'
 export { rehearse } from './rehearse.ts'

@@ -8,69 +8,68 @@ export type PlayDeps = Readonly<{
   clock: VirtualClock
   engine: RolloutEngine
   signal: AbortSignal
-  /** Does a command as the agent of its host would; undefined where no agent answers. */
+  /** Runs a command as the agent of its host; undefined when no agent answers. */
   perform(command: QueuedCommand): Promise<unknown> | undefined
-  /** When something changes for which nobody sleeps, such as a window that opens. */
+  /** The next change that no timer announces, such as an opening window. */
   nextChangeMs(): Promise<number | undefined>
-  /** Called when nothing can come any more by itself; false ends the play. */
-  goOn(): Promise<boolean>
+  /** Called when nothing is left to do; false ends the run. */
+  shouldContinue(): Promise<boolean>
 }>
 
 /**
- * Engine and agents in turn, until neither has anything to do; then time passes, to the next moment for which somebody waits. All that is
- * under way comes to rest before the clock moves and before the engine looks, and answers are given in the order of their names: nothing
- * depends on which of two is computed first.
+ * Alternates engine and agents until both are idle, then advances the clock to the next due moment. The clock moves and the engine runs only
+ * when all work is idle, and answers are stored in id order, so that results never depend on scheduling.
  */
-export async function play({ db, clock, engine, signal, perform, nextChangeMs, goOn }: PlayDeps): Promise<void> {
-  const waitedFor = new Map<string, number>()
-  const said: CommandAnswer[] = []
+export async function play({ db, clock, engine, signal, perform, nextChangeMs, shouldContinue }: PlayDeps): Promise<void> {
+  const deadlines = new Map<string, number>()
+  const answers: CommandAnswer[] = []
   let changeMs: number | undefined
 
-  const takeIn = async (): Promise<boolean> => {
-    const answers = said.splice(0).sort((a, b) => (a.id < b.id ? -1 : 1))
-    for (const answer of answers) {
-      waitedFor.delete(answer.id)
+  const storeAnswers = async (): Promise<boolean> => {
+    const ready = answers.splice(0).sort((a, b) => (a.id < b.id ? -1 : 1))
+    for (const answer of ready) {
+      deadlines.delete(answer.id)
       await storeAnswer(db, clock, answer)
     }
-    return answers.length > 0
+    return ready.length > 0
   }
-  const handOut = async () => {
+  const startCommands = async () => {
     for (const command of await queuedCommands(db)) {
-      if (waitedFor.has(command.id)) continue
-      waitedFor.set(command.id, clock.monotonicMs() + Date.parse(command.deadlineAt) - clock.now().getTime())
+      if (deadlines.has(command.id)) continue
+      deadlines.set(command.id, clock.monotonicMs() + Date.parse(command.deadlineAt) - clock.now().getTime())
       const work = perform(command)
       if (!work) continue
       await storeTaken(db, clock, command.id)
       void work.then(
-        (result) => said.push({ id: command.id, result, error: null }),
-        (error) => said.push({ id: command.id, result: null, error: failureOf(error) }),
+        (result) => answers.push({ id: command.id, result, error: null }),
+        (error) => answers.push({ id: command.id, result: null, error: failureOf(error) }),
       )
     }
   }
-  const look = async () => {
+  const tick = async () => {
     await engine.tick(signal)
-    await handOut()
+    await startCommands()
     changeMs = await nextChangeMs()
   }
-  /** Lets time pass; answers whether the engine must look again. */
-  const pass = async (toMs: number): Promise<boolean> => {
+  /** Advances the clock; returns true when the engine must run again. */
+  const advance = async (toMs: number): Promise<boolean> => {
     clock.advanceTo(toMs)
-    const late = [...waitedFor].filter(([, ms]) => ms <= toMs)
+    const late = [...deadlines].filter(([, ms]) => ms <= toMs)
     if (late.length > 0) await expireLate(db, clock)
-    for (const [id] of late) waitedFor.delete(id)
+    for (const [id] of late) deadlines.delete(id)
     return late.length > 0 || (changeMs !== undefined && changeMs <= toMs)
   }
 
-  for (let news = true; !signal.aborted; ) {
+  for (let isDue = true; !signal.aborted; ) {
     await untilIdle()
-    if ((await takeIn()) || news) {
-      await look()
-      news = false
+    if ((await storeAnswers()) || isDue) {
+      await tick()
+      isDue = false
       continue
     }
-    const next = [clock.nextDueMs(), changeMs, ...waitedFor.values()].filter((ms) => ms !== undefined)
-    news = next.length > 0 ? await pass(Math.min(...next)) : await goOn()
-    if (next.length === 0 && !news) return
+    const next = [clock.nextDueMs(), changeMs, ...deadlines.values()].filter((ms) => ms !== undefined)
+    isDue = next.length > 0 ? await advance(Math.min(...next)) : await shouldContinue()
+    if (next.length === 0 && !isDue) return
   }
   signal.throwIfAborted()
 }

@@ -18,7 +18,6 @@ import {
 import { silentLogger, type VirtualClock, virtualClock } from '../node/index.ts'
 import { nextOpeningMs } from './commands.ts'
 import { assertKnownNames, type FleetCopy, fleetDatabase } from './fleet-copy.ts'
-
 import { play } from './play.ts'
 import { openSimulation } from './simulation.ts'
 import { type Played, summarize } from './summary.ts'
@@ -27,22 +26,22 @@ type Input = RehearsalInput &
   Readonly<{
     fleet: FleetCopy
     signal: AbortSignal
-    /** Files of simulated boxes lie below it while their turn lasts; a disk in memory is much faster. */
+    /** Folder for the files of simulated boxes; a RAM disk is much faster. */
     scratch?: string
   }>
 
 const actor: Actor = { kind: 'system', name: 'rehearsal' }
 
-/** So many pauses tell enough; whoever has more should look at the first. */
-const mostPauses = 100
+/** A rehearsal with more pauses stops. */
+const maxPauses = 100
 
-/** Plays the rollout through, once per run, and says what would happen. Throws what making the rollout throws, VALIDATION for faults of boxes or hosts that do not exist, and the signal's reason. */
-export async function rehearse(given: Input): Promise<Rehearsal> {
-  assertKnownNames(given.fleet, given.wanted.faults)
-  const played: Played[] = []
-  for (let run = 0; run < given.wanted.runs; run++)
-    played.push(await playOnce(given, run === 0 ? `${given.wanted.seed}` : `${given.wanted.seed}/${run}`))
-  return summarize(given.wanted, given.startIso, given.settings, played)
+/** Simulates the rollout once per run. Throws the errors of creating a rollout, VALIDATION for faults of unknown boxes or hosts, and the signal's reason. */
+export async function rehearse(input: Input): Promise<Rehearsal> {
+  assertKnownNames(input.fleet, input.wanted.faults)
+  const runs: Played[] = []
+  for (let run = 0; run < input.wanted.runs; run++)
+    runs.push(await playOnce(input, run === 0 ? `${input.wanted.seed}` : `${input.wanted.seed}/${run}`))
+  return summarize(input.wanted, input.startIso, input.settings, runs)
 }
 
 async function playOnce({ fleet, settings, wanted, startIso, signal, scratch = tmpdir() }: Input, seed: string): Promise<Played> {
@@ -50,17 +49,17 @@ async function playOnce({ fleet, settings, wanted, startIso, signal, scratch = t
   const folder = await mkdtemp(join(scratch, 'tenantry-rehearsal-'))
   try {
     const clock = virtualClock(startIso)
-    // The rollout bears the same name in every run: the draw of early boxes belongs to it.
+    // The same rollout id in every run, because it decides which boxes go first.
     const deps = depsOf(settings, { db, clock, random: seededRandom(`${wanted.seed}/rollout`) })
     const { targetSlugs, allowLongFence, ignoreWindows, fenceMode, failureThreshold } = wanted
-    const asked = { allowLongFence, ignoreWindows, fenceMode, failureThreshold, skipRefused: true }
-    const { id, plan } = await createRollout(deps, actor, { ...asked, ...(targetSlugs ? { targetSlugs } : {}) })
+    const options = { allowLongFence, ignoreWindows, fenceMode, failureThreshold, skipRefused: true }
+    const { id, plan } = await createRollout(deps, actor, { ...options, ...(targetSlugs ? { targetSlugs } : {}) })
     await startRollout(deps, actor, { id })
-    const stage = await openSimulation({ db, clock, seed, folder, settings, faults: wanted.faults, plan })
+    const simulation = await openSimulation({ db, clock, seed, folder, settings, faults: wanted.faults, plan })
     const pauses: Played['pauses'][number][] = []
-    const goOn = async () => {
+    const shouldContinue = async () => {
       const { status, previousStatus, pauseReason } = await rolloutById(db, id)
-      if (status !== 'paused' || pauses.length >= mostPauses) return false
+      if (status !== 'paused' || pauses.length >= maxPauses) return false
       pauses.push({
         atMs: clock.monotonicMs(),
         phase: Phase.options.find((phase) => phase === previousStatus) ?? null,
@@ -70,7 +69,7 @@ async function playOnce({ fleet, settings, wanted, startIso, signal, scratch = t
       return true
     }
     const engine = makeRolloutEngine(deps)
-    await play({ db, clock, engine, signal, perform: stage.perform, nextChangeMs: () => nextOpeningMs(db, clock, id), goOn })
+    await play({ db, clock, engine, signal, perform: simulation.perform, nextChangeMs: () => nextOpeningMs(db, clock, id), shouldContinue })
     return { rollout: await showRollout(deps, id), pauses, endMs: clock.monotonicMs(), startIso }
   } finally {
     await close()

@@ -10,22 +10,22 @@ import type { Clock } from '../core/kit/index.ts'
 
 export type SimulatedBox = Readonly<{
   executors: Pick<CommandExecutors, 'tenant-box.report_versions' | 'tenant-box.prefetch' | 'tenant-box.update'>
-  /** Nothing of it is left. */
+  /** Deletes all files of the box. */
   close(): Promise<void>
 }>
 
 type Input = Readonly<{
   clock: Clock
   seed: string
-  /** An empty folder of its own; best one in memory. */
+  /** An empty folder, preferably on a RAM disk. */
   folder: string
   slug: string
   boxId: string
   ownershipEpoch: number
   images: Readonly<Record<Service, string>>
-  /** Repositories that its agent may bring. */
+  /** Repositories that the agent may pull. */
   allowedImages: readonly string[]
-  /** Those that it has already. */
+  /** Migrations already applied. */
   migrations: readonly BoxMigration[]
   latencies: Latencies
   faults: readonly Fault[]
@@ -34,8 +34,8 @@ type Input = Readonly<{
 const disk = { freeBytes: async () => 1e12, usedBytes: async () => 1e6, diskOf: async () => 'the only one' }
 
 /**
- * One box that runs what its original runs, on a host of its own, with the agent's own executors for it. Making it takes no time on the
- * clock. Its chance is its own too: what happens to other boxes at the same time changes nothing here.
+ * One box at the versions of its original, on its own simulated host, with the real agent executors. Creating it takes no time on the clock.
+ * It has its own random stream, so that other boxes do not change its result.
  */
 export async function simulateBox(wanted: Input): Promise<SimulatedBox> {
   const { clock, seed, folder, slug, images, latencies, faults } = wanted

@@ -19,17 +19,17 @@ type Deps = Readonly<{
   plan: RolloutPlan
 }>
 
-/** Where boxes are played: each is set up when its first command comes, and cleared away after its last. */
+/** Runs the commands of a rehearsal. A box is created at its first command and deleted after its last. */
 export async function openSimulation(deps: Deps): Promise<{ perform(command: QueuedCommand): Promise<unknown> | undefined }> {
-  const stages = new Map<string, Promise<SimulatedBox>>()
-  const setUp = await boxSetup(deps)
+  const boxes = new Map<string, Promise<SimulatedBox>>()
+  const createBox = await boxFactory(deps)
   const planned = new Map(deps.plan.boxes.map((box) => [box.tenantSlug, box]))
-  const away = (box: PlannedBox) => isOffline(deps.seed, deps.faults, box.hostName ?? box.hostId)
+  const isUnreachable = (box: PlannedBox) => isOffline(deps.seed, deps.faults, box.hostName ?? box.hostId)
 
-  const work = async (command: QueuedCommand, box: PlannedBox) => {
-    const staged = stages.get(box.tenantSlug) ?? setUp(box)
-    stages.set(box.tenantSlug, staged)
-    const { executors, close } = await staged
+  const run = async (command: QueuedCommand, box: PlannedBox) => {
+    const simulated = boxes.get(box.tenantSlug) ?? createBox(box)
+    boxes.set(box.tenantSlug, simulated)
+    const { executors, close } = await simulated
     const execute = executors[command.kind as keyof typeof executors] as (context: CommandContext, payload: unknown) => Promise<unknown>
     let isLast = command.kind === 'tenant-box.update'
     try {
@@ -39,7 +39,7 @@ export async function openSimulation(deps: Deps): Promise<{ perform(command: Que
       throw error
     } finally {
       if (isLast) {
-        stages.delete(box.tenantSlug)
+        boxes.delete(box.tenantSlug)
         await close()
       }
     }
@@ -47,7 +47,7 @@ export async function openSimulation(deps: Deps): Promise<{ perform(command: Que
   return {
     perform: (command) => {
       const box = planned.get(command.payload.slug)
-      return box && !away(box) ? work(command, box) : undefined
+      return box && !isUnreachable(box) ? run(command, box) : undefined
     },
   }
 }
@@ -61,24 +61,24 @@ const contextOf = ({ settings }: Deps, { id, payload }: QueuedCommand): CommandC
   deliver: async () => undefined,
 })
 
-async function boxSetup({ db, clock, seed, folder, settings, faults }: Deps) {
+async function boxFactory({ db, clock, seed, folder, settings, faults }: Deps) {
   const { manifest } = await currentManifest(db)
-  const known = await db.selectFrom('boxes').select(['id', 'ownership_epoch', 'database_bytes']).execute()
-  const boxes = new Map(known.map((row) => [row.id as string, row]))
-  const past = new Set(
+  const rows = await db.selectFrom('boxes').select(['id', 'ownership_epoch', 'database_bytes']).execute()
+  const boxRows = new Map(rows.map((row) => [row.id as string, row]))
+  const tiersWithHistory = new Set(
     (await db.selectFrom('rollout_actions').select('tier').where('status', '=', 'succeeded').distinct().execute()).map(({ tier }) => tier),
   )
-  const brought = new Set<string>()
+  const pulled = new Set<string>()
   const allowedImages = [...new Set(Object.values(manifest.images).map((image) => parseImage(image.replace('{version}', '0')).repository))]
 
   return async (box: PlannedBox): Promise<SimulatedBox> => {
     const { tenantSlug: slug, boxId, hostId, tier, from, images: targets, expectedMs, expectedFenceMs, worstFenceMs } = box
-    const row = boxes.get(boxId)
+    const row = boxRows.get(boxId)
     const databaseBytes = row?.database_bytes == null ? null : Number(row.database_bytes)
     const [service, target] = Object.entries(targets).sort(([one]) => (one === 'synapse' ? -1 : 1))[0] ?? []
     const image = target?.image
-    const imageIsHere = image !== undefined && brought.has(`${hostId} ${image}`)
-    if (image !== undefined) brought.add(`${hostId} ${image}`)
+    const imageIsHere = image !== undefined && pulled.has(`${hostId} ${image}`)
+    if (image !== undefined) pulled.add(`${hostId} ${image}`)
     const expectation = { expectedMs, expectedFenceMs, worstFenceMs }
     return simulateBox({
       ...{ clock, seed, slug, boxId, allowedImages },
@@ -86,13 +86,13 @@ async function boxSetup({ db, clock, seed, folder, settings, faults }: Deps) {
       ownershipEpoch: Number(row?.ownership_epoch ?? 1),
       images: imagesNow(manifest.images, from),
       migrations: appliedTo(settings.migrations, from.migrationsHead),
-      latencies: latenciesOf(settings.probe, { expectation, databaseBytes, hasHistory: past.has(tier), imageIsHere }),
+      latencies: latenciesOf(settings.probe, { expectation, databaseBytes, hasHistory: tiersWithHistory.has(tier), imageIsHere }),
       faults: faultsOf(seed, faults, { slug, image, isSynapse: service === 'synapse' }),
     })
   }
 }
 
-/** What runs, under the names that the manifest gives: a box that came from elsewhere is played as if it were one of ours. */
+/** The running versions under the image names of the manifest, also for an adopted box. */
 const imagesNow = (images: Readonly<Record<Service, string>>, from: PlannedBox['from']): Record<Service, string> => ({
   edge: images.edge,
   ...(Object.fromEntries(

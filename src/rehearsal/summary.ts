@@ -12,10 +12,10 @@ import {
   type RolloutDetail,
 } from '../core/rollouts/index.ts'
 
-/** How one run ended. */
+/** The result of one run. */
 export type Played = Readonly<{ rollout: RolloutDetail; pauses: readonly RehearsedPause[]; endMs: number; startIso: string }>
 
-/** The first run is told box by box; what varies by chance also as the middle of all runs. */
+/** Details come from the first run; downtimes and the total duration also as quantiles over all runs. */
 export function summarize(wanted: RehearsalRequest, startIso: string, settings: RehearsalSettings, played: readonly Played[]): Rehearsal {
   const [first] = played as [Played]
   const { plan, actions, status } = first.rollout
@@ -38,7 +38,7 @@ export function summarize(wanted: RehearsalRequest, startIso: string, settings: 
       played.map(({ rollout }) => lastEndMs(rollout, startIso)),
       0.5,
     ) as number,
-    worstMs: worstOf(
+    worstMs: maxDurationMs(
       plan.boxes,
       plan.phases.map(({ phase }) => phase),
       settings,
@@ -83,7 +83,7 @@ function fencesOf(played: readonly Played[]): ReadonlyMap<string, number[]> {
 const lastEndMs = ({ actions }: RolloutDetail, startIso: string): number =>
   Math.max(0, ...actions.flatMap(({ finishedAt }) => (finishedAt === null ? [] : [elapsedMs(startIso, finishedAt)])))
 
-/** The smallest value that so many of all do not exceed. */
+/** The smallest value that at least this share of all values does not exceed. */
 function quantile(values: readonly number[], share: number): number | null {
   const sorted = values.toSorted((a, b) => a - b)
   return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? null
@@ -100,13 +100,13 @@ function phaseOf(phase: RehearsedBox['phase'], all: readonly RehearsedBox[]): Re
   }
 }
 
-/** Phase by phase, every box as long as its probes and its way back may take. */
-function worstOf(boxes: readonly PlannedBox[], phases: readonly PlannedBox['phase'][], { rollouts }: RehearsalSettings): number {
-  const turns = (phase: PlannedBox['phase']) =>
+/** The upper bound: every box takes its maximum downtime, rollback included. */
+function maxDurationMs(boxes: readonly PlannedBox[], phases: readonly PlannedBox['phase'][], { rollouts }: RehearsalSettings): number {
+  const slots = (phase: PlannedBox['phase']) =>
     boxes
       .filter((box) => box.phase === phase && box.does === 'update')
       .map(({ tenantSlug, hostId, expectedMs, expectedFenceMs, worstFenceMs }) => {
         return { slug: tenantSlug, hostId, expectedMs: expectedMs - expectedFenceMs + worstFenceMs }
       })
-  return phases.reduce((sum, phase) => sum + makespanMs(turns(phase), rollouts), 0)
+  return phases.reduce((sum, phase) => sum + makespanMs(slots(phase), rollouts), 0)
 }

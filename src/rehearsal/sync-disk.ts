@@ -2,23 +2,23 @@ import fs from 'node:fs'
 import promises, { type FileHandle } from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
 
-// A played box reads and writes its files some hundred times. They are small and lie in memory, where an answer takes less time than sending
-// the question to another thread, waking it, and waiting for it: that was most of what a rehearsal cost. The agents' code stays as it is.
+// A simulated box makes some hundred small file operations on a RAM disk. There the thread pool of `node:fs/promises` costs more than the
+// operations and dominated the time of a rehearsal, so this module replaces it with synchronous calls.
 
 type Name = Exclude<keyof typeof promises, 'constants' | 'open' | 'opendir'>
 type Call = (...given: never[]) => unknown
 type Content = string | NodeJS.ArrayBufferView | Iterable<string | NodeJS.ArrayBufferView> | AsyncIterable<string | NodeJS.ArrayBufferView>
 
 /**
- * From now on what this thread asks of `node:fs/promises` is done before the call returns, and nothing is forced onto the disk; the answer
- * puts everything back. For a thread that has nothing else to do, with files that nobody needs after it.
+ * Makes `node:fs/promises` of this thread synchronous and skips fsync. Returns a function that restores it. For worker threads with temporary
+ * files only.
  */
 export function installSyncDisk(): () => void {
   const before = { ...promises }
-  Object.assign(promises, ...atOnceNames().map((name) => ({ [name]: atOnce(name) })), {
-    open: async (...given: Parameters<typeof fs.openSync>) => fileAtOnce(fs.openSync(...given)),
+  Object.assign(promises, ...syncNames().map((name) => ({ [name]: makeSync(name) })), {
+    open: async (...given: Parameters<typeof fs.openSync>) => syncFile(fs.openSync(...given)),
     writeFile: async (to: string | FileHandle, content: Content, options?: fs.WriteFileOptions) =>
-      typeof to === 'object' && 'fd' in to ? writeAll(to.fd, content) : writeFileAtOnce(to, content, options),
+      typeof to === 'object' && 'fd' in to ? writeAll(to.fd, content) : replaceFile(to, content, options),
   })
   syncBuiltinESMExports()
   return () => {
@@ -27,8 +27,8 @@ export function installSyncDisk(): () => void {
   }
 }
 
-/** What exists in both ways, but for what hands out something that lives. */
-const atOnceNames = (): Name[] =>
+/** Functions with a synchronous variant; `opendir` is left out because it returns a live handle. */
+const syncNames = (): Name[] =>
   (Object.keys(promises) as (Name | 'opendir')[]).filter((name): name is Name => name !== 'opendir' && syncOf(name) !== undefined)
 
 const syncOf = (name: string): Call | undefined => {
@@ -36,13 +36,13 @@ const syncOf = (name: string): Call | undefined => {
   return typeof call === 'function' ? (call as Call) : undefined
 }
 
-/** Files that `open` gave out are given on by their number. */
-const atOnce = (name: Name) => {
+/** Passes file handles on as file descriptors. */
+const makeSync = (name: Name) => {
   const call = syncOf(name) as (...given: unknown[]) => unknown
   return async (...[first, ...others]: unknown[]) => withoutStack(() => call(isFile(first) ? first.fd : first, ...others))
 }
 
-/** A box asks again and again for files that are not there, and what is thrown then has no stack where `node:fs/promises` throws it either. */
+/** Missing files are common and stack traces slow; `node:fs/promises` errors have no stack either. */
 function withoutStack(call: () => unknown): unknown {
   const most = Error.stackTraceLimit
   Error.stackTraceLimit = 0
@@ -55,7 +55,7 @@ function withoutStack(call: () => unknown): unknown {
 
 const isFile = (what: unknown): what is FileHandle => typeof what === 'object' && what !== null && 'fd' in what
 
-const fileAtOnce = (fd: number) => ({
+const syncFile = (fd: number) => ({
   fd,
   chmod: async (mode: number) => fs.fchmodSync(fd, mode),
   chown: async (uid: number, gid: number) => fs.fchownSync(fd, uid, gid),
@@ -69,7 +69,7 @@ const fileAtOnce = (fd: number) => ({
   close: async () => fs.closeSync(fd),
 })
 
-async function writeFileAtOnce(path: string, content: Content, options?: fs.WriteFileOptions): Promise<void> {
+async function replaceFile(path: string, content: Content, options?: fs.WriteFileOptions): Promise<void> {
   if (isWhole(content)) return fs.writeFileSync(path, content, options)
   const fd = fs.openSync(path, 'w')
   try {

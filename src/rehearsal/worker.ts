@@ -6,12 +6,11 @@ import { openDatabase } from '../daemon/db/index.ts'
 import { readFleet, rehearse } from './index.ts'
 import { installSyncDisk } from './sync-disk.ts'
 
-// A thread of its own: it is told what to play and from which database to copy, and tells how it ended. Whoever started it may end it at
-// any moment.
+// Runs one rehearsal in a worker thread: gets its input as worker data and posts the result or a problem. It can be terminated at any time.
 
 type WorkerInput = RehearsalInput & Readonly<{ databaseUrl: string }>
 
-/** A disk in memory, where the system has one. */
+/** A RAM disk, if the system has one. */
 const memoryDisk = '/dev/shm'
 
 async function main({ databaseUrl, ...given }: WorkerInput): Promise<void> {

@@ -62,7 +62,7 @@ export const resetPassword = command(
   'Reset a password and end all platform sessions',
   {
     passwordFile: text('--password-file <file>', 'file with the password on line 1 (- is stdin; default: generate)'),
-    logOutDevices: flag('--log-out-devices', 'also end chat sessions; undelivered encrypted messages are lost'),
+    logOutDevices: flag('--log-out-devices', 'also end chat sessions; messages only they can decrypt are lost'),
   },
   async ({ api, ask, ...context }, { tenant, user, passwordFile, logOutDevices }) => {
     const password = await passwordIn(context, passwordFile)
