@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { provisionFleet } from '../../src/demo/stage.ts'
 
-test('whoever leaves while boxes are made is not kept waiting for them: their agents have gone', async () => {
+test('Ctrl-C during provisioning ends the wait', async () => {
   const leaving = new AbortController()
   const boxes = {
     provisionBox: async () => undefined,

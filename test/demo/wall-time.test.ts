@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { CommandExecutors } from '../../src/agent/ports/index.ts'
 import { inWallTime } from '../../src/demo/simulated-agent.ts'
 
-test('what an agent of the demonstration measured is told as it passed for everybody else, and nothing else of it changes', async () => {
+test('durations in results are converted to wall-clock time, all else is unchanged', async () => {
   const result = {
     outcome: 'rolled_back',
     durationMs: 600_000,
@@ -12,13 +12,13 @@ test('what an agent of the demonstration measured is told as it passed for every
     snapshotId: null,
   }
   const executors = { 'tenant-box.update': async () => result } as unknown as CommandExecutors
-  const told = await inWallTime(60, executors)['tenant-box.update']({} as never, {} as never)
-  expect(told).toEqual({ ...result, durationMs: 10_000, fencedMs: 1, restored: { from: 'cold-copy', tookMs: 100 } })
+  const converted = await inWallTime(60, executors)['tenant-box.update']({} as never, {} as never)
+  expect(converted).toEqual({ ...result, durationMs: 10_000, fencedMs: 1, restored: { from: 'cold-copy', tookMs: 100 } })
 })
 
-test('an answer that somebody waits for has the time that passes for them', async () => {
-  const given: unknown[] = []
-  const executors = { 'tenant-box.resolve_images': async (_: unknown, payload: unknown) => void given.push(payload) } as unknown
+test('timeouts in payloads are converted to simulated time', async () => {
+  const payloads: unknown[] = []
+  const executors = { 'tenant-box.resolve_images': async (_: unknown, payload: unknown) => void payloads.push(payload) } as unknown
   await inWallTime(60, executors as CommandExecutors)['tenant-box.resolve_images']({} as never, { withinMs: 3_500, slug: 'oak' } as never)
-  expect(given).toEqual([{ withinMs: 210_000, slug: 'oak' }])
+  expect(payloads).toEqual([{ withinMs: 210_000, slug: 'oak' }])
 })

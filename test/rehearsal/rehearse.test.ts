@@ -15,7 +15,7 @@ const fleet = [
 ]
 
 describe('a rehearsal', () => {
-  test('plays the whole rollout through and says when each box goes and how long its chat is away', async () => {
+  test('reports start and downtime of each box of the whole rollout', async () => {
     const { play, world } = await aFleet(fleet)
     const played = await play()
     expect(Rehearsal.parse(played)).toEqual(played)
@@ -29,7 +29,7 @@ describe('a rehearsal', () => {
     expect(played.makespanMs).toBeLessThan(played.worstMs)
   })
 
-  test('takes no tag for moved because its own registry has other digests than the real one', async () => {
+  test('does not report a moved tag for the digests of its simulated registry', async () => {
     const { db, world, settings } = await aFleet(fleet)
     await world.started({ targetSlugs: ['acme'] })
     await world.settle()
@@ -49,7 +49,7 @@ describe('a rehearsal', () => {
     expect(played).toMatchObject({ ended: 'done', updates: 5, pauses: [] })
   })
 
-  test('finds the box that will not prove healthy, and why that pauses its phase', async () => {
+  test('finds the failing box and the reason of the pause', async () => {
     const { play } = await aFleet(fleet)
     const { ended, boxes, pauses } = await play({ faults: { failProbes: ['prima'] } })
     expect(boxes.find(({ tenantSlug }) => tenantSlug === 'prima')).toMatchObject({ status: 'rolled_back', error: { code: 'PROBE_FAILED' } })
@@ -57,28 +57,28 @@ describe('a rehearsal', () => {
     expect(ended).toBe('done')
   })
 
-  test('says which host would be missed', async () => {
+  test('reports an offline host', async () => {
     const { play } = await aFleet(fleet)
     const { boxes, pauses } = await play({ faults: { offlineHosts: ['big'] } })
     expect(boxes.find(({ tenantSlug }) => tenantSlug === 'magna')).toMatchObject({ status: 'failed', error: { code: 'HOST_OFFLINE' } })
     expect(pauses.map(({ phase }) => phase)).toEqual(['enterprise'])
   })
 
-  test('of faults in boxes or hosts that nobody knows is refused, by all their names', async () => {
+  test('refuses faults of unknown boxes and hosts, naming all of them', async () => {
     const { play } = await aFleet(fleet)
     const said = (faults: object) => play({ faults }).catch(({ code, message, details }) => ({ code, message, details }))
     expect(await said({ failProbes: ['acme', 'prma'], failPulls: ['crora'] })).toEqual({
       code: 'VALIDATION',
-      message: 'there is no box prma; there is no box crora: `tenantry boxes list` shows all',
+      message: 'box prma does not exist; box crora does not exist; `tenantry boxes list` shows all',
       details: [
-        { path: 'faults.failProbes.1', reason: 'there is no box prma' },
-        { path: 'faults.failPulls.0', reason: 'there is no box crora' },
+        { path: 'faults.failProbes.1', reason: 'box prma does not exist' },
+        { path: 'faults.failPulls.0', reason: 'box crora does not exist' },
       ],
     })
     expect(await said({ offlineHosts: ['bg'] })).toMatchObject({ message: 'there is no host bg: `tenantry hosts list` shows all' })
   })
 
-  test('of the same seed is the same, of another is another', async () => {
+  test('is the same for the same seed and differs for another', async () => {
     const { play } = await aFleet(fleet)
     const faults = { probeFailRate: 0.3, slowPullRate: 0.3 }
     const first = await play({ seed: 7, faults })
