@@ -5,7 +5,7 @@ import type { FirstReport } from '../hosts/index.ts'
 import { Finding } from './finding.ts'
 import { Phase } from './rollout.ts'
 
-/** Where one box of a rollout stands (DESIGN 7). */
+/** The status of one box in a rollout (DESIGN 7). */
 export const ActionStatus = z.enum([
   'pending',
   'preflight',
@@ -23,18 +23,18 @@ export const ActionStatus = z.enum([
 ])
 export type ActionStatus = z.infer<typeof ActionStatus>
 
-/** Code and text; codes are those of the problem catalogue, as far as agents keep to it. */
+/** A code, of the problem catalogue where the agent knows it, and a message. */
 export const ActionError = z.object({ code: z.string(), message: z.string() })
 export type ActionError = z.infer<typeof ActionError>
 
-/** How boxes that are updated already are brought back; `none` leaves them as they are. */
+/** How updated boxes are rolled back: to their former images, or to the snapshot from before the update. */
 export const RollbackMode = z.enum(['images', 'snapshot'])
 export type RollbackMode = z.infer<typeof RollbackMode>
 
 /**
- * The way back of an updated box after its rollout was rolled back. While it is `pending` the action is still `succeeded`; then it is
- * `rolling_back` and ends `rolled_back`, or `rollback_failed` where the box came to rest. An undo that touched nothing, or after which the
- * updated box runs as before, ends `failed` here and leaves the action `succeeded`.
+ * The rollback of an updated box. While it is `pending` the action is still `succeeded`; then the action is `rolling_back` and ends
+ * `rolled_back`, or `rollback_failed` where the box is stopped. A rollback that left the box running as updated ends `failed` here, and the
+ * action `succeeded`.
  */
 export const ActionRollback = z.object({
   mode: RollbackMode,
@@ -59,15 +59,15 @@ export const RolloutAction = z.object({
   snapshotId: z.string().nullable(),
   from: InstalledVersions,
   to: TierVersions,
-  /** What the plan found; a box with a refusal that was waived is `skipped`. */
+  /** Findings of the plan or the preflight; a box with a waived refusal is `skipped`. */
   findings: z.array(Finding),
   /** 0 until it starts; a retry is the next attempt. */
   attempt: z.number().int(),
-  /** The step that the agent last told of. */
+  /** The last step that the agent reported. */
   progress: Progress.nullable(),
-  /** Until when it waits for its maintenance window; null while it waits for none. In the past: it waits for a free place only. */
+  /** When the maintenance window opens that it waits for; null without one. In the past: it waits for a free slot only. */
   waitsUntil: Timestamp.nullable(),
-  /** True once a person left this failure out by `skipFailed`. */
+  /** True once an operator skipped this failure. */
   waived: z.boolean(),
   /** Null unless the rollout was rolled back with its boxes. */
   undo: ActionRollback.nullable(),
@@ -79,29 +79,29 @@ export const RolloutAction = z.object({
 })
 export type RolloutAction = z.infer<typeof RolloutAction>
 
-/** `durationMs` is null while it is the last one of an attempt that has not ended. */
+/** `durationMs` is null for the last step of an attempt that has not ended. */
 export const AttemptStep = z.object({ step: z.string(), at: Timestamp, durationMs: z.number().nullable() })
 export type AttemptStep = z.infer<typeof AttemptStep>
 
 /** The evidence of one attempt: what ran before, what runs now, what proved it. */
 export const RolloutAttempt = z.object({
   attempt: z.number().int(),
-  /** An update, or one of the two ways back. */
+  /** An update, or a rollback by images or by snapshot. */
   kind: z.enum(['update', 'undo-images', 'undo-snapshot']),
   status: ActionStatus,
   startedAt: Timestamp,
   finishedAt: Timestamp.nullable(),
   snapshotId: z.string().nullable(),
   snapshotSha256: z.string().nullable(),
-  /** Image per service as it ran before; what an undo by images goes back to. */
+  /** Image per service before the attempt; a rollback by images returns to it. */
   imagesBefore: z.record(z.string(), z.string()),
   digestsBefore: z.record(z.string(), z.string().nullable()),
   digestsAfter: z.record(z.string(), z.string().nullable()),
   probes: z.array(ProbeResult),
   composeBackup: z.string().nullable(),
-  /** Null where no database was brought back, and where nobody said how. */
+  /** Null where no database was restored, or the agent did not report how. */
   restored: RestoredDatabase.nullable(),
-  /** What the agent told of, in order: when each step began, and how long until the next one, or the end. */
+  /** The reported steps in order: the start of each, and its duration until the next one or the end. */
   steps: z.array(AttemptStep),
   durationMs: z.number().nullable(),
   fencedMs: z.number().nullable(),
@@ -113,9 +113,9 @@ export type RolloutAttempt = z.infer<typeof RolloutAttempt>
 type Whose = Readonly<{ rolloutId: string; tenantSlug: string }>
 
 /**
- * What one attempt left behind, as it is bound to the audit chain: the entry of its end holds the sum of this. The fields are named one by
- * one and stay for ever: sums that are written must fit what is read years later. New facts belong into a new version: the second tells how
- * the database came back, and is written only where there is that to tell.
+ * The evidence of one attempt, bound to the audit chain: the entry of its end holds the checksum of this object. The fields are listed one by
+ * one and must never change, or stored checksums no longer match. New fields need a new version: the second adds how the database was
+ * restored, and is used only where that is known.
  */
 export function evidenceOf({ rolloutId, tenantSlug }: Whose, attempt: RolloutAttempt) {
   const { kind, status, startedAt, finishedAt, durationMs, fencedMs, error } = attempt
@@ -130,7 +130,7 @@ export function evidenceOf({ rolloutId, tenantSlug }: Whose, attempt: RolloutAtt
   }
 }
 
-/** On the wire nothing of it is taken away or put in: its sum would not fit any more. */
+/** Passed on unchanged: the checksum covers every field. */
 export const AttemptEvidence = z.looseObject({
   version: z.literal([1, 2]),
   rolloutId: z.string(),
@@ -140,12 +140,12 @@ export const AttemptEvidence = z.looseObject({
 })
 export type AttemptEvidence = z.infer<typeof AttemptEvidence>
 
-/** One command of an attempt: its steps as they were first told, and its end; null while nothing is known of it. */
+/** One command of an attempt: its steps as first reported, and its end; null while unknown. */
 type CommandSteps = Readonly<{ steps: readonly FirstReport[]; endedAt: string | null }>
 
 /**
- * The steps of an attempt over all its commands: each lasts until the next one of its command, the last one until the command's end. All times
- * are those of the agent's clock; what would come out negative (its clock was set back) counts as nothing.
+ * The steps of an attempt over all its commands: each lasts until the next one of its command, the last one until the end of the command. All
+ * times are of the agent's clock; a negative duration (the clock was set back) counts as 0.
  */
 export const attemptSteps = (commands: readonly CommandSteps[]): AttemptStep[] =>
   commands.flatMap(({ steps, endedAt }) =>
@@ -158,8 +158,8 @@ function between(from: string, to: string | null): number | null {
 }
 
 /**
- * When a command that took so long by its agent's own clock ended, by that same clock; null when the agent did not say. When the daemon heard
- * of it says nothing: two clocks that disagree would turn a short step into a long one.
+ * The end of a command by the clock of its agent, from its start and duration; null when the agent did not report the duration. The daemon's
+ * clock is not used: two clocks that differ would make a short step long.
  */
 export function endOfCommand(steps: readonly FirstReport[], durationMs: number | null): string | null {
   const begun = Date.parse(steps[0]?.at ?? '')

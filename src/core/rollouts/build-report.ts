@@ -2,34 +2,34 @@ import { spanMs } from '../kit/index.ts'
 import { type Pause, type PhaseSpan, type RollbackSpan, type Spread, type StepSpread, TimelineEntry } from './report-contract.ts'
 import { Phase, phaseOrder, type RollbackCounts, type RolloutKind } from './rollout.ts'
 
-/** An entry of the rollout's audit chain that is about the rollout itself. */
-type StoryLine = Readonly<{ at: string; actor: string; action: string; data: unknown }>
+/** An audit entry about the rollout itself. */
+type AuditEntry = Readonly<{ at: string; actor: string; action: string; data: unknown }>
 
-/** Whose numbers a phase is told with. */
+/** The boxes of a phase by outcome. */
 export type PhaseBoxes = Readonly<{ phase: Phase; boxes: number; succeeded: number; failed: number }>
 
-type Story = Readonly<{ kind: RolloutKind; lines: readonly StoryLine[]; boxes: readonly PhaseBoxes[]; now: string }>
+type Input = Readonly<{ kind: RolloutKind; lines: readonly AuditEntry[]; boxes: readonly PhaseBoxes[]; now: string }>
 
 const ends = new Set(['rollout.done', 'rollout.failed', 'rollout.rolled_back'])
 
-/** The story of a rollout from what its audit chain has of it. Pure; what other verbs write there is told as it is. */
-export function buildTimeline({ kind, lines, boxes, now }: Story): { timeline: TimelineEntry[]; phases: PhaseSpan[]; pauses: Pause[] } {
+/** The timeline, phases and pauses of a rollout, from its audit chain. */
+export function buildTimeline({ kind, lines, boxes, now }: Input): { timeline: TimelineEntry[]; phases: PhaseSpan[]; pauses: Pause[] } {
   const timeline = timelineOf(kind, lines)
   const pauses = pausesOf(timeline, now)
   return { timeline, pauses, phases: phasesOf(timeline, pauses, boxes, now) }
 }
 
-function timelineOf(kind: RolloutKind, lines: readonly StoryLine[]): TimelineEntry[] {
+function timelineOf(kind: RolloutKind, lines: readonly AuditEntry[]): TimelineEntry[] {
   let phase: Phase | null = null
   return lines.map(({ at, actor, action, data }) => {
-    const told = (typeof data === 'object' && data !== null ? data : {}) as Partial<
+    const known = (typeof data === 'object' && data !== null ? data : {}) as Partial<
       Record<'to' | 'reason' | 'boxes' | 'cancelled', unknown>
     >
     if (action === 'rollout.started') phase = phaseOrder[kind][0]
-    if (action === 'rollout.phase') phase = Phase.safeParse(told.to).data ?? phase
-    const boxes = TimelineEntry.shape.boxes.safeParse(told.boxes).data
-    const cancelled = TimelineEntry.shape.cancelled.safeParse(told.cancelled).data
-    const reason = typeof told.reason === 'string' ? told.reason : null
+    if (action === 'rollout.phase') phase = Phase.safeParse(known.to).data ?? phase
+    const boxes = TimelineEntry.shape.boxes.safeParse(known.boxes).data
+    const cancelled = TimelineEntry.shape.cancelled.safeParse(known.cancelled).data
+    const reason = typeof known.reason === 'string' ? known.reason : null
     return { at, actor, action, phase, reason, ...(boxes && { boxes }), ...(cancelled && { cancelled }) }
   })
 }
@@ -66,20 +66,20 @@ const overlap = (pause: Pause, from: string, to: string, now: string): number =>
 }
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)
 
-/** One box and how long something took there. */
+/** A duration in one box. */
 type TimedBox = Readonly<{ slug: string; ms: number }>
 
-/** Of none there is nothing to tell. Among equals the first by name is the worst. */
-export function spreadOf(took: readonly TimedBox[]): Spread | null {
-  const sorted = took.toSorted((a, b) => a.ms - b.ms || (a.slug > b.slug ? -1 : 1))
+/** Median and maximum; null without boxes. Among equal maxima the first slug counts. */
+export function spreadOf(times: readonly TimedBox[]): Spread | null {
+  const sorted = times.toSorted((a, b) => a.ms - b.ms || (a.slug > b.slug ? -1 : 1))
   const [middle, worst] = [sorted[Math.floor((sorted.length - 1) / 2)], sorted.at(-1)]
-  return middle && worst ? { boxes: took.length, medianMs: middle.ms, worstMs: worst.ms, worstSlug: worst.slug } : null
+  return middle && worst ? { boxes: times.length, medianMs: middle.ms, worstMs: worst.ms, worstSlug: worst.slug } : null
 }
 
-/** What the steps of one box took together, whatever the attempts. */
+/** The steps of one box in all its attempts. */
 type BoxSteps = Readonly<{ slug: string; steps: readonly Readonly<{ step: string; durationMs: number | null }>[] }>
 
-/** Per step over all boxes, in the order in which steps come; what has not ended counts nowhere. */
+/** Spread of each step over all boxes, in the order of steps; steps that have not ended do not count. */
 export function stepSpreads(boxes: readonly BoxSteps[]): StepSpread[] {
   const took = new Map<string, TimedBox[]>()
   const order = new Map<string, number>()
@@ -99,23 +99,23 @@ export function stepSpreads(boxes: readonly BoxSteps[]): StepSpread[] {
   })
 }
 
-/** One box that was on its way back once. */
+/** One attempt to roll a box back. */
 export type BoxRollbackSpan = Readonly<{ slug: string; startedAt: string; finishedAt: string | null }>
 
 type Whole = Readonly<{ rolledBackAt: string | null; counts: RollbackCounts | null; boxes: readonly BoxRollbackSpan[]; now: string }>
 
-/** How long the way back of a whole rollout took, from the word for it to the end of its last box. Pure. */
+/** Duration of the rollback of a rollout, from its request to the end of its last box. */
 export function rollbackSpanOf({ rolledBackAt, counts, boxes, now }: Whole): RollbackSpan | null {
   if (rolledBackAt === null || counts === null) return null
-  const goesOn = counts.pending + counts.running > 0
+  const isRunning = counts.pending + counts.running > 0
   const ends = boxes.flatMap(({ finishedAt }) => finishedAt ?? []).sort()
   const last = ends.at(-1)
-  if (!goesOn && last === undefined) return null
-  const endedAt = goesOn ? null : (last ?? null)
-  return { startedAt: rolledBackAt, endedAt, durationMs: spanMs(rolledBackAt, endedAt ?? now), boxes: spreadOf(tookOf(boxes)) }
+  if (!isRunning && last === undefined) return null
+  const endedAt = isRunning ? null : (last ?? null)
+  return { startedAt: rolledBackAt, endedAt, durationMs: spanMs(rolledBackAt, endedAt ?? now), boxes: spreadOf(timesOf(boxes)) }
 }
 
-function tookOf(boxes: readonly BoxRollbackSpan[]): TimedBox[] {
+function timesOf(boxes: readonly BoxRollbackSpan[]): TimedBox[] {
   const took = new Map<string, number>()
   for (const { slug, startedAt, finishedAt } of boxes)
     if (finishedAt !== null) took.set(slug, (took.get(slug) ?? 0) + spanMs(startedAt, finishedAt))

@@ -13,10 +13,10 @@ import { RolloutEvent } from './rollout-event.ts'
 const base = '/admin/tenant-boxes/rollouts'
 const one = z.strictObject({ id: RolloutId })
 
-/** Why somebody does it; it stands in the audit log. */
+/** Recorded in the audit log. */
 const Reason = z.string().trim().min(3).max(500)
 
-/** Boxes whose chat would be away for longer than `fence.maxMinutes` are warned of and not refused. */
+/** An expected downtime above `fence.maxMinutes` is a warning instead of a refusal. */
 const AllowLongFence = z.boolean().default(false)
 
 /** Boxes are updated outside their maintenance windows too. */
@@ -24,10 +24,10 @@ const IgnoreWindows = z.boolean().default(false)
 
 const TargetSlugs = z.array(Slug).min(1).max(10_000)
 
-/** What a call that may come again is known by. */
+/** Identifies a call that may be repeated. */
 export const IdempotencyKey = z.string().regex(/^[\x21-\x7e]{1,200}$/, 'must be 1 to 200 printable characters without spaces')
 
-/** With the versions of an emergency it shows whom that would reach, which is the whole fleet. */
+/** With the versions of an emergency it plans that emergency, which is for the whole fleet. */
 const PlanBody = EmergencyTargets.extend({
   kind: RolloutKind.default('staged'),
   targetSlugs: TargetSlugs.optional(),
@@ -36,7 +36,7 @@ const PlanBody = EmergencyTargets.extend({
 })
   .refine(({ kind, ...body }) => kind === 'emergency_cve' || hasNoTarget(body), {
     path: ['kind'],
-    message: 'must be emergency_cve for other versions than those of the manifest',
+    message: 'must be emergency_cve for versions that are not those of the manifest',
   })
   .refine(({ kind, targetSlugs }) => kind === 'staged' || targetSlugs === undefined, {
     path: ['targetSlugs'],
@@ -50,7 +50,7 @@ const PlanBody = EmergencyTargets.extend({
 export const RolloutDetail = Rollout.extend({
   plan: RolloutPlan,
   actions: z.array(RolloutAction),
-  /** Give it as `Last-Event-ID` to the event stream: it goes on exactly after what is shown here. */
+  /** `Last-Event-ID` for the event stream: it continues exactly after this state. */
   lastEventId: z.string(),
 })
 export type RolloutDetail = z.infer<typeof RolloutDetail>
@@ -65,7 +65,7 @@ export const rolloutsContract = {
     body: PlanBody,
     returns: RolloutPlan,
     problems: ['NOT_FOUND'],
-    summary: 'Show who would go when, from what to what; nothing is stored',
+    summary: 'Preview a rollout: order, version changes and findings (stores nothing)',
   }),
   createRollout: endpoint({
     method: 'POST',
@@ -73,7 +73,7 @@ export const rolloutsContract = {
     auth: admin('operator'),
     body: z.strictObject({
       targetSlugs: TargetSlugs.optional(),
-      /** Boxes that the plan refuses become `skipped` instead of keeping the rollout from starting. */
+      /** Skips the boxes that the plan blocks, which otherwise keep the rollout from starting. */
       skipRefused: z.boolean().default(false),
       allowLongFence: AllowLongFence,
       ignoreWindows: IgnoreWindows,
@@ -85,7 +85,7 @@ export const rolloutsContract = {
     returns: RolloutDetail,
     status: 201,
     problems: ['NOT_FOUND', 'CONFLICT'],
-    summary: 'Plan and queue a rollout to the current manifest; the header Idempotency-Key makes a repeated call answer the same rollout',
+    summary: 'Plan and queue a rollout to the current manifest; with the header Idempotency-Key a repeated call answers the same rollout',
     spec: '4.6',
   }),
   listRollouts: endpoint({
@@ -95,8 +95,8 @@ export const rolloutsContract = {
     query: Paging.extend({
       status: RolloutStatus.optional(),
       kind: RolloutKind.optional(),
-      since: Timestamp.optional().meta({ description: 'Made then or later' }),
-      idempotencyKey: IdempotencyKey.optional().meta({ description: 'The one that the caller made with this Idempotency-Key' }),
+      since: Timestamp.optional().meta({ description: 'Created then or later' }),
+      idempotencyKey: IdempotencyKey.optional().meta({ description: 'The rollout that the caller created with this Idempotency-Key' }),
     }),
     returns: z.object({ rollouts: z.array(RolloutSummary), nextCursor: z.string().nullable() }),
     summary: 'List rollouts with action counts, newest first',
@@ -117,18 +117,18 @@ export const rolloutsContract = {
     auth: admin('viewer'),
     params: z.strictObject({ id: RolloutId, slug: Slug }),
     returns: z.object({ action: RolloutAction, attempts: z.array(RolloutAttempt) }),
-    summary: 'Show what proves the outcome for one tenant, attempt by attempt',
+    summary: 'Show one box of a rollout with the evidence of each attempt',
   }),
   startRollout: endpoint({
     method: 'POST',
     path: `${base}/:id/start`,
     auth: admin('operator'),
     params: one,
-    /** Nothing need be sent. `skipRefused` leaves out boxes that the plan refuses, also where creating it could not say so. */
+    /** May be empty. `skipRefused` skips boxes that the plan blocks, also in an emergency. */
     body: z.strictObject({ skipRefused: z.boolean().default(false) }).prefault({}),
     returns: Rollout,
     problems: ['INVALID_TRANSITION', 'PLAN_STALE', 'PLAN_REFUSED', 'CONFIG', 'CONFLICT'],
-    summary: 'Start execution in the background; an emergency is started by admins only and pauses staged rollouts that run',
+    summary: 'Start a rollout in the background; an emergency needs the role admin and pauses running staged rollouts',
     spec: '4.6',
   }),
   pauseRollout: endpoint({
@@ -139,7 +139,7 @@ export const rolloutsContract = {
     body: z.strictObject({ reason: Reason }),
     returns: Rollout,
     problems: ['INVALID_TRANSITION', 'CONFLICT'],
-    summary: 'Start no further tenant; those under way finish',
+    summary: 'Pause a rollout: begins no further box; boxes in flight finish',
     spec: '4.6',
   }),
   resumeRollout: endpoint({
@@ -147,15 +147,15 @@ export const rolloutsContract = {
     path: `${base}/:id/resume`,
     auth: admin('operator'),
     params: one,
-    /** Without `skipFailed` the failed tenants of the phase are tried again; with it they are left out. */
+    /** Without `skipFailed` the failed boxes of the phase are retried; with it they are skipped. */
     body: z.strictObject({
       skipFailed: z.boolean().default(false),
-      /** Tenants to leave out by name, failed or not begun yet: one whose box somebody else holds and does not give back. */
+      /** Boxes to skip by slug, failed or pending. */
       skip: TargetSlugs.optional(),
     }),
     returns: Rollout,
     problems: ['INVALID_TRANSITION', 'CONFIG', 'CONFLICT'],
-    summary: 'Go back to the phase before the pause; on a running rollout it changes nothing',
+    summary: 'Resume a paused rollout in its phase; a running rollout is not changed',
     spec: '4.6',
   }),
   abortRollout: endpoint({
@@ -166,7 +166,7 @@ export const rolloutsContract = {
     body: z.strictObject({ reason: Reason.optional() }),
     returns: Rollout,
     problems: ['INVALID_TRANSITION', 'CONFLICT'],
-    summary: 'End it as failed; tenants under way finish and are recorded',
+    summary: 'Abort a rollout: ends as failed; boxes in flight finish and are recorded',
     spec: '4.6',
   }),
   rollbackRollout: endpoint({
@@ -176,14 +176,14 @@ export const rolloutsContract = {
     params: one,
     body: z.strictObject({
       reason: Reason,
-      /** What happens to boxes that are updated already: they stay, go back to the images they had, or to the snapshot from before. */
+      /** Updated boxes stay (`none`), return to their former images, or to the snapshot from before the update. */
       boxes: z.enum(['none', ...RollbackMode.options]).default('none'),
-      /** Boxes that cannot be brought back this way stay as they are instead of keeping the call from being made. */
+      /** Skips boxes that cannot be rolled back this way, which otherwise refuse the call. */
       skipRefused: z.boolean().default(false),
     }),
     returns: Rollout,
     problems: ['INVALID_TRANSITION', 'CONFLICT', 'PLAN_REFUSED', 'CONFIG'],
-    summary: 'End it as rolled back, and bring its updated boxes back where that is asked for',
+    summary: 'Roll a rollout back: ends as rolled back, and rolls its updated boxes back if requested',
     spec: '3.7',
   }),
   planUndo: endpoint({
@@ -194,7 +194,7 @@ export const rolloutsContract = {
     body: z.strictObject({ boxes: RollbackMode }),
     returns: RollbackPlan,
     problems: ['INVALID_TRANSITION'],
-    summary: 'Show which updated boxes could be brought back, how, and what they would lose; nothing is stored',
+    summary: 'Preview a rollback of updated boxes and the data that they would lose (stores nothing)',
   }),
   resumeUndo: endpoint({
     method: 'POST',
@@ -203,8 +203,7 @@ export const rolloutsContract = {
     params: one,
     returns: Rollout,
     problems: ['CONFLICT', 'CONFIG'],
-    summary:
-      'Go on bringing boxes back after one came to rest: it is passed over, and those that could not be brought back are tried again',
+    summary: 'Resume a stalled rollback: skips stopped boxes and retries failed ones',
   }),
   stopUndo: endpoint({
     method: 'POST',
@@ -214,7 +213,7 @@ export const rolloutsContract = {
     body: z.strictObject({ reason: Reason }),
     returns: Rollout,
     problems: ['CONFLICT'],
-    summary: 'Bring no further box back; those on their way finish',
+    summary: 'Stop a rollback: rolls no further box back; boxes in flight finish',
   }),
   rolloutEvents: endpoint({
     method: 'GET',
@@ -222,6 +221,6 @@ export const rolloutsContract = {
     auth: admin('viewer'),
     params: one,
     returns: sse(RolloutEvent),
-    summary: 'Follow a rollout live; the header Last-Event-ID continues after an event, without it the whole story is replayed',
+    summary: 'Follow a rollout live; the header Last-Event-ID continues after an event, without it all events are sent',
   }),
 } as const satisfies Contract

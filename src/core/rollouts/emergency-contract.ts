@@ -7,8 +7,8 @@ import { orderFields, type UncheckedOrder } from './emergency.ts'
 const unchecked = (description: string) => z.unknown().optional().meta({ type: 'string', description })
 
 /**
- * Only taken apart here: a wrong token must be refused before anybody learns whether the rest would fit, and from here on the token is a
- * `Secret`. The verb reads the rest.
+ * Parsed only in part: a wrong token must be refused before the answer shows whether the rest is valid. The token becomes a `Secret` here;
+ * the verb validates the rest.
  */
 const EmergencyBody = z
   .looseObject({
@@ -17,8 +17,8 @@ const EmergencyBody = z
     toDatabase: unchecked('PostgreSQL, within its major version, such as 17.6'),
     toObjectStore: unchecked('MinIO, such as RELEASE.2025-09-07T16-13-09Z'),
     toMigrationsHead: unchecked('Head of the box migrations, four digits'),
-    approvalToken: unchecked('As `tenantryd approval-token` made it'),
-    triggeredBy: unchecked('Who decided it; kept beside the account that calls'),
+    approvalToken: unchecked('The token that `tenantryd approval-token` printed'),
+    triggeredBy: unchecked('Who decided it; recorded beside the calling account'),
   })
   .transform(({ approvalToken, ...rest }) => ({
     approvalToken: secret(typeof approvalToken === 'string' ? approvalToken : ''),
@@ -30,7 +30,7 @@ function split(rest: Readonly<Record<string, unknown>>): UncheckedOrder {
   return { order: Object.fromEntries(known.map((name) => [name, rest[name]])), unknownFields: Object.keys(rest).length - known.length }
 }
 
-/** The way past canary and windows for a hole that is being used. */
+/** Emergencies skip canary and maintenance windows, for a vulnerability that is being exploited. */
 export const emergencyContract = {
   createEmergency: endpoint({
     method: 'POST',
@@ -40,7 +40,7 @@ export const emergencyContract = {
     returns: RolloutDetail,
     status: 201,
     problems: ['AUTH', 'CONFIG', 'VALIDATION', 'CONFLICT', 'NOT_FOUND'],
-    summary: 'Queue an emergency rollout of all boxes and make its versions the canonical ones; it needs the approval token',
+    summary: 'Queue an emergency rollout of all boxes and apply its versions to the manifest; needs the approval token',
     spec: '4.6',
   }),
 } as const satisfies Contract

@@ -3,14 +3,14 @@ import type { Manifest, TierVersions } from '../boxes/index.ts'
 import { fieldReasons } from '../contract/index.ts'
 import { type Clock, printable, problem, type Random, randomText, type Secret } from '../kit/index.ts'
 
-/** Versions as each component's makers write them; a private build may follow after a dash. */
+/** Versions in the notation of each component; a private build may follow after a dash. */
 const numbered = (such: string) =>
   z
     .string()
     .max(100)
     .regex(/^[0-9]+(\.[0-9]+){1,2}(rc[0-9]+)?([-_.][A-Za-z0-9_.-]*)?$/, `must be a version such as ${such}`)
 
-/** The versions that an emergency brings; components that are not named stay where the manifest has them. */
+/** The versions of an emergency; other components keep those of the manifest. */
 export const EmergencyTargets = z.strictObject({
   toChatServer: numbered('1.163.2').optional(),
   toDatabase: numbered('17.6').optional(),
@@ -38,10 +38,10 @@ export const hasNoTarget = (targets: EmergencyTargets): boolean => targetNames.e
 
 const cve = /\bCVE-[0-9]{4}-[0-9]{4,19}\b/i
 
-/** The first CVE id in a text, as they are written. */
+/** The first CVE id in a text, in upper case. */
 export const cveIdIn = (text: string): string | undefined => cve.exec(text)?.[0].toUpperCase()
 
-/** PostgreSQL keeps no NUL; the other control characters would move the cursor of whoever reads it. */
+/** PostgreSQL stores no NUL, and other control characters would disturb terminals. */
 const Words = z
   .string()
   .trim()
@@ -58,35 +58,34 @@ const EmergencyOrder = EmergencyTargets.extend({
   triggeredBy: Words.min(1, 'must say who decided it'),
 }).refine((order) => !hasNoTarget(order), { path: ['toChatServer'], message: `name at least one target: ${targetNames.join(', ')}` })
 
-/** What is to be done, approved and checked. */
+/** A validated order. */
 export type EmergencyOrder = z.infer<typeof EmergencyOrder>
 
-/** What came in beside the token; nothing of it was looked at. `unknownFields` counts those that have no meaning here. */
+/** The fields beside the token, not validated. `unknownFields` counts fields of no known name. */
 export type UncheckedOrder = Readonly<{ order: Readonly<Record<string, unknown>>; unknownFields: number }>
 
 /**
- * Throws VALIDATION with every field that does not fit. Values are never repeated, nor the names of unknown fields: somebody may have put the
- * token there. Where one of ours holds the token it is refused, because all of them are kept.
+ * Throws VALIDATION with every invalid field. Neither values nor names of unknown fields are repeated: they may contain the token. A known
+ * field that contains the token is refused, because all of them are stored.
  */
 export function readEmergencyOrder({ order, unknownFields }: UncheckedOrder, token: Secret): EmergencyOrder {
-  const unknown =
-    unknownFields > 0 ? [{ path: '(whole)', reason: `holds fields that are not known; known are ${fieldNames.join(', ')}` }] : []
-  const spoilt = Object.entries(order).flatMap(([path, value]) =>
+  const unknown = unknownFields > 0 ? [{ path: '(whole)', reason: `has unknown fields; known are ${fieldNames.join(', ')}` }] : []
+  const leaking = Object.entries(order).flatMap(([path, value]) =>
     typeof value === 'string' && value.includes(token.reveal())
-      ? [{ path, reason: 'holds the approval token, which is kept nowhere' }]
+      ? [{ path, reason: 'contains the approval token, which must not be stored' }]
       : [],
   )
   const read = EmergencyOrder.safeParse(order)
-  const details = [...unknown, ...spoilt, ...(read.success ? [] : fieldReasons(read.error))]
+  const details = [...unknown, ...leaking, ...(read.success ? [] : fieldReasons(read.error))]
   if (read.success && details.length === 0) return read.data
   throw problem('VALIDATION', `no emergency was created: ${details.map(({ path, reason }) => `${path} ${reason}`).join('; ')}`, { details })
 }
 
-/** All fields of the order, as they are typed; the token is read apart. */
+/** All fields of the order; the token is parsed apart. */
 export const orderFields = ['reason', ...targetNames, 'triggeredBy'] as const
 const fieldNames = [...orderFields, 'approvalToken']
 
-/** What an emergency is about: the named components alone. */
+/** The named components and their versions. */
 export const namedVersions = (targets: EmergencyTargets): Partial<TierVersions> =>
   Object.fromEntries(targetNames.flatMap((name) => (targets[name] === undefined ? [] : [[componentOfTarget[name], targets[name]]])))
 

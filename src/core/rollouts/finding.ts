@@ -1,12 +1,12 @@
 import { z } from 'zod'
 
-/** What the plan, or the look at a box at its turn, may find (SAFETY, Pre-flight). What only the agent can know it refuses itself, before any outage. */
+/** Findings of a plan or of a box's preflight (SAFETY, Pre-flight). The agent refuses what only it can know, before any downtime. */
 export const FindingCode = z.enum([
   // the host and its agent
   'HOST_OFFLINE',
   'CLOCK_SKEW',
   'AGENT_TOO_OLD',
-  // the box as it stands
+  // the state of the box
   'NOT_MANAGED',
   'NO_REPORT',
   'STALE_REPORT',
@@ -16,7 +16,7 @@ export const FindingCode = z.enum([
   'COMPOSE_CHANGED',
   'WOULD_RECREATE',
   'OTHER_SERVICES',
-  // from what to what
+  // the version change
   'VERSION_UNKNOWN',
   'DOWNGRADE',
   'MIGRATIONS_BACK',
@@ -26,15 +26,15 @@ export const FindingCode = z.enum([
   'SCHEMA_TOO_NEW',
   'SCHEMA_UNKNOWN',
   'BACKGROUND_UPDATES',
-  // what it takes
+  // space and time
   'NO_SPACE',
   'LONG_FENCE',
   'WINDOW_TOO_SHORT',
-  // what an emergency has brought further meanwhile
+  // an emergency has updated the box meanwhile
   'AHEAD_OF_PLAN',
-  // what an earlier attempt left behind
+  // left by an earlier attempt
   'OTHER_IMAGE',
-  // the way back
+  // rollback
   'NO_EVIDENCE',
   'CHANGED_SINCE',
   'REINTRODUCES_CVE',
@@ -44,7 +44,7 @@ export const FindingCode = z.enum([
 ])
 export type FindingCode = z.infer<typeof FindingCode>
 
-/** `refuse` keeps the box out until it is mended or waived; `warn` is told and goes on. */
+/** `refuse` blocks the box until the cause is fixed or the finding waived; `warn` does not. */
 export const Finding = z.object({ severity: z.enum(['refuse', 'warn']), code: FindingCode, message: z.string() })
 export type Finding = z.infer<typeof Finding>
 
@@ -54,7 +54,7 @@ export const warning = (code: FindingCode, message: string): Finding => ({ sever
 export const refusalsOf = <One extends Pick<Finding, 'severity'>>(findings: readonly One[]): One[] =>
   findings.filter(({ severity }) => severity === 'refuse')
 
-/** Empty where nothing refuses it. */
+/** The messages of all refusals; empty without any. */
 export const refusalText = (findings: readonly Finding[]): string =>
   refusalsOf(findings)
     .map(({ message }) => message)

@@ -1,5 +1,5 @@
-// Rollouts as rules: states and moves, phases, plans, and what the engine should do next. All of it pure.
-// It decides who goes when and what an outcome means; it never asks a box anything and keeps no time.
+// The rules of rollouts: transitions, phases, plans, preflight findings, and the next steps of the engine. All pure.
+// It decides the order of boxes and evaluates their results; it never contacts a box and reads no clock.
 export {
   ActionError,
   type ActionRollback,

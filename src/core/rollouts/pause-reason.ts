@@ -4,12 +4,12 @@ import { momentText } from '../wall-clock/index.ts'
 import type { ActionError, ActionStatus } from './action.ts'
 import type { Phase } from './rollout.ts'
 
-// What people read when a rollout stands still: one sentence that says which boxes and why, and one that says what may be done now.
-// Programs show the first and offer their own commands; the second begins with "Next:".
+// Why a rollout or a box waits, as operators read it: one sentence with the boxes and the reason, and one that begins with "Next:" and
+// says what may be done. Clients show the first and offer their own commands for the second.
 
-/** Somebody else acts on the box, until then at the latest. */
+/** Another owner holds the box until then at the latest. */
 type HoldOwner = Readonly<{ holder: string; until: string }>
-/** Its maintenance window is closed, or too little is left of it; `window` is the zone by whose clock it opens. Without `until` it never does for so long. */
+/** The maintenance window of the box is closed, or too short; `window` is its time zone. `until` is null where it is never open long enough. */
 export type ClosedWindow = Readonly<{ window: string } & ({ until: string } | { until: null; neededMs: number })>
 export type Held = HoldOwner | ClosedWindow
 
@@ -17,55 +17,56 @@ type Failure = Readonly<{ slug: string; status: ActionStatus; error: ActionError
 
 /** Why a phase stopped. */
 export function explainPause(phase: Phase, failures: readonly Failure[]): string {
-  const told = failures.slice(0, 3).map(({ slug, status, error }) => `${slug} ${outcome(status)}${error ? ` (${spoken(error)})` : ''}`)
-  const more = failures.length > told.length ? `; and ${failures.length - told.length} more` : ''
-  return `${phase} stopped: ${told.join('; ')}${more}. Next: ${choices(failures)}`
+  const shown = failures.slice(0, 3).map(({ slug, status, error }) => `${slug} ${outcome(status)}${error ? ` (${errorText(error)})` : ''}`)
+  const more = failures.length > shown.length ? `; and ${failures.length - shown.length} more` : ''
+  return `${phase} stopped: ${shown.join('; ')}${more}. Next: ${choices(failures)}`
 }
 
 const outcomes: Partial<Record<ActionStatus, string>> = {
-  rolled_back: 'failed and was restored',
-  rollback_failed: 'could not be restored and rests stopped',
+  rolled_back: 'failed and was rolled back',
+  rollback_failed: 'failed and could not be rolled back; it is stopped',
 }
 const outcome = (status: ActionStatus): string => outcomes[status] ?? 'failed'
 
 function choices(failures: readonly Failure[]): string {
   const [it, box] = failures.length === 1 ? ['it', 'the box'] : ['them', 'the boxes']
-  // A box whose restore failed rests stopped until somebody has looked at it: it is not tried again by a resume.
+  // A box whose rollback failed stays stopped until an operator repairs it: a resume does not retry it.
   if (failures.some(({ status }) => status === 'rollback_failed'))
-    return `mend by hand what could not be restored, then resume the rollout without ${box} (skipFailed), or abort it.`
-  return `resume the rollout to try ${it} again, resume without ${it} (skipFailed), or abort it.`
+    return `repair by hand what could not be rolled back, then resume the rollout without ${box} (skipFailed), or abort it.`
+  return `resume the rollout to retry ${it}, resume without ${it} (skipFailed), or abort it.`
 }
 
-/** Why it pauses for an update of which nothing is heard. */
+/** Why a rollout pauses for an update that was not reported in time. */
 export const explainOverdue = (slug: string, host: string): string =>
-  `${slug}: its update is under way on ${host}, and the agent has not said in time how it ended; it decides alone, and its answer will be ` +
-  'taken. Next: look at the host and the box, then resume the rollout.'
+  `${slug}: the agent of ${host} has not reported the end of its update in time. The agent commits or rolls back on its own, and a late ` +
+  'report still counts. Next: check the host and the box, then resume the rollout.'
 
-/** Why it pauses where it was told to. */
-export const explainHold = (phase: Phase): string => `held after ${phase}, as asked when it was made. Next: resume the rollout to go on.`
+/** Why a rollout pauses after `holdAfter`. */
+export const explainHold = (phase: Phase): string =>
+  `held after ${phase}, as requested at its creation. Next: resume the rollout to continue.`
 
 /** Why a staged rollout pauses when an emergency starts. */
 export const explainEmergencyPause = (emergencyId: string, cveId: string | null): string =>
-  `paused for the emergency ${emergencyId}${cveId === null ? '' : ` (${cveId})`}; its boxes under way finish. Next: once the emergency is ` +
-  'over, resume the rollout: it looks at each remaining box anew and passes over those that are further by then.'
+  `paused for the emergency ${emergencyId}${cveId === null ? '' : ` (${cveId})`}; boxes in flight finish. Next: resume the rollout after the ` +
+  'emergency; it checks each remaining box again and skips boxes that are further than its plan.'
 
-/** Why boxes that were to be brought back stay as they are when an emergency starts. */
+/** Why pending rollbacks are cancelled when an emergency starts. */
 export const explainEmergencyStop = (emergencyId: string, cveId: string | null): string =>
-  `left as it is: the emergency ${emergencyId}${cveId === null ? '' : ` (${cveId})`} has started, and its way back might lead to the hole. ` +
-  'Next: once the emergency is over, resuming the undo brings back what does not open that hole again.'
+  `rollback cancelled: the emergency ${emergencyId}${cveId === null ? '' : ` (${cveId})`} has started, and the rollback might reintroduce the ` +
+  'vulnerability. Next: resume the rollback after the emergency; it refuses boxes that would become vulnerable again.'
 
-/** Why a box does not begin at its turn. */
+/** Why a box waits. */
 export const explainWait = (held: Held): string => ('window' in held ? explainWindow(held) : explainHolder(held))
 
 const explainWindow = (closed: ClosedWindow): string =>
   closed.until === null
-    ? `its update needs about ${duration(closed.neededMs)}, and its maintenance window is never open for that long: make it longer with ` +
-      '`tenantry tenants window`, or pause the rollout and leave the box out when you resume it (`--skip`)'
-    : `waits for its maintenance window, opens at ${momentText(closed.until, closed.window)}`
+    ? `its update needs about ${duration(closed.neededMs)}, but its maintenance window is never open that long. fix: extend it with ` +
+      '`tenantry tenants window`, or pause the rollout and skip the box when you resume it (`--skip`)'
+    : `waits for its maintenance window, which opens at ${momentText(closed.until, closed.window)}`
 
-const explainHolder = (holder: HoldOwner): string => `${holdText(holder)}; it begins when it is free`
+const explainHolder = (holder: HoldOwner): string => `${holdText(holder)}; begins when it is free`
 
-const spoken = ({ code, message }: ActionError): string => `${code}: ${oneLine(message)}`
+const errorText = ({ code, message }: ActionError): string => `${code}: ${oneLine(message)}`
 
 const oneLine = (message: string): string => {
   const line = printable(shortDigests(message.replace(/\s+/g, ' '))).replace(/[.\s]+$/, '')

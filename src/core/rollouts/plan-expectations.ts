@@ -5,30 +5,30 @@ import { type Finding, refusal, warning } from './finding.ts'
 import type { PlannedBox } from './plan.ts'
 import type { FenceMode, RolloutKind } from './rollout.ts'
 
-/** How long an update took before; `fencedMs` is null where its fence was lifted early, which says nothing about a whole one. Histories come newest first. */
+/** A past update; `fencedMs` is null where its fence was lifted early. Histories are newest first. */
 export type PastUpdate = Readonly<{ slug: string; tier: Tier; durationMs: number; fencedMs: number | null }>
 
-/** How long it takes, how long its chat answers 503, and how long that at worst. */
+/** Duration, downtime and maximum downtime of an update. */
 export type Expectation = Readonly<{ expectedMs: number; expectedFenceMs: number; worstFenceMs: number }>
 
 type Sized = Readonly<{ slug: string; tier: Tier; databaseBytes: number | null }>
 
-/** Before there is any history: pull, snapshot, recreate; then again for the way back. */
+/** Without any history: pull, snapshot, recreate; the same again for a rollback. */
 const workMs = 60_000
-/** What a dump or a load brings forward in a second, on the disk of a modest host. */
+/** Speed of a dump or a load on a slow disk. */
 const bytesPerMs = 25_000
-/** What the size of a database adds to its dump, or to its load. */
+/** Duration of the dump or the load of a database. */
 export const dumpMsOf = (databaseBytes: number | null): number => Math.round((databaseBytes ?? 0) / bytesPerMs)
 
-/** A box's own last update tells best; then what its tier usually takes and what its size adds. */
+/** By the last update of the box itself; else by the median of its tier plus the size of its database. */
 export function expectations(history: readonly PastUpdate[], probe: ProbeRule): (box: Sized) => Expectation {
-  const bySlug = new Map(history.toReversed().map((past) => [past.slug, past])) // newest first: it is what remains
+  const bySlug = new Map(history.toReversed().map((past) => [past.slug, past])) // the newest one wins
   const provenMs = (probe.consecutive - 1) * probe.spacingMs
-  const usual = new Map(Tier.options.map((tier) => [tier, usualOf(history.filter((past) => past.tier === tier))]))
+  const medians = new Map(Tier.options.map((tier) => [tier, mediansOf(history.filter((past) => past.tier === tier))]))
   return ({ slug, tier, databaseBytes }) => {
     const dumpMs = dumpMsOf(databaseBytes)
     const own = bySlug.get(slug)
-    const { durationMs = 2 * workMs + provenMs, fencedMs = workMs + provenMs } = usual.get(tier) ?? {}
+    const { durationMs = 2 * workMs + provenMs, fencedMs = workMs + provenMs } = medians.get(tier) ?? {}
     return {
       expectedMs: own?.durationMs ?? durationMs + dumpMs,
       expectedFenceMs: own?.fencedMs ?? fencedMs + dumpMs,
@@ -37,7 +37,7 @@ export function expectations(history: readonly PastUpdate[], probe: ProbeRule): 
   }
 }
 
-const usualOf = (past: readonly PastUpdate[]) => ({
+const mediansOf = (past: readonly PastUpdate[]) => ({
   durationMs: median(past.map(({ durationMs }) => durationMs)),
   fencedMs: median(past.flatMap(({ fencedMs }) => (fencedMs === null ? [] : [fencedMs]))),
 })
@@ -46,41 +46,41 @@ const median = (values: readonly number[]): number | undefined => values.toSorte
 
 type FenceLimit = Readonly<{ fenceMaxMs: number; allowLongFence: boolean }>
 
-/** A chat that is away for long is something that somebody must have wanted. */
+/** A long downtime must be allowed by the operator. */
 export function fenceFindings(slug: string, { expectedFenceMs }: Expectation, { fenceMaxMs, allowLongFence }: FenceLimit): Finding[] {
   if (expectedFenceMs <= fenceMaxMs) return []
-  const long = `the chat of ${slug} would be away for about ${duration(expectedFenceMs)}, and fence.maxMinutes allows ${duration(fenceMaxMs)}`
+  const long = `the expected downtime of ${slug} is ${duration(expectedFenceMs)}, but fence.maxMinutes allows ${duration(fenceMaxMs)}`
   return allowLongFence
-    ? [warning('LONG_FENCE', `${long}; it was allowed`)]
-    : [refusal('LONG_FENCE', `${long}: choose a quiet hour and give \`--allow-long-fence\`, or raise the setting`)]
+    ? [warning('LONG_FENCE', `${long}; allowed by --allow-long-fence`)]
+    : [refusal('LONG_FENCE', `${long}. fix: choose a quiet hour and pass \`--allow-long-fence\`, or raise the setting`)]
 }
 
-/** How a way back by images ended, and the update that it undid; `failed` also where it was refused. */
+/** How a rollback by images ended, and the update that it reverted; `failed` also where it was refused. */
 export type PastRollback = Readonly<{ from: InstalledVersions; to: TierVersions; undo: 'undone' | 'failed' }>
 
 type Pair = Readonly<{ from: InstalledVersions; to: TierVersions }>
-type Wanted = Readonly<{ kind: RolloutKind; rollbacks: readonly PastRollback[] }>
-type Moving = Pick<PlannedBox, 'does' | 'from' | 'to' | 'changes'>
+type Input = Readonly<{ kind: RolloutKind; rollbacks: readonly PastRollback[] }>
+type MovingBox = Pick<PlannedBox, 'does' | 'from' | 'to' | 'changes'>
 
 /**
- * Opening chats early is proposed where every box that moves could run its former images again, because others have (SAFETY). Never more than
- * proposed: what turns sick when people are in stays until an operator decides. Undefined where the usual way is best.
+ * Proposes to lift the fence early where rollbacks by images are proven for every box that is updated (SAFETY). It is only proposed: once
+ * users can write, nothing is restored automatically. Undefined where the default mode is best.
  */
-export function proposeFenceMode(boxes: readonly Moving[], { kind, rollbacks }: Wanted): FenceMode | undefined {
+export function proposeFenceMode(boxes: readonly MovingBox[], { kind, rollbacks }: Input): FenceMode | undefined {
   const proven = provenPairs(rollbacks)
   const moving = boxes.filter(({ does }) => does === 'update')
-  const isProven = (box: Moving) => goesWholeBack(box) && proven.has(pairOf(box))
+  const isProven = (box: MovingBox) => isFullyRevertible(box) && proven.has(pairOf(box))
   return kind === 'staged' && moving.length > 0 && moving.every(isProven) ? 'until-first-ok' : undefined
 }
 
-/** One that failed speaks louder than those that did not. */
+/** One failed rollback outweighs all successful ones. */
 function provenPairs(rollbacks: readonly PastRollback[]): ReadonlySet<string> {
   const failed = new Set(rollbacks.filter(({ undo }) => undo === 'failed').map(pairOf))
   return new Set(rollbacks.map(pairOf).filter((pair) => !failed.has(pair)))
 }
 
-/** The object store stays where it is on a way back, and versions that nobody knows are not the same ones. */
-const goesWholeBack = ({ from, changes }: Moving): boolean => !changes.includes('minio') && !Object.values(from).some(isUnknown)
+/** MinIO is never rolled back, and unknown versions prove nothing. */
+const isFullyRevertible = ({ from, changes }: MovingBox): boolean => !changes.includes('minio') && !Object.values(from).some(isUnknown)
 
 const pairOf = ({ from, to }: Pair): string =>
   (['migrationsHead', 'postgres', 'synapse', 'minio'] as const).map((component) => `${from[component]} ${to[component]}`).join(', ')

@@ -7,9 +7,9 @@ import { Finding } from './finding.ts'
 import { isRefused, type KnownBox, type Limits } from './preflight.ts'
 
 import { imageRollbackFindings, rollbackImages } from './rollback-by-images.ts'
-import { boxFindings, type Fixes, type GoingBack, snapshotFindings, vulnerabilityFindings } from './rollback-findings.ts'
+import { boxFindings, type Fixes, type RollbackTarget, snapshotFindings, vulnerabilityFindings } from './rollback-findings.ts'
 
-/** How one updated box would be brought back. */
+/** How one updated box would be rolled back. */
 export const PlannedRollback = z.object({
   tenantSlug: z.string(),
   boxId: z.string(),
@@ -18,18 +18,18 @@ export const PlannedRollback = z.object({
   does: z.enum(['undo', 'refuse']),
   from: InstalledVersions,
   to: InstalledVersions,
-  /** By images: what each changing service would run again. */
+  /** By images: the former image of each service that changes. */
   images: z.partialRecord(VersionedService, z.object({ image: z.string(), digest: z.string() })),
-  /** By snapshot: the one from before the update. */
+  /** By snapshot: the snapshot from before the update. */
   snapshotId: z.string().nullable(),
-  /** By snapshot: everything that was written in the box since then is lost; null where nothing is. */
+  /** By snapshot: data written since then is lost; null where none is. */
   losesSince: Timestamp.nullable(),
   losesMs: z.number(),
   findings: z.array(Finding),
 })
 export type PlannedRollback = z.infer<typeof PlannedRollback>
 
-/** The way back of a rollout, box by box in the order in which they would go: the last that was updated first. */
+/** The rollback of a rollout, box by box in order: the box that was updated last comes first. */
 export const RollbackPlan = z.object({
   rolloutId: z.string(),
   mode: RollbackMode,
@@ -40,10 +40,10 @@ export const RollbackPlan = z.object({
 })
 export type RollbackPlan = z.infer<typeof RollbackPlan>
 
-/** The snapshot from before an update, as the registry has it. */
-type KeptSnapshot = Readonly<{ snapshotId: string; sha256: string | null; takenAt: string; status: string }>
+/** The snapshot from before an update, as the registry stores it. */
+type StoredSnapshot = Readonly<{ snapshotId: string; sha256: string | null; takenAt: string; status: string }>
 
-/** What a rollout made of a box, from the evidence of the update. */
+/** A successful update of a rollout, from its evidence. */
 export type CompletedUpdate = Readonly<{
   slug: string
   boxId: string
@@ -54,15 +54,15 @@ export type CompletedUpdate = Readonly<{
   imagesBefore: Readonly<Record<string, string>>
   digestsBefore: Readonly<Record<string, string | null>>
   digestsAfter: Readonly<Record<string, string | null>>
-  /** Background updates that the former chat server had under way itself. */
+  /** Background updates that the former chat server was running. */
   backgroundBefore: readonly string[]
-  /** Null when the update told of none, or the registry does not know it. */
-  snapshot: KeptSnapshot | null
+  /** Null when the update reported none, or the registry does not know it. */
+  snapshot: StoredSnapshot | null
 }>
 
-type UndoLimits = Limits & Readonly<{ fixes: Fixes }>
+type RollbackLimits = Limits & Readonly<{ fixes: Fixes }>
 
-type UndoInput = UndoLimits &
+type RollbackInput = RollbackLimits &
   Readonly<{
     rolloutId: string
     mode: RollbackMode
@@ -71,8 +71,8 @@ type UndoInput = UndoLimits &
     boxes: ReadonlyMap<string, KnownBox>
   }>
 
-/** The way back of a rollout: the box that was updated last goes first. Decides nothing: a box is looked at again at its turn. */
-export function planRollback({ rolloutId, mode, updates, boxes, ...limits }: UndoInput): RollbackPlan {
+/** Plans the rollback of a rollout. Each box is checked again right before its rollback. */
+export function planRollback({ rolloutId, mode, updates, boxes, ...limits }: RollbackInput): RollbackPlan {
   const planned = updates.toSorted(newestFirst).map((update) => planBoxRollback(mode, update, boxes.get(update.slug), limits))
   const undoes = planned.filter(({ does }) => does === 'undo').length
   return { rolloutId, mode, madeAt: limits.now, boxes: planned, undoes, refusals: planned.length - undoes }
@@ -80,18 +80,18 @@ export function planRollback({ rolloutId, mode, updates, boxes, ...limits }: Und
 
 type InOrder = Readonly<{ slug: string; finishedAt: string | null }>
 
-/** Times alone do not order two updates of one moment. */
+/** By slug where two updates ended at the same time. */
 export const newestFirst = (a: InOrder, b: InOrder): number => {
   const [one, other] = [`${a.finishedAt ?? ''} ${a.slug}`, `${b.finishedAt ?? ''} ${b.slug}`]
   return one < other ? 1 : -1
 }
 
-/** How one box would go back, and what speaks against it. The same look is taken when planning and again at its turn. */
+/** How one box would be rolled back, and its findings; for the plan, and again right before the rollback. */
 export function planBoxRollback(
   mode: RollbackMode,
   update: CompletedUpdate,
   box: KnownBox | undefined,
-  limits: UndoLimits,
+  limits: RollbackLimits,
 ): PlannedRollback {
   const byImages = mode === 'images'
   const to = byImages ? versionsByImages(update, box?.installed ?? update.to) : update.from
@@ -113,16 +113,16 @@ export function planBoxRollback(
   }
 }
 
-const findingsOf = (mode: RollbackMode, update: CompletedUpdate, box: GoingBack, limits: UndoLimits): Finding[] => [
+const findingsOf = (mode: RollbackMode, update: CompletedUpdate, box: RollbackTarget, limits: RollbackLimits): Finding[] => [
   ...vulnerabilityFindings(box, limits.fixes),
   ...(mode === 'images' ? imageRollbackFindings(update, box, limits) : snapshotFindings(update)),
 ]
 
-/** Looked for once more when the images are there: an emergency may have begun while they were pulled. */
+/** Checked again after the pull: an emergency may have started meanwhile. */
 export const imageRollbackVulnerabilities = (update: CompletedUpdate, box: KnownBox, fixes: Fixes): Finding[] =>
   vulnerabilityFindings({ ...box, to: versionsByImages(update, box.installed) }, fixes)
 
-/** Data stays, and with it the box's own tables and the object store. */
+/** The data stays, and with it the migrations head and the object store. */
 function versionsByImages(update: CompletedUpdate, now: InstalledVersions): InstalledVersions {
   const back = Object.keys(rollbackImages(update)) as VersionedService[]
   return { ...now, ...Object.fromEntries(back.map((service) => [service, update.from[service]])) }

@@ -16,24 +16,24 @@ export type PlanInput = Limits &
     kind: RolloutKind
     manifest: Manifest
     manifestRevision: number
-    /** All live boxes; the narrowing is done here. */
+    /** All live boxes; `targetSlugs` narrows them. */
     boxes: readonly KnownBox[]
     targetSlugs: readonly string[] | null
     history: readonly PastUpdate[]
-    /** Ways back by images, of any rollout. */
+    /** Rollbacks by images, of any rollout. */
     rollbacks: readonly PastRollback[]
     probe: ProbeRule
     limits: Parallelism
-    /** A box whose chat would be away for longer is refused, unless that is allowed. */
+    /** A longer expected downtime is refused, unless allowed. */
     fenceMaxMs: number
     allowLongFence: boolean
-    /** Maintenance windows keep no box from its turn, as in an emergency. */
+    /** Boxes are updated outside their maintenance windows too, as in an emergency. */
     ignoreWindows?: boolean
-    /** What registries said of images that the fleet does not run; absent: nobody was asked. */
+    /** Answers of registries about images that the fleet does not run; absent: none was asked. */
     resolved?: RegistryAnswers
   }>
 
-/** Who goes when, from what to what, what speaks against it, and how long it takes. Throws VALIDATION for slugs that no box has. */
+/** The order of the boxes, their version changes, findings and durations. Throws VALIDATION for unknown slugs. */
 export function planRollout(input: PlanInput): RolloutPlan {
   const scope = narrow(input)
   const expect = expectations(input.history, input.probe)
@@ -41,16 +41,16 @@ export function planRollout(input: PlanInput): RolloutPlan {
   const examined = scope.map((box) => {
     const expected = expect(box)
     const window = windowOf(box, expected)
-    return { box, expected, window, found: look(input, box, expected, window) }
+    return { box, expected, window, found: preflightWithTime(input, box, { expected, window }) }
   })
   const phases = assignPhases(
     input.rolloutId,
     input.kind,
     examined.map(({ box, found }) => ({ ...box, updates: found.does === 'update' })),
   )
-  const know = knownImages(input.boxes, input.resolved ?? new Map())
+  const imageOf = knownImages(input.boxes, input.resolved ?? new Map())
   const boxes = examined
-    .map(({ box, ...seen }) => planBox(input, know, box, { ...seen, phase: phases.get(box.slug) as Phase }))
+    .map(({ box, ...examined }) => planBox(input, imageOf, box, { ...examined, phase: phases.get(box.slug) as Phase }))
     .toSorted(bySlug)
   const planned = planPhases(input, boxes, new Map(examined.map(({ box, window }) => [box.slug, window])))
   const findings = boxes.flatMap((box) => box.findings)
@@ -64,7 +64,7 @@ export function planRollout(input: PlanInput): RolloutPlan {
     parallel: input.limits.parallel,
     phases: planned,
     boxes,
-    images: imagesOf(boxes, know),
+    images: imagesOf(boxes, imageOf),
     updates: boxes.filter(({ does }) => does === 'update').length,
     refusals: boxes.filter(({ does }) => does === 'refuse').length,
     warnings: findings.filter(({ severity }) => severity === 'warn').length,
@@ -73,15 +73,17 @@ export function planRollout(input: PlanInput): RolloutPlan {
   }
 }
 
-/** A rollout of the whole fleet passes over what is only observed; naming such a box asks for what cannot be, and is refused. */
-function look(input: PlanInput, box: KnownBox, expected: Expectation, window: PlannedWindow): Preflight {
-  const found = withTime(input, box, expected, window, preflightBox(box, input.manifest.tiers[box.tier], input))
+type Timing = Readonly<{ expected: Expectation; window: PlannedWindow }>
+
+/** A rollout of the whole fleet skips observed boxes; naming one in `targetSlugs` refuses it. */
+function preflightWithTime(input: PlanInput, box: KnownBox, timing: Timing): Preflight {
+  const found = withTimeFindings(input, preflightBox(box, input.manifest.tiers[box.tier], input), { ...timing, slug: box.slug })
   if (box.managed || input.targetSlugs !== null || found.does === 'skip') return found
-  const message = `${box.slug} is only observed and is left out: it can be updated once its adoption is complete`
+  const message = `${box.slug} is observed, not managed; it is skipped until its adoption is complete`
   return { ...found, does: 'skip', findings: [{ severity: 'warn', code: 'NOT_MANAGED', message }] }
 }
 
-function withTime(input: PlanInput, { slug }: KnownBox, expected: Expectation, window: PlannedWindow, found: Preflight): Preflight {
+function withTimeFindings(input: PlanInput, found: Preflight, { slug, expected, window }: Timing & { slug: string }): Preflight {
   if (found.does === 'skip') return found
   const findings = [...found.findings, ...fenceFindings(slug, expected, input), ...window.findings]
   return { ...found, does: isRefused(findings) ? 'refuse' : 'update', findings }
@@ -96,24 +98,24 @@ function narrow({ boxes, targetSlugs }: PlanInput): readonly KnownBox[] {
     known.has(slug) ? [] : [{ path: `targetSlugs.${at}`, reason: `there is no box ${slug}` }],
   )
   if (unknown.length > 0)
-    throw problem('VALIDATION', `${unknown.map(({ reason }) => reason).join('; ')}: \`tenantry boxes list\` shows all`, {
+    throw problem('VALIDATION', `${unknown.map(({ reason }) => reason).join('; ')}. fix: list all boxes with \`tenantry boxes list\``, {
       details: unknown,
     })
   return [...new Set(targetSlugs)].map((slug) => known.get(slug) as KnownBox)
 }
 
-type Seen = Readonly<{ expected: Expectation; window: PlannedWindow; found: Preflight; phase: Phase }>
+type Examined = Readonly<{ expected: Expectation; window: PlannedWindow; found: Preflight; phase: Phase }>
 
 function planBox(
   input: PlanInput,
-  know: (image: string) => PlannedImage,
+  imageOf: (image: string) => PlannedImage,
   box: KnownBox,
-  { expected, window, found, phase }: Seen,
+  { expected, window, found, phase }: Examined,
 ): PlannedBox {
   const { does, changes, findings } = found
   const images = changedImages(input.manifest, box.tier, changes).map(([service, image]) => [
     service,
-    { image, digest: know(image).digest },
+    { image, digest: imageOf(image).digest },
   ])
   return {
     tenantSlug: box.slug,
@@ -137,7 +139,7 @@ function planBox(
 export const changedImages = (manifest: Manifest, tier: Tier, changes: readonly Component[]): [VersionedService, string][] =>
   VersionedService.options.filter((service) => changes.includes(service)).map((service) => [service, targetImage(manifest, tier, service)])
 
-/** Each begins when the one before it is through: at night another window is open than now. */
+/** Each phase begins when the one before it ends, so later phases meet other windows. */
 function planPhases({ kind, limits, now }: PlanInput, boxes: readonly PlannedBox[], windows: ReadonlyMap<string, PlannedWindow>) {
   let startMs = Date.parse(now)
   return phaseOrder[kind].map((phase): PlannedPhase => {

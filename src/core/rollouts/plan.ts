@@ -4,12 +4,12 @@ import { Timestamp } from '../contract/index.ts'
 import { Finding } from './finding.ts'
 import { FenceMode, Phase, RolloutId, RolloutKind, TierTargets } from './rollout.ts'
 
-/** What would happen to one box. `skip` = it runs its target already. */
+/** What would happen to one box. `skip`: already up to date. */
 export const PlannedBox = z.object({
   tenantSlug: z.string(),
   boxId: z.string(),
   hostId: z.string(),
-  /** As operators know the host. */
+  /** The name of the host. */
   hostName: z.string().optional(),
   tier: Tier,
   phase: Phase,
@@ -17,14 +17,14 @@ export const PlannedBox = z.object({
   from: InstalledVersions,
   to: TierVersions,
   changes: z.array(Component),
-  /** Image per changing service; which of them is known, and how, stands once in the plan's own list. */
+  /** Image per changing service; the plan's `images` says how each digest was resolved. */
   images: z.partialRecord(VersionedService, z.object({ image: z.string(), digest: Digest.nullable() })),
   findings: z.array(Finding),
   expectedMs: z.number(),
-  /** How long its chat answers 503: as expected, and when the probes take all the time they may. */
+  /** Expected downtime, and the maximum when the probes take all their time. */
   expectedFenceMs: z.number(),
   worstFenceMs: z.number(),
-  /** The next maintenance window of its tenant, outside which its turn does not come; null where any time is right. */
+  /** The next maintenance window in which it may begin; null: any time. */
   window: z.object({ opensAt: Timestamp, closesAt: Timestamp }).nullable().optional(),
 })
 export type PlannedBox = z.infer<typeof PlannedBox>
@@ -33,21 +33,21 @@ export const PlannedPhase = z.object({ phase: Phase, slugs: z.array(z.string()),
 export type PlannedPhase = z.infer<typeof PlannedPhase>
 
 /**
- * An image that boxes would get. `fleet`: a box runs it already. `registry`: its registry said so when the plan was made, and it is pulled by
- * that digest. `first-pull`: nobody could say, and the first box that pulls it decides for all.
+ * An image that boxes would get. `fleet`: a box runs it already. `registry`: resolved by its registry, and pulled by that digest.
+ * `first-pull`: unresolved; the first box that pulls it pins the digest for all.
  */
 export const PlannedImage = z.object({
   image: z.string(),
   digest: Digest.nullable(),
   from: z.enum(['fleet', 'registry', 'first-pull']),
-  /** The host from which its registry was asked. */
+  /** The host that asked the registry. */
   askedFrom: z.string().optional(),
-  /** Why its registry could not be asked; absent where nobody was to ask. */
+  /** Why the registry did not resolve it; absent where none was asked. */
   why: z.string().optional(),
 })
 export type PlannedImage = z.infer<typeof PlannedImage>
 
-/** Who goes when, from what to what, and what speaks against it. */
+/** The order of the boxes, their version changes and findings. */
 export const RolloutPlan = z.object({
   kind: RolloutKind,
   madeAt: Timestamp,
@@ -64,11 +64,11 @@ export const RolloutPlan = z.object({
   warnings: z.number().int(),
   /** From start to end if nothing fails. */
   expectedMs: z.number(),
-  /** Another mode than the usual one, where evidence speaks for it; nothing takes it by itself. */
+  /** Another fence mode that past rollbacks support; it is only proposed. */
   proposedFenceMode: FenceMode.optional(),
-  /** Only of an emergency: the staged rollouts under way, which its start pauses. */
+  /** Only of an emergency: the running staged rollouts that its start pauses. */
   pauses: z.array(RolloutId).optional(),
-  /** Only of an emergency: rolled back rollouts of which boxes still wait to be brought back; its start leaves those as they are. */
+  /** Only of an emergency: rollouts with pending rollbacks, which its start cancels. */
   stopsUndosOf: z.array(RolloutId).optional(),
 })
 export type RolloutPlan = z.infer<typeof RolloutPlan>

@@ -3,7 +3,7 @@ import { plural } from '../kit/index.ts'
 import { type Finding, refusal, warning } from './finding.ts'
 import type { KnownBox, Limits } from './preflight.ts'
 
-/** What the agent told beside versions. An agent that told nothing finds what it refuses itself, before any outage. */
+/** Findings from the facts that the agent reports besides versions. Without facts the agent itself refuses, before any downtime. */
 export function factFindings(box: KnownBox, target: TierVersions, changes: readonly Component[], limits: Limits): Finding[] {
   const facts = box.report?.facts
   if (!facts) return []
@@ -17,10 +17,10 @@ export function factFindings(box: KnownBox, target: TierVersions, changes: reado
 
 /** Kept free on every disk, as the agent does. */
 const reserveBytes = 256 * 1024 * 1024
-/** About what an unpacked image takes; the agent looks again once it is there. */
+/** About the size of an unpacked image; the agent checks again after the pull. */
 const imageBytes = 600 * 1024 * 1024
 
-/** Images, one dump, and at worst a second database beside the first. Media and objects go to the store while the box serves. */
+/** Images, one dump, and at most a second database beside the first. Media and objects go to the snapshot store. */
 export function spaceFindings({ slug, databaseBytes }: KnownBox, { freeDiskBytes }: BoxFacts, changes: readonly Component[]): Finding[] {
   if (freeDiskBytes === null) return []
   const images = VersionedService.options.filter((service) => changes.includes(service)).length
@@ -30,14 +30,14 @@ export function spaceFindings({ slug, databaseBytes }: KnownBox, { freeDiskBytes
   return [
     refusal(
       'NO_SPACE',
-      `updating ${slug} needs about ${inGb(needed)} free on its host (${parts.join(', ')}), and ${inGb(freeDiskBytes)} are: make room, or give the host a larger disk`,
+      `updating ${slug} needs about ${inGb(needed)} free on its host (${parts.join(', ')}), but ${inGb(freeDiskBytes)} are free. fix: free disk space or extend the disk`,
     ),
   ]
 }
 
 const inGb = (bytes: number): string => `${(bytes / 1e9).toFixed(1)} GB`
 
-/** An update brings only its own services to what the file says; what else was changed in it would come with the next `up` of whoever. */
+/** An update applies the compose file to its own services only; other changes of the file would come with any later `up`. */
 export function composeFindings({ slug }: KnownBox, { wouldRecreate, composeChanged }: BoxFacts, changes: readonly Component[]): Finding[] {
   const planned = (service: string) => (changes as readonly string[]).includes(service)
   const others = (wouldRecreate ?? []).filter((service) => !planned(service))
@@ -45,19 +45,19 @@ export function composeFindings({ slug }: KnownBox, { wouldRecreate, composeChan
     return [
       refusal(
         'WOULD_RECREATE',
-        `in ${slug} compose would also recreate ${others.join(', ')}, which nobody planned${composeChanged ? ': its compose file was changed by hand' : ''}; undo that, or bring the box up with it first`,
+        `in ${slug} compose would also recreate ${others.join(', ')}, which this rollout does not change${composeChanged ? ': its compose file was changed by hand' : ''}. fix: revert the file, or run \`docker compose up -d\` first`,
       ),
     ]
   const along = (wouldRecreate ?? []).filter(planned)
   if (along.length > 0)
     return [
-      warning('COMPOSE_CHANGED', `the compose file of ${slug} was changed by hand: with the update ${along.join(', ')} gets that too`),
+      warning('COMPOSE_CHANGED', `the compose file of ${slug} was changed by hand; the update applies the change to ${along.join(', ')}`),
     ]
   return composeChanged
     ? [
         warning(
           'COMPOSE_CHANGED',
-          `the compose file of ${slug} was changed by hand since its agent wrote it; the containers run what it says`,
+          `the compose file of ${slug} was changed by hand since its agent wrote it; its containers match the file`,
         ),
       ]
     : []
@@ -69,18 +69,18 @@ const serviceFindings = ({ slug }: KnownBox, { otherServices }: BoxFacts): Findi
     : [
         warning(
           'OTHER_SERVICES',
-          `the compose file of ${slug} has ${plural(otherServices.length, 'service')} that no box has (${otherServices.join(', ')}): updates leave them alone, and a snapshot does not hold their data`,
+          `the compose file of ${slug} has ${plural(otherServices.length, 'service')} unknown to Tenantry (${otherServices.join(', ')}): updates do not touch them, and snapshots do not contain their data`,
         ),
       ]
 
-/** A Synapse that raises what may read the database counts on all that was begun before it being done. */
+/** A Synapse that raises the schema compatibility needs all earlier background updates done. */
 function backgroundFindings({ slug }: KnownBox, facts: BoxFacts, target: TierVersions, { schemas }: Limits): Finding[] {
   const { backgroundUpdates, compatVersion } = facts
   if (backgroundUpdates === null || backgroundUpdates.length === 0) return []
   const some = `${backgroundUpdates.slice(0, 3).join(', ')}${backgroundUpdates.length > 3 ? ', …' : ''}`
-  const pending = `${plural(backgroundUpdates.length, 'background update')} of the chat server in ${slug} ${backgroundUpdates.length === 1 ? 'has' : 'have'} not ended (${some})`
+  const pending = `${plural(backgroundUpdates.length, 'background update')} of the chat server in ${slug} ${backgroundUpdates.length === 1 ? 'is' : 'are'} pending (${some})`
   const wanted = synapseSchemaOf(schemas, target.synapse)
   if (wanted && compatVersion !== null && wanted.compat > compatVersion)
-    return [refusal('BACKGROUND_UPDATES', `${pending}, and Synapse ${target.synapse} needs them done: wait until they are`)]
-  return [warning('BACKGROUND_UPDATES', `${pending}: the chat may be slow for a while after the update; better wait until they are done`)]
+    return [refusal('BACKGROUND_UPDATES', `${pending}, and Synapse ${target.synapse} requires them to be done. fix: wait until they are`)]
+  return [warning('BACKGROUND_UPDATES', `${pending}: the chat may be slow after the update. fix: wait until they are done`)]
 }

@@ -10,7 +10,7 @@ import {
 import { type Finding, refusal, warning } from './finding.ts'
 import type { KnownBox, Limits } from './preflight.ts'
 
-/** What speaks against the way from what is installed to the target. */
+/** Findings about the change from the installed versions to the target. */
 export function versionFindings(box: KnownBox, target: TierVersions, changes: readonly Component[], limits: Limits): Finding[] {
   const each = changes.flatMap((component) => componentFindings(component, box, target))
   return changes.includes('synapse') ? [...each, ...synapseFindings(box, target, limits)] : each
@@ -19,80 +19,78 @@ export function versionFindings(box: KnownBox, target: TierVersions, changes: re
 function componentFindings(component: Component, { slug, installed, report }: KnownBox, target: TierVersions): Finding[] {
   const [from, to] = [installed[component], target[component]]
   if (isUnknown(from))
-    return [
-      refusal(
-        'VERSION_UNKNOWN',
-        `the installed version of ${component} in ${slug} is not known, so nobody can tell what the update would do: \`tenantry boxes scan\` asks its agent`,
-      ),
-    ]
+    return [refusal('VERSION_UNKNOWN', `the installed version of ${component} in ${slug} is unknown. fix: run \`tenantry boxes scan\``)]
   if (component === 'migrationsHead')
     return to < from
       ? [
           refusal(
             'MIGRATIONS_BACK',
-            `${slug} is at migrations head ${from}, and ${to} lies before it: migrations never go back; set ${from} or a later head in the manifest`,
+            `${slug} is at migrations head ${from}, but the target is ${to}, and migrations cannot be reverted. fix: set ${from} or a later head in the manifest`,
           ),
         ]
       : []
   if (component === 'postgres' && majorOf(from) !== majorOf(to))
     return [
-      refusal('POSTGRES_MAJOR', `PostgreSQL ${from} → ${to} crosses a major version: its files do not fit, it needs a dump and a load`),
+      refusal(
+        'POSTGRES_MAJOR',
+        `PostgreSQL ${from} → ${to} crosses a major version, whose files are incompatible. fix: migrate by dump and load first`,
+      ),
     ]
   if (isOlder(component, to, from))
-    return [refusal('DOWNGRADE', `${component} ${from} → ${to} goes back: older programs do not read what newer ones wrote`)]
+    return [refusal('DOWNGRADE', `${component} ${from} → ${to} is a downgrade: older versions cannot read what newer ones wrote`)]
   return component === 'postgres' ? collationFindings(slug, report?.facts?.collation ?? null, to) : []
 }
 
-/** Only the agent sees the library of the new image; it refuses another one after the pull, before any outage. */
+/** Only the agent can check the C library of the new image; it refuses another one after the pull, before any downtime. */
 const collationFindings = (slug: string, collation: string | null, to: string): Finding[] =>
   collation === null || collation === 'C' || collation === 'POSIX'
     ? []
     : [
         warning(
           'COLLATION',
-          `the database of ${slug} sorts text by ${collation}: PostgreSQL ${to} must come with the same C library as now, or the agent refuses it`,
+          `the database of ${slug} uses the collation ${collation}: the image of PostgreSQL ${to} must have the same C library, or the agent refuses it`,
         ),
       ]
 
-/** Whether the new Synapse runs on the box's PostgreSQL and reads its database. */
+/** The new Synapse must support the box's PostgreSQL and the schema of its database. */
 function synapseFindings(box: KnownBox, target: TierVersions, { schemas }: Limits): Finding[] {
-  const wanted = synapseSchemaOf(schemas, target.synapse)
-  if (!wanted)
+  const schema = synapseSchemaOf(schemas, target.synapse)
+  if (!schema)
     return [
       warning(
         'SCHEMA_UNKNOWN',
-        `nobody knows here what Synapse ${target.synapse} makes of the database of ${box.slug}: the table ends at ${schemas.knownUpTo}; try it on a canary`,
+        `Synapse ${target.synapse} is not in the compatibility table (newest: ${schemas.knownUpTo}); the schema effect on ${box.slug} is unknown. fix: try it on a canary`,
       ),
     ]
-  return [...databaseTooOld(box.installed, target, wanted), ...schemaTooNew(box, target, wanted, { schemas })]
+  return [...databaseTooOld(box.installed, target, schema), ...schemaTooNew(box, target, schema, { schemas })]
 }
 
-function databaseTooOld(installed: InstalledVersions, target: TierVersions, wanted: SynapseSchema): Finding[] {
+function databaseTooOld(installed: InstalledVersions, target: TierVersions, needed: SynapseSchema): Finding[] {
   const major = Number(majorOf(isUnknown(installed.postgres) ? target.postgres : installed.postgres))
-  if (!(major < wanted.postgres)) return []
+  if (!(major < needed.postgres)) return []
   return [
     refusal(
       'POSTGRES_TOO_OLD',
-      `Synapse ${target.synapse} needs PostgreSQL ${wanted.postgres} or newer, and ${installed.postgres} runs: move the database to a newer major first (a dump and a load)`,
+      `Synapse ${target.synapse} needs PostgreSQL ${needed.postgres} or newer, but ${installed.postgres} runs. fix: migrate the database to a newer major by dump and load first`,
     ),
   ]
 }
 
-/** The database says itself who may read it; where it was not asked, the Synapse that runs tells what it must have written. */
+/** The database stores which schema may read it; without that fact the version of the running Synapse tells. */
 export function schemaTooNew(
   { slug, installed, report }: KnownBox,
   target: TierVersions,
-  wanted: SynapseSchema,
+  known: SynapseSchema,
   { schemas }: Pick<Limits, 'schemas'>,
 ): Finding[] {
   const running = synapseSchemaOf(schemas, installed.synapse)
   const compat = report?.facts?.compatVersion ?? running?.compat
-  if (compat === undefined || compat <= wanted.schema) return []
+  if (compat === undefined || compat <= known.schema) return []
   const oldest = schemas.versions.find(({ schema }) => schema >= compat)?.from
   return [
     refusal(
       'SCHEMA_TOO_NEW',
-      `the database of ${slug} can be read from schema ${compat} on, and Synapse ${target.synapse} knows schemas up to ${wanted.schema}: it would not start; ${oldest ? `the oldest that does is ${oldest}, and ` : ''}going further back takes a snapshot`,
+      `the database of ${slug} needs schema ${compat} or newer, but Synapse ${target.synapse} knows schemas up to ${known.schema} and would not start. ${oldest ? `fix: use ${oldest} or newer, or ` : 'fix: '}roll back by snapshot`,
     ),
   ]
 }

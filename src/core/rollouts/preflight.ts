@@ -15,7 +15,7 @@ import { factFindings } from './preflight-facts.ts'
 import { type Earlier, fenceFindings, healthFindings, imageFindings, reportFindings, stateFindings } from './preflight-state.ts'
 import { versionFindings } from './preflight-versions.ts'
 
-/** A box as the registry and its last report know it. */
+/** A box as the registry and its last report describe it. */
 export type KnownBox = Readonly<{
   slug: string
   boxId: string
@@ -23,7 +23,7 @@ export type KnownBox = Readonly<{
   hostId: string
   hostName: string
   hostOnline: boolean
-  /** Of its host, as the agent told them; null where it never did. */
+  /** The agent of its host, as it reported; null until it does. */
   agentVersion: string | null
   protocolVersion: number | null
   /** The host's clock minus the daemon's. */
@@ -35,20 +35,20 @@ export type KnownBox = Readonly<{
   installed: InstalledVersions
   report: VersionsReport | null
   reportedAt: string | null
-  /** The last one, whoever asked for it. */
+  /** The last probe of any command. */
   probe: ProbeResult | null
-  /** When its tenant may be disturbed; null: at any time. */
+  /** Its maintenance window; null: any time. */
   window: ZonedWindow | null
-  /** Who holds it, if anybody does. */
+  /** The owner of its hold; null without one. */
   heldBy: string | null
 }>
 
-/** What boxes are measured by. */
+/** What a preflight compares a box with. */
 export type Limits = Readonly<{
   now: string
   staleAfterMs: number
   schemas: SynapseSchemas
-  /** An agent of an older version still works, but may not know what this daemon would ask of it. */
+  /** An older agent may lack commands of this daemon. */
   daemonVersion: string
 }>
 
@@ -57,16 +57,16 @@ export type Preflight = Readonly<{ does: 'update' | 'skip' | 'refuse'; changes: 
 const changesBetween = (installed: InstalledVersions, target: TierVersions): Component[] =>
   Component.options.filter((component) => driftOf(component, installed[component], target[component]).severity !== 'none')
 
-/** By what is known of it, whatever else there is to say. */
+/** By the reported versions alone. */
 export const isAtTarget = (installed: InstalledVersions, target: TierVersions): boolean => changesBetween(installed, target).length === 0
 
-/** Whether a box may be brought to its target, has to be, or must not. The same look is taken when planning and again at its turn. */
+/** Whether a box needs its update, and whether it is allowed; checked for the plan and again right before the update. */
 export function preflightBox(box: KnownBox, target: TierVersions, limits: Limits): Preflight {
   const changes = changesBetween(box.installed, target)
-  const blind = reportFindings(box, limits)
-  if (changes.length === 0 && blind.length === 0) return { does: 'skip', changes, findings: [] }
+  const outdated = reportFindings(box, limits)
+  if (changes.length === 0 && outdated.length === 0) return { does: 'skip', changes, findings: [] }
   const findings = [
-    ...blind,
+    ...outdated,
     ...stateFindings(box, limits),
     ...versionFindings(box, target, changes, limits),
     ...factFindings(box, target, changes, limits),
@@ -75,14 +75,13 @@ export function preflightBox(box: KnownBox, target: TierVersions, limits: Limits
 }
 
 /**
- * The look at a box whose earlier attempt did not go well. One that runs its target by now may have been opened on it and have failed then: it
- * is passed over only once it is well, or trying again would be a way past its failure. Nor is one that runs another image under the tag that it
- * was to have. `earlier` is null where no attempt came as far as to change the box: it has left nothing then.
+ * The preflight of a box whose earlier attempt failed. A box that runs its target by now is skipped only where it is healthy and unfenced: a
+ * retry must not hide a failure. A box that runs another image under a pinned tag is refused. `earlier` is null where no attempt changed it.
  */
 export function preflightRetry(box: KnownBox, target: TierVersions, limits: Limits, earlier: Earlier | null): Preflight {
   const found = preflightBox(box, target, limits)
-  const unwell = found.does === 'skip' ? [...fenceFindings(box), ...healthFindings(box)] : []
-  const findings = [...unwell, ...(earlier ? imageFindings(box, found.changes, earlier) : [])]
+  const unhealthy = found.does === 'skip' ? [...fenceFindings(box), ...healthFindings(box)] : []
+  const findings = [...unhealthy, ...(earlier ? imageFindings(box, found.changes, earlier) : [])]
   return isRefused(findings) ? { ...found, does: 'refuse', findings: [...findings, ...found.findings] } : found
 }
 
@@ -90,14 +89,14 @@ export const isRefused = (findings: readonly Finding[]): boolean => findings.som
 
 const backwards: readonly FindingCode[] = ['DOWNGRADE', 'MIGRATIONS_BACK']
 
-/** Whether the box would have to go back: only then it matters who brought it further. */
+/** True where the target is older than what runs. */
 export const isDowngrade = ({ findings }: Preflight): boolean => findings.some(({ code }) => backwards.includes(code))
 
 /**
- * A box that would have to go back is refused. When an emergency brought it further since the plan was made, nothing is wrong with it: it is
- * passed over instead, also where another component still lags behind, which the next rollout brings.
+ * A downgrade is refused. Where an emergency has updated the box since the plan, the box is skipped instead, also where another component is
+ * behind: the next rollout updates that.
  */
 export function aheadOfPlanFinding(slug: string, found: Preflight, emergency: string | null): Finding | undefined {
   if (emergency === null || !isDowngrade(found)) return undefined
-  return warning('AHEAD_OF_PLAN', `${slug} is further than this plan would bring it since the emergency ${emergency}, and is left as it is`)
+  return warning('AHEAD_OF_PLAN', `${slug} runs newer versions than this plan since the emergency ${emergency}; it is skipped`)
 }

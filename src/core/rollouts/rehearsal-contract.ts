@@ -10,24 +10,23 @@ import type { Parallelism } from './scheduling.ts'
 const Chance = z.number().min(0).max(1).default(0)
 const Slugs = z.array(Slug).max(10_000)
 
-/** What goes wrong in a rehearsal: chances that are drawn per box by the seed, and boxes and hosts that are named. */
+/** Faults of a rehearsal: chances per box, drawn by the seed, and named boxes and hosts. */
 export const RehearsedFaults = z.strictObject({
-  /** Of an update after which the probes stay bad. */
+  /** Chance that the probes after an update fail. */
   probeFailRate: Chance,
   pullFailRate: Chance,
-  /** Of a pull that takes a quarter of an hour longer. */
+  /** Chance that a pull takes 15 minutes longer. */
   slowPullRate: Chance,
-  /** Of a host that is gone when it is first needed. */
+  /** Chance that a host is offline when it is first needed. */
   offlineRate: Chance,
   failProbes: Slugs.default([]),
   failPulls: Slugs.default([]),
-  /** By name. */
+  /** By host name. */
   offlineHosts: z.array(z.string().min(1).max(100)).max(1000).default([]),
 })
 export type RehearsedFaults = z.infer<typeof RehearsedFaults>
 
-/** So many runs of one rehearsal at most. */
-const mostRehearsalRuns = 9
+const maxRehearsalRuns = 9
 
 export const RehearsalRequest = z.strictObject({
   targetSlugs: Slugs.min(1).optional(),
@@ -35,15 +34,15 @@ export const RehearsalRequest = z.strictObject({
   ignoreWindows: z.boolean().default(false),
   fenceMode: FenceMode.default('until-stable'),
   failureThreshold: z.number().int().min(1).max(1000).default(1),
-  /** The same seed, the same fleet and the same moment give the same result. */
+  /** The same seed, fleet and time give the same result. */
   seed: z
     .number()
     .int()
     .min(0)
     .max(2 ** 31)
     .default(1),
-  /** Each further run draws anew; figures are then the middle of all. */
-  runs: z.number().int().min(1).max(mostRehearsalRuns).default(1),
+  /** Each run draws other faults; figures are the median of all runs. */
+  runs: z.number().int().min(1).max(maxRehearsalRuns).default(1),
   faults: RehearsedFaults.prefault({}),
 })
 export type RehearsalRequest = z.infer<typeof RehearsalRequest>
@@ -63,40 +62,40 @@ export const RehearsedBox = z.object({
   status: ActionStatus,
   beginsMs: z.number().nullable(),
   endsMs: z.number().nullable(),
-  /** How long its chat answered 503, in the first run; then the middle and the twentieth part of all runs. */
+  /** Downtime in the first run; then the 50th and 95th percentile of all runs. */
   fenceMs: z.number().nullable(),
   fenceP50Ms: z.number().nullable(),
   fenceP95Ms: z.number().nullable(),
-  /** When the probes take all the time they may, and the way back too. */
+  /** Maximum downtime: the probes and the rollback take all their time. */
   worstFenceMs: z.number(),
   error: ActionError.nullable(),
-  /** Why it waits and never began. */
+  /** Why it never began. */
   waits: z.string().nullable(),
 })
 export type RehearsedBox = z.infer<typeof RehearsedBox>
 
-/** What would have stopped it; the rehearsal then goes on without the boxes that failed, as an operator may. */
+/** A pause of the rollout; the rehearsal then continues without the failed boxes, as an operator may. */
 export const RehearsedPause = z.object({ atMs: z.number(), phase: Phase.nullable(), reason: z.string() })
 export type RehearsedPause = z.infer<typeof RehearsedPause>
 
 export const Rehearsal = z.object({
   seed: z.number().int(),
   runs: z.number().int(),
-  /** The moment at which the rollout was supposed to start. */
+  /** The simulated start. */
   startedAt: Timestamp,
   manifestRevision: z.number().int(),
   ended: z.enum(['done', 'stuck']),
   updates: z.number().int(),
   refused: z.number().int(),
   skipped: z.number().int(),
-  /** From start to end, pauses counted as none; the middle of all runs. */
+  /** From start to end without pauses; the median of all runs. */
   makespanMs: z.number(),
-  /** Every box takes all the time it may. */
+  /** Maximum: every box takes all its time. */
   worstMs: z.number(),
   phases: z.array(RehearsedPhase),
   boxes: z.array(RehearsedBox),
   pauses: z.array(RehearsedPause),
-  /** What the plan found; boxes that it refuses are left out. */
+  /** Findings of the plan; boxes that it refuses are skipped. */
   findings: z.array(Finding.extend({ tenantSlug: z.string() })),
 })
 export type Rehearsal = z.infer<typeof Rehearsal>
@@ -109,11 +108,10 @@ export const rehearseRollout = endpoint({
   perAddress: 1,
   returns: Rehearsal,
   problems: ['NOT_FOUND', 'CONFLICT', 'UNAVAILABLE'],
-  summary:
-    'Play a staged rollout to the current manifest through on a simulated copy of the fleet in virtual time; nothing is stored or touched',
+  summary: 'Rehearse a staged rollout to the current manifest on a simulated copy of the fleet in virtual time (stores nothing)',
 })
 
-/** What the daemon goes by, as far as a rollout depends on it. Plain values: a rehearsal is played where the daemon is not. */
+/** The settings of the daemon that a rollout depends on, as plain values: a rehearsal runs in a worker. */
 export type RehearsalSettings = Readonly<{
   rollouts: Parallelism & Readonly<{ pollMs: number; actionDeadlineMs: number }>
   probe: ProbeRule
@@ -129,6 +127,6 @@ export type RehearsalSettings = Readonly<{
 export type RehearsalInput = Readonly<{
   settings: RehearsalSettings
   wanted: RehearsalRequest
-  /** The moment at which the rollout starts. */
+  /** The simulated start. */
   startIso: string
 }>

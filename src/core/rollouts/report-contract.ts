@@ -4,18 +4,18 @@ import { AttemptEvidence, RollbackMode, RolloutAction } from './action.ts'
 
 import { Phase, RolloutId, RolloutSummary } from './rollout.ts'
 
-/** One thing that somebody or the engine did, from the rollout's audit chain. */
+/** One audit entry about the rollout. */
 export const TimelineEntry = z.object({
   at: Timestamp,
   actor: z.string(),
   /** `rollout.created`, `rollout.started`, `rollout.phase`, `rollout.paused`, … */
   action: z.string(),
-  /** The phase that it led to, or in which it happened. */
+  /** The phase that it began, or in which it happened. */
   phase: Phase.nullable(),
   reason: z.string().nullable(),
-  /** What was to become of its updated boxes, of one that was rolled back; absent otherwise, and from daemons that did not say it. */
+  /** Rollback only: how updated boxes are rolled back; absent from older daemons. */
   boxes: z.enum(['none', ...RollbackMode.options]).optional(),
-  /** Boxes whose turn never came, because it was ended; absent where there were none. */
+  /** Boxes that were cancelled at the end of the rollout; absent where there were none. */
   cancelled: z.number().int().optional(),
 })
 export type TimelineEntry = z.infer<typeof TimelineEntry>
@@ -24,7 +24,7 @@ const PhaseSpan = z.object({
   phase: Phase,
   startedAt: Timestamp,
   endedAt: Timestamp.nullable(),
-  /** Until now while it runs; pauses are in it. */
+  /** Until now while it runs, with its pauses. */
   durationMs: z.number(),
   pausedMs: z.number(),
   boxes: z.number().int(),
@@ -35,7 +35,7 @@ export type PhaseSpan = z.infer<typeof PhaseSpan>
 
 const Pause = z.object({
   at: Timestamp,
-  /** Who or what paused it, and who let it go on, or ended it. */
+  /** Who paused it. */
   by: z.string(),
   reason: z.string(),
   phase: Phase.nullable(),
@@ -45,7 +45,7 @@ const Pause = z.object({
 })
 export type Pause = z.infer<typeof Pause>
 
-/** Of several boxes: the middle and the worst, and which one that was. */
+/** Median and maximum of several boxes, and the box with the maximum. */
 const Spread = z.object({ boxes: z.number().int(), medianMs: z.number(), worstMs: z.number(), worstSlug: z.string() })
 export type Spread = z.infer<typeof Spread>
 
@@ -53,34 +53,34 @@ const StepSpread = Spread.extend({ step: z.string() })
 export type StepSpread = z.infer<typeof StepSpread>
 
 const RollbackSpan = z.object({
-  /** When the rollout was rolled back: its boxes were asked for then. */
+  /** When the rollback was requested. */
   startedAt: Timestamp,
-  /** When the last of them was through; null while there are some to come, or on their way. */
+  /** When the last box ended; null while some are pending or running. */
   endedAt: Timestamp.nullable(),
-  /** Until now while it goes on, or stands still until a person decides. */
+  /** Until now while it runs or is stalled. */
   durationMs: z.number(),
-  /** How long single boxes took from their turn to their end, all attempts of a box together; null until the first is through. */
+  /** Duration per box, all its attempts together; null until the first box ends. */
   boxes: Spread.nullable(),
 })
 export type RollbackSpan = z.infer<typeof RollbackSpan>
 
-/** What became of a rollout: its story, what it cost the tenants, and where the time went. */
+/** The report of a rollout: timeline, downtime, and durations. */
 export const RolloutReport = z.object({
   rollout: RolloutSummary,
   madeAt: Timestamp,
   /** From its start to its end, or until now. */
   durationMs: z.number().nullable(),
   pausedMs: z.number(),
-  /** How long chats answered 503, all boxes together, and per box. */
+  /** Downtime: how long chats answered 503, in all and per box. */
   fence: Spread.extend({ sumMs: z.number() }).nullable(),
-  /** How long the way back of its boxes took; null where none of them went back. */
+  /** Duration of the rollback of boxes; null without one. */
   undo: RollbackSpan.nullable(),
   timeline: z.array(TimelineEntry),
   phases: z.array(PhaseSpan),
   pauses: z.array(Pause),
-  /** How long each step of the agents took, in the order in which they come. */
+  /** Duration of each step of the agents, in order. */
   steps: z.array(StepSpread),
-  /** The boxes that matter most, at most two hundred: failures first, then those under way, then what took longest. */
+  /** At most two hundred boxes: failures first, then those in flight, then the longest updates. */
   boxes: z.array(RolloutAction),
   boxesTotal: z.number().int(),
 })
@@ -89,7 +89,7 @@ export type RolloutReport = z.infer<typeof RolloutReport>
 const one = z.strictObject({ id: RolloutId })
 const base = '/admin/tenant-boxes/rollouts'
 
-/** What a rollout leaves behind when it is over: its story, and what proves it. */
+/** The report of a rollout and the evidence of its attempts. */
 export const proofContract = {
   reportRollout: endpoint({
     method: 'GET',
@@ -97,7 +97,7 @@ export const proofContract = {
     auth: admin('viewer'),
     params: one,
     returns: RolloutReport,
-    summary: 'What became of a rollout: timeline, phases, pauses, fences, steps, and the boxes that matter most',
+    summary: 'Report a rollout: timeline, phases, pauses, downtime, steps and the most relevant boxes',
   }),
   listEvidence: endpoint({
     method: 'GET',
@@ -106,6 +106,6 @@ export const proofContract = {
     params: one,
     query: Paging,
     returns: z.object({ evidence: z.array(AttemptEvidence), nextCursor: z.string().nullable() }),
-    summary: 'What each attempt that ended left behind, as the audit chain names it by its sum',
+    summary: 'List the evidence of ended attempts; the audit chain holds its checksums',
   }),
 } as const satisfies Contract

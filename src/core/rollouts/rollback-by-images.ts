@@ -7,29 +7,29 @@ import { composeFindings, spaceFindings } from './preflight-facts.ts'
 import { majorOf, schemaTooNew } from './preflight-versions.ts'
 import { changedServices } from './rollback-findings.ts'
 
-// Going back by images leaves the data where it is, so the older program must be able to read what the newer one wrote (SAFETY, Restore).
-// What nobody knows counts as a no: then only the snapshot leads back.
+// A rollback by images keeps the data, so the older version must read what the newer one wrote (SAFETY, Restore). What is unknown counts
+// as incompatible: then only the snapshot is left.
 
-/** The object store never goes back: it does not support that. */
-const goesBack = (service: VersionedService): boolean => service !== 'minio'
+/** MinIO does not support a downgrade. */
+const isRevertible = (service: VersionedService): boolean => service !== 'minio'
 
-/** What each service would run again, as far as the evidence tells. */
+/** The former image of each changed service, by the evidence of the update. */
 export function rollbackImages(update: CompletedUpdate): PlannedRollback['images'] {
   const known = changedServices(update).flatMap((service) => {
     const [image, digest] = [update.imagesBefore[service], update.digestsBefore[service]]
-    return goesBack(service) && canBeOrdered(image) && digest ? [[service, { image, digest }] as const] : []
+    return isRevertible(service) && isTagged(image) && digest ? [[service, { image, digest }] as const] : []
   })
   return Object.fromEntries(known)
 }
 
-/** A box that was adopted may have run an image without a tag, or one named by its digest alone: no command can name that. */
-const canBeOrdered = (image: string | undefined): image is string => ImageRef.safeParse(image).success
+/** An adopted box may have run an image without a tag, or by its digest alone: no command can order that. */
+const isTagged = (image: string | undefined): image is string => ImageRef.safeParse(image).success
 
-/** What speaks against the former images over the data as it is now. */
+/** Findings about the former images with the present data. */
 export function imageRollbackFindings(update: CompletedUpdate, box: KnownBox, limits: Limits): Finding[] {
   const changed = changedServices(update)
-  const back = changed.filter(goesBack)
-  if (back.length === 0) return [nothingGoesBack(update, changed)]
+  const back = changed.filter(isRevertible)
+  if (back.length === 0) return [nothingToRollBack(update, changed)]
   const facts = box.report?.facts
   return [
     ...evidenceFindings(update, back),
@@ -43,73 +43,79 @@ export function imageRollbackFindings(update: CompletedUpdate, box: KnownBox, li
 }
 
 const storeStays = ({ slug, to }: CompletedUpdate): string =>
-  `the object store of ${slug} stays at ${to.minio}: MinIO does not support going back; only the snapshot brings its former one`
+  `the object store of ${slug} stays at ${to.minio}: MinIO does not support a downgrade; only the snapshot restores the former version`
 
-function nothingGoesBack(update: CompletedUpdate, changed: readonly VersionedService[]): Finding {
+function nothingToRollBack(update: CompletedUpdate, changed: readonly VersionedService[]): Finding {
   if (changed.includes('minio')) return refusal('OBJECT_STORE_STAYS', storeStays(update))
   const { slug, from, to } = update
   if (changed.length === 0 && from.migrationsHead !== to.migrationsHead)
-    return refusal('MIGRATIONS_BACK', `of ${slug} only the tables changed (to head ${to.migrationsHead}), and migrations never go back`)
-  return refusal('NO_EVIDENCE', `nothing is kept of which images ${slug} ran before: only its snapshot leads back`)
+    return refusal(
+      'MIGRATIONS_BACK',
+      `only the tables of ${slug} changed (to head ${to.migrationsHead}), and migrations cannot be reverted`,
+    )
+  return refusal('NO_EVIDENCE', `the former images of ${slug} are unknown. fix: roll back by snapshot`)
 }
 
 function evidenceFindings({ slug, imagesBefore, digestsBefore }: CompletedUpdate, back: readonly VersionedService[]): Finding[] {
-  const unknown = back.filter((service) => !canBeOrdered(imagesBefore[service]) || !digestsBefore[service])
+  const unknown = back.filter((service) => !isTagged(imagesBefore[service]) || !digestsBefore[service])
   if (unknown.length === 0) return []
-  const message = `which image of ${unknown.join(', ')} ${slug} ran before is not kept with a tag and a digest (it may never have been in a registry): only its snapshot leads back`
+  const message = `the former image of ${unknown.join(', ')} in ${slug} has no known tag and digest (it may never have been in a registry). fix: roll back by snapshot`
   return [refusal('NO_EVIDENCE', message)]
 }
 
-/** The agent replaces only what runs: what is down it refuses, before any outage. */
+/** The agent refuses to replace a service that is down, before any downtime. */
 function serviceFindings({ slug, report }: KnownBox): Finding[] {
   const down = Service.options.filter((service) => (report?.services[service]?.state ?? 'running') !== 'running')
   if (down.length === 0) return []
   return [
-    refusal('BOX_UNHEALTHY', `${down.join(', ')} of ${slug} ${down.length > 1 ? 'do' : 'does'} not run: repair it, or go back by snapshot`),
+    refusal(
+      'BOX_UNHEALTHY',
+      `${down.join(', ')} of ${slug} ${down.length > 1 ? 'do' : 'does'} not run. fix: repair it, or roll back by snapshot`,
+    ),
   ]
 }
 
-/** Box migrations only ever add, so every older program accepts a later head; it has to be known which one that is. */
+/** Box migrations only add, so older versions accept a later head; the head must be known. */
 function migrationFindings({ from }: CompletedUpdate, { slug, installed }: KnownBox): Finding[] {
   const head = installed.migrationsHead
-  if (!/^[0-9]{4}$/.test(head)) return [refusal('VERSION_UNKNOWN', `at which migrations head the tables of ${slug} are is not known`)]
+  if (!/^[0-9]{4}$/.test(head)) return [refusal('VERSION_UNKNOWN', `the migrations head of ${slug} is unknown`)]
   if (head <= from.migrationsHead) return []
-  return [warning('MIGRATIONS_BACK', `the tables of ${slug} stay at migrations head ${head}: migrations only add, and never go back`)]
+  return [warning('MIGRATIONS_BACK', `the tables of ${slug} stay at migrations head ${head}: migrations cannot be reverted`)]
 }
 
 function postgresFindings({ from }: CompletedUpdate, { slug, installed }: KnownBox): Finding[] {
   if (isUnknown(from.postgres) || isUnknown(installed.postgres))
-    return [refusal('VERSION_UNKNOWN', `which PostgreSQL ${slug} runs, or ran, is not known`)]
+    return [refusal('VERSION_UNKNOWN', `the present or former PostgreSQL version of ${slug} is unknown`)]
   if (majorOf(from.postgres) === majorOf(installed.postgres)) return []
-  const message = `PostgreSQL ${installed.postgres} → ${from.postgres} crosses a major version: its files do not fit; only the snapshot of ${slug} leads back`
+  const message = `PostgreSQL ${installed.postgres} → ${from.postgres} crosses a major version, whose files are incompatible. fix: roll ${slug} back by snapshot`
   return [refusal('POSTGRES_MAJOR', message)]
 }
 
 function synapseFindings(update: CompletedUpdate, box: KnownBox, limits: Limits): Finding[] {
   const { from } = update
   const { slug, installed, report } = box
-  const wanted = synapseSchemaOf(limits.schemas, from.synapse)
+  const former = synapseSchemaOf(limits.schemas, from.synapse)
   const facts = report?.facts
   const written = facts?.compatVersion ?? synapseSchemaOf(limits.schemas, installed.synapse)?.compat
-  if (!wanted || written === undefined) {
-    const message = `nobody knows here whether Synapse ${from.synapse} reads the database of ${slug} as Synapse ${installed.synapse} left it: only the snapshot leads back`
+  if (!former || written === undefined) {
+    const message = `it is unknown whether Synapse ${from.synapse} can read the database of ${slug} after Synapse ${installed.synapse}. fix: roll back by snapshot`
     return [refusal('SCHEMA_UNKNOWN', message), ...backgroundFindings(update, facts)]
   }
   const target = { ...installed, synapse: from.synapse }
-  return [...schemaTooNew(box, target, wanted, limits), ...backgroundFindings(update, facts)]
+  return [...schemaTooNew(box, target, former, limits), ...backgroundFindings(update, facts)]
 }
 
-/** An older Synapse that finds one it does not know stops them all. It knows those that it had under way itself; of others nobody can tell. */
+/** An older Synapse stops all background updates at one that it does not know. It knows only those that it was running itself. */
 function backgroundFindings({ slug, backgroundBefore }: CompletedUpdate, facts: BoxFacts | undefined): Finding[] {
   const pending = facts?.backgroundUpdates ?? null
   if (pending === null) {
-    const message = `whether background updates of the chat server in ${slug} are pending is not known: \`tenantry boxes scan\` asks its agent`
+    const message = `the pending background updates of the chat server in ${slug} are unknown. fix: run \`tenantry boxes scan\``
     return [refusal('BACKGROUND_UPDATES', message)]
   }
   const unknown = pending.filter((name) => !backgroundBefore.includes(name))
   if (unknown.length === 0) return []
   const some = `${unknown.slice(0, 3).join(', ')}${unknown.length > 3 ? ', …' : ''}`
-  const [have, them] = unknown.length === 1 ? ['has', 'it'] : ['have', 'them']
-  const message = `${plural(unknown.length, 'background update')} of the chat server in ${slug} ${have} not ended (${some}), and the former one may not know ${them}: wait until they are done (\`tenantry boxes scan\` asks again), or go back by snapshot`
+  const [are, them] = unknown.length === 1 ? ['is', 'it'] : ['are', 'them']
+  const message = `${plural(unknown.length, 'background update')} of the chat server in ${slug} ${are} pending (${some}), and the former version may not know ${them}. fix: wait until done (\`tenantry boxes scan\` checks), or roll back by snapshot`
   return [refusal('BACKGROUND_UPDATES', message)]
 }

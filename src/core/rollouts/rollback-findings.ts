@@ -5,22 +5,20 @@ import type { CompletedUpdate } from './plan-rollback.ts'
 import type { KnownBox, Limits } from './preflight.ts'
 import { fenceFindings, hostFindings, reportFindings } from './preflight-state.ts'
 
-/** Services whose image the update changed, as its own evidence says. */
+/** Services whose image the update changed, by its evidence. */
 export const changedServices = ({
   digestsBefore,
   digestsAfter,
 }: Pick<CompletedUpdate, 'digestsBefore' | 'digestsAfter'>): VersionedService[] =>
   VersionedService.options.filter((service) => digestsAfter[service] !== undefined && digestsAfter[service] !== digestsBefore[service])
 
-/**
- * What speaks against touching the box at all, whichever way it would go back. That it is not healthy is no reason against: it may be why
- * somebody wants it back.
- */
+/** Findings about the box, whatever the mode of the rollback. An unhealthy box is no reason against its rollback. */
 export function boxFindings(mode: RollbackMode, update: CompletedUpdate, box: KnownBox | undefined, limits: Limits): Finding[] {
   const { slug } = update
-  if (box?.boxId !== update.boxId) return [refusal('CHANGED_SINCE', `the box of ${slug} that was updated is not its live box any more`)]
+  if (box?.boxId !== update.boxId)
+    return [refusal('CHANGED_SINCE', `the box of ${slug} that this rollout updated is not its live box any more`)]
   return [
-    ...(box.managed ? [] : [refusal('NOT_MANAGED', `${slug} is only observed by now: complete its adoption first`)]),
+    ...(box.managed ? [] : [refusal('NOT_MANAGED', `${slug} is observed, not managed. fix: complete its adoption`)]),
     ...hostFindings(box, limits),
     ...fenceFindings(box),
     ...reportFindings(box, limits),
@@ -29,72 +27,69 @@ export function boxFindings(mode: RollbackMode, update: CompletedUpdate, box: Kn
   ]
 }
 
-/** A box, and what it would run once it has gone back. */
-export type GoingBack = KnownBox & Readonly<{ to: InstalledVersions }>
+/** A box, and the versions it would run after its rollback. */
+export type RollbackTarget = KnownBox & Readonly<{ to: InstalledVersions }>
 
-/** What emergencies have brought that began since a rollout was made, and before it. */
+/** The fixes of emergencies that started since the rollout was created, and before it. */
 export type Fixes = Readonly<{ since: readonly Fix[]; before: readonly Fix[] }>
 
 /**
- * An emergency that began since then found it fixed, or fixed it: what was to go back before it would go back behind it. One from before had
- * left the box as it was, and it was the rollout that closed the hole there: to take that back is for whoever reads it.
+ * A rollback behind an emergency that started since the rollout is refused. Before an earlier emergency the box was vulnerable already and the
+ * rollout fixed it: that is a warning for the operator.
  */
-export const vulnerabilityFindings = (box: GoingBack, { since, before }: Fixes): Finding[] => [
-  ...reopening(box, since).map((holes) => {
+export const vulnerabilityFindings = (box: RollbackTarget, { since, before }: Fixes): Finding[] => [
+  ...reintroduced(box, since).map((vulnerabilities) => {
     const byHand = `tenantry snapshots restore ${box.slug} --snapshot <id> --reason <why> --allow-hole`
-    return refusal('REINTRODUCES_CVE', `${box.slug} would have ${holes} again: where that must be, \`${byHand}\` does it, box by box`)
+    return refusal('REINTRODUCES_CVE', `${box.slug} would have ${vulnerabilities} again. fix: leave it, or restore this box alone with \`${byHand}\``)
   }),
-  ...reopening(box, before).map((holes) =>
+  ...reintroduced(box, before).map((vulnerabilities) =>
     warning(
       'REINTRODUCES_CVE',
-      `${box.slug} will have ${holes} again, as it had before this rollout: close it soon by a release that you trust`,
+      `${box.slug} will have ${vulnerabilities} again, as before this rollout. fix: update it soon to a release that you trust`,
     ),
   ),
 ]
 
-/** Told at once, or not at all. */
-function reopening({ installed, to }: GoingBack, fixes: readonly Fix[]): string[] {
-  const holes = reintroducedVulnerabilities(fixes, { from: installed, to })
-  return holes.length > 0 ? [vulnerabilitiesText(holes)] : []
+/** One text for all reintroduced vulnerabilities; none without any. */
+function reintroduced({ installed, to }: RollbackTarget, fixes: readonly Fix[]): string[] {
+  const vulnerabilities = reintroducedVulnerabilities(fixes, { from: installed, to })
+  return vulnerabilities.length > 0 ? [vulnerabilitiesText(vulnerabilities)] : []
 }
 
-/** What somebody did to it after the rollout is not the rollout's to take back. */
+/** Changes after the rollout are not rolled back with it. */
 function changedSince(mode: RollbackMode, update: CompletedUpdate, { slug, report, installed }: KnownBox): Finding[] {
   if (!report) return []
   const other = changedServices(update).filter((service) => report.services[service]?.digest !== update.digestsAfter[service])
   if (other.length > 0) {
     const runs = other.map((service) => `${service} ${installed[service]}`).join(', ')
-    const message = `${slug} runs ${runs} by now, which is not what this rollout gave it: bring it back by itself (\`tenantry snapshots list --slug ${slug}\`)`
+    const message = `${slug} runs ${runs} now, which this rollout did not install. fix: restore this box alone (\`tenantry snapshots list --slug ${slug}\`)`
     return [refusal('CHANGED_SINCE', message)]
   }
   if (mode === 'images' || installed.migrationsHead === update.to.migrationsHead) return []
-  const message = `the tables of ${slug} are at migrations head ${installed.migrationsHead} by now, and this rollout brought them to ${update.to.migrationsHead}: the snapshot would take back more than the rollout`
+  const message = `the tables of ${slug} are at migrations head ${installed.migrationsHead}, but this rollout migrated them to ${update.to.migrationsHead}: the snapshot would revert more than the rollout`
   return [refusal('CHANGED_SINCE', message)]
 }
 
-/**
- * Newer chat servers tell clients their position in more streams than older ones know, and an older one refuses such a position (400, Invalid
- * stream token) instead of passing over what it does not know.
- */
+/** A newer chat server gives clients sync tokens with more streams; an older one refuses such a token (400, Invalid stream token). */
 function syncFindings({ from, to }: CompletedUpdate, { slug }: KnownBox): Finding[] {
   if (minorOf(from.synapse) === minorOf(to.synapse)) return []
-  const message = `apps that are logged in to ${slug} hold a position that Synapse ${to.synapse} told them, and Synapse ${from.synapse} may refuse it: who sees nothing new then clears the app's cache or logs in again, by which nothing is lost`
+  const message = `logged-in apps of ${slug} hold sync tokens of Synapse ${to.synapse}, which Synapse ${from.synapse} may refuse. fix: users who see no new messages clear the app's cache or log in again; nothing is lost`
   return [warning('SYNC_POSITIONS', message)]
 }
 
 const minorOf = (version: string): string => /^\d+\.\d+/.exec(version)?.[0] ?? version
 
 const gone: Readonly<Record<string, string>> = {
-  forgotten: 'was given up by retention',
+  forgotten: 'was deleted by retention',
   missing: 'is missing from its repository',
-  damaged: 'could not be read back when it was last tried',
+  damaged: 'failed its last test restore',
 }
 
-/** Whether the snapshot from before the update is there to go back to. */
+/** The snapshot from before the update must exist. */
 export function snapshotFindings({ slug, snapshot }: CompletedUpdate): Finding[] {
-  const list = `\`tenantry snapshots list --slug ${slug}\` shows all`
-  if (!snapshot) return [refusal('SNAPSHOT_GONE', `no snapshot of ${slug} from before this rollout is known: ${list}`)]
+  const list = `fix: list its snapshots with \`tenantry snapshots list --slug ${slug}\``
+  if (!snapshot) return [refusal('SNAPSHOT_GONE', `${slug} has no snapshot from before this rollout. ${list}`)]
   const why = gone[snapshot.status]
   if (why === undefined) return []
-  return [refusal('SNAPSHOT_GONE', `the snapshot ${snapshot.snapshotId.slice(0, 8)} of ${slug} from before this rollout ${why}: ${list}`)]
+  return [refusal('SNAPSHOT_GONE', `the snapshot ${snapshot.snapshotId.slice(0, 8)} of ${slug} from before this rollout ${why}. ${list}`)]
 }

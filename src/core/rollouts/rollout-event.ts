@@ -17,7 +17,7 @@ export const RolloutEventType = z.enum([
 ])
 export type RolloutEventType = z.infer<typeof RolloutEventType>
 
-/** One thing that happened. `action` is the whole record as it is after it. */
+/** One event. `action` is the whole record after it. */
 export const RolloutEvent = z.object({
   type: RolloutEventType,
   at: Timestamp,

@@ -30,24 +30,24 @@ export type RolloutStatus = z.infer<typeof RolloutStatus>
 export const Phase = z.enum(['canary', 'free_5', 'free_100', 'pro', 'enterprise'])
 export type Phase = z.infer<typeof Phase>
 
-/** Which versions each tier goes to, as the manifest had them when the rollout was made. */
+/** Target versions of each tier, from the manifest at the creation of the rollout. */
 export const TierTargets = z.record(Tier, TierVersions)
 export type TierTargets = z.infer<typeof TierTargets>
 
-/** What a tag was when its registry told the plan, or else when the rollout first pulled it; every box must get the same. */
+/** Digest of each tag, as resolved for the plan or by the first pull; every box gets the same. */
 const PinnedDigests = z.record(ImageRef, Digest)
 
 const RollbackCounts = z.object({ total: z.number(), pending: z.number(), running: z.number(), undone: z.number(), failed: z.number() })
 export type RollbackCounts = z.infer<typeof RollbackCounts>
 
 /**
- * When the chat of a box opens again during its update (SAFETY): once it proved stable, after its first good probe, or it is never closed
- * by the fence. In the last two nothing goes back by itself once it was open.
+ * When the fence of a box is lifted during its update (SAFETY): once the box is proven stable, after its first good probe, or `none`: it is
+ * never fenced. In the last two modes nothing is restored automatically once users can write.
  */
 export const FenceMode = z.enum(['until-stable', 'until-first-ok', 'none'])
 export type FenceMode = z.infer<typeof FenceMode>
 
-/** Actions by where they stand; `running` is everything between its first command and its end. */
+/** Actions by status; `running` is everything between the first command and the end. */
 export const ActionCounts = z.object({
   total: z.number(),
   pending: z.number(),
@@ -58,7 +58,7 @@ export const ActionCounts = z.object({
   rollbackFailed: z.number(),
   skipped: z.number(),
   cancelled: z.number(),
-  /** How far the way back of updated boxes is; null unless the rollout was rolled back with its boxes. */
+  /** Progress of the rollback of boxes; null unless the rollout was rolled back with its boxes. */
   undo: RollbackCounts.nullable(),
 })
 export type ActionCounts = z.infer<typeof ActionCounts>
@@ -84,21 +84,21 @@ export const RolloutSummary = z.object({
   pauseReason: z.string().nullable(),
   /** Why it ended `failed` or `rolled_back`. */
   error: z.string().nullable(),
-  /** Why it was made. */
+  /** Why it was created. */
   reason: z.string().nullable(),
   cveId: z.string().nullable(),
   triggeredBy: z.string().nullable(),
   createdBy: z.string(),
   manifestRevision: z.number().int(),
   targetSlugs: z.array(z.string()).nullable(),
-  /** Boxes of a phase that must fail before it takes no new ones. */
+  /** Number of failed boxes after which a phase begins no more. */
   failureThreshold: z.number().int(),
-  /** Pauses by itself when this phase is through. */
+  /** Pauses after this phase. */
   holdAfter: Phase.nullable(),
   fenceMode: FenceMode,
-  /** Boxes are updated outside their maintenance windows too; an emergency does so anyway. */
+  /** Boxes are updated outside their maintenance windows too, as in every emergency. */
   ignoreWindows: z.boolean(),
-  /** Nothing is under way, and the next box waits for its maintenance window until then. */
+  /** Nothing is in flight, and the next maintenance window opens then. */
   waitingUntil: Timestamp.nullable(),
   createdAt: Timestamp,
   startedAt: Timestamp.nullable(),
@@ -115,13 +115,13 @@ export const Rollout = RolloutSummary.extend({
 })
 export type Rollout = z.infer<typeof Rollout>
 
-/** Phases of each kind in their order (spec 3.7). An emergency goes first where the service is promised. */
+/** Phases of each kind in their order (spec 3.7). An emergency begins with the tiers that have a service level. */
 export const phaseOrder = {
   staged: ['canary', 'free_5', 'free_100', 'pro', 'enterprise'],
   emergency_cve: ['pro', 'enterprise', 'free_100'],
 } as const satisfies Record<RolloutKind, readonly Phase[]>
 
-/** The part of a rollout that moves change. */
+/** The fields that transitions change. */
 export type RolloutState = Readonly<{
   kind: RolloutKind
   status: RolloutStatus
@@ -132,7 +132,7 @@ export type RolloutState = Readonly<{
   finishedAt: string | null
 }>
 
-/** What can be done to a rollout. `at` is the time it is done, ISO 8601. */
+/** A transition. `at` is its time, ISO 8601. */
 export type RolloutMove = Readonly<{ at: string }> &
   (
     | Readonly<{ type: 'start' }>
@@ -143,32 +143,32 @@ export type RolloutMove = Readonly<{ at: string }> &
     | Readonly<{ type: 'rollback'; reason: string }>
   )
 
-type Standing = 'queued' | 'running' | 'paused' | 'over'
+type Stage = 'queued' | 'running' | 'paused' | 'over'
 
-/** Which moves each standing allows; everything else is `InvalidTransition`. */
+/** The transitions that each stage allows; all others are `InvalidTransition`. */
 const allowed = {
   queued: ['start', 'fail'],
   running: ['advance', 'pause', 'fail', 'rollback'],
   paused: ['resume', 'fail', 'rollback'],
   over: [],
-} as const satisfies Record<Standing, readonly RolloutMove['type'][]>
+} as const satisfies Record<Stage, readonly RolloutMove['type'][]>
 
 export const isOver = (status: RolloutStatus): boolean => status === 'done' || status === 'failed' || status === 'rolled_back'
 
-/** The phase that a rollout is in, when it is running; the phases of the other kind are not its own. */
+/** The phase of a running rollout; undefined otherwise. */
 export function phaseOf({ kind, status }: Pick<RolloutState, 'kind' | 'status'>): Phase | undefined {
   const phases: readonly Phase[] = phaseOrder[kind]
   return phases.find((phase) => phase === status)
 }
 
-function standing(rollout: RolloutState): Standing {
+function stageOf(rollout: RolloutState): Stage {
   if (rollout.status === 'queued' || rollout.status === 'paused') return rollout.status
   return phaseOf(rollout) ? 'running' : 'over'
 }
 
-/** Makes a move, or throws INVALID_TRANSITION (the spec's `InvalidTransition`). Pure; the caller stores what comes back. */
+/** Answers the rollout after the transition; the caller stores it. Throws INVALID_TRANSITION (the spec's `InvalidTransition`). */
 export function transition<State extends RolloutState>(rollout: State, move: RolloutMove): State {
-  const moves: readonly string[] = allowed[standing(rollout)]
+  const moves: readonly string[] = allowed[stageOf(rollout)]
   if (!moves.includes(move.type)) throw invalidTransition(rollout.status, move.type, moves)
   return { ...rollout, ...changes(rollout, move) }
 }
@@ -203,11 +203,11 @@ const invalidTransition = (status: RolloutStatus, move: string, moves: readonly 
   problem(
     'INVALID_TRANSITION',
     moves.length === 0
-      ? `the rollout is over (${status}): nothing can be done to it any more, make a new one`
-      : `"${typed(move)}" is not possible while the rollout is ${status}; possible now: ${moves.filter(isForPeople).map(typed).join(', ')}`,
+      ? `the rollout is finished (${status}). fix: create a new rollout instead`
+      : `cannot ${commandOf(move)} a rollout that is ${status}; possible now: ${moves.filter(isForPeople).map(commandOf).join(', ')}`,
   )
 
-/** What people type and call for a move: its name, but for one. */
-const typed = (move: string): string => (move === 'fail' ? 'abort' : move)
-/** The engine alone goes to the next phase. */
+/** The command for a transition. */
+const commandOf = (move: string): string => (move === 'fail' ? 'abort' : move)
+/** Only the engine advances a rollout. */
 const isForPeople = (move: string): boolean => move !== 'advance'

@@ -5,18 +5,18 @@ import type { ClosedWindow } from './pause-reason.ts'
 import type { PlannedBox } from './plan.ts'
 import type { Expectation } from './plan-expectations.ts'
 
-// A box begins only when its chat is expected to be back before its maintenance window closes. What comes before the fence, images and the
-// warm snapshot, nobody notices; but it takes time, so the box begins in its window too, and is looked at once more before the fence.
+// A box begins only when its update is expected to end before its maintenance window closes. The prefetch causes no downtime but takes time,
+// so it begins in the window too, and the window is checked again before the fence.
 
 type Expected = Pick<Expectation, 'expectedMs' | 'expectedFenceMs'>
 
-/** Kept free before the window closes: a fifth of the time without chat, for what takes longer than it did before. */
+/** Margin before the window closes: a fifth of the expected downtime. */
 const marginMs = ({ expectedFenceMs }: Pick<Expected, 'expectedFenceMs'>): number => expectedFenceMs / 5
 
-/** What must be left of a window for a box to begin. */
+/** Time that must be left of a window for a box to begin. */
 export const updateNeedsMs = (expected: Expected): number => Math.max(expected.expectedMs, expected.expectedFenceMs) + marginMs(expected)
 
-/** What must be left of it for the fence to go up. */
+/** Time that must be left of a window for the fence. */
 export const fenceNeedsMs = (expected: Pick<Expected, 'expectedFenceMs'>): number => expected.expectedFenceMs + marginMs(expected)
 
 /** One calendar per window and zone: thousands of boxes share a few. */
@@ -30,17 +30,17 @@ export function calendarsFrom(fromMs: number): (window: ZonedWindow) => WindowCa
   }
 }
 
-/** What a window means for the turn of a box. */
+/** The windows of a box in a plan. */
 export type PlannedWindow = Readonly<{
   next: NonNullable<PlannedBox['window']> | null
   findings: readonly Finding[]
-  /** The first moment at or after that one at which it may begin; always, when undefined. */
+  /** The first moment at or after the given one at which it may begin; undefined: any time. */
   earliestMs: ((fromMs: number) => number) | undefined
 }>
 
 type Windowed = Readonly<{ slug: string; window: ZonedWindow | null }>
 
-/** Where any time is right, as in an emergency, windows are not looked at. */
+/** With `anyTime`, as in an emergency, windows are ignored. */
 export function planWindows(now: string, anyTime: boolean): (box: Windowed, expected: Expectation) => PlannedWindow {
   const nowMs = Date.parse(now)
   const calendarOf = calendarsFrom(nowMs)
@@ -59,11 +59,11 @@ export function planWindows(now: string, anyTime: boolean): (box: Windowed, expe
 const tooShort = (slug: string, { window, timeZone }: ZonedWindow, neededMs: number): Finding =>
   refusal(
     'WINDOW_TOO_SHORT',
-    `the update of ${slug} needs about ${duration(neededMs)}, and its maintenance window (${windowText(window)}, ${timeZone}) is never open ` +
-      'for that long: make it longer with `tenantry tenants window`, or give `--ignore-windows`',
+    `the update of ${slug} needs about ${duration(neededMs)}, but its maintenance window (${windowText(window)}, ${timeZone}) is never open ` +
+      'that long. fix: extend it with `tenantry tenants window`, or pass `--ignore-windows`',
   )
 
-/** Why a box may not begin, or its fence go up, for which so much must be left of its window; null when it may. */
+/** The closed or too short window of a box that needs `neededMs`; null when it may begin. */
 export function closedWindow(
   window: ZonedWindow | null,
   calendarOf: (window: ZonedWindow) => WindowCalendar,

@@ -1,9 +1,22 @@
-import type { Actor } from '../../core/kit/index.ts'
-import type { FenceMode, Phase, RolloutDetail } from '../../core/rollouts/index.ts'
-import { isUniqueViolation } from '../db/index.ts'
+import type { NewAlert } from '../../core/alerts/index.ts'
+import type { Fix } from '../../core/boxes/index.ts'
+import { type Actor, actorLabel, type Clock, canonicalJson, isoNow, problem, sha256Hex } from '../../core/kit/index.ts'
+import {
+  type FenceMode,
+  IdempotencyKey,
+  type Phase,
+  type PlannedBox,
+  pinnedDigests,
+  type RolloutDetail,
+  type RolloutPlan,
+} from '../../core/rollouts/index.ts'
+import { raiseAlert } from '../alerts/index.ts'
+import { type Db, isUniqueViolation } from '../db/index.ts'
+import { actionId, insertActions, type StoredAction, untried } from './actions.repo.ts'
 import type { RolloutsDeps } from './deps.ts'
 import { type PlanDeps, type Planned, planStaged } from './plan-rollout.ts'
-import { createdBefore, newRollout, queueRollout, type Repeat, repeatOf } from './queue-rollout.ts'
+import { publishEvent, type RolloutTx, recordRolloutAudit } from './publish.ts'
+import { insertRollout, rolloutByKey, type StoredRollout } from './rollouts.repo.ts'
 import { showRollout } from './show-rollout.ts'
 
 type Deps = PlanDeps & Pick<RolloutsDeps, 'rolloutBus'>
@@ -50,4 +63,114 @@ async function store({ db, clock }: Deps, actor: Actor, input: Input, planned: P
   })
   const data = { allowLongFence: input.allowLongFence }
   await db.transaction().execute((tx) => queueRollout({ tx, clock, rollout }, { plan: planned.plan, repeat, actor, data }))
+}
+
+/** The fields that the caller decides. */
+type Options = Pick<StoredRollout, 'reason' | 'cveId' | 'triggeredBy' | 'failureThreshold' | 'skipRefused' | 'holdAfter' | 'fenceMode'> &
+  Partial<Pick<StoredRollout, 'ignoreWindows'>>
+
+/** A rollout before its start. */
+export const newRollout = (clock: Clock, actor: Actor, { id, manifest, plan }: Planned, options: Options): StoredRollout => ({
+  id,
+  kind: plan.kind,
+  status: 'queued',
+  previousStatus: null,
+  pauseReason: null,
+  error: null,
+  createdBy: actorLabel(actor),
+  manifestRevision: plan.manifestRevision,
+  manifest,
+  digests: pinnedDigests(plan),
+  targetSlugs: plan.targetSlugs,
+  createdAt: isoNow(clock),
+  startedAt: null,
+  finishedAt: null,
+  ignoreWindows: false,
+  ...options,
+})
+
+type Queued = Readonly<{
+  plan: RolloutPlan
+  repeat: Repeat | null
+  /** The versions of an emergency. */
+  fixes?: Fix['versions']
+  actor: Actor
+  alert?: NewAlert
+  /** Added to the audit entry. */
+  data?: Readonly<Record<string, unknown>>
+}>
+
+/** Stores the rollout with one action per tenant, publishes and audits it. Call it last in the transaction. */
+export async function queueRollout(step: RolloutTx, { plan, repeat, fixes, actor, alert, data: more = {} }: Queued): Promise<void> {
+  const { tx, clock, rollout } = step
+  await insertRollout(tx, rollout, { plan, repeat, fixes })
+  await insertActions(
+    tx,
+    plan.boxes.map((box) => actionFor(rollout, box)),
+  )
+  await publishEvent(step, { type: 'rollout.created', reason: rollout.reason })
+  if (alert) await raiseAlert(tx, clock, alert)
+  const { kind, manifestRevision, digests, targetSlugs, reason, skipRefused, failureThreshold, holdAfter, ignoreWindows, fenceMode } =
+    rollout
+  const data = {
+    kind,
+    manifestRevision,
+    digests,
+    targetSlugs,
+    reason,
+    skipRefused,
+    failureThreshold,
+    holdAfter,
+    ignoreWindows,
+    fenceMode,
+    updates: plan.updates,
+    ...more,
+  }
+  await recordRolloutAudit(step, { actor, action: 'rollout.created', data })
+}
+
+/** A blocked box stays pending unless blocked boxes are skipped: it keeps the rollout from starting. */
+const actionFor = ({ id, skipRefused }: StoredRollout, box: PlannedBox): StoredAction => ({
+  id: actionId(id, box.tenantSlug),
+  rolloutId: id,
+  tenantSlug: box.tenantSlug,
+  boxId: box.boxId,
+  hostId: box.hostId,
+  tier: box.tier,
+  phase: box.phase,
+  status: box.does === 'skip' || (box.does === 'refuse' && skipRefused) ? 'skipped' : 'pending',
+  from: box.from,
+  to: box.to,
+  findings: box.findings,
+  attempt: 0,
+  waived: false,
+  undo: null,
+  expectedMs: box.expectedMs,
+  expectedFenceMs: box.expectedFenceMs,
+  ...untried,
+})
+
+/** A call with an Idempotency-Key: the same key from the same caller with the same input creates one rollout. */
+export type Repeat = Readonly<{ key: string; sum: string }>
+
+/** `input` must not hold a secret: its checksum is stored. Throws VALIDATION for a malformed key. */
+export function repeatOf(actor: Actor, input: unknown, key: string): Repeat {
+  const refused = IdempotencyKey.safeParse(key).error?.issues[0]?.message
+  if (refused !== undefined)
+    throw problem('VALIDATION', `Idempotency-Key: ${refused}`, { details: [{ path: 'Idempotency-Key', reason: refused }] })
+  return { key: keyOf(actor, key), sum: sha256Hex(canonicalJson(input)) }
+}
+
+/** Two callers with the same key get different rollouts. */
+export const keyOf = (actor: Actor, key: string): string => `${actorLabel(actor)} ${key}`
+
+/** The rollout of the first such call. Throws CONFLICT when that call had another input. */
+export async function createdBefore(db: Db, { key, sum }: Repeat): Promise<string | undefined> {
+  const created = await rolloutByKey(db, key)
+  if (created && created.sum !== sum)
+    throw problem(
+      'CONFLICT',
+      `this Idempotency-Key created rollout ${created.id} with other options. fix: use a new key for another rollout`,
+    )
+  return created?.id
 }
