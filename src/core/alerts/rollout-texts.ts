@@ -124,7 +124,7 @@ export const rolloutPaused = (of: Paused): NewAlert => ({
 const typed = (reason: string): string => reason.replace('(skipFailed)', '(--skip-failed)')
 
 /** A box whose rollback failed is not retried; resume is refused unless it is skipped. */
-const isStuck = (reason: string): boolean => reason.includes('Next: mend by hand what could not be restored')
+const isStuck = (reason: string): boolean => reason.includes('Next: repair by hand what could not be rolled back')
 
 type RolledBack = Readonly<{ rolloutId: string; by: string; reason: string; boxes: 'none' | 'images' | 'snapshot' }>
 

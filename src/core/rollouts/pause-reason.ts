@@ -62,7 +62,7 @@ const explainWindow = (closed: ClosedWindow): string =>
   closed.until === null
     ? `its update needs about ${duration(closed.neededMs)}, but its maintenance window is never open that long. fix: extend it with ` +
       '`tenantry tenants window`, or pause the rollout and skip the box when you resume it (`--skip`)'
-    : `waits for its maintenance window, which opens at ${momentText(closed.until, closed.window)}`
+    : `waits for its maintenance window, opens at ${momentText(closed.until, closed.window)}`
 
 const explainHolder = (holder: HoldOwner): string => `${holdText(holder)}; begins when it is free`
 

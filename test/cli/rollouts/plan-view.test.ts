@@ -11,7 +11,7 @@ test('refusals stand first, each with what to do and its code; warnings of boxes
   const offline = (slug: string): Finding => ({
     severity: 'refuse',
     code: 'HOST_OFFLINE',
-    message: `the host of ${slug} is offline: start its agent`,
+    message: `the host of ${slug} is offline. fix: start its agent`,
   })
   const sick: Finding = { severity: 'refuse', code: 'BOX_UNHEALTHY', message: 'in elm minio is exited\u001b[2J: repair it' }
   const other: Finding = { severity: 'warn', code: 'OTHER_SERVICES', message: '1 service that no box has (bridge)' }
@@ -20,7 +20,7 @@ test('refusals stand first, each with what to do and its code; warnings of boxes
   const lines = shown.split('\n')
   expect(lines[0]).toBe('Blocked (8): rollout cannot start')
   expect(lines.slice(1, 7)).toEqual([
-    ...[0, 1, 2, 3, 4].map((n) => `  t${n}: the host of t${n} is offline: start its agent [HOST_OFFLINE]`),
+    ...[0, 1, 2, 3, 4].map((n) => `  t${n}: the host of t${n} is offline. fix: start its agent [HOST_OFFLINE]`),
     '  … and 2 more [HOST_OFFLINE]; --json shows all',
   ])
   expect(lines[7]).toMatch(/^ {2}elm: in elm minio is exited.*repair it \[BOX_UNHEALTHY\]$/)

@@ -83,7 +83,7 @@ describe('an order', () => {
     ['a head of three digits', { toMigrationsHead: '003' }, [], /toMigrationsHead must be four digits/],
     ['null', { toDatabase: null }, [], /toDatabase must be string/],
     ['an escape', { triggeredBy: 'anna\u001b[2J' }, [], /triggeredBy must not hold control/],
-    ['a field that nobody knows', { colour: 'red' }, [], /fields that are not known/],
+    ['a field that nobody knows', { colour: 'red' }, [], /unknown fields/],
   ])('with %s is refused', (_, change, without, says) => {
     expect(refusal(change, without).message).toMatch(says)
   })

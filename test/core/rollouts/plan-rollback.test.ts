@@ -90,7 +90,7 @@ describe('an emergency', () => {
     expect(findings).toContainEqual({
       severity: 'warn',
       code: 'REINTRODUCES_CVE',
-      message: expect.stringContaining('as it had before this rollout'),
+      message: expect.stringContaining('as before this rollout'),
     })
   })
 

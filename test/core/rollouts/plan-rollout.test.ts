@@ -128,7 +128,11 @@ describe('expectations', () => {
     expect(refused.boxes[0]).toMatchObject({
       does: 'refuse',
       findings: [
-        { severity: 'refuse', code: 'LONG_FENCE', message: expect.stringMatching(/about 23 min, and fence.maxMinutes allows 15 min/) },
+        {
+          severity: 'refuse',
+          code: 'LONG_FENCE',
+          message: expect.stringMatching(/downtime of acme is 23 min, but fence.maxMinutes allows 15 min/),
+        },
       ],
     })
     expect(refused.boxes[1]).toMatchObject({ does: 'skip', findings: [] })

@@ -33,7 +33,7 @@ describe('the queue', () => {
 
   describe('a box that somebody else holds', () => {
     const held = anEngineAction('a', { expectedMs: 9000, held: { holder: 'rollout:ro_y', until: '2026-01-05T03:00:00.000Z' } })
-    const why = 'held by rollout ro_y until 2026-01-05T03:00:00.000Z at the latest; it begins when it is free'
+    const why = 'held by rollout ro_y until 2026-01-05T03:00:00.000Z at the latest; begins when it is free'
     const told = { ...held, progress: { step: 'wait', detail: why, at: '2026-01-05T02:00:00.000Z' } }
 
     test('waits and says for whom, once, and takes no place from the others', () => {
@@ -47,7 +47,7 @@ describe('the queue', () => {
 
     test('without an end of its own is told without one, as in maintenance', () => {
       const closed = anEngineAction('a', { held: { holder: 'maintenance', until: '9999-12-31T23:59:59.999Z' } })
-      expect(next([closed])).toEqual([{ do: 'show-wait', slug: 'a', why: 'held by maintenance; it begins when it is free', until: null }])
+      expect(next([closed])).toEqual([{ do: 'show-wait', slug: 'a', why: 'held by maintenance; begins when it is free', until: null }])
     })
 
     test('keeps its phase open, until it is free', () => {
@@ -83,7 +83,7 @@ describe('the queue', () => {
       const [step] = next([{ ...closed, held: { window: 'UTC', until: null, neededMs: 252_000 } }])
       expect(step).toMatchObject({
         do: 'show-wait',
-        why: expect.stringMatching(/needs about 4 min 12 s, .* never open for that long: make it longer with .*, or .*`--skip`/),
+        why: expect.stringMatching(/needs about 4 min 12 s, .* never open that long. fix: extend it with .*, or .*`--skip`/),
         until: null,
       })
     })
@@ -100,7 +100,10 @@ describe('a failure', () => {
   test('is told by the names of its boxes in their order, however a database finds them', () => {
     const failed = ['d', 'b', 'a', 'c'].map((slug) => anEngineAction(slug, { status: slug === 'a' ? 'rolled_back' : 'failed' }))
     const [step] = next(failed)
-    expect(step).toMatchObject({ do: 'pause', reason: expect.stringMatching(/a failed and was restored; b failed; c failed; and 1 more/) })
+    expect(step).toMatchObject({
+      do: 'pause',
+      reason: expect.stringMatching(/a failed and was rolled back; b failed; c failed; and 1 more/),
+    })
     expect(next(failed.toReversed())).toEqual([step])
   })
 
@@ -109,7 +112,7 @@ describe('a failure', () => {
     const [step] = next([failed, anEngineAction('b')])
     expect(step).toMatchObject({ do: 'pause' })
     expect((step as { reason: string }).reason).toBe(
-      'canary stopped: a failed (PULL_FAILED: no such tag). Next: resume the rollout to try it again, resume without it (skipFailed), or abort it.',
+      'canary stopped: a failed (PULL_FAILED: no such tag). Next: resume the rollout to retry it, resume without it (skipFailed), or abort it.',
     )
   })
 
@@ -124,7 +127,7 @@ describe('a failure', () => {
 
   test('of a restore is not to be tried again by a resume', () => {
     const [step] = next([{ ...failed, status: 'rollback_failed' }])
-    expect((step as { reason: string }).reason).toMatch(/could not be restored and rests stopped.*Next: mend by hand.*skipFailed/)
+    expect((step as { reason: string }).reason).toMatch(/could not be rolled back; it is stopped.*Next: repair by hand.*skipFailed/)
   })
 })
 

@@ -56,8 +56,8 @@ describe('the window of a planned box', () => {
         severity: 'refuse',
         code: 'WINDOW_TOO_SHORT',
         message:
-          'the update of acme needs about 4 min 36 s, and its maintenance window (daily 03:00-03:04, Europe/Berlin) is never open for that ' +
-          'long: make it longer with `tenantry tenants window`, or give `--ignore-windows`',
+          'the update of acme needs about 4 min 36 s, but its maintenance window (daily 03:00-03:04, Europe/Berlin) is never open that ' +
+          'long. fix: extend it with `tenantry tenants window`, or pass `--ignore-windows`',
       },
     ])
   })

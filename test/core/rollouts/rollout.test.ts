@@ -126,6 +126,6 @@ describe('properties', () => {
 
 test('a refused move names what is possible instead', () => {
   expect(() => transition(aState('staged', 'queued'), { type: 'pause', reason: 'lunch', at })).toThrow(
-    /"pause" is not possible while the rollout is queued; possible now: start, abort$/,
+    /cannot pause a rollout that is queued; possible now: start, abort$/,
   )
 })

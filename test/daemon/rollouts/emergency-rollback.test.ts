@@ -171,9 +171,7 @@ onBothDialects('an emergency beside boxes that go back', (fresh) => {
     await settle()
     expect(installed.get('cora')?.synapse).toBe('1.163.2')
     const { boxes } = await planRollback(deps, { id: staged, boxes: 'images' })
-    const says = expect.stringMatching(
-      new RegExp(`will have the hole of CVE-2026-12345 .*${id} brought 1.163.2.* as it had before this rollout`),
-    )
+    const says = expect.stringMatching(new RegExp(`will have the hole of CVE-2026-12345 .*${id} brought 1.163.2.* as before this rollout`))
     expect(boxes.find(({ tenantSlug }) => tenantSlug === 'cora')).toMatchObject({
       does: 'undo',
       findings: expect.arrayContaining([{ severity: 'warn', code: 'REINTRODUCES_CVE', message: says }]),

@@ -20,7 +20,7 @@ onBothDialects('a box that fails', (fresh) => {
     expect(previousStatus).toBe('free_5')
     expect(counts).toMatchObject({ succeeded: 1, rolledBack: 1, pending: 7 })
     expect(pauseReason).toMatch(
-      /^free_5 stopped: box-. failed and was restored \(PROBE_FAILED: three probes failed\)\. Next: resume the rollout/,
+      /^free_5 stopped: box-. failed and was rolled back \(PROBE_FAILED: three probes failed\)\. Next: resume the rollout/,
     )
   })
 

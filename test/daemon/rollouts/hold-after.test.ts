@@ -25,7 +25,7 @@ onBothDialects('a rollout that is to hold after a phase', (fresh) => {
     expect(await world.show(id)).toMatchObject({
       status: 'paused',
       previousStatus,
-      pauseReason: `held after ${holdAfter}, as asked when it was made. Next: resume the rollout to go on.`,
+      pauseReason: `held after ${holdAfter}, as requested at its creation. Next: resume the rollout to continue.`,
     })
     expect(await world.statuses(id)).toEqual(statuses)
     await resumeRollout(world.deps, anOperator, { id, skipFailed: false })

@@ -207,7 +207,7 @@ onBothDialects('a rollout and maintenance windows', (fresh) => {
       expect(await actionOf(world, id, 'acme')).toMatchObject({
         waitsUntil: null,
         progress: {
-          detail: expect.stringMatching(/^its update needs about \d.*never open for that long: make it longer with .*\(`--skip`\)$/),
+          detail: expect.stringMatching(/^its update needs about \d.*never open that long. fix: extend it with .*\(`--skip`\)$/),
         },
       })
     })
