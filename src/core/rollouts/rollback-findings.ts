@@ -40,7 +40,10 @@ export type Fixes = Readonly<{ since: readonly Fix[]; before: readonly Fix[] }>
 export const vulnerabilityFindings = (box: RollbackTarget, { since, before }: Fixes): Finding[] => [
   ...reintroduced(box, since).map((vulnerabilities) => {
     const byHand = `tenantry snapshots restore ${box.slug} --snapshot <id> --reason <why> --allow-hole`
-    return refusal('REINTRODUCES_CVE', `${box.slug} would have ${vulnerabilities} again. fix: leave it, or restore this box alone with \`${byHand}\``)
+    return refusal(
+      'REINTRODUCES_CVE',
+      `${box.slug} would have ${vulnerabilities} again. fix: leave it, or restore this box alone with \`${byHand}\``,
+    )
   }),
   ...reintroduced(box, before).map((vulnerabilities) =>
     warning(
