@@ -3,7 +3,7 @@ import { mkdir, readFile } from 'node:fs/promises'
 import type { Server } from 'node:http'
 import { type Clock, problem, type Random } from '../core/kit/index.ts'
 import { type Logger, packageRoot } from '../node/index.ts'
-import { wire } from './app/index.ts'
+import { compose } from './app/index.ts'
 import { importManifest, loadBoxMigrations } from './boxes/index.ts'
 import type { Config } from './config/index.ts'
 import { migrate, openDatabase } from './db/index.ts'
@@ -45,7 +45,7 @@ export async function startDaemon({ config, clock, random, log, validateAnswers 
   try {
     await migrate(db)
     await importManifest({ db, clock, migrations }, await readFile(packageRoot('config/manifest.yaml'), 'utf8'))
-    const { served, authenticate, metrics, limits, outermost, begin } = await wire({
+    const { served, authenticate, metrics, limits, outermost, begin } = await compose({
       config,
       db,
       keyring,

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
 import { api } from '../../src/core/api.ts'
 import { maxFileBytes } from '../../src/core/files/index.ts'
-import { wire } from '../../src/daemon/app/index.ts'
+import { compose } from '../../src/daemon/app/index.ts'
 import { loadConfig } from '../../src/daemon/config/index.ts'
 import { startDaemon } from '../../src/daemon/daemon.ts'
 import { migrate, openDatabase } from '../../src/daemon/db/index.ts'
@@ -33,7 +33,7 @@ test('what is declared is mounted, and what is mounted is declared', async () =>
   closing.push(close)
   await migrate(db)
   const stop = new AbortController()
-  const { served } = await wire({
+  const { served } = await compose({
     ...base,
     config: loadConfig({ env: {} }),
     db,

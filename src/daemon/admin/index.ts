@@ -2,6 +2,11 @@
 // Passwords are verified in one place (`verifyPassword`), after the attempt was counted. Roles come from the database, never from a token.
 // It does not decide what a role may do: endpoints declare that.
 import './admin.tables.ts'
+import { feature } from '../feature/index.ts'
+import { adminSealedColumns } from './accounts.repo.ts'
+import { adminRoutes } from './admin.routes.ts'
+import { type CleanupDeps, passwordCleanup } from './clean-expired-credentials.ts'
+import type { AdminDeps } from './deps.ts'
 
 export { adminSealedColumns } from './accounts.repo.ts'
 export { createAccountWithPassword, unlockAccount } from './accounts.ts'
@@ -10,3 +15,10 @@ export { authenticateAdmin } from './authenticate-admin.ts'
 export { cleanExpiredCredentials } from './clean-expired-credentials.ts'
 export type { AdminDeps } from './deps.ts'
 export { resetTotp } from './totp.ts'
+
+export const adminFeature = feature<AdminDeps & CleanupDeps>({
+  name: 'admin',
+  routes: adminRoutes,
+  crons: (deps) => [passwordCleanup(deps)],
+  sealed: adminSealedColumns,
+})

@@ -2,6 +2,13 @@
 // Delivery runs through the job queue: a message may arrive twice under one id, and is never lost without being listed as dead.
 // It decides nothing about rollouts or boxes, and neither stores nor sends a secret.
 import './alerts.tables.ts'
+import type { Random } from '../../core/kit/index.ts'
+import { feature } from '../feature/index.ts'
+import { alertMetrics } from './alert-metrics.ts'
+import { alertJobs } from './alerts.jobs.ts'
+import { alertsRoutes } from './alerts.routes.ts'
+import type { AlertsDeps } from './channels.ts'
+import { deleteOldAlerts } from './delete-old-alerts.ts'
 
 export { alertMetrics } from './alert-metrics.ts'
 export { alertJobs } from './alerts.jobs.ts'
@@ -11,3 +18,11 @@ export { channelsOf, makeSender } from './channels.ts'
 export { closeAlerts, closeAlertsOf, closeAuditBroken, type Resolved, raiseAuditBroken } from './close-alerts.ts'
 export { deleteOldAlerts } from './delete-old-alerts.ts'
 export { raiseAlert } from './raise-alert.ts'
+
+export const alertsFeature = feature<AlertsDeps & Readonly<{ random: Random }>>({
+  name: 'alerts',
+  routes: alertsRoutes,
+  jobs: alertJobs,
+  cleanup: (deps) => [() => deleteOldAlerts(deps)],
+  metrics: ({ db }, registry) => alertMetrics({ db, registry }),
+})

@@ -1,3 +1,4 @@
-// All rooms of the daemon joined: what is served, who may call, and the work that goes on until it drains. The only place that knows every room.
-// It decides nothing of its own: what a room may see of another is handed over here, and nowhere else.
-export { wire } from './wire.ts'
+// Composition: the list of all features, and the dependencies that one feature takes from another.
+// It decides nothing; every rule belongs to a feature.
+export { compose } from './compose.ts'
+export { sealedColumns } from './features.ts'

@@ -2,10 +2,31 @@
 // a sequence of revocations tells every replica within a second what it must no longer believe.
 // It never decides who may do what: a token says who and which session, the record says the rest.
 import './auth.tables.ts'
+import type { Logger } from '../../node/index.ts'
+import { feature, repeat } from '../feature/index.ts'
+import { authRoutes } from './auth.routes.ts'
+import { rotateSigningKeys } from './rotate-signing-keys.ts'
+
+type AuthDeps = Parameters<typeof rotateSigningKeys>[0] & Readonly<{ log: Logger }>
 
 export { authRoutes } from './auth.routes.ts'
 export { orUnavailable } from './or-unavailable.ts'
-export { publishRevocation, type Revocations, type Revoked, watchRevocations } from './revocations.ts'
+export { deleteOldRevocations, publishRevocation, type Revocations, type Revoked, watchRevocations } from './revocations.ts'
 export { rotateSigningKeys } from './rotate-signing-keys.ts'
-export { authSealedColumns } from './sealed-columns.ts'
 export { openSigningKeys, type SigningKeys } from './signing-keys.ts'
+
+export const authFeature = feature<AuthDeps>({
+  name: 'auth',
+  routes: authRoutes,
+  loops: (deps) => [
+    repeat(deps, {
+      everyMs: 60 * 60_000,
+      name: 'rotation of signing keys',
+      run: async () => {
+        await rotateSigningKeys(deps, 'admin')
+        await rotateSigningKeys(deps, 'platform')
+      },
+    }),
+  ],
+  sealed: [{ table: 'signing_keys', column: 'private_jwk', key: 'kid' }],
+})

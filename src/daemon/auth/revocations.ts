@@ -1,4 +1,4 @@
-import { type Clock, isoNow } from '../../core/kit/index.ts'
+import { type Clock, isoIn, isoNow } from '../../core/kit/index.ts'
 import type { Logger } from '../../node/index.ts'
 import { type Db, nextSeq, type Tx } from '../db/index.ts'
 
@@ -38,6 +38,13 @@ export async function publishRevocation(tx: Tx, clock: Clock, { kind, subject }:
     .insertInto('revocations')
     .values({ seq, kind, subject, created_at: isoNow(clock) })
     .execute()
+}
+
+const retentionMs = 24 * 60 * 60_000
+
+/** A replica that was disconnected for longer drops its whole cache. */
+export async function deleteOldRevocations(tx: Tx, clock: Clock): Promise<void> {
+  await tx.deleteFrom('revocations').where('created_at', '<=', isoIn(clock, -retentionMs)).execute()
 }
 
 /** Re-reads the sequence until the signal aborts. Resolves after the first read. */

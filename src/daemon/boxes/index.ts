@@ -2,6 +2,14 @@
 // It sets boxes up by commands to their hosts and asks them questions. It never starts an update (that is rollouts) and believes a host
 // only about its own boxes; what is not freshly known is `unknown`, never in sync.
 import './boxes.tables.ts'
+import type { Logger } from '../../node/index.ts'
+import { feature, repeat } from '../feature/index.ts'
+import { boxesSealedColumns } from './box-secrets.ts'
+import { boxesJobs } from './boxes.jobs.ts'
+import { type BoxesDeps, boxesRoutes } from './boxes.routes.ts'
+import { lifecycleJobs } from './lifecycle/lifecycle.jobs.ts'
+import { watchFences } from './lifecycle/watch-fences.ts'
+import { deleteOldLogs } from './query-boxes.ts'
 
 export { applyReports } from './apply-report.ts'
 export { type BoxHold, holdBox, holdBoxes, holdsBySlug, holdsOf, releaseHold, releaseHolds } from './box-holds.ts'
@@ -19,3 +27,14 @@ export { slugsRebuiltFromSnapshot } from './lifecycle/moves.repo.ts'
 export { watchFences } from './lifecycle/watch-fences.ts'
 export { applyManifest, applyNextManifest, currentManifest, importManifest, loadBoxMigrations, manifestByRevision } from './manifests.ts'
 export { assertLive, deleteOldLogs } from './query-boxes.ts'
+
+export const boxesFeature = feature<BoxesDeps & Readonly<{ log: Logger }>>({
+  name: 'boxes',
+  routes: boxesRoutes,
+  crons: (deps) => [...boxesJobs(deps), ...lifecycleJobs(deps)],
+  loops: (deps) => [
+    repeat(deps, { everyMs: 30_000, name: 'watching fences', run: () => watchFences(deps) }),
+    repeat(deps, { everyMs: 30_000, name: 'deleting logs of boxes', run: () => deleteOldLogs(deps, deps.db) }),
+  ],
+  sealed: boxesSealedColumns,
+})

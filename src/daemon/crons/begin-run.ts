@@ -2,7 +2,7 @@ import type { CronRunStatus } from '../../core/crons/index.ts'
 import { type Actor, type Clock, isoIn, isoNow, newId, problem, type Random } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import type { Db, Tx } from '../db/index.ts'
-import { type DefinedJob, occurrencesBetween } from './job.ts'
+import type { Cron } from '../feature/index.ts'
 import { forgetRunsBefore, insertRun, lockJob, runningRun, servedUntil } from './runs.repo.ts'
 
 export type RunDeps = Readonly<{ db: Db; clock: Clock; random: Random; holder: string }>
@@ -19,7 +19,7 @@ const keptMs = 90 * 24 * 60 * 60_000
  * Sees to all occurrences of a job up to now, for all replicas: the row of the job is locked, so one of them does it and the others find
  * nothing left. Those that nobody was there for are `missed`, and the job is run once in their place; one that falls into a run is `skipped`.
  */
-export const beginDueRun = ({ db, ...deps }: RunDeps, job: DefinedJob): Promise<BegunRun | undefined> =>
+export const beginDueRun = ({ db, ...deps }: RunDeps, job: Cron): Promise<BegunRun | undefined> =>
   db.transaction().execute(async (tx) => {
     const now = deps.clock.now()
     const due = occurrencesBetween(job, await lockJob(tx, job.key), now)
@@ -37,7 +37,7 @@ export const beginDueRun = ({ db, ...deps }: RunDeps, job: DefinedJob): Promise<
   })
 
 /** Begins a run by hand. Throws CONFLICT while one is going on. */
-export const beginManualRun = ({ db, ...deps }: RunDeps, actor: Actor, job: DefinedJob): Promise<BegunRun> =>
+export const beginManualRun = ({ db, ...deps }: RunDeps, actor: Actor, job: Cron): Promise<BegunRun> =>
   db.transaction().execute(async (tx) => {
     await lockJob(tx, job.key)
     const running = await runningRun(tx, job.key, isoNow(deps.clock))
@@ -49,7 +49,7 @@ export const beginManualRun = ({ db, ...deps }: RunDeps, actor: Actor, job: Defi
 
 type WithoutDb = Omit<RunDeps, 'db'>
 
-async function begin({ clock, random, holder }: WithoutDb, tx: Tx, { key }: DefinedJob, occurrence: string | undefined): Promise<BegunRun> {
+async function begin({ clock, random, holder }: WithoutDb, tx: Tx, { key }: Cron, occurrence: string | undefined): Promise<BegunRun> {
   const [id, startedAt] = [newId(random, 'run'), isoNow(clock)]
   await insertRun(tx, {
     ...emptyRun,
@@ -66,7 +66,7 @@ async function begin({ clock, random, holder }: WithoutDb, tx: Tx, { key }: Defi
 
 const emptyRun = { finished_at: null, duration_ms: null, message: null, holder: null, lease_until: null } as const
 
-const recordMissed = (deps: WithoutDb, tx: Tx, job: DefinedJob, at: Date) =>
+const recordMissed = (deps: WithoutDb, tx: Tx, job: Cron, at: Date) =>
   note(deps, tx, job, {
     occurrence: at.toISOString(),
     status: 'missed',
@@ -76,8 +76,21 @@ const recordMissed = (deps: WithoutDb, tx: Tx, job: DefinedJob, at: Date) =>
 
 type Note = Readonly<{ occurrence: string; status: CronRunStatus; message: string; at?: string }>
 
-async function note({ clock, random }: WithoutDb, tx: Tx, { key }: DefinedJob, { occurrence, status, message, at }: Note): Promise<void> {
+async function note({ clock, random }: WithoutDb, tx: Tx, { key }: Cron, { occurrence, status, message, at }: Note): Promise<void> {
   const started = at ?? isoNow(clock)
   const ended = { finished_at: started, duration_ms: 0, message }
   await insertRun(tx, { ...emptyRun, ...ended, id: newId(random, 'run'), job_key: key, occurrence, status, started_at: started })
+}
+
+/** Missed occurrences recorded per cron; of more only the newest. */
+const maxMissed = 100
+
+/** The occurrences after `from` up to `to`, oldest first; of very many only the newest. */
+function occurrencesBetween(job: Cron, from: Date, to: Date): Date[] {
+  let found: Date[] = []
+  for (let next = job.nextAfter(from); next !== null && next <= to; next = job.nextAfter(next)) {
+    found.push(next)
+    if (found.length > 2 * maxMissed) found = found.slice(-maxMissed)
+  }
+  return found.slice(-maxMissed)
 }

@@ -1,14 +1,14 @@
 import { isoIn, isoNow } from '../../core/kit/index.ts'
 import type { Logger } from '../../node/index.ts'
+import type { Cron } from '../feature/index.ts'
 import { type BegunRun, leaseMs, type RunDeps } from './begin-run.ts'
-import type { DefinedJob } from './job.ts'
 import { finishRun, renewRun } from './runs.repo.ts'
 import type { RunTracker } from './track-runs.ts'
 
 export type ExecuteDeps = RunDeps & Readonly<{ log: Logger; runs: RunTracker }>
 
 /** Runs the job and stores how it ended; never throws for the job's own failure. A run that was taken for lost is told to stop. */
-export async function executeRun(deps: ExecuteDeps, job: DefinedJob, run: BegunRun, draining: AbortSignal): Promise<void> {
+export async function executeRun(deps: ExecuteDeps, job: Cron, run: BegunRun, draining: AbortSignal): Promise<void> {
   const { db, clock, log } = deps
   const over = new AbortController()
   const lost = new AbortController()
@@ -22,7 +22,7 @@ export async function executeRun(deps: ExecuteDeps, job: DefinedJob, run: BegunR
 
 type Outcome = Readonly<{ status: 'succeeded' | 'failed'; message: string }>
 
-async function outcome(job: DefinedJob, signal: AbortSignal): Promise<Outcome> {
+async function outcome(job: Cron, signal: AbortSignal): Promise<Outcome> {
   try {
     const message = await job.run({ signal })
     return signal.aborted ? { status: 'failed', message: `stopped before its end: ${message}` } : { status: 'succeeded', message }

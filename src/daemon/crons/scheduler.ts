@@ -1,7 +1,7 @@
 import { isoNow } from '../../core/kit/index.ts'
+import type { Cron } from '../feature/index.ts'
 import { beginDueRun } from './begin-run.ts'
 import { type ExecuteDeps, executeRun } from './execute-run.ts'
-import type { DefinedJob } from './job.ts'
 import { buryLostRuns, registerJob } from './runs.repo.ts'
 
 /** At the longest between two looks: clocks are set, machines sleep, and other replicas die. */
@@ -11,7 +11,7 @@ const longestSleepMs = 60_000
  * Runs the jobs at their times until the signal aborts, then waits for the runs of this process. Every replica does this; the database decides
  * who gets a run. Time is the injected clock's.
  */
-export async function runScheduler(deps: ExecuteDeps, jobs: readonly DefinedJob[], signal: AbortSignal): Promise<void> {
+export async function runScheduler(deps: ExecuteDeps, jobs: readonly Cron[], signal: AbortSignal): Promise<void> {
   const { clock, log, runs } = deps
   while (!signal.aborted) {
     try {
@@ -25,7 +25,7 @@ export async function runScheduler(deps: ExecuteDeps, jobs: readonly DefinedJob[
 }
 
 /** Sees to everything that is due now; the runs that begin here go on in the background. */
-export async function beginAllDue(deps: ExecuteDeps, jobs: readonly DefinedJob[], signal: AbortSignal): Promise<void> {
+export async function beginAllDue(deps: ExecuteDeps, jobs: readonly Cron[], signal: AbortSignal): Promise<void> {
   const { db, clock, runs } = deps
   await buryLostRuns(db, isoNow(clock))
   for (const job of jobs) {
@@ -35,7 +35,7 @@ export async function beginAllDue(deps: ExecuteDeps, jobs: readonly DefinedJob[]
   }
 }
 
-function untilNext({ clock }: ExecuteDeps, jobs: readonly DefinedJob[]): number {
+function untilNext({ clock }: ExecuteDeps, jobs: readonly Cron[]): number {
   const now = clock.now()
   const waits = jobs.map((job) => (job.nextAfter(now)?.getTime() ?? Number.POSITIVE_INFINITY) - now.getTime())
   return Math.max(1, Math.min(longestSleepMs, ...waits))

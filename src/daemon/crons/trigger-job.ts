@@ -1,8 +1,8 @@
 import type { Actor } from '../../core/kit/index.ts'
 import { isoNow } from '../../core/kit/index.ts'
+import type { Cron } from '../feature/index.ts'
 import { beginManualRun } from './begin-run.ts'
 import { type ExecuteDeps, executeRun } from './execute-run.ts'
-import type { DefinedJob } from './job.ts'
 import { registerJob, runById } from './runs.repo.ts'
 
 /** How long the caller is kept waiting; the run itself goes on. */
@@ -12,7 +12,7 @@ const patienceMs = 30_000
 export async function triggerJob(
   deps: ExecuteDeps,
   actor: Actor,
-  job: DefinedJob,
+  job: Cron,
   draining: AbortSignal,
 ): Promise<{ success: boolean; message: string }> {
   const { db, clock } = deps

@@ -1,5 +1,5 @@
 import { isoIn, isoNow, plural } from '../../core/kit/index.ts'
-import { type DefinedJob, defineJob } from '../crons/index.ts'
+import { type Cron, defineCron } from '../feature/index.ts'
 import { type FilesDeps, keptDeletedMs } from './deps.ts'
 import { eraseFile } from './erase-file.ts'
 
@@ -8,8 +8,8 @@ type Due = Readonly<{ id: string; tenantId: string; eraseAt: string }>
 
 const pageSize = 200
 
-export const filesJobs = (deps: Deps): DefinedJob[] => [
-  defineJob({
+export const filesJobs = (deps: Deps): Cron[] => [
+  defineCron({
     key: 'file-cleanup',
     expression: '30 3 * * *',
     description: 'Erases files 30 days after they or their space were deleted, and uploads that were not finished within 24 hours',

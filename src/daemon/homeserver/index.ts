@@ -2,9 +2,12 @@
 // It says what the server answered; what follows from that others decide. It keeps no user's password and no user's token.
 import './homeserver.tables.ts'
 import type { Homeserver, Homeservers } from '../../core/homeserver/index.ts'
+import { feature } from '../feature/index.ts'
 import { changeChatPassword, createChatUser, setChatLock, setChatName } from './accounts.ts'
+import { homeserverSealedColumns } from './admin-token.ts'
 import type { CallDeps } from './call.ts'
 import { loginChat, logoutChat, whoIs } from './chat-sessions.ts'
+import { homeserverRoutes } from './platform-address.ts'
 import { sendToChat } from './send.ts'
 
 export { adminLocalpart, homeserverSealedColumns } from './admin-token.ts'
@@ -25,4 +28,10 @@ export const makeHomeservers = (deps: CallDeps): Homeservers => ({
     setDisplayName: (name) => setChatName(deps, tenantId, name),
     send: (request) => sendToChat(deps, tenantId, request),
   }),
+})
+
+export const homeserverFeature = feature<Parameters<typeof homeserverRoutes>[0]>({
+  name: 'homeserver',
+  routes: homeserverRoutes,
+  sealed: homeserverSealedColumns,
 })

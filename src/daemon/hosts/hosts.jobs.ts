@@ -1,6 +1,6 @@
 import { type Clock, isoIn, plural } from '../../core/kit/index.ts'
-import { type DefinedJob, defineJob } from '../crons/index.ts'
 import type { Db, DbOrTx } from '../db/index.ts'
+import { type Cleanup, type Cron, defineCron } from '../feature/index.ts'
 import { openStatuses } from './expire-commands.ts'
 
 export type HousekeepingDeps = Readonly<{
@@ -8,8 +8,8 @@ export type HousekeepingDeps = Readonly<{
   clock: Clock
   /** Commands that a feature still reads, however old: a paused rollout continues with their results. */
   commandsInUse(db: DbOrTx): Promise<readonly string[]>
-  /** Clean-up of other features; each returns a summary. */
-  others?: readonly ((signal: AbortSignal) => Promise<string>)[]
+  /** Clean-up of all features; each returns a summary. */
+  cleanups?: () => readonly Cleanup[]
 }>
 
 const retentionMs = 30 * 86_400_000
@@ -17,15 +17,15 @@ const retentionMs = 30 * 86_400_000
 const chunkSize = 1000
 
 /** Deletes old rows; features have stored the results of commands when they ended. */
-export const hostsJobs = (deps: HousekeepingDeps): DefinedJob[] => [
-  defineJob({
+export const hostsJobs = (deps: HousekeepingDeps): Cron[] => [
+  defineCron({
     key: 'housekeeping',
     expression: '50 3 * * *',
     description:
       'Delete commands and leases older than 30 days, closed alerts and events older than 90 days, and evidence older than two years',
     run: async ({ signal }) => {
       const gone = [plural(await deleteOldCommands(deps, signal), 'command'), plural(await deleteOldLeases(deps), 'lease')]
-      for (const forget of deps.others ?? []) gone.push(await forget(signal))
+      for (const cleanup of deps.cleanups?.() ?? []) gone.push(await cleanup(signal))
       return `deleted ${gone.join(', ')}`
     },
   }),

@@ -1,6 +1,14 @@
 // Hosts and the channel to their agents: enrolment, authentication, commands leased to agents, results stored once.
 // It never connects to a host, knows only the location of a box, and never decides by the content of a command or a result.
 import './hosts.tables.ts'
+import { feature } from '../feature/index.ts'
+import { agentRoutes } from './agent.routes.ts'
+import { runBusPoll } from './command-bus.ts'
+import type { HostsDeps } from './deps.ts'
+import { type HousekeepingDeps, hostsJobs } from './hosts.jobs.ts'
+import { hostsRoutes } from './hosts.routes.ts'
+import { hostsSealedColumns, type RegistryDeps } from './registries.ts'
+import { runCommandSweep } from './sweep-commands.ts'
 
 export { agentRoutes } from './agent.routes.ts'
 export { authenticateAgent } from './authenticate-agent.ts'
@@ -26,3 +34,11 @@ export { allHosts, type Host, type HostSummary, hostById, hostByName, hostSummar
 export { hostsRoutes } from './hosts.routes.ts'
 export { hostsSealedColumns } from './registries.ts'
 export { assertWindows, commandSweep, runCommandSweep } from './sweep-commands.ts'
+
+export const hostsFeature = feature<HostsDeps & RegistryDeps & HousekeepingDeps & Parameters<typeof runCommandSweep>[0]>({
+  name: 'hosts',
+  routes: (deps) => [...hostsRoutes(deps), ...agentRoutes(deps)],
+  crons: hostsJobs,
+  loops: (deps) => [(signal) => runBusPoll(deps, signal), (signal) => runCommandSweep(deps, signal)],
+  sealed: hostsSealedColumns,
+})

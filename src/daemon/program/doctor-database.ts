@@ -3,12 +3,11 @@ import { join } from 'node:path'
 import { sql } from 'kysely'
 import { type Clock, duration, isProblem, plural } from '../../core/kit/index.ts'
 import { type Check, doubtful, failing, type Machine, well } from '../../node/command-line.ts'
-
+import { sealedColumns } from '../app/index.ts'
 import type { Config } from '../config/index.ts'
 import { type Db, dialectOf, migrationState, type OpenDatabase, openDatabase } from '../db/index.ts'
 import { type Keyring, loadKeyring, opensAll } from '../sealed/index.ts'
 import { fleetChecks } from './doctor-fleet.ts'
-import { sealedColumns } from './sealed-columns.ts'
 
 /** What needs the database: it answers, is of this version, its secrets open, somebody may log in, and its clock agrees. */
 export async function databaseChecks(machine: Machine, config: Config): Promise<Check[]> {

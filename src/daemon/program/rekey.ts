@@ -1,9 +1,9 @@
 import { plural, problem } from '../../core/kit/index.ts'
 import { type Globals, type Machine, print } from '../../node/command-line.ts'
+import { sealedColumns } from '../app/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { loadKeyring, reseal, staleColumns } from '../sealed/index.ts'
 import { withInstallation } from './installation.ts'
-import { sealedColumns } from './sealed-columns.ts'
 
 /**
  * Re-seals all that older keys sealed. Put the new key in front of the list, restart the daemon, run this, then take the old key out.

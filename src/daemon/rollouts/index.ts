@@ -3,6 +3,11 @@
 // It decides which box is updated when. It never decides whether an update is committed or restored: the agent of the box does.
 // No cron starts a rollout.
 import './rollouts.tables.ts'
+import { feature } from '../feature/index.ts'
+import { cleanUpRollouts } from './clean-up-rollouts.ts'
+import type { RolloutsDeps } from './deps.ts'
+import { startRolloutEngine } from './engine/engine.ts'
+import { rolloutsRoutes } from './rollouts.routes.ts'
 
 export { versionsBeforeUpdate } from './attempts.repo.ts'
 export { cleanUpRollouts } from './clean-up-rollouts.ts'
@@ -20,3 +25,10 @@ export { rolloutById } from './rollouts.repo.ts'
 export { rolloutsRoutes } from './rollouts.routes.ts'
 export { showRollout } from './show-rollout.ts'
 export { startRollout } from './start-rollout.ts'
+
+export const rolloutsFeature = feature<RolloutsDeps>({
+  name: 'rollouts',
+  routes: (deps) => rolloutsRoutes(deps),
+  loops: (deps) => [(signal) => startRolloutEngine(deps, signal)],
+  cleanup: (deps) => [(signal) => cleanUpRollouts(deps, signal)],
+})

@@ -12,7 +12,7 @@ export type ServiceDeps = Readonly<{
   registry: Registry
   version: string
   draining: AbortSignal
-  openApi: () => Record<string, unknown>
+  openApi: Record<string, unknown>
 }>
 
 export const serviceRoutes = (deps: ServiceDeps) =>
@@ -20,8 +20,8 @@ export const serviceRoutes = (deps: ServiceDeps) =>
     healthz: () => undefined,
     readyz: () => readiness(deps),
     metrics: () => deps.registry.metrics(),
-    openApi: () => deps.openApi(),
-    docs: () => docsPage(deps.openApi()),
+    openApi: () => deps.openApi,
+    docs: () => docsPage(deps.openApi),
     docsStyle: () => docsStyle,
   })
 

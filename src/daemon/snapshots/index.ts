@@ -2,6 +2,13 @@
 // The daemon takes and restores none itself: agents do. It deletes only what retention gives up, and in a bucket with a credential of its own.
 // No password is ever stored; each is derived from a key of the settings when it is asked for.
 import './snapshots.tables.ts'
+import { feature } from '../feature/index.ts'
+import type { SnapshotsDeps } from './deps.ts'
+import { runStoreMaintenance } from './maintain-stores.ts'
+import { snapshotMetrics } from './snapshot-metrics.ts'
+import { runSnapshotTasks } from './snapshot-tasks.ts'
+import { snapshotsJobs } from './snapshots.jobs.ts'
+import { snapshotsRoutes } from './snapshots.routes.ts'
 
 export type { SnapshotsDeps } from './deps.ts'
 export { runStoreMaintenance } from './maintain-stores.ts'
@@ -24,3 +31,11 @@ export { runSnapshotTasks } from './snapshot-tasks.ts'
 export { snapshotsJobs } from './snapshots.jobs.ts'
 export { registeredSnapshots } from './snapshots.repo.ts'
 export { snapshotsRoutes } from './snapshots.routes.ts'
+
+export const snapshotsFeature = feature<SnapshotsDeps>({
+  name: 'snapshots',
+  routes: snapshotsRoutes,
+  crons: snapshotsJobs,
+  loops: (deps) => [(signal) => runSnapshotTasks(deps, signal), (signal) => runStoreMaintenance(deps, signal)],
+  metrics: ({ db, clock }, registry) => snapshotMetrics({ db, clock, registry }),
+})

@@ -2,7 +2,7 @@ import { alertOf } from '../../core/alerts/index.ts'
 import { isoIn, isoNow, plural } from '../../core/kit/index.ts'
 import { dueDrills } from '../../core/snapshots/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
-import { type DefinedJob, defineJob } from '../crons/index.ts'
+import { type Cron, defineCron } from '../feature/index.ts'
 import type { SnapshotsDeps } from './deps.ts'
 import { lastProofs, lastTried } from './proofs.ts'
 import { assertSnapshotsConfigured } from './snapshot-store.ts'
@@ -10,9 +10,9 @@ import { enqueueTasks, freshMs } from './snapshot-tasks.ts'
 import { newestPerTenant } from './snapshots.repo.ts'
 
 /** Jobs only ask; each box has its turn when it and its host are free. None of them starts an update. */
-export const snapshotsJobs = (deps: SnapshotsDeps): DefinedJob[] => {
+export const snapshotsJobs = (deps: SnapshotsDeps): Cron[] => {
   const job = (key: string, expression: string, description: string, run: (deps: SnapshotsDeps) => Promise<string>) =>
-    defineJob({
+    defineCron({
       key,
       expression,
       description,

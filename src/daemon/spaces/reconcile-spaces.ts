@@ -1,5 +1,5 @@
 import { isProblem, plural } from '../../core/kit/index.ts'
-import { type DefinedJob, defineJob } from '../crons/index.ts'
+import { type Cron, defineCron } from '../feature/index.ts'
 import { alignSpace } from './align-space.ts'
 import type { SpacesDeps } from './deps.ts'
 
@@ -7,8 +7,8 @@ import type { SpacesDeps } from './deps.ts'
 const tenantsAtOnce = 8
 const pageSize = 500
 
-export const spacesJobs = (deps: SpacesDeps): DefinedJob[] => [
-  defineJob({
+export const spacesJobs = (deps: SpacesDeps): Cron[] => [
+  defineCron({
     key: 'space-reconcile',
     expression: '20 2 * * *',
     description: 'Makes the rooms of all spaces as the platform has them, and takes over who has left in the chat',

@@ -2,6 +2,11 @@
 // The database decides. Changes reach the chat server through jobs, and all users are synced again after a restore.
 // Stores no password. Ends no session itself: that is a port wired by the app.
 import './users.tables.ts'
+import { feature } from '../feature/index.ts'
+import type { UsersDeps } from './deps.ts'
+import { userResyncJobs } from './resync-users.ts'
+import { userSyncJobs } from './sync-users.ts'
+import { usersRoutes } from './users.routes.ts'
 
 export { changeProfile } from './change-user.ts'
 export { ensureUser } from './create-user.ts'
@@ -21,3 +26,9 @@ export { userResyncJobs, userResyncListener } from './resync-users.ts'
 export { userSyncJobs } from './sync-users.ts'
 export { findUser, findUserById, type UserRecord } from './users.repo.ts'
 export { usersRoutes } from './users.routes.ts'
+
+export const usersFeature = feature<UsersDeps>({
+  name: 'users',
+  routes: usersRoutes,
+  jobs: (deps) => ({ ...userSyncJobs(deps), ...userResyncJobs(deps) }),
+})

@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from 'vitest'
 import { changeAccountRole, createAccount, disableAccount } from '../../../src/daemon/admin/accounts.ts'
-import { authenticateAdmin, cleanExpiredCredentials } from '../../../src/daemon/admin/index.ts'
+import { adminFeature, authenticateAdmin, cleanExpiredCredentials } from '../../../src/daemon/admin/index.ts'
 import { logout, revokeSession } from '../../../src/daemon/admin/sessions.ts'
 
 import { createToken, revokeToken } from '../../../src/daemon/admin/tokens.ts'
@@ -172,5 +172,18 @@ onBothDialects('who is calling', (fresh) => {
     expect(await clean()).toEqual({ initialPasswords: 0, apiTokens: 0, sessions: 0 })
     expect(await db.selectFrom('admin_accounts').selectAll().execute()).toHaveLength(2)
     expect(await db.selectFrom('revocations').selectAll().execute()).toEqual([])
+  })
+
+  test('the nightly cleanup counts what it deleted', async () => {
+    const db = await fresh()
+    const room = await aReplica(db)
+    await anAccount(room)
+    await createAccount(room, { kind: 'system', name: 'test' }, { name: 'cleo', role: 'viewer' })
+    await aToken(room, 'anna', 1)
+    room.stop()
+    await room.clock.advance(72 * 60 * 60_000)
+    const [cron] = adminFeature.crons?.({ ...room, deleteEndedInvites: async () => 3 }) ?? []
+    const summary = await cron?.run({ signal: new AbortController().signal })
+    expect(summary).toBe('deleted 1 initial password, 1 API token, 1 session, 3 enrolment tokens')
   })
 })

@@ -2,14 +2,9 @@ import { setMaxListeners } from 'node:events'
 import { mkdtemp, readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Registry } from 'prom-client'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { manualClock } from '../../../src/core/kit/index.ts'
-import { fleetRooms } from '../../../src/daemon/app/fleet-rooms.ts'
-import { wire } from '../../../src/daemon/app/index.ts'
-import { cronsRoom } from '../../../src/daemon/app/jobs.ts'
-import { tenantRooms } from '../../../src/daemon/app/tenant-rooms.ts'
-import { watchRevocations } from '../../../src/daemon/auth/index.ts'
+import { compose } from '../../../src/daemon/app/index.ts'
 import { importManifest, loadBoxMigrations } from '../../../src/daemon/boxes/index.ts'
 import { loadConfig } from '../../../src/daemon/config/index.ts'
 import { packageRoot, silentLogger, systemRandom } from '../../../src/node/index.ts'
@@ -56,7 +51,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s, in a registry that has gr
   const clock = manualClock()
   const stop = new AbortController()
   let overheard: Overheard
-  let deps: Parameters<typeof wire>[0]
+  let deps: Parameters<typeof compose>[0]
 
   beforeAll(async () => {
     setMaxListeners(0, stop.signal)
@@ -83,7 +78,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s, in a registry that has gr
     const { wholeReads, statements } = await overheard.during(async () => {
       const leaving = new AbortController()
       setMaxListeners(0, leaving.signal)
-      const { begin, metrics } = await wire({ ...deps, draining: leaving.signal })
+      const { begin, metrics } = await compose({ ...deps, draining: leaving.signal })
       const loops = begin()
       while (clock.sleepers() < loops.length) await new Promise((turn) => setImmediate(turn))
       await metrics.registry.metrics()
@@ -96,11 +91,9 @@ describe.each(['sqlite', 'postgres'] as const)('on %s, in a registry that has gr
   }, 120_000)
 
   test('a job reads whole only what it is about, and asks for many at once', async () => {
-    const revocations = await watchRevocations(deps, stop.signal)
-    const tenants = await tenantRooms(deps, { holder: 'replica_1', revocations, registry: new Registry() })
-    const { jobs } = cronsRoom(deps, 'replica_1', { ...fleetRooms(deps, 'replica_1'), ...tenants })
+    const { crons } = await compose(deps)
     // Asks the chat server of every tenant about every space: what it reads is the least of it.
-    for (const job of jobs.filter(({ key }) => key !== 'space-reconcile')) {
+    for (const job of crons.filter(({ key }) => key !== 'space-reconcile')) {
       const { wholeReads, statements } = await overheard.during(() => job.run({ signal: stop.signal }))
       const unexpected = wholeReads.filter(({ table }) => !aboutAll[job.key]?.includes(table))
       expect({ job: job.key, unexpected: unexpected.map(words) }).toEqual({ job: job.key, unexpected: [] })

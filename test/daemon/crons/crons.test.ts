@@ -2,17 +2,9 @@ import { expect, test, vi } from 'vitest'
 import { makeClient } from '../../../src/core/contract/index.ts'
 import { cronsContract } from '../../../src/core/crons/index.ts'
 import { isProblem, manualClock } from '../../../src/core/kit/index.ts'
-import {
-  beginAllDue,
-  type CronsDeps,
-  cronsRoutes,
-  type DefinedJob,
-  defineJob,
-  passwordCleanup,
-  runScheduler,
-  trackRuns,
-} from '../../../src/daemon/crons/index.ts'
+import { beginAllDue, type CronsDeps, cronsRoutes, runScheduler, trackRuns } from '../../../src/daemon/crons/index.ts'
 import type { Db } from '../../../src/daemon/db/index.ts'
+import { type Cron, defineCron } from '../../../src/daemon/feature/index.ts'
 import { silentLogger, systemRandom } from '../../../src/node/index.ts'
 import { anOperator } from '../../support/boxes-room.ts'
 import { onBothDialects } from '../../support/databases.ts'
@@ -25,7 +17,7 @@ const going = new AbortController().signal
 /** A job at minute 7 of every hour that counts how often it ran, and can be made to last. */
 function aJob(key = 'count-things') {
   const job = { ran: 0, wait: Promise.resolve() as Promise<unknown>, failure: undefined as string | undefined }
-  const defined = defineJob({
+  const defined = defineCron({
     key,
     expression: '7 * * * *',
     description: 'Counts',
@@ -39,11 +31,11 @@ function aJob(key = 'count-things') {
   return Object.assign(job, { defined })
 }
 
-function aReplica(db: Db, clock = manualClock(), holder = 'a', jobs: readonly DefinedJob[] = []) {
+function aReplica(db: Db, clock = manualClock(), holder = 'a', jobs: readonly Cron[] = []) {
   const failures: unknown[] = []
   const runs = trackRuns((error) => failures.push(error))
   const deps = { db, clock, random: systemRandom, log: silentLogger(), holder, runs, jobs, draining: going }
-  const look = async (...due: DefinedJob[]) => {
+  const look = async (...due: Cron[]) => {
     await beginAllDue(deps, due, going)
     await runs.settled()
     expect(failures).toEqual([])
@@ -220,21 +212,10 @@ onBothDialects('crons', (fresh) => {
     await expect(api.triggerCron({ params: { jobKey: 'no-such-job' } })).rejects.toSatisfy((error) => isProblem(error, 'NOT_FOUND'))
     await expect(api.cronHistory({ params: { jobKey: 'Bad Key' } })).rejects.toSatisfy((error) => isProblem(error, 'VALIDATION'))
   })
-
-  test('the clean-up of passwords tells what it deleted', async () => {
-    const db = await fresh()
-    const job = passwordCleanup({
-      db,
-      clock: manualClock(),
-      cleanExpiredCredentials: async () => ({ initialPasswords: 1, apiTokens: 2, sessions: 0 }),
-      deleteEndedInvites: async () => 3,
-    })
-    expect(await job.run({ signal: going })).toBe('deleted 1 initial password, 2 API tokens, 0 sessions, 3 enrolment tokens')
-  })
 })
 
 test('an expression that is none fails where the job is defined', () => {
   const job = { key: 'x', description: '', run: async () => '' }
-  expect(() => defineJob({ ...job, expression: 'every day' })).toThrow()
-  expect(() => defineJob({ ...job, expression: '61 * * * *' })).toThrow()
+  expect(() => defineCron({ ...job, expression: 'every day' })).toThrow()
+  expect(() => defineCron({ ...job, expression: '61 * * * *' })).toThrow()
 })

@@ -3,12 +3,12 @@ import { alertOf } from '../../../src/core/alerts/index.ts'
 import { manualClock } from '../../../src/core/kit/index.ts'
 import { listOpenSessions } from '../../../src/daemon/admin/sessions.ts'
 import { closeAlerts, raiseAlert } from '../../../src/daemon/alerts/index.ts'
-import { fleetRooms } from '../../../src/daemon/app/fleet-rooms.ts'
-import { cronsRoom } from '../../../src/daemon/app/jobs.ts'
+import { features } from '../../../src/daemon/app/features.ts'
+import { fleetDeps } from '../../../src/daemon/app/fleet-deps.ts'
 import { chainNames } from '../../../src/daemon/audit/audit.repo.ts'
 import { loadConfig } from '../../../src/daemon/config/index.ts'
 import { beginManualRun } from '../../../src/daemon/crons/begin-run.ts'
-import { beginAllDue } from '../../../src/daemon/crons/index.ts'
+import { beginAllDue, trackRuns } from '../../../src/daemon/crons/index.ts'
 import { enqueueJob } from '../../../src/daemon/db/index.ts'
 import { enqueueCommand } from '../../../src/daemon/hosts/commands.repo.ts'
 import { findHostByKeyId } from '../../../src/daemon/hosts/hosts.repo.ts'
@@ -30,14 +30,22 @@ describe.each(['sqlite', 'postgres'] as const)('on %s, in a registry that has gr
   const clock = manualClock()
   const stop = new AbortController()
   let overheard: Overheard
-  let deps: Parameters<typeof fleetRooms>[0]
+  let deps: Parameters<typeof fleetDeps>[0]
 
   beforeAll(async () => {
     const { db } = await emptyDatabase(dialect)
     await growRegistry(db, dialect)
     overheard = overhear(db, dialect)
     const base = { db: overheard.db, clock, random: systemRandom, log: silentLogger(), keyring: aKeyring() }
-    deps = { ...base, config: loadConfig({ env: {} }), migrations: [], schemas: synapseSchemas, roles: roleBook, draining: stop.signal }
+    deps = {
+      ...base,
+      config: loadConfig({ env: {} }),
+      migrations: [],
+      schemas: synapseSchemas,
+      roles: roleBook,
+      draining: stop.signal,
+      holder: 'replica_1',
+    }
     return async () => {
       stop.abort()
       await db.destroy()
@@ -49,7 +57,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s, in a registry that has gr
     overheard.db.transaction().execute(work)
 
   test('an agent is known by its key and picks up its command', async () => {
-    const { hosts } = fleetRooms(deps, 'replica_1')
+    const { hosts } = fleetDeps(deps)
     expect(await wholeReads(() => findHostByKeyId(deps.db, 'key_id-7'))).toEqual([])
     const address = { hostId: 'hosts_1', boxId: 'boxes_1' }
     const queue = () =>
@@ -76,7 +84,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s, in a registry that has gr
   })
 
   test('the engine finds the box of a step by its slug', async () => {
-    const { rollouts } = fleetRooms(deps, 'replica_1')
+    const { rollouts } = fleetDeps(deps)
     const look = () => inTransaction((tx) => knownBox(rollouts, tx, 'slug-1'))
     // The few hosts of this registry are one page to PostgreSQL, and so are the boxes that somebody holds.
     expect((await wholeReads(look)).filter(({ table }) => !['hosts', 'box_holds'].includes(table))).toEqual([])
@@ -120,10 +128,11 @@ describe.each(['sqlite', 'postgres'] as const)('on %s, in a registry that has gr
   })
 
   test('replicas claim the runs of jobs', async () => {
-    const files = { ...deps, objects: undefined, quotas: undefined } as never
-    const room = cronsRoom(deps, 'replica_1', { ...fleetRooms(deps, 'replica_1'), spaces: files, files } as never)
-    expect(await wholeReads(() => beginAllDue(room, room.jobs, stop.signal))).toEqual([])
-    const [job] = room.jobs
+    const all = { ...deps, ...fleetDeps(deps), admin: deps, files: deps, users: deps, declared: () => ({ cleanups: [] }) }
+    const jobs = features.flatMap(({ crons }) => crons?.(all as never) ?? [])
+    const room = { ...deps, runs: trackRuns(() => undefined) }
+    expect(await wholeReads(() => beginAllDue(room, jobs, stop.signal))).toEqual([])
+    const [job] = jobs
     if (!job) throw new Error('there is no job')
     const actor = { kind: 'system', name: 'test' } as const
     expect(await wholeReads(() => beginManualRun(room, actor, job))).toEqual([])

@@ -1,7 +1,7 @@
 import type { HostId } from '../../../core/boxes/index.ts'
 import { isoNow, isProblem, plural } from '../../../core/kit/index.ts'
-import { type DefinedJob, defineJob } from '../../crons/index.ts'
 import type { Tx } from '../../db/index.ts'
+import { type Cron, defineCron } from '../../feature/index.ts'
 import { boxById } from '../boxes.repo.ts'
 import { readFleet } from '../fleet.ts'
 import { assertHostOnline } from '../query-boxes.ts'
@@ -15,8 +15,8 @@ import { boxesActor, commandHostOf, stepMove } from './step-move.ts'
 import { stepRemoval } from './step-removal.ts'
 
 /** What nobody asked to keep longer goes. */
-export const lifecycleJobs = (deps: LifecycleDeps): DefinedJob[] => [
-  defineJob({
+export const lifecycleJobs = (deps: LifecycleDeps): Cron[] => [
+  defineCron({
     key: 'box-removal',
     expression: '20 4 * * *',
     description: 'Erases the data of removed boxes, and the copies that moves left, once they were kept long enough',

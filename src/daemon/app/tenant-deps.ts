@@ -9,15 +9,13 @@ import { openObjectStore } from '../objects/index.ts'
 import { authenticateUser, endUserSessions, liftLock, waitingLogins } from '../sessions/index.ts'
 import { followWholeTenant, membersOf } from '../spaces/index.ts'
 import { tenantBySlug } from '../tenants/index.ts'
-import type { FeatureDeps } from './wire-needs.ts'
+import type { BaseDeps } from './deps.ts'
 
-type Shared = Readonly<{ holder: string; revocations: Revocations; registry: HttpMetrics['registry'] }>
+type Shared = BaseDeps & Readonly<{ holder: string; revocations: Revocations; registry: HttpMetrics['registry'] }>
 
-export type TenantRooms = Awaited<ReturnType<typeof tenantRooms>>
-
-/** What the rooms of tenants and their users stand on. */
-export async function tenantRooms(deps: FeatureDeps, { holder, revocations, registry }: Shared) {
-  const { config, db, clock, log } = deps
+/** Dependencies of the features that serve tenants and their users. */
+export async function tenantDeps(deps: Shared) {
+  const { config, db, clock, log, holder, revocations, registry } = deps
   const networks = plainNetworks(config.homeservers.privateNetworks)
   const homeservers = makeHomeservers({ ...deps, networks, ask: makeAsk().ask })
   const users = { ...deps, homeservers, endUserSessions, unlockLogin: liftLock, resyncSpaces: followWholeTenant }

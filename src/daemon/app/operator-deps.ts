@@ -1,27 +1,27 @@
 import type { Checkpoint } from '../../core/audit/index.ts'
-import type { AdminDeps } from '../admin/index.ts'
 import { channelsOf, closeAuditBroken, makeSender, raiseAuditBroken } from '../alerts/index.ts'
-import { openSigningKeys, watchRevocations } from '../auth/index.ts'
+import { openSigningKeys, type Revocations } from '../auth/index.ts'
 import { makeMailer } from '../mail/index.ts'
 import { publishSignedHead } from '../rollouts/index.ts'
-import type { FeatureDeps } from './wire-needs.ts'
+import type { BaseDeps } from './deps.ts'
 
-/** What operators' accounts stand on. */
-export async function adminRoom(deps: FeatureDeps): Promise<AdminDeps> {
-  const { config, db, clock, random, keyring, draining } = deps
-  const revocations = await watchRevocations(deps, draining)
-  return { db, clock, random, keyring, keys: await openSigningKeys(deps, 'admin'), revocations, totpRequired: config.totpRequired }
-}
+type Shared = BaseDeps & Readonly<{ revocations: Revocations }>
 
-/** Whom alerts go to, and what carries them there. */
-export const alertsRoom = ({ config, db, clock, random }: FeatureDeps) => {
+/** Dependencies of the features that serve operators. */
+export const operatorDeps = async (deps: Shared) => ({
+  admin: { ...deps, keys: await openSigningKeys(deps, 'admin'), totpRequired: deps.config.totpRequired },
+  alerts: alertsDeps(deps),
+  audit: auditDeps(deps),
+})
+
+const alertsDeps = ({ config, db, clock, random }: BaseDeps) => {
   const { alerts, baseUrl } = config
   const send = makeSender({ clock, mailer: makeMailer(clock, config), daemonUrl: baseUrl, settings: alerts })
   return { db, clock, random, channels: channelsOf(alerts), repeatAfterMs: alerts.repeatAfterMs, send }
 }
 
-/** Who hears of the heads that the audit log is held to. */
-export const auditRoom = (deps: FeatureDeps) => ({
+/** Each signed head also goes to its rollout; a broken chain raises an alert. */
+const auditDeps = (deps: BaseDeps) => ({
   ...{ db: deps.db, clock: deps.clock, log: deps.log, dataDir: deps.config.dataDir },
   signed: (head: Checkpoint) => publishSignedHead(deps, head),
   broken: (facts: Pick<Checkpoint, 'chain' | 'count' | 'at'>) => raiseAuditBroken(deps, facts),

@@ -17,16 +17,14 @@ import {
 } from '../snapshots/index.ts'
 import { spacesListener } from '../spaces/index.ts'
 import { userResyncListener } from '../users/index.ts'
-import { type FeatureDeps, hourMs } from './wire-needs.ts'
+import type { BaseDeps } from './deps.ts'
 
 /** Which holes emergencies closed, and what snapshots of updates hold. */
 const holes = { fixes: fixesOfEmergencies, versionsBefore: versionsBeforeUpdate }
 
-export type FleetRooms = ReturnType<typeof fleetRooms>
-
-/** What the rooms of boxes, hosts, rollouts and snapshots stand on. */
-export function fleetRooms(deps: FeatureDeps, holder: string) {
-  const { config, db, clock, random, keyring, log, migrations } = deps
+/** Dependencies of boxes, hosts, rollouts and snapshots. */
+export function fleetDeps(deps: BaseDeps & Readonly<{ holder: string }>) {
+  const { holder, config, db, clock, random, keyring, log, migrations } = deps
   const bus = makeCommandBus()
   const times = { staleAfterMs: config.boxes.staleAfterMs, offlineAfterMs: config.agents.offlineAfterMs }
   const snapshotsListen = snapshotListener({ clock, ...holes })
@@ -74,7 +72,7 @@ export function fleetRooms(deps: FeatureDeps, holder: string) {
 /** How long things may last that happen to boxes beside updates. */
 const lifeRules = ({ probe, boxes, snapshots, fence }: Config) => ({
   probe,
-  keepRemovedMs: boxes.keepRemovedDays * 24 * hourMs,
+  keepRemovedMs: boxes.keepRemovedDays * 24 * 3_600_000,
   workMs: snapshots.deadlineMs,
   fenceMaxMs: fence.maxMinutes * 60_000,
 })

@@ -1,0 +1,42 @@
+import { authenticateAdmin } from '../admin/index.ts'
+import type { JobHandler } from '../db/index.ts'
+import type { EdgeSide } from '../edge/index.ts'
+import type { Cron } from '../feature/index.ts'
+import { authenticateAgent } from '../hosts/index.ts'
+import type { Authenticators, HttpMetrics, Served } from '../http/index.ts'
+import type { Limits } from '../limits/index.ts'
+import { type BaseDeps, type Declared, type Deps, openDeps } from './deps.ts'
+import { features } from './features.ts'
+
+export type Composed = Readonly<{
+  served: readonly Served[]
+  crons: readonly Cron[]
+  authenticate: Required<Authenticators>
+  metrics: HttpMetrics
+  limits: Limits
+  outermost: EdgeSide['outermost']
+  /** Starts the loops; each promise resolves once its loop has released its work. */
+  begin(): readonly Promise<void>[]
+}>
+
+/** Joins all features into a daemon; no loop runs before `begin`. */
+export async function compose(base: BaseDeps): Promise<Composed> {
+  const deps = await openDeps(base, () => declared)
+  const declared = declarationsOf(deps)
+  for (const { metrics } of features) metrics?.(deps, deps.registry)
+  return {
+    served: features.flatMap(({ routes }) => routes?.(deps) ?? []),
+    crons: declared.crons,
+    authenticate: { admin: authenticateAdmin(deps.admin), agent: authenticateAgent(deps.hosts), platform: deps.platform },
+    metrics: deps.metrics,
+    limits: deps.limits,
+    outermost: deps.edge.outermost,
+    begin: () => features.flatMap(({ loops }) => loops?.(deps) ?? []).map((loop) => loop(base.draining)),
+  }
+}
+
+const declarationsOf = (deps: Deps): Declared => ({
+  crons: features.flatMap(({ crons }) => crons?.(deps) ?? []),
+  jobs: Object.assign({}, ...features.map(({ jobs }) => jobs?.(deps))) as Readonly<Record<string, JobHandler>>,
+  cleanups: features.flatMap(({ cleanup }) => cleanup?.(deps) ?? []),
+})

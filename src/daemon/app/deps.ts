@@ -1,0 +1,67 @@
+import { api } from '../../core/api.ts'
+import type { BoxMigration, SynapseSchemas } from '../../core/boxes/index.ts'
+import { openApiDocument } from '../../core/contract/index.ts'
+import { type Clock, newId, type Random } from '../../core/kit/index.ts'
+import type { RoleBook } from '../../core/users/index.ts'
+import { type Logger, packageVersion } from '../../node/index.ts'
+import { watchRevocations } from '../auth/index.ts'
+import { noModules } from '../bootstrap/index.ts'
+import type { Config } from '../config/index.ts'
+import { trackRuns } from '../crons/index.ts'
+import type { Db, JobHandler } from '../db/index.ts'
+import type { Cleanup, Cron } from '../feature/index.ts'
+import { fileUseOf } from '../files/index.ts'
+import { makeMetrics } from '../http/index.ts'
+import type { Rehearse } from '../rollouts/index.ts'
+import type { Keyring } from '../sealed/index.ts'
+import { spacesOf } from '../spaces/index.ts'
+import { fleetDeps } from './fleet-deps.ts'
+import { operatorDeps } from './operator-deps.ts'
+import { tenantDeps } from './tenant-deps.ts'
+
+/** The parts of a daemon that exist before its features. */
+export type BaseDeps = Readonly<{
+  config: Config
+  db: Db
+  keyring: Keyring
+  clock: Clock
+  random: Random
+  log: Logger
+  /** Box migrations and Synapse schemas of this package. */
+  migrations: readonly BoxMigration[]
+  schemas: SynapseSchemas
+  /** Capabilities of tenants' users by role. */
+  roles: RoleBook
+  rehearse?: Rehearse | undefined
+  /** Aborts when the daemon drains. */
+  draining: AbortSignal
+}>
+
+/** Declarations of all features that some feature works on: the scheduler its crons, housekeeping the clean-ups. Complete before the first request. */
+export type Declared = Readonly<{ crons: readonly Cron[]; jobs: Readonly<Record<string, JobHandler>>; cleanups: readonly Cleanup[] }>
+
+/** The dependencies of all features. A feature whose needs are here by name gets them without a line of its own. */
+export type Deps = Awaited<ReturnType<typeof openDeps>>
+
+export async function openDeps(base: BaseDeps, declared: () => Declared) {
+  const owner = newId(base.random, 'replica')
+  const metrics = makeMetrics()
+  const version = packageVersion()
+  const revocations = await watchRevocations(base, base.draining)
+  const shared = { ...base, owner, holder: owner, revocations, registry: metrics.registry }
+  const tenant = await tenantDeps(shared)
+  return {
+    ...shared,
+    metrics,
+    declared,
+    spacesOf,
+    modulesOf: noModules,
+    runs: trackRuns((err) => base.log.error({ err }, 'the end of a cron run was not stored')),
+    openApi: openApiDocument(api, { title: 'Tenantry', version }),
+    version,
+    fileUseOf: fileUseOf(tenant.files.quotas),
+    ...(await operatorDeps(shared)),
+    ...tenant,
+    ...fleetDeps(shared),
+  }
+}

@@ -1,0 +1,67 @@
+import { adminFeature } from '../admin/index.ts'
+import { alertsFeature } from '../alerts/index.ts'
+import { auditFeature } from '../audit/index.ts'
+import { authFeature } from '../auth/index.ts'
+import { bootstrapFeature } from '../bootstrap/index.ts'
+import { boxesFeature, commandsOfLifecycle, commandsOfSetUp } from '../boxes/index.ts'
+import { contactsFeature } from '../contacts/index.ts'
+import { cronsFeature } from '../crons/index.ts'
+import type { DbOrTx } from '../db/index.ts'
+import { eventsFeature } from '../events/index.ts'
+import { type Feature, withDeps } from '../feature/index.ts'
+import { filesFeature, spacesWithFiles } from '../files/index.ts'
+import { homeserverFeature } from '../homeserver/index.ts'
+import { deleteEndedInvites, hostsFeature } from '../hosts/index.ts'
+import { jobsFeature } from '../jobs/index.ts'
+import { limitsFeature } from '../limits/index.ts'
+import { profileFeature } from '../profile/index.ts'
+import { commandsOfRollouts, rolloutsFeature } from '../rollouts/index.ts'
+import { serviceFeature } from '../service/index.ts'
+import { sessionsFeature } from '../sessions/index.ts'
+import { commandsOfRestores, snapshotsFeature } from '../snapshots/index.ts'
+import { spacesFeature } from '../spaces/index.ts'
+import { tasksFeature } from '../tasks/index.ts'
+import { tenantsFeature } from '../tenants/index.ts'
+import { usersFeature } from '../users/index.ts'
+import type { Deps } from './deps.ts'
+
+/**
+ * Every feature of the daemon. A feature whose needs `Deps` has by name stands here alone; for another, `withDeps` says where they come from.
+ * Requests are matched in this order among paths of the same form, so the document that every client asks for first comes first.
+ */
+export const features: readonly Feature<Deps>[] = [
+  bootstrapFeature,
+  withDeps(serviceFeature, (deps: Deps) => ({ ...deps, offlineAfterMs: deps.config.agents.offlineAfterMs })),
+  authFeature,
+  withDeps(adminFeature, ({ admin }: Deps) => ({ ...admin, deleteEndedInvites })),
+  withDeps(auditFeature, ({ audit }: Deps) => audit),
+  withDeps(alertsFeature, ({ alerts }: Deps) => alerts),
+  withDeps(jobsFeature, (deps: Deps) => ({ ...deps, handlers: deps.declared().jobs })),
+  withDeps(rolloutsFeature, ({ rollouts }: Deps) => rollouts),
+  withDeps(boxesFeature, ({ boxes, log }: Deps) => ({ ...boxes, log })),
+  withDeps(snapshotsFeature, ({ snapshots }: Deps) => snapshots),
+  withDeps(sessionsFeature, ({ sessions }: Deps) => sessions),
+  withDeps(eventsFeature, ({ events }: Deps) => events),
+  tasksFeature,
+  withDeps(filesFeature, ({ files }: Deps) => files),
+  withDeps(spacesFeature, ({ users }: Deps) => ({ ...users, stillNeeded: spacesWithFiles })),
+  withDeps(hostsFeature, ({ hosts, declared }: Deps) => ({ ...hosts, commandsInUse, cleanups: () => declared().cleanups })),
+  withDeps(tenantsFeature, ({ boxes, fileUseOf }: Deps) => ({ ...boxes, fileUseOf })),
+  withDeps(usersFeature, ({ users }: Deps) => users),
+  withDeps(homeserverFeature, ({ db, clock, networks }: Deps) => ({ db, clock, networks })),
+  withDeps(cronsFeature, (deps: Deps) => ({ ...deps, jobs: deps.declared().crons })),
+  profileFeature,
+  contactsFeature,
+  withDeps(limitsFeature, ({ budgets, log }: Deps) => ({ ...budgets, log })),
+]
+
+/** Every column that holds sealed secrets. */
+export const sealedColumns = features.flatMap(({ sealed = [] }) => sealed)
+
+/** Commands whose results a feature may still read, however old they are. */
+const commandsInUse = async (db: DbOrTx) => [
+  ...(await commandsOfRollouts(db)),
+  ...(await commandsOfSetUp(db)),
+  ...(await commandsOfRestores(db)),
+  ...(await commandsOfLifecycle(db)),
+]

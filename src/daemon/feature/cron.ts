@@ -1,0 +1,18 @@
+import { Cron as Expression } from 'croner'
+
+/** Work at fixed times. `run` returns a one-line summary; it is idempotent and stops when the signal aborts. */
+export type CronDefinition = Readonly<{
+  key: string
+  /** Five fields, UTC. */
+  expression: string
+  description: string
+  run(context: Readonly<{ signal: AbortSignal }>): Promise<string>
+}>
+
+export type Cron = CronDefinition & Readonly<{ nextAfter(at: Date): Date | null }>
+
+/** Throws for an invalid expression, so that a wrong one stops the program at its start. */
+export function defineCron(cron: CronDefinition): Cron {
+  const expression = new Expression(cron.expression, { timezone: 'UTC', paused: true, mode: '5-part' })
+  return { ...cron, nextAfter: (at) => expression.nextRun(at) }
+}

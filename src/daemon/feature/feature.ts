@@ -1,0 +1,61 @@
+import type { Clock } from '../../core/kit/index.ts'
+import type { Logger } from '../../node/index.ts'
+import type { JobHandler } from '../db/index.ts'
+import type { HttpMetrics, Served } from '../http/index.ts'
+import type { SealedColumn } from '../sealed/index.ts'
+import type { Cron } from './cron.ts'
+
+/** Runs until the signal aborts, then releases its work for other replicas and resolves. */
+export type Loop = (signal: AbortSignal) => Promise<void>
+
+/** Deletes rows past their retention. Returns the count in words, such as `3 old tasks`. */
+export type Cleanup = (signal: AbortSignal) => Promise<string>
+
+/** Everything that the daemon knows of a feature. `Deps` is what its functions need; a part that a feature does not have is left out. */
+export type Feature<Deps> = Readonly<{
+  name: string
+  /** Each contract of the feature joined to its handlers (`serveContract`). */
+  routes?: (deps: Deps) => readonly Served[]
+  /** Handlers of the job queue by topic. A handler runs at least once. */
+  jobs?: (deps: Deps) => Readonly<Record<string, JobHandler>>
+  /** Work at fixed times, run by one replica. */
+  crons?: (deps: Deps) => readonly Cron[]
+  /** Work beside requests, run by every replica. */
+  loops?: (deps: Deps) => readonly Loop[]
+  /** Retention: runs within the nightly cron `housekeeping`. */
+  cleanup?: (deps: Deps) => readonly Cleanup[]
+  metrics?: (deps: Deps, registry: HttpMetrics['registry']) => void
+  /** Columns with sealed secrets, for `tenantryd rekey`. */
+  sealed?: readonly SealedColumn[]
+}>
+
+/** Declares a feature. */
+export const feature = <Deps>(declaration: Feature<Deps>): Feature<Deps> => declaration
+
+/** The same feature for a caller with other dependencies: `depsOf` picks those that the feature needs. */
+export function withDeps<Deps, Given>(declared: Feature<Deps>, depsOf: (given: Given) => Deps): Feature<Given> {
+  const { name, sealed, routes, jobs, crons, loops, cleanup, metrics } = declared
+  return {
+    name,
+    ...(sealed && { sealed }),
+    ...(routes && { routes: (given) => routes(depsOf(given)) }),
+    ...(jobs && { jobs: (given) => jobs(depsOf(given)) }),
+    ...(crons && { crons: (given) => crons(depsOf(given)) }),
+    ...(loops && { loops: (given) => loops(depsOf(given)) }),
+    ...(cleanup && { cleanup: (given) => cleanup(depsOf(given)) }),
+    ...(metrics && { metrics: (given, registry) => metrics(depsOf(given), registry) }),
+  }
+}
+
+type Repeated = Readonly<{ everyMs: number; name: string; run: () => Promise<unknown>; atEnd?: () => Promise<unknown> }>
+
+/** A loop that runs the same work again and again. A failure is logged and the work runs again after the usual pause. */
+export const repeat =
+  ({ clock, log }: Readonly<{ clock: Clock; log: Logger }>, { everyMs, name, run, atEnd }: Repeated): Loop =>
+  async (signal) => {
+    while (!signal.aborted) {
+      await run().catch((err) => log.warn({ err }, `${name} failed; next attempt in ${everyMs / 1000} s`))
+      await clock.sleep(everyMs, signal)
+    }
+    await atEnd?.()
+  }
