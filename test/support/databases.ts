@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { setImmediate as breathe } from 'node:timers/promises'
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { type RawBuilder, sql } from 'kysely'
 import { afterAll, describe, inject } from 'vitest'
 import { type Db, migrate, openDatabase } from '../../src/daemon/db/index.ts'
@@ -76,7 +76,7 @@ function literal(value: unknown): string {
 /** Asks a database of this process for nothing, when it is its turn: whoever waited for the one connection before had it by then. */
 export async function askInTurn(db: Db): Promise<void> {
   await sql`select 1`.execute(db)
-  await breathe()
+  await yieldToEventLoop()
 }
 
 /** The database as one meets it to whom something happens right before the first transaction. */

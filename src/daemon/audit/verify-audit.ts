@@ -1,4 +1,4 @@
-import { setImmediate as breathe } from 'node:timers/promises'
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { type ChainHead, type ChainReport, chainStart, verifyChain } from '../../core/audit/index.ts'
 import type { Db } from '../db/index.ts'
 import { chainNames, entriesAfter, headOf, noChain } from './audit.repo.ts'
@@ -26,7 +26,7 @@ async function verifyOne(db: Db, chain: string): Promise<ChainReport> {
     const verdict = verifyChain(page, proved)
     if (!verdict.ok) return broken(verdict.brokenAt, verdict.reason)
     proved = verdict.head
-    await breathe()
+    await yieldToEventLoop()
   }
   if (proved.hash !== head.hash) return broken(head.seq, 'the head does not belong to the last entry')
   const [beyond] = await entriesAfter(db, chain, head.seq, 1)

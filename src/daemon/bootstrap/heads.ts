@@ -1,4 +1,4 @@
-import { setImmediate as breathe } from 'node:timers/promises'
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import type { Db } from '../db/index.ts'
 
 /** The number of the newest event of a stream, as a read has it that began after it was asked for. */
@@ -16,7 +16,7 @@ export function makeHeads(db: Db): Heads {
   const begin = (): Batch => {
     const streams = new Set<string>()
     const before = last.catch(() => undefined)
-    const result = before.then(breathe).then(() => {
+    const result = before.then(yieldToEventLoop).then(() => {
       next = undefined // who asks from here on is answered by the next read
       return readHeads(db, [...streams])
     })

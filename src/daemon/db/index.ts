@@ -19,7 +19,4 @@ export { acquireLease, holdLease, type Lease, releaseLease, releaseOwnLease, ren
 export { migrate, migrationState } from './migrate.ts'
 export { noAnswerOf } from './no-answer.ts'
 export { type OpenDatabase, openDatabase } from './open-database.ts'
-export { type PlaceOf, placesFor, prepared, preparedFor, preparedList, preparedRows } from './prepared.ts'
-export { onOneConnection } from './say.ts'
-export { yieldToEventLoop } from './sqlite.ts'
 export { appendEvent, appendEvents, eventsAfter, headOf, nextSeq, type StoredEvent, toEvent } from './streams.ts'

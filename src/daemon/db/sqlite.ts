@@ -64,9 +64,9 @@ let yieldedAtMs = 0
 
 /**
  * SQLite answers synchronously, so a thousand agents that poll at once would run statement after statement and delay every HTTP request.
- * Call it between many statements: it lets other work run, at most every 10 ms.
+ * Lets other work run between statements, every 10 ms.
  */
-export async function yieldToEventLoop(): Promise<void> {
+async function yieldToEventLoop(): Promise<void> {
   if (performance.now() - yieldedAtMs < maxBusyMs) return
   await setImmediate()
   yieldedAtMs = performance.now()

@@ -1,4 +1,4 @@
-import { setImmediate as breathe } from 'node:timers/promises'
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import type { Clock } from '../../core/kit/index.ts'
 import type { Logger } from '../../node/index.ts'
 import type { Revocations } from '../auth/index.ts'
@@ -114,9 +114,9 @@ async function tellAll(clock: Clock, topic: Topic, { told, isMember }: Page): Pr
     topic.tell(one, isMember)
     bytes += one.bytes?.length ?? 0
     if (bytes < mostBytesAtOnce && clock.monotonicMs() - breathedAt < longestBreathMs) continue
-    await breathe()
+    await yieldToEventLoop()
     breathedAt = clock.monotonicMs()
     bytes = 0
   }
-  await breathe()
+  await yieldToEventLoop()
 }

@@ -1,4 +1,4 @@
-import { setImmediate as breathe } from 'node:timers/promises'
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 
 type Asked<Question, Answer> = Readonly<{ question: Question; answer(answer: Answer): void; fail(error: unknown): void }>
 
@@ -32,6 +32,6 @@ export function askedTogether<Question, Answer>(
     new Promise((answer, fail) => {
       waiting.push({ question, answer, fail })
       if (underWay === 0) askAll()
-      else if (waiting.length === 1) void breathe().then(askAll)
+      else if (waiting.length === 1) void yieldToEventLoop().then(askAll)
     })
 }

@@ -1,4 +1,4 @@
-import { setImmediate as breathe } from 'node:timers/promises'
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { type Clock, manualClock, problem } from '../../../src/core/kit/index.ts'
@@ -101,7 +101,7 @@ onBothDialects('jobs of many replicas', (fresh, dialect) => {
       const { n, queue } = payload as Work
       if (working.has(queue)) twice.push(n)
       working.add(queue)
-      await breathe()
+      await yieldToEventLoop()
       working.delete(queue)
       tries.set(n, (tries.get(n) ?? 0) + 1)
       if (n % 7 === 0 && tries.get(n) === 1) throw n % 2 === 0 ? away() : new Error('no')

@@ -1,4 +1,4 @@
-import { setImmediate as breathe } from 'node:timers/promises'
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { askedTogether } from '../../../src/daemon/limits/asked-together.ts'
 
@@ -29,7 +29,7 @@ test('those who ask in one turn while a round is under way share the next, in th
   const { ask, rounds, asked } = aWorld()
   const answers = [1, 2, 3, 4].map((one) => ask(one))
   expect(asked()).toEqual([[1]])
-  await breathe()
+  await yieldToEventLoop()
   expect(asked()).toEqual([[1], [2, 3, 4]])
   for (const { end } of rounds) end()
   expect(await Promise.all(answers)).toEqual(['a1', 'a2', 'a3', 'a4'])
@@ -38,7 +38,7 @@ test('those who ask in one turn while a round is under way share the next, in th
 test('no round is larger than may be', async () => {
   const { ask, rounds, asked } = aWorld({ most: 2 })
   const answers = [1, 2, 3, 4].map((one) => ask(one))
-  await breathe()
+  await yieldToEventLoop()
   expect(asked()).toEqual([[1], [2, 3], [4]])
   for (const { end } of rounds) end()
   await Promise.all(answers)
@@ -47,7 +47,7 @@ test('no round is larger than may be', async () => {
 test('a round that fails fails for all who were in it, and for nobody else', async () => {
   const { ask, rounds } = aWorld()
   const answers = [1, 2, 3].map((one) => ask(one).catch((error: Error) => error.message))
-  await breathe()
+  await yieldToEventLoop()
   rounds[0]?.end()
   rounds[1]?.end(new Error('gone'))
   expect(await Promise.all(answers)).toEqual(['a1', 'gone', 'gone'])
