@@ -2,7 +2,6 @@ import { type AlertKind, alertOf } from '../../core/alerts/index.ts'
 import type { Checkpoint } from '../../core/audit/index.ts'
 import { type Clock, isoNow } from '../../core/kit/index.ts'
 import { appendEvent, type Db, type Tx } from '../db/index.ts'
-
 import { raiseAlert } from './raise-alert.ts'
 
 export type Resolved = Readonly<{
@@ -14,33 +13,17 @@ export type Resolved = Readonly<{
 }>
 
 /** Closes alerts whose cause is gone. Messages that still wait are sent and say so. */
-export const closeAlerts = (tx: Tx, clock: Clock, over: Resolved): Promise<void> => closeAlertsOf(tx, clock, [over])
-
-/** Closes alerts of several subjects; equal reasons share a statement. */
-export async function closeAlertsOf(tx: Tx, clock: Clock, all: readonly Resolved[]): Promise<void> {
-  const alike = new Map<string, Resolved[]>()
-  for (const over of all) {
-    const reason = `${over.kinds?.join() ?? 'all'} ${over.because}`
-    alike.set(reason, [...(alike.get(reason) ?? []), over])
-  }
-  for (const some of alike.values()) await closeAlike(tx, clock, some)
-}
-
-async function closeAlike(tx: Tx, clock: Clock, over: readonly Resolved[]): Promise<void> {
-  const { kinds, because } = over[0] as Resolved
-  const subjects = over.map(({ subject }) => subject)
+export async function closeAlerts(tx: Tx, clock: Clock, { subject, kinds, because }: Resolved): Promise<void> {
   let update = tx
     .updateTable('alerts')
     .set({ status: 'closed', open_key: null, closed_at: isoNow(clock), closed_because: because })
-    .where('subject', 'in', subjects)
+    .where('subject', '=', subject)
     .where('status', 'in', ['open', 'acknowledged'])
   if (kinds) update = update.where('kind', 'in', kinds)
-  const rows = await update.returning(['id', 'subject']).execute()
-  for (const subject of new Set(rows.map((row) => row.subject))) {
-    const alertIds = rows.filter((row) => row.subject === subject).map(({ id }) => Number(id))
-    const payload = { alertIds, subject, because }
-    await appendEvent(tx, clock, { stream: 'admin', source: 'alerts', eventType: 'alert.closed', payload })
-  }
+  const closed = await update.returning('id').execute()
+  if (closed.length === 0) return
+  const payload = { alertIds: closed.map(({ id }) => Number(id)), subject, because }
+  await appendEvent(tx, clock, { stream: 'admin', source: 'alerts', eventType: 'alert.closed', payload })
 }
 
 type AuditDeps = Readonly<{ db: Db; clock: Clock }>

@@ -15,7 +15,7 @@ export { alertJobs } from './alerts.jobs.ts'
 export { wasRaised } from './alerts.repo.ts'
 export { alertsRoutes } from './alerts.routes.ts'
 export { channelsOf, makeSender } from './channels.ts'
-export { closeAlerts, closeAlertsOf, closeAuditBroken, type Resolved, raiseAuditBroken } from './close-alerts.ts'
+export { closeAlerts, closeAuditBroken, type Resolved, raiseAuditBroken } from './close-alerts.ts'
 export { deleteOldAlerts } from './delete-old-alerts.ts'
 export { raiseAlert } from './raise-alert.ts'
 

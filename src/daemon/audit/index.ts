@@ -1,6 +1,6 @@
-// The append-only, hash-chained audit log: every admin act is in it, in the transaction of the act.
-// Signed checkpoints of its heads go to a file outside the database, so that a log rewritten as a whole can be told.
-// It decides nothing and is never written to except by `recordAudit` and `recordAudits`.
+// The append-only, hash-chained audit log: every act of an admin is recorded in the transaction of the act.
+// Signed checkpoints of the chain heads go to a file outside the database, so that a rewritten log is detected.
+// Only `recordAudit` writes to it; no entry is ever changed or deleted.
 import './audit.tables.ts'
 import { feature, repeat } from '../feature/index.ts'
 import { auditRoutes } from './audit.routes.ts'
@@ -9,7 +9,7 @@ import { type CheckpointDeps, checkpointAudit, checkpointHandler, checkpointTopi
 export { entriesAfter, headOf } from './audit.repo.ts'
 export { auditRoutes } from './audit.routes.ts'
 export { checkpointAudit, checkpointHandler, checkpointTopic, requestCheckpoint } from './checkpoint-audit.ts'
-export { type DatedAct, recordAudit, recordAudits } from './record-audit.ts'
+export { recordAudit } from './record-audit.ts'
 
 export const auditFeature = feature<CheckpointDeps>({
   name: 'audit',

@@ -2,50 +2,41 @@ import { auditHash, genesisHash } from '../../core/audit/index.ts'
 import { type Actor, actorLabel, type Clock, isoNow } from '../../core/kit/index.ts'
 import { nativeSha256Hex } from '../../node/index.ts'
 import { forUpdate, type Tx } from '../db/index.ts'
-import type { AuditTable } from './audit.tables.ts'
 
-/** What is told: who did what to which thing. `data` never holds a secret. */
-type Told = Readonly<{ actor: Actor; action: string; subject?: string; data?: Readonly<Record<string, unknown>> }>
-
-/** `chain` is `admin` unless a rollout keeps its own. */
-type NewAuditEntry = Told & Readonly<{ chain?: string }>
+/** `chain` is `admin` unless a rollout has its own. `data` never holds a secret. */
+type NewAuditEntry = Readonly<{
+  actor: Actor
+  action: string
+  subject?: string
+  data?: Readonly<Record<string, unknown>>
+  chain?: string
+}>
 
 /**
- * Appends to the chain in the transaction of the act itself: neither exists without the other.
+ * Appends an entry in the transaction of the act itself: neither exists without the other.
  * The head's row stays locked until the commit; call it last.
  */
-export const recordAudit = (tx: Tx, clock: Clock, { chain = 'admin', ...told }: NewAuditEntry): Promise<void> =>
-  recordAudits(tx, chain, [{ ...told, at: isoNow(clock) }])
-
-export type DatedAct = Told & Readonly<{ at: string }>
-
-/** The same for several acts of one transaction, which are not none, in their order. */
-export async function recordAudits(tx: Tx, chain: string, acts: readonly DatedAct[]): Promise<void> {
-  let head = await lockHead(tx, chain)
-  const entries: AuditTable[] = []
-  for (const act of acts) {
-    const entry = entryAfter(head, chain, act)
-    entries.push(entry)
-    head = entry
-  }
-  await tx.insertInto('audit').values(entries).execute()
-  await tx.updateTable('audit_heads').set({ seq: head.seq, hash: head.hash }).where('chain', '=', chain).execute()
-}
-
-function entryAfter(head: Head, chain: string, { actor, action, subject, data = {}, at }: DatedAct): AuditTable {
+export async function recordAudit(tx: Tx, clock: Clock, { chain = 'admin', ...act }: NewAuditEntry): Promise<void> {
+  const { actor, action, subject, data = {} } = act
+  const head = await lockHead(tx, chain)
   const text = JSON.stringify(data)
   const content = {
     chain,
     seq: Number(head.seq) + 1,
-    at,
+    at: isoNow(clock),
     actor: actorLabel(actor),
     action,
     subject: subject ?? null,
-    data: JSON.parse(text), // as it will be read back: no undefined, no dates
+    data: JSON.parse(text), // as a reader will get it: no undefined, no dates
     previousHash: head.hash,
   }
-  const { previousHash, ...rest } = content
-  return { ...rest, data: text, previous_hash: previousHash, hash: auditHash(content, nativeSha256Hex) }
+  const { previousHash, ...entry } = content
+  const hash = auditHash(content, nativeSha256Hex)
+  await tx
+    .insertInto('audit')
+    .values({ ...entry, data: text, previous_hash: previousHash, hash })
+    .execute()
+  await tx.updateTable('audit_heads').set({ seq: entry.seq, hash }).where('chain', '=', chain).execute()
 }
 
 type Head = Readonly<{ seq: number; hash: string }>

@@ -12,7 +12,7 @@ import { watchFences } from './lifecycle/watch-fences.ts'
 import { deleteOldLogs } from './query-boxes.ts'
 
 export { applyReports } from './apply-report.ts'
-export { type BoxHold, holdBox, holdBoxes, holdsBySlug, holdsOf, releaseHold, releaseHolds } from './box-holds.ts'
+export { type BoxHold, holdBox, holdsBySlug, holdsOf, releaseHold } from './box-holds.ts'
 export { boxPort } from './box-port.ts'
 export type { BoxRecord } from './box-record.ts'
 export { boxesSealedColumns, boxSecret } from './box-secrets.ts'

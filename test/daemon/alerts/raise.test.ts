@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { alertOf, type NewAlert } from '../../../src/core/alerts/index.ts'
 import { manualClock } from '../../../src/core/kit/index.ts'
-import { closeAlerts, closeAlertsOf, closeAuditBroken, raiseAlert, raiseAuditBroken } from '../../../src/daemon/alerts/index.ts'
+import { closeAlerts, closeAuditBroken, raiseAlert, raiseAuditBroken } from '../../../src/daemon/alerts/index.ts'
 import { type Db, eventsAfter } from '../../../src/daemon/db/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 
@@ -79,7 +79,9 @@ onBothDialects('raising alerts', (fresh) => {
       { subject: 'west', ...open },
       { subject: 'ro_1', because: 'the rollout is over' },
     ]
-    await db.transaction().execute((tx) => closeAlertsOf(tx, clock, all))
+    await db.transaction().execute(async (tx) => {
+      for (const one of all) await closeAlerts(tx, clock, one)
+    })
     const why = await db.selectFrom('alerts').select(['subject', 'closed_because']).orderBy('id').execute()
     expect(why.map(({ subject, closed_because }) => [subject, closed_because])).toEqual([
       ['north', 'the fence was lifted'],
