@@ -3,7 +3,7 @@ import { chmod, mkdir, open, readdir, readFile, rm, stat, writeFile } from 'node
 import { join } from 'node:path'
 import { execa } from 'execa'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { fetchData, fetchSnapshot, snapshot, tendSnapshots } from '../../src/agent/backup/index.ts'
+import { fetchData, fetchSnapshot, snapshot, maintainSnapshots } from '../../src/agent/backup/index.ts'
 import type { CommandContext, Repository } from '../../src/agent/ports/index.ts'
 import type { SnapshotTaken } from '../../src/core/boxes/index.ts'
 import type { TenantId } from '../../src/core/kit/index.ts'
@@ -211,7 +211,7 @@ describe.skipIf(!testbedExists())('snapshots of a real box that serves', () => {
     const folder = join(real.folder, 'from-bucket')
     const wanted = { repository: remote, snapshotId: taken.snapshotId, manifestSha256: taken.snapshotSha256, folder }
     expect((await fetchSnapshot(agent, wanted)).manifest).toMatchObject({ slug, commandId: 'in-a-bucket' })
-    const refused = tendSnapshots(agent)(contextOf('tend-bucket', remote), { ...tending, forget: [taken.snapshotId] })
+    const refused = maintainSnapshots(agent)(contextOf('tend-bucket', remote), { ...tending, forget: [taken.snapshotId] })
     await expect(refused).rejects.toMatchObject({ code: 'CONFLICT' })
     await mkdir(join(real.folder, 'daemon-cache'))
     const care = resticCare({ program: readTestbed().restic, cacheFolder: join(real.folder, 'daemon-cache') })
@@ -226,8 +226,8 @@ describe.skipIf(!testbedExists())('snapshots of a real box that serves', () => {
   })
 
   test('a damaged store is found and named, and a healthy one is pruned', async () => {
-    const tend = async (commandId: string, change: Partial<Parameters<ReturnType<typeof tendSnapshots>>[1]>) =>
-      tendSnapshots(await real.agent())(contextOf(commandId, local), { ...tending, ...change })
+    const tend = async (commandId: string, change: Partial<Parameters<ReturnType<typeof maintainSnapshots>>[1]>) =>
+      maintainSnapshots(await real.agent())(contextOf(commandId, local), { ...tending, ...change })
     const { present } = await tend('list', {})
     const old = present.map(({ snapshotId }) => snapshotId).filter((id) => id !== daily.snapshotId)
     const tended = await tend('prune', { forget: old, prune: true, check: 'structure' })

@@ -1,16 +1,15 @@
 import { readdir, stat, statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { problem } from '../../core/kit/index.ts'
-import type { ContainerEngine } from '../ports/index.ts'
-import type { Holder, Promised, RoomLedger } from './room-ledger.ts'
+import type { ContainerEngine, Repository, StoredSnapshot } from '../ports/index.ts'
 
 /** Space of the host's disks, in bytes. */
 export type DiskSpace = Readonly<{
   freeBytes(path: string): Promise<number>
   usedBytes(folder: string): Promise<number>
-  /** The same for all paths that take from the same space. */
+  /** Equal for all paths that share space. */
   diskOf(path: string): Promise<string>
-  /** Where one is kept, what is promised to one command is not given to another. */
+  /** With a ledger, space that is reserved for one command is not given to another. */
   ledger?: RoomLedger
 }>
 
@@ -32,13 +31,13 @@ export const hostDisk: DiskSpace = {
   },
 }
 
-/** Btrfs and ZFS: each of their parts has a number of its own and takes from a space that others share. */
+/** Btrfs and ZFS: each subvolume has a number of its own but shares space with others. */
 const pooled = new Set([0x9123683e, 0x2fc12fc1])
 
-/** Nobody can tell which parts share: all of a kind count as one, so that too much is asked for and never too little. */
+/** All subvolumes of one kind count as one disk, so that too much is asked for and never too little. */
 export const diskName = (device: number, type: number): string => (pooled.has(type >>> 0) ? `pool ${type >>> 0}` : `${device}`)
 
-// A database removes files while it runs.
+/** A running database removes files. */
 const sizeOf = (file: string): Promise<number> =>
   stat(file).then(
     ({ size }) => size,
@@ -57,17 +56,17 @@ export const reserveBytes = 256 * 1024 * 1024
 /** What will be written, and below which path. */
 export type Part = Readonly<{ path: string; bytes: number }>
 
-/** What a step leaves that was given room, so that it is held again after a restart; absent in what earlier agents wrote down. */
+/** The reserved space that a step records, so that it is reserved again after a restart; absent in journals of older agents. */
 export type Roomed = Readonly<{ room?: readonly Part[] }>
 
-/** A disk on which not all parts find room beside the reserve and what others were promised; known by their paths on it. */
+/** A disk without enough space beside the reserve and what is reserved for others, named by its paths. */
 type Shortage = Readonly<{ paths: readonly string[]; neededBytes: number; freeBytes: number; promised: Promised }>
 
 type Asked = Pick<DiskSpace, 'freeBytes' | 'diskOf' | 'ledger'>
-type Look = Readonly<{ disk: string; paths: readonly string[]; bytes: number; freeBytes: number }>
+type Checked = Readonly<{ disk: string; paths: readonly string[]; bytes: number; freeBytes: number }>
 
-/** Parts on one disk need their sum, parts on several each its own. */
-async function lookAt(disk: Asked, parts: readonly Part[]): Promise<Look[]> {
+/** Parts on one disk need their sum, parts on several disks each their own. */
+async function checkDisks(disk: Asked, parts: readonly Part[]): Promise<Checked[]> {
   const paths = [...new Set(parts.map(({ path }) => path))]
   const disks = new Map(await Promise.all(paths.map(async (path) => [path, await disk.diskOf(path)] as const)))
   return Promise.all(
@@ -80,59 +79,125 @@ async function lookAt(disk: Asked, parts: readonly Part[]): Promise<Look[]> {
   )
 }
 
-const nobody: Promised = { bytes: 0, to: [] }
+const none: Promised = { bytes: 0, to: [] }
 
-const shortages = ({ ledger }: Asked, { commandId }: Holder, looks: readonly Look[]): Shortage[] =>
-  looks
+const shortages = ({ ledger }: Asked, { commandId }: Holder, checked: readonly Checked[]): Shortage[] =>
+  checked
     .map(({ disk, paths, bytes, freeBytes }) => {
-      const promised = ledger?.promisedToOthers(commandId, disk) ?? nobody
+      const promised = ledger?.promisedToOthers(commandId, disk) ?? none
       return { paths, neededBytes: bytes + reserveBytes, freeBytes: freeBytes - promised.bytes, promised }
     })
     .filter(({ neededBytes, freeBytes }) => freeBytes < neededBytes)
 
 /**
- * Keeps the room for the command until its end. Throws DISK_FULL, which names every disk that lacks room, what is needed there, what there is
- * and who was promised the rest.
+ * Reserves space for the command until its end. Throws DISK_FULL with every disk that lacks space: what is needed, what is free, and what
+ * is reserved for others.
  */
 export async function needRoom(disk: Asked, holder: Holder, parts: readonly Part[]): Promise<void> {
-  const looks = await lookAt(disk, parts)
-  // From here on nothing is waited for: nobody comes between the look and the hold.
-  const found = shortages(disk, holder, looks)
-  if (found.length > 0) throw problem('DISK_FULL', `${holder.what} needs ${found.map(says).join('; and ')}`)
-  disk.ledger?.hold(holder, bytesOf(looks))
+  const checked = await checkDisks(disk, parts)
+  // No await from here on: no other command may come between the check and the reservation.
+  const found = shortages(disk, holder, checked)
+  if (found.length > 0) throw problem('DISK_FULL', `${holder.what} needs ${found.map(shortageText).join('; and ')}`)
+  disk.ledger?.hold(holder, bytesOf(checked))
 }
 
 /**
- * For a command that goes on after a crash, with the room that it wrote down as given: it is not asked again whether there is any. A disk that
- * does not answer must keep nobody from going on.
+ * Reserves recorded space again for a command that continues after a restart, without checking that it is free. A disk that does not
+ * answer is ignored.
  */
 export async function keepRoom(disk: Asked, holder: Holder, room: readonly Part[] | undefined): Promise<void> {
   if (!disk.ledger || !room) return
-  const looks = await lookAt(disk, room).catch(() => [])
-  disk.ledger.hold(holder, bytesOf(looks))
+  const checked = await checkDisks(disk, room).catch(() => [])
+  disk.ledger.hold(holder, bytesOf(checked))
 }
 
-const bytesOf = (looks: readonly Look[]): Map<string, number> => new Map(looks.map(({ disk, bytes }) => [disk, bytes]))
+const bytesOf = (checked: readonly Checked[]): Map<string, number> => new Map(checked.map(({ disk, bytes }) => [disk, bytes]))
 
-/** What is free for a command that can do without it: what others were promised is not. */
+/** Free space that is not reserved for other commands. */
 export async function freeBeside(disk: Asked, commandId: string, path: string): Promise<number> {
   const [free, name] = await Promise.all([disk.freeBytes(path), disk.diskOf(path)])
   return free - (disk.ledger?.promisedToOthers(commandId, name).bytes ?? 0)
 }
 
-const says = ({ paths, neededBytes, freeBytes, promised }: Shortage): string =>
-  `${inMb(neededBytes)} free at ${paths.join(' and ')}, there are ${inMb(Math.max(0, freeBytes))} ${beside(promised)}(${inMb(neededBytes - freeBytes)} too little)`
+const shortageText = ({ paths, neededBytes, freeBytes, promised }: Shortage): string =>
+  `${inMb(neededBytes)} free at ${paths.join(' and ')}; ${inMb(Math.max(0, freeBytes))} are free ${beside(promised)}(${inMb(neededBytes - freeBytes)} missing)`
 
-const beside = ({ bytes, to }: Promised): string =>
-  to.length === 0 ? '' : `beside ${inMb(bytes)} kept until the end of ${to.join(' and of ')} `
+const beside = ({ bytes, to }: Promised): string => (to.length === 0 ? '' : `beside ${inMb(bytes)} reserved for ${to.join(' and for ')} `)
 
 const inMb = (bytes: number): string => `${Math.ceil(bytes / 1024 / 1024)} MB`
 
 type VolumesOf = Readonly<{ engine: Pick<ContainerEngine, 'volumePath'>; disk: DiskSpace }>
 
-/** What lies in volumes; one that is not here, or lies on another machine, counts for nothing. */
+/** Bytes in volumes; a volume that does not exist, or is on another machine, counts as zero. */
 export async function volumeBytes({ engine, disk }: VolumesOf, names: readonly string[]): Promise<number> {
   const paths = await Promise.all([...new Set(names)].map((name) => engine.volumePath(name)))
   const used = await Promise.all(paths.map((path) => (path === undefined ? 0 : disk.usedBytes(path))))
   return used.reduce((sum, bytes) => sum + bytes, 0)
+}
+
+/** For whom space is reserved, and for what, as operators read it. */
+export type Holder = Readonly<{ commandId: string; what: string }>
+
+type Held = Readonly<{ what: string; bytes: ReadonlyMap<string, number> }>
+
+/** Space reserved for others on a disk, and for what. */
+export type Promised = Readonly<{ bytes: number; to: readonly string[] }>
+
+/**
+ * Space reserved for running commands, by disk: two commands must not both count on the same free bytes. It is held until the end of the
+ * command.
+ */
+export type RoomLedger = Readonly<{
+  promisedToOthers(commandId: string, disk: string): Promised
+  /** A second reservation on a disk replaces the first. */
+  hold(holder: Holder, bytes: ReadonlyMap<string, number>): void
+  release(commandId: string): void
+}>
+
+export function roomLedger(): RoomLedger {
+  const held = new Map<string, Held>()
+  return {
+    promisedToOthers: (commandId, disk) => {
+      const others = [...held].filter(([id, { bytes }]) => id !== commandId && (bytes.get(disk) ?? 0) > 0)
+      return { bytes: others.reduce((sum, [, { bytes }]) => sum + (bytes.get(disk) ?? 0), 0), to: others.map(([, { what }]) => what) }
+    },
+    hold: ({ commandId, what }, bytes) =>
+      void held.set(commandId, { what, bytes: new Map([...(held.get(commandId)?.bytes ?? []), ...bytes]) }),
+    release: (commandId) => void held.delete(commandId),
+  }
+}
+
+/** The folder of a repository on this host. */
+export const localFolder = ({ repository }: Repository): string | undefined => /^(?:file:(?:\/\/)?)?(\/.*)$/.exec(repository)?.[1]
+
+/** A dump is at most as large as its database; a repository on this host stores it a second time. */
+export function roomForDump(workFolder: string, repository: Repository, databaseBytes: number): Part[] {
+  return [workFolder, localFolder(repository)].flatMap((path) => (path === undefined ? [] : [{ path, bytes: databaseBytes }]))
+}
+
+type Deps = Readonly<{ engine: Pick<ContainerEngine, 'volumesFolder'>; disk: Pick<DiskSpace, 'usedBytes'>; workFolder: string }>
+type Bringing = Readonly<{
+  snapshot: Pick<StoredSnapshot, 'totalBytes' | 'databaseBytes'>
+  /** Where its dump and files are fetched to, and whether they are there. */
+  folder: string
+  fetched: boolean
+  /** The present sizes of the box, for a snapshot that does not tell its own. */
+  now: Readonly<{ databaseBytes: number; dataBytes: number }>
+}>
+
+/**
+ * The space that a fetched snapshot takes: its dump in the work folder; media, objects and the loaded database on the disk of the volumes.
+ * The size of the dump is known only after the fetch; before, its maximum counts.
+ */
+export async function roomForSnapshot({ engine, disk, workFolder }: Deps, { snapshot, folder, fetched, now }: Bringing): Promise<Part[]> {
+  const { totalBytes } = snapshot
+  const databaseBytes = snapshot.databaseBytes ?? now.databaseBytes
+  // What an interrupted try has fetched needs no more space.
+  const here = await disk.usedBytes(folder).catch(() => 0)
+  const dump = fetched ? here : Math.min(totalBytes ?? databaseBytes, databaseBytes)
+  const data = totalBytes === null ? now.dataBytes : Math.max(0, totalBytes - dump)
+  return [
+    { path: workFolder, bytes: Math.max(0, dump - here) },
+    { path: (await engine.volumesFolder()) ?? workFolder, bytes: data + databaseBytes },
+  ]
 }

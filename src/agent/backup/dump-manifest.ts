@@ -9,7 +9,7 @@ import { readIfThere, writeFileAtomic } from '../../node/index.ts'
 
 const DataFolder = z.object({ service: z.enum(['synapse', 'minio']), key: z.string().nullable(), volume: z.string(), folder: z.string() })
 
-/** What a snapshot holds and by which command it was made; written last, so that its presence says that all else is whole. */
+/** What a snapshot contains and which command made it. Written last, so that its presence means that everything else is complete. */
 const DumpManifest = z.object({
   format: z.literal(1),
   commandId: z.string(),
@@ -23,11 +23,11 @@ const DumpManifest = z.object({
   /** Of the database on disk, which is more than its dump. */
   databaseBytes: z.number().exactOptional(),
   files: z.record(z.string(), z.object({ sha256: z.string() })),
-  // The rest was not written by the first agents; a snapshot without it can only be restored by the update that took it.
+  // Absent in snapshots of the first agents, which only the update that took them can restore.
   installed: InstalledVersions.optional(),
-  /** Where all of it lay on the host that took it, as absolute paths: by these it is found in the snapshot. */
+  /** The absolute paths on the host that took the snapshot: by these its parts are found in it. */
   paths: z.object({ dumpFolder: z.string(), boxFolder: z.string(), data: z.array(DataFolder) }).optional(),
-  /** What a host must know to make the box again. */
+  /** What a host needs to rebuild the box. */
   box: z
     .object({
       chatDomain: z.string(),
@@ -42,7 +42,7 @@ const DumpManifest = z.object({
 })
 export type DumpManifest = z.infer<typeof DumpManifest>
 
-/** One that says all that is needed to bring the box back anywhere. */
+/** A manifest with all that is needed to rebuild the box anywhere. */
 export type TellingManifest = DumpManifest & Required<Pick<DumpManifest, 'installed' | 'paths' | 'box'>>
 
 export const isTelling = (manifest: DumpManifest): manifest is TellingManifest =>
@@ -50,9 +50,9 @@ export const isTelling = (manifest: DumpManifest): manifest is TellingManifest =
 
 const fileName = 'manifest.json'
 
-/** Writes the manifest over everything that is in the folder by now, and answers its sum. */
+/** Writes the manifest over all files of the folder, and returns its checksum. */
 export async function writeManifest(folder: string, facts: Omit<TellingManifest, 'format' | 'files'>): Promise<string> {
-  // On disk before the manifest says so: after a power cut the way back must not depend on the daemon.
+  // Durable before the manifest says so: after a power cut the rollback must not depend on the daemon.
   const manifest: TellingManifest = { format: 1, ...facts, files: await sumsOf(folder, syncFile) }
   const text = `${JSON.stringify(manifest, null, 2)}\n`
   await writeFileAtomic(join(folder, fileName), text)
@@ -61,20 +61,20 @@ export async function writeManifest(folder: string, facts: Omit<TellingManifest,
 
 type ReadManifest = Readonly<{ manifest: DumpManifest; sha256: string }>
 
-/** The manifest of a folder and its sum, if all files that it names are there and are what it says; else undefined. */
+/** The manifest of a folder and its checksum, if all files that it names exist and match; else undefined. */
 export async function readWholeDump(folder: string): Promise<ReadManifest | undefined> {
   const read = await readManifest(folder)
   return read && (await holdsAll(folder, read.manifest)) ? read : undefined
 }
 
-/** Whatever the files are that it names. */
+/** The manifest alone, without checking the files that it names. */
 export async function readManifest(folder: string): Promise<ReadManifest | undefined> {
   const text = await readIfThere(join(folder, fileName))
   const manifest = text === undefined ? undefined : parse(text)
   return text === undefined || !manifest ? undefined : { manifest, sha256: sha256Hex(text) }
 }
 
-/** Reads every file to its end, unless that is no longer asked for. */
+/** Reads every file to its end, unless aborted. */
 export async function holdsAll(folder: string, { files }: Pick<DumpManifest, 'files'>, signal?: AbortSignal): Promise<boolean> {
   const sums = await sumsOf(folder, undefined, signal)
   return Object.entries(files).every(([name, { sha256 }]) => sums[name]?.sha256 === sha256)
@@ -88,7 +88,7 @@ function parse(text: string): DumpManifest | undefined {
   }
 }
 
-/** Names of all that lies in a dump's folder but its manifest. */
+/** The names of all files of a dump folder except its manifest. */
 export const besideManifest = async (folder: string): Promise<string[]> => (await readdir(folder)).filter((name) => name !== fileName)
 
 async function syncFile(path: string): Promise<void> {
@@ -100,7 +100,7 @@ async function syncFile(path: string): Promise<void> {
   }
 }
 
-/** Sums of all files of a folder; the disk takes one while the processor sums it up. */
+/** Checksums of all files of a folder; the disk syncs one while the processor hashes it. */
 async function sumsOf(
   folder: string,
   beside: (path: string) => Promise<void> = async () => undefined,
@@ -116,7 +116,7 @@ async function sumsOf(
   return Object.fromEntries(await Promise.all(names.sort().map(one)))
 }
 
-/** Asked for by the usual 64 kB, reading takes longer than summing up. */
+/** The default of 64 kB makes reading slower than hashing. */
 const readBytes = 256 * 1024
 
 async function sumOf(path: string, signal?: AbortSignal): Promise<string> {

@@ -1,25 +1,24 @@
-// What every snapshot of a box is made of, whoever asks for it: the dump and its manifest, the folders of media and objects, the files and
-// keys of the box; and how all of it comes back to a host. The manifest is written last and holds the sums of all else, so that a snapshot
-// that has the right one is whole.
-// It never fences, stops or starts anything, and never says when a snapshot is due or which one may go.
-export { type DataFolder, dataFolders } from './data-folders.ts'
+// What a snapshot of a box contains (the dump and its manifest, media and objects, files and keys), how it is taken and fetched, and the disk
+// space that commands reserve for it. The manifest is written last with the checksums of all files, so that a matching one means complete.
+// It never fences, stops or starts anything, and never decides when a snapshot is due or may be removed.
 export {
   type DiskSpace,
   freeBeside,
+  type Holder,
   hostDisk,
   keepRoom,
   needRoom,
   type Part,
   type Roomed,
+  type RoomLedger,
   reserveBytes,
+  roomForDump,
+  roomForSnapshot,
+  roomLedger,
   volumeBytes,
 } from './disk-space.ts'
 export { holdsAll, readManifest, readWholeDump, type TellingManifest } from './dump-manifest.ts'
-export { fetchData, fetchDumpAgain, fetchSnapshot, manifestOfFetched } from './fetch-snapshot.ts'
-export { fetchRepository, repositoryOnce } from './repository-of-command.ts'
-export { roomForDump, roomForSnapshot } from './room-for-snapshot.ts'
-export { type Holder, type RoomLedger, roomLedger } from './room-ledger.ts'
-export { sideBySide } from './side-by-side.ts'
+export { fetchData, fetchDumpAgain, fetchSnapshot, manifestOfFetched, sideBySide } from './fetch-snapshot.ts'
+export { fetchRepository, maintainSnapshots, repositoryOnce } from './maintain-snapshots.ts'
 export { type SnapshotDeps, snapshot } from './snapshot.ts'
-export { clearDump, dumpFolderOf, takeBoxSnapshot } from './take-box-snapshot.ts'
-export { tendSnapshots } from './tend-snapshots.ts'
+export { clearDump, type DataFolder, dataFolders, dumpFolderOf, takeBoxSnapshot } from './take-box-snapshot.ts'

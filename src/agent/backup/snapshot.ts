@@ -3,10 +3,9 @@ import { boxOfCommand, type LocalBoxes, reportVersions } from '../boxes/index.ts
 import type { CommandJournal, CommandRecord, OnceOnly } from '../journal/index.ts'
 import type { CommandContext, CommandExecutor, Repository } from '../ports/index.ts'
 import { runOnce } from '../saga/index.ts'
-import { type DiskSpace, needRoom } from './disk-space.ts'
+import { type DiskSpace, needRoom, roomForDump } from './disk-space.ts'
 import type { DumpManifest } from './dump-manifest.ts'
-import { fetchRepository } from './repository-of-command.ts'
-import { roomForDump } from './room-for-snapshot.ts'
+import { fetchRepository } from './maintain-snapshots.ts'
 import { type BoxSnapshotDeps, clearDump, takeBoxSnapshot } from './take-box-snapshot.ts'
 
 const kind = 'tenant-box.snapshot'
@@ -16,8 +15,8 @@ type Result = BoxCommandResult<typeof kind>
 export type SnapshotDeps = BoxSnapshotDeps & Readonly<{ boxes: LocalBoxes; journal: CommandJournal; once: OnceOnly; disk: DiskSpace }>
 
 /**
- * A snapshot of a box that goes on serving: dump and row counts are of one moment, media and objects are copied after it and so hold at
- * least what the dump refers to. A failure leaves nothing behind on this host.
+ * Takes a snapshot of a box that keeps serving. Dump and row counts are of one moment; media and objects are copied after it and contain
+ * at least what the dump refers to. A failure leaves nothing behind on this host.
  */
 export const snapshot =
   (deps: SnapshotDeps): CommandExecutor<typeof kind> =>
@@ -33,24 +32,24 @@ export const snapshot =
 
 async function perform(deps: SnapshotDeps, context: CommandContext, payload: Payload, record: CommandRecord): Promise<Result> {
   try {
-    const snapshot = storedBefore(record) ?? (await takeIt(deps, context, payload, record))
+    const snapshot = storedEarlier(record) ?? (await takeSnapshot(deps, context, payload, record))
     await clearDump(deps, context.commandId)
     return { snapshot }
   } catch (error) {
-    // What is gone on with needs its dump; what failed must not fill the disk.
+    // A command that continues needs its dump; a failed one must not fill the disk.
     if (!context.signal.aborted) await clearDump(deps, context.commandId).catch(() => undefined)
     throw error
   }
 }
 
-const storedBefore = ({ entries }: CommandRecord): SnapshotTaken | undefined =>
+const storedEarlier = ({ entries }: CommandRecord): SnapshotTaken | undefined =>
   entries.find(({ step, mark }) => step === 'store' && mark === 'done')?.data as SnapshotTaken | undefined
 
-async function takeIt(deps: SnapshotDeps, context: CommandContext, payload: Payload, before: CommandRecord): Promise<SnapshotTaken> {
+async function takeSnapshot(deps: SnapshotDeps, context: CommandContext, payload: Payload, before: CommandRecord): Promise<SnapshotTaken> {
   const { commandId, signal } = context
   const box = await boxOfCommand(deps.boxes, payload)
   const repository = await fetchRepository(context)
-  const write = writerOf(deps, context)
+  const write = recorderOf(deps, context)
   await write('prepare', 'intent')
   await deps.snapshots.prepare(repository)
   const databaseBytes = (await deps.servers.databaseBytes(box)) ?? 0
@@ -62,13 +61,13 @@ async function takeIt(deps: SnapshotDeps, context: CommandContext, payload: Payl
     { box, repository, tier: payload.tier, commandId, images: imagesOf(report), installed: report.installed, live: true, signal },
   )
   await write('store', 'done', taken)
-  // Only an earlier try can have left one, and to look for it is one more opening of the repository.
+  // Only an earlier try can have left one, and listing opens the repository once more.
   if (before.entries.some(({ step }) => step === 'store')) await forgetOlder(deps, repository, commandId, taken.snapshotId)
   return taken
 }
 
-/** Every step begins with a line of the journal, which also is what a person sees. */
-function writerOf({ journal, clock }: SnapshotDeps, { commandId, progress }: CommandContext) {
+/** Every step begins with an entry of the journal and a progress report. */
+function recorderOf({ journal, clock }: SnapshotDeps, { commandId, progress }: CommandContext) {
   const begun = clock.monotonicMs()
   return async (step: string, mark: 'intent' | 'done', data?: unknown): Promise<void> => {
     const entry = { elapsedMs: clock.monotonicMs() - begun, step, mark, ...(data === undefined ? {} : { data }) }
@@ -83,8 +82,8 @@ const imagesOf = ({ services }: VersionsReport): DumpManifest['images'] =>
   )
 
 /**
- * A try that was killed between its end and its line in the journal left a snapshot of which nobody knows whether it is whole. Where the
- * store lets no agent delete it stays on the list, and the daemon, which never heard of it, forgets it in time.
+ * A try that was killed before its journal entry left a snapshot that may be incomplete. Where the store lets no agent delete, the daemon
+ * forgets it later.
  */
 async function forgetOlder({ snapshots }: SnapshotDeps, repository: Repository, commandId: string, taken: string): Promise<void> {
   const ours = (await snapshots.list(repository).catch(() => [])).filter((one) => one.commandId === commandId && !one.warm)

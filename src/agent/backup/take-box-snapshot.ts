@@ -1,10 +1,9 @@
-import { mkdir, rm } from 'node:fs/promises'
+import { mkdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { InstalledVersions, SnapshotTaken, SnapshotTier } from '../../core/boxes/index.ts'
 import { type Clock, isoNow, isProblem, problem } from '../../core/kit/index.ts'
-import { fenceSwitch } from '../boxes/index.ts'
+import { fenceSwitch, readCompose } from '../boxes/index.ts'
 import type { BoxServers, ContainerEngine, LocalBox, Repository, RowCounts, SnapshotStore } from '../ports/index.ts'
-import { type DataFolder, dataFolders } from './data-folders.ts'
 import { type DumpManifest, readWholeDump, writeManifest } from './dump-manifest.ts'
 
 export type BoxSnapshotDeps = Readonly<{
@@ -12,9 +11,9 @@ export type BoxSnapshotDeps = Readonly<{
   servers: BoxServers
   snapshots: SnapshotStore
   clock: Clock
-  /** Dumps lie below it until their command is over; as private as the agent's own files. */
+  /** Dumps are below it until their command is over; as private as the agent's own files. */
   workFolder: string
-  /** Told before the dump and before the copy to the store; it may write that down. */
+  /** Called around the dump and the copy to the store, to record them. */
   onStep?: (step: 'dump' | 'store', mark: 'intent' | 'done') => Promise<void>
 }>
 
@@ -23,24 +22,23 @@ export type BoxSnapshotRequest = Readonly<{
   repository: Repository
   tier: SnapshotTier
   commandId: string
-  /** What ran when its servers could still be asked. */
+  /** As it ran when the servers last answered. */
   images: DumpManifest['images']
   installed: InstalledVersions
-  /** The box goes on serving meanwhile. */
+  /** The box serves meanwhile. */
   live?: boolean
   signal?: AbortSignal
 }>
 
-/** Where the dump of a command lies. Its name tells the command, and by it a snapshot's dump is found among its paths. */
+/** The folder of a command's dump. It is named after the command, by which the dump is found among a snapshot's paths. */
 export const dumpFolderOf = (workFolder: string, commandId: string): string => join(workFolder, encodeURIComponent(commandId))
 
 export const clearDump = ({ workFolder }: Pick<BoxSnapshotDeps, 'workFolder'>, commandId: string): Promise<void> =>
   rm(dumpFolderOf(workFolder, commandId), { recursive: true, force: true })
 
 /**
- * The complete snapshot of a box: dump, manifest, then all of it with media, objects, config and keys to the store. PostgreSQL must run.
- * A dump that an interrupted try left whole is used again; the copy to the store is made anew, because only its own end says that it is
- * complete. The dump stays: whoever needs it no more calls `clearDump`.
+ * Takes the complete snapshot of a box: dump, manifest, then everything to the store with media, objects, config and keys. PostgreSQL must
+ * run. A complete dump of an interrupted try is used again; the copy to the store always begins again. The dump stays until `clearDump`.
  */
 export async function takeBoxSnapshot(
   deps: BoxSnapshotDeps,
@@ -80,7 +78,7 @@ const pathsOf = ({ workFolder }: BoxSnapshotDeps, { box, commandId }: BoxSnapsho
   ...data.map(({ folder }) => folder),
 ]
 
-/** A restored box must not come up fenced by a switch that was in its snapshot, and MinIO's half-written uploads are nobody's. */
+/** A restored box must not come up fenced by a fence file in its snapshot. Incomplete uploads of MinIO are useless. */
 const excluded = ({ project }: LocalBox, data: readonly DataFolder[]): string[] => [
   fenceSwitch(project),
   ...data.filter(({ service }) => service === 'minio').map(({ folder }) => join(folder, '.minio.sys', 'tmp')),
@@ -108,7 +106,7 @@ async function dumpOnce(deps: BoxSnapshotDeps, request: BoxSnapshotRequest, data
     })
     return { sha256: await writeManifest(folder, facts), manifest: { format: 1, files: {}, ...facts } }
   } catch (error) {
-    // A part of a dump helps nobody, and may be what fills the disk.
+    // A partial dump is useless and may be what fills the disk.
     await clearDump(deps, request.commandId).catch(() => undefined)
     if (!isProblem(error, 'BOX_UNHEALTHY')) throw error
     throw problem('SNAPSHOT_FAILED', `the database cannot be dumped: ${error.message}`, { cause: error })
@@ -117,14 +115,49 @@ async function dumpOnce(deps: BoxSnapshotDeps, request: BoxSnapshotRequest, data
 
 type Found = Pick<Parameters<typeof writeManifest>[1], 'at' | 'rows' | 'paths' | 'databaseBytes'>
 
-function manifestFacts({ box, commandId, tier, images, installed }: BoxSnapshotRequest, found: Found): Parameters<typeof writeManifest>[1] {
+function manifestFacts({ box, commandId, tier, images, installed }: BoxSnapshotRequest, input: Found): Parameters<typeof writeManifest>[1] {
   const { slug, boxId, chatDomain, ports, managed, ownershipEpoch, project } = box
   const { name, composeFile, envFile } = project
-  // What the database said; the host's own record only where it said nothing.
+  // The host's own record counts only if the database does not tell its head.
   const migrationsHead = installed.migrationsHead === 'unknown' ? box.migrationsHead : installed.migrationsHead
   return {
     ...{ commandId, slug, boxId, tier, images, migrationsHead, installed },
-    ...found,
+    ...input,
     box: { chatDomain, ports, project: name, composeFile, ...(envFile === undefined ? {} : { envFile }), managed, ownershipEpoch },
   }
+}
+
+/** The folder of one media or object volume on this host. */
+export type DataFolder = Readonly<{
+  service: 'synapse' | 'minio'
+  /** The volume's key in the compose file; null for a volume that the file does not name. */
+  key: string | null
+  volume: string
+  folder: string
+}>
+
+/** The folders of all media and object volumes. Throws SNAPSHOT_FAILED if one is missing, because the snapshot would be incomplete. */
+export async function dataFolders(engine: ContainerEngine, box: LocalBox): Promise<DataFolder[]> {
+  const containers = await engine.containers(box.project)
+  const keys = await volumeKeys(box)
+  const mounts = (['synapse', 'minio'] as const).flatMap((service) => {
+    const found = containers.filter((container) => container.service === service)
+    if (found.length === 0)
+      throw problem('SNAPSHOT_FAILED', `${service} of ${box.slug} has no container, so the folder of its data is unknown`)
+    return [...new Set(found.flatMap((container) => container.volumes))].map((volume) => ({ service, volume }))
+  })
+  return Promise.all(
+    mounts.map(async (mount) => ({ ...mount, key: keys.get(mount.volume) ?? null, folder: await folderOf(engine, mount.volume) })),
+  )
+}
+
+async function volumeKeys({ project }: LocalBox): Promise<Map<string, string>> {
+  const { volumes } = readCompose(await readFile(project.composeFile, 'utf8'), project.name)
+  return new Map(Object.entries(volumes).map(([key, name]) => [name, key]))
+}
+
+async function folderOf(engine: ContainerEngine, volume: string): Promise<string> {
+  const folder = await engine.volumePath(volume)
+  if (folder === undefined) throw problem('SNAPSHOT_FAILED', `the volume ${volume} does not exist or is on another machine than this agent`)
+  return folder
 }

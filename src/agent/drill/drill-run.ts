@@ -4,43 +4,42 @@ import { type Random, sha256Hex } from '../../core/kit/index.ts'
 import { type DiskSpace, dumpFolderOf, repositoryOnce } from '../backup/index.ts'
 import type { LocalBoxes } from '../boxes/index.ts'
 import type { CommandJournal, OnceOnly } from '../journal/index.ts'
-import type { CommandContext, LocalBox, Repository } from '../ports/index.ts'
-import type { ReviveDeps } from '../rebuild/index.ts'
+import type { CommandContext, ContainerEngine, LocalBox, Repository } from '../ports/index.ts'
+import type { RebuildDeps } from '../rebuild/index.ts'
 import type { SagaActs } from '../saga/index.ts'
 
-export type DrillDeps = ReviveDeps &
+export type DrillDeps = RebuildDeps &
   Readonly<{
     random: Random
     boxes: LocalBoxes
     journal: CommandJournal
     once: OnceOnly
     disk: DiskSpace
-    /** What is fetched lies below it until the command is over. */
+    /** Fetched snapshots are below it until the command is over. */
     workFolder: string
-    /** The agent's own folder: by it this agent tells its drills from those of others on the same engine. */
+    /** The agent's own folder: distinguishes the drills of agents that share an engine. */
     stateFolder: string
   }>
 
-/** What the compose projects of an agent's drills begin with. */
+/** The prefix of the compose projects of an agent's drills. */
 export const drillProjects = (stateFolder: string): string => `drill-${sha256Hex(stateFolder).slice(0, 8)}-`
 
-export const drillProject = (stateFolder: string, commandId: string): string =>
-  `${drillProjects(stateFolder)}${sha256Hex(commandId).slice(0, 12)}`
+const drillProject = (stateFolder: string, commandId: string): string => `${drillProjects(stateFolder)}${sha256Hex(commandId).slice(0, 12)}`
 
 /** One drill in the hands of one agent. */
 export type DrillRun = Readonly<{
   deps: DrillDeps
   context: CommandContext
   payload: BoxCommandPayload<'tenant-box.drill'>
-  /** The box that the snapshot is of; only looked at. */
+  /** The box of the snapshot; only read. */
   original: LocalBox
-  /** What is made from it. */
+  /** What is rebuilt from the snapshot. */
   copy: LocalBox
   folder: string
   repository(): Promise<Repository>
 }>
 
-export type DrillSteps = SagaActs<DrillStep>
+export type DrillActs = SagaActs<DrillStep>
 
 export function startDrill(deps: DrillDeps, { context, payload, original }: Pick<DrillRun, 'context' | 'payload' | 'original'>): DrillRun {
   const folder = dumpFolderOf(deps.workFolder, context.commandId)
@@ -56,3 +55,23 @@ export function startDrill(deps: DrillDeps, { context, payload, original }: Pick
     repository: repositoryOnce(context),
   }
 }
+
+type Deps = Readonly<{ engine: ContainerEngine; journal: CommandJournal; stateFolder: string }>
+
+/**
+ * Removes what drills left on the engine when the agent starts: projects and pins of this agent's drills whose command is over or unknown.
+ * Open commands remove their own. Returns the projects.
+ */
+export async function sweepDrills({ engine, journal, stateFolder }: Deps): Promise<readonly string[]> {
+  const open = new Set((await journal.open()).map(({ commandId }) => drillProject(stateFolder, commandId)))
+  const leftover = (await engine.projects(drillProjects(stateFolder))).filter((name) => !open.has(name))
+  for (const name of leftover) {
+    await engine.removeProject(name)
+    await engine.unpin(name)
+  }
+  const failed = (await journal.all()).filter(({ kind, closed }) => kind === 'tenant-box.drill' && hasError(closed?.result))
+  for (const { commandId } of failed) await engine.unpin(drillProject(stateFolder, commandId))
+  return leftover
+}
+
+const hasError = (result: unknown): boolean => Boolean((result as { error?: unknown } | null | undefined)?.error)

@@ -4,19 +4,19 @@ import { boxOfBegun, boxOfCommand } from '../boxes/index.ts'
 import type { CommandExecutor } from '../ports/index.ts'
 import { type EndedSaga, resultIn, runBoxSaga } from '../saga/index.ts'
 import { type DrillDeps, type DrillRun, startDrill } from './drill-run.ts'
-import { drillSteps, holderOf } from './steps.ts'
+import { drillActs, holderOf } from './steps.ts'
 
 const kind = 'tenant-box.drill'
 
 /**
- * A snapshot restored for practice. Thrown are only refusals before anything was done (NOT_FOUND, LEASE_LOST, CONFLICT, BOX_HELD while
- * another drill of the box runs) and an abort, after which the same command goes on when it is called again.
+ * Restores a snapshot in isolation and proves that it serves. Throws only refusals before anything was done (NOT_FOUND, LEASE_LOST,
+ * CONFLICT, BOX_HELD while another drill of the box runs) and an abort, after which the same command continues.
  */
 export const drill =
   (deps: DrillDeps): CommandExecutor<typeof kind> =>
   (context, payload) =>
     deps.once(
-      // A lock of its own: the box is only looked at, and its other commands need not wait.
+      // A lock of its own: the box is only read, so its other commands need not wait.
       { commandId: context.commandId, kind, slug: `${payload.slug}.drill`, payload },
       {
         admit: async () => void (await boxOfCommand(deps.boxes, payload)),
@@ -24,9 +24,9 @@ export const drill =
           const original = await boxOfBegun(deps.boxes, payload)
           const run = startDrill(deps, { context, payload, original })
           await keepRoom(deps.disk, holderOf(run), (resultIn(record, 'fetch') as Roomed | undefined)?.room)
-          return sumUp(
+          return resultFrom(
             run,
-            await runBoxSaga(deps, { context, record, saga: drillSaga, acts: drillSteps(run), deadlineMs: payload.deadlineMs }),
+            await runBoxSaga(deps, { context, record, saga: drillSaga, acts: drillActs(run), deadlineMs: payload.deadlineMs }),
           )
         },
       },
@@ -34,10 +34,10 @@ export const drill =
 
 type Ended = EndedSaga<DrillStep>
 
-function sumUp({ payload, copy }: DrillRun, ended: Ended): DrillResult {
+function resultFrom({ payload, copy }: DrillRun, ended: Ended): DrillResult {
   const { outcome, facts, resultOf, elapsedMs } = ended
   const proven = outcome === 'committed' || outcome === 'unfinished'
-  const error = facts.failure ?? (outcome === 'committed' ? null : remains(copy.project.name, facts.endError))
+  const error = facts.failure ?? (outcome === 'committed' ? null : notRemoved(copy.project.name, facts.endError))
   const loaded = resultOf('fill') as { tables: number; rows: number } | undefined
   return {
     ok: proven && error === null,
@@ -51,15 +51,15 @@ function sumUp({ payload, copy }: DrillRun, ended: Ended): DrillResult {
   }
 }
 
-const remains = (project: string, why: AgentError | null): AgentError => ({
-  code: why?.code ?? 'CONFLICT',
-  message: `the snapshot is good, but ${project} could not be cleared away: ${why?.message ?? 'no reason was given'}; the agent tries again at its next start`,
+const notRemoved = (project: string, error: AgentError | null): AgentError => ({
+  code: error?.code ?? 'CONFLICT',
+  message: `the snapshot is good, but ${project} could not be removed: ${error?.message ?? 'unknown reason'}; the agent tries again at its next start`,
 })
 
 const lastProbe = ({ entries }: Ended): ProbeResult | null =>
   (entries.findLast(({ step, mark }) => step === 'prove' && mark === 'note')?.data as { probe: ProbeResult } | undefined)?.probe ?? null
 
-/** From the begin of the load that held to the good probe. */
+/** From the begin of the successful load to the good probe. */
 function restoreMs({ entries }: Ended): number {
   const at = (step: string, mark: string) => entries.findLast((entry) => entry.step === step && entry.mark === mark)?.elapsedMs ?? 0
   return at('prove', 'done') - at('fill', 'intent')

@@ -1,6 +1,5 @@
-// A drill: a snapshot is brought, loaded and started beside its box, on a network without a way out, and proven to serve; then all of it goes.
-// Whatever it finds is a result. It never touches the box itself, publishes no port, speaks to nobody outside, and leaves nothing behind:
-// what a kill left goes when the command goes on, or at the agent's next start.
+// A drill: restores a snapshot beside its box on a network without egress, proves that it serves, then removes the copy. Every finding is a
+// result. It never touches the box itself, publishes no port, contacts no other system and leaves nothing behind: what a kill left is removed
+// when the command continues, or at the agent's next start.
 export { drill } from './drill.ts'
-export { type DrillDeps, drillProjects } from './drill-run.ts'
-export { sweepDrills } from './sweep-drills.ts'
+export { type DrillDeps, drillProjects, sweepDrills } from './drill-run.ts'

@@ -8,20 +8,19 @@ import { waitForService, waitUntilStable, writeProbeAccount } from '../boxes/ind
 import type { StoredSnapshot } from '../ports/index.ts'
 import { bringFormerImages, fetchedBefore, fillProject, startProject, watchfulServers } from '../rebuild/index.ts'
 import type { StepContext } from '../saga/index.ts'
-import { drillCompose, drilledServices } from './drill-compose.ts'
-import type { DrillRun, DrillSteps } from './drill-run.ts'
-import { makeConfigQuiet, registrationSecretOf } from './quiet-config.ts'
+import type { DrillActs, DrillRun } from './drill-run.ts'
+import { drillCompose, drilledServices, makeConfigQuiet, registrationSecretOf } from './isolated-copy.ts'
 
-/** One good probe proves it; the rest is the patience for a server that starts. */
+/** One good probe is enough; the timeout is for a server that starts. */
 const rule = { consecutive: 1, spacingMs: 1_000, timeoutMs: 15 * 60_000 }
 
-export const drillSteps = (run: DrillRun): DrillSteps => ({
+export const drillActs = (run: DrillRun): DrillActs => ({
   fetch: async ({ signal }) => {
     const { snapshotId, snapshotSha256: manifestSha256 } = run.payload
     const repository = await run.repository()
-    const admit = async (snapshot: StoredSnapshot) => void (await needRoomBeside(run, snapshot, false))
+    const admit = async (snapshot: StoredSnapshot) => void (await reserveSpace(run, snapshot, false))
     const fetched = await fetchSnapshot(run.deps, { repository, snapshotId, manifestSha256, folder: run.folder, admit, signal })
-    return { room: await needRoomBeside(run, fetched.snapshot, true) } satisfies Roomed
+    return { room: await reserveSpace(run, fetched.snapshot, true) } satisfies Roomed
   },
   images: async ({ signal }) => {
     const { manifest } = await fetchedBefore(run.deps, { ...run, signal })
@@ -50,8 +49,8 @@ export const holderOf = ({ context, original }: Pick<DrillRun, 'context' | 'orig
   what: `a drill of ${original.slug}`,
 })
 
-/** Copy and original lie side by side, and what is fetched beside both. */
-async function needRoomBeside(run: DrillRun, snapshot: StoredSnapshot, fetched: boolean): Promise<readonly Part[]> {
+/** Reserves space for the copy beside the original, and for what is fetched. */
+async function reserveSpace(run: DrillRun, snapshot: StoredSnapshot, fetched: boolean): Promise<readonly Part[]> {
   const { deps, original, folder } = run
   const containers = await deps.engine.containers(original.project)
   const bytesOf = (services: readonly string[]) =>
@@ -73,22 +72,22 @@ async function prove(run: DrillRun, signal: AbortSignal, note: StepContext<'prov
   const account = await servers.createThrowAwayAccount(copy, await registrationSecretOf(copy.project.folder), signal)
   await writeProbeAccount(copy.project, account)
   let last: ProbeResult | undefined
-  const keep = (probe: ProbeResult) => {
+  const record = (probe: ProbeResult) => {
     last = probe
   }
   try {
-    return await waitUntilStable(deps, copy, { rule, signal, onProbe: keep })
+    return await waitUntilStable(deps, copy, { rule, signal, onProbe: record })
   } catch (error) {
     if (last) await note({ probe: last })
     throw error
   }
 }
 
-/** Also what an engine that came back late still made: it is asked for by name until nothing answers to it. */
+/** Checks by name that nothing is left, because a slow engine may still make something. */
 async function clear({ deps, copy, folder }: DrillRun): Promise<void> {
   await deps.engine.removeProject(copy.project.name)
   if ((await deps.engine.projects(copy.project.name)).length > 0)
-    throw problem('CONFLICT', `something of ${copy.project.name} is left: the agent tries again at its next start`)
+    throw problem('CONFLICT', `containers, networks or volumes of ${copy.project.name} are left; the agent tries again at its next start`)
   await deps.engine.unpin(copy.project.name)
   await rm(folder, { recursive: true, force: true })
 }

@@ -2,16 +2,16 @@ import { open, rm, statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Shelf } from './shelf.ts'
 
-/** Room that only the journal and the way back may use: on a full disk an agent must still be able to bring its boxes back, and write down how. */
+/** Disk space reserved for the journal and rollbacks: on a full disk an agent must still be able to roll back its boxes and record it. */
 export type Ballast = Readonly<{
-  /** Takes the room again, where the disk has plenty. A disk that has not is no failure here. */
+  /** Reserves the space again if the disk has plenty; otherwise does nothing. */
   refill(): Promise<void>
   release(): Promise<void>
 }>
 
 const megabyte = 1024 * 1024
 const bytes = 16 * megabyte
-/** With less than this left after it, the ballast would be what fills the disk. */
+/** With less than this left after it, the reserve would be what fills the disk. */
 const spareBytes = 64 * megabyte
 
 export function fileBallast(path: string): Ballast {
@@ -19,7 +19,7 @@ export function fileBallast(path: string): Ballast {
     refill: async () => {
       const { bavail, bsize } = await statfs(dirname(path)).catch(() => ({ bavail: 0, bsize: 1 }))
       if (bavail * bsize < bytes + spareBytes) return
-      // Exclusive: one that is there stays. Real bytes, because a sparse file holds no room.
+      // Exclusive: an existing file stays. Real bytes, because a sparse file reserves nothing.
       const file = await open(path, 'wx', 0o600).catch(() => undefined)
       if (!file) return
       try {
@@ -35,11 +35,11 @@ export function fileBallast(path: string): Ballast {
   }
 }
 
-/** As the system says it, or as whoever met it first has told it. */
+/** As the system reports it, or as a problem. */
 export const isFullDisk = (error: unknown): boolean =>
   ['ENOSPC', 'EDQUOT', 'DISK_FULL'].includes((error as { code?: string } | null)?.code ?? '')
 
-/** The same shelf, which gives up the ballast before it gives up a write. */
+/** The same store, which releases the reserve before a write fails. */
 export const withBallast = (shelf: Shelf, { release }: Pick<Ballast, 'release'>): Shelf => ({
   ...shelf,
   write: async (name, text) => {

@@ -28,22 +28,24 @@ export type CommandRecord = Readonly<{
 export type Beginning = Pick<CommandRecord, 'commandId' | 'kind' | 'slug' | 'payload'>
 
 export type CommandJournal = Readonly<{
-  /** The record of a new command, or of one begun before: the caller goes on from there. Throws CONFLICT when the id belongs to another command. */
+  /**
+   * The record of a new command, or of an earlier one that the caller continues. Throws CONFLICT when the id belongs to another command.
+   */
   begin(command: Beginning): Promise<CommandRecord>
   find(commandId: string): Promise<CommandRecord | undefined>
-  /** Whether the record of a command was set aside: nobody knows how far it came. */
+  /** Whether the record of a command was set aside as damagedRecord. */
   isDamaged(commandId: string): boolean
-  /** On disk when it resolves. */
+  /** Durable when it resolves. */
   append(commandId: string, entry: Omit<JournalEntry, 'at'>): Promise<CommandRecord>
-  /** Ends the command with the result that the daemon is to get. */
+  /** Ends the command with the result for the daemon. */
   close(commandId: string, result: unknown): Promise<void>
-  /** All that is remembered, oldest first. */
+  /** All records, oldest first. */
   all(): Promise<readonly CommandRecord[]>
-  /** Begun and not over: what a started agent goes on with. */
+  /** Commands that are not over: a started agent continues them. */
   open(): Promise<readonly CommandRecord[]>
-  /** Over, and the daemon does not know it yet. */
+  /** Over, but the daemon does not have the result yet. */
   unacknowledged(): Promise<readonly CommandRecord[]>
-  /** The daemon has the result. It is kept some more days, because an old lease may still bring the command again. */
+  /** The daemon has the result. The record stays some days, because an old lease may deliver the command again. */
   acknowledge(commandId: string): Promise<void>
 }>
 
@@ -51,21 +53,21 @@ type Deps = Readonly<{
   shelf: Shelf
   clock: Clock
   keepDays?: number
-  /** Told of each file that was set aside, once. */
+  /** Called once for each file that was set aside. */
   onDamaged?: (path: string) => void
 }>
 
 /**
- * Opens the journal of an agent and forgets what was acknowledged `keepDays` ago. A record that cannot be read at all is set aside, so that
- * the other boxes of the host go on; its own command is refused from then on, because nobody knows how far it came.
+ * Opens the journal of an agent and deletes records that were acknowledged `keepDays` ago. An damagedRecord record is set aside, so that
+ * other boxes of the host continue; its own command is refused from then on.
  */
 export async function openJournal({ shelf, clock, keepDays = 30, onDamaged }: Deps): Promise<CommandJournal> {
   const records = await readAll(shelf, onDamaged)
   const damaged = new Set(await shelf.aside())
   const isDamaged = (commandId: string) => damaged.has(fileNameOf(commandId))
-  await forgetOld(shelf, records, clock.now().getTime() - keepDays * 86_400_000)
+  await deleteOld(shelf, records, clock.now().getTime() - keepDays * 86_400_000)
 
-  const keep = async (record: CommandRecord): Promise<CommandRecord> => {
+  const store = async (record: CommandRecord): Promise<CommandRecord> => {
     await shelf.write(fileNameOf(record.commandId), printRecord(record))
     records.set(record.commandId, record)
     return record
@@ -80,27 +82,27 @@ export async function openJournal({ shelf, clock, keepDays = 30, onDamaged }: De
   return {
     begin: async (command) => {
       const before = records.get(command.commandId)
-      if (isDamaged(command.commandId)) throw unreadable(command)
-      if (!before) return keep({ ...command, begunAt: isoNow(clock), entries: [], closed: null })
+      if (isDamaged(command.commandId)) throw damagedRecord(command)
+      if (!before) return store({ ...command, begunAt: isoNow(clock), entries: [], closed: null })
       if (before.kind === command.kind && before.slug === command.slug) return before
-      throw problem('CONFLICT', `the command ${command.commandId} was given to this agent before, as ${before.kind} of ${before.slug}`)
+      throw problem('CONFLICT', `this agent has another command ${command.commandId}: ${before.kind} of ${before.slug}`)
     },
     find: async (commandId) => records.get(commandId),
     isDamaged,
     append: async (commandId, entry) => {
       const record = known(commandId)
-      return keep({ ...record, entries: [...record.entries, { at: isoNow(clock), ...entry }] })
+      return store({ ...record, entries: [...record.entries, { at: isoNow(clock), ...entry }] })
     },
     close: async (commandId, result) => {
       const record = known(commandId)
-      if (!record.closed) await keep({ ...record, closed: { at: isoNow(clock), result, acknowledgedAt: null } })
+      if (!record.closed) await store({ ...record, closed: { at: isoNow(clock), result, acknowledgedAt: null } })
     },
     all: async () => all(),
     open: async () => all().filter(({ closed }) => !closed),
     unacknowledged: async () => all().filter(({ closed }) => closed && !closed.acknowledgedAt),
     acknowledge: async (commandId) => {
       const record = records.get(commandId)
-      if (record?.closed) await keep({ ...record, closed: { ...record.closed, acknowledgedAt: isoNow(clock) } })
+      if (record?.closed) await store({ ...record, closed: { ...record.closed, acknowledgedAt: isoNow(clock) } })
     },
   }
 }
@@ -119,16 +121,30 @@ async function readAll(shelf: Shelf, onDamaged?: (path: string) => void): Promis
   return records
 }
 
-const unreadable = ({ commandId, slug }: Beginning) =>
+const damagedRecord = ({ commandId, slug }: Beginning) =>
   problem(
     'INTERNAL',
-    `the journal of ${commandId} is damaged and was set aside, so nobody knows how far it came: look at the box ${slug}, its fence and its containers, and plan anew`,
+    `the journal of ${commandId} is damaged and was set aside, so its progress is unknown. fix: check the fence and containers of the box ${slug}, then plan again`,
   )
 
-async function forgetOld(shelf: Shelf, records: Map<string, CommandRecord>, beforeMs: number): Promise<void> {
+async function deleteOld(shelf: Shelf, records: Map<string, CommandRecord>, beforeMs: number): Promise<void> {
   for (const { commandId, closed } of records.values()) {
     if (!closed?.acknowledgedAt || Date.parse(closed.acknowledgedAt) >= beforeMs) continue
     await shelf.remove(fileNameOf(commandId))
     records.delete(commandId)
   }
+}
+
+/** Milliseconds since the command began, over restarts of the agent. */
+export type Stopwatch = () => number
+
+/**
+ * Runs on the monotonic clock. The time without an agent is read from the wall clock: a clock that was set back adds nothing, one that was
+ * set forward ends the command early, which is the safe side.
+ */
+export function stopwatch(clock: Clock, { begunAt, entries }: CommandRecord): Stopwatch {
+  const last = entries.at(-1) ?? { at: begunAt, elapsedMs: 0 }
+  const away = Math.max(0, clock.now().getTime() - Date.parse(last.at))
+  const start = clock.monotonicMs()
+  return () => last.elapsedMs + away + clock.monotonicMs() - start
 }

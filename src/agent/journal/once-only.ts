@@ -1,16 +1,20 @@
-import type { BoxLocks } from './box-lock.ts'
+import { spawn } from 'node:child_process'
+import { constants } from 'node:fs'
+import { type FileHandle, mkdir, open } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Problem, problem } from '../../core/kit/index.ts'
 import type { Beginning, CommandJournal, CommandRecord } from './journal.ts'
 
 type Deps = Readonly<{ journal: CommandJournal; locks: BoxLocks }>
 
-/** `admit` refuses a command before anything is written, and is not asked again when one goes on after a crash. */
+/** `admit` refuses a command before anything is written; it is not called for a command that continues after a crash. */
 type Work<Result> = Readonly<{ admit(): Promise<void>; perform(record: CommandRecord): Promise<Result> }>
 
 export type OnceOnly = <Result>(command: Beginning, work: Work<Result>) => Promise<Result>
 
 /**
- * Does a command once, whatever the daemon sends twice: one that runs is waited for, one that is over answers its stored result,
- * one that broke off goes on, all under the box's lock. What `perform` throws leaves the command open.
+ * Runs a command once under the lock of its box, however often the daemon sends it: waits for one that runs, returns the stored result of
+ * one that is over, continues one that was interrupted. A throw of `perform` leaves the command open.
  */
 export function onceOnly({ journal, locks }: Deps): OnceOnly {
   const running = new Map<string, Promise<unknown>>()
@@ -40,5 +44,57 @@ export function onceOnly({ journal, locks }: Deps): OnceOnly {
     const result = start(command, work).finally(() => running.delete(command.commandId))
     running.set(command.commandId, result)
     return result
+  }
+}
+
+/** Held until `release`; the kernel releases it when the process dies. */
+export type BoxLock = Readonly<{ release(): Promise<void> }>
+
+export type BoxLocks = Readonly<{
+  /** Throws BOX_HELD when another command, of this process or another, has the lock. */
+  acquire(slug: string): Promise<BoxLock>
+}>
+
+const held = (slug: string): Problem =>
+  problem('BOX_HELD', `another command of this host works on the box ${slug}. fix: wait until it ends`)
+
+/**
+ * One lock file per box, locked with flock(2), which a killed agent cannot leave behind. Node has no call for it, so the `flock` program
+ * of util-linux locks our open file, and the lock stays with our handle.
+ */
+export function fileLocks(folder: string): BoxLocks {
+  return {
+    acquire: async (slug) => {
+      await mkdir(folder, { recursive: true, mode: 0o700 })
+      const file = await open(join(folder, `${slug}.lock`), constants.O_CREAT | constants.O_RDWR, 0o600)
+      try {
+        if (!(await lockOpenFile(file))) throw held(slug)
+      } catch (error) {
+        await file.close()
+        throw error
+      }
+      return { release: () => file.close() }
+    },
+  }
+}
+
+const lockOpenFile = (file: FileHandle): Promise<boolean> =>
+  new Promise((resolve, reject) => {
+    const child = spawn('flock', ['--exclusive', '--nonblock', '3'], { stdio: ['ignore', 'ignore', 'ignore', file.fd] })
+    child.on('error', (cause) =>
+      reject(problem('CONFIG', 'flock is not installed on this host. fix: install the package util-linux', { cause })),
+    )
+    child.on('exit', (code) => resolve(code === 0))
+  })
+
+/** For simulated hosts: all agents are in one process. */
+export function memoryLocks(): BoxLocks {
+  const slugs = new Set<string>()
+  return {
+    acquire: async (slug) => {
+      if (slugs.has(slug)) throw held(slug)
+      slugs.add(slug)
+      return { release: async () => void slugs.delete(slug) }
+    },
   }
 }

@@ -1,9 +1,10 @@
 import type { CommandRecord, JournalEntry } from './journal.ts'
+import type { Shelf } from './shelf.ts'
 
-// A record is a file of JSON lines: what the command is, its entries in order, and at last its result.
-// Files are replaced whole, so a torn line is a damaged disk; what stands before it is still true, and the steps observe the rest.
+// A record is a file of JSON lines: the command, its entries in order, then its result. Files are replaced atomically, so a torn line means a
+// damaged disk; the lines before it are valid, and the steps observe the rest.
 
-/** Command ids hold dots and colons; anything else is escaped, so that an id is never a path. */
+/** Escapes everything in a command id but dots and colons, so that an id is never a path. */
 export const fileNameOf = (commandId: string): string => `${encodeURIComponent(commandId).replaceAll('*', '%2A')}.jsonl`
 
 export function printRecord({ entries, closed, ...head }: CommandRecord): string {
@@ -12,7 +13,7 @@ export function printRecord({ entries, closed, ...head }: CommandRecord): string
 
 const lineOf = (line: unknown): string => `${JSON.stringify(line)}\n`
 
-/** An entry never changes, and its record is printed again with each that follows. */
+/** Entries never change, and a record is printed again with each new one. */
 const printed = new WeakMap<JournalEntry, string>()
 
 function entryLine(entry: JournalEntry): string {
@@ -23,7 +24,7 @@ function entryLine(entry: JournalEntry): string {
 
 type Line = { head?: Omit<CommandRecord, 'entries' | 'closed'>; entry?: JournalEntry; closed?: CommandRecord['closed'] }
 
-/** Reads up to the first torn line; undefined when not even the first one is whole: then nobody may guess. */
+/** Reads up to the first damaged line; undefined when the first line is damaged. */
 export function readRecord(text: string): CommandRecord | undefined {
   const lines = wholeLines(text)
   const head = lines[0]?.head
@@ -47,4 +48,10 @@ function wholeLines(text: string): Line[] {
     }
   }
   return lines
+}
+
+/** Reads another agent's journal without changing it; unreadable records are left out. */
+export async function readRecords(shelf: Pick<Shelf, 'names' | 'read'>): Promise<readonly CommandRecord[]> {
+  const texts = await Promise.all((await shelf.names()).map((name) => shelf.read(name).catch(() => '')))
+  return texts.flatMap((text) => readRecord(text) ?? [])
 }

@@ -2,19 +2,19 @@ import { mkdir, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { syncFolder, writeFileAtomic } from '../../node/index.ts'
 
-/** Small named texts that survive: `write` replaces one whole or not at all, and is on disk when it resolves. */
+/** Small named texts on disk. `write` replaces a text atomically and is durable when it resolves. */
 export type Shelf = Readonly<{
   names(): Promise<readonly string[]>
   read(name: string): Promise<string>
   write(name: string, text: string): Promise<void>
   remove(name: string): Promise<void>
-  /** Puts a text that nobody can read where it hinders nobody, and answers where that is. It stays there for a person. */
+  /** Moves an unreadable text out of the way for a person, and returns its new place. */
   setAside(name: string): Promise<string>
-  /** Names of what was set aside. */
+  /** Names of texts that were set aside. */
   aside(): Promise<readonly string[]>
 }>
 
-/** Where a folder's damaged files go: beside it, under a name that is found. */
+/** Where a folder's damaged files are moved: beside it. */
 export const asideFolder = (folder: string): string => `${folder}-damaged`
 
 /** Files of a folder. Names that begin with a dot are unfinished writes and are not listed. */
@@ -42,7 +42,7 @@ export function folderShelf(folder: string): Shelf {
   }
 }
 
-/** For simulated hosts, whose agents die with the process. */
+/** For simulated hosts, whose agents end with the process. */
 export function memoryShelf(): Shelf {
   const texts = new Map<string, string>()
   const damaged = new Map<string, string>()

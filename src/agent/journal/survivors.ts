@@ -1,12 +1,12 @@
 import { readdir, readFile } from 'node:fs/promises'
 import type { Clock } from '../../core/kit/index.ts'
 
-// A killed agent leaves its children running, and its programs in containers. Each carries its owner in the environment, which its own
-// children inherit: nothing has to be recorded, so there is no moment in which one could be forgotten.
+// A killed agent leaves its children running, also in containers. Each has its owner in its environment, which its children inherit, so
+// nothing has to be recorded.
 
 const variable = 'TENANTRY_OWNER'
 
-/** What a child's environment gets beside its own; `owner` is the agent's data folder. */
+/** Added to the environment of a child; `owner` is the agent's data folder. */
 export const ownedEnvironment = (owner: string, commandId: string): Record<string, string> => ({
   [variable]: owner,
   TENANTRY_COMMAND: commandId,
@@ -14,7 +14,7 @@ export const ownedEnvironment = (owner: string, commandId: string): Record<strin
 
 type Deps = Readonly<{ clock: Clock; owner: string; patienceMs?: number }>
 
-/** Ends what an earlier agent of the same owner left running, first kindly; answers how many there were. Does nothing where there is no /proc. */
+/** Terminates what an earlier agent of the same owner left running, first with SIGTERM; returns how many. Does nothing without /proc. */
 export async function endSurvivors({ clock, owner, patienceMs = 10_000 }: Deps): Promise<number> {
   const found = await survivorsOf(owner)
   for (const pid of found) signal(pid, 'SIGTERM')
@@ -31,13 +31,13 @@ async function survivorsOf(owner: string): Promise<number[]> {
   return pids.filter((_, index) => owned[index]).map(Number)
 }
 
-// Processes of others, and those that end while we look, have no environment for us.
+// Processes of other users, and those that end meanwhile, have no readable environment.
 const environmentOf = async (pid: string): Promise<string[]> => (await readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '')).split('\0')
 
 function signal(pid: number, name: 'SIGTERM' | 'SIGKILL'): void {
   try {
     process.kill(pid, name)
   } catch {
-    // It ended by itself.
+    // It exited by itself.
   }
 }

@@ -36,22 +36,26 @@ import {
 } from '../boxes/index.ts'
 import { isAlive, readComposeText } from '../change/index.ts'
 import type { CommandContext, CommandExecutor, LocalBox, Repository } from '../ports/index.ts'
-import { type EndedSaga, resultIn, resultOrThrow, runBoxSaga, type SagaActs, type SagaLog, type StepContext } from '../saga/index.ts'
-import type { MoveDeps } from './deps.ts'
-import { bringToRest, closeBox } from './rest.ts'
+import {
+  type EndedCommand,
+  type EndedSaga,
+  resultIn,
+  resultOrThrow,
+  runBoxSaga,
+  type SagaActs,
+  type SagaLog,
+  type StepContext,
+} from '../saga/index.ts'
+import { closeBox, type MoveDeps, stopServices } from './fence-and-stop.ts'
 
 const kind = 'tenant-box.hand_over'
 type Payload = BoxCommandPayload<typeof kind>
-type Result = BoxCommandResult<typeof kind>
-type Ended = { result: Result } | { failure: AgentError }
+type Ended = EndedCommand<BoxCommandResult<typeof kind>>
 type Run = Readonly<{ deps: MoveDeps; context: CommandContext; payload: Payload; box: LocalBox; repository(): Promise<Repository> }>
 
-/** A box that a failed hand-over had stopped is opened again after one good probe. */
-const openAgainRule = { consecutive: 1, spacingMs: 5_000, timeoutMs: 10 * 60_000 }
-
 /**
- * The box is fenced, stopped and kept as a last snapshot; from then on this host answers for it no more. A failure before that leads back to
- * a box that serves, and is thrown; the same command gets the same end again.
+ * Fences and stops the box and takes its last snapshot; after that this host does not own it any more. An earlier failure rolls back to a
+ * serving box and is thrown; the same command ends the same way again.
  */
 export const handOver =
   (deps: MoveDeps): CommandExecutor<typeof kind> =>
@@ -59,26 +63,21 @@ export const handOver =
     const ended = await deps.once<Ended>(
       { commandId: context.commandId, kind, slug: payload.slug, payload },
       {
-        admit: () => admit(deps, payload),
+        admit: async () => needManaged(await boxOfCommand(deps.boxes, payload), 'moving'),
         perform: async (record) => {
           const box = await boxOfBegun(deps.boxes, payload)
           const run = { deps, context, payload, box, repository: repositoryOnce(context) }
-          await keepRoom(deps.disk, holderOf(run), (resultIn(record, 'ready') as Readied | undefined)?.room)
-          const acts = stepsOf(run)
+          await keepRoom(deps.disk, holderOf(run), (resultIn(record, 'ready') as Ready | undefined)?.room)
           const observe = (log: SagaLog<HandOverStep>) => observeWriters(run, log)
-          return sumUp(run, await runBoxSaga(deps, { context, record, saga: handOverSaga, acts, deadlineMs: payload.deadlineMs, observe }))
+          const { deadlineMs } = payload
+          return resultFrom(run, await runBoxSaga(deps, { context, record, saga: handOverSaga, acts: actsOf(run), deadlineMs, observe }))
         },
       },
     )
     return resultOrThrow(ended)
   }
 
-async function admit({ boxes }: MoveDeps, payload: Payload): Promise<void> {
-  const box = await boxOfCommand(boxes, payload)
-  needManaged(box, 'moving')
-}
-
-/** A rollback needs no observation; nor does a command whose deadline passes while the engine does not answer. */
+/** A rollback needs no observation, and a passed deadline does not wait for an engine that does not answer. */
 async function observeWriters({ deps, context, payload, box }: Run, log: SagaLog<HandOverStep>): Promise<HandOverWorld> {
   const { failure, done } = log.facts()
   if (failure || done.size === 0 || log.elapsedMs() > payload.deadlineMs) return { fenced: true, quiet: true }
@@ -87,35 +86,35 @@ async function observeWriters({ deps, context, payload, box }: Run, log: SagaLog
   return { fenced: fence?.holder === context.commandId, quiet }
 }
 
-type Readied = Roomed & Readonly<{ images: Record<string, { image: string; digest: string | null }>; installed: InstalledVersions }>
+type Ready = Roomed & Readonly<{ images: Record<string, { image: string; digest: string | null }>; installed: InstalledVersions }>
 
 const holderOf = ({ context, box }: Pick<Run, 'context' | 'box'>): Holder => ({
   commandId: context.commandId,
   what: `the last dump of ${box.slug}`,
 })
 
-const stepsOf = (run: Run): SagaActs<HandOverStep> => {
+const actsOf = (run: Run): SagaActs<HandOverStep> => {
   const { deps, context, box } = run
   return {
-    ready: () => getReady(run),
+    ready: () => prepareHandOver(run),
     fence: async () => {
       await closeBox(deps, box, context.commandId)
       return { at: isoNow(deps.clock) }
     },
     stop: async () => {
-      // Asked for while nothing has stopped yet: an agent that was restarted has lost it, and the daemon may be away.
+      // Requested before anything stops: a restarted agent has lost the password, and the daemon may be away.
       await run.repository()
-      await bringToRest(deps, box, ['synapse', 'minio'])
+      await stopServices(deps, box, ['synapse', 'minio'])
       await clearDump(deps, context.commandId)
     },
     snapshot: (at) => snapshot(run, at),
     keep: () => deps.boxes.put({ ...box, handedOver: { at: isoNow(deps.clock), holder: context.commandId } }),
     settle: async () => {
-      await bringToRest(deps, box, ['synapse', 'minio', 'postgres'])
+      await stopServices(deps, box, ['synapse', 'minio', 'postgres'])
       await clearDump(deps, context.commandId)
       await deps.engine.unpin(box.slug)
     },
-    restart: ({ signal }) => serveAgain(run, signal),
+    restart: ({ signal }) => restart(run, signal),
     open: async () => {
       await clearDump(deps, context.commandId)
       if ((await readFence(box.project))?.holder === context.commandId) await takeSwitchAway(box.project)
@@ -123,58 +122,61 @@ const stepsOf = (run: Run): SagaActs<HandOverStep> => {
   }
 }
 
-async function getReady(run: Run): Promise<Readied> {
-  const { deps, box, repository } = run
+async function prepareHandOver(run: Run): Promise<Ready> {
+  const { deps, box } = run
   await needSafeFolder(box.project)
-  await refuseOtherServices(box)
+  await assertNoOtherServices(box)
   const containers = await deps.engine.containers(box.project)
-  const still = Service.options.find((service) => containers.find((one) => one.service === service)?.state !== 'running')
-  if (still) throw problem('BOX_UNHEALTHY', `${still} of ${box.slug} does not run; repair the box before moving it`)
+  const down = Service.options.find((service) => containers.find((one) => one.service === service)?.state !== 'running')
+  if (down) throw problem('BOX_UNHEALTHY', `${down} of ${box.slug} does not run. fix: repair the box before moving it`)
   await refuseOtherDatabases(deps, box)
-  const keptIn = await repository()
-  await deps.snapshots.prepare(keptIn)
+  const repository = await run.repository()
+  await deps.snapshots.prepare(repository)
   const bytes = await volumeBytes(deps, containers.find(({ service }) => service === 'postgres')?.volumes ?? [])
-  const room = roomForDump(deps.workFolder, keptIn, bytes)
+  const room = roomForDump(deps.workFolder, repository, bytes)
   await needRoom(deps.disk, holderOf(run), room)
   const { installed } = await reportVersions(deps, box)
   return { room, installed, images: Object.fromEntries(containers.map(({ service, image, digest }) => [service, { image, digest }])) }
 }
 
-/** A snapshot holds nothing of theirs, and the next host would not start them. */
-async function refuseOtherServices(box: LocalBox): Promise<void> {
+/** A snapshot does not contain other services, and the next host would not start them. */
+async function assertNoOtherServices(box: LocalBox): Promise<void> {
   const { otherServices } = readCompose(await readComposeText(box), box.project.name)
   if (otherServices.length === 0) return
   throw problem(
     'PREFLIGHT_REFUSED',
-    `the compose file of ${box.slug} has ${plural(otherServices.length, 'service')} that no box has (${otherServices.slice(0, 20).join(', ')}), which no snapshot holds: move them to a project of their own first`,
+    `the compose file of ${box.slug} has ${plural(otherServices.length, 'service')} that do not belong to a box (${otherServices.slice(0, 20).join(', ')}) and are in no snapshot. fix: move them to a project of their own first`,
   )
 }
 
 async function snapshot({ deps, context, box, repository }: Run, { signal, resultOf }: StepContext<HandOverStep>): Promise<SnapshotTaken> {
-  const { images, installed } = resultOf('ready') as Readied
+  const { images, installed } = resultOf('ready') as Ready
   const request = { box, repository: await repository(), tier: 'final', commandId: context.commandId, images, installed, signal } as const
   return (await takeBoxSnapshot(deps, request)).taken
 }
 
-async function serveAgain({ deps, context, box }: Run, signal: AbortSignal): Promise<void> {
+/** A box that a failed hand-over had stopped is opened after one good probe. */
+const restartRule = { consecutive: 1, spacingMs: 5_000, timeoutMs: 10 * 60_000 }
+
+async function restart({ deps, context, box }: Run, signal: AbortSignal): Promise<void> {
   const { engine, servers, boxes } = deps
-  // `keep` may have written it before it was killed, or failed over a disk that then said no: what serves again is this host's.
+  // `keep` may have written the record before it was killed or failed.
   const { handedOver, ...owned } = (await boxes.find(box.slug)) ?? box
   if (handedOver?.holder === context.commandId) await boxes.put(owned)
   await engine.start(box.project, ['postgres'])
   await waitForService(deps, { signal }, box, 'postgres', () => servers.databaseReady(box))
   await engine.start(box.project, ['minio'])
   await engine.start(box.project, ['synapse', 'edge'])
-  await waitUntilStable(deps, box, { rule: openAgainRule, signal })
+  await waitUntilStable(deps, box, { rule: restartRule, signal })
 }
 
-function sumUp({ box }: Run, { outcome, facts, entries, resultOf, elapsedMs }: EndedSaga<HandOverStep>): Ended {
+function resultFrom({ box }: Run, { outcome, facts, entries, resultOf, elapsedMs }: EndedSaga<HandOverStep>): Ended {
   if (outcome === 'committed' || outcome === 'unfinished') {
     const fencedAt = (resultOf('fence') as { at: string } | undefined)?.at ?? entries[0]?.at ?? ''
     return { result: { snapshot: resultOf('snapshot') as SnapshotTaken, fencedAt, durationMs: elapsedMs() } }
   }
-  const { code, message } = facts.failure ?? { code: 'INTERNAL', message: 'it ended without a reason' }
+  const { code, message }: AgentError = facts.failure ?? { code: 'INTERNAL', message: 'the hand-over failed without a reason' }
   if (outcome === 'rolled_back') return { failure: { code, message: `${message}; ${box.slug} serves as before` } }
-  const why = facts.endError?.message ?? 'no reason was given'
-  return { failure: { code, message: `${message}; ${box.slug} could not be brought back and rests fenced on this host: ${why}` } }
+  const reason = facts.endError?.message ?? 'unknown reason'
+  return { failure: { code, message: `${message}; ${box.slug} could not be restarted and stays fenced on this host: ${reason}` } }
 }

@@ -8,8 +8,8 @@ import { mountSources, needSafeFolder, plainUrl, readCompose, rewritePlace, rewr
 import type { TakeOverRun } from './take-over.ts'
 
 /**
- * The box's own files as they were, in this host's folder for it; only what belongs to a place is changed: project, volumes, ports and the
- * public address. Begins from nothing each time. Throws COMPOSE_INVALID for a stack that reaches outside its folder.
+ * Restores the box's own files into this host's folder, changing only what depends on the host: project, volumes, ports and the public
+ * address. Begins from an empty folder each time. Throws COMPOSE_INVALID for a stack that reaches outside its folder.
  */
 export async function layOutSnapshot(run: TakeOverRun, { paths, box }: TellingManifest, signal: AbortSignal): Promise<void> {
   const { deps, payload } = run
@@ -19,7 +19,7 @@ export async function layOutSnapshot(run: TakeOverRun, { paths, box }: TellingMa
   await deps.snapshots.restore(await run.repository(), payload.snapshotId, paths.boxFolder, folder, signal)
   const composeFile = join(folder, basename(box.composeFile))
   const text = await readFile(composeFile, 'utf8')
-  refuseOutside(text)
+  assertInsideFolder(text)
   const { binds } = deps.settings
   const placed = rewritePlace(text, { project: name, ports: payload.ports, binds })
   const keys = Object.keys(readCompose(text, name).volumes)
@@ -30,16 +30,19 @@ export async function layOutSnapshot(run: TakeOverRun, { paths, box }: TellingMa
   await needSafeFolder({ ...run.box.project, composeFile })
 }
 
-function refuseOutside(text: string): void {
+function assertInsideFolder(text: string): void {
   const { services = {} } = parse(text, { merge: true }) as { services?: Record<string, { volumes?: unknown } | null> }
   for (const [service, facts] of Object.entries(services)) {
     const outside = mountSources(facts?.volumes).find((source) => /^[/~]|\$|(^|\/)\.\.(\/|$)/.test(source))
     if (outside !== undefined)
-      throw problem('COMPOSE_INVALID', `${service} mounts ${outside}, outside the project folder: such a box cannot be moved`)
+      throw problem(
+        'COMPOSE_INVALID',
+        `${service} mounts ${outside}, outside the project folder: such a box cannot be moved. fix: move what it mounts into the folder`,
+      )
   }
 }
 
-/** What clients are told about where the box is. The chat server's config and the edge's are the only places that say it. */
+/** The chat server's config and the edge's are the only files with the public address. */
 async function rewritePublicUrl(folder: string, publicUrl: string): Promise<void> {
   const config = join(folder, 'synapse', 'homeserver.yaml')
   const text = await readIfThere(config)
@@ -51,6 +54,6 @@ async function rewritePublicUrl(folder: string, publicUrl: string): Promise<void
   // In place: the file belongs to the chat server's user.
   await writeFile(config, document.toString(), { flush: true })
   const edge = join(folder, 'edge', 'conf.d', 'box.conf')
-  const said = await readIfThere(edge)
-  if (said !== undefined) await writeFile(edge, said.replaceAll(`"base_url":"${former}"`, `"base_url":"${publicUrl}"`), { flush: true })
+  const rules = await readIfThere(edge)
+  if (rules !== undefined) await writeFile(edge, rules.replaceAll(`"base_url":"${former}"`, `"base_url":"${publicUrl}"`), { flush: true })
 }

@@ -6,15 +6,15 @@ import { readIfThere } from '../../node/index.ts'
 import { projectOf, readBoxSecrets, readCompose, readFence, refuseOlderOwner } from '../boxes/index.ts'
 import { isAlive } from '../change/index.ts'
 import type { CommandExecutor, LocalBox, Project } from '../ports/index.ts'
-import type { MoveDeps } from './deps.ts'
+import type { MoveDeps } from './fence-and-stop.ts'
 
 const kind = 'tenant-box.remove'
 type Payload = BoxCommandPayload<typeof kind>
 
 /**
- * The end of a box on this host: containers, networks, volumes, folder, pins, dumps, and last the record, by which all else is found. Other
- * services of its project and their volumes stay, and are told as `left: `. What is
- * not here is no failure. Throws CONFLICT while the box serves people, LEASE_LOST for an owner before the present one. Snapshots stay.
+ * Removes a box from this host: containers, networks, volumes, folder, pins, dumps, and last its record. Other services of its project and
+ * their volumes stay and are listed as `left: `; what does not exist is no failure. Snapshots stay. Throws CONFLICT while the box serves,
+ * LEASE_LOST for an older owner.
  */
 export const remove =
   (deps: MoveDeps): CommandExecutor<typeof kind> =>
@@ -28,7 +28,7 @@ export const remove =
           for await (const part of parts(deps, payload)) {
             if (part.length === 0) continue
             removed.push(...part)
-            // What a resumed removal can no longer see is still told.
+            // A resumed removal reports what an earlier run removed.
             await deps.journal.append(context.commandId, { elapsedMs: 0, step: 'remove', mark: 'note', data: { removed: part } })
           }
           return { removed: [...new Set(removed)] }
@@ -43,32 +43,32 @@ async function admit({ boxes, engine }: MoveDeps, { slug, boxId, ownershipEpoch 
   if (box.handedOver || (await readFence(box.project))) return
   const serving = (await engine.containers(box.project)).filter(isAlive).map(({ service }) => service)
   if (serving.length > 0)
-    throw problem('CONFLICT', `the box ${slug} serves people (${serving.join(', ')} run, and it is not fenced): hand it over first`)
+    throw problem('CONFLICT', `the box ${slug} serves people (${serving.join(', ')} run without a fence). fix: hand it over first`)
 }
 
-/** Each part is gone when it is told, so a kill between two of them is made good by doing all again. */
+/** Yields each part once it is removed, so a kill in between is repaired by doing all again. */
 async function* parts(deps: MoveDeps, payload: Payload): AsyncGenerator<readonly string[]> {
   const { slug, boxId } = payload
   const box = await deps.boxes.find(slug)
   const project = box?.boxId === boxId ? box.project : await unrecorded(deps, payload)
   if (!project) return
-  const told = await deps.engine.removeProject(project.name, await volumesOf(deps, slug, project))
-  yield told
+  const removed = await deps.engine.removeProject(project.name, await volumesOf(deps, slug, project))
+  yield removed
   await deps.engine.unpin(slug)
   yield removeWork(deps, payload)
-  if (told.some((one) => one.startsWith('left: '))) yield [`left: folder ${project.folder}, for what else is in the project`]
+  if (removed.some((one) => one.startsWith('left: '))) yield [`left: folder ${project.folder}, which other services of the project use`]
   else yield removeFolder(deps, slug, project)
-  if (box?.boxId === boxId) yield forget(deps, box)
+  if (box?.boxId === boxId) yield removeRecord(deps, box)
 }
 
-/** What a provisioning or a removal that broke off left without a record: the folder knows whose it is. */
+/** The project that an interrupted provisioning or removal left without a record; its folder says which box it is. */
 async function unrecorded({ settings, boxes }: MoveDeps, { slug, boxId }: Payload): Promise<Project | undefined> {
   if (await boxes.find(slug)) return undefined
   const project = projectOf(settings, slug)
   return (await readBoxSecrets(project).catch(() => undefined))?.boxId === boxId ? project : undefined
 }
 
-/** Nothing beyond the four services is in any snapshot, so it stays. Only a folder of ours without a file says that there is nothing else. */
+/** Other services are in no snapshot, so their volumes stay. Undefined (all volumes) only for our own folder without a compose file. */
 async function volumesOf({ settings }: MoveDeps, slug: string, project: Project): Promise<readonly string[] | undefined> {
   const text = await readIfThere(project.composeFile)
   if (text === undefined) return project.folder === projectOf(settings, slug).folder ? undefined : []
@@ -79,7 +79,7 @@ async function volumesOf({ settings }: MoveDeps, slug: string, project: Project)
   }
 }
 
-/** Dumps of its commands that are over; a drill that runs clears its own away. */
+/** Removes dumps of commands of the box; a running drill removes its own. */
 async function removeWork({ journal, workFolder }: MoveDeps, { slug }: Payload): Promise<string[]> {
   const removed: string[] = []
   for (const name of await readdir(workFolder).catch(() => [])) {
@@ -91,7 +91,7 @@ async function removeWork({ journal, workFolder }: MoveDeps, { slug }: Payload):
   return removed
 }
 
-/** An adopted stack lies in a folder of its owner: there only what agents wrote beside the compose file goes. */
+/** An adopted stack is in a folder of its owner: only files that agents wrote beside the compose file are removed. */
 async function removeFolder({ settings }: MoveDeps, slug: string, project: Project): Promise<string[]> {
   const present = await readdir(project.folder).catch(() => undefined)
   if (!present) return []
@@ -100,7 +100,7 @@ async function removeFolder({ settings }: MoveDeps, slug: string, project: Proje
     return [`folder ${project.folder}`]
   }
   const file = basename(project.composeFile)
-  // `compose.yaml.<time>.<command>`: the backups of guarded changes.
+  // `compose.yaml.<time>.<command>`: backups that updates and restores made.
   const ours = present.filter((name) => name === '.compose.candidate.yaml' || /^\.\d{4}-\d\d-\d\dT[\d.-]+Z\./.test(name.replace(file, '')))
   for (const name of ours) await rm(join(project.folder, name), { force: true })
   return [
@@ -109,7 +109,7 @@ async function removeFolder({ settings }: MoveDeps, slug: string, project: Proje
   ]
 }
 
-async function forget({ boxes }: MoveDeps, { slug }: LocalBox): Promise<string[]> {
+async function removeRecord({ boxes }: MoveDeps, { slug }: LocalBox): Promise<string[]> {
   await boxes.remove(slug)
   return [`record ${slug}`]
 }

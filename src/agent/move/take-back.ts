@@ -10,18 +10,17 @@ import { problem } from '../../core/kit/index.ts'
 import { boxOfBegun, boxOfCommand, readFence, reportVersions, takeSwitchAway, waitForService, waitUntilStable } from '../boxes/index.ts'
 import type { CommandContext, CommandExecutor, LocalBox } from '../ports/index.ts'
 import { watchfulServers } from '../rebuild/index.ts'
-import { type EndedSaga, resultOrThrow, retry, runBoxSaga, type SagaActs } from '../saga/index.ts'
-import type { MoveDeps } from './deps.ts'
-import { bringToRest } from './rest.ts'
+import { type EndedCommand, type EndedSaga, resultOrThrow, retry, runBoxSaga, type SagaActs } from '../saga/index.ts'
+import { type MoveDeps, stopServices } from './fence-and-stop.ts'
 
 const kind = 'tenant-box.take_back'
 type Payload = BoxCommandPayload<typeof kind>
-type Ended = { result: BoxCommandResult<typeof kind> } | { failure: AgentError }
+type Ended = EndedCommand<BoxCommandResult<typeof kind>>
 type Run = Readonly<{ deps: MoveDeps; context: CommandContext; payload: Payload; box: LocalBox }>
 
 /**
- * The end of a hand-over that nobody took. The box runs here again, is proven behind its fence, and then opened. One that does not prove
- * healthy rests as before, and why is thrown.
+ * Takes back a box that was handed over and that no host took. It runs here again, is proven behind its fence, then opened. A box that does not
+ * prove healthy is stopped behind its fence as before, and the reason is thrown.
  */
 export const takeBack =
   (deps: MoveDeps): CommandExecutor<typeof kind> =>
@@ -32,9 +31,9 @@ export const takeBack =
         admit: () => admit(deps, payload),
         perform: async (record) => {
           const box = await boxOfBegun(deps.boxes, payload)
-          const acts = stepsOf({ deps, context, payload, box })
-          const followed = await runBoxSaga(deps, { context, record, saga: takeBackSaga, acts, deadlineMs: null })
-          return sumUp({ deps, context }, payload, followed)
+          const acts = actsOf({ deps, context, payload, box })
+          const saga = await runBoxSaga(deps, { context, record, saga: takeBackSaga, acts, deadlineMs: null })
+          return resultFrom({ deps, context }, payload, saga)
         },
       },
     )
@@ -46,16 +45,16 @@ async function admit({ boxes }: MoveDeps, payload: Payload): Promise<void> {
   if (!box.handedOver) throw problem('CONFLICT', `the box ${box.slug} was not handed over by this host: there is nothing to take back`)
 }
 
-/** `handedOver` is absent in what earlier agents wrote down. */
+/** `handedOver` is absent in journals of older agents. */
 type Started = Readonly<{ holder: string | null; handedOver?: NonNullable<LocalBox['handedOver']> }>
 
-const stepsOf = ({ deps, context, payload, box }: Run): SagaActs<TakeBackStep> => ({
+const actsOf = ({ deps, context, payload, box }: Run): SagaActs<TakeBackStep> => ({
   start: async ({ signal }) => {
     const { engine, servers } = deps
     await engine.up(box.project, ['postgres', 'minio'], signal)
     await waitForService(deps, { signal }, box, 'postgres', () => servers.databaseReady(box))
     await engine.up(box.project, ['synapse', 'edge'], signal)
-    // The record forgets it with `keep`; whose fence is to be lifted must be known after that too.
+    // `keep` removes the holder from the record; lifting the fence needs it after that.
     return { holder: box.handedOver?.holder ?? null, ...(box.handedOver ? { handedOver: box.handedOver } : {}) } satisfies Started
   },
   probe: ({ signal }) => {
@@ -77,14 +76,14 @@ const stepsOf = ({ deps, context, payload, box }: Run): SagaActs<TakeBackStep> =
     if ((await readFence(box.project))?.holder === holder) await takeSwitchAway(box.project)
   },
   rest: async ({ resultOf }) => {
-    await bringToRest(deps, box, ['synapse', 'minio', 'postgres'])
-    // `keep` may have written it, and failed over a disk that then said no: what rests as before can be taken back as before.
+    await stopServices(deps, box, ['synapse', 'minio', 'postgres'])
+    // `keep` may have written the record before it failed; the box must stay one that can be taken back.
     const handedOver = box.handedOver ?? (resultOf('start') as Started | undefined)?.handedOver
     if (handedOver && !(await deps.boxes.find(box.slug))?.handedOver) await deps.boxes.put({ ...box, handedOver })
   },
 })
 
-async function sumUp(
+async function resultFrom(
   run: Pick<Run, 'deps' | 'context'>,
   { slug }: Payload,
   { outcome, facts, resultOf }: EndedSaga<TakeBackStep>,
@@ -92,16 +91,16 @@ async function sumUp(
   const { deps } = run
   const box = await deps.boxes.find(slug)
   if ((outcome === 'committed' || outcome === 'unfinished') && box) {
-    const error = outcome === 'committed' ? null : stillClosed(slug, facts.endError)
-    // It is this host's by now: an engine that does not answer must not make a failure of it, for which another would be given the box.
-    const report = await retry(run, `${slug} cannot be looked at`, () => reportVersions(deps, box))
+    const error = outcome === 'committed' ? null : notOpened(slug, facts.endError)
+    // This host owns the box by now: a failure here would make another host take it.
+    const report = await retry(run, `the versions of ${slug} cannot be read`, () => reportVersions(deps, box))
     return { result: { report, probe: resultOf('probe') as ProbeResult, error } }
   }
-  const { code, message } = facts.failure ?? { code: 'INTERNAL', message: 'it ended without a reason' }
-  return { failure: { code, message: `${message}; ${slug} rests fenced and stopped as before` } }
+  const { code, message }: AgentError = facts.failure ?? { code: 'INTERNAL', message: 'the take-back failed without a reason' }
+  return { failure: { code, message: `${message}; ${slug} stays fenced and stopped as before` } }
 }
 
-const stillClosed = (slug: string, why: AgentError | null): AgentError => ({
-  code: why?.code ?? 'INTERNAL',
-  message: `${slug} runs here again and is proven, but could not be opened and rests fenced: ${why?.message ?? 'no reason was given'}; \`tenantry-agent box unfence ${slug}\` on its host opens it`,
+const notOpened = (slug: string, error: AgentError | null): AgentError => ({
+  code: error?.code ?? 'INTERNAL',
+  message: `${slug} runs here again and is healthy, but stays fenced because it could not be opened: ${error?.message ?? 'unknown reason'}. fix: \`tenantry-agent box unfence ${slug}\` on its host`,
 })

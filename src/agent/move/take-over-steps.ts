@@ -6,12 +6,11 @@ import { readFence, takeSwitchAway, waitForService, waitUntilStable } from '../b
 import type { LocalBox, StoredSnapshot, StreamPositions } from '../ports/index.ts'
 import { bringFormerImages, fetchedBefore, fillProject, startProject, watchfulServers } from '../rebuild/index.ts'
 import type { SagaActs, StepContext } from '../saga/index.ts'
+import { closeBox, stopServices } from './fence-and-stop.ts'
 import { layOutSnapshot } from './lay-out-snapshot.ts'
-import { needRoomFor } from './need-room-for.ts'
-import { bringToRest, closeBox } from './rest.ts'
-import type { TakeOverRun } from './take-over.ts'
+import { reserveSpaceFor, type TakeOverRun } from './take-over.ts'
 
-export const takeOverSteps = (run: TakeOverRun): SagaActs<TakeOverStep> => {
+export const takeOverActs = (run: TakeOverRun): SagaActs<TakeOverStep> => {
   const { deps, context, payload, folder } = run
   const { snapshotId, snapshotSha256 } = payload
   return {
@@ -19,14 +18,14 @@ export const takeOverSteps = (run: TakeOverRun): SagaActs<TakeOverStep> => {
       const repository = await run.repository()
       let room: readonly Part[] = []
       const admit = async (snapshot: StoredSnapshot) => {
-        room = await needRoomFor(run, snapshot)
+        room = await reserveSpaceFor(run, snapshot)
       }
       const fetched = await fetchSnapshot(deps, { repository, snapshotId, manifestSha256: snapshotSha256, folder, admit, signal })
       const { slug, boxId, box } = fetched.manifest
       if (slug !== payload.slug || boxId !== payload.boxId)
         throw problem('RESTORE_FAILED', `the snapshot ${snapshotId} is of the box ${slug} (${boxId}) and not of ${payload.slug}`)
       if (!box.managed)
-        throw problem('BOX_NOT_MANAGED', `the snapshot ${snapshotId} is of a box that was only observed: it cannot be moved`)
+        throw problem('BOX_NOT_MANAGED', `the snapshot ${snapshotId} is of a box that is only observed, which cannot be moved`)
       return { room } satisfies Roomed
     },
     images: async ({ signal }) => {
@@ -36,7 +35,7 @@ export const takeOverSteps = (run: TakeOverRun): SagaActs<TakeOverStep> => {
     files: async ({ signal }) => {
       const { manifest } = await fetchedBefore(deps, { ...run, signal })
       await layOutSnapshot(run, manifest, signal)
-      // Before anything of it runs: until it is proven and recorded, no client may reach what may be cleared away again.
+      // Before anything of it runs: until it is proven and recorded, no client may reach it.
       await closeBox(deps, boxOf(run, manifest), context.commandId)
     },
     fill: ({ signal }) => fill(run, signal),
@@ -48,11 +47,11 @@ export const takeOverSteps = (run: TakeOverRun): SagaActs<TakeOverStep> => {
     },
     probe: (at) => prove(run, at),
     keep: async ({ signal }) => {
-      // What is to be recorded may have to be brought once more, which takes its time, and a daemon that is away is waited for.
+      // Reading the manifest may have to fetch it again, which takes time.
       await run.confirm('once', signal)
       const box = await boxAsFetched(run, signal)
-      // An agent that was away for a while may be the last to hear that the box was given back: its old host serves it then.
-      await run.confirm('anew', signal)
+      // The box may have been given back to its old host while this agent was away.
+      await run.confirm('again', signal)
       await deps.boxes.put(box)
     },
     open: async ({ signal }) => {
@@ -63,11 +62,11 @@ export const takeOverSteps = (run: TakeOverRun): SagaActs<TakeOverStep> => {
       await rm(folder, { recursive: true, force: true })
       await deps.engine.unpin(payload.slug)
     },
-    clear: () => clearAway(run),
+    clear: () => removeRebuilt(run),
   }
 }
 
-/** The box with what its snapshot knows of it. */
+/** The box with what its snapshot has of it. */
 function boxOf({ box }: TakeOverRun, manifest: TellingManifest): LocalBox {
   const composeFile = fileIn(box, manifest.box.composeFile)
   const { envFile } = manifest.box
@@ -85,8 +84,8 @@ async function fill(run: TakeOverRun, signal: AbortSignal): Promise<void> {
   const fetched = await fetchedBefore(deps, { ...run, signal })
   const [box, repository] = [boxOf(run, fetched.manifest), await run.repository()]
   await fillProject(deps, box, { repository, snapshotId: payload.snapshotId, fetched, signal })
-  // A host that served after the snapshot has handed out positions beyond it, and even one of tier `final` may be of an earlier move:
-  // nobody knows how far it came, and a stream that begins far beyond harms no client.
+  // A host that served after the snapshot has issued positions beyond it, and a snapshot of tier `final` may be of an earlier move. A stream
+  // that begins far beyond harms no client.
   await deps.servers.raiseStreams(box, farBeyond(await deps.servers.streamPositions(box, signal)), signal)
 }
 
@@ -115,12 +114,12 @@ async function prove(run: TakeOverRun, { signal, note }: StepContext<TakeOverSte
   }).finally(() => Promise.all(noted))
 }
 
-type ClearedAway = Pick<TakeOverRun, 'payload' | 'box' | 'folder'> & Readonly<{ deps: Pick<TakeOverRun['deps'], 'engine' | 'boxes'> }>
+type Rebuilt = Pick<TakeOverRun, 'payload' | 'box' | 'folder'> & Readonly<{ deps: Pick<TakeOverRun['deps'], 'engine' | 'boxes'> }>
 
-/** Whatever step failed: no container, volume, file, pin or record of it stays on this host. */
-export async function clearAway({ deps, payload, box, folder }: ClearedAway): Promise<void> {
-  // First of all: if no more than this succeeds, nothing of it runs beside the box that its old host takes back.
-  await bringToRest(deps, box, ['synapse', 'minio', 'postgres', 'edge'])
+/** Removes every container, volume, file, pin and record of the box from this host, whatever step failed. */
+export async function removeRebuilt({ deps, payload, box, folder }: Rebuilt): Promise<void> {
+  // First, so that nothing of it runs beside the box that its old host takes back, even if the rest fails.
+  await stopServices(deps, box, ['synapse', 'minio', 'postgres', 'edge'])
   await deps.engine.removeProject(box.project.name)
   await deps.engine.unpin(payload.slug)
   if ((await deps.boxes.find(payload.slug))?.boxId === payload.boxId) await deps.boxes.remove(payload.slug)

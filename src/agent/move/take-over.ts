@@ -7,36 +7,34 @@ import {
   type TakeOverStep,
   takeOverSaga,
 } from '../../core/boxes/index.ts'
-import { problem } from '../../core/kit/index.ts'
-import { dumpFolderOf, fetchRepository, keepRoom, type Roomed } from '../backup/index.ts'
+import { isProblem, problem } from '../../core/kit/index.ts'
+import { dumpFolderOf, fetchRepository, type Holder, keepRoom, needRoom, type Part, type Roomed } from '../backup/index.ts'
 import { knownOf, plainUrl, projectOf, refuseTaken, reportVersions } from '../boxes/index.ts'
-import type { CommandContext, CommandExecutor, LocalBox, Repository } from '../ports/index.ts'
+import type { CommandContext, CommandExecutor, LocalBox, Repository, StoredSnapshot } from '../ports/index.ts'
 import { type EndedSaga, resultIn, runBoxSaga } from '../saga/index.ts'
-import type { MoveDeps } from './deps.ts'
-import { incomingHolder } from './need-room-for.ts'
-import { takeOverSteps } from './take-over-steps.ts'
-import { untilAnswered } from './until-answered.ts'
+import type { MoveDeps } from './fence-and-stop.ts'
+import { takeOverActs } from './take-over-steps.ts'
 
 const kind = 'tenant-box.take_over'
 type Payload = BoxCommandPayload<typeof kind>
 type Result = BoxCommandResult<typeof kind>
 
-/** One box on its way into this host. */
+/** One box that is being rebuilt on this host. */
 export type TakeOverRun = Readonly<{
   deps: MoveDeps
   context: CommandContext
   payload: Payload
-  /** As it is to be recorded once it is proven, but for its migrations head, which the snapshot knows. */
+  /** As it is recorded once it is proven, except its migrations head, which the snapshot has. */
   box: LocalBox
   folder: string
   repository(): Promise<Repository>
-  /** Returns once the daemon has said, in this life of the agent, that the box is still to come here. Throws LEASE_LOST when it is not. */
-  confirm(when: 'once' | 'anew', signal: AbortSignal): Promise<void>
+  /** Asks the daemon whether the box is still assigned to this host; `once` per life of the agent. Throws LEASE_LOST. */
+  confirm(when: 'once' | 'again', signal: AbortSignal): Promise<void>
 }>
 
 /**
- * Makes a box of another host on this one from its snapshot. `failed` leaves nothing behind: until it is proven nobody could reach it. Thrown
- * are only refusals before anything was done (LEASE_LOST, ALREADY_EXISTS, PORT_TAKEN, VALIDATION) and an abort.
+ * Rebuilds a box of another host on this one from its snapshot. `failed` leaves nothing behind. Throws only refusals before anything was
+ * done (LEASE_LOST, ALREADY_EXISTS, PORT_TAKEN, VALIDATION) and an abort.
  */
 export const takeOver =
   (deps: MoveDeps): CommandExecutor<typeof kind> =>
@@ -48,8 +46,8 @@ export const takeOver =
         perform: async (record) => {
           const run = startRun(deps, context, payload)
           await keepRoom(deps.disk, incomingHolder(run), (resultIn(record, 'fetch') as Roomed | undefined)?.room)
-          const acts = takeOverSteps(run)
-          return sumUp(run, await runBoxSaga(deps, { context, record, saga: takeOverSaga, acts, deadlineMs: payload.deadlineMs }))
+          const acts = takeOverActs(run)
+          return resultFrom(run, await runBoxSaga(deps, { context, record, saga: takeOverSaga, acts, deadlineMs: payload.deadlineMs }))
         },
       },
     )
@@ -59,19 +57,19 @@ async function admit(deps: MoveDeps, payload: Payload): Promise<void> {
   const { slug } = payload
   plainUrl(payload.publicUrl)
   if (await knownOf(boxes, payload))
-    throw problem('ALREADY_EXISTS', `this host still has ${slug} from before: remove it here first, or take it back`)
+    throw problem('ALREADY_EXISTS', `this host still has ${slug} from before. fix: remove it here first, or take it back`)
   const project = projectOf(settings, slug)
   if ((await readdir(project.folder).catch(() => [])).length > 0)
-    throw problem('ALREADY_EXISTS', `${project.folder} is not empty: move it away first`)
+    throw problem('ALREADY_EXISTS', `${project.folder} is not empty. fix: move it away first`)
   if ((await engine.projects(project.name)).includes(project.name))
     throw problem(
       'ALREADY_EXISTS',
-      `containers, networks or volumes of a project ${project.name} are on this host already: remove them first`,
+      `containers, networks or volumes of a project ${project.name} exist on this host. fix: remove them first`,
     )
   await refuseTaken(deps, payload, project)
 }
 
-/** As it is to be recorded once it is proven, but for what only the snapshot knows. */
+/** As it is recorded once it is proven, except what only the snapshot has. */
 export function boxToBe({ settings }: Pick<MoveDeps, 'settings'>, payload: Payload): LocalBox {
   const { slug, boxId, ownershipEpoch, chatDomain, ports } = payload
   return { slug, boxId, ownershipEpoch, managed: true, chatDomain, project: projectOf(settings, slug), ports, migrationsHead: '0000' }
@@ -91,37 +89,95 @@ function startRun(deps: MoveDeps, context: CommandContext, payload: Payload): Ta
     folder: dumpFolderOf(deps.workFolder, context.commandId),
     repository: async () => repository ?? ask(),
     confirm: async (when, signal) => {
-      if (when === 'anew' || !repository) await untilAnswered({ deps, context }, ask, signal)
+      if (when === 'again' || !repository) await retryUntilAnswered({ deps, context }, ask, signal)
     },
   }
 }
 
-async function sumUp(
+async function resultFrom(
   { deps, payload, box }: TakeOverRun,
   { outcome, facts, entries, elapsedMs }: EndedSaga<TakeOverStep>,
 ): Promise<Result> {
   const taken = outcome === 'committed' || outcome === 'unfinished'
   const clean = outcome === 'committed' || outcome === 'rolled_back'
-  const kept = taken ? await deps.boxes.find(payload.slug) : undefined
+  const stored = taken ? await deps.boxes.find(payload.slug) : undefined
   return {
-    // Once it is this host's it never says otherwise: its old host would take it back, and two would serve one box.
+    // A committed take-over must not report a failure: the old host would take the box back, and two hosts would serve it.
     outcome: taken ? 'restored' : clean ? 'failed' : 'restore_failed',
     snapshotId: payload.snapshotId,
     durationMs: elapsedMs(),
     probes: entries.flatMap(({ step, mark, data }) =>
       step === 'probe' && mark === 'note' ? [(data as { probe: ProbeResult }).probe] : [],
     ),
-    report: kept ? await reportVersions(deps, kept).catch(() => null) : null,
-    error: clean || facts.done.has('open') ? facts.failure : remains(box, facts.failure, facts.endError),
+    report: stored ? await reportVersions(deps, stored).catch(() => null) : null,
+    error: clean || facts.done.has('open') ? facts.failure : endErrorOf(box, facts.failure, facts.endError),
   }
 }
 
-function remains({ slug, project }: LocalBox, failure: AgentError | null, why: AgentError | null): AgentError {
-  const reason = why?.message ?? 'no reason was given'
+function endErrorOf({ slug, project }: LocalBox, failure: AgentError | null, error: AgentError | null): AgentError {
+  const reason = error?.message ?? 'unknown reason'
   if (!failure)
     return {
-      code: why?.code ?? 'INTERNAL',
-      message: `${slug} was taken over and proven, but rests fenced: ${reason}; \`tenantry-agent box unfence ${slug}\` on its host opens it`,
+      code: error?.code ?? 'INTERNAL',
+      message: `${slug} was taken over and is healthy, but stays fenced: ${reason}. fix: \`tenantry-agent box unfence ${slug}\` on its host`,
     }
-  return { code: failure.code, message: `${failure.message}; not all of ${project.name} could be cleared away: ${reason}` }
+  return { code: failure.code, message: `${failure.message}; not all of ${project.name} could be removed: ${reason}` }
 }
+
+type Incoming = Pick<TakeOverRun, 'payload' | 'folder'> &
+  Readonly<{ context: Pick<TakeOverRun['context'], 'commandId'>; deps: Pick<TakeOverRun['deps'], 'disk' | 'engine' | 'workFolder'> }>
+
+/**
+ * Reserves space for the whole snapshot, with its database loaded beside its dump. A snapshot of an older agent does not tell the size of
+ * its database: then that of the whole. The volumes' disk needs space for everything, because the dump may be on the same disk; the work
+ * folder for the dump alone. Returns the reserved space. Throws DISK_FULL.
+ */
+export async function reserveSpaceFor({ deps, context, payload, folder }: Incoming, snapshot: StoredSnapshot): Promise<readonly Part[]> {
+  const { disk, engine, workFolder } = deps
+  const { totalBytes, databaseBytes } = snapshot
+  const held = totalBytes ?? 0
+  // What an interrupted try has fetched needs no more space.
+  const here = await disk.usedBytes(folder).catch(() => 0)
+  const volumes = await engine.volumesFolder()
+  const database = databaseBytes ?? held
+  const part = (bytes: number, path: string): Part => ({ path, bytes: Math.max(0, bytes - here) })
+  const dump = part(Math.min(held, database), workFolder)
+  const all = part(held + database, volumes ?? workFolder)
+  const apart = (await disk.diskOf(dump.path)) !== (await disk.diskOf(all.path))
+  for (const one of volumes === undefined ? [all] : [dump, all]) await needRoom(disk, incomingHolder({ context, payload }), [one])
+  return apart ? [dump, all] : [all]
+}
+
+const incomingHolder = ({ context, payload }: Pick<Incoming, 'context' | 'payload'>): Holder => ({
+  commandId: context.commandId,
+  what: `taking over ${payload.slug}`,
+})
+
+type Asking = Readonly<{ deps: Pick<MoveDeps, 'clock'>; context: Pick<CommandContext, 'progress'> }>
+
+const retryMs = 5_000
+
+/**
+ * Asks the daemon until it answers or the signal aborts: only the daemon knows which host owns the box, and both are fenced meanwhile.
+ * Throws an answer that is an error, such as LEASE_LOST.
+ */
+async function retryUntilAnswered({ deps, context }: Asking, ask: () => Promise<unknown>, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    try {
+      await ask()
+      return
+    } catch (error) {
+      signal.throwIfAborted()
+      if (!isTemporary(error)) throw error
+      context.progress({
+        step: 'waiting',
+        detail: `the daemon does not say whether the box is still assigned to this host: ${(error as Error).message}`.slice(0, 300),
+      })
+      await deps.clock.sleep(retryMs, signal)
+      signal.throwIfAborted()
+    }
+  }
+}
+
+/** A daemon answers CONFLICT to an agent that has just started until it has its hello. */
+const isTemporary = (error: unknown): boolean => isProblem(error) && (error.retryable || error.code === 'CONFLICT')

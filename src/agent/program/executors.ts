@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { Clock, Random } from '../../core/kit/index.ts'
 import { complete } from '../adoption/index.ts'
-import { type DiskSpace, type RoomLedger, roomLedger, snapshot, tendSnapshots } from '../backup/index.ts'
+import { type DiskSpace, maintainSnapshots, type RoomLedger, roomLedger, snapshot } from '../backup/index.ts'
 import { recordCompose } from '../boxes/compose-record.ts'
 import {
   adopt,
@@ -69,7 +69,7 @@ export function boxExecutors(given: ExecutorDeps): CommandExecutors {
     'tenant-box.prefetch': prefetch(changes),
     'tenant-box.update': update(changes),
     'tenant-box.snapshot': snapshot(changes),
-    'tenant-box.tend_snapshots': tendSnapshots(changes),
+    'tenant-box.tend_snapshots': maintainSnapshots(changes),
     'tenant-box.restore': restore(changes),
     'tenant-box.drill': drill(changes),
     'tenant-box.hand_over': handOver(changes),

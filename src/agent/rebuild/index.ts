@@ -1,9 +1,7 @@
-// A box made again from one of its snapshots, in a project of its own: its images brought, its volumes made and filled, its database loaded
-// and counted, its servers started. For a drill, and for the host that takes a box over.
-// It never touches a box that runs, and never says where the new one lies, who may reach it or when it is good.
-export { bringFormerImages } from './bring-images.ts'
-export type { ReviveDeps } from './deps.ts'
-export { fetchedBefore, whileProven } from './fetched-before.ts'
-export { fillProject, fillVolumes } from './fill-project.ts'
-export { startProject } from './start-project.ts'
-export { watchfulServers } from './watchful-servers.ts'
+// Rebuilds a box from one of its snapshots in a project of its own: pulls its images, makes and fills its volumes, loads the database and
+// compares row counts, starts its servers. Used by drills and by the host that takes a box over.
+// It never touches a running box, and never decides who may reach the new one or when it is healthy.
+
+export { fetchedBefore, whileVerified } from './fetched-before.ts'
+export type { RebuildDeps } from './rebuild-from-snapshot.ts'
+export { bringFormerImages, fillProject, fillVolumes, startProject, watchfulServers } from './rebuild-from-snapshot.ts'

@@ -17,26 +17,25 @@ import { type ComposeFacts, keepImage, needSafeFolder, readCompose, refuseOtherD
 import { assertDatabaseVolume, readComposeText, removeVolumes } from '../change/index.ts'
 import type { StoredSnapshot } from '../ports/index.ts'
 import { bringFormerImages } from '../rebuild/index.ts'
-import { restingUnder } from './observe.ts'
-import { type Before, type DataVolume, dataVolumes, type RestoreRun } from './restore-run.ts'
+import { type Before, type DataVolume, dataVolumes, quarantinedBy, type RestoreRun } from './restore-run.ts'
 
 /**
- * Everything that can be found out, brought or refused while the box serves: after it the restore needs nobody but this host and the store
- * for what it keeps. The snapshot is here and is the one that was meant, its media and objects lie in new volumes, all images are here.
+ * Checks, fetches and refuses everything it can while the box serves. After it the restore needs only this host, and the store for its own
+ * snapshot: the snapshot is verified, its media and objects are in new volumes, all images are here.
  */
 export async function fetchAll(run: RestoreRun): Promise<Before> {
   const { deps, box, payload, signal, context } = run
   await needSafeFolder(box.project)
   const text = await readComposeText(box)
   const compose = readCompose(text, box.project.name)
-  const before = await lookBefore(run, text, compose)
+  const before = await observeBefore(run, text, compose)
   // A box whose database is down must still be restorable.
   await refuseOtherDatabases(deps, box, 'pass')
   const data = [...(compose.services.synapse?.volumes ?? []), ...(compose.services.minio?.volumes ?? [])]
   for (const former of data) await removeVolumes(deps, dataVolumes(run, former))
   await deps.snapshots.version()
   const repository = await run.repository()
-  const needRoomFor = await roomBeside(run, before, data)
+  const needRoomFor = await reserverFor(run, before, data)
   const { snapshotId, snapshotSha256: manifestSha256 } = payload
   const admit = async (snapshot: StoredSnapshot) => void (await needRoomFor(snapshot, false))
   const fetched = await fetchSnapshot(deps, { repository, snapshotId, manifestSha256, folder: run.fetchFolder, admit, signal })
@@ -46,20 +45,21 @@ export async function fetchAll(run: RestoreRun): Promise<Before> {
   for (const { image, digest } of Object.values(before.images))
     await keepImage(deps, { image, digest: digest ?? undefined, signal }, box.slug)
   await bringFormerImages(deps, manifest, { services: Service.options, pin: box.slug, context, signal })
-  // Nobody knew before how large the dump and the images are: what is loaded behind the fence must fit beside them.
+  // The sizes of the dump and the images are known only now; the load behind the fence must fit beside them.
   const room = await needRoomFor(fetched.snapshot, true)
   const { images, migrationsHead } = manifest
-  return { ...before, snapshot: { images, migrationsHead }, room, data: await bringData(run, manifest, compose) }
+  return { ...before, snapshot: { images, migrationsHead }, room, data: await fetchVolumes(run, manifest, compose) }
 }
 
-type Looked = Omit<Before, 'data' | 'snapshot' | 'room'>
+type Observed = Omit<Before, 'data' | 'snapshot' | 'room'>
 
-async function lookBefore(run: RestoreRun, text: string, compose: ComposeFacts): Promise<Looked> {
+async function observeBefore(run: RestoreRun, text: string, compose: ComposeFacts): Promise<Observed> {
   const { deps, box } = run
   const containers = await deps.engine.containers(box.project)
   const images = Service.options.map((service) => {
     const container = containers.find((candidate) => candidate.service === service)
-    if (!container) throw problem('BOX_UNHEALTHY', `${service} of ${box.slug} has no container; bring the box up once before restoring it`)
+    if (!container)
+      throw problem('BOX_UNHEALTHY', `${service} of ${box.slug} has no container. fix: start the box once before restoring it`)
     return [service, { image: container.image, digest: container.digest }] as const
   })
   return {
@@ -67,14 +67,14 @@ async function lookBefore(run: RestoreRun, text: string, compose: ComposeFacts):
     images: Object.fromEntries(images),
     installed: (await reportVersions(deps, box)).installed,
     database: assertDatabaseVolume(run, compose),
-    restedUnder: await restingUnder(run),
+    restedUnder: await quarantinedBy(run),
   }
 }
 
-/** The snapshot beside what is there now, and a dump of that, unless the box rests and has none that is to be trusted. */
-async function roomBeside(
+/** Reserves space for the snapshot beside the present box, and for a dump of that unless the box is in quarantine. */
+async function reserverFor(
   { deps, box, context, repository, fetchFolder: folder }: RestoreRun,
-  { database, restedUnder }: Looked,
+  { database, restedUnder }: Observed,
   data: string[],
 ) {
   const now = { databaseBytes: await volumeBytes(deps, [database.volume]), dataBytes: await volumeBytes(deps, data) }
@@ -87,7 +87,7 @@ async function roomBeside(
   }
 }
 
-async function bringData(run: RestoreRun, { paths }: TellingManifest, compose: ComposeFacts): Promise<DataVolume[]> {
+async function fetchVolumes(run: RestoreRun, { paths }: TellingManifest, compose: ComposeFacts): Promise<DataVolume[]> {
   const { deps, box, payload, signal, context } = run
   const made: { data: DataFolder; volume: DataVolume; into: string }[] = []
   for (const data of paths.data) {
@@ -104,7 +104,7 @@ async function bringData(run: RestoreRun, { paths }: TellingManifest, compose: C
   context.progress({ step: 'fetch', detail: 'media and objects' })
   const repository = await run.repository()
   await fetchData(deps, { repository, snapshotId: payload.snapshotId, signal }, made)
-  for (const { volume, into } of made) await likeFormer(run, volume.former, into)
+  for (const { volume, into } of made) await copyOwner(run, volume.former, into)
   return made.map(({ volume }) => volume)
 }
 
@@ -113,12 +113,12 @@ async function newVolume(run: RestoreRun, key: string, former: string): Promise<
   const volume = dataVolumes(run, former).at(-1) as string
   await engine.createVolume(run.box.project, key, volume)
   const folder = await engine.volumePath(volume)
-  if (folder === undefined) throw problem('RESTORE_FAILED', `the volume ${volume} lies on another machine than this agent`)
+  if (folder === undefined) throw problem('RESTORE_FAILED', `the volume ${volume} is on another machine than this agent`)
   return { volume, folder }
 }
 
-/** The snapshot holds what lies in the folder, not whose the folder itself is. */
-async function likeFormer({ deps }: RestoreRun, former: string, folder: string): Promise<void> {
+/** A snapshot holds the content of a folder, not its own owner and mode. */
+async function copyOwner({ deps }: RestoreRun, former: string, folder: string): Promise<void> {
   const path = await deps.engine.volumePath(former)
   if (path === undefined) return
   const { uid, gid, mode } = await stat(path)

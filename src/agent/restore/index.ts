@@ -1,6 +1,5 @@
-// The restore of a box on its own host: its snapshot brought and checked while it serves, fence, stop, a snapshot of what is there now, the
-// database loaded into new volumes, one switch to them, probe, commit, or all of it back. Core plans (`planRestore`), this room does.
-// It decides nothing, touches no volume that the box had, and after the commit it never goes back.
+// The restore of a box on its own host: its snapshot is fetched and verified while the box serves; then fence, stop, a snapshot of the present
+// box, load into new volumes, one switch, probe, commit, or a complete rollback. Core decides the next step (`restoreSaga`).
+// It touches no former volume, and after the commit it never rolls back.
 export type { ChangeDeps as RestoreDeps } from '../change/index.ts'
-export { restore } from './restore.ts'
-export { type RestoreSteps, restoreStepsOfBox } from './steps.ts'
+export { type RestoreSteps, restore, restoreStepsOfBox } from './restore.ts'

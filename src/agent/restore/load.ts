@@ -4,13 +4,13 @@ import { writeFileAtomic } from '../../node/index.ts'
 import { fetchDumpAgain } from '../backup/index.ts'
 import { readComposeText, resultOf, startDatabaseOn } from '../change/index.ts'
 import type { LocalBox } from '../ports/index.ts'
-import { fetchedBefore, whileProven } from '../rebuild/index.ts'
-import { withRestored } from './exchange.ts'
+import { fetchedBefore, whileVerified } from '../rebuild/index.ts'
+import { withRestored } from './exchange-files.ts'
 import { databaseVolumes, type RestoreRun } from './restore-run.ts'
 
 /**
- * Loads the dump into a new volume with only PostgreSQL running, by a compose file of its own: the box's file still says what it was.
- * The box was open after the snapshot, so its streams are moved on past all that clients have seen.
+ * Loads the dump into a new volume with only PostgreSQL running, by a separate compose file: the box's own file stays unchanged. Then raises the
+ * stream positions beyond those that clients have seen since the snapshot.
  */
 export async function load(run: RestoreRun): Promise<{ volume: string }> {
   const { deps, payload, signal } = run
@@ -26,11 +26,11 @@ export async function load(run: RestoreRun): Promise<{ volume: string }> {
   }
   const again = async () => {
     await fetchDumpAgain(deps, { repository: await run.repository(), snapshotId: payload.snapshotId, signal }, fetched)
-    // No load goes over what another has begun: the volume is made anew.
+    // A load never continues a half-filled volume.
     await deps.engine.discard(box.project, ['postgres'])
     await deps.engine.removeVolume(volume)
   }
-  await whileProven(fetched, loadInto, { again, signal })
+  await whileVerified(fetched, loadInto, { again, signal })
   await deps.servers.raiseStreams(box, streams, signal)
   return { volume }
 }

@@ -1,33 +1,42 @@
 import { join } from 'node:path'
-import type { BoxCommandPayload, InstalledVersions, RestoreStep, SnapshotTaken } from '../../core/boxes/index.ts'
+import {
+  type BoxCommandPayload,
+  type InstalledVersions,
+  quarantineReason,
+  type RestoreStep,
+  type RestoreWorld,
+  type SnapshotTaken,
+} from '../../core/boxes/index.ts'
+import { sha256Hex } from '../../core/kit/index.ts'
 import type { Part } from '../backup/index.ts'
-import { type Baseline, type DatabaseVolume, type Run, volumesOfTries } from '../change/index.ts'
+import { readFence } from '../boxes/index.ts'
+import { type Baseline, type DatabaseVolume, observeBox, type Run, volumesOfTries } from '../change/index.ts'
 import type { StreamPositions } from '../ports/index.ts'
+import { restoredText } from './exchange-files.ts'
 
-/** A volume that the restore replaces: its key in the compose file, what it is, and what takes its place. */
+/** A volume that the restore replaces: its key in the compose file, its name, and its replacement. */
 export type DataVolume = Readonly<{ key: string; former: string; restored: string }>
 
 type Images = Readonly<Record<string, Readonly<{ image: string; digest: string | null }>>>
 
-/** The box before anything was touched, and what is to come into its place; written once, before the fence. */
+/** The box before anything was touched, and what replaces it; recorded once, before the fence. */
 export type Before = Readonly<{
   composeSha256: string
   images: Images
   installed: InstalledVersions
   database: DatabaseVolume
-  /** Filled already: media and objects are brought while the box serves. */
+  /** Already filled: media and objects are fetched while the box serves. */
   data: readonly DataVolume[]
-  /** What it may still write to this host's disks; absent in what earlier agents wrote down. */
+  /** The disk space reserved for the restore; absent in journals of older agents. */
   room?: readonly Part[]
-  /** What the snapshot says of the box that it is of. */
   snapshot: Readonly<{ images: Images; migrationsHead: string }>
-  /** The ended command whose fence the box rests under; null for one that is open. */
+  /** The ended command whose fence quarantines the box; null for an open box. */
   restedUnder: string | null
 }>
 
 /**
- * `preRestore` is null for a database that does not come up, or may be half of one: then its files are in the store, for a person with restic, the former volumes
- * stay for good, and nobody knows how far its streams came.
+ * `preRestore` is null for a database that does not start or may be half loaded: its files are then in the store for manual recovery with restic,
+ * the former volumes stay, and its stream positions are unknown.
  */
 export type Kept = Readonly<{ preRestore: SnapshotTaken | null; streams: StreamPositions | 'unknown' }>
 
@@ -43,10 +52,31 @@ type Evidence = Readonly<{
 /** One restore in the hands of one agent. */
 export type RestoreRun = Run<RestoreStep, BoxCommandPayload<'tenant-box.restore'>, Evidence>
 
-/** Of all tries to bring media and objects, and to load the database; the present one's last. */
+/** Volumes of all tries to fetch media and objects, and to load the database; the present try's last. */
 export const dataVolumes = (run: RestoreRun, former: string): string[] => volumesOfTries(run, 'fetch', former)
 export const databaseVolumes = (run: RestoreRun, former: string): string[] => volumesOfTries(run, 'load', former)
 
 /** The box's files as they are in the snapshot, and those that the restore replaces. */
 export const snapshotFiles = ({ fetchFolder }: RestoreRun): string => join(fetchFolder, 'box')
-export const keptFiles = ({ fetchFolder }: RestoreRun): string => join(fetchFolder, 'former')
+export const formerFiles = ({ fetchFolder }: RestoreRun): string => join(fetchFolder, 'former')
+
+export async function observeRestore(run: RestoreRun): Promise<RestoreWorld> {
+  const { world, text } = await observeBox(run)
+  const before = run.evidence().fetch
+  const quarantined = (before ? before.restedUnder : await quarantinedBy(run)) !== null
+  return { ...world, quarantined, compose: await composeState(run, text) }
+}
+
+async function composeState(run: RestoreRun, text: string): Promise<RestoreWorld['compose']> {
+  const { fetch, load } = run.evidence()
+  if (!fetch || sha256Hex(text) === fetch.composeSha256) return 'former'
+  return load && text === (await restoredText(run).catch(() => undefined)) ? 'restored' : 'other'
+}
+
+/** The ended command that left the box in quarantine, if one did: its fence may be acquired. */
+export async function quarantinedBy({ box, context, deps }: RestoreRun): Promise<string | null> {
+  const holder = (await readFence(box.project))?.holder
+  if (holder === undefined || holder === context.commandId) return null
+  const ofBox = (await deps.journal.all()).filter(({ slug }) => slug === box.slug)
+  return quarantineReason(holder, box, ofBox) ? holder : null
+}

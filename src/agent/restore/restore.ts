@@ -1,9 +1,24 @@
-import { restoreSaga } from '../../core/boxes/index.ts'
-import { type ChangeDeps, runChange } from '../change/index.ts'
+import { type RestoreStep, restoreSaga, Service } from '../../core/boxes/index.ts'
+import {
+  acquireFence,
+  type Baseline,
+  type ChangeDeps,
+  liftFence,
+  proveHealthy,
+  raiseFence,
+  resultOf,
+  runChange,
+  startServices,
+  stopAll,
+  stopWriters,
+} from '../change/index.ts'
 import type { CommandExecutor } from '../ports/index.ts'
-import { observe } from './observe.ts'
-import { type RestoreSteps, restoreStepsOfBox } from './steps.ts'
-import { close } from './sum-up.ts'
+import { switchBack, switchToRestored } from './exchange-files.ts'
+import { fetchAll } from './fetch.ts'
+import { load } from './load.ts'
+import { keepPresentBox } from './pre-restore-snapshot.ts'
+import { observeRestore, type RestoreRun } from './restore-run.ts'
+import { closeRestore } from './result.ts'
 
 /** The restore of a box on its own host. */
 export const restore = (deps: ChangeDeps, steps: RestoreSteps = restoreStepsOfBox): CommandExecutor<'tenant-box.restore'> =>
@@ -11,8 +26,60 @@ export const restore = (deps: ChangeDeps, steps: RestoreSteps = restoreStepsOfBo
     kind: 'tenant-box.restore',
     doing: 'restoring',
     sagaOf: () => restoreSaga,
-    observe,
+    observe: observeRestore,
     steps,
-    close,
+    close: closeRestore,
     room: ({ fetch }) => fetch?.room,
   })
+
+/** Each step may be called again after a kill at any point; the journal stores what it returns. */
+export type RestoreSteps = Readonly<Record<RestoreStep, (run: RestoreRun) => Promise<unknown>>>
+
+export const restoreStepsOfBox: RestoreSteps = {
+  fetch: fetchAll,
+  fence: (run) => {
+    const { restedUnder } = resultOf(run, 'fetch')
+    return restedUnder === null ? raiseFence(run) : acquireFence(run, restedUnder)
+  },
+  stop: stopWriters,
+  keep: keepPresentBox,
+  load,
+  switch: switchToRestored,
+  start: (run) => startAll(run, resultOf(run, 'fetch').snapshot.images.edge?.image),
+  probe: (run) =>
+    proveHealthy(run, {
+      step: 'probe',
+      baseline: run.evidence().start,
+      images: resultOf(run, 'fetch').snapshot.images,
+      direction: 'forward',
+    }),
+  // The entry in the journal is the commit; it is written before the fence is lifted.
+  commit: async () => undefined,
+  'back-stop': stopAll,
+  'back-switch': switchBack,
+  'back-start': (run) => startAll(run, resultOf(run, 'fetch').images.edge?.image),
+  'back-probe': (run) =>
+    proveHealthy(run, {
+      step: 'back-probe',
+      baseline: run.evidence()['back-start'],
+      images: resultOf(run, 'fetch').images,
+      direction: 'rollback',
+    }),
+  unfence: liftFence,
+}
+
+/**
+ * Brings all services to what the compose file says now. The edge stays unless its image or rules changed: while it is replaced, clients get a
+ * refused connection instead of the fence's answer.
+ */
+async function startAll(run: RestoreRun, edgeImage: string | undefined): Promise<Baseline> {
+  const { deps, box } = run
+  const edge = (await deps.engine.containers(box.project)).find(({ service }) => service === 'edge')
+  const isReplaced = edge?.image !== edgeImage
+  const rulesChanged = run.evidence().switch?.edge ?? run.facts().begun.has('switch')
+  if (rulesChanged && !isReplaced) {
+    await deps.engine.stop(box.project, ['edge'])
+    await deps.engine.start(box.project, ['edge'])
+  }
+  return startServices(run, { recreate: Service.options.filter((service) => service !== 'edge' || isReplaced) })
+}

@@ -1,3 +1,3 @@
-// Snapshots of boxes in a restic repository per tenant: made, found again, written back.
-// It decides neither when nor of what to take one, nor which may go: it forgets what it is told by full ids.
+// Snapshots of boxes in one restic repository per tenant: takes, finds and restores them.
+// It decides neither when nor of what to take one, nor which to remove: it removes exactly the given full ids.
 export { resticSnapshots } from './restic-snapshots.ts'

@@ -1,5 +1,6 @@
 import { mkdir } from 'node:fs/promises'
-import { isProblem, type Problem, problem } from '../../core/kit/index.ts'
+import { execa } from 'execa'
+import { isProblem, type Problem, printable, problem } from '../../core/kit/index.ts'
 import {
   commandTag,
   type Ended,
@@ -13,23 +14,22 @@ import {
   resticVersion,
   runRestic,
   runWaiting,
+  searchPath,
   storeTimeoutOf,
   tagsOf,
 } from '../../node/restic/index.ts'
 import { ownedEnvironment } from '../journal/index.ts'
 import type { Repository, SnapshotFacts, SnapshotRequest, SnapshotStore } from '../ports/index.ts'
-import { type SyncDisk, syncDisk } from './sync-disk.ts'
-import { writeBack } from './write-back.ts'
 
-/** Every snapshot is of one made-up host, so that it is found and continued from whichever machine the box lives on. */
+/** Every snapshot has the same host name, so that any machine finds and continues it. */
 const hostName = 'tenantry'
 
-/** `owner`: whose children they are, so that the next agent can end what a killed one left: the agent's data folder. */
+/** `owner`: the agent's data folder, by which the next agent finds the children of a killed one. */
 type Options = Omit<ResticOptions, 'childEnvironment'> & Readonly<{ owner: string; sync?: SyncDisk }>
 
-/** The real snapshot store. Its programs are checked at each `prepare`, never at start: an agent without restic still reports and probes. */
-export function resticSnapshots({ owner, sync = syncDisk, ...given }: Options): SnapshotStore {
-  const options: ResticOptions = { ...given, childEnvironment: (commandId) => ownedEnvironment(owner, commandId) }
+/** The real snapshot store. Checks its programs at each `prepare`, never at start: an agent without restic still reports and probes. */
+export function resticSnapshots({ owner, sync = syncDisk, ...input }: Options): SnapshotStore {
+  const options: ResticOptions = { ...input, childEnvironment: (commandId) => ownedEnvironment(owner, commandId) }
   const { program = 'restic', cacheFolder } = options
   const timeoutMs = storeTimeoutOf(options)
   const care = resticCare(options)
@@ -43,7 +43,7 @@ export function resticSnapshots({ owner, sync = syncDisk, ...given }: Options): 
       const look = () => runRestic(options, repository, { args: ['cat', 'config', '--json', '--no-lock'], timeoutMs, accept: [10] })
       if ((await look()).exitCode !== 0)
         await runRestic(options, repository, { args: ['init', '--json'], timeoutMs }).catch(async (error) => {
-          // Another agent may have made it meanwhile.
+          // Another agent may have initialized it meanwhile.
           if (!isProblem(error, 'SNAPSHOT_FAILED') || (await look()).exitCode !== 0) throw error
         })
       await care.addRecoverySlot(repository)
@@ -57,7 +57,7 @@ export function resticSnapshots({ owner, sync = syncDisk, ...given }: Options): 
     find: async (repository, id) => (await care.list(repository)).find((snapshot) => isNamed(snapshot.id, id)),
     restore: async (repository, id, path, into, signal) => {
       await writeBack(options, repository, { id, path, into, signal })
-      // restic leaves it to the kernel. A step that says it is here must not outlive it in a power cut.
+      // restic does not sync: after a power cut the journal must not say more than the disk has.
       await sync(into, ownedEnvironment(owner, ''), signal)
     },
   }
@@ -68,8 +68,8 @@ const isNamed = (full: string, id: string): boolean => full === id || (id.length
 const notAllRead = 3
 
 /**
- * What serves may lose a file between listing and reading it. A warm snapshot only saves work, so it may lack some; a live one is taken
- * once more. One that lacks something is taken off the list again, where the store lets an agent do so.
+ * A serving box may lose a file between listing and reading. A warm snapshot may be incomplete, a live one is taken again. An incomplete
+ * snapshot is removed, where the store lets an agent do so.
  */
 async function take(
   options: ResticOptions,
@@ -113,6 +113,54 @@ const dropPartial = async (options: ResticOptions, repository: Repository, ids: 
 
 const tagArguments = (request: SnapshotRequest): string[] => tagsOf(request).flatMap((tag) => ['--tag', tag])
 
-// Patterns match names; these are names, whatever characters are in them.
+// Escapes pattern characters: these are names.
 const excludes = ({ exclude = [] }: SnapshotRequest): string[] =>
   exclude.flatMap((path) => ['--exclude', path.replaceAll(/[\\*?[\]]/g, '\\$&')])
+
+type RestoreInput = Readonly<{ id: string; path: string; into: string; signal?: AbortSignal | undefined }>
+
+/** Restores a path of a snapshot into a folder; not yet synced to disk when it resolves. Throws RESTORE_FAILED. */
+export async function writeBack(options: ResticOptions, repository: Repository, { id, path, into, signal }: RestoreInput): Promise<void> {
+  await mkdir(into, { recursive: true, mode: 0o700 })
+  const args = ['restore', '--json', '--target', into, '--', `${id}:${path}`]
+  await readWithoutLock(options, repository, args, signal).catch((error) => {
+    throw isProblem(error, 'SNAPSHOT_FAILED')
+      ? problem('RESTORE_FAILED', `the snapshot ${id} was not written back: ${error.message}`, { cause: error })
+      : error
+  })
+}
+
+/**
+ * A lock is a write into the store and may wait for others, which lengthens the downtime, and a full store refuses it. It only prevents a
+ * concurrent prune; if packs were pruned meanwhile, restic fails and the restore is repeated with the lock.
+ */
+async function readWithoutLock(options: ResticOptions, repository: Repository, args: string[], signal?: AbortSignal): Promise<Ended> {
+  try {
+    return await runRestic(options, repository, { args: ['--no-lock', ...args], signal })
+  } catch (error) {
+    if (!isProblem(error, 'SNAPSHOT_FAILED')) throw error
+    return await runWaiting(options, repository, { args, signal }).catch((second) => {
+      // A failure to take the lock does not name the missing pack.
+      if (!isProblem(second) || second.message === error.message) throw second
+      throw problem(second.code, `${second.message}; and without the lock: ${error.message}`, { cause: second })
+    })
+  }
+}
+
+/** Syncs the file system of a folder to disk. Throws RESTORE_FAILED. */
+export type SyncDisk = (folder: string, environment: Readonly<Record<string, string>>, signal?: AbortSignal) => Promise<void>
+
+export const syncDisk: SyncDisk = async (folder, environment, signal) => {
+  signal?.throwIfAborted()
+  const { failed, stderr, shortMessage } = await execa('sync', ['-f', folder], {
+    env: { PATH: searchPath(), ...environment },
+    extendEnv: false,
+    stdin: 'ignore',
+    reject: false,
+    ...(signal ? { cancelSignal: signal } : {}),
+  })
+  signal?.throwIfAborted()
+  if (!failed) return
+  const output = printable(stderr.trim() || (shortMessage ?? '')).slice(0, 300)
+  throw problem('RESTORE_FAILED', `${folder} cannot be synced to disk: ${output}`)
+}

@@ -1,20 +1,20 @@
-import { rm } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { chmod, chown, copyFile, lstat, mkdir, open, readdir, readlink, rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { asJson, duration, problem } from '../../core/kit/index.ts'
-import { readIfThere, writeFileAtomic } from '../../node/index.ts'
+import { readIfThere, syncFolder, writeFileAtomic } from '../../node/index.ts'
 import { freeBeside, reserveBytes } from '../backup/index.ts'
 import { isAlive, stopAll } from '../change/index.ts'
-import { copyFolder } from './copy-folder.ts'
 import { beforeOf, coldVolume, type UpdateRun } from './update-run.ts'
 
-/** Written last, beside the dump: without it the copy is not whole. A name with a dot is no part of the dump. */
+/** Written last, beside the dump: without it the copy is not complete. A name with a dot is not part of the dump. */
 const markOf = ({ dumpFolder }: UpdateRun): string => join(dumpFolder, '.cold-copy.json')
 const Mark = z.object({ volume: z.string() })
 
 /**
- * The fast way back: a copy of the database's volume while nothing runs, into the volume that a first try of a restore would take.
- * It only saves time: what hinders it is told and never fails the update. PostgreSQL is left stopped, the next step starts it.
+ * The fast rollback: copies the database volume while nothing runs, into the volume of the first restore try. It only saves time, so a failure is
+ * reported and never fails the update. PostgreSQL stays stopped; the next step starts it.
  */
 export async function coldCopy(run: UpdateRun): Promise<{ copiedMs?: number; skipped?: string }> {
   const { deps, signal, context } = run
@@ -26,7 +26,7 @@ export async function coldCopy(run: UpdateRun): Promise<{ copiedMs?: number; ski
     context.progress({ step: 'cold-copy', detail: skipped })
     return { skipped }
   } catch (error) {
-    // The deadline of the update is a failure of the step, and so is a drain.
+    // A passed deadline fails the step, and so does a drain.
     signal.throwIfAborted()
     const skipped = `no cold copy after ${duration(deps.clock.monotonicMs() - begun)}: ${(error as Error).message}`.slice(0, 300)
     context.progress({ step: 'cold-copy', detail: skipped })
@@ -35,7 +35,7 @@ export async function coldCopy(run: UpdateRun): Promise<{ copiedMs?: number; ski
   }
 }
 
-/** Answers why there is none, if there is none. */
+/** Returns the reason if no copy was made. */
 async function copyVolume(run: UpdateRun): Promise<string | undefined> {
   const { deps, box, context, signal } = run
   const { database } = beforeOf(run)
@@ -43,39 +43,95 @@ async function copyVolume(run: UpdateRun): Promise<string | undefined> {
   const lastRun = await lastRunOf(run)
   await dropColdCopy(run)
   const from = await deps.engine.volumePath(database.volume)
-  if (from === undefined) return `the folder of ${database.volume} cannot be reached`
-  // After it a load of the dump must still find room.
+  if (from === undefined) return `the folder of ${database.volume} is not accessible`
+  // A later load of the dump must still have space.
   const used = await deps.disk.usedBytes(from)
   if ((await freeBeside(deps.disk, context.commandId, from)) < 2 * used + reserveBytes)
-    return 'too little space for a cold copy of the database'
+    return 'not enough disk space for a cold copy of the database'
   await deps.engine.createVolume(box.project, database.key, volume)
   const into = await deps.engine.volumePath(volume)
-  if (into === undefined) return `the folder of ${volume} cannot be reached`
+  if (into === undefined) return `the folder of ${volume} is not accessible`
   await copyFolder(from, into, signal)
-  // Counts do not see a torn page.
+  // Row counts would not reveal a torn page.
   if (lastRun === undefined || (await lastRunOf(run)) !== lastRun)
-    throw problem('CONFLICT', `somebody started the database of ${box.slug} while it was copied`)
+    throw problem('CONFLICT', `the database of ${box.slug} was started while it was copied`)
   await writeFileAtomic(markOf(run), `${JSON.stringify({ volume })}\n`)
   return undefined
 }
 
-/** Undefined while the database runs; another answer than before says that it has run in between. */
+/** Undefined while the database runs; a changed value means that it ran in between. */
 async function lastRunOf({ deps, box }: UpdateRun): Promise<string | undefined> {
   const database = (await deps.engine.containers(box.project)).find(({ service }) => service === 'postgres')
   return database && !isAlive(database) ? `${database.id} ${database.startedAt}` : undefined
 }
 
-/** True until a restore took it: a copy that a server has run on is not the database as it was. Of a mark that cannot be read nothing is known: the dump is there. */
+/** True until a restore used the copy: once a server has run on it, it differs from the former database. */
 export async function hasColdCopy(run: UpdateRun): Promise<boolean> {
   const text = await readIfThere(markOf(run)).catch(() => undefined)
   const mark = text === undefined ? undefined : Mark.safeParse(asJson(text))
   return mark?.data?.volume === coldVolume(run)
 }
 
-/** First its mark, so that a half-removed copy is none. */
+/** Removes the mark first, so that a half-removed copy does not count. */
 export async function dropColdCopy(run: UpdateRun): Promise<void> {
   await forgetColdCopy(run)
   await run.deps.engine.removeVolume(coldVolume(run))
 }
 
 export const forgetColdCopy = (run: UpdateRun): Promise<void> => rm(markOf(run), { recursive: true, force: true })
+
+/** Files copied at once: enough that their fsyncs share disk writes. */
+const maxConcurrent = 16
+
+/**
+ * Copies a folder with owners and modes into an empty one, sharing blocks where the disk can; durable when it resolves. In this process, not by
+ * `cp`, so that the copy ends with the agent and never writes into the next agent's copy.
+ */
+export async function copyFolder(from: string, into: string, signal: AbortSignal): Promise<void> {
+  const files: Pair[] = []
+  const folders: string[] = []
+  await copyTree(from, into, { files, folders }, signal)
+  const next = files.values()
+  const work = async () => {
+    for (const [source, target] of next) {
+      signal.throwIfAborted()
+      await copyOne(source, target)
+    }
+  }
+  await Promise.all(Array.from({ length: maxConcurrent }, work))
+  for (const folder of folders) await syncFolder(folder)
+}
+
+type Pair = readonly [source: string, target: string]
+type Found = Readonly<{ files: Pair[]; folders: string[] }>
+
+/** Makes folders and links, and lists the files to copy. */
+async function copyTree(from: string, into: string, found: Found, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted()
+  await mkdir(into, { recursive: true })
+  await copyOwner(from, into)
+  for (const entry of await readdir(from, { withFileTypes: true })) {
+    const [source, target] = [join(from, entry.name), join(into, entry.name)]
+    if (entry.isDirectory()) await copyTree(source, target, found, signal)
+    else if (entry.isSymbolicLink()) await symlink(await readlink(source), target)
+    else if (entry.isFile()) found.files.push([source, target])
+  }
+  found.folders.push(into)
+}
+
+async function copyOne(source: string, target: string): Promise<void> {
+  await copyFile(source, target, constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL)
+  await copyOwner(source, target)
+  const file = await open(target, 'r')
+  try {
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+}
+
+async function copyOwner(source: string, target: string): Promise<void> {
+  const { uid, gid, mode } = await lstat(source)
+  if (process.getuid?.() === 0) await chown(target, uid, gid)
+  await chmod(target, mode & 0o7777)
+}

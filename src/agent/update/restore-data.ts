@@ -3,14 +3,12 @@ import { duration, problem } from '../../core/kit/index.ts'
 import { readWholeDump } from '../backup/index.ts'
 import { startDatabaseOn } from '../change/index.ts'
 import { dropColdCopy, forgetColdCopy, hasColdCopy } from './cold-copy.ts'
-import { switchToRestored } from './compose-switch.ts'
-import type { RestoredData, SnapshotEvidence } from './evidence.ts'
-import { coldVolume, restoredVolumes, type UpdateRun } from './update-run.ts'
+import { coldVolume, type RestoredData, restoredVolumes, type SnapshotEvidence, switchToRestored, type UpdateRun } from './update-run.ts'
 
 /**
- * Brings the former database in another volume, with only PostgreSQL running and the present volume untouched: the first try takes the cold
- * copy if it is whole, each other one loads the dump into a volume of its own. One that a kill left half-filled, or that a server has run
- * on, is never used again. Under the unbroken fence media and objects are a superset and stay.
+ * Restores the former database into another volume, with only PostgreSQL running. The first try uses the cold copy if it is complete, each other
+ * one loads the dump into a volume of its own. A volume that a kill left half-filled, or that a server has run on, is never used again. Media and
+ * objects stay: under the unbroken fence they are a superset.
  */
 export async function restoreData(run: UpdateRun): Promise<RestoredData> {
   const { deps, box, signal, context } = run
@@ -29,20 +27,20 @@ export async function restoreData(run: UpdateRun): Promise<RestoredData> {
   const tookMs = deps.clock.monotonicMs() - begun
   context.progress({
     step: 'restore-data',
-    detail: `the database is back from ${copied ? 'its cold copy' : 'the dump'} in ${duration(tookMs)}`,
+    detail: `database restored from ${copied ? 'the cold copy' : 'the dump'} in ${duration(tookMs)}`,
   })
   return { volume, from: copied ? 'cold-copy' : 'dump', tookMs }
 }
 
-/** The dump on this host, which needs nobody else; the one in the store when that is damaged. */
+/** The dump on this host if it is intact, else the one in the store. Throws RESTORE_FAILED. */
 async function dumpToLoad(run: UpdateRun, { snapshotId, manifestSha256 }: SnapshotEvidence): Promise<string> {
-  const isTheOne = async (folder: string) => (await readWholeDump(folder).catch(() => undefined))?.sha256 === manifestSha256
-  if (await isTheOne(run.dumpFolder)) return run.dumpFolder
+  const isIntact = async (folder: string) => (await readWholeDump(folder).catch(() => undefined))?.sha256 === manifestSha256
+  if (await isIntact(run.dumpFolder)) return run.dumpFolder
   const folder = run.fetchFolder
-  if (await isTheOne(folder)) return folder
+  if (await isIntact(folder)) return folder
   await rm(folder, { recursive: true, force: true })
   await mkdir(folder, { recursive: true, mode: 0o700 })
   await run.deps.snapshots.restore(await run.repository(), snapshotId, run.dumpFolder, folder, run.signal)
-  if (await isTheOne(folder)) return folder
-  throw problem('RESTORE_FAILED', `the dump in the snapshot ${snapshotId} is not the one that was taken`)
+  if (await isIntact(folder)) return folder
+  throw problem('RESTORE_FAILED', `the dump in the snapshot ${snapshotId} does not match its manifest`)
 }

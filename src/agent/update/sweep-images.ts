@@ -12,7 +12,6 @@ import {
 } from '../boxes/index.ts'
 import type { CommandJournal } from '../journal/index.ts'
 import type { ContainerEngine, LocalImage } from '../ports/index.ts'
-import type { ImageRemovals } from './image-removals.ts'
 
 type Deps = Readonly<{
   engine: Pick<ContainerEngine, 'images' | 'removeImage'>
@@ -29,58 +28,57 @@ const dayMs = 86_400_000
 const everyMs = 3_600_000
 
 /**
- * Gives back the disk that former versions of boxes take: each image that this host may run, and that no container, no pin and no compose file
- * of a box has, goes some time after it was pulled or pinned last. A name that a mirror gave it counts as the one that was asked for. Answers
- * their names. Called again and again by one agent, it looks once an hour, and never while something is done to a box: what a command has just
- * found here must stay.
+ * Removes images that this host may run and that no container, pin or compose file of a box uses, some days after their last pull or pin. The name
+ * that a mirror gave an image counts as its original name. Returns the removed names. Call it again and again: it works once an hour, and
+ * never while a command runs, because a command may rely on an image that it has just found.
  */
 export function imageSweeper(deps: Deps): () => Promise<readonly string[]> {
   const { clock, journal } = deps
-  let lookedAtMs = Number.NEGATIVE_INFINITY
+  let sweptAtMs = Number.NEGATIVE_INFINITY
   return async () => {
-    if (deps.keepDays === 0 || clock.monotonicMs() - lookedAtMs < everyMs || (await journal.open()).length > 0) return []
-    lookedAtMs = clock.monotonicMs()
-    const wanted = await wantedByBoxes(deps)
-    return wanted ? sweep(deps, wanted) : []
+    if (deps.keepDays === 0 || clock.monotonicMs() - sweptAtMs < everyMs || (await journal.open()).length > 0) return []
+    sweptAtMs = clock.monotonicMs()
+    const isNeeded = await imagesOfBoxes(deps)
+    return isNeeded ? sweep(deps, isNeeded) : []
   }
 }
 
-type Wanted = (name: string) => boolean
+type IsNeeded = (name: string) => boolean
 
-async function sweep(deps: Deps, wanted: Wanted): Promise<string[]> {
+async function sweep(deps: Deps, isNeeded: IsNeeded): Promise<string[]> {
   const { engine, clock, mirrors, removals, allowedImages, keepDays } = deps
   const originName = await mirrors.originNames()
   const unneeded = unusedImages({
     images: await engine.images(),
     isOurs: (name) => isAllowedName(allowedImages, originName(name)),
-    wanted,
+    wanted: isNeeded,
     before: isoIn(clock, -keepDays * dayMs),
   })
   const removed: string[] = []
-  for (const image of unneeded) if (await removals.alone(() => removeUnlessWanted(deps, image))) removed.push(...image.names)
+  for (const image of unneeded) if (await removals.alone(() => removeUnlessNeeded(deps, image))) removed.push(...image.names)
   return removed
 }
 
-/** Answers whether it went: by now a command may have begun, which finds here what it finds. */
-async function removeUnlessWanted(deps: Deps, image: LocalImage): Promise<boolean> {
+/** Returns whether the image was removed. Checks again, because a command may have begun meanwhile. */
+async function removeUnlessNeeded(deps: Deps, image: LocalImage): Promise<boolean> {
   if ((await deps.journal.open()).length > 0) return false
-  // A box that is being made is in no journal: its compose file is there before its images are looked for.
-  const wanted = await wantedByBoxes(deps)
-  if (!wanted || image.names.some(wanted)) return false
+  // A box that is being provisioned is in no journal, but its compose file exists before its images are checked.
+  const isNeeded = await imagesOfBoxes(deps)
+  if (!isNeeded || image.names.some(isNeeded)) return false
   return deps.engine.removeImage(image).then(() => true, unlessInUse)
 }
 
-/** Somebody took it meanwhile. */
+/** An image that came into use meanwhile is no failure. */
 function unlessInUse(error: unknown): false {
   if (!isProblem(error, 'CONFLICT')) throw error
   return false
 }
 
 /**
- * Undefined where a box cannot be read: then nobody knows what it needs. Of an image that is not written as `repository:tag`, but with a digest,
- * a variable or no tag, all of its repository may be what the box has.
+ * Undefined when a box cannot be read: then any image may be needed. An image without a plain `repository:tag` (a digest, a variable, no tag)
+ * protects its whole repository.
  */
-async function wantedByBoxes({ boxes, mirrors }: Deps): Promise<Wanted | undefined> {
+async function imagesOfBoxes({ boxes, mirrors }: Deps): Promise<IsNeeded | undefined> {
   if ((await boxes.unreadable()).length > 0) return undefined
   try {
     const texts = await Promise.all((await boxes.list()).map(({ project }) => readFile(project.composeFile, 'utf8')))
@@ -89,14 +87,47 @@ async function wantedByBoxes({ boxes, mirrors }: Deps): Promise<Wanted | undefin
     if (unclear.some((repository) => repository.includes('$'))) return undefined
     const [names, repositories] = [new Set(images.map(fullName)), new Set(unclear)]
     const originName = await mirrors.originNames()
-    return (given) => [given, originName(given)].some((name) => names.has(fullName(name)) || repositories.has(fullRepository(name)))
+    return (image) => [image, originName(image)].some((name) => names.has(fullName(name)) || repositories.has(fullRepository(name)))
   } catch {
     return undefined
   }
 }
 
-/** Also those of services that are none of the four of a box: what somebody added to it must start again too. */
+/** Of all services of the file: those that an operator added must start again too. */
 const imagesIn = (text: string): string[] =>
   Object.values(plainCompose(text).services as Record<string, { image?: unknown } | null>).flatMap((service) =>
     typeof service?.image === 'string' ? [service.image] : [],
   )
+
+/**
+ * Keeps commands from relying on an image that is being removed: a command finds an image first and records its use later. One per agent.
+ */
+type ImageRemovals = Readonly<{
+  /** Runs one removal at a time, while every look-up and pull waits. */
+  alone<Value>(work: () => Promise<Value>): Promise<Value>
+  /** The same engine, whose look-ups and pulls wait for running removals. */
+  waitedFor(engine: ContainerEngine): ContainerEngine
+}>
+
+export function imageRemovals(): ImageRemovals {
+  let last: Promise<unknown> = Promise.resolve()
+  return {
+    alone: (work) => {
+      const done = last.then(work)
+      last = done.catch(() => undefined)
+      return done
+    },
+    waitedFor: (engine) => ({
+      ...engine,
+      localDigest: async (image) => {
+        await last
+        return engine.localDigest(image)
+      },
+      // A pull without a digest would count layers that are about to be removed.
+      pull: async (image, options) => {
+        await last
+        return engine.pull(image, options)
+      },
+    }),
+  }
+}

@@ -1,15 +1,111 @@
-import type { BoxCommandPayload, UpdateStep } from '../../core/boxes/index.ts'
-import { type Run, resultOf, volumeOfTry, volumesOfTries } from '../change/index.ts'
-import type { Before, Evidence } from './evidence.ts'
+import { readFile } from 'node:fs/promises'
+import type {
+  BoxCommandPayload,
+  BoxMigration,
+  InstalledVersions,
+  UpdateStep,
+  UpdateWorld,
+  VersionedService,
+} from '../../core/boxes/index.ts'
+import { remembered, sha256Hex } from '../../core/kit/index.ts'
+import type { Part } from '../backup/index.ts'
+import { rewriteImages, rewriteVolumes } from '../boxes/index.ts'
+import {
+  type Baseline,
+  composeBackup,
+  type DatabaseVolume,
+  formerCompose,
+  observeBox,
+  type Run,
+  replaceCompose,
+  restoreCompose,
+  resultOf,
+  volumeOfTry,
+  volumesOfTries,
+} from '../change/index.ts'
+import type { RowCounts } from '../ports/index.ts'
 
 /** One update in the hands of one agent. */
 export type UpdateRun = Run<UpdateStep, BoxCommandPayload<'tenant-box.update'>, Evidence>
 
-/** What the first step found and wrote down; every later one builds on it. */
+/** A container before the update. */
+type FormerContainer = Readonly<{ id: string; image: string; digest: string | null }>
+
+/** The box before the update, and what is to change; recorded once, before the fence. Older agents recorded no optional field. */
+export type Before = Readonly<{
+  containers: Readonly<Record<string, FormerContainer>>
+  /** Services whose image changes. */
+  planned: readonly VersionedService[]
+  composeSha256: string
+  targetSha256: string
+  database: DatabaseVolume
+  installed?: InstalledVersions
+  /** What brings the box's own tables to the target head. */
+  migrations?: readonly BoxMigration[]
+  /** The disk space reserved for the update. */
+  room?: readonly Part[]
+}>
+
+/** `takenAt` is absent in journals of older agents. */
+export type SnapshotEvidence = Readonly<{ snapshotId: string; manifestSha256: string; takenAt?: string; counts: RowCounts }>
+
+/** Absent in journals of older agents: then it is the volume of the last try. */
+export type RestoredData = Readonly<{ volume: string; from: 'cold-copy' | 'dump'; tookMs: number }>
+
+/** What steps recorded in the journal for later ones, for a resumed update and for the result. */
+type Evidence = Readonly<{
+  prefetch?: Before
+  snapshot?: SnapshotEvidence
+  'cold-copy'?: Readonly<{ copiedMs?: number; skipped?: string }>
+  rewrite?: Readonly<{ backup: string }>
+  recreate?: Baseline
+  serve?: Baseline
+  'restore-data'?: RestoredData
+  'restore-start'?: Baseline
+}>
+
 export const beforeOf = (run: UpdateRun): Before => resultOf(run, 'prefetch')
 
 /** Volumes of all tries to restore the database of this update; the last is the present try's. */
 export const restoredVolumes = (run: UpdateRun): string[] => volumesOfTries(run, 'restore-data', beforeOf(run).database.volume)
 
-/** The cold copy lies where the first try looks for its data: with it there is nothing to load. */
+/** The cold copy is in the volume of the first try, so that a restore from it has nothing to load. */
 export const coldVolume = (run: UpdateRun): string => volumeOfTry(run, beforeOf(run).database.volume, 1)
+
+export async function observeUpdate(run: UpdateRun): Promise<UpdateWorld> {
+  const { world, serving, text } = await observeBox(run)
+  return { ...world, serving, compose: composeState(run, text) }
+}
+
+/** The text is hashed before each step, and there are only two texts. */
+const sumOf = remembered(4, sha256Hex)
+
+function composeState(run: UpdateRun, text: string): UpdateWorld['compose'] {
+  const before = run.evidence().prefetch
+  const sum = sumOf(text)
+  if (!before || sum === before.composeSha256) return 'former'
+  return sum === before.targetSha256 ? 'target' : 'other'
+}
+
+/** The compose file of the update's target: only the tags of changed services differ. */
+export function targetText(run: UpdateRun, former: string, planned: readonly string[]): string {
+  const targets = Object.entries(run.payload.targets.services).filter(([service]) => planned.includes(service))
+  return rewriteImages(former, Object.fromEntries(targets.map(([service, { image }]) => [service, image])))
+}
+
+/** Stores the former compose file beside it and replaces it by one rename. Idempotent; returns the backup's path. */
+export async function switchToTarget(run: UpdateRun): Promise<string> {
+  const { composeSha256, planned } = beforeOf(run)
+  const backup = await composeBackup(run, composeSha256)
+  await replaceCompose(run, targetText(run, await readFile(backup, 'utf8'), planned))
+  return backup
+}
+
+/** Restores the former compose file byte for byte, if it was replaced. */
+export const switchBack = (run: UpdateRun): Promise<void> => restoreCompose(run, beforeOf(run).composeSha256)
+
+/** The former images over another database volume, by one rename. */
+export async function switchToRestored(run: UpdateRun, volume: string): Promise<void> {
+  const { composeSha256, database } = beforeOf(run)
+  await replaceCompose(run, rewriteVolumes(await formerCompose(run, composeSha256), { [database.key]: volume }))
+}

@@ -1,9 +1,13 @@
-import { updateSaga } from '../../core/boxes/index.ts'
-import { type ChangeDeps, runChange } from '../change/index.ts'
+import { type UpdateStep, updateSaga } from '../../core/boxes/index.ts'
+import { takeBoxSnapshot } from '../backup/index.ts'
+import { applyMigrations, reportVersions } from '../boxes/index.ts'
+import { type ChangeDeps, liftFence, proveHealthy, raiseFence, runChange, startServices, stopAll, stopWriters } from '../change/index.ts'
 import type { CommandExecutor } from '../ports/index.ts'
-import { observe } from './observe.ts'
-import { type UpdateSteps, updateSteps } from './steps.ts'
-import { close } from './sum-up.ts'
+import { coldCopy } from './cold-copy.ts'
+import { prepareUpdate } from './prepare.ts'
+import { restoreData } from './restore-data.ts'
+import { closeUpdate } from './result.ts'
+import { beforeOf, observeUpdate, type SnapshotEvidence, switchBack, switchToTarget, type UpdateRun } from './update-run.ts'
 
 /** The guarded update. */
 export const update = (deps: ChangeDeps, steps: UpdateSteps = updateSteps): CommandExecutor<'tenant-box.update'> =>
@@ -11,8 +15,73 @@ export const update = (deps: ChangeDeps, steps: UpdateSteps = updateSteps): Comm
     kind: 'tenant-box.update',
     doing: 'updating',
     sagaOf: ({ fence }) => updateSaga(fence.mode),
-    observe,
+    observe: observeUpdate,
     steps,
-    close,
+    close: closeUpdate,
     room: ({ prefetch }) => prefetch?.room,
   })
+
+/** Each step may be called again after a kill at any point; the journal stores what it returns. */
+export type UpdateSteps = Readonly<Record<UpdateStep, (run: UpdateRun) => Promise<unknown>>>
+
+export const updateSteps: UpdateSteps = {
+  prefetch: prepareUpdate,
+  fence: raiseFence,
+  stop: stopWriters,
+  snapshot: takeSnapshot,
+  'cold-copy': coldCopy,
+  rewrite: async (run) => ({ backup: await switchToTarget(run) }),
+  recreate: (run) => {
+    const starting = { recreate: beforeOf(run).planned, onceDatabaseRuns: () => migrate(run) }
+    // Without a fence, starting the chat server is what opens the box: the step `serve` does it.
+    return startServices(run, run.payload.fence.mode === 'none' ? { ...starting, services: ['postgres', 'minio'] } : starting)
+  },
+  serve: (run) => startServices(run, { recreate: beforeOf(run).planned }),
+  'first-ok': (run) => prove({ ...run, payload: { ...run.payload, probe: { ...run.payload.probe, consecutive: 1 } } }, 'first-ok'),
+  probe: (run) => prove(run, 'probe'),
+  // The entry in the journal is the commit; it is written before the fence is lifted.
+  commit: async () => undefined,
+  unfence: liftFence,
+  'restore-stop': stopAll,
+  'restore-data': restoreData,
+  'restore-start': async (run) => {
+    if (run.facts().begun.has('recreate')) return startServices(run, { recreate: beforeOf(run).planned })
+    await switchBack(run)
+    return startServices(run, { recreate: [] })
+  },
+  'restore-probe': (run) =>
+    proveHealthy(run, {
+      step: 'restore-probe',
+      baseline: run.evidence()['restore-start'],
+      images: beforeOf(run).containers,
+      direction: 'rollback',
+    }),
+}
+
+const prove = (run: UpdateRun, step: 'first-ok' | 'probe'): Promise<void> =>
+  proveHealthy(run, {
+    step,
+    baseline: run.evidence().serve ?? run.evidence().recreate,
+    images: Object.fromEntries(beforeOf(run).planned.map((service) => [service, run.payload.targets.services[service]])),
+    direction: 'forward',
+  })
+
+const migrate = (run: UpdateRun): Promise<void> =>
+  applyMigrations(run.deps, { ...run.context, signal: run.signal }, run.box, beforeOf(run).migrations ?? [])
+
+/** The complete snapshot of the former box, while nothing writes to it. The dump stays on this host for the rollback. */
+async function takeSnapshot(run: UpdateRun): Promise<SnapshotEvidence> {
+  const { deps, box, context, signal } = run
+  const { containers, installed } = beforeOf(run)
+  const images = Object.entries(containers).map(([service, { image, digest }]) => [service, { image, digest }])
+  const { taken, counts } = await takeBoxSnapshot(deps, {
+    box,
+    repository: await run.repository(),
+    tier: 'pre-update',
+    commandId: context.commandId,
+    images: Object.fromEntries(images),
+    installed: installed ?? (await reportVersions(deps, box)).installed,
+    signal,
+  })
+  return { snapshotId: taken.snapshotId, manifestSha256: taken.snapshotSha256, takenAt: taken.takenAt, counts }
+}

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { type SnapshotDeps, snapshot, tendSnapshots } from '../../../src/agent/backup/index.ts'
+import { maintainSnapshots, type SnapshotDeps, snapshot } from '../../../src/agent/backup/index.ts'
 import { localBoxes } from '../../../src/agent/boxes/index.ts'
 import { memoryLocks, memoryShelf, onceOnly, openJournal, type Shelf } from '../../../src/agent/journal/index.ts'
 import type { BoxServers, CommandContext, ContainerEngine, Repository, SnapshotStore } from '../../../src/agent/ports/index.ts'
@@ -64,7 +64,7 @@ export async function aBackedUpBox(profile?: FaultProfile) {
   }
   const tend = async (payload = aTendPayload(), context = aContext({ commandId: 'sn_1.tend' }), deps?: SnapshotDeps) => {
     const agentDeps = deps ?? (await agent())
-    return moving(host.clock, () => tendSnapshots(agentDeps)(context, payload))
+    return moving(host.clock, () => maintainSnapshots(agentDeps)(context, payload))
   }
   return { host, box, shelf, locks, workFolder, agent, take, tend }
 }

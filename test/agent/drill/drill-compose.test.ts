@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { drillCompose } from '../../../src/agent/drill/drill-compose.ts'
+import { drillCompose } from '../../../src/agent/drill/isolated-copy.ts'
 
 const stack = (service = '') => `services:
   postgres: { image: "r/postgres:15.1", ports: ["5432:5432"], volumes: ["db:/data", "./secrets:/run/secrets:ro"], restart: always, healthcheck: { test: [CMD, pg_isready], interval: 2s } }

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
+import type { Promised } from '../../../src/agent/backup/disk-space.ts'
 import { reserveBytes, roomLedger } from '../../../src/agent/backup/index.ts'
-import type { Promised } from '../../../src/agent/backup/room-ledger.ts'
 import { drill } from '../../../src/agent/drill/index.ts'
 import { handOver, takeOver } from '../../../src/agent/move/index.ts'
-import { needRoomFor } from '../../../src/agent/move/need-room-for.ts'
+import { reserveSpaceFor } from '../../../src/agent/move/take-over.ts'
 import type { CommandContext, ContainerEngine, SnapshotStore, StoredSnapshot } from '../../../src/agent/ports/index.ts'
 import { moving } from '../simulated/boxes.ts'
 import { aDisk } from '../simulated/disks.ts'
@@ -62,7 +62,7 @@ test.each([
   ['of which nothing is known: the reserve alone', { totalBytes: null, databaseBytes: null }, 0],
 ])('a take-over needs room for a snapshot %s', async (_, facts, bytes) => {
   const asked = async (freeBytes: number) =>
-    needRoomFor(
+    reserveSpaceFor(
       {
         deps: {
           disk: aDisk({ freeBytes: async () => freeBytes, usedBytes: () => Promise.reject(new Error('ENOENT')) }),
@@ -82,7 +82,7 @@ test.each([
 describe('where volumes lie on a disk of their own, a take-over needs', () => {
   const [work, volumes] = ['/agent/work', '/volumes']
   const asked = (free: Readonly<Record<string, number>>, already = 0) =>
-    needRoomFor(
+    reserveSpaceFor(
       {
         deps: {
           disk: aDisk({

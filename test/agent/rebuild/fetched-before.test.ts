@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import type { TellingManifest } from '../../../src/agent/backup/index.ts'
-import { whileProven } from '../../../src/agent/rebuild/index.ts'
+import { whileVerified } from '../../../src/agent/rebuild/index.ts'
 import { problem, sha256Hex } from '../../../src/core/kit/index.ts'
 
 async function aDump() {
@@ -21,9 +21,9 @@ const twice = { code: 'RESTORE_FAILED', message: expect.stringContaining('fetche
 test('what is done with a whole dump is done, and its failure is told', async () => {
   const dump = await aDump()
   const done: string[] = []
-  await whileProven(dump, async () => void done.push('loaded'), never)
+  await whileVerified(dump, async () => void done.push('loaded'), never)
   expect(done).toEqual(['loaded'])
-  await expect(whileProven(dump, () => Promise.reject(new Error('no room')), never)).rejects.toThrow('no room')
+  await expect(whileVerified(dump, () => Promise.reject(new Error('no room')), never)).rejects.toThrow('no room')
 })
 
 test.each([
@@ -32,7 +32,7 @@ test.each([
 ])('what is done with a dump that %s fails with it, done or not', async (_, harm) => {
   const dump = await aDump()
   await harm(join(dump.dumpFolder, 'database.dump'))
-  await expect(whileProven(dump, async () => undefined, inVain)).rejects.toMatchObject(twice)
+  await expect(whileVerified(dump, async () => undefined, inVain)).rejects.toMatchObject(twice)
   const ended: unknown[] = []
   const untilTold = (signal: AbortSignal) =>
     new Promise<void>((resolve) => {
@@ -41,7 +41,7 @@ test.each([
         resolve()
       })
     })
-  await expect(whileProven(dump, untilTold, inVain)).rejects.toMatchObject(twice)
+  await expect(whileVerified(dump, untilTold, inVain)).rejects.toMatchObject(twice)
   expect(ended).toEqual(['RESTORE_FAILED', 'RESTORE_FAILED'])
 })
 
@@ -61,19 +61,19 @@ test.each([
     done.push('worked')
     if (!done.includes('brought')) await first()
   }
-  await whileProven(dump, work, { again })
+  await whileVerified(dump, work, { again })
   expect(done).toEqual(['worked', 'brought', 'worked'])
 })
 
 test('work that fails over a whole dump is not done again', async () => {
   const failing = () => Promise.reject(problem('RESTORE_FAILED', 'events has 3 rows instead of 4'))
-  await expect(whileProven(await aDump(), failing, never)).rejects.toThrow('3 rows instead')
+  await expect(whileVerified(await aDump(), failing, never)).rejects.toThrow('3 rows instead')
 })
 
 test('work that fails or is ended waits for no large dump to be read to its end', async () => {
   const dump = await aDump()
   await truncate(join(dump.dumpFolder, 'database.dump'), 2 ** 40)
-  await expect(whileProven(dump, () => Promise.reject(new Error('no room')), never)).rejects.toThrow('no room')
+  await expect(whileVerified(dump, () => Promise.reject(new Error('no room')), never)).rejects.toThrow('no room')
   const drain = new AbortController()
-  await expect(whileProven(dump, async () => drain.abort('drained'), { ...never, signal: drain.signal })).rejects.toBe('drained')
+  await expect(whileVerified(dump, async () => drain.abort('drained'), { ...never, signal: drain.signal })).rejects.toBe('drained')
 })

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { BoxServers, ContainerEngine, LocalBox } from '../../../src/agent/ports/index.ts'
-import { watchfulServers } from '../../../src/agent/rebuild/watchful-servers.ts'
+import { watchfulServers } from '../../../src/agent/rebuild/rebuild-from-snapshot.ts'
 
 const box = { slug: 'oak', project: { name: 'oak' } } as unknown as LocalBox
 const { signal } = new AbortController()

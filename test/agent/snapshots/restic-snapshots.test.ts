@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Repository, SnapshotRequest } from '../../../src/agent/ports/index.ts'
 import { resticSnapshots } from '../../../src/agent/snapshots/index.ts'
-import { type SyncDisk, syncDisk } from '../../../src/agent/snapshots/sync-disk.ts'
+import { type SyncDisk, syncDisk } from '../../../src/agent/snapshots/restic-snapshots.ts'
 import { resticProgram } from './restic-program.ts'
 
 let folder: string

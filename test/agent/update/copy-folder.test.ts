@@ -2,7 +2,7 @@ import { chmod, mkdir, mkdtemp, readFile, readlink, stat, symlink, writeFile } f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { copyFolder } from '../../../src/agent/update/copy-folder.ts'
+import { copyFolder } from '../../../src/agent/update/cold-copy.ts'
 
 const aTree = async () => {
   const root = await mkdtemp(join(tmpdir(), 'tenantry-copy-'))

@@ -2,23 +2,23 @@ import { isLeftOpen, isTouched, type UpdateFacts, type UpdateOutcome, type Updat
 import { commonResult, errorOf, removeLeftover } from '../change/index.ts'
 import { beforeOf, coldVolume, restoredVolumes, type UpdateRun } from './update-run.ts'
 
-/** The result with all its evidence, after which what is left behind is cleared. */
-export async function close(run: UpdateRun, facts: UpdateFacts): Promise<UpdateResult> {
-  const result = await sumUp(run, facts)
+/** Builds the result with all its evidence, then removes what is left over. */
+export async function closeUpdate(run: UpdateRun, facts: UpdateFacts): Promise<UpdateResult> {
+  const result = await resultFrom(run, facts)
   const { outcome } = result
-  const committed = outcome === 'committed' || isLeftOpen(facts)
+  const isUpdated = outcome === 'committed' || isLeftOpen(facts)
   const { migrationsHead } = run.payload.targets
   if (outcome !== 'rollback_failed')
     await removeLeftover(run, {
-      volumes: uselessVolumes(run, outcome),
-      // Whoever decides about a box that was left open may want its former images.
+      volumes: unusedVolumes(run, outcome),
+      // An operator who decides about a box that was left open may need its former images.
       keepImages: isLeftOpen(facts),
-      ...(committed ? { migrationsHead } : {}),
+      ...(isUpdated ? { migrationsHead } : {}),
     })
   return result
 }
 
-async function sumUp(run: UpdateRun, facts: UpdateFacts): Promise<UpdateResult> {
+async function resultFrom(run: UpdateRun, facts: UpdateFacts): Promise<UpdateResult> {
   const outcome = updateOutcome(facts)
   const { prefetch, snapshot, rewrite } = run.evidence()
   const common = await commonResult(run)
@@ -36,17 +36,17 @@ async function sumUp(run: UpdateRun, facts: UpdateFacts): Promise<UpdateResult> 
     digestsBefore: digests(prefetch?.containers),
     digestsAfter: digests(common.report?.services),
     composeBackup: rewrite?.backup ?? null,
-    ...databaseBack(run),
+    ...restoredDatabase(run),
     error: outcome === 'committed' ? null : errorOf('update', facts, remark(run, facts)),
   }
 }
 
-/** Of the try that came through; earlier agents wrote down nothing of it. */
-function databaseBack(run: UpdateRun): Pick<UpdateResult, 'restored'> {
-  const { 'restore-data': back, 'cold-copy': copy } = run.evidence()
-  if (back?.from === undefined) return {}
+/** How the database was restored; absent for journals of older agents. */
+function restoredDatabase(run: UpdateRun): Pick<UpdateResult, 'restored'> {
+  const { 'restore-data': restored, 'cold-copy': copy } = run.evidence()
+  if (restored?.from === undefined) return {}
   const copied = copy?.copiedMs === undefined ? {} : { copiedMs: Math.round(copy.copiedMs) }
-  return { restored: { from: back.from, tookMs: Math.round(back.tookMs), ...copied } }
+  return { restored: { from: restored.from, tookMs: Math.round(restored.tookMs), ...copied } }
 }
 
 const digests = (services: Readonly<Record<string, { digest: string | null } | undefined>> = {}): Record<string, string | null> =>
@@ -60,16 +60,17 @@ function remark(run: UpdateRun, facts: UpdateFacts): string | undefined {
 function leftOpen({ box: { slug }, evidence }: UpdateRun): string {
   const snapshot = evidence().snapshot?.snapshotId.slice(0, 8)
   return (
-    `${slug} is open to its users on the new version, so nothing goes back by itself: what they write would be lost. An operator must decide: ` +
-    `\`tenantry boxes check ${slug}\` shows how it is now; \`tenantry snapshots restore ${slug} --snapshot ${snapshot} --reason <why>\` brings it back as it was, without what was written since`
+    `${slug} is open to its users on the new version, so it is not rolled back automatically: what they write would be lost. ` +
+    `fix: \`tenantry boxes check ${slug}\` shows its health; ` +
+    `\`tenantry snapshots restore ${slug} --snapshot ${snapshot} --reason <why>\` restores it without what was written since`
   )
 }
 
-/** Both databases, all tries and the cold copy but the one that serves; before anything was found out none was made. */
-function uselessVolumes(run: UpdateRun, outcome: UpdateOutcome): string[] {
+/** All volumes of this update except the one that serves. */
+function unusedVolumes(run: UpdateRun, outcome: UpdateOutcome): string[] {
   const { prefetch, 'restore-data': restored } = run.evidence()
   if (outcome !== 'rolled_back') return prefetch ? [coldVolume(run)] : []
   const tries = restoredVolumes(run)
-  const kept = restored?.volume ?? tries.at(-1)
-  return [beforeOf(run).database.volume, ...tries].filter((volume) => volume !== kept)
+  const serving = restored?.volume ?? tries.at(-1)
+  return [beforeOf(run).database.volume, ...tries].filter((volume) => volume !== serving)
 }

@@ -5,8 +5,8 @@ import { commonResult, errorOf, readComposeText, removeLeftover } from '../chang
 import { dropLoadingFile } from './load.ts'
 import { databaseVolumes, dataVolumes, type RestoreRun } from './restore-run.ts'
 
-/** The result with all its evidence, after which the daemon is told what changed, and what is left behind is cleared. */
-export async function close(run: RestoreRun, facts: RestoreFacts): Promise<RestoreResult> {
+/** Builds the result with all its evidence, then delivers changed secrets to the daemon and removes what is left over. */
+export async function closeRestore(run: RestoreRun, facts: RestoreFacts): Promise<RestoreResult> {
   const outcome = restoreOutcome(facts)
   const { fetch, keep, switch: switched } = run.evidence()
   const result: RestoreResult = {
@@ -17,21 +17,21 @@ export async function close(run: RestoreRun, facts: RestoreFacts): Promise<Resto
     error: outcome === 'restored' ? null : errorOf('restore', facts, remark(facts)),
   }
   if (outcome === 'restore_failed') return result
-  if (outcome === 'restored' && switched?.secrets) await tellSecrets(run)
+  if (outcome === 'restored' && switched?.secrets) await deliverSecrets(run)
   await dropLoadingFile(run.box).catch(() => undefined)
-  // The box's own tables are those of the snapshot now. Ports, epoch and place stay what they are on this host.
+  // The box's own tables are now those of the snapshot. Ports, epoch and place of this host stay.
   const migrationsHead = outcome === 'restored' ? fetch?.snapshot.migrationsHead : undefined
-  await removeLeftover(run, { volumes: await uselessVolumes(run, outcome).catch(() => []), migrationsHead })
+  await removeLeftover(run, { volumes: await unusedVolumes(run, outcome).catch(() => []), migrationsHead })
   return result
 }
 
 function remark({ begun, abandoned }: RestoreFacts): string | undefined {
-  if (!begun.has('stop')) return 'nothing of the box was touched'
+  if (!begun.has('stop')) return 'the box was not touched'
   return abandoned ? undefined : 'the box is as it was before'
 }
 
-/** The secrets of the snapshot are the box's own again: where they differ, the platform knows others. */
-async function tellSecrets(run: RestoreRun): Promise<void> {
+/** The box uses the secrets of the snapshot again; the platform must know them. */
+async function deliverSecrets(run: RestoreRun): Promise<void> {
   const secrets = await readBoxSecrets(run.box.project)
   if (!secrets) return
   const { edgeSecret, appserviceToken, registrationSharedSecret } = secrets
@@ -40,20 +40,20 @@ async function tellSecrets(run: RestoreRun): Promise<void> {
   })
 }
 
-async function uselessVolumes(run: RestoreRun, outcome: RestoreOutcome): Promise<string[]> {
+async function unusedVolumes(run: RestoreRun, outcome: RestoreOutcome): Promise<string[]> {
   const { fetch, keep, load } = run.evidence()
-  if (!fetch) return halfFetched(run)
+  if (!fetch) return volumesOfFailedFetch(run)
   const { database, data } = fetch
   const made = [...databaseVolumes(run, database.volume), ...data.flatMap(({ former }) => dataVolumes(run, former))]
   if (outcome !== 'restored') return made
-  // What is in no snapshot that can be restored stays where it is.
+  // Former volumes stay unless a snapshot holds their data.
   const former = keep?.preRestore ? [database.volume, ...data.map(({ former }) => former)] : []
   const serving = [load?.volume, ...data.map(({ restored }) => restored)]
   return [...former, ...made.filter((volume) => !serving.includes(volume))]
 }
 
-/** A fetch that failed wrote nothing down; what it may have made is known by the names in the compose file, which has not changed. */
-async function halfFetched(run: RestoreRun): Promise<string[]> {
+/** A failed fetch recorded nothing; its volumes are found by the names in the unchanged compose file. */
+async function volumesOfFailedFetch(run: RestoreRun): Promise<string[]> {
   const text = await readComposeText(run.box).catch(() => undefined)
   const volumes = text === undefined ? {} : readCompose(text, run.box.project.name).volumes
   return Object.values(volumes).flatMap((volume) => dataVolumes(run, volume))

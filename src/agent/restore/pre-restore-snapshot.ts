@@ -6,14 +6,14 @@ import type { StreamPositions } from '../ports/index.ts'
 import type { Kept, RestoreRun } from './restore-run.ts'
 
 /**
- * The complete snapshot of what is there now, while nobody writes to it, and how far its streams have come: clients know these positions.
- * The database of a box that was at rest may be what a failed way back half loaded: it says nothing about what clients have seen, and a
- * dump of it would pass for the box.
+ * Takes the complete snapshot of the present box while nothing writes to it, with its stream positions, which clients know. The database of a
+ * quarantined box may be half loaded by a failed rollback: its positions are unknown, and a dump of it must not pass for the box.
  */
-export async function keep(run: RestoreRun): Promise<Kept> {
+export async function keepPresentBox(run: RestoreRun): Promise<Kept> {
   const { deps, box, signal } = run
   const { database, restedUnder } = resultOf(run, 'fetch')
-  if (restedUnder !== null) return keepFilesOf(run, `the box rests since ${restedUnder}, whose way back may have left half of it`)
+  if (restedUnder !== null)
+    return keepFilesOf(run, `the box is in quarantine since ${restedUnder}, whose rollback may have left it half loaded`)
   await deps.engine.up(box.project, ['postgres'], signal)
   await assertMounted(run, database.volume)
   const streams = await readStreams(run)
@@ -46,10 +46,10 @@ async function takePreRestore(run: RestoreRun): Promise<SnapshotTaken> {
   return taken
 }
 
-/** A broken database is what restores are for. A dump of it is not to be trusted, but its files at rest are all that there is of it. */
+/** Stores the files of a database that cannot be dumped. */
 async function keepFilesOf(run: RestoreRun, reason: string): Promise<Kept> {
   const { deps, box, context, signal } = run
-  context.progress({ step: 'keep', detail: `the database cannot be dumped, so its files are kept: ${reason}`.slice(0, 300) })
+  context.progress({ step: 'keep', detail: `the database cannot be dumped, its files are stored instead: ${reason}`.slice(0, 300) })
   await stopAll(run)
   const { database, data } = resultOf(run, 'fetch')
   const folders = await Promise.all([database.volume, ...data.map(({ former }) => former)].map((volume) => folderOf(run, volume)))
@@ -61,6 +61,6 @@ async function keepFilesOf(run: RestoreRun, reason: string): Promise<Kept> {
 
 async function folderOf({ deps }: RestoreRun, volume: string): Promise<string> {
   const folder = await deps.engine.volumePath(volume)
-  if (folder === undefined) throw problem('SNAPSHOT_FAILED', `the volume ${volume} is gone, or lies on another machine than this agent`)
+  if (folder === undefined) throw problem('SNAPSHOT_FAILED', `the volume ${volume} does not exist or is on another machine than this agent`)
   return folder
 }

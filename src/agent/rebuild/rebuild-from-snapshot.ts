@@ -1,0 +1,140 @@
+import { readFile } from 'node:fs/promises'
+import { Service } from '../../core/boxes/index.ts'
+import { type Clock, problem } from '../../core/kit/index.ts'
+import { type DataFolder, fetchData, fetchDumpAgain, sideBySide, type TellingManifest } from '../backup/index.ts'
+import { bringImages, deathWatch, readCompose, waitUntil } from '../boxes/index.ts'
+import type { BoxServers, ContainerEngine, LocalBox, Repository, SnapshotStore } from '../ports/index.ts'
+import { type FetchedBefore, whileVerified } from './fetched-before.ts'
+
+export type RebuildDeps = Readonly<{
+  engine: ContainerEngine
+  servers: BoxServers
+  snapshots: SnapshotStore
+  clock: Clock
+  /** Repositories that this host may run, from the agent's own config. */
+  allowedImages: readonly string[]
+}>
+
+type ImageInput = Omit<Parameters<typeof bringImages>[1], 'images' | 'step'> & Readonly<{ services: readonly Service[] }>
+
+/** Ensures that the images of the snapshot are here, by digest. Throws as `bringImages` does, and RESTORE_FAILED. */
+export async function bringFormerImages(
+  deps: RebuildDeps,
+  { images, slug }: TellingManifest,
+  { services, ...how }: ImageInput,
+): Promise<void> {
+  const wanted = Service.options.filter((service) => services.includes(service)).map((service) => [service, images[service]] as const)
+  const unknown = wanted.find(([, image]) => !image)
+  if (unknown) throw problem('RESTORE_FAILED', `the snapshot of ${slug} does not say which image ${unknown[0]} ran`)
+  await bringImages(deps, { ...how, images: Object.fromEntries(wanted), step: 'images' })
+}
+
+type Filling = Readonly<{ repository: Repository; snapshotId: string; fetched: Omit<FetchedBefore, 'boxFolder'>; signal?: AbortSignal }>
+
+const databaseTimeoutMs = 10 * 60_000
+
+/**
+ * Makes and fills the volumes of a new project, with only PostgreSQL running. Removes everything of an earlier try first: a half-filled
+ * volume is never loaded again. Throws RESTORE_FAILED, DISK_FULL, CONFLICT for a foreign volume.
+ */
+export async function fillProject(deps: RebuildDeps, box: LocalBox, filling: Filling): Promise<void> {
+  const again = () => fetchDumpAgain(deps, filling, filling.fetched)
+  await whileVerified(filling.fetched, (signal) => makeAndFill(deps, box, { ...filling, signal }), { ...filling, again })
+}
+
+async function makeAndFill(deps: RebuildDeps, box: LocalBox, filling: Filling): Promise<void> {
+  const { engine } = deps
+  await engine.removeProject(box.project.name)
+  const volumes = await makeVolumes(deps, box)
+  await fillVolumes(deps, box, {
+    ...filling,
+    folderOf: ({ key }) => folderOf(deps, box, volumes, key),
+    upDatabase: async (within) => {
+      await engine.up(box.project, ['postgres'], within)
+      await waitForDatabase(deps, box, within)
+    },
+  })
+}
+
+type Volumes = Readonly<{ folderOf(data: DataFolder): Promise<string>; upDatabase(signal: AbortSignal): Promise<void> }>
+
+/** Fetches media and objects while the database is loaded: one waits for the store, the other for the processor. */
+export async function fillVolumes(
+  deps: Pick<RebuildDeps, 'servers' | 'snapshots'>,
+  box: LocalBox,
+  { fetched, signal, folderOf, upDatabase, ...filling }: Filling & Volumes,
+): Promise<void> {
+  const { dumpFolder, manifest } = fetched
+  const volumes = await Promise.all(manifest.paths.data.map(async (data) => ({ data, into: await folderOf(data) })))
+  const load = async (within: AbortSignal) => {
+    await upDatabase(within)
+    await deps.servers.loadDatabase(box, dumpFolder, manifest.rows, within)
+  }
+  await sideBySide([(within) => fetchData(deps, { ...filling, signal: within }, volumes), load], signal)
+}
+
+async function makeVolumes({ engine }: RebuildDeps, { project }: LocalBox): Promise<Readonly<Record<string, string>>> {
+  const { volumes } = readCompose(await readFile(project.composeFile, 'utf8'), project.name)
+  for (const [key, name] of Object.entries(volumes)) {
+    if ((await engine.volumePath(name)) !== undefined)
+      throw problem('CONFLICT', `a volume ${name} that is not of ${project.name} exists on this host. fix: rename or remove it`)
+    await engine.createVolume(project, key, name)
+  }
+  return volumes
+}
+
+async function folderOf(
+  { engine }: RebuildDeps,
+  { slug }: LocalBox,
+  volumes: Readonly<Record<string, string>>,
+  key: string | null,
+): Promise<string> {
+  const folder = key === null ? undefined : await engine.volumePath(volumes[key] ?? '-')
+  if (folder === undefined)
+    throw problem('RESTORE_FAILED', `the snapshot of ${slug} has a volume that its compose file does not name. fix: restore it by hand`)
+  return folder
+}
+
+async function waitForDatabase({ engine, servers, clock }: RebuildDeps, box: LocalBox, signal: AbortSignal): Promise<void> {
+  const ready = await waitUntil({ clock, everyMs: 200, timeoutMs: databaseTimeoutMs, signal }, async () => {
+    const database = (await engine.containers(box.project)).find(({ service }) => service === 'postgres')
+    if (database?.state !== 'running')
+      throw problem(
+        'RESTORE_FAILED',
+        `the database of ${box.project.name} exited at its start (exit code ${database?.exitCode ?? 'unknown'})`,
+      )
+    return servers.databaseReady(box)
+  })
+  if (!ready) throw problem('RESTORE_FAILED', `the database of ${box.project.name} accepts no connections`)
+}
+
+/** Starts the servers of a filled project, each after those that it depends on. */
+export async function startProject(
+  { engine }: Pick<RebuildDeps, 'engine'>,
+  { project }: LocalBox,
+  services: readonly Service[],
+  signal: AbortSignal,
+): Promise<void> {
+  for (const service of (['postgres', 'minio', 'synapse', 'edge'] as const).filter((one) => services.includes(one)))
+    await engine.up(project, [service], signal)
+}
+
+/** The same servers, whose probe throws PROBE_FAILED at once when a container of the box keeps dying. */
+export function watchfulServers(servers: BoxServers, engine: ContainerEngine): BoxServers {
+  const keepsDying = deathWatch()
+  return {
+    ...servers,
+    probe: async (box, signal) => {
+      await needAlive(engine, box, keepsDying)
+      return servers.probe(box, signal)
+    },
+  }
+}
+
+async function needAlive(engine: ContainerEngine, box: LocalBox, keepsDying: ReturnType<typeof deathWatch>): Promise<void> {
+  const containers = await engine.containers(box.project)
+  const dead = containers.find((container) => container.state === 'exited' || keepsDying(container))
+  if (!dead) return
+  const line = (await engine.logs(dead.id, 5).catch(() => '')).trim().split('\n').at(-1)
+  throw problem('PROBE_FAILED', `${dead.service} of ${box.project.name} dies${line ? `: ${line.slice(0, 200)}` : ''}`)
+}

@@ -1,0 +1,134 @@
+import { chown, mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import { basename, dirname, join, relative } from 'node:path'
+import { syncFolder, writeFileAtomic } from '../../node/index.ts'
+import { rewriteImages, rewriteVolumes } from '../boxes/index.ts'
+import { composeBackup, formerCompose, replaceCompose, restoreCompose, resultOf } from '../change/index.ts'
+import type { Project } from '../ports/index.ts'
+import { formerFiles, type RestoreRun, snapshotFiles } from './restore-run.ts'
+
+// The switch: the snapshot's files are put in place while nothing runs, then one rename of the compose file decides which volumes are served.
+// The compose file keeps this host's ports and names; only images and volumes change.
+
+/** The former compose file with the images of the snapshot and the new volumes. */
+export function withRestored(run: RestoreRun, former: string, databaseVolume: string): string {
+  const { data, database, snapshot } = resultOf(run, 'fetch')
+  const images = Object.entries(snapshot.images).map(([service, { image }]) => [service, image])
+  const volumes = [[database.key, databaseVolume], ...data.map(({ key, restored }) => [key, restored])]
+  return rewriteVolumes(rewriteImages(former, Object.fromEntries(images)), Object.fromEntries(volumes))
+}
+
+/** The compose file after the switch. Throws when nothing was loaded or the former file is gone. */
+export async function restoredText(run: RestoreRun): Promise<string> {
+  return withRestored(run, await formerCompose(run, resultOf(run, 'fetch').composeSha256), resultOf(run, 'load').volume)
+}
+
+const edgeRules = 'edge/conf.d'
+
+export async function switchToRestored(run: RestoreRun): Promise<{ edge: boolean; secrets: boolean }> {
+  const { project } = run.box
+  await composeBackup(run, resultOf(run, 'fetch').composeSha256)
+  await copyFormerFiles(project, formerFiles(run))
+  const changed = async (path: string) => !(await sameFiles(join(formerFiles(run), path), join(snapshotFiles(run), path)))
+  await putFiles(project, snapshotFiles(run))
+  // The edge reads every file there: a rule that is not in the snapshot could bypass its fence.
+  await removeFiles(project, { listed: project.folder, unless: snapshotFiles(run), below: edgeRules })
+  await replaceCompose(run, await restoredText(run))
+  return { edge: await changed(edgeRules), secrets: await changed('secrets/box.json') }
+}
+
+/** Restores all files byte for byte and removes those that only the snapshot had. Does nothing if nothing was exchanged. */
+export async function switchBack(run: RestoreRun): Promise<void> {
+  await removeFiles(run.box.project, { listed: snapshotFiles(run), unless: formerFiles(run) })
+  await putFiles(run.box.project, formerFiles(run))
+  await restoreCompose(run, resultOf(run, 'fetch').composeSha256)
+}
+
+/** Regular files below a folder, as relative paths; none if there is no folder. */
+async function filesBelow(folder: string): Promise<string[]> {
+  const facts = await stat(folder).catch(() => undefined)
+  if (!facts) return []
+  if (facts.isFile()) return ['']
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
+  return entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(folder, join(entry.parentPath, entry.name)))
+    .sort()
+}
+
+/** Excludes the compose file and its backups, the fence, and candidate files. */
+const isExchanged = ({ composeFile }: Project, path: string): boolean =>
+  !(path.startsWith(basename(composeFile)) || path.startsWith('edge/fence/') || path.startsWith('.compose.'))
+
+/** Copies the files of a box into a folder, once: a copy that exists is complete and of the former box. */
+async function copyFormerFiles(project: Project, into: string): Promise<void> {
+  if (await stat(into).catch(() => undefined)) return
+  const half = `${into}.half`
+  await rm(half, { recursive: true, force: true })
+  await mkdir(half, { recursive: true, mode: 0o700 })
+  for (const path of await filesBelow(project.folder)) if (isExchanged(project, path)) await putFile(project.folder, half, path)
+  await rename(half, into)
+  await syncFolder(dirname(into))
+}
+
+/** Puts the files of a folder in place, with owners and modes. Other files stay. */
+async function putFiles(project: Project, from: string): Promise<void> {
+  for (const path of await filesBelow(from)) if (isExchanged(project, path)) await putFile(from, project.folder, path)
+}
+
+type Removing = Readonly<{ listed: string; unless: string; below?: string }>
+
+/**
+ * Removes files of a box that are in `listed` and not in `unless`, below a path if one is given. Removes nothing if `unless` does not exist.
+ * Folders stay, because containers mount them.
+ */
+async function removeFiles(project: Project, { listed, unless, below = '' }: Removing): Promise<void> {
+  if (!(await stat(join(unless, below)).catch(() => undefined))) return
+  const staying = new Set(await filesBelow(join(unless, below)))
+  for (const name of await filesBelow(join(listed, below))) {
+    const path = join(below, name)
+    if (staying.has(name) || !isExchanged(project, path)) continue
+    await rm(join(project.folder, path), { force: true })
+    await syncFolder(dirname(join(project.folder, path)))
+  }
+}
+
+async function putFile(from: string, into: string, path: string): Promise<void> {
+  await makeFoldersLike(from, into, dirname(path))
+  const { mode, uid, gid } = await stat(join(from, path))
+  const content = await readFile(join(from, path))
+  const target = join(into, path)
+  if (await isEqual(target, content, { mode, uid, gid })) return
+  await writeFileAtomic(target, content, { mode: mode & 0o777 })
+  await own(target, uid, gid)
+}
+
+type Facts = Readonly<{ mode: number; uid: number; gid: number }>
+
+async function isEqual(path: string, content: Buffer, { mode, uid, gid }: Facts): Promise<boolean> {
+  const facts = await stat(path).catch(() => undefined)
+  if (!facts || facts.mode !== mode || facts.uid !== uid || facts.gid !== gid) return false
+  return (await readFile(path)).equals(content)
+}
+
+/** Makes missing folders with the owner and mode of their source. Existing folders stay, because containers mount them. */
+async function makeFoldersLike(from: string, into: string, path: string): Promise<void> {
+  if (path === '.') return
+  await makeFoldersLike(from, into, dirname(path))
+  const target = join(into, path)
+  if (await stat(target).catch(() => undefined)) return
+  const { mode, uid, gid } = await stat(join(from, path))
+  await mkdir(target, { mode: mode & 0o777 })
+  await own(target, uid, gid)
+}
+
+const own = async (path: string, uid: number, gid: number): Promise<void> => {
+  if (process.getuid?.() === 0) await chown(path, uid, gid)
+}
+
+/** Whether two folders, or two files, have the same content. */
+async function sameFiles(one: string, other: string): Promise<boolean> {
+  const [paths, others] = [await filesBelow(one), await filesBelow(other)]
+  if (paths.join('\n') !== others.join('\n')) return false
+  for (const path of paths) if (!(await readFile(join(one, path))).equals(await readFile(join(other, path)))) return false
+  return true
+}
