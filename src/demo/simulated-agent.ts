@@ -2,7 +2,7 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { composeRecord, factFinder, localBoxes, reportVersions } from '../agent/boxes/index.ts'
 import { type AgentIdentity, commandShelf, enrolAgent, newAgentKey, runAgent } from '../agent/channel/index.ts'
-import { memoryLocks, memoryShelf, openJournal } from '../agent/journal/index.ts'
+import { memoryLocks, memoryStore, openJournal } from '../agent/journal/index.ts'
 import { disownBox } from '../agent/move/index.ts'
 import type { CommandExecutors } from '../agent/ports/index.ts'
 import { boxExecutors } from '../agent/program/index.ts'
@@ -41,7 +41,7 @@ export async function runSimulatedAgent({ name, daemonUrl, token, folder, faults
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const host = simulatedHost({ clock, random: seededRandom(name), folder, profile: { ...realistic, faults }, vaults })
   const boxes = localBoxes(join(folder, 'state'))
-  const journal = await openJournal({ shelf: memoryShelf(), clock })
+  const journal = await openJournal({ store: memoryStore(), clock })
   const stateFolder = join(folder, 'state')
   const findFacts = factFinder({ engine: host.engine, clock, disk, compose: composeRecord({ stateFolder, boxes }) })
   const here = { ...host, clock, random: systemRandom, stateFolder, boxes, journal, locks: memoryLocks(), disk, findFacts }
@@ -54,7 +54,7 @@ export async function runSimulatedAgent({ name, daemonUrl, token, folder, faults
     identity,
     agentVersion,
     executors: inWallTime(speedup, boxExecutors({ ...here, portInUse: async () => false, settings: settings(folder) })),
-    shelf: commandShelf(memoryShelf()),
+    shelf: commandShelf(memoryStore()),
     disown: (box) => disownBox({ ...here, settings: settings(folder), workFolder: join(folder, 'state', 'work') }, box),
     acknowledge: journal.acknowledge,
     reports: async () => Promise.all((await boxes.list()).map((box) => reportVersions(here, box))),

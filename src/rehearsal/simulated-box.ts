@@ -1,7 +1,7 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type LocalBoxes, report } from '../agent/boxes/index.ts'
-import { memoryLocks, memoryShelf, onceOnly, openJournal } from '../agent/journal/index.ts'
+import { memoryLocks, memoryStore, onceOnly, openJournal } from '../agent/journal/index.ts'
 import type { CommandExecutors, LocalBox } from '../agent/ports/index.ts'
 import { type Fault, instant, type Latencies, seededRandom, simulatedHost } from '../agent/simulated/index.ts'
 import { prefetch, update } from '../agent/update/index.ts'
@@ -48,7 +48,7 @@ export async function simulateBox(wanted: Input): Promise<SimulatedBox> {
   for (const migration of wanted.migrations) await host.servers.applyMigration(box, migration)
   Object.assign(pace, latencies)
   for (const fault of faults) host.inject(fault)
-  const journal = await openJournal({ shelf: memoryShelf(), clock })
+  const journal = await openJournal({ store: memoryStore(), clock })
   const once = onceOnly({ journal, locks: memoryLocks() })
   const boxes = onlyBox(box)
   const deps = { ...host, clock, boxes, journal, once, disk, workFolder: join(folder, 'work'), allowedImages: wanted.allowedImages }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { localBoxes, reportVersions } from '../../src/agent/boxes/index.ts'
 import { commandShelf, enrolAgent, newAgentKey, runAgent } from '../../src/agent/channel/index.ts'
-import { memoryLocks, memoryShelf, openJournal } from '../../src/agent/journal/index.ts'
+import { memoryLocks, memoryStore, openJournal } from '../../src/agent/journal/index.ts'
 import type { CommandContext, CommandExecutors } from '../../src/agent/ports/index.ts'
 import { boxExecutors } from '../../src/agent/program/index.ts'
 import { seededRandom, simulatedHost } from '../../src/agent/simulated/index.ts'
@@ -139,7 +139,7 @@ async function withAgents(api: Api, daemonUrl: string, executions: Map<string, n
     const clock = acceleratedClock(1000)
     const host = simulatedHost({ clock, random: seededRandom(name), folder, vaults })
     const boxes = localBoxes(join(folder, 'state'))
-    const journal = await openJournal({ shelf: memoryShelf(), clock })
+    const journal = await openJournal({ store: memoryStore(), clock })
     await mkdir(join(folder, 'boxes'), { mode: 0o700 })
     const executors = boxExecutors({
       ...{ ...host, clock, random: systemRandom, stateFolder: join(folder, 'state'), boxes, journal, locks: memoryLocks() },
@@ -157,7 +157,7 @@ async function withAgents(api: Api, daemonUrl: string, executions: Map<string, n
       runAgent({
         ...{ clock: systemClock, random: systemRandom, log: silentLogger(), identity, agentVersion: '0.0.0' },
         executors: counted(executors, executions),
-        shelf: commandShelf(memoryShelf()),
+        shelf: commandShelf(memoryStore()),
         acknowledge: journal.acknowledge,
         reports: async () => Promise.all((await boxes.list()).map((box) => reportVersions({ ...host, clock }, box))),
         machine: async () => ({ engine: { ...(await host.engine.info()), restic: await host.snapshots.version() }, resources: null }),

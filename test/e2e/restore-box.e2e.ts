@@ -6,7 +6,7 @@ import { dumpFolderOf, hostDisk, snapshot, takeBoxSnapshot } from '../../src/age
 import { boxServers } from '../../src/agent/box-servers/index.ts'
 import { fenceSwitch, type LocalBoxes, localBoxes, portInUse, provision } from '../../src/agent/boxes/index.ts'
 import { dockerEngine } from '../../src/agent/docker/index.ts'
-import { fileLocks, folderShelf, onceOnly, openJournal } from '../../src/agent/journal/index.ts'
+import { fileLocks, folderStore, onceOnly, openJournal } from '../../src/agent/journal/index.ts'
 import type { ContainerEngine, LocalBox } from '../../src/agent/ports/index.ts'
 import { type RestoreDeps, type RestoreSteps, restore, restoreStepsOfBox } from '../../src/agent/restore/index.ts'
 import { resticSnapshots } from '../../src/agent/snapshots/index.ts'
@@ -57,7 +57,7 @@ describe.skipIf(!testbedExists())('the restore of a real box', () => {
     await provision({ ...look, portInUse, random: systemRandom, settings })(aContext().context, order)
     reachable = reachableBox(slug, join(folder, 'boxes', slug), ports)
     talk = await converse(reachable, 5)
-    const journal = await openJournal({ shelf: folderShelf(join(folder, 'journal')), clock: systemClock })
+    const journal = await openJournal({ store: folderStore(join(folder, 'journal')), clock: systemClock })
     deps = {
       ...look,
       journal,

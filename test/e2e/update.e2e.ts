@@ -6,7 +6,7 @@ import { hostDisk } from '../../src/agent/backup/index.ts'
 import { boxServers } from '../../src/agent/box-servers/index.ts'
 import { fenceSwitch, type LocalBoxes, localBoxes, portInUse, provision } from '../../src/agent/boxes/index.ts'
 import { dockerEngine } from '../../src/agent/docker/index.ts'
-import { fileLocks, folderShelf, onceOnly, openJournal } from '../../src/agent/journal/index.ts'
+import { fileLocks, folderStore, onceOnly, openJournal } from '../../src/agent/journal/index.ts'
 import type { ContainerEngine } from '../../src/agent/ports/index.ts'
 import { resticSnapshots } from '../../src/agent/snapshots/index.ts'
 import { prefetch, type UpdateDeps, update } from '../../src/agent/update/index.ts'
@@ -54,7 +54,7 @@ describe.skipIf(!testbedExists())('the guarded update of a real box', () => {
     })
     await provision({ ...look, portInUse, random: systemRandom, settings })(aContext().context, order)
     talk = await converse(reachableBox(slug, join(folder, 'boxes', slug), ports), 5)
-    const journal = await openJournal({ shelf: folderShelf(join(folder, 'journal')), clock: systemClock })
+    const journal = await openJournal({ store: folderStore(join(folder, 'journal')), clock: systemClock })
     deps = {
       ...look,
       journal,

@@ -10,7 +10,7 @@ export type DiskSpace = Readonly<{
   /** Equal for all paths that share space. */
   diskOf(path: string): Promise<string>
   /** With a ledger, space that is reserved for one command is not given to another. */
-  ledger?: RoomLedger
+  ledger?: SpaceLedger
 }>
 
 export const hostDisk: DiskSpace = {
@@ -54,19 +54,19 @@ const nearestExisting = (path: string): Promise<string> =>
 export const reserveBytes = 256 * 1024 * 1024
 
 /** What will be written, and below which path. */
-export type Part = Readonly<{ path: string; bytes: number }>
+export type DiskUse = Readonly<{ path: string; bytes: number }>
 
 /** The reserved space that a step records, so that it is reserved again after a restart; absent in journals of older agents. */
-export type Roomed = Readonly<{ room?: readonly Part[] }>
+export type Reserved = Readonly<{ room?: readonly DiskUse[] }>
 
 /** A disk without enough space beside the reserve and what is reserved for others, named by its paths. */
-type Shortage = Readonly<{ paths: readonly string[]; neededBytes: number; freeBytes: number; promised: Promised }>
+type Shortage = Readonly<{ paths: readonly string[]; neededBytes: number; freeBytes: number; reserved: ReservedForOthers }>
 
 type Asked = Pick<DiskSpace, 'freeBytes' | 'diskOf' | 'ledger'>
 type Checked = Readonly<{ disk: string; paths: readonly string[]; bytes: number; freeBytes: number }>
 
 /** Parts on one disk need their sum, parts on several disks each their own. */
-async function checkDisks(disk: Asked, parts: readonly Part[]): Promise<Checked[]> {
+async function checkDisks(disk: Asked, parts: readonly DiskUse[]): Promise<Checked[]> {
   const paths = [...new Set(parts.map(({ path }) => path))]
   const disks = new Map(await Promise.all(paths.map(async (path) => [path, await disk.diskOf(path)] as const)))
   return Promise.all(
@@ -79,13 +79,13 @@ async function checkDisks(disk: Asked, parts: readonly Part[]): Promise<Checked[
   )
 }
 
-const none: Promised = { bytes: 0, to: [] }
+const none: ReservedForOthers = { bytes: 0, to: [] }
 
-const shortages = ({ ledger }: Asked, { commandId }: Holder, checked: readonly Checked[]): Shortage[] =>
+const shortages = ({ ledger }: Asked, { commandId }: SpaceOwner, checked: readonly Checked[]): Shortage[] =>
   checked
     .map(({ disk, paths, bytes, freeBytes }) => {
-      const promised = ledger?.promisedToOthers(commandId, disk) ?? none
-      return { paths, neededBytes: bytes + reserveBytes, freeBytes: freeBytes - promised.bytes, promised }
+      const reserved = ledger?.reservedForOthers(commandId, disk) ?? none
+      return { paths, neededBytes: bytes + reserveBytes, freeBytes: freeBytes - reserved.bytes, reserved }
     })
     .filter(({ neededBytes, freeBytes }) => freeBytes < neededBytes)
 
@@ -93,36 +93,37 @@ const shortages = ({ ledger }: Asked, { commandId }: Holder, checked: readonly C
  * Reserves space for the command until its end. Throws DISK_FULL with every disk that lacks space: what is needed, what is free, and what
  * is reserved for others.
  */
-export async function needRoom(disk: Asked, holder: Holder, parts: readonly Part[]): Promise<void> {
+export async function reserveDiskSpace(disk: Asked, holder: SpaceOwner, parts: readonly DiskUse[]): Promise<void> {
   const checked = await checkDisks(disk, parts)
   // No await from here on: no other command may come between the check and the reservation.
   const found = shortages(disk, holder, checked)
   if (found.length > 0) throw problem('DISK_FULL', `${holder.what} needs ${found.map(shortageText).join('; and ')}`)
-  disk.ledger?.hold(holder, bytesOf(checked))
+  disk.ledger?.reserve(holder, bytesOf(checked))
 }
 
 /**
  * Reserves recorded space again for a command that continues after a restart, without checking that it is free. A disk that does not
  * answer is ignored.
  */
-export async function keepRoom(disk: Asked, holder: Holder, room: readonly Part[] | undefined): Promise<void> {
+export async function restoreReservation(disk: Asked, holder: SpaceOwner, room: readonly DiskUse[] | undefined): Promise<void> {
   if (!disk.ledger || !room) return
   const checked = await checkDisks(disk, room).catch(() => [])
-  disk.ledger.hold(holder, bytesOf(checked))
+  disk.ledger.reserve(holder, bytesOf(checked))
 }
 
 const bytesOf = (checked: readonly Checked[]): Map<string, number> => new Map(checked.map(({ disk, bytes }) => [disk, bytes]))
 
 /** Free space that is not reserved for other commands. */
-export async function freeBeside(disk: Asked, commandId: string, path: string): Promise<number> {
+export async function unreservedBytes(disk: Asked, commandId: string, path: string): Promise<number> {
   const [free, name] = await Promise.all([disk.freeBytes(path), disk.diskOf(path)])
-  return free - (disk.ledger?.promisedToOthers(commandId, name).bytes ?? 0)
+  return free - (disk.ledger?.reservedForOthers(commandId, name).bytes ?? 0)
 }
 
-const shortageText = ({ paths, neededBytes, freeBytes, promised }: Shortage): string =>
-  `${inMb(neededBytes)} free at ${paths.join(' and ')}; ${inMb(Math.max(0, freeBytes))} are free ${beside(promised)}(${inMb(neededBytes - freeBytes)} missing)`
+const shortageText = ({ paths, neededBytes, freeBytes, reserved }: Shortage): string =>
+  `${inMb(neededBytes)} free at ${paths.join(' and ')}, has ${inMb(Math.max(0, freeBytes))} ${beside(reserved)}(${inMb(neededBytes - freeBytes)} missing)`
 
-const beside = ({ bytes, to }: Promised): string => (to.length === 0 ? '' : `beside ${inMb(bytes)} reserved for ${to.join(' and for ')} `)
+const beside = ({ bytes, to }: ReservedForOthers): string =>
+  to.length === 0 ? '' : `beside ${inMb(bytes)} reserved for ${to.join(' and for ')} `
 
 const inMb = (bytes: number): string => `${Math.ceil(bytes / 1024 / 1024)} MB`
 
@@ -136,32 +137,32 @@ export async function volumeBytes({ engine, disk }: VolumesOf, names: readonly s
 }
 
 /** For whom space is reserved, and for what, as operators read it. */
-export type Holder = Readonly<{ commandId: string; what: string }>
+export type SpaceOwner = Readonly<{ commandId: string; what: string }>
 
 type Held = Readonly<{ what: string; bytes: ReadonlyMap<string, number> }>
 
 /** Space reserved for others on a disk, and for what. */
-export type Promised = Readonly<{ bytes: number; to: readonly string[] }>
+export type ReservedForOthers = Readonly<{ bytes: number; to: readonly string[] }>
 
 /**
  * Space reserved for running commands, by disk: two commands must not both count on the same free bytes. It is held until the end of the
  * command.
  */
-export type RoomLedger = Readonly<{
-  promisedToOthers(commandId: string, disk: string): Promised
+export type SpaceLedger = Readonly<{
+  reservedForOthers(commandId: string, disk: string): ReservedForOthers
   /** A second reservation on a disk replaces the first. */
-  hold(holder: Holder, bytes: ReadonlyMap<string, number>): void
+  reserve(holder: SpaceOwner, bytes: ReadonlyMap<string, number>): void
   release(commandId: string): void
 }>
 
-export function roomLedger(): RoomLedger {
+export function spaceLedger(): SpaceLedger {
   const held = new Map<string, Held>()
   return {
-    promisedToOthers: (commandId, disk) => {
+    reservedForOthers: (commandId, disk) => {
       const others = [...held].filter(([id, { bytes }]) => id !== commandId && (bytes.get(disk) ?? 0) > 0)
       return { bytes: others.reduce((sum, [, { bytes }]) => sum + (bytes.get(disk) ?? 0), 0), to: others.map(([, { what }]) => what) }
     },
-    hold: ({ commandId, what }, bytes) =>
+    reserve: ({ commandId, what }, bytes) =>
       void held.set(commandId, { what, bytes: new Map([...(held.get(commandId)?.bytes ?? []), ...bytes]) }),
     release: (commandId) => void held.delete(commandId),
   }
@@ -171,7 +172,7 @@ export function roomLedger(): RoomLedger {
 export const localFolder = ({ repository }: Repository): string | undefined => /^(?:file:(?:\/\/)?)?(\/.*)$/.exec(repository)?.[1]
 
 /** A dump is at most as large as its database; a repository on this host stores it a second time. */
-export function roomForDump(workFolder: string, repository: Repository, databaseBytes: number): Part[] {
+export function spaceForDump(workFolder: string, repository: Repository, databaseBytes: number): DiskUse[] {
   return [workFolder, localFolder(repository)].flatMap((path) => (path === undefined ? [] : [{ path, bytes: databaseBytes }]))
 }
 
@@ -189,7 +190,10 @@ type Bringing = Readonly<{
  * The space that a fetched snapshot takes: its dump in the work folder; media, objects and the loaded database on the disk of the volumes.
  * The size of the dump is known only after the fetch; before, its maximum counts.
  */
-export async function roomForSnapshot({ engine, disk, workFolder }: Deps, { snapshot, folder, fetched, now }: Bringing): Promise<Part[]> {
+export async function spaceForSnapshot(
+  { engine, disk, workFolder }: Deps,
+  { snapshot, folder, fetched, now }: Bringing,
+): Promise<DiskUse[]> {
   const { totalBytes } = snapshot
   const databaseBytes = snapshot.databaseBytes ?? now.databaseBytes
   // What an interrupted try has fetched needs no more space.

@@ -43,17 +43,17 @@ const DumpManifest = z.object({
 export type DumpManifest = z.infer<typeof DumpManifest>
 
 /** A manifest with all that is needed to rebuild the box anywhere. */
-export type TellingManifest = DumpManifest & Required<Pick<DumpManifest, 'installed' | 'paths' | 'box'>>
+export type FullManifest = DumpManifest & Required<Pick<DumpManifest, 'installed' | 'paths' | 'box'>>
 
-export const isTelling = (manifest: DumpManifest): manifest is TellingManifest =>
+export const isFullManifest = (manifest: DumpManifest): manifest is FullManifest =>
   manifest.installed !== undefined && manifest.paths !== undefined && manifest.box !== undefined
 
 const fileName = 'manifest.json'
 
 /** Writes the manifest over all files of the folder, and returns its checksum. */
-export async function writeManifest(folder: string, facts: Omit<TellingManifest, 'format' | 'files'>): Promise<string> {
+export async function writeManifest(folder: string, facts: Omit<FullManifest, 'format' | 'files'>): Promise<string> {
   // Durable before the manifest says so: after a power cut the rollback must not depend on the daemon.
-  const manifest: TellingManifest = { format: 1, ...facts, files: await sumsOf(folder, syncFile) }
+  const manifest: FullManifest = { format: 1, ...facts, files: await sumsOf(folder, syncFile) }
   const text = `${JSON.stringify(manifest, null, 2)}\n`
   await writeFileAtomic(join(folder, fileName), text)
   return sha256Hex(text)
@@ -62,9 +62,9 @@ export async function writeManifest(folder: string, facts: Omit<TellingManifest,
 type ReadManifest = Readonly<{ manifest: DumpManifest; sha256: string }>
 
 /** The manifest of a folder and its checksum, if all files that it names exist and match; else undefined. */
-export async function readWholeDump(folder: string): Promise<ReadManifest | undefined> {
+export async function readVerifiedDump(folder: string): Promise<ReadManifest | undefined> {
   const read = await readManifest(folder)
-  return read && (await holdsAll(folder, read.manifest)) ? read : undefined
+  return read && (await matchesManifest(folder, read.manifest)) ? read : undefined
 }
 
 /** The manifest alone, without checking the files that it names. */
@@ -75,7 +75,7 @@ export async function readManifest(folder: string): Promise<ReadManifest | undef
 }
 
 /** Reads every file to its end, unless aborted. */
-export async function holdsAll(folder: string, { files }: Pick<DumpManifest, 'files'>, signal?: AbortSignal): Promise<boolean> {
+export async function matchesManifest(folder: string, { files }: Pick<DumpManifest, 'files'>, signal?: AbortSignal): Promise<boolean> {
   const sums = await sumsOf(folder, undefined, signal)
   return Object.entries(files).every(([name, { sha256 }]) => sums[name]?.sha256 === sha256)
 }
@@ -89,7 +89,7 @@ function parse(text: string): DumpManifest | undefined {
 }
 
 /** The names of all files of a dump folder except its manifest. */
-export const besideManifest = async (folder: string): Promise<string[]> => (await readdir(folder)).filter((name) => name !== fileName)
+export const dumpFiles = async (folder: string): Promise<string[]> => (await readdir(folder)).filter((name) => name !== fileName)
 
 async function syncFile(path: string): Promise<void> {
   const file = await open(path, 'r')

@@ -3,7 +3,7 @@ import { basename, join } from 'node:path'
 import { problem } from '../../core/kit/index.ts'
 import { syncFolder } from '../../node/index.ts'
 import type { Repository, SnapshotStore, StoredSnapshot } from '../ports/index.ts'
-import { besideManifest, holdsAll, isTelling, readManifest, type TellingManifest } from './dump-manifest.ts'
+import { dumpFiles, type FullManifest, isFullManifest, matchesManifest, readManifest } from './dump-manifest.ts'
 import { type DataFolder, dumpFolderOf } from './take-box-snapshot.ts'
 
 type Deps = Readonly<{ snapshots: SnapshotStore }>
@@ -21,7 +21,7 @@ type Input = Readonly<{
 
 /** A snapshot's own files on this host; media and objects are fetched by `fetchData`. */
 type FetchedSnapshot = Readonly<{
-  manifest: TellingManifest
+  manifest: FullManifest
   manifestSha256: string
   snapshot: StoredSnapshot
   /** Complete, and verified against the manifest. */
@@ -58,7 +58,7 @@ async function fetchDump(deps: Deps, input: Input, snapshot: StoredSnapshot): Pr
   const [dumpPart, boxPart] = [dumpPath(snapshot), likelyBoxPath(snapshot)]
   // Each opens the repository again, which is slow by design, so they run concurrently.
   const parts = [{ part: dumpPart, into: dumpIn(folder) }, ...(boxPart === undefined ? [] : [{ part: boxPart, into: boxIn(folder) }])]
-  await sideBySide(
+  await runConcurrently(
     parts.map(
       ({ part, into }) =>
         (within) =>
@@ -102,11 +102,11 @@ async function completeDump(deps: Deps, input: Input, boxFetched?: string): Prom
   if (!dump) return undefined
   let isWhole = false
   const prove = async () => {
-    isWhole = await holdsAll(dumpIn(folder), dump.manifest).catch(() => false) // what cannot be read is fetched again
+    isWhole = await matchesManifest(dumpIn(folder), dump.manifest).catch(() => false) // what cannot be read is fetched again
   }
   const { boxFolder } = dump.manifest.paths
   const fetchBox = (within: AbortSignal) => fetchPath(deps, { ...input, signal: within }, boxFolder, boxIn(folder))
-  await sideBySide(boxFolder === boxFetched ? [prove] : [prove, fetchBox], signal)
+  await runConcurrently(boxFolder === boxFetched ? [prove] : [prove, fetchBox], signal)
   return isWhole ? dump : undefined
 }
 
@@ -117,7 +117,7 @@ async function manifestIn({ folder, snapshotId, manifestSha256 }: Located): Prom
   const read = await readManifest(dumpIn(folder)).catch(() => undefined)
   if (!read || (manifestSha256 !== null && read.sha256 !== manifestSha256)) return undefined
   const { manifest, sha256 } = read
-  if (isTelling(manifest)) return { manifest, manifestSha256: sha256 }
+  if (isFullManifest(manifest)) return { manifest, manifestSha256: sha256 }
   throw problem(
     'RESTORE_FAILED',
     `the snapshot ${snapshotId} was made by an older agent that did not record its paths. fix: use another snapshot, or restore it by hand with restic`,
@@ -140,7 +140,7 @@ type Volume = Readonly<{ data: DataFolder; into: string }>
 export async function manifestOfFetched(
   deps: Deps,
   { repository: ask, ...located }: Located & Readonly<{ repository(): Promise<Repository>; signal?: AbortSignal }>,
-): Promise<TellingManifest> {
+): Promise<FullManifest> {
   const known = await manifestIn(located)
   if (known) return known.manifest
   const input = { ...located, repository: await ask() }
@@ -159,10 +159,10 @@ export async function fetchDumpAgain(
   input: DataInput,
   { dumpFolder, manifest }: Pick<FetchedSnapshot, 'dumpFolder' | 'manifest'>,
 ): Promise<void> {
-  for (const name of await besideManifest(dumpFolder)) await rm(join(dumpFolder, name), { recursive: true, force: true })
+  for (const name of await dumpFiles(dumpFolder)) await rm(join(dumpFolder, name), { recursive: true, force: true })
   const aside = `${dumpFolder}.again`
   await fetchPath(deps, input, manifest.paths.dumpFolder, aside)
-  for (const name of await besideManifest(aside)) await rename(join(aside, name), join(dumpFolder, name))
+  for (const name of await dumpFiles(aside)) await rename(join(aside, name), join(dumpFolder, name))
   await syncFolder(dumpFolder)
   await rm(aside, { recursive: true, force: true })
 }
@@ -172,7 +172,7 @@ export function fetchData({ snapshots }: Deps, { repository, snapshotId, signal 
   // A volume that two services mount is in the snapshot once.
   const distinct = new Map(volumes.map((volume) => [volume.into, volume]))
   // Each run of restic opens the repository again, which is slow by design, so they run concurrently.
-  return sideBySide(
+  return runConcurrently(
     [...distinct.values()].map(
       ({ data, into }) =>
         (within) =>
@@ -186,7 +186,7 @@ export function fetchData({ snapshots }: Deps, { repository, snapshotId, signal 
  * Runs works concurrently. The first failure aborts the others and is thrown once all have ended, so that none of them runs beside a
  * clean-up or a retry.
  */
-export async function sideBySide(works: readonly ((signal: AbortSignal) => Promise<unknown>)[], signal?: AbortSignal): Promise<void> {
+export async function runConcurrently(works: readonly ((signal: AbortSignal) => Promise<unknown>)[], signal?: AbortSignal): Promise<void> {
   const over = new AbortController()
   const within = signal ? AbortSignal.any([signal, over.signal]) : over.signal
   await Promise.all(

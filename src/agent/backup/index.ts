@@ -3,22 +3,22 @@
 // It never fences, stops or starts anything, and never decides when a snapshot is due or may be removed.
 export {
   type DiskSpace,
-  freeBeside,
-  type Holder,
+  type DiskUse,
   hostDisk,
-  keepRoom,
-  needRoom,
-  type Part,
-  type Roomed,
-  type RoomLedger,
+  type Reserved,
   reserveBytes,
-  roomForDump,
-  roomForSnapshot,
-  roomLedger,
+  reserveDiskSpace,
+  restoreReservation,
+  type SpaceLedger,
+  type SpaceOwner,
+  spaceForDump,
+  spaceForSnapshot,
+  spaceLedger,
+  unreservedBytes,
   volumeBytes,
 } from './disk-space.ts'
-export { holdsAll, readManifest, readWholeDump, type TellingManifest } from './dump-manifest.ts'
-export { fetchData, fetchDumpAgain, fetchSnapshot, manifestOfFetched, sideBySide } from './fetch-snapshot.ts'
+export { type FullManifest, matchesManifest, readManifest, readVerifiedDump } from './dump-manifest.ts'
+export { fetchData, fetchDumpAgain, fetchSnapshot, manifestOfFetched, runConcurrently } from './fetch-snapshot.ts'
 export { fetchRepository, maintainSnapshots, repositoryOnce } from './maintain-snapshots.ts'
 export { type SnapshotDeps, snapshot } from './snapshot.ts'
 export { clearDump, type DataFolder, dataFolders, dumpFolderOf, takeBoxSnapshot } from './take-box-snapshot.ts'

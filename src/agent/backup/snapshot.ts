@@ -3,7 +3,7 @@ import { boxOfCommand, type LocalBoxes, reportVersions } from '../boxes/index.ts
 import type { CommandJournal, CommandRecord, OnceOnly } from '../journal/index.ts'
 import type { CommandContext, CommandExecutor, Repository } from '../ports/index.ts'
 import { runOnce } from '../saga/index.ts'
-import { type DiskSpace, needRoom, roomForDump } from './disk-space.ts'
+import { type DiskSpace, reserveDiskSpace, spaceForDump } from './disk-space.ts'
 import type { DumpManifest } from './dump-manifest.ts'
 import { fetchRepository } from './maintain-snapshots.ts'
 import { type BoxSnapshotDeps, clearDump, takeBoxSnapshot } from './take-box-snapshot.ts'
@@ -53,7 +53,11 @@ async function takeSnapshot(deps: SnapshotDeps, context: CommandContext, payload
   await write('prepare', 'intent')
   await deps.snapshots.prepare(repository)
   const databaseBytes = (await deps.servers.databaseBytes(box)) ?? 0
-  await needRoom(deps.disk, { commandId, what: `a snapshot of ${box.slug}` }, roomForDump(deps.workFolder, repository, databaseBytes))
+  await reserveDiskSpace(
+    deps.disk,
+    { commandId, what: `a snapshot of ${box.slug}` },
+    spaceForDump(deps.workFolder, repository, databaseBytes),
+  )
   await write('prepare', 'done')
   const report = await reportVersions(deps, box)
   const { taken } = await takeBoxSnapshot(

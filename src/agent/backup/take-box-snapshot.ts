@@ -4,7 +4,7 @@ import type { InstalledVersions, SnapshotTaken, SnapshotTier } from '../../core/
 import { type Clock, isoNow, isProblem, problem } from '../../core/kit/index.ts'
 import { fenceSwitch, readCompose } from '../boxes/index.ts'
 import type { BoxServers, ContainerEngine, LocalBox, Repository, RowCounts, SnapshotStore } from '../ports/index.ts'
-import { type DumpManifest, readWholeDump, writeManifest } from './dump-manifest.ts'
+import { type DumpManifest, readVerifiedDump, writeManifest } from './dump-manifest.ts'
 
 export type BoxSnapshotDeps = Readonly<{
   engine: ContainerEngine
@@ -88,7 +88,7 @@ type Dumped = Readonly<{ sha256: string; manifest: DumpManifest }>
 
 async function dumpOnce(deps: BoxSnapshotDeps, request: BoxSnapshotRequest, data: readonly DataFolder[]): Promise<Dumped> {
   const folder = dumpFolderOf(deps.workFolder, request.commandId)
-  const whole = await readWholeDump(folder).catch(() => undefined)
+  const whole = await readVerifiedDump(folder).catch(() => undefined)
   if (whole) return whole
   await clearDump(deps, request.commandId)
   await mkdir(folder, { recursive: true, mode: 0o700 })

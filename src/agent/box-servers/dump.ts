@@ -3,7 +3,7 @@ import { mkdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { isProblem, problem } from '../../core/kit/index.ts'
-import { sideBySide } from '../backup/index.ts'
+import { runConcurrently } from '../backup/index.ts'
 import type { ContainerEngine, ExecOptions, ExecResult, LocalBox, RowCounts } from '../ports/index.ts'
 import { type BoxView, runningId, viewBox } from './box-view.ts'
 import {
@@ -33,7 +33,7 @@ export async function dumpDatabase(engine: ContainerEngine, box: LocalBox, folde
   const globals = toFile(['pg_dumpall', '--globals-only', ...globalsConnection(asSuperuser(login))], globalsFile)
   const dump = (snapshot: string) => toFile([...inEnglish, 'pg_dump', ...options, `--snapshot=${snapshot}`, ...connection(login)], dumpFile)
   const held = { engine, view, login, signal }
-  const counts = await withHeldSnapshot(held, countSql, (snapshot) => sideBySide([dump(snapshot), globals], signal))
+  const counts = await withHeldSnapshot(held, countSql, (snapshot) => runConcurrently([dump(snapshot), globals], signal))
   await needListable(run, box, join(folder, dumpFile), signal)
   return parseCounts(counts)
 }

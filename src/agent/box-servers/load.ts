@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs'
 import { access, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { problem } from '../../core/kit/index.ts'
-import { sideBySide } from '../backup/index.ts'
+import { runConcurrently } from '../backup/index.ts'
 import type { ContainerEngine, LocalBox, RowCounts } from '../ports/index.ts'
 import { runningId, viewBox } from './box-view.ts'
 import { dumpFile, globalsFile } from './dump.ts'
@@ -68,7 +68,7 @@ export async function settleDatabase(engine: ContainerEngine, box: LocalBox, exp
     needSameCounts(box.slug, expected, parseCounts(await needSql({ ...run, signal: within }, countSql, 'RESTORE_FAILED')))
   const finish = (within: AbortSignal) => needSql({ ...run, signal: within }, afterwardsSql, 'RESTORE_FAILED')
   // Each reads every table, so beside each other they read it once. A database whose counts differ is served by nobody, finished or not.
-  await sideBySide([count, finish], signal)
+  await runConcurrently([count, finish], signal)
 }
 
 /** A folder without both files is no dump: that shows here, where it is not yet taken for a failure of the engine that reads them. */

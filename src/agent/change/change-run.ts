@@ -1,7 +1,7 @@
 import type { BoxCommandPayload, BoxCommandResult, ProbeRule, Service } from '../../core/boxes/index.ts'
 import { type Clock, problem } from '../../core/kit/index.ts'
 import type { Saga, SagaFacts } from '../../core/saga/index.ts'
-import { type DiskSpace, dumpFolderOf, keepRoom, type Part, repositoryOnce } from '../backup/index.ts'
+import { type DiskSpace, type DiskUse, dumpFolderOf, repositoryOnce, restoreReservation } from '../backup/index.ts'
 import { boxOfBegun, boxOfCommand, type LocalBoxes, needManaged, refuseMaintenance } from '../boxes/index.ts'
 import type { CommandJournal, JournalEntry, OnceOnly, Stopwatch } from '../journal/index.ts'
 import type { BoxServers, CommandContext, CommandExecutor, ContainerEngine, LocalBox, Repository, SnapshotStore } from '../ports/index.ts'
@@ -25,9 +25,9 @@ export type ChangeDeps = Readonly<{
   /** Repositories that this host may run, from the agent's own config. */
   allowedImages: readonly string[]
   /** Timeout for one try of a rollback step; the default is 6 h. */
-  wayBackMs?: number
+  rollbackStepTimeoutMs?: number
   /** Frees the disk space that is reserved for the journal and rollbacks. */
-  releaseBallast?: () => Promise<void>
+  releaseDiskReserve?: () => Promise<void>
 }>
 
 /** Containers as they were started: another id or one more restart means that one died. `startedAt` is absent in journals of older agents. */
@@ -75,7 +75,7 @@ export type Change<K extends Kind, Step extends string, World, Evidence> = Reado
   /** Builds the result and removes what is left over; called again if the agent is killed before the result is stored. */
   close(run: RunOf<K, Step, Evidence>, facts: SagaFacts<Step>): Promise<BoxCommandResult<K>>
   /** The disk space that the first step reserved, once it is done. */
-  room(evidence: Evidence): readonly Part[] | undefined
+  room(evidence: Evidence): readonly DiskUse[] | undefined
 }>
 
 /**
@@ -98,10 +98,14 @@ export const runChange =
           const saga = change.sagaOf(payload)
           const log = openSagaLog(deps, { context, record, saga })
           const run = startRun<Step, BoxCommandPayload<K>, Evidence>({ deps, context, payload, box, log })
-          await keepRoom(deps.disk, { commandId: context.commandId, what: `${change.doing} ${box.slug}` }, change.room(run.evidence()))
+          await restoreReservation(
+            deps.disk,
+            { commandId: context.commandId, what: `${change.doing} ${box.slug}` },
+            change.room(run.evidence()),
+          )
           const acts = actsOf(change.steps, run)
           const { deadlineMs } = payload
-          const endTimeoutMs = deps.wayBackMs ?? defaultRollbackStepMs
+          const endTimeoutMs = deps.rollbackStepTimeoutMs ?? defaultRollbackStepMs
           await runSaga(deps, { saga, log, context, acts, observe: () => change.observe(run), deadlineMs, endTimeoutMs })
           return change.close(run, run.facts())
         },

@@ -4,7 +4,7 @@ import type { SagaFacts } from '../../core/saga/index.ts'
 import { clearDump } from '../backup/index.ts'
 import { readFence, reportVersions } from '../boxes/index.ts'
 import type { JournalEntry } from '../journal/index.ts'
-import { retry } from '../saga/index.ts'
+import { retry, withRemark } from '../saga/index.ts'
 import type { ChangeRun } from './change-run.ts'
 
 /** What the result of every change says, from the journal and a last look at the box. */
@@ -34,7 +34,7 @@ export function errorOf(what: keyof typeof failureCodes, facts: SagaFacts<string
   const { abandoned, endError } = facts
   if (abandoned && endError)
     return { code: endError.code, message: `the rollback failed: ${endError.message}; it started because: ${failure.message}` }
-  return remark === undefined ? failure : { code: failure.code, message: `${failure.message}; ${remark}` }
+  return remark === undefined ? failure : { code: failure.code, message: withRemark(failure.message, remark) }
 }
 
 type Leftover = Readonly<{

@@ -1,5 +1,5 @@
 import type { CommandOutcome, LeasedCommand } from '../../core/hosts/index.ts'
-import type { Shelf } from '../journal/index.ts'
+import type { FileStore } from '../journal/index.ts'
 
 /** A command in hand. It is on the shelf before anything is done for it, and until the daemon has its outcome. */
 export type ShelvedCommand = Readonly<
@@ -13,7 +13,7 @@ export type CommandShelf = Readonly<{
 }>
 
 /** One file a command; ids are safe as file names by their grammar. One that cannot be read is set aside: the others go on. */
-export const commandShelf = (shelf: Shelf, onDamaged?: (path: string) => void): CommandShelf => ({
+export const commandShelf = (shelf: FileStore, onDamaged?: (path: string) => void): CommandShelf => ({
   all: async () => {
     const found = (await shelf.names()).map(async (name) => {
       const command = readCommand(await shelf.read(name))

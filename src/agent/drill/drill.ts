@@ -1,5 +1,5 @@
 import { type AgentError, type DrillResult, type DrillStep, drillSaga, type ProbeResult } from '../../core/boxes/index.ts'
-import { keepRoom, type Roomed } from '../backup/index.ts'
+import { type Reserved, restoreReservation } from '../backup/index.ts'
 import { boxOfBegun, boxOfCommand } from '../boxes/index.ts'
 import type { CommandExecutor } from '../ports/index.ts'
 import { type EndedSaga, resultIn, runBoxSaga } from '../saga/index.ts'
@@ -23,7 +23,7 @@ export const drill =
         perform: async (record) => {
           const original = await boxOfBegun(deps.boxes, payload)
           const run = startDrill(deps, { context, payload, original })
-          await keepRoom(deps.disk, holderOf(run), (resultIn(record, 'fetch') as Roomed | undefined)?.room)
+          await restoreReservation(deps.disk, holderOf(run), (resultIn(record, 'fetch') as Reserved | undefined)?.room)
           return resultFrom(
             run,
             await runBoxSaga(deps, { context, record, saga: drillSaga, acts: drillActs(run), deadlineMs: payload.deadlineMs }),

@@ -3,10 +3,18 @@ import { basename, join } from 'node:path'
 import type { ProbeResult } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import { writeFileAtomic } from '../../node/index.ts'
-import { fetchSnapshot, type Holder, needRoom, type Part, type Roomed, roomForSnapshot, volumeBytes } from '../backup/index.ts'
+import {
+  type DiskUse,
+  fetchSnapshot,
+  type Reserved,
+  reserveDiskSpace,
+  type SpaceOwner,
+  spaceForSnapshot,
+  volumeBytes,
+} from '../backup/index.ts'
 import { waitForService, waitUntilStable, writeProbeAccount } from '../boxes/index.ts'
 import type { StoredSnapshot } from '../ports/index.ts'
-import { bringFormerImages, fetchedBefore, fillProject, startProject, watchfulServers } from '../rebuild/index.ts'
+import { fetchedSnapshot, fillProject, pullFormerImages, startProject, watchfulServers } from '../rebuild/index.ts'
 import type { StepContext } from '../saga/index.ts'
 import type { DrillActs, DrillRun } from './drill-run.ts'
 import { drillCompose, drilledServices, makeConfigQuiet, registrationSecretOf } from './isolated-copy.ts'
@@ -20,20 +28,20 @@ export const drillActs = (run: DrillRun): DrillActs => ({
     const repository = await run.repository()
     const admit = async (snapshot: StoredSnapshot) => void (await reserveSpace(run, snapshot, false))
     const fetched = await fetchSnapshot(run.deps, { repository, snapshotId, manifestSha256, folder: run.folder, admit, signal })
-    return { room: await reserveSpace(run, fetched.snapshot, true) } satisfies Roomed
+    return { room: await reserveSpace(run, fetched.snapshot, true) } satisfies Reserved
   },
   images: async ({ signal }) => {
-    const { manifest } = await fetchedBefore(run.deps, { ...run, signal })
-    await bringFormerImages(run.deps, manifest, { services: drilledServices, pin: run.copy.project.name, context: run.context, signal })
+    const { manifest } = await fetchedSnapshot(run.deps, { ...run, signal })
+    await pullFormerImages(run.deps, manifest, { services: drilledServices, pin: run.copy.project.name, context: run.context, signal })
   },
   files: async ({ signal }) => {
-    const { manifest, boxFolder } = await fetchedBefore(run.deps, { ...run, signal })
+    const { manifest, boxFolder } = await fetchedSnapshot(run.deps, { ...run, signal })
     const text = await readFile(join(boxFolder, basename(manifest.box.composeFile)), 'utf8')
     await makeConfigQuiet(boxFolder, run.deps.random)
     await writeFileAtomic(run.copy.project.composeFile, drillCompose(text, run.copy.project.name))
   },
   fill: async ({ signal }) => {
-    const fetched = await fetchedBefore(run.deps, { ...run, signal })
+    const fetched = await fetchedSnapshot(run.deps, { ...run, signal })
     const repository = await run.repository()
     await fillProject(run.deps, run.copy, { repository, snapshotId: run.payload.snapshotId, fetched, signal })
     const counts = Object.values(fetched.manifest.rows)
@@ -44,13 +52,13 @@ export const drillActs = (run: DrillRun): DrillActs => ({
   clear: () => clear(run),
 })
 
-export const holderOf = ({ context, original }: Pick<DrillRun, 'context' | 'original'>): Holder => ({
+export const holderOf = ({ context, original }: Pick<DrillRun, 'context' | 'original'>): SpaceOwner => ({
   commandId: context.commandId,
   what: `a drill of ${original.slug}`,
 })
 
 /** Reserves space for the copy beside the original, and for what is fetched. */
-async function reserveSpace(run: DrillRun, snapshot: StoredSnapshot, fetched: boolean): Promise<readonly Part[]> {
+async function reserveSpace(run: DrillRun, snapshot: StoredSnapshot, fetched: boolean): Promise<readonly DiskUse[]> {
   const { deps, original, folder } = run
   const containers = await deps.engine.containers(original.project)
   const bytesOf = (services: readonly string[]) =>
@@ -59,8 +67,8 @@ async function reserveSpace(run: DrillRun, snapshot: StoredSnapshot, fetched: bo
       containers.filter(({ service }) => services.includes(service)).flatMap(({ volumes }) => volumes),
     )
   const now = { databaseBytes: await bytesOf(['postgres']), dataBytes: await bytesOf(['synapse', 'minio']) }
-  const room = await roomForSnapshot(deps, { snapshot, folder, fetched, now })
-  await needRoom(deps.disk, holderOf(run), room)
+  const room = await spaceForSnapshot(deps, { snapshot, folder, fetched, now })
+  await reserveDiskSpace(deps.disk, holderOf(run), room)
   return room
 }
 

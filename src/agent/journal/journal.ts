@@ -1,6 +1,6 @@
 import { type Clock, isoNow, problem } from '../../core/kit/index.ts'
+import type { FileStore } from './file-store.ts'
 import { fileNameOf, printRecord, readRecord } from './record-text.ts'
-import type { Shelf } from './shelf.ts'
 
 /**
  * One line of a command's journal. `elapsedMs` counts from the command's beginning on the monotonic clock, over restarts of the agent.
@@ -25,15 +25,15 @@ export type CommandRecord = Readonly<{
   closed: Readonly<{ at: string; result: unknown; acknowledgedAt: string | null }> | null
 }>
 
-export type Beginning = Pick<CommandRecord, 'commandId' | 'kind' | 'slug' | 'payload'>
+export type NewCommand = Pick<CommandRecord, 'commandId' | 'kind' | 'slug' | 'payload'>
 
 export type CommandJournal = Readonly<{
   /**
    * The record of a new command, or of an earlier one that the caller continues. Throws CONFLICT when the id belongs to another command.
    */
-  begin(command: Beginning): Promise<CommandRecord>
+  begin(command: NewCommand): Promise<CommandRecord>
   find(commandId: string): Promise<CommandRecord | undefined>
-  /** Whether the record of a command was set aside as damagedRecord. */
+  /** Whether the record of a command was set aside as damaged. */
   isDamaged(commandId: string): boolean
   /** Durable when it resolves. */
   append(commandId: string, entry: Omit<JournalEntry, 'at'>): Promise<CommandRecord>
@@ -50,7 +50,7 @@ export type CommandJournal = Readonly<{
 }>
 
 type Deps = Readonly<{
-  shelf: Shelf
+  store: FileStore
   clock: Clock
   keepDays?: number
   /** Called once for each file that was set aside. */
@@ -58,17 +58,17 @@ type Deps = Readonly<{
 }>
 
 /**
- * Opens the journal of an agent and deletes records that were acknowledged `keepDays` ago. An damagedRecord record is set aside, so that
+ * Opens the journal of an agent and deletes records that were acknowledged `keepDays` ago. An unreadable record is set aside, so that
  * other boxes of the host continue; its own command is refused from then on.
  */
-export async function openJournal({ shelf, clock, keepDays = 30, onDamaged }: Deps): Promise<CommandJournal> {
-  const records = await readAll(shelf, onDamaged)
-  const damaged = new Set(await shelf.aside())
+export async function openJournal({ store, clock, keepDays = 30, onDamaged }: Deps): Promise<CommandJournal> {
+  const records = await readAll(store, onDamaged)
+  const damaged = new Set(await store.aside())
   const isDamaged = (commandId: string) => damaged.has(fileNameOf(commandId))
-  await deleteOld(shelf, records, clock.now().getTime() - keepDays * 86_400_000)
+  await deleteOld(store, records, clock.now().getTime() - keepDays * 86_400_000)
 
-  const store = async (record: CommandRecord): Promise<CommandRecord> => {
-    await shelf.write(fileNameOf(record.commandId), printRecord(record))
+  const save = async (record: CommandRecord): Promise<CommandRecord> => {
+    await store.write(fileNameOf(record.commandId), printRecord(record))
     records.set(record.commandId, record)
     return record
   }
@@ -83,7 +83,7 @@ export async function openJournal({ shelf, clock, keepDays = 30, onDamaged }: De
     begin: async (command) => {
       const before = records.get(command.commandId)
       if (isDamaged(command.commandId)) throw damagedRecord(command)
-      if (!before) return store({ ...command, begunAt: isoNow(clock), entries: [], closed: null })
+      if (!before) return save({ ...command, begunAt: isoNow(clock), entries: [], closed: null })
       if (before.kind === command.kind && before.slug === command.slug) return before
       throw problem('CONFLICT', `this agent has another command ${command.commandId}: ${before.kind} of ${before.slug}`)
     },
@@ -91,46 +91,46 @@ export async function openJournal({ shelf, clock, keepDays = 30, onDamaged }: De
     isDamaged,
     append: async (commandId, entry) => {
       const record = known(commandId)
-      return store({ ...record, entries: [...record.entries, { at: isoNow(clock), ...entry }] })
+      return save({ ...record, entries: [...record.entries, { at: isoNow(clock), ...entry }] })
     },
     close: async (commandId, result) => {
       const record = known(commandId)
-      if (!record.closed) await store({ ...record, closed: { at: isoNow(clock), result, acknowledgedAt: null } })
+      if (!record.closed) await save({ ...record, closed: { at: isoNow(clock), result, acknowledgedAt: null } })
     },
     all: async () => all(),
     open: async () => all().filter(({ closed }) => !closed),
     unacknowledged: async () => all().filter(({ closed }) => closed && !closed.acknowledgedAt),
     acknowledge: async (commandId) => {
       const record = records.get(commandId)
-      if (record?.closed) await store({ ...record, closed: { ...record.closed, acknowledgedAt: isoNow(clock) } })
+      if (record?.closed) await save({ ...record, closed: { ...record.closed, acknowledgedAt: isoNow(clock) } })
     },
   }
 }
 
-async function readAll(shelf: Shelf, onDamaged?: (path: string) => void): Promise<Map<string, CommandRecord>> {
+async function readAll(store: FileStore, onDamaged?: (path: string) => void): Promise<Map<string, CommandRecord>> {
   const records = new Map<string, CommandRecord>()
-  for (const name of await shelf.names()) {
-    const record = readRecord(await shelf.read(name))
+  for (const name of await store.names()) {
+    const record = readRecord(await store.read(name))
     if (record) {
       records.set(record.commandId, record)
       continue
     }
-    const path = await shelf.setAside(name)
+    const path = await store.setAside(name)
     onDamaged?.(path)
   }
   return records
 }
 
-const damagedRecord = ({ commandId, slug }: Beginning) =>
+const damagedRecord = ({ commandId, slug }: NewCommand) =>
   problem(
     'INTERNAL',
     `the journal of ${commandId} is damaged and was set aside, so its progress is unknown. fix: check the fence and containers of the box ${slug}, then plan again`,
   )
 
-async function deleteOld(shelf: Shelf, records: Map<string, CommandRecord>, beforeMs: number): Promise<void> {
+async function deleteOld(store: FileStore, records: Map<string, CommandRecord>, beforeMs: number): Promise<void> {
   for (const { commandId, closed } of records.values()) {
     if (!closed?.acknowledgedAt || Date.parse(closed.acknowledgedAt) >= beforeMs) continue
-    await shelf.remove(fileNameOf(commandId))
+    await store.remove(fileNameOf(commandId))
     records.delete(commandId)
   }
 }

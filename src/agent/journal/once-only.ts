@@ -3,14 +3,14 @@ import { constants } from 'node:fs'
 import { type FileHandle, mkdir, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Problem, problem } from '../../core/kit/index.ts'
-import type { Beginning, CommandJournal, CommandRecord } from './journal.ts'
+import type { CommandJournal, CommandRecord, NewCommand } from './journal.ts'
 
 type Deps = Readonly<{ journal: CommandJournal; locks: BoxLocks }>
 
 /** `admit` refuses a command before anything is written; it is not called for a command that continues after a crash. */
 type Work<Result> = Readonly<{ admit(): Promise<void>; perform(record: CommandRecord): Promise<Result> }>
 
-export type OnceOnly = <Result>(command: Beginning, work: Work<Result>) => Promise<Result>
+export type OnceOnly = <Result>(command: NewCommand, work: Work<Result>) => Promise<Result>
 
 /**
  * Runs a command once under the lock of its box, however often the daemon sends it: waits for one that runs, returns the stored result of
@@ -19,7 +19,7 @@ export type OnceOnly = <Result>(command: Beginning, work: Work<Result>) => Promi
 export function onceOnly({ journal, locks }: Deps): OnceOnly {
   const running = new Map<string, Promise<unknown>>()
 
-  const locked = async <Result>(command: Beginning, work: Work<Result>): Promise<Result> => {
+  const locked = async <Result>(command: NewCommand, work: Work<Result>): Promise<Result> => {
     const lock = await locks.acquire(command.slug)
     try {
       if (!(await journal.find(command.commandId))) await work.admit()
@@ -33,12 +33,12 @@ export function onceOnly({ journal, locks }: Deps): OnceOnly {
     }
   }
 
-  const start = async <Result>(command: Beginning, work: Work<Result>): Promise<Result> => {
+  const start = async <Result>(command: NewCommand, work: Work<Result>): Promise<Result> => {
     const over = (await journal.find(command.commandId))?.closed
     return over ? (over.result as Result) : locked(command, work)
   }
 
-  return <Result>(command: Beginning, work: Work<Result>): Promise<Result> => {
+  return <Result>(command: NewCommand, work: Work<Result>): Promise<Result> => {
     const now = running.get(command.commandId)
     if (now) return now as Promise<Result>
     const result = start(command, work).finally(() => running.delete(command.commandId))

@@ -1,5 +1,5 @@
+import type { FileStore } from './file-store.ts'
 import type { CommandRecord, JournalEntry } from './journal.ts'
-import type { Shelf } from './shelf.ts'
 
 // A record is a file of JSON lines: the command, its entries in order, then its result. Files are replaced atomically, so a torn line means a
 // damaged disk; the lines before it are valid, and the steps observe the rest.
@@ -51,7 +51,7 @@ function wholeLines(text: string): Line[] {
 }
 
 /** Reads another agent's journal without changing it; unreadable records are left out. */
-export async function readRecords(shelf: Pick<Shelf, 'names' | 'read'>): Promise<readonly CommandRecord[]> {
-  const texts = await Promise.all((await shelf.names()).map((name) => shelf.read(name).catch(() => '')))
+export async function readRecords(store: Pick<FileStore, 'names' | 'read'>): Promise<readonly CommandRecord[]> {
+  const texts = await Promise.all((await store.names()).map((name) => store.read(name).catch(() => '')))
   return texts.flatMap((text) => readRecord(text) ?? [])
 }

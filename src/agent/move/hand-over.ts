@@ -12,12 +12,12 @@ import {
 import { isoNow, plural, problem } from '../../core/kit/index.ts'
 import {
   clearDump,
-  type Holder,
-  keepRoom,
-  needRoom,
-  type Roomed,
+  type Reserved,
   repositoryOnce,
-  roomForDump,
+  reserveDiskSpace,
+  restoreReservation,
+  type SpaceOwner,
+  spaceForDump,
   takeBoxSnapshot,
   volumeBytes,
 } from '../backup/index.ts'
@@ -45,6 +45,7 @@ import {
   type SagaActs,
   type SagaLog,
   type StepContext,
+  withRemark,
 } from '../saga/index.ts'
 import { closeBox, type MoveDeps, stopServices } from './fence-and-stop.ts'
 
@@ -67,7 +68,7 @@ export const handOver =
         perform: async (record) => {
           const box = await boxOfBegun(deps.boxes, payload)
           const run = { deps, context, payload, box, repository: repositoryOnce(context) }
-          await keepRoom(deps.disk, holderOf(run), (resultIn(record, 'ready') as Ready | undefined)?.room)
+          await restoreReservation(deps.disk, holderOf(run), (resultIn(record, 'ready') as Ready | undefined)?.room)
           const observe = (log: SagaLog<HandOverStep>) => observeWriters(run, log)
           const { deadlineMs } = payload
           return resultFrom(run, await runBoxSaga(deps, { context, record, saga: handOverSaga, acts: actsOf(run), deadlineMs, observe }))
@@ -86,9 +87,9 @@ async function observeWriters({ deps, context, payload, box }: Run, log: SagaLog
   return { fenced: fence?.holder === context.commandId, quiet }
 }
 
-type Ready = Roomed & Readonly<{ images: Record<string, { image: string; digest: string | null }>; installed: InstalledVersions }>
+type Ready = Reserved & Readonly<{ images: Record<string, { image: string; digest: string | null }>; installed: InstalledVersions }>
 
-const holderOf = ({ context, box }: Pick<Run, 'context' | 'box'>): Holder => ({
+const holderOf = ({ context, box }: Pick<Run, 'context' | 'box'>): SpaceOwner => ({
   commandId: context.commandId,
   what: `the last dump of ${box.slug}`,
 })
@@ -133,8 +134,8 @@ async function prepareHandOver(run: Run): Promise<Ready> {
   const repository = await run.repository()
   await deps.snapshots.prepare(repository)
   const bytes = await volumeBytes(deps, containers.find(({ service }) => service === 'postgres')?.volumes ?? [])
-  const room = roomForDump(deps.workFolder, repository, bytes)
-  await needRoom(deps.disk, holderOf(run), room)
+  const room = spaceForDump(deps.workFolder, repository, bytes)
+  await reserveDiskSpace(deps.disk, holderOf(run), room)
   const { installed } = await reportVersions(deps, box)
   return { room, installed, images: Object.fromEntries(containers.map(({ service, image, digest }) => [service, { image, digest }])) }
 }
@@ -176,7 +177,7 @@ function resultFrom({ box }: Run, { outcome, facts, entries, resultOf, elapsedMs
     return { result: { snapshot: resultOf('snapshot') as SnapshotTaken, fencedAt, durationMs: elapsedMs() } }
   }
   const { code, message }: AgentError = facts.failure ?? { code: 'INTERNAL', message: 'the hand-over failed without a reason' }
-  if (outcome === 'rolled_back') return { failure: { code, message: `${message}; ${box.slug} serves as before` } }
+  if (outcome === 'rolled_back') return { failure: { code, message: withRemark(message, `${box.slug} serves as before`) } }
   const reason = facts.endError?.message ?? 'unknown reason'
-  return { failure: { code, message: `${message}; ${box.slug} could not be restarted and stays fenced on this host: ${reason}` } }
+  return { failure: { code, message: withRemark(message, `${box.slug} could not be restarted and stays fenced on this host: ${reason}`) } }
 }

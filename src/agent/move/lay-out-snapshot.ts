@@ -3,7 +3,7 @@ import { basename, join } from 'node:path'
 import { parse, parseDocument } from 'yaml'
 import { problem } from '../../core/kit/index.ts'
 import { readIfThere, writeFileAtomic } from '../../node/index.ts'
-import type { TellingManifest } from '../backup/index.ts'
+import type { FullManifest } from '../backup/index.ts'
 import { mountSources, needSafeFolder, plainUrl, readCompose, rewritePlace, rewriteVolumes } from '../boxes/index.ts'
 import type { TakeOverRun } from './take-over.ts'
 
@@ -11,7 +11,7 @@ import type { TakeOverRun } from './take-over.ts'
  * Restores the box's own files into this host's folder, changing only what depends on the host: project, volumes, ports and the public
  * address. Begins from an empty folder each time. Throws COMPOSE_INVALID for a stack that reaches outside its folder.
  */
-export async function layOutSnapshot(run: TakeOverRun, { paths, box }: TellingManifest, signal: AbortSignal): Promise<void> {
+export async function layOutSnapshot(run: TakeOverRun, { paths, box }: FullManifest, signal: AbortSignal): Promise<void> {
   const { deps, payload } = run
   const { folder, name } = run.box.project
   await rm(folder, { recursive: true, force: true })

@@ -10,7 +10,7 @@ import { problem } from '../../core/kit/index.ts'
 import { boxOfBegun, boxOfCommand, readFence, reportVersions, takeSwitchAway, waitForService, waitUntilStable } from '../boxes/index.ts'
 import type { CommandContext, CommandExecutor, LocalBox } from '../ports/index.ts'
 import { watchfulServers } from '../rebuild/index.ts'
-import { type EndedCommand, type EndedSaga, resultOrThrow, retry, runBoxSaga, type SagaActs } from '../saga/index.ts'
+import { type EndedCommand, type EndedSaga, resultOrThrow, retry, runBoxSaga, type SagaActs, withRemark } from '../saga/index.ts'
 import { type MoveDeps, stopServices } from './fence-and-stop.ts'
 
 const kind = 'tenant-box.take_back'
@@ -97,7 +97,7 @@ async function resultFrom(
     return { result: { report, probe: resultOf('probe') as ProbeResult, error } }
   }
   const { code, message }: AgentError = facts.failure ?? { code: 'INTERNAL', message: 'the take-back failed without a reason' }
-  return { failure: { code, message: `${message}; ${slug} stays fenced and stopped as before` } }
+  return { failure: { code, message: withRemark(message, `${slug} stays fenced and stopped as before`) } }
 }
 
 const notOpened = (slug: string, error: AgentError | null): AgentError => ({

@@ -1,10 +1,10 @@
 import { rm } from 'node:fs/promises'
 import { Service, type TakeOverStep } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
-import { fetchSnapshot, type Part, type Roomed, type TellingManifest } from '../backup/index.ts'
+import { type DiskUse, type FullManifest, fetchSnapshot, type Reserved } from '../backup/index.ts'
 import { readFence, takeSwitchAway, waitForService, waitUntilStable } from '../boxes/index.ts'
 import type { LocalBox, StoredSnapshot, StreamPositions } from '../ports/index.ts'
-import { bringFormerImages, fetchedBefore, fillProject, startProject, watchfulServers } from '../rebuild/index.ts'
+import { fetchedSnapshot, fillProject, pullFormerImages, startProject, watchfulServers } from '../rebuild/index.ts'
 import type { SagaActs, StepContext } from '../saga/index.ts'
 import { closeBox, stopServices } from './fence-and-stop.ts'
 import { layOutSnapshot } from './lay-out-snapshot.ts'
@@ -16,7 +16,7 @@ export const takeOverActs = (run: TakeOverRun): SagaActs<TakeOverStep> => {
   return {
     fetch: async ({ signal }) => {
       const repository = await run.repository()
-      let room: readonly Part[] = []
+      let room: readonly DiskUse[] = []
       const admit = async (snapshot: StoredSnapshot) => {
         room = await reserveSpaceFor(run, snapshot)
       }
@@ -26,14 +26,14 @@ export const takeOverActs = (run: TakeOverRun): SagaActs<TakeOverStep> => {
         throw problem('RESTORE_FAILED', `the snapshot ${snapshotId} is of the box ${slug} (${boxId}) and not of ${payload.slug}`)
       if (!box.managed)
         throw problem('BOX_NOT_MANAGED', `the snapshot ${snapshotId} is of a box that is only observed, which cannot be moved`)
-      return { room } satisfies Roomed
+      return { room } satisfies Reserved
     },
     images: async ({ signal }) => {
-      const { manifest } = await fetchedBefore(deps, { ...run, signal })
-      await bringFormerImages(deps, manifest, { services: Service.options, pin: payload.slug, context, signal })
+      const { manifest } = await fetchedSnapshot(deps, { ...run, signal })
+      await pullFormerImages(deps, manifest, { services: Service.options, pin: payload.slug, context, signal })
     },
     files: async ({ signal }) => {
-      const { manifest } = await fetchedBefore(deps, { ...run, signal })
+      const { manifest } = await fetchedSnapshot(deps, { ...run, signal })
       await layOutSnapshot(run, manifest, signal)
       // Before anything of it runs: until it is proven and recorded, no client may reach it.
       await closeBox(deps, boxOf(run, manifest), context.commandId)
@@ -67,7 +67,7 @@ export const takeOverActs = (run: TakeOverRun): SagaActs<TakeOverStep> => {
 }
 
 /** The box with what its snapshot has of it. */
-function boxOf({ box }: TakeOverRun, manifest: TellingManifest): LocalBox {
+function boxOf({ box }: TakeOverRun, manifest: FullManifest): LocalBox {
   const composeFile = fileIn(box, manifest.box.composeFile)
   const { envFile } = manifest.box
   const project = { ...box.project, composeFile, ...(envFile === undefined ? {} : { envFile: fileIn(box, envFile) }) }
@@ -75,13 +75,13 @@ function boxOf({ box }: TakeOverRun, manifest: TellingManifest): LocalBox {
 }
 
 const boxAsFetched = async (run: TakeOverRun, signal: AbortSignal): Promise<LocalBox> =>
-  boxOf(run, (await fetchedBefore(run.deps, { ...run, signal })).manifest)
+  boxOf(run, (await fetchedSnapshot(run.deps, { ...run, signal })).manifest)
 
 const fileIn = ({ project }: LocalBox, path: string): string => `${project.folder}/${path.split('/').at(-1)}`
 
 async function fill(run: TakeOverRun, signal: AbortSignal): Promise<void> {
   const { deps, payload } = run
-  const fetched = await fetchedBefore(deps, { ...run, signal })
+  const fetched = await fetchedSnapshot(deps, { ...run, signal })
   const [box, repository] = [boxOf(run, fetched.manifest), await run.repository()]
   await fillProject(deps, box, { repository, snapshotId: payload.snapshotId, fetched, signal })
   // A host that served after the snapshot has issued positions beyond it, and a snapshot of tier `final` may be of an earlier move. A stream

@@ -8,7 +8,15 @@ import {
   takeOverSaga,
 } from '../../core/boxes/index.ts'
 import { isProblem, problem } from '../../core/kit/index.ts'
-import { dumpFolderOf, fetchRepository, type Holder, keepRoom, needRoom, type Part, type Roomed } from '../backup/index.ts'
+import {
+  type DiskUse,
+  dumpFolderOf,
+  fetchRepository,
+  type Reserved,
+  reserveDiskSpace,
+  restoreReservation,
+  type SpaceOwner,
+} from '../backup/index.ts'
 import { knownOf, plainUrl, projectOf, refuseTaken, reportVersions } from '../boxes/index.ts'
 import type { CommandContext, CommandExecutor, LocalBox, Repository, StoredSnapshot } from '../ports/index.ts'
 import { type EndedSaga, resultIn, runBoxSaga } from '../saga/index.ts'
@@ -45,7 +53,7 @@ export const takeOver =
         admit: () => admit(deps, payload),
         perform: async (record) => {
           const run = startRun(deps, context, payload)
-          await keepRoom(deps.disk, incomingHolder(run), (resultIn(record, 'fetch') as Roomed | undefined)?.room)
+          await restoreReservation(deps.disk, incomingHolder(run), (resultIn(record, 'fetch') as Reserved | undefined)?.room)
           const acts = takeOverActs(run)
           return resultFrom(run, await runBoxSaga(deps, { context, record, saga: takeOverSaga, acts, deadlineMs: payload.deadlineMs }))
         },
@@ -132,7 +140,7 @@ type Incoming = Pick<TakeOverRun, 'payload' | 'folder'> &
  * its database: then that of the whole. The volumes' disk needs space for everything, because the dump may be on the same disk; the work
  * folder for the dump alone. Returns the reserved space. Throws DISK_FULL.
  */
-export async function reserveSpaceFor({ deps, context, payload, folder }: Incoming, snapshot: StoredSnapshot): Promise<readonly Part[]> {
+export async function reserveSpaceFor({ deps, context, payload, folder }: Incoming, snapshot: StoredSnapshot): Promise<readonly DiskUse[]> {
   const { disk, engine, workFolder } = deps
   const { totalBytes, databaseBytes } = snapshot
   const held = totalBytes ?? 0
@@ -140,15 +148,15 @@ export async function reserveSpaceFor({ deps, context, payload, folder }: Incomi
   const here = await disk.usedBytes(folder).catch(() => 0)
   const volumes = await engine.volumesFolder()
   const database = databaseBytes ?? held
-  const part = (bytes: number, path: string): Part => ({ path, bytes: Math.max(0, bytes - here) })
+  const part = (bytes: number, path: string): DiskUse => ({ path, bytes: Math.max(0, bytes - here) })
   const dump = part(Math.min(held, database), workFolder)
   const all = part(held + database, volumes ?? workFolder)
   const apart = (await disk.diskOf(dump.path)) !== (await disk.diskOf(all.path))
-  for (const one of volumes === undefined ? [all] : [dump, all]) await needRoom(disk, incomingHolder({ context, payload }), [one])
+  for (const one of volumes === undefined ? [all] : [dump, all]) await reserveDiskSpace(disk, incomingHolder({ context, payload }), [one])
   return apart ? [dump, all] : [all]
 }
 
-const incomingHolder = ({ context, payload }: Pick<Incoming, 'context' | 'payload'>): Holder => ({
+const incomingHolder = ({ context, payload }: Pick<Incoming, 'context' | 'payload'>): SpaceOwner => ({
   commandId: context.commandId,
   what: `taking over ${payload.slug}`,
 })

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { quarantineReason } from '../../core/boxes/index.ts'
 import { type ExitCode, printable, problem } from '../../core/kit/index.ts'
 import { beginMaintenance, endMaintenance, readFence, type StandingFence, takeSwitchAway } from '../boxes/index.ts'
-import { type CommandRecord, fileLocks, folderShelf, readRecords } from '../journal/index.ts'
+import { type CommandRecord, fileLocks, folderStore, readRecords } from '../journal/index.ts'
 import type { LocalBox } from '../ports/index.ts'
 import { boxOf, hostHere } from './box-queries.ts'
 
@@ -20,7 +20,7 @@ async function withBox<Value>(machine: Machine, slug: string, options: Globals, 
   const box = await boxOf(host, slug)
   const lock = await fileLocks(join(host.owner, 'locks')).acquire(slug)
   try {
-    const records = (await readRecords(folderShelf(join(host.owner, 'journal')))).filter((record) => record.slug === slug)
+    const records = (await readRecords(folderStore(join(host.owner, 'journal')))).filter((record) => record.slug === slug)
     const open = records.find(({ closed }) => !closed)
     if (open)
       throw problem(

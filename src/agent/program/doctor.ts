@@ -5,7 +5,7 @@ import { type ExitCode, isProblem, type Problem, printable } from '../../core/ki
 import { type Check, doubtful, failing, tellChecks, well } from '../../node/command-line.ts'
 import { readFence, type StandingFence } from '../boxes/index.ts'
 import { type AgentIdentity, connect } from '../channel/index.ts'
-import { asideFolder } from '../journal/index.ts'
+import { damagedFolder } from '../journal/index.ts'
 import type { LocalBox } from '../ports/index.ts'
 import { readIdentity } from './enrolment-file.ts'
 import { type LocalHost, localHost } from './local-host.ts'
@@ -84,7 +84,7 @@ const fileLocking = (): Promise<Check> =>
 /** What an agent set aside because it could not be read: its box may be fenced and stopped. */
 async function damaged(host: LocalHost): Promise<Check[]> {
   const { owner } = host
-  const folders = ['journal', 'commands'].map((name) => asideFolder(join(owner, name)))
+  const folders = ['journal', 'commands'].map((name) => damagedFolder(join(owner, name)))
   const files = await Promise.all(folders.map(async (folder) => (await namesIn(folder)).map((name) => join(folder, name))))
   return [
     ...files

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { Clock, Random } from '../../core/kit/index.ts'
 import { complete } from '../adoption/index.ts'
-import { type DiskSpace, maintainSnapshots, type RoomLedger, roomLedger, snapshot } from '../backup/index.ts'
+import { type DiskSpace, maintainSnapshots, type SpaceLedger, snapshot, spaceLedger } from '../backup/index.ts'
 import { recordCompose } from '../boxes/compose-record.ts'
 import {
   adopt,
@@ -49,7 +49,7 @@ type ExecutorDeps = Readonly<{
 /** Everything that an agent can do. */
 export function boxExecutors(given: ExecutorDeps): CommandExecutors {
   const registries = registryAccess(knownMirrors(given.stateFolder))
-  const ledger = roomLedger()
+  const ledger = spaceLedger()
   const deps = { ...given, engine: registries.pulling(given.engine), disk: { ...given.disk, ledger } }
   const changes = {
     ...deps,
@@ -83,7 +83,7 @@ export function boxExecutors(given: ExecutorDeps): CommandExecutors {
 type AnyExecutor = (context: CommandContext, payload: unknown) => Promise<unknown>
 
 /** The same executors; the room that a command was given on this host's disks is free again when it ends, however that is. */
-export function releaseRoom({ release }: Pick<RoomLedger, 'release'>, executors: CommandExecutors): CommandExecutors {
+export function releaseRoom({ release }: Pick<SpaceLedger, 'release'>, executors: CommandExecutors): CommandExecutors {
   const releasing = Object.entries(executors).map(([kind, execute]) => {
     const work: AnyExecutor = (context, payload) => (execute as AnyExecutor)(context, payload).finally(() => release(context.commandId))
     return [kind, work]

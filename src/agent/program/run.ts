@@ -11,11 +11,11 @@ import {
   type BoxLock,
   type CommandJournal,
   endSurvivors,
-  fileBallast,
+  fileDiskReserve,
   fileLocks,
-  folderShelf,
+  folderStore,
   openJournal,
-  withBallast,
+  withDiskReserve,
 } from '../journal/index.ts'
 import { disownBox } from '../move/index.ts'
 import { imageRemovals, imageSweeper, pinSweeper, sweepWork } from '../update/index.ts'
@@ -52,10 +52,10 @@ async function serve(
   const { clock, random, signal } = machine
   const log = loggerOf(machine, settings)
   const onDamaged = (path: string) => log.error({ path }, 'a file cannot be read and was set aside: look at the box it belongs to')
-  const ballast = fileBallast(join(host.owner, 'ballast'))
+  const ballast = fileDiskReserve(join(host.owner, 'ballast'))
   await ballast.refill()
-  const kept = (name: string) => withBallast(folderShelf(join(host.owner, name)), ballast)
-  const journal = await openJournal({ shelf: kept('journal'), clock, onDamaged })
+  const kept = (name: string) => withDiskReserve(folderStore(join(host.owner, name)), ballast)
+  const journal = await openJournal({ store: kept('journal'), clock, onDamaged })
   const shelf = commandShelf(kept('commands'), onDamaged)
   const sweepPins = pinSweeper({ engine: host.engine, journal, clock })
   const { images: allowedImages, keepImagesDays: keepDays } = settings
@@ -75,7 +75,7 @@ async function serve(
     executors: boxExecutors({
       ...host,
       ...realHost(settings, host),
-      engine: removals.waitedFor(host.engine),
+      engine: removals.waitForRemovals(host.engine),
       ...{ journal, clock, random, releaseBallast: ballast.release },
     }),
     shelf,

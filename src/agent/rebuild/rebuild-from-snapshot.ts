@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises'
 import { Service } from '../../core/boxes/index.ts'
 import { type Clock, problem } from '../../core/kit/index.ts'
-import { type DataFolder, fetchData, fetchDumpAgain, sideBySide, type TellingManifest } from '../backup/index.ts'
+import { type DataFolder, type FullManifest, fetchData, fetchDumpAgain, runConcurrently } from '../backup/index.ts'
 import { bringImages, deathWatch, readCompose, waitUntil } from '../boxes/index.ts'
 import type { BoxServers, ContainerEngine, LocalBox, Repository, SnapshotStore } from '../ports/index.ts'
-import { type FetchedBefore, whileVerified } from './fetched-before.ts'
+import { type FetchedFiles, whileVerified } from './fetched-snapshot.ts'
 
 export type RebuildDeps = Readonly<{
   engine: ContainerEngine
@@ -18,18 +18,14 @@ export type RebuildDeps = Readonly<{
 type ImageInput = Omit<Parameters<typeof bringImages>[1], 'images' | 'step'> & Readonly<{ services: readonly Service[] }>
 
 /** Ensures that the images of the snapshot are here, by digest. Throws as `bringImages` does, and RESTORE_FAILED. */
-export async function bringFormerImages(
-  deps: RebuildDeps,
-  { images, slug }: TellingManifest,
-  { services, ...how }: ImageInput,
-): Promise<void> {
+export async function pullFormerImages(deps: RebuildDeps, { images, slug }: FullManifest, { services, ...how }: ImageInput): Promise<void> {
   const wanted = Service.options.filter((service) => services.includes(service)).map((service) => [service, images[service]] as const)
   const unknown = wanted.find(([, image]) => !image)
   if (unknown) throw problem('RESTORE_FAILED', `the snapshot of ${slug} does not say which image ${unknown[0]} ran`)
   await bringImages(deps, { ...how, images: Object.fromEntries(wanted), step: 'images' })
 }
 
-type Filling = Readonly<{ repository: Repository; snapshotId: string; fetched: Omit<FetchedBefore, 'boxFolder'>; signal?: AbortSignal }>
+type Filling = Readonly<{ repository: Repository; snapshotId: string; fetched: Omit<FetchedFiles, 'boxFolder'>; signal?: AbortSignal }>
 
 const databaseTimeoutMs = 10 * 60_000
 
@@ -70,7 +66,7 @@ export async function fillVolumes(
     await upDatabase(within)
     await deps.servers.loadDatabase(box, dumpFolder, manifest.rows, within)
   }
-  await sideBySide([(within) => fetchData(deps, { ...filling, signal: within }, volumes), load], signal)
+  await runConcurrently([(within) => fetchData(deps, { ...filling, signal: within }, volumes), load], signal)
 }
 
 async function makeVolumes({ engine }: RebuildDeps, { project }: LocalBox): Promise<Readonly<Record<string, string>>> {

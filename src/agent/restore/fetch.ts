@@ -4,19 +4,19 @@ import { problem, sha256Hex } from '../../core/kit/index.ts'
 import { syncFolder } from '../../node/index.ts'
 import {
   type DataFolder,
+  type DiskUse,
+  type FullManifest,
   fetchData,
   fetchSnapshot,
-  needRoom,
-  type Part,
-  roomForDump,
-  roomForSnapshot,
-  type TellingManifest,
+  reserveDiskSpace,
+  spaceForDump,
+  spaceForSnapshot,
   volumeBytes,
 } from '../backup/index.ts'
 import { type ComposeFacts, keepImage, needSafeFolder, readCompose, refuseOtherDatabases, reportVersions } from '../boxes/index.ts'
 import { assertDatabaseVolume, readComposeText, removeVolumes } from '../change/index.ts'
 import type { StoredSnapshot } from '../ports/index.ts'
-import { bringFormerImages } from '../rebuild/index.ts'
+import { pullFormerImages } from '../rebuild/index.ts'
 import { type Before, type DataVolume, dataVolumes, quarantinedBy, type RestoreRun } from './restore-run.ts'
 
 /**
@@ -44,7 +44,7 @@ export async function fetchAll(run: RestoreRun): Promise<Before> {
     throw problem('RESTORE_FAILED', `the snapshot ${snapshotId} is of the box ${manifest.slug} (${manifest.boxId}) and not of ${box.slug}`)
   for (const { image, digest } of Object.values(before.images))
     await keepImage(deps, { image, digest: digest ?? undefined, signal }, box.slug)
-  await bringFormerImages(deps, manifest, { services: Service.options, pin: box.slug, context, signal })
+  await pullFormerImages(deps, manifest, { services: Service.options, pin: box.slug, context, signal })
   // The sizes of the dump and the images are known only now; the load behind the fence must fit beside them.
   const room = await needRoomFor(fetched.snapshot, true)
   const { images, migrationsHead } = manifest
@@ -78,16 +78,16 @@ async function reserverFor(
   data: string[],
 ) {
   const now = { databaseBytes: await volumeBytes(deps, [database.volume]), dataBytes: await volumeBytes(deps, data) }
-  const kept = restedUnder === null ? roomForDump(deps.workFolder, await repository(), now.databaseBytes) : []
-  return async (snapshot: StoredSnapshot, fetched: boolean): Promise<Part[]> => {
-    const brought = await roomForSnapshot(deps, { snapshot, folder, fetched, now })
+  const kept = restedUnder === null ? spaceForDump(deps.workFolder, await repository(), now.databaseBytes) : []
+  return async (snapshot: StoredSnapshot, fetched: boolean): Promise<DiskUse[]> => {
+    const brought = await spaceForSnapshot(deps, { snapshot, folder, fetched, now })
     const room = [...kept, ...brought]
-    await needRoom(deps.disk, { commandId: context.commandId, what: `restoring ${box.slug}` }, room)
+    await reserveDiskSpace(deps.disk, { commandId: context.commandId, what: `restoring ${box.slug}` }, room)
     return room
   }
 }
 
-async function fetchVolumes(run: RestoreRun, { paths }: TellingManifest, compose: ComposeFacts): Promise<DataVolume[]> {
+async function fetchVolumes(run: RestoreRun, { paths }: FullManifest, compose: ComposeFacts): Promise<DataVolume[]> {
   const { deps, box, payload, signal, context } = run
   const made: { data: DataFolder; volume: DataVolume; into: string }[] = []
   for (const data of paths.data) {

@@ -4,7 +4,7 @@ import { writeFileAtomic } from '../../node/index.ts'
 import { fetchDumpAgain } from '../backup/index.ts'
 import { readComposeText, resultOf, startDatabaseOn } from '../change/index.ts'
 import type { LocalBox } from '../ports/index.ts'
-import { fetchedBefore, whileVerified } from '../rebuild/index.ts'
+import { fetchedSnapshot, whileVerified } from '../rebuild/index.ts'
 import { withRestored } from './exchange-files.ts'
 import { databaseVolumes, type RestoreRun } from './restore-run.ts'
 
@@ -16,7 +16,7 @@ export async function load(run: RestoreRun): Promise<{ volume: string }> {
   const { deps, payload, signal } = run
   const { database } = resultOf(run, 'fetch')
   const { streams } = resultOf(run, 'keep')
-  const fetched = await fetchedBefore(deps, { ...run, folder: run.fetchFolder })
+  const fetched = await fetchedSnapshot(deps, { ...run, folder: run.fetchFolder })
   const tries = databaseVolumes(run, database.volume)
   const volume = tries.at(-1) as string
   const box = await loadingBox(run, volume)

@@ -8,7 +8,7 @@ import {
   type SnapshotTaken,
 } from '../../core/boxes/index.ts'
 import { sha256Hex } from '../../core/kit/index.ts'
-import type { Part } from '../backup/index.ts'
+import type { DiskUse } from '../backup/index.ts'
 import { readFence } from '../boxes/index.ts'
 import { type Baseline, type DatabaseVolume, observeBox, type Run, volumesOfTries } from '../change/index.ts'
 import type { StreamPositions } from '../ports/index.ts'
@@ -28,7 +28,7 @@ export type Before = Readonly<{
   /** Already filled: media and objects are fetched while the box serves. */
   data: readonly DataVolume[]
   /** The disk space reserved for the restore; absent in journals of older agents. */
-  room?: readonly Part[]
+  room?: readonly DiskUse[]
   snapshot: Readonly<{ images: Images; migrationsHead: string }>
   /** The ended command whose fence quarantines the box; null for an open box. */
   restedUnder: string | null

@@ -20,6 +20,9 @@ export async function retry<Value>({ deps: { clock }, context: { signal, progres
   }
 }
 
+/** Adds the present state of the box to a message, before its `fix:`. */
+export const withRemark = (message: string, remark: string): string => message.replace(/(?=\. fix: )|$/, () => `; ${remark}`)
+
 /** As a failed step is recorded in the journal. */
 export function asSagaError(error: unknown): SagaError {
   const message = printable(error instanceof Error ? error.message : String(error)).slice(0, 500)

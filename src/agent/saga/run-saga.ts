@@ -20,7 +20,7 @@ export type SagaActs<Step extends string> = Readonly<Record<Step, (at: StepConte
 type Deps = Readonly<{
   clock: Clock
   /** Frees the disk space that is reserved for the journal and rollbacks. */
-  releaseBallast?: () => Promise<void>
+  releaseDiskReserve?: () => Promise<void>
 }>
 
 type Running<Step extends string, World> = Readonly<{
@@ -98,7 +98,7 @@ async function attempt<Step extends string, World>(
     return { result: await acts[step]({ signal: deadline.signal, resultOf: log.resultOf, note }) }
   } catch (error) {
     if (context.signal.aborted) throw error
-    if (!isForward && isFullDisk(error)) await deps.releaseBallast?.().catch(() => undefined)
+    if (!isForward && isFullDisk(error)) await deps.releaseDiskReserve?.().catch(() => undefined)
     return { error: asSagaError(deadline.signal.aborted ? deadline.signal.reason : error) }
   } finally {
     deadline.end()

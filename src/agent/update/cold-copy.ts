@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { asJson, duration, problem } from '../../core/kit/index.ts'
 import { readIfThere, syncFolder, writeFileAtomic } from '../../node/index.ts'
-import { freeBeside, reserveBytes } from '../backup/index.ts'
+import { reserveBytes, unreservedBytes } from '../backup/index.ts'
 import { isAlive, stopAll } from '../change/index.ts'
 import { beforeOf, coldVolume, type UpdateRun } from './update-run.ts'
 
@@ -46,7 +46,7 @@ async function copyVolume(run: UpdateRun): Promise<string | undefined> {
   if (from === undefined) return `the folder of ${database.volume} is not accessible`
   // A later load of the dump must still have space.
   const used = await deps.disk.usedBytes(from)
-  if ((await freeBeside(deps.disk, context.commandId, from)) < 2 * used + reserveBytes)
+  if ((await unreservedBytes(deps.disk, context.commandId, from)) < 2 * used + reserveBytes)
     return 'not enough disk space for a cold copy of the database'
   await deps.engine.createVolume(box.project, database.key, volume)
   const into = await deps.engine.volumePath(volume)

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { Service, type UpdateTargets, VersionedService } from '../../core/boxes/index.ts'
 import { plural, problem, sha256Hex } from '../../core/kit/index.ts'
 import { writeFileAtomic } from '../../node/index.ts'
-import { needRoom, type Part, roomForDump, volumeBytes } from '../backup/index.ts'
+import { type DiskUse, reserveDiskSpace, spaceForDump, volumeBytes } from '../backup/index.ts'
 import {
   bringImages,
   type ComposeFacts,
@@ -112,11 +112,11 @@ export async function assertSameLibc({ engine, servers }: LibcDeps, box: LocalBo
 }
 
 /** At most one dump, and a second database beside the first. */
-async function reserveSpace({ deps, box, context, repository }: UpdateRun, before: Before): Promise<Part[]> {
+async function reserveSpace({ deps, box, context, repository }: UpdateRun, before: Before): Promise<DiskUse[]> {
   const bytes = await volumeBytes(deps, [before.database.volume])
   const second = { path: (await deps.engine.volumesFolder()) ?? deps.workFolder, bytes }
-  const room = [...roomForDump(deps.workFolder, await repository(), bytes), second]
-  await needRoom(deps.disk, { commandId: context.commandId, what: `updating ${box.slug}` }, room)
+  const room = [...spaceForDump(deps.workFolder, await repository(), bytes), second]
+  await reserveDiskSpace(deps.disk, { commandId: context.commandId, what: `updating ${box.slug}` }, room)
   return room
 }
 

@@ -1,6 +1,6 @@
 import { mkdir, rm } from 'node:fs/promises'
 import { duration, problem } from '../../core/kit/index.ts'
-import { readWholeDump } from '../backup/index.ts'
+import { readVerifiedDump } from '../backup/index.ts'
 import { startDatabaseOn } from '../change/index.ts'
 import { dropColdCopy, forgetColdCopy, hasColdCopy } from './cold-copy.ts'
 import { coldVolume, type RestoredData, restoredVolumes, type SnapshotEvidence, switchToRestored, type UpdateRun } from './update-run.ts'
@@ -34,7 +34,7 @@ export async function restoreData(run: UpdateRun): Promise<RestoredData> {
 
 /** The dump on this host if it is intact, else the one in the store. Throws RESTORE_FAILED. */
 async function dumpToLoad(run: UpdateRun, { snapshotId, manifestSha256 }: SnapshotEvidence): Promise<string> {
-  const isIntact = async (folder: string) => (await readWholeDump(folder).catch(() => undefined))?.sha256 === manifestSha256
+  const isIntact = async (folder: string) => (await readVerifiedDump(folder).catch(() => undefined))?.sha256 === manifestSha256
   if (await isIntact(run.dumpFolder)) return run.dumpFolder
   const folder = run.fetchFolder
   if (await isIntact(folder)) return folder

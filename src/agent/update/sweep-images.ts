@@ -19,7 +19,7 @@ type Deps = Readonly<{
   boxes: Pick<LocalBoxes, 'list' | 'unreadable'>
   clock: Clock
   mirrors: Pick<KnownMirrors, 'originNames'>
-  removals: Pick<ImageRemovals, 'alone'>
+  removals: Pick<ImageRemovals, 'exclusive'>
   allowedImages: readonly string[]
   keepDays: number
 }>
@@ -55,7 +55,7 @@ async function sweep(deps: Deps, isNeeded: IsNeeded): Promise<string[]> {
     before: isoIn(clock, -keepDays * dayMs),
   })
   const removed: string[] = []
-  for (const image of unneeded) if (await removals.alone(() => removeUnlessNeeded(deps, image))) removed.push(...image.names)
+  for (const image of unneeded) if (await removals.exclusive(() => removeUnlessNeeded(deps, image))) removed.push(...image.names)
   return removed
 }
 
@@ -104,20 +104,20 @@ const imagesIn = (text: string): string[] =>
  */
 type ImageRemovals = Readonly<{
   /** Runs one removal at a time, while every look-up and pull waits. */
-  alone<Value>(work: () => Promise<Value>): Promise<Value>
+  exclusive<Value>(work: () => Promise<Value>): Promise<Value>
   /** The same engine, whose look-ups and pulls wait for running removals. */
-  waitedFor(engine: ContainerEngine): ContainerEngine
+  waitForRemovals(engine: ContainerEngine): ContainerEngine
 }>
 
 export function imageRemovals(): ImageRemovals {
   let last: Promise<unknown> = Promise.resolve()
   return {
-    alone: (work) => {
+    exclusive: (work) => {
       const done = last.then(work)
       last = done.catch(() => undefined)
       return done
     },
-    waitedFor: (engine) => ({
+    waitForRemovals: (engine) => ({
       ...engine,
       localDigest: async (image) => {
         await last

@@ -8,7 +8,7 @@ import type {
   VersionedService,
 } from '../../core/boxes/index.ts'
 import { remembered, sha256Hex } from '../../core/kit/index.ts'
-import type { Part } from '../backup/index.ts'
+import type { DiskUse } from '../backup/index.ts'
 import { rewriteImages, rewriteVolumes } from '../boxes/index.ts'
 import {
   type Baseline,
@@ -43,7 +43,7 @@ export type Before = Readonly<{
   /** What brings the box's own tables to the target head. */
   migrations?: readonly BoxMigration[]
   /** The disk space reserved for the update. */
-  room?: readonly Part[]
+  room?: readonly DiskUse[]
 }>
 
 /** `takenAt` is absent in journals of older agents. */

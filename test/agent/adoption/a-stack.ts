@@ -2,7 +2,7 @@ import { chmod, mkdir, readdir, readFile, realpath, writeFile } from 'node:fs/pr
 import { join } from 'node:path'
 import { type CompletionDeps, complete } from '../../../src/agent/adoption/index.ts'
 import { localBoxes } from '../../../src/agent/boxes/index.ts'
-import { memoryLocks, memoryShelf, onceOnly, openJournal, type Shelf } from '../../../src/agent/journal/index.ts'
+import { type FileStore, memoryLocks, memoryStore, onceOnly, openJournal } from '../../../src/agent/journal/index.ts'
 import type { CommandContext, LocalBox } from '../../../src/agent/ports/index.ts'
 import { seededRandom } from '../../../src/agent/simulated/index.ts'
 import type { BoxCommandPayload, CommandOutputs } from '../../../src/core/boxes/index.ts'
@@ -113,9 +113,12 @@ export async function aStack(options: Options = {}) {
   // What cannot keep its data is not well, and some stacks here cannot.
   await moving(host.clock, () => host.servers.probe(box)).catch(() => undefined)
 
-  const shelf = memoryShelf()
-  const agent = async (around: (deps: CompletionDeps) => CompletionDeps = (same) => same, kept: Shelf = shelf): Promise<CompletionDeps> => {
-    const journal = await openJournal({ shelf: kept, clock: host.clock })
+  const shelf = memoryStore()
+  const agent = async (
+    around: (deps: CompletionDeps) => CompletionDeps = (same) => same,
+    kept: FileStore = shelf,
+  ): Promise<CompletionDeps> => {
+    const journal = await openJournal({ store: kept, clock: host.clock })
     return around({
       engine: host.engine,
       servers: host.servers,

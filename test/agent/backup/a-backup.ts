@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { maintainSnapshots, type SnapshotDeps, snapshot } from '../../../src/agent/backup/index.ts'
 import { localBoxes } from '../../../src/agent/boxes/index.ts'
-import { memoryLocks, memoryShelf, onceOnly, openJournal, type Shelf } from '../../../src/agent/journal/index.ts'
+import { type FileStore, memoryLocks, memoryStore, onceOnly, openJournal } from '../../../src/agent/journal/index.ts'
 import type { BoxServers, CommandContext, ContainerEngine, Repository, SnapshotStore } from '../../../src/agent/ports/index.ts'
 import type { FaultProfile } from '../../../src/agent/simulated/index.ts'
 import type { BoxCommandPayload } from '../../../src/core/boxes/index.ts'
@@ -49,12 +49,12 @@ export async function aBackedUpBox(profile?: FaultProfile) {
   host.traffic.uploadMedia(box)
   const boxes = localBoxes(host.folder)
   await boxes.put(box)
-  const shelf = memoryShelf()
+  const shelf = memoryStore()
   const locks = memoryLocks()
   const workFolder = join(host.folder, 'work')
-  const agent = async (ports: Ports = host, kept: Shelf = shelf): Promise<SnapshotDeps> => {
+  const agent = async (ports: Ports = host, kept: FileStore = shelf): Promise<SnapshotDeps> => {
     const { engine, servers, snapshots } = ports
-    const journal = await openJournal({ shelf: kept, clock: host.clock })
+    const journal = await openJournal({ store: kept, clock: host.clock })
     const disk = aDisk()
     return { engine, servers, snapshots, boxes, journal, once: onceOnly({ journal, locks }), clock: host.clock, disk, workFolder }
   }

@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { clearDump, fetchSnapshot, manifestOfFetched, readWholeDump, takeBoxSnapshot } from '../../../src/agent/backup/index.ts'
+import { clearDump, fetchSnapshot, manifestOfFetched, readVerifiedDump, takeBoxSnapshot } from '../../../src/agent/backup/index.ts'
 import type { SnapshotStore } from '../../../src/agent/ports/index.ts'
 import { aHost, aRunningBox } from '../simulated/boxes.ts'
 
@@ -64,7 +64,7 @@ test.each(damages)(
     const { deps, wanted, manifest, dumpFolder, boxFolder, path, folder, times } = await aFetchedSnapshot()
     await harm(path)
     expect(await manifestOfFetched(deps, { ...wanted, repository })).toEqual(manifest)
-    expect((await readWholeDump(dumpFolder))?.sha256).toBe(wanted.manifestSha256)
+    expect((await readVerifiedDump(dumpFolder))?.sha256).toBe(wanted.manifestSha256)
     expect(await readFile(join(boxFolder, 'compose.yaml'), 'utf8')).toBe('made quiet')
     expect([times(), (await readdir(folder)).sort()]).toEqual([1, ['box', 'dump']])
   },
@@ -91,5 +91,5 @@ test('one that is another in the store as well is refused', async () => {
   }
   await rm(path)
   const asked = manifestOfFetched({ snapshots: { ...deps.snapshots, restore } }, { ...wanted, repository })
-  await expect(asked).rejects.toMatchObject({ code: 'RESTORE_FAILED', message: expect.stringContaining('not the one that was taken') })
+  await expect(asked).rejects.toMatchObject({ code: 'RESTORE_FAILED', message: expect.stringContaining('does not match its manifest') })
 })

@@ -1,8 +1,15 @@
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { diskName, freeBeside, hostDisk, keepRoom, needRoom, reserveBytes } from '../../../src/agent/backup/disk-space.ts'
-import { type DiskSpace, roomForDump, roomForSnapshot, roomLedger } from '../../../src/agent/backup/index.ts'
+import {
+  diskName,
+  hostDisk,
+  reserveBytes,
+  reserveDiskSpace,
+  restoreReservation,
+  unreservedBytes,
+} from '../../../src/agent/backup/disk-space.ts'
+import { type DiskSpace, spaceForDump, spaceForSnapshot, spaceLedger } from '../../../src/agent/backup/index.ts'
 import { aDisk } from '../simulated/disks.ts'
 
 const mb = 1024 * 1024
@@ -22,9 +29,9 @@ describe('what is to be written', () => {
   const [agent, volumes] = [reserveBytes + 15 * mb, reserveBytes + 40 * mb]
 
   const refused = (disk: DiskSpace) =>
-    needRoom(disk, oak, [dump, fetched, database]).then(
+    reserveDiskSpace(disk, oak, [dump, fetched, database]).then(
       () => 'nowhere',
-      ({ message }) => [...message.matchAll(/free at (.+?), there/g)].map(([, paths]) => paths).join('; '),
+      ({ message }) => [...message.matchAll(/free at (.+?), has/g)].map(([, paths]) => paths).join('; '),
     )
 
   test('needs the sum on one disk, on another its own, and on each the reserve once', async () => {
@@ -38,12 +45,12 @@ describe('what is to be written', () => {
 
   test('is refused with the name of each disk that lacks room, and how much it lacks', async () => {
     const short = disks({ agent: agent - 3 * mb, volumes: 1 * mb })
-    await expect(needRoom(short, oak, [dump, fetched, database])).rejects.toMatchObject({
+    await expect(reserveDiskSpace(short, oak, [dump, fetched, database])).rejects.toMatchObject({
       code: 'DISK_FULL',
       message:
-        'restoring oak needs 271 MB free at /agent/dumps and /agent/fetched, there are 268 MB (3 MB too little); and 296 MB free at /volumes, there are 1 MB (295 MB too little)',
+        'restoring oak needs 271 MB free at /agent/dumps and /agent/fetched, has 268 MB (3 MB missing); and 296 MB free at /volumes, has 1 MB (295 MB missing)',
     })
-    await expect(needRoom(disks({ agent, volumes }), oak, [dump, fetched, database])).resolves.toBeUndefined()
+    await expect(reserveDiskSpace(disks({ agent, volumes }), oak, [dump, fetched, database])).resolves.toBeUndefined()
   })
 })
 
@@ -51,52 +58,51 @@ describe('room that one command was given', () => {
   const part = (megabytes: number) => [{ path: '/volumes', bytes: megabytes * mb }]
   /** 50 MB beside the reserve. */
   const shared = () => {
-    const ledger = roomLedger()
+    const ledger = spaceLedger()
     return { ledger, disk: aDisk({ freeBytes: async () => reserveBytes + 50 * mb, ledger }) }
   }
 
   test('is not given to another until it ends, and who has it is said', async () => {
     const { ledger, disk } = shared()
-    await needRoom(disk, oak, part(30))
-    await expect(needRoom(disk, elm, part(21))).rejects.toMatchObject({
+    await reserveDiskSpace(disk, oak, part(30))
+    await expect(reserveDiskSpace(disk, elm, part(21))).rejects.toMatchObject({
       code: 'DISK_FULL',
-      message:
-        'a snapshot of elm needs 277 MB free at /volumes, there are 276 MB beside 30 MB kept until the end of restoring oak (1 MB too little)',
+      message: 'a snapshot of elm needs 277 MB free at /volumes, has 276 MB beside 30 MB reserved for restoring oak (1 MB missing)',
     })
-    await needRoom(disk, elm, part(20))
+    await reserveDiskSpace(disk, elm, part(20))
     ledger.release(elm.commandId)
     ledger.release(oak.commandId)
-    await needRoom(disk, elm, part(50))
+    await reserveDiskSpace(disk, elm, part(50))
   })
 
   test('goes to one of two that look at the same moment', async () => {
     const { disk } = shared()
-    const both = await Promise.allSettled([needRoom(disk, oak, part(30)), needRoom(disk, elm, part(30))])
+    const both = await Promise.allSettled([reserveDiskSpace(disk, oak, part(30)), reserveDiskSpace(disk, elm, part(30))])
     expect(both.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
   })
 
   test('is no obstacle to itself: what it asks for anew takes the place of what it had on that disk', async () => {
     const { disk } = shared()
-    await needRoom(disk, oak, part(30))
-    await needRoom(disk, oak, part(40))
-    await expect(needRoom(disk, elm, part(11))).rejects.toMatchObject({ code: 'DISK_FULL' })
-    await needRoom(disk, oak, part(5))
-    await needRoom(disk, elm, part(45))
+    await reserveDiskSpace(disk, oak, part(30))
+    await reserveDiskSpace(disk, oak, part(40))
+    await expect(reserveDiskSpace(disk, elm, part(11))).rejects.toMatchObject({ code: 'DISK_FULL' })
+    await reserveDiskSpace(disk, oak, part(5))
+    await reserveDiskSpace(disk, elm, part(45))
   })
 
   test('counts on its own disk alone', async () => {
-    const ledger = roomLedger()
+    const ledger = spaceLedger()
     const disk = { ...disks({ agent: reserveBytes + 50 * mb, volumes: reserveBytes + 50 * mb }), ledger }
-    await needRoom(disk, oak, part(50))
-    await needRoom(disk, elm, [{ path: '/agent/dumps', bytes: 50 * mb }])
+    await reserveDiskSpace(disk, oak, part(50))
+    await reserveDiskSpace(disk, elm, [{ path: '/agent/dumps', bytes: 50 * mb }])
   })
 
   test('is kept for who goes on after a crash, also on a disk that has less by now', async () => {
     const { disk } = shared()
-    await keepRoom(disk, oak, part(300))
-    await expect(needRoom(disk, elm, part(1))).rejects.toMatchObject({ code: 'DISK_FULL' })
-    expect(await freeBeside(disk, elm.commandId, '/volumes')).toBe(reserveBytes - 250 * mb)
-    expect(await freeBeside(disk, oak.commandId, '/volumes')).toBe(reserveBytes + 50 * mb)
+    await restoreReservation(disk, oak, part(300))
+    await expect(reserveDiskSpace(disk, elm, part(1))).rejects.toMatchObject({ code: 'DISK_FULL' })
+    expect(await unreservedBytes(disk, elm.commandId, '/volumes')).toBe(reserveBytes - 250 * mb)
+    expect(await unreservedBytes(disk, oak.commandId, '/volumes')).toBe(reserveBytes + 50 * mb)
   })
 })
 
@@ -118,14 +124,14 @@ describe('the disks of this host', () => {
 
 test('a dump lies a second time where its repository is on this host', () => {
   const [password, env] = ['a key', {}]
-  expect(roomForDump('/agent', { repository: 's3:https://bucket', password, env }, 7)).toEqual([{ path: '/agent', bytes: 7 }])
+  expect(spaceForDump('/agent', { repository: 's3:https://bucket', password, env }, 7)).toEqual([{ path: '/agent', bytes: 7 }])
   const twice = ['/agent', '/srv/restic'].map((path) => ({ path, bytes: 7 }))
-  expect(roomForDump('/agent', { repository: '/srv/restic', password, env }, 7)).toEqual(twice)
+  expect(spaceForDump('/agent', { repository: '/srv/restic', password, env }, 7)).toEqual(twice)
 })
 
 describe('a snapshot that is brought back takes', () => {
   const parts = async (snapshot: { totalBytes: number | null; databaseBytes: number | null }, fetched: boolean, here = 0) =>
-    roomForSnapshot(
+    spaceForSnapshot(
       {
         engine: { volumesFolder: async () => '/volumes' },
         disk: { usedBytes: async () => (here === 0 ? Promise.reject(new Error('ENOENT')) : here) },

@@ -7,7 +7,7 @@ import {
   fetchData,
   fetchDumpAgain,
   fetchSnapshot,
-  holdsAll,
+  matchesManifest,
   readManifest,
   takeBoxSnapshot,
 } from '../../../src/agent/backup/index.ts'
@@ -108,7 +108,7 @@ test('a dump that is not what its manifest says is refused, and of the files tha
   }
   const wanted = { repository, snapshotId: taken.snapshotId, manifestSha256: taken.snapshotSha256, folder }
   const fetching = fetchSnapshot({ snapshots: { ...deps.snapshots, restore } }, wanted)
-  await expect(fetching).rejects.toMatchObject({ code: 'RESTORE_FAILED', message: expect.stringContaining('not the one that was taken') })
+  await expect(fetching).rejects.toMatchObject({ code: 'RESTORE_FAILED', message: expect.stringContaining('does not match its manifest') })
   expect(brought.sort()).toEqual([join(folder, 'box'), join(folder, 'dump')])
   expect(await readdir(folder)).toEqual([])
 })
@@ -165,10 +165,10 @@ test('a dump that is brought once more stays known by its manifest through a kil
     throw new Error('killed')
   }
   await expect(fetchDumpAgain({ snapshots: { ...deps.snapshots, restore: killed } }, wanted, fetched)).rejects.toThrow('killed')
-  expect(await holdsAll(fetched.dumpFolder, fetched.manifest)).toBe(false)
+  expect(await matchesManifest(fetched.dumpFolder, fetched.manifest)).toBe(false)
   expect((await readManifest(fetched.dumpFolder))?.sha256).toBe(taken.snapshotSha256)
   await fetchDumpAgain(deps, wanted, fetched)
-  expect(await holdsAll(fetched.dumpFolder, fetched.manifest)).toBe(true)
+  expect(await matchesManifest(fetched.dumpFolder, fetched.manifest)).toBe(true)
   expect(await readFile(join(fetched.boxFolder, 'compose.yaml'), 'utf8')).toBe('made quiet')
   expect((await readdir(folder)).sort()).toEqual(['box', 'dump'])
 })

@@ -10,7 +10,7 @@ import {
   newAgentKey,
   runAgent,
 } from '../../../src/agent/channel/index.ts'
-import { memoryShelf, type Shelf } from '../../../src/agent/journal/index.ts'
+import { type FileStore, memoryStore } from '../../../src/agent/journal/index.ts'
 import type { CommandContext, CommandExecutors } from '../../../src/agent/ports/index.ts'
 import { type BoxMigration, readBoxMigrations } from '../../../src/core/boxes/index.ts'
 import { isProblem, problem } from '../../../src/core/kit/index.ts'
@@ -53,7 +53,7 @@ async function until(condition: () => unknown, stepMs = 100): Promise<void> {
 type Execute = (context: CommandContext, payload: unknown) => Promise<unknown>
 
 /** An agent of host-1 that answers every kind of command in one way. */
-async function anAgent(execute: Execute, change: Partial<AgentDeps> & { texts?: Shelf } = {}) {
+async function anAgent(execute: Execute, change: Partial<AgentDeps> & { texts?: FileStore } = {}) {
   const identity = change.identity ?? (await world.enrol('host-1'))
   const leaving = new AbortController()
   const deps: AgentDeps = {
@@ -63,7 +63,7 @@ async function anAgent(execute: Execute, change: Partial<AgentDeps> & { texts?: 
     identity,
     agentVersion: '0.1.0',
     executors: new Proxy({}, { get: () => execute }) as CommandExecutors,
-    shelf: commandShelf(change.texts ?? memoryShelf()),
+    shelf: commandShelf(change.texts ?? memoryStore()),
     reports: async () => [],
     machine: async () => ({ engine: null, resources: null }),
     signal: leaving.signal,
@@ -219,7 +219,7 @@ test('questions about a box are answered while it is worked on, even with every 
 test('while the daemon is away a command goes on, and its outcome is delivered when it is back', async () => {
   let finish = () => undefined as unknown
   let started = 0
-  const texts = memoryShelf()
+  const texts = memoryStore()
   const { identity } = await anAgent(
     async () => {
       started += 1
@@ -244,7 +244,7 @@ test('while the daemon is away a command goes on, and its outcome is delivered w
 })
 
 test('an outcome that was not delivered before the agent died is delivered by the next run, without doing it again', async () => {
-  const texts = memoryShelf()
+  const texts = memoryStore()
   const { identity, leave } = await anAgent(answer, { texts })
   await until(() => world.told.reports.length > 0)
   await leave()
@@ -257,7 +257,7 @@ test('an outcome that was not delivered before the agent died is delivered by th
 })
 
 test('a command that was running when the agent died is called again with the same id, before anything new for its box', async () => {
-  const texts = memoryShelf()
+  const texts = memoryStore()
   const order: string[] = []
   const identity = await world.enrol('host-1')
   await world.enqueue({ id, hostId: identity.hostId, ...aChange() } as never)
@@ -341,7 +341,7 @@ test('on its signal an agent finishes what runs, and takes nothing new', async (
 })
 
 test('what is not over when the drain ends is broken off then, and stays on the shelf without an outcome', async () => {
-  const texts = memoryShelf()
+  const texts = memoryStore()
   let brokenOffAt = Number.NaN
   const { identity, leave } = await anAgent(
     ({ signal }) =>
@@ -365,7 +365,7 @@ test('what is not over when the drain ends is broken off then, and stays on the 
 })
 
 test('what came to its end as it was broken off is told all the same', async () => {
-  const texts = memoryShelf()
+  const texts = memoryStore()
   const { identity, leave } = await anAgent(
     async ({ signal }) => {
       await new Promise((resolve) => signal.addEventListener('abort', resolve))
@@ -382,7 +382,7 @@ test('what came to its end as it was broken off is told all the same', async () 
 
 test('an agent whose host is revoked ends with the reason, and finishes what it was doing first', async () => {
   let finish = () => undefined as unknown
-  const texts = memoryShelf()
+  const texts = memoryStore()
   const { identity, end } = await anAgent(
     async () => {
       await new Promise<void>((resolve) => {
@@ -404,7 +404,7 @@ test('an agent whose host is revoked ends with the reason, and finishes what it 
 
 test('an agent that is shut out breaks off no change of a box, however long it takes', async () => {
   let [finish, broken] = [() => undefined as unknown, false]
-  const texts = memoryShelf()
+  const texts = memoryStore()
   const { identity, end } = await anAgent(
     async ({ signal }) => {
       signal.addEventListener('abort', () => (broken = true))
@@ -428,7 +428,7 @@ test('an agent that is shut out breaks off no change of a box, however long it t
 })
 
 test('an agent that is shut out and told to stop drains as ever', async () => {
-  const texts = memoryShelf()
+  const texts = memoryStore()
   const { identity, end, leave } = await anAgent(
     ({ signal }) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
     { texts, drainMs: 10_000 },
@@ -445,9 +445,9 @@ test('an agent that is shut out and told to stop drains as ever', async () => {
 })
 
 /** A shelf whose disk is full while the condition holds. */
-const fullShelf = (isFull: (text: string) => boolean): Shelf => {
-  const shelf = memoryShelf()
-  const write: Shelf['write'] = async (name, text) => {
+const fullShelf = (isFull: (text: string) => boolean): FileStore => {
+  const shelf = memoryStore()
+  const write: FileStore['write'] = async (name, text) => {
     if (isFull(text)) throw Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' })
     await shelf.write(name, text)
   }
@@ -486,7 +486,7 @@ test('an outcome that the journal cannot note as told frees its hand', async () 
   const full = async () => {
     throw new Error('ENOSPC: no space left on device')
   }
-  const { identity } = await anAgent(answer, { texts: { ...memoryShelf(), remove: full }, acknowledge: full, slots: 1 })
+  const { identity } = await anAgent(answer, { texts: { ...memoryStore(), remove: full }, acknowledge: full, slots: 1 })
   for (const one of ['one', 'two']) {
     await world.enqueue({ id: one, hostId: identity.hostId, ...aChange() } as never)
     await until(async () => (await status(one)) === 'succeeded')
@@ -528,7 +528,7 @@ test('a running agent replaces a key that is old, keeps working, and does it aga
 
 test('an agent that died while its key was replaced ends that first, and its resumed commands are heard', async () => {
   const identity = await world.enrol('host-1')
-  const texts = memoryShelf()
+  const texts = memoryStore()
   let next: AgentPrivateKey | undefined = await newAgentKey()
   const { kty, crv, x } = next
   await connect({ ...world, random: systemRandom, identity }).rotateKey({ body: { publicKey: { kty, crv, x } } })
@@ -631,7 +631,7 @@ test('box migrations are fetched by whoever needs them, and what is not their su
 const prefetch = { slug: 'elm-school', boxId: 'box_1', ownershipEpoch: 1, targets: { services: {}, migrationsHead: '0000' } }
 
 test('an agent that starts with an update in hand may ask for its secrets before its hello was heard: it asks again, and goes on', async () => {
-  const texts = memoryShelf()
+  const texts = memoryStore()
   const identity = await world.enrol('host-1')
   world.told.secrets = { snapshots: { repository: 'file:/snapshots/elm', password: 'a key', env: {} } }
   const update = 'tenant-box.update'
@@ -677,7 +677,7 @@ test('an agent that starts with an update in hand may ask for its secrets before
 })
 
 test('a command file that cannot be read is set aside, and the agent starts all the same', async () => {
-  const texts = memoryShelf()
+  const texts = memoryStore()
   await texts.write('torn.json', '{"id":"to')
   const told: string[] = []
   const { identity } = await anAgent(answer, { shelf: commandShelf(texts, (path) => told.push(path)) })

@@ -2,7 +2,7 @@ import { appendFile, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/p
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { asideFolder, folderShelf, memoryShelf, openJournal } from '../../../src/agent/journal/index.ts'
+import { damagedFolder, folderStore, memoryStore, openJournal } from '../../../src/agent/journal/index.ts'
 import { manualClock } from '../../../src/core/kit/index.ts'
 
 const anUpdate = { commandId: 'ro_1.box_1.1.update', kind: 'tenant-box.update', slug: 'north-school', payload: { deadlineMs: 1 } }
@@ -16,11 +16,11 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true, force: true }))
 
 describe.each([
-  ['in a folder', () => folderShelf(folder)],
-  ['in memory', memoryShelf],
-])('a journal %s', (_, makeShelf) => {
+  ['in a folder', () => folderStore(folder)],
+  ['in memory', memoryStore],
+])('a journal %s', (_, makeStore) => {
   test('a command begun is open until it is closed, also for the next agent', async () => {
-    const deps = { shelf: makeShelf(), clock: manualClock() }
+    const deps = { store: makeStore(), clock: manualClock() }
     const first = await openJournal(deps)
     await first.begin(anUpdate)
     await first.append(anUpdate.commandId, intent)
@@ -31,7 +31,7 @@ describe.each([
   })
 
   test('a command given twice is the same record, with its result', async () => {
-    const journal = await openJournal({ shelf: makeShelf(), clock: manualClock() })
+    const journal = await openJournal({ store: makeStore(), clock: manualClock() })
     await journal.begin(anUpdate)
     await journal.close(anUpdate.commandId, { outcome: 'committed' })
     await journal.close(anUpdate.commandId, { outcome: 'failed' })
@@ -39,13 +39,13 @@ describe.each([
   })
 
   test('an id that was given to another box is refused', async () => {
-    const journal = await openJournal({ shelf: makeShelf(), clock: manualClock() })
+    const journal = await openJournal({ store: makeStore(), clock: manualClock() })
     await journal.begin(anUpdate)
     await expect(journal.begin({ ...anUpdate, slug: 'south-school' })).rejects.toMatchObject({ code: 'CONFLICT' })
   })
 
   test('a result is kept until the daemon acknowledged it, and then for some days', async () => {
-    const deps = { shelf: makeShelf(), clock: manualClock() }
+    const deps = { store: makeStore(), clock: manualClock() }
     const journal = await openJournal(deps)
     await journal.begin(anUpdate)
     await journal.close(anUpdate.commandId, {})
@@ -64,7 +64,7 @@ describe('a damaged journal', () => {
   const fileOf = async () => join(folder, (await readdir(folder))[0] as string)
 
   test('a torn last line is left out and what stands before it is kept', async () => {
-    const deps = { shelf: folderShelf(folder), clock: manualClock() }
+    const deps = { store: folderStore(folder), clock: manualClock() }
     const journal = await openJournal(deps)
     await journal.begin(anUpdate)
     await journal.append(anUpdate.commandId, intent)
@@ -74,11 +74,11 @@ describe('a damaged journal', () => {
 
   test('an unfinished write of a killed agent is not a journal', async () => {
     await writeFile(join(folder, '.1234.tmp'), '{"he')
-    expect(await (await openJournal({ shelf: folderShelf(folder), clock: manualClock() })).open()).toEqual([])
+    expect(await (await openJournal({ store: folderStore(folder), clock: manualClock() })).open()).toEqual([])
   })
 
   test('a file whose first line is torn is set aside and told of; the other commands go on, its own is refused for good', async () => {
-    const deps = { shelf: folderShelf(folder), clock: manualClock() }
+    const deps = { store: folderStore(folder), clock: manualClock() }
     const journal = await openJournal(deps)
     await journal.begin(anUpdate)
     await journal.begin({ ...anUpdate, commandId: 'other', slug: 'south-school' })
@@ -86,15 +86,15 @@ describe('a damaged journal', () => {
     const told: string[] = []
     const opened = () => openJournal({ ...deps, onDamaged: (path) => told.push(path) })
     expect(await (await opened()).open()).toMatchObject([{ commandId: 'other' }])
-    expect(await readFile(join(asideFolder(folder), `${anUpdate.commandId}.jsonl`), 'utf8')).toBe('{"he')
+    expect(await readFile(join(damagedFolder(folder), `${anUpdate.commandId}.jsonl`), 'utf8')).toBe('{"he')
     const again = (await opened()).begin(anUpdate)
     await expect(again).rejects.toMatchObject({ code: 'INTERNAL', message: expect.stringContaining(anUpdate.slug) })
-    expect(told).toEqual([join(asideFolder(folder), `${anUpdate.commandId}.jsonl`)])
-    await rm(asideFolder(folder), { recursive: true })
+    expect(told).toEqual([join(damagedFolder(folder), `${anUpdate.commandId}.jsonl`)])
+    await rm(damagedFolder(folder), { recursive: true })
   })
 
   test('a command id is never a path', async () => {
-    const journal = await openJournal({ shelf: folderShelf(folder), clock: manualClock() })
+    const journal = await openJournal({ store: folderStore(folder), clock: manualClock() })
     await journal.begin({ ...anUpdate, commandId: '../../etc/x' })
     expect(await readdir(folder)).toEqual(['..%2F..%2Fetc%2Fx.jsonl'])
     expect(await readFile(await fileOf(), 'utf8')).toContain('../../etc/x')

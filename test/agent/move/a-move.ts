@@ -2,7 +2,7 @@ import { mkdtemp, realpath } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fenceSwitch, localBoxes, provision } from '../../../src/agent/boxes/index.ts'
-import { memoryLocks, memoryShelf, onceOnly, openJournal, type Shelf } from '../../../src/agent/journal/index.ts'
+import { type FileStore, memoryLocks, memoryStore, onceOnly, openJournal } from '../../../src/agent/journal/index.ts'
 import type { MoveDeps } from '../../../src/agent/move/index.ts'
 import type { CommandContext, LocalBox } from '../../../src/agent/ports/index.ts'
 import { type SimulatedHost, type SimulatedVaults, seededRandom, simulatedHost } from '../../../src/agent/simulated/index.ts'
@@ -37,9 +37,9 @@ async function aMovingHost(name: string, clock: ManualClock, vaults: SimulatedVa
   const folder = await realpath(await mkdtemp(join(tmpdir(), `tenantry-${name}-`)))
   const host = simulatedHost({ clock, random: seededRandom(name), folder, vaults })
   const boxes = localBoxes(join(folder, 'state'))
-  const shelf = memoryShelf()
-  const agent = async (around: (ports: Ports) => Ports = (same) => same, kept: Shelf = shelf): Promise<Deps> => {
-    const journal = await openJournal({ shelf: kept, clock })
+  const shelf = memoryStore()
+  const agent = async (around: (ports: Ports) => Ports = (same) => same, kept: FileStore = shelf): Promise<Deps> => {
+    const journal = await openJournal({ store: kept, clock })
     const locks = memoryLocks()
     return {
       ...around(host),

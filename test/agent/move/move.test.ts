@@ -118,7 +118,7 @@ test('a box that is taken back and does not prove healthy rests as before', asyn
   const mend = two.old.host.inject({ kind: 'probe-fails' })
   await expect(back(two, 2, 'take-back', probe)).rejects.toMatchObject({
     code: 'PROBE_FAILED',
-    message: expect.stringMatching(/rests fenced and stopped/),
+    message: expect.stringMatching(/stays fenced and stopped/),
   })
   expect(running(two.old, two.box)).toEqual(['edge'])
   expect(two.old.host.traffic.sendMessage(two.box)).toBe('fenced')
@@ -152,7 +152,7 @@ test('a box that is taken back and proven, but not opened, says that its fence s
   const order = { ...address, ownershipEpoch: 2, probe: patient }
   const boxes = { ...deps.boxes, put }
   const result = await moving(two.clock, () => takeBack({ ...deps, boxes })(aContext('take-back'), order), 5_000)
-  expect(result).toMatchObject({ probe: { verdict: 'ok' }, error: { message: expect.stringMatching(/rests fenced.*box unfence oak/) } })
+  expect(result).toMatchObject({ probe: { verdict: 'ok' }, error: { message: expect.stringMatching(/stays fenced.*box unfence oak/) } })
   expect(result.report.fenced).toBe(true)
   const records = await deps.journal.all()
   expect(quarantineReason('hand-over', (await old.boxes.find('oak'))!, records)).toBe('opening')
@@ -222,7 +222,7 @@ test('a take-back whose record was written by a disk that then failed rests as b
   const boxes = failingAfter(deps.boxes, ({ handedOver }) => handedOver === undefined)
   const taking = () => takeBack({ ...deps, boxes })(aContext('take-back'), { ...address, ownershipEpoch: 2, probe: patient })
   await expect(moving(two.clock, taking, 5_000)).rejects.toMatchObject({
-    message: expect.stringMatching(/rests fenced and stopped as before/),
+    message: expect.stringMatching(/stays fenced and stopped as before/),
   })
   expect((await two.old.boxes.find('oak'))!.handedOver).toEqual(rested!.handedOver)
   expect(running(two.old, two.box)).toEqual(['edge'])
@@ -255,7 +255,7 @@ test('a hand-over whose box does not come back rests fenced and says so', async 
   const two = await twoHosts()
   two.old.host.inject({ kind: 'snapshot-fails', times: 1 })
   two.old.host.inject({ kind: 'probe-fails' })
-  await expect(given(two)).rejects.toMatchObject({ code: 'SNAPSHOT_FAILED', message: expect.stringMatching(/rests fenced on this host/) })
+  await expect(given(two)).rejects.toMatchObject({ code: 'SNAPSHOT_FAILED', message: expect.stringMatching(/stays fenced on this host/) })
   expect(two.old.host.traffic.sendMessage(two.box)).toBe('fenced')
   const { journal } = await two.old.agent()
   expect(quarantineReason('hand-over', (await two.old.boxes.find('oak'))!, await journal.all())).toBe('way back')
@@ -311,7 +311,7 @@ test('a take-over that is proven but not opened belongs to its new host, and say
   }
   const boxes = { ...deps.boxes, put }
   const result = await moving(two.clock, () => takeOver({ ...deps, boxes })(aContext('take-over'), takeOverPayload(snapshot)), 5_000)
-  expect(result).toMatchObject({ outcome: 'restored', error: { message: expect.stringMatching(/rests fenced.*box unfence oak/) } })
+  expect(result).toMatchObject({ outcome: 'restored', error: { message: expect.stringMatching(/stays fenced.*box unfence oak/) } })
   expect(await next.boxes.find('oak')).toMatchObject({ ownershipEpoch: 2 })
   expect(quarantineReason('take-over', (await next.boxes.find('oak'))!, await deps.journal.all())).toBe('opening')
 })

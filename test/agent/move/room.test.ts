@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { Promised } from '../../../src/agent/backup/disk-space.ts'
-import { reserveBytes, roomLedger } from '../../../src/agent/backup/index.ts'
+import type { ReservedForOthers } from '../../../src/agent/backup/disk-space.ts'
+import { reserveBytes, spaceLedger } from '../../../src/agent/backup/index.ts'
 import { drill } from '../../../src/agent/drill/index.ts'
 import { handOver, takeOver } from '../../../src/agent/move/index.ts'
 import { reserveSpaceFor } from '../../../src/agent/move/take-over.ts'
@@ -36,7 +36,7 @@ describe('a take-over without room', () => {
     const { result, restores } = await attempt(two, { lacking: 1 })
     expect(result).toMatchObject({
       outcome: 'failed',
-      error: { code: 'DISK_FULL', message: expect.stringMatching(/^taking over oak needs \d+ MB free at .+, there are \d+ MB/) },
+      error: { code: 'DISK_FULL', message: expect.stringMatching(/^taking over oak needs \d+ MB free at .+, has \d+ MB/) },
     })
     expect(restores).toBe(0)
     expect(two.next.host.volumeNames()).toEqual([])
@@ -126,12 +126,12 @@ describe('the room that it was given is held again by an agent that was restarte
 
   /** What others are told is promised while `call` is made: by the agent that is ended there, and by the next one. */
   async function promisedAt(call: string, { two, run }: Lives, host: MovingHost) {
-    const seen: Promised[] = []
+    const seen: ReservedForOthers[] = []
     const life = async (over?: AbortController) => {
-      const ledger = roomLedger()
+      const ledger = spaceLedger()
       const touch = async (name: string, act: () => Promise<unknown>) => {
         if (name === call) {
-          seen.push(ledger.promisedToOthers('another', 'the only one'))
+          seen.push(ledger.reservedForOthers('another', 'the only one'))
           over?.abort()
           over?.signal.throwIfAborted()
         }

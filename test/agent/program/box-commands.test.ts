@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { fenceSwitch, localBoxes } from '../../../src/agent/boxes/index.ts'
-import { fileLocks, folderShelf, openJournal } from '../../../src/agent/journal/index.ts'
+import { fileLocks, folderStore, openJournal } from '../../../src/agent/journal/index.ts'
 import type { LocalBox } from '../../../src/agent/ports/index.ts'
 import { runProgram } from '../../../src/agent/program/main.ts'
 import { manualClock } from '../../../src/core/kit/index.ts'
@@ -65,7 +65,7 @@ const fenced = (holder = commandId) =>
   writeFile(fenceSwitch(box.project), JSON.stringify({ commandId: holder, raisedAt: '2026-01-01T00:00:00.000Z' }))
 
 async function aRecord(result?: unknown, kind = 'update') {
-  const journal = await openJournal({ shelf: folderShelf(join(folder, 'state', 'journal')), clock })
+  const journal = await openJournal({ store: folderStore(join(folder, 'state', 'journal')), clock })
   await journal.begin({ commandId, kind: `tenant-box.${kind}`, slug: 'oak', payload: { ownershipEpoch: box.ownershipEpoch } })
   if (result) await journal.close(commandId, result)
 }

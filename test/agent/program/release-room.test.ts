@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { roomLedger } from '../../../src/agent/backup/index.ts'
+import { spaceLedger } from '../../../src/agent/backup/index.ts'
 import type { CommandExecutors } from '../../../src/agent/ports/index.ts'
 import { releaseRoom } from '../../../src/agent/program/executors.ts'
 import { aContext, aPayload } from '../update/an-update.ts'
@@ -8,18 +8,18 @@ test.each([
   ['came through', async () => 'done', { status: 'fulfilled', value: 'done' }],
   ['failed', () => Promise.reject(new Error('it broke')), { status: 'rejected', reason: new Error('it broke') }],
 ])('the room of a command that %s is free again, that of others is not', async (_, work, ends) => {
-  const ledger = roomLedger()
+  const ledger = spaceLedger()
   const bytes = new Map([['a disk', 7]])
-  ledger.hold({ commandId: 'another', what: 'a snapshot of elm' }, bytes)
+  ledger.reserve({ commandId: 'another', what: 'a snapshot of elm' }, bytes)
   const during: number[] = []
   const update = async () => {
-    ledger.hold({ commandId: aContext().commandId, what: 'updating oak' }, bytes)
-    during.push(ledger.promisedToOthers('nobody', 'a disk').bytes)
+    ledger.reserve({ commandId: aContext().commandId, what: 'updating oak' }, bytes)
+    during.push(ledger.reservedForOthers('nobody', 'a disk').bytes)
     return work()
   }
   const executors = releaseRoom(ledger, { 'tenant-box.update': update } as unknown as CommandExecutors)
   const [end] = await Promise.allSettled([executors['tenant-box.update'](aContext(), aPayload())])
   expect(end).toEqual(ends)
   expect(during).toEqual([14])
-  expect(ledger.promisedToOthers('nobody', 'a disk')).toEqual({ bytes: 7, to: ['a snapshot of elm'] })
+  expect(ledger.reservedForOthers('nobody', 'a disk')).toEqual({ bytes: 7, to: ['a snapshot of elm'] })
 })

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { localBoxes, reportVersions } from '../../../src/agent/boxes/index.ts'
 import { type AgentIdentity, commandShelf, runAgent } from '../../../src/agent/channel/index.ts'
-import { memoryLocks, memoryShelf, openJournal } from '../../../src/agent/journal/index.ts'
+import { memoryLocks, memoryStore, openJournal } from '../../../src/agent/journal/index.ts'
 import { boxExecutors } from '../../../src/agent/program/index.ts'
 import { type SimulatedHost, seededRandom, simulatedHost } from '../../../src/agent/simulated/index.ts'
 import { type BoxCommandResult, UpdateResult } from '../../../src/core/boxes/index.ts'
@@ -35,13 +35,13 @@ afterEach(async () => {
 })
 
 const boxes = () => localBoxes(join(folder, 'state'))
-const shelves = { commands: memoryShelf(), journal: memoryShelf() }
+const shelves = { commands: memoryStore(), journal: memoryStore() }
 
 /** The whole agent over the simulated host; what it keeps outlives it. */
 async function anAgent() {
   const leaving = new AbortController()
   const { clock } = world
-  const journal = await openJournal({ shelf: shelves.journal, clock })
+  const journal = await openJournal({ store: shelves.journal, clock })
   const executors = boxExecutors({
     ...host,
     clock,

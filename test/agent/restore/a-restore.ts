@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { clearDump, takeBoxSnapshot } from '../../../src/agent/backup/index.ts'
-import type { Shelf } from '../../../src/agent/journal/index.ts'
+import type { FileStore } from '../../../src/agent/journal/index.ts'
 import type { CommandContext } from '../../../src/agent/ports/index.ts'
 import { type RestoreDeps, type RestoreSteps, restore, restoreStepsOfBox } from '../../../src/agent/restore/index.ts'
 import type { BoxCommandPayload, RestoreResult } from '../../../src/core/boxes/index.ts'
@@ -56,7 +56,7 @@ export async function aLivedOnBox(options: Options = {}) {
     deadlineMs: 30 * 86_400_000,
     ...change,
   })
-  const agent = (around?: (ports: Ports) => Ports, shelf?: Shelf): Promise<RestoreDeps> => world.agent(around, shelf)
+  const agent = (around?: (ports: Ports) => Ports, shelf?: FileStore): Promise<RestoreDeps> => world.agent(around, shelf)
   const run = async (change: Partial<Payload> = {}, { deps, steps = restoreStepsOfBox, context }: Run = {}): Promise<RestoreResult> => {
     const agentDeps = deps ?? (await agent())
     const given = { ...aContext({ commandId: restoreId }), ...context }

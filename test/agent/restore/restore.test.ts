@@ -210,7 +210,7 @@ describe('a snapshot that does not fit is refused before anything is stopped', (
     await expectAsBefore(world)
   }
 
-  test('another sum', async () => refused(await aLivedOnBox(), { snapshotSha256: 'a'.repeat(64) }, /not the one that was taken/))
+  test('another sum', async () => refused(await aLivedOnBox(), { snapshotSha256: 'a'.repeat(64) }, /does not match its manifest/))
   test('one that is not there', async () => refused(await aLivedOnBox(), { snapshotId: 'ab'.repeat(32) }, /has no snapshot/))
   test('no room for it', async () => {
     const disk = aDisk({ freeBytes: async () => 1e6 })
@@ -226,7 +226,7 @@ describe('a snapshot that does not fit is refused before anything is stopped', (
     expect(world.counts.createVolume).toBeUndefined()
   })
   test('an image that this host may not run', async () => {
-    await refused(await aLivedOnBox({ change: () => ({ allowedImages: ['elsewhere.test/*'] }) }), {}, /nothing of the box was touched/)
+    await refused(await aLivedOnBox({ change: () => ({ allowedImages: ['elsewhere.test/*'] }) }), {}, /the box was not touched/)
   })
   test('media that cannot be brought', async () => {
     const world = await aLivedOnBox()
@@ -403,7 +403,7 @@ test('a box whose hand-over failed, and could not be brought back, is restored u
   const deps = await world.agent()
   const order = { slug: 'oak', boxId: 'box_oak', ownershipEpoch: 1, deadlineMs: 30 * 86_400_000 }
   const handing = () => handOver(deps as never)(aContext({ commandId: 'mv_1.hand_over.1' }), order)
-  await expect(moving(world.host.clock, handing, 5_000)).rejects.toThrow(/rests fenced on this host/)
+  await expect(moving(world.host.clock, handing, 5_000)).rejects.toThrow(/stays fenced on this host/)
   expect(await world.fence()).toContain('mv_1.hand_over.1')
   heal()
   expect(await world.run()).toMatchObject({ outcome: 'restored', error: null })

@@ -54,7 +54,7 @@ describe('where volumes lie on a disk of their own a restore', () => {
       )
       const { outcome, error } = await world.run()
       expect({ outcome, code: error?.code }).toEqual({ outcome: 'failed', code: 'DISK_FULL' })
-      expect(error?.message).toMatch(new RegExp(`^restoring oak needs \\d+ MB free at ${folders[lacks]}[^;]* too little\\)`))
+      expect(error?.message).toMatch(new RegExp(`^restoring oak needs \\d+ MB free at ${folders[lacks]}[^;]* missing\\)`))
       expect(error?.message).not.toContain(`at ${folders[has]},`)
       expect(world.counts.restore).toBeUndefined()
     },

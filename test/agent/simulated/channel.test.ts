@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { commandShelf, runAgent } from '../../../src/agent/channel/index.ts'
-import { memoryShelf } from '../../../src/agent/journal/index.ts'
+import { memoryStore } from '../../../src/agent/journal/index.ts'
 import type { CommandExecutors } from '../../../src/agent/ports/index.ts'
 import { type Fault, instant, seededRandom, simulatedHost } from '../../../src/agent/simulated/index.ts'
 import { isOffline, isSkewed } from '../../../src/core/hosts/index.ts'
@@ -27,7 +27,7 @@ async function anAgentOn(...faults: Fault[]) {
     identity,
     agentVersion: '0.1.0',
     executors: {} as CommandExecutors,
-    shelf: commandShelf(memoryShelf()),
+    shelf: commandShelf(memoryStore()),
     reports: async () => [],
     machine: async () => ({ engine: null, resources: null }),
     drainMs: 0,

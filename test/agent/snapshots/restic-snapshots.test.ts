@@ -59,7 +59,7 @@ describe('what is written back', () => {
     const program = await fakeRestic('exit 0')
     const gone: SyncDisk = (path, ...rest) => syncDisk(join(path, 'gone'), ...rest)
     await expect(restoring(program, syncDisk)).resolves.toBeUndefined()
-    await expect(restoring(program, gone)).rejects.toMatchObject({ code: 'RESTORE_FAILED', message: expect.stringContaining('the disk') })
+    await expect(restoring(program, gone)).rejects.toMatchObject({ code: 'RESTORE_FAILED', message: expect.stringContaining('to disk') })
   })
 
   describe('is read without the lock', () => {

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fenceSwitch, localBoxes } from '../../../src/agent/boxes/index.ts'
-import { memoryLocks, memoryShelf, onceOnly, openJournal, type Shelf } from '../../../src/agent/journal/index.ts'
+import { type FileStore, memoryLocks, memoryStore, onceOnly, openJournal } from '../../../src/agent/journal/index.ts'
 import type { BoxServers, CommandContext, ContainerEngine, LocalBox, SnapshotStore } from '../../../src/agent/ports/index.ts'
 import { type Fault, type FaultProfile, type ImageOverrides, simulatedImage } from '../../../src/agent/simulated/index.ts'
 import { type UpdateDeps, type UpdateSteps, update, updateSteps } from '../../../src/agent/update/index.ts'
@@ -70,13 +70,13 @@ export async function aWorld({ profile, images = {}, change = () => ({}), box: b
   host.traffic.uploadMedia(box)
   const boxes = localBoxes(host.folder)
   await boxes.put(box)
-  const shelf = memoryShelf()
+  const shelf = memoryStore()
   const { ports, counts } = counted(host)
   const compose = () => readFile(box.project.composeFile, 'utf8')
 
   /** A fresh agent: nothing in memory, all it knows is on the shelf and on the host. */
-  const agent = async (around: (ports: Ports) => Ports = (same) => same, kept: Shelf = shelf) => {
-    const journal = await openJournal({ shelf: kept, clock: host.clock })
+  const agent = async (around: (ports: Ports) => Ports = (same) => same, kept: FileStore = shelf) => {
+    const journal = await openJournal({ store: kept, clock: host.clock })
     const deps: UpdateDeps = {
       ...around(ports),
       boxes,
@@ -86,7 +86,7 @@ export async function aWorld({ profile, images = {}, change = () => ({}), box: b
       disk: aDisk(),
       workFolder: join(host.folder, 'work'),
       allowedImages: ['registry.test/tenantry/*'],
-      wayBackMs: 365 * 86_400_000,
+      rollbackStepTimeoutMs: 365 * 86_400_000,
     }
     return { ...deps, ...change(deps) }
   }

@@ -1,7 +1,7 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { type RoomLedger, reserveBytes, roomLedger } from '../../../src/agent/backup/index.ts'
+import { reserveBytes, type SpaceLedger, spaceLedger } from '../../../src/agent/backup/index.ts'
 import { updateSteps } from '../../../src/agent/update/index.ts'
 import { aDisk } from '../simulated/disks.ts'
 import { aContext, aPayload, aWorld, newSynapse, withoutColdCopy } from './an-update.ts'
@@ -30,7 +30,7 @@ test('the way back takes the copy of the cold database, and nothing is loaded', 
 })
 
 test.each([
-  ['its cold copy', (ports: Parameters<typeof withoutColdCopy>[0]) => ports],
+  ['the cold copy', (ports: Parameters<typeof withoutColdCopy>[0]) => ports],
   ['the dump', withoutColdCopy],
 ])('the way back tells and proves that it came from %s, and how long that took', async (from, around) => {
   const world = await failing()
@@ -39,7 +39,7 @@ test.each([
   const { restored } = await world.run(aPayload(), { deps: await world.agent(around), context })
   const copied = from === 'the dump' ? {} : { copiedMs: expect.any(Number) }
   expect(restored).toEqual({ from: from === 'the dump' ? 'dump' : 'cold-copy', tookMs: expect.any(Number), ...copied })
-  expect(told).toEqual([expect.stringMatching(new RegExp(`^the database is back from ${from} in [0-9]`))])
+  expect(told).toEqual([expect.stringMatching(new RegExp(`^database restored from ${from} in [0-9]`))])
 })
 
 test('a committed update leaves no copy behind', async () => {
@@ -157,7 +157,7 @@ test('PostgreSQL stops for the copy and starts once, for the target', async () =
 })
 
 test('where room was promised to another command no copy takes it', async () => {
-  const ledger = roomLedger()
+  const ledger = spaceLedger()
   const disk = aDisk({ freeBytes: async () => reserveBytes + 3e6, ledger })
   const world = await aWorld({ change: () => ({ disk }) })
   const told: string[] = []
@@ -168,20 +168,20 @@ test('where room was promised to another command no copy takes it', async () => 
     servers: {
       ...ports.servers,
       dumpDatabase: (...of: Parameters<typeof ports.servers.dumpDatabase>) => {
-        ledger.hold({ commandId: 'another', what: 'a snapshot of elm' }, new Map([['the only one', 2e6]]))
+        ledger.reserve({ commandId: 'another', what: 'a snapshot of elm' }, new Map([['the only one', 2e6]]))
         return ports.servers.dumpDatabase(...of)
       },
     },
   })
   expect((await world.run(aPayload(), { deps: await world.agent(dumping), context })).outcome).toBe('committed')
-  expect(told).toEqual(['too little space for a cold copy of the database'])
+  expect(told).toEqual(['not enough disk space for a cold copy of the database'])
 })
 
 test('an update that goes on after a crash has its room as before', async () => {
-  const ledgers = [roomLedger(), roomLedger()]
+  const ledgers = [spaceLedger(), spaceLedger()]
   const world = await aWorld()
-  const promised = (ledger: RoomLedger | undefined) => ledger?.promisedToOthers('another', 'the only one')
-  const deps = async (ledger: RoomLedger | undefined) => ({ ...(await world.agent()), disk: aDisk(ledger ? { ledger } : {}) })
+  const promised = (ledger: SpaceLedger | undefined) => ledger?.reservedForOthers('another', 'the only one')
+  const deps = async (ledger: SpaceLedger | undefined) => ({ ...(await world.agent()), disk: aDisk(ledger ? { ledger } : {}) })
   const leaving = new AbortController()
   const killed = { ...updateSteps, fence: async () => leaving.abort(new Error('killed')) }
   const first = world.run(aPayload(), { deps: await deps(ledgers[0]), steps: killed, context: aContext({ signal: leaving.signal }) })

@@ -60,27 +60,27 @@ test('a snapshot that would lack the objects is none', async () => {
 test('on the way back a full disk gives up its ballast, and the box is as it was', async () => {
   const world = await aWorld()
   world.inject({ kind: 'probe-fails', image: newSynapse })
-  let hasBallast = true
+  let hasReserve = true
   const deps = await world.agent((ports) =>
     withoutColdCopy({
       ...ports,
       servers: {
         ...ports.servers,
         loadDatabase: (...given) =>
-          hasBallast ? Promise.reject(problem('DISK_FULL', 'no space left')) : ports.servers.loadDatabase(...given),
+          hasReserve ? Promise.reject(problem('DISK_FULL', 'no space left')) : ports.servers.loadDatabase(...given),
       },
     }),
   )
-  const releaseBallast = async () => {
-    hasBallast = false
+  const releaseDiskReserve = async () => {
+    hasReserve = false
   }
-  expect(await world.run(aPayload(), { deps: { ...deps, releaseBallast } })).toMatchObject({ outcome: 'rolled_back' })
+  expect(await world.run(aPayload(), { deps: { ...deps, releaseDiskReserve } })).toMatchObject({ outcome: 'rolled_back' })
 })
 
 test('on the way there it is kept: the update is what fails', async () => {
   const world = await aWorld()
   world.inject({ kind: 'disk-full', at: 'dump' })
-  const releaseBallast = () => Promise.reject(new Error('must not be released'))
-  const deps = { ...(await world.agent()), releaseBallast }
+  const releaseDiskReserve = () => Promise.reject(new Error('must not be released'))
+  const deps = { ...(await world.agent()), releaseDiskReserve }
   expect(await world.run(aPayload(), { deps })).toMatchObject({ outcome: 'failed', error: { code: 'DISK_FULL' } })
 })

@@ -5,7 +5,7 @@ import { aPayload, aWorld, wrapped } from './an-update.ts'
 test('a load that hangs ends in a failed way back that is told, not in silence', async () => {
   const world = await aWorld({
     profile: { ...instant, faults: [{ kind: 'probe-fails', components: ['chatSync'], times: 1_000 }] },
-    change: () => ({ wayBackMs: 3 * 86_400_000 }),
+    change: () => ({ rollbackStepTimeoutMs: 3 * 86_400_000 }),
   })
   const deps = await world.agent((ports) => {
     const around = wrapped(ports, (_, act) => act())

@@ -8,14 +8,14 @@ test.each(['pull', 'localDigest'] as const)('no %s begins while an image goes: i
   const removals = imageRemovals()
   const seen: string[] = []
   let end: () => void = () => undefined
-  const removal = removals.alone(async () => {
+  const removal = removals.exclusive(async () => {
     await new Promise<void>((resolve) => {
       end = resolve
     })
     seen.push('removed')
   })
   const engine = { [call]: async () => String(seen.push(call)) } as unknown as ContainerEngine
-  const called = removals.waitedFor(engine)[call](image, {})
+  const called = removals.waitForRemovals(engine)[call](image, {})
   await new Promise((resolve) => setImmediate(resolve))
   end()
   await Promise.all([removal, called])

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Shelf } from '../../../src/agent/journal/index.ts'
+import type { FileStore } from '../../../src/agent/journal/index.ts'
 import { type Fault, simulatedImage } from '../../../src/agent/simulated/index.ts'
 import type { BoxCommandPayload, UpdateResult } from '../../../src/core/boxes/index.ts'
 import { images } from '../simulated/boxes.ts'
@@ -84,7 +84,7 @@ async function expectEnd(world: World, result: UpdateResult, { outcome, leftOpen
 
 const atTouches: Lives = (world, life, around) => world.agent((ports) => wrapped(around(ports), life.touch), deadShelf(world.shelf, life))
 const atLines: Lives = (world, life, around) => world.agent(around, mortalShelf(world.shelf, life))
-const mortalShelf = (shelf: Shelf, { touch }: Mortal): Shelf => ({
+const mortalShelf = (shelf: FileStore, { touch }: Mortal): FileStore => ({
   ...shelf,
   write: async (name, text) => void (await touch('write', () => shelf.write(name, text))),
 })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Shelf } from '../../../src/agent/journal/index.ts'
+import type { FileStore } from '../../../src/agent/journal/index.ts'
 import { type UpdateDeps, type UpdateSteps, updateSteps } from '../../../src/agent/update/index.ts'
 import { UpdateStep } from '../../../src/core/boxes/index.ts'
 import { composeText, images } from '../simulated/boxes.ts'
@@ -19,7 +19,7 @@ const started = async (path: Path): Promise<World> => {
   return world
 }
 
-const mortalShelf = (shelf: Shelf, { touch }: Mortal): Shelf => ({
+const mortalShelf = (shelf: FileStore, { touch }: Mortal): FileStore => ({
   ...shelf,
   write: async (name, text) => void (await touch('write', () => shelf.write(name, text))),
 })

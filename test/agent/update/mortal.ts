@@ -1,4 +1,4 @@
-import type { Shelf } from '../../../src/agent/journal/index.ts'
+import type { FileStore } from '../../../src/agent/journal/index.ts'
 
 export type When = 'before' | 'after'
 
@@ -28,7 +28,7 @@ export function mortal(dieAt: (touch: number, name: string) => boolean, when: Wh
 }
 export type Mortal = ReturnType<typeof mortal>
 
-export const deadShelf = (shelf: Shelf, { whileAlive }: Mortal): Shelf => ({
+export const deadShelf = (shelf: FileStore, { whileAlive }: Mortal): FileStore => ({
   ...shelf,
   write: (name, text) => whileAlive(() => shelf.write(name, text)),
 })

@@ -1,7 +1,7 @@
 import { rm, writeFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { keepImage, knownMirrors, localBoxes } from '../../../src/agent/boxes/index.ts'
-import { memoryShelf, openJournal } from '../../../src/agent/journal/index.ts'
+import { memoryStore, openJournal } from '../../../src/agent/journal/index.ts'
 import type { LocalImage } from '../../../src/agent/ports/index.ts'
 import { simulatedImage } from '../../../src/agent/simulated/index.ts'
 import { imageRemovals, imageSweeper } from '../../../src/agent/update/index.ts'
@@ -18,7 +18,7 @@ async function aSweptHost({ keepDays = 30, allowedImages = ['registry.test/tenan
   const box = await aRunningBox(host)
   const boxes = localBoxes(host.folder)
   await boxes.put(box)
-  const journal = await openJournal({ shelf: memoryShelf(), clock: host.clock })
+  const journal = await openJournal({ store: memoryStore(), clock: host.clock })
   await moving(host.clock, () => host.engine.pull(newSynapse, {}))
   const sweeping = (other: Partial<Parameters<typeof imageSweeper>[0]>) =>
     imageSweeper({ ...host, ...alone, journal, boxes, allowedImages, keepDays, ...other })
@@ -124,7 +124,7 @@ test('one that a command looks for while it goes is here once it was brought, an
   const hasLooked = new Promise<void>((resolve) => {
     looked = resolve
   })
-  const waiting = removals.waitedFor(host.engine)
+  const waiting = removals.waitForRemovals(host.engine)
   const localDigest = (image: string) => {
     const found = waiting.localDigest(image)
     looked()
@@ -151,7 +151,7 @@ test('a command that begins before the removal does keeps what it will find here
   const { host, journal, sweeping, here } = await aSweptHost()
   await host.clock.advance(31 * day)
   const removals = imageRemovals()
-  const before = removals.alone(() => journal.begin({ commandId: 'u1', kind: 'tenant-box.prefetch', slug: 'oak', payload: {} }))
+  const before = removals.exclusive(() => journal.begin({ commandId: 'u1', kind: 'tenant-box.prefetch', slug: 'oak', payload: {} }))
   const engine = { ...host.engine, images: async () => host.engine.images() }
   const sweep = sweeping({ engine, removals })
   expect(await sweep()).toEqual([])

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { memoryShelf, openJournal } from '../../../src/agent/journal/index.ts'
+import { memoryStore, openJournal } from '../../../src/agent/journal/index.ts'
 import { pinSweeper } from '../../../src/agent/update/index.ts'
 import { manualClock } from '../../../src/core/kit/index.ts'
 
@@ -7,7 +7,7 @@ const hour = 3_600_000
 
 async function aJournal() {
   const clock = manualClock()
-  const journal = await openJournal({ shelf: memoryShelf(), clock })
+  const journal = await openJournal({ store: memoryStore(), clock })
   const unpinned: string[] = []
   const engine = { unpin: async (label: string) => void unpinned.push(label) }
   const ended = async (commandId: string, kind: string, result: unknown = {}, slug = 'oak') => {

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { memoryShelf, openJournal } from '../../../src/agent/journal/index.ts'
+import { memoryStore, openJournal } from '../../../src/agent/journal/index.ts'
 import { sweepWork } from '../../../src/agent/update/index.ts'
 import { manualClock } from '../../../src/core/kit/index.ts'
 
@@ -13,9 +13,9 @@ beforeEach(async () => {
 afterEach(() => rm(workFolder, { recursive: true, force: true }))
 
 test('of dumps only those stay that an open update, or a person after a failed way back, still needs', async () => {
-  const shelf = memoryShelf()
-  await shelf.write('damaged.jsonl', '{"he')
-  const journal = await openJournal({ shelf, clock: manualClock() })
+  const store = memoryStore()
+  await store.write('damaged.jsonl', '{"he')
+  const journal = await openJournal({ store, clock: manualClock() })
   const begin = (commandId: string) => journal.begin({ commandId, kind: 'tenant-box.update', slug: 'oak', payload: {} })
   await begin('open')
   for (const outcome of ['committed', 'rolled_back', 'rollback_failed']) {
@@ -29,13 +29,13 @@ test('of dumps only those stay that an open update, or a person after a failed w
 })
 
 test('what is named like no command stays, and keeps nothing else from being swept', async () => {
-  const journal = await openJournal({ shelf: memoryShelf(), clock: manualClock() })
+  const journal = await openJournal({ store: memoryStore(), clock: manualClock() })
   for (const name of ['%', 'kept by hand, 100%', 'unknown']) await mkdir(join(workFolder, name))
   expect(await sweepWork({ journal, workFolder })).toEqual(['unknown'])
   expect((await readdir(workFolder)).sort()).toEqual(['%', 'kept by hand, 100%'])
 })
 
 test('where no update ever was there is nothing to sweep', async () => {
-  const journal = await openJournal({ shelf: memoryShelf(), clock: manualClock() })
+  const journal = await openJournal({ store: memoryStore(), clock: manualClock() })
   expect(await sweepWork({ journal, workFolder: join(workFolder, 'none') })).toEqual([])
 })

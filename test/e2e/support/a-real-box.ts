@@ -5,7 +5,7 @@ import { hostDisk } from '../../../src/agent/backup/index.ts'
 import { boxServers } from '../../../src/agent/box-servers/index.ts'
 import { localBoxes, portInUse, provision } from '../../../src/agent/boxes/index.ts'
 import { dockerEngine } from '../../../src/agent/docker/index.ts'
-import { fileLocks, folderShelf, onceOnly, openJournal, type Shelf } from '../../../src/agent/journal/index.ts'
+import { type FileStore, fileLocks, folderStore, onceOnly, openJournal } from '../../../src/agent/journal/index.ts'
 import { resticSnapshots } from '../../../src/agent/snapshots/index.ts'
 import { systemClock, systemRandom } from '../../../src/node/index.ts'
 import { aContext, aProvision, templateFolder } from '../../agent/boxes/provisioning.ts'
@@ -46,9 +46,9 @@ export async function aRealBox({ slug, boxId, ports, messages = 5 }: Wanted) {
   await provision({ ...look, portInUse, random: systemRandom, settings })(aContext().context, order)
   const talk = await converse(reachableBox(slug, join(folder, 'boxes', slug), ports), messages)
   const box = (await boxes.find(slug))!
-  const shelf = folderShelf(join(folder, 'journal'))
-  const agent = async (kept: Shelf = shelf) => {
-    const journal = await openJournal({ shelf: kept, clock: systemClock })
+  const shelf = folderStore(join(folder, 'journal'))
+  const agent = async (kept: FileStore = shelf) => {
+    const journal = await openJournal({ store: kept, clock: systemClock })
     return {
       ...look,
       journal,

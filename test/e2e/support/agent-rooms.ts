@@ -5,7 +5,7 @@ import { hostDisk } from '../../../src/agent/backup/index.ts'
 import { boxServers } from '../../../src/agent/box-servers/index.ts'
 import { composeRecord, factFinder, localBoxes, portInUse } from '../../../src/agent/boxes/index.ts'
 import { dockerEngine } from '../../../src/agent/docker/index.ts'
-import { fileLocks, folderShelf, openJournal } from '../../../src/agent/journal/index.ts'
+import { fileLocks, folderStore, openJournal } from '../../../src/agent/journal/index.ts'
 import { boxExecutors } from '../../../src/agent/program/index.ts'
 import { resticSnapshots } from '../../../src/agent/snapshots/index.ts'
 import { systemClock, systemRandom } from '../../../src/node/index.ts'
@@ -30,7 +30,7 @@ export async function agentRooms(name: string) {
     boxes,
     portInUse,
     snapshots: resticSnapshots({ program: restic, owner: folder, cacheFolder: join(folder, 'cache') }),
-    journal: await openJournal({ shelf: folderShelf(join(folder, 'journal')), clock: systemClock }),
+    journal: await openJournal({ store: folderStore(join(folder, 'journal')), clock: systemClock }),
     locks: fileLocks(join(folder, 'locks')),
     disk: hostDisk,
     settings: {

@@ -15,7 +15,7 @@ import {
   reportVersions,
 } from '../../../src/agent/boxes/index.ts'
 import { dockerEngine } from '../../../src/agent/docker/index.ts'
-import { fileLocks, folderShelf, onceOnly, openJournal } from '../../../src/agent/journal/index.ts'
+import { fileLocks, folderStore, onceOnly, openJournal } from '../../../src/agent/journal/index.ts'
 import type { CommandContext, LocalBox } from '../../../src/agent/ports/index.ts'
 import { resticSnapshots } from '../../../src/agent/snapshots/index.ts'
 import type { UpdateDeps } from '../../../src/agent/update/index.ts'
@@ -110,7 +110,7 @@ export async function oneBox({ slug, synapse = 'synapse-1.157.1', migrationsHead
       await end()
       throw error
     })
-  const journal = await openJournal({ shelf: folderShelf(join(folder, 'journal')), clock: systemClock })
+  const journal = await openJournal({ store: folderStore(join(folder, 'journal')), clock: systemClock })
   return {
     testbed,
     slug,

@@ -6,7 +6,7 @@ import { boxServers } from '../../../src/agent/box-servers/index.ts'
 import { localBoxes, portInUse, provision } from '../../../src/agent/boxes/index.ts'
 import { dockerEngine } from '../../../src/agent/docker/index.ts'
 import type { DrillDeps } from '../../../src/agent/drill/index.ts'
-import { fileLocks, folderShelf, onceOnly, openJournal, type Shelf } from '../../../src/agent/journal/index.ts'
+import { type FileStore, fileLocks, folderStore, onceOnly, openJournal } from '../../../src/agent/journal/index.ts'
 import type { MoveDeps } from '../../../src/agent/move/index.ts'
 import type { BoxServers, CommandContext, ContainerEngine, SnapshotStore } from '../../../src/agent/ports/index.ts'
 import { resticSnapshots } from '../../../src/agent/snapshots/index.ts'
@@ -32,7 +32,7 @@ export async function realHost(prefix: string, repository: string) {
     snapshots: resticSnapshots({ program: restic, owner: folder, cacheFolder: join(folder, 'cache') }),
   }
   const boxes = localBoxes(join(folder, 'state'))
-  const shelf = folderShelf(join(folder, 'journal'))
+  const shelf = folderStore(join(folder, 'journal'))
   const allowedImages = [`${registry}/tenantry/*`]
   const settings = {
     boxesFolder: join(folder, 'boxes'),
@@ -43,8 +43,8 @@ export async function realHost(prefix: string, repository: string) {
     maxUploadMegabytes: 50,
   }
   /** An agent that knows only what is on disk. */
-  const agent = async (around: (ports: Ports) => Ports = (same) => same, kept: Shelf = shelf): Promise<RealDeps> => {
-    const journal = await openJournal({ shelf: kept, clock: systemClock })
+  const agent = async (around: (ports: Ports) => Ports = (same) => same, kept: FileStore = shelf): Promise<RealDeps> => {
+    const journal = await openJournal({ store: kept, clock: systemClock })
     return {
       ...around(ports),
       clock: systemClock,

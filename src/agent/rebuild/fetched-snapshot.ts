@@ -1,10 +1,10 @@
 import { join } from 'node:path'
 import { isProblem, problem } from '../../core/kit/index.ts'
-import { holdsAll, manifestOfFetched, sideBySide, type TellingManifest } from '../backup/index.ts'
+import { type FullManifest, manifestOfFetched, matchesManifest, runConcurrently } from '../backup/index.ts'
 import type { RebuildDeps } from './rebuild-from-snapshot.ts'
 
 /** A command whose payload names its snapshot. */
-export type FetchedBefore = Readonly<{ manifest: TellingManifest; dumpFolder: string; boxFolder: string }>
+export type FetchedFiles = Readonly<{ manifest: FullManifest; dumpFolder: string; boxFolder: string }>
 
 /** Of one command, whose payload says which snapshot it is about. */
 type Fetched = Readonly<{
@@ -15,10 +15,10 @@ type Fetched = Readonly<{
 }>
 
 /** What an earlier step fetched into its folder, by its manifest. Use the dump itself only inside `whileVerified`. */
-export async function fetchedBefore(
+export async function fetchedSnapshot(
   deps: Pick<RebuildDeps, 'snapshots'>,
   { payload: { snapshotId, snapshotSha256 }, ...how }: Fetched,
-): Promise<FetchedBefore> {
+): Promise<FetchedFiles> {
   const manifest = await manifestOfFetched(deps, { ...how, snapshotId, manifestSha256: snapshotSha256 })
   return { manifest, dumpFolder: join(how.folder, 'dump'), boxFolder: join(how.folder, 'box') }
 }
@@ -35,7 +35,7 @@ type Proving = Readonly<{
  * RESTORE_FAILED.
  */
 export async function whileVerified(
-  fetched: Pick<FetchedBefore, 'dumpFolder' | 'manifest'>,
+  fetched: Pick<FetchedFiles, 'dumpFolder' | 'manifest'>,
   work: (signal: AbortSignal) => Promise<void>,
   { again, signal }: Proving,
 ): Promise<void> {
@@ -46,17 +46,17 @@ export async function whileVerified(
 
 /** False if the dump is damaged; any other failure of the work is thrown. */
 async function isIntactDuring(
-  { dumpFolder, manifest }: Pick<FetchedBefore, 'dumpFolder' | 'manifest'>,
+  { dumpFolder, manifest }: Pick<FetchedFiles, 'dumpFolder' | 'manifest'>,
   work: (signal: AbortSignal) => Promise<void>,
   signal?: AbortSignal,
 ): Promise<boolean> {
-  const isIntact = (within?: AbortSignal) => holdsAll(dumpFolder, manifest, within).catch(() => within?.aborted === true)
+  const isIntact = (within?: AbortSignal) => matchesManifest(dumpFolder, manifest, within).catch(() => within?.aborted === true)
   const damaged = damagedOnce(dumpFolder)
   const prove = async (within: AbortSignal) => {
     if (!(await isIntact(within))) throw damaged
   }
   try {
-    await sideBySide([prove, work], signal)
+    await runConcurrently([prove, work], signal)
     return true
   } catch (error) {
     if (error === damaged) return false

@@ -84,7 +84,7 @@ test('killed after it became its own and before it was opened, it stays closed u
   const { next } = world
   await killedWhenWriting(world, /"step":"open","mark":"intent"/)
   const result = await live(world, { secrets: givenUp })
-  expect(result).toMatchObject({ outcome: 'restored', error: { code: 'LEASE_LOST', message: expect.stringMatching(/rests fenced/) } })
+  expect(result).toMatchObject({ outcome: 'restored', error: { code: 'LEASE_LOST', message: expect.stringMatching(/stays fenced/) } })
   expect(await next.fence()).toContain('take-over')
 })
 

@@ -2,7 +2,7 @@ import { mkdtemp, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { fileBallast, memoryShelf, withBallast } from '../../../src/agent/journal/index.ts'
+import { fileDiskReserve, memoryStore, withDiskReserve } from '../../../src/agent/journal/index.ts'
 
 let folder: string
 beforeEach(async () => {
@@ -15,7 +15,7 @@ const full = () => Object.assign(new Error('no space left on device'), { code: '
 
 test('a ballast takes real room, and gives it up', async () => {
   const path = join(folder, 'ballast')
-  const ballast = fileBallast(path)
+  const ballast = fileDiskReserve(path)
   await ballast.refill()
   await ballast.refill()
   expect(await sizeOf(path)).toBe(16 * 1024 * 1024)
@@ -25,18 +25,18 @@ test('a ballast takes real room, and gives it up', async () => {
 })
 
 test('on a full disk a write gives up the ballast before it gives up itself', async () => {
-  const shelf = memoryShelf()
+  const shelf = memoryStore()
   let there = true
   const onFullDisk = { ...shelf, write: (name: string, text: string) => (there ? Promise.reject(full()) : shelf.write(name, text)) }
   const release = async () => {
     there = false
   }
-  await withBallast(onFullDisk, { release }).write('a', 'text')
+  await withDiskReserve(onFullDisk, { release }).write('a', 'text')
   expect(await shelf.read('a')).toBe('text')
 })
 
 test('any other failure leaves the ballast where it is', async () => {
-  const broken = { ...memoryShelf(), write: () => Promise.reject(new Error('read-only')) }
+  const broken = { ...memoryStore(), write: () => Promise.reject(new Error('read-only')) }
   const release = () => Promise.reject(new Error('must not be released'))
-  await expect(withBallast(broken, { release }).write('a', 'text')).rejects.toThrow('read-only')
+  await expect(withDiskReserve(broken, { release }).write('a', 'text')).rejects.toThrow('read-only')
 })

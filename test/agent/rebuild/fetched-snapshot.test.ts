@@ -2,7 +2,7 @@ import { mkdtemp, rm, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import type { TellingManifest } from '../../../src/agent/backup/index.ts'
+import type { FullManifest } from '../../../src/agent/backup/index.ts'
 import { whileVerified } from '../../../src/agent/rebuild/index.ts'
 import { problem, sha256Hex } from '../../../src/core/kit/index.ts'
 
@@ -10,7 +10,7 @@ async function aDump() {
   const dumpFolder = await mkdtemp(join(tmpdir(), 'tenantry-fetched-'))
   onTestFinished(() => rm(dumpFolder, { recursive: true, force: true }))
   await writeFile(join(dumpFolder, 'database.dump'), 'rows')
-  const manifest = { files: { 'database.dump': { sha256: sha256Hex('rows') } } } as unknown as TellingManifest
+  const manifest = { files: { 'database.dump': { sha256: sha256Hex('rows') } } } as unknown as FullManifest
   return { dumpFolder, manifest }
 }
 

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { syncFolder, writeFileAtomic } from '../../node/index.ts'
 
 /** Small named texts on disk. `write` replaces a text atomically and is durable when it resolves. */
-export type Shelf = Readonly<{
+export type FileStore = Readonly<{
   names(): Promise<readonly string[]>
   read(name: string): Promise<string>
   write(name: string, text: string): Promise<void>
@@ -15,11 +15,11 @@ export type Shelf = Readonly<{
 }>
 
 /** Where a folder's damaged files are moved: beside it. */
-export const asideFolder = (folder: string): string => `${folder}-damaged`
+export const damagedFolder = (folder: string): string => `${folder}-damaged`
 
 /** Files of a folder. Names that begin with a dot are unfinished writes and are not listed. */
-export function folderShelf(folder: string): Shelf {
-  const beside = asideFolder(folder)
+export function folderStore(folder: string): FileStore {
+  const beside = damagedFolder(folder)
   return {
     names: async () => {
       await mkdir(folder, { recursive: true, mode: 0o700 })
@@ -43,7 +43,7 @@ export function folderShelf(folder: string): Shelf {
 }
 
 /** For simulated hosts, whose agents end with the process. */
-export function memoryShelf(): Shelf {
+export function memoryStore(): FileStore {
   const texts = new Map<string, string>()
   const damaged = new Map<string, string>()
   return {

@@ -1,9 +1,9 @@
 import { open, rm, statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import type { Shelf } from './shelf.ts'
+import type { FileStore } from './file-store.ts'
 
 /** Disk space reserved for the journal and rollbacks: on a full disk an agent must still be able to roll back its boxes and record it. */
-export type Ballast = Readonly<{
+export type DiskReserve = Readonly<{
   /** Reserves the space again if the disk has plenty; otherwise does nothing. */
   refill(): Promise<void>
   release(): Promise<void>
@@ -14,7 +14,7 @@ const bytes = 16 * megabyte
 /** With less than this left after it, the reserve would be what fills the disk. */
 const spareBytes = 64 * megabyte
 
-export function fileBallast(path: string): Ballast {
+export function fileDiskReserve(path: string): DiskReserve {
   return {
     refill: async () => {
       const { bavail, bsize } = await statfs(dirname(path)).catch(() => ({ bavail: 0, bsize: 1 }))
@@ -40,15 +40,15 @@ export const isFullDisk = (error: unknown): boolean =>
   ['ENOSPC', 'EDQUOT', 'DISK_FULL'].includes((error as { code?: string } | null)?.code ?? '')
 
 /** The same store, which releases the reserve before a write fails. */
-export const withBallast = (shelf: Shelf, { release }: Pick<Ballast, 'release'>): Shelf => ({
-  ...shelf,
+export const withDiskReserve = (store: FileStore, { release }: Pick<DiskReserve, 'release'>): FileStore => ({
+  ...store,
   write: async (name, text) => {
     try {
-      await shelf.write(name, text)
+      await store.write(name, text)
     } catch (error) {
       if (!isFullDisk(error)) throw error
       await release()
-      await shelf.write(name, text)
+      await store.write(name, text)
     }
   },
 })
