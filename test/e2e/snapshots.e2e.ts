@@ -3,7 +3,7 @@ import { chmod, mkdir, open, readdir, readFile, rm, stat, writeFile } from 'node
 import { join } from 'node:path'
 import { execa } from 'execa'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { fetchData, fetchSnapshot, snapshot, maintainSnapshots } from '../../src/agent/backup/index.ts'
+import { fetchData, fetchSnapshot, maintainSnapshots, snapshot } from '../../src/agent/backup/index.ts'
 import type { CommandContext, Repository } from '../../src/agent/ports/index.ts'
 import type { SnapshotTaken } from '../../src/core/boxes/index.ts'
 import type { TenantId } from '../../src/core/kit/index.ts'
