@@ -87,6 +87,48 @@ test.each(['core', 'daemon', 'agent', 'cli'])('the features of %s form no import
   expect(circles).toEqual([])
 })
 
+/** Tables of other features that a feature reads, each for one joined query. Nobody writes them but their own feature. */
+const tablesRead: Readonly<Record<string, readonly string[]>> = {
+  boxes: ['platform_addresses', 'tenants'],
+  contacts: ['space_members', 'tenants', 'users'],
+  edge: ['tenants'],
+  events: ['tenants', 'users'],
+  files: ['spaces', 'tenants'],
+  homeserver: ['boxes', 'hosts', 'tenants'],
+  jobs: ['alerts', 'tenants'],
+  limits: ['tenants'],
+  program: ['admin_accounts', 'alert_deliveries', 'audit', 'boxes', 'hosts', 'platform_addresses'],
+  rollouts: ['audit', 'box_holds', 'boxes', 'hosts', 'manifests', 'tenants'],
+  service: ['boxes', 'commands', 'hosts', 'rollouts'],
+  sessions: ['boxes', 'tenants', 'users'],
+  snapshots: ['boxes', 'commands'],
+  spaces: ['boxes', 'tenants', 'users'],
+  tenants: ['boxes'],
+  users: ['alerts', 'snapshots', 'spaces', 'tenants'],
+}
+
+test('a feature writes its own tables alone, and reads those of others only where the list says so', () => {
+  const daemon = sources.filter((file) => file.startsWith('daemon/') && !file.startsWith('daemon/db/'))
+  const featureOf = (file: string) => file.split('/')[1] as string
+  const textOf = (file: string) => readFileSync(join(root, file), 'utf8')
+  const owners = new Map<string, string>()
+  for (const file of daemon.filter((one) => one.endsWith('.tables.ts'))) {
+    const [, tables = ''] = /interface Tables \{([^}]*)\}/.exec(textOf(file)) ?? []
+    for (const [, table] of tables.matchAll(/^\s+(\w+):/gm)) owners.set(table as string, featureOf(file))
+  }
+  const used = (file: string, calls: RegExp) =>
+    [...textOf(file).matchAll(calls)]
+      .map(([, named, raw]) => (named ?? raw) as string)
+      .filter((table) => (owners.get(table) ?? featureOf(file)) !== featureOf(file))
+  const writes =
+    /\b(?:insertInto|updateTable|deleteFrom)\(\s*'(\w+)|(?:insert into|delete from|\bupdate)\s+(?=\w+\s+(?:set|where|\())(\w+)/g
+  const reads = /\b(?:selectFrom|innerJoin|leftJoin)\(\s*\[?'(\w+)/g
+  expect(daemon.flatMap((file) => used(file, writes).map((table) => `${file} writes ${table}`))).toEqual([])
+  const read = daemon.flatMap((file) => used(file, reads).map((table) => `${featureOf(file)} reads ${table}`))
+  const listed = Object.entries(tablesRead).flatMap(([feature, tables]) => tables.map((table) => `${feature} reads ${table}`))
+  expect([...new Set(read)].sort()).toEqual(listed.sort())
+})
+
 test('the clock and chance are parameters outside kit and node', () => {
   const impure = /Date\.now\(|new Date\(\)|Math\.random\(/
   const wrong = sources.filter((file) => !/^(core\/kit|node)\//.test(file) && impure.test(readFileSync(join(root, file), 'utf8')))

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { AgentSettings } from '../src/agent/program/settings.ts'
-import { wholeTree } from '../src/cli/tree.ts'
+import { wholeTree } from '../src/cli/nouns.ts'
 import { loadConfig, variableNames } from '../src/daemon/config/load.ts'
 
 const text = readFileSync('docs/settings.md', 'utf8')

@@ -1,6 +1,6 @@
 import type { ExitCode } from '../core/kit/index.ts'
 import { asksFirstPage, firstPage } from './first-page.ts'
-import { names, treeFor } from './tree.ts'
+import { names, treeFor } from './nouns.ts'
 
 /** The `tenantry` command. The framework is loaded only to run a command, so that help is instant. */
 export async function main(): Promise<ExitCode> {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { runCommandLine } from '../../src/cli/kit/index.ts'
-import { treeFor } from '../../src/cli/tree.ts'
+import { treeFor } from '../../src/cli/nouns.ts'
 import { type Clock, type ExitCode, manualClock, type ProblemBody } from '../../src/core/kit/index.ts'
 
 /** What a request of the program was. */

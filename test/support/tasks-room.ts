@@ -8,7 +8,7 @@ import { capabilitiesOf, matrixUserIdOf, RoleBook } from '../../src/core/users/i
 import { bootstrapRoutes, noModules } from '../../src/daemon/bootstrap/index.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
 import { profileRoutes } from '../../src/daemon/profile/index.ts'
-import { tasksRoutes } from '../../src/daemon/tasks/index.ts'
+import { tasksFeature } from '../../src/daemon/tasks/index.ts'
 import { findUserById } from '../../src/daemon/users/index.ts'
 import { insertUser } from '../../src/daemon/users/users.repo.ts'
 import { systemRandom } from '../../src/node/index.ts'
@@ -34,7 +34,7 @@ export async function aTasksRoom(db: Db, { isFirst = true, clock = manualClock()
   if (isFirst) await settle(db)
   const spaces = new Map<string, OwnSpace[]>()
   const deps = { db, clock, random: systemRandom, roles: taskRoles, modulesOf: noModules, spacesOf: spacesFrom(spaces) }
-  const { url: baseUrl } = await servedApp([...tasksRoutes(deps), ...profileRoutes(deps), ...bootstrapRoutes(deps)], {
+  const { url: baseUrl } = await servedApp([...(tasksFeature.routes?.(deps) ?? []), ...profileRoutes(deps), ...bootstrapRoutes(deps)], {
     authenticate: { platform: (authorization) => principalOf(db, authorization?.slice('Bearer '.length) ?? '') },
     clock,
   })

@@ -33,16 +33,18 @@ export function audienceOfChange(before: Placed, after: Placed): Exclude<Audienc
 }
 
 /** Whether it falls to the caller to do it: by name, or by a role as long as nobody of it has taken it. */
-export const fallsTo = ({ assignedRole, assigneeId }: Pick<Task, 'assignedRole' | 'assigneeId'>, { userId, roles }: TaskCaller): boolean =>
-  assigneeId === null ? assignedRole !== null && roles.includes(roleKey(assignedRole)) : assigneeId === userId
+export const isAssignedTo = (
+  { assignedRole, assigneeId }: Pick<Task, 'assignedRole' | 'assigneeId'>,
+  { userId, roles }: TaskCaller,
+): boolean => (assigneeId === null ? assignedRole !== null && roles.includes(roleKey(assignedRole)) : assigneeId === userId)
 
 /** Whether somebody who may read a task may also do this to it. */
 export function mayMove(task: Placed, caller: TaskCaller, move: TaskMove): boolean {
   if (manages(caller)) return true
   const made = task.createdBy === caller.userId
   if (move.type === 'cancel') return made
-  if (move.type === 'escalate') return made || fallsTo(task, caller)
-  if (move.type !== 'assign') return fallsTo(task, caller)
+  if (move.type === 'escalate') return made || isAssignedTo(task, caller)
+  if (move.type !== 'assign') return isAssignedTo(task, caller)
   // One may take it or hand it back, not push it on to somebody.
-  return fallsTo(task, caller) && (move.assigneeId === null || move.assigneeId === caller.userId)
+  return isAssignedTo(task, caller) && (move.assigneeId === null || move.assigneeId === caller.userId)
 }

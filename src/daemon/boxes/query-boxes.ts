@@ -3,7 +3,7 @@ import { type boxesContract, Service } from '../../core/boxes/index.ts'
 import { type Actor, actorLabel, isoIn, newId, plural, problem, type Random, sha256Hex } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import type { Db, DbOrTx, Tx } from '../db/index.ts'
-import { type CommandBus, commandsByIds, enqueueCommand, enqueueCommands } from '../hosts/index.ts'
+import { type CommandBus, commandsByIds, deleteEndedCommands, enqueueCommand, enqueueCommands } from '../hosts/index.ts'
 import type { BoxRecord } from './box-record.ts'
 import { addressesInScope, type BoxAddress, boxesBySlugs, existingBox } from './boxes.repo.ts'
 import { type FleetDeps, readFleet, readHost } from './fleet.ts'
@@ -182,13 +182,6 @@ const isLogsOf = async (tx: Tx, commandId: string, boxId: string, actor: Actor):
   commandId.endsWith(endFor(actor)) &&
   (await commandsByIds(tx, [commandId])).some((command) => command.kind === 'tenant-box.logs' && command.boxId === boxId)
 
-/** Logs that were fetched, or that nobody fetched in time; of one box, or of all. */
-export async function deleteOldLogs({ clock }: Pick<QueryDeps, 'clock'>, db: DbOrTx, boxId?: string): Promise<void> {
-  let old = db
-    .deleteFrom('commands')
-    .where('kind', '=', 'tenant-box.logs')
-    .where('status', 'in', ['succeeded', 'failed', 'expired'])
-    .where('finished_at', '<=', isoIn(clock, -keptMs))
-  if (boxId !== undefined) old = old.where('box_id', '=', boxId)
-  await old.execute()
-}
+/** Deletes logs that were fetched or expired: of one box, or of all. */
+export const deleteOldLogs = ({ clock }: Pick<QueryDeps, 'clock'>, db: DbOrTx, boxId?: string): Promise<void> =>
+  deleteEndedCommands(db, { kind: 'tenant-box.logs', before: isoIn(clock, -keptMs), boxId })

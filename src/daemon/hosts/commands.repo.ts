@@ -190,3 +190,15 @@ export async function stepsOfCommands(db: DbOrTx, ids: readonly string[]): Promi
     .map(({ id, steps }) => ({ id, steps: JSON.parse(steps) as FirstReport[] }))
     .toSorted((a, b) => ids.indexOf(a.id) - ids.indexOf(b.id))
 }
+
+type Ended = Readonly<{ kind: BoxCommandKind; before: string; boxId?: string | undefined }>
+
+/** Deletes commands of a kind that ended before a time: of one box, or of all. */
+export async function deleteEndedCommands(db: DbOrTx, { kind, before, boxId }: Ended): Promise<void> {
+  const old = db
+    .deleteFrom('commands')
+    .where('kind', '=', kind)
+    .where('status', 'in', ['succeeded', 'failed', 'expired'])
+    .where('finished_at', '<=', before)
+  await (boxId === undefined ? old : old.where('box_id', '=', boxId)).execute()
+}

@@ -20,6 +20,7 @@ export {
   commandById,
   commandsByIds,
   commandsOfBox,
+  deleteEndedCommands,
   enqueueCommand,
   enqueueCommands,
   type NewCommand,

@@ -11,12 +11,12 @@ import {
 } from '../../core/kit/index.ts'
 import { addressLimit } from './address-limit.ts'
 import type { CallLimits } from './call-limits.ts'
-import { type Heart, makeHeart } from './heart.ts'
 import { IncomingCall } from './incoming-call.ts'
-import { keepStanding } from './keep-standing.ts'
+import { type KeepAlive, makeKeepAlive } from './keep-alive.ts'
+import { revalidateIdentity, revalidateUntilEnd } from './revalidate.ts'
 import { type FileBody, sendFile } from './send-file.ts'
 import type { Served } from './serve.ts'
-import { stillStanding } from './still-standing.ts'
+
 import { sendStream } from './stream.ts'
 import { sendTagged, type Tagged } from './tagged.ts'
 import { validateAnswer } from './validate-answer.ts'
@@ -40,7 +40,7 @@ export type MountDeps = Readonly<{
   validateAnswers?: boolean
 }>
 
-type AnswerDeps = MountDeps & Readonly<{ heart: Heart }>
+type AnswerDeps = MountDeps & Readonly<{ heart: KeepAlive }>
 
 const defaultBodyLimit = 256 * 1024
 
@@ -49,7 +49,7 @@ const defaultBodyLimit = 256 * 1024
  * A literal segment goes before a parameter in its place, whatever the method: `GET /boxes/scan` is a wrong method, not a box called `scan`.
  */
 export function mount(app: Express, served: readonly Served[], deps: MountDeps): void {
-  const heart = makeHeart(deps.clock)
+  const heart = makeKeepAlive(deps.clock)
   for (const sharing of byPath(served)) {
     for (const one of sharing) mountEndpoint(app, one, { ...deps, heart })
     const methods = sharing.map(({ endpoint }) => endpoint.method)
@@ -83,20 +83,20 @@ function mountEndpoint(app: Express, one: Served, deps: AnswerDeps): void {
   const { endpoint } = one
   app[endpoint.method.toLowerCase() as 'get'](
     endpoint.path,
-    doorkeeper(endpoint, deps),
-    ...budgetKeeper(endpoint, deps),
-    ...capabilityKeeper(endpoint),
-    ...bodyReader(endpoint),
-    ...stillStanding(endpoint, {
+    authenticateCall(endpoint, deps),
+    ...rateLimit(endpoint, deps),
+    ...checkCapability(endpoint),
+    ...readBody(endpoint),
+    ...revalidateIdentity(endpoint, {
       clock: deps.clock,
       identify: (request) => identify(endpoint.auth, request, deps.authenticate),
-      refuseUnable: (response) => refuseUnable(endpoint.auth, response),
+      assertCapability: (response) => refuseUnable(endpoint.auth, response),
     }),
-    answerer(one, deps),
+    answerCall(one, deps),
   )
 }
 
-const bodyReader = (endpoint: EndpointShape): RequestHandler[] =>
+const readBody = (endpoint: EndpointShape): RequestHandler[] =>
   endpoint.body ? [requireJson, express.json({ limit: endpoint.bodyLimit ?? defaultBodyLimit, strict: false, type: () => true })] : []
 
 function requireJson(request: Request, _: Response, next: NextFunction): void {
@@ -108,7 +108,7 @@ function requireJson(request: Request, _: Response, next: NextFunction): void {
   next()
 }
 
-function doorkeeper({ auth, perAddress }: EndpointShape, { authenticate, clock }: MountDeps): RequestHandler {
+function authenticateCall({ auth, perAddress }: EndpointShape, { authenticate, clock }: MountDeps): RequestHandler {
   const limit = perAddress === undefined ? undefined : addressLimit(clock, perAddress)
   return async (request, response, next) => {
     limit?.(request.ip ?? 'unknown')
@@ -120,7 +120,7 @@ function doorkeeper({ auth, perAddress }: EndpointShape, { authenticate, clock }
 }
 
 /** Calls of tenants' users count against the budget of their tenant. */
-function budgetKeeper({ auth }: EndpointShape, { limits }: MountDeps): RequestHandler[] {
+function rateLimit({ auth }: EndpointShape, { limits }: MountDeps): RequestHandler[] {
   if (!limits || auth.kind !== 'platform') return []
   return [
     async (_, response, next) => {
@@ -130,7 +130,7 @@ function budgetKeeper({ auth }: EndpointShape, { limits }: MountDeps): RequestHa
 }
 
 /** After the budget: a call that is refused for want of a capability counts, and says what is left (spec 8). */
-function capabilityKeeper({ auth }: EndpointShape): RequestHandler[] {
+function checkCapability({ auth }: EndpointShape): RequestHandler[] {
   if (auth.kind !== 'platform' || !auth.capability) return []
   return [
     (_, response, next) => {
@@ -146,7 +146,7 @@ function refuseUnable(auth: Auth, response: Response): void {
     throw problem('FORBIDDEN', `this needs the capability ${auth.capability}: no role of yours grants it`)
 }
 
-function answerer({ endpoint, handler }: Served, deps: AnswerDeps): RequestHandler {
+function answerCall({ endpoint, handler }: Served, deps: AnswerDeps): RequestHandler {
   return async (request, response) => {
     const actor: Actor | undefined = response.locals.actor
     const stands = () => identify(endpoint.auth, request, deps.authenticate)
@@ -157,11 +157,11 @@ function answerer({ endpoint, handler }: Served, deps: AnswerDeps): RequestHandl
       const file = result as FileBody
       return sendFile(request, response, file, (download) => {
         const ofFile = file.stands?.(download.signal)
-        return keepStanding(deps.clock, () => stands().then(ofFile), download)
+        return revalidateUntilEnd(deps.clock, () => stands().then(ofFile), download)
       })
     }
     if (endpoint.tagged) return sendTagged(request, response, checked(endpoint, result as Tagged, deps))
-    if (endpoint.auth.kind === 'admin' && isStream(endpoint)) void keepStanding(deps.clock, stands, call)
+    if (endpoint.auth.kind === 'admin' && isStream(endpoint)) void revalidateUntilEnd(deps.clock, stands, call)
     await answer(endpoint, result, response, call, deps)
   }
 }

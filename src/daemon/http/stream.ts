@@ -1,7 +1,7 @@
 import type { Response } from 'express'
 import { formatStreamMessage, type StreamMessage } from '../../core/contract/index.ts'
 import { Channel } from './channel.ts'
-import type { Heart } from './heart.ts'
+import type { KeepAlive } from './keep-alive.ts'
 
 /** A stream whose messages come from elsewhere, such as one event for thousands of clients: it is handed the open channel. */
 export type PushStream = Readonly<{
@@ -22,7 +22,7 @@ const head = { 'content-type': 'text/event-stream', 'cache-control': 'no-store, 
 export async function sendStream(
   response: Response,
   messages: AsyncIterable<StreamMessage<unknown>> | PushStream,
-  { heart, signal }: Readonly<{ heart: Heart; signal: AbortSignal }>,
+  { heart, signal }: Readonly<{ heart: KeepAlive; signal: AbortSignal }>,
 ): Promise<void> {
   const source = 'opened' in messages ? messages : undefined
   response.status(200).set(head)

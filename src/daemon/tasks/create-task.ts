@@ -3,11 +3,11 @@ import type { Task } from '../../core/tasks/index.ts'
 import type { Tx } from '../db/index.ts'
 import { findUserById } from '../users/index.ts'
 import type { TasksDeps } from './deps.ts'
-import { taskView } from './read-task.ts'
+import { publishTaskEvent } from './publish-task.ts'
+import { taskView } from './read-tasks.ts'
 import { insertTask, type TaskRecord, taskByExternalId } from './tasks.repo.ts'
-import { tellTask } from './tell-task.ts'
 
-type Wanted = Readonly<{
+type TaskInput = Readonly<{
   title: string
   externalId?: string | null | undefined
   eventId?: string | null | undefined
@@ -19,33 +19,32 @@ type Wanted = Readonly<{
 }>
 
 /**
- * Makes a task. Throws VALIDATION (an assignee who is not of the tenant, a space that the caller is not in), ALREADY_EXISTS (the external id).
+ * Creates a task. Throws VALIDATION (an assignee who is not of the tenant, a space that the caller is not in), ALREADY_EXISTS (the external id).
  */
-export const createTask = (deps: TasksDeps, actor: PlatformPrincipal, wanted: Wanted): Promise<Task> =>
+export const createTask = (deps: TasksDeps, actor: PlatformPrincipal, input: TaskInput): Promise<Task> =>
   deps.db.transaction().execute(async (tx) => {
     const { tenantId, userId } = actor
-    if (wanted.spaceId) await refuseSpace(deps, tx, actor, wanted.spaceId)
-    if (wanted.assigneeId) await refuseAssignee(tx, tenantId, wanted.assigneeId)
-    const [made] = await ensureTasks(deps, tx, [{ ...wanted, tenantId, createdBy: userId }])
+    if (input.spaceId) await assertSpaceMember(deps, tx, actor, input.spaceId)
+    if (input.assigneeId) await assertAssignee(tx, tenantId, input.assigneeId)
+    const [made] = await ensureTasks(deps, tx, [{ ...input, tenantId, createdBy: userId }])
     if (!made?.isNew)
-      throw problem('ALREADY_EXISTS', `a task ${wanted.externalId} of this event exists: choose another externalId, or leave it out`)
+      throw problem('ALREADY_EXISTS', `a task ${input.externalId} of this event exists: choose another externalId, or leave it out`)
     return taskView(made.task)
   })
 
 type Ensured = Readonly<{ task: TaskRecord; isNew: boolean }>
-type Owned = Wanted & Readonly<{ tenantId: string; createdBy: string | null }>
+type OwnedInput = TaskInput & Readonly<{ tenantId: string; createdBy: string | null }>
 
 /**
- * The same for rooms that work for the tenant itself (automation, boards), in their transaction: a task of that event and external id stays as it is and
- * comes back, so that a call which broke off can be repeated. Whose ids these are was checked by the caller. All are there before the first is told,
- * in one order whoever asks: two calls for the same tasks wait for each other, never both at once.
+ * The same for other features (automation, boards), in their transaction. An existing task of that event and external id is returned unchanged, so a call
+ * may be repeated. The caller has checked the ids. Rows are inserted in one fixed order before the first event, so that concurrent calls cannot deadlock.
  */
-export async function ensureTasks(deps: Pick<TasksDeps, 'clock' | 'random'>, tx: Tx, wanted: readonly Owned[]): Promise<Ensured[]> {
-  const tasks = wanted.map((one) => newTask(deps, one))
+export async function ensureTasks(deps: Pick<TasksDeps, 'clock' | 'random'>, tx: Tx, inputs: readonly OwnedInput[]): Promise<Ensured[]> {
+  const tasks = inputs.map((one) => newTask(deps, one))
   const found = new Map<TaskRecord, Ensured>()
   for (const task of [...tasks].sort(inOrder)) found.set(task, await insertOrFind(tx, task))
   const ensured = tasks.map((task) => found.get(task) as Ensured)
-  for (const { task, isNew } of ensured) if (isNew) await tellTask(tx, deps.clock, { after: task, by: task.createdBy })
+  for (const { task, isNew } of ensured) if (isNew) await publishTaskEvent(tx, deps.clock, { after: task, by: task.createdBy })
   return ensured
 }
 
@@ -60,29 +59,30 @@ async function insertOrFind(tx: Tx, task: TaskRecord): Promise<Ensured> {
   return { task: found, isNew: false }
 }
 
-function newTask({ clock, random }: Pick<TasksDeps, 'clock' | 'random'>, wanted: Owned): TaskRecord {
-  const { tenantId, createdBy, title, externalId = null, eventId = null } = wanted
+function newTask({ clock, random }: Pick<TasksDeps, 'clock' | 'random'>, input: OwnedInput): TaskRecord {
+  const { tenantId, createdBy, title, externalId = null, eventId = null } = input
   const at = isoNow(clock)
   return {
     ...{ id: newId(random, 'tsk'), tenantId, createdBy, title, externalId, eventId, status: 'open' },
-    ...{ spaceId: wanted.spaceId ?? null, runId: wanted.runId ?? null },
-    ...{ assignedRole: wanted.assignedRole ?? null, assigneeId: wanted.assigneeId ?? null, dueAt: inUtc(wanted.dueAt ?? null) },
+    ...{ spaceId: input.spaceId ?? null, runId: input.runId ?? null },
+    ...{ assignedRole: input.assignedRole ?? null, assigneeId: input.assigneeId ?? null, dueAt: inUtc(input.dueAt ?? null) },
     ...{ escalationLevel: 0, escalatedAt: null, createdAt: at, updatedAt: at },
   }
 }
 
-/** One spelling for each time: they are compared as text. */
+/** Times are compared as text, so they are stored in one form. */
 export const inUtc = (time: string | null): string | null => time && new Date(time).toISOString()
 
-async function refuseSpace({ spacesOf }: TasksDeps, tx: Tx, actor: PlatformPrincipal, spaceId: string): Promise<void> {
+async function assertSpaceMember({ spacesOf }: TasksDeps, tx: Tx, actor: PlatformPrincipal, spaceId: string): Promise<void> {
   const spaces = await spacesOf(tx, actor)
-  if (!spaces.some(({ id }) => id === spaceId)) throw wrong('spaceId', 'must be a space that you are a member of')
+  if (!spaces.some(({ id }) => id === spaceId)) throw invalidField('spaceId', 'must be a space that you are a member of')
 }
 
-/** Throws VALIDATION for one who is not of the tenant, or is disabled: a task would wait for them in vain. */
-export async function refuseAssignee(tx: Tx, tenantId: string, assigneeId: string): Promise<void> {
+/** Throws VALIDATION unless the user is an active user of the tenant. */
+export async function assertAssignee(tx: Tx, tenantId: string, assigneeId: string): Promise<void> {
   const user = await findUserById(tx, assigneeId)
-  if (user?.tenantId !== tenantId || user.status !== 'active') throw wrong('assigneeId', 'must be the id of an active user of your tenant')
+  if (user?.tenantId !== tenantId || user.status !== 'active')
+    throw invalidField('assigneeId', 'must be the id of an active user of your tenant')
 }
 
-const wrong = (path: string, reason: string) => problem('VALIDATION', `${path}: ${reason}`, { details: [{ path, reason }] })
+const invalidField = (path: string, reason: string) => problem('VALIDATION', `${path}: ${reason}`, { details: [{ path, reason }] })

@@ -1,20 +1,34 @@
-// Tasks of tenants: making them, doing them, who sees them. Each change and its event are one transaction; a task is locked while it changes.
-// Every query names the tenant. What boards and automation do comes in by `ensureTasks` and `moveTask`; this room knows neither.
+// Tasks of tenants: create, assign, complete and list them. A change and its event commit in one transaction.
+// It decides who may read a task and who may change it (rules in core/tasks). A reader of a task receives its events.
+// Boards and automation use `ensureTasks` and `moveTask`; this feature knows neither of them.
 import './tasks.tables.ts'
+import { tasksContract as contract } from '../../core/tasks/index.ts'
 import { feature } from '../feature/index.ts'
+import { serveContract } from '../http/index.ts'
+import { createTask } from './create-task.ts'
 import type { TasksDeps } from './deps.ts'
-import { forgetTasks } from './forget-tasks.ts'
-import { tasksRoutes } from './tasks.routes.ts'
+import { assignTask, cancelTask, changeTask, completeTask, escalateTask, startTask } from './move-task.ts'
+import { listTasks, readTask, taskView } from './read-tasks.ts'
+import { deleteOldTasks } from './tasks.repo.ts'
 
 export { ensureTasks } from './create-task.ts'
-export { forgetTasks } from './forget-tasks.ts'
+export type { SpacesOf } from './deps.ts'
 export { moveTask } from './move-task.ts'
-export type { SpacesOf } from './spaces-of.ts'
-export { unfinishedTasksOf } from './tasks.repo.ts'
-export { tasksRoutes } from './tasks.routes.ts'
+export { deleteOldTasks, unfinishedTasksOf } from './tasks.repo.ts'
 
 export const tasksFeature = feature<TasksDeps>({
   name: 'tasks',
-  routes: tasksRoutes,
-  cleanup: (deps) => [(signal) => forgetTasks(deps, signal)],
+  routes: (deps) =>
+    serveContract(contract, {
+      listTasks: ({ actor, query }) => listTasks(deps, actor, query),
+      createTask: ({ actor, body }) => createTask(deps, actor, body),
+      showTask: async ({ actor, params }) => taskView(await readTask(deps, deps.db, actor, params)),
+      changeTask: ({ actor, params, body }) => changeTask(deps, actor, { ...params, ...body }),
+      startTask: ({ actor, params }) => startTask(deps, actor, params),
+      assignTask: ({ actor, params, body }) => assignTask(deps, actor, { ...params, ...body }),
+      completeTask: ({ actor, params }) => completeTask(deps, actor, params),
+      cancelTask: ({ actor, params }) => cancelTask(deps, actor, params),
+      escalateTask: ({ actor, params, body }) => escalateTask(deps, actor, { ...params, ...body }),
+    }),
+  cleanup: (deps) => [(signal) => deleteOldTasks(deps, signal)],
 })

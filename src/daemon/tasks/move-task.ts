@@ -1,26 +1,26 @@
 import { isoNow, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import { mayMove, type Task, type TaskMove, transition } from '../../core/tasks/index.ts'
 import type { Tx } from '../db/index.ts'
-import { inUtc, refuseAssignee } from './create-task.ts'
+import { assertAssignee, inUtc } from './create-task.ts'
 import type { TasksDeps } from './deps.ts'
-import { holdTask, taskView } from './read-task.ts'
+import { publishTaskEvent } from './publish-task.ts'
+import { readTaskForUpdate, taskView } from './read-tasks.ts'
 import { lockTask, replaceTask, type TaskRecord } from './tasks.repo.ts'
-import { tellTask } from './tell-task.ts'
 
 type Deps = Omit<TasksDeps, 'random'>
 type One = Readonly<{ id: string }>
 
 /**
- * Does something to a task that the caller may read: what its status allows and the caller may do (`mayMove`). Throws NOT_FOUND, FORBIDDEN,
+ * Applies a change that the status of the task allows and the caller may make (`mayMove`). Throws NOT_FOUND, FORBIDDEN,
  * INVALID_TRANSITION, VALIDATION (an assignee who is not of the tenant).
  */
-const move = (deps: Deps, actor: PlatformPrincipal, { id }: One, wanted: TaskMove): Promise<Task> =>
+const move = (deps: Deps, actor: PlatformPrincipal, { id }: One, change: TaskMove): Promise<Task> =>
   deps.db.transaction().execute(async (tx) => {
-    const task = await holdTask(deps, tx, actor, { id })
-    if (!mayMove(task, actor, wanted)) throw problem('FORBIDDEN', refusals[wanted.type])
-    const moved = transition(task, wanted)
-    if (moved !== task && wanted.type === 'assign' && wanted.assigneeId !== null)
-      await refuseAssignee(tx, actor.tenantId, wanted.assigneeId)
+    const task = await readTaskForUpdate(deps, tx, actor, { id })
+    if (!mayMove(task, actor, change)) throw problem('FORBIDDEN', refusals[change.type])
+    const moved = transition(task, change)
+    if (moved !== task && change.type === 'assign' && change.assigneeId !== null)
+      await assertAssignee(tx, actor.tenantId, change.assigneeId)
     return taskView(await store(deps, tx, { before: task, after: moved, by: actor.userId }))
   })
 
@@ -45,23 +45,23 @@ type Escalation = Readonly<{ level?: number | undefined; assignedRole?: string |
 export const escalateTask = (deps: Deps, actor: PlatformPrincipal, { id, level, assignedRole }: One & Escalation) =>
   move(deps, actor, { id }, { type: 'escalate', at: isoNow(deps.clock), level, assignedRole })
 
-/** For rooms that work for the tenant itself, in their transaction; undefined when the tenant has no such task. Throws INVALID_TRANSITION. */
+/** For other features, in their transaction; undefined when the tenant has no such task. Throws INVALID_TRANSITION. */
 export async function moveTask(
   deps: Pick<Deps, 'clock'>,
   tx: Tx,
   { tenantId, id }: One & Readonly<{ tenantId: string }>,
-  wanted: TaskMove,
+  change: TaskMove,
 ): Promise<TaskRecord | undefined> {
   const task = await lockTask(tx, { tenantId, id })
-  return task && store(deps, tx, { before: task, after: transition(task, wanted), by: null })
+  return task && store(deps, tx, { before: task, after: transition(task, change), by: null })
 }
 
 type Change = Readonly<{ title?: string | undefined; dueAt?: string | null | undefined }>
 
-/** What is not named stays. Throws NOT_FOUND, INVALID_TRANSITION (nothing changes any more). */
+/** Changes the given fields. Throws NOT_FOUND, INVALID_TRANSITION (the task is finished). */
 export const changeTask = (deps: Deps, actor: PlatformPrincipal, { id, title, dueAt }: One & Change): Promise<Task> =>
   deps.db.transaction().execute(async (tx) => {
-    const task = await holdTask(deps, tx, actor, { id })
+    const task = await readTaskForUpdate(deps, tx, actor, { id })
     if (task.status === 'done' || task.status === 'cancelled')
       throw problem('INVALID_TRANSITION', `the task is ${task.status}: nothing of it changes any more`)
     const after = { ...task, title: title ?? task.title, dueAt: dueAt === undefined ? task.dueAt : inUtc(dueAt) }
@@ -69,7 +69,7 @@ export const changeTask = (deps: Deps, actor: PlatformPrincipal, { id, title, du
     return taskView(await store(deps, tx, { before: task, after: isSame ? task : after, by: actor.userId }))
   })
 
-/** State and event together; what is as it was is neither stored nor told. */
+/** Stores the task and its event in one transaction; an unchanged task gets neither. */
 async function store(
   { clock }: Pick<Deps, 'clock'>,
   tx: Tx,
@@ -78,6 +78,6 @@ async function store(
   if (after === before) return before
   const stored = { ...after, updatedAt: isoNow(clock) }
   if (!(await replaceTask(tx, before, stored))) throw problem('CONFLICT', 'somebody else changed the task first: read it again')
-  await tellTask(tx, clock, { before, after: stored, by })
+  await publishTaskEvent(tx, clock, { before, after: stored, by })
   return stored
 }

@@ -1,10 +1,12 @@
 import { type ExpressionBuilder, type Kysely, sql } from 'kysely'
 import type { PageEnd } from '../../core/contract/index.ts'
+import { isoIn, plural } from '../../core/kit/index.ts'
 import { roleKey, type Task, type TaskStatus, unfinished } from '../../core/tasks/index.ts'
 import { type Db, type DbOrTx, forUpdate, type Tx } from '../db/index.ts'
+import type { TasksDeps } from './deps.ts'
 import type { TaskTable } from './tasks.tables.ts'
 
-/** A task as the daemon's rooms know it. */
+/** A task with the fields that the API does not show. */
 export type TaskRecord = Task & Readonly<{ tenantId: string; createdBy: string | null }>
 
 const toTask = (row: TaskTable): TaskRecord => ({
@@ -53,14 +55,14 @@ export async function findTask(db: DbOrTx, { tenantId, id }: One): Promise<TaskR
   return row && toTask(row)
 }
 
-/** The task, until the transaction ends for its holder alone. */
+/** The task, locked until the transaction ends. */
 export async function lockTask(tx: Tx, { tenantId, id }: One): Promise<TaskRecord | undefined> {
   const query = tx.selectFrom('tasks').selectAll().where('tenant_id', '=', tenantId).where('id', '=', id)
   const row = await query.modifyEnd(forUpdate(tx)).executeTakeFirst()
   return row && toTask(row)
 }
 
-/** False when the tenant has a task of that external id and event. Two who come at once wait for each other. */
+/** Returns false if the tenant has a task of that external id and event. Concurrent calls wait for each other. */
 export async function insertTask(tx: Tx, task: TaskRecord): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await tx
     .insertInto('tasks')
@@ -83,7 +85,7 @@ export async function taskByExternalId(db: DbOrTx, { tenantId, eventId, external
   return row && toTask(row)
 }
 
-/** False when it is no longer as it was read. */
+/** Returns false if the status changed since the task was read. */
 export async function replaceTask(tx: Tx, before: TaskRecord, after: TaskRecord): Promise<boolean> {
   const { numUpdatedRows } = await tx
     .updateTable('tasks')
@@ -95,8 +97,8 @@ export async function replaceTask(tx: Tx, before: TaskRecord, after: TaskRecord)
   return numUpdatedRows === 1n
 }
 
-/** Who reads, and the spaces that they are in. */
-export type TaskReader = Readonly<{
+/** A reader with roles and spaces. */
+type TaskReader = Readonly<{
   tenantId: string
   userId: string
   roles: readonly string[]
@@ -106,7 +108,7 @@ export type TaskReader = Readonly<{
 
 type Condition = Db extends Kysely<infer Tables extends { tasks: TaskTable }> ? ExpressionBuilder<Tables, 'tasks'> : never
 
-/** The rule of `audienceOf` as a condition; a property holds the two together. */
+/** The rule of `audienceOf` in SQL; a property test compares the two. */
 const readable =
   ({ userId, roles, spaceIds, manages }: TaskReader) =>
   ({ eb, or }: Condition) =>
@@ -128,7 +130,7 @@ type Wanted = Readonly<{
   limit: number
 }>
 
-/** Tasks that the reader may read, the newest first. */
+/** Tasks that the reader may read, newest first. */
 export async function tasksFor(db: DbOrTx, reader: TaskReader, wanted: Wanted): Promise<TaskRecord[]> {
   const { status, assigneeId, eventId, spaceId, runId, after, limit } = wanted
   let query = db
@@ -155,7 +157,7 @@ const isBefore =
 
 type Whose = Readonly<{ tenantId: string; userId: string; roles: readonly string[] }>
 
-/** What falls to a user now (`fallsTo`), what is due first first. */
+/** Unfinished tasks assigned to a user (`isAssignedTo`), by due date. */
 export async function unfinishedTasksOf(db: DbOrTx, { tenantId, userId, roles }: Whose, limit: number): Promise<TaskRecord[]> {
   const rows = await db
     .selectFrom('tasks')
@@ -173,4 +175,24 @@ export async function unfinishedTasksOf(db: DbOrTx, { tenantId, userId, roles }:
     .limit(limit)
     .execute()
   return rows.map(toTask)
+}
+
+const atOnce = 1000
+const keepMs = 365 * 24 * 60 * 60_000
+
+/** Deletes tasks a year after they were done or cancelled. No bootstrap document shows them by then, so there is no event. */
+export async function deleteOldTasks({ db, clock }: Pick<TasksDeps, 'db' | 'clock'>, signal?: AbortSignal): Promise<string> {
+  const until = isoIn(clock, -keepMs)
+  let gone = 0
+  for (let last = atOnce; last === atOnce && !signal?.aborted; gone += last) {
+    const old = db
+      .selectFrom('tasks')
+      .select('id')
+      .where('status', 'in', ['done', 'cancelled'])
+      .where('updated_at', '<=', until)
+      .limit(atOnce)
+    const { numDeletedRows } = await db.deleteFrom('tasks').where('id', 'in', old).executeTakeFirst()
+    last = Number(numDeletedRows)
+  }
+  return plural(gone, 'old task')
 }

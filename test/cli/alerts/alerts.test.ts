@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { wholeTree } from '../../../src/cli/tree.ts'
+import { wholeTree } from '../../../src/cli/nouns.ts'
 import { type Alert, type AlertDelivery, alertOf } from '../../../src/core/alerts/index.ts'
 import { tenantry } from '../../support/command-line.ts'
 import { at } from '../../support/records.ts'

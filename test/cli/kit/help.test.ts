@@ -4,7 +4,7 @@ import { dirname, resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { asksFirstPage, firstPage } from '../../../src/cli/first-page.ts'
 import type { Tree } from '../../../src/cli/kit/index.ts'
-import { names, treeFor, wholeTree } from '../../../src/cli/tree.ts'
+import { names, treeFor, wholeTree } from '../../../src/cli/nouns.ts'
 import { tenantry } from '../../support/command-line.ts'
 
 /** The nouns and verbs that scripts rely on. */

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { Command } from '../../../src/cli/kit/index.ts'
-import { wholeTree } from '../../../src/cli/tree.ts'
+import { wholeTree } from '../../../src/cli/nouns.ts'
 
 const everywhere = ['--json', '--yes', '--url', '--help', '--no-color']
 /** Where a text is put together, what is put in. */

@@ -1,6 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import { reaches } from '../../../src/core/events/index.ts'
-import { audienceOf, audienceOfChange, fallsTo, mayMove, roleKey, type TaskCaller, type TaskMove } from '../../../src/core/tasks/index.ts'
+import {
+  audienceOf,
+  audienceOfChange,
+  isAssignedTo,
+  mayMove,
+  roleKey,
+  type TaskCaller,
+  type TaskMove,
+} from '../../../src/core/tasks/index.ts'
 
 const aTask = (more: Partial<Parameters<typeof audienceOf>[0]> = {}) => ({
   ...{ spaceId: null, assignedRole: null, assigneeId: null, createdBy: null },
@@ -47,9 +55,9 @@ test.each([
 ])('the role %s is %s in the book', (written, key) => expect(roleKey(written)).toBe(key))
 
 test('a task that somebody of the role has taken falls to that one alone', () => {
-  expect(fallsTo(aTask({ assignedRole: 'teacher' }), callers.teacher)).toBe(true)
-  expect(fallsTo(aTask({ assignedRole: 'teacher', assigneeId: 'anna' }), callers.teacher)).toBe(false)
-  expect(fallsTo(aTask({ assignedRole: 'teacher', assigneeId: 'anna' }), callers.anna)).toBe(true)
+  expect(isAssignedTo(aTask({ assignedRole: 'teacher' }), callers.teacher)).toBe(true)
+  expect(isAssignedTo(aTask({ assignedRole: 'teacher', assigneeId: 'anna' }), callers.teacher)).toBe(false)
+  expect(isAssignedTo(aTask({ assignedRole: 'teacher', assigneeId: 'anna' }), callers.anna)).toBe(true)
 })
 
 describe('who may do what', () => {

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { reaches } from '../../../src/core/events/index.ts'
 import { audienceOf, type Task } from '../../../src/core/tasks/index.ts'
 import { eventsAfter } from '../../../src/daemon/db/index.ts'
-import { ensureTasks, forgetTasks, moveTask, unfinishedTasksOf } from '../../../src/daemon/tasks/index.ts'
+import { deleteOldTasks, ensureTasks, moveTask, unfinishedTasksOf } from '../../../src/daemon/tasks/index.ts'
 import { insertTask, type TaskRecord, tasksFor } from '../../../src/daemon/tasks/tasks.repo.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aSpace, aTasksRoom, codeOf, principalOf, type TasksRoom } from '../../support/tasks-room.ts'
@@ -189,9 +189,9 @@ onBothDialects('tasks', (fresh) => {
     await make(one, { title: 'Open' })
     await one.as('mia').cancelTask({ params: { id } })
     await one.clock.advance(364 * 86_400_000)
-    expect(await forgetTasks(one)).toBe('0 old tasks')
+    expect(await deleteOldTasks(one)).toBe('0 old tasks')
     await one.clock.advance(2 * 86_400_000)
-    expect(await forgetTasks(one)).toBe('1 old task')
+    expect(await deleteOldTasks(one)).toBe('1 old task')
     expect(titles((await one.as('mia').listTasks()).tasks)).toEqual(['Open'])
   })
 

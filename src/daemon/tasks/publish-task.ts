@@ -4,8 +4,8 @@ import type { Tx } from '../db/index.ts'
 import { recordEvent } from '../events/index.ts'
 import type { TaskRecord } from './tasks.repo.ts'
 
-/** Stores that a task changed, or came (without `before`), for those who may read it. `by`: the user who did it; null: the platform. */
-export async function tellTask(
+/** Records the event of a new task (without `before`) or of a change, for its readers. `by`: the user, or null for the platform. */
+export async function publishTaskEvent(
   tx: Tx,
   clock: Clock,
   { before, after, by }: Readonly<{ before?: TaskRecord; after: TaskRecord; by: string | null }>,

@@ -2,10 +2,10 @@ import type { Clock } from '../../core/kit/index.ts'
 
 const heartbeatMs = 15_000
 
-/** One timer for all streams of a daemon; it runs while there are any. */
-export type Heart = Readonly<{ add(beat: () => void): void; remove(beat: () => void): void }>
+/** One timer for all open streams of a daemon; it runs while any is open. */
+export type KeepAlive = Readonly<{ add(beat: () => void): void; remove(beat: () => void): void }>
 
-export function makeHeart(clock: Clock): Heart {
+export function makeKeepAlive(clock: Clock): KeepAlive {
   const beats = new Set<() => void>()
   let stop = new AbortController()
   const run = async ({ signal }: AbortController) => {

@@ -1,0 +1,59 @@
+import { pageEnd, readPageEnd } from '../../core/contract/index.ts'
+import { reaches } from '../../core/events/index.ts'
+import { type PlatformPrincipal, problem } from '../../core/kit/index.ts'
+import { audienceOf, type Task, type TaskStatus } from '../../core/tasks/index.ts'
+import type { DbOrTx, Tx } from '../db/index.ts'
+import type { SpacesOf, TasksDeps } from './deps.ts'
+import { findTask, lockTask, type TaskRecord, tasksFor } from './tasks.repo.ts'
+
+/** A task as the API returns it. */
+export const taskView = ({ tenantId: _, createdBy: __, ...task }: TaskRecord): Task => task
+
+type Deps = Readonly<{ spacesOf: SpacesOf }>
+type One = Readonly<{ id: string }>
+
+/** The same answer for a missing task and one that the caller may not read. */
+const noSuchTask = (id: string) =>
+  problem('NOT_FOUND', `Task ${id} does not exist, or you may not read it. fix: list your tasks with GET /api/platform/v1/tasks`)
+
+async function readable(deps: Deps, db: DbOrTx, actor: PlatformPrincipal, task: TaskRecord | undefined, id: string): Promise<TaskRecord> {
+  if (!task) throw noSuchTask(id)
+  const spaces = task.spaceId === null ? [] : await deps.spacesOf(db, actor)
+  if (!reaches(audienceOf(task), actor, (spaceId) => spaces.some((space) => space.id === spaceId))) throw noSuchTask(id)
+  return task
+}
+
+/** A task that the caller may read. Throws NOT_FOUND. */
+export const readTask = async (deps: Deps, db: DbOrTx, actor: PlatformPrincipal, { id }: One): Promise<TaskRecord> =>
+  readable(deps, db, actor, await findTask(db, { tenantId: actor.tenantId, id }), id)
+
+/** The same, with the task locked until the transaction ends. */
+export const readTaskForUpdate = async (deps: Deps, tx: Tx, actor: PlatformPrincipal, { id }: One): Promise<TaskRecord> =>
+  readable(deps, tx, actor, await lockTask(tx, { tenantId: actor.tenantId, id }), id)
+
+type ListInput = Readonly<{
+  status?: TaskStatus | undefined
+  assignee?: string | undefined
+  eventId?: string | undefined
+  spaceId?: string | undefined
+  runId?: string | undefined
+  cursor?: string | undefined
+  limit: number
+}>
+
+/** A page of the tasks that the caller may read, newest first. Throws VALIDATION for an invalid cursor. */
+export async function listTasks(
+  { db, spacesOf }: Pick<TasksDeps, 'db' | 'spacesOf'>,
+  actor: PlatformPrincipal,
+  { cursor, limit, assignee, ...filters }: ListInput,
+): Promise<{ tasks: Task[]; nextCursor: string | null }> {
+  const { tenantId, userId, roles, capabilities } = actor
+  const after = cursor === undefined ? undefined : readPageEnd(cursor)
+  const spaceIds = (await spacesOf(db, actor)).map(({ id }) => id)
+  const reader = { tenantId, userId, roles, spaceIds, manages: capabilities.includes('manageBoards') }
+  const assigneeId = assignee === 'me' ? userId : assignee
+  const found = await tasksFor(db, reader, { ...filters, assigneeId, after, limit: limit + 1 })
+  const page = found.slice(0, limit)
+  const last = page.at(-1)
+  return { tasks: page.map(taskView), nextCursor: found.length > limit && last ? pageEnd(last) : null }
+}
