@@ -15,7 +15,7 @@ export {
   writeProbeAccount,
 } from './box-secrets.ts'
 export { type ComposeFacts, isLiteralImage, mountSources, plainCompose, readCompose, standingFindings } from './compose-file.ts'
-export { type ComposeRecord, composeRecord } from './compose-record.ts'
+export { type ComposeRecord, composeRecord, recordCompose } from './compose-record.ts'
 export {
   beginMaintenance,
   endMaintenance,

@@ -2,7 +2,6 @@ import { join } from 'node:path'
 import type { Clock, Random } from '../../core/kit/index.ts'
 import { complete } from '../adoption/index.ts'
 import { type DiskSpace, maintainSnapshots, type SpaceLedger, snapshot, spaceLedger } from '../backup/index.ts'
-import { recordCompose } from '../boxes/compose-record.ts'
 import {
   adopt,
   type BoxSettings,
@@ -14,6 +13,7 @@ import {
   logs,
   maintain,
   provision,
+  recordCompose,
   report,
   resolveImages,
 } from '../boxes/index.ts'
