@@ -1,7 +1,7 @@
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { RehearsalWanted } from '../dist/core/rollouts/index.js'
+import { RehearsalRequest } from '../dist/core/rollouts/index.js'
 import { rehearseInWorker } from '../dist/daemon/rehearse-in-worker.js'
 import { rolloutNeeds, seedRollout } from './rollout-fleet.js'
 
@@ -22,7 +22,7 @@ export async function rolloutMakespan() {
     await seedRollout(databaseUrl, fleet)
     const given = {
       settings: settingsOf(rolloutNeeds(undefined, 'bench')),
-      wanted: RehearsalWanted.parse({}),
+      wanted: RehearsalRequest.parse({}),
       startIso: new Date().toISOString(),
     }
     const begun = process.cpuUsage()

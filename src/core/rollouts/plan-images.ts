@@ -24,13 +24,13 @@ export function knownImages(boxes: readonly KnownBox[], resolved: RegistryAnswer
 }
 
 function fleetDigests(boxes: readonly KnownBox[]): ReadonlyMap<string, string | null> {
-  const seen = new Map<string, string | null>()
+  const found = new Map<string, string | null>()
   for (const service of boxes.flatMap(({ report }) => Object.values(report?.services ?? {}))) {
     if (!service?.digest) continue
     const { image, digest } = service
-    seen.set(image, (seen.get(image) ?? digest) === digest && seen.get(image) !== null ? digest : null)
+    found.set(image, (found.get(image) ?? digest) === digest && found.get(image) !== null ? digest : null)
   }
-  return seen
+  return found
 }
 
 /** Each image that a box would get, once, sorted. */

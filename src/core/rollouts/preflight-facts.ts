@@ -15,7 +15,7 @@ export function factFindings(box: KnownBox, target: TierVersions, changes: reado
   ]
 }
 
-/** Kept free on every disk, as the agent does. */
+/** Reserved on every disk, as by the agent. */
 const reserveBytes = 256 * 1024 * 1024
 /** About the size of an unpacked image; the agent checks again after the pull. */
 const imageBytes = 600 * 1024 * 1024
@@ -79,8 +79,8 @@ function backgroundFindings({ slug }: KnownBox, facts: BoxFacts, target: TierVer
   if (backgroundUpdates === null || backgroundUpdates.length === 0) return []
   const some = `${backgroundUpdates.slice(0, 3).join(', ')}${backgroundUpdates.length > 3 ? ', …' : ''}`
   const pending = `${plural(backgroundUpdates.length, 'background update')} of the chat server in ${slug} ${backgroundUpdates.length === 1 ? 'is' : 'are'} pending (${some})`
-  const wanted = synapseSchemaOf(schemas, target.synapse)
-  if (wanted && compatVersion !== null && wanted.compat > compatVersion)
+  const schema = synapseSchemaOf(schemas, target.synapse)
+  if (schema && compatVersion !== null && schema.compat > compatVersion)
     return [refusal('BACKGROUND_UPDATES', `${pending}, and Synapse ${target.synapse} requires them to be done. fix: wait until they are`)]
   return [warning('BACKGROUND_UPDATES', `${pending}: the chat may be slow after the update. fix: wait until they are done`)]
 }

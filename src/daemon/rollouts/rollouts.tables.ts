@@ -22,11 +22,11 @@ export type RolloutTable = {
   triggered_by: string | null
   created_by: string
   manifest_revision: number
-  /** The manifest itself: what a rollout does may not change when revisions do. */
+  /** A copy of the manifest: later revisions do not change the rollout. */
   manifest: string
-  /** Of an emergency, the versions that it was about; null in staged rollouts, and in those from before it was kept. */
+  /** The versions of an emergency; null in staged rollouts, and in emergencies from before the column existed. */
   fixes: string | null
-  /** Image reference to the digest that its registry told the plan, or that the first pull found. */
+  /** Image reference to its digest, as resolved for the plan or by the first pull. */
   digests: string
   target_slugs: string | null
   failure_threshold: number
@@ -53,15 +53,15 @@ export type RolloutActionTable = {
   phase: Phase
   status: ActionStatus
   waived: number
-  /** How far the way back is that was asked for with the whole rollout; null without one. */
+  /** The rollback of the box; null without one. */
   undo_mode: RollbackMode | null
   undo_status: ActionRollback['status'] | null
   undo_error: string | null
   attempt: number
-  /** Which command is under way, and which of the three it is; null while nothing is. */
+  /** The command in flight and its step; null without one. */
   step: CommandStep | null
   command_id: string | null
-  /** Service to image, as decided when the box was looked at. */
+  /** Service to image, as decided by the preflight. */
   images: string
   snapshot_ok: number | null
   update_ok: number | null
@@ -74,10 +74,10 @@ export type RolloutActionTable = {
   progress: string | null
   expected_ms: number
   expected_fence_ms: number
-  /** When its maintenance window opens that it waits for. */
+  /** When the maintenance window opens that it waits for. */
   waits_until: string | null
   started_at: string | null
-  /** Since when an update that an agent has in hand is waited for in vain. */
+  /** When an update that an agent took became overdue. */
   overdue_at: string | null
   finished_at: string | null
   duration_ms: number | null
@@ -96,7 +96,7 @@ export type RolloutAttemptTable = {
   snapshot_id: string | null
   snapshot_sha256: string | null
   images_before: string
-  /** Background updates of the chat server that were under way; null where nobody said. */
+  /** Background updates of the chat server before the update; null where unknown. */
   background_before: string | null
   digests_before: string
   digests_after: string
@@ -110,7 +110,7 @@ export type RolloutAttemptTable = {
   error: string | null
 }
 
-/** Wrong approval tokens of an account, and until when it has to wait. */
+/** Wrong approval tokens of an account, and the end of its lock. */
 type ApprovalFailureTable = { account_id: string; failures: number; forget_at: string; locked_until: string | null }
 
 declare module '../db/database.ts' {

@@ -13,7 +13,7 @@ import { runRollout } from './run-rollout.ts'
 /** A replica that does not renew its lease for this long loses the rollout to another. */
 const minLeaseMs = 30_000
 
-/** Agents answer in bursts: the engine waits this long for more before it looks again. */
+/** Agents answer in bursts: the engine waits this long for more before the next tick. */
 const burstMs = 20
 
 export type RolloutEngine = Readonly<{

@@ -75,8 +75,8 @@ export async function otherThanPlanned(
   return { code: 'DIGEST_MISMATCH', message: `${found.join('; ')}: ${next}` }
 }
 
-const plannedDigest = ({ boxes }: RolloutPlan, wanted: string): string | null => {
-  for (const { images } of boxes) for (const { image, digest } of Object.values(images)) if (image === wanted) return digest
+const plannedDigest = ({ boxes }: RolloutPlan, searched: string): string | null => {
+  for (const { images } of boxes) for (const { image, digest } of Object.values(images)) if (image === searched) return digest
   return null
 }
 
