@@ -53,7 +53,7 @@ describe('a rehearsal', () => {
     const { play } = await aFleet(fleet)
     const { ended, boxes, pauses } = await play({ faults: { failProbes: ['prima'] } })
     expect(boxes.find(({ tenantSlug }) => tenantSlug === 'prima')).toMatchObject({ status: 'rolled_back', error: { code: 'PROBE_FAILED' } })
-    expect(pauses).toEqual([{ atMs: expect.any(Number), phase: 'pro', reason: expect.stringContaining('prima failed and was restored') }])
+    expect(pauses).toEqual([{ atMs: expect.any(Number), phase: 'pro', reason: expect.stringContaining('prima failed and was rolled back') }])
     expect(ended).toBe('done')
   })
 
@@ -75,7 +75,7 @@ describe('a rehearsal', () => {
         { path: 'faults.failPulls.0', reason: 'box crora does not exist' },
       ],
     })
-    expect(await said({ offlineHosts: ['bg'] })).toMatchObject({ message: 'there is no host bg: `tenantry hosts list` shows all' })
+    expect(await said({ offlineHosts: ['bg'] })).toMatchObject({ message: 'host bg does not exist; `tenantry hosts list` shows all' })
   })
 
   test('is the same for the same seed and differs for another', async () => {

@@ -72,7 +72,7 @@ onBothDialects('an alert of a rollout', (fresh) => {
       {
         kind: 'wrong_image',
         severity: 'critical',
-        body: expect.stringContaining('DIGEST_MISMATCH: the agent committed, but synapse runs another image than planned'),
+        body: expect.stringContaining('DIGEST_MISMATCH: the agent committed, but synapse runs another image than ordered'),
         command: `tenantry rollouts show ${id} --box acme`,
       },
     ])
