@@ -59,7 +59,7 @@ onBothDialects('an emergency beside boxes that go back', (fresh) => {
       data: { emergency: id, leftAsTheyAre: ['acme', 'beta', 'cora'] },
     })
     const alerts = await deps.db.selectFrom('alerts').select('body').where('kind', '=', 'emergency_started').execute()
-    expect(alerts).toEqual([{ body: expect.stringContaining(`No more boxes are brought back of ${staged}`) }])
+    expect(alerts).toEqual([{ body: expect.stringContaining(`Rollbacks stopped, decide afterwards: ${staged}`) }])
   })
 
   test('takes in a box that is on its way back, once that is over', async () => {

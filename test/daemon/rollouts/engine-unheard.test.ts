@@ -34,7 +34,7 @@ onBothDialects('an agent that is not heard of', (fresh) => {
     await world.tick()
     const { status, pauseReason, actions } = await world.show(id)
     expect(status).toBe('paused')
-    expect(pauseReason).toMatch(/^acme: its update is under way on host-of-acme,/)
+    expect(pauseReason).toMatch(/^acme: the agent of host-of-acme has not reported the end of its update in time/)
     expect(actions[0]).toMatchObject({ status: 'updating' })
     expect((await holdsOf(world.deps.db, world.clock)).size).toBe(1)
     await resumeRollout(world.deps, anOperator, { id, skipFailed: false })

@@ -96,7 +96,7 @@ onBothDialects('a box at its turn', (fresh) => {
       findings: [{ code: 'NO_SPACE' }],
       error: {
         code: 'PREFLIGHT_REFUSED',
-        message: expect.stringMatching(/needs about 6.9 GB free on its host .*, and 1.0 GB are: make room/),
+        message: expect.stringMatching(/needs about 6.9 GB free on its host .*, but 1.0 GB are free. fix: free disk space/),
       },
     })
     expect((await world.commandIds()).filter((command) => command.includes('prefetch'))).toEqual([])
