@@ -53,7 +53,9 @@ describe('a rehearsal', () => {
     const { play } = await aFleet(fleet)
     const { ended, boxes, pauses } = await play({ faults: { failProbes: ['prima'] } })
     expect(boxes.find(({ tenantSlug }) => tenantSlug === 'prima')).toMatchObject({ status: 'rolled_back', error: { code: 'PROBE_FAILED' } })
-    expect(pauses).toEqual([{ atMs: expect.any(Number), phase: 'pro', reason: expect.stringContaining('prima failed and was rolled back') }])
+    expect(pauses).toEqual([
+      { atMs: expect.any(Number), phase: 'pro', reason: expect.stringContaining('prima failed and was rolled back') },
+    ])
     expect(ended).toBe('done')
   })
 
