@@ -5,7 +5,7 @@ import { type AdminActor, isoNow, type ManualClock, manualClock } from '../../sr
 import { tenantsContract } from '../../src/core/tenants/index.ts'
 import { applyManifest, type BoxesDeps, boxById, boxesRoutes, boxPort } from '../../src/daemon/boxes/index.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
-import { fileUseOf } from '../../src/daemon/files/index.ts'
+import { fileUsageOf } from '../../src/daemon/files/index.ts'
 import { commandById, makeCommandBus, notifyFailures } from '../../src/daemon/hosts/index.ts'
 import { keyring } from '../../src/daemon/sealed/index.ts'
 import { snapshotListener, snapshotsOfBox } from '../../src/daemon/snapshots/index.ts'
@@ -175,7 +175,7 @@ export async function manyBoxes({ db, clock }: BoxesRoom, count: number): Promis
 export async function anApi(room: BoxesRoom) {
   const served = [
     ...boxesRoutes(room),
-    ...tenantsRoutes({ ...room, fileUseOf: fileUseOf(quotasInBytes({ light: 1, pro: 2, dedicated: 3 })) }),
+    ...tenantsRoutes({ ...room, fileUsageOf: fileUsageOf(quotasInBytes({ light: 1, pro: 2, dedicated: 3 })) }),
   ]
   const { url: baseUrl } = await servedApp(served, { authenticate: { admin: async () => anOperator }, clock: room.clock })
   return makeClient({ ...boxesContract, ...tenantsContract }, { baseUrl, headers: () => ({ connection: 'close' }) })

@@ -3,7 +3,7 @@ import type { SessionRules } from '../../src/core/sessions/index.ts'
 import { RoleBook } from '../../src/core/users/index.ts'
 import { openSigningKeys, watchRevocations } from '../../src/daemon/auth/index.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
-import { type AuthenticateUser, authenticateUser, type SessionsDeps, waitingLogins } from '../../src/daemon/sessions/index.ts'
+import { type AuthenticateUser, authenticateUser, loginWaiters, type SessionsDeps } from '../../src/daemon/sessions/index.ts'
 import { login } from '../../src/daemon/sessions/login.ts'
 import type { UsersPorts } from '../../src/daemon/users/index.ts'
 import { silentLogger, systemRandom } from '../../src/node/index.ts'
@@ -66,7 +66,7 @@ export async function aSessionsRoom(
   const keys = await openSigningKeys(base, 'platform')
   const revocations = await watchRevocations({ db, log, clock: clock.unseen }, abort.signal)
   const whole = { absoluteDays: 90, idleDays: 30, graceSeconds: 0, mostPerUser: 100, ...rules }
-  const deps = { ...base, keys, revocations, homeservers: homeserversOf(servers), roles: roleBook, rules: whole, waiting: waitingLogins() }
+  const deps = { ...base, keys, revocations, homeservers: homeserversOf(servers), roles: roleBook, rules: whole, waiting: loginWaiters() }
   return { ...deps, ...userPorts, authenticate: authenticateUser(deps), stop: () => abort.abort() }
 }
 

@@ -3,8 +3,8 @@ import { type Capability, isoNow, newId, type PlatformPrincipal, type UserId } f
 import { matrixUserIdOf } from '../../src/core/users/index.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
 import { drainJobs } from '../../src/daemon/jobs/index.ts'
-import { createSpace } from '../../src/daemon/spaces/create-space.ts'
-import { spacesWork } from '../../src/daemon/spaces/index.ts'
+import { createSpace } from '../../src/daemon/spaces/change-space.ts'
+import { spaceSyncJobs } from '../../src/daemon/spaces/index.ts'
 import { insertUser } from '../../src/daemon/users/users.repo.ts'
 import { type Logger, silentLogger } from '../../src/node/index.ts'
 import { aChatServer } from './chat-server.ts'
@@ -52,7 +52,7 @@ export function spacesOver(world: HomeserverWorld & Readonly<{ log: Logger }>, m
     return { kind: 'user', ...known, roles: ['member'], capabilities }
   }
 
-  const work = () => drainJobs({ db, clock: world.clock, log: silentLogger(), handlers: spacesWork(world) })
+  const work = () => drainJobs({ db, clock: world.clock, log: silentLogger(), handlers: spaceSyncJobs(world) })
   const aSpace = (owner: PlatformPrincipal, given: Partial<Parameters<typeof createSpace>[2]> = {}) =>
     createSpace(world, owner, { name: '4b', type: 'CLASSROOM', visibility: 'PRIVATE', ...given })
   const events = async () => {

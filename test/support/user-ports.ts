@@ -1,6 +1,6 @@
-import { endUserSessions, liftLock } from '../../src/daemon/sessions/index.ts'
-import { followWholeTenant } from '../../src/daemon/spaces/index.ts'
+import { endUserSessions, unlockLogin } from '../../src/daemon/sessions/index.ts'
+import { enqueueTenantSync } from '../../src/daemon/spaces/index.ts'
 import type { UsersPorts } from '../../src/daemon/users/index.ts'
 
 /** What the app wires into the feature `users`. */
-export const userPorts: UsersPorts = { endUserSessions, unlockLogin: liftLock, resyncSpaces: followWholeTenant }
+export const userPorts: UsersPorts = { endUserSessions, unlockLogin: unlockLogin, resyncSpaces: enqueueTenantSync }

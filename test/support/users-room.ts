@@ -4,9 +4,9 @@ import { quotasInBytes } from '../../src/core/files/index.ts'
 import { tenantsContract } from '../../src/core/tenants/index.ts'
 import { type RoleBook, usersContract } from '../../src/core/users/index.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
-import { fileUseOf } from '../../src/daemon/files/index.ts'
+import { fileUsageOf } from '../../src/daemon/files/index.ts'
 import { drainJobs } from '../../src/daemon/jobs/index.ts'
-import { spacesWork } from '../../src/daemon/spaces/index.ts'
+import { spaceSyncJobs } from '../../src/daemon/spaces/index.ts'
 import { tenantsRoutes } from '../../src/daemon/tenants/index.ts'
 import { userResyncJobs, userSyncJobs, usersRoutes } from '../../src/daemon/users/index.ts'
 import { silentLogger } from '../../src/node/index.ts'
@@ -34,14 +34,14 @@ export async function aUsersRoom(db: Db) {
     await chat.close()
   })
   const { url: baseUrl } = await servedApp(
-    [...usersRoutes(world), ...tenantsRoutes({ ...world, fileUseOf: fileUseOf(quotasInBytes({ light: 1, pro: 2, dedicated: 3 })) })],
+    [...usersRoutes(world), ...tenantsRoutes({ ...world, fileUsageOf: fileUsageOf(quotasInBytes({ light: 1, pro: 2, dedicated: 3 })) })],
     {
       authenticate: { admin: async () => ({ ...anOperator, role: 'admin' }) },
       clock: world.clock,
     },
   )
   const api = makeClient({ ...usersContract, ...tenantsContract }, { baseUrl, headers: () => ({ connection: 'close' }) })
-  const handlers = { ...userSyncJobs(world), ...userResyncJobs(world), ...spacesWork(world), 'alerts.tell': async () => undefined }
+  const handlers = { ...userSyncJobs(world), ...userResyncJobs(world), ...spaceSyncJobs(world), 'alerts.tell': async () => undefined }
   const work = () => drainJobs({ db, clock: world.clock, log: silentLogger(), handlers })
   return { ...world, chat, api, work, baseUrl }
 }

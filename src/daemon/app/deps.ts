@@ -10,7 +10,7 @@ import type { Config } from '../config/index.ts'
 import { trackRuns } from '../crons/index.ts'
 import type { Db, JobHandler } from '../db/index.ts'
 import type { Cleanup, Cron } from '../feature/index.ts'
-import { fileUseOf } from '../files/index.ts'
+import { fileUsageOf } from '../files/index.ts'
 import { makeMetrics } from '../http/index.ts'
 import type { Rehearse } from '../rollouts/index.ts'
 import type { Keyring } from '../sealed/index.ts'
@@ -59,7 +59,7 @@ export async function openDeps(base: BaseDeps, declared: () => Declared) {
     runs: trackRuns((err) => base.log.error({ err }, 'the end of a cron run was not stored')),
     openApi: openApiDocument(api, { title: 'Tenantry', version }),
     version,
-    fileUseOf: fileUseOf(tenant.files.quotas),
+    fileUsageOf: fileUsageOf(tenant.files.quotas),
     ...(await operatorDeps(shared)),
     ...tenant,
     ...fleetDeps(shared),

@@ -15,7 +15,7 @@ import {
   snapshotListener,
   snapshotsOfBox,
 } from '../snapshots/index.ts'
-import { spacesListener } from '../spaces/index.ts'
+import { spaceResyncListener } from '../spaces/index.ts'
 import { userResyncListener } from '../users/index.ts'
 import type { BaseDeps } from './deps.ts'
 
@@ -38,7 +38,7 @@ export function fleetDeps(deps: BaseDeps & Readonly<{ holder: string }>) {
     boxPort({ ...deps, ...lifeRules(config), secretsFor }),
     snapshotsListen,
     userResyncListener(deps),
-    spacesListener(deps),
+    spaceResyncListener(deps),
   )
   const hosts = { db, clock, random, keyring, log, bus, baseUrl: config.baseUrl, agents: config.agents, boxes: side, holder }
   const rollouts = {

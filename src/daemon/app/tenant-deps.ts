@@ -2,12 +2,12 @@ import { quotasInBytes } from '../../core/files/index.ts'
 import { openSigningKeys, type Revocations } from '../auth/index.ts'
 import { openEdge } from '../edge/index.ts'
 import { openEvents, type TenantIdOf } from '../events/index.ts'
-import { makeAsk, makeHomeservers, plainNetworks } from '../homeserver/index.ts'
+import { makeChatClient, makeHomeservers, plainNetworks } from '../homeserver/index.ts'
 import type { HttpMetrics } from '../http/index.ts'
 import { openLimits } from '../limits/index.ts'
 import { openObjectStore } from '../objects/index.ts'
-import { authenticateUser, endUserSessions, liftLock, waitingLogins } from '../sessions/index.ts'
-import { followWholeTenant, membersOf } from '../spaces/index.ts'
+import { authenticateUser, endUserSessions, loginWaiters, unlockLogin } from '../sessions/index.ts'
+import { enqueueTenantSync, membersOf } from '../spaces/index.ts'
 import { tenantBySlug } from '../tenants/index.ts'
 import type { BaseDeps } from './deps.ts'
 
@@ -17,14 +17,14 @@ type Shared = BaseDeps & Readonly<{ holder: string; revocations: Revocations; re
 export async function tenantDeps(deps: Shared) {
   const { config, db, clock, log, holder, revocations, registry } = deps
   const networks = plainNetworks(config.homeservers.privateNetworks)
-  const homeservers = makeHomeservers({ ...deps, networks, ask: makeAsk().ask })
-  const users = { ...deps, homeservers, endUserSessions, unlockLogin: liftLock, resyncSpaces: followWholeTenant }
+  const homeservers = makeHomeservers({ ...deps, networks, ask: makeChatClient().ask })
+  const users = { ...deps, homeservers, endUserSessions, unlockLogin: unlockLogin, resyncSpaces: enqueueTenantSync }
   const sessions = {
     ...users,
     keys: await openSigningKeys(deps, 'platform'),
     revocations,
     rules: config.sessions,
-    waiting: waitingLogins(),
+    waiting: loginWaiters(),
   }
   const platform = authenticateUser(sessions)
   const limits = await openLimits({ ...deps, registry })

@@ -1,10 +1,11 @@
-// The bootstrap document of each user, kept in memory as long as it holds. Nothing is ever kept for a time: events alone make a document stale.
-// It takes what it shows from the rooms that own it, through narrow ports where those rooms come later; it changes nothing.
+// Bootstrap documents of users, cached in memory.
+// Decides by events when a document is stale; entries have no time limit.
+// Changes nothing, and reads other features through their index or narrow ports.
 import { feature } from '../feature/index.ts'
 import { bootstrapRoutes } from './bootstrap.routes.ts'
-import type { BootstrapDeps } from './deps.ts'
+import type { BootstrapDeps } from './build-document.ts'
 
 export { bootstrapRoutes } from './bootstrap.routes.ts'
-export { noModules } from './deps.ts'
+export { noModules } from './build-document.ts'
 
 export const bootstrapFeature = feature<BootstrapDeps>({ name: 'bootstrap', routes: bootstrapRoutes })

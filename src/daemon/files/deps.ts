@@ -5,7 +5,7 @@ import type { Revocations } from '../auth/index.ts'
 import type { Db } from '../db/index.ts'
 import type { ObjectStore } from '../objects/index.ts'
 
-/** All that this room needs; each verb takes the part it uses. */
+/** Dependencies of the feature. Each function takes the part it uses. */
 export type FilesDeps = Readonly<{
   db: Db
   clock: Clock
@@ -19,5 +19,5 @@ export type FilesDeps = Readonly<{
 export type OfSpace = Readonly<{ spaceId: string }>
 export type OneFile = OfSpace & Readonly<{ fileId: string }>
 
-/** Files and folders are kept for this long after they, or their space, were deleted. */
-export const keptDeletedMs = 30 * 86_400_000
+/** How long files and folders are retained after they, or their space, were deleted. */
+export const deletedRetentionMs = 30 * 86_400_000

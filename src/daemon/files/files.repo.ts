@@ -1,10 +1,10 @@
 import { sql } from 'kysely'
 import type { PageEnd } from '../../core/contract/index.ts'
 import type { File } from '../../core/files/index.ts'
-import type { DbOrTx, Tx } from '../db/index.ts'
+import { type DbOrTx, forUpdate, type Tx } from '../db/index.ts'
 import type { FileTable } from './files.tables.ts'
 
-/** A file as this room knows it: what everybody in its space sees, and what it is shown as. */
+/** A row of `files`. `shownAs`: the type a browser may display inline; null: download only. */
 export type FileRecord = Readonly<{ file: File; state: FileTable['state']; shownAs: string | null }>
 
 const toRecord = (row: FileTable): FileRecord => ({
@@ -17,13 +17,21 @@ const toRecord = (row: FileTable): FileRecord => ({
   shownAs: row.shown_as,
 })
 
-/** The key of its object: ids alone. */
+/** The key in the object store. Contains only ids. */
 export const objectKey = ({ tenantId, id }: Readonly<{ tenantId: string; id: string }>): string => `files/${tenantId}/${id}`
 
-type Begun = Readonly<{ id: string; tenantId: string; spaceId: string; bytes: number; createdBy: string; at: string; eraseAt: string }>
+type ReservedUpload = Readonly<{
+  id: string
+  tenantId: string
+  spaceId: string
+  bytes: number
+  createdBy: string
+  at: string
+  eraseAt: string
+}>
 
-/** A file of which nothing is known but that somebody is about to send it. */
-export async function insertUpload(tx: Tx, { id, tenantId, spaceId, bytes, createdBy, at, eraseAt }: Begun): Promise<void> {
+/** Inserts an upload, of which only uploader and reserved size are known. */
+export async function insertUpload(tx: Tx, { id, tenantId, spaceId, bytes, createdBy, at, eraseAt }: ReservedUpload): Promise<void> {
   await tx
     .insertInto('files')
     .values({
@@ -35,7 +43,7 @@ export async function insertUpload(tx: Tx, { id, tenantId, spaceId, bytes, creat
 
 type Where = Readonly<{ tenantId: string; spaceId: string }>
 
-/** A file that is there, or was deleted and can be restored. */
+/** A file that exists, or was deleted and can be restored. */
 export async function findFile(db: DbOrTx, { tenantId, spaceId, fileId }: Where & Readonly<{ fileId: string }>) {
   const row = await db
     .selectFrom('files')
@@ -48,12 +56,12 @@ export async function findFile(db: DbOrTx, { tenantId, spaceId, fileId }: Where 
   return row && toRecord(row)
 }
 
-/** Of a space that is looked at: whether files of it are there, deleted ones too as long as the object store does not let go of them. */
+/** SQL condition on `spaces`: the space has files, including deleted ones that are not erased yet. */
 export const spacesWithFiles = sql<boolean>`exists (select 1 from files where files.space_id = spaces.id)`
 
 type Page = Where & Readonly<{ state: 'ready' | 'deleted'; folderId?: string | undefined; after?: PageEnd | undefined; limit: number }>
 
-/** The newest first; `folderId` may be `none`. */
+/** Newest first. `folderId` may be `none`. */
 export async function filesAfter(db: DbOrTx, { tenantId, spaceId, state, folderId, after, limit }: Page): Promise<File[]> {
   let query = db
     .selectFrom('files')
@@ -72,8 +80,41 @@ export async function filesAfter(db: DbOrTx, { tenantId, spaceId, state, folderI
 
 type Changes = Partial<Omit<FileTable, 'id' | 'tenant_id' | 'space_id'>>
 
-/** Changes a file that is still in the state that was read; false when somebody was faster. */
+/** Changes a file in state `from`. Returns false if its state changed meanwhile. */
 export async function changeFileRow(tx: DbOrTx, { id, from }: Readonly<{ id: string; from: FileTable['state'] }>, changes: Changes) {
   const { numUpdatedRows } = await tx.updateTable('files').set(changes).where('id', '=', id).where('state', '=', from).executeTakeFirst()
   return numUpdatedRows === 1n
+}
+
+/** Locks and returns the usage of a tenant: no other upload can reserve storage until the transaction ends. */
+export async function lockUsage(tx: Tx, tenantId: string): Promise<number> {
+  await tx
+    .insertInto('file_usage')
+    .values({ tenant_id: tenantId, bytes: 0 })
+    .onConflict((c) => c.column('tenant_id').doNothing())
+    .execute()
+  const one = tx.selectFrom('file_usage').select('bytes').where('tenant_id', '=', tenantId)
+  return (await one.modifyEnd(forUpdate(tx)).executeTakeFirstOrThrow()).bytes
+}
+
+/** Usage in bytes, without a lock. */
+export async function readUsedBytes(db: DbOrTx, tenantId: string): Promise<number> {
+  const row = await db.selectFrom('file_usage').select('bytes').where('tenant_id', '=', tenantId).executeTakeFirst()
+  return row?.bytes ?? 0
+}
+
+/** Call it in the transaction that changes the size of a file, so that the sum stays exact. */
+export async function addUsage(tx: Tx, tenantId: string, bytes: number): Promise<void> {
+  if (bytes === 0) return
+  await tx
+    .updateTable('file_usage')
+    .set((eb) => ({ bytes: eb('bytes', '+', bytes) }))
+    .where('tenant_id', '=', tenantId)
+    .execute()
+}
+
+/** The plan of the tenant, which sets its quota. */
+export async function planOf(db: DbOrTx, tenantId: string): Promise<'light' | 'pro' | 'dedicated'> {
+  const row = await db.selectFrom('tenants').select('plan').where('id', '=', tenantId).executeTakeFirst()
+  return row?.plan ?? 'light'
 }

@@ -2,13 +2,13 @@ type FolderTable = {
   id: string
   tenant_id: string
   space_id: string
-  /** One of a name in a space. */
+  /** Unique in a space. */
   name: string
   created_by: string
   created_at: string
 }
 
-/** `uploading`: its object may be there or not. `erasing`: nobody reads it any more, and its object may be gone. */
+/** `uploading`: the object may exist or not. `erasing`: not readable any more, the object may be gone. */
 type FileState = 'uploading' | 'ready' | 'deleted' | 'erasing'
 
 export type FileTable = {
@@ -18,9 +18,9 @@ export type FileTable = {
   folder_id: string | null
   name: string
   content_type: string
-  /** What browsers may show it as. */
+  /** The type browsers may display inline; null: download only. */
   shown_as: string | null
-  /** While it is uploading: what is set aside for it. */
+  /** While uploading: the reserved bytes. */
   bytes: number
   sha256: string | null
   state: FileState
@@ -28,13 +28,13 @@ export type FileTable = {
   created_at: string
   updated_at: string
   deleted_at: string | null
-  /** From then on its object and then its row are taken away; null: it stays. */
+  /** When object and row are erased; null: not due. */
   erase_at: string | null
 }
 
 type FileUsageTable = {
   tenant_id: string
-  /** The sum of `bytes` of all its files, whatever their state. */
+  /** The sum of `bytes` of all files of the tenant, in any state. */
   bytes: number
 }
 

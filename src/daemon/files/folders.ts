@@ -1,15 +1,15 @@
 import type { Folder } from '../../core/files/index.ts'
 import { type Clock, isoIn, isoNow, newId, type PlatformPrincipal, plural, problem, type Random } from '../../core/kit/index.ts'
 import { type Db, forUpdate, type Tx } from '../db/index.ts'
-import { openSpace, recordInSpace } from '../spaces/index.ts'
-import { keptDeletedMs, type OfSpace } from './deps.ts'
+import { authorizeSpace, recordInSpace } from '../spaces/index.ts'
+import { deletedRetentionMs, type OfSpace } from './deps.ts'
 
 type Deps = Readonly<{ db: Db; clock: Clock; random: Random }>
 type Page = OfSpace & Readonly<{ cursor?: string | undefined; limit: number }>
 
-/** A page of folders by id. Throws NOT_FOUND to whoever is no member, like all that follows. */
+/** A page of folders by id. Throws NOT_FOUND to non-members. */
 export async function listFolders({ db }: Pick<Deps, 'db'>, actor: PlatformPrincipal, { spaceId, cursor = '', limit }: Page) {
-  const { space } = await openSpace(db, actor, { spaceId, right: 'enter' })
+  const { space } = await authorizeSpace(db, actor, { spaceId, right: 'enter' })
   const rows = await db
     .selectFrom('folders')
     .selectAll()
@@ -25,16 +25,16 @@ export async function listFolders({ db }: Pick<Deps, 'db'>, actor: PlatformPrinc
   return { folders, nextCursor: rows.length > limit ? (folders.at(-1)?.id ?? null) : null }
 }
 
-/** Throws ALREADY_EXISTS. */
+/** Throws NOT_FOUND to non-members, ALREADY_EXISTS. */
 export const createFolder = (
   { db, clock, random }: Deps,
   actor: PlatformPrincipal,
   { spaceId, name }: OfSpace & Readonly<{ name: string }>,
 ): Promise<Folder> =>
   db.transaction().execute(async (tx) => {
-    const { space } = await openSpace(tx, actor, { spaceId, right: 'enter' })
+    const { space } = await authorizeSpace(tx, actor, { spaceId, right: 'enter' })
     const made: Folder = { id: newId(random, 'fld'), spaceId, name, createdBy: actor.userId, createdAt: isoNow(clock) }
-    if (!(await insertFolder(tx, actor.tenantId, made))) throw problem('ALREADY_EXISTS', `${space.name} has a folder ${name}`)
+    if (!(await insertFolder(tx, actor.tenantId, made))) throw problem('ALREADY_EXISTS', `Folder ${name} already exists in ${space.name}`)
     await recordInSpace(tx, clock, { space, type: 'folder.created', payload: { folderId: made.id, spaceId }, actorId: actor.userId })
     return made
   })
@@ -49,8 +49,8 @@ async function insertFolder(tx: Tx, tenantId: string, { id, spaceId, name, creat
 }
 
 /**
- * Its files are deleted with it and can be restored, into no folder. Throws NOT_FOUND (space, folder), FORBIDDEN to a member who does not manage
- * the space and did not make all of it.
+ * Deletes a folder and its files. Its files can be restored, outside folders. Throws NOT_FOUND (space, folder), FORBIDDEN to members who neither
+ * manage the space nor created all of it.
  */
 export const deleteFolder = (
   { db, clock }: Omit<Deps, 'random'>,
@@ -59,17 +59,20 @@ export const deleteFolder = (
 ): Promise<void> =>
   db.transaction().execute(async (tx) => {
     const { tenantId, userId } = actor
-    const { space, rights } = await openSpace(tx, actor, { spaceId, right: 'enter' })
+    const { space, rights } = await authorizeSpace(tx, actor, { spaceId, right: 'enter' })
     const folder = await lockFolder(tx, { tenantId, spaceId, folderId })
     const mine = folder.created_by === userId && !(await holdsFilesOfOthers(tx, { folderId, userId }))
     if (!mine && !rights.manage)
-      throw problem('FORBIDDEN', `${folder.name}, or a file in it, was made by somebody else: ask them, or an owner of ${space.name}`)
+      throw problem(
+        'FORBIDDEN',
+        `${folder.name}, or a file in it, belongs to another user. fix: ask that user, or an owner of ${space.name}`,
+      )
     await deleteFilesOf(tx, clock, folderId)
     await tx.deleteFrom('folders').where('id', '=', folderId).execute()
     await recordInSpace(tx, clock, { space, type: 'folder.deleted', payload: { folderId, spaceId }, actorId: userId })
   })
 
-/** A folder that stays until the transaction ends, unless this one deletes it: no file comes into one that is gone. Throws NOT_FOUND. */
+/** Locks a folder until the transaction ends, so that no file is added to a deleted folder. Throws NOT_FOUND. */
 export async function lockFolder(tx: Tx, { tenantId, spaceId, folderId }: OfSpace & Readonly<{ tenantId: string; folderId: string }>) {
   const one = tx
     .selectFrom('folders')
@@ -78,7 +81,7 @@ export async function lockFolder(tx: Tx, { tenantId, spaceId, folderId }: OfSpac
     .where('space_id', '=', spaceId)
     .where('tenant_id', '=', tenantId)
   const folder = await one.modifyEnd(forUpdate(tx)).executeTakeFirst()
-  if (!folder) throw noSuchFolder(folderId)
+  if (!folder) throw folderNotFound(folderId)
   return folder
 }
 
@@ -89,16 +92,16 @@ async function holdsFilesOfOthers(tx: Tx, { folderId, userId }: Readonly<{ folde
 
 async function deleteFilesOf(tx: Tx, clock: Clock, folderId: string): Promise<void> {
   const at = isoNow(clock)
-  const gone = { state: 'deleted', deleted_at: at, updated_at: at, erase_at: isoIn(clock, keptDeletedMs) } as const
+  const gone = { state: 'deleted', deleted_at: at, updated_at: at, erase_at: isoIn(clock, deletedRetentionMs) } as const
   await tx.updateTable('files').set(gone).where('folder_id', '=', folderId).where('state', '=', 'ready').execute()
   await tx.updateTable('files').set({ folder_id: null }).where('folder_id', '=', folderId).execute()
 }
 
-const noSuchFolder = (folderId: string) => problem('NOT_FOUND', `there is no folder ${folderId} in this space`)
+const folderNotFound = (folderId: string) => problem('NOT_FOUND', `Folder ${folderId} does not exist in this space`)
 
-/** Deletes folders of spaces that were deleted 30 days ago. */
-export async function forgetFolders({ db, clock }: Omit<Deps, 'random'>): Promise<string> {
-  const deleted = db.selectFrom('spaces').select('id').where('deleted_at', '<=', isoIn(clock, -keptDeletedMs))
+/** Deletes folders of spaces that were deleted 30 days ago. Returns a summary. */
+export async function deleteOldFolders({ db, clock }: Omit<Deps, 'random'>): Promise<string> {
+  const deleted = db.selectFrom('spaces').select('id').where('deleted_at', '<=', isoIn(clock, -deletedRetentionMs))
   const { numDeletedRows } = await db.deleteFrom('folders').where('space_id', 'in', deleted).executeTakeFirst()
   return plural(Number(numDeletedRows), 'folder')
 }

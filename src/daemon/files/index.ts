@@ -1,22 +1,22 @@
-// What members keep in spaces: folders and files. Every call asks the space first, so that nothing is here for who is no member.
-// It decides who may change what, and counts what each tenant keeps. Bytes are in the object store, under keys that rows name first.
-// It knows no chat server.
+// Files and folders of spaces: upload, download, change, delete, restore, and the storage quota of tenants.
+// Decides who may change a file. The space decides who may see it, and every call asks it first.
+// Bytes are in the object store, under keys that a row names before they are written. Knows no chat server.
 import './files.tables.ts'
 import { feature } from '../feature/index.ts'
-import { filesJobs } from './clean-up-files.ts'
 import type { FilesDeps } from './deps.ts'
+import { filesJobs } from './erase-files.ts'
 import { filesRoutes } from './files.routes.ts'
-import { forgetFolders } from './folders.ts'
+import { deleteOldFolders } from './folders.ts'
 
-export { filesJobs } from './clean-up-files.ts'
-export { fileUseOf } from './file-use.ts'
+export { filesJobs } from './erase-files.ts'
+export { fileUsageOf } from './file-usage.ts'
 export { spacesWithFiles } from './files.repo.ts'
 export { filesRoutes } from './files.routes.ts'
-export { forgetFolders } from './folders.ts'
+export { deleteOldFolders } from './folders.ts'
 
 export const filesFeature = feature<FilesDeps>({
   name: 'files',
   routes: (deps) => filesRoutes(deps),
   crons: filesJobs,
-  cleanup: (deps) => [() => forgetFolders(deps)],
+  cleanup: (deps) => [() => deleteOldFolders(deps)],
 })

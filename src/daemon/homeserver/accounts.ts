@@ -2,8 +2,8 @@ import { type ChatAnswer, type Created, type Done, errcodeOf, errorOf, type NewC
 import type { Secret, TenantId } from '../../core/kit/index.ts'
 import { matrixUserIdOf } from '../../core/users/index.ts'
 import { boxSecret } from '../boxes/index.ts'
-import { type CallDeps, type Caller, enter, isAnswer, isCaller } from './call.ts'
-import { registerAccount } from './register.ts'
+import { registerAccount } from './admin-token.ts'
+import { type CallDeps, type Connection, connect, isAnswer, isConnection } from './call.ts'
 
 const refusedCodes = new Set([
   'M_INVALID_USERNAME',
@@ -16,15 +16,15 @@ const refusedCodes = new Set([
 
 const refused = (answer: ChatAnswer) => ({ kind: 'refused', reason: errorOf(answer) || errcodeOf(answer) }) as const
 
-/** Makes an account with a password, or finds that there is one and leaves it alone. */
+/** Creates an account with a password. An existing account is unchanged. */
 export async function createChatUser(deps: CallDeps, tenantId: TenantId, user: NewChatUser): Promise<Created> {
-  const caller = await enter(deps, tenantId, 'write')
-  if (!isCaller(caller)) return caller
-  const registration = await boxSecret(deps, deps.db, caller.door.boxId, 'registrationSharedSecret')
+  const connection = await connect(deps, tenantId, 'write')
+  if (!isConnection(connection)) return connection
+  const registration = await boxSecret(deps, deps.db, connection.target.boxId, 'registrationSharedSecret')
   if (!registration) return { kind: 'unreachable', retryAfterSeconds: 60, reason: 'its host has not delivered its registration secret' }
   const failed: { fault?: Created } = {}
-  const ask = async (question: Parameters<Parameters<typeof registerAccount>[0]>[0]): Promise<ChatAnswer> => {
-    const result = await caller.call({ ...question, as: 'nobody' })
+  const ask = async (request: Parameters<Parameters<typeof registerAccount>[0]>[0]): Promise<ChatAnswer> => {
+    const result = await connection.call({ ...request, as: 'nobody' })
     if (isAnswer(result)) return result
     failed.fault = result
     return { status: 0, json: undefined }
@@ -38,28 +38,28 @@ export async function createChatUser(deps: CallDeps, tenantId: TenantId, user: N
 
 type NewPassword = Readonly<{ localpart: string; password: Secret; logOutDevices?: boolean | undefined }>
 
-/** Sets a password; devices and their tokens stay, or end with the old one. */
+/** Sets a password. Devices and their tokens stay valid unless `logOutDevices` is set. */
 export async function changeChatPassword(deps: CallDeps, tenantId: TenantId, ask: NewPassword): Promise<Done> {
-  const caller = await enter(deps, tenantId, 'write')
-  if (!isCaller(caller)) return caller
+  const connection = await connect(deps, tenantId, 'write')
+  if (!isConnection(connection)) return connection
   const { localpart, password, logOutDevices = false } = ask
-  const path = `/_synapse/admin/v1/reset_password/${idOf(caller, localpart)}`
+  const path = `/_synapse/admin/v1/reset_password/${idOf(connection, localpart)}`
   const body = { new_password: password.reveal(), logout_devices: logOutDevices }
-  return done(await caller.call({ method: 'POST', path, body, as: 'admin' }))
+  return done(await connection.call({ method: 'POST', path, body, as: 'admin' }))
 }
 
 type Account = Readonly<Record<string, unknown>>
 type Change = Readonly<{ localpart: string; holds: (account: Account) => boolean; body: Account }>
 
-/** The admin API's PUT would make a user who is not there, so it is asked for first; what holds already is not said again. */
+/** Reads the account first: the admin API's PUT would create a missing user, and an unchanged value needs no write. */
 async function changeAccount(deps: CallDeps, tenantId: TenantId, { localpart, holds, body }: Change): Promise<Done> {
-  const caller = await enter(deps, tenantId, 'write')
-  if (!isCaller(caller)) return caller
-  const path = `/_synapse/admin/v2/users/${idOf(caller, localpart)}`
-  const found = await caller.call({ method: 'GET', path, as: 'admin' })
+  const connection = await connect(deps, tenantId, 'write')
+  if (!isConnection(connection)) return connection
+  const path = `/_synapse/admin/v2/users/${idOf(connection, localpart)}`
+  const found = await connection.call({ method: 'GET', path, as: 'admin' })
   if (!isAnswer(found) || found.status !== 200) return done(found)
   if (found.json && holds(found.json)) return { kind: 'ok' }
-  return done(await caller.call({ method: 'PUT', path, body, as: 'admin' }))
+  return done(await connection.call({ method: 'PUT', path, body, as: 'admin' }))
 }
 
 type Locked = Readonly<{ localpart: string; locked: boolean }>
@@ -69,7 +69,7 @@ export const setChatLock = (deps: CallDeps, tenantId: TenantId, { localpart, loc
 
 type Named = Readonly<{ localpart: string; displayName: string | null }>
 
-/** As the user's own profile says it to others. */
+/** Sets the display name in the user's chat profile. */
 export const setChatName = (deps: CallDeps, tenantId: TenantId, { localpart, displayName }: Named): Promise<Done> =>
   changeAccount(deps, tenantId, {
     localpart,
@@ -77,9 +77,9 @@ export const setChatName = (deps: CallDeps, tenantId: TenantId, { localpart, dis
     body: { displayname: displayName ?? '' },
   })
 
-const idOf = ({ door }: Caller, localpart: string): string => encodeURIComponent(matrixUserIdOf(localpart, door.chatDomain))
+const idOf = ({ target }: Connection, localpart: string): string => encodeURIComponent(matrixUserIdOf(localpart, target.chatDomain))
 
-function done(result: Awaited<ReturnType<Caller['call']>>): Done {
+function done(result: Awaited<ReturnType<Connection['call']>>): Done {
   if (!isAnswer(result)) return result
   if (result.status === 200) return { kind: 'ok' }
   if (errcodeOf(result) === 'M_NOT_FOUND') return { kind: 'absent' }

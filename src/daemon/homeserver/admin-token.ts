@@ -4,54 +4,89 @@ import { type Clock, isoNow, type Random, Secret } from '../../core/kit/index.ts
 import { boxSecret } from '../boxes/index.ts'
 import type { Db } from '../db/index.ts'
 import { type Keyring, type SealedColumn, seal, unseal } from '../sealed/index.ts'
-import type { Question } from './ask.ts'
-import type { Door } from './door.ts'
-import { registerAccount } from './register.ts'
+import type { ChatTarget } from './call.ts'
+import type { ChatRequest } from './chat-client.ts'
+
+/** The administrator's token of a box's chat server, sealed to the box. */
+type HomeserverTokenTable = { box_id: string; sealed: string; updated_at: string }
+
+/** Addresses of platform listeners on hosts that are not reached on loopback. */
+type PlatformAddressTable = { host_id: string; address: string; updated_at: string; updated_by: string }
+
+declare module '../db/database.ts' {
+  interface Tables {
+    homeserver_tokens: HomeserverTokenTable
+    platform_addresses: PlatformAddressTable
+  }
+}
+
+const path = '/_synapse/admin/v1/register'
+
+export type Registration = Readonly<{ localpart: string; password: Secret; admin: boolean; displayName?: string | null | undefined }>
+
+/**
+ * Creates an account with the server's registration secret. Unlike the admin API's PUT it never changes an existing account: it answers
+ * M_USER_IN_USE, also to concurrent calls.
+ */
+export async function registerAccount(
+  ask: (request: Omit<ChatRequest, 'headers'>) => Promise<ChatAnswer>,
+  registration: Secret,
+  { localpart, password, admin, displayName }: Registration,
+): Promise<ChatAnswer> {
+  const first = await ask({ method: 'GET', path })
+  const { nonce } = first.json ?? {}
+  if (faultOf(first) || typeof nonce !== 'string') return first
+  const parts = [nonce, localpart, password.reveal(), admin ? 'admin' : 'notadmin']
+  const mac = createHmac('sha1', registration.reveal()).update(parts.join('\0')).digest('hex')
+  const shown = displayName ? { displayname: displayName } : {}
+  const body = { nonce, username: localpart, password: password.reveal(), mac, admin, inhibit_login: true, ...shown }
+  return ask({ method: 'POST', path, body })
+}
 
 type Deps = Readonly<{ db: Db; clock: Clock; random: Random; keyring: Keyring }>
-type AskThere = (question: Omit<Question, 'headers'> & { headers?: Record<string, string> }) => Promise<ChatAnswer>
+type SendToTarget = (request: Omit<ChatRequest, 'headers'> & { headers?: Record<string, string> }) => Promise<ChatAnswer>
 
-/** The platform's administrator in each box. The name is outside of the application service's, which cannot be administrators. */
+/** The platform's administrator in each box. The name is outside the application service's namespace, whose users cannot be administrators. */
 export const adminLocalpart = 'tenantry.admin'
 
-/** What this room keeps sealed, for `tenantryd rekey`. */
+/** The sealed columns of this feature, for `tenantryd rekey`. */
 export const homeserverSealedColumns: readonly SealedColumn[] = [{ table: 'homeserver_tokens', column: 'sealed', key: 'box_id' }]
 
 const place = (boxId: string) => ({ table: 'homeserver_tokens', row: boxId, column: 'sealed' })
 
-export async function keptAdminToken({ db, keyring }: Deps, { boxId }: Door): Promise<Secret | undefined> {
+export async function storedAdminToken({ db, keyring }: Deps, { boxId }: ChatTarget): Promise<Secret | undefined> {
   const row = await db.selectFrom('homeserver_tokens').select('sealed').where('box_id', '=', boxId).executeTakeFirst()
   return row && unseal(keyring, place(boxId), row.sealed)
 }
 
 /**
- * A new token of the administrator, kept sealed. Its password follows from the box's registration secret, so whatever a restore brought back,
- * logging in works, or the account is missing and is made again.
+ * Gets a new administrator token and stores it sealed. The password is derived from the box's registration secret, so that after any restore the
+ * login works, or the account is missing and is created again.
  */
-export async function renewAdminToken(deps: Deps, ask: AskThere, door: Door): Promise<Secret | Fault> {
-  const registration = await boxSecret(deps, deps.db, door.boxId, 'registrationSharedSecret')
+export async function renewAdminToken(deps: Deps, ask: SendToTarget, target: ChatTarget): Promise<Secret | Fault> {
+  const registration = await boxSecret(deps, deps.db, target.boxId, 'registrationSharedSecret')
   if (!registration) return { kind: 'unreachable', retryAfterSeconds: 60, reason: 'its host has not delivered its registration secret' }
   const password = new Secret(createHmac('sha256', registration.reveal()).update('tenantry.admin').digest('base64url'))
-  let answer = await login(ask, door, password)
+  let answer = await login(ask, target, password)
   if (errcodeOf(answer) === 'M_FORBIDDEN') {
     const made = await registerAccount(ask, registration, { localpart: adminLocalpart, password, admin: true })
     if (made.status !== 200) return faultOf(made) ?? unexpected(made)
-    answer = await login(ask, door, password)
+    answer = await login(ask, target, password)
   }
   const { access_token } = answer.json ?? {}
   if (answer.status !== 200 || typeof access_token !== 'string') return faultOf(answer) ?? unexpected(answer)
-  await keep(deps, door, access_token)
+  await keep(deps, target, access_token)
   return new Secret(access_token)
 }
 
-const login = (ask: AskThere, { chatDomain }: Door, password: Secret) => {
+const login = (ask: SendToTarget, { chatDomain }: ChatTarget, password: Secret) => {
   const identifier = { type: 'm.id.user', user: `@${adminLocalpart}:${chatDomain}` }
   const device = { device_id: 'TENANTRYD', initial_device_display_name: 'Tenantry' }
   const body = { type: 'm.login.password', identifier, password: password.reveal(), ...device }
   return ask({ method: 'POST', path: '/_matrix/client/v3/login', body })
 }
 
-async function keep({ db, clock, random, keyring }: Deps, { boxId }: Door, token: string): Promise<void> {
+async function keep({ db, clock, random, keyring }: Deps, { boxId }: ChatTarget, token: string): Promise<void> {
   const row = { sealed: seal(keyring, random, place(boxId), token), updated_at: isoNow(clock) }
   await db
     .insertInto('homeserver_tokens')

@@ -1,73 +1,115 @@
-import { type ChatAnswer, errcodeOf, type Fault, faultOf } from '../../core/homeserver/index.ts'
-import { type Clock, type Random, Secret, type TenantId } from '../../core/kit/index.ts'
+import { type BoxId, portsFrom } from '../../core/boxes/index.ts'
+import { type ChatAnswer, errcodeOf, type Fault, faultOf, platformUrl } from '../../core/homeserver/index.ts'
+import { type Clock, type Problem, problem, type Random, Secret, type TenantId } from '../../core/kit/index.ts'
 import { boxSecret } from '../boxes/index.ts'
-import { keptAdminToken, renewAdminToken } from './admin-token.ts'
-import { type Ask, NoAnswer, type Question, TooMany } from './ask.ts'
-import { type Door, type DoorDeps, findDoor } from './door.ts'
+import type { Db } from '../db/index.ts'
+import type { Keyring } from '../sealed/index.ts'
+import { renewAdminToken, storedAdminToken } from './admin-token.ts'
+import { type Ask, type ChatRequest, NoAnswer, QueueFull } from './chat-client.ts'
+import { type PlainNetworks, whyForbidden } from './plain-networks.ts'
 
-export type CallDeps = DoorDeps & Readonly<{ clock: Clock; random: Random; ask: Ask }>
+/** Address and secret of a chat server's platform listener, at the edge of its box. */
+export type ChatTarget = Readonly<{
+  boxId: BoxId
+  chatDomain: string
+  origin: string
+  edgeSecret: Secret
+  /** Reported by the agent: the box takes no writes. */
+  fenced: boolean
+}>
 
-/** Whose token goes with it. */
-type As = 'nobody' | 'admin' | 'service' | Secret
+export type TargetDeps = Readonly<{ db: Db; keyring: Keyring; networks: PlainNetworks }>
 
-type Call = Omit<Question, 'headers'> & Readonly<{ as: As }>
+const unreachable = (reason: string): Fault => ({ kind: 'unreachable', retryAfterSeconds: 60, reason })
 
-const fenced: Fault = { kind: 'fenced', retryAfterSeconds: 10, reason: 'it is being updated' }
-
-/** Everything the platform does with one chat server goes through here: the fence first, then its door. */
-export type Caller = Readonly<{ door: Door; call(call: Call): Promise<ChatAnswer | Fault> }>
-
-/**
- * The gate: whoever gets a caller may write. A box that is known to be fenced is not even asked; one that was fenced a moment ago says so itself,
- * because its edge holds the fence.
- */
-export async function enter(deps: CallDeps, tenantId: TenantId, intent: 'read' | 'write'): Promise<Caller | Fault> {
-  const door = await findDoor(deps, tenantId)
-  if ('kind' in door) return door
-  if (door.fenced && intent === 'write') return fenced
-  return { door, call: (call) => callThere(deps, door, call) }
+/** The target of the live box, or the fault that explains why there is none. */
+export async function findTarget({ db, keyring, networks }: TargetDeps, tenantId: TenantId): Promise<ChatTarget | Fault> {
+  const box = await db
+    .selectFrom('boxes')
+    .innerJoin('tenants', 'tenants.id', 'boxes.tenant_id')
+    .leftJoin('platform_addresses', 'platform_addresses.host_id', 'boxes.host_id')
+    .select(['boxes.id', 'boxes.slug', 'internal_url', 'first_port', 'fenced', 'chat_domain', 'address'])
+    .where('boxes.tenant_id', '=', tenantId)
+    .where('boxes.live', '=', 1)
+    .executeTakeFirst()
+  if (!box) return unreachable('the tenant has no live box')
+  const { slug, internal_url: internalUrl, first_port: first, address } = box
+  const url = platformUrl({ slug, internalUrl, address, ports: first === null ? null : portsFrom(first) })
+  if (url === null) return unreachable('its box has no platform listener; `tenantry boxes adopt` adds it')
+  const wrong = whyForbidden(networks, url)
+  if (wrong) return unreachable(wrong)
+  const edgeSecret = await boxSecret({ keyring }, db, box.id as BoxId, 'edgeSecret')
+  if (!edgeSecret) return unreachable('its host has not delivered the secret of its edge')
+  const origin = url.replace(/\/+$/, '')
+  return { boxId: box.id as BoxId, chatDomain: box.chat_domain, origin, edgeSecret, fenced: box.fenced === 1 }
 }
 
-async function callThere(deps: CallDeps, door: Door, { as, ...question }: Call): Promise<ChatAnswer | Fault> {
+/** 503 with `Retry-After` (spec 7): the chat server is down, fenced or limited. `whose`: the tenant's slug, or `its tenant`. */
+export const homeserverProblem = ({ retryAfterSeconds, reason }: Fault, whose: string): Problem =>
+  problem('HOMESERVER_UNREACHABLE', `The chat server of ${whose} is unavailable: ${reason}. fix: try again later`, {
+    retryAfterSeconds,
+  })
+
+export type CallDeps = TargetDeps & Readonly<{ clock: Clock; random: Random; ask: Ask }>
+
+/** The token to send. */
+type As = 'nobody' | 'admin' | 'service' | Secret
+
+type Call = Omit<ChatRequest, 'headers'> & Readonly<{ as: As }>
+
+const fenced: Fault = { kind: 'fenced', retryAfterSeconds: 10, reason: 'update in progress' }
+
+/** An open connection to one chat server. Every request of the platform goes through it. */
+export type Connection = Readonly<{ target: ChatTarget; call(call: Call): Promise<ChatAnswer | Fault> }>
+
+/** Checks the fence, then opens the connection. A box known to be fenced gets no write; the edge refuses writes to a box fenced just now. */
+export async function connect(deps: CallDeps, tenantId: TenantId, intent: 'read' | 'write'): Promise<Connection | Fault> {
+  const target = await findTarget(deps, tenantId)
+  if ('kind' in target) return target
+  if (target.fenced && intent === 'write') return fenced
+  return { target, call: (call) => callWithToken(deps, target, call) }
+}
+
+async function callWithToken(deps: CallDeps, target: ChatTarget, { as, ...request }: Call): Promise<ChatAnswer | Fault> {
   try {
-    const token = await tokenOf(deps, door, as)
+    const token = await tokenOf(deps, target, as)
     if (token && 'kind' in token) return token
-    const answer = await askThere(deps, door, question, token)
+    const answer = await sendWithToken(deps, target, request, token)
     if (as !== 'admin' || errcodeOf(answer) !== 'M_UNKNOWN_TOKEN') return faultOf(answer) ?? answer
-    return await againWithNewToken(deps, door, question)
+    return await retryWithNewToken(deps, target, request)
   } catch (error) {
-    if (error instanceof TooMany) return { kind: 'limited', retryAfterSeconds: 5, reason: error.message }
+    if (error instanceof QueueFull) return { kind: 'limited', retryAfterSeconds: 5, reason: error.message }
     if (error instanceof NoAnswer) return { kind: 'unreachable', retryAfterSeconds: 10, reason: error.message }
     throw error
   }
 }
 
-/** A restore may have taken the administrator's token away. */
-async function againWithNewToken(deps: CallDeps, door: Door, question: Omit<Question, 'headers'>): Promise<ChatAnswer | Fault> {
-  const token = await renewAdminToken(deps, (one) => askThere(deps, door, one), door)
+/** A restore may have invalidated the administrator's token. */
+async function retryWithNewToken(deps: CallDeps, target: ChatTarget, request: Omit<ChatRequest, 'headers'>): Promise<ChatAnswer | Fault> {
+  const token = await renewAdminToken(deps, (one) => sendWithToken(deps, target, one), target)
   if (!(token instanceof Secret)) return token
-  const answer = await askThere(deps, door, question, token)
+  const answer = await sendWithToken(deps, target, request, token)
   return faultOf(answer) ?? answer
 }
 
-function askThere({ ask }: CallDeps, door: Door, question: Omit<Question, 'headers'>, token?: Secret): Promise<ChatAnswer> {
+function sendWithToken({ ask }: CallDeps, target: ChatTarget, request: Omit<ChatRequest, 'headers'>, token?: Secret): Promise<ChatAnswer> {
   const identity: Record<string, string> = token ? { authorization: `Bearer ${token.reveal()}` } : {}
-  return ask(door.origin, { ...question, headers: { 'x-tenantry-edge-secret': door.edgeSecret.reveal(), ...identity } })
+  return ask(target.origin, { ...request, headers: { 'x-tenantry-edge-secret': target.edgeSecret.reveal(), ...identity } })
 }
 
-async function tokenOf(deps: CallDeps, door: Door, as: As): Promise<Secret | Fault | undefined> {
+async function tokenOf(deps: CallDeps, target: ChatTarget, as: As): Promise<Secret | Fault | undefined> {
   if (as === 'nobody') return undefined
   if (as === 'service')
     return (
-      (await boxSecret(deps, deps.db, door.boxId, 'appserviceToken')) ?? {
+      (await boxSecret(deps, deps.db, target.boxId, 'appserviceToken')) ?? {
         kind: 'unreachable',
         retryAfterSeconds: 60,
         reason: 'its host has not delivered the token of the application service',
       }
     )
   if (as !== 'admin') return as
-  return (await keptAdminToken(deps, door)) ?? renewAdminToken(deps, (one) => askThere(deps, door, one), door)
+  return (await storedAdminToken(deps, target)) ?? renewAdminToken(deps, (one) => sendWithToken(deps, target, one), target)
 }
 
 export const isAnswer = (result: ChatAnswer | Fault): result is ChatAnswer => 'status' in result
-export const isCaller = (result: Caller | Fault): result is Caller => 'door' in result
+export const isConnection = (result: Connection | Fault): result is Connection => 'door' in result

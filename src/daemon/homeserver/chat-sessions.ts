@@ -2,29 +2,32 @@ import {
   type ChatAnswer,
   type Done,
   errcodeOf,
+  errorOf,
   type Homeserver,
   type LoggedIn,
+  type ServiceAnswer,
+  type ServiceRequest,
   unexpected,
   type WhoIs,
 } from '../../core/homeserver/index.ts'
 import { Secret, type TenantId } from '../../core/kit/index.ts'
 import { matrixUserIdOf } from '../../core/users/index.ts'
-import { type CallDeps, enter, isAnswer, isCaller } from './call.ts'
+import { type CallDeps, connect, isAnswer, isConnection } from './call.ts'
 
 type Login = Parameters<Homeserver['login']>[0]
 
-/** Checks a password and makes a named device. A token for somebody else than was asked for is ended and counts as a refusal. */
+/** Checks a password and creates a named device. A token of another user than requested is logged out and counts as refused. */
 export async function loginChat(deps: CallDeps, tenantId: TenantId, { localpart, password, deviceName, signal }: Login): Promise<LoggedIn> {
-  const caller = await enter(deps, tenantId, 'write')
-  if (!isCaller(caller)) return caller
-  const userId = matrixUserIdOf(localpart, caller.door.chatDomain)
+  const connection = await connect(deps, tenantId, 'write')
+  if (!isConnection(connection)) return connection
+  const userId = matrixUserIdOf(localpart, connection.target.chatDomain)
   const identifier = { type: 'm.id.user', user: userId }
   const body = { type: 'm.login.password', identifier, password: password.reveal(), initial_device_display_name: deviceName }
-  const answer = await caller.call({ method: 'POST', path: '/_matrix/client/v3/login', body, as: 'nobody', login: { signal } })
+  const answer = await connection.call({ method: 'POST', path: '/_matrix/client/v3/login', body, as: 'nobody', login: { signal } })
   if (!isAnswer(answer)) return answer
   const result = loggedIn(answer)
   if (result.kind !== 'ok' || result.userId === userId) return result
-  await caller.call({ method: 'POST', path: '/_matrix/client/v3/logout', body: {}, as: result.accessToken })
+  await connection.call({ method: 'POST', path: '/_matrix/client/v3/logout', body: {}, as: result.accessToken })
   return { kind: 'refused' }
 }
 
@@ -37,20 +40,20 @@ function loggedIn(answer: ChatAnswer): LoggedIn {
   return kind ? { kind } : unexpected(answer)
 }
 
-/** Ends the session of a token. */
+/** Logs out the session of a token. */
 export async function logoutChat(deps: CallDeps, tenantId: TenantId, token: Secret): Promise<Done> {
-  const caller = await enter(deps, tenantId, 'write')
-  if (!isCaller(caller)) return caller
-  const answer = await caller.call({ method: 'POST', path: '/_matrix/client/v3/logout', body: {}, as: token })
+  const connection = await connect(deps, tenantId, 'write')
+  if (!isConnection(connection)) return connection
+  const answer = await connection.call({ method: 'POST', path: '/_matrix/client/v3/logout', body: {}, as: token })
   if (!isAnswer(answer)) return answer
   return answer.status === 200 || errcodeOf(answer) === 'M_UNKNOWN_TOKEN' ? { kind: 'ok' } : unexpected(answer)
 }
 
-/** Whose token it is. */
+/** The user and device of a token. */
 export async function whoIs(deps: CallDeps, tenantId: TenantId, token: Secret): Promise<WhoIs> {
-  const caller = await enter(deps, tenantId, 'read')
-  if (!isCaller(caller)) return caller
-  const answer = await caller.call({ method: 'GET', path: '/_matrix/client/v3/account/whoami', as: token })
+  const connection = await connect(deps, tenantId, 'read')
+  if (!isConnection(connection)) return connection
+  const answer = await connection.call({ method: 'GET', path: '/_matrix/client/v3/account/whoami', as: token })
   if (!isAnswer(answer)) return answer
   const { user_id, device_id } = answer.json ?? {}
   if (answer.status === 200 && typeof user_id === 'string')
@@ -58,4 +61,16 @@ export async function whoIs(deps: CallDeps, tenantId: TenantId, token: Secret): 
   const kinds = { M_UNKNOWN_TOKEN: 'unknown_token', M_USER_LOCKED: 'locked', M_USER_DEACTIVATED: 'deactivated' } as const
   const kind = kinds[errcodeOf(answer) as keyof typeof kinds]
   return kind ? { kind } : unexpected(answer)
+}
+
+/** Sends a request as the application service or as the box's administrator. */
+export async function sendToChat(deps: CallDeps, tenantId: TenantId, request: ServiceRequest): Promise<ServiceAnswer> {
+  const { method, path, body, as, admin = false } = request
+  const connection = await connect(deps, tenantId, method === 'GET' ? 'read' : 'write')
+  if (!isConnection(connection)) return connection
+  const asked = as === undefined ? path : `${path}${path.includes('?') ? '&' : '?'}user_id=${encodeURIComponent(as)}`
+  const answer = await connection.call({ method, path: asked, ...(body === undefined ? {} : { body }), as: admin ? 'admin' : 'service' })
+  if (!isAnswer(answer)) return answer
+  if (answer.status >= 200 && answer.status < 300) return { kind: 'ok', json: answer.json ?? {} }
+  return { kind: 'refused', status: answer.status, errcode: errcodeOf(answer), reason: errorOf(answer) }
 }

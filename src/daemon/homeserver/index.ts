@@ -1,20 +1,19 @@
-// The platform's way to each tenant's chat server: through the platform listener of its box's edge, past one gate that knows the fence.
-// It says what the server answered; what follows from that others decide. It keeps no user's password and no user's token.
-import './homeserver.tables.ts'
+// Access to each tenant's chat server, through the platform listener of its box's edge.
+// Decides where the chat server is reached and whether the fence allows a write. Callers decide what follows from a result.
+// Stores no password and no token of a user.
 import type { Homeserver, Homeservers } from '../../core/homeserver/index.ts'
 import { feature } from '../feature/index.ts'
 import { changeChatPassword, createChatUser, setChatLock, setChatName } from './accounts.ts'
 import { homeserverSealedColumns } from './admin-token.ts'
 import type { CallDeps } from './call.ts'
-import { loginChat, logoutChat, whoIs } from './chat-sessions.ts'
+import { loginChat, logoutChat, sendToChat, whoIs } from './chat-sessions.ts'
 import { homeserverRoutes } from './platform-address.ts'
-import { sendToChat } from './send.ts'
 
 export { adminLocalpart, homeserverSealedColumns } from './admin-token.ts'
-export { makeAsk } from './ask.ts'
+export { homeserverProblem } from './call.ts'
+export { makeChatClient } from './chat-client.ts'
 export { plainNetworks } from './plain-networks.ts'
 export { homeserverRoutes } from './platform-address.ts'
-export { homeserverProblem } from './problem-of.ts'
 
 /** The chat servers of all tenants. */
 export const makeHomeservers = (deps: CallDeps): Homeservers => ({

@@ -1,13 +1,13 @@
 import { BlockList, isIP } from 'node:net'
 import { problem } from '../../core/kit/index.ts'
 
-/** Where `http` is fine: loopback, and the private networks that an operator lists. */
+/** Hosts that may be reached over `http`: loopback and the private networks that an operator lists. */
 export type PlainNetworks = Readonly<{ allows(hostname: string): boolean }>
 
 const families = { 4: 'ipv4', 6: 'ipv6' } as const
 const bare = (hostname: string) => hostname.replace(/^\[|\]$/g, '')
 
-/** Ranges that are nobody's on the internet: only within these may a network be listed. */
+/** Private ranges. Only networks within them may be listed. */
 const privateRanges = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10', '169.254.0.0/16', 'fc00::/7', 'fe80::/10']
 const loopback = ['127.0.0.0/8', '::1/128']
 
@@ -35,13 +35,13 @@ function isPrivate({ address, bits, family }: Network): boolean {
   return [...widest].some(([range, wide]) => wide.family === family && wide.bits <= bits && listOf([range]).check(address, family))
 }
 
-/** Reads the setting. Throws CONFIG_INVALID naming what is no network, or a public one. */
+/** Parses the setting. Throws CONFIG_INVALID naming invalid and public networks. */
 export function plainNetworks(listed: readonly string[]): PlainNetworks {
   for (const text of listed) {
     const network = parseNetwork(text)
-    if (!network) throw problem('CONFIG_INVALID', `homeservers.privateNetworks: ${text} is no network: write it as 10.20.0.0/16`)
+    if (!network) throw problem('CONFIG_INVALID', `homeservers.privateNetworks: ${text} is not a network. fix: write it as 10.20.0.0/16`)
     if (!isPrivate(network))
-      throw problem('CONFIG_INVALID', `homeservers.privateNetworks: ${text} is not private: passwords would cross it in the clear`)
+      throw problem('CONFIG_INVALID', `homeservers.privateNetworks: ${text} is not private: passwords would cross it unencrypted`)
   }
   const allowed = listOf([...loopback, ...listed])
   return {
@@ -52,9 +52,9 @@ export function plainNetworks(listed: readonly string[]): PlainNetworks {
   }
 }
 
-/** Undefined when the platform may speak to it; otherwise why not. A name may lead anywhere, so `http` needs an address. */
-export function whyNotThere(networks: PlainNetworks, url: string): string | undefined {
+/** Why the URL must not be used; undefined if it may. Names can resolve to anything, so `http` needs an address. */
+export function whyForbidden(networks: PlainNetworks, url: string): string | undefined {
   const { protocol, hostname } = new URL(url)
   if (protocol === 'https:' || networks.allows(hostname)) return undefined
-  return `${hostname} is neither on loopback nor in homeservers.privateNetworks: use https, or list its network`
+  return `${hostname} is neither on loopback nor in homeservers.privateNetworks: use https, or add its network to the setting`
 }

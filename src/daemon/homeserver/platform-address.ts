@@ -4,14 +4,14 @@ import { recordAudit } from '../audit/index.ts'
 import type { Db } from '../db/index.ts'
 import { hostByName } from '../hosts/index.ts'
 import { serveContract } from '../http/index.ts'
-import { type PlainNetworks, whyNotThere } from './plain-networks.ts'
+import { type PlainNetworks, whyForbidden } from './plain-networks.ts'
 
 type Deps = Readonly<{ db: Db; clock: Clock; networks: PlainNetworks }>
 type Wanted = Readonly<{ name: string; address: string | null }>
 
-/** Throws NOT_FOUND (host), VALIDATION when passwords would cross a network in the clear that nobody listed. */
+/** Throws NOT_FOUND (host), VALIDATION when passwords would cross an unlisted network unencrypted. */
 export async function setPlatformAddress({ db, clock, networks }: Deps, actor: Actor, { name, address }: Wanted) {
-  const wrong = address === null ? undefined : whyNotThere(networks, expandAddress(address, { port: 18_001, slug: 'slug' }))
+  const wrong = address === null ? undefined : whyForbidden(networks, expandAddress(address, { port: 18_001, slug: 'slug' }))
   if (wrong) throw problem('VALIDATION', `address: ${wrong}`, { details: [{ path: 'body.address', reason: wrong }] })
   return db.transaction().execute(async (tx) => {
     const { id } = await hostByName(tx, name)

@@ -1,5 +1,6 @@
-// What users see and say of themselves over the API. The record is the registry's: this room reads it and passes changes on.
-// It shows nobody to anybody else, and changes no role.
+// Profile and permissions of the calling user, over the API.
+// The users feature stores the profile and decides about changes.
+// Shows no other user, and changes no role.
 import { feature } from '../feature/index.ts'
 import { profileRoutes } from './profile.routes.ts'
 

@@ -20,7 +20,7 @@ export const profileRoutes = (deps: Deps) =>
   serveContract(contract, {
     showProfile: async ({ actor }) => {
       const user = await findUserById(deps.db, actor.userId)
-      if (!user) throw problem('UNAUTHENTICATED', 'your account is no longer there')
+      if (!user) throw problem('UNAUTHENTICATED', 'Your account no longer exists')
       return view(actor, user)
     },
     changeProfile: async ({ actor, body }) => view(actor, await changeProfile(deps, actor, body)),

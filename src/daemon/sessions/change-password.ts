@@ -14,77 +14,72 @@ import {
   writeUnderLease,
 } from '../users/index.ts'
 import type { SessionsDeps } from './deps.ts'
-import { holdingBack } from './hold-back.ts'
-import { orRelease, recordSuccess } from './login-attempts.ts'
-import { endProof, type Proved, provePassword } from './prove-password.ts'
-import { standingSession } from './sessions.repo.ts'
+import { recordSuccess } from './login-attempts.ts'
+import { logoutDevice, type Proof, provePassword, withConstantTimeRefusal } from './prove-password.ts'
+import { validSession } from './sessions.repo.ts'
 
 type Deps = Pick<SessionsDeps, 'db' | 'clock' | 'log' | 'homeservers' | 'waiting' | 'draining'>
 type Change = Readonly<{ currentPassword: string; newPassword: string; address: string; signal?: AbortSignal | undefined }>
 
-/** What the chat calls the device that proves the current password and is gone a moment later. */
+/** The short-lived chat device that proves the current password. */
 const deviceName = 'Password check'
 
 /**
- * Sets a new password in the chat server. Open sessions, devices and chat tokens stay (spec 5.5). Throws LOGIN_FAILED for a wrong current one,
- * counted and timed like a login; VALIDATION when the chat server does not take the new one; UNAVAILABLE when another was set meanwhile.
+ * Sets a new password in the chat server. Sessions, devices and chat tokens stay valid (spec 5.5). Throws LOGIN_FAILED for a wrong current
+ * password, counted and delayed like a login; VALIDATION when the chat server rejects the new one; UNAVAILABLE after a concurrent change.
  */
 export const changePassword = (deps: Deps, actor: PlatformPrincipal, change: Change): Promise<void> =>
-  holdingBack(deps.clock, async () => {
+  withConstantTimeRefusal(deps.clock, async () => {
     const { tenantSlug, userId } = actor
     const user = await findUserById(deps.db, userId)
-    const before = await readPasswordVersion(deps, userId)
-    if (user && before === undefined) throw await passwordBusy(deps, userId)
-    const proof = {
-      given: tenantSlug,
+    const version = await readPasswordVersion(deps, userId)
+    if (user && version === undefined) throw await passwordBusy(deps, userId)
+    const credentials = {
+      tenant: await tenantBySlug(deps.db, tenantSlug),
+      tenantEntered: tenantSlug,
       username: user?.localpart ?? '',
       password: change.currentPassword,
       deviceName,
       address: change.address,
       signal: change.signal,
     }
-    const proved = await provePassword(deps, { ...proof, tenant: await tenantBySlug(deps.db, tenantSlug) })
+    const { proof, used } = await provePassword(deps, credentials, (proof) => acquireLease(deps, actor, { proof, version }))
     try {
-      const turn = await turnAfter(deps, actor, { proved, before })
-      await writeUnderLease(deps, turn, () => setPassword(deps, proved, change.newPassword))
-      await recordUnderLease(deps, turn, () => recordChanged(deps, actor, { proved, turn }))
+      if (!used.isSessionValid) throw problem('UNAUTHENTICATED', 'The session has ended. fix: log in again')
+      const { lease } = used
+      if (!lease) throw await passwordBusy(deps, userId)
+      await writeUnderLease(deps, lease, () => setPassword(deps, proof, change.newPassword))
+      await recordUnderLease(deps, lease, () => recordChange(deps, actor, { proof, lease }))
     } finally {
-      await endProof(deps, proved)
+      await logoutDevice(deps, proof)
     }
   })
 
-type Before = Readonly<{ proved: Proved; before: number | undefined }>
+type Proved = Readonly<{ proof: Proof; version: number | undefined }>
 
 /**
- * The password was right, which clears the failures. Whether it may still be changed is decided in the same moment, by the user's row: whoever lost
- * the session or was disabled while the chat server took its time changes nothing more, nor does a proof of a password that was written over.
+ * Records the successful attempt and takes the password lease in one transaction. There is no lease for a caller whose session ended during the
+ * check, and none if the password was written since `version`.
  */
-async function turnAfter(deps: Deps, actor: PlatformPrincipal, { proved, before }: Before): Promise<PasswordLease> {
-  const { db, clock } = deps
-  const meant = await orRelease(deps, proved.attempt, () =>
-    db.transaction().execute(async (tx) => {
-      const turn = await acquirePasswordLease({ db: tx, clock }, actor.userId, before)
-      const stands = (await standingSession(tx, clock, actor.sessionId)) !== undefined
-      if (turn && !stands) await releasePasswordLease(tx, turn)
-      await recordSuccess(tx, clock, proved.attempt)
-      return { turn, stands }
-    }),
-  )
-  if (!meant.stands) throw problem('UNAUTHENTICATED', 'the session has ended: log in again')
-  if (!meant.turn) throw await passwordBusy(deps, actor.userId)
-  return meant.turn
-}
-
-type Changed = Readonly<{ proved: Proved; turn: PasswordLease }>
-
-const recordChanged = ({ db, clock }: Deps, actor: PlatformPrincipal, { proved, turn }: Changed): Promise<void> =>
+const acquireLease = ({ db, clock }: Deps, actor: PlatformPrincipal, { proof, version }: Proved) =>
   db.transaction().execute(async (tx) => {
-    if (!(await releasePasswordLease(tx, turn))) throw await passwordBusy({ db: tx, clock }, actor.userId)
-    await recordPasswordSet(tx, clock, { id: actor.userId, tenantId: proved.tenant.id })
-    await recordAudit(tx, clock, { actor, action: 'user.password-changed', subject: `${actor.tenantSlug}/${proved.localpart}` })
+    const lease = await acquirePasswordLease({ db: tx, clock }, actor.userId, version)
+    const isSessionValid = (await validSession(tx, clock, actor.sessionId)) !== undefined
+    if (lease && !isSessionValid) await releasePasswordLease(tx, lease)
+    await recordSuccess(tx, clock, proof.attempt)
+    return { lease, isSessionValid }
   })
 
-async function setPassword({ homeservers }: Deps, { tenant, localpart }: Proved, newPassword: string): Promise<void> {
+type Changed = Readonly<{ proof: Proof; lease: PasswordLease }>
+
+const recordChange = ({ db, clock }: Deps, actor: PlatformPrincipal, { proof, lease }: Changed): Promise<void> =>
+  db.transaction().execute(async (tx) => {
+    if (!(await releasePasswordLease(tx, lease))) throw await passwordBusy({ db: tx, clock }, actor.userId)
+    await recordPasswordSet(tx, clock, { id: actor.userId, tenantId: proof.tenant.id })
+    await recordAudit(tx, clock, { actor, action: 'user.password-changed', subject: `${actor.tenantSlug}/${proof.localpart}` })
+  })
+
+async function setPassword({ homeservers }: Deps, { tenant, localpart }: Proof, newPassword: string): Promise<void> {
   const done = await homeservers.of(tenant.id).changePassword({ localpart, password: secret(newPassword) })
   if (done.kind === 'ok') return
   if ('retryAfterSeconds' in done) throw homeserverProblem(done, tenant.slug)

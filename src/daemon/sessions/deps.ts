@@ -5,9 +5,9 @@ import type { RoleBook } from '../../core/users/index.ts'
 import type { Logger } from '../../node/index.ts'
 import type { Revocations, SigningKeys } from '../auth/index.ts'
 import type { Db } from '../db/index.ts'
-import type { WaitingLogins } from './waiting-logins.ts'
+import type { LoginWaiters } from './login-attempts.ts'
 
-/** All that this room needs; each verb takes the part it uses. */
+/** Dependencies of the feature. Each function takes the part it uses. */
 export type SessionsDeps = Readonly<{
   db: Db
   clock: Clock
@@ -19,7 +19,7 @@ export type SessionsDeps = Readonly<{
   homeservers: Homeservers
   roles: RoleBook
   rules: SessionRules
-  waiting: WaitingLogins
-  /** Aborts when the daemon ends. */
+  waiting: LoginWaiters
+  /** Aborts when the daemon shuts down. */
   draining?: AbortSignal | undefined
 }>

@@ -1,23 +1,23 @@
-// Sessions of tenants' users: login, refresh, logout, password, who is calling with a platform token, and whom a lock keeps out.
-// A password goes to the tenant's chat server in one place only, after the attempt was counted. What a user may do is read from the record.
-// It keeps no password and no chat token, and it never decides what a role may do.
+// Sessions of tenants' users: login, refresh, logout, password change, and the authentication of platform tokens.
+// Every password check goes through one function, under a counted attempt. Permissions are read from the database, never from the token.
+// Stores no password and no chat token. Does not decide what a role may do.
 import './sessions.tables.ts'
 import { feature, repeat } from '../feature/index.ts'
 import type { SessionsDeps } from './deps.ts'
-import { forgetLoginFailures, forgetSessions } from './forget-sessions.ts'
+import { deleteExpiredFailures } from './login-attempts.ts'
+import { deleteExpiredSessions } from './sessions.repo.ts'
 import { sessionsRoutes } from './sessions.routes.ts'
 
 export { type AuthenticateUser, authenticateUser } from './authenticate-user.ts'
 export type { SessionsDeps } from './deps.ts'
-export { forgetLoginFailures, forgetSessions } from './forget-sessions.ts'
-export { liftLock } from './login-attempts.ts'
-export { endUserSessions } from './revocations.ts'
+export { endUserSessions } from './end-sessions.ts'
+export { deleteExpiredFailures, loginWaiters, unlockLogin } from './login-attempts.ts'
+export { deleteExpiredSessions } from './sessions.repo.ts'
 export { sessionsRoutes } from './sessions.routes.ts'
-export { waitingLogins } from './waiting-logins.ts'
 
 export const sessionsFeature = feature<SessionsDeps>({
   name: 'sessions',
   routes: sessionsRoutes,
-  loops: (deps) => [repeat(deps, { everyMs: 60_000, name: 'deleting failed logins', run: () => forgetLoginFailures(deps) })],
-  cleanup: (deps) => [(signal) => forgetSessions(deps, signal)],
+  loops: (deps) => [repeat(deps, { everyMs: 60_000, name: 'deleting failed logins', run: () => deleteExpiredFailures(deps) })],
+  cleanup: (deps) => [(signal) => deleteExpiredSessions(deps, signal)],
 })

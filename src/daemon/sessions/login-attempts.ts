@@ -1,65 +1,95 @@
 import { sql } from 'kysely'
-import { type Clock, isoIn, isoNow, problem, sha256Hex } from '../../core/kit/index.ts'
+import { type Clock, isoIn, isoNow, type Problem, problem, sha256Hex } from '../../core/kit/index.ts'
 import { failureMemoryMs, knownNetworkMs, lockSubject, maxFailures, maxPendingMs, networkOf } from '../../core/sessions/index.ts'
 import type { Logger } from '../../node/index.ts'
 import type { DbOrTx, Tx } from '../db/index.ts'
-import type { WaitingLogins } from './waiting-logins.ts'
 
-/**
- * One try at a password, counted while it is looked at: of a hundred at once ten are. `counter` is the network where the user is known from it,
- * else empty: strangers share one counter, and cannot lock a user out of a network of their own. `until` is when a failure of it is forgotten,
- * counted from its beginning: how long the chat server looked at the password would tell whether it knows the name.
- */
+// Failed logins are counted by account and, for networks the user has logged in from, by network: strangers share one counter and cannot lock a
+// user out of its own networks. An attempt takes one of ten slots before the password is checked, so of a hundred parallel guesses ten run.
+
+/** `counter`: the network if it is known, else empty. `until`: when a failure of this attempt expires, counted from its start: response times do not leak. */
 export type Attempt = Readonly<{ subject: string; network: string; counter: string; until: string }>
 
 type Deps = Readonly<{ db: DbOrTx; clock: Clock }>
-type Waiting = Readonly<{ waiting: WaitingLogins }>
-type Wanted = Readonly<{ lockSubject: string; address: string; signal?: AbortSignal | undefined }>
+export type AttemptDeps = Deps & Readonly<{ log: Logger; waiting: LoginWaiters }>
+type AttemptInput = Readonly<{ lockSubject: string; address: string; signal?: AbortSignal | undefined }>
 
-/** While ten are under way, the next waits for what becomes of them: it asks soon, then less and less often, because many may wait. */
-const [firstStepMs, longestStepMs, longestWaitMs] = [50, 500, 20_000]
-
-/** No sooner than some of those who wait are through. */
-const crowdedSeconds = 5
-const crowded = `too many logins wait for others of the same account to end: log in again in ${crowdedSeconds} s`
+/** Returned by the work of an attempt when the login is refused. */
+export const refused = 'refused' as const
 
 /**
- * Takes one of the ten places. Throws ACCOUNT_LOCKED once ten failures fill them, whoever that name is and whatever the password; such tries
- * are not counted. Throws UNAVAILABLE when the ten under way take too long, or too many
- * wait for them already.
+ * Runs the work under one attempt and ends the attempt in exactly one way. Success: the work calls `recordSuccess` in the transaction that uses the
+ * proof. `refused`: counted as a failure, throws LOGIN_FAILED. Any error: released, because nothing is known about the password; the error is
+ * thrown. A dead process: counts as failed after a minute. Throws ACCOUNT_LOCKED, or UNAVAILABLE when no slot becomes free.
  */
-export async function reserveAttempt(deps: Deps & Waiting, { lockSubject: of, address, signal }: Wanted): Promise<Attempt> {
-  const [subject, network] = [sha256Hex(of), networkOf(address)]
-  const counter = (await isKnown(deps, subject, network)) ? network : ''
-  const came = deps.clock.now()
-  const once = async (): Promise<Attempt | undefined> => {
+export async function withAttempt<T>(
+  deps: AttemptDeps,
+  input: AttemptInput,
+  work: (attempt: Attempt) => Promise<T | typeof refused>,
+): Promise<T> {
+  const attempt = await reserveAttempt(deps, input)
+  const result = await work(attempt).catch(async (error) => {
+    await releaseAttempt(deps, attempt).catch((later) =>
+      deps.log.warn({ err: later }, 'a login attempt was not released: it counts as failed'),
+    )
+    throw error
+  })
+  if (result === refused) throw await refusal(deps, attempt)
+  return result
+}
+
+/** All refused logins get the same problem. A locked chat account or a disabled user is counted too, else the counter would confirm the password. */
+async function refusal(deps: AttemptDeps, attempt: Attempt): Promise<Problem> {
+  if (await recordFailure(deps, attempt)) deps.log.warn({ network: attempt.network }, 'ten failed logins: account locked for 15 minutes')
+  return problem('LOGIN_FAILED', 'Tenant, name or password is wrong, or the account cannot be used')
+}
+
+/** Intervals between tries for a slot, doubled from the first to the longest. */
+const [firstStepMs, maxStepMs, maxWaitMs] = [50, 500, 20_000]
+
+/** By then some of the waiting logins have finished. */
+const crowdedSeconds = 5
+const crowded = `Too many parallel logins of this account. fix: log in again in ${crowdedSeconds} s`
+
+/**
+ * Takes one of the ten slots. Throws ACCOUNT_LOCKED if ten failures fill them, for existing and unknown accounts alike; such tries are not counted.
+ * Throws UNAVAILABLE if the running attempts take too long, or too many callers wait already.
+ */
+export async function reserveAttempt(
+  deps: Deps & Readonly<{ waiting: LoginWaiters }>,
+  { lockSubject: key, address, signal }: AttemptInput,
+): Promise<Attempt> {
+  const [subject, network] = [sha256Hex(key), networkOf(address)]
+  const counter = (await isKnownNetwork(deps, subject, network)) ? network : ''
+  const arrivedAt = deps.clock.now()
+  const tryOnce = async (): Promise<Attempt | undefined> => {
     const attempt = { subject, network, counter, until: isoIn(deps.clock, failureMemoryMs) }
-    if (await takePlace(deps, attempt)) return attempt
-    await refuseLocked(deps, attempt, came)
+    if (await takeSlot(deps, attempt)) return attempt
+    await assertNotLocked(deps, attempt, arrivedAt)
     return undefined
   }
-  const first = await once()
+  const first = await tryOnce()
   if (first) return first
-  const waiting = deps.waiting.wait(subject, () => keepAsking(deps, once, signal))
+  const waiting = deps.waiting.wait(subject, () => pollSlot(deps, tryOnce, signal))
   if (!waiting) throw problem('UNAVAILABLE', crowded, { retryAfterSeconds: crowdedSeconds })
   const attempt = await waiting
   if (attempt) return attempt
-  throw problem('UNAVAILABLE', 'ten logins of this account are under way and do not end: try again in a moment', { retryAfterSeconds: 1 })
+  throw problem('UNAVAILABLE', 'Ten logins of this account are still running. fix: try again in a moment', { retryAfterSeconds: 1 })
 }
 
-/** Until there is a place, it takes too long, or whoever asked has left. */
-async function keepAsking({ clock }: Deps, once: () => Promise<Attempt | undefined>, signal?: AbortSignal): Promise<Attempt | undefined> {
-  for (let [waitedMs, stepMs] = [0, firstStepMs]; waitedMs <= longestWaitMs; stepMs = Math.min(2 * stepMs, longestStepMs)) {
+/** Polls until there is a slot, the wait takes too long, or the caller disconnects. */
+async function pollSlot({ clock }: Deps, tryOnce: () => Promise<Attempt | undefined>, signal?: AbortSignal): Promise<Attempt | undefined> {
+  for (let [waitedMs, stepMs] = [0, firstStepMs]; waitedMs <= maxWaitMs; stepMs = Math.min(2 * stepMs, maxStepMs)) {
     await clock.sleep(stepMs, signal)
     if (signal?.aborted) return undefined
-    const attempt = await once()
+    const attempt = await tryOnce()
     if (attempt) return attempt
     waitedMs += stepMs
   }
   return undefined
 }
 
-async function isKnown({ db, clock }: Deps, subject: string, network: string): Promise<boolean> {
+async function isKnownNetwork({ db, clock }: Deps, subject: string, network: string): Promise<boolean> {
   const row = await db
     .selectFrom('user_login_networks')
     .select('network')
@@ -70,8 +100,8 @@ async function isKnown({ db, clock }: Deps, subject: string, network: string): P
   return row !== undefined
 }
 
-/** Failures and attempts under way never pass ten together. What a process that died left under way counts as failed after a minute. */
-async function takePlace({ db, clock }: Deps, { subject, counter, until }: Attempt): Promise<boolean> {
+/** Failures and running attempts never exceed ten together. Attempts of a dead process count as failed after a minute. */
+async function takeSlot({ db, clock }: Deps, { subject, counter, until }: Attempt): Promise<boolean> {
   const [now, stale] = [isoNow(clock), isoIn(clock, -maxPendingMs)]
   const failures = sql`case when user_login_failures.until <= ${now} then 0
     when user_login_failures.pending_at <= ${stale} then user_login_failures.failures + user_login_failures.pending
@@ -89,8 +119,8 @@ async function takePlace({ db, clock }: Deps, { subject, counter, until }: Attem
   return rows.length > 0
 }
 
-/** `Retry-After` counts from when the attempt came, however long it waited since. */
-async function refuseLocked({ db, clock }: Deps, { subject, counter }: Attempt, came: Date): Promise<void> {
+/** `Retry-After` counts from the arrival of the attempt, so that it does not depend on the wait. */
+async function assertNotLocked({ db, clock }: Deps, { subject, counter }: Attempt, arrivedAt: Date): Promise<void> {
   const row = await db
     .selectFrom('user_login_failures')
     .selectAll()
@@ -100,36 +130,33 @@ async function refuseLocked({ db, clock }: Deps, { subject, counter }: Attempt, 
   if (!row || row.until <= isoNow(clock)) return
   const lost = row.pending_at <= isoIn(clock, -maxPendingMs) ? row.pending : 0
   if (row.failures + lost < maxFailures) return
-  const retryAfterSeconds = Math.max(1, Math.ceil((Date.parse(row.until) - came.getTime()) / 1000))
-  throw problem('ACCOUNT_LOCKED', 'too many failed logins: the account is locked, and opens by itself within 15 minutes', {
-    retryAfterSeconds,
-  })
+  const retryAfterSeconds = Math.max(1, Math.ceil((Date.parse(row.until) - arrivedAt.getTime()) / 1000))
+  throw problem('ACCOUNT_LOCKED', 'Too many failed logins: the account is locked for up to 15 minutes', { retryAfterSeconds })
 }
 
-/** The attempt failed. True for the failure that locked: it is told of once. */
-export async function recordFailure(deps: Deps, attempt: Attempt): Promise<boolean> {
+/** Returns true for the failure that locks the account, so that it is logged once. */
+async function recordFailure(deps: Deps, attempt: Attempt): Promise<boolean> {
   const locked = await countFailure(deps, attempt, 1)
-  // What fails from a known network counts for strangers too: ten failures lock, wherever they came from.
+  // A failure from a known network counts for strangers too: ten failures lock, from any network.
   return (attempt.counter !== '' && (await countFailure(deps, { ...attempt, counter: '' }, 0))) || locked
 }
 
-/** The lock is never extended: what fails while it lasts changes nothing. */
+/** A lock is never extended: failures during a lock change nothing. */
 async function countFailure({ db, clock }: Deps, { subject, counter, until }: Attempt, reserved: 0 | 1): Promise<boolean> {
   const now = isoNow(clock)
-  const lasts = sql`user_login_failures.until > ${now} and user_login_failures.failures >= ${maxFailures}`
+  const isLocked = sql`user_login_failures.until > ${now} and user_login_failures.failures >= ${maxFailures}`
   const { rows } = await sql<{ failures: number; until: string }>`
     insert into user_login_failures (subject, network, failures, pending, pending_at, until) values (${subject}, ${counter}, 1, 0, ${now}, ${until})
     on conflict (subject, network) do update set
       failures = case when user_login_failures.until <= ${now} then 1
         when user_login_failures.failures >= ${maxFailures} then user_login_failures.failures else user_login_failures.failures + 1 end,
       pending = case when user_login_failures.pending >= ${reserved} then user_login_failures.pending - ${reserved} else 0 end,
-      until = case when ${lasts} then user_login_failures.until else ${until} end
+      until = case when ${isLocked} then user_login_failures.until else ${until} end
     returning failures, until`.execute(db)
   return Number(rows[0]?.failures) === maxFailures && rows[0]?.until === until
 }
 
-/** Nothing was learnt of the password: it was neither failure nor success. */
-export async function releaseAttempt({ db }: Deps, { subject, counter }: Attempt): Promise<void> {
+async function releaseAttempt({ db }: Deps, { subject, counter }: Attempt): Promise<void> {
   await db
     .updateTable('user_login_failures')
     .set((row) => ({ pending: row('pending', '-', 1) }))
@@ -139,28 +166,7 @@ export async function releaseAttempt({ db }: Deps, { subject, counter }: Attempt
     .execute()
 }
 
-/**
- * Does what follows once the attempt has its place. What fails by itself says nothing of the password, and it is what the caller hears of, whatever
- * becomes of the release: a place that stays taken counts as a failure after a minute.
- */
-export async function orRelease<T>(deps: Deps & Readonly<{ log: Logger }>, attempt: Attempt, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work()
-  } catch (error) {
-    await releaseAttempt(deps, attempt).catch((later) =>
-      deps.log.warn({ err: later }, 'a login that failed by itself counts as a wrong one'),
-    )
-    throw error
-  }
-}
-
-/** Forgets the failures of a user who got another password: what was tried before says nothing of it. */
-export async function liftLock(tx: Tx, { tenantId, localpart }: Readonly<{ tenantId: string; localpart: string }>): Promise<void> {
-  const subject = sha256Hex(lockSubject({ id: tenantId }, '', localpart))
-  await tx.updateTable('user_login_failures').set({ failures: 0 }).where('subject', '=', subject).execute()
-}
-
-/** The password was right: the failures are forgotten, except a lock that strangers are under, and the network is known from now on. */
+/** Clears the failures, except a lock of strangers, and records the network as known. */
 export async function recordSuccess(tx: Tx, clock: Clock, { subject, network, counter }: Attempt): Promise<void> {
   const now = isoNow(clock)
   await sql`
@@ -175,4 +181,43 @@ export async function recordSuccess(tx: Tx, clock: Clock, { subject, network, co
     .values({ subject, network, last_login_at: now })
     .onConflict((c) => c.columns(['subject', 'network']).doUpdateSet({ last_login_at: now }))
     .execute()
+}
+
+/** Clears the failures of a user whose password was reset: earlier guesses say nothing about the new password. */
+export async function unlockLogin(tx: Tx, { tenantId, localpart }: Readonly<{ tenantId: string; localpart: string }>): Promise<void> {
+  const subject = sha256Hex(lockSubject({ id: tenantId }, '', localpart))
+  await tx.updateTable('user_login_failures').set({ failures: 0 }).where('subject', '=', subject).execute()
+}
+
+/** Deletes expired failure counters. Guessed names have one each, so this runs every few minutes, not nightly. */
+export async function deleteExpiredFailures({ db, clock }: Deps): Promise<void> {
+  await db.deleteFrom('user_login_failures').where('until', '<=', isoNow(clock)).execute()
+}
+
+/** Limits the logins of this process that wait for a slot: each polls the database. */
+export type LoginWaiters = Readonly<{ wait<Result>(subject: string, work: () => Promise<Result>): Promise<Result> | undefined }>
+
+/** Far more than the clients of one user need, so that the limit does not reveal how fast a chat server checks passwords. */
+const maxWaitersPerAccount = 100
+const maxWaiters = 500
+
+/** `wait` returns undefined at the limit. */
+export function loginWaiters(): LoginWaiters {
+  const counts = new Map<string, number>()
+  let total = 0
+  const leave = (subject: string) => {
+    const left = (counts.get(subject) ?? 1) - 1
+    total -= 1
+    if (left === 0) counts.delete(subject)
+    else counts.set(subject, left)
+  }
+  return {
+    wait: (subject, work) => {
+      const count = counts.get(subject) ?? 0
+      if (count >= maxWaitersPerAccount || total >= maxWaiters) return undefined
+      counts.set(subject, count + 1)
+      total += 1
+      return work().finally(() => leave(subject))
+    },
+  }
 }

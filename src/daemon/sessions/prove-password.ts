@@ -1,73 +1,96 @@
 import type { LoggedIn } from '../../core/homeserver/index.ts'
-import { type Problem, problem, secret } from '../../core/kit/index.ts'
-import { lockSubject } from '../../core/sessions/index.ts'
+import { type Clock, isProblem, secret } from '../../core/kit/index.ts'
+import { lockSubject, refusalDelayMs } from '../../core/sessions/index.ts'
 import { canonicalLocalpart, isPlatformAccount, matrixUserIdOf } from '../../core/users/index.ts'
 import { homeserverProblem } from '../homeserver/index.ts'
 import type { TenantRecord } from '../tenants/index.ts'
 import type { SessionsDeps } from './deps.ts'
-import { type Attempt, orRelease, recordFailure, releaseAttempt, reserveAttempt } from './login-attempts.ts'
+import { type Attempt, refused, withAttempt } from './login-attempts.ts'
 
 type Deps = Pick<SessionsDeps, 'db' | 'clock' | 'log' | 'homeservers' | 'waiting'>
 
-type Proof = Readonly<{
+type Credentials = Readonly<{
   tenant: TenantRecord | undefined
-  /** As the caller typed it. */
-  given: string
+  /** The tenant as the caller entered it. */
+  tenantEntered: string
   username: string
   password: string
   deviceName: string
   address: string
-  /** Aborts when whoever asked has left. */
+  /** Aborts when the caller disconnects. */
   signal?: AbortSignal | undefined
 }>
 
-type Right = Extract<LoggedIn, { kind: 'ok' }>
-export type Proved = Readonly<{ attempt: Attempt; chat: Right; tenant: TenantRecord; localpart: string }>
+type ChatDevice = Extract<LoggedIn, { kind: 'ok' }>
+export type Proof = Readonly<{ attempt: Attempt; chat: ChatDevice; tenant: TenantRecord; localpart: string }>
 
 /**
- * The only place that gives a password to a chat server. Every attempt takes one of ten places first; unknown and suspended tenants, names that
- * nobody can have, the platform's own accounts and users locked in the chat take the path of a wrong password. Throws ACCOUNT_LOCKED, LOGIN_FAILED
- * or, when the chat server says nothing of the password, HOMESERVER_UNREACHABLE.
+ * The only place that sends a password to a chat server, under one login attempt. Unknown and suspended tenants, invalid names, platform accounts
+ * and locked chat accounts are refused like a wrong password. `use` runs with the proof: it calls `recordSuccess`, or returns `refused`. Unless
+ * it succeeds, the new chat device is logged out; afterwards that is up to the caller. Throws ACCOUNT_LOCKED, LOGIN_FAILED or, when the chat
+ * server does not answer, HOMESERVER_UNREACHABLE.
  */
-export async function provePassword(deps: Deps, proof: Proof): Promise<Proved> {
-  const { tenant, given, username, address } = proof
+export const provePassword = <T>(
+  deps: Deps,
+  credentials: Credentials,
+  use: (proof: Proof) => Promise<T | typeof refused>,
+): Promise<{ proof: Proof; used: T }> => {
+  const { tenant, tenantEntered, username, address, signal } = credentials
   const localpart = canonicalLocalpart(username)
-  const attempt = await reserveAttempt(deps, { lockSubject: lockSubject(tenant, given, username), address, signal: proof.signal })
-  const answer = await orRelease(deps, attempt, () => askChatServer(deps, proof, localpart))
-  if (answer.kind === 'ok' && tenant) return { attempt, chat: answer, tenant, localpart }
-  if ('retryAfterSeconds' in answer) {
-    await releaseAttempt(deps, attempt)
-    throw homeserverProblem(answer, tenant?.slug ?? given)
-  }
-  throw await refusedLogin(deps, attempt)
+  const input = { lockSubject: lockSubject(tenant, tenantEntered, username), address, signal }
+  return withAttempt(deps, input, async (attempt) => {
+    const answer = await loginToChat(deps, credentials, localpart)
+    if ('retryAfterSeconds' in answer) throw homeserverProblem(answer, tenant?.slug ?? tenantEntered)
+    if (answer.kind !== 'ok' || !tenant) return refused
+    const proof = { attempt, chat: answer, tenant, localpart }
+    const used = await orLogoutDevice(deps, proof, () => use(proof))
+    if (used !== refused) return { proof, used }
+    await logoutDevice(deps, proof)
+    return refused
+  })
 }
 
-/** Names as any chat server ever allowed them. */
+/** Every name that any chat server ever allowed. */
 const possibleName = /^[a-z0-9._=/+-]{1,255}$/
 
-async function askChatServer(
-  { homeservers, log }: Deps,
-  { tenant, password, deviceName, signal }: Proof,
-  localpart: string,
-): Promise<LoggedIn> {
+async function loginToChat({ homeservers, log }: Deps, credentials: Credentials, localpart: string): Promise<LoggedIn> {
+  const { tenant, password, deviceName, signal } = credentials
   if (tenant?.status !== 'active' || !possibleName.test(localpart) || isPlatformAccount(localpart)) return { kind: 'refused' }
   const homeserver = homeservers.of(tenant.id)
   const answer = await homeserver.login({ localpart, password: secret(password), deviceName, signal })
   if (answer.kind !== 'ok' || answer.userId === matrixUserIdOf(localpart, tenant.chatDomain)) return answer
-  log.error({ tenant: tenant.slug }, 'a chat server logged somebody else in than it was asked for: the login was refused')
+  log.error({ tenant: tenant.slug }, 'login refused: the chat server logged in another user than requested')
   await homeserver.logout(answer.accessToken)
   return { kind: 'refused' }
 }
 
-/** Nobody keeps the device of a proof that is not used. The caller hears what came of the proof, not whether the chat server forgot it. */
-export async function endProof({ homeservers, log }: Deps, { tenant, chat }: Proved): Promise<void> {
-  const ended = homeservers.of(tenant.id).logout(chat.accessToken)
-  await ended.catch((error) => log.warn({ err: error, tenant: tenant.slug }, 'a chat device that only proved a password stays logged in'))
+/** Logs out the chat device of a proof that is not used. Failures are logged, not thrown. */
+export async function logoutDevice({ homeservers, log }: Pick<Deps, 'homeservers' | 'log'>, { tenant, chat }: Proof): Promise<void> {
+  const logout = homeservers.of(tenant.id).logout(chat.accessToken)
+  await logout.catch((error) => log.warn({ err: error, tenant: tenant.slug }, 'the chat device of a password check stays logged in'))
 }
 
-/** What every refused login looks like. A lock in the chat or a disabled user counts too: otherwise counting would tell that the password was right. */
-export async function refusedLogin({ db, clock, log }: Pick<Deps, 'db' | 'clock' | 'log'>, attempt: Attempt): Promise<Problem> {
-  if (await recordFailure({ db, clock }, attempt))
-    log.warn({ network: attempt.network }, 'ten failed logins: an account is locked for 15 minutes')
-  return problem('LOGIN_FAILED', 'tenant, name or password is wrong, or the account cannot be used')
+/** Runs the work, and logs the chat device out if it throws. */
+export async function orLogoutDevice<T>(deps: Pick<Deps, 'homeservers' | 'log'>, proof: Proof, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    await logoutDevice(deps, proof)
+    throw error
+  }
+}
+
+/**
+ * Delays refused logins to a full second after arrival, so that response time reveals neither the reason nor the duration of other attempts. All
+ * other results return at once.
+ */
+export async function withConstantTimeRefusal<Result>(clock: Clock, work: () => Promise<Result>): Promise<Result> {
+  const arrivedMs = clock.monotonicMs()
+  try {
+    return await work()
+  } catch (error) {
+    if (isProblem(error, 'LOGIN_FAILED') || isProblem(error, 'ACCOUNT_LOCKED'))
+      await clock.sleep(refusalDelayMs(clock.monotonicMs() - arrivedMs))
+    throw error
+  }
 }

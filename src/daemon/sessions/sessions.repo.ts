@@ -1,8 +1,8 @@
-import { type Clock, isoNow, type Random, sha256Hex } from '../../core/kit/index.ts'
-import { type EndedBy, refreshEnd, type Session, type SessionRules } from '../../core/sessions/index.ts'
-import type { DbOrTx, Tx } from '../db/index.ts'
+import { type Clock, isoIn, isoNow, plural, type Random, sha256Hex } from '../../core/kit/index.ts'
+import { type EndedBy, knownNetworkMs, refreshEnd, type Session, type SessionRules } from '../../core/sessions/index.ts'
+import type { Db, DbOrTx, Tx } from '../db/index.ts'
 
-/** `tnr_` and 32 random bytes: the prefix lets scanners find one that was written down by mistake. */
+/** `tnr_` and 32 random bytes. The prefix lets secret scanners find leaked tokens. */
 export const newRefreshToken = (random: Random): string => `tnr_${Buffer.from(random.bytes(32)).toString('base64url')}`
 
 export const refreshHash = (token: string): string => sha256Hex(token)
@@ -29,7 +29,7 @@ export async function insertSession(tx: Tx, now: string, session: NewSession): P
 
 type NewToken = Readonly<{ token: string; sessionId: string; sessionExpiresAt: string; parentHash: string | null; rules: SessionRules }>
 
-/** Returns when it ends. */
+/** Returns the end of the token. */
 export async function insertRefreshToken(tx: Tx, now: string, made: NewToken): Promise<string> {
   const expiresAt = refreshEnd(made.rules, now, made.sessionExpiresAt)
   await tx
@@ -46,7 +46,7 @@ export async function insertRefreshToken(tx: Tx, now: string, made: NewToken): P
   return expiresAt
 }
 
-/** A session and whose it is, as its record says. */
+/** A session with its user and tenant. */
 export type FoundSession = Readonly<{
   id: string
   userId: string
@@ -58,8 +58,8 @@ export type FoundSession = Readonly<{
   expiresAt: string
 }>
 
-/** Sessions whose users may use them now: not ended, user and tenant active. */
-const standing = (db: DbOrTx, now: string) =>
+/** Valid sessions: open, of an active user of an active tenant. */
+const validSessions = (db: DbOrTx, now: string) =>
   db
     .selectFrom('sessions')
     .innerJoin('users', 'users.id', 'sessions.user_id')
@@ -70,7 +70,7 @@ const standing = (db: DbOrTx, now: string) =>
     .where('tenants.status', '=', 'active')
 
 const found = (db: DbOrTx, now: string) =>
-  standing(db, now)
+  validSessions(db, now)
     .select(['sessions.id', 'sessions.user_id', 'sessions.tenant_id', 'sessions.expires_at'])
     .select(['users.localpart', 'users.roles', 'tenants.slug', 'tenants.chat_domain'])
 
@@ -87,7 +87,7 @@ const toFound = (row: FoundRow): FoundSession => ({
   expiresAt: row.expires_at,
 })
 
-export async function standingSession(db: DbOrTx, clock: Clock, id: string): Promise<FoundSession | undefined> {
+export async function validSession(db: DbOrTx, clock: Clock, id: string): Promise<FoundSession | undefined> {
   const row = await found(db, isoNow(clock)).where('sessions.id', '=', id).executeTakeFirst()
   return row && toFound(row)
 }
@@ -100,9 +100,9 @@ export async function sessionOfToken(db: DbOrTx, clock: Clock, hash: string): Pr
   return row && toFound(row)
 }
 
-type Page = Readonly<{ userId: string; now: string; ended?: boolean; before?: Place | undefined; limit: number }>
-/** Where a page ended. */
-export type Place = Readonly<{ createdAt: string; id: string }>
+type Page = Readonly<{ userId: string; now: string; ended?: boolean; before?: Position | undefined; limit: number }>
+/** The last session of the previous page. */
+export type Position = Readonly<{ createdAt: string; id: string }>
 type Listed = Session & Readonly<{ endedAt: string | null; endedBy: EndedBy | null }>
 
 /** A user's open sessions, or the ended ones, newest first. */
@@ -132,10 +132,10 @@ export async function sessionsBefore(db: DbOrTx, { userId, now, ended = false, b
   }))
 }
 
-/** The open sessions of a user beyond so many: those that were unused for longest. */
+/** Ids of a user's open sessions beyond `max`, except the most recently used. */
 export async function sessionsBeyond(
   tx: Tx,
-  { userId, now, most }: Readonly<{ userId: string; now: string; most: number }>,
+  { userId, now, max }: Readonly<{ userId: string; now: string; max: number }>,
 ): Promise<string[]> {
   const rows = await tx
     .selectFrom('sessions')
@@ -146,7 +146,37 @@ export async function sessionsBeyond(
     .orderBy('used_at', 'desc')
     .orderBy('id')
     .limit(1000)
-    .offset(most)
+    .offset(max)
     .execute()
   return rows.map(({ id }) => id)
 }
+
+/** Sessions per transaction, so that other writers are not blocked for long. */
+const deleteBatch = 500
+
+/**
+ * Deletes expired sessions with their refresh tokens, which detect reuse until then, and networks that are no longer known. Returns a summary.
+ */
+export async function deleteExpiredSessions({ db, clock }: Readonly<{ db: Db; clock: Clock }>, signal?: AbortSignal): Promise<string> {
+  const now = isoNow(clock)
+  let deleted = 0
+  for (let last = deleteBatch; last === deleteBatch && !signal?.aborted; deleted += last) last = await deleteSome(db, now)
+  await db.deleteFrom('user_login_networks').where('last_login_at', '<=', isoIn(clock, -knownNetworkMs)).execute()
+  return plural(deleted, 'ended session')
+}
+
+const deleteSome = (db: Db, now: string): Promise<number> =>
+  db.transaction().execute(async (tx) => {
+    const rows = await tx
+      .selectFrom('sessions')
+      .select('id')
+      .where('expires_at', '<=', now)
+      .orderBy('expires_at')
+      .limit(deleteBatch)
+      .execute()
+    if (rows.length === 0) return 0
+    const ids = rows.map(({ id }) => id)
+    await tx.deleteFrom('refresh_tokens').where('session_id', 'in', ids).execute()
+    await tx.deleteFrom('sessions').where('id', 'in', ids).execute()
+    return ids.length
+  })

@@ -2,10 +2,10 @@ import { sessionsContract as contract } from '../../core/sessions/index.ts'
 import { serveContract } from '../http/index.ts'
 import { changePassword } from './change-password.ts'
 import type { SessionsDeps } from './deps.ts'
+import { logout, revokeOwnSession, revokeUserSession } from './end-sessions.ts'
+import { listOwnSessions, listUserSessions } from './list-sessions.ts'
 import { login } from './login.ts'
-import { logout } from './logout.ts'
-import { refresh } from './refresh.ts'
-import { listOwnSessions, listUserSessions, revokeOwnSession, revokeUserSession } from './user-sessions.ts'
+import { refresh } from './tokens.ts'
 
 /** Verbs without an answer, for endpoints that answer 204. */
 const nothing = async (work: Promise<void>): Promise<undefined> => {

@@ -1,43 +1,43 @@
 import type { EndedBy } from '../../core/sessions/index.ts'
 
 type SessionTable = {
-  /** The claim `fam`, and the family of its refresh tokens. */
+  /** The claim `fam` of its tokens. */
   id: string
   tenant_id: string
   user_id: string
   device_name: string
   network: string
   created_at: string
-  /** Of the last login or refresh. */
+  /** Time of the login or the last refresh. */
   used_at: string
-  /** Absolute: nothing moves it. */
+  /** The fixed end of the session. */
   expires_at: string
   ended_at: string | null
   ended_by: EndedBy | null
 }
 
 type RefreshTokenTable = {
-  /** SHA-256: the token itself is nowhere. */
+  /** SHA-256 of the token, which is not stored. */
   hash: string
   session_id: string
-  /** Null for the first of its family. */
+  /** Null for the first token of a session. */
   parent_hash: string | null
   created_at: string
-  /** The idle end, never after the family's. */
+  /** The idle end, never after the end of the session. */
   expires_at: string
-  /** Used, or passed over because a sibling was used. Such rows stay until the family's end, to be known again. */
+  /** When it was used, or invalidated because a sibling was used. Rows stay until the session ends, to detect reuse. */
   used_at: string | null
 }
 
-/** `subject` is a hash of tenant and canonical name; `network` is empty for all networks that the user is not known from. */
+/** `subject`: hash of tenant and canonical name. `network`: empty for all networks the user has not logged in from. */
 type LoginFailureTable = {
   subject: string
   network: string
   failures: number
-  /** Attempts whose password is being looked at. */
+  /** Attempts whose password is being checked. */
   pending: number
   pending_at: string
-  /** When the failures are forgotten, and with them the lock. */
+  /** When the failures, and the lock, expire. */
   until: string
 }
 

@@ -1,25 +1,24 @@
-import { isoNow, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
+import { type Clock, isoNow, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import type { SpaceMember, SpaceRole } from '../../core/spaces/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { publishRevocation } from '../auth/index.ts'
 import { isContact } from '../contacts/index.ts'
 import type { Tx } from '../db/index.ts'
 import { findUserById } from '../users/index.ts'
-import { addMember, endMembership } from './add-member.ts'
+import { findersOf, recordAllInSpace, recordInSpace } from './activity.ts'
 import type { PutDeps, SpacesDeps } from './deps.ts'
-import { followInChat } from './follow-in-chat.ts'
-import { findMember, otherOwners, roleIn, setRole } from './members.repo.ts'
-import { openSpace } from './open-space.ts'
-import { recordInSpace, whoFinds } from './record-in-space.ts'
+import { deleteMember, findMember, insertMember, otherOwners, roleIn, setRole } from './members.repo.ts'
+import { authorizeSpace } from './show-spaces.ts'
 import { changeSpaceRow, lockSpace, type SpaceRecord } from './spaces.repo.ts'
+import { enqueueSpaceSync } from './sync-jobs.ts'
 
 type Deps = Pick<SpacesDeps, 'db' | 'clock'>
 type OneMember = Readonly<{ spaceId: string; userId: string }>
 type Put = OneMember & Readonly<{ role: SpaceRole }>
 
 /**
- * Puts a user of the tenant into a space, or gives a member another role; whoever finds a public one joins it by itself, as member. Who makes spaces
- * may put anybody in, other owners whom they may see. Throws NOT_FOUND (space, user), FORBIDDEN, CONFLICT (its last owner).
+ * Adds a user of the tenant to a space or changes a member's role. Any user who finds a public space may join it. Users with manageSpaces may add
+ * anyone, other owners only their contacts. Throws NOT_FOUND (space, user), FORBIDDEN, CONFLICT (last owner).
  */
 export const putSpaceMember = (
   { db, clock, roles }: PutDeps,
@@ -29,27 +28,27 @@ export const putSpaceMember = (
   db.transaction().execute(async (tx) => {
     const { tenantId } = actor
     await lockSpace(tx, { tenantId, spaceId })
-    const { space, rights } = await openSpace(tx, actor, { spaceId })
+    const { space, rights } = await authorizeSpace(tx, actor, { spaceId })
     const joins = rights.join && userId === actor.userId && role === 'member'
     const before = await roleIn(tx, { spaceId, userId })
     if (!rights.manage && !(joins && before !== 'owner')) throw ownersOnly(space)
     const user = await findUserById(tx, userId)
-    // Who is in it already, disabled or not, its owners find among the members.
+    // Owners see existing members, even disabled ones.
     const mayPut = before !== null || actor.capabilities.includes('manageSpaces') || (await isContact(tx, roles, actor, userId))
-    if (user?.tenantId !== tenantId || !mayPut) throw problem('NOT_FOUND', `there is no user ${userId} that you may see`)
-    if (before === null) await enter({ clock }, tx, actor, { space, userId, role })
+    if (user?.tenantId !== tenantId || !mayPut) throw problem('NOT_FOUND', `User ${userId} does not exist, or you may not see it`)
+    if (before === null) await addToSpace({ clock }, tx, actor, { space, userId, role })
     else if (before !== role) await changeRole({ clock }, tx, actor, { space, userId, role })
     return (await findMember(tx, { spaceId, userId })) as SpaceMember
   })
 
-const ownersOnly = ({ name }: SpaceRecord) => problem('FORBIDDEN', `${name} is managed by its owners: ask one of them`)
+const ownersOnly = ({ name }: SpaceRecord) => problem('FORBIDDEN', `${name} is managed by its owners. fix: ask one of them`)
 
 type Entry = Readonly<{ space: SpaceRecord; userId: string; role: SpaceRole }>
 
-async function enter({ clock }: Pick<Deps, 'clock'>, tx: Tx, actor: PlatformPrincipal, { space, userId, role }: Entry): Promise<void> {
+async function addToSpace({ clock }: Pick<Deps, 'clock'>, tx: Tx, actor: PlatformPrincipal, { space, userId, role }: Entry): Promise<void> {
   const { tenantId, tenantSlug } = actor
   await changeSpaceRow(tx, { tenantId, spaceId: space.id }, isoNow(clock))
-  await followInChat(tx, clock, space)
+  await enqueueSpaceSync(tx, clock, space)
   await addMember(tx, clock, { space, userId, role, actorId: actor.userId })
   const data = { spaceId: space.id, userId, role }
   await recordAudit(tx, clock, { actor, action: 'space.member-added', subject: tenantSlug, data })
@@ -57,32 +56,78 @@ async function enter({ clock }: Pick<Deps, 'clock'>, tx: Tx, actor: PlatformPrin
 
 async function changeRole({ clock }: Pick<Deps, 'clock'>, tx: Tx, actor: PlatformPrincipal, { space, userId, role }: Entry): Promise<void> {
   const spaceId = space.id
-  if (role !== 'owner') await keepAnOwner(tx, { spaceId, userId }, space)
+  if (role !== 'owner') await assertOtherOwner(tx, { spaceId, userId }, space)
   await setRole(tx, { spaceId, userId }, role)
   const payload = { spaceId, userId, role }
-  await recordInSpace(tx, clock, { space, type: 'space.updated', payload, actorId: actor.userId, audience: whoFinds(space) })
+  await recordInSpace(tx, clock, { space, type: 'space.updated', payload, actorId: actor.userId, audience: findersOf(space) })
   await recordAudit(tx, clock, { actor, action: 'space.member-changed', subject: actor.tenantSlug, data: payload })
 }
 
-async function keepAnOwner(tx: Tx, one: OneMember, { name }: SpaceRecord): Promise<void> {
+async function assertOtherOwner(tx: Tx, one: OneMember, { name }: SpaceRecord): Promise<void> {
   if ((await otherOwners(tx, one)) === 0)
-    throw problem('CONFLICT', `${name} would be left without an owner: make somebody else its owner first, or delete it`)
+    throw problem('CONFLICT', `${name} would have no owner. fix: make another member owner first, or delete the space`)
 }
 
-/** Puts a user out of a space; with the own id: leaves it. Throws NOT_FOUND (space, member), FORBIDDEN, CONFLICT (its last owner). */
+/** Removes a member; a caller that names itself leaves. Throws NOT_FOUND (space, member), FORBIDDEN, CONFLICT (last owner). */
 export const removeSpaceMember = ({ db, clock }: Deps, actor: PlatformPrincipal, { spaceId, userId }: OneMember): Promise<void> =>
   db.transaction().execute(async (tx) => {
     const { tenantId, tenantSlug } = actor
     await lockSpace(tx, { tenantId, spaceId })
-    const { space, rights } = await openSpace(tx, actor, { spaceId })
+    const { space, rights } = await authorizeSpace(tx, actor, { spaceId })
     const isOwn = userId === actor.userId
     if (!isOwn && !rights.manage) throw ownersOnly(space)
     const role = await roleIn(tx, { spaceId, userId })
-    if (role === null) throw problem('NOT_FOUND', `${userId} is no member of ${space.name}`)
-    if (role === 'owner') await keepAnOwner(tx, { spaceId, userId }, space)
+    if (role === null) throw problem('NOT_FOUND', `${userId} is not a member of ${space.name}`)
+    if (role === 'owner') await assertOtherOwner(tx, { spaceId, userId }, space)
     await changeSpaceRow(tx, { tenantId, spaceId }, isoNow(clock))
-    await followInChat(tx, clock, space)
+    await enqueueSpaceSync(tx, clock, space)
     await endMembership(tx, clock, { space, userId, actorId: actor.userId, reason: isOwn ? 'left' : 'removed' })
     await publishRevocation(tx, clock, { kind: 'space', subject: spaceId })
     await recordAudit(tx, clock, { actor, action: 'space.member-removed', subject: tenantSlug, data: { spaceId, userId } })
   })
+
+type MemberChange = Readonly<{ space: Pick<SpaceRecord, 'id' | 'tenantId'>; userId: string; actorId: string | null }>
+
+/** Returns false, without an event, if the user is a member. */
+export async function addMember(
+  tx: Tx,
+  clock: Clock,
+  { space, userId, role, actorId }: MemberChange & Readonly<{ role: SpaceRole }>,
+): Promise<boolean> {
+  const { id: spaceId, tenantId } = space
+  if (!(await insertMember(tx, { spaceId, userId, tenantId, role, joinedAt: isoNow(clock) }))) return false
+  await recordJoined(tx, clock, { space, userId, actorId })
+  return true
+}
+
+export const recordJoined = (tx: Tx, clock: Clock, { space, userId, actorId }: MemberChange): Promise<void> =>
+  recordInSpace(tx, clock, { space, type: 'user.joined', payload: { userId, spaceId: space.id }, actorId })
+
+/** `removed`: by another user. `chat`: the user left the rooms in the chat. */
+type LeaveReason = 'left' | 'removed' | 'chat'
+
+/** Ends a membership. The audience includes the former member. Returns false if there was none. */
+export async function endMembership(
+  tx: Tx,
+  clock: Clock,
+  { space, userId, actorId, reason }: MemberChange & Readonly<{ reason: LeaveReason }>,
+): Promise<boolean> {
+  const { id: spaceId } = space
+  if (!(await deleteMember(tx, { spaceId, userId }))) return false
+  const audience = { users: [userId], spaces: [spaceId] }
+  await recordInSpace(tx, clock, { space, type: 'user.left', payload: { userId, spaceId, reason }, actorId, audience })
+  return true
+}
+
+type MembersOfDeleted = Pick<MemberChange, 'space' | 'actorId'> & Readonly<{ userIds: readonly string[] }>
+
+/** Records the end of all memberships of a deleted space in few statements: a space may have thousands of members. */
+export async function recordDeletedFor(tx: Tx, clock: Clock, { space, actorId, userIds }: MembersOfDeleted): Promise<void> {
+  if (userIds.length === 0) return
+  const left = (userId: string) => ({
+    type: 'user.left' as const,
+    payload: { userId, spaceId: space.id, reason: 'space_deleted' },
+    audience: { users: [userId] },
+  })
+  await recordAllInSpace(tx, clock, { space, actorId, all: userIds.map(left) })
+}

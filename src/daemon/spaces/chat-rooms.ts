@@ -4,24 +4,24 @@ import { type Membership, newRoomBody, type ObservedRoom, type RoomKind, roomAli
 import { matrixUserIdOf } from '../../core/users/index.ts'
 import { adminLocalpart, homeserverProblem } from '../homeserver/index.ts'
 
-/** The chat server of one tenant, spoken to as its administrator, who makes all rooms of spaces and is in them. */
+/** The chat server of a tenant, called as its administrator, who creates and joins all rooms of spaces. */
 export type Chat = Readonly<{ homeserver: Homeserver; chatDomain: string }>
 
 export const administratorOf = ({ chatDomain }: Pick<Chat, 'chatDomain'>): string => matrixUserIdOf(adminLocalpart, chatDomain)
 
-type Said = Exclude<ServiceAnswer, { retryAfterSeconds: number }>
+type Answer = Exclude<ServiceAnswer, { retryAfterSeconds: number }>
 
-/** Throws HOMESERVER_UNREACHABLE; what the server refuses is an answer. */
-async function ask({ homeserver, chatDomain }: Chat, request: ServiceRequest): Promise<Said> {
+/** Sends a request. A refusal is a result. Throws HOMESERVER_UNREACHABLE. */
+async function send({ homeserver, chatDomain }: Chat, request: ServiceRequest): Promise<Answer> {
   const answer = await homeserver.send({ ...request, admin: true })
   if (isFault(answer)) throw homeserverProblem(answer, chatDomain)
-  return answer as Said
+  return answer as Answer
 }
 
-async function must(chat: Chat, request: ServiceRequest): Promise<Readonly<Record<string, unknown>>> {
-  const said = await ask(chat, request)
-  if (said.kind === 'ok') return said.json
-  throw new Error(`the chat server refused ${request.method} ${request.path}: ${said.status} ${said.errcode} ${said.reason}`)
+async function sendOrThrow(chat: Chat, request: ServiceRequest): Promise<Readonly<Record<string, unknown>>> {
+  const answer = await send(chat, request)
+  if (answer.kind === 'ok') return answer.json
+  throw new Error(`the chat server refused ${request.method} ${request.path}: ${answer.status} ${answer.errcode} ${answer.reason}`)
 }
 
 const enc = encodeURIComponent
@@ -37,15 +37,15 @@ const StateEvent = z.object({
 })
 type StateEvent = z.infer<typeof StateEvent>
 
-/** `whole`: it is the platform's own, with all that a room is made with. */
+/** `whole`: created by the platform, with everything a room of a space needs. */
 type ReadRoom = Readonly<{ room: ObservedRoom; whole: boolean }>
 
-/** A room as it is; undefined when there is none. */
+/** Returns undefined if the room does not exist. */
 export async function readRoom(chat: Chat, roomId: string): Promise<ReadRoom | undefined> {
-  const said = await ask(chat, { method: 'GET', path: `/_synapse/admin/v1/rooms/${enc(roomId)}/state` })
-  if (said.kind === 'refused' && (said.status === 404 || said.errcode === 'M_INVALID_PARAM')) return undefined
-  if (said.kind === 'refused') throw new Error(`the chat server did not show the room ${roomId}: ${said.status} ${said.errcode}`)
-  const listed = Array.isArray(said.json.state) ? said.json.state : []
+  const answer = await send(chat, { method: 'GET', path: `/_synapse/admin/v1/rooms/${enc(roomId)}/state` })
+  if (answer.kind === 'refused' && (answer.status === 404 || answer.errcode === 'M_INVALID_PARAM')) return undefined
+  if (answer.kind === 'refused') throw new Error(`the chat server did not show the room ${roomId}: ${answer.status} ${answer.errcode}`)
+  const listed = Array.isArray(answer.json.state) ? answer.json.state : []
   const state = listed.map((one) => StateEvent.safeParse(one)).flatMap(({ success, data }) => (success ? [data] : []))
   const room = { id: roomId, name: nameIn(state), links: linksIn(state), members: membersIn(state) }
   return { room, whole: isWhole(state, room, administratorOf(chat)) }
@@ -56,7 +56,7 @@ const nameIn = (state: readonly StateEvent[]): string => {
   return typeof name === 'string' ? name : ''
 }
 
-/** A link that was taken away is there without `via`. */
+/** A removed link has no `via`. */
 const linksIn = (state: readonly StateEvent[]): string[] =>
   state
     .filter(({ type, content }) => /^m\.space\.(child|parent)$/.test(type) && Array.isArray(content.via))
@@ -72,7 +72,7 @@ const membersIn = (state: readonly StateEvent[]): ReadonlyMap<string, Membership
       ]),
   )
 
-/** Whoever made it is its master for ever, so nobody else's room is taken for one of a space. */
+/** Only rooms created by the administrator count: the creator of a room controls it for ever. */
 const isWhole = (state: readonly StateEvent[], { members }: ObservedRoom, administrator: string): boolean =>
   state.find(({ type }) => type === 'm.room.create')?.sender === administrator &&
   state.some(({ type }) => type === 'm.room.power_levels') &&
@@ -80,71 +80,72 @@ const isWhole = (state: readonly StateEvent[], { members }: ObservedRoom, admini
 
 type OfSpace = Readonly<{ kind: RoomKind; spaceId: string }>
 
-/** Which room bears the name of a space's room. */
+/** The room id behind the alias of a space's room. */
 export async function findRoom(chat: Chat, { kind, spaceId }: OfSpace): Promise<string | undefined> {
-  const said = await ask(chat, { method: 'GET', path: directory(chat, roomAliasName(kind, spaceId)) })
-  if (said.kind === 'refused' && said.errcode === 'M_NOT_FOUND') return undefined
-  if (said.kind === 'refused' || typeof said.json.room_id !== 'string')
-    throw new Error('the chat server did not say what an alias stands for')
-  return said.json.room_id
+  const answer = await send(chat, { method: 'GET', path: directory(chat, roomAliasName(kind, spaceId)) })
+  if (answer.kind === 'refused' && answer.errcode === 'M_NOT_FOUND') return undefined
+  if (answer.kind === 'refused' || typeof answer.json.room_id !== 'string') throw new Error('the chat server did not resolve an alias')
+  return answer.json.room_id
 }
 
 export async function dropAlias(chat: Chat, { kind, spaceId }: OfSpace): Promise<void> {
-  const said = await ask(chat, { method: 'DELETE', path: directory(chat, roomAliasName(kind, spaceId)) })
-  if (said.kind === 'refused' && said.errcode !== 'M_NOT_FOUND')
-    throw new Error(`the chat server did not free the name of a room: ${said.errcode} ${said.reason}`)
+  const answer = await send(chat, { method: 'DELETE', path: directory(chat, roomAliasName(kind, spaceId)) })
+  if (answer.kind === 'refused' && answer.errcode !== 'M_NOT_FOUND')
+    throw new Error(`the chat server did not delete the alias of a room: ${answer.errcode} ${answer.reason}`)
 }
 
-/** Undefined when the name is taken: then the room was made after all by a call whose answer was lost, and is found by it. */
+/** Returns undefined if the alias is taken: a call whose answer was lost created the room, which the alias then finds. */
 export async function createRoom(chat: Chat, { kind, spaceId, name }: OfSpace & Readonly<{ name: string }>): Promise<string | undefined> {
   await liftLimit(chat)
-  const said = await ask(chat, { method: 'POST', path: '/_matrix/client/v3/createRoom', body: newRoomBody({ kind, spaceId, name }) })
-  if (said.kind === 'refused' && said.errcode === 'M_ROOM_IN_USE') return undefined
-  if (said.kind === 'refused' || typeof said.json.room_id !== 'string')
-    throw new Error(`the chat server did not make a room: ${said.kind === 'refused' ? `${said.errcode} ${said.reason}` : 'it has no id'}`)
-  return said.json.room_id
+  const answer = await send(chat, { method: 'POST', path: '/_matrix/client/v3/createRoom', body: newRoomBody({ kind, spaceId, name }) })
+  if (answer.kind === 'refused' && answer.errcode === 'M_ROOM_IN_USE') return undefined
+  if (answer.kind === 'refused' || typeof answer.json.room_id !== 'string')
+    throw new Error(
+      `the chat server did not create a room: ${answer.kind === 'refused' ? `${answer.errcode} ${answer.reason}` : 'it has no id'}`,
+    )
+  return answer.json.room_id
 }
 
-/** A user may make few rooms; the administrator makes all. Asked first: two who lift a limit at once are in each other's way in the server's database. */
+/** Lifts the room creation limit of the administrator. Reads it first, because concurrent writes of the limit conflict in the server's database. */
 async function liftLimit(chat: Chat): Promise<void> {
   const path = `/_synapse/admin/v1/users/${enc(administratorOf(chat))}/override_ratelimit`
-  const { messages_per_second: limit } = await must(chat, { method: 'GET', path })
-  if (limit !== 0) await must(chat, { method: 'POST', path, body: { messages_per_second: 0, burst_count: 0 } })
+  const { messages_per_second: limit } = await sendOrThrow(chat, { method: 'GET', path })
+  if (limit !== 0) await sendOrThrow(chat, { method: 'POST', path, body: { messages_per_second: 0, burst_count: 0 } })
 }
 
 export async function renameRoom(chat: Chat, roomId: string, name: string): Promise<void> {
-  await must(chat, { method: 'PUT', path: `${rooms}/${enc(roomId)}/state/m.room.name`, body: { name } })
+  await sendOrThrow(chat, { method: 'PUT', path: `${rooms}/${enc(roomId)}/state/m.room.name`, body: { name } })
 }
 
-/** The space names the room its child; the room names the space its parent. */
+/** Links the Matrix space to its child room, or the room to its parent space. */
 export async function linkRooms(chat: Chat, { from, roomId, to }: Readonly<{ from: RoomKind; roomId: string; to: string }>): Promise<void> {
   const via = [chat.chatDomain]
   const [type, body] = from === 'space' ? ['m.space.child', { via, suggested: true }] : ['m.space.parent', { via, canonical: true }]
-  await must(chat, { method: 'PUT', path: `${rooms}/${enc(roomId)}/state/${type}/${enc(to)}`, body })
+  await sendOrThrow(chat, { method: 'PUT', path: `${rooms}/${enc(roomId)}/state/${type}/${enc(to)}`, body })
 }
 
 type InRoom = Readonly<{ roomId: string; chatId: string }>
 
-/** False when the chat server does not let the user in: it knows none of that name, or has it shut out. */
+/** Returns false if the chat server refuses: the account is missing or deactivated. */
 export async function joinRoom(chat: Chat, { roomId, chatId }: InRoom): Promise<boolean> {
   const path = `/_synapse/admin/v1/join/${enc(roomId)}`
-  const said = await ask(chat, { method: 'POST', path, body: { user_id: chatId } })
-  return said.kind === 'ok' || isIn(chat, { roomId, chatId })
+  const answer = await send(chat, { method: 'POST', path, body: { user_id: chatId } })
+  return answer.kind === 'ok' || isIn(chat, { roomId, chatId })
 }
 
-/** The server refuses to put in who is in already. */
+/** The server refuses a join of a user who is in the room. */
 async function isIn(chat: Chat, { roomId, chatId }: InRoom): Promise<boolean> {
-  const said = await ask(chat, { method: 'GET', path: `${rooms}/${enc(roomId)}/state/m.room.member/${enc(chatId)}` })
-  return said.kind === 'ok' && said.json.membership === 'join'
+  const answer = await send(chat, { method: 'GET', path: `${rooms}/${enc(roomId)}/state/m.room.member/${enc(chatId)}` })
+  return answer.kind === 'ok' && answer.json.membership === 'join'
 }
 
-/** False when the chat server does not put it out; who is gone already is out. */
+/** Returns false if the chat server refuses. A user who is not in the room counts as kicked. */
 export async function kickFrom(chat: Chat, { roomId, chatId }: InRoom): Promise<boolean> {
   const path = `${rooms}/${enc(roomId)}/kick`
-  return (await ask(chat, { method: 'POST', path, body: { user_id: chatId, reason: 'No member of the space any more' } })).kind === 'ok'
+  return (await send(chat, { method: 'POST', path, body: { user_id: chatId, reason: 'No longer a member of the space' } })).kind === 'ok'
 }
 
-/** Begins to take a room away for all; it is gone when it cannot be read any more. */
+/** Starts the deletion of a room; it is deleted when it can no longer be read. */
 export async function beginDeletion(chat: Chat, roomId: string): Promise<void> {
-  await ask(chat, { method: 'DELETE', path: `/_synapse/admin/v2/rooms/${enc(roomId)}`, body: { block: false, purge: true } })
+  await send(chat, { method: 'DELETE', path: `/_synapse/admin/v2/rooms/${enc(roomId)}`, body: { block: false, purge: true } })
 }

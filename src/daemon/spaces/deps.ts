@@ -4,8 +4,8 @@ import type { RoleBook } from '../../core/users/index.ts'
 import type { Logger } from '../../node/index.ts'
 import type { Db } from '../db/index.ts'
 
-/** All that this room needs; each verb takes the part it uses. */
+/** Dependencies of the feature. Each function takes the part it uses. */
 export type SpacesDeps = Readonly<{ db: Db; clock: Clock; random: Random; log: Logger; homeservers: Homeservers }>
 
-/** And who may see whom. */
+/** `roles` decides which users the caller may see. */
 export type PutDeps = Pick<SpacesDeps, 'db' | 'clock'> & Readonly<{ roles: RoleBook }>

@@ -1,26 +1,23 @@
-// The spaces of tenants and who is in them. This database is the truth: verbs commit here, and the chat server follows through jobs.
-// It reads nothing that is said in a room; the only thing the chat decides is that somebody has left.
+// Spaces of tenants: create and change them, manage members, record activity, and sync their rooms to the chat server.
+// The database decides. Changes commit here and jobs sync them; only leaving a room in the chat ends a membership here.
+// Never reads messages.
 import './spaces.tables.ts'
 import { feature } from '../feature/index.ts'
-import { forgetSpaces } from './activity.ts'
+import { deleteOldSpaces } from './activity.ts'
 import type { PutDeps, SpacesDeps } from './deps.ts'
-import { spacesWork } from './follow-in-chat.ts'
-import { spacesJobs } from './reconcile-spaces.ts'
 import { spacesRoutes } from './spaces.routes.ts'
+import { spaceSyncJobs, spacesJobs } from './sync-jobs.ts'
 
-export { forgetSpaces } from './activity.ts'
-export { spacesListener } from './after-restore.ts'
-export { followWholeTenant, spacesWork } from './follow-in-chat.ts'
-export { openSpace } from './open-space.ts'
-export { spacesJobs } from './reconcile-spaces.ts'
-export { recordInSpace } from './record-in-space.ts'
+export { deleteOldSpaces, recordInSpace } from './activity.ts'
+export { authorizeSpace } from './show-spaces.ts'
 export { membersOf, spacesOf } from './spaces.repo.ts'
 export { spacesRoutes } from './spaces.routes.ts'
+export { enqueueTenantSync, spaceResyncListener, spaceSyncJobs, spacesJobs } from './sync-jobs.ts'
 
-export const spacesFeature = feature<SpacesDeps & PutDeps & Pick<Parameters<typeof forgetSpaces>[0], 'stillNeeded'>>({
+export const spacesFeature = feature<SpacesDeps & PutDeps & Pick<Parameters<typeof deleteOldSpaces>[0], 'isReferenced'>>({
   name: 'spaces',
   routes: spacesRoutes,
-  jobs: spacesWork,
+  jobs: spaceSyncJobs,
   crons: spacesJobs,
-  cleanup: (deps) => [() => forgetSpaces(deps)],
+  cleanup: (deps) => [() => deleteOldSpaces(deps)],
 })

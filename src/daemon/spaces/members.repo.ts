@@ -5,7 +5,7 @@ import type { Db, DbOrTx, Tx } from '../db/index.ts'
 type One = Readonly<{ spaceId: string; userId: string }>
 type NewMember = One & Readonly<{ tenantId: string; role: SpaceRole; joinedAt: string }>
 
-/** False when the user is a member already. */
+/** Returns false if the user is a member. */
 export async function insertMember(tx: Tx, { spaceId, userId, tenantId, role, joinedAt }: NewMember): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await tx
     .insertInto('space_members')
@@ -27,7 +27,7 @@ export async function setRole(tx: Tx, { spaceId, userId }: One, role: SpaceRole)
   await tx.updateTable('space_members').set({ role }).where('space_id', '=', spaceId).where('user_id', '=', userId).execute()
 }
 
-/** False when the user was no member. */
+/** Returns false if the user is not a member. */
 export async function deleteMember(tx: Tx, { spaceId, userId }: One): Promise<boolean> {
   const { numDeletedRows } = await tx
     .deleteFrom('space_members')
@@ -58,7 +58,7 @@ export async function otherOwners(db: DbOrTx, { spaceId, userId }: One): Promise
   return Number(count)
 }
 
-/** All that a space has; answers who they were. */
+/** Deletes all members of a space and returns their ids. */
 export async function deleteMembers(tx: Tx, spaceId: string): Promise<string[]> {
   const rows = await tx.deleteFrom('space_members').where('space_id', '=', spaceId).returning('user_id').execute()
   return rows.map(({ user_id }) => user_id).sort()
@@ -96,24 +96,24 @@ export async function findMember(db: DbOrTx, { spaceId, userId }: One): Promise<
   return row && toMember(row)
 }
 
-/** All members as the chat has to have them. */
-export async function wantedMembers(db: DbOrTx, spaceId: string) {
+/** All members as the chat must have them. */
+export async function desiredMembers(db: DbOrTx, spaceId: string) {
   const rows = await members(db, spaceId).execute()
   return rows.map((row) => ({ ...toMember(row), chatId: matrixUserIdOf(row.localpart, row.chat_domain), chatJoinedAt: row.chat_joined_at }))
 }
 
-type Seen = Readonly<{ userId: string; at: string }>
+type JoinedMember = Readonly<{ userId: string; at: string }>
 
-/** Together: a thousand who came in are one commit. */
-export const recordSeen = (db: Db, spaceId: string, seen: readonly Seen[]): Promise<void> =>
+/** One transaction for all, because thousands may join at once. */
+export const recordJoinedInChat = (db: Db, spaceId: string, joined: readonly JoinedMember[]): Promise<void> =>
   db.transaction().execute(async (tx) => {
-    for (const { userId, at } of seen) {
+    for (const { userId, at } of joined) {
       const set = { chat_joined_at: at, chat_refused_at: null }
       await tx.updateTable('space_members').set(set).where('space_id', '=', spaceId).where('user_id', '=', userId).execute()
     }
   })
 
-/** False when that was known. */
+/** Returns false if the refusal was recorded before. */
 export async function recordRefused(db: Db, { spaceId, userId }: One, at: string): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('space_members')

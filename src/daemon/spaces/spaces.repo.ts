@@ -3,7 +3,7 @@ import type { OwnSpace, SpaceId, SpaceRole, SpaceType, SpaceVisibility } from '.
 import { type DbOrTx, forNoKeyUpdate, type Tx } from '../db/index.ts'
 import type { SpaceTable } from './spaces.tables.ts'
 
-/** A space as the daemon's rooms know it. */
+/** A row of `spaces`. `revision` counts changes; `chatRevision` is the last one synced to the chat. */
 export type SpaceRecord = Readonly<{
   id: SpaceId
   tenantId: TenantId
@@ -50,7 +50,7 @@ export async function insertSpace(tx: Tx, space: SpaceRecord): Promise<void> {
 
 type OneSpace = Readonly<{ tenantId: string; spaceId: string }>
 
-/** A space that was not deleted, of this tenant alone. */
+/** A space of this tenant that is not deleted. */
 export async function findSpace(db: DbOrTx, { tenantId, spaceId }: OneSpace): Promise<SpaceRecord | undefined> {
   const row = await db
     .selectFrom('spaces')
@@ -62,13 +62,13 @@ export async function findSpace(db: DbOrTx, { tenantId, spaceId }: OneSpace): Pr
   return row && toSpace(row)
 }
 
-/** Any space by its id, deleted ones too: for jobs, which this feature alone enqueues. */
-export async function spaceRecord(db: DbOrTx, spaceId: string): Promise<SpaceRecord | undefined> {
+/** Any space, including deleted ones. For jobs only: it does not check the tenant. */
+export async function spaceById(db: DbOrTx, spaceId: string): Promise<SpaceRecord | undefined> {
   const row = await db.selectFrom('spaces').selectAll().where('id', '=', spaceId).executeTakeFirst()
   return row && toSpace(row)
 }
 
-/** Others who would change the space or its members wait until the transaction ends; who only refers to it, an entry of its activity, does not. */
+/** Locks the space against changes of it and its members until the transaction ends. Inserts that reference it are not blocked. */
 export async function lockSpace(tx: Tx, { tenantId, spaceId }: OneSpace): Promise<void> {
   const one = tx.selectFrom('spaces').select('id').where('id', '=', spaceId).where('tenant_id', '=', tenantId)
   await one.modifyEnd(forNoKeyUpdate(tx)).execute()
@@ -76,7 +76,7 @@ export async function lockSpace(tx: Tx, { tenantId, spaceId }: OneSpace): Promis
 
 type Changes = Partial<Pick<SpaceTable, 'name' | 'visibility' | 'deleted_at'>>
 
-/** Notes a change that the chat server has to follow. */
+/** Changes the row and counts up the revision that the chat must follow. */
 export async function changeSpaceRow(tx: Tx, { tenantId, spaceId }: OneSpace, updatedAt: string, changes: Changes = {}): Promise<void> {
   await tx
     .updateTable('spaces')
@@ -88,8 +88,8 @@ export async function changeSpaceRow(tx: Tx, { tenantId, spaceId }: OneSpace, up
 
 type Aligned = Readonly<{ spaceRoomId: string | null; roomId: string | null; chatRevision?: number }>
 
-/** Notes what the chat server was brought to. */
-export async function recordChat(db: DbOrTx, spaceId: string, { spaceRoomId, roomId, chatRevision }: Aligned): Promise<void> {
+/** Records the rooms and the revision that the chat has. */
+export async function recordChatState(db: DbOrTx, spaceId: string, { spaceRoomId, roomId, chatRevision }: Aligned): Promise<void> {
   await db
     .updateTable('spaces')
     .set({
@@ -103,7 +103,7 @@ export async function recordChat(db: DbOrTx, spaceId: string, { spaceRoomId, roo
 
 type Page = Readonly<{ tenantId: string; userId: string; all: boolean; after?: string | undefined; limit: number }>
 
-/** Spaces that a user may find, each with its role in it; `all`: of the whole tenant. */
+/** Spaces that a user can find, with its role; `all`: every space of the tenant. */
 export async function spacesAfter(db: DbOrTx, { tenantId, userId, all, after = '', limit }: Page) {
   const rows = await db
     .selectFrom('spaces')
@@ -120,7 +120,7 @@ export async function spacesAfter(db: DbOrTx, { tenantId, userId, all, after = '
   return rows.map(({ role, ...row }) => ({ space: toSpace(row), role: role as SpaceRole | null }))
 }
 
-/** The spaces that a user is a member of, by name. */
+/** The spaces of a member, by name. */
 export async function spacesOf(
   db: DbOrTx,
   { tenantId, userId }: Readonly<{ tenantId: string; userId: string }>,
@@ -138,7 +138,7 @@ export async function spacesOf(
   return rows.map((row) => ({ ...row, id: row.id as SpaceId }))
 }
 
-/** Who is in each of the spaces now, for the audience of events. */
+/** The current members of each space, for the audience of events. */
 export async function membersOf(db: DbOrTx, spaceIds: readonly string[]): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
   const found = new Map<string, Set<string>>()
   if (spaceIds.length === 0) return found

@@ -2,12 +2,11 @@ import { spacesContract as contract } from '../../core/spaces/index.ts'
 import { serveContract } from '../http/index.ts'
 import { spaceActivity } from './activity.ts'
 import { putSpaceMember, removeSpaceMember } from './change-members.ts'
-import { changeSpace, deleteSpace } from './change-space.ts'
-import { createSpace } from './create-space.ts'
+import { changeSpace, createSpace, deleteSpace } from './change-space.ts'
 import type { PutDeps, SpacesDeps } from './deps.ts'
 import { listSpaceMembers, listSpaces, showSpace } from './show-spaces.ts'
 
-/** Verbs without an answer, for endpoints that answer 204. */
+/** For endpoints that answer 204. */
 const nothing = async (work: Promise<void>): Promise<undefined> => {
   await work
 }

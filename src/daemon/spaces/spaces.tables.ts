@@ -6,17 +6,17 @@ export type SpaceTable = {
   name: string
   type: SpaceType
   visibility: SpaceVisibility
-  /** Counts every change that the chat server has to follow. */
+  /** Counts every change that the chat must follow. */
   revision: number
-  /** The revision that the chat server was brought to. */
+  /** The revision that was synced to the chat. */
   chat_revision: number
-  /** The Matrix space and its default room, as last seen. */
+  /** The Matrix space and its default room, as last observed. */
   chat_space_id: string | null
   chat_room_id: string | null
   created_by: string
   created_at: string
   updated_at: string
-  /** The row of a deleted space stays for a while: a restore may bring its rooms back. */
+  /** Rows of deleted spaces are retained, because a restore may bring their rooms back. */
   deleted_at: string | null
 }
 
@@ -26,20 +26,20 @@ type SpaceMemberTable = {
   tenant_id: string
   role: SpaceRole
   joined_at: string
-  /** When the chat server had it in both rooms, by the chat server's clock. */
+  /** When the user was in both rooms, by the chat server's clock. */
   chat_joined_at: string | null
-  /** Since when the chat server does not let it in; null: it does, or was not asked. */
+  /** When the chat server refused the user; null: it did not. */
   chat_refused_at: string | null
 }
 
 export type SpaceActivityTable = {
   space_id: string
-  /** Of the event. */
+  /** Sequence number of the event. */
   seq: number
   tenant_id: string
   type: string
   actor_id: string | null
-  /** JSON */
+  /** JSON. */
   ids: string
   at: string
 }

@@ -7,25 +7,25 @@ import { publishRevocation } from '../auth/index.ts'
 import { type Db, isUniqueViolation, type Tx } from '../db/index.ts'
 import { recordEvent, recordInternalEvent } from '../events/index.ts'
 import { existingTenant, tenantView } from './show-tenants.ts'
-import { lockTenant, setKnown, setWindow, type TenantRecord } from './tenants.repo.ts'
+import { lockTenant, setStatus, type TenantRecord, updateDetails, updateWindow } from './tenants.repo.ts'
 
 export type TenantsDeps = Readonly<{ db: Db; clock: Clock; random: Random; windows: WindowRules }>
 
-type Known = Readonly<{
+type Details = Readonly<{
   name?: string | undefined
   plan?: Plan | undefined
   schoolId?: string | undefined
   orgId?: string | undefined
   branding?: Branding | undefined
-  /** Null takes a flag out. */
+  /** Null removes a flag. */
   featureFlags?: Readonly<Record<string, boolean | null>> | undefined
   paymentCustomerId?: string | null | undefined
 }>
-type Change = Readonly<{ slug: string }> & Known & { readonly [Key in keyof OwnWindow]?: OwnWindow[Key] | undefined }
+type Change = Readonly<{ slug: string }> & Details & { readonly [Key in keyof OwnWindow]?: OwnWindow[Key] | undefined }
 
 /**
- * Changes what is known of a tenant and when it may be disturbed; what is not named stays. Rollouts keep to a window from their next look, users
- * see the rest within a second. Throws NOT_FOUND, ALREADY_EXISTS (another tenant pays as that customer).
+ * Changes details or maintenance window of a tenant. Rollouts use a new window from their next evaluation, users see other changes within a second.
+ * Throws NOT_FOUND, ALREADY_EXISTS (payment customer of another tenant).
  */
 export const changeTenant = async (
   deps: TenantsDeps,
@@ -35,21 +35,21 @@ export const changeTenant = async (
   deps.db
     .transaction()
     .execute(async (tx) => {
-      const tenant = await lockedTenant(tx, slug)
-      // What is known first: that locks counters of streams, which come before the heads of audit chains.
-      if (Object.values(known).some((value) => value !== undefined)) await changeKnown(deps, tx, actor, tenant, known)
+      const tenant = await lockAndReadTenant(tx, slug)
+      // Lock order: details lock event counters, which come before the heads of audit chains.
+      if (Object.values(known).some((value) => value !== undefined)) await changeDetails(deps, tx, actor, tenant, known)
       const window = timeZone !== undefined || maintenanceWindow !== undefined
       if (window) await changeWindow(deps, tx, actor, tenant, { timeZone, maintenanceWindow })
       return tenantView(deps, tx, await existingTenant(tx, slug))
     })
     .catch((error) => {
       throw isUniqueViolation(error)
-        ? problem('ALREADY_EXISTS', `another tenant has the payment customer ${known.paymentCustomerId}: two cannot pay as one`)
+        ? problem('ALREADY_EXISTS', `Payment customer ${known.paymentCustomerId} belongs to another tenant`)
         : error
     })
 
-/** The tenant, until the transaction ends for its holder alone. Throws NOT_FOUND. */
-export async function lockedTenant(tx: Tx, slug: string): Promise<TenantRecord> {
+/** Locks and returns the tenant. Throws NOT_FOUND. */
+export async function lockAndReadTenant(tx: Tx, slug: string): Promise<TenantRecord> {
   await lockTenant(tx, slug)
   return existingTenant(tx, slug)
 }
@@ -58,27 +58,53 @@ type WindowChange = { readonly [Key in keyof OwnWindow]: OwnWindow[Key] | undefi
 
 async function changeWindow({ clock }: TenantsDeps, tx: Tx, actor: Actor, tenant: TenantRecord, change: WindowChange): Promise<void> {
   const { timeZone = tenant.timeZone, maintenanceWindow = tenant.maintenanceWindow } = change
-  await setWindow(tx, tenant.id, { timeZone, maintenanceWindow })
+  await updateWindow(tx, tenant.id, { timeZone, maintenanceWindow })
   await recordAudit(tx, clock, { actor, action: 'tenant.window', subject: tenant.slug, data: { timeZone, maintenanceWindow } })
 }
 
-/** What users see of their tenant, beside its flags. */
-const shown = ['name', 'branding', 'schoolId', 'orgId'] as const
+/** Fields that users see, besides flags. */
+const visibleFields = ['name', 'branding', 'schoolId', 'orgId'] as const
 
-async function changeKnown(
+async function changeDetails(
   { clock }: TenantsDeps,
   tx: Tx,
   actor: Actor,
   { id, slug, featureFlags }: TenantRecord,
-  known: Known,
+  known: Details,
 ): Promise<void> {
   const flags = known.featureFlags && mergedFlags(featureFlags, known.featureFlags)
-  await setKnown(tx, id, isoNow(clock), { ...known, featureFlags: flags })
+  await updateDetails(tx, id, isoNow(clock), { ...known, featureFlags: flags })
   if (flags) await recordEvent(tx, clock, { tenantId: id, type: 'tenant.flags_changed', payload: {}, audience: 'tenant' })
-  if (shown.some((field) => known[field] !== undefined)) await recordInternalEvent(tx, clock, { tenantId: id, type: 'tenant.changed' })
+  if (visibleFields.some((field) => known[field] !== undefined))
+    await recordInternalEvent(tx, clock, { tenantId: id, type: 'tenant.changed' })
   await publishRevocation(tx, clock, { kind: 'tenant', subject: id })
   await recordAudit(tx, clock, { actor, action: 'tenant.changed', subject: slug, data: known })
 }
 
 const mergedFlags = (before: FeatureFlags, change: Readonly<Record<string, boolean | null>>): FeatureFlags =>
   Object.fromEntries(Object.entries({ ...before, ...change }).filter((flag): flag is [string, boolean] => flag[1] !== null))
+
+type Suspension = Readonly<{ slug: string; reason: string }>
+
+/** Refuses logins and tokens of its users within a second; their sessions are kept. Box and chat keep running. Throws NOT_FOUND. */
+export const suspendTenant = (deps: TenantsDeps, actor: Actor, { slug, reason }: Suspension): Promise<Tenant> =>
+  toStatus(deps, actor, slug, { status: 'suspended', suspendedReason: reason })
+
+/** Accepts its users and their sessions again. Throws NOT_FOUND. */
+export const resumeTenant = (deps: TenantsDeps, actor: Actor, { slug }: Readonly<{ slug: string }>): Promise<Tenant> =>
+  toStatus(deps, actor, slug, { status: 'active', suspendedReason: null })
+
+type Status = Pick<TenantRecord, 'status' | 'suspendedReason'>
+
+const toStatus = (deps: TenantsDeps, actor: Actor, slug: string, to: Status): Promise<Tenant> =>
+  deps.db.transaction().execute(async (tx) => {
+    const { id, status } = await lockAndReadTenant(tx, slug)
+    if (status !== to.status) {
+      await setStatus(tx, id, isoNow(deps.clock), to)
+      await publishRevocation(tx, deps.clock, { kind: 'tenant', subject: id })
+      const action = to.status === 'suspended' ? 'tenant.suspended' : 'tenant.resumed'
+      const data = to.suspendedReason === null ? {} : { reason: to.suspendedReason }
+      await recordAudit(tx, deps.clock, { actor, action, subject: slug, data })
+    }
+    return tenantView(deps, tx, await existingTenant(tx, slug))
+  })

@@ -1,7 +1,11 @@
 import { isReservedSlug, type Plan, tierOf } from '../../core/boxes/index.ts'
-import { type Clock, isoNow, newId, problem, type Random, type TenantId } from '../../core/kit/index.ts'
+import { type Actor, type Clock, isoNow, newId, problem, type Random, type TenantId } from '../../core/kit/index.ts'
+import type { Tenant } from '../../core/tenants/index.ts'
+import { recordAudit } from '../audit/index.ts'
 import { publishRevocation } from '../auth/index.ts'
-import type { Tx } from '../db/index.ts'
+import { isUniqueViolation, type Tx } from '../db/index.ts'
+import type { TenantsDeps } from './change-tenant.ts'
+import { tenantView } from './show-tenants.ts'
 import { insertTenant, type TenantRecord, tenantByChatDomain, tenantBySlug } from './tenants.repo.ts'
 
 type Deps = Readonly<{ clock: Clock; random: Random }>
@@ -14,14 +18,17 @@ type NewTenant = Readonly<{
   orgId?: string | undefined
 }>
 
-/** Registers a tenant in the transaction that makes its box. Throws ALREADY_EXISTS naming the tenant that has slug or domain; VALIDATION for a word of paths. */
+/**
+ * Creates a tenant in the transaction that creates its box. Throws ALREADY_EXISTS naming the tenant that has slug or domain; VALIDATION for a slug
+ * that is a word of URL paths.
+ */
 export async function createTenant({ clock, random }: Deps, tx: Tx, wanted: NewTenant): Promise<TenantRecord> {
   const { slug, name, plan, chatDomain, schoolId, orgId } = wanted
   const sameSlug = await tenantBySlug(tx, slug)
-  if (sameSlug) throw problem('ALREADY_EXISTS', `the slug ${slug} belongs to the tenant ${sameSlug.name}: choose another`)
-  if (isReservedSlug(slug)) throw notFree(slug)
+  if (sameSlug) throw problem('ALREADY_EXISTS', `Slug ${slug} belongs to the tenant ${sameSlug.name}. fix: choose another`)
+  if (isReservedSlug(slug)) throw reservedSlug(slug)
   const sameDomain = await tenantByChatDomain(tx, chatDomain)
-  if (sameDomain) throw problem('ALREADY_EXISTS', `the chat domain ${chatDomain} belongs to the tenant ${sameDomain.slug}: choose another`)
+  if (sameDomain) throw problem('ALREADY_EXISTS', `Chat domain ${chatDomain} belongs to the tenant ${sameDomain.slug}. fix: choose another`)
   const id = newId<TenantId>(random, 'ten')
   const tenant: TenantRecord = {
     id,
@@ -42,12 +49,36 @@ export async function createTenant({ clock, random }: Deps, tx: Tx, wanted: NewT
     createdAt: isoNow(clock),
   }
   await insertTenant(tx, tenant)
-  // Its domain is one that replicas let web pages of in.
+  // Replicas allow requests from web pages of its domain.
   await publishRevocation(tx, clock, { kind: 'tenant', subject: id })
   return tenant
 }
 
-function notFree(slug: string) {
-  const reason = `${slug} is a word of the interface: choose another`
+function reservedSlug(slug: string) {
+  const reason = `${slug} is reserved. fix: choose another`
   return problem('VALIDATION', `slug: ${reason}`, { details: [{ path: 'slug', reason }] })
+}
+
+type Registration = Parameters<typeof createTenant>[2]
+
+/** Creates a tenant without a box. Throws ALREADY_EXISTS naming the tenant that has slug or domain. */
+export const registerTenant = (deps: TenantsDeps, actor: Actor, wanted: Registration): Promise<Tenant> =>
+  deps.db
+    .transaction()
+    .execute(async (tx) => {
+      const tenant = await createTenant(deps, tx, wanted)
+      const { name, plan, chatDomain } = tenant
+      await recordAudit(tx, deps.clock, { actor, action: 'tenant.created', subject: tenant.slug, data: { name, plan, chatDomain } })
+      return tenantView(deps, tx, tenant)
+    })
+    .catch((error) => {
+      throw isUniqueViolation(error)
+        ? problem('ALREADY_EXISTS', `Slug ${wanted.slug} or chat domain ${wanted.chatDomain} was taken by a concurrent request`)
+        : error
+    })
+
+/** For a tenant whose box was never created. Replicas stop allowing its domain. */
+export async function deleteTenant({ clock }: Readonly<{ clock: Clock }>, tx: Tx, id: TenantId): Promise<void> {
+  await tx.deleteFrom('tenants').where('id', '=', id).execute()
+  await publishRevocation(tx, clock, { kind: 'tenant', subject: id })
 }

@@ -4,20 +4,20 @@ import { type Clock, isoNow, problem } from '../../core/kit/index.ts'
 import type { Tenant, TenantInFull } from '../../core/tenants/index.ts'
 import { type WindowRules, windowAt, windowInForce } from '../../core/windows/index.ts'
 import type { Db, DbOrTx } from '../db/index.ts'
-import { homeserversOf, type TenantRecord, tenantBySlug, tenantsAfter } from './tenants.repo.ts'
+import { liveBoxesOf, type TenantRecord, tenantBySlug, tenantsAfter } from './tenants.repo.ts'
 
 type Deps = Readonly<{ clock: Clock; windows: WindowRules }>
 
 /** Throws NOT_FOUND naming the slug. */
 export async function existingTenant(db: DbOrTx, slug: string): Promise<TenantRecord> {
   const tenant = await tenantBySlug(db, slug)
-  if (!tenant) throw problem('NOT_FOUND', `there is no tenant ${slug}: \`tenantry tenants list\` shows all`)
+  if (!tenant) throw problem('NOT_FOUND', `Tenant ${slug} does not exist. fix: \`tenantry tenants list\` lists tenants`)
   return tenant
 }
 
-/** As answers show them: with the window that holds, and the live box. */
+/** Tenants in API responses, with effective window and live box. */
 async function tenantViews({ clock, windows }: Deps, db: DbOrTx, tenants: readonly TenantRecord[]): Promise<Tenant[]> {
-  const homeservers = await homeserversOf(
+  const homeservers = await liveBoxesOf(
     db,
     tenants.map(({ id }) => id),
   )
@@ -30,16 +30,16 @@ async function tenantViews({ clock, windows }: Deps, db: DbOrTx, tenants: readon
 export const tenantView = async (deps: Deps, db: DbOrTx, tenant: TenantRecord): Promise<Tenant> =>
   (await tenantViews(deps, db, [tenant]))[0] as Tenant
 
-/** What a tenant's files take: the business of another room. */
-export type FileUseOf = (db: Db, tenant: Pick<TenantRecord, 'id' | 'plan'>) => Promise<FileUsage>
+/** Port to the files feature. */
+export type FileUsageOf = (db: Db, tenant: Pick<TenantRecord, 'id' | 'plan'>) => Promise<FileUsage>
 
 /** Throws NOT_FOUND. */
 export async function showTenant(
-  deps: Deps & Readonly<{ db: Db; fileUseOf: FileUseOf }>,
+  deps: Deps & Readonly<{ db: Db; fileUsageOf: FileUsageOf }>,
   { slug }: Readonly<{ slug: string }>,
 ): Promise<TenantInFull> {
   const tenant = await existingTenant(deps.db, slug)
-  return { ...(await tenantView(deps, deps.db, tenant)), files: await deps.fileUseOf(deps.db, tenant) }
+  return { ...(await tenantView(deps, deps.db, tenant)), files: await deps.fileUsageOf(deps.db, tenant) }
 }
 
 type Page = Readonly<{ plan?: Plan | undefined; cursor?: string | undefined; limit: number }>

@@ -3,10 +3,9 @@ import type { TenantId } from '../../core/kit/index.ts'
 import type { Tenant } from '../../core/tenants/index.ts'
 import type { OwnWindow } from '../../core/windows/index.ts'
 import { type DbOrTx, forNoKeyUpdate, type Tx } from '../db/index.ts'
-import { ownWindowOf } from './own-window.ts'
 import type { TenantRow } from './tenants.tables.ts'
 
-/** A tenant as the daemon's rooms know it. */
+/** A row of `tenants`. */
 export type TenantRecord = Omit<Tenant, 'window' | 'homeserver'> & Readonly<{ id: TenantId }>
 
 const toTenant = (row: TenantRow): TenantRecord => ({
@@ -32,7 +31,7 @@ export async function tenantBySlug(db: DbOrTx, slug: string): Promise<TenantReco
   return row && toTenant(row)
 }
 
-/** Nobody else changes the tenant or gives it a box until the commit; one that is not there yet can be made once only. */
+/** Locks the tenant against changes and new boxes until the commit. */
 export async function lockTenant(tx: Tx, slug: string): Promise<void> {
   await tx.selectFrom('tenants').select('id').where('slug', '=', slug).modifyEnd(forNoKeyUpdate(tx)).execute()
 }
@@ -44,7 +43,7 @@ export async function tenantByChatDomain(db: DbOrTx, chatDomain: string): Promis
 
 type Page = Readonly<{ plan?: Plan | undefined; after?: string | undefined; limit: number }>
 
-/** Tenants by slug, after the given one. */
+/** A page of tenants by slug. */
 export async function tenantsAfter(db: DbOrTx, { plan, after, limit }: Page): Promise<TenantRecord[]> {
   let query = db.selectFrom('tenants').selectAll().orderBy('slug').limit(limit)
   if (plan) query = query.where('plan', '=', plan)
@@ -64,14 +63,14 @@ export async function insertTenant(tx: Tx, tenant: TenantRecord): Promise<void> 
     .execute()
 }
 
-type Known = Pick<TenantRecord, 'name' | 'plan' | 'schoolId' | 'orgId' | 'branding' | 'featureFlags' | 'paymentCustomerId'>
+type Details = Pick<TenantRecord, 'name' | 'plan' | 'schoolId' | 'orgId' | 'branding' | 'featureFlags' | 'paymentCustomerId'>
 
-/** What is known of it beside its window; what is not named stays. */
-export async function setKnown(
+/** Changes the named details; the others are unchanged. */
+export async function updateDetails(
   tx: Tx,
   id: TenantId,
   updatedAt: string,
-  known: { readonly [Key in keyof Known]?: Known[Key] | undefined },
+  known: { readonly [Key in keyof Details]?: Details[Key] | undefined },
 ): Promise<void> {
   const { name, plan, schoolId, orgId, branding, featureFlags, paymentCustomerId } = known
   await tx
@@ -99,8 +98,8 @@ export async function setStatus(
   await tx.updateTable('tenants').set({ status, suspended_reason: suspendedReason, updated_at: updatedAt }).where('id', '=', id).execute()
 }
 
-/** The live boxes of tenants, by tenant. */
-export async function homeserversOf(db: DbOrTx, ids: readonly string[]): Promise<ReadonlyMap<string, NonNullable<Tenant['homeserver']>>> {
+/** The live box of each tenant, by tenant id. */
+export async function liveBoxesOf(db: DbOrTx, ids: readonly string[]): Promise<ReadonlyMap<string, NonNullable<Tenant['homeserver']>>> {
   if (ids.length === 0) return new Map()
   const rows = await db
     .selectFrom('boxes')
@@ -111,12 +110,18 @@ export async function homeserversOf(db: DbOrTx, ids: readonly string[]): Promise
   return new Map(rows.map((row) => [row.tenant_id, { boxId: row.id, publicUrl: row.public_url, fenced: row.fenced === 1 }]))
 }
 
-/** When it may be disturbed. */
-export async function setWindow(tx: Tx, id: TenantId, own: OwnWindow): Promise<void> {
+/** Sets the tenant's own maintenance window. */
+export async function updateWindow(tx: Tx, id: TenantId, own: OwnWindow): Promise<void> {
   await tx.updateTable('tenants').set(windowColumns(own)).where('id', '=', id).execute()
 }
 
 const windowColumns = ({ timeZone, maintenanceWindow }: OwnWindow) => ({
   time_zone: timeZone,
   maintenance_window: maintenanceWindow && JSON.stringify(maintenanceWindow),
+})
+
+/** The tenant's own maintenance window. */
+export const ownWindowOf = (row: Pick<TenantRow, 'time_zone' | 'maintenance_window'>): OwnWindow => ({
+  timeZone: row.time_zone,
+  maintenanceWindow: row.maintenance_window === null ? null : JSON.parse(row.maintenance_window),
 })

@@ -1,11 +1,10 @@
 import { tenantsContract } from '../../core/tenants/index.ts'
 import { serveContract } from '../http/index.ts'
-import { changeTenant, type TenantsDeps } from './change-tenant.ts'
-import { registerTenant } from './register-tenant.ts'
-import { type FileUseOf, listTenants, showTenant } from './show-tenants.ts'
-import { resumeTenant, suspendTenant } from './suspend-tenant.ts'
+import { changeTenant, resumeTenant, suspendTenant, type TenantsDeps } from './change-tenant.ts'
+import { registerTenant } from './create-tenant.ts'
+import { type FileUsageOf, listTenants, showTenant } from './show-tenants.ts'
 
-export const tenantsRoutes = (deps: TenantsDeps & Readonly<{ fileUseOf: FileUseOf }>) =>
+export const tenantsRoutes = (deps: TenantsDeps & Readonly<{ fileUsageOf: FileUsageOf }>) =>
   serveContract(tenantsContract, {
     listTenants: ({ query }) => listTenants(deps, query),
     createTenant: ({ actor, body }) => registerTenant(deps, actor, body),

@@ -10,16 +10,16 @@ type TenantTable = {
   plan: Plan
   status: TenantStatus
   time_zone: string | null
-  /** JSON: its parts, or "any"; null leaves it to the tier. */
+  /** JSON: days and hours, or "any"; null: the window of its tier. */
   maintenance_window: string | null
   created_at: string
   suspended_reason: Generated<string | null>
-  /** Null in no row that the migration or the daemon wrote. */
+  /** Never null in rows written by the migration or the daemon. */
   school_id: Generated<string | null>
   org_id: Generated<string | null>
-  /** JSON; null: as the tenant is named. */
+  /** JSON; null: the tenant's name. */
   branding: Generated<string | null>
-  /** JSON: by name. */
+  /** JSON object of flags by name. */
   feature_flags: Generated<string>
   payment_customer_id: Generated<string | null>
   updated_at: Generated<string | null>

@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { PayloadOf, TenantEventType } from '../../../src/core/events/index.ts'
 import type { OwnSpace } from '../../../src/core/spaces/index.ts'
-import { bootstrapOf } from '../../../src/daemon/bootstrap/bootstrap-of.ts'
-import { makeDocument } from '../../../src/daemon/bootstrap/make-document.ts'
+import { bootstrapDocuments } from '../../../src/daemon/bootstrap/bootstrap-documents.ts'
+import { buildDocument } from '../../../src/daemon/bootstrap/build-document.ts'
 import type { Db } from '../../../src/daemon/db/index.ts'
 import { recordEvent } from '../../../src/daemon/events/index.ts'
 import { tagged } from '../../../src/daemon/http/index.ts'
@@ -17,7 +17,7 @@ const everybody = ['anna', 'ben', 'tim', 'mia', 'olga'] as const
 
 const callerOf = (userId: string) => {
   const tenantSlug = userId === 'olga' ? 'two' : 'one'
-  return { userId, tenantSlug, tenantId: `ten_${tenantSlug}` } as Parameters<ReturnType<typeof bootstrapOf>>[0]
+  return { userId, tenantSlug, tenantId: `ten_${tenantSlug}` } as Parameters<ReturnType<typeof bootstrapDocuments>>[0]
 }
 
 /** Replicas over one database, each of which writes down whose documents it makes. */
@@ -28,7 +28,7 @@ function aReplica(room: TasksRoom, bytes?: number) {
     return room.spacesOf(db, user)
   }
   const deps = { ...room, spacesOf }
-  const of = bootstrapOf(deps, bytes === undefined ? {} : { bytes })
+  const of = bootstrapDocuments(deps, bytes === undefined ? {} : { bytes })
   const read = async (userId: string) => JSON.parse((await of(callerOf(userId))).text)
   /** Whose document is made anew when everybody asks. */
   const madeFor = async () => {
@@ -111,7 +111,7 @@ onBothDialects('bootstrap', (fresh) => {
       expect([what, await here.madeFor()]).toEqual([what, expected])
       expect([what, await there.madeFor()]).toEqual([what, expected])
       for (const who of everybody) {
-        const { bootstrap } = await makeDocument(world, callerOf(who))
+        const { bootstrap } = await buildDocument(world, callerOf(who))
         expect([what, await here.read(who)]).toEqual([what, bootstrap])
       }
     }
@@ -139,7 +139,7 @@ onBothDialects('bootstrap', (fresh) => {
       fc.asyncProperty(fc.array(aStep, { maxLength: 12 }), async (steps) => {
         for (const { write, who, replica } of steps) {
           if (write !== undefined) await writes[write]?.[1](world)
-          const { bootstrap } = await makeDocument(world, callerOf(who))
+          const { bootstrap } = await buildDocument(world, callerOf(who))
           expect(await replicas[replica]?.of(callerOf(who))).toEqual(tagged(bootstrap))
         }
       }),
@@ -273,7 +273,7 @@ test('a document is of one instant: what is committed while it is made is in the
     if (made === 1) await task({ assigneeId: 'ben' })(room)
     return room.spacesOf(tx, user)
   }
-  const documentOf = bootstrapOf({ ...room, spacesOf })
+  const documentOf = bootstrapDocuments({ ...room, spacesOf })
   const tasks = async () => JSON.parse((await documentOf(callerOf('ben'))).text).tasks.length
   expect([await tasks(), await tasks(), made]).toEqual([0, 1, 2])
 })

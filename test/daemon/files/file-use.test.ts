@@ -1,9 +1,8 @@
 import { expect, test } from 'vitest'
 import { summarizeUsage } from '../../../src/core/files/index.ts'
 import { deleteFile } from '../../../src/daemon/files/change-file.ts'
-import { fileUseOf, usesOf } from '../../../src/daemon/files/file-use.ts'
-import { insertUpload } from '../../../src/daemon/files/files.repo.ts'
-import { addUsage } from '../../../src/daemon/files/usage.repo.ts'
+import { fileUsageOf, usageBySpace } from '../../../src/daemon/files/file-usage.ts'
+import { addUsage, insertUpload } from '../../../src/daemon/files/files.repo.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { explained } from '../../support/explained.ts'
 import { aFilesRoom } from '../../support/files-room.ts'
@@ -37,7 +36,7 @@ onBothDialects('what files take', (fresh, dialect) => {
       await insertUpload(tx, begun)
       await addUsage(tx, room.tenantId, 2000)
     })
-    const use = await fileUseOf(room.quotas)(room.db, { id: room.tenantId, plan: 'light' })
+    const use = await fileUsageOf(room.quotas)(room.db, { id: room.tenantId, plan: 'light' })
     expect(use).toEqual({
       ...{ usedBytes: 3110, quotaBytes: 5000 },
       ...{ kept: { count: 2, bytes: 1010 }, deleted: { count: 1, bytes: 100 }, underWay: { count: 1, bytes: 2000 } },
@@ -53,14 +52,14 @@ onBothDialects('what files take', (fresh, dialect) => {
   test('of a tenant without files is nothing', async () => {
     const room = await aFilesRoom(await fresh(), 5000)
     const none = { count: 0, bytes: 0 }
-    expect(await fileUseOf(room.quotas)(room.db, { id: room.tenantId, plan: 'pro' })).toEqual({
+    expect(await fileUsageOf(room.quotas)(room.db, { id: room.tenantId, plan: 'pro' })).toEqual({
       ...{ usedBytes: 0, quotaBytes: 5000, kept: none, deleted: none, underWay: none, largestSpaces: [] },
     })
   })
 
   test('is read off an index alone, whatever else is kept', async () => {
     const { db, tenantId } = await aFilesRoom(await fresh())
-    const [plan] = await explained(db, dialect, (tx) => usesOf(tx, tenantId))
+    const [plan] = await explained(db, dialect, (tx) => usageBySpace(tx, tenantId))
     expect(plan).toMatch(
       dialect === 'sqlite' ? /SEARCH files USING COVERING INDEX files_of_tenant \(tenant_id=\?\)/ : /Index Only Scan using files_of_tenant/,
     )

@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { isProblem, type PlatformPrincipal, type ProblemCode, problem } from '../../../src/core/kit/index.ts'
 import { changeFile, deleteFile, restoreFile } from '../../../src/daemon/files/change-file.ts'
-import { cleanUpFiles } from '../../../src/daemon/files/clean-up-files.ts'
+import { cleanUpFiles } from '../../../src/daemon/files/erase-files.ts'
 import { spacesWithFiles } from '../../../src/daemon/files/files.repo.ts'
 import { createFolder, deleteFolder } from '../../../src/daemon/files/folders.ts'
 import { downloadFile, listFiles, showFile } from '../../../src/daemon/files/show-files.ts'
 import { uploadFile } from '../../../src/daemon/files/upload-file.ts'
-import { forgetSpaces, spaceActivity } from '../../../src/daemon/spaces/activity.ts'
+import { deleteOldSpaces, spaceActivity } from '../../../src/daemon/spaces/activity.ts'
 import { putSpaceMember, removeSpaceMember } from '../../../src/daemon/spaces/change-members.ts'
 import { deleteSpace } from '../../../src/daemon/spaces/change-space.ts'
 import { onBothDialects } from '../../support/databases.ts'
@@ -240,7 +240,7 @@ onBothDialects('files of a space', (fresh) => {
     const { id: fileId } = await room.send(anna, spaceId)
     await deleteFile(broken, anna, { spaceId, fileId, forGood: true })
     await expect(showFile(room, anna, { spaceId, fileId })).rejects.toSatisfy(refusedWith('NOT_FOUND'))
-    expect(await cleanUpFiles(broken)).toBe('erased 0 files; 2 files could not be taken away')
+    expect(await cleanUpFiles(broken)).toBe('erased 0 files; 2 files could not be erased')
     expect(await room.usage()).toBe(10)
     expect([await cleanUpFiles(room), await room.usage(), await room.kept()]).toEqual(['erased 2 files', 0, []])
   })
@@ -252,7 +252,7 @@ onBothDialects('files of a space', (fresh) => {
     await deleteSpace(room, anna, { spaceId })
     await room.clock.advance(401 * day)
     const left = async () => {
-      await forgetSpaces({ ...room, stillNeeded: spacesWithFiles })
+      await deleteOldSpaces({ ...room, isReferenced: spacesWithFiles })
       return (await room.db.selectFrom('spaces').select('id').execute()).length
     }
     expect(await left()).toBe(1)

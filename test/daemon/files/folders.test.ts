@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
 import { isProblem, type ProblemCode } from '../../../src/core/kit/index.ts'
 import { spacesWithFiles } from '../../../src/daemon/files/files.repo.ts'
-import { createFolder, deleteFolder, forgetFolders, listFolders } from '../../../src/daemon/files/folders.ts'
+import { createFolder, deleteFolder, deleteOldFolders, listFolders } from '../../../src/daemon/files/folders.ts'
 import { spaceActivity } from '../../../src/daemon/spaces/activity.ts'
 import { putSpaceMember } from '../../../src/daemon/spaces/change-members.ts'
 import { deleteSpace } from '../../../src/daemon/spaces/change-space.ts'
-import { forgetSpaces } from '../../../src/daemon/spaces/index.ts'
+import { deleteOldSpaces } from '../../../src/daemon/spaces/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aSpacesRoom } from '../../support/spaces-room.ts'
 
@@ -58,11 +58,11 @@ onBothDialects('folders of a space', (fresh) => {
     await createFolder(room, anna, { spaceId, name: 'Photos' })
     await deleteSpace(room, anna, { spaceId })
     await expect(listFolders(room, anna, { spaceId, limit: 10 })).rejects.toSatisfy(refusedWith('NOT_FOUND'))
-    expect(await forgetFolders(room)).toBe('0 folders')
+    expect(await deleteOldFolders(room)).toBe('0 folders')
     await room.clock.advance(401 * day)
-    expect([await forgetFolders(room), await forgetSpaces({ ...room, stillNeeded: spacesWithFiles })]).toEqual([
+    expect([await deleteOldFolders(room), await deleteOldSpaces({ ...room, isReferenced: spacesWithFiles })]).toEqual([
       '1 folder',
-      '5 entries of the activity of spaces',
+      '5 space activity entries',
     ])
     expect(await room.db.selectFrom('spaces').selectAll().execute()).toEqual([])
   })

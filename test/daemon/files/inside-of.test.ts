@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { insideOf } from '../../../src/daemon/files/inside-of.ts'
+import { membershipGuard } from '../../../src/daemon/files/show-files.ts'
 import { putSpaceMember, removeSpaceMember } from '../../../src/daemon/spaces/change-members.ts'
 import { deleteSpace } from '../../../src/daemon/spaces/change-space.ts'
-import { hasLeftInChat } from '../../../src/daemon/spaces/left-in-chat.ts'
 import { findSpace, type SpaceRecord } from '../../../src/daemon/spaces/spaces.repo.ts'
+import { recordLeft } from '../../../src/daemon/spaces/sync-steps.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aFilesRoom } from '../../support/files-room.ts'
 
@@ -24,7 +24,7 @@ onBothDialects('who is inside a space', (fresh) => {
       transformResult: async ({ result }) => result,
     })
     const over = new AbortController()
-    const stands = insideOf({ db: counting, revocations: room.revocations }, ben, { spaceId, over: over.signal })
+    const stands = membershipGuard({ db: counting, revocations: room.revocations }, ben, { spaceId, over: over.signal })
     await stands()
     asked = 0
     return { room, anna, ben, spaceId, stands, over, questions: () => asked }
@@ -39,7 +39,7 @@ onBothDialects('who is inside a space', (fresh) => {
       'leaves it in the chat',
       async ({ room, ben, spaceId }: Inside) => {
         const space = (await findSpace(room.db, { tenantId: room.tenantId, spaceId })) as SpaceRecord
-        await hasLeftInChat(room, { space, userId: ben.userId, chatJoinedAt: null })
+        await recordLeft(room, { space, userId: ben.userId, chatJoinedAt: null })
       },
     ],
   ])('who %s is out with the next reading, and until then nothing is asked', async (_, leave) => {
@@ -59,7 +59,7 @@ onBothDialects('who is inside a space', (fresh) => {
     await stands()
     expect(questions()).toBe(0)
     const blind = { ...room.revocations, fresh: () => false }
-    const doubting = insideOf({ db: room.db, revocations: blind }, anna, { spaceId: other, over: new AbortController().signal })
+    const doubting = membershipGuard({ db: room.db, revocations: blind }, anna, { spaceId: other, over: new AbortController().signal })
     await expect(doubting()).rejects.toMatchObject({ code: 'NOT_FOUND' })
   })
 

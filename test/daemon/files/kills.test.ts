@@ -4,8 +4,8 @@ import { expect, test } from 'vitest'
 import type { PlatformPrincipal } from '../../../src/core/kit/index.ts'
 import type { Db } from '../../../src/daemon/db/index.ts'
 import { deleteFile } from '../../../src/daemon/files/change-file.ts'
-import { cleanUpFiles } from '../../../src/daemon/files/clean-up-files.ts'
 import type { FilesDeps } from '../../../src/daemon/files/deps.ts'
+import { cleanUpFiles } from '../../../src/daemon/files/erase-files.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { Died, mortal } from '../../support/dying.ts'
 import { aFilesRoom } from '../../support/files-room.ts'
@@ -137,7 +137,7 @@ onBothDialects('a daemon that is killed', (fresh) => {
       ...room.objects,
       remove: (key: string) => (key.endsWith('7') ? Promise.reject(new Error('stuck')) : room.objects.remove(key)),
     }
-    expect(await cleanUpFiles({ ...room, objects: stuck })).toBe('erased 405 files; 45 files could not be taken away')
+    expect(await cleanUpFiles({ ...room, objects: stuck })).toBe('erased 405 files; 45 files could not be erased')
     expect(await cleanUpFiles(room)).toBe('erased 45 files')
     expect((await room.rows()).map((one) => one.id)).toEqual([id])
   })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { uploadsAtOnce } from '../../../src/daemon/files/uploads-at-once.ts'
+import { uploadLimiter } from '../../../src/daemon/files/upload-file.ts'
 
 const most = { user: 2, tenant: 3, all: 4 }
 const anna = { userId: 'usr_anna', tenantId: 'ten_1' }
@@ -8,7 +8,7 @@ const eve = { userId: 'usr_eve', tenantId: 'ten_2' }
 
 /** Uploads that end when they are told to. */
 function slow() {
-  const enter = uploadsAtOnce(most)
+  const enter = uploadLimiter(most)
   const begin = (sender: typeof anna) => {
     let end: (error?: Error) => void = () => undefined
     const upload = new Promise<void>((resolve, reject) => {

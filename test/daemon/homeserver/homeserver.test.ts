@@ -104,7 +104,7 @@ describe('a door that is shut', () => {
     ['http://chat.internal:18001', /privateNetworks/],
     ['http://10.0.0.1:18001', /privateNetworks/],
     ['http://127.0.0.1:1', /ECONNREFUSED/],
-    [null, /no listener for the platform/],
+    [null, /no platform listener/],
   ])('%s', async (internal_url, reason) => {
     await set({ internal_url })
     expect(await login()).toMatchObject({ kind: 'unreachable', reason: expect.stringMatching(reason) })

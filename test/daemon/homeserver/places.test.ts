@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
-import { makeAsk } from '../../../src/daemon/homeserver/index.ts'
-import { placesOf } from '../../../src/daemon/homeserver/places.ts'
+import { makeSlots } from '../../../src/daemon/homeserver/chat-client.ts'
+import { makeChatClient } from '../../../src/daemon/homeserver/index.ts'
 import { aChatServer } from '../../support/chat-server.ts'
 
 const stays = new AbortController().signal
 
 test('so many are in at once, so many wait in the order they came, and the next is told at once', async () => {
-  const places = placesOf({ atOnce: 1, waiting: 2 })
+  const places = makeSlots({ atOnce: 1, waiting: 2 })
   const came: string[] = []
   const come = (name: string, signal = stays) =>
     places.enter('a', signal).then((entry) => {
@@ -25,7 +25,7 @@ test('so many are in at once, so many wait in the order they came, and the next 
 })
 
 test('whoever leaves makes room for another at once, and takes no place', async () => {
-  const places = placesOf({ atOnce: 1, waiting: 1 })
+  const places = makeSlots({ atOnce: 1, waiting: 1 })
   const gone = new AbortController()
   await places.enter('a', stays)
   const ben = places.enter('a', gone.signal)
@@ -42,7 +42,7 @@ test('whoever leaves makes room for another at once, and takes no place', async 
 
 test('a flood of logins at a server that hangs leaves connections to the platform’s own work, and is refused beyond its share', async () => {
   const chat = await aChatServer()
-  const { ask, close } = makeAsk()
+  const { ask, close } = makeChatClient()
   let letGo = () => {}
   chat.state.hold = new Promise((resolve) => {
     letGo = resolve
@@ -61,7 +61,7 @@ test('a flood of logins at a server that hangs leaves connections to the platfor
   expect(own.status).toBe(401)
   letGo()
   const said = await Promise.all(tries)
-  const refused = said.filter((one) => one === 'too many logins wait for it').length
+  const refused = said.filter((one) => one === 'too many queued logins').length
   expect(refused).toBeGreaterThanOrEqual(100 - 24 - 48) // more on a machine so slow that their patience ends
   expect(said.filter((one) => one === '403')).toHaveLength(100 - refused)
   await close()

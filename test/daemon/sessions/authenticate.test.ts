@@ -2,10 +2,9 @@ import { afterEach, expect, test } from 'vitest'
 import { isProblem } from '../../../src/core/kit/index.ts'
 import { openSigningKeys, publishRevocation, rotateSigningKeys } from '../../../src/daemon/auth/index.ts'
 import type { Db } from '../../../src/daemon/db/index.ts'
+import { logout, revokeOwnSession } from '../../../src/daemon/sessions/end-sessions.ts'
 import { authenticateUser, endUserSessions } from '../../../src/daemon/sessions/index.ts'
-import { logout } from '../../../src/daemon/sessions/logout.ts'
-import { refresh } from '../../../src/daemon/sessions/refresh.ts'
-import { revokeOwnSession } from '../../../src/daemon/sessions/user-sessions.ts'
+import { refresh } from '../../../src/daemon/sessions/tokens.ts'
 import { aKeyring } from '../../support/admin-room.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aChatUser, aPassword, aSessionsRoom, logIn, type SessionsRoom, twoTenants } from '../../support/sessions-room.ts'
@@ -32,13 +31,13 @@ const ask = (room: SessionsRoom, token: string) =>
     (error) => (isProblem(error) ? error.code : String(error)),
   )
 
-/** Half a second, in which the other replica reads what was revoked; the read itself takes a moment of real time. */
+/** Half a second, in which the other replica reads the revocations; the read itself takes real time. */
 async function halfASecond(room: SessionsRoom, position: number) {
   await room.clock.advance(500)
   while (room.revocations.position() < position) await new Promise((turn) => setImmediate(turn))
 }
 
-onBothDialects('who calls with a platform token', (fresh) => {
+onBothDialects('authentication with a platform token', (fresh) => {
   const endings: Record<string, (room: SessionsRoom, db: Db, login: Awaited<ReturnType<typeof logIn>>) => Promise<unknown>> = {
     logout: (room, _, { refreshToken }) => logout(room, { refreshToken, authorization: undefined }),
     'logout by platform token': (room, _, { token }) => logout(room, { refreshToken: undefined, authorization: `Bearer ${token}` }),
@@ -64,7 +63,7 @@ onBothDialects('who calls with a platform token', (fresh) => {
       }),
   }
 
-  test('what ends a session ends its token on every replica within a second, and touches nobody else', async () => {
+  test('ending a session invalidates its token on every replica within a second, and no other', async () => {
     const db = await fresh()
     const { here, there } = await twoReplicas(db)
     const other = await logIn(here, { tenant: 'two' })
@@ -93,12 +92,12 @@ onBothDialects('who calls with a platform token', (fresh) => {
     const revocations = { ...here.revocations, position: () => left.shift() ?? positions[1] }
     const room = { ...here, authenticate: authenticateUser({ ...here, revocations }) }
     expect(await ask(room, token)).toBe('in')
-    // The word of it came while the session was read: nobody says it again.
+    // The revocation is published while the session is read, and only once.
     await db.updateTable('sessions').set({ ended_at: '2026-01-05T02:00:00.000Z', ended_by: 'logout' }).execute()
     expect(await ask(room, token)).toBe(then)
   })
 
-  test('a suspended tenant’s sessions rest, and go on when it is active again', async () => {
+  test('sessions of a suspended tenant are refused, and continue when it is active again', async () => {
     const db = await fresh()
     const { here } = await twoReplicas(db)
     const { token } = await logIn(here)
@@ -115,7 +114,7 @@ onBothDialects('who calls with a platform token', (fresh) => {
     }
   })
 
-  test('other roles count within a second, in open sessions too', async () => {
+  test('new roles take effect within a second, in open sessions too', async () => {
     const db = await fresh()
     const { here, there } = await twoReplicas(db)
     const { token } = await logIn(here)
@@ -130,12 +129,12 @@ onBothDialects('who calls with a platform token', (fresh) => {
     expect(await there.authenticate(`Bearer ${token}`)).toMatchObject({ roles: ['head'], capabilities: ['manageSpaces', 'manageUsers'] })
   })
 
-  test('what is in memory is not asked for again; without a read for more than a second each call asks, and is 503 without a database', async () => {
+  test('cached principals need no read; when revocations cannot be read for a second each call reads, and is 503 without a database', async () => {
     const db = await fresh()
     const { here } = await twoReplicas(db)
     const { token } = await logIn(here)
     expect(await ask(here, token)).toBe('in')
-    // Behind the back of the revocations, as it never happens: memory still says yes.
+    // Bypasses the revocations, which never happens: the cache still accepts the session.
     await db.updateTable('sessions').set({ ended_at: 'now' }).execute()
     expect(await ask(here, token)).toBe('in')
     here.stop()
@@ -147,7 +146,7 @@ onBothDialects('who calls with a platform token', (fresh) => {
     expect(await ask(here, token)).toBe('UNAVAILABLE')
   })
 
-  test('keys rotate without a log-out: old tokens hold for their day, on every replica, and new ones at once', async () => {
+  test('keys rotate without a logout: old tokens stay valid for their day on every replica, and new ones are valid at once', async () => {
     const db = await fresh()
     const { here, there } = await twoReplicas(db)
     for (const room of rooms) room.stop()
@@ -164,7 +163,7 @@ onBothDialects('who calls with a platform token', (fresh) => {
     expect(await ask(there, old.token)).toBe('UNAUTHENTICATED')
   })
 
-  test('the token says who, which tenant and which session, for the platform, and nothing else', async () => {
+  test('the token contains user, tenant, session and audience, and nothing else', async () => {
     const { here } = await twoReplicas(await fresh())
     const { token } = await logIn(here)
     const part = (n: number) => JSON.parse(Buffer.from(token.split('.')[n] as string, 'base64url').toString())
@@ -180,7 +179,7 @@ onBothDialects('who calls with a platform token', (fresh) => {
     })
   })
 
-  test('tokens that do not fit are refused: chat tokens by name, those of other audiences, users and tenants', async () => {
+  test('invalid tokens are refused: chat tokens with a code of their own, tokens of other audiences, users and tenants', async () => {
     const db = await fresh()
     const { here } = await twoReplicas(db)
     const login = await logIn(here)

@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'vitest'
 import type { Db } from '../../../src/daemon/db/index.ts'
-import { forgetLoginFailures, forgetSessions } from '../../../src/daemon/sessions/index.ts'
-import { refresh } from '../../../src/daemon/sessions/refresh.ts'
+import { deleteExpiredFailures, deleteExpiredSessions } from '../../../src/daemon/sessions/index.ts'
+import { refresh } from '../../../src/daemon/sessions/tokens.ts'
 import { resetPassword } from '../../../src/daemon/users/reset-password.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import {
@@ -37,7 +37,7 @@ const attempt = (room: SessionsRoom, given: Given = {}) => outcomeOf(room.clock,
 const fail = async (room: SessionsRoom, times: number, given: Given = {}) => {
   for (let n = 0; n < times; n++) expect(await attempt(room, { password: 'wrong', ...given })).toBe('LOGIN_FAILED')
 }
-/** Time without the half-second reads of the revocations, which nobody needs here. */
+/** Advances time without the half-second reads of the revocations. */
 const pass = async (room: SessionsRoom, ms: number) => {
   room.stop()
   await room.clock.advance(ms)
@@ -45,7 +45,7 @@ const pass = async (room: SessionsRoom, ms: number) => {
 const counters = (db: Db) => db.selectFrom('user_login_failures').select(['network', 'failures', 'pending']).orderBy('network').execute()
 
 onBothDialects('login', (fresh) => {
-  test('a login opens platform and chat at once, and the user is in the registry with the default role', async () => {
+  test('a login opens platform and chat, and creates the user with the default role', async () => {
     const { room, chat } = await aWorld(await fresh())
     const answer = await logIn(room, { deviceName: 'Anna’s phone' })
     expect(answer).toEqual({
@@ -68,7 +68,7 @@ onBothDialects('login', (fresh) => {
     })
   })
 
-  test('whoever proved the old password a moment before a reset has no session afterwards, and no device', async () => {
+  test('a login with the old password during a reset leaves no session and no device', async () => {
     const db = await fresh()
     const { room, chat } = await aWorld(db)
     await logIn(room)
@@ -86,7 +86,7 @@ onBothDialects('login', (fresh) => {
     expect(await attempt(room)).toBe('LOGIN_FAILED')
   })
 
-  test('without issueRefreshToken there is none, and the session lasts as long as its token', async () => {
+  test('without issueRefreshToken there is no refresh token, and the session ends with its token', async () => {
     const { room } = await aWorld(await fresh())
     const answer = await logIn(room, { issueRefreshToken: false })
     expect(Object.keys(answer)).not.toContain('refreshToken')
@@ -95,7 +95,7 @@ onBothDialects('login', (fresh) => {
     await expect(room.authenticate(`Bearer ${answer.token}`)).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
   })
 
-  test('slug or domain, and a name, are the same user in any spelling', async () => {
+  test('slug, domain and every spelling of a name find the same user', async () => {
     const db = await fresh()
     const { room } = await aWorld(db)
     for (const tenant of ['one', 'ONE', 'chat.one.example', 'Chat.One.Example'])
@@ -103,7 +103,7 @@ onBothDialects('login', (fresh) => {
     expect(await db.selectFrom('users').select(['tenant_id', 'localpart']).execute()).toEqual([{ tenant_id: 'ten_one', localpart: 'anna' }])
   })
 
-  test('two first logins at once make one user', async () => {
+  test('two concurrent first logins create one user', async () => {
     const db = await fresh()
     const { room } = await aWorld(db)
     await Promise.all([logIn(room), logIn(room)])
@@ -111,7 +111,7 @@ onBothDialects('login', (fresh) => {
     expect(await db.selectFrom('sessions').select('id').execute()).toHaveLength(2)
   })
 
-  test('whoever only the chat knew is in the audit log once, as made by itself', async () => {
+  test('a user known only to the chat is audited once, as created by itself', async () => {
     const db = await fresh()
     const { room } = await aWorld(db)
     await Promise.all([logIn(room), logIn(room)])
@@ -121,7 +121,7 @@ onBothDialects('login', (fresh) => {
     ])
   })
 
-  test('a login into a tenant that is suspended in that moment leaves no user', async () => {
+  test('a login to a tenant suspended at that moment creates no user', async () => {
     const db = await fresh()
     const { room, chat } = await aWorld(db)
     chat.during(() => db.updateTable('tenants').set({ status: 'suspended' }).where('slug', '=', 'one').execute())
@@ -130,7 +130,7 @@ onBothDialects('login', (fresh) => {
     expect(chat.tokens.size).toBe(0)
   })
 
-  test('a user whose password was known to nobody is known again once somebody logs in', async () => {
+  test('a login marks an unknown password as known', async () => {
     const db = await fresh()
     const { room } = await aWorld(db)
     await logIn(room)
@@ -139,7 +139,7 @@ onBothDialects('login', (fresh) => {
     expect(await db.selectFrom('users').select('password_unknown_since').execute()).toEqual([{ password_unknown_since: null }])
   })
 
-  test('a login beyond what a user may have open ends the session that was unused for longest, and no other', async () => {
+  test('a login beyond the session limit ends the least recently used session, and no other', async () => {
     const db = await fresh()
     const { room } = await aWorld(db, { rules: { mostPerUser: 3 } })
     const open: Awaited<ReturnType<typeof logIn>>[] = []
@@ -162,7 +162,7 @@ onBothDialects('login', (fresh) => {
     ])
   })
 
-  test('of many logins at once no more stay open than a user may have', async () => {
+  test('concurrent logins never leave more sessions open than the limit', async () => {
     const db = await fresh()
     const { room } = await aWorld(db, { rules: { mostPerUser: 3 } })
     await Promise.all(Array.from({ length: 9 }, () => logIn(room)))
@@ -202,7 +202,7 @@ onBothDialects('login', (fresh) => {
     },
   }
 
-  test('every refusal looks like a wrong password, comes at one second, is counted, and leaves no chat session', async () => {
+  test('every refusal looks like a wrong password, is sent at one second, is counted, and leaves no chat session', async () => {
     const db = await fresh()
     for (const [what, prepare] of Object.entries(refusals)) {
       await emptied(db)
@@ -214,7 +214,7 @@ onBothDialects('login', (fresh) => {
       expect(await attemptOf(world.room, refused), what).toMatchObject({
         code: 'LOGIN_FAILED',
         status: 401,
-        message: 'tenant, name or password is wrong, or the account cannot be used',
+        message: 'Tenant, name or password is wrong, or the account cannot be used',
       })
       expect(world.room.clock.monotonicMs() - began, what).toBe(1000)
       expect(world.chat.tokens.size, what).toBe(before)
@@ -223,7 +223,7 @@ onBothDialects('login', (fresh) => {
     }
   })
 
-  test('a chat server that takes its time is answered for at the next full second', async () => {
+  test('the refusal of a slow chat server is sent at the next full second', async () => {
     const { room, chat } = await aWorld(await fresh())
     for (const [takes, answered] of [
       [300, 1000],
@@ -238,7 +238,7 @@ onBothDialects('login', (fresh) => {
     }
   })
 
-  test('a chat server that is down, fenced or limited is 503 with Retry-After at once, and nothing is counted', async () => {
+  test('a chat server that is down, fenced or limited is 503 with Retry-After at once, and is not counted', async () => {
     const db = await fresh()
     const { room, chat } = await aWorld(db)
     const began = room.clock.monotonicMs()
@@ -257,7 +257,7 @@ onBothDialects('login', (fresh) => {
     expect(await attempt(room)).toBe('in')
   })
 
-  test('a login that cannot be stored ends the chat session it made, and is no failure of whoever logged in', async () => {
+  test('a login that cannot be stored logs out its chat device and is not counted as failed', async () => {
     const db = await fresh()
     const { room, chat } = await aWorld(db)
     await db.schema.alterTable('refresh_tokens').renameTo('elsewhere').execute()
@@ -267,7 +267,7 @@ onBothDialects('login', (fresh) => {
     expect(await counters(db)).not.toContainEqual(expect.objectContaining({ pending: 1 }))
   })
 
-  test('a login whose answer cannot be made leaves no device in the chat', async () => {
+  test('a login whose token cannot be signed leaves no device in the chat', async () => {
     const { room, chat } = await aWorld(await fresh())
     const broken = { ...room, keys: { ...room.keys, sign: () => Promise.reject(new Error('no key')) } }
     await expect(logIn(broken)).rejects.toThrow('no key')
@@ -288,7 +288,7 @@ onBothDialects('the lock', (fresh) => {
     ['nowhere', 'anna'],
   ] as const
 
-  test('of thirty wrong attempts at once ten are looked at and counted and the rest are 429, whether tenant and name exist or not', async () => {
+  test('of thirty parallel wrong logins ten are checked and counted and the rest are 429, for existing and unknown accounts', async () => {
     const db = await fresh()
     for (const [tenant, username] of names) {
       await emptied(db)
@@ -306,7 +306,7 @@ onBothDialects('the lock', (fresh) => {
     }
   })
 
-  test('over two replicas too', async () => {
+  test('also over two replicas', async () => {
     const db = await fresh()
     const { room, servers, chat } = await aWorld(db)
     const other = await aSessionsRoom(db, servers, { clock: room.clock })
@@ -320,7 +320,7 @@ onBothDialects('the lock', (fresh) => {
     expect(chat.looked).toHaveLength(10)
   })
 
-  test('a whole class that logs in with one account at once gets in', async () => {
+  test('a whole class can log in with one account at once', async () => {
     const { room } = await aWorld(await fresh())
     const codes = await outcomesOf(
       room.clock,
@@ -329,7 +329,7 @@ onBothDialects('the lock', (fresh) => {
     expect(new Set(codes)).toEqual(new Set(['in']))
   })
 
-  test('a locked account refuses the right password like a wrong one, unseen by the chat server, for 15 minutes that nothing extends', async () => {
+  test('a locked account refuses the right password without asking the chat server, for 15 minutes that nothing extends', async () => {
     const { room, chat } = await aWorld(await fresh())
     await fail(room, 10)
     const seen = chat.looked.length
@@ -343,7 +343,7 @@ onBothDialects('the lock', (fresh) => {
         code: 'ACCOUNT_LOCKED',
         status: 429,
         retryAfterSeconds: left,
-        message: 'too many failed logins: the account is locked, and opens by itself within 15 minutes',
+        message: 'Too many failed logins: the account is locked for up to 15 minutes',
       })
       expect(room.clock.monotonicMs() - began).toBe(1000)
     }
@@ -353,7 +353,7 @@ onBothDialects('the lock', (fresh) => {
     expect(await attempt(room)).toBe('in')
   })
 
-  test('a name that does not exist locks alike, answer for answer', async () => {
+  test('an unknown name locks alike, response by response', async () => {
     const { room } = await aWorld(await fresh())
     await fail(room, 10, { username: 'nobody' })
     await fail(room, 10, { username: 'anna' })
@@ -366,7 +366,7 @@ onBothDialects('the lock', (fresh) => {
     expect(nobody.toBody()).toEqual(anna.toBody())
   })
 
-  test('neither the time of a 429 nor its Retry-After tells how long the chat server looked at the ten before it', async () => {
+  test('neither the delay of a 429 nor its Retry-After reveals how long the chat server took for the attempts before', async () => {
     const db = await fresh()
     const seen = []
     for (const tenant of ['one', 'nowhere']) {
@@ -390,7 +390,7 @@ onBothDialects('the lock', (fresh) => {
     expect(seen[1]).toEqual(seen[0])
   })
 
-  test('slug and domain, and every spelling of a name, share one counter; namesakes of two tenants do not', async () => {
+  test('slug, domain and every spelling of a name share one counter; equal names of two tenants do not', async () => {
     const { room } = await aWorld(await fresh())
     await fail(room, 5, { tenant: 'one', username: 'anna' })
     await fail(room, 5, { tenant: 'chat.ONE.example', username: 'ANNA' })
@@ -398,7 +398,7 @@ onBothDialects('the lock', (fresh) => {
     expect(await attempt(room, { tenant: 'two', password: 'another password' })).toBe('in')
   })
 
-  test('a success forgets the failures, and so do 15 minutes without one', async () => {
+  test('a success clears the failures, and so do 15 minutes without one', async () => {
     const { room } = await aWorld(await fresh())
     await fail(room, 9)
     expect(await attempt(room)).toBe('in')
@@ -408,7 +408,7 @@ onBothDialects('the lock', (fresh) => {
     expect(await attempt(room, { address: '203.0.113.9' })).toBe('in')
   })
 
-  test('a stranger does not lock a user out of a network that the user is known from, whatever the address in it', async () => {
+  test('a stranger cannot lock a user out of a known network, from any address in it', async () => {
     const { room } = await aWorld(await fresh())
     expect(await attempt(room, { address: '192.0.2.1' })).toBe('in')
     expect(await attempt(room, { address: '2001:db8:1:100::1' })).toBe('in')
@@ -421,7 +421,7 @@ onBothDialects('the lock', (fresh) => {
     expect(await attempt(room)).toBe('ACCOUNT_LOCKED') // the user's success does not lift the strangers' lock
   })
 
-  test('ten failures from a known network lock it, and everybody else', async () => {
+  test('ten failures from a known network lock it and all others', async () => {
     const { room } = await aWorld(await fresh())
     expect(await attempt(room, { address: '192.0.2.1' })).toBe('in')
     await fail(room, 10, { address: '192.0.2.50' })
@@ -436,25 +436,25 @@ onBothDialects('the lock', (fresh) => {
     await pass(room, 30 * 24 * hour)
     await fail(room, 10)
     expect(await attempt(room, { address: '192.0.2.1' })).toBe('ACCOUNT_LOCKED')
-    expect(await forgetSessions(room)).toBe('0 ended sessions')
+    expect(await deleteExpiredSessions(room)).toBe('0 ended sessions')
     expect(await db.selectFrom('user_login_networks').selectAll().execute()).toEqual([])
   })
 
-  test('counters of made-up names go once they no longer count, and not before', async () => {
+  test('counters of unknown names are deleted after they expire', async () => {
     const db = await fresh()
     const { room } = await aWorld(db)
     await fail(room, 1, { username: 'nobody' })
     await fail(room, 10, { username: 'no-one' })
     await pass(room, 15 * minute - 2001)
-    await forgetLoginFailures(room)
+    await deleteExpiredFailures(room)
     expect(await attempt(room, { username: 'no-one' })).toBe('ACCOUNT_LOCKED')
     expect(await counters(db)).toEqual([{ network: '', failures: 10, pending: 0 }])
     await room.clock.advance(15 * minute)
-    await forgetLoginFailures(room)
+    await deleteExpiredFailures(room)
     expect(await counters(db)).toEqual([])
   })
 
-  test('attempts whose process died under way count as failed after a minute: a crash is no way to more guesses', async () => {
+  test('attempts of a dead process count as failed after a minute, so that a crash allows no extra guesses', async () => {
     const db = await fresh()
     const { room, chat } = await aWorld(db)
     await fail(room, 4)
@@ -467,14 +467,14 @@ onBothDialects('the lock', (fresh) => {
     expect(await attempt(room)).toBe('in')
   })
 
-  test('names and passwords are in no table of the lock', async () => {
+  test('the lock tables contain no names and no passwords', async () => {
     const db = await fresh()
     const { room } = await aWorld(db)
     await fail(room, 1, { username: 'hunter2', password: 'hunter3' })
     expect(JSON.stringify(await db.selectFrom('user_login_failures').selectAll().execute())).not.toMatch(/hunter|one/)
   })
 
-  test('open sessions are not touched by a lock', async () => {
+  test('a lock does not affect open sessions', async () => {
     const { room } = await aWorld(await fresh())
     const { token } = await logIn(room)
     await fail(room, 10)

@@ -1,6 +1,6 @@
 import { afterEach, expect, onTestFinished, test } from 'vitest'
 import type { Db, Tx } from '../../../src/daemon/db/index.ts'
-import { refresh } from '../../../src/daemon/sessions/refresh.ts'
+import { refresh } from '../../../src/daemon/sessions/tokens.ts'
 import { emptyDatabase } from '../../support/databases.ts'
 import { dyingAt, withTransaction } from '../../support/dying.ts'
 import { aChatUser, aSessionsRoom, logIn, type SessionsRoom, twoTenants } from '../../support/sessions-room.ts'
@@ -25,7 +25,7 @@ const codeOf = (room: SessionsRoom, refreshToken: string) =>
     ({ code, message }: { code?: string; message: string }) => code ?? message,
   )
 
-test('who comes with the old token after an answer was lost gets nothing, and ends the session as after any other', async () => {
+test('using the old token after a lost answer returns nothing and ends the session like any reuse', async () => {
   const { db, room, token } = await aRoom('sqlite')
   const { refreshToken } = await refresh({ ...room, db: dyingAt(db, 1, 'after').db }, { refreshToken: token })
   expect(await codeOf({ ...room, db: dyingAt(db, 1, 'after').db }, token)).toBe('killed after the commit')
@@ -33,7 +33,7 @@ test('who comes with the old token after an answer was lost gets nothing, and en
   expect(await codeOf(room, refreshToken)).toBe('REFRESH_TOKEN_INVALID')
 })
 
-test('a commit that is still under way when its connection breaks is waited for', async () => {
+test('a commit still running when its connection breaks is waited for', async () => {
   const { db, room, token } = await aRoom('postgres')
   const slow = committingLate(db)
   const clock = { ...room.clock, sleep: slow.commit }
@@ -41,7 +41,7 @@ test('a commit that is still under way when its connection breaks is waited for'
   expect(await codeOf(room, refreshToken)).toBe('ok')
 })
 
-/** A database whose connection breaks before its first commit came through, which it does later. */
+/** A database whose connection breaks before its first commit, which goes through later. */
 function committingLate(db: Db) {
   let [go, said]: (() => void)[] = [() => undefined, () => undefined]
   const going = new Promise<void>((resolve) => {

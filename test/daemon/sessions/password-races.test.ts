@@ -11,8 +11,8 @@ import { aPassword } from '../../support/sessions-room.ts'
 // Who writes a password while others write, prove or shut out: every order in which they can meet, down to what the chat server has done already
 // while its answer is still on the way.
 
-onBothDialects('a password that several write', (fresh) => {
-  test('after a reset its password holds and no session is open, whenever the user changed it', async () => {
+onBothDialects('concurrent password changes', (fresh) => {
+  test('after a reset its password is valid and no session is open, whenever the user changed it', async () => {
     const room = await aPasswordRoom(await fresh())
     const seen = await meetings(
       room,
@@ -26,7 +26,7 @@ onBothDialects('a password that several write', (fresh) => {
     expect([...seen]).toEqual(expect.arrayContaining(['LOGIN_FAILED done', 'UNAVAILABLE done', 'done done']))
   })
 
-  test('of two who change it by the same old password one does, and its password holds', async () => {
+  test('of two changes with the same old password one succeeds, and its password is valid', async () => {
     const room = await aPasswordRoom(await fresh())
     const seen = await meetings(
       room,
@@ -42,7 +42,7 @@ onBothDialects('a password that several write', (fresh) => {
     expect(seen).toContain('UNAVAILABLE done')
   })
 
-  test('who is disabled before it is written changes nothing', async () => {
+  test('a user disabled before the write changes nothing', async () => {
     const room = await aPasswordRoom(await fresh())
     const seen = await meetings(
       room,
@@ -55,7 +55,7 @@ onBothDialects('a password that several write', (fresh) => {
     expect([...seen].sort()).toEqual(['UNAUTHENTICATED done', 'done done'])
   })
 
-  test('no login by the old password outlives a reset', async () => {
+  test('no login with the old password outlives a reset', async () => {
     const room = await aPasswordRoom(await fresh())
     const seen = await meetings(
       room,
@@ -65,7 +65,7 @@ onBothDialects('a password that several write', (fresh) => {
     expect([...seen].sort()).toEqual(['LOGIN_FAILED done', 'UNAVAILABLE done', 'done done'])
   })
 
-  test('a login beside a change is in, refused or asked to come again; a password is changed for all that', async () => {
+  test('a login during a change succeeds, is refused or gets Retry-After; the password is changed in every case', async () => {
     const room = await aPasswordRoom(await fresh())
     const seen = await meetings(
       room,
@@ -78,7 +78,7 @@ onBothDialects('a password that several write', (fresh) => {
     expect([...seen].sort()).toEqual(['LOGIN_FAILED done', 'UNAVAILABLE done', 'done done'])
   })
 
-  test('an account that a restore lost is marked as without a password only as long as nobody gave it one', async () => {
+  test('an account lost by a restore is marked as without a password only until it gets one', async () => {
     const { db, chat, room, anotherUser } = await aPasswordRoom(await fresh())
     let localpart = ''
     const make = async (): Promise<Works> => {
@@ -103,7 +103,7 @@ onBothDialects('a password that several write', (fresh) => {
     expect([...seen].sort()).toEqual(['UNAVAILABLE done', 'done CONFLICT', 'done done'])
   })
 
-  test('a process that died with the turn holds it for two minutes: a reset waits, says when to come again, and then goes through', async () => {
+  test('the lease of a dead process lasts two minutes: a reset gets Retry-After, then succeeds', async () => {
     const { db, chat, room, anotherUser } = await aPasswordRoom(await fresh())
     const { localpart } = await anotherUser()
     const { id } = await userOf(db, localpart)
@@ -123,7 +123,7 @@ onBothDialects('a password that several write', (fresh) => {
     await expectQuiet(db, localpart)
   })
 
-  test('a chat server that does not answer may still write: nobody else does for ten seconds', async () => {
+  test('a chat server that does not answer may still write, so no other write begins for ten seconds', async () => {
     const { db, chat, room, anotherUser } = await aPasswordRoom(await fresh())
     const { localpart, reset } = await anotherUser()
     const away = { kind: 'unreachable', retryAfterSeconds: 10, reason: 'it is silent' } as const

@@ -1,9 +1,9 @@
 import { afterEach, expect, test } from 'vitest'
 import type { Db } from '../../../src/daemon/db/index.ts'
 import { changePassword } from '../../../src/daemon/sessions/change-password.ts'
+import { logout, revokeOwnSession, revokeUserSession } from '../../../src/daemon/sessions/end-sessions.ts'
 import { endUserSessions } from '../../../src/daemon/sessions/index.ts'
-import { logout } from '../../../src/daemon/sessions/logout.ts'
-import { listOwnSessions, listUserSessions, revokeOwnSession, revokeUserSession } from '../../../src/daemon/sessions/user-sessions.ts'
+import { listOwnSessions, listUserSessions } from '../../../src/daemon/sessions/list-sessions.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aChatUser, aPassword, aSessionsRoom, logIn, outcomeOf, type SessionsRoom, twoTenants } from '../../support/sessions-room.ts'
 
@@ -35,7 +35,7 @@ onBothDialects('change-password', (fresh) => {
     address,
   })
 
-  test('the new password holds, the old one does not; sessions, chat tokens and devices stay, and the proof leaves none', async () => {
+  test('the new password is valid and the old one is not; sessions, chat tokens and devices stay, and the check leaves no device', async () => {
     const db = await fresh()
     const { room, chat, actor, login } = await anna(db)
     const tokens = [...chat.tokens.keys()]
@@ -53,7 +53,7 @@ onBothDialects('change-password', (fresh) => {
     ).toEqual([{ actor: 'user:@anna:chat.one.example', action: 'user.password-changed', subject: 'one/anna' }])
   })
 
-  test('a wrong current password is 401 at one second, counts as a failed login, and locks logins with it', async () => {
+  test('a wrong current password is 401 at one second, counts as a failed login, and locks logins too', async () => {
     const { room, chat, actor } = await anna(await fresh())
     const began = room.clock.monotonicMs()
     expect(await outcomeOf(room.clock, () => changePassword(room, actor, change('wrong')))).toBe('LOGIN_FAILED')
@@ -65,7 +65,7 @@ onBothDialects('change-password', (fresh) => {
     expect(chat.users.get('anna')?.password).toBe(aPassword)
   })
 
-  test('a chat server that is away is 503, and nothing is counted or left behind', async () => {
+  test('an unreachable chat server is 503, and nothing is counted or left behind', async () => {
     const db = await fresh()
     const { room, chat, actor } = await anna(db)
     const tokens = chat.tokens.size
@@ -81,7 +81,7 @@ onBothDialects('change-password', (fresh) => {
     )
   })
 
-  test('what the chat server does not take is 400 and names the field', async () => {
+  test('a password that the chat server rejects is 400 and names the field', async () => {
     const { room, chat, actor } = await anna(await fresh())
     const refusing = { ...chat, changePassword: async () => ({ kind: 'refused', reason: 'too weak' }) as const }
     const deps = { ...room, homeservers: { of: () => refusing } }
@@ -92,7 +92,7 @@ onBothDialects('change-password', (fresh) => {
     })
   })
 
-  test('who lost the session while the chat server took its time changes nothing', async () => {
+  test('a caller whose session ends during the check changes nothing', async () => {
     const { room, chat, actor } = await anna(await fresh())
     chat.during(() =>
       logout(room, { refreshToken: undefined, authorization: undefined }).then(() =>
@@ -105,7 +105,7 @@ onBothDialects('change-password', (fresh) => {
 })
 
 onBothDialects('logout', (fresh) => {
-  test('logging out ends the session and not the chat; unknown tokens, none, and doing it twice are no failure', async () => {
+  test('a logout ends the session but not the chat; unknown tokens, no token, and a second logout succeed', async () => {
     const { room, chat, login } = await anna(await fresh())
     const bearer = `Bearer ${login.token}`
     for (const [refreshToken, authorization] of [
@@ -121,7 +121,7 @@ onBothDialects('logout', (fresh) => {
     expect(chat.tokens.has(login.matrixAccessToken)).toBe(true)
   })
 
-  test('two devices that log each other out at once both are, and neither waits for the other', async () => {
+  test('two devices that log each other out concurrently do not deadlock', async () => {
     const db = await fresh()
     const { room } = await anna(db)
     for (let n = 0; n < 20; n++) {
@@ -137,7 +137,7 @@ onBothDialects('logout', (fresh) => {
 })
 
 onBothDialects('sessions', (fresh) => {
-  test('a user sees and ends the own sessions, and those of nobody else', async () => {
+  test('a user lists and ends its own sessions, and no others', async () => {
     const { room, actor } = await anna(await fresh())
     await room.clock.advance(1)
     await logIn(room, { deviceName: 'Tablet', address: '2001:db8::1' })
@@ -155,7 +155,7 @@ onBothDialects('sessions', (fresh) => {
     await expect(revokeOwnSession(room, actor, { id: sessions[0]?.id as string })).rejects.toMatchObject({ code: 'NOT_FOUND' })
   })
 
-  test('operators see and end those of a user, within the tenant they name, and the audit log says so', async () => {
+  test('operators list and end the sessions of a user of the named tenant, and that is audited', async () => {
     const db = await fresh()
     const { room, actor, login } = await anna(db)
     expect((await listUserSessions(room, { slug: 'one', user: 'ANNA', ...open })).sessions).toMatchObject([
@@ -180,7 +180,7 @@ onBothDialects('sessions', (fresh) => {
     ])
   })
 
-  test('all are reached page by page, newest first, and the ended ones say what ended them', async () => {
+  test('sessions are listed in pages, newest first, and ended ones have a reason', async () => {
     const { room, actor } = await anna(await fresh())
     for (let n = 0; n < 6; n++) {
       if (n % 2) await room.clock.advance(1)
@@ -202,7 +202,7 @@ onBothDialects('sessions', (fresh) => {
     await expect(listOwnSessions(room, actor, { limit: 3, cursor: 'x' })).rejects.toMatchObject({ code: 'VALIDATION' })
   })
 
-  test('a user who logs out everywhere and is disabled in the same moment is shut out, and neither waits for the other', async () => {
+  test('a user who logs out everywhere while being disabled is locked out without a deadlock', async () => {
     const db = await fresh()
     const { room, login } = await anna(db)
     const others = [login]

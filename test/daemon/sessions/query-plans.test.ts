@@ -1,13 +1,13 @@
 import { sql } from 'kysely'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Capability, isoNow, manualClock, type PlatformPrincipal } from '../../../src/core/kit/index.ts'
-import { bootstrapOf } from '../../../src/daemon/bootstrap/bootstrap-of.ts'
+import { bootstrapDocuments } from '../../../src/daemon/bootstrap/bootstrap-documents.ts'
 import { contactsAfter, findContact } from '../../../src/daemon/contacts/contacts.repo.ts'
 import { publishContactEvent } from '../../../src/daemon/contacts/contacts.ts'
 import { createFolder, deleteFolder, listFolders } from '../../../src/daemon/files/folders.ts'
 import { listFiles } from '../../../src/daemon/files/show-files.ts'
-import { refresh } from '../../../src/daemon/sessions/refresh.ts'
-import { listOwnSessions, listUserSessions } from '../../../src/daemon/sessions/user-sessions.ts'
+import { listOwnSessions, listUserSessions } from '../../../src/daemon/sessions/list-sessions.ts'
+import { refresh } from '../../../src/daemon/sessions/tokens.ts'
 import { spaceActivity } from '../../../src/daemon/spaces/activity.ts'
 import { spacesOf } from '../../../src/daemon/spaces/index.ts'
 import { listSpaceMembers, listSpaces } from '../../../src/daemon/spaces/show-spaces.ts'
@@ -55,12 +55,12 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (dialect) => {
   const inTransaction = (work: Parameters<ReturnType<Overheard['db']['transaction']>['execute']>[0]) =>
     overheard.db.transaction().execute(work)
 
-  test('a login reads no table from end to end, by slug, by domain, right or unknown', async () => {
+  test('a login scans no table, by slug, by domain, right or unknown', async () => {
     expect(await wholeReads(() => logIn(room))).toEqual([])
     expect(await wholeReads(() => logIn(room, { tenant: 'chat.one.example' }))).toEqual([])
   })
 
-  test('neither does a refresh, nor the first call of a session', async () => {
+  test('a refresh and the first call of a session scan no table', async () => {
     const { refreshToken } = (await logIn(room)) as { refreshToken: string }
     expect(await wholeReads(() => refresh(room, { refreshToken }))).toEqual([])
     expect(await wholeReads(() => refresh(room, { refreshToken }).catch(() => undefined))).toEqual([]) // reuse
@@ -68,14 +68,14 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (dialect) => {
     expect(await wholeReads(() => room.authenticate(`Bearer ${token}`))).toEqual([])
   })
 
-  test('neither does a bootstrap document, nor the question whether it still holds', async () => {
+  test('a bootstrap document and its validity check scan no table', async () => {
     const caller = await callerOf()
-    const documentOf = bootstrapOf({ ...room, spacesOf, modulesOf: async () => [] } as never)
+    const documentOf = bootstrapDocuments({ ...room, spacesOf, modulesOf: async () => [] } as never)
     expect(await wholeReads(() => documentOf(caller))).toEqual([])
     expect(await wholeReads(() => documentOf(caller))).toEqual([])
   })
 
-  test('neither do the lists of users and sessions, on any page', async () => {
+  test('lists of users and sessions scan no table, on any page', async () => {
     const caller = await callerOf()
     const deps = { ...room, windows }
     expect(await wholeReads(() => listUsers(deps, { slug: 'one', limit }))).toEqual([])
@@ -87,11 +87,11 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (dialect) => {
     expect(await wholeReads(() => listUserSessions(deps, { slug: 'one', user: 'anna', ended: false, limit }))).toEqual([])
   })
 
-  test('neither does a later page of tenants', async () => {
+  test('a later page of tenants scans no table', async () => {
     expect(await wholeReads(() => listTenants({ ...room, windows }, { cursor: 'a', limit }))).toEqual([])
   })
 
-  test('neither do contacts, however they are searched and whoever looks, nor whoever is told when one changes', async () => {
+  test('contacts, their search and their events scan no table, for any viewer', async () => {
     const { db } = room
     for (const visibility of [{ roles: ['nurse'] }, 'everybody'] as const) {
       const onlooker = { tenantId: 'tenants_1', userId: 'users_1', visibility }
@@ -106,7 +106,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (dialect) => {
     expect(await wholeReads(() => membersOf(db, ['spaces_1', 'spaces_2']))).toEqual([])
   })
 
-  test('neither do spaces with their members, folders, files and what happened in them', async () => {
+  test('spaces, members, folders, files and activity scan no table', async () => {
     const deps = { db: room.db, clock, random: systemRandom }
     const [actor, inSpace] = [member(), { spaceId: 'spaces_1', limit }]
     expect(await wholeReads(() => listSpaces(deps, actor, { limit }))).toEqual([])
@@ -124,7 +124,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (dialect) => {
     expect(await wholeReads(once)).toEqual([])
   })
 
-  test('neither does a new password, its turn, nor a chat server that went back to older ones', async () => {
+  test('password changes, leases and the marking of outdated passwords scan no table', async () => {
     const { db } = room
     const user = { id: 'users_1', tenantId: 'tenants_1' }
     const turn = async () => {
@@ -137,7 +137,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (dialect) => {
     expect(await wholeReads(() => inTransaction((tx) => markOutdatedPasswords(tx, clock, back)))).toEqual([])
   })
 
-  test('a statement without an index would be found', async () => {
+  test('a statement without an index is detected', async () => {
     const tables = (await wholeReads(() => sql`select id from users where display_name = 'Anna'`.execute(room.db))).map(
       ({ table }) => table,
     )

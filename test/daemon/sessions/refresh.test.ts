@@ -1,11 +1,10 @@
 import fc from 'fast-check'
 import { afterEach, expect, test } from 'vitest'
 import type { Db } from '../../../src/daemon/db/index.ts'
-import { endUserSessions, forgetSessions } from '../../../src/daemon/sessions/index.ts'
-import { logout } from '../../../src/daemon/sessions/logout.ts'
-import { refresh } from '../../../src/daemon/sessions/refresh.ts'
-import { rotateRefreshToken } from '../../../src/daemon/sessions/rotate-refresh-token.ts'
+import { logout } from '../../../src/daemon/sessions/end-sessions.ts'
+import { deleteExpiredSessions, endUserSessions } from '../../../src/daemon/sessions/index.ts'
 import { newRefreshToken, refreshHash } from '../../../src/daemon/sessions/sessions.repo.ts'
+import { refresh, rotateRefreshToken } from '../../../src/daemon/sessions/tokens.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { dyingAt } from '../../support/dying.ts'
 import { aChatUser, aSessionsRoom, emptied, logIn, type SessionsRoom, twoTenants } from '../../support/sessions-room.ts'
@@ -31,14 +30,14 @@ const codeOf = (room: SessionsRoom, refreshToken: string) =>
     () => 'ok',
     ({ code }: { code: string }) => code,
   )
-/** Time without the half-second reads of the revocations, which would take long. */
+/** Advances time without the half-second reads of the revocations, which would take long. */
 const pass = async (room: SessionsRoom, ms: number) => {
   for (const one of rooms) one.stop()
   await room.clock.advance(ms)
 }
 
 onBothDialects('refresh', (fresh) => {
-  test('a refresh answers with both tokens and no chat token; the new platform token is of the same session', async () => {
+  test('a refresh returns both tokens and no chat token; the new platform token is of the same session', async () => {
     const [room] = await replicas(await fresh(), 1)
     const login = await logIn(room)
     const before = await room.authenticate(`Bearer ${login.token}`)
@@ -53,7 +52,7 @@ onBothDialects('refresh', (fresh) => {
     expect(await room.authenticate(`Bearer ${answer.token}`)).toEqual(before)
   })
 
-  test('a used token ends the family: its newest token, and its platform tokens, end with it', async () => {
+  test('a reused token ends the session with its newest refresh token and its platform tokens', async () => {
     const db = await fresh()
     const [room, other] = (await replicas(db, 2)) as [SessionsRoom, SessionsRoom]
     const first = await firstToken(room)
@@ -71,7 +70,7 @@ onBothDialects('refresh', (fresh) => {
     expect(await db.selectFrom('revocations').select('seq').where('kind', '!=', 'tenant').execute()).toHaveLength(1) // told of once
   })
 
-  test('of two refreshes at once one gets through, and the family is over', async () => {
+  test('of two concurrent refreshes one succeeds, and the session ends', async () => {
     const [one, two] = (await replicas(await fresh(), 2)) as [SessionsRoom, SessionsRoom]
     const token = await firstToken(one)
     const answers = await Promise.allSettled([refresh(one, { refreshToken: token }), refresh(two, { refreshToken: token })])
@@ -81,7 +80,7 @@ onBothDialects('refresh', (fresh) => {
     expect(await codeOf(one, won[0]?.value.refreshToken as string)).toBe('REFRESH_TOKEN_INVALID')
   })
 
-  test('unknown, malformed, idle for 30 days, ended, of a disabled user, of a suspended tenant: all the same 401, and nothing is spent', async () => {
+  test('unknown, malformed, idle for 30 days, ended, of a disabled user, of a suspended tenant: the same 401, and nothing is spent', async () => {
     const db = await fresh()
     const [room] = await replicas(db, 1)
     for (const token of ['', 'x', newRefreshToken(room.random)]) expect(await codeOf(room, token)).toBe('REFRESH_TOKEN_INVALID')
@@ -107,7 +106,7 @@ onBothDialects('refresh', (fresh) => {
     expect(await codeOf(room, last)).toBe('REFRESH_TOKEN_INVALID')
   })
 
-  test('after 90 days a session is over however often it was refreshed, and its last tokens end with it', async () => {
+  test('a session ends after 90 days however often it was refreshed, and its last tokens end with it', async () => {
     const db = await fresh()
     const [room] = await replicas(db, 1)
     let token = await firstToken(room)
@@ -122,21 +121,21 @@ onBothDialects('refresh', (fresh) => {
     await room.clock.advance(day / 2)
     expect(await codeOf(room, last.refreshToken)).toBe('REFRESH_TOKEN_INVALID')
     await expect(room.authenticate(`Bearer ${last.token}`)).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
-    expect(await forgetSessions(room)).toBe('1 ended session')
+    expect(await deleteExpiredSessions(room)).toBe('1 ended session')
     expect(await db.selectFrom('refresh_tokens').selectAll().execute()).toEqual([])
   })
 
-  test('a used token is known again until its family ends, also after the session was logged out', async () => {
+  test('a used token is recognised until its session expires, also after a logout', async () => {
     const [room] = await replicas(await fresh(), 1)
     const first = await firstToken(room)
     const { refreshToken } = await refresh(room, { refreshToken: first })
     await logout(room, { refreshToken, authorization: undefined })
     await pass(room, 89 * day)
-    await forgetSessions(room)
+    await deleteExpiredSessions(room)
     expect(await codeOf(room, first)).toBe('REFRESH_TOKEN_REUSED')
   })
 
-  test('ended sessions of a disabled user stay ended when the user is enabled again', async () => {
+  test('ended sessions of a disabled user stay ended when the user is enabled', async () => {
     const db = await fresh()
     const [room] = await replicas(db, 1)
     const { token, refreshToken } = await logIn(room)
@@ -147,7 +146,7 @@ onBothDialects('refresh', (fresh) => {
     await expect(room.authenticate(`Bearer ${token}`)).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
   })
 
-  test('a signing key that cannot be had costs nobody the session', async () => {
+  test('a missing signing key does not cost the session', async () => {
     const [room] = await replicas(await fresh(), 1)
     const token = await firstToken(room)
     const broken = { ...room, keys: { ...room.keys, sign: () => Promise.reject(new Error('no key')) } }
@@ -155,7 +154,7 @@ onBothDialects('refresh', (fresh) => {
     expect(await codeOf(room, token)).toBe('ok')
   })
 
-  test('killed at any statement of the rotation, the token is as it was', async () => {
+  test('killed at any statement of the rotation, the token is unchanged', async () => {
     const db = await fresh()
     const [room] = await replicas(db, 1)
     const token = await firstToken(room)
@@ -178,7 +177,7 @@ onBothDialects('refresh', (fresh) => {
     expect(await codeOf(room, rotation.successor)).toBe('ok')
   })
 
-  test('a commit whose answer was lost costs nobody the session: the successor is handed out all the same', async () => {
+  test('a commit whose answer was lost does not cost the session: the successor is returned', async () => {
     const db = await fresh()
     const [room] = await replicas(db, 1)
     const token = await firstToken(room)
@@ -188,7 +187,7 @@ onBothDialects('refresh', (fresh) => {
     expect(await codeOf(room, refreshToken)).toBe('ok')
   })
 
-  test('one that never came about spends nothing, and is told as what it is', async () => {
+  test('a commit that did not happen spends nothing, and returns its own error', async () => {
     const db = await fresh()
     const [room] = await replicas(db, 1)
     const token = await firstToken(room)
@@ -209,7 +208,7 @@ onBothDialects('refresh', (fresh) => {
   })
 })
 
-/** The transaction of a process that ends after so many statements. */
+/** The transaction of a process that dies after a number of statements. */
 function dyingAfter<Tx extends object>(tx: Tx, statements: number): Tx {
   let left = statements
   return new Proxy(tx, {
@@ -241,10 +240,10 @@ function dyingAfter<Tx extends object>(tx: Tx, statements: number): Tx {
   }
 }
 
-onBothDialects('a time of grace', (fresh) => {
+onBothDialects('a grace time', (fresh) => {
   const graced = async (db: Db) => replicas(db, 2, { rules: { graceSeconds: 30 } }) as Promise<[SessionsRoom, SessionsRoom]>
 
-  test('two refreshes at once both get tokens; whichever is used goes on, and the other is reuse', async () => {
+  test('two concurrent refreshes both get tokens; the first one used stays valid, and the other is reuse', async () => {
     const [one, two] = await graced(await fresh())
     const token = await firstToken(one)
     const [left, right] = await Promise.all([refresh(one, { refreshToken: token }), refresh(two, { refreshToken: token })])
@@ -254,7 +253,7 @@ onBothDialects('a time of grace', (fresh) => {
     expect(await codeOf(one, next.refreshToken)).toBe('REFRESH_TOKEN_INVALID')
   })
 
-  test('the predecessor is taken only while its successor is unused, only within the time, and no older one ever', async () => {
+  test('the predecessor is accepted only while its successor is unused and within the time, and no older token ever', async () => {
     const [one, two] = await graced(await fresh())
     const first = await firstToken(one)
     const { refreshToken: second } = await refresh(one, { refreshToken: first })
@@ -277,7 +276,7 @@ onBothDialects('any interleaving of refreshes over replicas', (fresh, dialect) =
   const move = fc.record({ replica: fc.nat(2), which: fc.nat(4) })
   const rounds = fc.array(fc.array(move, { minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 5 })
 
-  test('keeps to the rules', async () => {
+  test('follows the rules', async () => {
     const db = await fresh()
     await fc.assert(
       fc.asyncProperty(rounds, async (plan) => {
@@ -288,7 +287,7 @@ onBothDialects('any interleaving of refreshes over replicas', (fresh, dialect) =
         const tried = new Set<string>()
         let over = false
         for (const round of plan) {
-          // Those of a round are sent at once; which token each takes is said before any is answered.
+          // The requests of a round are sent at once; their tokens are fixed before any response.
           const moves = round.map(({ replica, which }) => ({
             room: all[replica] as SessionsRoom,
             token: tokens.at(-1 - (which % tokens.length)) as string,

@@ -12,7 +12,7 @@ let db: Db
 let room: SessionsRoom
 let chat: ChatServer
 let baseUrl: string
-/** Whose budget was shown on an answer. */
+/** The tenant whose budget a response shows. */
 let shown: string[]
 
 beforeAll(async () => {
@@ -40,7 +40,7 @@ beforeEach(async () => {
 type Body = Record<string, unknown>
 type Answer = { status: number; body: Body; headers: Headers }
 
-/** Refusals are held back by the clock of the room, which moves while an answer is awaited. */
+/** Refusals are delayed by the clock of the test, which advances while a response is awaited. */
 async function send(method: string, path: string, body?: unknown, token?: string): Promise<Answer> {
   const headers: Record<string, string> = { connection: 'close', ...(token ? { authorization: `Bearer ${token}` } : {}) }
   if (body !== undefined) headers['content-type'] = 'application/json'
@@ -76,14 +76,14 @@ describe('POST /login', () => {
     expect(body).toMatchObject({ expiresIn: 86_400, matrixUserId: '@anna:chat.one.example' })
   })
 
-  test('200 without refresh token and device name where they were not asked for', async () => {
+  test('200 without refresh token and device name if not requested', async () => {
     const { tenant, username, password } = right
     const { status, body } = await post('/login', { tenant, username, password })
     expect([status, Object.keys(body).sort()]).toEqual([200, ['expiresIn', 'homeserver', 'matrixAccessToken', 'matrixUserId', 'token']])
     expect([...chat.tokens.values()]).toEqual([{ localpart: 'anna', deviceName: 'Platform login' }])
   })
 
-  test('401 alike for unknown tenant, unknown user and wrong password, byte for byte', async () => {
+  test('the same 401, byte for byte, for unknown tenant, unknown user and wrong password', async () => {
     const answers = []
     for (const wrong of [{ tenant: 'nowhere' }, { username: 'nobody' }, { password: 'wrong' }])
       answers.push(await post('/login', { ...right, ...wrong }))
@@ -93,7 +93,7 @@ describe('POST /login', () => {
     expect(new Set(answers.map(named)).size).toBe(1)
   })
 
-  test('429 with Retry-After once it is locked, also with the right password', async () => {
+  test('429 with Retry-After once locked, also with the right password', async () => {
     for (let n = 0; n < 10; n++) expect((await post('/login', { ...right, password: 'wrong' })).status).toBe(401)
     const { status, body, headers } = await post('/login', right)
     expect([status, body]).toEqual([429, failure('ACCOUNT_LOCKED', true)])
@@ -121,7 +121,7 @@ describe('POST /refresh', () => {
     expect([status, Object.keys(body).sort()]).toEqual([200, ['expiresIn', 'refreshToken', 'refreshTokenExpiresAt', 'token']])
   })
 
-  test('401 REFRESH_TOKEN_REUSED for a used one, 401 for any other', async () => {
+  test('401 REFRESH_TOKEN_REUSED for a used token, 401 for any other', async () => {
     const { refreshToken } = await loggedIn()
     const { body } = await post('/refresh', { refresh_token: refreshToken })
     expect(await post('/refresh', { refresh_token: refreshToken })).toMatchObject({ status: 401, body: failure('REFRESH_TOKEN_REUSED') })
@@ -141,7 +141,7 @@ describe('POST /logout', () => {
     expect((await send('GET', '/sessions', undefined, token)).status).toBe(200)
   })
 
-  test('204, and refresh and platform token are over', async () => {
+  test('204, and refresh and platform token are invalid', async () => {
     const { token, refreshToken } = await loggedIn()
     expect((await post('/logout', { refresh_token: refreshToken })).status).toBe(204)
     expect(await send('GET', '/sessions', undefined, token)).toMatchObject({ status: 401, body: failure('UNAUTHENTICATED') })
@@ -149,7 +149,7 @@ describe('POST /logout', () => {
   })
 })
 
-test('a login, a refresh and a log-out show the budget of their tenant; what fails or names nobody shows none', async () => {
+test('login, refresh and logout show the budget of their tenant; failures show none', async () => {
   const { refreshToken } = await loggedIn()
   expect(shown).toEqual(['ten_one'])
   const { body } = await post('/refresh', { refresh_token: refreshToken })
@@ -173,7 +173,7 @@ describe('POST /change-password', () => {
     expect(chat.users.get('anna')?.password).toBe('12345678')
   })
 
-  test('400 for a short new password, before the current one is looked at', async () => {
+  test('400 for a short new password, before the current one is checked', async () => {
     const { token } = await loggedIn()
     const looked = chat.looked.length
     const { status, body } = await post('/change-password', { ...change, newPassword: '1234567' }, token)
@@ -201,7 +201,7 @@ describe('POST /change-password', () => {
   })
 })
 
-test('GET and DELETE /sessions: the own ones, and 404 for all others', async () => {
+test('GET and DELETE /sessions: your own, and 404 for all others', async () => {
   const [here, there] = [await loggedIn(), await loggedIn()]
   const { body } = await send('GET', '/sessions', undefined, here.token)
   const sessions = body.sessions as { id: string; current: boolean }[]

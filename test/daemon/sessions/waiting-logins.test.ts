@@ -1,11 +1,10 @@
 import { expect, test } from 'vitest'
 import { manualClock, sha256Hex } from '../../../src/core/kit/index.ts'
-import { reserveAttempt } from '../../../src/daemon/sessions/login-attempts.ts'
-import { waitingLogins } from '../../../src/daemon/sessions/waiting-logins.ts'
+import { loginWaiters, reserveAttempt } from '../../../src/daemon/sessions/login-attempts.ts'
 import { emptyDatabase } from '../../support/databases.ts'
 
-test('a hundred wait for one account, the next does not, and a place is free once one has ended', async () => {
-  const waiting = waitingLogins()
+test('a hundred logins wait for one account, the next does not, and a slot is free once one has ended', async () => {
+  const waiting = loginWaiters()
   const ends: (() => void)[] = []
   const come = (subject: string) => waiting.wait(subject, () => new Promise<void>((resolve) => void ends.push(resolve)))
   const all = Array.from({ length: 100 }, () => come('anna'))
@@ -16,15 +15,15 @@ test('a hundred wait for one account, the next does not, and a place is free onc
   expect(come('anna')).toBeDefined()
 })
 
-test('a wait that fails gives its place back', async () => {
-  const waiting = waitingLogins()
+test('a wait that fails releases its slot', async () => {
+  const waiting = loginWaiters()
   for (let n = 0; n < 600; n++)
     await expect(waiting.wait('anna', () => Promise.reject(new Error('the database is away')))).rejects.toThrow('away')
 })
 
-test('whom there is no place for is told why, and when to come again', async () => {
+test('a login beyond the limit gets the reason and Retry-After', async () => {
   const [{ db }, clock] = [await emptyDatabase('sqlite'), manualClock()]
-  const waiting = waitingLogins()
+  const waiting = loginWaiters()
   const reserve = () => reserveAttempt({ db, clock, waiting }, { lockSubject: 'anna', address: '192.0.2.1' })
   for (let n = 0; n < 10; n++) await reserve()
   for (let n = 0; n < 100; n++) void waiting.wait(sha256Hex('anna'), () => new Promise(() => undefined))
@@ -32,14 +31,14 @@ test('whom there is no place for is told why, and when to come again', async () 
     code: 'UNAVAILABLE',
     status: 503,
     retryAfterSeconds: 5,
-    message: 'too many logins wait for others of the same account to end: log in again in 5 s',
+    message: 'Too many parallel logins of this account. fix: log in again in 5 s',
   })
   expect(clock.sleepers()).toBe(0)
 })
 
-test('who has left waits no longer, and takes no place', async () => {
+test('a caller that disconnected waits no longer and takes no slot', async () => {
   const [{ db }, clock] = [await emptyDatabase('sqlite'), manualClock()]
-  const deps = { db, clock, waiting: waitingLogins() }
+  const deps = { db, clock, waiting: loginWaiters() }
   const reserve = (signal?: AbortSignal) => reserveAttempt(deps, { lockSubject: 'anna', address: '192.0.2.1', signal })
   for (let n = 0; n < 10; n++) await reserve()
   const leaving = new AbortController()

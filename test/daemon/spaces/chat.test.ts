@@ -1,10 +1,10 @@
 import { describe, expect, test, vi } from 'vitest'
-import { spacesListener } from '../../../src/daemon/spaces/after-restore.ts'
-import { alignSpace } from '../../../src/daemon/spaces/align-space.ts'
 import { putSpaceMember, removeSpaceMember } from '../../../src/daemon/spaces/change-members.ts'
 import { changeSpace, deleteSpace } from '../../../src/daemon/spaces/change-space.ts'
 import { spacesJobs } from '../../../src/daemon/spaces/index.ts'
 import { listSpaceMembers, showSpace } from '../../../src/daemon/spaces/show-spaces.ts'
+import { spaceResyncListener } from '../../../src/daemon/spaces/sync-jobs.ts'
+import { syncSpace } from '../../../src/daemon/spaces/sync-space.ts'
 import { emptyDatabase } from '../../support/databases.ts'
 import { aSpacesRoom } from '../../support/spaces-room.ts'
 
@@ -161,7 +161,7 @@ describe('the rooms of a space', () => {
     room.chat.state.fence = true
     const { id: spaceId } = await room.aSpace(anna)
     room.chat.state.fence = false
-    const codes = await Promise.allSettled([alignSpace(room, spaceId), alignSpace(room, spaceId)])
+    const codes = await Promise.allSettled([syncSpace(room, spaceId), syncSpace(room, spaceId)])
     expect(codes.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
     expect(room.chat.rooms.ids()).toHaveLength(2)
   })
@@ -196,7 +196,7 @@ describe('what happens in the chat by itself', () => {
     const room = await aRoom()
     const { anna, ben, spaceId } = await aSpaceWithBen(room)
     room.chat.rooms.leave((await roomsOf(room, spaceId))[which], '@ben:acme.example')
-    expect(await reconcile(room)).toBe('looked after 1 space; 0 chat servers not reached')
+    expect(await reconcile(room)).toBe('synced 1 space; 0 chat servers not reached')
     expect((await room.events()).at(-1)).toMatchObject({ type: 'user.left', payload: { userId: ben.userId, spaceId, reason: 'chat' } })
     expect(await room.revoked()).toEqual([spaceId])
     expect((await listSpaceMembers(room, anna, { spaceId, limit: 9 })).members.map(({ userId }) => userId)).toEqual([anna.userId])
@@ -219,7 +219,7 @@ describe('what happens in the chat by itself', () => {
     const room = await aRoom()
     await aSpaceWithBen(room)
     room.chat.state.down = true
-    expect(await reconcile(room)).toBe('looked after 0 spaces; 1 chat server not reached')
+    expect(await reconcile(room)).toBe('synced 0 spaces; 1 chat server not reached')
   })
 })
 
@@ -227,7 +227,7 @@ describe('after a restore', () => {
   const restored = async (room: Room) => {
     const command = { boxId: room.box.id, kind: 'tenant-box.restore' } as never
     const result = { outcome: 'restored' } as never
-    const listener = spacesListener(room).resultHandlers?.['tenant-box.restore']
+    const listener = spaceResyncListener(room).resultHandlers?.['tenant-box.restore']
     await room.db.transaction().execute(async (tx) => listener?.(tx, command, result))
     for (let turn = 0; turn < 3; turn++) await room.work()
   }
@@ -255,7 +255,7 @@ describe('after a restore', () => {
     ['tenant-box.take_over', { outcome: 'failed' }, 0],
   ] as const)('%s that ended %j has the chat of its tenant looked after: %i', async (kind, result, times) => {
     const room = await aRoom()
-    const listener = spacesListener(room).resultHandlers?.[kind]
+    const listener = spaceResyncListener(room).resultHandlers?.[kind]
     await room.db.transaction().execute(async (tx) => listener?.(tx, { boxId: room.box.id, kind } as never, result as never))
     const noted = await room.db.selectFrom('outbox').select('payload').where('topic', '=', 'chat.spaces-of-tenant').execute()
     expect(noted.map(({ payload }) => JSON.parse(payload))).toEqual(Array.from({ length: times }, () => ({ tenantId: room.tenantId })))

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
 import { isoNow } from '../../../src/core/kit/index.ts'
-import { alignSpace } from '../../../src/daemon/spaces/align-space.ts'
 import { putSpaceMember } from '../../../src/daemon/spaces/change-members.ts'
 import { deleteSpace } from '../../../src/daemon/spaces/change-space.ts'
-import { followInChat } from '../../../src/daemon/spaces/follow-in-chat.ts'
 import { listSpaceMembers } from '../../../src/daemon/spaces/show-spaces.ts'
-import { spaceRecord } from '../../../src/daemon/spaces/spaces.repo.ts'
+import { spaceById } from '../../../src/daemon/spaces/spaces.repo.ts'
+import { enqueueSpaceSync } from '../../../src/daemon/spaces/sync-jobs.ts'
+import { syncSpace } from '../../../src/daemon/spaces/sync-space.ts'
 import { emptyDatabase } from '../../support/databases.ts'
 import { aSpacesRoom } from '../../support/spaces-room.ts'
 
@@ -28,14 +28,14 @@ test('a thousand members come into both rooms with two requests each and a handf
     chat_joined_at: null,
     chat_refused_at: null,
   } as const
-  const space = await spaceRecord(db, spaceId)
+  const space = await spaceById(db, spaceId)
   await db.transaction().execute(async (tx) => {
     for (const { userId } of users) {
       await tx
         .insertInto('space_members')
         .values({ ...member, user_id: userId })
         .execute()
-      if (space) await followInChat(tx, room.clock, space)
+      if (space) await enqueueSpaceSync(tx, room.clock, space)
     }
   })
   room.chat.asked.length = 0
@@ -54,7 +54,7 @@ test('a thousand members come into both rooms with two requests each and a handf
   const late = users[500]
   room.chat.accounts.set('@pupil500:acme.example', { password: 'x', admin: false, locked: false, deactivated: false, displayName: null })
   room.chat.asked.length = 0
-  expect(await alignSpace(room, spaceId)).toBe('done')
+  expect(await syncSpace(room, spaceId)).toBe('done')
   expect(room.chat.asked.length).toBeLessThan(10)
   const again = await listSpaceMembers(room, anna, { spaceId, limit: 1001 })
   expect(again.members.find(({ userId }) => userId === late?.userId)?.chat).toBe('ready')
@@ -83,7 +83,7 @@ test('a chat server that is so slow that looking takes a whole turn is told all 
     },
   }
   const turns: string[] = []
-  while (turns.at(-1) !== 'done' && turns.length < 12) turns.push(await alignSpace(slow, spaceId))
+  while (turns.at(-1) !== 'done' && turns.length < 12) turns.push(await syncSpace(slow, spaceId))
   expect(turns.at(-1)).toBe('done')
   const [space_, room_] = room.chat.rooms.ids()
   for (const one of [space_, room_]) expect(room.chat.rooms.joined(one ?? '')).toHaveLength(5)

@@ -113,7 +113,7 @@ onBothDialects('users of a tenant', (fresh) => {
     const second = await api.listUsers({ ...acme, query: { limit: 2, cursor: 'ben' } })
     expect([second.users.map(({ localpart }) => localpart), second.nextCursor]).toEqual([['cem'], null])
     expect((await api.listUsers({ ...acme, query: { status: 'disabled' } })).users).toEqual([])
-    await expect(api.listUsers({ params: { slug: 'nobody' } })).rejects.toSatisfy(refusedWith('NOT_FOUND', /no tenant nobody/))
+    await expect(api.listUsers({ params: { slug: 'nobody' } })).rejects.toSatisfy(refusedWith('NOT_FOUND', /Tenant nobody does not exist/))
     await expect(api.showUser({ params: { slug: 'other', localpart: 'ben' } })).rejects.toSatisfy(
       refusedWith('NOT_FOUND', /User ben of other does not exist/),
     )

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { secret } from '../../../src/core/kit/index.ts'
 import { openSigningKeys, watchRevocations } from '../../../src/daemon/auth/index.ts'
 import { changePassword } from '../../../src/daemon/sessions/change-password.ts'
-import { type AuthenticateUser, authenticateUser, type SessionsDeps, waitingLogins } from '../../../src/daemon/sessions/index.ts'
+import { type AuthenticateUser, authenticateUser, loginWaiters, type SessionsDeps } from '../../../src/daemon/sessions/index.ts'
 import { login } from '../../../src/daemon/sessions/login.ts'
 import { silentLogger, systemClock, systemRandom } from '../../../src/node/index.ts'
 import { aKeyring } from '../../support/admin-room.ts'
@@ -24,7 +24,7 @@ export function sessionsSuite(subject: () => Subject): void {
     const base = { db, clock: systemClock, random: systemRandom, keyring: aKeyring(), log: silentLogger() }
     const [keys, revocations] = [await openSigningKeys(base, 'platform'), await watchRevocations(base, stopping.signal)]
     const rules = { absoluteDays: 90, idleDays: 30, graceSeconds: 0, mostPerUser: 100 }
-    deps = { ...base, keys, revocations, rules, roles: roleBook, homeservers, waiting: waitingLogins() }
+    deps = { ...base, keys, revocations, rules, roles: roleBook, homeservers, waiting: loginWaiters() }
     authenticate = authenticateUser(deps)
     for (const localpart of ['mia', 'leo'])
       expect(await homeserver.createUser({ localpart, password: secret(password) })).toEqual({ kind: 'created' })
@@ -55,7 +55,7 @@ export function sessionsSuite(subject: () => Subject): void {
       const began = performance.now()
       await expect(logIn(wrong)).rejects.toMatchObject({
         code: 'LOGIN_FAILED',
-        message: 'tenant, name or password is wrong, or the account cannot be used',
+        message: 'Tenant, name or password is wrong, or the account cannot be used',
       })
       expect(performance.now() - began).toBeGreaterThan(995)
     }

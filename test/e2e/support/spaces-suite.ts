@@ -1,10 +1,10 @@
 import { beforeAll, expect, test } from 'vitest'
 import { type PlatformPrincipal, secret } from '../../../src/core/kit/index.ts'
-import { spacesListener } from '../../../src/daemon/spaces/after-restore.ts'
 import { putSpaceMember } from '../../../src/daemon/spaces/change-members.ts'
 import { deleteSpace } from '../../../src/daemon/spaces/change-space.ts'
 import { spacesJobs } from '../../../src/daemon/spaces/index.ts'
 import { listSpaceMembers, showSpace } from '../../../src/daemon/spaces/show-spaces.ts'
+import { spaceResyncListener } from '../../../src/daemon/spaces/sync-jobs.ts'
 import { silentLogger, systemClock } from '../../../src/node/index.ts'
 import type { HomeserverWorld } from '../../support/homeserver-world.ts'
 import { spacesOver } from '../../support/spaces-room.ts'
@@ -118,7 +118,7 @@ export function spacesSuite(subject: () => Subject): void {
 
     await bringBack()
     expect(await roomsOf(ben)).toEqual([])
-    const restored = spacesListener(room).resultHandlers?.['tenant-box.restore']
+    const restored = spaceResyncListener(room).resultHandlers?.['tenant-box.restore']
     const [command, result] = [{ boxId: room.box.id, kind: 'tenant-box.restore' } as never, { outcome: 'restored' } as never]
     await room.db.transaction().execute(async (tx) => restored?.(tx, command, result))
     await comesIntoRooms(ben, 4)

@@ -3,13 +3,13 @@ import { isStale } from '../../core/bootstrap/index.ts'
 import type { StoredEvent } from '../db/index.ts'
 import type { Tagged } from '../http/index.ts'
 
-type Kept = Readonly<{ tenantId: string; of: DocumentSources; document: Tagged }>
+type CacheEntry = Readonly<{ tenantId: string; of: DocumentSources; document: Tagged }>
 
-/** One tenant's documents. They hold everything up to the event `position`. */
+/** The documents of one tenant, valid up to the event `position`. */
 class TenantDocuments {
-  readonly byUser = new Map<string, Kept>()
+  readonly byUser = new Map<string, CacheEntry>()
   position: number
-  /** Events are taken one after another. */
+  /** Serialises the reads of events. */
   turn: Promise<void> = Promise.resolve()
 
   constructor(position: number) {
@@ -19,31 +19,31 @@ class TenantDocuments {
 
 type Read = (tenantId: string, after: number) => Promise<Readonly<{ events: readonly StoredEvent[]; isFull: boolean }>>
 
-/** Of one document beside its text. */
+/** Size of one entry besides its text. */
 const overheadBytes = 400
 
 /**
- * Documents by tenant and user. Which of them an event makes stale is read off the event itself, so each goes with the very event that changes it and no
- * other goes with it. Those used longest ago go when there are too many.
+ * Documents by tenant and user. An event drops exactly the documents that it makes stale. Beyond the size limit the least recently used are
+ * dropped.
  */
-export class KeptDocuments {
+export class DocumentCache {
   readonly #tenants = new Map<string, TenantDocuments>()
-  /** Of all tenants, those used last at the end. */
-  readonly #used = new Map<string, Kept>()
+  /** Entries of all tenants, most recently used last. */
+  readonly #used = new Map<string, CacheEntry>()
   readonly #read: Read
   readonly #mostBytes: number
   #bytes = 0
 
-  constructor(read: Read, mostBytes: number) {
+  constructor(read: Read, maxBytes: number) {
     this.#read = read
-    this.#mostBytes = mostBytes
+    this.#mostBytes = maxBytes
   }
 
   get count(): number {
     return this.#used.size
   }
 
-  /** The document of a user, if it is kept and holds everything up to that event. */
+  /** The cached document of a user, if it is valid up to the event `head`. */
   async at(tenantId: string, userId: string, head: number): Promise<Tagged | undefined> {
     const tenant = this.#tenants.get(tenantId)
     if (!tenant) return undefined
@@ -53,8 +53,8 @@ export class KeptDocuments {
     return kept?.document
   }
 
-  /** Keeps what was made when the newest event was `position`; not when others have come since, nobody knows what they change. */
-  async keep(kept: Kept, position: number): Promise<void> {
+  /** Stores a document built at the event `position`, unless later events have arrived: they might change it. */
+  async keep(kept: CacheEntry, position: number): Promise<void> {
     const { tenantId, of } = kept
     const before = this.#tenants.get(tenantId)
     if (before && before.position < position) await this.#catchUp(tenantId, before, position)
@@ -78,19 +78,19 @@ export class KeptDocuments {
     if (tenant.position >= head) return
     const { events, isFull } = await this.#read(tenantId, tenant.position)
     const last = events.at(-1)?.seq ?? 0
-    // Some were forgotten, or there are so many that making the documents anew is less work.
+    // Events are missing, or so many that rebuilding is cheaper.
     const isLost = isFull || last < head || events.some(({ seq }, n) => seq !== tenant.position + n + 1)
     for (const kept of tenant.byUser.values()) if (isLost || events.some((event) => isStale(kept.of, event))) this.#drop(kept)
     tenant.position = Math.max(head, last)
   }
 
-  #touch(kept: Kept): void {
+  #touch(kept: CacheEntry): void {
     const key = keyOf(kept)
     this.#used.delete(key)
     this.#used.set(key, kept)
   }
 
-  #drop(kept: Kept | undefined): void {
+  #drop(kept: CacheEntry | undefined): void {
     if (!kept || !this.#used.delete(keyOf(kept))) return
     this.#bytes -= sizeOf(kept)
     const tenant = this.#tenants.get(kept.tenantId)
@@ -99,5 +99,6 @@ export class KeptDocuments {
   }
 }
 
-const keyOf = ({ tenantId, of }: Kept): string => `${tenantId} ${of.userId}`
-const sizeOf = ({ document, of }: Kept): number => 2 * document.text.length + overheadBytes + 60 * (of.taskIds.size + of.spaceIds.size)
+const keyOf = ({ tenantId, of }: CacheEntry): string => `${tenantId} ${of.userId}`
+const sizeOf = ({ document, of }: CacheEntry): number =>
+  2 * document.text.length + overheadBytes + 60 * (of.taskIds.size + of.spaceIds.size)

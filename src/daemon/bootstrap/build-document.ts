@@ -1,22 +1,29 @@
-import type { Bootstrap, DocumentSources } from '../../core/bootstrap/index.ts'
+import type { Bootstrap, BootstrapModule, DocumentSources } from '../../core/bootstrap/index.ts'
 import { type PlatformPrincipal, problem } from '../../core/kit/index.ts'
-import { capabilitiesOf, matrixUserIdOf } from '../../core/users/index.ts'
-import { headOf, type Tx } from '../db/index.ts'
+import { capabilitiesOf, matrixUserIdOf, type RoleBook } from '../../core/users/index.ts'
+import { type Db, type DbOrTx, headOf, type Tx } from '../db/index.ts'
 import { streamOf } from '../events/index.ts'
-import { unfinishedTasksOf } from '../tasks/index.ts'
+import { type SpacesOf, unfinishedTasksOf } from '../tasks/index.ts'
 import { type TenantRecord, tenantBySlug } from '../tenants/index.ts'
 import { findUserById, type UserRecord } from '../users/index.ts'
-import type { BootstrapDeps } from './deps.ts'
 
-/** A document, what it was made of, and the number of the event up to which it holds what happened: not one more, not one less. */
-export type Made = Readonly<{ bootstrap: Bootstrap; of: DocumentSources; position: number }>
+/** The modules of a tenant, by key. The provider records a `module.…` event with each change. */
+export type ModulesOf = (db: DbOrTx, tenantId: string) => Promise<readonly BootstrapModule[]>
+
+/** Until modules exist. */
+export const noModules: ModulesOf = async () => []
+
+export type BootstrapDeps = Readonly<{ db: Db; roles: RoleBook; spacesOf: SpacesOf; modulesOf: ModulesOf }>
+
+/** A document, its sources, and the number of the last event that it contains. */
+export type BuiltDocument = Readonly<{ bootstrap: Bootstrap; of: DocumentSources; position: number }>
 
 type Caller = Pick<PlatformPrincipal, 'tenantId' | 'tenantSlug' | 'userId'>
 
-const mostTasks = 200
+const maxTasks = 200
 
-/** Reads all at one instant, roles from the record too. Throws UNAUTHENTICATED for one who lost their standing this second. */
-export const makeDocument = (deps: BootstrapDeps, caller: Caller): Promise<Made> =>
+/** Reads everything in one snapshot. Throws UNAUTHENTICATED for a user that is no longer active. */
+export const buildDocument = (deps: BootstrapDeps, caller: Caller): Promise<BuiltDocument> =>
   deps.db
     .transaction()
     .setIsolationLevel('repeatable read')
@@ -25,7 +32,7 @@ export const makeDocument = (deps: BootstrapDeps, caller: Caller): Promise<Made>
       const { tenant, user } = await standing(tx, caller)
       const who = { tenantId: tenant.id, userId: user.id, roles: user.roles }
       const spaces = await deps.spacesOf(tx, who)
-      const tasks = await unfinishedTasksOf(tx, who, mostTasks)
+      const tasks = await unfinishedTasksOf(tx, who, maxTasks)
       const bootstrap: Bootstrap = {
         ...known(tenant, user),
         modules: [...(await deps.modulesOf(tx, tenant.id))],
@@ -37,7 +44,7 @@ export const makeDocument = (deps: BootstrapDeps, caller: Caller): Promise<Made>
       return { bootstrap, position, of: { userId: user.id, roles: user.roles, spaceIds: ids(spaces), taskIds: ids(tasks) } }
     })
 
-/** What the registry says. */
+/** The fields from tenant and user. */
 const known = ({ chatDomain, schoolId, orgId, featureFlags, branding }: TenantRecord, user: UserRecord) => ({
   user: { matrixUserId: matrixUserIdOf(user.localpart, chatDomain) },
   context: { schoolId, orgId, roles: [...user.roles] },
@@ -51,6 +58,6 @@ async function standing(tx: Tx, { tenantId, tenantSlug, userId }: Caller): Promi
   const tenant = await tenantBySlug(tx, tenantSlug)
   const user = await findUserById(tx, userId)
   if (tenant?.id !== tenantId || user?.tenantId !== tenantId || user.status !== 'active')
-    throw problem('UNAUTHENTICATED', 'your account is no longer active')
+    throw problem('UNAUTHENTICATED', 'Your account is no longer active')
   return { tenant, user }
 }

@@ -1,21 +1,21 @@
 import { type FileUsage, type Quotas, type SpaceUsage, summarizeUsage } from '../../core/files/index.ts'
 import type { Db, Tx } from '../db/index.ts'
+import { readUsedBytes } from './files.repo.ts'
 import type { FileTable } from './files.tables.ts'
-import { usageOf } from './usage.repo.ts'
 
 type OfTenant = Readonly<{ id: string; plan: keyof Quotas }>
 
-/** What a tenant's files take of its quota, and where: all of one instant, so that the parts are the sum that uploads are held against. */
-export const fileUseOf =
+/** Storage usage of a tenant, read in one transaction, so that the parts add up to the total that uploads are checked against. */
+export const fileUsageOf =
   (quotas: Quotas) =>
   (db: Db, { id, plan }: OfTenant): Promise<FileUsage> =>
     db
       .transaction()
       .setIsolationLevel('repeatable read')
       .execute(async (tx) => {
-        const uses = summarizeUsage(await usesOf(tx, id))
+        const uses = summarizeUsage(await usageBySpace(tx, id))
         const largestSpaces = await named(tx, uses.largestSpaces)
-        return { usedBytes: await usageOf(tx, id), quotaBytes: quotas[plan], ...uses, largestSpaces }
+        return { usedBytes: await readUsedBytes(tx, id), quotaBytes: quotas[plan], ...uses, largestSpaces }
       })
 
 const asWhat = { uploading: 'underWay', ready: 'kept', deleted: 'deleted', erasing: 'deleted' } as const satisfies Record<
@@ -23,8 +23,8 @@ const asWhat = { uploading: 'underWay', ready: 'kept', deleted: 'deleted', erasi
   SpaceUsage['as']
 >
 
-/** Read off an index alone: a row is longer than what is asked of it. */
-export async function usesOf(tx: Tx, tenantId: string): Promise<SpaceUsage[]> {
+/** Index-only: reading whole rows would be slower. */
+export async function usageBySpace(tx: Tx, tenantId: string): Promise<SpaceUsage[]> {
   const rows = await tx
     .selectFrom('files')
     .select(({ fn }) => ['space_id', 'state', fn.countAll().as('count'), fn.sum('bytes').as('bytes')])
@@ -36,7 +36,7 @@ export async function usesOf(tx: Tx, tenantId: string): Promise<SpaceUsage[]> {
   }))
 }
 
-/** Deleted spaces too: their files take their space for a while. */
+/** Includes deleted spaces, whose files still use storage. */
 async function named<Use extends Readonly<{ id: string }>>(tx: Tx, uses: readonly Use[]): Promise<(Use & Readonly<{ name: string }>)[]> {
   if (uses.length === 0) return []
   const ids = uses.map(({ id }) => id)

@@ -9,7 +9,7 @@ import { aPassword, logIn } from '../../support/sessions-room.ts'
 
 // A database that fails after the chat server has written a password: who knows what came of it goes on, and all others are told the truth.
 
-/** The database as a replica meets it that cannot reach it while `isAway`; each time with another error. */
+/** A database that this replica cannot reach while `isAway`, each time with another error. */
 function failing(db: Db, isAway: () => boolean): Db {
   let times = 0
   return db.withPlugin({
@@ -22,9 +22,9 @@ function failing(db: Db, isAway: () => boolean): Db {
   })
 }
 
-/** Away for the first looks after the chat server has taken that password. */
-function awayFor(looks: number, { chat }: PasswordRoom, localpart: string, password: string): () => boolean {
-  let left = looks
+/** Unreachable for the first tries after the chat server has taken that password. */
+function awayFor(maxPolls: number, { chat }: PasswordRoom, localpart: string, password: string): () => boolean {
+  let left = maxPolls
   return () => {
     if (left === 0 || chat.users.get(localpart)?.password !== password) return false
     left -= 1
@@ -32,7 +32,7 @@ function awayFor(looks: number, { chat }: PasswordRoom, localpart: string, passw
   }
 }
 
-/** Time passes as long as the work goes on and somebody sleeps. */
+/** Advances time as long as the work runs and something sleeps. */
 async function passing<T>({ room: { clock } }: PasswordRoom, work: Promise<T>): Promise<T> {
   let isOver = false
   const end = () => {
@@ -50,14 +50,14 @@ const change = (currentPassword: string, newPassword: string) => ({ currentPassw
 const audited = async (db: Db) =>
   (await db.selectFrom('audit').select('action').where('action', 'like', 'user.password%').execute()).map(({ action }) => action)
 
-onBothDialects('a password that the database did not take note of', (fresh) => {
-  test.each([1, 3])('is noted with the next look that goes through, of %i that fail: a reset waits for that', async (looks) => {
+onBothDialects('a written password that the database did not record', (fresh) => {
+  test.each([1, 3])('is recorded by the first retry that succeeds, after %i failures: a reset waits for that', async (maxPolls) => {
     const room = await aPasswordRoom(await fresh())
     const changed: string[] = []
     const seen = await meetings(
       room,
       (user) => {
-        const isAway = awayFor(looks, room, user.localpart, 'what the user wanted')
+        const isAway = awayFor(maxPolls, room, user.localpart, 'what the user wanted')
         return [user.change('what the user wanted', failing(room.db, isAway)), user.reset]
       },
       async ({ localpart }, [outcome, wasReset]) => {
@@ -70,7 +70,7 @@ onBothDialects('a password that the database did not take note of', (fresh) => {
     expect((await audited(room.db)).sort()).toEqual(changed.sort())
   })
 
-  test('of a reset is noted too, and whoever changes it meanwhile comes too late', async () => {
+  test('of a reset is recorded too, and a concurrent change fails', async () => {
     const room = await aPasswordRoom(await fresh())
     const seen = await meetings(
       room,
@@ -86,7 +86,7 @@ onBothDialects('a password that the database did not take note of', (fresh) => {
     expect([...seen]).toEqual(expect.arrayContaining(['done LOGIN_FAILED', 'done UNAVAILABLE', 'done done']))
   })
 
-  test('for long counts all the same: who set it is told after ten seconds, others when to come again, and it is noted as soon as it can be', async () => {
+  test('is valid meanwhile: its caller gets an error after ten seconds, others get Retry-After, and it is recorded once possible', async () => {
     const it = await aPasswordRoom(await fresh())
     const { room, db, chat } = it
     const { localpart, actor } = await it.anotherUser()
@@ -112,7 +112,7 @@ onBothDialects('a password that the database did not take note of', (fresh) => {
     expect(await expectQuiet(db, localpart)).toEqual({ openSessions: 1 })
   })
 
-  test('holds up no daemon that ends: it tries once more, and its log says whose password it is', async () => {
+  test('does not delay a shutdown: one more try, and the log names the user', async () => {
     const { room, db, chat, anotherUser } = await aPasswordRoom(await fresh())
     const { localpart, actor } = await anotherUser()
     const ending = new AbortController()
@@ -132,7 +132,7 @@ onBothDialects('a password that the database did not take note of', (fresh) => {
     expect(room.clock.waiting()).toBe(0)
   })
 
-  test('although it did, is noted once, and nobody is told that somebody else was at it', async () => {
+  test('is recorded once if the commit had gone through, and no caller gets a false conflict', async () => {
     const it = await aPasswordRoom(await fresh())
     const { localpart, actor } = await it.anotherUser()
     const { db: dying } = dyingAt(it.db, 2, 'after')
@@ -144,8 +144,8 @@ onBothDialects('a password that the database did not take note of', (fresh) => {
   })
 })
 
-onBothDialects('what went wrong first', (fresh) => {
-  test('is told, and the turn ends for all that once the database takes it', async () => {
+onBothDialects('the first error', (fresh) => {
+  test('is returned, and the lease is released once the database is back', async () => {
     const it = await aPasswordRoom(await fresh())
     const { room, db, chat } = it
     const { localpart, actor } = await it.anotherUser()
@@ -168,7 +168,7 @@ onBothDialects('what went wrong first', (fresh) => {
     expect(await expectQuiet(db, localpart)).toEqual({ openSessions: 1 })
   })
 
-  test('is told of a login too, when the place of its attempt cannot be given back either', async () => {
+  test('is returned by a login too, even if its attempt cannot be released', async () => {
     const { room, db, chat, anotherUser } = await aPasswordRoom(await fresh())
     const { localpart } = await anotherUser()
     let isAway = false
@@ -179,7 +179,7 @@ onBothDialects('what went wrong first', (fresh) => {
     await expect(login).rejects.toThrow('the database is away, 1')
   })
 
-  test('and what went right is not lost with the device that proved it', async () => {
+  test('of the check device does not replace the result', async () => {
     const { room, chat, anotherUser } = await aPasswordRoom(await fresh())
     const { localpart, actor } = await anotherUser()
     const homeservers = { of: () => ({ ...chat, logout: () => Promise.reject(new Error('nobody knows its address')) }) }

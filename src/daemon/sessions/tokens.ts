@@ -1,0 +1,157 @@
+import { sql } from 'kysely'
+import { type Clock, isoIn, isoNow, isProblem, problem } from '../../core/kit/index.ts'
+import { type SessionRules, tokenLifetimeMs } from '../../core/sessions/index.ts'
+import { matrixUserIdOf } from '../../core/users/index.ts'
+import { forUpdate, skipLocked, type Tx } from '../db/index.ts'
+import type { SessionsDeps } from './deps.ts'
+import { endSessions } from './end-sessions.ts'
+import { type FoundSession, insertRefreshToken, newRefreshToken, refreshHash, sessionOfToken } from './sessions.repo.ts'
+
+type TokenSession = Pick<FoundSession, 'id' | 'localpart' | 'tenantId' | 'chatDomain' | 'expiresAt'>
+
+/** A platform token for a session. It names user, tenant and session, but no permission. `expiresIn`: seconds. */
+export async function issueToken(
+  { keys, clock }: Pick<SessionsDeps, 'keys' | 'clock'>,
+  { id, localpart, tenantId, chatDomain, expiresAt }: TokenSession,
+): Promise<{ token: string; expiresIn: number }> {
+  const lifetimeMs = tokenLifetimeMs(isoNow(clock), expiresAt)
+  const { token } = await keys.sign({ sub: matrixUserIdOf(localpart, chatDomain), tid: tenantId, fam: id }, lifetimeMs)
+  return { token, expiresIn: lifetimeMs / 1000 }
+}
+
+type Deps = Pick<SessionsDeps, 'db' | 'clock' | 'random' | 'keys' | 'revocations' | 'rules'>
+/** `tellTenant` is called with the tenant of the session. */
+type RefreshInput = Readonly<{ refreshToken: string; tellTenant?: (tenantId: string) => void }>
+type Refreshed = Readonly<{ token: string; expiresIn: number; refreshToken: string; refreshTokenExpiresAt: string }>
+
+/**
+ * Exchanges a refresh token for a new token pair (spec 2.4). Throws REFRESH_TOKEN_REUSED and ends the session when the token was used before,
+ * REFRESH_TOKEN_INVALID for everything else.
+ */
+export async function refresh(deps: Deps, { refreshToken, tellTenant }: RefreshInput): Promise<Refreshed> {
+  const { db, clock, random, rules, revocations } = deps
+  const [hash, successor] = [refreshHash(refreshToken), newRefreshToken(random)]
+  // Signed before the old token is spent: a failure to sign must not cost the session.
+  const session = await sessionOfToken(db, clock, hash)
+  const issued = session && tokenLifetimeMs(isoNow(clock), session.expiresAt) > 0 ? await issueToken(deps, session) : undefined
+  const rotating = db.transaction().execute(async (tx) => {
+    const outcome = await rotateRefreshToken(tx, clock, { hash, successor, rules })
+    if (outcome.kind === 'rotated' && !issued) throw invalidToken() // the session became valid in between: roll back, the token stays unused
+    return outcome
+  })
+  const rotated = await rotating.catch((error) => recoverLostCommit(deps, { hash, successor }, error))
+  if (rotated.kind === 'reused') {
+    await revocations.readNow()
+    throw problem('REFRESH_TOKEN_REUSED', 'This refresh token was used before, so its session has ended. fix: log in again')
+  }
+  if (rotated.kind === 'invalid' || !issued) throw invalidToken()
+  if (session) tellTenant?.(session.tenantId)
+  return { ...issued, refreshToken: successor, refreshTokenExpiresAt: rotated.expiresAt }
+}
+
+const [maxReads, readStepMs] = [4, 500]
+
+type TokenPair = Readonly<{ hash: string; successor: string }>
+
+/**
+ * Handles a commit whose answer was lost. If it went through, the old token is spent, and using it again would end the session, so the caller must
+ * get the successor. Throws the failure if there is no successor, or if that cannot be determined.
+ */
+async function recoverLostCommit({ db, clock }: Deps, pair: TokenPair, failure: unknown): Promise<Rotated> {
+  if (isProblem(failure)) throw failure
+  for (let left = maxReads; left > 0; left -= 1) {
+    const found = await db
+      .transaction()
+      .execute((tx) => findSuccessor(tx, pair))
+      .catch(() => 'unknown' as const)
+    if (found === undefined) throw failure
+    if (found !== 'unknown') return { kind: 'rotated', expiresAt: found.expires_at }
+    if (left > 1) await clock.sleep(readStepMs)
+  }
+  throw failure
+}
+
+/** `unknown`: the row of the old token is locked, possibly by that very commit still running. */
+async function findSuccessor(tx: Tx, { hash, successor }: TokenPair): Promise<{ expires_at: string } | 'unknown' | undefined> {
+  const tokens = tx.selectFrom('refresh_tokens').select('expires_at')
+  const old = await tokens.where('hash', '=', hash).modifyEnd(skipLocked(tx)).executeTakeFirst()
+  return old ? tokens.where('hash', '=', refreshHash(successor)).executeTakeFirst() : 'unknown'
+}
+
+const invalidToken = () =>
+  problem('REFRESH_TOKEN_INVALID', 'This refresh token is unknown, has expired or belongs to an ended session. fix: log in again')
+
+type Rotation = Readonly<{ hash: string; successor: string; rules: SessionRules }>
+type Rotated = Readonly<{ kind: 'rotated'; expiresAt: string }> | Readonly<{ kind: 'reused' }> | Readonly<{ kind: 'invalid' }>
+
+/**
+ * Spends a refresh token and stores its successor. Of concurrent tries one passes the guarded update; the others find the token used, which ends
+ * the session with the successor. Within the grace time a used token is accepted again, unless one of its successors was used.
+ */
+export async function rotateRefreshToken(tx: Tx, clock: Clock, { hash, successor, rules }: Rotation): Promise<Rotated> {
+  if (rules.graceSeconds > 0) await lockSession(tx, hash)
+  const isSpent = (await spendToken(tx, clock, hash)) || (rules.graceSeconds > 0 && (await isInGrace(tx, clock, hash, rules.graceSeconds)))
+  if (!isSpent) return endReusedSession(tx, clock, hash)
+  await invalidateSiblings(tx, clock, hash)
+  const session = await sessionOf(tx, hash)
+  const now = isoNow(clock)
+  const made = { token: successor, sessionId: session.id, sessionExpiresAt: session.expires_at, parentHash: hash, rules }
+  const expiresAt = await insertRefreshToken(tx, now, made)
+  await tx.updateTable('sessions').set({ used_at: now }).where('id', '=', session.id).execute()
+  return { kind: 'rotated', expiresAt }
+}
+
+const sessionOf = (tx: Tx, hash: string) =>
+  tx
+    .selectFrom('sessions')
+    .innerJoin('refresh_tokens', 'refresh_tokens.session_id', 'sessions.id')
+    .select(['sessions.id', 'sessions.expires_at'])
+    .where('hash', '=', hash)
+    .executeTakeFirstOrThrow()
+
+/** The grace check reads several rows, so rotations of one session are serialised. */
+async function lockSession(tx: Tx, hash: string): Promise<void> {
+  await sql`select id from sessions where id = (select session_id from refresh_tokens where hash = ${hash}) ${forUpdate(tx)}`.execute(tx)
+}
+
+/** The guarded update: token, session, user and tenant must all be valid. */
+async function spendToken(tx: Tx, clock: Clock, hash: string): Promise<boolean> {
+  const now = isoNow(clock)
+  const { rows } = await sql`
+    update refresh_tokens set used_at = ${now}
+    where hash = ${hash} and used_at is null and expires_at > ${now} and ${isSessionValid(now)}
+    returning session_id`.execute(tx)
+  return rows.length > 0
+}
+
+const isSessionValid = (now: string) => sql`exists (
+  select 1 from sessions
+    join users on users.id = sessions.user_id
+    join tenants on tenants.id = sessions.tenant_id
+  where sessions.id = refresh_tokens.session_id and sessions.ended_at is null and sessions.expires_at > ${now}
+    and users.status = 'active' and tenants.status = 'active')`
+
+/** Used within the grace time, not invalidated by a sibling, and without a used successor. */
+async function isInGrace(tx: Tx, clock: Clock, hash: string, graceSeconds: number): Promise<boolean> {
+  const [now, since] = [isoNow(clock), isoIn(clock, -graceSeconds * 1000)]
+  const { rows } = await sql`
+    select 1 as graced from refresh_tokens
+    where hash = ${hash} and used_at > ${since} and ${isSessionValid(now)}
+      and exists (select 1 from refresh_tokens child where child.parent_hash = ${hash})
+      and not exists (select 1 from refresh_tokens child where child.parent_hash = ${hash} and child.used_at is not null)`.execute(tx)
+  return rows.length > 0
+}
+
+/** Of several successors of one token only the first one used stays valid; using another later is reuse. */
+async function invalidateSiblings(tx: Tx, clock: Clock, hash: string): Promise<void> {
+  await sql`
+    update refresh_tokens set used_at = ${isoNow(clock)}
+    where parent_hash = (select parent_hash from refresh_tokens where hash = ${hash}) and hash <> ${hash} and used_at is null`.execute(tx)
+}
+
+async function endReusedSession(tx: Tx, clock: Clock, hash: string): Promise<Rotated> {
+  const token = await tx.selectFrom('refresh_tokens').select(['session_id', 'used_at']).where('hash', '=', hash).executeTakeFirst()
+  if (!token || token.used_at === null) return { kind: 'invalid' }
+  await endSessions(tx, clock, [token.session_id], 'reuse')
+  return { kind: 'reused' }
+}
