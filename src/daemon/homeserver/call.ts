@@ -112,4 +112,4 @@ async function tokenOf(deps: CallDeps, target: ChatTarget, as: As): Promise<Secr
 }
 
 export const isAnswer = (result: ChatAnswer | Fault): result is ChatAnswer => 'status' in result
-export const isConnection = (result: Connection | Fault): result is Connection => 'door' in result
+export const isConnection = (result: Connection | Fault): result is Connection => 'target' in result
