@@ -29,7 +29,7 @@ onBothDialects('what is known of a tenant', (fresh) => {
       featureFlags: {},
       homeserver: null,
     })
-    await expect(api.createTenant({ body: wanted })).rejects.toSatisfy(refusedWith('ALREADY_EXISTS', /slug acme/))
+    await expect(api.createTenant({ body: wanted })).rejects.toSatisfy(refusedWith('ALREADY_EXISTS', /Slug acme/))
     const box = await aLiveBox(room, 'acme')
     const { files, ...shown } = await api.showTenant(acme)
     expect(shown).toEqual({ ...made, homeserver: { boxId: box.id, publicUrl: 'https://acme.example', fenced: false } })
