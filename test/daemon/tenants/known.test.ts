@@ -128,7 +128,9 @@ onBothDialects('what is known of a tenant', (fresh) => {
     expect(await api.resumeTenant(acme)).toMatchObject({ status: 'active', suspendedReason: null })
     const audit = await room.db.selectFrom('audit').select('action').where('subject', '=', 'acme').orderBy('seq').execute()
     expect(audit.map(({ action }) => action)).toEqual(['tenant.created', 'tenant.suspended', 'tenant.resumed'])
-    await expect(api.resumeTenant({ params: { slug: 'nobody' } })).rejects.toSatisfy(refusedWith('NOT_FOUND', /Tenant nobody does not exist/))
+    await expect(api.resumeTenant({ params: { slug: 'nobody' } })).rejects.toSatisfy(
+      refusedWith('NOT_FOUND', /Tenant nobody does not exist/),
+    )
   })
 
   test.each([
