@@ -37,25 +37,25 @@ const maxPauses = 100
 
 /** Simulates the rollout once per run. Throws the errors of creating a rollout, VALIDATION for faults of unknown boxes or hosts, and the signal's reason. */
 export async function rehearse(input: Input): Promise<Rehearsal> {
-  assertKnownNames(input.fleet, input.wanted.faults)
+  assertKnownNames(input.fleet, input.request.faults)
   const runs: Played[] = []
-  for (let run = 0; run < input.wanted.runs; run++)
-    runs.push(await playOnce(input, run === 0 ? `${input.wanted.seed}` : `${input.wanted.seed}/${run}`))
-  return summarize(input.wanted, input.startIso, input.settings, runs)
+  for (let run = 0; run < input.request.runs; run++)
+    runs.push(await playOnce(input, run === 0 ? `${input.request.seed}` : `${input.request.seed}/${run}`))
+  return summarize(input.request, input.startIso, input.settings, runs)
 }
 
-async function playOnce({ fleet, settings, wanted, startIso, signal, scratch = tmpdir() }: Input, seed: string): Promise<Played> {
+async function playOnce({ fleet, settings, request, startIso, signal, scratch = tmpdir() }: Input, seed: string): Promise<Played> {
   const { db, close } = await fleetDatabase(fleet)
   const folder = await mkdtemp(join(scratch, 'tenantry-rehearsal-'))
   try {
     const clock = virtualClock(startIso)
     // The same rollout id in every run, because it decides which boxes go first.
-    const deps = depsOf(settings, { db, clock, random: seededRandom(`${wanted.seed}/rollout`) })
-    const { targetSlugs, allowLongFence, ignoreWindows, fenceMode, failureThreshold } = wanted
+    const deps = depsOf(settings, { db, clock, random: seededRandom(`${request.seed}/rollout`) })
+    const { targetSlugs, allowLongFence, ignoreWindows, fenceMode, failureThreshold } = request
     const options = { allowLongFence, ignoreWindows, fenceMode, failureThreshold, skipRefused: true }
     const { id, plan } = await createRollout(deps, actor, { ...options, ...(targetSlugs ? { targetSlugs } : {}) })
     await startRollout(deps, actor, { id })
-    const simulation = await openSimulation({ db, clock, seed, folder, settings, faults: wanted.faults, plan })
+    const simulation = await openSimulation({ db, clock, seed, folder, settings, faults: request.faults, plan })
     const pauses: Played['pauses'][number][] = []
     const shouldContinue = async () => {
       const { status, previousStatus, pauseReason } = await rolloutById(db, id)

@@ -37,21 +37,21 @@ const disk = { freeBytes: async () => 1e12, usedBytes: async () => 1e6, diskOf: 
  * One box at the versions of its original, on its own simulated host, with the real agent executors. Creating it takes no time on the clock.
  * It has its own random stream, so that other boxes do not change its result.
  */
-export async function simulateBox(wanted: Input): Promise<SimulatedBox> {
-  const { clock, seed, folder, slug, images, latencies, faults } = wanted
+export async function simulateBox(input: Input): Promise<SimulatedBox> {
+  const { clock, seed, folder, slug, images, latencies, faults } = input
   const pace: { -readonly [What in keyof Latencies]: Latencies[What] } = { ...instant.latencies }
   const host = simulatedHost({ clock, random: seededRandom(`${seed}/${slug}`), folder, profile: { latencies: pace, faults: [] } })
-  const box = await layOut(wanted)
+  const box = await layOut(input)
   for (const image of Object.values(images)) await host.engine.pull(image, {})
   await host.engine.up(box.project, ['postgres', 'minio', 'synapse', 'edge'])
   await host.servers.probe(box)
-  for (const migration of wanted.migrations) await host.servers.applyMigration(box, migration)
+  for (const migration of input.migrations) await host.servers.applyMigration(box, migration)
   Object.assign(pace, latencies)
   for (const fault of faults) host.inject(fault)
   const journal = await openJournal({ store: memoryStore(), clock })
   const once = onceOnly({ journal, locks: memoryLocks() })
   const boxes = onlyBox(box)
-  const deps = { ...host, clock, boxes, journal, once, disk, workFolder: join(folder, 'work'), allowedImages: wanted.allowedImages }
+  const deps = { ...host, clock, boxes, journal, once, disk, workFolder: join(folder, 'work'), allowedImages: input.allowedImages }
   return {
     executors: {
       'tenant-box.report_versions': report(deps),

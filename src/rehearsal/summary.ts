@@ -16,7 +16,7 @@ import {
 export type Played = Readonly<{ rollout: RolloutDetail; pauses: readonly RehearsedPause[]; endMs: number; startIso: string }>
 
 /** Details come from the first run; downtimes and the total duration also as quantiles over all runs. */
-export function summarize(wanted: RehearsalRequest, startIso: string, settings: RehearsalSettings, played: readonly Played[]): Rehearsal {
+export function summarize(request: RehearsalRequest, startIso: string, settings: RehearsalSettings, played: readonly Played[]): Rehearsal {
   const [first] = played as [Played]
   const { plan, actions, status } = first.rollout
   const since = (iso: string | null) => (iso === null ? null : elapsedMs(startIso, iso))
@@ -26,7 +26,7 @@ export function summarize(wanted: RehearsalRequest, startIso: string, settings: 
     boxOf(action, planned.get(action.tenantSlug) as PlannedBox, since, fences.get(action.tenantSlug) ?? []),
   )
   return {
-    seed: wanted.seed,
+    seed: request.seed,
     runs: played.length,
     startedAt: startIso,
     manifestRevision: plan.manifestRevision,

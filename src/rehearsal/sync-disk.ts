@@ -6,7 +6,7 @@ import { syncBuiltinESMExports } from 'node:module'
 // operations and dominated the time of a rehearsal, so this module replaces it with synchronous calls.
 
 type Name = Exclude<keyof typeof promises, 'constants' | 'open' | 'opendir'>
-type Call = (...given: never[]) => unknown
+type Call = (...args: never[]) => unknown
 type Content = string | NodeJS.ArrayBufferView | Iterable<string | NodeJS.ArrayBufferView> | AsyncIterable<string | NodeJS.ArrayBufferView>
 
 /**
@@ -16,7 +16,7 @@ type Content = string | NodeJS.ArrayBufferView | Iterable<string | NodeJS.ArrayB
 export function installSyncDisk(): () => void {
   const before = { ...promises }
   Object.assign(promises, ...syncNames().map((name) => ({ [name]: makeSync(name) })), {
-    open: async (...given: Parameters<typeof fs.openSync>) => syncFile(fs.openSync(...given)),
+    open: async (...args: Parameters<typeof fs.openSync>) => syncFile(fs.openSync(...args)),
     writeFile: async (to: string | FileHandle, content: Content, options?: fs.WriteFileOptions) =>
       typeof to === 'object' && 'fd' in to ? writeAll(to.fd, content) : replaceFile(to, content, options),
   })
@@ -38,7 +38,7 @@ const syncOf = (name: string): Call | undefined => {
 
 /** Passes file handles on as file descriptors. */
 const makeSync = (name: Name) => {
-  const call = syncOf(name) as (...given: unknown[]) => unknown
+  const call = syncOf(name) as (...args: unknown[]) => unknown
   return async (...[first, ...others]: unknown[]) => withoutStack(() => call(isFile(first) ? first.fd : first, ...others))
 }
 

@@ -13,12 +13,12 @@ type WorkerInput = RehearsalInput & Readonly<{ databaseUrl: string }>
 /** A RAM disk, if the system has one. */
 const memoryDisk = '/dev/shm'
 
-async function main({ databaseUrl, ...given }: WorkerInput): Promise<void> {
+async function main({ databaseUrl, ...input }: WorkerInput): Promise<void> {
   installSyncDisk()
   const { db, close } = openDatabase(databaseUrl)
   const fleet = await readFleet(db).finally(close)
   const scratch = existsSync(memoryDisk) ? { scratch: memoryDisk } : {}
-  const rehearsal = await rehearse({ ...given, fleet, ...scratch, signal: new AbortController().signal })
+  const rehearsal = await rehearse({ ...input, fleet, ...scratch, signal: new AbortController().signal })
   parentPort?.postMessage({ rehearsal })
 }
 

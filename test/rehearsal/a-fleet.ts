@@ -21,4 +21,4 @@ export async function aFleet(boxes: readonly BoxSpec[], change: Partial<Rehearsa
 type Played = Readonly<{ settings: RehearsalSettings; fleet: Awaited<ReturnType<typeof readFleet>>; startIso: string }>
 
 export const playedBy = (given: Played, wanted: object = {}, signal = new AbortController().signal): Promise<Rehearsal> =>
-  rehearse({ ...given, wanted: RehearsalRequest.parse(wanted), signal, ...(scratch ? { scratch } : {}) })
+  rehearse({ ...given, request: RehearsalRequest.parse(wanted), signal, ...(scratch ? { scratch } : {}) })

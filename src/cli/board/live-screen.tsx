@@ -10,7 +10,7 @@ export type LiveScreen = Readonly<{
   close: () => Promise<void>
 }>
 
-/** `content` renders the screen (undefined while there is nothing to show); `keys` says whether keys work. */
+/** `content` renders the screen (undefined while there is nothing to show); `keys`: keys work. */
 export function openLiveScreen(interrupt: AbortSignal, content: (keys: boolean) => ReactNode | undefined): LiveScreen {
   const left = new AbortController()
   const canRead = process.stdin.isTTY === true // keys come from a terminal only

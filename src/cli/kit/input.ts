@@ -1,6 +1,6 @@
 import { problem } from '../../core/kit/index.ts'
 
-/** Prompts to a person. Each throws USAGE when stdin is not a terminal, so that a script never hangs. `fix` says how a script passes the value. */
+/** Prompts to a person. Each throws USAGE when stdin is not a terminal, so that a script never hangs. `fix` names the option a script passes. */
 export type Ask = Readonly<{
   /** stdin is a terminal. */
   interactive: boolean

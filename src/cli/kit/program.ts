@@ -68,17 +68,12 @@ function assertKnownVerb(command: Commander): void {
   if (command.commands.length > 0 && word !== undefined && !word.startsWith('-')) command.error(`error: unknown command '${word}'`)
 }
 
-function addCommand(
-  parent: Commander,
-  command: Command,
-  before: string,
-  then: (built: Commander, given: readonly unknown[]) => void,
-): void {
+function addCommand(parent: Commander, command: Command, before: string, then: (built: Commander, args: readonly unknown[]) => void): void {
   const built = parent.command(command.usage).description(command.summary)
   for (const spec of Object.values(command.options)) built.addOption(optionOf(spec))
   const { examples } = command
   if (examples) built.addHelpText('after', () => `\nExamples:\n${examples.map((line) => `  tenantry ${before}${line}`).join('\n')}`)
-  built.action((...given: unknown[]) => then(built, given))
+  built.action((...args: unknown[]) => then(built, args))
 }
 
 function optionOf({ flags, summary, mandatory, choices, parse }: OptionSpec): Option {
@@ -95,14 +90,14 @@ function optionOf({ flags, summary, mandatory, choices, parse }: OptionSpec): Op
   return option
 }
 
-function parsedOf({ noun, verb }: Names, command: Command, built: Commander, given: readonly unknown[]): Parsed {
+function parsedOf({ noun, verb }: Names, command: Command, built: Commander, args: readonly unknown[]): Parsed {
   const globals = built.optsWithGlobals() as Globals
   const values = built.opts() as Record<string, unknown>
   const names = built.registeredArguments.map((argument) => argument.name())
-  const words = Object.fromEntries(names.map((name, index) => [name, given[index]]))
+  const words = Object.fromEntries(names.map((name, index) => [name, args[index]]))
   const options = Object.entries(command.options).map(([name, spec]) => [name, values[optionOf(spec).attributeName()] ?? spec.fallback])
   const { tenant, user } = words
-  const subject = tenant ? user && `${tenant} ${user}` : (words.slug ?? words.id ?? words.name ?? given[0])
+  const subject = tenant ? user && `${tenant} ${user}` : (words.slug ?? words.id ?? words.name ?? args[0])
   const has = (name: string) => noun?.verbs.some((other) => other.name === name) ?? false
   const typed: TypedCommand = {
     ...(noun ? { noun: noun.name, nounHasList: has('list'), nounHasShow: has('show') } : {}),

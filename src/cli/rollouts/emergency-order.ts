@@ -12,7 +12,7 @@ export const orderOptions = {
   toDatabase: text('--to-database <version>', 'target PostgreSQL version, same major'),
   toObjectStore: text('--to-object-store <release>', 'target MinIO release'),
   toMigrationsHead: text('--to-migrations-head <head>', 'target head of the box migrations'),
-  triggeredBy: text('--triggered-by <who>', 'person who decided'),
+  triggeredBy: text('--triggered-by <name>', 'person who decided'),
 }
 
 type TargetName = keyof EmergencyTargets
@@ -30,64 +30,64 @@ type Input = Readonly<Partial<Record<keyof typeof orderOptions, string | undefin
 export type Order = Readonly<{ cveId: string; reason: string; triggeredBy: string; targets: EmergencyTargets }>
 
 /** Prompts for missing values until they are valid. Sends nothing but a plan request, to show what the fleet runs. */
-export async function promptOrder(context: Context, given: Input): Promise<Order> {
+export async function promptOrder(context: Context, input: Input): Promise<Order> {
   const { ask } = context
   const { cveIdIn, minReasonLength } = await import('../../core/rollouts/index.ts')
   const cveId = cveIdIn(
-    await validated(given.cve, (again) => ask.text(`${again}CVE id (such as CVE-2026-12345)`, 'pass --cve'), isCve(cveIdIn)),
+    await validated(input.cve, (prefix) => ask.text(`${prefix}CVE id (such as CVE-2026-12345)`, 'pass --cve'), isCve(cveIdIn)),
   )
   const withCve = (reason: string) => (cveIdIn(reason) === undefined ? `${cveId}: ${reason}` : reason)
   const reason = await validated(
-    given.reason && withCve(given.reason),
-    async (again) => withCve(await ask.text(`${again}How is it exploited (one sentence)`, 'pass --reason')),
+    input.reason && withCve(input.reason),
+    async (prefix) => withCve(await ask.text(`${prefix}How is it exploited (one sentence)`, 'pass --reason')),
     (whole) => {
       if (cveIdIn(whole) !== cveId) return `the reason names a CVE other than ${cveId}`
       return whole.length < minReasonLength ? `the reason needs at least ${minReasonLength} characters` : undefined
     },
   )
-  const targets = await promptTargets(context, given)
-  const triggeredBy = given.triggeredBy ?? (await ask.text('Decided by', 'pass --triggered-by'))
+  const targets = await promptTargets(context, input)
+  const triggeredBy = input.triggeredBy ?? (await ask.text('Decided by', 'pass --triggered-by'))
   return { cveId: cveId as string, reason, triggeredBy, targets }
 }
 
 const isCve = (cveIdIn: (text: string) => string | undefined) => (typed: string) =>
   cveIdIn(typed) === undefined ? 'invalid CVE id; expected one such as CVE-2026-12345' : undefined
 
-/** An option must be valid; a prompted answer may be repeated. */
+/** An option must be valid; a prompted answer may be repeated. `reasonAgainst` returns why a value is invalid. */
 async function validated(
-  given: string | undefined,
-  asked: (again: string) => Promise<string>,
-  wrong: (answer: string) => string | undefined,
+  option: string | undefined,
+  prompt: (prefix: string) => Promise<string>,
+  reasonAgainst: (value: string) => string | undefined,
 ): Promise<string> {
-  if (given !== undefined) {
-    const why = wrong(given)
-    if (why !== undefined) throw problem('USAGE', why)
-    return given
+  if (option !== undefined) {
+    const reason = reasonAgainst(option)
+    if (reason !== undefined) throw problem('USAGE', reason)
+    return option
   }
-  for (let again = ''; ; ) {
-    const answer = await asked(again)
-    const why = wrong(answer)
-    if (why === undefined) return answer
-    again = `Invalid: ${why}. `
+  for (let prefix = ''; ; ) {
+    const answer = await prompt(prefix)
+    const reason = reasonAgainst(answer)
+    if (reason === undefined) return answer
+    prefix = `Invalid: ${reason}. `
   }
 }
 
 /** Options are passed on as they are; the daemon validates them before it creates anything. */
-async function promptTargets(context: Context, given: Input): Promise<EmergencyTargets> {
-  const named = targetNames.flatMap((name) => (given[name] === undefined ? [] : [[name, given[name]]]))
+async function promptTargets(context: Context, input: Input): Promise<EmergencyTargets> {
+  const named = targetNames.flatMap((name) => (input[name] === undefined ? [] : [[name, input[name]]]))
   if (named.length > 0) return Object.fromEntries(named)
   const { ask, api } = context
   const flags = targetNames.map((name) => targetWords[name].flag).join(', ')
   if (!ask.interactive) throw problem('USAGE', `no target version; pass at least one of ${flags}`)
   const { EmergencyTargets } = await import('../../core/rollouts/index.ts')
   const now = await api.rollouts.planRollout({ body: {} })
-  for (let again = ''; ; again = 'Invalid: enter at least one version. ') {
+  for (let prefix = ''; ; prefix = 'Invalid: enter at least one version. ') {
     const targets: Partial<Record<TargetName, string>> = {}
     for (const name of targetNames) {
-      const message = `${name === 'toChatServer' ? again : ''}${targetWords[name].name}; ${runningNow(now, name)}. New version (empty: unchanged)`
+      const message = `${name === 'toChatServer' ? prefix : ''}${targetWords[name].name}; ${runningNow(now, name)}. New version (empty: unchanged)`
       const answer = await validated(
         undefined,
-        async (again) => (await ask.optionalText(`${again}${message}`, `pass ${targetWords[name].flag}`)).trim(),
+        async (prefix) => (await ask.optionalText(`${prefix}${message}`, `pass ${targetWords[name].flag}`)).trim(),
         (typed) => (typed === '' ? undefined : EmergencyTargets.shape[name].safeParse(typed).error?.issues[0]?.message),
       )
       if (answer !== '') targets[name] = answer

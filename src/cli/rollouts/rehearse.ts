@@ -26,7 +26,7 @@ export const rehearse = command(
   async ({ api, progress, signal }, options) => {
     const spinner = await progress('simulating the rollout')
     try {
-      const rehearsal = await api.rollouts.rehearseRollout({ body: wantedOf(options) }, { signal })
+      const rehearsal = await api.rollouts.rehearseRollout({ body: requestOf(options) }, { signal })
       spinner.stop()
       return rehearsal
     } catch (error) {
@@ -43,9 +43,9 @@ type Options = Readonly<Record<'target' | 'fail' | 'pullFail' | 'offline', reado
   Readonly<Record<Shares, number | undefined>> &
   Readonly<{ allowLongFence: boolean; ignoreWindows: boolean; fenceMode: RehearsalRequest['fenceMode'] | undefined }>
 
-function wantedOf({ target, fail, pullFail, offline, failRate, pullFailRate, slowPullRate, offlineRate, ...wanted }: Options) {
+function requestOf({ target, fail, pullFail, offline, failRate, pullFailRate, slowPullRate, offlineRate, ...rest }: Options) {
   return {
-    ...wanted,
+    ...rest,
     ...(target.length > 0 ? { targetSlugs: [...target] } : {}),
     faults: {
       ...{ probeFailRate: failRate, pullFailRate, slowPullRate, offlineRate },
@@ -57,7 +57,7 @@ function wantedOf({ target, fail, pullFail, offline, failRate, pullFailRate, slo
 /** What would stop the rollout, then the phases, the longest downtimes and the totals. */
 function rehearsalView(rehearsal: Rehearsal, style: Style): string {
   const phases = rehearsal.phases.filter(({ boxes }) => boxes > 0)
-  const longest = rehearsal.boxes
+  const slowest = rehearsal.boxes
     .filter(({ fenceMs }) => fenceMs !== null)
     .toSorted((a, b) => (b.fenceP95Ms ?? 0) - (a.fenceP95Ms ?? 0) || (a.tenantSlug < b.tenantSlug ? -1 : 1))
     .slice(0, maxBoxes)
@@ -66,8 +66,8 @@ function rehearsalView(rehearsal: Rehearsal, style: Style): string {
     stuck(rehearsal, style),
     refused(rehearsal, style),
     phases.length > 0 ? table(style, phaseColumns, phases) : 'Nothing to update.',
-    longest.length > 0
-      ? `Longest downtime\n${table(style, rehearsal.runs > 1 ? [...fenceColumns, ...spread] : fenceColumns, longest)}`
+    slowest.length > 0
+      ? `Longest downtime\n${table(style, rehearsal.runs > 1 ? [...fenceColumns, ...spread] : fenceColumns, slowest)}`
       : '',
     totals(rehearsal),
   )

@@ -1,7 +1,7 @@
 import { elapsedMs, isProblem, type Problem } from '../../core/kit/index.ts'
 import type { Context } from '../kit/index.ts'
 
-/** The result of one check. `fix` says what to do unless the state is `ok`. */
+/** The result of one check, with a `fix` unless the state is `ok`. */
 export type Check = Readonly<{ name: string; state: 'ok' | 'warn' | 'failed' | 'skipped'; message: string; fix?: string }>
 
 const ok = (name: string, message: string): Check => ({ name, state: 'ok', message })
@@ -72,12 +72,12 @@ const logInOrToken = 'tenantry login, or TENANTRY_TOKEN for scripts'
 async function loginCheck({ api, logins, url, clock, byToken }: Context): Promise<Check> {
   try {
     const { account, token, expiresAt, setup } = await api.admin.whoAmI()
-    const who = `${account.name}, ${account.role}${token ? `, by API token ${token.name}` : ''}`
-    if (setup.length > 0) return warn('login', `${who}: account setup incomplete (${setup.join(', ')})`, 'tenantry login')
+    const identity = `${account.name}, ${account.role}${token ? `, by API token ${token.name}` : ''}`
+    if (setup.length > 0) return warn('login', `${identity}: account setup incomplete (${setup.join(', ')})`, 'tenantry login')
     const left = Date.parse(expiresAt) - clock.now().getTime()
     return left > expirySoonMs
-      ? ok('login', who)
-      : warn('login', `${who}, expires in ${Math.max(0, Math.round(left / 60_000))} min`, 'tenantry login')
+      ? ok('login', identity)
+      : warn('login', `${identity}, expires in ${Math.max(0, Math.round(left / 60_000))} min`, 'tenantry login')
   } catch (error) {
     const found = asProblem(error)
     const loginState = (await logins.at(url)) ? found.message : 'not logged in'

@@ -45,9 +45,9 @@ export const tenantView = (tenant: Tenant, style: Style): string =>
   ])
 
 export const tenantInFull = (tenant: TenantInFull, style: Style): string =>
-  sections(tenantView(tenant, style), fileUse(tenant.files, style))
+  sections(tenantView(tenant, style), fileUsage(tenant.files, style))
 
-const fileUse = ({ usedBytes, quotaBytes, kept, deleted, underWay, largestSpaces }: FileUsage, style: Style): string =>
+const fileUsage = ({ usedBytes, quotaBytes, kept, deleted, underWay, largestSpaces }: FileUsage, style: Style): string =>
   fields(style, [
     ['files', `${formatSize(usedBytes)} of ${formatSize(quotaBytes)}${usedBytes >= quotaBytes ? ': full, uploads are refused' : ''}`],
     ['', `${plural(kept.count, 'file')}, ${formatSize(kept.bytes)}`],

@@ -126,7 +126,7 @@ export type RehearsalSettings = Readonly<{
 
 export type RehearsalInput = Readonly<{
   settings: RehearsalSettings
-  wanted: RehearsalRequest
+  request: RehearsalRequest
   /** The simulated start. */
   startIso: string
 }>

@@ -23,7 +23,7 @@ export function rehearsals(deps: Deps): (request: RehearsalRequest, signal: Abor
     const ended = AbortSignal.any([signal, timeout.signal])
     void clock.sleep(maxMs, ended).then(() => timeout.abort(tooLong))
     try {
-      return await rehearse({ settings: settingsOf(deps), wanted: request, startIso: isoNow(clock) }, ended)
+      return await rehearse({ settings: settingsOf(deps), request: request, startIso: isoNow(clock) }, ended)
     } finally {
       isRunning = false
       timeout.abort()
