@@ -15,7 +15,7 @@ const line = ['login', '--name', 'anna', '--password-file', '-']
 const authorization = (asked: Asked | undefined) => asked?.headers.get('authorization')
 
 describe('login', () => {
-  test('keeps the token in a file that only this person can read, and uses it from then on', async () => {
+  test('stores the token in a file with mode 0600 and uses it', async () => {
     const configFolder = await temporaryFolder()
     const ran = await tenantry(line, { answers, stdin: 'the password\n', configFolder })
     expect([ran.exit, ran.stdout]).toEqual([0, 'Logged in as anna (admin); the session expires 2026-01-05 14:00:00 UTC (in 12 h).\n'])
@@ -28,7 +28,7 @@ describe('login', () => {
     expect(authorization(later.asked[0])).toBe('Bearer jwt-of-anna')
   })
 
-  test('logins are kept per address, and the last one is where commands go', async () => {
+  test('logins are stored per address, and commands use the last one', async () => {
     const configFolder = await temporaryFolder()
     await tenantry(line, { answers, stdin: 'pw', configFolder })
     await tenantry([...line, '--url', 'https://other.example'], { answers, stdin: 'pw', configFolder })
@@ -59,7 +59,7 @@ describe('login', () => {
     expect(ran.stderr).toContain('chmod 600')
   })
 
-  test('an account with one-time codes needs one, and a script can give it', async () => {
+  test('an account with one-time codes requires one, which a script can pass', async () => {
     const needsCode = problemAnswer(401, { code: 'TOTP_REQUIRED', message: 'a one-time code is needed', retryable: false })
     const refused = await tenantry(line, { answers: { ...answers, [login]: needsCode }, stdin: 'pw' })
     expect([refused.exit, refused.stderr]).toEqual([2, expect.stringContaining('--totp')])
@@ -67,7 +67,7 @@ describe('login', () => {
     expect(given.asked[0]?.body).toEqual({ name: 'anna', password: 'pw', totp: '123456' })
   })
 
-  test('a first login sets the password that stands on the second line', async () => {
+  test('a first login sets the password from the second line', async () => {
     const ran = await tenantry(line, {
       answers: { ...answers, [login]: { ...session, setup: ['password'] }, 'POST /api/admin/v1/password': undefined },
       stdin: 'one-time\na password of my own\n',
@@ -77,7 +77,7 @@ describe('login', () => {
     expect(authorization(ran.asked[1])).toBe('Bearer jwt-of-anna')
   })
 
-  test('enrolment of one-time codes shows the secret, and needs a person for the code', async () => {
+  test('enrolment of one-time codes shows the secret and prompts for the code', async () => {
     const enrolled = { secret: 'JBSWY3DP', uri: 'otpauth://totp/Tenantry:anna?secret=JBSWY3DP' }
     const ran = await tenantry(line, {
       answers: { ...answers, [login]: { ...session, setup: ['totp'] }, 'POST /api/admin/v1/totp/enrol': enrolled },
@@ -88,7 +88,7 @@ describe('login', () => {
     expect(ran.stdout).not.toContain(enrolled.secret)
   })
 
-  test('a wrong password keeps nothing', async () => {
+  test('a wrong password stores nothing', async () => {
     const wrong = problemAnswer(401, { code: 'LOGIN_FAILED', message: 'name, password or code is wrong', retryable: false })
     const ran = await tenantry(line, { answers: { [login]: wrong }, stdin: 'pw' })
     expect(ran.exit).toBe(4)
@@ -112,7 +112,7 @@ describe('doctor', () => {
   const ready = (given = {}) => ({ ready: true, version: '0.1.3', time: at('02:00:00'), checks: { database: { ok: true } }, ...given })
   const readyz = 'GET /readyz'
 
-  test('all is well', async () => {
+  test('all checks pass', async () => {
     const ran = await tenantry(['doctor'], { answers: { [readyz]: ready(), [whoAmI]: who } })
     expect(ran.exit).toBe(0)
     expect(ran.stdout).not.toContain('fix:')
@@ -142,13 +142,13 @@ describe('doctor', () => {
     expect(ran.stdout).toContain('fix:')
   })
 
-  test('another version is worth a word, and no failure', async () => {
+  test('another version is a warning, not a failure', async () => {
     const ran = await tenantry(['doctor'], { answers: { [readyz]: ready({ version: '0.2.0' }), [whoAmI]: who } })
     expect([ran.exit, ran.stdout]).toEqual([0, expect.stringContaining('install the daemon version')])
   })
 })
 
-test('an unreadable store of logins is said so', async () => {
+test('an unreadable logins file is reported', async () => {
   const configFolder = await temporaryFolder()
   await tenantry(line, { answers, stdin: 'pw', configFolder })
   await writeFile(join(configFolder, 'tenantry', 'logins.json'), 'not json')

@@ -41,7 +41,7 @@ const listed = async (host: HostView) =>
   (await tenantry(['hosts', 'list'], { env, columns: 160, answers: { 'GET /api/admin/v1/hosts': { hosts: [host] } } })).stdout
 
 describe('a host', () => {
-  test('is shown with what of it is in use, and since when its key', async () => {
+  test('is shown with its resource use and the age of its key', async () => {
     const text = await shown(aHost())
     expect(text).toMatch(/cpus +4, load 1\.25 0\.50 0\.25/)
     expect(text).toMatch(/memory +16 GB, 5 GB available/)
@@ -55,14 +55,14 @@ describe('a host', () => {
   test.each([
     [303_000, 'skewed +5m 3s'],
     [-303_000, 'skewed -5m 3s'],
-  ])('whose clock is %i ms off is called so, with what to do', async (clockOffsetMs, words) => {
+  ])('whose clock is %i ms off is marked, with the fix', async (clockOffsetMs, words) => {
     for (const text of [await shown(aHost({ clockOffsetMs, skewed: true })), await listed(aHost({ clockOffsetMs, skewed: true }))]) {
       expect(text).toContain(words)
       expect(text).toContain('timedatectl')
     }
   })
 
-  test('with less than 10 % free disk of its disk free is marked', async () => {
+  test('with less than 10 % free disk is marked', async () => {
     const { resources } = aHost()
     const full = aHost({ diskLow: true, resources: resources && { ...resources, freeDiskBytes: 9 * 2 ** 30 } })
     expect(await listed(full)).toMatch(/9 GB !/)
@@ -70,13 +70,13 @@ describe('a host', () => {
     expect(await listed(aHost())).not.toContain('!')
   })
 
-  test('that is frozen says what to do', async () => {
+  test('that is frozen shows the fix', async () => {
     expect(await listed(aHost({ status: 'frozen', reason: 'two agents used its key' }))).toMatch(
       /stop the other agent, .*tenantry hosts invite host-1/,
     )
   })
 
-  test('of an older agent, which tells little, is shown all the same', async () => {
+  test('of an older agent with few fields is shown', async () => {
     const resources = { cpus: 2, memoryBytes: 2 ** 30, diskBytes: 2 ** 33, freeDiskBytes: 2 ** 32 }
     expect(await shown(aHost({ resources, resourcesAt: null, clockOffsetMs: null }))).toMatch(/cpus +2$/m)
   })
@@ -131,7 +131,7 @@ describe('registries', () => {
   })
 })
 
-test('a host that is called like a word of paths is found in the list, for no path has its name', async () => {
+test('a host named like a path word is read from the list', async () => {
   const ask = (hosts: HostView[]) =>
     tenantry(['hosts', 'show', 'invites', '--json'], { env, answers: { 'GET /api/admin/v1/hosts': { hosts } } })
   const ran = await ask([aHost(), aHost({ name: 'invites', id: 'host_2' })])

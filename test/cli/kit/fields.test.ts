@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { fields, paintWith } from '../../../src/cli/kit/index.ts'
 
-test('a duration and a command stay in one piece in a field of one thing in full', () => {
+test('durations and commands are not broken in a field', () => {
   const shown = fields({ width: 30, colour: false, paint: paintWith(false), now: new Date(0) }, [
     ['because', 'it waited for 2 h 13 min, then `tenantry rollouts resume ro_1` was typed'],
   ])

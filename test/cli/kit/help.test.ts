@@ -26,7 +26,7 @@ const promised = {
 } as const
 
 describe('help', () => {
-  test('lists every noun with its verbs, and what stands alone', async () => {
+  test('lists every noun with its verbs, and the commands without a noun', async () => {
     const { exit, stdout } = await tenantry(['--help'])
     expect(exit).toBe(0)
     for (const [noun, verbs] of Object.entries(promised))
@@ -34,7 +34,7 @@ describe('help', () => {
     for (const alone of ['login', 'logout', 'whoami', 'doctor']) expect(stdout).toMatch(new RegExp(`^  ${alone} `, 'm'))
   })
 
-  test('each command has its own, which asks nothing of the daemon', async () => {
+  test('each command has its own help, without a request', async () => {
     for (const { name, verbs } of (await wholeTree()).nouns) {
       for (const verb of verbs) {
         const ran = await tenantry([name, verb.name, '--help'])
@@ -44,12 +44,12 @@ describe('help', () => {
     }
   })
 
-  test('has examples that can be typed as they stand', async () => {
+  test('has complete examples', async () => {
     for (const { verbs } of (await wholeTree()).nouns)
       for (const { name, examples = [] } of verbs) for (const example of examples) expect(example.split(' ')[0]).toBe(name)
   })
 
-  test('names without their rooms what the rooms have', async () => {
+  test('lists the names without loading the features', async () => {
     const inAll = ({ nouns, alone }: Tree) => [
       ...nouns.map(({ name, verbs }) => [name, ...verbs.map((verb) => verb.name)]),
       ...alone.map(({ name, summary }) => [name, summary]),
@@ -57,7 +57,7 @@ describe('help', () => {
     expect(inAll(await treeFor(['--help']))).toEqual(inAll(await wholeTree()))
   })
 
-  test('a noun alone shows what it can do, and is a usage error', async () => {
+  test('a noun alone prints its help and is a usage error', async () => {
     const ran = await tenantry(['rollouts'])
     expect(ran.exit).toBe(2)
     expect(ran.stderr).toContain('rollback')
@@ -68,14 +68,14 @@ describe('help', () => {
     [['drift', '--help'], 'tenantry --help'],
     [['--json', 'drift', '-h'], undefined],
     [['rollouts', 'drift', '--help'], 'tenantry rollouts --help'],
-  ])('of what there is not is a usage error, not the help of something else: %s', async (line, next) => {
+  ])('for an unknown name is a usage error: %s', async (line, next) => {
     const ran = await tenantry(line)
     expect([ran.exit, ran.stdout.includes('Options')]).toEqual([2, false])
     expect(ran.stderr).toContain("unknown command 'drift'")
     if (next) expect(ran.stderr).toContain(`next:  ${next}\n`)
   })
 
-  test('is broken for a terminal, and not where another program reads it', async () => {
+  test('is wrapped for a terminal, not for a pipe', async () => {
     const widest = (text: string) => Math.max(...text.split('\n').map((line) => line.length))
     const piped = (await tenantry(['boxes', '--help'])).stdout
     expect(piped).toMatch(/^ {2}reconcile .*after its data was brought back by hand$/m)
@@ -145,13 +145,13 @@ test('a command is parsed without contracts and anything heavy', () => {
   expect(loaded).toContain('commander')
 })
 
-test('the first page loads three files and no library: help is instant', () => {
+test('the first page loads three files and no library', () => {
   expect([...loadedAtStart(resolve(cli, 'main.ts'))].sort()).toEqual(
     ['first-page.ts', 'main.ts', 'tree.ts'].map((file) => resolve(cli, file)),
   )
 })
 
-test('the first page that is answered at once is the one that a command line with more in it gets', async () => {
+test('the fast first page equals the page of a longer command line', async () => {
   expect((await tenantry(['--json', '--help'])).stdout).toBe(firstPage(names()))
   expect([['--help'], ['-h']].map(asksFirstPage)).toEqual([true, true])
   expect([[], ['help'], ['hosts', '--help'], ['--help', 'hosts']].map(asksFirstPage)).toEqual([false, false, false, false])

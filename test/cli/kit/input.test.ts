@@ -38,7 +38,7 @@ test.each([
   expect((await tenantry([...line, '--yes'], { answers: changed })).exit).toBe(0)
 })
 
-test('manifest apply shows the difference and asks; without a terminal it applies nothing', async () => {
+test('manifest apply shows the diff and prompts; without a terminal it applies nothing', async () => {
   const file = await manifestFile('tiers: {}\n')
   const asking = await tenantry(['manifest', 'apply', file], { answers: changed })
   expect(asking.exit).toBe(2)

@@ -28,7 +28,7 @@ test.each<[string[], string, unknown]>([
   [['crons', 'list'], 'GET /api/admin/crons', { crons: [cron] }],
   [['crons', 'run', cron.jobKey], `POST /api/admin/crons/${cron.jobKey}/trigger`, { success: true, message: 'ok' }],
   [['audit', 'verify'], 'GET /api/admin/v1/audit/verify', { chains: [chain] }],
-])('--json of %j prints the API result as it is', async (line, endpoint, result) => {
+])('--json of %j prints the API response unchanged', async (line, endpoint, result) => {
   const ran = await tenantry([...line, '--json'], { answers: { [endpoint]: result } })
   expect([ran.exit, JSON.parse(ran.stdout)]).toEqual([0, result])
   const shown = await tenantry(line, { answers: { [endpoint]: result }, columns: 80 })
@@ -36,21 +36,21 @@ test.each<[string[], string, unknown]>([
   expect(shown.stdout.trim()).not.toBe('')
 })
 
-test('filters go to the API as they were typed', async () => {
+test('filters are sent as typed', async () => {
   const ran = await tenantry(['boxes', 'list', '--host', 'host-1', '--severity', 'major', '--limit', '5'], {
     answers: { 'GET /api/admin/v1/boxes': { boxes: [], nextCursor: null } },
   })
   expect(ran.asked[0]?.search).toBe('?host=host-1&severity=major&limit=5')
 })
 
-test('a result that is bad news has an exit code of its own', async () => {
+test('a failed result has its own exit code', async () => {
   const broken = { chains: [{ ...chain, ok: false, brokenAt: 2, reason: 'the hash differs' }] }
   expect((await tenantry(['audit', 'verify'], { answers: { 'GET /api/admin/v1/audit/verify': broken } })).exit).toBe(1)
   const failed = { success: false, message: 'no manifest' }
   expect((await tenantry(['crons', 'run', 'x-y'], { answers: { 'POST /api/admin/crons/x-y/trigger': failed } })).exit).toBe(1)
 })
 
-test('an end without a body prints nothing', async () => {
+test('a response without a body prints nothing', async () => {
   const token = {
     id: 'tok_0123456789abcdefghjk',
     name: 'ci',
@@ -67,7 +67,7 @@ test('an end without a body prints nothing', async () => {
   expect([ran.exit, ran.stdout]).toEqual([0, ''])
 })
 
-test('--json of rollouts show is the whole record, where a person is shown the post-mortem', async () => {
+test('--json of rollouts show is the full record instead of the report', async () => {
   const record = aRolloutDetail([anAction('a')])
   const ran = await tenantry(['rollouts', 'show', rolloutId, '--json'], { answers: { [`GET ${rollouts}/${rolloutId}`]: record } })
   expect([ran.exit, JSON.parse(ran.stdout)]).toEqual([0, record])

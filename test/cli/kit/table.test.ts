@@ -27,26 +27,26 @@ describe('a table', () => {
     [30, ['NAME       COUNT  NOTE', 'kita-nord      7  a note that…', 'a           1200  -']],
     [20, ['NAME       COUNT', 'kita-nord      7', 'a           1200']],
     [8, ['NAME', 'kita-no…', 'a']],
-  ])('in %i columns shortens first, then drops what matters least', (width, expected) => {
+  ])('in %i columns cuts first, then drops columns of low priority', (width, expected) => {
     expect(table(style(width), columns, rows).split('\n')).toEqual(expected)
   })
 
-  test('drops another column before it cuts a name of usual length, which is typed next', () => {
+  test('drops another column before it cuts a name of usual length', () => {
     const slugs = [{ name: 'gesamtschule-mitte', count: 7, note: 'short' }]
     const [head, line] = table(style(30), columns, slugs).split('\n')
     expect([head, line]).toEqual(['NAME                COUNT', 'gesamtschule-mitte      7'])
     expect(table(style(30), columns, [{ ...(slugs[0] as Row), name: 'a'.repeat(40) }]).split('\n')[1]).toContain('a…')
   })
 
-  test('is never cut where there is no terminal', () => {
+  test('is never cut without a terminal', () => {
     expect(table(style(Number.POSITIVE_INFINITY), columns, rows)).toContain('a note that is rather long')
   })
 
-  test('leaves out a column that says nothing', () => {
+  test('leaves out an empty column', () => {
     expect(table(style(60), columns, [{ name: 'a', count: 1, note: null }])).not.toContain('NOTE')
   })
 
-  test('strips control characters and line breaks of what is not ours', () => {
+  test('strips control characters and line breaks of foreign text', () => {
     const text = table(style(80), columns, [{ name: 'x\u001b[2J\u0007', count: 1, note: 'two\nlines' }])
     expect([text.includes('\u0007'), text.includes('\u001b')]).toEqual([false, false])
     expect(text.split('\n')).toHaveLength(2)
@@ -60,7 +60,7 @@ describe('a table', () => {
     expect(first.indexOf('1')).toBe(second.indexOf('1') - 2)
   })
 
-  test('pads before it paints, so that colour moves nothing', () => {
+  test('pads before it paints, so that colour keeps the alignment', () => {
     const painted: Column<Row>[] = [{ title: 'NAME', value: ({ name }) => name, priority: 1, paint: () => 'red' }, ...columns.slice(1)]
     // biome-ignore lint/suspicious/noControlCharactersInRegex: the colours themselves
     expect(table(style(60, true), painted, rows).replace(/\u001b\[\d+m/g, '')).toBe(table(style(60), columns, rows))
@@ -102,7 +102,7 @@ describe('every list and view keeps within the terminal', () => {
   })
 })
 
-describe('an empty list says what to type next', () => {
+describe('an empty list names the next command', () => {
   test.each([
     ['hosts', hostList({ hosts: [] }, style(80)), 'tenantry hosts invite'],
     ['boxes', boxList({ boxes: [], nextCursor: null }, style(80), { tier: undefined }), 'tenantry boxes provision'],

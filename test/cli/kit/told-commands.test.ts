@@ -32,7 +32,7 @@ function wrongIn(line: string, command: Command): string[] {
   return [...unknown, ...missing, ...bare.map(({ name }) => `a value of ${name}`), ...(given < needed ? [`${needed - given} more`] : [])]
 }
 
-test('what texts tell people to type is a command, with such options and all that it needs', async () => {
+test('commands in texts exist with their options and required arguments', async () => {
   const { nouns, alone } = await wholeTree()
   const commands = toldCommands().filter((line) => !alone.some(({ name }) => line.split(' ')[1] === name))
   const wrong = commands.flatMap((line) => {

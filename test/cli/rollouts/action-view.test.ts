@@ -30,12 +30,12 @@ const shown = (durationMs: number | null, restored: RolloutAttempt['restored'] =
   )
 }
 
-test('a step without an end goes on while its attempt does; afterwards it has no time, and no dots either', () => {
+test('a step without an end is shown as running only while its attempt runs', () => {
   expect(shown(null)).toContain('images 9 s, warm snapshot …')
   expect(shown(60_000)).toMatch(/images 9 s, warm snapshot$/m)
 })
 
-test('how the database came back is told with its time, and beside it what the copy cost', () => {
+test('a database restore shows its source, duration and the duration of the copy', () => {
   expect(shown(60_000)).not.toContain('restored from')
   expect(shown(60_000, { from: 'cold-copy', tookMs: 2_000, copiedMs: 9_000 })).toMatch(
     /database +restored from cold copy in 2 s \(copied in 9 s\)$/m,
@@ -43,7 +43,7 @@ test('how the database came back is told with its time, and beside it what the c
   expect(shown(60_000, { from: 'dump', tookMs: 61_000 })).toMatch(/database +restored from dump in 1 min 1 s$/m)
 })
 
-test('an error names digests by their first signs: two whole ones fill a line and more', () => {
+test('an error shows shortened digests', () => {
   const [wanted, found] = ['a'.repeat(64), 'b'.repeat(64)]
   const error = { code: 'DIGEST_MISMATCH', message: `synapse:v1 is sha256:${found} and not sha256:${wanted}` }
   expect(shown(60_000, null, error)).toMatch(/error +synapse:v1 is sha256:b{12} and not sha256:a{12} \[DIGEST_MISMATCH\]$/m)

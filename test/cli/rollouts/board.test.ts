@@ -38,21 +38,21 @@ describe('the reducer', () => {
     )
   })
 
-  test('an action replaces what was known of its box, with the progress that came beside it', () => {
+  test('an action replaces its box and takes the progress of the event', () => {
     const progress = { step: 'probe', detail: '1 of 3 good', at: at('02:01:00') }
     const after = reduce(two(), message({ action: anAction('a', { status: 'probing' }), progress }))
     expect(boxOf(after.actions, 'a')).toMatchObject({ status: 'probing', progress })
     expect(boxOf(after.actions, 'b')?.status).toBe('pending')
   })
 
-  test('a lost connection shows until the next sign of life', () => {
+  test('a lost connection is shown until the next message', () => {
     const lost = reduce(two(), { kind: 'lost' })
     expect(lost.connected).toBe(false)
     expect(reduce(lost, { kind: 'connected' }).connected).toBe(true)
     expect(reduce(lost, message({})).connected).toBe(true)
   })
 
-  test('elapsed times follow the daemon clock, and a replayed event does not turn it back', () => {
+  test('elapsed times follow the daemon clock, also after a replayed event', () => {
     const started = { startedAt: at('03:00:00') }
     const live = reduce(two({ status: 'canary', ...started }), message({ at: at('03:00:30') }))
     const replayed = reduce(live, message({ at: at('03:00:01') }))
@@ -61,7 +61,7 @@ describe('the reducer', () => {
 })
 
 describe('the model', () => {
-  test('phases, progress and boxes under way, oldest first', () => {
+  test('phases, progress and running boxes, oldest first', () => {
     const model = boardModel(fleet(), now)
     expect(model.phases.map(({ phase, state, settled, total }) => [phase, state, settled, total])).toEqual([
       ['canary', 'done', 1, 1],
@@ -78,16 +78,16 @@ describe('the model', () => {
     expect(model.progress).toBeLessThan(3 / 21)
   })
 
-  test('the time left is the longest way through what is left, three at a time, at the pace so far', () => {
+  test('the remaining time is divided by the parallelism and scaled by the pace', () => {
     // hort-sued: 150 s left; then 14 boxes and 4 boxes of 240 s, three at a time.
     expect(boardModel(fleet(), now).etaMs).toBe(150_000 + (14 * 240_000) / 3 + (4 * 240_000) / 3)
   })
 
-  test('a rollout that rests has no time left to tell', () => {
+  test('a stopped rollout has no remaining time', () => {
     expect(boardModel(pausedFleet(), now).etaMs).toBeUndefined()
   })
 
-  test('boxes whose turn never came are not told as done, when their rollout was ended before', () => {
+  test('cancelled boxes are not counted as finished', () => {
     const left = anAction('b', { phase: 'pro', status: 'cancelled' })
     const state = openBoard(aRolloutDetail([anAction('a', { status: 'succeeded' }), left], { status: 'failed', error: 'aborted by anna' }))
     const { phases, progress } = boardModel(state, now)
@@ -101,7 +101,7 @@ describe('the model', () => {
     expect(closingLines(state)[0]).toBe('failed, 1 of 2 boxes finished')
   })
 
-  test('a pause says why, and exactly what to type', () => {
+  test('a pause shows its reason and the next commands', () => {
     const model = boardModel(pausedFleet(), now)
     expect(model.reason).toBe('phase free_5 stopped: kita-nord was rolled back after its probes failed')
     expect(model.next.map(({ command }) => command)).toEqual([
@@ -112,17 +112,17 @@ describe('the model', () => {
     ])
   })
 
-  test('commands within the daemon sentence are not told twice', () => {
+  test("commands in the daemon's reason are not repeated", () => {
     const state = two({ status: 'paused', pauseReason: 'held after canary, as asked. Next: `tenantry rollouts resume ro_x`' })
     expect(boardModel(state, now).reason).toBe('held after canary, as asked')
   })
 
-  test('what could not be restored is not offered for another try', () => {
+  test('a box whose rollback failed is not offered a retry', () => {
     const state = openBoard(aRolloutDetail([anAction('a', { status: 'rollback_failed' })], { status: 'paused', previousStatus: 'canary' }))
     expect(boardModel(state, now).next.map(({ label }) => label)).toEqual(['details', 'skip', 'abort'])
   })
 
-  test('what is shown after any messages is what is shown to whoever opens the board then', () => {
+  test('the board after any messages equals a board opened at that time', () => {
     const statuses = ['pending', 'probing', 'succeeded', 'failed', 'rolled_back', 'skipped'] as const
     const telling = fc.record({
       box: fc.nat({ max: 260 }), // some are of none that was known
@@ -183,7 +183,7 @@ describe('plain lines', () => {
     return [...lines, ...closingLines(current)]
   }
 
-  test('a rollout told from its start to its pause', () => {
+  test('a rollout from its start to its pause', () => {
     const failed = anAction('a', { status: 'failed', error: { code: 'PULL_FAILED', message: 'no such tag\u001b[31m' } })
     expect(
       told(
@@ -252,16 +252,16 @@ describe('boxes that are cancelled', () => {
   test.each([
     [['b', 'c'], 'cancelled: b, c'],
     [Array.from({ length: 400 }, (_, n) => `box-${n}`), 'cancelled: 400 boxes'],
-  ])('are one line of the log, however many', (slugs, says) => {
+  ])('share one log line', (slugs, says) => {
     expect(abortedWith(slugs).lines).toEqual([`02:00:09  ${says}`, '02:00:09  failed: aborted by anna'])
   })
 
-  test('are no more to come on the board, and none that is settled', () => {
+  test('are neither pending nor finished on the board', () => {
     const { settled, total, running, etaMs } = boardModel(abortedWith(['b', 'c']).state, now)
     expect({ settled, total, running, etaMs }).toEqual({ settled: 1, total: 3, running: [], etaMs: undefined })
   })
 
-  test('are not told where there are none', () => {
+  test('add no line when there are none', () => {
     expect(abortedWith([]).lines).toEqual(['02:00:09  failed: aborted by anna'])
   })
 })

@@ -68,7 +68,7 @@ const line = (...more: string[]) => ['rollouts', 'emergency', ...flags, ...more]
 const paths = (asked: readonly Asked[]) => asked.map(({ method, path }) => `${method} ${path}`)
 
 describe('for a script', () => {
-  test('all of it stands on the command line, but the token comes from a file or stdin', async () => {
+  test('all input is on the command line, except the token, which comes from a file or stdin', async () => {
     const file = join(await temporaryFolder(), 'token')
     await writeFile(file, `${token}\n`, { mode: 0o600 })
     for (const given of [{ at: file }, { at: '-', stdin: `${token}\nmore` }]) {
@@ -82,7 +82,7 @@ describe('for a script', () => {
     expect(prompts.asked).toEqual([])
   })
 
-  test('--json prints the rollout as the API answered it, and the radius goes to stderr', async () => {
+  test('--json prints the API response, and the summary goes to stderr', async () => {
     const ran = await tenantry(line('--token-file', '-', '--yes', '--json'), { answers, stdin: token })
     expect(JSON.parse(ran.stdout)).toEqual(made())
     expect(ran.stderr).toContain('CVE-2026-12345')
@@ -95,14 +95,14 @@ describe('for a script', () => {
     ['nothing', 60, 60],
     ['both', 0, 0],
     ['stderr', 60, 0],
-  ])('the radius fits what stderr goes to, whatever stdout is: %s redirected', async (_, columns, stderrColumns) => {
+  ])('the summary fits the width of stderr, independent of stdout: %s redirected', async (_, columns, stderrColumns) => {
     const ran = await tenantry(line('--token-file', '-', '--yes', '--json'), { answers, stdin: token, columns, stderrColumns })
     const shown = stderrColumns > 0
     expect([widest(ran.stderr) <= 60, ran.stderr !== bare(ran.stderr)]).toEqual([shown, shown])
     if (!shown) expect(ran.stderr).toMatch(/^\d+ box.* to update in this order.* maintenance windows are ignored\.$/m)
   })
 
-  test('--start starts it, also without refused boxes', async () => {
+  test('--start starts it, also without blocked boxes', async () => {
     const ran = await tenantry(line('--token-file', '-', '--confirm', 'cve-2026-12345', '--start', '--skip-refused'), {
       answers,
       stdin: token,
@@ -110,7 +110,7 @@ describe('for a script', () => {
     expect([ran.exit, paths(ran.asked), ran.asked[2]?.body]).toEqual([0, [plan, create, start], { skipRefused: true }])
   })
 
-  test('with refused boxes nothing is sent when it was to start with all', async () => {
+  test('blocked boxes without --skip-refused send nothing', async () => {
     const ran = await tenantry(line('--token-file', '-', '--yes', '--start'), {
       answers: { ...answers, [plan]: planOf([...boxes, refused]) },
       stdin: token,
@@ -120,12 +120,12 @@ describe('for a script', () => {
     expect(ran.stderr).toContain('--skip-refused')
   })
 
-  test('an Idempotency-Key goes along', async () => {
+  test('the Idempotency-Key is sent', async () => {
     const ran = await tenantry(line('--token-file', '-', '--yes', '--idempotency-key', 'pager-17'), { answers, stdin: token })
     expect(ran.asked[1]?.headers.get('idempotency-key')).toBe('pager-17')
   })
 
-  test('a repeated call with a key takes the one that was started for what it is, and does not start it again', async () => {
+  test('a repeated call with a key does not start a running rollout again', async () => {
     const again = { ...answers, [create]: { ...made(), status: 'pro' } }
     const ran = await tenantry(line('--token-file', '-', '--yes', '--idempotency-key', 'pager-17', '--start'), {
       answers: again,
@@ -134,7 +134,7 @@ describe('for a script', () => {
     expect([ran.exit, paths(ran.asked)]).toEqual([0, [plan, create]])
   })
 
-  test('a repeated call with a key comes to what the first one made, whatever boxes the plan refuses by now', async () => {
+  test('a repeated call with a key returns the first rollout, whatever the plan blocks now', async () => {
     const list = 'GET /admin/tenant-boxes/rollouts'
     const { plan: _, actions: __, lastEventId: ___, ...known } = made()
     const again = { ...answers, [plan]: planOf([...boxes, refused]), [create]: { ...made(), status: 'pro' } }
@@ -152,7 +152,7 @@ describe('for a script', () => {
     ['who decided', ['rollouts', 'emergency', ...flags.slice(0, 6)], '--triggered-by'],
     ['the confirmation', line('--token-file', '-'), '--confirm CVE-2026-12345'],
     ['the token', line('--yes'), '--token-file'],
-  ])('%s is never asked for: a usage error says what to give, and nothing is made', async (_, typed, instead) => {
+  ])('%s is never prompted for in a script: a usage error names the option', async (_, typed, instead) => {
     const ran = await tenantry(typed, { answers })
     expect([ran.exit, ran.stdout]).toEqual([2, ''])
     expect(ran.stderr).toContain(instead)
@@ -165,14 +165,14 @@ describe('for a script', () => {
     ['a reason of a word', ['--reason', 'bad'], 'at least 20 characters'],
     ['another CVE as confirmation', ['--confirm', 'CVE-2026-12346', '--token-file', '-'], 'the CVE id does not match CVE-2026-12345'],
     ['--watch alone', ['--watch'], 'require --start'],
-  ])('%s is refused before anything is made', async (_, more, says) => {
+  ])('%s is refused before anything is created', async (_, more, says) => {
     const ran = await tenantry(line(...more), { answers, stdin: token })
     expect(ran.exit).toBeGreaterThan(0)
     expect(ran.stderr).toContain(says)
     expect(paths(ran.asked)).not.toContain(create)
   })
 
-  test('there is no way to give the token on the command line or by the environment', async () => {
+  test('the token cannot be passed on the command line or in the environment', async () => {
     const ran = await tenantry(line('--token', token), { answers })
     expect(ran.exit).toBe(2)
     const blind = await tenantry(line('--yes'), { answers, env: { TENANTRY_APPROVAL_TOKEN: token } })
@@ -181,7 +181,7 @@ describe('for a script', () => {
 })
 
 describe('before it is sent', () => {
-  test('it shows whom it reaches, for how long, who is refused and what it pauses', async () => {
+  test('it shows affected boxes, downtime, blocked boxes and paused rollouts', async () => {
     const ran = await tenantry(line('--token-file', '-', '--yes'), {
       answers: { ...answers, [plan]: planOf([...boxes, refused]) },
       stdin: token,
@@ -190,7 +190,7 @@ describe('before it is sent', () => {
     expect(ran.stderr).toMatchSnapshot()
   })
 
-  test('it says whose boxes are no longer rolled back', async () => {
+  test('it names the rollbacks it stops', async () => {
     const stopping = { ...planOf(boxes), stopsUndosOf: [rolloutId] }
     const ran = await tenantry(line('--token-file', '-', '--yes'), {
       answers: { ...answers, [plan]: stopping },
@@ -200,7 +200,7 @@ describe('before it is sent', () => {
     expect(ran.stderr).toMatch(new RegExp(`stops .*rollbacks of ${rolloutId}; their pending boxes stay as they are`))
   })
 
-  test('a version that the daemon refuses ends it there', async () => {
+  test('a version that the daemon refuses ends the command', async () => {
     const wrong = problemAnswer(400, {
       code: 'VALIDATION',
       message: 'toMigrationsHead names 0009, and the last box migration is 0003',
@@ -210,7 +210,7 @@ describe('before it is sent', () => {
     expect([ran.exit, paths(ran.asked)]).toEqual([2, [plan]])
   })
 
-  test('it says so when the manifest was changed between the two', async () => {
+  test('it reports a manifest change after the plan', async () => {
     const ran = await tenantry(line('--token-file', '-', '--yes'), {
       answers: { ...answers, [create]: { ...made(), manifestRevision: 6 } },
       stdin: token,
@@ -218,7 +218,7 @@ describe('before it is sent', () => {
     expect(ran.stderr).toContain('The manifest has changed since the plan')
   })
 
-  test('it says so when a tag was moved between the two, and goes on all the same', async () => {
+  test('it reports a tag moved after the plan and continues', async () => {
     const image = 'registry.example/synapse:v1.163.2'
     const digest = (sign: string) => `sha256:${sign.repeat(64)}`
     const known = (sign: string) => ({ ...planOf(), images: [{ image, digest: digest(sign), from: 'registry' as const }] })
@@ -252,7 +252,7 @@ describe('for a person', () => {
   test.each([
     [who('operator'), 'an emergency rollout requires the role admin; anna has the role operator'],
     [who('operator', { id: 'tok_0123456789abcdefghjk', name: 'ci' }), 'unset TENANTRY_TOKEN, then `tenantry login`'],
-  ])('who may not make one hears it before the first question', async (answer, says) => {
+  ])('a caller without the right is refused before the first prompt', async (answer, says) => {
     const ran = await asPerson([], { [whoAmI]: answer })
     expect([ran.exit, paths(ran.asked), prompts.asked]).toEqual([4, [whoAmI], []])
     expect(ran.stderr.replace(/\s+/g, ' ')).toContain(says)
@@ -260,7 +260,7 @@ describe('for a person', () => {
 
   const typed = ['CVE-2026-12345', 'rooms of others can be read', '1.163.2', '', '', '', 'anna', 'CVE-2026-12345', token]
 
-  test('it asks step by step, says what runs now, and reads the token without echo', async () => {
+  test('it prompts step by step, shows running versions, and reads the token without echo', async () => {
     const ran = await person([...typed, false])
     expect(ran.exit).toBe(0)
     expect(ran.asked.at(-1)?.body).toEqual({ ...order, approvalToken: token })
@@ -282,7 +282,7 @@ describe('for a person', () => {
     expect(ran.stdout).toContain(`tenantry rollouts start ${id} --watch`)
   })
 
-  test('what it was not shown is not begun without its word, though it was to be started', async () => {
+  test('a change after the plan requires a confirmation despite --start', async () => {
     const begin = `POST /admin/tenant-boxes/rollouts/${id}/start`
     const images = (digest: string | null, why?: string) => ({
       images: [{ image: 'registry.example/synapse:v1.163.2', digest, from: 'registry' as const, ...(why ? { why } : {}) }],
@@ -300,7 +300,7 @@ describe('for a person', () => {
     expect([changed.exit, paths(changed.asked).includes(begin)]).toEqual([0, false])
   })
 
-  test('it asks again for what cannot be right', async () => {
+  test('it repeats a prompt after an invalid answer', async () => {
     const again = [
       'heartbleed',
       'CVE-2026-12345',
@@ -320,12 +320,12 @@ describe('for a person', () => {
     expect(prompts.asked.map(({ message }) => message).filter((message) => message.startsWith('Invalid: '))).toHaveLength(4)
   })
 
-  test('it asks only for what was not given', async () => {
+  test('it prompts only for missing values', async () => {
     const ran = await person(['CVE-2026-12345', token, false], {}, flags)
     expect([ran.exit, prompts.asked.map(({ kind }) => kind)]).toEqual([0, ['input', 'password', 'confirm']])
   })
 
-  test('a mistyped CVE may be typed again, twice; then nothing is sent, and the token is not even asked for', async () => {
+  test('a mistyped CVE may be repeated twice; then nothing is sent and no token is prompted', async () => {
     const ran = await person(['CVE-2026-1234', 'CVE-2026-12346', 'yes'], {}, flags)
     expect([ran.exit, paths(ran.asked)]).toEqual([1, [plan]])
     expect(prompts.asked.map(({ kind }) => kind)).toEqual(['input', 'input', 'input'])
@@ -335,7 +335,7 @@ describe('for a person', () => {
     expect(again.stderr + again.stdout).toContain('The CVE id does not match CVE-2026-12345.')
   })
 
-  test('a mistyped token may be typed again, twice', async () => {
+  test('a mistyped token may be repeated twice', async () => {
     const wrong = problemAnswer(401, { code: 'AUTH', message: 'the approval token is wrong', retryable: false })
     const ran = await person(['CVE-2026-12345', 'mistyped', token, false], { [create]: [wrong, made()] }, flags)
     expect([ran.exit, ran.asked.map(({ body }) => (body as { approvalToken?: string }).approvalToken)]).toEqual([
@@ -346,7 +346,7 @@ describe('for a person', () => {
     expect([never.exit, paths(never.asked)]).toEqual([4, [plan, create, create, create]])
   })
 
-  test('yes at the end starts it without the refused boxes, and shows it', async () => {
+  test('the last confirmation starts it without the blocked boxes and shows it', async () => {
     const done = aRolloutDetail([anAction('prima', { phase: 'pro', status: 'succeeded' })], { id, kind: 'emergency_cve', status: 'done' })
     const ran = await person(
       ['CVE-2026-12345', token, true],
@@ -360,7 +360,7 @@ describe('for a person', () => {
   })
 })
 
-test('an emergency that is shown lists its boxes in the order in which it takes them, and who decided it', async () => {
+test('a shown emergency lists its boxes in phase order and the person who decided', async () => {
   const actions = [anAction('acme', { phase: 'free_100' }), anAction('magna', { phase: 'enterprise' }), anAction('prima', { phase: 'pro' })]
   const detail = aRolloutDetail(actions, {
     id,

@@ -55,13 +55,13 @@ describe('--wait', () => {
   })
 })
 
-test("--watch on a CI job's terminal writes lines too: nobody sees a board redraw there", async () => {
+test('--watch on a CI terminal writes plain lines', async () => {
   const ran = await tenantry(['rollouts', 'resume', rolloutId, '--watch'], { answers: story('paused'), columns: 80, env: { CI: 'true' } })
   expect(ran.exit).toBe(8)
   expect(ran.stdout).toMatch(/paused: a failed\npaused, 0 of 1 box finished/)
 })
 
-test('--watch into a pipe writes lines to stdout, and ends with what to type', async () => {
+test('--watch into a pipe writes lines to stdout and ends with the next command', async () => {
   const ran = await tenantry(['rollouts', 'resume', rolloutId, '--watch'], { answers: story('paused') })
   expect(ran.exit).toBe(8)
   expect(ran.stderr).toBe('')
@@ -69,12 +69,12 @@ test('--watch into a pipe writes lines to stdout, and ends with what to type', a
   expect(ran.stdout).toContain(`tenantry rollouts resume ${rolloutId}`)
 })
 
-test('boxes that wait for their turn are left out by name', async () => {
+test('pending boxes are skipped by name', async () => {
   const ran = await tenantry(['rollouts', 'resume', rolloutId, '--skip', 'a,b'], { answers: story('paused') })
   expect(ran.asked.find(({ path }) => path.endsWith('/resume'))?.body).toEqual({ skipFailed: false, skip: ['a', 'b'] })
 })
 
-test('a broken stream is taken up after the last event that was seen', async () => {
+test('a broken stream continues after the last event', async () => {
   const step = (status: 'pulling' | 'probing', id: string) =>
     [id, anEvent({ action: anAction('a', { status }), at: at('02:00:10') })] as const
   const ran = await tenantry(['rollouts', 'watch', rolloutId], {
@@ -94,7 +94,7 @@ test('a broken stream is taken up after the last event that was seen', async () 
   expect(ran.stdout.match(/connection lost/g)).toHaveLength(1)
 })
 
-test('a stream that broke after hours is taken up again: a quarter of an hour counts from then on', async () => {
+test('a stream that broke after hours is reopened; the 15 minutes start then', async () => {
   const clock = impatientClock()
   const away = problemAnswer(503, { code: 'UNAVAILABLE', message: 'draining', retryable: true })
   const answers = {
@@ -112,7 +112,7 @@ test('a rollout that does not exist is not waited for', async () => {
   expect(ran.stderr).toContain('next:  tenantry rollouts list')
 })
 
-test('a daemon that stays away is given up with exit 6', async () => {
+test('a daemon that stays unreachable ends with exit 6', async () => {
   const ran = await tenantry(['rollouts', 'watch', rolloutId], { answers: { [`GET ${path}`]: running }, clock: impatientClock() })
   expect(ran.exit).toBe(6)
   expect(ran.stderr).toContain('the rollout may still be running')
@@ -126,7 +126,7 @@ test.each([
   expect([ran.exit, ran.stderr]).toEqual([2, expect.stringContaining(says)])
 })
 
-test('a plan that refuses is said before a rollout is made: nothing is left behind', async () => {
+test('a blocked plan creates no rollout', async () => {
   const finding = { code: 'NOT_MANAGED', severity: 'refuse', message: 'complete its adoption' } as const
   const answers = {
     ...story('done'),
@@ -139,13 +139,13 @@ test('a plan that refuses is said before a rollout is made: nothing is left behi
   expect((await tenantry(['rollouts', 'create', '--start', '--wait', '--skip-refused'], { answers })).exit).toBe(0)
 })
 
-test('a rollout that is only made shows its plan, then what to type', async () => {
+test('a queued rollout shows its plan and the start command', async () => {
   const ran = await tenantry(['rollouts', 'create'], { answers: story('done') })
   expect(ran.exit).toBe(0)
   expect(ran.stdout).toMatch(/FROM → TO[\s\S]*at a time[\s\S]*queued[\s\S]*start +tenantry rollouts start /)
 })
 
-test('who sits there reads what will be done before it begins; a script does not', async () => {
+test('the plan is shown on a terminal before the start, not in a script', async () => {
   const person = await tenantry(['rollouts', 'create', '--start'], { answers: story('done'), person: true })
   expect(person.stderr).toMatch(/Images \(pinned by digest[\s\S]*1 box to update/)
   expect(person.asked.map(({ method, path }) => `${method} ${path}`)[0]).toBe('POST /admin/tenant-boxes/rollouts/plan')
@@ -153,7 +153,7 @@ test('who sits there reads what will be done before it begins; a script does not
   expect([script.stderr, script.asked.length]).toEqual(['', 2])
 })
 
-test('a tag that was moved between the plan that a person read and the rollout keeps it from starting', async () => {
+test('a tag moved after the shown plan prevents the start', async () => {
   const image = 'registry.example/synapse:v1.163.2'
   const planOf = (sign: string | null) => {
     const known =
@@ -178,7 +178,7 @@ test('a tag that was moved between the plan that a person read and the rollout k
   expect([(await create('a', true)).exit, (await create('b', false)).exit]).toEqual([0, 0])
 })
 
-test('a rollout that was made but may not start is named, so that it can be started later', async () => {
+test('a rollout that was created but failed to start is named', async () => {
   const refused = problemAnswer(409, { code: 'PLAN_REFUSED', message: '2 boxes are refused', retryable: false })
   const ran = await tenantry(['rollouts', 'create', '--start', '--wait'], {
     answers: { ...story('done'), [`POST ${path}/start`]: refused },
@@ -198,7 +198,7 @@ test.each([
   expect([ran.exit, JSON.parse(ran.stdout)]).toEqual([exit, ended(status)])
 })
 
-test('a plan that refuses boxes names each with its reason and code, for scripts too, and makes nothing', async () => {
+test('a blocked plan names each box with reason and code and creates nothing', async () => {
   const findings = [{ severity: 'refuse' as const, code: 'HOST_OFFLINE' as const, message: 'start its agent' }]
   const answers = { ...story('done'), 'POST /admin/tenant-boxes/rollouts/plan': aPlan([aPlannedBox('a', { does: 'refuse', findings })]) }
   const create = (...more: string[]) => tenantry(['rollouts', 'create', '--start', '--wait', ...more], { answers })
@@ -222,20 +222,20 @@ describe('a call with a key', () => {
     return { ...ran, posts: ran.asked.filter(({ method }) => method === 'POST').map((one) => one.path) }
   }
 
-  test('that made a rollout before comes to it, whatever the plan would say by now', async () => {
+  test('that created a rollout before returns it, whatever the plan says now', async () => {
     const again = await asked({ ...madeBefore, 'POST /admin/tenant-boxes/rollouts': running })
     expect([again.exit, again.posts]).toEqual([0, ['/admin/tenant-boxes/rollouts']])
     expect(new URLSearchParams(again.asked[0]?.search).get('idempotencyKey')).toBe('week-1')
   })
 
-  test('that made one and was cut off before it was started starts it, and shows a person what that will do', async () => {
+  test('that was cut off before the start starts the rollout, after showing its plan', async () => {
     const queued = aRolloutDetail([anAction('a')], { status: 'queued', plan: aPlan([aPlannedBox('a')]) })
     const again = await asked({ ...madeBefore, 'POST /admin/tenant-boxes/rollouts': queued }, { person: true })
     expect([again.exit, again.posts]).toEqual([0, ['/admin/tenant-boxes/rollouts', `${path}/start`]])
     expect(again.stderr).toContain('1 box to update')
   })
 
-  test('begins as without one where an older daemon does not know what it is asked', async () => {
+  test('behaves as without a key on an older daemon', async () => {
     const details = [{ path: 'query.idempotencyKey', reason: 'is not a known field' }]
     const unknown = problemAnswer(400, {
       code: 'VALIDATION',
@@ -249,7 +249,7 @@ describe('a call with a key', () => {
     expect([first.exit, first.posts]).toEqual([0, made])
   })
 
-  test('that made none is refused by the plan, and makes none', async () => {
+  test('that created none is refused by a blocked plan', async () => {
     const first = await asked({ 'GET /admin/tenant-boxes/rollouts': { rollouts: [], nextCursor: null } })
     expect([first.exit, first.posts]).toEqual([5, ['/admin/tenant-boxes/rollouts/plan']])
   })
@@ -284,7 +284,7 @@ test('the options of create reach the API', async () => {
   expect(ran.asked[0]?.headers.get('idempotency-key')).toBe('week-1')
 })
 
-test('what opening chats early gives up is said in the help, and shown with the rollout', async () => {
+test('the trade-off of a fence mode is in the help and shown with the rollout', async () => {
   const help = (await tenantry(['rollouts', 'create', '--help'])).stdout.replace(/\s+/g, ' ')
   expect(help).toMatch(/--fence-mode <mode> when maintenance of a box ends .*do not roll back a box that fails later/)
   const early = aRolloutDetail([anAction('a')], { fenceMode: 'until-first-ok' })

@@ -7,7 +7,7 @@ import { aPlan, aPlannedBox, at } from '../../support/records.ts'
 const style: Style = { width: 200, colour: false, paint: paintWith(false), now: new Date(at('02:00:00')) }
 const refused = (slug: string, finding: Finding) => aPlannedBox(slug, { does: 'refuse', findings: [finding] })
 
-test('refusals stand first, each with what to do and its code; warnings of boxes that move follow; both by kind', () => {
+test('blockers come first, then warnings, both grouped by code', () => {
   const offline = (slug: string): Finding => ({
     severity: 'refuse',
     code: 'HOST_OFFLINE',
@@ -29,7 +29,7 @@ test('refusals stand first, each with what to do and its code; warnings of boxes
   expect(shown).toContain('  oak: 1 service that no box has (bridge) [OTHER_SERVICES]')
 })
 
-test('on a narrow terminal the codes of findings go first: boxes and where they move stay whole, and each finding stands below', () => {
+test('on a narrow terminal the findings column is dropped first; slugs and versions stay whole', () => {
   const finding: Finding = { severity: 'warn', code: 'SCHEMA_UNKNOWN', message: 'try it on a canary' }
   const shown = planView(aPlan([aPlannedBox('schulverbund-kueste', { phase: 'enterprise', findings: [finding] })]), { ...style, width: 80 })
   expect(shown).toMatch(/^enterprise +schulverbund-kueste .*synapse 1\.157\.1 → 1\.163\.2 /m)
@@ -37,14 +37,14 @@ test('on a narrow terminal the codes of findings go first: boxes and where they 
   expect(shown).toContain('schulverbund-kueste: try it on a canary [SCHEMA_UNKNOWN]')
 })
 
-test('the longest name of a box stays whole on 80 columns: it is what is typed next', () => {
+test('the longest slug stays whole on 80 columns', () => {
   const slug = 'gemeinschaftsschule-am-hohen-ufer-ost-40'
   const window = { opensAt: at('05:00:00'), closesAt: at('06:00:00') }
   const shown = planView(aPlan([aPlannedBox(slug, { phase: 'enterprise', window })]), { ...style, width: 80 })
   expect(shown).toMatch(new RegExp(`^enterprise +${slug} +synapse 1\\.157`, 'm'))
 })
 
-test('which images they get stands below once each, and whence it is known; what nobody could say has its reason', () => {
+test('images are listed once each with the source of the digest or why it is unresolved', () => {
   const digest = `sha256:${'a'.repeat(64)}`
   const images = [
     { image: 'registry.example/minio:R2', digest: null, from: 'first-pull', why: 'amsel: no such tag\u001b[2J' },
@@ -61,7 +61,7 @@ test('which images they get stands below once each, and whence it is known; what
   }
 })
 
-test('a plan of an earlier version tells which images the fleet runs already', () => {
+test('a plan of an earlier version lists the images that the fleet runs', () => {
   const digest = `sha256:${'a'.repeat(64)}`
   const known = { synapse: { image: 'registry.example/synapse:v1.163.2', digest } }
   const unknown = { postgres: { image: 'registry.example/postgres:17.7', digest: null } }
@@ -72,13 +72,13 @@ test('a plan of an earlier version tells which images the fleet runs already', (
   ])
 })
 
-test('where there is room each box has its worst fence and the time that it takes', () => {
+test('on a wide terminal each box has its max downtime and duration', () => {
   const shown = planView(aPlan([aPlannedBox('oak', { expectedFenceMs: 60_000, worstFenceMs: 600_000, expectedMs: 90_000 })]), style)
   expect(shown).toMatch(/DOWNTIME +MAX DOWNTIME +DURATION$/m)
   expect(shown).toMatch(/^canary +oak .* 1 min +10 min +1 min 30 s$/m)
 })
 
-test('what evidence speaks for is proposed at the end, with what is given up', () => {
+test('a proposed fence mode comes last, with its trade-off', () => {
   const plan = aPlan([aPlannedBox('oak')])
   expect(planView(plan, style)).not.toContain('--fence-mode')
   for (const view of [planView, planSummary])

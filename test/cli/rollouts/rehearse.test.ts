@@ -42,7 +42,7 @@ const aRehearsal = (given: Partial<Rehearsal> = {}): Rehearsal => ({
   ...given,
 })
 
-test('faults go to the API as they were typed, and --json prints what came back', async () => {
+test('faults are sent as typed, and --json prints the response', async () => {
   const result = aRehearsal({ seed: 7 })
   const line = ['rollouts', 'rehearse', '--target', 'oak,elm', '--seed', '7', '--fail', 'oak', '--fail-rate', '0.02', '--offline', 'host-3']
   const ran = await tenantry([...line, '--json'], { answers: { [endpoint]: result } })
@@ -54,7 +54,7 @@ test('faults go to the API as they were typed, and --json prints what came back'
   })
 })
 
-test('what would pause it stands first, without advice for a rollout that stands still', async () => {
+test('pauses come first, without the commands of a paused rollout', async () => {
   const reason = 'canary stopped: oak failed and was restored (PROBE_FAILED: \u001b[2Jsick). Next: resume the rollout to try it again.'
   const played = aRehearsal({
     pauses: [{ atMs: 2_000_000, phase: 'canary', reason }],
@@ -70,7 +70,7 @@ test('what would pause it stands first, without advice for a rollout that stands
   expect(stdout).toContain('1 box to update, seed 1. Expected duration: 4 min (pauses resumed immediately)')
 })
 
-test('boxes that wait for others are named, and phases without boxes are not', async () => {
+test('waiting boxes are named, empty phases are not', async () => {
   const waits = 'held by maintenance; it begins when it is free'
   const played = aRehearsal({ ended: 'stuck', boxes: [aRehearsedBox('oak', { status: 'pending', beginsMs: null, fenceMs: null, waits })] })
   const { stdout } = await tenantry(['rollouts', 'rehearse'], { answers: { [endpoint]: played }, columns: 120 })
@@ -79,20 +79,20 @@ test('boxes that wait for others are named, and phases without boxes are not', a
   expect(stdout).not.toContain('free_5')
 })
 
-test('a share beyond all is a wrong option', async () => {
+test('a fraction above 1 is a usage error', async () => {
   const ran = await tenantry(['rollouts', 'rehearse', '--fail-rate', '2'], { answers: {} })
   expect(ran.exit).toBe(2)
   expect(ran.stderr).toContain('from 0 to 1')
 })
 
-test('names of boxes stay whole on 80 columns: they are what is typed next', async () => {
+test('slugs stay whole on 80 columns', async () => {
   const times = { beginsMs: 620_000, fenceMs: 155_000 }
   const played = aRehearsal({ boxes: [aRehearsedBox('schulverbund-kueste', { phase: 'enterprise', ...times })] })
   const { stdout } = await tenantry(['rollouts', 'rehearse'], { answers: { [endpoint]: played }, columns: 80 })
   expect(stdout).toMatch(/^schulverbund-kueste +enterprise +after 10 min 20 s +succeeded +2 min 35 s/m)
 })
 
-test.each([1, 20])('the longest name stays whole too, of %i runs', async (runs) => {
+test.each([1, 20])('the longest slug stays whole with %i runs', async (runs) => {
   const slug = 'gemeinschaftsschule-am-hohen-ufer-ost-40'
   const times = { beginsMs: 620_000, fenceMs: 155_000, fenceP50Ms: 155_000, fenceP95Ms: 155_000 }
   const played = aRehearsal({ runs, boxes: [aRehearsedBox(slug, { phase: 'enterprise', ...times })] })

@@ -45,8 +45,8 @@ const answers = (plan: RollbackPlan, more: Answers = {}): Answers => ({
 })
 const rollback = ['rollouts', 'rollback', rolloutId]
 
-describe('the plan of a way back', () => {
-  test('by images says from what to what, and that nothing is lost', async () => {
+describe('the plan of a rollback', () => {
+  test('by images shows version changes and that no data is lost', async () => {
     const { stdout, exit, asked } = await tenantry([...rollback, '--boxes', 'images', '--plan'], {
       answers: answers(aPlan('images', aBox('a'), refused)),
       columns: 120,
@@ -59,7 +59,7 @@ describe('the plan of a way back', () => {
     expect(asked.map(({ path }) => path)).toEqual([`${path}/rollback/plan`])
   })
 
-  test('by snapshot says since when, and how long that is', async () => {
+  test('by snapshot shows since when data is lost, and for how long', async () => {
     const { stdout } = await tenantry([...rollback, '--boxes', 'snapshot', '--plan'], {
       answers: answers(aPlan('snapshot', aBox('a', bySnapshot))),
       columns: 140,
@@ -69,14 +69,14 @@ describe('the plan of a way back', () => {
     expect(stdout).toMatch(/DATA LOSS: messages, files and accounts created since the update \(2026-01-05 14:02 UTC\), 3 h 12 min\./)
   })
 
-  test('of no boxes is none', async () => {
+  test('without boxes is a usage error', async () => {
     const ran = await tenantry([...rollback, '--plan'], { answers: {} })
     expect(ran.exit).toBe(2)
   })
 })
 
 describe('rolling back', () => {
-  test('shows the plan on stderr, then asks the daemon, with a reason', async () => {
+  test('shows the plan on stderr, then sends the reason', async () => {
     const ran = await tenantry([...rollback, '--boxes', 'images', '--reason', 'bad', '--yes'], {
       answers: answers(aPlan('images', aBox('a'))),
     })
@@ -86,7 +86,7 @@ describe('rolling back', () => {
     expect(ran.stdout).toContain('0 of 1 rolled back')
   })
 
-  test('with refusals changes nothing unless they are to be left', async () => {
+  test('with blocked boxes changes nothing without --skip-refused', async () => {
     const both = answers(aPlan('images', aBox('a'), refused))
     const ran = await tenantry([...rollback, '--boxes', 'images', '--reason', 'bad', '--yes'], { answers: both })
     expect(ran.exit).toBe(5)
@@ -96,7 +96,7 @@ describe('rolling back', () => {
     expect(left.asked.at(-1)?.body).toMatchObject({ skipRefused: true })
   })
 
-  test('by snapshot is asked for by more than a keystroke: without a terminal it takes --yes', async () => {
+  test('by snapshot requires the typed id, or --yes in a script', async () => {
     const plan = answers(aPlan('snapshot', aBox('a', bySnapshot)))
     const ran = await tenantry([...rollback, '--boxes', 'snapshot', '--reason', 'bad'], { answers: plan })
     expect(ran.exit).toBe(2)
@@ -104,7 +104,7 @@ describe('rolling back', () => {
     expect(ran.asked.some(({ path }) => path.endsWith('/rollback'))).toBe(false)
   })
 
-  test('without a reason is no rollback', async () => {
+  test('requires a reason', async () => {
     expect((await tenantry([...rollback, '--yes'], { answers: {} })).exit).toBe(2)
   })
 })
@@ -138,7 +138,7 @@ describe('--wait', () => {
   })
 })
 
-test('a way back that stands still is gone on with, or stopped with a reason', async () => {
+test('a stalled rollback is resumed, or stopped with a reason', async () => {
   const resumed = await tenantry(['rollouts', 'undo', rolloutId, '--resume'], { answers: { [`POST ${path}/undo/resume`]: rolledBack } })
   expect(resumed.exit).toBe(0)
   const stopped = await tenantry(['rollouts', 'undo', rolloutId, '--stop', '--reason', 'by hand', '--yes'], {
@@ -149,7 +149,7 @@ test('a way back that stands still is gone on with, or stopped with a reason', a
     expect((await tenantry(['rollouts', 'undo', rolloutId, ...args], { answers: {} })).exit).toBe(2)
 })
 
-test('what a box at rest keeps waiting is said, with what to type', async () => {
+test('a stalled box and the pending ones are shown with the next commands', async () => {
   const atRest = anAction('a', { status: 'rollback_failed', undo: undo('failed', { code: 'RESTORE_FAILED', message: 'no' }) })
   const waiting = anAction('b', { status: 'succeeded', undo: undo('pending') })
   const { stdout } = await tenantry(['rollouts', 'show', rolloutId, '--boxes'], {

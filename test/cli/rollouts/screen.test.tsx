@@ -16,15 +16,15 @@ function frame(state: BoardState, size = { columns: 80, rows: 24 }, keys = true)
   return text
 }
 
-test('under way', () => {
+test('in progress', () => {
   expect(frame(fleet())).toMatchSnapshot()
 })
 
-test('paused: the reason, and what to type', () => {
+test('paused: the reason and the next commands', () => {
   expect(frame(pausedFleet())).toMatchSnapshot()
 })
 
-test('done: the last screen has no keys left to press', () => {
+test('done: the last screen has no key help', () => {
   const actions = fleetActions().map((action): RolloutAction => ({ ...action, status: 'succeeded', progress: null }))
   const done = openBoard(aRolloutDetail(actions, { status: 'done', finishedAt: at('02:06:00') }))
   expect(frame(done, { columns: 80, rows: 24 }, false)).toMatchSnapshot()
@@ -38,7 +38,7 @@ test('a narrow terminal', () => {
   expect(frame(fleet(), { columns: 60, rows: 24 })).toMatchSnapshot()
 })
 
-test('many boxes under way and many failures stay within 80 × 24, the rest is counted', () => {
+test('many running and failed boxes stay within 80 × 24, the rest is counted', () => {
   const busy = Array.from({ length: 40 }, (_, n) =>
     anAction(`under-way-${String(n).padStart(2, '0')}`, { phase: 'free_100', status: 'updating', startedAt: at('02:06:00') }),
   )
@@ -68,7 +68,7 @@ test.each(['kita-nord', 'schulverbund-kueste', 'gymnasium-am-hohen-ufer', 'gemei
   },
 )
 
-test('a reason takes the rows that are counted for it, however its words break', () => {
+test('a reason takes the rows counted for it, however its words break', () => {
   const pauseReason = `${Array.from({ length: 7 }, (_, n) => `gymnasium-am-hohen-ufer-${n}`).join(', ')} were away for long`
   const paused = openBoard(aRolloutDetail([anAction('a')], { status: 'paused', previousStatus: 'canary', pauseReason }))
   const rows = frame(paused).split('\n')

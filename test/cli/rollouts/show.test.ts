@@ -68,7 +68,7 @@ const shown = async (report: RolloutReport, columns: number) =>
   (await tenantry(['rollouts', 'show', rolloutId], { answers: { [`GET ${path}/report`]: report }, columns, clock, env: { NO_COLOR: '1' } }))
     .stdout
 
-test.each([80, 120])('a post-mortem tells failures first and fits %i columns', async (columns) => {
+test.each([80, 120])('a report shows failures first and fits %i columns', async (columns) => {
   const text = await shown(story(), columns)
   const copied = /tenantry rollouts/ // a command is never broken
   expect(text.split('\n').filter((line) => line.length > columns && !copied.test(line))).toEqual([])
@@ -77,7 +77,7 @@ test.each([80, 120])('a post-mortem tells failures first and fits %i columns', a
   expect(text).toMatchSnapshot()
 })
 
-test('what waits in a phase without boxes, and how a large rollout is cut, is told', async () => {
+test('an empty phase is left out and a large rollout is cut', async () => {
   const many = Array.from({ length: 60 }, (_, n) => anAction(`box-${n}`, { status: 'succeeded', durationMs: 1000 * n }))
   const text = await shown(aReport(many, { boxesTotal: 5000 }), 100)
   expect(text).toContain(`4980 more: tenantry rollouts show ${rolloutId} --boxes`)
@@ -89,7 +89,7 @@ test.each([
   ['images', 'rolled back by admin:anna, boxes by their previous images: search is broken'],
   ['snapshot', 'rolled back by admin:anna, boxes by their previous snapshots: search is broken'],
   [undefined, 'rolled back by admin:anna: search is broken'],
-] as const)('that boxes were rolled back by %s stands in the story', async (boxes, says) => {
+] as const)('a rollback with boxes by %s is in the timeline', async (boxes, says) => {
   const end = {
     at: at('02:06:00'),
     actor: 'admin:anna',
@@ -100,7 +100,7 @@ test.each([
   expect(await shown({ ...story(), timeline: [{ ...end, ...(boxes && { boxes }) }] }, 120)).toContain(says)
 })
 
-describe('the way back of a whole rollout', () => {
+describe('the rollback of a rollout', () => {
   const counts = { ...aRollout().counts, undo: { total: 5, pending: 0, running: 0, undone: 4, failed: 1 } }
   const end = {
     at: at('02:10:00'),
@@ -115,20 +115,20 @@ describe('the way back of a whole rollout', () => {
   const of = (given: RolloutReport['undo']) =>
     shown({ ...story(), rollout: { ...story().rollout, status: 'rolled_back', counts }, timeline: [end], undo: given }, 160)
 
-  test('is told whole, with its worst box, and in the story', async () => {
+  test('is shown with its duration, its slowest box, and in the timeline', async () => {
     const text = await of(undo)
     const span = 'from 2026-01-05 02:10:00 to 2026-01-05 02:22:03 UTC, 12 min 3 s'
     expect(text).toContain(`rollback  ${span}; per box: median 3 min, max 5 min (kita-nord)`)
     expect(text).toContain('2026-01-05 02:10:00  rollback, for 12 min 3 s: 4 of 5 boxes rolled back')
   })
 
-  test('is told so far while it goes on, also before its first box is through', async () => {
+  test('is shown with its elapsed time while it runs', async () => {
     const text = await of({ ...undo, endedAt: null, boxes: null })
     expect(text).toMatch(/rollback\s+from 2026-01-05 02:10:00 UTC, 12 min 3 s elapsed$/m)
     expect(text).toContain('rollback, 12 min 3 s elapsed: 4 of 5 boxes rolled back')
   })
 
-  test('is not told where no box went back, nor by a daemon that does not know', async () => {
+  test('is not shown without rolled back boxes, nor by an older daemon', async () => {
     expect(await of(null)).not.toMatch(/^rollback /m)
     expect(await of(undefined as never)).not.toMatch(/^rollback /m)
   })
@@ -137,7 +137,7 @@ describe('the way back of a whole rollout', () => {
 test.each([
   [1, 'aborted by admin:anna, 1 box cancelled: search is broken'],
   [9998, 'aborted by admin:anna, 9998 boxes cancelled: search is broken'],
-])('that %i boxes never had their turn stands in the story', async (cancelled, says) => {
+])('%i cancelled boxes are in the timeline', async (cancelled, says) => {
   const end = {
     at: at('02:06:00'),
     actor: 'admin:anna',
@@ -152,12 +152,12 @@ test.each([
 test.each([
   ['admin:anna', 'aborted by admin:anna', '06:00  aborted by admin:anna\n'],
   ['system:rollouts', 'no box is left', '06:00  failed by the engine: no box is left\n'],
-])('that a rollout ended by %s, because of "%s", is said once', async (actor, reason, says) => {
+])('the end by %s with the reason "%s" is one line', async (actor, reason, says) => {
   const end = { at: at('02:06:00'), actor, action: 'rollout.failed', phase: 'free_5', reason } as const
   expect(await shown({ ...story(), timeline: [end] }, 120)).toContain(says)
 })
 
-test('what runs is said to be under way, on which terms, and what can be typed meanwhile', async () => {
+test('a running rollout shows its phase, its settings and the next commands', async () => {
   const terms = { holdAfter: 'pro', failureThreshold: 3, ignoreWindows: true } as const
   const { rollout } = story()
   const text = await shown({ ...story(), boxes: [], rollout: { ...rollout, status: 'free_5', previousStatus: null, ...terms } }, 120)
@@ -169,7 +169,7 @@ test('what runs is said to be under way, on which terms, and what can be typed m
   expect(text).toMatch(new RegExp(`^pause +tenantry rollouts pause ${rolloutId} --reason '…'$`, 'm'))
 })
 
-test('a rollout whose boxes still go back is to be watched; drift is looked at afterwards', async () => {
+test('a running rollback suggests watch, a finished one a drift check', async () => {
   const { rollout } = story()
   const of = (undone: number) => {
     const undo = { total: 2, pending: 0, running: 2 - undone, undone, failed: 0 }
@@ -182,7 +182,7 @@ test('a rollout whose boxes still go back is to be watched; drift is looked at a
 test.each([
   ['PROBE_FAILED', 'unchanged, maintenance ended'],
   ['DIGEST_MISMATCH', 'runs an unexpected image; check it before you resume'],
-] as const)('of a box that failed with %s behind its snapshot it is said how it is', async (code, says) => {
+] as const)('a box that failed with %s after its snapshot shows its state', async (code, says) => {
   const failed = { status: 'failed', rolledBack: false, updateOk: false, error: { code, message: 'as the agent said' } } as const
   const report = story()
   expect(await shown({ ...report, boxes: report.boxes.map((box) => ({ ...box, ...failed })) }, 120)).toContain(says)
@@ -191,7 +191,7 @@ test.each([
 test.each([
   ['succeeded', 'serving on the new version', true],
   ['failed', 'reported as rolled back, but its images do not match; check it', false],
-] as const)('of a box that could not be rolled back and is %s it is said how it is, and what can be tried', async (status, says, again) => {
+] as const)('a box whose rollback failed and is %s shows its state and the next commands', async (status, says, again) => {
   const error = { code: 'DIGEST_MISMATCH', message: 'as the agent said' }
   const box = anAction('kita-nord', { status, undo: { mode: 'images', status: 'failed', error }, error })
   const counts = { ...aRollout().counts, undo: { total: 1, pending: 0, running: 0, undone: 0, failed: 1 } }
@@ -201,7 +201,7 @@ test.each([
   expect(text.includes(`tenantry rollouts undo ${rolloutId} --resume`)).toBe(again)
 })
 
-test('a rollout that has not begun shows its plan', async () => {
+test('a queued rollout shows its plan', async () => {
   const queued = aReport([anAction('a')], { rollout: { ...story().rollout, status: 'queued', previousStatus: null, pauseReason: null } })
   const answers = { [`GET ${path}/report`]: queued, [`GET ${path}`]: aRolloutDetail([anAction('a')]) }
   const { stdout } = await tenantry(['rollouts', 'show', rolloutId], { answers, columns: 100, clock })
@@ -209,7 +209,7 @@ test('a rollout that has not begun shows its plan', async () => {
   expect(stdout).toContain(`tenantry rollouts start ${rolloutId} --watch`)
 })
 
-test('the list takes a time since when, and says when nothing fits', async () => {
+test('the list filters by time, and reports an empty result', async () => {
   const answers = { 'GET /admin/tenant-boxes/rollouts': { rollouts: [], nextCursor: null } }
   const ran = await tenantry(['rollouts', 'list', '--since', '2h', '--status', 'paused'], { answers, clock, columns: 80 })
   expect(new URLSearchParams(ran.asked[0]?.search)).toEqual(new URLSearchParams({ status: 'paused', since: at('02:00:00') }))
@@ -217,7 +217,7 @@ test('the list takes a time since when, and says when nothing fits', async () =>
   expect((await tenantry(['rollouts', 'list', '--since', 'lunch'], { answers, clock })).exit).toBe(2)
 })
 
-test('a box that was left out says what for, one at its target does not', async () => {
+test('a skipped box shows its findings, one that is up to date none', async () => {
   const finding = { severity: 'refuse', code: 'HOST_OFFLINE', message: 'start its agent' } as const
   const detail = aRolloutDetail([
     anAction('kita-nord', { status: 'skipped', findings: [finding] }),

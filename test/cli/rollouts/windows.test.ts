@@ -21,7 +21,7 @@ describe('a plan with windows', () => {
   const open = { opensAt: at('01:00:00'), closesAt: at('04:00:00') }
   const boxes = [aPlannedBox('anna-schule', { window }), aPlannedBox('beta', { window: open }), aPlannedBox('cora', { window: null })]
 
-  test('shows when each opens, and says that its time counts from now', () => {
+  test('shows when each opens, and that the duration starts now', () => {
     const shown = planView(aPlan(boxes), style)
     expect(shown).toMatch(/anna-schule .* in 23 h +3 min +\d/m)
     expect(shown).toMatch(/beta .* open +3 min +\d/m)
@@ -29,7 +29,7 @@ describe('a plan with windows', () => {
     expect(shown).toContain('Expected duration: 12 min if started now, maintenance windows included;')
   })
 
-  test('without any says nothing of them', () => {
+  test('is not shown without windows', () => {
     const shown = planView(aPlan([aPlannedBox('cora', { window: null })]), style)
     expect(shown).not.toMatch(/window/i)
   })
@@ -38,18 +38,18 @@ describe('a plan with windows', () => {
 describe('a rollout that only waits', () => {
   const rollout = aRollout({ waitingUntil: opens })
 
-  test('says until when, in its list and in full', () => {
+  test('shows until when, in the list and in full', () => {
     expect(rolloutList({ rollouts: [rollout], nextCursor: null }, style)).toMatch(/WAITING UNTIL[\s\S]*2026-01-06 01:00 UTC/)
     const shown = rolloutView({ ...aRolloutDetail([waiting]), ...rollout }, style)
     expect(shown).toMatch(/waiting +until 2026-01-06 01:00:00 UTC \(in 23 h\) for a maintenance window/)
     expect(shown).toMatch(/anna-schule .* waits for its maintenance window, opens at Tue/)
   })
 
-  test('says nothing of an hour that has passed', () => {
+  test('does not show a time in the past', () => {
     expect(rolloutView(aRollout({ waitingUntil: at('01:59:59') }), style)).not.toContain('waiting')
   })
 
-  test('tells each box once in plain lines, and again when it is for something else', () => {
+  test('logs each box once, and again when the reason changes', () => {
     const before = openBoard(aRolloutDetail([anAction('anna-schule')]))
     const event = { kind: 'event' as const, event: anEvent({ action: waiting, progress: waiting.progress }), receivedAtMs: now.getTime() }
     const after = reduce(before, event)
@@ -61,7 +61,7 @@ describe('a rollout that only waits', () => {
     expect(openingLines(after)).toContain(`anna-schule  ${why}`)
   })
 
-  test('counts on the board those that wait, and expects no end before their hour', () => {
+  test('counts waiting boxes on the board, and estimates no end before the opening', () => {
     const later = anAction('beta', { waitsUntil: '2026-01-06T03:00:00.000Z' })
     const model = boardModel(openBoard(aRolloutDetail([waiting, later])), now.getTime())
     expect(model.waiting).toEqual({ boxes: 2, until: opens })
@@ -71,7 +71,7 @@ describe('a rollout that only waits', () => {
   })
 })
 
-test('--ignore-windows goes with plan and create, and stands on the rollout', async () => {
+test('--ignore-windows works with plan and create, and is shown with the rollout', async () => {
   const answers = {
     'POST /admin/tenant-boxes/rollouts/plan': aPlan([aPlannedBox('anna-schule')]),
     'POST /admin/tenant-boxes/rollouts': aRolloutDetail([anAction('anna-schule')], { status: 'queued', ignoreWindows: true }),

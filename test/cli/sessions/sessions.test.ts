@@ -17,18 +17,18 @@ const session = {
 const page = (sessions: readonly object[], most = 100) => ({ sessions, nextCursor: null, most })
 const list = 'GET /api/admin/v1/tenants/one/sessions'
 
-test('an operator sees where a user is logged in, without the control characters of a device’s name', async () => {
+test('sessions are listed without control characters of device names', async () => {
   const ran = await tenantry(['users', 'sessions', 'one', 'anna'], { answers: { [list]: page([session]) } })
   expect([ran.exit, ran.asked[0]?.search]).toEqual([0, '?user=anna'])
   for (const part of [id, 'Anna’s\ufffd[31m phone', '192.0.2.0/24']) expect(ran.stdout).toContain(part)
 })
 
-test('nobody logged in is said in words', async () => {
+test('an empty list is reported', async () => {
   const ran = await tenantry(['users', 'sessions', 'one', 'anna'], { answers: { [list]: page([]) } })
   expect(ran.stdout).toBe('No open sessions.\n')
 })
 
-test('that no more may be open, and how to see the rest, is said below them', async () => {
+test('the session limit and the next page are shown below the list', async () => {
   const full = await tenantry(['users', 'sessions', 'one', 'anna'], { answers: { [list]: page([session], 1) } })
   expect(full.stdout).toContain('Session limit (1) reached: the next login ends the least recently used session.')
   const more = await tenantry(['users', 'sessions', 'one', 'anna', '--limit', '1'], {
@@ -37,7 +37,7 @@ test('that no more may be open, and how to see the rest, is said below them', as
   expect([more.asked[0]?.search, more.stdout]).toEqual(['?user=anna&limit=1', expect.stringContaining('--cursor there')])
 })
 
-test('--ended says what ended each', async () => {
+test('--ended shows the reason of each', async () => {
   const ended = { ...session, endedAt: at('01:40:00'), endedBy: 'too_many' }
   const ran = await tenantry(['users', 'sessions', 'one', 'anna', '--ended'], { answers: { [list]: page([ended]) }, columns: 160 })
   expect(ran.asked[0]?.search).toContain('ended=true')

@@ -40,7 +40,7 @@ const noFiles = { usedBytes: 0, quotaBytes: 1024 ** 3, kept: none, deleted: none
 const patch = 'PATCH /api/admin/v1/tenants/anna-schule'
 const closed = { ...window, own: false, opensAt: '2026-01-06T01:00:00.000Z', closesAt: '2026-01-06T04:00:00.000Z' }
 
-test('list shows when each may be disturbed', async () => {
+test('list shows the maintenance windows', async () => {
   const tenants = [
     aTenant(),
     aTenant({ slug: 'beta', window: closed, maintenanceWindow: null }),
@@ -58,7 +58,7 @@ test('list shows when each may be disturbed', async () => {
   expect(stdout).toContain('--cursor cora')
 })
 
-test('show tells the opening by the clock of the tenant and in UTC', async () => {
+test("show prints the opening in the tenant's time zone and in UTC", async () => {
   const shown = async (tenant: Tenant) =>
     (
       await tenantry(['tenants', 'show', 'anna-schule'], {
@@ -70,7 +70,7 @@ test('show tells the opening by the clock of the tenant and in UTC', async () =>
   expect(await shown(aTenant({ window: null, timeZone: null }))).toMatch(/window +any time/)
 })
 
-test('show tells what the files take of the quota, and which spaces take most', async () => {
+test('show prints the file storage, the quota and the largest spaces', async () => {
   const mb = 1024 ** 2
   const files = {
     ...{ usedBytes: 90 * mb, quotaBytes: 100 * mb, kept: { count: 40, bytes: 60 * mb }, deleted: { count: 2, bytes: 20 * mb } },
@@ -126,7 +126,7 @@ describe('window', () => {
     expect(await asked(...options)).toMatchObject({ exit: 0, body })
   })
 
-  test('--json prints what the API answers', async () => {
+  test('--json prints the API response', async () => {
     expect(JSON.parse((await asked('--any-time', '--json')).stdout)).toEqual(aTenant())
   })
 
@@ -138,22 +138,22 @@ describe('window', () => {
     [['--clear', '--time-zone', 'UTC'], /--clear also resets the time zone/],
     [['--days', 'moonday', '--from', '02:00', '--to', '05:00'], /moonday is no day of the week/],
     [['--days', 'mon', '--from', '2', '--to', '5'], /must be days and times/],
-  ])('%j is a question of usage, and nothing is asked', async (options, why) => {
+  ])('%j is a usage error without a request', async (options, why) => {
     const ran = await asked(...options)
     expect([ran.exit, ran.stdout, ran.asked.length]).toEqual([2, '', 0])
     expect(ran.stderr).toMatch(why)
     expect(ran.stderr).toContain('tenantry tenants window anna-schule --days mon-fri')
   })
 
-  test('a zone that the daemon does not know is refused by it', async () => {
+  test('an unknown time zone is refused by the daemon', async () => {
     const answers = { [patch]: problemAnswer(400, { code: 'VALIDATION', message: 'timeZone must be a time zone', retryable: false }) }
     const ran = await tenantry(['tenants', 'window', 'anna-schule', '--time-zone', 'Mars/Olympus'], { answers })
     expect([ran.exit, ran.stderr]).toEqual([2, expect.stringContaining('timeZone must be a time zone')])
   })
 })
 
-describe('what is known of a tenant', () => {
-  test('create and update send what was said', async () => {
+describe('tenant fields', () => {
+  test('create and update send the options', async () => {
     const created = await tenantry(
       ['tenants', 'create', 'anna-schule', '--name', 'Anna', '--plan', 'light', '--chat-domain', 'chat.anna.example'],
       {
@@ -179,7 +179,7 @@ describe('what is known of a tenant', () => {
     },
   )
 
-  test('suspend asks first, and show says why', async () => {
+  test('suspend prompts, and show prints the reason', async () => {
     const shut = ['tenants', 'suspend', 'anna-schule', '--reason', 'unpaid']
     const answers = { 'POST /api/admin/v1/tenants/anna-schule/suspend': aTenant({ status: 'suspended', suspendedReason: 'unpaid' }) }
     expect((await tenantry(shut, { answers })).exit).toBe(2)

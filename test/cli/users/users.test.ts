@@ -24,7 +24,7 @@ const aUser = (given: Partial<User> = {}): User => ({
   ...given,
 })
 
-test('list is a table without control characters of others, and --json what the API answers', async () => {
+test('list is a table without control characters, and --json the API response', async () => {
   const answers = { [`GET ${base}`]: { users: [aUser()], nextCursor: 'anna' } }
   const { stdout } = await tenantry(['users', 'list', 'acme'], { answers, columns: 120, env: { NO_COLOR: '1' } })
   expect(stdout).toMatch(/anna +Anna\ufffd\[31m +teacher, member +active/)
@@ -32,7 +32,7 @@ test('list is a table without control characters of others, and --json what the 
   expect(JSON.parse((await tenantry(['users', 'list', 'acme', '--json'], { answers })).stdout)).toEqual(answers[`GET ${base}`])
 })
 
-test('create shows a made password once, and says when there was an account', async () => {
+test('create shows a generated password once, and reports an existing account', async () => {
   const made = { user: aUser(), chat: 'created', password: 'abcd-efgh-ijkl-mnop' }
   const ran = await tenantry(['users', 'create', 'acme', 'anna', '--name', 'Anna', '--role', 'teacher,member'], {
     answers: { [`POST ${base}`]: made },
@@ -61,7 +61,7 @@ test('roles, disable and enable name the user', async () => {
   expect((await tenantry(['users', 'enable', 'acme', 'anna'], { answers: { [`POST ${one}/enable`]: aUser() } })).exit).toBe(0)
 })
 
-test('reset-password shows a made password once, takes one from a file, and asks first', async () => {
+test('reset-password shows a generated password once, takes one from a file, and prompts', async () => {
   const reset = { user: aUser(), chat: 'reset', password: 'abcd-efgh-ijkl-mnop' }
   const answers = { [`POST ${base}/anna/reset-password`]: reset }
   const command = ['users', 'reset-password', 'acme', 'anna']
@@ -77,7 +77,7 @@ test('reset-password shows a made password once, takes one from a file, and asks
   expect(given.stdout).toContain('did not exist on the chat server')
 })
 
-test('whose password nobody knows is seen in list and show', async () => {
+test('a user without a known password is marked in list and show', async () => {
   const user = aUser({ passwordUnknownSince: at('02:00:00') })
   const answers = { [`GET ${base}`]: { users: [user], nextCursor: null }, [`GET ${base}/anna`]: user }
   const listed = await tenantry(['users', 'list', 'acme', '--without-password'], { answers, columns: 120 })
@@ -112,7 +112,7 @@ describe('import', () => {
     [`POST ${base.replace(/s$/, '-imports')}`]: ({ body }: { body: unknown }) => answers(body as { dryRun: boolean; fromLine: number }),
   })
 
-  test('has the passwords on the disk, for its owner alone, before the first user is made, and keeps those of who was made', async () => {
+  test('writes the passwords with mode 0600 before the first user is created, and keeps those of created users', async () => {
     const { users, passwords, report } = await aFile()
     let before: string | undefined
     const answers = importing(({ dryRun, fromLine }) => {
@@ -133,7 +133,7 @@ describe('import', () => {
     expect(ran.stdout + ran.stderr).not.toContain(sent.anna)
   })
 
-  test('keeps the password of an account that a turn made without hearing so', async () => {
+  test('keeps the password of an account that an interrupted batch created', async () => {
     const { users, passwords } = await aFile()
     const answers = importing(({ dryRun, fromLine }) => {
       if (dryRun) return looked
@@ -145,7 +145,7 @@ describe('import', () => {
     expect(await readFile(passwords, 'utf8')).toMatch(/^username,password\r\nanna,.{19}\r\nben,.{19}\r\n$/)
   })
 
-  test('only looks with --dry-run, and makes no file', async () => {
+  test('changes nothing with --dry-run and writes no file', async () => {
     const { users, passwords } = await aFile()
     const ran = await tenantry(['users', 'import', 'acme', users, '--dry-run', '--passwords', passwords], {
       answers: importing(() => looked),
@@ -155,7 +155,7 @@ describe('import', () => {
     await expect(stat(passwords)).rejects.toThrow(/ENOENT/)
   })
 
-  test('says of each line that is refused why, whole: what is wrong stands at its end', async () => {
+  test('shows the reason of each refused line uncut', async () => {
     const { users } = await aFile()
     const why = 'username must be lower-case letters, digits and . _ = / + -, not starting with one of them; "Eva Große" is not'
     const report = aReport([line(2, 'anna', 'would_create'), line(6, 'Eva Große', 'refused', why)], { dryRun: true })
@@ -164,14 +164,14 @@ describe('import', () => {
     expect(ran.stdout).toContain('2 lines: 1 would be created, 1 refused')
   })
 
-  test('never writes over a file of passwords', async () => {
+  test('never overwrites a password file', async () => {
     const { users, passwords } = await aFile()
     await writeFile(passwords, 'precious')
     const ran = await tenantry(['users', 'import', 'acme', users, '--passwords', passwords, '--yes'], { answers: importing(() => looked) })
     expect([ran.exit, ran.asked.length, await readFile(passwords, 'utf8')]).toEqual([2, 1, 'precious'])
   })
 
-  test('that breaks off leaves the passwords and says how to go on', async () => {
+  test('that breaks off keeps the passwords and names the fix', async () => {
     const { users, passwords } = await aFile()
     const down = problemAnswer(503, { code: 'HOMESERVER_UNREACHABLE', message: 'the chat server of acme is away', retryable: true })
     const answers = importing(({ dryRun }) => (dryRun ? looked : down))
@@ -181,7 +181,7 @@ describe('import', () => {
     expect(await readFile(passwords, 'utf8')).toMatch(/^username,password\r\nanna,.{19}\r\nben,.{19}\r\n$/)
   })
 
-  test('ends when one line breaks again and again, and keeps the passwords', async () => {
+  test('ends when one line keeps failing, and keeps the passwords', async () => {
     const { users, passwords } = await aFile()
     const stuck = () => aReport([line(3, 'ben', 'refused', 'no')], { nextLine: 2, stopped: 'the platform itself failed' })
     const answers = importing(({ dryRun, fromLine }) => (dryRun ? looked : fromLine === 1 ? aReport([], { nextLine: 2 }) : stuck()))
@@ -191,7 +191,7 @@ describe('import', () => {
     expect(await readFile(passwords, 'utf8')).toMatch(/\r\nanna,.{19}\r\nben,.{19}\r\n$/)
   })
 
-  test('asks where the passwords go before anything is sent', async () => {
+  test('requires a password file before any request', async () => {
     const { users } = await aFile()
     const ran = await tenantry(['users', 'import', 'acme', users, '--yes'], { answers: {} })
     expect([ran.exit, ran.asked.length]).toEqual([2, 0])
