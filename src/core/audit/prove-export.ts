@@ -1,6 +1,6 @@
+import { type ChainHead, chainStart, verifyChain } from './chain.ts'
 import type { Checkpoint } from './checkpoint.ts'
 import { type ExportHeader, type ExportLine, evidenceSum, readExportLine, sumInEntry } from './export.ts'
-import { type ChainHead, chainStart, verifyChain } from './verify-chain.ts'
 
 /** What there is to say of an export against checkpoints. */
 export type Proof = Readonly<{

@@ -2,7 +2,5 @@
 // It holds no event: the daemon stores and sends them. A message carries ids alone; whoever may read the thing reads it by its own rules.
 export { Audience, type IsMember, reaches } from './audience.ts'
 export { EventRecord, eventsContract } from './contract.ts'
-export { readCursor } from './cursor.ts'
 export { type EventType, eventTypes, idsOf, type PayloadOf, streamTypeOf, type TenantEventType } from './event-types.ts'
-export { messageOf, positionMessage, resetMessage } from './message.ts'
-export { type ResetReason, StreamData, StreamType } from './stream-type.ts'
+export { messageOf, positionMessage, type ResetReason, readCursor, resetMessage, StreamData, StreamType } from './stream-type.ts'

@@ -1,5 +1,7 @@
 import { z } from 'zod'
-import { Timestamp } from '../contract/index.ts'
+import { formatStreamMessage, Timestamp } from '../contract/index.ts'
+
+import { idsOf, streamTypeOf } from './event-types.ts'
 
 /** What a client may be told of; it then reads what changed, by the rules of that reading. */
 export const StreamType = z.enum([
@@ -44,3 +46,31 @@ const StreamReset = z
 /** The data of one message. `reset` is none of the event types: it tells of the stream itself. */
 export const StreamData = z.discriminatedUnion('type', [StreamEvent, StreamReset])
 export type StreamData = z.infer<typeof StreamData>
+
+/** Where a client wants to go on: after an event, or nowhere in particular. What it sends is not ours to trust. */
+type Cursor = Readonly<{ kind: 'none' } | { kind: 'after'; seq: number } | { kind: 'unknown' }>
+
+/** Reads `Last-Event-ID`. What is no id at all is answered like an id of another stream, not with an error: clients send it by themselves, for ever. */
+export function readCursor(lastEventId: string | undefined): Cursor {
+  if (lastEventId === undefined || lastEventId === '') return { kind: 'none' }
+  return /^(0|[1-9][0-9]{0,14})$/.test(lastEventId) ? { kind: 'after', seq: Number(lastEventId) } : { kind: 'unknown' }
+}
+
+type Stored = Readonly<{ seq: number; eventType: string; payload: unknown; createdAt: string }>
+
+/** The message that tells clients of a stored event, as it goes over the wire; undefined when they are told nothing. */
+export function messageOf({ seq, eventType, payload, createdAt }: Stored): string | undefined {
+  const type = streamTypeOf(eventType)
+  if (type === undefined) return undefined
+  const data: StreamData = { type, at: createdAt, ids: idsOf(eventType, payload) }
+  return formatStreamMessage({ id: String(seq), event: type, data })
+}
+
+/** Tells that events may have been missed, and that the stream goes on after `seq`. */
+export function resetMessage(seq: number, at: string, reason: ResetReason): string {
+  const data: StreamData = { type: 'reset', at, ids: {}, reason }
+  return formatStreamMessage({ id: String(seq), event: 'reset', data })
+}
+
+/** A comment that keeps the connection open and, as it has an id but no data, moves the client's position without an event. */
+export const positionMessage = (seq: number): string => `: \nid: ${seq}\n\n`

@@ -1,9 +1,7 @@
 import { auditContract } from '../../core/audit/index.ts'
 import { serveContract } from '../http/index.ts'
 import type { CheckpointDeps } from './checkpoint-audit.ts'
-import { auditPublicKey, exportAudit, listCheckpoints, signCheckpoint } from './export-audit.ts'
-import { listAudit } from './list-audit.ts'
-import { verifyAudit } from './verify-audit.ts'
+import { auditPublicKey, exportAudit, listAudit, listCheckpoints, signCheckpoint, verifyAudit } from './read-audit.ts'
 
 export const auditRoutes = (deps: CheckpointDeps) =>
   serveContract(auditContract, {

@@ -2,9 +2,7 @@ import { type IsMember, positionMessage, type ResetReason, reaches, resetMessage
 import { type Clock, isoNow, type PlatformPrincipal } from '../../core/kit/index.ts'
 import type { Channel } from '../http/index.ts'
 import type { EventBus } from './event-bus.ts'
-import type { Told } from './read-page.ts'
-import { tokenExpiryMs } from './token-expiry.ts'
-import type { Follower, Topic } from './topic.ts'
+import type { Follower, Told, Topic } from './topic.ts'
 
 type Deps = Readonly<{ clock: Clock; bus: EventBus }>
 
@@ -104,5 +102,15 @@ export class ClientStream implements Follower {
         if (course !== this.#course) return
       }
     }
+  }
+}
+
+/** When the token of a call ends, from the claim of a token whose signature was verified before; at once when it names no end. */
+function tokenExpiryMs(authorization: string | undefined): number {
+  try {
+    const claims = JSON.parse(Buffer.from(authorization?.split('.')[1] ?? '', 'base64url').toString()) as { exp?: unknown }
+    return typeof claims.exp === 'number' ? claims.exp * 1000 : 0
+  } catch {
+    return 0
   }
 }

@@ -3,9 +3,7 @@ import type { Clock } from '../../core/kit/index.ts'
 import type { Logger } from '../../node/index.ts'
 import type { Revocations } from '../auth/index.ts'
 import { type Db, headOf } from '../db/index.ts'
-import { inTurn } from './in-turn.ts'
-import { type MembersOf, type Page, readPage } from './read-page.ts'
-import { Topic } from './topic.ts'
+import { type MembersOf, type Page, readPage, Topic } from './topic.ts'
 
 export type BusDeps = Readonly<{
   db: Db
@@ -119,4 +117,24 @@ async function tellAll(clock: Clock, topic: Topic, { told, isMember }: Page): Pr
     bytes = 0
   }
   await yieldToEventLoop()
+}
+
+/** Runs at most so many pieces of work at a time; the others wait in the order they came. */
+export function inTurn(most: number): <Result>(work: () => Promise<Result>) => Promise<Result> {
+  const waiting: (() => void)[] = []
+  let running = 0
+  const leave = () => {
+    const next = waiting.shift()
+    if (next) next()
+    else running -= 1
+  }
+  return async (work) => {
+    if (running >= most) await new Promise<void>((begin) => waiting.push(begin))
+    else running += 1
+    try {
+      return await work()
+    } finally {
+      leave()
+    }
+  }
 }

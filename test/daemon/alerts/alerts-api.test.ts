@@ -7,7 +7,7 @@ import { alertMetrics, closeAlerts, deleteOldAlerts } from '../../../src/daemon/
 import { acknowledgeAlert, resendAlert, testAlerts } from '../../../src/daemon/alerts/operator-actions.ts'
 import { listAlerts, showAlert } from '../../../src/daemon/alerts/read-alerts.ts'
 
-import { listAudit } from '../../../src/daemon/audit/list-audit.ts'
+import { listAudit } from '../../../src/daemon/audit/read-audit.ts'
 import { type Db, enqueueJob } from '../../../src/daemon/db/index.ts'
 import { drainJobs } from '../../../src/daemon/jobs/index.ts'
 import { retryJobs } from '../../../src/daemon/jobs/testing.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { isProblem } from '../../../src/core/kit/index.ts'
-import { verifyAudit } from '../../../src/daemon/audit/verify-audit.ts'
+import { verifyAudit } from '../../../src/daemon/audit/read-audit.ts'
 import { cleanUpRollouts } from '../../../src/daemon/rollouts/index.ts'
 import { followRollout, pauseRollout } from '../../../src/daemon/rollouts/testing.ts'
 import { anOperator } from '../../support/boxes-room.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { isoNow, manualClock } from '../../../src/core/kit/index.ts'
-import { verifyAudit } from '../../../src/daemon/audit/verify-audit.ts'
+import { verifyAudit } from '../../../src/daemon/audit/read-audit.ts'
 import { type Db, eventsAfter, type Tx } from '../../../src/daemon/db/index.ts'
 import {
   engineActor,

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { isoNow } from '../../../src/core/kit/index.ts'
-import { verifyAudit } from '../../../src/daemon/audit/verify-audit.ts'
+import { verifyAudit } from '../../../src/daemon/audit/read-audit.ts'
 import { holdsBySlug } from '../../../src/daemon/boxes/index.ts'
-import type { HostsDeps } from '../../../src/daemon/hosts/index.ts'
-import { makeCommandBus } from '../../../src/daemon/hosts/index.ts'
+import { type HostsDeps, makeCommandBus } from '../../../src/daemon/hosts/index.ts'
+
 import { makeRolloutBus, makeRolloutEngine } from '../../../src/daemon/rollouts/index.ts'
 import { resumeRollout } from '../../../src/daemon/rollouts/testing.ts'
 import { anOperator } from '../../support/boxes-room.ts'

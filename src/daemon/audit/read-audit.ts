@@ -1,0 +1,108 @@
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
+import { type AuditEntry, type ChainHead, type ChainReport, type Checkpoint, chainStart, verifyChain } from '../../core/audit/index.ts'
+import type { Db } from '../db/index.ts'
+import { asEntry, chainNames, entriesAfter, headOf, noChain } from './audit.repo.ts'
+import { type CheckpointDeps, checkpointAudit, checkpointsOf } from './checkpoint-audit.ts'
+import { loadCheckpointKey, publicHalf } from './checkpoint-key.ts'
+
+type Query = Readonly<{
+  chain: string
+  limit: number
+  /** The `seq` of the last entry of the page before. */
+  cursor?: number | undefined
+  actor?: string | undefined
+  action?: string | undefined
+  subject?: string | undefined
+}>
+
+const filters = ['actor', 'action', 'subject'] as const
+
+/** A page of a chain, newest first. A filter fits exactly, or by its beginning when it ends with `*`. */
+export async function listAudit({ db }: { db: Db }, query: Query): Promise<{ entries: AuditEntry[]; nextCursor: string | null }> {
+  let select = db.selectFrom('audit').selectAll().where('chain', '=', query.chain).orderBy('seq', 'desc')
+  if (query.cursor) select = select.where('seq', '<', query.cursor)
+  for (const filter of filters) {
+    const wanted = query[filter]
+    if (wanted?.endsWith('*')) {
+      const start = wanted.slice(0, -1)
+      select = select.where((where) => where(where.fn<string>('substr', [filter, where.lit(1), where.lit(start.length)]), '=', start))
+    } else if (wanted) select = select.where(filter, '=', wanted)
+  }
+  const rows = await select.limit(query.limit + 1).execute()
+  const entries = rows.slice(0, query.limit).map(asEntry)
+  return { entries, nextCursor: rows.length > query.limit ? String(entries.at(-1)?.seq) : null }
+}
+
+type Page = Readonly<{ chain: string; after: number; limit: number }>
+
+/**
+ * A page of a chain in its order, with the head as it is now. Whoever exports asks for pages up to the head of the first one: what is
+ * appended meanwhile belongs to the next export. Throws NOT_FOUND for a chain without entries.
+ */
+export async function exportAudit(
+  { db }: Readonly<{ db: Db }>,
+  { chain, after, limit }: Page,
+): Promise<{ chain: string; head: ChainHead; entries: AuditEntry[] }> {
+  const head = await headOf(db, chain)
+  const entries = await entriesAfter(db, chain, after, limit)
+  // A head that was taken away is for the proof to find; entries without one are given out all the same.
+  if (head.seq === 0 && after === 0 && entries.length === 0) throw noChain(chain)
+  return { chain, head, entries }
+}
+
+/** The newest are enough: each stands for all entries before it. */
+const mostCheckpoints = 1000
+
+type Signed = Readonly<{ keyId: string; publicKey: string; checkpoints: Checkpoint[] }>
+
+/** The newest signed heads of a chain that this daemon's file holds, oldest first. */
+export async function listCheckpoints(deps: CheckpointDeps, { chain }: { chain: string }): Promise<Signed> {
+  const key = await loadCheckpointKey(deps.dataDir)
+  const all = await checkpointsOf(deps)
+  return { ...publicHalf(key), checkpoints: all.filter((one) => one.chain === chain).slice(-mostCheckpoints) }
+}
+
+/** Signs what is not signed yet, and answers the newest checkpoint of each chain. Throws NOT_FOUND for a chain without entries. */
+export async function signCheckpoint(deps: CheckpointDeps, { chain }: { chain?: string | undefined }): Promise<Signed> {
+  await checkpointAudit(deps, { chain })
+  const key = await loadCheckpointKey(deps.dataDir)
+  const newest = new Map((await checkpointsOf(deps)).map((one) => [one.chain, one]))
+  const wanted = chain === undefined ? [...newest.values()] : [newest.get(chain)].filter((one) => one !== undefined)
+  if (chain !== undefined && wanted.length === 0) throw noChain(chain)
+  return { ...publicHalf(key), checkpoints: wanted.toSorted((a, b) => (a.chain < b.chain ? -1 : 1)) }
+}
+
+export const auditPublicKey = async ({ dataDir }: Pick<CheckpointDeps, 'dataDir'>) => publicHalf(await loadCheckpointKey(dataDir))
+
+const pageSize = 200
+
+/**
+ * Proves every chain (or one) from its first entry to the head that it had when asked, page by page: the daemon goes on answering meanwhile.
+ * Throws NOT_FOUND for one that has neither: nothing holds for want of entries.
+ */
+export async function verifyAudit({ db }: { db: Db }, { chain }: { chain?: string | undefined }): Promise<ChainReport[]> {
+  const reports: ChainReport[] = []
+  for (const name of chain === undefined ? await chainNames(db) : [chain]) reports.push(await verifyOne(db, name))
+  if (chain !== undefined && reports.every(({ ok, entries }) => ok && entries === 0)) throw noChain(chain)
+  return reports
+}
+
+async function verifyOne(db: Db, chain: string): Promise<ChainReport> {
+  const head = await headOf(db, chain)
+  const broken = (brokenAt: number, reason: string): ChainReport => ({ chain, entries: head.seq, ok: false, brokenAt, reason, head })
+  let proved: ChainHead = chainStart
+  while (proved.seq < head.seq) {
+    const page = await entriesAfter(db, chain, proved.seq, Math.min(pageSize, head.seq - proved.seq))
+    if (page.length === 0) return broken(proved.seq + 1, `the log ends at entry ${proved.seq}, its head says ${head.seq}`)
+    const verdict = verifyChain(page, proved)
+    if (!verdict.ok) return broken(verdict.brokenAt, verdict.reason)
+    proved = verdict.head
+    await yieldToEventLoop()
+  }
+  if (proved.hash !== head.hash) return broken(head.seq, 'the head does not belong to the last entry')
+  const [beyond] = await entriesAfter(db, chain, head.seq, 1)
+  // What is written meanwhile moves the head with it; an entry that no head counts was left over when somebody set it back.
+  if (beyond && (await headOf(db, chain)).seq < beyond.seq)
+    return broken(beyond.seq, head.seq === 0 ? 'there are entries, but the head is gone' : `entry ${beyond.seq} stands after the head`)
+  return { chain, entries: head.seq, ok: true, head }
+}
