@@ -37,7 +37,7 @@ export async function aBoxesRoom(db: Db): Promise<BoxesRoom> {
     fenceMaxMs: 15 * 60_000,
     assertSnapshotsConfigured: () => undefined,
     newestSnapshot: async () => undefined,
-    givenUp: (tx, { id }) => notifyFailures(tx, snapshotListener({ clock, versionsBefore: async () => null }), [id]),
+    onCommandAbandoned: (tx, { id }) => notifyFailures(tx, snapshotListener({ clock, versionsBefore: async () => null }), [id]),
     snapshotsOfBox,
     windows: { timeZone: 'UTC', windows: { free: null, pro: null, enterprise: null } },
   }

@@ -63,7 +63,7 @@ export function boxUnfence(machine: Machine, slug: string, options: Confirmed): 
     const why = needResting(box, fence, records)
     const down = (await host.engine.containers(box.project)).filter(({ state }) => state !== 'running').map(({ service }) => service)
     await typed(machine, slug, options, [
-      `${slug} rests closed since ${fence.since ?? 'an unknown time'}, because the ${why} ${why === 'opening' ? 'after' : 'of'} ${fence.holder} failed.`,
+      `${slug} rests closed since ${fence.since ?? 'an unknown time'}, because the ${why} ${why === 'unfence' ? 'after' : 'of'} ${fence.holder} failed.`,
       `Opening it lets people in as it stands: ${down.length > 0 ? `${down.join(', ')} ${down.length > 1 ? 'are' : 'is'} down, start what is needed first` : 'all its services run'}.`,
       'What they write from now on is lost if you restore the snapshot of that command later. Nothing else is changed: data, volumes and dump stay.',
     ])
@@ -79,7 +79,7 @@ async function ownAgain({ boxes }: LocalHost, { handedOver, ...owned }: LocalBox
 }
 
 /** Maintenance has a way out of its own, and what the journal does not know to be over may still be needed closed. */
-function needResting(box: LocalBox, { holder }: StandingFence, records: readonly CommandRecord[]): 'way back' | 'opening' {
+function needResting(box: LocalBox, { holder }: StandingFence, records: readonly CommandRecord[]): 'rollback' | 'unfence' {
   const { slug } = box
   if (holder === 'maintenance')
     throw problem('BOX_HELD', `the box ${slug} is in maintenance: \`tenantry-agent box maintenance off ${slug}\` ends it`)

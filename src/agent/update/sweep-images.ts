@@ -51,7 +51,7 @@ async function sweep(deps: Deps, isNeeded: IsNeeded): Promise<string[]> {
   const unneeded = unusedImages({
     images: await engine.images(),
     isOurs: (name) => isAllowedName(allowedImages, originName(name)),
-    wanted: isNeeded,
+    isReferenced: isNeeded,
     before: isoIn(clock, -keepDays * dayMs),
   })
   const removed: string[] = []

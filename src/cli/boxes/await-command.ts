@@ -4,22 +4,22 @@ import { type Context, clean } from '../kit/index.ts'
 
 type Deps = Pick<Context, 'api' | 'clock' | 'signal'>
 
-/** How long one call waits at the daemon for a change. */
+/** Long-poll timeout of one call. */
 const waitMs = 20_000
-/** A daemon that restarts is waited for this long. */
-const patienceMs = 60_000
+/** Retry time for a daemon that restarts. */
+const retryMs = 60_000
 
 const finalStatuses: readonly CommandView['status'][] = ['succeeded', 'failed', 'expired']
 
 /**
- * Waits until the agent has finished a command, telling each step on the way, and that its host is away. Throws the command's own error, or
+ * Waits until the agent has finished a command; reports each step, and an offline host. Throws the command's own error, or
  * COMMAND_EXPIRED.
  */
 export async function awaitCommand(
   deps: Deps,
   id: string,
-  tell: (line: string) => void,
-  away = ({ hostName, hostStatus }: CommandView) => tell(`${hostName} is ${hostStatus}: waiting until it is heard again`),
+  report: (line: string) => void,
+  onOffline = ({ hostName, hostStatus }: CommandView) => report(`${hostName} is ${hostStatus}: waiting until it reconnects`),
 ): Promise<CommandView> {
   let seen: number | undefined
   let status: CommandView['hostStatus'] | undefined
@@ -27,30 +27,33 @@ export async function awaitCommand(
     const query = seen === undefined ? { waitMs: 0 } : { waitMs, seen }
     const command = await retryWhileUnavailable(deps, () => deps.api.hosts.showCommand({ params: { id }, query }, { signal: deps.signal }))
     if (finalStatuses.includes(command.status)) return finished(command)
-    if (command.revision !== seen) tell(stepOf(command))
-    if (command.hostStatus !== status && isAway(command)) away(command)
+    if (command.revision !== seen) report(stepOf(command))
+    if (command.hostStatus !== status && isOffline(command)) onOffline(command)
     seen = command.revision
     status = command.hostStatus
   }
 }
 
-/** An older daemon does not say how the host is. */
-const isAway = ({ hostStatus }: CommandView) => hostStatus !== undefined && hostStatus !== 'online'
+/** An older daemon sends no host status. */
+const isOffline = ({ hostStatus }: CommandView) => hostStatus !== undefined && hostStatus !== 'online'
 
-/** As `awaitCommand`, for what only asks: of a host that went away meanwhile no answer is waited for. Throws HOST_OFFLINE. */
-export const awaitAnswer = (deps: Deps, id: string, slug: string, tell: (line: string) => void = () => undefined): Promise<CommandView> =>
-  awaitCommand(deps, id, tell, ({ hostName, hostStatus }) => {
-    throw problem('HOST_OFFLINE', `the host ${hostName} of ${slug} is ${hostStatus}: see \`tenantry hosts show ${hostName}\``)
+/** As `awaitCommand`, for read-only commands: throws HOST_OFFLINE when the host goes offline. */
+export const awaitAnswer = (deps: Deps, id: string, slug: string, report: (line: string) => void = () => undefined): Promise<CommandView> =>
+  awaitCommand(deps, id, report, ({ hostName, hostStatus }) => {
+    throw problem(
+      'HOST_OFFLINE',
+      `host ${hostName} of ${slug} is ${hostStatus}. fix: start its agent; details: \`tenantry hosts show ${hostName}\``,
+    )
   })
 
-/** Repeats what fails because the daemon is away for a moment. */
+/** Retries a call while the daemon is briefly unavailable. */
 async function retryWhileUnavailable<Result>({ clock, signal }: Deps, call: () => Promise<Result>): Promise<Result> {
   const start = clock.monotonicMs()
   for (let pauseMs = 250; ; pauseMs = Math.min(pauseMs * 2, 4000)) {
     try {
       return await call()
     } catch (error) {
-      if (!isProblem(error) || !error.retryable || clock.monotonicMs() - start + pauseMs > patienceMs) throw error
+      if (!isProblem(error) || !error.retryable || clock.monotonicMs() - start + pauseMs > retryMs) throw error
       await pause(clock, pauseMs, signal)
     }
   }
@@ -65,21 +68,21 @@ const counted = /\d of \d/
 
 function stepOf({ status, progress, hostName }: CommandView): string {
   const last = progress.at(-1)
-  if (!last) return status === 'queued' ? `waiting for the agent of ${hostName}` : `${hostName} has begun`
-  // `2 of 3 good` says how far it is already.
+  if (!last) return status === 'queued' ? `waiting for the agent of ${hostName}` : `running on ${hostName}`
+  // `2 of 3 good` is a progress already.
   const share = last.percent === undefined || counted.test(last.detail ?? '') ? undefined : `${Math.round(last.percent)} %`
   return clean([last.step, last.detail, share].filter(Boolean).join(': '))
 }
 
 function finished(command: CommandView): CommandView {
   if (command.status === 'succeeded') return command
-  const { code, message } = command.error ?? { code: 'COMMAND_EXPIRED', message: 'the daemon gave up waiting for the agent' }
+  const { code, message } = command.error ?? { code: 'COMMAND_EXPIRED', message: 'the agent did not finish in time' }
   if (command.status === 'expired')
-    throw problem('COMMAND_EXPIRED', `${message} (${command.kind} on ${command.hostName}): see tenantry hosts show ${command.hostName}`)
+    throw problem('COMMAND_EXPIRED', `${message} (${command.kind} on ${command.hostName}). Host: tenantry hosts show ${command.hostName}`)
   throw problem(isProblemCode(code) ? code : 'INTERNAL', `${clean(message)} (${command.kind} on ${command.hostName})`)
 }
 
-/** Waits for one command with its steps on stderr. Throws the command's own error. */
+/** Waits for one command with progress on stderr. Throws the command's own error. */
 export async function awaitWithProgress(context: Context, commandId: string, what: string): Promise<CommandView> {
   const progress = await context.progress(what)
   try {
@@ -92,8 +95,8 @@ export async function awaitWithProgress(context: Context, commandId: string, wha
 type Stage = Readonly<{ state: string; commandId: string | null }>
 
 /**
- * Follows what goes from command to command, each of which the daemon gives when the one before has ended, until none is waited for any more
- * or nothing more is heard of the last one.
+ * Follows a procedure of several commands, each of which the daemon enqueues when the one before has ended, until no command is pending or the
+ * outcome of the last one is unknown.
  */
 export async function followCommands<One extends Stage>(
   context: Context,
@@ -106,14 +109,14 @@ export async function followCommands<One extends Stage>(
   try {
     while (now.commandId !== null) {
       const { commandId } = now
-      const tell = (line: string) => progress.update(`${slug}: ${line}`)
-      await awaitCommand(context, commandId, tell).catch((error: unknown) => {
+      const report = (line: string) => progress.update(`${slug}: ${line}`)
+      await awaitCommand(context, commandId, report).catch((error: unknown) => {
         if (!isProblem(error)) throw error
-        tell(clean(error.message))
+        report(clean(error.message))
       })
       now = await again()
       if (now.commandId === commandId) return now
-      tell(stateText(now.state))
+      report(stateText(now.state))
     }
     return now
   } finally {

@@ -4,7 +4,7 @@ import { ago, type Column, clean, fields, type Paint, type Style, sections, stam
 import { openingWords, windowWords } from '../tenants/index.ts'
 import { lifecycleSections } from './lifecycle.view.ts'
 
-/** Severity as it is shown: `none` reads as a failure to style, so in sync is said in words. */
+/** Display text of a severity; `none` is shown as `in sync`. */
 const severityWord = { none: 'in sync', minor: 'minor', major: 'major', unknown: 'unknown' } as const
 export const severityTint = { none: 'green', minor: 'yellow', major: 'red', unknown: 'dim' } as const satisfies Record<string, keyof Paint>
 
@@ -26,8 +26,8 @@ const marks = ({ canary, managed, live, status, fenceOverdue, moving }: BoxRow) 
     canary && 'canary',
     !managed && 'observed',
     !live && status !== 'removed' && 'not live',
-    fenceOverdue && 'fenced too long',
-    moving?.state === 'stranded' && 'runs nowhere',
+    fenceOverdue && 'fence overdue',
+    moving?.state === 'stranded' && 'not running',
     moving && (moving.state === 'confirming' ? 'move to confirm' : `to ${moving.to}`),
   ]
     .filter(Boolean)
@@ -42,20 +42,19 @@ const columns = ({ now }: Style): Column<BoxRow>[] => [
   { title: 'SYNAPSE', value: ({ installed }) => installed.synapse, priority: 2 },
   { title: 'POSTGRES', value: ({ installed }) => installed.postgres, priority: 4 },
   { title: 'MINIO', value: ({ installed }) => installed.minio, priority: 5, minWidth: 12 },
-  { title: 'REPORT', value: ({ reportedAt }) => ago(reportedAt, now), priority: 3 },
-  { title: 'HELD BY', value: ({ heldBy }) => heldBy, priority: 4, minWidth: 8 },
+  { title: 'LAST REPORT', value: ({ reportedAt }) => ago(reportedAt, now), priority: 3 },
+  { title: 'ON HOLD', value: ({ heldBy }) => heldBy, priority: 4, minWidth: 8 },
   { title: 'MARKS', value: marks, priority: 2 },
 ]
 
 type Page = Readonly<{ boxes: readonly BoxRow[]; nextCursor: string | null }>
 
 export function boxList({ boxes, nextCursor }: Page, style: Style, filters: Readonly<Record<string, unknown>>): string {
-  if (boxes.length > 0)
-    return sections(table(style, columns(style), boxes), nextCursor ? `More: the same command with --cursor ${nextCursor}` : '')
+  if (boxes.length > 0) return sections(table(style, columns(style), boxes), nextCursor ? `Next page: --cursor ${nextCursor}` : '')
   const filtered = Object.values(filters).some((value) => value !== undefined)
   return filtered
-    ? 'No box fits. tenantry boxes list shows all.'
-    : 'No boxes yet. Make one: tenantry boxes provision <slug> --host <host> --name <name> --plan light --domain <domain>'
+    ? 'No boxes match. All boxes: tenantry boxes list'
+    : 'No boxes. Create one: tenantry boxes provision <slug> --host <host> --name <name> --plan light --domain <domain>'
 }
 
 export function boxView(box: BoxDetail, style: Style): string {
@@ -72,11 +71,11 @@ export function boxView(box: BoxDetail, style: Style): string {
     ['public', clean(box.publicUrl)],
     ['internal', box.internalUrl && clean(box.internalUrl)],
     ['folder', box.folder && clean(box.folder)],
-    ['held', box.heldBy && `by ${clean(box.heldBy).replace(':', ' ')}${box.heldUntil ? ` until ${stamp(box.heldUntil, now)}` : ''}`],
+    ['on hold', box.heldBy && `${clean(box.heldBy).replace(':', ' ')}${box.heldUntil ? ` until ${stamp(box.heldUntil, now)}` : ''}`],
     ['last report', stamp(box.reportedAt, now) ?? 'never'],
     ['last check', stamp(box.last_drift_check_at, now)],
     ['last snapshot', box.live ? snapshotWords(box, now) : undefined],
-    ['proven restore', box.live ? proofWords(box, now) : undefined],
+    ['verified restore', box.live ? proofWords(box, now) : undefined],
     ['created', stamp(box.createdAt, now)],
     ['id', box.boxId],
   ])
@@ -90,27 +89,27 @@ export function boxView(box: BoxDetail, style: Style): string {
   )
 }
 
-/** What is installed was true once; whether it still is, nobody can say. */
+/** Why the drift is unknown, although versions were installed once. */
 const whyUnknown = ({ severity, freshness, ...box }: BoxDetail): string =>
   severity !== 'unknown' || freshness === 'fresh' ? '' : `: ${unknownWords(freshness, box)}`
 
 const unknownWords = (freshness: Exclude<BoxDetail['freshness'], 'fresh'>, { host, status }: Pick<BoxDetail, 'host' | 'status'>): string =>
   ({
-    never: 'it has never reported',
-    stale: 'its last report is too old',
-    offline: `nothing is heard of ${host}`,
-    stopped: status === 'removed' ? 'it is removed and does not run' : 'no host runs it at the moment',
+    never: 'no report yet',
+    stale: 'last report is stale',
+    offline: `host ${host} is offline`,
+    stopped: status === 'removed' ? 'box is removed' : 'no host runs it',
   })[freshness]
 
 const snapshotWords = ({ lastSnapshot }: BoxDetail, now: Date) =>
   lastSnapshot ? `${lastSnapshot.snapshotId.slice(0, 8)} (${lastSnapshot.tier}), ${stamp(lastSnapshot.takenAt, now)}` : 'none'
 
-/** When its data was last seen to come back, and how long that takes. */
+/** The last verified restore and its duration. */
 const proofWords = ({ lastProvenRestore: proof }: BoxDetail, now: Date) =>
   proof ? `${stamp(proof.at, now)}${proof.durationMs === null ? '' : `, in ${duration(proof.durationMs)}`}` : 'never'
 
 const afterFailure = (slug: string) =>
-  `Mend that and type the same line again, or clear away what was begun: tenantry boxes remove ${slug} --reason '…'`
+  `fix: correct the cause and repeat the command, or clean up: tenantry boxes remove ${slug} --reason '…'`
 
 const setUpError = ({ slug, setUp, status }: BoxDetail, { paint }: Style) =>
   setUp.error && status !== 'ready'
@@ -120,7 +119,7 @@ const setUpError = ({ slug, setUp, status }: BoxDetail, { paint }: Style) =>
 function driftTable({ driftReport, installed, freshness }: BoxDetail, style: Style): string | undefined {
   if (!driftReport || freshness === 'stopped') {
     const known = Object.entries(installed).filter(([, version]) => version !== 'unknown')
-    const title = freshness === 'stopped' ? 'Ran last' : 'Installed'
+    const title = freshness === 'stopped' ? 'Last versions' : 'Installed'
     return known.length > 0 ? `${title}: ${known.map(([component, version]) => `${component} ${clean(version)}`).join(', ')}` : undefined
   }
   const versions = table(
@@ -139,7 +138,7 @@ function driftTable({ driftReport, installed, freshness }: BoxDetail, style: Sty
 
 const probeLine = ({ probe }: BoxDetail, { paint, now }: Style) =>
   probe
-    ? `Last probe ${probe.verdict === 'ok' ? paint.green('ok') : paint.red(probe.verdict)}, ${ago(probe.at, now)}${probe.reason ? `: ${clean(probe.reason)}` : ''}`
+    ? `Last probe ${probe.verdict === 'ok' ? paint.green('OK') : paint.red(probe.verdict)}, ${ago(probe.at, now)}${probe.reason ? `: ${clean(probe.reason)}` : ''}`
     : undefined
 
 const findings = ({ findings }: BoxDetail) =>
@@ -147,7 +146,7 @@ const findings = ({ findings }: BoxDetail) =>
 
 const components = ['synapse', 'postgres', 'minio', 'migrationsHead'] as const satisfies readonly Component[]
 
-/** `synapse 1.157.1 → 1.163.2`, for each component that moves. */
+/** `synapse 1.157.1 → 1.163.2`, for each changed component. */
 export const versionMoves = (from: InstalledVersions, to: InstalledVersions): string =>
   components
     .filter((component) => from[component] !== to[component])

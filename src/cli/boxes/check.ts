@@ -10,7 +10,7 @@ const probeOf = (checked: Checked): ProbeResult | undefined =>
 
 export const check = command(
   'check <slug>',
-  'Probe a box once: chat API, chat sync, database, object storage',
+  'Probe chat API, chat sync, database and object storage once',
   { wait: flag('--no-wait', 'do not wait for the agent') },
   async (context, { slug, wait }): Promise<Checked> => {
     const accepted = await context.api.boxes.checkBox({ params: { slug } })
@@ -26,21 +26,21 @@ export const check = command(
   { exit: (checked) => (probeOf(checked)?.verdict === 'failed' ? 1 : 0) },
 )
 
-/** `objectStorage` on the wire, `object storage` for people. */
-const spoken = (component: string) => component.replace(/(Api|[A-Z])/g, (part) => ` ${part === 'Api' ? 'API' : part.toLowerCase()}`)
+/** `objectStorage` as `object storage`. */
+const componentName = (component: string) => component.replace(/(Api|[A-Z])/g, (part) => ` ${part === 'Api' ? 'API' : part.toLowerCase()}`)
 
 function probeView(checked: Checked, style: Style, { slug }: { slug: string }): string {
   const probe = probeOf(checked)
-  if (!probe) return 'commandId' in checked ? `The agent was asked. Its answer: tenantry boxes show ${slug}` : 'The agent sent no probe.'
+  if (!probe) return 'commandId' in checked ? `Check started. Result: tenantry boxes show ${slug}` : 'The agent returned no probe.'
   const { paint } = style
-  const verdict = probe.verdict === 'ok' ? paint.green('ok') : paint.red(probe.verdict)
+  const verdict = probe.verdict === 'ok' ? paint.green('OK') : paint.red(probe.verdict)
   return sections(
     `${slug} is ${verdict}${probe.reason ? `: ${clean(probe.reason)}` : ''}`,
     table(
       style,
       [
-        { title: 'COMPONENT', value: ([name]) => spoken(name), priority: 1 },
-        { title: 'STATE', value: ([, { ok }]) => (ok ? 'ok' : 'failed'), priority: 1, paint: ([, { ok }]) => (ok ? 'green' : 'red') },
+        { title: 'COMPONENT', value: ([name]) => componentName(name), priority: 1 },
+        { title: 'STATUS', value: ([, { ok }]) => (ok ? 'OK' : 'failed'), priority: 1, paint: ([, { ok }]) => (ok ? 'green' : 'red') },
         { title: 'MS', value: ([, { ms }]) => Math.round(ms), priority: 1, align: 'right' },
         { title: 'ERROR', value: ([, { error }]) => error, priority: 2, minWidth: 20 },
       ],

@@ -12,8 +12,8 @@ const moveHint = ({ state, from, to }: BoxMove, slug: string): string | undefine
     taking_over: undefined,
     taking_back: undefined,
     removing: undefined,
-    stranded: `${slug} runs nowhere: it rests on ${from}. Once that host is well: tenantry boxes move ${slug} --back`,
-    confirming: `${slug} runs on ${to}. Look at it; then let the copy on ${from} go: tenantry boxes move ${slug} --confirm`,
+    stranded: `${slug} does not run; it is stopped on ${from}. fix: once that host is online, tenantry boxes move ${slug} --back`,
+    confirming: `${slug} runs on ${to}. Check it, then delete the copy on ${from}: tenantry boxes move ${slug} --confirm`,
     done: `${slug} runs on ${to}.`,
     given_back: `${slug} runs on ${from} as before.`,
     failed: `${slug} is on ${from} as before: tenantry boxes check ${slug}`,
@@ -27,11 +27,11 @@ const moveFields = (move: BoxMove, style: Style): string =>
   fields(style, [
     ['move', `${clean(move.from)}${move.oldHostIsDead ? ' (dead)' : ''} → ${clean(move.to)}`],
     ['state', style.paint[moveTint(move.state)](stateText(move.state))],
-    ['loses', move.losesMs ? style.paint.red(`what was written in the last ${duration(move.losesMs)} before`) : undefined],
+    ['data loss', move.losesMs ? style.paint.red(`the last ${duration(move.losesMs)} before the move`) : undefined],
     ['reason', clean(move.reason)],
     ['by', clean(move.by)],
-    ['begun', stamp(move.startedAt, style.now)],
-    ['copy kept', move.keepUntil && `until ${stamp(move.keepUntil, style.now)}`],
+    ['started', stamp(move.startedAt, style.now)],
+    ['copy expires', move.keepUntil && stamp(move.keepUntil, style.now)],
     ['error', move.error && `${clean(move.error.message)} [${clean(move.error.code)}]`],
   ])
 
@@ -40,8 +40,8 @@ const removalHint = ({ state, keepUntil }: BoxRemoval, slug: string): string | u
     handing_over: undefined,
     taking_back: undefined,
     erasing: undefined,
-    kept: `${slug} is stopped; its data are kept until ${keepUntil?.slice(0, 10) ?? 'they are erased'}. Undo: tenantry boxes remove ${slug} --undo`,
-    erased: `Nothing of ${slug} is left on its host; its snapshots stay as long as they are kept.`,
+    kept: `${slug} is stopped; its data expires ${keepUntil?.slice(0, 10) ?? 'when it is erased'}. Restore it: tenantry boxes remove ${slug} --undo`,
+    erased: `The data of ${slug} on its host is erased; its snapshots stay until they expire.`,
     undone: `${slug} runs again.`,
     failed: `${slug} runs as before.`,
   })[state]
@@ -55,16 +55,16 @@ const removalFields = (removal: BoxRemoval, style: Style): string =>
     ['removal', style.paint[removal.state === 'failed' ? 'red' : 'yellow'](stateText(removal.state))],
     ['reason', clean(removal.reason)],
     ['by', clean(removal.by)],
-    ['begun', stamp(removal.startedAt, style.now)],
+    ['started', stamp(removal.startedAt, style.now)],
     ['last snapshot', removal.snapshotId?.slice(0, 8)],
-    ['data kept', removal.keepUntil && `until ${stamp(removal.keepUntil, style.now)}`],
+    ['data expires', removal.keepUntil && stamp(removal.keepUntil, style.now)],
     ['error', removal.error && `${clean(removal.error.message)} [${clean(removal.error.code)}]`],
   ])
 
-/** Old moves are history; the audit log has them. */
+/** Older moves are only in the audit log. */
 const movesShownMs = 30 * 86_400_000
 
-/** What befalls a box beside updates, as far as there is any. */
+/** Maintenance, fence, open commands, move and removal of a box. */
 export function lifecycleSections(box: BoxDetail, style: Style): string[] {
   const { slug, move, removal, maintenance, fence, openCommands } = box
   const recent = move && (move.finishedAt === null || style.now.getTime() - Date.parse(move.finishedAt) < movesShownMs)
@@ -80,17 +80,17 @@ export function lifecycleSections(box: BoxDetail, style: Style): string[] {
 }
 
 function fenceLine({ holder, since, overdueSince }: NonNullable<BoxDetail['fence']>, slug: string, { paint, now }: Style): string {
-  const line = `Fenced by ${fenceHolder(clean(holder ?? 'somebody'))} ${ago(since, now)}`
+  const line = `Fenced by ${fenceOwner(clean(holder ?? 'unknown'))} ${ago(since, now)}`
   const rollout = rolloutOf(holder)
-  if (!overdueSince) return `${paint.yellow(line)}${rollout ? `\nWhat became of it: tenantry rollouts show ${rollout} --box ${slug}` : ''}`
-  return `${paint.red(`${line}: too long.`)} Is its host well, and its agent? Who will never come back for it: tenantry boxes release ${slug} --reason '…'`
+  if (!overdueSince) return `${paint.yellow(line)}${rollout ? `\nDetails: tenantry rollouts show ${rollout} --box ${slug}` : ''}`
+  return `${paint.red(`${line}: overdue.`)} fix: check its host and agent; if the owner is permanently gone: tenantry boxes release ${slug} --reason '…'`
 }
 
-/** The rollout whose step keeps it shut, if it is one. */
+/** The rollout that owns the fence, if any. */
 const rolloutOf = (holder: string | null): string | undefined => /^(ro_[a-z0-9]+|cve-[a-z0-9-]+)\./.exec(holder ?? '')?.[1]
 
-/** Agents say it as a command's name: `ro_….anna-schule.1.update`, or `rmv_….hand_over.1` of a move or removal. */
-function fenceHolder(holder: string): string {
+/** Reads a command id: `ro_….anna-schule.1.update` of a rollout, or `rmv_….hand_over.1` of a move or removal. */
+function fenceOwner(holder: string): string {
   const [id = '', second = '', , kind] = holder.split('.')
   if (kind) return `the ${kind.replaceAll('-', ' ')} of rollout ${id}`
   return second ? `the ${second.replaceAll('_', ' ')} of ${id.startsWith('rmv_') ? 'removal' : 'move'} ${id}` : holder
@@ -102,6 +102,6 @@ const commandLine = (
 ): string =>
   status === 'expired'
     ? paint.red(
-        `${clean(kind)} on ${clean(host)}, since ${ago(since, now)}, has not said how it ended; its time was up ${ago(deadlineAt, now)} (${clean(commandId)})`,
+        `${clean(kind)} on ${clean(host)}, started ${ago(since, now)}, has not reported its end; expired ${ago(deadlineAt, now)} (${clean(commandId)})`,
       )
-    : `${clean(kind)} ${status} on ${clean(host)}, ${ago(since, now)}, until ${stamp(deadlineAt, now)} at the latest (${clean(commandId)})`
+    : `${clean(kind)} ${status} on ${clean(host)}, ${ago(since, now)}, expires ${stamp(deadlineAt, now)} (${clean(commandId)})`

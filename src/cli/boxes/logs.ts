@@ -7,12 +7,12 @@ type LogsQuery = Readonly<{ slug: string; services: Service[] | undefined; lines
 
 export const logs = command(
   'logs <slug>',
-  'What the services of a box print, also while an update runs',
+  'Show the logs of a box, also during an update',
   {
-    service: many('--service <name>', 'edge, synapse, postgres or minio; several with commas (default: all)'),
-    lines: count('--lines <count>', 'the newest so many (default: 200, at most 2000)'),
-    since: text('--since <time>', 'only what came after: 2026-01-05T02:00:00Z, or 10m, 2h, 1d ago'),
-    follow: flag('--follow', 'go on until Ctrl-C'),
+    service: many('--service <name>', 'edge, synapse, postgres or minio; comma-separated (default: all)'),
+    lines: count('--lines <count>', 'number of newest lines (default: 200, max: 2000)'),
+    since: text('--since <time>', 'only lines after this time: 2026-01-05T02:00:00Z, 10m, 2h, 1d'),
+    follow: flag('--follow', 'follow new lines until Ctrl-C'),
   },
   async (context, { slug, service, lines, since, follow }): Promise<{ lines: LogLine[] } | undefined> => {
     const services = service.length > 0 ? service.map(serviceOf) : undefined
@@ -21,17 +21,17 @@ export const logs = command(
     await followLogs(context, wish)
     return undefined
   },
-  (result, style) => (result ? result.lines.map((line) => logLine(line, style)).join('\n') || 'Nothing was printed.' : ''),
+  (result, style) => (result ? result.lines.map((line) => logLine(line, style)).join('\n') || 'No log lines.' : ''),
   { examples: ['logs anna-schule --service synapse --since 10m', 'logs anna-schule --follow'] },
 )
 
 function serviceOf(name: string): Service {
   const { data } = Service.safeParse(name)
-  if (!data) throw problem('USAGE', `${name} is no service of a box: give edge, synapse, postgres or minio`)
+  if (!data) throw problem('USAGE', `unknown service ${name}. fix: edge, synapse, postgres or minio`)
   return data
 }
 
-/** One question to the agent, and its answer. */
+/** Requests log lines from the agent once. */
 async function fetchLogs(
   context: Context,
   { slug, ...wish }: LogsQuery,
@@ -43,23 +43,23 @@ async function fetchLogs(
   return { commandId, lines: (result as { lines?: LogLine[] } | null)?.lines ?? [] }
 }
 
-/** What services print is not ours: no control character of it reaches a terminal. */
-export const logLine = ({ at, service, text: said }: LogLine, { paint }: Pick<Style, 'paint'>): string =>
-  `${paint.dim(printable(at).slice(0, 23))} ${printable(service).padEnd(8)} ${printable(said)}`
+/** Formats a log line without control characters, which must not reach a terminal. */
+export const logLine = ({ at, service, text: message }: LogLine, { paint }: Pick<Style, 'paint'>): string =>
+  `${paint.dim(printable(at).slice(0, 23))} ${printable(service).padEnd(8)} ${printable(message)}`
 
 const everyMs = 2000
-/** One service may tell later than another what it printed earlier: so much is asked for again, and what was shown is left out. */
+/** Services report with different delays: each poll reads this overlap again and skips shown lines. */
 const overlapMs = 5000
-const mostLines = 2000
+const maxLines = 2000
 
-/** Prints what is new every two seconds, each line once, until Ctrl-C. With `--json` each line is one of JSON. */
+/** Prints new lines every two seconds, each once, until Ctrl-C; with `--json` one JSON object a line. */
 async function followLogs(context: Context, wish: LogsQuery): Promise<void> {
   const { clock, signal, stdout, json, style } = context
   const shown = new Set<string>()
-  let asked = wish
+  let query = wish
   let continues: string | undefined
   while (!signal.aborted) {
-    const { commandId, lines } = await fetchLogs(context, asked, continues)
+    const { commandId, lines } = await fetchLogs(context, query, continues)
     const fresh = lines.filter((line) => !shown.has(keyOf(line)))
     for (const line of fresh) stdout.write(`${json ? JSON.stringify(line) : logLine(line, style())}\n`)
     for (const line of fresh) shown.add(keyOf(line))
@@ -67,8 +67,8 @@ async function followLogs(context: Context, wish: LogsQuery): Promise<void> {
     const last = lines.reduce<string | undefined>((latest, { at }) => (latest === undefined || at > latest ? at : latest), undefined)
     if (last !== undefined) {
       const since = before(last)
-      forgetBefore(shown, since)
-      asked = { ...asked, since, lines: mostLines }
+      dropBefore(shown, since)
+      query = { ...query, since, lines: maxLines }
     }
     await clock.sleep(everyMs, signal)
   }
@@ -76,11 +76,11 @@ async function followLogs(context: Context, wish: LogsQuery): Promise<void> {
 
 const keyOf = ({ at, service, text }: LogLine): string => `${at} ${service} ${text}`
 
-/** Times of engines have up to nine digits of a second; the first three are enough to go back by. */
+/** Engine times have up to nine fractional digits; milliseconds are enough here. */
 const before = (at: string): string => new Date(Date.parse(at) - overlapMs).toISOString()
 
-// Texts sort as times do down to the second: what is forgotten too late costs nothing.
-function forgetBefore(shown: Set<string>, since: string): void {
+// Keys sort as times down to the second; a key that is deleted too late does no harm.
+function dropBefore(shown: Set<string>, since: string): void {
   const oldest = since.slice(0, 19)
   for (const key of shown) if (key.slice(0, 19) < oldest) shown.delete(key)
 }

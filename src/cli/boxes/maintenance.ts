@@ -9,42 +9,42 @@ import { getBox } from './show.ts'
 
 export const maintenance = command(
   'maintenance <on|off> <slug>',
-  'Close a box for work of your own on it, or open it again; rollouts wait meanwhile',
+  'Enter or leave maintenance mode',
   {
-    reason: text('--reason <text>', 'why it is closed; others see it'),
+    reason: text('--reason <text>', 'reason, shown to others'),
     wait: flag('--no-wait', 'do not wait for the agent'),
   },
   async (context, { 'on|off': state, slug, reason, wait }) => {
     const { boxes } = context.api
-    if (state !== 'on' && state !== 'off') throw neither(state, slug)
-    if (state === 'on' && !reason) throw problem('USAGE', 'say why, others will ask: --reason <text>')
-    const body = { on: state === 'on', reason: reason ?? 'the work is done' }
+    if (state !== 'on' && state !== 'off') throw wrongState(state, slug)
+    if (state === 'on' && !reason) throw problem('USAGE', 'a reason is required. fix: --reason <text>')
+    const body = { on: state === 'on', reason: reason ?? 'maintenance finished' }
     const { commandId } = await boxes.maintainBox({ params: { slug }, body })
-    if (wait) await awaitWithProgress(context, commandId, `${slug}: ${state === 'on' ? 'closing' : 'opening'}`)
+    if (wait) await awaitWithProgress(context, commandId, `${slug}: ${state === 'on' ? 'entering maintenance' : 'leaving maintenance'}`)
     return getBox(context, slug)
   },
   boxView,
   { examples: ["maintenance on anna-schule --reason 'moving its disk'", 'maintenance off anna-schule'] },
 )
 
-/** Whoever typed the box first meant the other order. */
-const neither = (state: string, slug: string) =>
+/** The error for a wrong state; a swapped order gets the corrected command. */
+const wrongState = (state: string, slug: string) =>
   slug === 'on' || slug === 'off'
-    ? problem('USAGE', `${slug} comes first, then the box: \`tenantry boxes maintenance ${slug} ${state}\``)
-    : problem('USAGE', `${state} is neither on nor off: \`tenantry boxes maintenance on ${slug}\``)
+    ? problem('USAGE', `wrong order. fix: \`tenantry boxes maintenance ${slug} ${state}\``)
+    : problem('USAGE', `expected on or off, got ${state}. fix: \`tenantry boxes maintenance on ${slug}\``)
 
 export const release = command(
   'release <slug>',
-  'Take the hold of a box from an action or a host that will not come back for it; the box itself is not touched',
+  'Force-release a stale hold',
   {
-    reason: required(text('--reason <text>', 'why it is certain that nobody comes back')),
-    confirm: text('--confirm <slug>', 'the slug once more, instead of being asked'),
+    reason: required(text('--reason <text>', 'why the owner of the hold is gone')),
+    confirm: text('--confirm <slug>', 'confirm with the slug, without a prompt'),
   },
   async (context, { slug, reason, confirm }) =>
     context.api.boxes.releaseBox({ params: { slug }, body: { reason, confirm: await confirmSlug(context, slug, confirm, 'release') } }),
   ({ released, fenced, next }, { paint }, { slug }) =>
     [
-      `${slug} is free: ${clean(released).replace(':', ' ')} holds it no longer.${fenced ? paint.yellow(' It rests fenced: its users are still shut out.') : ''}`,
+      `Released the hold of ${clean(released).replace(':', ' ')} on ${slug}.${fenced ? paint.yellow(' The box is still fenced: users cannot reach it.') : ''}`,
       'Next:',
       ...next.map((line) => `  ${clean(line)}`),
     ].join('\n'),
@@ -52,8 +52,8 @@ export const release = command(
 
 export const reconcile = command(
   'reconcile <slug>',
-  'Say users and spaces to the chat of a box again, after its data was brought back by hand',
-  { snapshot: text('--snapshot <id>', 'whose data it has now; eight characters of its id are enough') },
+  'Re-sync users and spaces to the chat server',
+  { snapshot: text('--snapshot <id>', 'snapshot whose data it has; eight characters of its id are enough') },
   ({ api }, { slug, snapshot }) => api.users.reconcileBox({ params: { slug }, body: snapshot === undefined ? {} : { snapshot } }),
   reconciledView,
   { examples: ['reconcile anna-schule --snapshot 3f2a91c0'] },
@@ -61,16 +61,14 @@ export const reconcile = command(
 
 function reconciledView({ slug, users, spaces, takenAt, oldPasswords }: ReconciledBox, style: Style): string {
   return sections(
-    `What the platform knows is being said to the chat of ${slug} again; once more does no harm.`,
+    `Re-syncing ${slug} to its chat server; repeating it is safe.`,
     fields(style, [
-      ['users', `${users}: locks, names, accounts that are missing`],
-      ['spaces', `${spaces}: rooms and who is in them`],
+      ['users', `${users}: locks, names, missing accounts`],
+      ['spaces', `${spaces}: rooms and members`],
       ['data of', takenAt && stamp(takenAt, style.now)],
-      ['old passwords', oldPasswords === null ? 'not looked for: --snapshot <id> says whose data it has' : String(oldPasswords)],
+      ['old passwords', oldPasswords === null ? 'not checked: pass --snapshot <id>' : String(oldPasswords)],
     ]),
-    oldPasswords
-      ? `${plural(oldPasswords, 'user')} with an older password than the newest: tenantry users list ${slug} --old-password`
-      : '',
-    ['What is not done yet: tenantry jobs list', `Whose account was made anew: tenantry users list ${slug} --without-password`].join('\n'),
+    oldPasswords ? `${plural(oldPasswords, 'user')} with an outdated password: tenantry users list ${slug} --old-password` : '',
+    ['Open jobs: tenantry jobs list', `Recreated accounts: tenantry users list ${slug} --without-password`].join('\n'),
   )
 }

@@ -16,25 +16,19 @@ import {
   tableWithText,
 } from '../kit/index.ts'
 
-export const show = command(
-  'show',
-  'The canonical versions per tier, and the images',
-  {},
-  ({ api }) => api.boxes.showManifest(),
-  manifestView,
-)
+export const show = command('show', 'Show the current manifest', {}, ({ api }) => api.boxes.showManifest(), manifestView)
 
 export const diff = command(
   'diff <file>',
-  'What applying a manifest file would change; changes nothing',
+  'Preview the changes of a manifest file (read-only)',
   {},
   async (context, { file }) => context.api.boxes.diffManifest({ body: { manifest: await readManifest(context, file) } }),
-  ({ changes, revision }, style) => (changes.length === 0 ? `Nothing: revision ${revision} says the same.` : changesView(changes, style)),
+  ({ changes, revision }, style) => (changes.length === 0 ? `No changes: equal to revision ${revision}.` : changesView(changes, style)),
 )
 
 export const apply = command(
   'apply <file>',
-  'Make a manifest file the canonical one; boxes move only by a rollout',
+  'Apply a manifest file; only rollouts update boxes',
   {},
   async ({ api, ask, yes, notify, readStdin }, { file }) => {
     const body = { manifest: await readManifest({ readStdin }, file) }
@@ -49,8 +43,8 @@ export const apply = command(
   },
   ({ changed, changes, revision }, { paint }) =>
     changed
-      ? `${paint.green(`Revision ${revision}`)} is the manifest now (${plural(changes.length, 'change')}). Boxes have not moved: tenantry rollouts plan`
-      : `Nothing to change: revision ${revision} says the same.`,
+      ? `${paint.green(`Revision ${revision}`)} applied (${plural(changes.length, 'change')}). Boxes are unchanged. Next: tenantry rollouts plan`
+      : `No changes: equal to revision ${revision}.`,
 )
 
 function manifestView({ revision, manifest, appliedAt, appliedBy }: ManifestRevision, style: Style): string {
@@ -76,7 +70,7 @@ function manifestView({ revision, manifest, appliedAt, appliedBy }: ManifestRevi
 
 type Change = Readonly<{ path: string; from: string | null; to: string | null }>
 
-/** One row per change; the same change in several tiers is one row. */
+/** One row per change; equal changes of several tiers share a row. */
 function changesView(changes: readonly Change[], style: Style): string {
   const rows = new Map<string, { what: string; tiers: string[] } & Change>()
   for (const change of changes) {
@@ -92,27 +86,27 @@ function changesView(changes: readonly Change[], style: Style): string {
 
 type Row = Readonly<{ what: string; tiers: readonly string[] }> & Change
 
-/** What is now and what would be are read against each other: images differ at their end, so where both have no room side by side they stand below, whole. */
+/** Both values side by side where they fit; otherwise one below the other, untruncated, because images differ at their end. */
 function rowsView(rows: readonly Row[], style: Style): string {
   const named: Column<Row>[] = [
-    { title: 'WHAT', value: ({ what }) => what, priority: 1 },
+    { title: 'ITEM', value: ({ what }) => what, priority: 1 },
     { title: 'TIERS', value: ({ tiers }) => tiers.join(' '), priority: 3 },
   ]
   const beside = table(
     { ...style, width: Number.POSITIVE_INFINITY },
     [
       ...named,
-      { title: 'NOW', value: ({ from }) => from, priority: 1, paint: () => 'red' },
-      { title: 'THEN', value: ({ to }) => to, priority: 1, paint: () => 'green' },
+      { title: 'CURRENT', value: ({ from }) => from, priority: 1, paint: () => 'red' },
+      { title: 'NEW', value: ({ to }) => to, priority: 1, paint: () => 'green' },
     ],
     rows,
   )
   if (fold(beside, style.width) === beside) return beside
-  const move: Column<Row> = { title: 'NOW → THEN', value: ({ from, to }) => `${from ?? '-'} → ${to ?? '-'}`, priority: 1 }
+  const move: Column<Row> = { title: 'CURRENT → NEW', value: ({ from, to }) => `${from ?? '-'} → ${to ?? '-'}`, priority: 1 }
   return tableWithText(style, [...named, move], move, rows)
 }
 
-/** A manifest file (`-` is stdin) as plain values; whether it is a good manifest is for the daemon to say. */
+/** Reads a manifest file (`-` is stdin); the daemon validates it. */
 async function readManifest({ readStdin }: Pick<Context, 'readStdin'>, file: string): Promise<unknown> {
   const [{ parseDocument }, text] = await Promise.all([import('yaml'), file === '-' ? readStdin() : readTextFile(file)])
   const document = parseDocument(text)

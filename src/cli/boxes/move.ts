@@ -7,36 +7,30 @@ import { getBox } from './show.ts'
 
 export const move = command(
   'move <slug>',
-  'Move a box to another host; the old one keeps a stopped copy until you confirm',
+  'Move a box to another host',
   {
-    to: text('--to <host>', 'the host that is to carry it'),
-    reason: text('--reason <text>', 'why; others see it'),
-    oldHostIsDead: text(
-      '--old-host-is-dead <host>',
-      'the name of its host, typed: it is gone for good, so the newest snapshot is what is left',
-    ),
-    confirm: flag('--confirm', 'the box is well where it is: the copy on the old host goes'),
-    back: flag('--back', 'end a move that hangs: the box runs on its old host again'),
-    newHostIsDead: text(
-      '--new-host-is-dead <host>',
-      'with --back: the name of the new host, typed; it will never say how the take-over ended',
-    ),
+    to: text('--to <host>', 'target host'),
+    reason: text('--reason <text>', 'reason, shown to others'),
+    oldHostIsDead: text('--old-host-is-dead <host>', 'its host is permanently lost: rebuild from the newest snapshot'),
+    confirm: flag('--confirm', 'confirm the move and delete the old copy'),
+    back: flag('--back', 'revert a stalled move'),
+    newHostIsDead: text('--new-host-is-dead <host>', 'with --back: the new host is permanently lost'),
     wait: flag('--no-wait', 'do not wait for the agents'),
   },
-  async (context, { slug, wait, ...wish }) => {
-    const begun = await begin(context, slug, wish)
+  async (context, { slug, wait, ...flags }) => {
+    const begun = await begin(context, slug, flags)
     return wait ? followCommands(context, slug, begun, () => latest(context, slug, begun)) : begun
   },
   moveView,
   {
-    // On its new host with an error: it runs there, and could not be opened.
+    // `confirming` with an error: it runs on the new host, but its fence could not be lifted.
     exit: ({ state, error }, { confirm, back, wait }) =>
-      wait && !(good(state, confirm, back) && !(state === 'confirming' && error)) ? 1 : 0,
+      wait && !(isExpectedEnd(state, confirm, back) && !(state === 'confirming' && error)) ? 1 : 0,
     examples: ['move anna-schule --to host-2 --reason "host-1 is full"', 'move anna-schule --confirm'],
   },
 )
 
-type Wish = Readonly<{
+type Flags = Readonly<{
   to: string | undefined
   reason: string | undefined
   oldHostIsDead: string | undefined
@@ -45,42 +39,42 @@ type Wish = Readonly<{
   newHostIsDead: string | undefined
 }>
 
-function begin(context: Context, slug: string, wish: Wish): Promise<BoxMove> {
-  if (wish.confirm) return confirmed(context, slug)
-  if (wish.back) return givenBack(context, slug, wish)
-  return moved(context, slug, wish)
+function begin(context: Context, slug: string, flags: Flags): Promise<BoxMove> {
+  if (flags.confirm) return confirmMove(context, slug)
+  if (flags.back) return giveBack(context, slug, flags)
+  return startMove(context, slug, flags)
 }
 
-const good = (state: BoxMove['state'], confirm: boolean, back: boolean): boolean =>
+const isExpectedEnd = (state: BoxMove['state'], confirm: boolean, back: boolean): boolean =>
   confirm ? state === 'done' : back ? state === 'given_back' || state === 'failed' : state === 'confirming' || state === 'done'
 
-async function moved({ api, ask, notify, clock }: Context, slug: string, { to, reason, oldHostIsDead }: Wish): Promise<BoxMove> {
-  if (!to) throw problem('USAGE', `say where ${slug} is to go: --to <host>`)
-  if (!reason) throw problem('USAGE', 'say why, others will ask: --reason <text>')
+async function startMove({ api, ask, notify, clock }: Context, slug: string, { to, reason, oldHostIsDead }: Flags): Promise<BoxMove> {
+  if (!to) throw problem('USAGE', `a target host is required. fix: --to <host>`)
+  if (!reason) throw problem('USAGE', 'a reason is required. fix: --reason <text>')
   const dead = oldHostIsDead === undefined ? {} : { oldHostIsDead }
   const plan = await api.boxes.planMove({ params: { slug }, body: { to, ...dead } })
   if (plan.snapshot) {
     notify(
-      `${plan.from} is dead: ${slug} comes back from ${stamp(plan.snapshot.takenAt, clock.now())}. ALL that was written in the ${duration(plan.losesMs)} since is lost.`,
+      `${plan.from} is dead: ${slug} is rebuilt from the snapshot of ${stamp(plan.snapshot.takenAt, clock.now())}. DATA LOSS: everything of the last ${duration(plan.losesMs)}.`,
     )
     if (plan.snapshot.damaged)
       notify(
-        `That snapshot (${plan.snapshot.snapshotId.slice(0, 8)}) was found DAMAGED, and there is no better one: the move fails, and leaves ${slug} as it is, if a part of it cannot be read.`,
+        `Snapshot ${plan.snapshot.snapshotId.slice(0, 8)} is DAMAGED, and no better one exists. If it cannot be read, the move fails and ${slug} stays unchanged.`,
       )
-    const { reopens = [] } = plan.snapshot // an older daemon does not know
+    const { reopens = [] } = plan.snapshot // absent from an older daemon
     if (reopens.length > 0) notify(clean(reintroducedText(slug, reopens)))
-  } else notify(`${slug} is shut to its users from the stop on ${plan.from} until it is proven on ${plan.to}; nothing is lost.`)
+  } else notify(`${slug} is offline from its stop on ${plan.from} until it is verified on ${plan.to}. No data loss.`)
   await assertConfirmed(ask, `Move ${slug} from ${plan.from} to ${plan.to}?`)
   return api.boxes.moveBox({ params: { slug }, body: { to, reason, ...dead } })
 }
 
-async function confirmed({ api, ask }: Context, slug: string): Promise<BoxMove> {
-  await assertConfirmed(ask, `Delete the copy of ${slug} on its old host for good?`)
+async function confirmMove({ api, ask }: Context, slug: string): Promise<BoxMove> {
+  await assertConfirmed(ask, `Permanently delete the copy of ${slug} on its old host?`)
   return api.boxes.confirmMove({ params: { slug } })
 }
 
-async function givenBack({ api, ask }: Context, slug: string, { newHostIsDead }: Wish): Promise<BoxMove> {
-  await assertConfirmed(ask, `Let ${slug} run on its old host again?`)
+async function giveBack({ api, ask }: Context, slug: string, { newHostIsDead }: Flags): Promise<BoxMove> {
+  await assertConfirmed(ask, `Revert the move and run ${slug} on its old host again?`)
   return api.boxes.giveBackBox({ params: { slug }, body: newHostIsDead === undefined ? {} : { newHostIsDead } })
 }
 

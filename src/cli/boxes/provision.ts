@@ -8,17 +8,17 @@ import { getBox } from './show.ts'
 
 export const provision = command(
   'provision <slug>',
-  'Make a box on a host, and wait until it has proven healthy',
+  'Provision a box on a host',
   {
-    host: required(text('--host <name>', 'the host that carries it')),
+    host: required(text('--host <name>', 'target host')),
     name: required(text('--name <name>', 'name of the tenant')),
     plan: required(oneOf('--plan <plan>', 'decides the tier', ['light', 'pro', 'dedicated'])),
-    domain: required(text('--domain <domain>', 'its chat server name, such as chat.school.example')),
-    publicUrl: text('--public-url <url>', 'where clients reach it (default: https:// and the chat domain)'),
-    canary: flag('--canary', 'a rollout tries it first'),
-    synapse: text('--synapse <version>', "instead of the manifest's"),
-    postgres: text('--postgres <version>', "instead of the manifest's"),
-    minio: text('--minio <version>', "instead of the manifest's"),
+    domain: required(text('--domain <domain>', 'chat domain, such as chat.school.example')),
+    publicUrl: text('--public-url <url>', 'URL for clients (default: https:// and the chat domain)'),
+    canary: flag('--canary', 'update it first in rollouts'),
+    synapse: text('--synapse <version>', "override the manifest's version"),
+    postgres: text('--postgres <version>', "override the manifest's version"),
+    minio: text('--minio <version>', "override the manifest's version"),
     wait: flag('--no-wait', 'do not wait for the agent'),
   },
   async (context, { wait, domain, synapse, postgres, minio, ...box }) => {
@@ -32,42 +32,42 @@ export const provision = command(
 
 type Accepted = Readonly<{ box: BoxDetail; commandId: string }>
 
-/** Waits for the agent to have set a box up, and answers the box as it then is; without waiting, as it was accepted. */
+/** Waits until the agent has set up a box, and returns the box; without `wait` the accepted one. */
 async function awaitSetUp(context: Context, { box, commandId }: Accepted, wait: boolean): Promise<BoxDetail> {
-  // One that was ready before was set up by a command that may be forgotten by now.
+  // The set-up command of a ready box may be deleted already.
   if (!wait || box.status === 'ready') return box
   const { slug } = box
-  const progress = await context.progress(`${slug}: handed to the agent of ${box.host}`)
+  const progress = await context.progress(`${slug}: sent to the agent of ${box.host}`)
   try {
     await awaitCommand(context, commandId, (line) => progress.update(`${slug}: ${line}`))
   } catch (error) {
-    progress.fail(`${slug}: not set up`)
+    progress.fail(`${slug}: set-up failed`)
     throw error
   }
-  progress.done(`${slug}: set up`)
+  progress.done(`${slug}: ready`)
   return getBox(context, slug)
 }
 
-const needed = { host: '--host', folder: '--folder', project: '--project', name: '--name', plan: '--plan', domain: '--domain' } as const
+const adoptFlags = { host: '--host', folder: '--folder', project: '--project', name: '--name', plan: '--plan', domain: '--domain' } as const
 
 export const adopt = command(
   'adopt <slug>',
-  'Register a stack that somebody set up by hand, nothing in it is changed; or complete one, so that it is managed',
+  'Register an existing stack, or complete its adoption',
   {
-    host: text('--host <name>', 'the host it runs on'),
-    folder: text('--folder <path>', 'the folder of its compose file on that host'),
-    project: text('--project <name>', 'the name of its compose project'),
+    host: text('--host <name>', 'its host'),
+    folder: text('--folder <path>', 'folder of its compose file on the host'),
+    project: text('--project <name>', 'its compose project'),
     name: text('--name <name>', 'name of the tenant'),
     plan: oneOf('--plan <plan>', 'decides the tier', ['light', 'pro', 'dedicated']),
-    domain: text('--domain <domain>', 'its chat server name'),
-    publicUrl: text('--public-url <url>', 'where clients reach it (default: https:// and the chat domain)'),
-    complete: flag('--complete', 'add what an adopted box lacks, after showing it; without the other options'),
+    domain: text('--domain <domain>', 'chat domain'),
+    publicUrl: text('--public-url <url>', 'URL for clients (default: https:// and the chat domain)'),
+    complete: flag('--complete', 'complete an adoption, after showing the diff'),
     wait: flag('--no-wait', 'do not wait for the agent'),
   },
-  async (context, { wait, complete, slug, publicUrl, ...given }) => {
+  async (context, { wait, complete, slug, publicUrl, ...input }) => {
     if (complete) return completeAdoption(context, slug)
-    const { host, folder, project, name, plan, domain: chatDomain } = given
-    if (!host || !folder || !project || !name || !plan || !chatDomain) throw missing(given)
+    const { host, folder, project, name, plan, domain: chatDomain } = input
+    if (!host || !folder || !project || !name || !plan || !chatDomain) throw missing(input)
     const body = { slug, host, folder, project, name, plan, chatDomain, ...(publicUrl === undefined ? {} : { publicUrl }) }
     return awaitSetUp(context, await context.api.boxes.adoptBox({ body }), wait)
   },
@@ -75,42 +75,38 @@ export const adopt = command(
   { examples: ['adopt anna-schule --complete'] },
 )
 
-const missing = (given: Readonly<Record<string, unknown>>) => {
-  const flags = Object.entries(needed).filter(([name]) => !given[name])
+const missing = (input: Readonly<Record<string, unknown>>) => {
+  const flags = Object.entries(adoptFlags).filter(([name]) => !input[name])
   return problem(
     'USAGE',
-    `to adopt a stack, ${flags.map(([, option]) => option).join(', ')} must be given; to complete a box that was adopted, --complete alone`,
+    `missing: ${flags.map(([, option]) => option).join(', ')}. fix: pass them to adopt a stack, or --complete alone to complete an adoption`,
   )
 }
 
 type Completion = BoxCommandResult<'tenant-box.complete'>
 
-/** Shows what an observed box lacks, asks, and has exactly that done. Answers the box as it then is. */
+/** Completes an adoption: shows the diff, asks for confirmation, applies exactly that diff. Returns the box. */
 async function completeAdoption(context: Context, slug: string): Promise<BoxDetail> {
   const shown = await asked(context, slug, null)
   if (shown.diff === '' && shown.findings.length > 0) throw notPossible(slug, shown.findings)
   context.stderr.write(`${shown.diff.split('\n').map(printable).join('\n').trimEnd()}\n`)
   for (const finding of shown.findings) context.notify(`  ${printable(finding)}`)
-  await assertConfirmed(context.ask, `Change ${slug} like this? Its services are started again where that is needed.`)
+  await assertConfirmed(context.ask, `Apply these changes to ${slug}? Its services restart where necessary.`)
   const done = await asked(context, slug, shown.diffSha256)
   if (!done.applied)
     throw problem(
       'CONFLICT',
-      `${slug} is not as it was when the diff was made, so nothing was changed: look at the diff again (tenantry boxes adopt ${slug} --complete)`,
+      `${slug} changed after the diff was made, so nothing was applied. fix: review the new diff (tenantry boxes adopt ${slug} --complete)`,
     )
   if (done.findings.length > 0) throw notPossible(slug, done.findings)
   return getBox(context, slug)
 }
 
 const notPossible = (slug: string, findings: readonly string[]) =>
-  problem('BOX_NOT_MANAGED', `${slug} still cannot be managed: ${findings.map(printable).join('; ')}`)
+  problem('BOX_NOT_MANAGED', `${slug} cannot be managed yet: ${findings.map(printable).join('; ')}`)
 
 async function asked(context: Context, slug: string, expected: string | null): Promise<Completion> {
   const { commandId } = await context.api.boxes.completeBox({ params: { slug }, body: { expected } })
-  const { result } = await awaitWithProgress(
-    context,
-    commandId,
-    `${slug}: ${expected === null ? 'looking at what it lacks' : 'completing it'}`,
-  )
+  const { result } = await awaitWithProgress(context, commandId, `${slug}: ${expected === null ? 'comparing' : 'completing the adoption'}`)
   return result as Completion
 }

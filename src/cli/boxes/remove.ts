@@ -7,16 +7,16 @@ import { getBox } from './show.ts'
 
 export const remove = command(
   'remove <slug>',
-  'Stop a box for good after a last snapshot; its data stay on the host for a time',
+  'Remove a box after a last snapshot',
   {
-    reason: text('--reason <text>', 'why; it stands in the audit log'),
-    now: flag('--now', 'do not keep its data on the host'),
-    undo: flag('--undo', 'let a removed box run again, as long as its data are kept'),
-    confirm: text('--confirm <slug>', 'the slug once more, instead of being asked'),
+    reason: text('--reason <text>', 'reason, for the audit log'),
+    now: flag('--now', 'erase its data on the host now'),
+    undo: flag('--undo', 'restore a removed box while its data is retained'),
+    confirm: text('--confirm <slug>', 'confirm with the slug, without a prompt'),
     wait: flag('--no-wait', 'do not wait for the agent'),
   },
-  async (context, { slug, wait, ...wish }) => {
-    const begun = await begin(context, slug, wish)
+  async (context, { slug, wait, ...flags }) => {
+    const begun = await begin(context, slug, flags)
     return wait ? followCommands(context, slug, begun, () => latest(context, slug, begun)) : begun
   },
   removalView,
@@ -28,20 +28,20 @@ export const remove = command(
 
 const ended: readonly BoxRemoval['state'][] = ['kept', 'erased']
 
-type Wish = Readonly<{ reason: string | undefined; now: boolean; undo: boolean; confirm: string | undefined }>
+type Flags = Readonly<{ reason: string | undefined; now: boolean; undo: boolean; confirm: string | undefined }>
 
-async function begin(context: Context, slug: string, { reason, now, undo, confirm }: Wish): Promise<BoxRemoval> {
+async function begin(context: Context, slug: string, { reason, now, undo, confirm }: Flags): Promise<BoxRemoval> {
   const { boxes } = context.api
   if (undo) {
-    await assertConfirmed(context.ask, `Let ${slug} run again?`)
+    await assertConfirmed(context.ask, `Restore ${slug}?`)
     return boxes.undoRemoval({ params: { slug } })
   }
-  if (!reason) throw problem('USAGE', 'say why, others will ask: --reason <text>')
+  if (!reason) throw problem('USAGE', 'a reason is required. fix: --reason <text>')
   const typed = await confirmSlug(context, slug, confirm, now ? 'erase its data on the host and remove' : 'remove')
   return boxes.removeBox({ params: { slug }, body: { confirm: typed, reason, now } })
 }
 
-/** A box of which nothing is left is not found any more: that is the good end. */
+/** NOT_FOUND means that the box is erased. */
 async function latest(context: Context, slug: string, begun: BoxRemoval): Promise<BoxRemoval> {
   try {
     const { removal } = await getBox(context, slug)
@@ -52,10 +52,10 @@ async function latest(context: Context, slug: string, begun: BoxRemoval): Promis
   }
 }
 
-/** What cannot be taken back is meant only by who types its name; throws CANCELLED for another. `--yes` and `--confirm` are for scripts. */
-export async function confirmSlug({ ask, yes }: Context, slug: string, given: string | undefined, verb: string): Promise<string> {
-  if (given !== undefined || yes) return given ?? slug
-  const typed = (await ask.text(`Type ${slug} to ${verb} it:`, `give --confirm ${slug}`)).trim()
-  if (typed !== slug) throw problem('CANCELLED', `that is not ${slug}; nothing was changed`)
+/** Asks for the slug before an irreversible action. Throws CANCELLED for another text; `--yes` and `--confirm` skip the prompt. */
+export async function confirmSlug({ ask, yes }: Context, slug: string, confirm: string | undefined, verb: string): Promise<string> {
+  if (confirm !== undefined || yes) return confirm ?? slug
+  const typed = (await ask.text(`Type ${slug} to ${verb} it:`, `pass --confirm ${slug}`)).trim()
+  if (typed !== slug) throw problem('CANCELLED', `confirmation does not match ${slug}; nothing was changed`)
   return typed
 }

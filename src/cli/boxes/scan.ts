@@ -10,7 +10,7 @@ type Asked = Readonly<{
   unreachable: readonly { slug: string; host: string }[]
 }>
 
-/** What the agents said, against the manifest. */
+/** The running versions, compared with the manifest. */
 type Scanned = Readonly<{
   manifest: ManifestRevision
   boxes: readonly BoxRow[]
@@ -20,7 +20,7 @@ type Scanned = Readonly<{
 
 export const scan = command(
   'scan [slugs...]',
-  'Ask the agents what runs, and compare it with the manifest',
+  'Read running versions and compare them with the manifest',
   { wait: flag('--no-wait', 'do not wait for the agents') },
   async (context, { slugs, wait }): Promise<Asked | Scanned> => {
     const asked = await context.api.boxes.scanBoxes({ body: slugs && slugs.length > 0 ? { slugs: [...slugs] } : {} })
@@ -30,25 +30,25 @@ export const scan = command(
   { exit: (result) => (isNoneReachable(result) ? 6 : 0) },
 )
 
-/** All hosts are offline: what is known of their boxes is what was known before. */
+/** Whether all hosts are offline, so that only earlier reports are shown. */
 function isNoneReachable(result: Asked | Scanned): boolean {
   if ('commands' in result) return result.commands.length === 0 && result.unreachable.length > 0
   const away = new Set(result.unreachable.map(({ slug }) => slug))
   return away.size > 0 && result.boxes.every(({ slug }) => away.has(slug))
 }
 
-/** How many commands are waited for at once. */
+/** Number of concurrent waits. */
 const parallel = 8
 
 async function scanned(context: Context, { commands, unreachable }: Asked): Promise<Scanned> {
   const failed = commands.length > 0 ? await awaitAll(context, commands) : []
   const [manifest, all] = await Promise.all([context.api.boxes.showManifest(), listAllBoxes(context)])
-  const wanted = new Set([...commands, ...unreachable].map(({ slug }) => slug))
-  return { manifest, boxes: all.filter(({ slug }) => wanted.has(slug)), unreachable, failed }
+  const scannedSlugs = new Set([...commands, ...unreachable].map(({ slug }) => slug))
+  return { manifest, boxes: all.filter(({ slug }) => scannedSlugs.has(slug)), unreachable, failed }
 }
 
 async function awaitAll(context: Context, commands: Asked['commands']): Promise<Scanned['failed']> {
-  const progress = await context.progress(`asking about ${plural(commands.length, 'box', 'boxes')}`)
+  const progress = await context.progress(`querying ${plural(commands.length, 'box', 'boxes')}`)
   const failed: { slug: string; error: string }[] = []
   const waiting = [...commands]
   let answered = 0
@@ -67,15 +67,15 @@ async function awaitAll(context: Context, commands: Asked['commands']): Promise<
   return failed
 }
 
-/** Drift per component, then what could not be asked, then what to type next. */
+/** Drift per component, unreachable hosts, and the next command. */
 function scanView(result: Scanned | Asked, style: Style): string {
   const away = awayLines(result, style)
   if ('commands' in result) {
     const { length } = result.commands
-    return sections(length > 0 || away === '' ? `${plural(length, 'box is', 'boxes are')} being asked. See: tenantry boxes list` : '', away)
+    return sections(length > 0 || away === '' ? `Scan of ${plural(length, 'box', 'boxes')} started. Result: tenantry boxes list` : '', away)
   }
   const { boxes, failed } = result
-  if (boxes.length === 0) return 'No boxes yet. Make one: tenantry boxes provision --help'
+  if (boxes.length === 0) return 'No boxes. Create one: tenantry boxes provision --help'
   return sections(
     table(style, columns(result), boxes),
     away,
@@ -84,7 +84,7 @@ function scanView(result: Scanned | Asked, style: Style): string {
   )
 }
 
-/** Each host that could not be asked with how many boxes were left out, and what to do about it. */
+/** Each unreachable host with its skipped boxes and the fix. */
 function awayLines(result: Scanned | Asked, { paint }: Style): string {
   const hosts = new Map<string, string[]>()
   for (const { slug, host } of result.unreachable) {
@@ -95,17 +95,17 @@ function awayLines(result: Scanned | Asked, { paint }: Style): string {
   if (hosts.size === 0) return ''
   const lines = [...hosts].map(([host, slugs]) => {
     const name = clean(host)
-    return `${paint.yellow(`${name} is offline: ${leftOut(slugs)}.`)} See \`tenantry hosts show ${name}\`, and on the host \`tenantry-agent doctor\``
+    return `${paint.yellow(`${name} is offline: ${skipped(slugs)}.`)} fix: \`tenantry hosts show ${name}\`, and on the host \`tenantry-agent doctor\``
   })
-  const none = isNoneReachable(result) ? ['No box could be asked: what is known of them is from before.'] : []
-  return [...none, ...lines, 'Once they are heard again: tenantry boxes scan'].join('\n')
+  const none = isNoneReachable(result) ? ['No box is reachable; the versions are from earlier reports.'] : []
+  return [...none, ...lines, 'When they are online again: tenantry boxes scan'].join('\n')
 }
 
-const mostNamed = 5
+const maxNamed = 5
 
-function leftOut(slugs: readonly string[]): string {
-  const more = slugs.length > mostNamed ? ` and ${slugs.length - mostNamed} more` : ''
-  return `${plural(slugs.length, 'box was', 'boxes were')} left out (${slugs.slice(0, mostNamed).join(', ')}${more})`
+function skipped(slugs: readonly string[]): string {
+  const more = slugs.length > maxNamed ? ` and ${slugs.length - maxNamed} more` : ''
+  return `${plural(slugs.length, 'box', 'boxes')} skipped (${slugs.slice(0, maxNamed).join(', ')}${more})`
 }
 
 const columns = (scanned: Scanned): Column<BoxRow>[] => [
@@ -118,7 +118,7 @@ const columns = (scanned: Scanned): Column<BoxRow>[] => [
   { title: 'HOST', value: ({ host }) => host, priority: 4, minWidth: 8 },
 ]
 
-/** Where a component drifted it must be seen; where none did, it makes room first. */
+/** A drifted component has a high priority; one in sync is the first to be hidden. */
 const component = (title: string, name: Component, { boxes, manifest: { manifest } }: Scanned): Column<BoxRow> => ({
   title,
   value: ({ installed, tier, components }) => {
@@ -141,5 +141,5 @@ function summary(boxes: readonly BoxRow[]): string {
     drifted > 0 && `${drifted} of ${plural(boxes.length, 'box', 'boxes')} drifted`,
     unknown > 0 && `${unknown} unknown`,
   ].filter(Boolean)
-  return `${parts.join(', ')}.${drifted > 0 ? ' See what a rollout would do: tenantry rollouts plan' : ''}`
+  return `${parts.join(', ')}.${drifted > 0 ? ' Preview a rollout: tenantry rollouts plan' : ''}`
 }

@@ -1,38 +1,38 @@
 import type { DrillResult } from '../../core/boxes/index.ts'
 import type { CommandView } from '../../core/hosts/index.ts'
 import { duration } from '../../core/kit/index.ts'
+import { awaitWithProgress } from '../boxes/index.ts'
 import { clean, command, flag, type Style, sections, text } from '../kit/index.ts'
-import { follow } from './follow.ts'
 import { findSnapshot, shortId } from './list.ts'
 
-type Asked = Readonly<{ commandId: string; snapshotId: string }>
+type Started = Readonly<{ commandId: string; snapshotId: string }>
 
-const resultOf = (drilled: CommandView | Asked): DrillResult | undefined =>
+const resultOf = (drilled: CommandView | Started): DrillResult | undefined =>
   'result' in drilled ? (drilled.result as DrillResult) : undefined
 
 export const drill = command(
   'drill <slug>',
-  'Prove that a snapshot comes back, beside the box and out of everybody’s reach',
+  'Test-restore a snapshot in isolation',
   {
-    snapshot: text('--snapshot <id>', 'which one; the beginning of its id is enough (default: the newest)'),
-    wait: flag('--wait', 'wait for the agent, and tell each step'),
+    snapshot: text('--snapshot <id>', 'id or prefix of it (default: the newest)'),
+    wait: flag('--wait', 'wait for the agent'),
   },
-  async (context, { slug, snapshot, wait }): Promise<CommandView | Asked> => {
+  async (context, { slug, snapshot, wait }): Promise<CommandView | Started> => {
     const body = snapshot === undefined ? {} : { snapshotId: (await findSnapshot(context, slug, snapshot)).snapshotId }
-    const asked = await context.api.snapshots.drillBox({ params: { slug }, body })
-    return wait ? follow(context, slug, asked.commandId, 'drilling') : asked
+    const started = await context.api.snapshots.drillBox({ params: { slug }, body })
+    return wait ? awaitWithProgress(context, started.commandId, `${slug}: drilling`) : started
   },
   drillView,
   { exit: (drilled) => (resultOf(drilled)?.ok === false ? 1 : 0) },
 )
 
-function drillView(drilled: CommandView | Asked, { paint }: Style, { slug }: { slug: string }): string {
+function drillView(drilled: CommandView | Started, { paint }: Style, { slug }: { slug: string }): string {
   const result = resultOf(drilled)
-  if (!result) return `The agent was asked. Its answer: tenantry snapshots list --slug ${slug}`
+  if (!result) return `Drill started. Result: tenantry snapshots list --slug ${slug}`
   const { ok, snapshotId, restoreMs, tables, rows, error } = result
   const which = `${shortId(snapshotId)} of ${slug}`
-  if (!ok) return sections(paint.red(`${which} did not come back.`), error ? `${clean(error.message)} [${clean(error.code)}]` : '')
-  const counted = tables === null || rows === null ? '' : `, ${tables} tables with ${rows} rows as they were`
-  const took = restoreMs === null ? '' : ` A restore would take about ${duration(restoreMs)}.`
-  return `${paint.green(`${which} came back whole`)}${counted}.${took}`
+  if (!ok) return sections(paint.red(`Drill failed for ${which}.`), error ? `${clean(error.message)} [${clean(error.code)}]` : '')
+  const counted = tables === null || rows === null ? '' : `, ${tables} tables with ${rows} rows match`
+  const estimate = restoreMs === null ? '' : ` Estimated restore time: ${duration(restoreMs)}.`
+  return `${paint.green(`Verified ${which}`)}${counted}.${estimate}`
 }

@@ -5,25 +5,25 @@ import { ago, type Column, type Context, command, count, oneOf, type Paint, type
 
 export const list = command(
   'list',
-  'Snapshots, newest first, with why each is kept and when it was last proven',
+  'List snapshots, newest first',
   {
-    slug: text('--slug <slug>', 'of one box'),
-    tier: oneOf('--tier <tier>', 'taken for this reason', ['pre-update', 'daily', 'manual', 'pre-restore', 'final']),
-    status: oneOf('--status <status>', 'in one status', ['present', 'forgotten', 'missing', 'damaged']),
-    limit: count('--limit <count>', 'at most so many'),
-    cursor: text('--cursor <cursor>', 'go on where the page before ended'),
+    slug: text('--slug <slug>', 'filter by box'),
+    tier: oneOf('--tier <tier>', 'filter by tier', ['pre-update', 'daily', 'manual', 'pre-restore', 'final']),
+    status: oneOf('--status <status>', 'filter by status', ['present', 'forgotten', 'missing', 'damaged']),
+    limit: count('--limit <count>', 'max results'),
+    cursor: text('--cursor <cursor>', 'pagination cursor'),
   },
   async ({ api }, query) => {
     const page = await api.snapshots.listSnapshots({ query })
     const { slug, tier, status, cursor } = query
-    // Throws NOT_FOUND: of a box that there is not it is not said that it has no snapshots. One that was erased may still have some.
+    // Throws NOT_FOUND for an unknown box. An erased box may still have snapshots.
     if (slug !== undefined && !(tier || status || cursor) && page.snapshots.length === 0) await getBox({ api }, slug)
     return page
   },
   snapshotList,
 )
 
-/** As much of an id as a person copies; its beginning is enough wherever it is the only one. */
+/** The displayed prefix of an id. */
 export const shortId = (id: string): string => id.slice(0, 8)
 
 const tint = { present: 'green', forgotten: 'dim', missing: 'red', damaged: 'red' } as const satisfies Record<
@@ -33,14 +33,14 @@ const tint = { present: 'green', forgotten: 'dim', missing: 'red', damaged: 'red
 
 const units = ['B', 'kB', 'MB', 'GB', 'TB']
 
-/** `4.1 MB`: in thousands, as disks are sold. */
+/** `4.1 MB`, in decimal units. */
 function size(bytes: number): string {
   const unit = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(1, bytes)) / 3))
   const amount = bytes / 1000 ** unit
   return `${unit === 0 || amount >= 100 ? Math.round(amount) : amount.toFixed(1)} ${units[unit]}`
 }
 
-/** A drill that failed since the snapshot last came back says more than that it did. */
+/** Whether the last drill failed after the last proof. */
 const failedSince = ({ lastDrill, lastProof }: Snapshot): boolean => lastDrill?.ok === false && lastDrill.at > (lastProof?.at ?? '')
 
 function proof(snapshot: Snapshot, now: Date): string | null {
@@ -56,33 +56,35 @@ const columns = ({ now }: Style): Column<Snapshot>[] => [
   { title: 'TAKEN', value: ({ takenAt }) => ago(takenAt, now), priority: 1 },
   { title: 'STATUS', value: ({ status }) => status, priority: 1, paint: ({ status }) => tint[status] },
   {
-    title: 'PROVEN',
+    title: 'VERIFIED',
     value: (snapshot) => proof(snapshot, now),
     priority: 2,
     paint: (snapshot) => (failedSince(snapshot) ? 'red' : undefined),
   },
-  { title: 'KEPT BECAUSE', value: ({ keptBecause }) => keptBecause, priority: 3, minWidth: 16 },
+  { title: 'RETENTION REASON', value: ({ keptBecause }) => keptBecause, priority: 3, minWidth: 16 },
   { title: 'ADDED', value: ({ addedBytes }) => (addedBytes === null ? null : size(addedBytes)), priority: 4, align: 'right' },
-  { title: 'TOOK', value: ({ durationMs }) => (durationMs === null ? null : duration(durationMs)), priority: 5, align: 'right' },
+  { title: 'DURATION', value: ({ durationMs }) => (durationMs === null ? null : duration(durationMs)), priority: 5, align: 'right' },
   { title: 'SYNAPSE', value: ({ installed }) => installed?.synapse, priority: 5 },
 ]
 
 type Page = Readonly<{ snapshots: readonly Snapshot[]; nextCursor: string | null }>
 
 function snapshotList({ snapshots, nextCursor }: Page, style: Style, filters: Readonly<Record<string, unknown>>): string {
-  if (snapshots.length > 0)
-    return sections(table(style, columns(style), snapshots), nextCursor ? `More: the same command with --cursor ${nextCursor}` : '')
+  if (snapshots.length > 0) return sections(table(style, columns(style), snapshots), nextCursor ? `Next page: --cursor ${nextCursor}` : '')
   const filtered = Object.values(filters).some((value) => value !== undefined)
-  return filtered ? 'No snapshot fits. tenantry snapshots list shows all.' : 'No snapshots yet. Take one: tenantry snapshots take <slug>'
+  return filtered ? 'No snapshots match. All snapshots: tenantry snapshots list' : 'No snapshots. Take one: tenantry snapshots take <slug>'
 }
 
-/** The snapshot of a box that is meant by the beginning of its id. Throws NOT_FOUND, of the box where there is none either, and USAGE when several begin like that. */
+/** Finds a snapshot by a prefix of its id. Throws NOT_FOUND for the box or the snapshot, USAGE for an ambiguous prefix. */
 export async function findSnapshot({ api }: Pick<Context, 'api'>, slug: string, id: string): Promise<Snapshot> {
   const { snapshots } = await api.snapshots.listSnapshots({ query: { slug, id, limit: 2 } })
   const [found, other] = snapshots
   if (!found) await getBox({ api }, slug)
-  if (!found) throw problem('NOT_FOUND', `${slug} has no snapshot ${id}: \`tenantry snapshots list --slug ${slug}\` shows all`)
+  if (!found) throw problem('NOT_FOUND', `${slug} has no snapshot ${id}. fix: \`tenantry snapshots list --slug ${slug}\``)
   if (other)
-    throw problem('USAGE', `several snapshots of ${slug} begin with ${id}, such as ${shortId(found.snapshotId)}: give more of the id`)
+    throw problem(
+      'USAGE',
+      `${id} is ambiguous: several snapshots of ${slug} match, such as ${shortId(found.snapshotId)}. fix: pass more of the id`,
+    )
   return found
 }

@@ -2,21 +2,21 @@ import { isProblem, plural, problem } from '../../core/kit/index.ts'
 import { awaitCommand, listAllBoxes } from '../boxes/index.ts'
 import { assertConfirmed, type Context, clean, command, flag, type Style, sections } from '../kit/index.ts'
 
-type Asked = Readonly<{ slug: string; commandId: string }>
+type Started = Readonly<{ slug: string; commandId: string }>
 type Failed = Readonly<{ slug: string; error: string }>
 
-/** What became of each box; `taken` is empty unless it was waited for. */
-type Taken = Readonly<{ asked: readonly Asked[]; taken: readonly string[]; failed: readonly Failed[] }>
+/** The outcome per box; `taken` is empty without `wait`. */
+type Taken = Readonly<{ asked: readonly Started[]; taken: readonly string[]; failed: readonly Failed[] }>
 
 export const take = command(
   'take [slugs...]',
-  'Take a snapshot of boxes now; they stay open',
-  { all: flag('--all', 'of every managed box'), wait: flag('--wait', 'wait for the agents') },
+  'Take snapshots of boxes; they stay online',
+  { all: flag('--all', 'all managed boxes'), wait: flag('--wait', 'wait for the agents') },
   async (context, { slugs = [], all, wait }): Promise<Taken> => {
-    if (all === slugs.length > 0) throw problem('USAGE', 'name boxes, or give --all')
-    const wanted = all ? await managedBoxes(context) : slugs
-    if (all) await assertConfirmed(context.ask, `Take a snapshot of ${plural(wanted.length, 'box', 'boxes')} now?`)
-    const { asked, failed } = await askAll(context, wanted)
+    if (all === slugs.length > 0) throw problem('USAGE', 'no boxes named. fix: name boxes, or pass --all')
+    const selected = all ? await managedBoxes(context) : slugs
+    if (all) await assertConfirmed(context.ask, `Take a snapshot of ${plural(selected.length, 'box', 'boxes')} now?`)
+    const { asked, failed } = await startAll(context, selected)
     if (!wait) return { asked, taken: [], failed }
     return { asked, ...(await awaitAll(context, asked, failed)) }
   },
@@ -30,9 +30,9 @@ export const take = command(
 const managedBoxes = async (context: Context): Promise<string[]> =>
   (await listAllBoxes(context)).filter(({ live, managed }) => live && managed).map(({ slug }) => slug)
 
-/** One box that is refused is the command's own failure; of several the others go on. */
-async function askAll({ api }: Context, slugs: readonly string[]): Promise<{ asked: Asked[]; failed: Failed[] }> {
-  const asked: Asked[] = []
+/** A refused single box is the command's own error; of several boxes the others continue. */
+async function startAll({ api }: Context, slugs: readonly string[]): Promise<{ asked: Started[]; failed: Failed[] }> {
+  const asked: Started[] = []
   const failed: Failed[] = []
   for (const slug of slugs) {
     try {
@@ -45,10 +45,10 @@ async function askAll({ api }: Context, slugs: readonly string[]): Promise<{ ask
   return { asked, failed }
 }
 
-/** How many commands are waited for at once. */
+/** Number of concurrent waits. */
 const parallel = 8
 
-async function awaitAll(context: Context, asked: readonly Asked[], refused: readonly Failed[]): Promise<Omit<Taken, 'asked'>> {
+async function awaitAll(context: Context, asked: readonly Started[], refused: readonly Failed[]): Promise<Omit<Taken, 'asked'>> {
   const progress = await context.progress(`waiting for ${plural(asked.length, 'snapshot')}`)
   const [taken, failed] = [[] as string[], [...refused]]
   const waiting = [...asked]
@@ -79,5 +79,5 @@ function summary(asked: Taken['asked'], taken: Taken['taken']): string {
   const [only] = asked
   const see = asked.length === 1 && only ? `tenantry snapshots list --slug ${only.slug}` : 'tenantry snapshots list'
   if (taken.length > 0) return `${plural(taken.length, 'snapshot')} taken: ${see}`
-  return `${plural(asked.length, 'snapshot is', 'snapshots are')} asked for. What comes of it: ${see}`
+  return `${plural(asked.length, 'snapshot')} started. Result: ${see}`
 }

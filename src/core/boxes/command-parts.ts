@@ -3,9 +3,9 @@ import { Digest, ImageRef } from './images.ts'
 import { Service, Slug, VersionedService } from './names.ts'
 import { ProbeResult } from './probe.ts'
 
-// The parts that commands to boxes are made of, and what their results say.
+// The schemas shared by commands to boxes and their results.
 
-/** Installed versions per component; `unknown` where it could not be found out. */
+/** Installed versions per component; `unknown` where the agent could not read one. */
 export const InstalledVersions = z.object({ migrationsHead: z.string(), postgres: z.string(), synapse: z.string(), minio: z.string() })
 export type InstalledVersions = z.infer<typeof InstalledVersions>
 
@@ -17,28 +17,28 @@ const RunningService = z.object({
   restartCount: z.number().int(),
 })
 
-/** What a pre-flight needs to know beside versions (SAFETY, Pre-flight); null where it could not be found out. */
+/** Facts for a preflight beside versions (SAFETY, Pre-flight); null where the agent could not read one. */
 export const BoxFacts = z.object({
-  /** Of the chat server's own tables: what its schema is, and the oldest program that may still read it. */
+  /** The chat server's schema version, and the oldest schema version a program may have to read it. */
   schemaVersion: z.number().int().nullable(),
   compatVersion: z.number().int().nullable(),
-  /** Names of the chat server's background updates that have not ended. */
+  /** Names of the chat server's unfinished background updates. */
   backgroundUpdates: z.array(z.string().max(200)).max(100).nullable(),
-  /** `C` needs no care; any other is bound to the C library that sorted its indexes. */
+  /** Any collation but `C` depends on the C library that sorted its indexes. */
   collation: z.string().max(100).nullable(),
   libc: z.enum(['glibc', 'musl']).nullable(),
   mediaBytes: z.number().min(0).nullable(),
   objectBytes: z.number().min(0).nullable(),
   freeDiskBytes: z.number().min(0).nullable(),
-  /** Compose services outside the four, and services that `up` would recreate though nobody planned it. */
+  /** Compose services beside the four, and services that `up` would recreate without a plan. */
   otherServices: z.array(z.string().max(100)).max(50).nullable(),
   wouldRecreate: z.array(z.string().max(100)).max(50).nullable(),
-  /** The compose file is not the one that this agent wrote last. */
+  /** The compose file differs from the one this agent wrote last. */
   composeChanged: z.boolean().nullable(),
 })
 export type BoxFacts = z.infer<typeof BoxFacts>
 
-/** What RUNS in a box, never what its file says (SAFETY). */
+/** The versions that run in a box, never those its compose file names (SAFETY). */
 export const VersionsReport = z.object({
   slug: z.string(),
   at: z.string(),
@@ -47,13 +47,13 @@ export const VersionsReport = z.object({
   fenced: z.boolean(),
   ownershipEpoch: z.number().int(),
   managed: z.boolean(),
-  /** It rests fenced and stopped: another host has it, or may take it. */
+  /** Fenced and stopped: another host has it, or may take it over. */
   handedOver: z.boolean().optional(),
-  /** Size of the database, where the host can tell; canaries are chosen by it. */
+  /** Size of the database, where the host can read it; canaries are chosen by it. */
   databaseBytes: z.number().min(0).optional(),
-  /** Why and since when it is fenced: the command or person that did it, as the switch in the edge's folder says. */
+  /** The owner of the fence and its start, read from the switch in the edge's folder. */
   fence: z.object({ holder: z.string().max(200), since: z.string().nullable() }).optional(),
-  /** What the pre-flight weighs; absent where the box is too sick to be asked. */
+  /** Preflight facts; absent where the box does not answer. */
   facts: BoxFacts.optional(),
 })
 export type VersionsReport = z.infer<typeof VersionsReport>
@@ -61,18 +61,18 @@ export type VersionsReport = z.infer<typeof VersionsReport>
 export const AgentError = z.object({ code: z.string(), message: z.string() })
 export type AgentError = z.infer<typeof AgentError>
 
-/** Where a step of a command stands; the daemon shows it and never decides by it. */
+/** Progress of a command's step; the daemon shows it and never decides by it. */
 export const Progress = z.object({
   step: z.string().max(60),
   detail: z.string().max(500).optional(),
   percent: z.number().min(0).max(100).optional(),
   at: z.string(),
-  /** When the step began, where something of it was told or left untold before. */
+  /** When the step began, where earlier progress of it was sent or dropped. */
   since: z.string().max(40).optional(),
 })
 export type Progress = z.infer<typeof Progress>
 
-/** Which box a command means, and under whose ownership; a lower epoch than the host's own is refused. */
+/** The box of a command and its ownership epoch; the agent refuses a lower epoch than its own. */
 export const AddressedBox = { slug: Slug, boxId: z.string(), ownershipEpoch: z.number().int().min(1) }
 
 const targets = <Image extends z.ZodType>(image: Image) =>
@@ -81,19 +81,19 @@ const targets = <Image extends z.ZodType>(image: Image) =>
     services: z.partialRecord(VersionedService, image),
     migrationsHead: z.string(),
   })
-/** The digest may be absent: a prefetch finds it out. */
+/** The digest may be absent: a prefetch resolves it. */
 export const PrefetchTargets = targets(z.object({ image: ImageRef, digest: Digest.optional() }))
-/** An update runs exactly what was pinned: a tag alone could have moved since. */
+/** An update runs the pinned digest: a tag alone may have changed since. */
 export const UpdateTargets = targets(z.object({ image: ImageRef, digest: Digest }))
 export type UpdateTargets = z.infer<typeof UpdateTargets>
 
-/** What a tag was when its registry was asked, or why nobody could say. */
+/** The digest of a tag in its registry, or why it could not be resolved. */
 export const ResolvedImage = z.object({ image: ImageRef, digest: Digest.nullable(), error: AgentError.nullable() })
 export type ResolvedImage = z.infer<typeof ResolvedImage>
 
 /**
- * The steps of the guarded update in their order; the last four only on the way back. `first-ok` is the one good probe after which the fence
- * may be lifted, `serve` the start of the chat server where there is no fence.
+ * The steps of the guarded update in order; the last four belong to a rollback. `first-ok` is the one good probe after which the fence may be
+ * lifted; `serve` starts the chat server where there is no fence.
  */
 export const UpdateStep = z.enum([
   'prefetch',
@@ -115,22 +115,22 @@ export const UpdateStep = z.enum([
 ])
 export type UpdateStep = z.infer<typeof UpdateStep>
 
-/** `rollback_failed` rests fenced and stopped, with both volume sets, until an operator decides. */
+/** `rollback_failed`: quarantined (fenced and stopped, with both volume sets) until an operator decides. */
 export const UpdateOutcome = z.enum(['committed', 'failed', 'rolled_back', 'rollback_failed'])
 export type UpdateOutcome = z.infer<typeof UpdateOutcome>
 
-/** How an update brought the former database back: by which of the two ways, and how long that took beside the copying itself. */
+/** How a rollback restored the former database, and its duration without the copying itself. */
 export const RestoredDatabase = z.object({
   from: z.enum(['cold-copy', 'dump']),
   tookMs: z.number().min(0),
-  /** How long the chat waited for the cold copy to be made; absent where none was. */
+  /** Downtime spent on making the cold copy; absent where none was made. */
   copiedMs: z.number().min(0).optional(),
 })
 export type RestoredDatabase = z.infer<typeof RestoredDatabase>
 
 /**
- * What an update leaves as proof. `failed` = no container was replaced and no data touched, what had been stopped runs again; or, with
- * `leftOpen`, users are on the new version, unproven, and nothing goes back by itself.
+ * The result of an update. `failed` = no container was replaced and no data touched, and stopped services run again; with `leftOpen`, users
+ * are on the new version although it is unverified, and nothing rolls back automatically.
  */
 export const UpdateResult = z.object({
   outcome: UpdateOutcome,
@@ -141,7 +141,7 @@ export const UpdateResult = z.object({
   leftOpen: z.boolean().optional(),
   snapshotId: z.string().nullable(),
   snapshotSha256: z.string().nullable(),
-  /** By the clock of the host, as the report's time is. */
+  /** Time of the host's clock, like the report's time. */
   snapshotTakenAt: z.string().optional(),
   durationMs: z.number(),
   fencedMs: z.number(),
@@ -149,22 +149,22 @@ export const UpdateResult = z.object({
   digestsAfter: z.record(z.string(), z.string().nullable()),
   probes: z.array(ProbeResult),
   composeBackup: z.string().nullable(),
-  /** Absent where no database was brought back, and of earlier agents. */
+  /** Absent where no database was restored, and from older agents. */
   restored: RestoredDatabase.optional(),
   report: VersionsReport.nullable(),
   error: AgentError.nullable(),
 })
 export type UpdateResult = z.infer<typeof UpdateResult>
 
-/** Why a snapshot was taken; retention is counted per tier. */
+/** The reason for a snapshot; retention counts per tier. */
 export const SnapshotTier = z.enum(['pre-update', 'daily', 'manual', 'pre-restore', 'final'])
 export type SnapshotTier = z.infer<typeof SnapshotTier>
 
-/** A complete snapshot, as its maker saw it end. */
+/** A complete snapshot, as reported by the agent that took it. */
 export const SnapshotTaken = z.object({
   snapshotId: z.string().regex(/^[0-9a-f]{8,64}$/),
   tier: SnapshotTier,
-  /** Sum of the manifest in the snapshot, which holds the sums of all else. */
+  /** SHA-256 of the manifest in the snapshot, which has the checksums of everything else. */
   snapshotSha256: z.string().regex(/^[0-9a-f]{64}$/),
   takenAt: z.string(),
   durationMs: z.number().min(0),
@@ -174,11 +174,11 @@ export const SnapshotTaken = z.object({
 })
 export type SnapshotTaken = z.infer<typeof SnapshotTaken>
 
-/** The snapshot that a command is to work with, and the sum that its manifest must have; null = taken before sums were kept. */
+/** The snapshot of a command, and the checksum of its manifest; null for snapshots from before checksums were stored. */
 export const SnapshotInput = { snapshotId: SnapshotTaken.shape.snapshotId, snapshotSha256: SnapshotTaken.shape.snapshotSha256.nullable() }
 
 /**
- * `restored` = runs with the snapshot's data, proven. `failed` = as it was before, proven. `restore_failed` = rests fenced and stopped,
+ * `restored` = runs with the snapshot's data, verified. `failed` = unchanged, verified. `restore_failed` = quarantined (fenced and stopped),
  * with both volume sets, until an operator decides.
  */
 export const RestoreOutcome = z.enum(['restored', 'failed', 'restore_failed'])
@@ -187,7 +187,7 @@ export type RestoreOutcome = z.infer<typeof RestoreOutcome>
 export const RestoreResult = z.object({
   outcome: RestoreOutcome,
   snapshotId: z.string(),
-  /** What was there before, kept as `pre-restore`; null when it failed before that. */
+  /** The snapshot of the former data (`pre-restore`); null when the restore failed before it. */
   preRestore: SnapshotTaken.nullable(),
   durationMs: z.number(),
   fencedMs: z.number(),
@@ -197,7 +197,7 @@ export const RestoreResult = z.object({
 })
 export type RestoreResult = z.infer<typeof RestoreResult>
 
-/** A drill never touches the box itself: whatever it finds is a result. */
+/** A drill never changes the box itself: every finding is a result. */
 export const DrillResult = z.object({
   ok: z.boolean(),
   snapshotId: z.string(),
@@ -222,7 +222,7 @@ export const ListedSnapshot = z.object({
 })
 export type ListedSnapshot = z.infer<typeof ListedSnapshot>
 
-/** What looking after a repository brought to light. */
+/** What maintenance of a repository found. */
 export const RepositoryReport = z.object({
   forgotten: z.array(z.string()),
   present: z.array(ListedSnapshot).max(5_000),

@@ -19,19 +19,19 @@ import { Digest, ImageRef } from './images.ts'
 import { ChatDomain, Service } from './names.ts'
 import { ProbeResult, ProbeRule } from './probe.ts'
 
-// What daemon and agent say to each other about boxes (spec 4.10). A closed set of typed values: files are rendered by the agent
-// from templates of its own package, nothing here is ever run as a program, and no payload carries a secret.
+// The commands between daemon and agent about boxes (spec 4.10). A closed set of typed values: the agent renders files from templates of its
+// own package, runs nothing from a payload as a program, and no payload contains a secret.
 
 const Port = z.number().int().min(1).max(65_535)
 const Ports = z.object({ public: Port, platform: Port, probe: Port })
-/** From the start of the first step, on the agent's monotonic clock. */
+/** Counted from the start of the first step, on the agent's monotonic clock. */
 const deadlineMs = z.number().int().min(1)
 /** A manifest names three services for each of three tiers. */
 const maxImages = 50
 
-/** Payload, result, and which secrets the holder may fetch, per kind of command. */
+/** Payload, result, and the secrets that the lease owner may fetch, per kind of command. */
 export const boxCommands = {
-  // questions
+  // read-only
   'tenant-box.report_versions': { payload: z.object(AddressedBox), result: z.object({ report: VersionsReport }), secrets: [] },
   'tenant-box.healthcheck': {
     payload: z.object(AddressedBox),
@@ -43,18 +43,18 @@ export const boxCommands = {
       ...AddressedBox,
       services: z.array(Service).min(1),
       lines: z.number().int().min(1).max(2_000),
-      /** Only lines after this moment of the engine's clock. */
+      /** Only lines after this time of the engine's clock. */
       since: z.string().optional(),
     }),
     result: z.object({ lines: z.array(LogLine).max(2_000) }),
     secrets: [],
   },
-  /** What tags are in their registries now, as this host would pull them; nothing is pulled. */
+  /** Resolves tags to digests as this host would pull them; pulls nothing. */
   'tenant-box.resolve_images': {
     payload: z.object({
       ...AddressedBox,
       images: z.array(ImageRef).min(1).max(maxImages),
-      /** A registry that is silent for longer counts as away: the answer must come while somebody waits for it. */
+      /** A registry that does not answer within this time counts as unavailable: a client waits for the result. */
       withinMs: z.number().int().min(1),
     }),
     result: z.object({ images: z.array(ResolvedImage).max(maxImages) }),
@@ -84,7 +84,7 @@ export const boxCommands = {
     result: z.object({ report: VersionsReport, findings: z.array(z.string()) }),
     secrets: [],
   },
-  /** Shows what an observed box lacks to be managed; with `expected`, the sum of the diff that a person saw, it does exactly that. */
+  /** Renders what an observed box needs to be managed; with `expected`, the checksum of the shown diff, it applies exactly that diff. */
   'tenant-box.complete': {
     payload: z.object({
       ...AddressedBox,
@@ -102,7 +102,7 @@ export const boxCommands = {
       applied: z.boolean(),
       diff: z.string().max(200_000),
       diffSha256: z.string(),
-      /** What still keeps it from being managed; empty once it is. */
+      /** Reasons why it cannot be managed yet; empty once it is. */
       findings: z.array(z.string()),
       report: VersionsReport,
       probe: ProbeResult.nullable(),
@@ -144,7 +144,7 @@ export const boxCommands = {
     result: DrillResult,
     secrets: ['snapshots', 'registries'],
   },
-  /** Only where the repository lies on the host itself; otherwise the daemon does this with a credential that agents lack. */
+  /** Only for repositories on the host itself; the daemon maintains buckets with a credential that agents lack. */
   'tenant-box.tend_snapshots': {
     payload: z.object({
       ...AddressedBox,
@@ -163,13 +163,13 @@ export const boxCommands = {
     result: z.object({ report: VersionsReport }),
     secrets: [],
   },
-  /** Fenced, stopped, a last snapshot: it stays so until another host has it, it is given back, or it is removed. */
+  /** Fences and stops the box and takes a last snapshot. It stays stopped until another host has it, it is taken back, or it is removed. */
   'tenant-box.hand_over': {
     payload: z.object({ ...AddressedBox, deadlineMs }),
     result: z.object({ snapshot: SnapshotTaken, fencedAt: z.string(), durationMs: z.number() }),
     secrets: ['snapshots'],
   },
-  /** Made on this host from a snapshot, under a higher epoch. `failed` leaves nothing behind. */
+  /** Creates the box on this host from a snapshot, under a higher epoch. `failed` leaves nothing behind. */
   'tenant-box.take_over': {
     payload: z.object({
       ...AddressedBox,
@@ -183,14 +183,14 @@ export const boxCommands = {
     result: RestoreResult.omit({ preRestore: true, fencedMs: true }),
     secrets: ['snapshots', 'registries'],
   },
-  /** The end of a hand-over that nobody took: the box runs here again, under a higher epoch. */
+  /** Reverts a hand-over: the box runs here again, under a higher epoch. */
   'tenant-box.take_back': {
     payload: z.object({ ...AddressedBox, probe: ProbeRule }),
-    /** `error`: it runs and is proven, but rests fenced; absent in what earlier agents say. */
+    /** `error`: it runs and is verified, but remains fenced; absent from older agents. */
     result: z.object({ report: VersionsReport, probe: ProbeResult, error: AgentError.nullable().optional() }),
     secrets: [],
   },
-  /** Containers, volumes, folder and records. Refused while the box runs unfenced. */
+  /** Deletes containers, volumes, folder and records. Refused while the box runs unfenced. */
   'tenant-box.remove': {
     payload: z.object(AddressedBox),
     result: z.object({ removed: z.array(z.string()) }),
@@ -201,8 +201,8 @@ export const boxCommands = {
 export type BoxCommandKind = keyof typeof boxCommands
 
 /**
- * What may be asked while another command of the same box is in hand: it takes no lock, writes nothing and is true at any moment.
- * A health check is none: it writes into the box, and during an update it would only tell that the box is down, as it is meant to be.
+ * Commands that may run beside another command of the same box: they take no lock and write nothing.
+ * A health check is not one of them: it writes into the box, and during an update it would report the planned downtime as a failure.
  */
 export const readOnlyCommands: readonly string[] = [
   'tenant-box.report_versions',
@@ -212,7 +212,7 @@ export const readOnlyCommands: readonly string[] = [
 
 export const isReadOnly = (kind: string): boolean => readOnlyCommands.includes(kind)
 
-/** What claims no box: neither waits for the other commands of its box nor keeps them waiting. A drill only looks at the box it is of. */
+/** Commands that neither wait for other commands of their box nor block them. A drill only reads the box. */
 export const nonBlockingKinds: readonly string[] = [...readOnlyCommands, 'tenant-box.drill' satisfies BoxCommandKind]
 
 export const isNonBlocking = (kind: string): boolean => nonBlockingKinds.includes(kind)
@@ -220,26 +220,26 @@ export const isNonBlocking = (kind: string): boolean => nonBlockingKinds.include
 export type BoxCommandPayload<Kind extends BoxCommandKind> = z.output<(typeof boxCommands)[Kind]['payload']>
 export type BoxCommandResult<Kind extends BoxCommandKind> = z.output<(typeof boxCommands)[Kind]['result']>
 
-/** Fetched per command by the holder of its lease, kept in memory only (SECURITY, Agents). */
+/** Fetched per command by its lease owner, stored in memory only (SECURITY, Agents). */
 export const CommandSecrets = z.object({
-  /** Where restic keeps this tenant's repository, and what opens it. `env` holds store credentials for `s3:`. */
+  /** The tenant's restic repository and its password. `env` has the store credentials for `s3:`. */
   snapshots: z
     .object({
       repository: z.string(),
       password: z.string(),
       env: z.record(z.string(), z.string()),
-      /** The second key slot, for the day when the backup key is lost; added when the repository is made or lacks it. */
+      /** The second key slot, for a lost backup key; added when the repository is created or lacks it. */
       recoveryPassword: z.string().optional(),
     })
     .optional(),
-  /** By registry host: another address to ask first, and the account at the registry itself; a mirror's own host has its own entry. */
+  /** By registry host: the mirror to try first, and the account at the registry itself; a mirror's host has its own entry. */
   registries: z
     .record(z.string(), z.object({ mirror: z.string().optional(), username: z.string().optional(), password: z.string().optional() }))
     .optional(),
 })
 export type CommandSecrets = z.infer<typeof CommandSecrets>
 
-/** Made on the host at provisioning and delivered once to the daemon, which seals them: what the platform needs to speak to the box. */
+/** Credentials that the host creates at provisioning and delivers once; the daemon seals them to call the box. */
 export const CommandOutputs = z
   .object({ edgeSecret: z.string(), appserviceToken: z.string(), registrationSharedSecret: z.string() })
   .partial()

@@ -16,7 +16,7 @@ const base = '/api/admin/v1/boxes'
 const bySlug = z.object({ slug: Slug })
 const byKey = z.object({ slug: BoxKey })
 
-/** `provisioning` until the first good report; `failed` may be provisioned again under the same slug; `removed` can still be undone. */
+/** `provisioning` until the first good report; `failed` may be provisioned again under the same slug; `removed` can still be restored. */
 export const BoxStatus = z.enum(['provisioning', 'ready', 'failed', 'removed'])
 export type BoxStatus = z.infer<typeof BoxStatus>
 
@@ -41,32 +41,32 @@ export const BoxRow = z.object({
   reportedAt: Timestamp.nullable(),
   reportAgeMs: z.number().int().nullable(),
   freshness: Freshness,
-  /** Who holds the box and until when; null when nobody does. */
+  /** The owner of the hold on the box, and its end; null without a hold. */
   heldBy: z.string().nullable(),
   heldUntil: Timestamp.nullable(),
-  /** People work on it: its edge is closed, and rollouts wait. */
+  /** Set while the box is in maintenance: its edge is closed, and rollouts wait. */
   maintenance: z.object({ by: z.string(), reason: z.string(), since: Timestamp }).nullable(),
-  /** Its fence has stood for longer than it may. */
+  /** Its fence has been up for longer than allowed. */
   fenceOverdue: z.boolean(),
-  /** Until the copy on the old host is gone. */
+  /** Set until the copy on the old host is deleted. */
   moving: z.object({ state: MoveState, to: z.string() }).nullable(),
 })
 export type BoxRow = z.infer<typeof BoxRow>
 
-/** What a box could be brought back to, and the proof that it would work. */
+/** The newest snapshot of a box, and the last verified restore. */
 export const BoxSnapshots = z.object({
-  /** The newest one; null when it has none. */
+  /** Null without snapshots. */
   lastSnapshot: z.object({ snapshotId: z.string(), tier: SnapshotTier, takenAt: Timestamp }).nullable(),
-  /** When its data last came back, in a drill or for good, and how long that took. */
+  /** The last successful drill, restore or move, and its duration. */
   lastProvenRestore: z.object({ at: Timestamp, durationMs: z.number().nullable(), snapshotId: z.string() }).nullable(),
 })
 export type BoxSnapshots = z.infer<typeof BoxSnapshots>
 
-/** A command that nobody has said the end of. */
+/** A command without a reported end. */
 const OpenCommand = z.object({
   commandId: z.string(),
   kind: z.string(),
-  /** `expired`: the daemon waits no longer, but the agent may still be at it. */
+  /** `expired`: the daemon no longer waits, but the agent may still run it. */
   status: z.enum(['queued', 'leased', 'running', 'expired']),
   host: z.string(),
   since: Timestamp,
@@ -77,23 +77,23 @@ export const BoxDetail = BoxRow.extend({
   tenantId: z.string(),
   hostStatus: z.enum(['online', 'offline', 'frozen', 'revoked']),
   chatDomain: z.string(),
-  /** When rollouts may disturb it, with the opening now or next; null: at any time. */
+  /** The maintenance window, with the current or next opening; null: at any time. */
   window: BoxWindow.nullable(),
   publicUrl: z.string(),
-  /** Where the platform reaches it: by the address of its host where one is set. */
+  /** The URL for the platform: the address of its host where one is set. */
   internalUrl: z.string().nullable(),
   ports: z.object({ public: z.number().int(), platform: z.number().int(), probe: z.number().int() }).nullable(),
-  /** Only of an adopted box. */
+  /** Only for adopted boxes. */
   folder: z.string().nullable(),
   project: z.string().nullable(),
   ownershipEpoch: z.number().int(),
   driftReport: DriftReport.nullable(),
-  /** What the agent last said: images and digests that run, fence. */
+  /** The agent's last report: running images and digests, fence. */
   report: VersionsReport.nullable(),
   probe: ProbeResult.nullable(),
-  /** What keeps an adopted box from being managed. */
+  /** Reasons why an adopted box cannot be managed yet. */
   findings: z.array(z.string()),
-  /** The command that provisions or adopts it, and why the last one failed. */
+  /** The command that provisions or adopts it, and the error of the last attempt. */
   setUp: z.object({
     commandId: z.string(),
     attempt: z.number().int(),
@@ -101,7 +101,7 @@ export const BoxDetail = BoxRow.extend({
   }),
   ...BoxSnapshots.shape,
   fence: BoxFence.nullable(),
-  /** The latest one, also when it is over. */
+  /** The latest move, also when it is finished. */
   move: BoxMove.nullable(),
   removal: BoxRemoval.nullable(),
   openCommands: z.array(OpenCommand),
@@ -116,11 +116,11 @@ const PublicUrl = z
   .url({ protocol: /^https?$/ })
   .max(300)
   .optional()
-  .meta({ description: 'Where clients reach the box; the default is https:// and the chat domain' })
+  .meta({ description: 'URL for clients; the default is https:// and the chat domain' })
 
 const newTenant = { slug: Slug, name: Name, plan: Plan, chatDomain: ChatDomain }
 
-/** Versions in place of the manifest's, for test beds and for boxes that come from elsewhere. */
+/** Versions that override the manifest's, for test beds and imported boxes. */
 const VersionOverrides = TierVersions.pick({ postgres: true, synapse: true, minio: true }).partial()
 
 export const ProvisionBody = z.strictObject({
@@ -144,7 +144,7 @@ export const AdoptBody = z.strictObject({
 })
 
 const Accepted = z.object({ box: BoxDetail, commandId: z.string() })
-/** Tenant boxes, their registry and the manifest they are compared with. */
+/** Endpoints of the box registry and the manifest. */
 export const boxesContract = {
   ...lifecycleContract,
   ...manifestContract,
@@ -156,11 +156,11 @@ export const boxesContract = {
       tier: Tier.optional(),
       host: HostName.optional(),
       severity: Severity.optional(),
-      slug: z.string().max(40).optional().meta({ description: 'Part of the slug, as it is' }),
+      slug: z.string().max(40).optional().meta({ description: 'Substring of the slug' }),
     }),
     returns: z.object({ boxes: z.array(BoxRow), nextCursor: z.string().nullable() }),
     problems: ['NOT_FOUND'],
-    summary: 'Boxes by slug, with drift',
+    summary: 'List boxes by slug, with drift',
     spec: '2.10',
   }),
   showBox: endpoint({
@@ -169,7 +169,7 @@ export const boxesContract = {
     auth: admin('viewer'),
     params: byKey,
     returns: BoxDetail,
-    summary: 'All that is known about a box',
+    summary: 'Show a box',
     spec: '2.10',
   }),
   provisionBox: endpoint({
@@ -180,7 +180,7 @@ export const boxesContract = {
     returns: Accepted,
     status: 202,
     problems: ['ALREADY_EXISTS', 'CONFLICT', 'NOT_FOUND', 'HOST_REVOKED', 'PORT_TAKEN'],
-    summary: 'Make a box on a host; again after a failure, it goes on with the same ports, and once it is ready it is answered as it is',
+    summary: 'Provision a box on a host. After a failure, the same call retries with the same ports; once ready, it returns the box',
   }),
   adoptBox: endpoint({
     method: 'POST',
@@ -190,7 +190,7 @@ export const boxesContract = {
     returns: Accepted,
     status: 202,
     problems: ['ALREADY_EXISTS', 'CONFLICT', 'NOT_FOUND', 'HOST_REVOKED'],
-    summary: 'Register a stack that somebody set up by hand',
+    summary: 'Register an existing compose stack',
   }),
   scanBoxes: endpoint({
     method: 'POST',
@@ -203,7 +203,7 @@ export const boxesContract = {
     }),
     status: 202,
     problems: ['NOT_FOUND', 'CONFLICT'],
-    summary: 'Ask the agents what runs, then compare with the manifest',
+    summary: 'Read the running versions from the agents and compare them with the manifest',
     spec: '4.10',
   }),
   checkBox: endpoint({
@@ -214,7 +214,7 @@ export const boxesContract = {
     returns: z.object({ commandId: z.string() }),
     status: 202,
     problems: ['HOST_OFFLINE', 'CONFLICT'],
-    summary: 'Probe the box once',
+    summary: 'Probe a box once',
     spec: '4.10',
   }),
   changeBox: endpoint({
@@ -224,6 +224,6 @@ export const boxesContract = {
     params: byKey,
     body: z.strictObject({ canary: z.boolean() }),
     returns: BoxDetail,
-    summary: 'Mark or unmark the box as a canary',
+    summary: 'Mark or unmark a box as a canary',
   }),
 } as const satisfies Contract

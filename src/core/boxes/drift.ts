@@ -4,20 +4,17 @@ import type { InstalledVersions } from './command-parts.ts'
 import type { Manifest, TierVersions } from './manifest.ts'
 import { Component, type Tier } from './names.ts'
 
-// How far a box is from the manifest (spec 4.10). What is not known is never called in sync.
+// The drift of a box from the manifest (spec 4.10). An unknown version never counts as in sync.
 
-/** Of one component. */
+/** Drift of one component. */
 export const ComponentSeverity = z.enum(['none', 'minor', 'major'])
 export type ComponentSeverity = z.infer<typeof ComponentSeverity>
 
-/** Of a box: the worst of its components, or `unknown` when nothing recent is known about it. */
+/** Drift of a box: the worst of its components, or `unknown` without a fresh report. */
 export const Severity = z.enum(['none', 'minor', 'major', 'unknown'])
 export type Severity = z.infer<typeof Severity>
 
-/**
- * Whether the last report still says something: `stopped` is of a box that no host runs any more or at the moment, `stale` is older than the
- * limit, `offline` has a silent host, `never` has no report yet.
- */
+/** Validity of the last report: `stopped` = no host runs the box, `stale` = older than the limit, `offline` = its host is offline, `never` = no report yet. */
 export const Freshness = z.enum(['fresh', 'stale', 'offline', 'never', 'stopped'])
 export type Freshness = z.infer<typeof Freshness>
 
@@ -30,7 +27,7 @@ const DriftItem = z.object({
 })
 type DriftItem = z.infer<typeof DriftItem>
 
-/** What is stored per box (spec 2.10). */
+/** Stored per box (spec 2.10). */
 export const DriftReport = z.object({
   severity: Severity,
   freshness: Freshness,
@@ -42,11 +39,11 @@ export type DriftReport = z.infer<typeof DriftReport>
 type Verdict = Readonly<{ severity: ComponentSeverity; explanation: string }>
 
 const inSync: Verdict = { severity: 'none', explanation: 'in sync' }
-const unknown: Verdict = { severity: 'major', explanation: 'the installed version is not known, which counts as major' }
+const unknown: Verdict = { severity: 'major', explanation: 'the installed version is unknown, which counts as major' }
 const minor = (explanation: string): Verdict => ({ severity: 'minor', explanation })
 const major = (explanation: string): Verdict => ({ severity: 'major', explanation })
 
-/** Compares one component. A version that cannot be read counts like an unknown one. */
+/** Compares one component. An unreadable version counts as unknown. */
 export function driftOf(component: Component, installed: string, target: string): DriftItem {
   return { component, installed, target, ...compareComponent(component, installed, target) }
 }
@@ -54,7 +51,7 @@ export function driftOf(component: Component, installed: string, target: string)
 function compareComponent(component: Component, installed: string, target: string): Verdict {
   if (isUnknown(installed)) return unknown
   if (component === 'migrationsHead')
-    return installed === target ? inSync : major(`migrations differ: ${installed} here, ${target} in the manifest`)
+    return installed === target ? inSync : major(`migrations differ: ${installed} installed, ${target} in the manifest`)
   if (component === 'minio') return compareMinio(installed, target)
   return component === 'postgres' ? comparePostgres(installed, target) : compareSynapse(installed, target)
 }
@@ -72,7 +69,7 @@ function compareSynapse(installed: string, target: string): Verdict {
 
 type PostgresVersion = Readonly<{ numbers: readonly [number, number]; build: string }>
 
-/** `17.6`, `17.6-bookworm`: since 10 the first number is the major. */
+/** Reads `17.6` and `17.6-bookworm`: since 10 the first number is the major version. */
 function parsePostgres(version: string): PostgresVersion | undefined {
   const match = /^v?(\d+)(?:\.(\d+))?(?:\.\d+)*(?:[- (]+(.*?)\)?)?$/.exec(version)
   return match ? { numbers: [Number(match[1]), Number(match[2] ?? 0)], build: match[3] ?? '' } : undefined
@@ -83,15 +80,15 @@ function comparePostgres(installed: string, target: string): Verdict {
   if (!here || !there) return unknown
   const comparison = here.numbers[0] - there.numbers[0] || here.numbers[1] - there.numbers[1]
   if (here.numbers[0] !== there.numbers[0])
-    return major(`a major version ${direction(comparison)}: it needs a dump and a load, not a new tag`)
+    return major(`a major version ${direction(comparison)}: this needs a dump and restore, not a new tag`)
   if (comparison !== 0) return minor(`a minor version ${direction(comparison)}`)
-  // A server tells its number only; that is no difference to a tag which also names the build.
-  return here.build === there.build || here.build === '' || there.build === '' ? inSync : minor('the same version of another build')
+  // A server reports only its number; a tag may also name the build.
+  return here.build === there.build || here.build === '' || there.build === '' ? inSync : minor('same version, different build')
 }
 
 type MinioVersion = Readonly<{ at: number; hotfix: string }>
 
-/** `RELEASE.2025-09-07T16-13-09Z[.hotfix…]`, or the server's own `2025-09-07T16:13:09Z`: releases are times. */
+/** Reads `RELEASE.2025-09-07T16-13-09Z[.hotfix…]` and the server's own `2025-09-07T16:13:09Z`. */
 function parseMinio(version: string): MinioVersion | undefined {
   const match = /^(?:RELEASE\.)?(\d{4}-\d{2}-\d{2})T(\d{2})[-:](\d{2})[-:](\d{2})Z(?:\.(.+))?$/.exec(version)
   if (!match) return undefined
@@ -103,22 +100,22 @@ function compareMinio(installed: string, target: string): Verdict {
   const [here, there] = [parseMinio(installed), parseMinio(target)]
   if (!here || !there) return unknown
   if (here.at !== there.at) return minor(`a release ${direction(here.at - there.at)}`)
-  return here.hotfix === there.hotfix ? inSync : minor('the same release with another hotfix')
+  return here.hotfix === there.hotfix ? inSync : minor('same release, different hotfix')
 }
 
 const rank: Record<ComponentSeverity, number> = { none: 0, minor: 1, major: 2 }
 
-/** The worst of all; `none` of nothing. */
+/** The worst severity; `none` for an empty list. */
 export const worstOf = (severities: readonly ComponentSeverity[]): ComponentSeverity =>
   severities.reduce<ComponentSeverity>((worst, one) => (rank[one] > rank[worst] ? one : worst), 'none')
 
-/** Every component of a box against what its tier should run. */
+/** Compares every component of a box with its tier's versions. */
 const compareVersions = (installed: InstalledVersions, target: TierVersions): DriftItem[] =>
   Component.options.map((component) => driftOf(component, installed[component], target[component]))
 
 type Subject = Readonly<{ tier: Tier; installed: InstalledVersions; freshness: Freshness }>
 
-/** The report of a box: `unknown` while nothing fresh is known, whatever the last versions were. */
+/** The drift report of a box; `unknown` without a fresh report, whatever the last versions were. */
 export function driftReport({ tier, installed, freshness }: Subject, manifest: Manifest, manifestRevision: number): DriftReport {
   const components = compareVersions(installed, manifest.tiers[tier])
   const severity = freshness === 'fresh' ? worstOf(components.map((item) => item.severity)) : 'unknown'
@@ -127,25 +124,25 @@ export function driftReport({ tier, installed, freshness }: Subject, manifest: M
 
 type Known = Readonly<{ reportedAt: string | null; hostOnline: boolean; stopped: boolean }>
 
-/** Whether a report still speaks for the box at `now` (milliseconds of the wall clock). */
+/** Whether the last report is still valid at `now` (milliseconds of the wall clock). */
 export function freshnessOf({ reportedAt, hostOnline, stopped }: Known, now: number, staleAfterMs: number): Freshness {
-  if (stopped) return 'stopped' // its host may go on to say what it once ran
+  if (stopped) return 'stopped' // its old host may still report versions
   if (reportedAt === null) return 'never'
   if (now - Date.parse(reportedAt) > staleAfterMs) return 'stale'
   return hostOnline ? 'fresh' : 'offline'
 }
 
-/** Nobody could read it, or it is a tag that says nothing. */
+/** True for an unreadable version and for a tag without one. */
 export const isUnknown = (version: string): boolean => version === 'unknown' || version === 'latest' || version === ''
 
 /**
- * Whether a version lies before another of the same component. What cannot be compared does not; but of object storage one that names no time
- * of release lies before all that do.
+ * Whether a version is older than another of the same component; false where they cannot be compared. A MinIO version without a release time is older
+ * than every one with it.
  */
 export function isOlder(component: Component, version: string, than: string): boolean {
   if (component === 'migrationsHead') return isHead(version) && isHead(than) && version < than
   if (component === 'minio') return releaseTime(version) < releaseTime(than)
-  // PostgreSQL has two numbers and maybe the name of a build; Synapse has release candidates, which count.
+  // PostgreSQL has two numbers and maybe a build name; Synapse release candidates count as older.
   const read = (text: string) => (component === 'synapse' ? semver.parse(text, { loose: true }) : null) ?? semver.coerce(text)
   const [here, there] = [read(version), read(than)]
   return here !== null && there !== null && semver.lt(here, there)
@@ -153,5 +150,5 @@ export function isOlder(component: Component, version: string, than: string): bo
 
 const isHead = (text: string): boolean => /^[0-9]{4}$/.test(text)
 
-/** `RELEASE.2025-09-07T16-13-09Z` and `2025-09-07T16:13:09Z` are the same moment: its digits in their order sort as time. */
+/** The digits of `RELEASE.2025-09-07T16-13-09Z` or `2025-09-07T16:13:09Z`; they sort as time. */
 const releaseTime = (version: string): string => (/\d{4}-\d\d-\d\dT\d\d[-:]\d\d[-:]\d\d/.exec(version)?.[0] ?? '').replace(/\D/g, '')

@@ -6,16 +6,16 @@ const host = '(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::[0-9]{1,5})?/)?'
 const repository = `${host}[a-z0-9]+(?:[._/-][a-z0-9]+)*`
 const tag = '[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}'
 
-/** `repository:tag`, in full: no shell character can be in it. A digest is kept apart, because Docker ignores the tag beside one. */
+/** `repository:tag`, without shell characters. The digest is separate: Docker ignores a tag beside one. */
 export const ImageRef = z
   .string()
   .max(300)
   .regex(new RegExp(`^${repository}:${tag}$`), 'must be an image reference with a tag, such as registry.example/synapse:v1.163.2')
 
-/** `sha256:` and 64 hex digits: what a tag really was. */
+/** `sha256:` and 64 hex digits. */
 export const Digest = z.string().regex(/^sha256:[0-9a-f]{64}$/, 'must be sha256: and 64 hex digits')
 
-/** The manifest's form of an image reference: its tag has the place of the version, `synapse:v{version}`. */
+/** An image reference with a placeholder for the version, such as `synapse:v{version}`. */
 export const ImagePattern = z
   .string()
   .max(300)
@@ -26,13 +26,13 @@ export const ImagePattern = z
 
 type ParsedImage = Readonly<{ repository: string; tag: string }>
 
-/** Splits at the last colon, which belongs to the tag: the registry may have a port. */
+/** Splits at the last colon: the registry may have a port. */
 export function parseImage(ref: string): ParsedImage {
   const at = ref.lastIndexOf(':')
   return { repository: ref.slice(0, at), tag: ref.slice(at + 1) }
 }
 
-/** What Docker takes for a host at the beginning of a repository; another word would be a name at Docker Hub. */
+/** Whether Docker reads the first part of a repository as a host; otherwise it is a name at Docker Hub. */
 export const isRegistry = (word: string): boolean => /[.:]/.test(word) || word === 'localhost'
 
 /** The registry of a repository and its path there, as Docker reads it: `nginx` is `library/nginx` of `docker.io`. */
@@ -44,13 +44,13 @@ export function registryOf(repository: string): Readonly<{ registry: string; pat
 
 export const imageOf = (pattern: string, version: string): string => pattern.replace('{version}', version)
 
-/** A repository to pull from, and as whom; the account is for memory only. */
+/** A repository to pull from, and the account for it; never written to disk. */
 export type PullSource = Readonly<{ repository: string; account?: RegistryAccount | undefined }>
 type RegistryAccount = Readonly<{ registry: string; username: string; password: string }>
 
 type Registries = NonNullable<CommandSecrets['registries']>
 
-/** Where a repository is found: in its own registry, and first in that one's mirror. No account is ever shown to another registry. */
+/** The registry of a repository, and its mirror, which is tried first. An account is never sent to another registry. */
 export function pullSources(repository: string, registries: Registries = {}): Readonly<{ mirror?: PullSource; origin: PullSource }> {
   const { registry, path } = registryOf(repository)
   const origin = { repository, account: accountAt(registry, registries) }
@@ -66,7 +66,7 @@ function accountAt(registry: string, registries: Registries): RegistryAccount | 
 
 type From = Readonly<{ registries?: CommandSecrets['registries']; signal?: AbortSignal }>
 
-/** Asks the mirror of an image first, where there is one, and the registry itself if that one has it not. Both reasons are told when both fail. */
+/** Tries the mirror of an image first, then the registry itself. When both fail, the error has both reasons. */
 export async function pullFromSources<Answer>(
   image: string,
   { registries, signal }: From,
@@ -80,33 +80,41 @@ export async function pullFromSources<Answer>(
     signal?.throwIfAborted()
     if (!isProblem(error) || !lacking.includes(error.code)) throw error
     return ask(origin).catch((second) => {
-      throw isProblem(second) ? problem(second.code, `${second.message}; and from its mirror: ${error.message}`, { cause: second }) : second
+      throw isProblem(second)
+        ? problem(second.code, `${second.message}; its mirror failed too: ${error.message}`, { cause: second })
+        : second
     })
   }
 }
 
-/** The mirror does not answer, does not have it, or has something else. */
+/** The mirror does not answer, lacks the image, or has another one under the tag. */
 const lacking: readonly string[] = ['PULL_FAILED', 'REGISTRY_UNAVAILABLE', 'DIGEST_MISMATCH']
 
-/** An image on a host, as far as it is asked whether it may go. */
-type KeptImage = Readonly<{ names: readonly string[]; pulled: boolean; pinned: boolean; used: boolean; namedAt: string | null }>
+type StoredImage = Readonly<{ names: readonly string[]; pulled: boolean; pinned: boolean; used: boolean; namedAt: string | null }>
 
 type Rule<Image> = Readonly<{
-  /** Whether a name is of a repository that this host may run. What else lies on it is none of ours. */
+  /** Whether a name is of a repository that this host may run. Other images are never deleted. */
   isOurs(name: string): boolean
-  /** Names that compose files of boxes hold: they may be started at any moment. */
-  wanted(name: string): boolean
-  /** ISO; who got a name since then may still be gone back to. */
+  /** Whether a box's compose file names it: it may be started at any time. */
+  isReferenced(name: string): boolean
+  /** ISO time; an image named since then may be needed for a rollback. */
   before: string
   images: readonly Image[]
 }>
 
 /**
- * The images that no box needs any more (SAFETY, update: disk is given back by retention). What cannot be pulled again stays, and so does
- * what nobody knows the age of, and what somebody else has a name for.
+ * The images that no box needs (SAFETY, update: retention frees disk space). Images stay that cannot be pulled again, have an unknown age, or have a
+ * name outside our repositories.
  */
-export const unusedImages = <Image extends KeptImage>({ images, isOurs, wanted, before }: Rule<Image>): Image[] =>
+export const unusedImages = <Image extends StoredImage>({ images, isOurs, isReferenced, before }: Rule<Image>): Image[] =>
   images.filter(
     ({ names, pulled, pinned, used, namedAt }) =>
-      pulled && !pinned && !used && namedAt !== null && namedAt < before && names.length > 0 && names.every(isOurs) && !names.some(wanted),
+      pulled &&
+      !pinned &&
+      !used &&
+      namedAt !== null &&
+      namedAt < before &&
+      names.length > 0 &&
+      names.every(isOurs) &&
+      !names.some(isReferenced),
   )

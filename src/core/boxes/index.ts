@@ -1,5 +1,6 @@
-// What a tenant box is: its names, images, versions, manifest, probe, and what daemon and agent say about it.
-// It decides what is right for one box; it never orders boxes (that is rollouts) and never touches one (that is the agent).
+// The rules for one tenant box: names, images, manifest, drift, probe, fences, moves and removals, and the commands between daemon and agent.
+// It decides what is valid for one box. It never orders boxes (rollouts do) and never changes one (the agent does).
+// Everything here is pure: no clock, no database, no Docker.
 
 export {
   AppliedMigration,

@@ -10,36 +10,34 @@ const bySlug = z.object({ slug: Slug })
 const Reason = z.string().trim().min(3).max(300)
 const HostName = z.string().min(1).max(100)
 const Asked = z.object({ commandId: z.string() })
-const Sha256 = z.string().regex(/^[0-9a-f]{64}$/, 'must be the sum of a diff that was shown')
+const Sha256 = z.string().regex(/^[0-9a-f]{64}$/, 'must be the checksum of a shown diff')
 
 const MoveBody = z.strictObject({
-  to: HostName.meta({ description: 'Name of the host that is to carry it' }),
+  to: HostName.meta({ description: 'Name of the target host' }),
   reason: Reason,
   oldHostIsDead: HostName.optional().meta({
-    description: 'The name of the old host, typed: it is gone for good, and the newest snapshot is what is left',
+    description: 'Name of the old host, typed, when it is permanently lost: the box is rebuilt from its newest snapshot',
   }),
 })
 
-/** What a move would do. */
+/** The preview of a move. */
 const MovePlan = z.object({
   from: z.string(),
   to: z.string(),
   ports: z.object({ public: z.number().int(), platform: z.number().int(), probe: z.number().int() }),
-  /** Only when the old host is dead: otherwise the snapshot is taken when the box stands still, and nothing is lost. */
+  /** Only when the old host is dead: otherwise the snapshot is taken after the box is stopped, and no data is lost. */
   snapshot: z
     .object({
       snapshotId: z.string(),
       takenAt: Timestamp,
       damaged: z.boolean(),
-      reopens: z
-        .array(ReintroducedVulnerability)
-        .meta({ description: 'Holes that emergencies closed, and that the box has again with it' }),
+      reopens: z.array(ReintroducedVulnerability).meta({ description: 'Fixed vulnerabilities that the snapshot reintroduces' }),
     })
     .nullable(),
   losesMs: z.number(),
 })
 
-/** What befalls a box beside updates: people work on it, it changes hosts, it ends. */
+/** Maintenance, logs, moves, removal, adoption and release of a box. */
 export const lifecycleContract = {
   maintainBox: endpoint({
     method: 'POST',
@@ -50,7 +48,7 @@ export const lifecycleContract = {
     returns: Asked,
     status: 202,
     problems: ['HOST_OFFLINE', 'CONFLICT', 'BOX_HELD', 'BOX_NOT_MANAGED'],
-    summary: 'Close the box for people’s work on it, or open it again; rollouts wait for its end',
+    summary: 'Enter or leave maintenance mode; rollouts wait until it ends',
   }),
   readLogs: endpoint({
     method: 'POST',
@@ -60,13 +58,13 @@ export const lifecycleContract = {
     body: z.strictObject({
       services: z.array(Service).min(1).max(4).optional(),
       lines: z.number().int().min(1).max(2000).default(200),
-      since: z.string().max(40).optional().meta({ description: 'Only lines after this moment of the host’s clock, ISO 8601' }),
-      continues: z.string().max(200).optional().meta({ description: 'The command before, when somebody goes on reading' }),
+      since: z.string().max(40).optional().meta({ description: 'Only lines after this time of the host’s clock, ISO 8601' }),
+      continues: z.string().max(200).optional().meta({ description: 'The previous command, to continue reading' }),
     }),
     returns: Asked,
     status: 202,
     problems: ['HOST_OFFLINE', 'CONFLICT'],
-    summary: 'Ask for what its services print, also while an update runs; the result of the command has it',
+    summary: 'Read the logs of a box, also during an update; the lines are in the result of the command',
   }),
   planMove: endpoint({
     method: 'POST',
@@ -76,7 +74,7 @@ export const lifecycleContract = {
     body: MoveBody.omit({ reason: true }),
     returns: MovePlan,
     problems: ['CONFLICT', 'CONFIG', 'HOST_OFFLINE', 'HOST_REVOKED', 'BOX_HELD', 'BOX_NOT_MANAGED', 'PORT_TAKEN', 'VALIDATION'],
-    summary: 'What a move would do; changes nothing',
+    summary: 'Preview a move (read-only)',
   }),
   moveBox: endpoint({
     method: 'POST',
@@ -87,7 +85,7 @@ export const lifecycleContract = {
     returns: BoxMove,
     status: 202,
     problems: ['CONFLICT', 'CONFIG', 'HOST_OFFLINE', 'HOST_REVOKED', 'BOX_HELD', 'BOX_NOT_MANAGED', 'PORT_TAKEN', 'VALIDATION'],
-    summary: 'Move the box to another host; the old host keeps a stopped copy until that is confirmed',
+    summary: 'Move a box to another host; the old host keeps a stopped copy until the move is confirmed',
   }),
   confirmMove: endpoint({
     method: 'POST',
@@ -97,7 +95,7 @@ export const lifecycleContract = {
     returns: BoxMove,
     status: 202,
     problems: ['INVALID_TRANSITION', 'HOST_OFFLINE'],
-    summary: 'The box is well where it is now: its copy on the old host goes',
+    summary: 'Confirm a move: delete the copy on the old host',
   }),
   giveBackBox: endpoint({
     method: 'POST',
@@ -106,13 +104,13 @@ export const lifecycleContract = {
     params: bySlug,
     body: z.strictObject({
       newHostIsDead: HostName.optional().meta({
-        description: 'The name of the new host, typed: it will never say how the take-over ended',
+        description: 'Name of the new host, typed, when it is permanently lost',
       }),
     }),
     returns: BoxMove,
     status: 202,
     problems: ['INVALID_TRANSITION', 'HOST_OFFLINE', 'CONFLICT', 'VALIDATION'],
-    summary: 'End a move that hangs: the box runs on its old host again',
+    summary: 'Revert a stalled move: the box runs on its old host again',
   }),
   removeBox: endpoint({
     method: 'POST',
@@ -120,14 +118,14 @@ export const lifecycleContract = {
     auth: admin('admin'),
     params: bySlug,
     body: z.strictObject({
-      confirm: Slug.meta({ description: 'The slug once more, typed' }),
+      confirm: Slug.meta({ description: 'The slug, repeated' }),
       reason: Reason,
-      now: z.boolean().default(false).meta({ description: 'Erase its data on the host as soon as the last snapshot is taken' }),
+      now: z.boolean().default(false).meta({ description: 'Erase its data on the host right after the last snapshot' }),
     }),
     returns: BoxRemoval,
     status: 202,
     problems: ['CONFLICT', 'CONFIG', 'HOST_OFFLINE', 'BOX_HELD', 'VALIDATION', 'INVALID_TRANSITION'],
-    summary: 'Stop a box for good after a last snapshot; its data stay on the host for a time',
+    summary: 'Remove a box after a last snapshot; its data stay on the host until they expire',
   }),
   undoRemoval: endpoint({
     method: 'POST',
@@ -137,7 +135,7 @@ export const lifecycleContract = {
     returns: BoxRemoval,
     status: 202,
     problems: ['INVALID_TRANSITION', 'HOST_OFFLINE', 'HOST_REVOKED'],
-    summary: 'Let a removed box run again',
+    summary: 'Restore a removed box',
   }),
   completeBox: endpoint({
     method: 'POST',
@@ -145,21 +143,21 @@ export const lifecycleContract = {
     auth: admin('operator'),
     params: bySlug,
     body: z.strictObject({
-      expected: Sha256.nullable().meta({ description: 'null only asks for the diff; with its sum exactly that is done' }),
+      expected: Sha256.nullable().meta({ description: 'null previews the diff; its checksum applies exactly that diff' }),
     }),
     returns: Asked,
     status: 202,
     problems: ['HOST_OFFLINE', 'CONFLICT', 'BOX_HELD', 'PORT_TAKEN'],
-    summary: 'Add what an observed box lacks to be managed, after its diff was seen',
+    summary: 'Complete the adoption of an observed box, after its diff was shown',
   }),
   releaseBox: endpoint({
     method: 'POST',
     path: `${ofBox}/release`,
     auth: admin('operator'),
     params: bySlug,
-    body: z.strictObject({ confirm: Slug.meta({ description: 'The slug once more, typed' }), reason: Reason }),
+    body: z.strictObject({ confirm: Slug.meta({ description: 'The slug, repeated' }), reason: Reason }),
     returns: z.object({ released: z.string(), fenced: z.boolean(), next: z.array(z.string()) }),
     problems: ['CONFLICT', 'VALIDATION'],
-    summary: 'Take the hold of a box from somebody who will not come back for it',
+    summary: 'Force-release a stale hold',
   }),
 } as const satisfies Contract

@@ -19,14 +19,14 @@ export const TierVersions = z.strictObject({
 })
 export type TierVersions = z.infer<typeof TierVersions>
 
-/** The canonical manifest (spec 9.5): image reference per service, versions per tier. The only way to change what boxes should run. */
+/** The canonical manifest (spec 9.5): image reference per service, versions per tier. Rollouts apply nothing else. */
 export const Manifest = z.strictObject({
   images: z.strictObject({ edge: ImageRef, synapse: ImagePattern, postgres: ImagePattern, minio: ImagePattern }),
   tiers: z.strictObject({ free: TierVersions, pro: TierVersions, enterprise: TierVersions }),
 })
 export type Manifest = z.infer<typeof Manifest>
 
-/** Reads a manifest from parsed YAML or JSON; throws MANIFEST_INVALID with every field that is wrong. */
+/** Reads a manifest from parsed YAML or JSON. Throws MANIFEST_INVALID with every invalid field. */
 export function parseManifest(value: unknown): Manifest {
   const result = Manifest.safeParse(value)
   if (result.success) return result.data
@@ -36,11 +36,11 @@ export function parseManifest(value: unknown): Manifest {
   })
 }
 
-/** The image that a box of the tier should run for a service. */
+/** The image of a service for boxes of the tier. */
 export const targetImage = (manifest: Manifest, tier: Tier, service: VersionedService): string =>
   imageOf(manifest.images[service], manifest.tiers[tier][service])
 
-/** What changes from one manifest to the next, by dotted path; from nothing when there was none. */
+/** The changes from one manifest to the next, by dotted path. */
 export function diffManifests(from: Manifest | undefined, to: Manifest): ManifestChange[] {
   const [before, after] = [from ? leaves(from) : new Map<string, string>(), leaves(to)]
   return [...new Set([...before.keys(), ...after.keys()])]
@@ -57,9 +57,9 @@ function leaves(value: object, root = ''): Map<string, string> {
 
 const manifestBase = '/api/admin/v1/manifest'
 
-const ManifestBody = z.strictObject({ manifest: z.unknown().meta({ description: 'A manifest; see GET for its form' }) })
+const ManifestBody = z.strictObject({ manifest: z.unknown().meta({ description: 'A manifest; see GET for its schema' }) })
 
-/** A manifest as it was applied. */
+/** An applied manifest. */
 export const ManifestRevision = z.object({
   revision: z.number().int(),
   manifest: Manifest,
@@ -72,7 +72,7 @@ export type ManifestRevision = z.infer<typeof ManifestRevision>
 export const ManifestChange = z.object({ path: z.string(), from: z.string().nullable(), to: z.string().nullable() })
 export type ManifestChange = z.infer<typeof ManifestChange>
 
-/** The canonical versions, which boxes are compared with and moved to. */
+/** Endpoints of the manifest. */
 export const manifestContract = {
   showManifest: endpoint({
     method: 'GET',
@@ -80,7 +80,7 @@ export const manifestContract = {
     auth: admin('viewer'),
     returns: ManifestRevision,
     problems: ['NOT_FOUND'],
-    summary: 'The canonical version manifest',
+    summary: 'Show the current manifest',
     spec: '9',
   }),
   diffManifest: endpoint({
@@ -90,7 +90,7 @@ export const manifestContract = {
     body: ManifestBody,
     returns: z.object({ revision: z.number().int(), changes: z.array(ManifestChange) }),
     problems: ['MANIFEST_INVALID'],
-    summary: 'What applying a manifest would change; changes nothing',
+    summary: 'Preview the changes of a manifest (read-only)',
   }),
   applyManifest: endpoint({
     method: 'POST',
@@ -99,7 +99,7 @@ export const manifestContract = {
     body: ManifestBody,
     returns: z.object({ revision: z.number().int(), changed: z.boolean(), changes: z.array(ManifestChange) }),
     problems: ['MANIFEST_INVALID', 'CONFLICT'],
-    summary: 'Make a manifest the canonical one; the same content keeps its revision',
+    summary: 'Apply a manifest; the same content keeps its revision',
     spec: '9',
   }),
   listManifestRevisions: endpoint({
@@ -108,6 +108,6 @@ export const manifestContract = {
     auth: admin('viewer'),
     query: Paging.extend({ cursor: CounterText.optional() }),
     returns: z.object({ revisions: z.array(ManifestRevision), nextCursor: z.string().nullable() }),
-    summary: 'All manifests that were applied, newest first',
+    summary: 'List applied manifests, newest first',
   }),
 } as const satisfies Contract

@@ -3,12 +3,12 @@ import { Timestamp } from '../contract/index.ts'
 import { problem } from '../kit/index.ts'
 import type { BoxCommandKind } from './commands.ts'
 
-// How a box changes hosts, decided. Invariants: the new host gets it only after the old one has stopped it, or a person has said that the old
-// host is dead; it is given back only while the new host does not have it; its copy on the old host goes only when a person or time says so.
+// The state machine of a move between hosts. Invariants: the new host gets the box only after the old one stopped it, or a person declared the old
+// host dead; it is taken back only while the new host does not have it; the old copy is deleted only after confirmation or expiry.
 
 /**
- * `confirming` = it runs on the new host, and the old one keeps its stopped copy; `stranded` = neither host runs it: it could not be given
- * back, or there was nobody to give it back to, and a person decides; `failed` = it is where it was.
+ * `confirming` = it runs on the new host, and the old host keeps a stopped copy; `stranded` = neither host runs it and an operator decides;
+ * `failed` = it is on its old host.
  */
 export const MoveState = z.enum([
   'handing_over',
@@ -23,7 +23,7 @@ export const MoveState = z.enum([
 ])
 export type MoveState = z.infer<typeof MoveState>
 
-/** `refused` = its command failed for good; `lost` = so did it, and nobody is there to give it back to; `abandoned` = another move comes instead. */
+/** `refused` = the command failed permanently; `lost` = it failed and the old host is dead; `abandoned` = another move replaces it. */
 export type MoveEvent =
   | 'handed_over'
   | 'taken_over'
@@ -51,22 +51,20 @@ export const moveTable = {
 /** Throws INVALID_TRANSITION. */
 export function transitionMove(state: MoveState, event: MoveEvent): MoveState {
   const next = (moveTable[state] as Partial<Record<MoveEvent, MoveState>>)[event]
-  if (!next)
-    throw problem('INVALID_TRANSITION', `a move that is ${state.replace('_', ' ')} cannot be ${asked(event)}${instead(state, event)}`)
+  if (!next) throw problem('INVALID_TRANSITION', `a move in state ${state} cannot be ${eventText(event)}${alternative(state, event)}`)
   return next
 }
 
-/** What people ask for, in the words of who types it. */
-const asked = (event: MoveEvent): string => (event === 'back_asked' ? 'taken back' : event.replace('_', ' '))
+const eventText = (event: MoveEvent): string => (event === 'back_asked' ? 'taken back' : event.replace('_', ' '))
 
-const instead = (state: MoveState, event: MoveEvent): string =>
+const alternative = (state: MoveState, event: MoveEvent): string =>
   state === 'confirming' && event === 'back_asked'
-    ? ': the box runs on its new host; end this move (--confirm), then move it there again (--to)'
+    ? '; the box runs on its new host. fix: confirm this move (--confirm), then move the box again (--to)'
     : ''
 
 type MoveCommand = Readonly<{ kind: BoxCommandKind; host: 'from' | 'to'; epoch: 'present' | 'next' }>
 
-/** What a state waits for. A command that changes who owns the box comes under a higher epoch than any before it. */
+/** The command that each state waits for. A command that changes the ownership has a higher epoch than any before. */
 const moveCommands = {
   handing_over: { kind: 'tenant-box.hand_over', host: 'from', epoch: 'present' },
   taking_over: { kind: 'tenant-box.take_over', host: 'to', epoch: 'next' },
@@ -78,24 +76,24 @@ export const moveCommandOf = (state: MoveState): MoveCommand | undefined => (mov
 
 const holding: readonly MoveState[] = ['handing_over', 'taking_over', 'taking_back', 'stranded']
 
-/** While nobody else may act on the box. */
+/** Whether the move holds the box in this state. */
 export const moveHoldsBox = (state: MoveState): boolean => holding.includes(state)
 
-/** While neither host runs the box for its users. */
+/** States in which neither host runs the box for its users. */
 export const statesBetweenHosts: readonly MoveState[] = ['taking_over', 'taking_back', 'stranded']
 
 const over: readonly MoveState[] = ['done', 'given_back', 'failed']
 export const isMoveFinished = (state: MoveState): boolean => over.includes(state)
 
-/** `told` = the agent said so; `taken` = it ever had the command in hand. */
-type Failure = Readonly<{ told: boolean; taken: boolean; oldHostIsDead: boolean }>
+/** `reported` = by the agent; `leased` = an agent fetched the command. */
+type Failure = Readonly<{ reported: boolean; leased: boolean; oldHostIsDead: boolean }>
 
 /**
- * What a command that ended without a result means. Undefined while only its host knows: it may have done all of it, and whatever the
- * daemon did meanwhile would make two owners. Its late answer is taken, or a person says that the host is gone.
+ * The event of a command that ended without a result. Undefined while only its host knows the outcome: acting then could create two owners. The
+ * daemon waits for the late result, or until a person declares the host dead.
  */
-export function eventOfFailure(state: MoveState, { told, taken, oldHostIsDead }: Failure): MoveEvent | undefined {
-  if (!told && taken) return undefined
+export function eventOfFailure(state: MoveState, { reported, leased, oldHostIsDead }: Failure): MoveEvent | undefined {
+  if (!reported && leased) return undefined
   return state === 'taking_over' && oldHostIsDead ? 'lost' : 'refused'
 }
 
@@ -104,25 +102,25 @@ const error = z.object({ code: z.string(), message: z.string() })
 /** A move as operators see it. */
 export const BoxMove = z.object({
   moveId: z.string(),
-  from: z.string().meta({ description: 'Name of the host that it leaves' }),
-  to: z.string().meta({ description: 'Name of the host that gets it' }),
+  from: z.string().meta({ description: 'Name of the old host' }),
+  to: z.string().meta({ description: 'Name of the new host' }),
   state: MoveState,
   oldHostIsDead: z.boolean(),
-  /** The highest ownership that was given out for it. */
+  /** The highest ownership epoch given out for it. */
   epoch: z.number().int(),
-  /** What the new host gets it from. */
+  /** The snapshot for the new host. */
   snapshotId: z.string().nullable(),
   snapshotTakenAt: Timestamp.nullable(),
-  /** What was written after the snapshot and is lost; null while that is not known, 0 when the old host stopped it first. */
+  /** Data loss: time from the snapshot to the start of the move; null while unknown, 0 when the old host stopped it first. */
   losesMs: z.number().nullable(),
   reason: z.string(),
   by: z.string(),
-  /** The command that is waited for. */
+  /** The pending command. */
   commandId: z.string().nullable(),
   error: error.nullable(),
   startedAt: Timestamp,
   changedAt: Timestamp,
-  /** Then the copy on the old host goes without being confirmed. */
+  /** The copy on the old host is deleted then, without confirmation. */
   keepUntil: Timestamp.nullable(),
   finishedAt: Timestamp.nullable(),
 })

@@ -6,7 +6,7 @@ export type HostId = Branded<'HostId'>
 
 const slug = '[a-z][a-z0-9-]{1,38}[a-z0-9]'
 
-/** A tenant's short name. It becomes a folder, a compose project and part of volume names, so its grammar is narrow. */
+/** A tenant's short name. It is also a folder, a compose project and part of volume names, so its grammar is narrow. */
 export const Slug = z
   .string()
   .regex(
@@ -14,16 +14,16 @@ export const Slug = z
     'must be 3 to 40 characters: lower-case letters, digits and hyphens, starting with a letter and not ending with a hyphen',
   )
 
-/** What stands in paths where a slug can stand, and means something else there: no new tenant is called so. Older ones may be. */
+/** Path segments that collide with slugs: no new tenant may have one; older tenants may. */
 export const reservedSlugs = ['adopt', 'scan'] as const
 export const isReservedSlug = (name: string): boolean => (reservedSlugs as readonly string[]).includes(name)
 
-/** As paths name one box: by its slug, or by its id, which is all that names one whose slug is a word of paths. */
+/** The path parameter for one box: its slug, or its id where the slug is reserved. */
 export const BoxKey = z
   .string()
   .regex(
     new RegExp(`^(?:(?!${reservedSlugs.map((word) => `${word}$`).join('|')})${slug}|box_[0-9a-z]{20})$`),
-    `must be the slug or the id of a box; of one that is called ${reservedSlugs.join(' or ')}, the id`,
+    `must be the slug or the id of a box; for a box named ${reservedSlugs.join(' or ')}, the id`,
   )
 export const isBoxId = (key: string): key is BoxId => key.startsWith('box_')
 
@@ -49,7 +49,7 @@ export const tierOf = (plan: Plan): Tier => tiers[plan]
 export const Service = z.enum(['edge', 'synapse', 'postgres', 'minio'])
 export type Service = z.infer<typeof Service>
 
-/** What drift is told about (spec 2.10). */
+/** The components that drift compares (spec 2.10). */
 export const Component = z.enum(['migrationsHead', 'postgres', 'synapse', 'minio'])
 export type Component = z.infer<typeof Component>
 

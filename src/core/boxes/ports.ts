@@ -9,8 +9,8 @@ const lastPort = 65_535
 export const portsFrom = (first: number): BoxPorts => ({ public: first, platform: first + 1, probe: first + 2 })
 
 /**
- * The lowest three ports in a row from `firstPort` on that no other box of the host has; `taken` are the first ports of those boxes.
- * Throws PORT_TAKEN when the host has no room left.
+ * The lowest three consecutive free ports from `firstPort` on; `taken` has the first ports of the host's other boxes.
+ * Throws PORT_TAKEN when none are free.
  */
 export function allocatePorts(taken: readonly number[], firstPort: number): BoxPorts {
   let first = firstPort
@@ -20,6 +20,9 @@ export function allocatePorts(taken: readonly number[], firstPort: number): BoxP
     first = other + portsPerBox
   }
   if (first + portsPerBox - 1 > lastPort)
-    throw problem('PORT_TAKEN', `the host has no three free ports from ${firstPort} on: lower boxes.firstPort, or use another host`)
+    throw problem(
+      'PORT_TAKEN',
+      `the host has no three consecutive free ports from ${firstPort} on. fix: lower boxes.firstPort, or use another host`,
+    )
   return portsFrom(first)
 }

@@ -1,20 +1,20 @@
 import { z } from 'zod'
 
-/** The four things a probe looks at (spec 4.10). */
+/** The four components of a probe (spec 4.10). */
 export const ProbeComponent = z.enum(['chatApi', 'chatSync', 'database', 'objectStorage'])
 export type ProbeComponent = z.infer<typeof ProbeComponent>
 
 const ComponentResult = z.object({ ok: z.boolean(), ms: z.number(), error: z.string().optional() })
 
 /**
- * One probe. `failed` needs no patience; `recovering` (the database replays its log) and `upgrading` (the chat server changes its schema)
- * are slow on the way to good and must not be cut short (SAFETY, The probe).
+ * One probe. `recovering` (the database replays its log) and `upgrading` (the chat server migrates its schema) take time and must not be
+ * interrupted (SAFETY, The probe).
  */
 export const ProbeResult = z.object({
   at: z.string(),
   verdict: z.enum(['ok', 'recovering', 'upgrading', 'failed']),
   components: z.record(ProbeComponent, ComponentResult),
-  /** Why it is not ok, in one line. */
+  /** The reason for any verdict but `ok`, in one line. */
   reason: z.string().optional(),
 })
 export type ProbeResult = z.infer<typeof ProbeResult>

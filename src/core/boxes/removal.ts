@@ -3,10 +3,10 @@ import { Timestamp } from '../contract/index.ts'
 import { problem } from '../kit/index.ts'
 import type { BoxCommandKind } from './commands.ts'
 
-// How a box ends, decided. Invariants: nothing is erased before a last snapshot was taken and the box stopped, unless it never ran;
-// until it is erased it can be given back. Of a host that is gone for good nothing can be had: a box there is given up in any state.
+// The state machine of a removal. Invariants: nothing is erased before a last snapshot was taken and the box stopped, unless it never ran;
+// until it is erased it can be restored. On a revoked host a removal is finished in any state, because its data is unreachable.
 
-/** `kept` = stopped and fenced on its host, with all its data; `failed` = it runs as before. */
+/** `kept` = stopped and fenced on its host, with all its data; `failed` = it still runs. */
 export const RemovalState = z.enum(['handing_over', 'kept', 'taking_back', 'erasing', 'erased', 'undone', 'failed'])
 export type RemovalState = z.infer<typeof RemovalState>
 
@@ -25,17 +25,16 @@ export const removalTable = {
 /** Throws INVALID_TRANSITION. */
 export function transitionRemoval(state: RemovalState, event: RemovalEvent): RemovalState {
   const next = (removalTable[state] as Partial<Record<RemovalEvent, RemovalState>>)[event]
-  if (!next) throw problem('INVALID_TRANSITION', `a removal that is ${state.replace('_', ' ')} cannot be ${asked(event)}`)
+  if (!next) throw problem('INVALID_TRANSITION', `a removal in state ${state} cannot be ${eventText(event)}`)
   return next
 }
 
-/** What people ask for, in the words of who types it. */
-const asked = (event: RemovalEvent): string =>
+const eventText = (event: RemovalEvent): string =>
   event === 'undo_asked' ? 'undone' : event === 'erase_asked' ? 'erased' : event.replace('_', ' ')
 
 type RemovalCommand = Readonly<{ kind: BoxCommandKind; epoch: 'present' | 'next' }>
 
-/** What a state waits for. */
+/** The command that each state waits for. */
 export const removalCommands = {
   handing_over: { kind: 'tenant-box.hand_over', epoch: 'present' },
   taking_back: { kind: 'tenant-box.take_back', epoch: 'next' },
@@ -57,7 +56,7 @@ export const BoxRemoval = z.object({
   error: z.object({ code: z.string(), message: z.string() }).nullable(),
   startedAt: Timestamp,
   changedAt: Timestamp,
-  /** Then its data are erased on its host. */
+  /** Its data on the host is erased then. */
   keepUntil: Timestamp.nullable(),
   finishedAt: Timestamp.nullable(),
 })

@@ -1,12 +1,10 @@
 type Line = Readonly<{ kind: ' ' | '-' | '+'; text: string }>
 
 const context = 3
-/** Above this the two middles are told as wholly exchanged: nobody would read that difference, and it must not cost minutes. */
+/** Above this size the differing part is shown as fully replaced: the comparison costs cells of CPU time. */
 const maxCells = 4_000_000
 
-/**
- * The difference of two texts as `diff -u` writes it, whole lines only; empty for texts that are the same. Null is a file that is not there.
- */
+/** The difference of two texts in the format of `diff -u`; empty for equal texts. Null is a missing file. */
 export function unifiedDiff(path: string, before: string | null, after: string | null): string {
   if (before === after) return ''
   const lines = compare(linesOf(before), linesOf(after))
@@ -14,7 +12,7 @@ export function unifiedDiff(path: string, before: string | null, after: string |
   return head + hunks(lines).join('')
 }
 
-/** Each line with its end, so that a last one without an end differs from one with it. */
+/** Lines with their line ends, so that a missing last line end is a difference. */
 const linesOf = (text: string | null): string[] => (text ?? '').match(/[^\n]*\n|[^\n]+$/g) ?? []
 
 function compare(before: readonly string[], after: readonly string[]): Line[] {
@@ -28,7 +26,7 @@ function compare(before: readonly string[], after: readonly string[]): Line[] {
   return [...same(before.slice(0, start)), ...middle, ...same(before.slice(before.length - end))]
 }
 
-/** By the longest common sequence. */
+/** Aligns by the longest common sequence. */
 function exchange(before: readonly string[], after: readonly string[]): Line[] {
   const removed: Line[] = before.map((text) => ({ kind: '-', text }))
   const added: Line[] = after.map((text) => ({ kind: '+', text }))

@@ -39,7 +39,7 @@ export type Fixes = Readonly<{ since: readonly Fix[]; before: readonly Fix[] }>
  */
 export const vulnerabilityFindings = (box: RollbackTarget, { since, before }: Fixes): Finding[] => [
   ...reintroduced(box, since).map((vulnerabilities) => {
-    const byHand = `tenantry snapshots restore ${box.slug} --snapshot <id> --reason <why> --allow-hole`
+    const byHand = `tenantry snapshots restore ${box.slug} --snapshot <id> --reason <why> --allow-vulnerable`
     return refusal(
       'REINTRODUCES_CVE',
       `${box.slug} would have ${vulnerabilities} again. fix: leave it, or restore this box alone with \`${byHand}\``,

@@ -7,13 +7,13 @@ const ofBox = '/api/admin/v1/boxes/:slug'
 const bySlug = z.object({ slug: Slug })
 
 /**
- * `forgotten` = given up by retention; `missing` = the repository does not list it any more though nobody gave it up;
- * `damaged` = a check or a drill could not read it back. Only the first two cannot be restored.
+ * `forgotten` = expired by retention; `missing` = not in the repository although it did not expire; `damaged` = a check or a drill could not
+ * read it. Only `forgotten` and `missing` cannot be restored.
  */
 export const SnapshotStatus = z.enum(['present', 'forgotten', 'missing', 'damaged'])
 export type SnapshotStatus = z.infer<typeof SnapshotStatus>
 
-/** What a drill proved, or why it did not. `restoreMs` is what a real restore would take. */
+/** The result of a drill. `restoreMs` estimates a real restore. */
 const LastDrill = z.object({
   at: Timestamp,
   ok: z.boolean(),
@@ -22,7 +22,7 @@ const LastDrill = z.object({
   error: z.object({ code: z.string(), message: z.string() }).nullable(),
 })
 
-/** A snapshot as the registry knows it. Null = not known: taken before the registry, or by a database that was lost. */
+/** A registered snapshot. Null = unknown: taken before the registry existed, or its record was lost. */
 export const Snapshot = z.object({
   snapshotId: z.string(),
   slug: z.string(),
@@ -31,30 +31,30 @@ export const Snapshot = z.object({
   takenAt: Timestamp,
   /** The command that took it. */
   commandId: z.string().nullable(),
-  /** Sum of the manifest in the snapshot. */
+  /** SHA-256 of the manifest in the snapshot. */
   snapshotSha256: z.string().nullable(),
   addedBytes: z.number().nullable(),
   files: z.number().int().nullable(),
   durationMs: z.number().nullable(),
   installed: InstalledVersions.nullable(),
   status: SnapshotStatus,
-  /** Why it is not given up; null = the next tidying gives it up, or it is gone. */
+  /** Why retention keeps it; null = it expires at the next prune, or is gone. */
   keptBecause: z.string().nullable(),
   lastDrill: LastDrill.nullable(),
-  /** When it last came back, in a drill, a restore or a move, and how long that took. */
+  /** The last successful drill, restore or move of it, and its duration. */
   lastProof: z.object({ at: Timestamp, durationMs: z.number().nullable() }).nullable(),
 })
 export type Snapshot = z.infer<typeof Snapshot>
 
-/** The beginning of an id is enough where it is the only one. */
-const IdPrefix = z.string().regex(/^[0-9a-f]{1,64}$/, 'must be the id of a snapshot, or its beginning')
+/** A unique prefix of an id. */
+const IdPrefix = z.string().regex(/^[0-9a-f]{1,64}$/, 'must be the id of a snapshot, or a prefix of it')
 
-/** An id in full: what is brought back must be meant. */
-const SnapshotId = z.string().regex(/^[0-9a-f]{8,64}$/, 'must be the full id of a snapshot: the list tells it')
+/** A full id: a restore must not match a prefix by accident. */
+const SnapshotId = z.string().regex(/^[0-9a-f]{8,64}$/, 'must be the full id of a snapshot. fix: tenantry snapshots list --json')
 
 const Accepted = z.object({ commandId: z.string(), snapshotId: z.string() })
 
-/** Snapshots of boxes: listed, taken, brought back, proven (spec 4.10; SAFETY, Snapshots and Restore). */
+/** Endpoints of snapshots (spec 4.10; SAFETY, Snapshots and Restore). */
 export const snapshotsContract = {
   listSnapshots: endpoint({
     method: 'GET',
@@ -64,10 +64,10 @@ export const snapshotsContract = {
       slug: Slug.optional(),
       tier: SnapshotTier.optional(),
       status: SnapshotStatus.optional(),
-      id: IdPrefix.optional().meta({ description: 'Beginning of the id' }),
+      id: IdPrefix.optional().meta({ description: 'Prefix of the id' }),
     }),
     returns: z.object({ snapshots: z.array(Snapshot), nextCursor: z.string().nullable() }),
-    summary: 'Snapshots, newest first',
+    summary: 'List snapshots, newest first',
   }),
   takeSnapshot: endpoint({
     method: 'POST',
@@ -77,7 +77,7 @@ export const snapshotsContract = {
     returns: z.object({ commandId: z.string() }),
     status: 202,
     problems: ['NOT_FOUND', 'CONFLICT', 'CONFIG', 'HOST_OFFLINE', 'BOX_HELD', 'BOX_NOT_MANAGED'],
-    summary: 'Take a snapshot of a box now; the box stays open',
+    summary: 'Take a snapshot of a box; the box stays online',
   }),
   restoreBox: endpoint({
     method: 'POST',
@@ -90,12 +90,14 @@ export const snapshotsContract = {
       allowHole: z
         .boolean()
         .default(false)
-        .meta({ description: 'Also where the snapshot holds versions that an emergency has replaced since, and their hole is open again' }),
+        .meta({ description: 'Restore even if the snapshot reintroduces a vulnerability that an emergency rollout fixed' }),
     }),
-    returns: Accepted.extend({ reopens: z.array(ReintroducedVulnerability).meta({ description: 'The holes that were allowed' }) }),
+    returns: Accepted.extend({
+      reopens: z.array(ReintroducedVulnerability).meta({ description: 'The vulnerabilities that were allowed' }),
+    }),
     status: 202,
     problems: ['NOT_FOUND', 'CONFLICT', 'CONFIG', 'HOST_OFFLINE', 'BOX_HELD', 'BOX_NOT_MANAGED', 'REOPENS_HOLE'],
-    summary: 'Bring a box back to a snapshot; what came after it is lost, and kept as a snapshot of its own',
+    summary: 'Restore a box from a snapshot; the current data is kept as a pre-restore snapshot',
   }),
   drillBox: endpoint({
     method: 'POST',
@@ -106,6 +108,6 @@ export const snapshotsContract = {
     returns: Accepted,
     status: 202,
     problems: ['NOT_FOUND', 'CONFLICT', 'CONFIG', 'HOST_OFFLINE', 'BOX_HELD', 'BOX_NOT_MANAGED'],
-    summary: 'Prove a snapshot by bringing it up beside the box, out of everybody’s reach; the default is the newest',
+    summary: 'Test-restore a snapshot in isolation; the default is the newest',
   }),
 } as const satisfies Contract

@@ -1,5 +1,6 @@
-// What a snapshot is to an operator, how long each is kept, and whose turn it is to be taken, tended or proven.
-// It decides which snapshots may go; it never takes, restores or deletes one, and no clock may make it give up what somebody needs.
+// The rules for snapshots: their contract, retention, the schedule of snapshot tasks, and addresses of the snapshot store.
+// It decides which snapshots expire and which task runs next. It never takes, restores or deletes a snapshot.
+// A referenced snapshot, the newest one and the last verified one never expire.
 export { Snapshot, SnapshotStatus, snapshotsContract } from './contract.ts'
 export { evaluateRetention, type RetainedSnapshot, type RetentionRule, type RetentionVerdict } from './retention.ts'
 export { type DrillCandidate, dueDrills, nextTasks, SnapshotTask, type WaitingTask } from './schedule.ts'

@@ -2,7 +2,7 @@ import type { SnapshotTier } from '../boxes/index.ts'
 import { elapsedMs } from '../kit/index.ts'
 import type { SnapshotStatus } from './contract.ts'
 
-/** How long snapshots are kept, by tier. Daily ones thin out; the others live for days. */
+/** Retention by tier: number of daily, weekly and monthly snapshots, days for the others. */
 export type RetentionRule = Readonly<{
   daily: number
   weekly: number
@@ -13,19 +13,19 @@ export type RetentionRule = Readonly<{
   finalDays: number
 }>
 
-/** What retention looks at: one snapshot of one box. */
+/** One snapshot of one box, for retention. */
 export type RetainedSnapshot = Readonly<{
   snapshotId: string
   tier: SnapshotTier
   takenAt: string
   status: SnapshotStatus
-  /** When a drill or a restore last proved it; null when none did. */
+  /** Its last successful drill or restore. */
   provenAt: string | null
-  /** Its command told of it; otherwise only a listing did. */
+  /** Registered by its command; otherwise only by a listing. */
   reported: boolean
 }>
 
-/** Which snapshots go, and why each other one stays. What is not present is in neither. */
+/** The snapshots to delete, and the reason for each retained one; only present and damaged ones are in it. */
 export type RetentionVerdict = Readonly<{ forget: readonly string[]; kept: ReadonlyMap<string, string> }>
 
 type Input = Readonly<{
@@ -33,14 +33,13 @@ type Input = Readonly<{
   rule: RetentionRule
   /** ISO. */
   now: string
-  /** Snapshots that somebody still refers to, and who: these stay whatever the rule says. */
+  /** Referenced snapshots and the reference; retained whatever the rule is. */
   inUse: ReadonlyMap<string, string>
 }>
 
 /**
- * The snapshots of ONE box judged (SAFETY, Snapshots). What is referred to, the newest one, the last proven one and damaged ones always stay;
- * the clock has no say in that. What no command told of, though it did of earlier ones, may be in parts: it takes no other's place and goes after
- * a week. Judging what is left again forgets nothing more.
+ * Applies retention to the snapshots of ONE box (SAFETY, Snapshots). Referenced snapshots, the newest one, the last verified one and damaged ones are always
+ * retained. Snapshots that no command reported may be incomplete: they use no slot and expire after a week. The function is idempotent.
  */
 export function evaluateRetention({ snapshots, rule, now, inUse }: Input): RetentionVerdict {
   const present = snapshots.filter(({ status }) => status === 'present').sort(newestFirst)
@@ -50,17 +49,17 @@ export function evaluateRetention({ snapshots, rule, now, inUse }: Input): Reten
   }
   for (const snapshot of snapshots) {
     const user = inUse.get(snapshot.snapshotId)
-    if (user !== undefined && isThere(snapshot)) keep(snapshot, `needed by ${user}`)
-    if (snapshot.status === 'damaged') keep(snapshot, 'damaged: a person decides')
+    if (user !== undefined && isStored(snapshot)) keep(snapshot, `used by ${user}`)
+    if (snapshot.status === 'damaged') keep(snapshot, 'damaged: operator decides')
   }
   const unclaimed = unclaimedAmong(snapshots)
   const claimed = present.filter((snapshot) => !unclaimed(snapshot))
-  keep(present[0], 'the newest of the box')
-  keep(claimed[0], 'the newest that is known to be whole')
-  keep([...present].sort(lastProvenFirst).find(isProven), 'the last proven one')
+  keep(present[0], 'newest snapshot of the box')
+  keep(claimed[0], 'newest complete snapshot')
+  keep([...present].sort(lastProvenFirst).find(isProven), 'last verified snapshot')
   keep(
     claimed.find(({ tier }) => tier === 'pre-update'),
-    'the newest before an update',
+    'newest pre-update snapshot',
   )
   for (const [snapshot, why] of thinned(claimed, rule)) keep(snapshot, why)
   for (const snapshot of claimed) keep(snapshot, young(snapshot, rule, now))
@@ -69,24 +68,24 @@ export function evaluateRetention({ snapshots, rule, now, inUse }: Input): Reten
 }
 
 /**
- * Left by a command that was killed, where nobody may delete it. A registry that was lost learns of all by listings: before the first one that a
- * command told of, nothing is known to be left over. What was proven is whole.
+ * Snapshots that a killed command may have left. After a lost registry all come from listings: before the first reported one, none counts as left over.
+ * A verified snapshot is complete.
  */
 function unclaimedAmong(snapshots: readonly RetainedSnapshot[]): (snapshot: RetainedSnapshot) => boolean {
-  const told = snapshots.filter(({ reported }) => reported).map(({ takenAt }) => takenAt)
-  const first = told.reduce<string | undefined>((least, at) => (least === undefined || at < least ? at : least), undefined)
+  const reportedAt = snapshots.filter(({ reported }) => reported).map(({ takenAt }) => takenAt)
+  const first = reportedAt.reduce<string | undefined>((least, at) => (least === undefined || at < least ? at : least), undefined)
   return ({ reported, provenAt, takenAt }) => !reported && provenAt === null && first !== undefined && first < takenAt
 }
 
-const isThere = ({ status }: RetainedSnapshot) => status === 'present' || status === 'damaged'
+const isStored = ({ status }: RetainedSnapshot) => status === 'present' || status === 'damaged'
 const isProven = ({ provenAt }: RetainedSnapshot) => provenAt !== null
 
-// Times alone do not order two snapshots of one moment.
+// Ids order snapshots of the same time.
 const descending = (a: string, b: string) => (a < b ? 1 : a > b ? -1 : 0)
 const newestFirst = (a: RetainedSnapshot, b: RetainedSnapshot) => descending(a.takenAt, b.takenAt) || descending(a.snapshotId, b.snapshotId)
 const lastProvenFirst = (a: RetainedSnapshot, b: RetainedSnapshot) => descending(a.provenAt ?? '', b.provenAt ?? '') || newestFirst(a, b)
 
-/** Daily ones have no age: they are thinned out. */
+/** Retention in days; undefined for daily ones, which are thinned out. */
 const daysOf = (tier: SnapshotTier, rule: RetentionRule): number | undefined =>
   ({
     daily: undefined,
@@ -101,14 +100,14 @@ const dayMs = 24 * 60 * 60_000
 const unclaimedDays = 7
 
 const recent = ({ takenAt }: RetainedSnapshot, now: string): string | undefined =>
-  elapsedMs(takenAt, now) < unclaimedDays * dayMs ? `no command told of it, kept for ${unclaimedDays} days` : undefined
+  elapsedMs(takenAt, now) < unclaimedDays * dayMs ? `not reported by a command, retained for ${unclaimedDays} days` : undefined
 
 function young(snapshot: RetainedSnapshot, rule: RetentionRule, now: string): string | undefined {
   const days = daysOf(snapshot.tier, rule)
-  return days !== undefined && elapsedMs(snapshot.takenAt, now) < days * dayMs ? `${snapshot.tier}, kept for ${days} days` : undefined
+  return days !== undefined && elapsedMs(snapshot.takenAt, now) < days * dayMs ? `${snapshot.tier}, retained for ${days} days` : undefined
 }
 
-/** Daily ones: the newest of each of the last days, weeks and months that have any. Periods without one use no place up. */
+/** Daily snapshots: the newest of each of the last days, weeks and months. Empty periods use no slot. */
 function* thinned(present: readonly RetainedSnapshot[], rule: RetentionRule): Generator<[RetainedSnapshot, string]> {
   const daily = present.filter(({ tier }) => tier === 'daily')
   yield* newestOfEach(daily, rule.daily, 'day', ({ takenAt }) => takenAt.slice(0, 10))
@@ -123,15 +122,15 @@ type Named = 'day' | 'week' | 'month'
 
 function* newestOfEach(
   newestFirst: readonly RetainedSnapshot[],
-  places: number,
+  slots: number,
   name: Named,
   periodOf: (snapshot: RetainedSnapshot) => string,
 ): Generator<[RetainedSnapshot, string]> {
   const seen = new Set<string>()
   for (const snapshot of newestFirst) {
     const period = periodOf(snapshot)
-    if (seen.has(period) || seen.size >= places) continue
+    if (seen.has(period) || seen.size >= slots) continue
     seen.add(period)
-    yield [snapshot, `newest of its ${name}, ${seen.size} of ${places}`]
+    yield [snapshot, `newest of its ${name}, ${seen.size} of ${slots}`]
   }
 }

@@ -1,22 +1,22 @@
 import { z } from 'zod'
 
-/** What jobs ask for, the most urgent first: a snapshot that is missing costs most. */
+/** The scheduled tasks, the most urgent first: a missing snapshot costs most. */
 export const SnapshotTask = z.enum(['daily', 'prune', 'check', 'check-data', 'drill'])
 export type SnapshotTask = z.infer<typeof SnapshotTask>
 
-/** Something to be done for a tenant, and its box as it is now. */
+/** A queued task of a tenant, and the current state of its box. */
 export type WaitingTask = Readonly<{
   tenantId: string
   task: SnapshotTask
   askedAt: string
   hostId: string
-  /** The host answers, nobody holds the box, and no other command waits for it or runs on it. */
+  /** The host is online, the box has no hold, and no other command of it is open. */
   free: boolean
 }>
 
 /**
- * Whose turn it is: on each host one thing at a time, and nothing on a host that is busy with another. A box that is not free lets others go
- * first and keeps its turn: snapshots by schedule give way to whatever people and rollouts do.
+ * The tasks to start now: one per host, none on a busy host. A box that is not free keeps its task queued: scheduled snapshots yield to people and
+ * rollouts.
  */
 export function nextTasks(waiting: readonly WaitingTask[], busyHosts: ReadonlySet<string>): WaitingTask[] {
   const taken = new Set(busyHosts)
@@ -32,24 +32,24 @@ const compareTexts = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 :
 const inOrder = (a: WaitingTask, b: WaitingTask) =>
   urgency(a) - urgency(b) || compareTexts(a.askedAt, b.askedAt) || compareTexts(a.tenantId, b.tenantId)
 
-/** A box that could be drilled: when its data was last proven to come back, and when that was last tried. */
+/** A box that could be drilled: its last verified restore, and its last drill. */
 export type DrillCandidate = Readonly<{ boxId: string; lastProvenAt: string | null; lastTriedAt: string | null }>
 
 const dayMs = 24 * 60 * 60_000
 
 type DrillRule = Readonly<{
-  /** A box proven more recently than this is not drilled. */
+  /** A box verified more recently than this is not drilled. */
   dueAfterDays: number
-  /** A box that failed its drill waits this long: it may not keep the others from theirs. */
+  /** A box that failed its drill waits this long, so that it does not block others. */
   retryAfterDays: number
-  /** Runs of the job within `dueAfterDays`. */
+  /** Number of runs of the job within `dueAfterDays`. */
   runs: number
 }>
 
-/** Four weeks, less one in which those that failed have their second turn. Six runs a day. */
+/** Four weeks, less one week for retries. Six runs a day. */
 const drillRule: DrillRule = { dueAfterDays: 21, retryAfterDays: 3, runs: 21 * 6 }
 
-/** Whose turn it is: those longest without proof first, as many as bring the whole fleet through in time. */
+/** The boxes to drill now: those longest without a verified restore first, enough to cover the fleet in time. */
 export function dueDrills(candidates: readonly DrillCandidate[], now: string, rule: DrillRule = drillRule): string[] {
   const before = (days: number) => new Date(Date.parse(now) - days * dayMs).toISOString()
   const [dueBefore, triedBefore] = [before(rule.dueAfterDays), before(rule.retryAfterDays)]

@@ -28,8 +28,8 @@ export function fleetDeps(deps: BaseDeps & Readonly<{ holder: string }>) {
   const bus = makeCommandBus()
   const times = { staleAfterMs: config.boxes.staleAfterMs, offlineAfterMs: config.agents.offlineAfterMs }
   const snapshotsListen = snapshotListener({ clock, ...holes })
-  const givenUp = (tx: Tx, command: Command) => notifyFailures(tx, snapshotsListen, [command.id])
-  const boxes = { db, clock, random, bus, ...times, firstPort: config.boxes.firstPort, migrations, ...lifeDeps(config), givenUp }
+  const onCommandAbandoned = (tx: Tx, command: Command) => notifyFailures(tx, snapshotsListen, [command.id])
+  const boxes = { db, clock, random, bus, ...times, firstPort: config.boxes.firstPort, migrations, ...lifeDeps(config), onCommandAbandoned }
   const secretsFor = secretsByKind({
     snapshots: commandSecrets({ settings: config, clock, fetch: settlingFetch }),
     registries: registrySecrets(deps),

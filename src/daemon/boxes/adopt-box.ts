@@ -13,48 +13,48 @@ import { currentManifest } from './manifests.ts'
 import { assertHostOnline, assertLive } from './query-boxes.ts'
 import { type SetUpDeps, setUpBox } from './set-up-box.ts'
 
-/** Reading a stack takes moments; the time is for a host that is briefly away. */
+/** Reading a stack takes seconds; the rest is for a host that is briefly offline. */
 const deadlineMs = 15 * 60_000
 
-/** Registers a stack as it is. It is observed only, until its report says that it has all that a managed box needs. */
-export const adoptBox = (deps: SetUpDeps, actor: Actor, wanted: z.output<typeof AdoptBody>) => {
-  const { folder, project } = wanted
-  const public_url = wanted.publicUrl ?? `https://${wanted.chatDomain}`
+/** Registers an existing stack. It is only observed until it has everything that a managed box needs. */
+export const adoptBox = (deps: SetUpDeps, actor: Actor, input: z.output<typeof AdoptBody>) => {
+  const { folder, project } = input
+  const public_url = input.publicUrl ?? `https://${input.chatDomain}`
   return setUpBox(
     deps,
     actor,
-    { ...wanted, canary: false },
+    { ...input, canary: false },
     {
       kind: 'tenant-box.adopt',
       action: 'box.adopt',
       deadlineMs,
       place: async () => ({ public_url, internal_url: null, first_port: null, folder, project }),
-      otherThan: (begun) => {
+      differenceOf: (begun) => {
         if (begun.ports !== null) return 'provisioning'
         return begun.folder === folder && begun.project === project ? undefined : `the project ${begun.project} in ${begun.folder}`
       },
-      // The agent only looks; a box that was provisioned has containers and volumes.
-      leftNothing: (begun) => begun.ports === null,
+      // Adoption only reads; a provisioned box has containers and volumes.
+      isReplaceable: (begun) => begun.ports === null,
       payload: async (_, box) => ({ slug: box.slug, boxId: box.id, ownershipEpoch: box.ownershipEpoch, folder, project }),
     },
   )
 }
 
-/** Besides the probes: an image may have to be pulled, and services started again. */
+/** Beside the probes: pulling an image and restarting services. */
 const workMs = 60 * 60_000
 
-type Wanted = Readonly<{ slug: string; expected: string | null }>
+type Input = Readonly<{ slug: string; expected: string | null }>
 
 /**
- * Asks what an observed box lacks, or, with the sum of the diff that a person saw, has exactly that done. The ports are chosen at the first
- * asking and stay: they stand in the diff. Throws NOT_FOUND, CONFLICT, BOX_HELD, HOST_OFFLINE, PORT_TAKEN.
+ * Previews the completion of an observed box, or applies it when `expected` has the checksum of the shown diff. Ports are chosen once, at the first
+ * preview. Throws NOT_FOUND, CONFLICT, BOX_HELD, HOST_OFFLINE, PORT_TAKEN.
  */
-export async function completeBox(deps: LifecycleDeps, actor: Actor, { slug, expected }: Wanted): Promise<{ commandId: string }> {
+export async function completeBox(deps: LifecycleDeps, actor: Actor, { slug, expected }: Input): Promise<{ commandId: string }> {
   const { db, clock, random, bus, probe } = deps
   const commandId = newId(random, 'cmd')
   const { hostId } = await db.transaction().execute(async (tx) => {
     const box = await lockBoxForPorts(tx, slug)
-    await refuse(deps, tx, box)
+    await assertCompletable(deps, tx, box)
     const ports = box.ports ?? (await choosePorts(deps, tx, box))
     const { manifest } = await currentManifest(tx)
     const { chatDomain, publicUrl } = box
@@ -70,17 +70,17 @@ export async function completeBox(deps: LifecycleDeps, actor: Actor, { slug, exp
   return { commandId }
 }
 
-/** Ports are chosen with the host locked, as its agent has it while it tells of its boxes: the host comes first there too. */
+/** Locks the host before the box, in the same order as reports do, because ports are chosen under the host's lock. */
 async function lockBoxForPorts(tx: Tx, slug: string): Promise<BoxRecord> {
   const { ports, hostId } = await existingBox(tx, slug)
   if (!ports) await lockHost(tx, hostId)
   return lockBox(tx, slug)
 }
 
-async function refuse(deps: LifecycleDeps, tx: Tx, box: BoxRecord): Promise<void> {
+async function assertCompletable(deps: LifecycleDeps, tx: Tx, box: BoxRecord): Promise<void> {
   const { slug, id, managed } = box
   assertLive(box)
-  if (managed) throw problem('CONFLICT', `the box ${slug} is managed already: there is nothing to complete`)
+  if (managed) throw problem('CONFLICT', `box ${slug} is already managed`)
   const hold = (await holdsOf(tx, deps.clock, [id])).get(id)
   if (hold) throw boxHeld({ slug, ...hold })
   await assertHostOnline(deps, tx, box)
@@ -92,7 +92,7 @@ async function choosePorts({ firstPort }: LifecycleDeps, tx: Tx, box: BoxRecord)
   return ports
 }
 
-/** Applied, the box is what its report says; shown, nothing has changed but what is known to be missing. */
+/** Stores the result: the report of an applied completion, or only the findings of a preview. */
 export async function finishAdoption(
   deps: StepDeps,
   tx: Tx,

@@ -10,7 +10,7 @@ import { newestManifest } from './manifests.ts'
 
 type Deps = Readonly<{ clock: Clock }>
 
-/** Takes in what an agent says about boxes of its own host. What is about another host's box, or from before a move, is passed over. */
+/** Stores an agent's reports on boxes of its own host. Ignores reports on boxes of other hosts and from before a move. */
 export async function applyReports(deps: Deps, tx: Tx, hostId: HostId, reports: readonly VersionsReport[]): Promise<void> {
   if (reports.length === 0) return
   const current = await newestManifest(tx)
@@ -19,29 +19,35 @@ export async function applyReports(deps: Deps, tx: Tx, hostId: HostId, reports: 
     tx,
     reports.map(({ slug }) => slug),
   )
-  const opened: BoxRecord[] = []
+  const unfenced: BoxRecord[] = []
   for (const report of reports) {
     const box = boxes.get(report.slug)
     if (box?.hostId !== hostId || calledDead.has(box.id)) continue
-    if ((await storeReport(deps, tx, box, report, { current })) && isOpened(box, report)) opened.push(box)
+    if ((await storeReport(deps, tx, box, report, { current })) && isUnfenced(box, report)) unfenced.push(box)
   }
-  for (const box of opened) await closeFenceAlerts(deps, tx, box) // last: it locks a stream that others wait for with a box in hand
+  for (const box of unfenced) await closeFenceAlerts(deps, tx, box) // last: others lock a box before this stream
 }
 
-/** Stores what runs in a box and compares it with the manifest at once. False when the report does not count. */
+/** Stores a report and updates the drift. Returns false when the report is ignored. */
 export async function applyReport(deps: Deps, tx: Tx, box: BoxRecord, report: VersionsReport, probe?: ProbeResult): Promise<boolean> {
   const saved = await storeReport(deps, tx, box, report, { current: await newestManifest(tx), probe })
-  if (saved && isOpened(box, report)) await closeFenceAlerts(deps, tx, box)
+  if (saved && isUnfenced(box, report)) await closeFenceAlerts(deps, tx, box)
   return saved
 }
 
-/** Of a box that changed hands nobody knows whether it was shut. */
-const isOpened = ({ fence, reportedAt }: BoxRecord, { fenced }: VersionsReport): boolean =>
+/** True when the box was fenced before, or its fence is unknown after a change of hosts. */
+const isUnfenced = ({ fence, reportedAt }: BoxRecord, { fenced }: VersionsReport): boolean =>
   !fenced && (fence !== null || reportedAt === null)
 
-type Beside = Readonly<{ current: ManifestRevision | undefined; probe?: ProbeResult | undefined }>
+type ReportContext = Readonly<{ current: ManifestRevision | undefined; probe?: ProbeResult | undefined }>
 
-async function storeReport({ clock }: Deps, tx: Tx, box: BoxRecord, report: VersionsReport, { current, probe }: Beside): Promise<boolean> {
+async function storeReport(
+  { clock }: Deps,
+  tx: Tx,
+  box: BoxRecord,
+  report: VersionsReport,
+  { current, probe }: ReportContext,
+): Promise<boolean> {
   const reportedAt = receivedAt(clock, report)
   if (report.slug !== box.slug || report.ownershipEpoch !== box.ownershipEpoch) return false
   return saveReport(tx, box, reportedAt, {
@@ -58,34 +64,39 @@ const closeFenceAlerts = ({ clock }: Deps, tx: Tx, { slug }: BoxRecord) =>
   closeAlerts(tx, clock, {
     subject: slug,
     kinds: ['fence_stuck', 'rollback_failed', 'restore_failed'],
-    because: 'the box is open to its users again',
+    because: 'the fence was lifted',
   })
 
-/** Of a box that was handed over nothing runs, and what it said last stays: it says what will run again. */
-const runningColumns = (clock: Clock, current: Beside['current'], box: BoxRecord, report: VersionsReport): Partial<BoxTable> => ({
+/** Not stored for a handed-over box: its last versions are those it will run again. */
+const runningColumns = (clock: Clock, current: ReportContext['current'], box: BoxRecord, report: VersionsReport): Partial<BoxTable> => ({
   ...installedColumns(report.installed),
   ...(report.databaseBytes === undefined ? {} : { database_bytes: Math.round(report.databaseBytes) }),
   ...driftColumns(clock, current, box, report),
 })
 
-/** A fence that another holds, or that was put up anew, is another fence: its time begins again. */
+/** A fence of another owner, or with another start, is a new fence: its time starts again. */
 function fenceColumns({ fence: known }: BoxRecord, { fenced, fence }: VersionsReport, reportedAt: string): Partial<BoxTable> {
   if (!fenced) return { fence_holder: null, fence_since: null, fence_overdue_at: null }
   const holder = fence?.holder ?? null
-  const said = fence?.since ? new Date(fence.since) : undefined
-  const since = said && !Number.isNaN(said.getTime()) && said.toISOString() <= reportedAt ? said.toISOString() : undefined
+  const reported = fence?.since ? new Date(fence.since) : undefined
+  const since = reported && !Number.isNaN(reported.getTime()) && reported.toISOString() <= reportedAt ? reported.toISOString() : undefined
   if (known && known.holder === holder && (since === undefined || since === known.since)) return {}
   return { fence_holder: holder, fence_since: since ?? reportedAt, fence_overdue_at: null }
 }
 
-// The agent's clock may be ahead; a time to come would make the report fresh for ever.
+// The agent's clock may be ahead; a future time would keep the report fresh forever.
 function receivedAt(clock: Clock, { at }: VersionsReport): string {
   const now = isoNow(clock)
-  const said = new Date(at)
-  return Number.isNaN(said.getTime()) || said.toISOString() > now ? now : said.toISOString()
+  const reported = new Date(at)
+  return Number.isNaN(reported.getTime()) || reported.toISOString() > now ? now : reported.toISOString()
 }
 
-function driftColumns(clock: Clock, current: Beside['current'], { tier }: BoxRecord, { installed }: VersionsReport): Partial<BoxTable> {
+function driftColumns(
+  clock: Clock,
+  current: ReportContext['current'],
+  { tier }: BoxRecord,
+  { installed }: VersionsReport,
+): Partial<BoxTable> {
   if (!current) return {}
   const drift = driftReport({ tier, installed, freshness: 'fresh' }, current.manifest, current.revision)
   return {

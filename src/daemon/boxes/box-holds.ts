@@ -3,10 +3,10 @@ import { type BoxId, boxHeld } from '../../core/boxes/index.ts'
 import { type Clock, isoNow } from '../../core/kit/index.ts'
 import type { DbOrTx, Tx } from '../db/index.ts'
 
-/** Who may act on a box at the moment. Only an action in flight, an undo, a move or a restore holds one. */
+/** A long-lived reservation of a box, by a rollout action, a rollback, a move, a removal, a restore or maintenance. */
 export type BoxHold = Readonly<{ boxId: BoxId; holder: string; until: string }>
 
-/** Holds the box for `holder` until then; the same holder may extend its hold. Throws BOX_HELD with the current holder. */
+/** Takes or extends a hold. Throws BOX_HELD with the current owner. */
 export async function holdBox(tx: Tx, clock: Clock, { boxId, holder, until }: BoxHold): Promise<void> {
   const { rows } = await sql`
     insert into box_holds (box_id, holder, until) values (${boxId}, ${holder}, ${until})
@@ -16,23 +16,23 @@ export async function holdBox(tx: Tx, clock: Clock, { boxId, holder, until }: Bo
   if (rows.length === 0) throw boxHeld(await currentHold(tx, boxId))
 }
 
-/** The hold may have ended in between. */
+/** The current hold; its owner is unknown when it was released meanwhile. */
 async function currentHold(tx: Tx, boxId: BoxId): Promise<Parameters<typeof boxHeld>[0]> {
   const { slug } = await tx.selectFrom('boxes').select('slug').where('id', '=', boxId).executeTakeFirstOrThrow()
   const other = await tx.selectFrom('box_holds').selectAll().where('box_id', '=', boxId).executeTakeFirst()
   return { slug, holder: other?.holder ?? 'another action', until: other?.until }
 }
 
-/** Releases the hold, unless another holder has taken it over. */
+/** Releases a hold. The hold of another owner is not changed. */
 export async function releaseHold(tx: Tx, { boxId, holder }: Pick<BoxHold, 'boxId' | 'holder'>): Promise<void> {
   await tx.deleteFrom('box_holds').where('box_id', '=', boxId).where('holder', '=', holder).execute()
 }
 
-/** Holds of live boxes that are not over, by slug; those of one holder may be left out. */
+/** Active holds of live boxes by slug, without those of the owner `except`. */
 export async function holdsBySlug(db: DbOrTx, clock: Clock, except = ''): Promise<ReadonlyMap<string, BoxHold>> {
   const rows = await db
     .selectFrom('box_holds')
-    .crossJoin('boxes') // in this order: holds are few, and boxes thousands
+    .crossJoin('boxes') // in this order: there are few holds and thousands of boxes
     .whereRef('boxes.id', '=', 'box_holds.box_id')
     .select(['boxes.slug', 'box_holds.box_id', 'box_holds.holder', 'box_holds.until'])
     .where('boxes.live', '=', 1)
@@ -42,7 +42,7 @@ export async function holdsBySlug(db: DbOrTx, clock: Clock, except = ''): Promis
   return new Map(rows.map(({ slug, box_id, holder, until }) => [slug, { boxId: box_id as BoxId, holder, until }]))
 }
 
-/** Holds that are not over, by box. */
+/** Active holds by box. */
 export async function holdsOf(db: DbOrTx, clock: Clock, boxIds?: readonly BoxId[]): Promise<ReadonlyMap<BoxId, BoxHold>> {
   let query = db.selectFrom('box_holds').selectAll().where('until', '>', isoNow(clock))
   if (boxIds) query = query.where('box_id', 'in', boxIds.length > 0 ? [...boxIds] : [''])

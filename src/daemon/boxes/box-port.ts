@@ -10,9 +10,8 @@ import { sealOutputs } from './box-secrets.ts'
 import { boxById, makeLive } from './boxes.repo.ts'
 import type { LifecycleRules, StepDeps } from './lifecycle/deps.ts'
 import { failMaintenance, finishMaintenance } from './lifecycle/maintain-box.ts'
-import { type Move, moveAwaiting } from './lifecycle/moves.repo.ts'
 import { disownedBy, mayAct } from './lifecycle/ownership.ts'
-import { type Removal, removalAwaiting } from './lifecycle/removals.repo.ts'
+import { type Move, moveAwaiting, type Removal, removalAwaiting } from './lifecycle/procedures.repo.ts'
 import { failMoveCommand, finishHandOver, finishTakeBack, finishTakeOver, stepMove } from './lifecycle/step-move.ts'
 import { failRemovalCommand, finishErase, finishRemovalHandOver, finishRemovalTakeBack } from './lifecycle/step-removal.ts'
 
@@ -25,7 +24,7 @@ type BoxPortDeps = LifecycleRules &
     secretsFor(db: DbOrTx, command: Command): Promise<CommandSecrets>
   }>
 
-/** What the channel to the agents asks about boxes, answered. */
+/** The box side of the agent channel: ownership, results, failures, reports and secrets. */
 export const boxPort = (deps: BoxPortDeps): BoxPort => ({
   mayAct: (db, boxId, hostId) => mayAct(db, boxId as BoxId, hostId as HostId),
   disowned: (db, hostId) => disownedBy(db, hostId as HostId),
@@ -39,30 +38,30 @@ export const boxPort = (deps: BoxPortDeps): BoxPort => ({
 
 type Deps = Readonly<{ clock: Clock }>
 
-/** Takes in what a good result says about its box. `prefetch` says nothing: pulled images change nothing that runs. */
+/** Stores the results of successful commands. `prefetch` has none: pulled images change nothing that runs. */
 const boxResultHandlers = (deps: Deps): ResultHandlers => ({
-  'tenant-box.report_versions': (tx, command, { report }) => takeReport(deps, tx, command, report),
-  'tenant-box.healthcheck': (tx, command, { report, probe }) => takeReport(deps, tx, command, report, probe),
+  'tenant-box.report_versions': (tx, command, { report }) => storeReport(deps, tx, command, report),
+  'tenant-box.healthcheck': (tx, command, { report, probe }) => storeReport(deps, tx, command, report, probe),
   'tenant-box.provision': (tx, command, { report, probe }) => finishSetUp(deps, tx, command, { report, probe, findings: [] }),
   'tenant-box.adopt': (tx, command, { report, findings }) => finishSetUp(deps, tx, command, { report, findings }),
   'tenant-box.restore': async (tx, command, { report, probes }) => {
-    if (report) await takeReport(deps, tx, command, report, probes.at(-1))
+    if (report) await storeReport(deps, tx, command, report, probes.at(-1))
   },
   'tenant-box.update': async (tx, command, { report, probes }) => {
-    if (report) await takeReport(deps, tx, command, report, probes.at(-1))
+    if (report) await storeReport(deps, tx, command, report, probes.at(-1))
   },
 })
 
 const boxOf = (tx: Tx, { boxId }: Command): Promise<BoxRecord | undefined> => boxById(tx, boxId as BoxId)
 
-async function takeReport(deps: Deps, tx: Tx, command: Command, report: VersionsReport, probe?: ProbeResult): Promise<void> {
+async function storeReport(deps: Deps, tx: Tx, command: Command, report: VersionsReport, probe?: ProbeResult): Promise<void> {
   const box = await boxOf(tx, command)
   if (box) await applyReport(deps, tx, box, report, probe)
 }
 
 type SetUpResult = Readonly<{ report: VersionsReport; probe?: ProbeResult; findings: readonly string[] }>
 
-/** A box is live from its first good set-up on. What an attempt says that a later one replaced, or of a box that was removed, decides nothing. */
+/** Makes a box live after its first successful set-up. Ignores results of a replaced attempt and of a removed box. */
 async function finishSetUp({ clock }: Deps, tx: Tx, command: Command, { report, probe, findings }: SetUpResult): Promise<void> {
   const box = await boxOf(tx, command)
   if (!box || box.live || box.removal || box.setUp.commandId !== command.id) return
@@ -72,24 +71,24 @@ async function finishSetUp({ clock }: Deps, tx: Tx, command: Command, { report, 
   await appendEvent(tx, clock, { stream: 'admin', source: 'boxes', eventType: 'box.ready', payload })
 }
 
-/** What goes on when an agent has done what life asked of it. An answer that nobody waits for any more changes nothing. */
+/** Continues the procedure that waits for the command. A result without a waiting procedure changes nothing. */
 const lifeResultHandlers = (deps: StepDeps): ResultHandlers => ({
   'tenant-box.maintenance': (tx, command, result) => finishMaintenance(deps, tx, command, result),
   'tenant-box.complete': (tx, command, result) => finishAdoption(deps, tx, command, result),
   'tenant-box.hand_over': (tx, command, result) =>
-    whoWaits(tx, command, {
+    dispatch(tx, command, {
       move: (box, move) => finishHandOver(deps, tx, box, move, result),
       removal: (box, removal) => finishRemovalHandOver(deps, tx, box, removal, result),
     }),
   'tenant-box.take_over': (tx, command, result) =>
-    whoWaits(tx, command, { move: (box, move) => finishTakeOver(deps, tx, box, move, result) }),
+    dispatch(tx, command, { move: (box, move) => finishTakeOver(deps, tx, box, move, result) }),
   'tenant-box.take_back': (tx, command, result) =>
-    whoWaits(tx, command, {
+    dispatch(tx, command, {
       move: (box, move) => finishTakeBack(deps, tx, box, move, result),
       removal: (box, removal) => finishRemovalTakeBack(deps, tx, box, removal, result),
     }),
   'tenant-box.remove': (tx, command) =>
-    whoWaits(tx, command, {
+    dispatch(tx, command, {
       move: (box, move) => stepMove(deps, tx, box, move, { event: 'removed', change: { fromCopy: false, keepUntil: null } }),
       removal: (box, removal) => finishErase(deps, tx, box, removal),
     }),
@@ -97,9 +96,9 @@ const lifeResultHandlers = (deps: StepDeps): ResultHandlers => ({
 
 function lifeFailureHandlers(deps: StepDeps): FailureHandlers {
   const failed = (tx: Tx, command: Command, { reported }: { reported: boolean }) =>
-    whoWaits(tx, command, {
-      move: (box, move) => failMoveCommand(deps, tx, box, move, command, reported),
-      removal: (box, removal) => failRemovalCommand(deps, tx, box, removal, command, reported),
+    dispatch(tx, command, {
+      move: (box, move) => failMoveCommand(deps, tx, { box, move, command, reported }),
+      removal: (box, removal) => failRemovalCommand(deps, tx, { box, removal, command, reported }),
     })
   return {
     'tenant-box.maintenance': (tx, command, { reported }) => failMaintenance(deps, tx, command, reported),
@@ -110,16 +109,16 @@ function lifeFailureHandlers(deps: StepDeps): FailureHandlers {
   }
 }
 
-type Ways = Readonly<{
+type Handlers = Readonly<{
   move: (box: BoxRecord, move: Move) => Promise<unknown>
   removal?: (box: BoxRecord, removal: Removal) => Promise<unknown>
 }>
 
-async function whoWaits(tx: Tx, { id, boxId }: Command, ways: Ways): Promise<void> {
+async function dispatch(tx: Tx, { id, boxId }: Command, handlers: Handlers): Promise<void> {
   const box = await boxById(tx, boxId as BoxId)
   if (!box) return
   const move = await moveAwaiting(tx, id)
-  if (move) await ways.move(box, move)
+  if (move) await handlers.move(box, move)
   const removal = await removalAwaiting(tx, id)
-  if (removal) await ways.removal?.(box, removal)
+  if (removal) await handlers.removal?.(box, removal)
 }

@@ -18,7 +18,7 @@ import type { OwnWindow } from '../../core/windows/index.ts'
 import { ownWindowOf } from '../tenants/index.ts'
 import type { BoxTable } from './boxes.tables.ts'
 
-/** A box with what its tenant says about it. */
+/** A box with data of its tenant. */
 export type BoxRecord = Readonly<{
   id: BoxId
   slug: string
@@ -27,7 +27,7 @@ export type BoxRecord = Readonly<{
   chatDomain: string
   plan: Plan
   tier: Tier
-  /** What its tenant says itself about when it may be disturbed. */
+  /** The tenant's own maintenance window. */
   ownWindow: OwnWindow
   hostId: HostId
   live: boolean
@@ -41,7 +41,7 @@ export type BoxRecord = Readonly<{
   folder: string | null
   project: string | null
   findings: readonly string[]
-  /** The command that made or adopted it, or is to. */
+  /** The command that provisions or adopts it. */
   setUp: Readonly<{ commandId: string; attempt: number }>
   installed: InstalledVersions
   databaseBytes: number | null
@@ -53,7 +53,7 @@ export type BoxRecord = Readonly<{
   lastDriftCheckAt: string | null
   createdAt: string
   maintenance: Readonly<{ by: string; reason: string; since: string }> | null
-  /** The command that closed it for maintenance, or is to open it. */
+  /** The command that enters or leaves maintenance. */
   maintenanceCommand: string | null
   fence: BoxFence | null
   removal: 'removed' | 'erased' | null

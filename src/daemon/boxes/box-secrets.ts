@@ -3,17 +3,17 @@ import { type Clock, isoNow, type Random, type Secret } from '../../core/kit/ind
 import type { DbOrTx, Tx } from '../db/index.ts'
 import { type Keyring, type SealedColumn, seal, unseal } from '../sealed/index.ts'
 
-/** What a box's host made and the platform needs to speak to the box. */
+/** Credentials created on the box's host, with which the platform calls the box. */
 export type BoxSecretName = keyof CommandOutputs
 
 type Deps = Readonly<{ clock: Clock; random: Random; keyring: Keyring }>
 
-/** What this room keeps sealed, for `tenantryd rekey`. */
+/** The sealed columns of this feature, for `tenantryd rekey`. */
 export const boxesSealedColumns: readonly SealedColumn[] = [{ table: 'box_secrets', column: 'sealed', key: 'id' }]
 
 const place = (boxId: BoxId, name: BoxSecretName) => ({ table: 'box_secrets', row: `${boxId}/${name}`, column: 'sealed' })
 
-/** Seals what the agent delivered; delivering again replaces. */
+/** Seals delivered credentials; a repeated delivery replaces them. */
 export async function sealOutputs({ clock, random, keyring }: Deps, tx: Tx, boxId: BoxId, outputs: CommandOutputs): Promise<void> {
   for (const [name, value] of Object.entries(outputs) as [BoxSecretName, string | undefined][]) {
     if (value === undefined) continue
@@ -32,7 +32,7 @@ export async function sealOutputs({ clock, random, keyring }: Deps, tx: Tx, boxI
   }
 }
 
-/** Opens one; undefined when the box never delivered it. */
+/** Unseals one; undefined when the box never delivered it. */
 export async function boxSecret(
   { keyring }: Pick<Deps, 'keyring'>,
   db: DbOrTx,

@@ -7,13 +7,13 @@ export const boxesJobs = (deps: QueryDeps & DriftDeps): Cron[] => [
   defineCron({
     key: 'tenant-box-drift-detection',
     expression: '7 * * * *',
-    description: 'Compares the installed versions of every box with the manifest and stores the drift; asks no agent',
+    description: 'Compare the reported versions of every box with the manifest and store the drift',
     run: ({ signal }) => detectDrift(deps, signal),
   }),
   defineCron({
     key: 'tenant-box-version-sync',
     expression: '30 3 * * *',
-    description: 'Asks the agents of all online hosts what really runs in their boxes',
+    description: 'Read the running versions of all boxes from their agents',
     run: ({ signal }) => syncVersions(deps, signal),
   }),
 ]

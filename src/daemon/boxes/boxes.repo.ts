@@ -13,8 +13,8 @@ const boxesWithTenant = (db: DbOrTx) =>
     .selectAll('boxes')
     .select(['tenants.name as tenant_name', 'tenants.chat_domain', 'tenants.plan', 'tenants.time_zone', 'tenants.maintenance_window'])
 
-/** What was erased is history: its slug is free again. */
-const isThere = (where: ExpressionBuilder<{ boxes: BoxTable }, 'boxes'>) =>
+/** Excludes erased boxes, which are history: their slug is free. */
+const isPresent = (where: ExpressionBuilder<{ boxes: BoxTable }, 'boxes'>) =>
   where.or([where('boxes.removal', 'is', null), where('boxes.removal', '<>', 'erased')])
 
 export async function boxById(db: DbOrTx, id: BoxId): Promise<BoxRecord | undefined> {
@@ -22,11 +22,11 @@ export async function boxById(db: DbOrTx, id: BoxId): Promise<BoxRecord | undefi
   return row && toBox(row)
 }
 
-/** The box that bears the slug: the live one, or the one that is to become it. */
+/** The box with the slug: the live one, or the newest that is not live yet. */
 export async function boxBySlug(db: DbOrTx, slug: string): Promise<BoxRecord | undefined> {
   const row = await boxesWithTenant(db)
     .where('boxes.slug', '=', slug)
-    .where(isThere)
+    .where(isPresent)
     .orderBy('boxes.live', 'desc')
     .orderBy('boxes.created_at', 'desc')
     .executeTakeFirst()
@@ -37,23 +37,23 @@ export async function boxBySlug(db: DbOrTx, slug: string): Promise<BoxRecord | u
 export async function boxesBySlugs(db: DbOrTx, slugs: readonly string[]): Promise<ReadonlyMap<string, BoxRecord>> {
   const rows = await boxesWithTenant(db)
     .where('boxes.slug', 'in', [...slugs])
-    .where(isThere)
+    .where(isPresent)
     .orderBy('boxes.live')
     .orderBy('boxes.created_at')
     .execute()
-  return new Map(rows.map((row) => [row.slug, toBox(row)])) // of two with one slug the last stays
+  return new Map(rows.map((row) => [row.slug, toBox(row)])) // the last of two with one slug wins
 }
 
 /** Throws NOT_FOUND naming the slug. */
 export async function existingBox(db: DbOrTx, slug: string): Promise<BoxRecord> {
   const box = await boxBySlug(db, slug)
-  if (!box) throw problem('NOT_FOUND', `there is no box ${slug}: \`tenantry boxes list\` shows all`)
+  if (!box) throw problem('NOT_FOUND', `box ${slug} does not exist. fix: \`tenantry boxes list\``)
   return box
 }
 
 /**
- * For whoever is to take a box: as it is, and stays until the commit. What it runs, where it is and what is done with it was otherwise read before
- * somebody else changed it and let it go. First the box, then its hold: nobody waits in a circle. Throws NOT_FOUND.
+ * Reads a box and locks its row until the commit, before a decision that takes a hold on it. Lock order: the box, then its hold.
+ * Throws NOT_FOUND.
  */
 export async function lockBox(tx: Tx, slug: string): Promise<BoxRecord> {
   const { id } = await existingBox(tx, slug)
@@ -64,22 +64,22 @@ export async function lockBox(tx: Tx, slug: string): Promise<BoxRecord> {
 /** The same for a slug or an id. */
 export async function existingBoxBy(db: DbOrTx, key: string): Promise<BoxRecord> {
   if (!isBoxId(key)) return existingBox(db, key)
-  const row = await boxesWithTenant(db).where('boxes.id', '=', key).where(isThere).executeTakeFirst()
-  if (!row) throw problem('NOT_FOUND', `there is no box ${key}: \`tenantry boxes list --json\` shows all`)
+  const row = await boxesWithTenant(db).where('boxes.id', '=', key).where(isPresent).executeTakeFirst()
+  if (!row) throw problem('NOT_FOUND', `box ${key} does not exist. fix: \`tenantry boxes list --json\``)
   return toBox(row)
 }
 
-/** Live boxes by slug: what a rollout or a scan is about. */
+/** All live boxes by slug. */
 export const boxesInScope = async (db: DbOrTx): Promise<BoxRecord[]> =>
   (await boxesWithTenant(db).where('boxes.live', '=', 1).orderBy('boxes.slug').execute()).map(toBox)
 
-/** Where a live box is: what a question to all of them needs. */
+/** The address of a live box for commands. */
 export type BoxAddress = Pick<BoxRecord, 'id' | 'slug' | 'hostId' | 'ownershipEpoch'>
 
-/** `boxesInScope` without what the boxes said: of ten thousand, that is most of the work. */
+/** `boxesInScope` without reports: at ten thousand boxes these are most of the data. */
 export async function addressesInScope(db: DbOrTx): Promise<BoxAddress[]> {
-  const asked = db.selectFrom('boxes').select(['id', 'slug', 'host_id', 'ownership_epoch']).where('live', '=', 1).orderBy('slug')
-  return (await asked.execute()).map((row) => ({
+  const query = db.selectFrom('boxes').select(['id', 'slug', 'host_id', 'ownership_epoch']).where('live', '=', 1).orderBy('slug')
+  return (await query.execute()).map((row) => ({
     id: row.id as BoxId,
     slug: row.slug,
     hostId: row.host_id as HostId,
@@ -87,7 +87,7 @@ export async function addressesInScope(db: DbOrTx): Promise<BoxAddress[]> {
   }))
 }
 
-/** Which reports still count; those of a silent host, from before `staleBefore` or of a box that no host runs make it `unknown`. */
+/** Validity of reports: those of an offline host, from before `staleBefore` or of a box between hosts count as `unknown`. */
 type Trust = Readonly<{ staleBefore: string; silentHosts: readonly HostId[]; betweenHosts: readonly BoxId[] }>
 
 export type BoxFilter = Readonly<{
@@ -102,7 +102,7 @@ export type BoxFilter = Readonly<{
 /** A page of boxes by slug. */
 export async function boxesAfter(db: DbOrTx, filter: BoxFilter, trust: Trust): Promise<BoxRecord[]> {
   const { tier, hostId, severity, slugPart, after, limit } = filter
-  let query = boxesWithTenant(db).where(isThere).orderBy('boxes.slug').orderBy('boxes.id').limit(limit)
+  let query = boxesWithTenant(db).where(isPresent).orderBy('boxes.slug').orderBy('boxes.id').limit(limit)
   if (after) query = query.where('boxes.slug', '>', after)
   if (hostId) query = query.where('boxes.host_id', '=', hostId)
   if (tier) query = query.where('tenants.plan', 'in', plansOf(tier))
@@ -137,15 +137,15 @@ function whereSeverity(query: BoxQuery, severity: Severity, { staleBefore, silen
   )
 }
 
-/** Live boxes whose edge was closed when they last reported. */
+/** Live boxes that were fenced at their last report. */
 export const fencedBoxes = async (db: DbOrTx): Promise<BoxRecord[]> =>
   (await boxesWithTenant(db).where('boxes.live', '=', 1).where('boxes.fence_since', 'is not', null).orderBy('boxes.slug').execute()).map(
     toBox,
   )
 
 /**
- * First ports of all boxes on a host, those included that are on their way there or have left a copy. The host's row is locked until the
- * commit: two boxes never get the same ports.
+ * First ports of all boxes on a host, including boxes that move there and copies they left. Locks the host until the commit, so that two boxes
+ * never get the same ports.
  */
 export async function portsTaken(tx: Tx, hostId: HostId): Promise<number[]> {
   await lockHost(tx, hostId)
@@ -168,7 +168,7 @@ export async function insertBox(tx: Tx, row: Insertable<BoxTable>): Promise<void
   await tx.insertInto('boxes').values(row).execute()
 }
 
-/** Changes a box under the ownership that it was read with; throws CONFLICT when that is over. */
+/** Updates a box of the ownership epoch that was read. Throws CONFLICT when it has changed. */
 export async function changeBox(tx: Tx, box: Pick<BoxRecord, 'id' | 'slug' | 'ownershipEpoch'>, change: Partial<BoxTable>): Promise<void> {
   const { numUpdatedRows } = await tx
     .updateTable('boxes')
@@ -176,10 +176,10 @@ export async function changeBox(tx: Tx, box: Pick<BoxRecord, 'id' | 'slug' | 'ow
     .where('id', '=', box.id)
     .where('ownership_epoch', '=', box.ownershipEpoch)
     .executeTakeFirst()
-  if (numUpdatedRows === 0n) throw problem('CONFLICT', `the box ${box.slug} was moved meanwhile: look at it again`)
+  if (numUpdatedRows === 0n) throw problem('CONFLICT', `box ${box.slug} was moved meanwhile. fix: check it, then retry`)
 }
 
-/** The box is there from now on; false when it was removed or moved meanwhile. */
+/** Marks a box live. Returns false when it was removed or moved meanwhile. */
 export async function makeLive(tx: Tx, box: Pick<BoxRecord, 'id' | 'ownershipEpoch'>, findings: readonly string[]): Promise<boolean> {
   const { numUpdatedRows } = await tx
     .updateTable('boxes')
@@ -191,7 +191,7 @@ export async function makeLive(tx: Tx, box: Pick<BoxRecord, 'id' | 'ownershipEpo
   return numUpdatedRows > 0n
 }
 
-/** Stores what a report says, unless a newer one came in or the box was moved meanwhile; false then. */
+/** Stores a report. Returns false when a newer one exists or the box was moved meanwhile. */
 export async function saveReport(
   tx: Tx,
   box: Pick<BoxRecord, 'id' | 'ownershipEpoch'>,

@@ -43,7 +43,7 @@ export const boxesRoutes = (deps: BoxesDeps) =>
     diffManifest: async ({ body }) => copy(await previewManifest(deps, body.manifest)),
     applyManifest: async ({ actor, body }) => {
       const applied = await applyManifest(deps, actor, body.manifest)
-      // The stored drift should not speak of the manifest before; if the daemon dies here the hourly job does it.
+      // Updates the stored drift at once; if the daemon stops here, the hourly job does it.
       if (applied.changed) await detectDrift(deps)
       return copy(applied)
     },
@@ -63,7 +63,7 @@ const copy = <Answer extends { changes: readonly unknown[] }>(
 
 type Deps = Readonly<{ db: Db; clock: Clock }>
 
-/** A canary goes first in every rollout. Marking a box twice changes nothing but the log. */
+/** Marks a box as a canary, or unmarks it. Repeating it changes nothing but the audit log. */
 const markCanary = ({ db, clock }: Deps, actor: Actor, { slug: key, canary }: { slug: string; canary: boolean }): Promise<BoxRecord> =>
   db.transaction().execute(async (tx) => {
     const box = await existingBoxBy(tx, key)

@@ -5,16 +5,16 @@ export type BoxTable = {
   tenant_id: string
   host_id: string
   slug: string
-  /** From the first good set-up on. */
+  /** 1 after the first successful set-up. */
   live: number
   managed: number
   canary: number
   fenced: number
-  /** Rises when the box gets another owner; what a host says under a lower one is not believed. */
+  /** Rises with each change of hosts; reports with a lower epoch are ignored. */
   ownership_epoch: number
   public_url: string
   internal_url: string | null
-  /** The first of three; null for a box that was adopted. */
+  /** The first of three ports; null for an adopted box. */
   first_port: number | null
   folder: string | null
   project: string | null
@@ -34,21 +34,21 @@ export type BoxTable = {
   drift_revision: number
   last_drift_check_at: string | null
   created_at: string
-  /** People work on it, or are about to; the command that closed or is to open it. */
+  /** Set in maintenance; the command that enters or leaves it. */
   maintenance_by: string | null
   maintenance_reason: string | null
   maintenance_since: string | null
   maintenance_command: string | null
-  /** As last reported; all null while it is open. */
+  /** From the last report; all null without a fence. */
   fence_holder: string | null
   fence_since: string | null
-  /** Set once per fence that stood for too long. */
+  /** Set once per overdue fence. */
   fence_overdue_at: string | null
-  /** `removed` = stopped, its data kept; `erased` = nothing of it is left. */
+  /** `removed` = stopped, with its data; `erased` = no data is left. */
   removal: 'removed' | 'erased' | null
 }
 
-/** `id` is box and name in one: sealed values are bound to it. */
+/** `id` is `box/name`; sealed values are bound to it. */
 type BoxSecretTable = { id: string; box_id: string; name: string; sealed: string; updated_at: string }
 
 type BoxHoldTable = { box_id: string; holder: string; until: string }
@@ -64,7 +64,7 @@ declare module '../db/database.ts' {
   }
 }
 
-/** What is written down of every way of a box. */
+/** The columns that moves and removals share. */
 export type ProcedureColumns<State extends string> = {
   id: string
   box_id: string
@@ -72,7 +72,7 @@ export type ProcedureColumns<State extends string> = {
   epoch: number
   reason: string
   asked_by: string
-  /** How many commands were given: each has its own id. */
+  /** Number of commands so created; part of their ids. */
   orders: number
   command_id: string | null
   error: string | null
@@ -87,7 +87,7 @@ export type BoxMoveTable = ProcedureColumns<MoveState> & {
   to_host_id: string
   from_first_port: number | null
   to_first_port: number
-  /** Whether that host may have containers and volumes of the box that are not the box itself; its ports are taken then. */
+  /** Whether that host may have a copy (containers and volumes); its ports are reserved then. */
   from_copy: number
   to_copy: number
   old_host_dead: number

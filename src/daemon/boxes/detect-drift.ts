@@ -8,16 +8,16 @@ import { newestManifest } from './manifests.ts'
 
 export type DriftDeps = FleetDeps & Readonly<{ db: Db }>
 
-/** Boxes per statement: far below what either dialect takes in parameters. */
+/** Boxes per statement, below the parameter limit of both dialects. */
 const chunkSize = 500
 
 type Checked = Readonly<{ id: string; reportedAt: string; drift: DriftReport }>
 
-/** Compares every live box with the manifest (spec 4.10). It asks no agent: what is too old to say anything becomes `unknown`. */
+/** Compares every live box with the manifest (spec 4.10). It uses stored reports; a stale one makes the drift `unknown`. */
 export async function detectDrift(deps: DriftDeps, signal?: AbortSignal): Promise<string> {
   const { db, clock } = deps
   const current = await newestManifest(db)
-  if (!current) return 'there is no manifest yet, so there is nothing to compare with'
+  if (!current) return 'no manifest has been applied'
   const fleet = await readFleet(deps, db)
   const counts = new Map<Severity, number>()
   for (let rows = await subjectsAfter(db, ''); rows.length > 0 && !signal?.aborted; rows = await subjectsAfter(db, rows.at(-1)?.id ?? '')) {
@@ -30,7 +30,7 @@ export async function detectDrift(deps: DriftDeps, signal?: AbortSignal): Promis
 
 type Subject = InstalledColumns & { id: string; host_id: string; reported_at: string | null; plan: Plan }
 
-/** In the order of their ids, some at a time: others have their turn in between, and ten thousand are never in memory at once. */
+/** A page of boxes by id, so that other writers are not blocked and memory stays small. */
 const subjectsAfter = (db: Db, after: string): Promise<Subject[]> =>
   db
     .selectFrom('boxes')
@@ -51,7 +51,7 @@ function check(row: Subject, fleet: Fleet, { manifest, revision }: Current): Che
   return { id: row.id, reportedAt: row.reported_at ?? '', drift }
 }
 
-// A report that came in meanwhile, or a newer manifest, was compared already and is not overwritten.
+// Does not overwrite the drift of a newer report or manifest.
 // `not … <> …` keeps SQLite from joining by the report's time, which all boxes may share, instead of by the id.
 async function saveDrift(db: Db, checked: readonly Checked[], at: string): Promise<void> {
   const rows = checked.map(({ id, reportedAt, drift }) => sql`(${id}, ${reportedAt}, ${JSON.stringify(drift)}, ${drift.severity})`)
@@ -67,7 +67,7 @@ async function saveDrift(db: Db, checked: readonly Checked[], at: string): Promi
 }
 
 function summary(counts: ReadonlyMap<Severity, number>): string {
-  const words = { none: 'in sync', minor: 'with minor drift', major: 'with major drift', unknown: 'unknown' }
+  const words = { none: 'in sync', minor: 'minor drift', major: 'major drift', unknown: 'unknown' }
   const parts = Severity.options.flatMap((severity) => (counts.has(severity) ? [`${counts.get(severity)} ${words[severity]}`] : []))
   const total = [...counts.values()].reduce((sum, count) => sum + count, 0)
   return `${plural(total, 'box', 'boxes')} checked${parts.length > 0 ? `: ${parts.join(', ')}` : ''}`

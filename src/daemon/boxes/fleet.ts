@@ -5,14 +5,14 @@ import type { DbOrTx } from '../db/index.ts'
 import { type Command, commandsByIds, type HostSummary, hostSummaries } from '../hosts/index.ts'
 import { type BoxHold, holdsOf } from './box-holds.ts'
 import type { BoxRecord } from './box-record.ts'
-import { boxesBetweenHosts, latestMoves, type Move } from './lifecycle/moves.repo.ts'
+import { boxesBetweenHosts, latestMoves, type Move } from './lifecycle/procedures.repo.ts'
 
 export type FleetDeps = Readonly<{ clock: Clock; staleAfterMs: number; offlineAfterMs: number }>
 
-/** A host as far as boxes care. */
+/** The state of a host, for boxes. */
 type HostState = Readonly<{ id: HostId; name: string; status: 'online' | 'offline' | 'frozen' | 'revoked' }>
 
-/** The hosts at one moment, and with them which reports still count. */
+/** The hosts at one time, with the validity of reports. */
 export type Fleet = Readonly<{
   staleBefore: string
   silentHosts: readonly HostId[]
@@ -21,7 +21,7 @@ export type Fleet = Readonly<{
   freshness(box: Pick<BoxRecord, 'id' | 'hostId' | 'reportedAt' | 'removal'>): Freshness
 }>
 
-/** One host as far as boxes care; undefined when there is none. */
+/** The state of one host; undefined when it does not exist. */
 export async function readHost({ clock, offlineAfterMs }: FleetDeps, db: DbOrTx, id: HostId): Promise<HostState | undefined> {
   const [host] = await hostSummaries(db, id)
   return host && stateOf(host, clock.now(), offlineAfterMs)
@@ -51,11 +51,11 @@ export async function readFleet({ clock, staleAfterMs, offlineAfterMs }: FleetDe
   }
 }
 
-/** What belongs to a box but is kept elsewhere. */
+/** Data of a box from other tables. */
 export type BoxContext = Readonly<{
   fleet: Fleet
   hold: BoxHold | undefined
-  /** The latest, also when it is over. */
+  /** The latest move, also when it is finished. */
   move: Move | undefined
   status: BoxStatus
   setUpError: Command['error']
@@ -93,5 +93,5 @@ function statusOf({ live, removal }: BoxRecord, setUp: Command | undefined): Box
   return setUp && hasFailed(setUp) ? 'failed' : 'provisioning'
 }
 
-/** A command that nobody will finish any more; one that expired may still be told of late, and is then taken in. */
+/** An expired command counts as failed; a late result is still accepted. */
 const hasFailed = ({ status }: Pick<Command, 'status'>): boolean => status === 'failed' || status === 'expired'

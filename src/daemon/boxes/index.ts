@@ -1,6 +1,6 @@
-// The registry of boxes: what each should run (the manifest), what it runs (reports), how far that is apart (drift), who holds it.
-// It sets boxes up by commands to their hosts and asks them questions. It never starts an update (that is rollouts) and believes a host
-// only about its own boxes; what is not freshly known is `unknown`, never in sync.
+// The registry of boxes: the manifest, the reports of their agents, drift, holds, and the lifecycle (set-up, adoption, maintenance, moves, removal).
+// It works by commands to agents. It never starts an update (rollouts do), and accepts reports only from the host that has the box.
+// Without a fresh report drift is `unknown`, never in sync.
 import './boxes.tables.ts'
 import type { Logger } from '../../node/index.ts'
 import { feature, repeat } from '../feature/index.ts'
@@ -23,7 +23,7 @@ export { detectDrift } from './detect-drift.ts'
 export { type FleetDeps, readFleet, readHost } from './fleet.ts'
 export { commandsOfLifecycle, commandsOfSetUp, snapshotsOfLifecycle } from './in-use.ts'
 export { lifecycleJobs } from './lifecycle/lifecycle.jobs.ts'
-export { slugsRebuiltFromSnapshot } from './lifecycle/moves.repo.ts'
+export { slugsRebuiltFromSnapshot } from './lifecycle/procedures.repo.ts'
 export { watchFences } from './lifecycle/watch-fences.ts'
 export { applyManifest, applyNextManifest, currentManifest, importManifest, loadBoxMigrations, manifestByRevision } from './manifests.ts'
 export { assertLive, deleteOldLogs } from './query-boxes.ts'

@@ -29,17 +29,17 @@ export async function newestManifest(db: DbOrTx): Promise<ManifestRevision | und
   return row && toRevision(row)
 }
 
-/** What boxes should run now; throws NOT_FOUND when no manifest was ever applied. */
+/** The current manifest. Throws NOT_FOUND when none was applied. */
 export async function currentManifest(db: DbOrTx): Promise<ManifestRevision> {
   const newest = await newestManifest(db)
-  if (!newest) throw problem('NOT_FOUND', 'there is no manifest yet: `tenantry manifest apply <file>` makes the first')
+  if (!newest) throw problem('NOT_FOUND', 'no manifest has been applied. fix: `tenantry manifest apply <file>`')
   return newest
 }
 
-/** The manifest that a rollout was made from. */
+/** One revision. Throws NOT_FOUND. */
 export async function manifestByRevision(db: DbOrTx, revision: number): Promise<ManifestRevision> {
   const row = await db.selectFrom('manifests').selectAll().where('revision', '=', revision).executeTakeFirst()
-  if (!row) throw problem('NOT_FOUND', `there is no manifest revision ${revision}: \`tenantry manifest show\` tells the current one`)
+  if (!row) throw problem('NOT_FOUND', `manifest revision ${revision} does not exist. Current one: \`tenantry manifest show\``)
   return toRevision(row)
 }
 
@@ -64,7 +64,7 @@ export type ManifestDeps = Readonly<{ db: Db; clock: Clock; migrations: readonly
 
 type AppliedManifest = Readonly<{ revision: number; changed: boolean; changes: readonly ManifestChange[] }>
 
-/** Makes a manifest the canonical one (spec 9.5). The content of the current revision keeps that revision; older content becomes a new one. */
+/** Applies a manifest (spec 9.5). Unchanged content keeps its revision; any other content becomes a new one. */
 export async function applyManifest({ db, clock, migrations }: ManifestDeps, actor: Actor, value: unknown): Promise<AppliedManifest> {
   const manifest = parseManifest(value)
   assertKnownHeads(manifest, migrations)
@@ -80,11 +80,14 @@ export async function applyManifest({ db, clock, migrations }: ManifestDeps, act
   })
   return apply.catch((error) => {
     if (!isUniqueViolation(error)) throw error
-    throw problem('CONFLICT', 'another manifest was applied at the same moment: look at it, then apply yours again')
+    throw problem(
+      'CONFLICT',
+      'another manifest was applied at the same time. fix: check it (`tenantry manifest show`), then apply yours again',
+    )
   })
 }
 
-/** What applying would change; changes nothing. */
+/** The changes that applying would make. */
 export async function previewManifest(
   { db, migrations }: Omit<ManifestDeps, 'clock'>,
   value: unknown,
@@ -96,9 +99,8 @@ export async function previewManifest(
 }
 
 /**
- * Makes a manifest the canonical one within somebody else's transaction. `revision` is the one after that which it was made from: when
- * another was applied meanwhile the number is taken, and the unique constraint ends the transaction. Answers what changed; the caller writes
- * it into the audit log, at its end.
+ * Applies a manifest in the caller's transaction. `revision` is the number after the one it is based on; if another was applied meanwhile, the unique
+ * constraint aborts the transaction. Returns the changes; the caller audits them.
  */
 export async function applyNextManifest(
   tx: Tx,
@@ -114,8 +116,8 @@ export async function applyNextManifest(
 const actor: SystemActor = { kind: 'system', name: 'start' }
 
 /**
- * Takes the manifest file in at the first start; later the file says nothing any more, only `tenantry manifest apply` does.
- * True when it was taken in. Throws MANIFEST_INVALID.
+ * Imports the manifest file at the first start; later only `tenantry manifest apply` changes the manifest.
+ * Returns true when it was imported. Throws MANIFEST_INVALID.
  */
 export async function importManifest(deps: ManifestDeps, yaml: string): Promise<boolean> {
   if (await newestManifest(deps.db)) return false
@@ -136,7 +138,7 @@ function readYaml(yaml: string): unknown {
   }
 }
 
-/** Reads the folder once, at the start of the daemon: with a gap or a text that must not run in boxes it does not start (CONFIG_INVALID). */
+/** Reads the folder of box migrations at start. Throws CONFIG_INVALID for a gap or SQL that is not allowed. */
 export async function loadBoxMigrations(folder: string): Promise<readonly BoxMigration[]> {
   const names = (await readdir(folder)).filter((file) => !file.startsWith('.')).sort()
   const files = await Promise.all(names.map(async (file) => ({ file, text: await readFile(join(folder, file), 'utf8') })))

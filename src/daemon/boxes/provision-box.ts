@@ -16,62 +16,62 @@ import { currentManifest } from './manifests.ts'
 import { type SetUp, type SetUpDeps, setUpBox } from './set-up-box.ts'
 
 export type ProvisionDeps = SetUpDeps & Readonly<{ firstPort: number; probe: ProbeRule }>
-type Wanted = z.output<typeof ProvisionBody>
+type Input = z.output<typeof ProvisionBody>
 type Kind = 'tenant-box.provision'
 
-/** Beside the probes: images may have to be pulled and a first database made. */
+/** Beside the probes: pulling images and creating the database. */
 const workMs = 60 * 60_000
 
-/** Makes a box on a host, with the versions of the manifest unless others are asked for. */
-export const provisionBox = (deps: ProvisionDeps, actor: Actor, wanted: Wanted) =>
-  setUpBox(deps, actor, wanted, {
+/** Provisions a box on a host, with the manifest's versions unless overridden. */
+export const provisionBox = (deps: ProvisionDeps, actor: Actor, input: Input) =>
+  setUpBox(deps, actor, input, {
     kind: 'tenant-box.provision',
     action: 'box.provision',
     deadlineMs: workMs + deps.probe.timeoutMs,
     place: async (tx, hostId) => {
       const first = allocatePorts(await portsTaken(tx, hostId), deps.firstPort).public
-      return { ...nowhere, public_url: publicUrl(wanted), internal_url: `http://127.0.0.1:${portsFrom(first).platform}`, first_port: first }
+      return { ...nowhere, public_url: publicUrl(input), internal_url: `http://127.0.0.1:${portsFrom(first).platform}`, first_port: first }
     },
-    otherThan: (begun) => {
+    differenceOf: (begun) => {
       if (begun.ports === null) return 'adoption'
-      if (begun.publicUrl !== publicUrl(wanted)) return `the public URL ${begun.publicUrl}`
-      // A box that is not ready yet may be given others with its next attempt.
-      return begun.live ? otherVersions(begun, wanted.versions ?? {}) : undefined
+      if (begun.publicUrl !== publicUrl(input)) return `the public URL ${begun.publicUrl}`
+      // The next attempt of a box that is not ready may have other versions.
+      return begun.live ? otherVersions(begun, input.versions ?? {}) : undefined
     },
-    leftNothing: (begun) => begun.ports === null, // a failed adoption may become a box of our own
-    payload: (tx, box) => payloadOf(deps, tx, box, wanted),
+    isReplaceable: (begun) => begun.ports === null, // a failed adoption may be provisioned instead
+    payload: (tx, box) => payloadOf(deps, tx, box, input),
   } satisfies SetUp<Kind>)
 
 const nowhere = { folder: null, project: null } as const
 
-const publicUrl = ({ publicUrl: given, chatDomain }: Wanted): string => (given ?? `https://${chatDomain}`).replace(/\/+$/, '')
+const publicUrl = ({ publicUrl: url, chatDomain }: Input): string => (url ?? `https://${chatDomain}`).replace(/\/+$/, '')
 
 const otherVersions = ({ installed }: BoxRecord, versions: Overrides): string | undefined =>
   VersionedService.options.some((service) => versions[service] !== undefined && versions[service] !== installed[service])
     ? 'other versions'
     : undefined
 
-async function payloadOf({ probe }: ProvisionDeps, tx: Tx, box: BoxRecord, wanted: Wanted): Promise<BoxCommandPayload<Kind>> {
-  if (!box.ports) throw problem('CONFLICT', `the box ${box.slug} has no ports: it was begun as an adoption`)
+async function payloadOf({ probe }: ProvisionDeps, tx: Tx, box: BoxRecord, input: Input): Promise<BoxCommandPayload<Kind>> {
+  if (!box.ports) throw problem('CONFLICT', `box ${box.slug} has no ports: it was started as an adoption`)
   return {
     slug: box.slug,
     boxId: box.id,
     ownershipEpoch: box.ownershipEpoch,
     chatDomain: box.chatDomain,
     publicUrl: box.publicUrl,
-    images: await imagesOf(tx, box, wanted.versions ?? {}),
+    images: await imagesOf(tx, box, input.versions ?? {}),
     ports: box.ports,
     probe,
     migrationsHead: (await currentManifest(tx)).manifest.tiers[box.tier].migrationsHead,
   }
 }
 
-type Overrides = NonNullable<Wanted['versions']>
+type Overrides = NonNullable<Input['versions']>
 
 async function imagesOf(tx: Tx, { tier }: BoxRecord, versions: Overrides): Promise<BoxCommandPayload<Kind>['images']> {
   const { manifest } = await currentManifest(tx)
-  const wanted = { ...manifest.tiers[tier], ...definedOf(versions) }
-  const tiers = { ...manifest.tiers, [tier]: wanted }
+  const tierVersions = { ...manifest.tiers[tier], ...definedOf(versions) }
+  const tiers = { ...manifest.tiers, [tier]: tierVersions }
   const [postgres, synapse, minio] = VersionedService.options.map((service) => targetImage({ ...manifest, tiers }, tier, service))
   return { edge: manifest.images.edge, postgres, synapse, minio } as BoxCommandPayload<Kind>['images']
 }

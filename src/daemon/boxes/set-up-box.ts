@@ -12,125 +12,126 @@ import { type DescribeDeps, describeBox } from './show-boxes.ts'
 
 export type SetUpDeps = DescribeDeps & Readonly<{ db: Db; random: Random; bus: CommandBus }>
 
-/** What is the same whether a box is made or adopted. */
+/** Input of both provisioning and adoption. */
 export type NewBox = Readonly<{ slug: string; name: string; plan: Plan; chatDomain: string; host: string; canary: boolean }>
 
 type Place = Pick<BoxTable, 'public_url' | 'internal_url' | 'first_port' | 'folder' | 'project'>
 
-/** The two ways to a box. `place` decides where a new one goes; a box that was begun keeps its place. */
+/** Provisioning or adoption. `place` chooses where a new box goes; a begun box keeps its place. */
 export type SetUp<Kind extends BoxCommandKind> = Readonly<{
   kind: Kind
   action: string
   deadlineMs: number
   place(tx: Tx, hostId: HostId): Promise<Place>
-  /** Why the begun box is not the one asked for; undefined when it is. */
-  otherThan(begun: BoxRecord): string | undefined
-  /** True when a failed beginning left nothing on its host: then a corrected call takes its place. */
-  leftNothing(begun: BoxRecord): boolean
+  /** How the begun box differs from the input; undefined when it matches. */
+  differenceOf(begun: BoxRecord): string | undefined
+  /** True when a failed attempt left nothing on its host, so that a corrected call may replace it. */
+  isReplaceable(begun: BoxRecord): boolean
   payload(tx: Tx, box: BoxRecord): Promise<BoxCommandPayload<Kind>>
 }>
 
 type Accepted = Readonly<{ box: BoxDetail; commandId: string }>
 
-/** Tries again when another box took the slug or the ports in the same moment; then it is there to be seen. */
-const tries = 3
+/** Retries when another box took the slug or the ports at the same time. */
+const maxAttempts = 3
 
 /**
- * Registers tenant and box and sends the command, in one transaction. The same slug again goes on with a box that is not ready yet: with the
- * command that is still open, else with a new attempt; one that is ready is answered as it is to the very call that made it. Throws
- * ALREADY_EXISTS, CONFLICT, NOT_FOUND (host), HOST_REVOKED, PORT_TAKEN.
+ * Registers tenant and box and enqueues the command, in one transaction. The call is idempotent: for a box that is not ready it returns the open command
+ * or starts a new attempt; for a ready box it returns the box if the input is the same.
+ * Throws ALREADY_EXISTS, CONFLICT, NOT_FOUND (host), HOST_REVOKED, PORT_TAKEN.
  */
 export async function setUpBox<Kind extends BoxCommandKind>(
   deps: SetUpDeps,
   actor: Actor,
-  wanted: NewBox,
-  way: SetUp<Kind>,
+  input: NewBox,
+  setUp: SetUp<Kind>,
 ): Promise<Accepted> {
-  for (let left = tries; ; left--) {
+  for (let left = maxAttempts; ; left--) {
     try {
-      const accepted = await deps.db.transaction().execute((tx) => begin(deps, tx, actor, wanted, way))
+      const accepted = await deps.db.transaction().execute((tx) => begin(deps, tx, { actor, input, setUp }))
       deps.bus.queued(accepted.hostId)
       return { box: accepted.box, commandId: accepted.commandId }
     } catch (error) {
       if (!isUniqueViolation(error)) throw error
-      if (left <= 1) throw problem('CONFLICT', `other boxes were made on ${wanted.host} at the same moment: try again`)
+      if (left <= 1) throw problem('CONFLICT', `other boxes were created on ${input.host} at the same time. fix: retry`)
     }
   }
 }
 
+type Request<Kind extends BoxCommandKind> = Readonly<{ input: NewBox; host: Host; setUp: SetUp<Kind> }>
+
 async function begin<Kind extends BoxCommandKind>(
   deps: SetUpDeps,
   tx: Tx,
-  actor: Actor,
-  wanted: NewBox,
-  way: SetUp<Kind>,
+  { actor, input, setUp }: Omit<Request<Kind>, 'host'> & Readonly<{ actor: Actor }>,
 ): Promise<Accepted & { hostId: HostId }> {
-  const host = usable(await hostByName(tx, wanted.host))
-  await lockTenant(tx, wanted.slug) // one that is there gets one box, also from two who look at the same moment
-  const found = await boxBySlug(tx, wanted.slug)
-  const begun = found && (await mayReplace(tx, found, wanted, host, way)) ? await forget(deps, tx, found) : found
-  if (begun && !wasMadeBy(begun, wanted, host, way)) refuseOther(begun, wanted, host, way)
+  const host = assertHostUsable(await hostByName(tx, input.host))
+  const request: Request<Kind> = { input, host, setUp }
+  await lockTenant(tx, input.slug) // an existing tenant gets one box, also from concurrent calls
+  const found = await boxBySlug(tx, input.slug)
+  const begun = found && (await mayReplace(tx, found, request)) ? await deleteBegun(deps, tx, found) : found
+  if (begun && !wasMadeBy(begun, request)) assertSameBox(begun, request)
   if (begun && (begun.live || (await isUnderWay(tx, begun))))
     return { box: await describeBox(deps, tx, begun), commandId: begun.setUp.commandId, hostId: host.id }
-  const box = begun ? await nextAttempt(tx, begun, way.kind) : await register(deps, tx, wanted, host, way)
+  const box = begun ? await nextAttempt(tx, begun, setUp.kind) : await register(deps, tx, request)
   const { id: commandId } = await enqueueCommand(tx, deps.clock, {
     id: box.setUp.commandId,
     hostId: box.hostId,
     boxId: box.id,
-    kind: way.kind,
-    payload: await way.payload(tx, box),
-    deadlineMs: way.deadlineMs,
+    kind: setUp.kind,
+    payload: await setUp.payload(tx, box),
+    deadlineMs: setUp.deadlineMs,
   })
   const answer = { box: await describeBox(deps, tx, box), commandId, hostId: host.id }
-  const { name, plan, chatDomain } = wanted
+  const { name, plan, chatDomain } = input
   const data = { host: host.name, name, plan, chatDomain, attempt: box.setUp.attempt, commandId }
-  await recordAudit(tx, deps.clock, { actor, action: way.action, subject: box.slug, data })
+  await recordAudit(tx, deps.clock, { actor, action: setUp.action, subject: box.slug, data })
   return answer
 }
 
-function usable(host: Host): Host {
-  if (host.status === 'revoked') throw problem('HOST_REVOKED', `the host ${host.name} was revoked: enrol it again, or use another`)
-  if (host.status === 'frozen') throw problem('CONFLICT', `the host ${host.name} is frozen: two agents used its key; enrol it again first`)
+function assertHostUsable(host: Host): Host {
+  if (host.status === 'revoked') throw problem('HOST_REVOKED', `host ${host.name} was revoked. fix: enrol it again, or use another host`)
+  if (host.status === 'frozen') throw problem('CONFLICT', `host ${host.name} is frozen: two agents used its key. fix: enrol it again`)
   return host
 }
 
-/** Whoever did not hear that their box is ready says the same again, and must not be told to make another. */
-const wasMadeBy = <Kind extends BoxCommandKind>(begun: BoxRecord, wanted: NewBox, host: Host, way: SetUp<Kind>): boolean =>
+/** True for a repeated call: a client that missed the result must not get ALREADY_EXISTS. */
+const wasMadeBy = <Kind extends BoxCommandKind>(begun: BoxRecord, request: Request<Kind>): boolean =>
   begun.live &&
   !begun.removal &&
-  begun.setUp.commandId === setUpCommand(begun.id, way.kind, begun.setUp.attempt) &&
-  differenceOf(begun, wanted, host, way) === undefined
+  begun.setUp.commandId === setUpCommand(begun.id, request.setUp.kind, begun.setUp.attempt) &&
+  differenceOf(begun, request) === undefined
 
-function refuseOther<Kind extends BoxCommandKind>(begun: BoxRecord, wanted: NewBox, host: Host, way: SetUp<Kind>): void {
+function assertSameBox<Kind extends BoxCommandKind>(begun: BoxRecord, request: Request<Kind>): void {
   const { slug } = begun
   if (begun.removal)
     throw problem(
       'CONFLICT',
-      `the box ${slug} was removed and its data are kept: \`tenantry boxes remove ${slug}\` with --undo or --now decides`,
+      `box ${slug} was removed and its data is retained. fix: \`tenantry boxes remove ${slug}\` with --undo or --now`,
     )
-  if (begun.live) throw problem('ALREADY_EXISTS', `the box ${begun.slug} of ${begun.tenantName} exists: choose another slug`)
-  const other = differenceOf(begun, wanted, host, way)
-  if (other) throw problem('CONFLICT', `the box ${begun.slug} was begun with ${other}: repeat the call as it was, or choose another slug`)
+  if (begun.live) throw problem('ALREADY_EXISTS', `box ${begun.slug} of ${begun.tenantName} already exists. fix: choose another slug`)
+  const other = differenceOf(begun, request)
+  if (other) throw problem('CONFLICT', `box ${begun.slug} was started with ${other}. fix: repeat the original call, or choose another slug`)
 }
 
-const differenceOf = <Kind extends BoxCommandKind>(begun: BoxRecord, wanted: NewBox, host: Host, way: SetUp<Kind>): string | undefined =>
+const differenceOf = <Kind extends BoxCommandKind>(begun: BoxRecord, { input, host, setUp }: Request<Kind>): string | undefined =>
   (begun.hostId !== host.id && 'another host') ||
-  (begun.chatDomain !== wanted.chatDomain && `the chat domain ${begun.chatDomain}`) ||
-  (begun.plan !== wanted.plan && `the plan ${begun.plan}`) ||
-  (begun.tenantName !== wanted.name && `the name ${begun.tenantName}`) ||
-  way.otherThan(begun)
+  (begun.chatDomain !== input.chatDomain && `the chat domain ${begun.chatDomain}`) ||
+  (begun.plan !== input.plan && `the plan ${begun.plan}`) ||
+  (begun.tenantName !== input.name && `the name ${begun.tenantName}`) ||
+  setUp.differenceOf(begun)
 
-/** A mistyped folder must not use a slug up: what failed without a trace gives way to the call that mends it. */
-const mayReplace = async <Kind extends BoxCommandKind>(tx: Tx, begun: BoxRecord, wanted: NewBox, host: Host, way: SetUp<Kind>) =>
+/** A failed attempt that left nothing is replaced by the corrected call, so that a typing error does not use up the slug. */
+const mayReplace = async <Kind extends BoxCommandKind>(tx: Tx, begun: BoxRecord, request: Request<Kind>) =>
   !begun.live &&
   !begun.removal &&
-  way.leftNothing(begun) &&
-  differenceOf(begun, wanted, host, way) !== undefined &&
+  request.setUp.isReplaceable(begun) &&
+  differenceOf(begun, request) !== undefined &&
   !(await isUnderWay(tx, begun))
 
-async function forget(deps: SetUpDeps, tx: Tx, { id, slug, tenantId }: BoxRecord): Promise<undefined> {
+async function deleteBegun(deps: SetUpDeps, tx: Tx, { id, slug, tenantId }: BoxRecord): Promise<undefined> {
   const untouched = tx.deleteFrom('boxes').where('id', '=', id).where('live', '=', 0).where('removal', 'is', null)
-  if ((await untouched.executeTakeFirst()).numDeletedRows === 0n) throw changedMeanwhile(slug)
+  if ((await untouched.executeTakeFirst()).numDeletedRows === 0n) throw concurrentChange(slug)
   const earlier = await tx.selectFrom('boxes').select('id').where('tenant_id', '=', tenantId).executeTakeFirst()
   if (!earlier) await deleteTenant(deps, tx, tenantId)
   return undefined
@@ -144,19 +145,17 @@ const setUpCommand = (boxId: BoxId, kind: BoxCommandKind, attempt: number) => `$
 async function register<Kind extends BoxCommandKind>(
   { clock, random }: SetUpDeps,
   tx: Tx,
-  wanted: NewBox,
-  host: Host,
-  way: SetUp<Kind>,
+  { input, host, setUp }: Request<Kind>,
 ): Promise<BoxRecord> {
-  const tenant = (await tenantWithoutBox(tx, wanted)) ?? (await createTenant({ clock, random }, tx, wanted))
+  const tenant = (await tenantWithoutBox(tx, input)) ?? (await createTenant({ clock, random }, tx, input))
   const id = newId<BoxId>(random, 'box')
-  const row = { ...emptyBox, id, host_id: host.id, slug: wanted.slug, canary: wanted.canary ? 1 : 0, created_at: isoNow(clock) }
-  const place = await way.place(tx, host.id)
-  await insertBox(tx, { ...row, ...place, tenant_id: tenant.id satisfies TenantId, set_up_command: setUpCommand(id, way.kind, 1) })
-  return (await boxBySlug(tx, wanted.slug)) as BoxRecord
+  const row = { ...emptyBox, id, host_id: host.id, slug: input.slug, canary: input.canary ? 1 : 0, created_at: isoNow(clock) }
+  const place = await setUp.place(tx, host.id)
+  await insertBox(tx, { ...row, ...place, tenant_id: tenant.id satisfies TenantId, set_up_command: setUpCommand(id, setUp.kind, 1) })
+  return (await boxBySlug(tx, input.slug)) as BoxRecord
 }
 
-/** A tenant outlives its box: a new one under the same slug is for the same tenant. Throws CONFLICT when it is described otherwise. */
+/** The existing tenant of the slug, which outlives its box. Throws CONFLICT when the input describes another tenant. */
 async function tenantWithoutBox(tx: Tx, { slug, name, plan, chatDomain }: NewBox): Promise<{ id: TenantId } | undefined> {
   const tenant = await tenantBySlug(tx, slug)
   if (!tenant) return undefined
@@ -165,7 +164,7 @@ async function tenantWithoutBox(tx: Tx, { slug, name, plan, chatDomain }: NewBox
   if (tenant.name === name && tenant.plan === plan && tenant.chatDomain === chatDomain) return tenant
   throw problem(
     'CONFLICT',
-    `the tenant ${slug} had a box before (${tenant.name}, ${tenant.plan}, ${tenant.chatDomain}): repeat these, or choose another slug`,
+    `tenant ${slug} exists with other data (${tenant.name}, ${tenant.plan}, ${tenant.chatDomain}). fix: use the same data, or choose another slug`,
   )
 }
 
@@ -200,9 +199,9 @@ async function nextAttempt(tx: Tx, box: BoxRecord, kind: BoxCommandKind): Promis
     .where('live', '=', 0)
     .where('removal', 'is', null)
     .executeTakeFirst()
-  if (numUpdatedRows === 0n) throw changedMeanwhile(box.slug)
+  if (numUpdatedRows === 0n) throw concurrentChange(box.slug)
   return (await boxBySlug(tx, box.slug)) as BoxRecord
 }
 
-const changedMeanwhile = (slug: string) =>
-  problem('CONFLICT', `somebody else began ${slug} anew, or removed it, at the same moment: look at it again`)
+const concurrentChange = (slug: string) =>
+  problem('CONFLICT', `${slug} was changed at the same time. fix: check \`tenantry boxes show ${slug}\`, then retry`)

@@ -19,19 +19,18 @@ import { boxesAfter, existingBoxBy } from './boxes.repo.ts'
 import { type BoxContext, type FleetDeps, readBoxContexts, readFleet } from './fleet.ts'
 import { openCommands } from './in-use.ts'
 import { noExpiry } from './lifecycle/deps.ts'
-import { moveView } from './lifecycle/moves.repo.ts'
-import { latestRemoval, type Removal, removalView } from './lifecycle/removals.repo.ts'
+import { latestRemoval, moveView, type Removal, removalView } from './lifecycle/procedures.repo.ts'
 
-/** What one box is described with; its snapshots are another room's. */
+/** Dependencies of the detail view; snapshots come from another feature. */
 export type DescribeDeps = FleetDeps &
   Readonly<{
     snapshotsOfBox(db: DbOrTx, box: BoxRecord): Promise<BoxSnapshots>
-    /** When boxes may be disturbed whose tenants do not say it. */
+    /** The default maintenance windows. */
     windows: WindowRules
   }>
 
 type Deps = DescribeDeps & Readonly<{ db: Db }>
-type Wanted = Readonly<{
+type Filter = Readonly<{
   tier?: Tier | undefined
   host?: string | undefined
   severity?: Severity | undefined
@@ -41,9 +40,9 @@ type Wanted = Readonly<{
 }>
 
 /** A page of boxes by slug. */
-export async function listBoxes(deps: Deps, wanted: Wanted): Promise<{ boxes: BoxRow[]; nextCursor: string | null }> {
+export async function listBoxes(deps: Deps, filter: Filter): Promise<{ boxes: BoxRow[]; nextCursor: string | null }> {
   const { db } = deps
-  const { tier, host, severity, slug, cursor, limit } = wanted
+  const { tier, host, severity, slug, cursor, limit } = filter
   const hostId = host === undefined ? undefined : (await hostByName(db, host)).id
   const fleet = await readFleet(deps, db)
   const found = await boxesAfter(db, { tier, hostId, severity, slugPart: slug, after: cursor, limit: limit + 1 }, fleet)
@@ -58,7 +57,7 @@ export async function listBoxes(deps: Deps, wanted: Wanted): Promise<{ boxes: Bo
 /** By slug or id. */
 export const showBox = async (deps: Deps, key: string): Promise<BoxDetail> => describeBox(deps, deps.db, await existingBoxBy(deps.db, key))
 
-/** The wire's form of one box. */
+/** The wire format of one box. */
 export async function describeBox(deps: DescribeDeps, db: DbOrTx, box: BoxRecord): Promise<BoxDetail> {
   const around = await readBoxContexts(deps, db, [box], await readFleet(deps, db))
   const inForce = windowInForce(deps.windows, box.tier, box.ownWindow)
@@ -76,7 +75,7 @@ async function addressOf(db: DbOrTx, { hostId }: BoxRecord): Promise<string | nu
   return row?.address ?? null
 }
 
-/** A box as lists show it. What was found at the last check counts only while its report does. */
+/** The list row of a box. Its drift counts only while its report is fresh. */
 function rowOf(box: BoxRecord, around: BoxContext): BoxRow {
   const { fleet, hold, status, reportAgeMs, move } = around
   const freshness = fleet.freshness(box)
@@ -114,18 +113,18 @@ const componentsOf = ({ driftReport }: BoxRecord): Partial<Record<Component, Com
 
 const nameOf = ({ fleet }: BoxContext, hostId: HostId): string => fleet.host(hostId)?.name ?? hostId
 
-/** What only one box at a time is looked at for. */
-type Closer = Readonly<{
+/** Data that only the detail view reads. */
+type DetailData = Readonly<{
   removal: Removal | undefined
   open: readonly Command[]
   snapshots: BoxSnapshots
   window: BoxWindow | null
-  /** Of the platform listeners on its host, as an operator said it; null: loopback. */
+  /** The configured address of the platform listeners on its host; null: loopback. */
   address: string | null
 }>
 
-/** All that is known about it. */
-const detailOf = (box: BoxRecord, around: BoxContext, { removal, open, snapshots, window, address }: Closer): BoxDetail => ({
+/** The detail view of a box. */
+const detailOf = (box: BoxRecord, around: BoxContext, { removal, open, snapshots, window, address }: DetailData): BoxDetail => ({
   ...rowOf(box, around),
   tenantId: box.tenantId,
   hostStatus: around.fleet.host(box.hostId)?.status ?? 'offline',

@@ -7,37 +7,37 @@ import type { Db, DbOrTx, Tx } from '../db/index.ts'
 import type { CommandBus } from '../hosts/index.ts'
 import type { maintenanceRepository, SnapshotSettings } from './snapshot-store.ts'
 
-/** A snapshot that somebody may still need, and who; retention never gives it up. Each room that refers to snapshots brings one. */
+/** The snapshots that a feature references, which retention must keep. Each feature that references snapshots provides one. */
 type SnapshotReferences = (db: DbOrTx, boxIds: readonly string[]) => Promise<readonly Readonly<{ snapshotId: string; neededBy: string }>[]>
 
-/** What is to be done in a repository: full ids, and which looks. */
+/** The maintenance of one repository: full ids of expired snapshots, prune, and check. */
 export type MaintenancePlan = Readonly<{ forget: readonly string[]; prune: boolean; check: 'none' | 'structure' | 'data' }>
 
-/** Looks after a repository that the daemon itself reaches. */
-type Tend = (
+/** Maintains a repository that the daemon reaches. */
+type Maintain = (
   repository: ReturnType<typeof maintenanceRepository>,
-  tending: MaintenancePlan,
+  plan: MaintenancePlan,
   signal: AbortSignal,
 ) => Promise<RepositoryReport>
 
-/** All that snapshots need; each verb names what it takes of it. */
+/** Dependencies of the feature; each function names the part it uses. */
 export type SnapshotsDeps = FleetDeps &
   Readonly<{
     db: Db
     random: Random
     log: Logger
     bus: CommandBus
-    /** This replica, as leases name it. */
+    /** The name of this replica in leases. */
     holder: string
     settings: SnapshotSettings
     rule: RetentionRule
-    /** For one snapshot, restore or drill, from its beginning. */
+    /** For one snapshot, restore or drill, counted from its start. */
     deadlineMs: number
     probe: ProbeRule
     references: readonly SnapshotReferences[]
-    /** What emergencies have brought; none begins until the commit. */
+    /** The fixes of emergencies; no emergency begins until the commit. */
     fixes: (tx: Tx) => Promise<readonly Fix[]>
-    /** What a box ran before the update of this command; null where nobody knows, or it was none. */
+    /** The versions of a box before the update of this command; null where unknown, or where it was no update. */
     versionsBefore: (tx: Tx, commandId: string) => Promise<InstalledVersions | null>
-    maintain: Tend
+    maintain: Maintain
   }>

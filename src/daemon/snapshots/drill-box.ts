@@ -11,24 +11,24 @@ import { restorable } from './restore-box.ts'
 import { lockRepository, markRestorable, newestPresent, type SnapshotRow, setSnapshotStatus } from './snapshots.repo.ts'
 import { boxAddress, boxOf, getReadyBox, queueGraceMs } from './take-snapshot.ts'
 
-type Wanted = Readonly<{ slug: string; snapshotId?: string | undefined }>
+type Input = Readonly<{ slug: string; snapshotId?: string | undefined }>
 type Accepted = Readonly<{ commandId: string; snapshotId: string }>
 
-/** Asks for a proof that a snapshot comes back; the box itself is not touched. Throws NOT_FOUND, CONFLICT, and what a box that is not ready throws. */
-export async function drillBox(deps: SnapshotsDeps, actor: Actor, { slug, snapshotId }: Wanted): Promise<Accepted> {
+/** Starts a drill: a test-restore in isolation from the box. Throws NOT_FOUND, CONFLICT, and what `getReadyBox` throws. */
+export async function drillBox(deps: SnapshotsDeps, actor: Actor, { slug, snapshotId }: Input): Promise<Accepted> {
   const { db, clock, bus } = deps
-  const asked = await db.transaction().execute(async (tx) => {
+  const started = await db.transaction().execute(async (tx) => {
     await lockRepository(tx, (await existingBox(tx, slug)).tenantId)
     const box = await getReadyBox(deps, tx, slug)
     const snapshot = snapshotId === undefined ? await newestPresent(tx, box.tenantId, 'complete') : await restorable(tx, box, snapshotId)
-    if (!snapshot) throw problem('NOT_FOUND', `there is no complete snapshot of ${slug}: \`tenantry snapshots take ${slug}\` takes one`)
+    if (!snapshot) throw problem('NOT_FOUND', `${slug} has no complete snapshot. fix: \`tenantry snapshots take ${slug}\``)
     const commandId = await enqueueDrill(deps, tx, box, snapshot)
     const data = { commandId, snapshotId: snapshot.snapshot_id }
     await recordAudit(tx, clock, { actor, action: 'box.drill', subject: slug, data })
     return { hostId: box.hostId, ...data }
   })
-  bus.queued(asked.hostId)
-  return { commandId: asked.commandId, snapshotId: asked.snapshotId }
+  bus.queued(started.hostId)
+  return { commandId: started.commandId, snapshotId: started.snapshotId }
 }
 
 type Queue = Pick<SnapshotsDeps, 'clock' | 'random' | 'deadlineMs'>
@@ -44,19 +44,20 @@ export async function enqueueDrill({ clock, random, deadlineMs }: Queue, tx: Tx,
 type Deps = Readonly<{ clock: Clock }>
 type Found = Pick<DrillResult, 'ok' | 'error'> & Readonly<{ durationMs: number | null; restoreMs: number | null }>
 
-/** What a drill found stands beside its snapshot: proof, or why there is none. */
+/** Stores the result of a drill with its snapshot. */
 export const drillResults = (deps: Deps): ResultHandlers => ({
-  'tenant-box.drill': (tx, command, result) => note(deps, tx, command, result),
+  'tenant-box.drill': (tx, command, result) => recordDrill(deps, tx, command, result),
 })
 
-/** A drill that could not be held is no proof either, but says nothing against the snapshot. */
+/** A drill that could not run is stored as failed, but does not mark the snapshot as damaged. */
 export const drillFailures = (deps: Deps): FailureHandlers => ({
-  'tenant-box.drill': (tx, command) => note(deps, tx, command, { ok: false, durationMs: null, restoreMs: null, error: command.error }),
+  'tenant-box.drill': (tx, command) =>
+    recordDrill(deps, tx, command, { ok: false, durationMs: null, restoreMs: null, error: command.error }),
 })
 
 const rounded = (ms: number | null) => (ms === null ? null : Math.round(ms))
 
-async function note({ clock }: Deps, tx: Tx, command: Command, { ok, durationMs, restoreMs, error }: Found): Promise<void> {
+async function recordDrill({ clock }: Deps, tx: Tx, command: Command, { ok, durationMs, restoreMs, error }: Found): Promise<void> {
   const box = await boxOf(tx, command)
   if (!box) return
   const { snapshotId } = command.payload as { snapshotId: string }
@@ -76,5 +77,5 @@ async function note({ clock }: Deps, tx: Tx, command: Command, { ok, durationMs,
   await appendEvent(tx, clock, { stream: 'admin', source: 'snapshots', eventType: ok ? 'box.drilled' : 'box.drill_failed', payload })
 }
 
-/** Only what speaks against the snapshot itself: a full disk or a store that does not answer does not. */
+/** Whether the error is damage of the snapshot itself; a full disk or an unavailable store is not. */
 const isDamage = (error: DrillResult['error']) => error?.code === 'RESTORE_FAILED'

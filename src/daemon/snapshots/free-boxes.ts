@@ -6,13 +6,13 @@ import type { SnapshotsDeps } from './deps.ts'
 
 type Deps = Pick<SnapshotsDeps, 'clock' | 'staleAfterMs' | 'offlineAfterMs'>
 
-/** The live boxes by tenant, and what keeps each from being worked on by schedule. */
+/** The live boxes by tenant, and whether scheduled tasks may run on them. */
 export type Availability = Readonly<{
   boxOf(tenantId: string): BoxRecord | undefined
-  /** Nobody holds the box and no command waits for it or runs on it. */
+  /** The box has no hold and no open command. */
   isFree(box: BoxRecord): boolean
   isReachable(box: BoxRecord): boolean
-  /** Hosts on which a snapshot, a drill or upkeep goes on. */
+  /** Hosts with a running snapshot, drill or maintenance. */
   busyHosts: ReadonlySet<string>
 }>
 
@@ -26,23 +26,23 @@ export async function readAvailability(deps: Deps, db: DbOrTx): Promise<Availabi
     boxOf: (tenantId) => byTenant.get(tenantId as TenantId),
     isFree: ({ id }) => !holds.has(id) && !busyBoxes.has(id),
     isReachable: ({ hostId }) => fleet.host(hostId)?.status === 'online',
-    busyHosts: new Set(open.filter(({ kind }) => heavy.includes(kind)).map(({ host_id }) => host_id)),
+    busyHosts: new Set(open.filter(({ kind }) => exclusiveKinds.includes(kind)).map(({ host_id }) => host_id)),
   }
 }
 
-/** The live box of one tenant, without a look at all the others. */
+/** The live box of one tenant. */
 export async function liveBoxOf(db: DbOrTx, tenantId: string): Promise<BoxRecord | undefined> {
   const row = await db.selectFrom('boxes').select('id').where('tenant_id', '=', tenantId).where('live', '=', 1).executeTakeFirst()
   return row && boxById(db, row.id as BoxId)
 }
 
-/** The same for one box, also in the transaction that begins something on it. */
+/** Whether one box has no hold and no open command; also for the transaction that starts a task. */
 export async function isFreeNow({ clock }: Pick<Deps, 'clock'>, db: DbOrTx, { id }: BoxRecord): Promise<boolean> {
   if ((await holdsOf(db, clock, [id])).has(id)) return false
   return (await openCommands(db).where('box_id', '=', id).execute()).every(({ kind }) => isReadOnly(kind))
 }
 
-const heavy: readonly string[] = ['tenant-box.snapshot', 'tenant-box.drill', 'tenant-box.tend_snapshots']
+const exclusiveKinds: readonly string[] = ['tenant-box.snapshot', 'tenant-box.drill', 'tenant-box.tend_snapshots']
 
 const openCommands = (db: DbOrTx) =>
   db.selectFrom('commands').select(['box_id', 'host_id', 'kind']).where('status', 'in', ['queued', 'leased', 'running'])

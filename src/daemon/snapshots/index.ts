@@ -1,6 +1,6 @@
-// Snapshots: where each tenant's are and what opens them, which there are, how long each is kept, and the proof that it comes back.
-// The daemon takes and restores none itself: agents do. It deletes only what retention gives up, and in a bucket with a credential of its own.
-// No password is ever stored; each is derived from a key of the settings when it is asked for.
+// Snapshots of boxes: the registry, repositories and their passwords, scheduled tasks, retention, drills and restores.
+// Agents take and restore snapshots, never the daemon. The daemon deletes only expired snapshots, in a bucket with a credential of its own.
+// No repository password is stored; each is derived from a key in the settings.
 import './snapshots.tables.ts'
 import { feature } from '../feature/index.ts'
 import type { SnapshotsDeps } from './deps.ts'

@@ -17,7 +17,7 @@ type Query = Readonly<{
   id?: string | undefined
 }>
 
-/** A page of snapshots, newest first, each with why it is kept and what its last drill said. */
+/** A page of snapshots, newest first, with the reason for retention and the last drill. */
 export async function listSnapshots(deps: Deps, query: Query): Promise<{ snapshots: Snapshot[]; nextCursor: string | null }> {
   const { db } = deps
   const found = await pageOf(db, query)
@@ -67,7 +67,7 @@ function readCursor(cursor: string): { takenAt: string; snapshotId: string } {
   })
 }
 
-/** PostgreSQL gives large numbers as text where nobody told it otherwise. */
+/** PostgreSQL returns bigint columns as text. */
 const numberOf = (value: number | null) => (value === null ? null : Number(value))
 
 const viewOf = (row: SnapshotRow): Omit<Snapshot, 'keptBecause' | 'lastDrill' | 'lastProof'> => ({

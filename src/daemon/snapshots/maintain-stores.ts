@@ -11,92 +11,90 @@ import { lockRepository, type SnapshotOwner } from './snapshots.repo.ts'
 const tasks: readonly SnapshotTask[] = ['prune', 'check', 'check-data']
 const everyMs = 30_000
 const leaseMs = 60_000
-const lookEveryMs = 10_000
+const checkEveryMs = 10_000
 
 /**
- * Repositories in a bucket, looked after by the daemon with a credential that agents lack (SECURITY, Agents). One lease per repository; it gives
- * way to whatever is to be done with the box, also when it has begun.
+ * Maintains repositories in a bucket, with a credential that agents lack (SECURITY, Agents). Takes one lease per repository, and aborts when other work
+ * on its box begins.
  */
 export async function runStoreMaintenance(deps: SnapshotsDeps, signal: AbortSignal): Promise<void> {
   const { clock, log } = deps
   while (!signal.aborted) {
-    await maintainStores(deps, signal).catch((err) =>
-      log.warn({ err }, 'the upkeep of snapshot repositories broke off and will be tried again'),
-    )
+    await maintainStores(deps, signal).catch((err) => log.warn({ err }, 'maintenance of snapshot repositories failed; it will be retried'))
     await clock.sleep(everyMs, signal)
   }
 }
 
-/** One round through all that waits; what gives way keeps its turn. */
+/** One pass over the queued tasks; an aborted task stays queued. */
 export async function maintainStores(deps: SnapshotsDeps, signal: AbortSignal): Promise<void> {
   if (!reachesStore(deps.settings)) return
-  const turns = await waitingTasks(deps, tasks)
-  for (const turn of turns.sort(inOrder)) {
+  const queued = await waitingTasks(deps, tasks)
+  for (const task of queued.sort(inOrder)) {
     if (signal.aborted) return
-    if (await isBoxBusy(deps, turn.tenant_id)) continue
-    const lease = await acquireLease(deps, { name: `snapshots:${turn.tenant_id}`, owner: deps.holder, ttlMs: leaseMs })
+    if (await isBoxBusy(deps, task.tenant_id)) continue
+    const lease = await acquireLease(deps, { name: `snapshots:${task.tenant_id}`, owner: deps.holder, ttlMs: leaseMs })
     if (!lease) continue
-    await maintainStore(deps, lease, turn, signal).finally(() => releaseLease(deps, lease))
+    await maintainStore(deps, lease, task, signal).finally(() => releaseLease(deps, lease))
   }
 }
 
 const inOrder = (a: QueuedTask, b: QueuedTask) => tasks.indexOf(a.task) - tasks.indexOf(b.task) || (a.asked_at < b.asked_at ? -1 : 1)
 
-/** Somebody holds the tenant's box, or a command waits for it or runs on it. A repository without a box is wanted by nobody. */
+/** The tenant's box has a hold or an open command. A repository without a box is never busy. */
 async function isBoxBusy(deps: SnapshotsDeps, tenantId: string): Promise<boolean> {
   const box = await liveBoxOf(deps.db, tenantId)
   return box !== undefined && !(await isFreeNow(deps, deps.db, box))
 }
 
-async function maintainStore(deps: SnapshotsDeps, lease: Lease, turn: QueuedTask, signal: AbortSignal): Promise<void> {
+async function maintainStore(deps: SnapshotsDeps, lease: Lease, queued: QueuedTask, signal: AbortSignal): Promise<void> {
   const { db, clock, settings } = deps
-  const tenantId = turn.tenant_id
-  const task = turn.task as MaintenanceTask
+  const tenantId = queued.tenant_id
+  const task = queued.task as MaintenanceTask
   const owner = await ownerOf(deps, tenantId)
-  if (!owner) return void (await removeTask(db, turn))
+  if (!owner) return void (await removeTask(db, queued))
   const begunAt = isoNow(clock)
-  const tending = await db.transaction().execute(async (tx) => {
+  const plan = await db.transaction().execute(async (tx) => {
     await holdLease(tx, lease)
-    // Another replica may have taken it between our look and our lease: to read all data twice helps nobody.
-    return (await isWaiting(tx, turn)) ? planMaintenance(deps, tx, owner, task) : undefined
+    // Another replica may have run the task before this lease was acquired.
+    return (await isWaiting(tx, queued)) ? planMaintenance(deps, tx, owner, task) : undefined
   })
-  if (!tending) return
+  if (!plan) return
   const watch = watchForBusyBox(deps, lease, signal)
   try {
-    const tended = await deps.maintain(maintenanceRepository(settings, tenantId as TenantId), tending, watch.signal)
+    const report = await deps.maintain(maintenanceRepository(settings, tenantId as TenantId), plan, watch.signal)
     await db.transaction().execute(async (tx) => {
       await holdLease(tx, lease)
-      await recordMaintenance(deps, tx, { owner, task, begunAt, tended })
-      await removeTask(tx, turn)
+      await recordMaintenance(deps, tx, { owner, task, begunAt, report })
+      await removeTask(tx, queued)
     })
   } catch (error) {
-    if (watch.signal.aborted) return // it keeps its turn
-    await recordFailure(deps, turn, owner, error)
+    if (watch.signal.aborted) return // it stays queued
+    await recordFailure(deps, queued, owner, error)
   } finally {
     await watch.end()
   }
 }
 
-/** Aborts when the box is wanted, the lease was lost, or the daemon drains; keeps the lease until then. */
+/** Renews the lease; aborts when the box gets other work, the lease is lost, or the daemon drains. */
 function watchForBusyBox(deps: SnapshotsDeps, lease: Lease, draining: AbortSignal) {
-  const over = new AbortController()
-  const wanted = new AbortController()
+  const finished = new AbortController()
+  const busy = new AbortController()
   const watching = (async () => {
     for (;;) {
-      await deps.clock.sleep(lookEveryMs, over.signal)
-      if (over.signal.aborted) return
-      const goesOn = (await renewLease(deps, lease, leaseMs)) && !(await isBoxBusy(deps, lease.name.slice('snapshots:'.length)))
-      if (!goesOn) return wanted.abort()
+      await deps.clock.sleep(checkEveryMs, finished.signal)
+      if (finished.signal.aborted) return
+      const shouldContinue = (await renewLease(deps, lease, leaseMs)) && !(await isBoxBusy(deps, lease.name.slice('snapshots:'.length)))
+      if (!shouldContinue) return busy.abort()
     }
-  })().catch(() => wanted.abort())
+  })().catch(() => busy.abort())
   const end = async () => {
-    over.abort()
+    finished.abort()
     await watching
   }
-  return { signal: AbortSignal.any([wanted.signal, draining]), end }
+  return { signal: AbortSignal.any([busy.signal, draining]), end }
 }
 
-/** The tenant's box, or who it was: a bucket keeps what a removed box left. */
+/** The tenant's box, or the last box of its snapshots: a bucket keeps snapshots of removed boxes. */
 async function ownerOf(deps: SnapshotsDeps, tenantId: string): Promise<SnapshotOwner | undefined> {
   const box = await liveBoxOf(deps.db, tenantId)
   if (box) return box
@@ -109,13 +107,13 @@ async function ownerOf(deps: SnapshotsDeps, tenantId: string): Promise<SnapshotO
   return last && { id: last.box_id, slug: last.slug, tenantId }
 }
 
-async function recordFailure({ db, clock, log }: SnapshotsDeps, turn: QueuedTask, owner: SnapshotOwner, error: unknown): Promise<void> {
-  log.warn({ err: error, slug: owner.slug, task: turn.task }, 'a repository could not be looked after; the next run of the job tries again')
-  const told = isProblem(error) ? { code: error.code, message: error.message } : { code: 'INTERNAL', message: 'see the log of the daemon' }
+async function recordFailure({ db, clock, log }: SnapshotsDeps, queued: QueuedTask, owner: SnapshotOwner, error: unknown): Promise<void> {
+  log.warn({ err: error, slug: owner.slug, task: queued.task }, 'maintenance of a repository failed; the next run of the job retries')
+  const reported = isProblem(error) ? { code: error.code, message: error.message } : { code: 'INTERNAL', message: 'see the daemon log' }
   await db.transaction().execute(async (tx) => {
-    await lockRepository(tx, turn.tenant_id)
-    if (!(await removeTask(tx, turn))) return
-    const payload = { boxId: owner.id, slug: owner.slug, task: turn.task, error: told }
+    await lockRepository(tx, queued.tenant_id)
+    if (!(await removeTask(tx, queued))) return
+    const payload = { boxId: owner.id, slug: owner.slug, task: queued.task, error: reported }
     await appendEvent(tx, clock, { stream: 'admin', source: 'snapshots', eventType: 'snapshot.upkeep_failed', payload })
   })
 }

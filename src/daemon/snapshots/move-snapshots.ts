@@ -17,9 +17,8 @@ type ForMove = Readonly<{
 }>
 
 /**
- * The newest snapshot of a tenant, for a box whose host is gone; until the commit nobody gives it up. Where only damaged ones are left, the newest
- * of these: a check that found one bad part says so of all, and restoring reads the snapshot before anything rests on it. A hole that it opens
- * again is no reason to leave the box down; whoever moves it is told.
+ * The newest snapshot of a tenant, for a box on a dead host; it cannot expire until the commit. Falls back to the newest damaged one: one damaged part
+ * marks every snapshot, and a restore verifies the data first. Reintroduced vulnerabilities are reported, never a reason to refuse.
  */
 export const snapshotForMove =
   (deps: VulnerabilityDeps) =>
@@ -34,17 +33,17 @@ export const snapshotForMove =
 
 type Deps = Readonly<{ clock: Clock }>
 
-/** A box that another host made from a snapshot, counted, probed and keeps proves the snapshot like any other restore: it is written down as one. */
+/** A successful take-over verifies its snapshot, so it is stored as a restore. */
 export const takeOverResults = ({ clock }: Deps): ResultHandlers => ({
   'tenant-box.take_over': async (tx, command, { outcome, durationMs }) => {
-    if (outcome === 'restored') await note(tx, command, { ended_at: isoNow(clock), duration_ms: Math.round(durationMs) })
+    if (outcome === 'restored') await recordTakeOver(tx, command, { ended_at: isoNow(clock), duration_ms: Math.round(durationMs) })
   },
 })
 
 type Ended = Readonly<{ ended_at: string; duration_ms: number }>
 
-async function note(tx: Tx, { id, createdAt, payload, ...command }: Command, ended: Ended): Promise<void> {
-  const box = await boxOf(tx, command) // a host that may not have it, or was called dead, is not heard
+async function recordTakeOver(tx: Tx, { id, createdAt, payload, ...command }: Command, ended: Ended): Promise<void> {
+  const box = await boxOf(tx, command) // results of a host that may not act on the box do not get here
   if (!box) return
   const { snapshotId } = payload as BoxCommandPayload<'tenant-box.take_over'>
   const row = { command_id: id, tenant_id: box.tenantId, box_id: box.id, slug: box.slug, snapshot_id: snapshotId }

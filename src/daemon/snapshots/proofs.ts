@@ -6,7 +6,7 @@ import type { SnapshotDrillTable } from './snapshots.tables.ts'
 
 type Drill = Selectable<SnapshotDrillTable>
 
-/** A snapshot that came back, in a drill, on another host or for good, and how long it took. */
+/** A successful drill, restore or move of a snapshot, and its duration. */
 export type Proof = Readonly<{ tenantId: string; snapshotId: string; at: string; durationMs: number | null }>
 
 /** All proofs of these tenants' snapshots, newest first. */
@@ -15,13 +15,13 @@ async function proofsOf(db: DbOrTx, tenantIds: readonly string[]): Promise<Proof
   const drills = db.selectFrom('snapshot_drills').selectAll().where('ok', '=', 1).where('tenant_id', 'in', among)
   const restores = db.selectFrom('box_restores').selectAll().where('status', '=', 'restored').where('tenant_id', 'in', among)
   const proofs = [
-    ...(await drills.execute()).map((row) => ({ ...row, at: row.at, took: row.restore_ms ?? row.duration_ms })),
-    ...(await restores.execute()).map((row) => ({ ...row, at: row.ended_at ?? row.asked_at, took: row.duration_ms })),
-  ].map(({ tenant_id, snapshot_id, at, took }) => ({
+    ...(await drills.execute()).map((row) => ({ ...row, at: row.at, ms: row.restore_ms ?? row.duration_ms })),
+    ...(await restores.execute()).map((row) => ({ ...row, at: row.ended_at ?? row.asked_at, ms: row.duration_ms })),
+  ].map(({ tenant_id, snapshot_id, at, ms }) => ({
     tenantId: tenant_id,
     snapshotId: snapshot_id,
     at,
-    durationMs: took === null ? null : Number(took),
+    durationMs: ms === null ? null : Number(ms),
   }))
   return proofs.sort((a, b) => (a.at < b.at ? 1 : a.at > b.at ? -1 : 0))
 }
@@ -34,7 +34,7 @@ export async function newestProofs(db: DbOrTx, tenantIds: readonly string[]): Pr
 
 export type ProofOf = (tenantId: string, snapshotId: string) => Proof | undefined
 
-/** When each tenant's data last came back. */
+/** The time of the last proof of each tenant. */
 export async function lastProofs(db: DbOrTx): Promise<ReadonlyMap<string, string>> {
   const drills = await db
     .selectFrom('snapshot_drills')
@@ -53,7 +53,7 @@ export async function lastProofs(db: DbOrTx): Promise<ReadonlyMap<string, string
   return last
 }
 
-/** The last drill of each of these snapshots, whatever it found. */
+/** The last drill of each of these snapshots, failed ones included. */
 export async function lastDrills(
   db: DbOrTx,
   snapshotIds: readonly string[],
@@ -64,7 +64,7 @@ export async function lastDrills(
   return (tenantId, snapshotId) => last.get(`${tenantId}/${snapshotId}`)
 }
 
-/** When each tenant was last drilled, whatever came of it. */
+/** The time of the last drill of each tenant, failed ones included. */
 export async function lastTried(db: DbOrTx): Promise<ReadonlyMap<string, string>> {
   const rows = await db
     .selectFrom('snapshot_drills')
@@ -74,7 +74,7 @@ export async function lastTried(db: DbOrTx): Promise<ReadonlyMap<string, string>
   return new Map(rows.map(({ tenant_id, at }) => [tenant_id, at]))
 }
 
-/** What is told of a box: its newest snapshot, and when its data last came back and how long that took. */
+/** The newest snapshot and the last proof of a box. */
 export async function snapshotsOfBox(db: DbOrTx, { tenantId }: { tenantId: string }): Promise<BoxSnapshots> {
   const newest = await newestPresent(db, tenantId)
   const [proof] = await proofsOf(db, [tenantId])

@@ -19,16 +19,16 @@ import { lockRepository, markRestorable, recordSnapshot, type SnapshotRow, snaps
 import type { BoxRestoreStatus } from './snapshots.tables.ts'
 import { boxAddress, boxOf, getReadyBox, queueGraceMs, takenBy, takenFacts } from './take-snapshot.ts'
 
-type Wanted = Readonly<{ slug: string; snapshotId: string; reason: string; allowHole: boolean }>
+type Input = Readonly<{ slug: string; snapshotId: string; reason: string; allowHole: boolean }>
 type Accepted = Readonly<{ commandId: string; snapshotId: string; reopens: ReintroducedVulnerability[] }>
 
-/** Until a box is heard of again it stays held: the agent may be in the middle of it. */
-const silentMs = 24 * 60 * 60_000
+/** How long the hold outlasts the command: the agent may still be restoring. */
+const unresolvedMs = 24 * 60 * 60_000
 
-/** Who holds a box that is being restored. */
+/** The owner of the hold of a restore. */
 const restoreOwner = (commandId: string): string => `restore:${commandId}`
 
-/** Boxes that are being brought back to a snapshot, or may be: also where the hold is over, its agent may only not have told yet. */
+/** Boxes with an open or unresolved restore, also after the hold has expired. */
 export async function slugsBeingRestored(db: DbOrTx): Promise<string[]> {
   const open = db.selectFrom('box_restores').innerJoin('boxes', 'boxes.id', 'box_restores.box_id').where('boxes.live', '=', 1)
   const rows = await open.where('box_restores.status', 'in', ['open', 'unheard']).select('boxes.slug').execute()
@@ -36,18 +36,17 @@ export async function slugsBeingRestored(db: DbOrTx): Promise<string[]> {
 }
 
 /**
- * Asks for a box to be brought back to a snapshot, and holds the box until its agent has told how that ended. Throws NOT_FOUND for a snapshot
- * that is not of this tenant, CONFLICT for one that is gone, REOPENS_HOLE for one from before an emergency unless that is allowed, and what a
- * box that is not ready throws.
+ * Starts a restore and takes a hold on the box until its agent reports the end. Throws NOT_FOUND for a snapshot of another tenant, CONFLICT for a deleted one,
+ * REOPENS_HOLE for one that reintroduces a vulnerability unless allowed, and what `getReadyBox` throws.
  */
-export async function restoreBox(deps: SnapshotsDeps, actor: Actor, { slug, snapshotId, reason, allowHole }: Wanted): Promise<Accepted> {
+export async function restoreBox(deps: SnapshotsDeps, actor: Actor, { slug, snapshotId, reason, allowHole }: Input): Promise<Accepted> {
   const { db, clock, random, bus } = deps
   const commandId = newId(random, 'cmd')
   const { hostId, reopens } = await db.transaction().execute(async (tx) => {
     await lockRepository(tx, (await lockBox(tx, slug)).tenantId)
     const box = await getReadyBox(deps, tx, slug)
     const snapshot = await restorable(tx, box, snapshotId)
-    await holdBox(tx, clock, { boxId: box.id, holder: restoreOwner(commandId), until: isoIn(clock, expiresMs(deps) + silentMs) })
+    await holdBox(tx, clock, { boxId: box.id, holder: restoreOwner(commandId), until: isoIn(clock, expiresMs(deps) + unresolvedMs) })
     const reopens = await vulnerabilitiesOf(deps, tx, box, snapshot)
     if (!allowHole) assertNoVulnerabilities(slug, snapshotId, reopens)
     await enqueueRestore(deps, tx, { box, snapshot, commandId, reason })
@@ -59,15 +58,18 @@ export async function restoreBox(deps: SnapshotsDeps, actor: Actor, { slug, snap
   return { commandId, snapshotId, reopens }
 }
 
-/** Throws NOT_FOUND, CONFLICT. A damaged one may be tried: it can be all there is. */
+/** The snapshot, if it can be restored; a damaged one may be tried. Throws NOT_FOUND, CONFLICT. */
 export async function restorable(tx: Tx, { tenantId, slug }: BoxRecord, snapshotId: string): Promise<SnapshotRow> {
   const snapshot = await snapshotById(tx, tenantId, snapshotId)
   if (!snapshot)
-    throw problem('NOT_FOUND', `there is no snapshot ${snapshotId} of ${slug}: \`tenantry snapshots list --slug ${slug}\` shows all`)
+    throw problem('NOT_FOUND', `snapshot ${snapshotId} of ${slug} does not exist. fix: \`tenantry snapshots list --slug ${slug}\``)
   if (snapshot.status === 'forgotten')
-    throw problem('CONFLICT', `the snapshot ${snapshotId} of ${slug} was given up by retention: choose another`)
+    throw problem('CONFLICT', `snapshot ${snapshotId} of ${slug} has expired. fix: choose another snapshot`)
   if (snapshot.status === 'missing')
-    throw problem('CONFLICT', `the snapshot ${snapshotId} of ${slug} is missing from its repository: choose another, and look at the store`)
+    throw problem(
+      'CONFLICT',
+      `snapshot ${snapshotId} of ${slug} is missing from its repository. fix: choose another snapshot, and check the store`,
+    )
   return snapshot
 }
 
@@ -84,37 +86,34 @@ async function enqueueRestore(deps: SnapshotsDeps, tx: Tx, { box, snapshot, comm
   await recordRestore(tx, clock, { commandId, boxId: box.id, snapshotId: snapshot_id, reason })
 }
 
-type Noted = Readonly<{ commandId: string; boxId: string; snapshotId: string; reason: string }>
+type NewRestore = Readonly<{ commandId: string; boxId: string; snapshotId: string; reason: string }>
 
-/**
- * A restore that another room has ordered is a restore like any other: its snapshot is kept meanwhile, how it ended is told, and a good one
- * proves the snapshot. Whoever ordered it holds the box.
- */
-export async function recordRestore(tx: Tx, clock: Clock, { commandId, boxId, snapshotId, reason }: Noted): Promise<void> {
+/** Stores a restore of this or another feature, so that its snapshot is retained and its outcome recorded. The caller holds the box. */
+export async function recordRestore(tx: Tx, clock: Clock, { commandId, boxId, snapshotId, reason }: NewRestore): Promise<void> {
   const box = await boxById(tx, boxId as BoxId)
   if (!box) return
-  const asked = { command_id: commandId, tenant_id: box.tenantId, box_id: box.id, slug: box.slug, snapshot_id: snapshotId, reason }
+  const row = { command_id: commandId, tenant_id: box.tenantId, box_id: box.id, slug: box.slug, snapshot_id: snapshotId, reason }
   await tx
     .insertInto('box_restores')
-    .values({ ...asked, status: 'open', asked_at: isoNow(clock), ended_at: null, duration_ms: null })
+    .values({ ...row, status: 'open', asked_at: isoNow(clock), ended_at: null, duration_ms: null })
     .execute()
 }
 
 type Deps = Readonly<{ clock: Clock }>
-type Told = Readonly<{ snapshotId?: string; durationMs?: number; error: AgentError | null }>
+type Outcome = Readonly<{ snapshotId?: string; durationMs?: number; error: AgentError | null }>
 
-/** A restore is over when its agent said how it ended; the box is free again then, however that was. */
+/** Ends a restore and releases the hold when its agent reports the result. */
 export const restoreResults = (deps: Deps): ResultHandlers => ({
   'tenant-box.restore': async (tx, command, result) => {
-    await keepFormer(deps, tx, command, result)
+    await recordFormer(deps, tx, command, result)
     const { outcome, durationMs, error } = result
     await end(deps, tx, command, outcome, { durationMs, error })
   },
 })
 
 /**
- * A restore that its agent took and that nobody heard of since may be under way: the box stays held, for a day at most, and the agent's own word
- * is taken in when it comes.
+ * A restore without a result from an agent that fetched it may still run: it becomes `unheard`, the hold stays for up to a day, and a late result is
+ * accepted.
  */
 export const restoreFailures = (deps: Deps): FailureHandlers => ({
   'tenant-box.restore': (tx, command, { reported }) => {
@@ -123,8 +122,8 @@ export const restoreFailures = (deps: Deps): FailureHandlers => ({
   },
 })
 
-/** What a restore replaced is a snapshot of its own. */
-async function keepFormer({ clock }: Deps, tx: Tx, command: Command, { preRestore }: RestoreResult): Promise<void> {
+/** Registers the snapshot of the data that the restore replaced. */
+async function recordFormer({ clock }: Deps, tx: Tx, command: Command, { preRestore }: RestoreResult): Promise<void> {
   const box = await boxOf(tx, command)
   if (!preRestore || !box) return
   await recordSnapshot(tx, clock, box, { ...takenFacts(preRestore), tier: 'pre-restore', ...takenBy(command) })
@@ -132,8 +131,14 @@ async function keepFormer({ clock }: Deps, tx: Tx, command: Command, { preRestor
 
 type Ended = Readonly<{ slug: string; snapshot_id: string }>
 
-/** A box that rests shut is for a person to hear of at once, and not when its fence has stood for hours. */
-async function wake({ clock }: Deps, tx: Tx, { slug, snapshot_id: snapshotId }: Ended, status: BoxRestoreStatus, error: Told['error']) {
+/** Raises an alert at once for a box that a failed restore left quarantined. */
+async function updateAlerts(
+  { clock }: Deps,
+  tx: Tx,
+  { slug, snapshot_id: snapshotId }: Ended,
+  status: BoxRestoreStatus,
+  error: Outcome['error'],
+) {
   if (status === 'restore_failed') await raiseAlert(tx, clock, alertOf.restore_failed({ slug, snapshotId, error }))
   if (status !== 'restored') return
   await closeAlerts(tx, clock, { subject: slug, kinds: ['restore_failed', ...closedByRestore], because: 'the box was restored' })
@@ -141,7 +146,7 @@ async function wake({ clock }: Deps, tx: Tx, { slug, snapshot_id: snapshotId }: 
 
 const actor: SystemActor = { kind: 'system', name: 'snapshots' }
 
-async function end({ clock }: Deps, tx: Tx, command: Command, status: BoxRestoreStatus, { durationMs, error }: Told): Promise<void> {
+async function end({ clock }: Deps, tx: Tx, command: Command, status: BoxRestoreStatus, { durationMs, error }: Outcome): Promise<void> {
   const ended = await tx
     .updateTable('box_restores')
     .set({
@@ -159,14 +164,14 @@ async function end({ clock }: Deps, tx: Tx, command: Command, status: BoxRestore
   if (status !== 'unheard') await releaseHold(tx, { boxId, holder: restoreOwner(command.id) })
   const data = { boxId, commandId: command.id, snapshotId: ended.snapshot_id, outcome: status, error }
   const eventType = status === 'restored' ? 'box.restored' : 'box.restore_failed'
-  await wake({ clock }, tx, ended, status, error)
+  await updateAlerts({ clock }, tx, ended, status, error)
   await appendEvent(tx, clock, { stream: 'admin', source: 'snapshots', eventType, payload: { slug: ended.slug, ...data } })
   await recordAudit(tx, clock, { actor, action: eventType, subject: ended.slug, data })
 }
 
 export type VulnerabilityDeps = Pick<SnapshotsDeps, 'fixes' | 'versionsBefore'>
 
-/** The holes that a box has again with a snapshot. One of which nobody knows what it holds has those of emergencies that were not over when it was taken. */
+/** The vulnerabilities that a snapshot reintroduces. With unknown versions, those of emergencies that were open when it was taken. */
 export async function vulnerabilitiesOf(
   deps: VulnerabilityDeps,
   tx: Tx,
@@ -175,8 +180,8 @@ export async function vulnerabilitiesOf(
 ): Promise<ReintroducedVulnerability[]> {
   const fixes = await deps.fixes(tx)
   const to = await versionsIn(deps, tx, snapshot)
-  const about = to ? fixes : fixes.filter(({ overAt }) => overAt === null || snapshot.taken_at <= overAt)
-  return reintroducedVulnerabilities(about, { from: box.installed, to })
+  const relevant = to ? fixes : fixes.filter(({ overAt }) => overAt === null || snapshot.taken_at <= overAt)
+  return reintroducedVulnerabilities(relevant, { from: box.installed, to })
 }
 
 async function versionsIn(
@@ -189,16 +194,16 @@ async function versionsIn(
 }
 
 /** Throws REOPENS_HOLE. */
-function assertNoVulnerabilities(slug: string, snapshotId: string, holes: readonly ReintroducedVulnerability[]): void {
-  if (holes.length === 0) return
+function assertNoVulnerabilities(slug: string, snapshotId: string, found: readonly ReintroducedVulnerability[]): void {
+  if (found.length === 0) return
   throw problem(
     'REOPENS_HOLE',
-    `with the snapshot ${snapshotId.slice(0, 8)} ${slug} would have ${vulnerabilitiesText(holes)} again: choose a newer snapshot, or, where its data ` +
-      `matter more, say so with \`--allow-hole\` (allowHole) and close it at once: \`tenantry rollouts create --target ${slug} --start\``,
+    `snapshot ${snapshotId.slice(0, 8)} of ${slug} reintroduces ${vulnerabilitiesText(found)}. ` +
+      `fix: choose a newer snapshot, or pass \`--allow-vulnerable\` (allowHole), then \`tenantry rollouts create --target ${slug} --start\``,
   )
 }
 
-/** Commands of restores whose agent was not heard of: it may still tell. */
+/** Commands of open and unresolved restores. */
 export async function commandsOfRestores(db: DbOrTx): Promise<string[]> {
   const rows = await db.selectFrom('box_restores').select('command_id').where('status', 'in', ['open', 'unheard']).execute()
   return rows.map((row) => row.command_id)

@@ -7,7 +7,7 @@ import type { SnapshotsDeps } from './deps.ts'
 import { newestProofs, type ProofOf } from './proofs.ts'
 import { type SnapshotRow, snapshotsOf } from './snapshots.repo.ts'
 
-/** How long snapshots are kept, as the settings say. */
+/** The retention rule of the settings. */
 export function retentionRule({ snapshots }: Pick<Config, 'snapshots'>): RetentionRule {
   const { keepDaily: daily, keepWeekly: weekly, keepMonthly: monthly, preUpdateDays, preRestoreDays, manualDays, finalDays } = snapshots
   return { daily, weekly, monthly, preUpdateDays, preRestoreDays, manualDays, finalDays }
@@ -15,11 +15,11 @@ export function retentionRule({ snapshots }: Pick<Config, 'snapshots'>): Retenti
 
 type Deps = Pick<SnapshotsDeps, 'clock' | 'rule' | 'references'>
 
-/** By tenant, and what each snapshot was last proven by, which the word depends on. */
-type Judged = Readonly<{ verdicts: ReadonlyMap<string, RetentionVerdict>; proofOf: ProofOf }>
+/** Verdicts by tenant, and the last proof of each snapshot, on which they depend. */
+type Evaluated = Readonly<{ verdicts: ReadonlyMap<string, RetentionVerdict>; proofOf: ProofOf }>
 
-/** Retention's word on the repositories of these tenants, with all that any room still refers to. */
-export async function evaluateSnapshots(deps: Deps, db: DbOrTx, tenantIds: readonly string[]): Promise<Judged> {
+/** Applies retention to the repositories of these tenants, with the references of all features. */
+export async function evaluateSnapshots(deps: Deps, db: DbOrTx, tenantIds: readonly string[]): Promise<Evaluated> {
   const rows = await snapshotsOf(db, tenantIds)
   const inUse = await inUseOf(deps, db, rows)
   const proofOf = await newestProofs(db, tenantIds)
@@ -46,7 +46,7 @@ async function inUseOf({ references }: Deps, db: DbOrTx, rows: readonly Snapshot
   return new Map(found.flat().map(({ snapshotId, neededBy }) => [snapshotId, neededBy]))
 }
 
-/** Snapshots that boxes are being brought back to. */
+/** Snapshots of open and unresolved restores. */
 async function openRestores(db: DbOrTx, boxIds: readonly string[]) {
   const rows = await db
     .selectFrom('box_restores')

@@ -7,7 +7,7 @@ import { takeOverResults } from './move-snapshots.ts'
 import { restoreFailures, restoreResults } from './restore-box.ts'
 import { snapshotFailures, snapshotResults } from './take-snapshot.ts'
 
-/** What this room takes in of how commands end. */
+/** Handlers for the results and failures of snapshot commands. */
 export const snapshotListener = (deps: Readonly<{ clock: Clock }> & Pick<SnapshotsDeps, 'versionsBefore'>): CommandListener => ({
   resultHandlers: {
     ...snapshotResults(deps),

@@ -10,7 +10,7 @@ const hourMs = 60 * 60_000
 const snapshotLateMs = 26 * hourMs
 const proofLateMs = 35 * 24 * hourMs
 
-/** What an operator's alerts look at: how old the data is that a box could be brought back to, and since when nobody has seen it come back. */
+/** Gauges for the age of the newest snapshots and of the last verified restores. */
 export function snapshotMetrics({ db, clock, registry }: Deps): void {
   const gauge = (
     name: string,
@@ -30,24 +30,29 @@ export function snapshotMetrics({ db, clock, registry }: Deps): void {
   const laterThan = (ms: number) => (ages: readonly number[]) => ages.filter((age) => age > ms).length
   const [newest, proven] = [shared(() => newestPerTenant(db)), shared(() => lastProofs(db))]
 
-  gauge('tenantry_snapshot_age_seconds', 'Age of the newest snapshot, of the managed box where it is oldest', oldest, newest)
-  gauge('tenantry_proven_restore_age_seconds', 'Time since data last came back, of the managed box where it is longest', oldest, proven)
-  gauge('tenantry_boxes_snapshot_late', 'Managed boxes without a snapshot of the last 26 h', laterThan(snapshotLateMs), newest)
-  gauge('tenantry_boxes_proof_late', 'Managed boxes whose data did not come back in 35 days', laterThan(proofLateMs), proven)
+  gauge('tenantry_snapshot_age_seconds', 'Age of the newest snapshot of the managed box with the oldest one', oldest, newest)
+  gauge(
+    'tenantry_proven_restore_age_seconds',
+    'Time since the last verified restore of the managed box with the oldest one',
+    oldest,
+    proven,
+  )
+  gauge('tenantry_boxes_snapshot_late', 'Managed boxes without a snapshot in the last 26 h', laterThan(snapshotLateMs), newest)
+  gauge('tenantry_boxes_proof_late', 'Managed boxes without a verified restore in the last 35 days', laterThan(proofLateMs), proven)
 }
 
-/** One answer for all that ask while it is looked up: the gauges of a scrape. */
-function shared<Answer>(look: () => Promise<Answer>): () => Promise<Answer> {
-  let looking: Promise<Answer> | undefined
+/** Shares one query between the gauges of a scrape. */
+function shared<Answer>(read: () => Promise<Answer>): () => Promise<Answer> {
+  let pending: Promise<Answer> | undefined
   return () => {
-    looking ??= look().finally(() => {
-      looking = undefined
+    pending ??= read().finally(() => {
+      pending = undefined
     })
-    return looking
+    return pending
   }
 }
 
-/** Of each managed live box; one without any counts from its beginning. */
+/** The age for each managed live box, counted from its creation where it has none. */
 async function agesMs({ db, clock }: Omit<Deps, 'registry'>, newest: ReadonlyMap<string, string>): Promise<number[]> {
   const now = clock.now().getTime()
   const boxes = await db.selectFrom('boxes').select(['tenant_id', 'created_at']).where('live', '=', 1).where('managed', '=', 1).execute()

@@ -7,7 +7,7 @@ import type { Config } from '../config/index.ts'
 import type { DbOrTx } from '../db/index.ts'
 import { type AccessKey, type SessionDeps, storeSession } from './store-session.ts'
 
-/** The part of the settings that says where snapshots go and what opens them. */
+/** The settings of the snapshot store and its keys. */
 export type SnapshotSettings = Pick<
   Config,
   'backupKey' | 'snapshotStore' | 'snapshotStoreCredentials' | 'snapshotSessions' | 'recoveryKey' | 'snapshotUpkeep'
@@ -15,10 +15,10 @@ export type SnapshotSettings = Pick<
 
 type Usable = Readonly<{ backupKey: string; store: StoreAddress; credentials: AccessKey | undefined }>
 
-/** It rises when the backup key is replaced: repositories made with the former one keep theirs. */
+/** Increased when the backup key is replaced; existing repositories keep their version. */
 const keyVersion = 'v1'
 
-/** Throws CONFIG naming every setting that is missing: without a snapshot there is no update. */
+/** Throws CONFIG with every missing setting. */
 export function assertSnapshotsConfigured({ backupKey, snapshotStore, snapshotStoreCredentials: credentials }: SnapshotSettings): Usable {
   const store = snapshotStore === undefined ? undefined : readStoreAddress(snapshotStore)
   if (typeof store === 'string') throw problem('CONFIG', `TENANTRY_SNAPSHOT_STORE ${store}`)
@@ -31,13 +31,13 @@ export function assertSnapshotsConfigured({ backupKey, snapshotStore, snapshotSt
   ]
   throw problem(
     'CONFIG',
-    `no box is updated without a snapshot, and for that ${missing.join(' and ')} must be set; then restart the daemon`,
+    `snapshots are not configured, so no box can be updated. fix: set ${missing.join(' and ')}, then restart the daemon`,
   )
 }
 
 type Repository = NonNullable<CommandSecrets['snapshots']>
 
-/** A tenant's repository as restic names it, and the passwords that only this tenant's has. Throws CONFIG. */
+/** A tenant's repository in the form of restic, with passwords unique to the tenant. Throws CONFIG. */
 export function snapshotRepository(settings: SnapshotSettings, tenantId: TenantId): Repository {
   const { backupKey, store, credentials } = assertSnapshotsConfigured(settings)
   const { recoveryKey } = settings
@@ -49,19 +49,19 @@ export function snapshotRepository(settings: SnapshotSettings, tenantId: TenantI
   }
 }
 
-/** The same repository for the daemon's own upkeep, with the credential that agents lack. Throws CONFIG. */
+/** The same repository for maintenance by the daemon, with the credential that agents lack. Throws CONFIG. */
 export function maintenanceRepository(settings: SnapshotSettings, tenantId: TenantId): Repository {
   const { snapshotUpkeep, snapshotStoreCredentials } = settings
   return { ...snapshotRepository(settings, tenantId), env: environmentOf(snapshotUpkeep ?? snapshotStoreCredentials) }
 }
 
-/** True where the daemon looks after the repositories itself; otherwise they are on the hosts, and agents do. */
+/** True when the store is a bucket, which the daemon maintains; repositories on hosts are maintained by agents. */
 export const reachesStore = ({ snapshotStore }: SnapshotSettings): boolean => {
   const store = readStoreAddress(snapshotStore ?? '')
   return typeof store !== 'string' && store.kind === 's3'
 }
 
-/** What opens a tenant's repository when the backup key is lost. It rests on the recovery key and the tenant's id alone. */
+/** The second password of a tenant's repository, derived from the recovery key and the tenant's id alone. */
 export const recoveryPassword = (recoveryKey: string, tenantId: string): string => derived(recoveryKey, tenantId, 'snapshots recovery v1')
 
 const derived = (key: string, tenantId: string, purpose: string): string =>
@@ -70,19 +70,19 @@ const derived = (key: string, tenantId: string, purpose: string): string =>
 const environmentOf = (credentials: AccessKey | undefined): Record<string, string> =>
   credentials ? { AWS_ACCESS_KEY_ID: credentials.accessKeyId, AWS_SECRET_ACCESS_KEY: credentials.secretAccessKey } : {}
 
-/** An S3 store is `s3:https://host/bucket` to restic, a folder the folder itself. */
+/** restic's address: `s3:https://host/bucket/…` for a bucket, the path for a folder. */
 export const repositoryAddress = (store: StoreAddress, tenantId: string): string =>
   `${store.kind === 's3' ? `s3:${store.url}` : store.folder}/${tenantId}/${keyVersion}`
 
 /**
- * The same repository for one command of an agent, where the settings name who gives sessions with a credential of its own. Throws CONFIG,
- * SNAPSHOT_STORE_UNAVAILABLE.
+ * The repository for one command of an agent, with a session credential where a session service is configured.
+ * Throws CONFIG, SNAPSHOT_STORE_UNAVAILABLE.
  */
 export async function agentRepository(deps: SessionDeps, settings: SnapshotSettings, tenantId: TenantId): Promise<Repository> {
-  const whole = snapshotRepository(settings, tenantId)
+  const repository = snapshotRepository(settings, tenantId)
   const { snapshotSessions: sessions, snapshotStoreCredentials: key } = settings
-  if (!sessions || !key || !reachesStore(settings)) return whole
-  return { ...whole, env: await storeSession(deps, { sessions, key, repository: whole.repository }) }
+  if (!sessions || !key || !reachesStore(settings)) return repository
+  return { ...repository, env: await storeSession(deps, { sessions, key, repository: repository.repository }) }
 }
 
 /** The secrets of a box's command. Throws CONFIG, SNAPSHOT_STORE_UNAVAILABLE. */
@@ -90,6 +90,6 @@ export const commandSecrets =
   ({ settings, ...deps }: SessionDeps & Readonly<{ settings: SnapshotSettings }>) =>
   async (db: DbOrTx, { boxId }: { boxId: string }): Promise<CommandSecrets> => {
     const box = await boxById(db, boxId as BoxId)
-    if (!box) throw problem('NOT_FOUND', `there is no box with the id ${boxId}`)
+    if (!box) throw problem('NOT_FOUND', `box ${boxId} does not exist`)
     return { snapshots: await agentRepository(deps, settings, box.tenantId) }
   }

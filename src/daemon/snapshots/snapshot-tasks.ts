@@ -15,8 +15,8 @@ import { boxAddress, queueGraceMs } from './take-snapshot.ts'
 export type QueuedTask = Pick<SnapshotTaskTable, 'tenant_id' | 'task' | 'asked_at'>
 
 const hourMs = 60 * 60_000
-/** After this a turn is not worth taking any more: the next run of its job asks anew. */
-const patienceMs: Readonly<Record<SnapshotTask, number>> = {
+/** A queued task expires after this; the next run of its job queues it again. */
+const expiryMs: Readonly<Record<SnapshotTask, number>> = {
   daily: 20 * hourMs,
   prune: 6 * 24 * hourMs,
   check: 6 * 24 * hourMs,
@@ -24,21 +24,21 @@ const patienceMs: Readonly<Record<SnapshotTask, number>> = {
   drill: 20 * hourMs,
 }
 
-/** Asks for something to be done for these tenants in their turn; asking twice asks once. */
+/** Queues a task for these tenants; queueing it twice has one effect. */
 export async function enqueueTasks({ db, clock }: Pick<SnapshotsDeps, 'db' | 'clock'>, task: SnapshotTask, tenantIds: readonly string[]) {
-  const asked = { task, asked_at: isoNow(clock), until: isoIn(clock, patienceMs[task]) }
-  const rows = tenantIds.map((tenant_id) => ({ tenant_id, ...asked }))
+  const row = { task, asked_at: isoNow(clock), until: isoIn(clock, expiryMs[task]) }
+  const rows = tenantIds.map((tenant_id) => ({ tenant_id, ...row }))
   for (let at = 0; at < rows.length; at += chunkSize)
     await db
       .insertInto('snapshot_turns')
       .values(rows.slice(at, at + chunkSize))
-      .onConflict((c) => c.columns(['tenant_id', 'task']).doUpdateSet({ until: asked.until }))
+      .onConflict((c) => c.columns(['tenant_id', 'task']).doUpdateSet({ until: row.until }))
       .execute()
 }
 
 const chunkSize = 500
 
-/** Turns that wait, of these tasks; those that nobody could take in time are dropped. */
+/** Queued tasks of these kinds; expired ones are deleted. */
 export async function waitingTasks(
   { db, clock }: Pick<SnapshotsDeps, 'db' | 'clock'>,
   tasks: readonly SnapshotTask[],
@@ -47,84 +47,84 @@ export async function waitingTasks(
   return db.selectFrom('snapshot_turns').selectAll().where('task', 'in', tasks).execute()
 }
 
-/** True until somebody takes it; one that was asked for anew since is another turn. */
+/** Whether the task is still queued; one that was queued again since is another one. */
 export async function isWaiting(tx: Tx, { tenant_id, task, asked_at }: QueuedTask): Promise<boolean> {
   const query = tx.selectFrom('snapshot_turns').select('task').where('tenant_id', '=', tenant_id).where('task', '=', task)
   return (await query.where('asked_at', '=', asked_at).executeTakeFirst()) !== undefined
 }
 
-/** Takes a turn off the list, in the transaction that acts upon it; false when it is gone. */
+/** Removes a task from the queue, in the transaction that runs it. Returns false when it is gone. */
 export async function removeTask(db: Db | Tx, { tenant_id, task }: QueuedTask): Promise<boolean> {
-  const taken = await db.deleteFrom('snapshot_turns').where('tenant_id', '=', tenant_id).where('task', '=', task).executeTakeFirst()
-  return taken.numDeletedRows > 0n
+  const removed = await db.deleteFrom('snapshot_turns').where('tenant_id', '=', tenant_id).where('task', '=', task).executeTakeFirst()
+  return removed.numDeletedRows > 0n
 }
 
 const leaseName = 'snapshots.turns'
 const leaseMs = 60_000
 const everyMs = 15_000
 
-/** Every quarter of a minute, in one replica: what jobs asked for is begun where box and host are free. */
+/** Starts queued tasks on free boxes and hosts every 15 seconds, in one replica. */
 export async function runSnapshotTasks(deps: SnapshotsDeps, signal: AbortSignal): Promise<void> {
   const { clock, log } = deps
   while (!signal.aborted) {
-    await startDueTasks(deps).catch((err) => log.warn({ err }, 'could not begin what snapshots wait for'))
+    await startDueTasks(deps).catch((err) => log.warn({ err }, 'could not start queued snapshot tasks'))
     await clock.sleep(everyMs, signal)
   }
   const lease = await acquireLease(deps, { name: leaseName, owner: deps.holder, ttlMs: leaseMs }).catch(() => undefined)
   if (lease) await releaseLease(deps, lease).catch(() => undefined)
 }
 
-/** One round; does nothing while another replica owns it. */
+/** One pass; does nothing while another replica has the lease. */
 export async function startDueTasks(deps: SnapshotsDeps): Promise<void> {
   const lease = await acquireLease(deps, { name: leaseName, owner: deps.holder, ttlMs: leaseMs })
   if (!lease) return
-  const turns = await waitingTasks(deps, tasksOfAgents(deps))
-  if (turns.length === 0) return
+  const queued = await waitingTasks(deps, tasksOfAgents(deps))
+  if (queued.length === 0) return
   const { boxOf, isFree, isReachable, busyHosts } = await readAvailability(deps, deps.db)
-  const waiting = turns.flatMap((turn) => {
-    const box = boxOf(turn.tenant_id)
+  const waiting = queued.flatMap((item) => {
+    const box = boxOf(item.tenant_id)
     if (!box) return []
     return [
       {
         tenantId: box.tenantId,
-        task: turn.task,
-        askedAt: turn.asked_at,
+        task: item.task,
+        askedAt: item.asked_at,
         hostId: box.hostId,
         free: isReachable(box) && isFree(box),
-        turn,
+        item,
         box,
       },
     ]
   })
   for (const next of nextTasks(waiting, busyHosts)) {
-    const { turn, box } = next as (typeof waiting)[number]
-    if (await begin(deps, lease, turn, box)) deps.bus.queued(box.hostId)
+    const { item, box } = next as (typeof waiting)[number]
+    if (await begin(deps, lease, item, box)) deps.bus.queued(box.hostId)
   }
 }
 
-/** Where the daemon reaches the store it looks after the repositories itself. */
+/** The tasks that agents run; the daemon maintains repositories in a bucket itself. */
 const tasksOfAgents = ({ settings }: SnapshotsDeps): readonly SnapshotTask[] =>
   reachesStore(settings) ? ['daily', 'drill'] : ['daily', 'prune', 'check', 'check-data', 'drill']
 
-const begin = (deps: SnapshotsDeps, lease: Lease, turn: QueuedTask, box: BoxRecord): Promise<boolean> =>
+const begin = (deps: SnapshotsDeps, lease: Lease, item: QueuedTask, box: BoxRecord): Promise<boolean> =>
   deps.db.transaction().execute(async (tx) => {
     await holdLease(tx, lease)
-    await lockRepository(tx, box.tenantId) // a restore that is asked for in this moment goes first or sees what was begun
+    await lockRepository(tx, box.tenantId) // a concurrent restore runs first, or sees the started task
     const now = await boxById(tx, box.id)
-    if (!now || !isSame(now, box) || !(await isFreeNow(deps, tx, now)) || !(await removeTask(tx, turn))) return false
-    return beginners[turn.task](deps, tx, now)
+    if (!now || !isSame(now, box) || !(await isFreeNow(deps, tx, now)) || !(await removeTask(tx, item))) return false
+    return starters[item.task](deps, tx, now)
   })
 
-/** Still where the survey found it, seconds ago; one that was moved or removed since waits for the next round. */
+/** Whether the box is still on the same host with the same epoch; otherwise the task waits for the next pass. */
 const isSame = (now: BoxRecord, { hostId, ownershipEpoch }: BoxRecord) =>
   now.live && now.hostId === hostId && now.ownershipEpoch === ownershipEpoch
 
-type Beginner = (deps: SnapshotsDeps, tx: Tx, box: BoxRecord) => Promise<boolean>
+type Starter = (deps: SnapshotsDeps, tx: Tx, box: BoxRecord) => Promise<boolean>
 
-/** A snapshot taken since, by an update for example, is as good. */
+/** A snapshot younger than this replaces the daily one. */
 export const freshMs = 20 * 60 * 60_000
 
-const beginDaily: Beginner = async (deps, tx, box) => {
+const startDaily: Starter = async (deps, tx, box) => {
   const newest = await newestPresent(tx, box.tenantId)
   if (newest && newest.taken_at > isoIn(deps.clock, -freshMs)) return false
   const { clock, random, deadlineMs } = deps
@@ -133,14 +133,14 @@ const beginDaily: Beginner = async (deps, tx, box) => {
   return true
 }
 
-const beginDrill: Beginner = async (deps, tx, box) => {
+const startDrill: Starter = async (deps, tx, box) => {
   const newest = await newestPresent(tx, box.tenantId, 'complete')
   if (newest) await enqueueDrill(deps, tx, box, newest)
   return newest !== undefined
 }
 
-const beginTending =
-  (task: MaintenanceTask): Beginner =>
+const startMaintenance =
+  (task: MaintenanceTask): Starter =>
   async (deps, tx, box) => {
     const { clock, random, deadlineMs } = deps
     const { forget, prune, check } = await planMaintenance(deps, tx, box, task)
@@ -150,10 +150,10 @@ const beginTending =
     return true
   }
 
-const beginners: Readonly<Record<SnapshotTask, Beginner>> = {
-  daily: beginDaily,
-  drill: beginDrill,
-  prune: beginTending('prune'),
-  check: beginTending('check'),
-  'check-data': beginTending('check-data'),
+const starters: Readonly<Record<SnapshotTask, Starter>> = {
+  daily: startDaily,
+  drill: startDrill,
+  prune: startMaintenance('prune'),
+  check: startMaintenance('check'),
+  'check-data': startMaintenance('check-data'),
 }

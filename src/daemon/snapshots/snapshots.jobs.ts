@@ -9,7 +9,7 @@ import { assertSnapshotsConfigured } from './snapshot-store.ts'
 import { enqueueTasks, freshMs } from './snapshot-tasks.ts'
 import { newestPerTenant } from './snapshots.repo.ts'
 
-/** Jobs only ask; each box has its turn when it and its host are free. None of them starts an update. */
+/** Jobs only queue tasks, which run when box and host are free. None of them starts an update. */
 export const snapshotsJobs = (deps: SnapshotsDeps): Cron[] => {
   const job = (key: string, expression: string, description: string, run: (deps: SnapshotsDeps) => Promise<string>) =>
     defineCron({
@@ -25,18 +25,18 @@ export const snapshotsJobs = (deps: SnapshotsDeps): Cron[] => {
     job(
       'snapshot-daily',
       '15 1 * * *',
-      'Asks for a snapshot of every managed box whose newest is older than 20 h, one at a time per host',
+      'Queue a snapshot of every managed box whose newest is older than 20 h, one at a time per host',
       daily,
     ),
-    job('snapshot-prune', '45 4 * * 6', 'Gives up snapshots that retention does not keep, and frees their space', prune),
-    job('snapshot-check', '45 4 * * 0', 'Checks every repository, and reads back the data of those longest unread', check),
-    job('snapshot-drill', '30 18-23 * * *', 'Proves snapshots by bringing them up beside their boxes: each box within four weeks', drill),
+    job('snapshot-prune', '45 4 * * 6', 'Delete expired snapshots and free their space', prune),
+    job('snapshot-check', '45 4 * * 0', 'Check every repository, and read all data of the least recently read quarter', check),
+    job('snapshot-drill', '30 18-23 * * *', 'Test-restore snapshots in isolation: every box within four weeks', drill),
   ]
 }
 
 type ManagedBox = Readonly<{ tenantId: string; slug: string; createdAt: string }>
 
-/** Without what they said last: of ten thousand boxes that is most of what would be read, and a job needs none of it. */
+/** Managed boxes without their reports, which are most of the data at ten thousand boxes. */
 const managedBoxes = ({ db }: SnapshotsDeps): Promise<ManagedBox[]> =>
   db
     .selectFrom('boxes')
@@ -56,10 +56,10 @@ async function daily(deps: SnapshotsDeps): Promise<string> {
     due.map(({ tenantId }) => tenantId),
   )
   await alertOverdue(deps, due, newest)
-  return `${plural(due.length, 'box', 'boxes')} to be snapshotted, ${boxes.length - due.length} fresh enough`
+  return `${plural(due.length, 'box', 'boxes')} queued, ${boxes.length - due.length} with a fresh snapshot`
 }
 
-/** Yesterday's was to be there by now. */
+/** Yesterday's snapshot is overdue after this. */
 const lateMs = 26 * 60 * 60_000
 
 async function alertOverdue({ db, clock }: SnapshotsDeps, due: readonly ManagedBox[], newest: ReadonlyMap<string, string>): Promise<void> {
@@ -70,21 +70,21 @@ async function alertOverdue({ db, clock }: SnapshotsDeps, due: readonly ManagedB
     .toSorted((a, b) => ((a.newestAt ?? '') < (b.newestAt ?? '') ? -1 : 1))
   await db.transaction().execute(async (tx) => {
     if (first) await raiseAlert(tx, clock, alertOf.snapshot_overdue({ boxes: [first, ...others] }))
-    else await closeAlerts(tx, clock, { subject: 'snapshots', kinds: ['snapshot_overdue'], because: 'every box has a fresh one' })
+    else await closeAlerts(tx, clock, { subject: 'snapshots', kinds: ['snapshot_overdue'], because: 'every box has a fresh snapshot' })
   })
 }
 
 async function prune(deps: SnapshotsDeps): Promise<string> {
   const tenants = await tenantsWithSnapshots(deps)
   await enqueueTasks(deps, 'prune', tenants)
-  const forgotten = await deleteHistory(deps)
-  return `${plural(tenants.length, 'repository', 'repositories')} to be tidied; ${plural(forgotten, 'old record')} deleted`
+  const deleted = await deleteHistory(deps)
+  return `${plural(tenants.length, 'repository', 'repositories')} queued for pruning; ${plural(deleted, 'old record')} deleted`
 }
 
-/** A check is due weekly, a proof within four weeks: what is later than this has been missed again and again. */
+/** A check is due weekly and a verified restore within four weeks: later than this, several were missed. */
 const unprovenMs = 35 * 24 * 60 * 60_000
 
-/** Upkeep that fails is a line in the log each time: somebody must hear of it before the day on which a snapshot is needed. */
+/** Raises an alert for overdue checks and drills: failed maintenance is otherwise only in the log. */
 async function alertUnproven(deps: SnapshotsDeps, checkedAt: ReadonlyMap<string, string | null>): Promise<void> {
   const { db, clock } = deps
   const since = isoIn(clock, -unprovenMs)
@@ -97,11 +97,11 @@ async function alertUnproven(deps: SnapshotsDeps, checkedAt: ReadonlyMap<string,
   })
   await db.transaction().execute(async (tx) => {
     if (first) await raiseAlert(tx, clock, alertOf.proof_overdue({ boxes: [first, ...others] }))
-    else await closeAlerts(tx, clock, { subject: 'snapshots', kinds: ['proof_overdue'], because: 'all snapshots were proven in time' })
+    else await closeAlerts(tx, clock, { subject: 'snapshots', kinds: ['proof_overdue'], because: 'all checks and drills are up to date' })
   })
 }
 
-/** Reading all data back costs what the data weighs: each repository has it once a month. */
+/** Reading all data is expensive: each repository is read once a month. */
 const dataShare = 1 / 4
 
 async function check(deps: SnapshotsDeps): Promise<string> {
@@ -113,7 +113,7 @@ async function check(deps: SnapshotsDeps): Promise<string> {
   await enqueueTasks(deps, 'check-data', data)
   await enqueueTasks(deps, 'check', longestUnread.slice(data.length))
   await alertUnproven(deps, new Map(rows.map((row) => [row.tenant_id, row.checked_at])))
-  return `${plural(tenants.length, 'repository', 'repositories')} to be checked, ${data.length} of them with all data`
+  return `${plural(tenants.length, 'repository', 'repositories')} queued for checks, ${data.length} of them with all data`
 }
 
 async function drill(deps: SnapshotsDeps): Promise<string> {
@@ -128,7 +128,7 @@ async function drill(deps: SnapshotsDeps): Promise<string> {
   }))
   const due = dueDrills(candidates, isoNow(deps.clock))
   await enqueueTasks(deps, 'drill', due)
-  return `${plural(due.length, 'box', 'boxes')} of ${boxes.length} to be proven`
+  return `${plural(due.length, 'box', 'boxes')} of ${boxes.length} queued for drills`
 }
 
 const tenantsWithSnapshots = async ({ db }: SnapshotsDeps): Promise<string[]> => {
@@ -138,7 +138,7 @@ const tenantsWithSnapshots = async ({ db }: SnapshotsDeps): Promise<string[]> =>
 
 const historyMs = 400 * 24 * 60 * 60_000
 
-/** Snapshots that are gone, and drills: a year and a month of them is history enough. */
+/** Deletes records of deleted snapshots and drills after 400 days. */
 async function deleteHistory({ db, clock }: SnapshotsDeps): Promise<number> {
   const before = isoIn(clock, -historyMs)
   const gone = await db

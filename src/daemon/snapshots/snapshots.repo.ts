@@ -7,23 +7,23 @@ import type { SnapshotTable } from './snapshots.tables.ts'
 
 export type SnapshotRow = Selectable<SnapshotTable>
 
-/** A box as its snapshots know it; they outlive it. */
+/** The box of a snapshot; the snapshot outlives it. */
 export type SnapshotOwner = Readonly<{ id: string; slug: string; tenantId: string }>
 
-/** What is known of a snapshot when the registry learns of it; the rest is null. */
+/** The known fields of a new snapshot; the others are null. */
 export type NewSnapshot = Readonly<{ snapshotId: string; tier: SnapshotTier; takenAt: string; notBefore?: string | undefined }> &
   Partial<Pick<SnapshotRow, 'command_id' | 'sha256' | 'added_bytes' | 'files' | 'duration_ms' | 'installed'>>
 
 const unknown = { command_id: null, sha256: null, added_bytes: null, files: null, duration_ms: null, installed: null } as const
 
 /**
- * Writes a snapshot into the registry; one that a listing brought in before gets what is known of it now. False for what is no id of a snapshot,
- * and for one that another command took: no agent can make the good ones older or other ones than they are by naming them again.
+ * Registers a snapshot, or completes one that a listing registered. Returns false for an invalid id and for a snapshot of another command, so that no agent
+ * can change existing records.
  */
 export async function recordSnapshot(tx: Tx, clock: Clock, owner: SnapshotOwner, snapshot: NewSnapshot): Promise<boolean> {
   const { snapshotId, tier, takenAt, notBefore, ...known } = snapshot
   if (!SnapshotTaken.shape.snapshotId.safeParse(snapshotId).success) return false
-  const facts = { ...unknown, ...known, tier, taken_at: believable(clock, takenAt, notBefore) }
+  const facts = { ...unknown, ...known, tier, taken_at: plausibleTime(clock, takenAt, notBefore) }
   const place = { tenant_id: owner.tenantId, snapshot_id: snapshotId }
   const written = await tx
     .insertInto('snapshots')
@@ -41,10 +41,9 @@ export async function recordSnapshot(tx: Tx, clock: Clock, owner: SnapshotOwner,
   return written !== undefined
 }
 
-// The agent's clock may be ahead, and a time to come would be the newest for ever; one that it cannot have been taken at would use up a place
-// among the old ones.
-function believable(clock: Clock, said: string, notBefore = ''): string {
-  const at = new Date(said)
+// The agent's clock may be wrong: a future time would always be the newest, and one before the command would take a retention slot.
+function plausibleTime(clock: Clock, reported: string, notBefore = ''): string {
+  const at = new Date(reported)
   const now = isoNow(clock)
   if (Number.isNaN(at.getTime()) || at.toISOString() > now) return now
   return at.toISOString() < notBefore ? notBefore : at.toISOString()
@@ -54,20 +53,20 @@ export async function snapshotById(db: DbOrTx, tenantId: string, snapshotId: str
   return db.selectFrom('snapshots').selectAll().where('tenant_id', '=', tenantId).where('snapshot_id', '=', snapshotId).executeTakeFirst()
 }
 
-/** The newest snapshot of a tenant that could be brought back; `complete` = of which the sum is known. */
+/** The newest restorable snapshot of a tenant; `complete` = with a known checksum. */
 export async function newestPresent(db: DbOrTx, tenantId: string, which: 'any' | 'complete' = 'any'): Promise<SnapshotRow | undefined> {
   let query = db.selectFrom('snapshots').selectAll().where('tenant_id', '=', tenantId).where('status', '=', 'present')
   if (which === 'complete') query = query.where('sha256', 'is not', null)
   return query.orderBy('taken_at', 'desc').orderBy('snapshot_id', 'desc').executeTakeFirst()
 }
 
-/** The newest of a tenant that may be damaged; one that failed a drill itself comes last, after those that a check took with it. */
+/** The newest damaged snapshot of a tenant; those that failed a drill come after those that a check marked. */
 export async function newestDamaged(db: DbOrTx, tenantId: string): Promise<SnapshotRow | undefined> {
   const damaged = db.selectFrom('snapshots').selectAll().where('tenant_id', '=', tenantId).where('status', '=', 'damaged')
   return damaged.orderBy('damaged_by').orderBy('taken_at', 'desc').orderBy('snapshot_id', 'desc').executeTakeFirst()
 }
 
-/** When the newest present snapshot of each tenant was taken. */
+/** The time of the newest present snapshot of each tenant. */
 export async function newestPerTenant(db: DbOrTx): Promise<ReadonlyMap<string, string>> {
   const rows = await db
     .selectFrom('snapshots')
@@ -78,13 +77,13 @@ export async function newestPerTenant(db: DbOrTx): Promise<ReadonlyMap<string, s
   return new Map(rows.map(({ tenant_id, newest }) => [tenant_id, newest]))
 }
 
-/** All that the registry knows of these tenants' repositories. */
+/** All registered snapshots of these tenants. */
 export async function snapshotsOf(db: DbOrTx, tenantIds: readonly string[]): Promise<SnapshotRow[]> {
   if (tenantIds.length === 0) return []
   return db.selectFrom('snapshots').selectAll().where('tenant_id', 'in', tenantIds).execute()
 }
 
-/** Moves snapshots of one repository to another status, if they are in one of `from` still; answers which did. */
+/** Changes the status of snapshots of one repository that are still in one of `from`. Returns the changed ids. */
 export async function setSnapshotStatus(
   tx: Tx,
   tenantId: string,
@@ -92,7 +91,7 @@ export async function setSnapshotStatus(
   from: readonly SnapshotStatus[],
   to: Pick<SnapshotRow, 'status' | 'damaged_by'>,
 ): Promise<string[]> {
-  const moved: string[] = []
+  const changed: string[] = []
   for (let at = 0; at < ids.length; at += chunkSize) {
     const rows = await tx
       .updateTable('snapshots')
@@ -102,23 +101,20 @@ export async function setSnapshotStatus(
       .where('status', 'in', from)
       .returning('snapshot_id')
       .execute()
-    moved.push(...rows.map(({ snapshot_id }) => snapshot_id))
+    changed.push(...rows.map(({ snapshot_id }) => snapshot_id))
   }
-  return moved
+  return changed
 }
 
-/** One that came back is whole, whatever a check or a listing found before. */
+/** A restored snapshot is valid, whatever a check or a listing found before. */
 export async function markRestorable(tx: Tx, tenantId: string, snapshotId: string): Promise<void> {
   await setSnapshotStatus(tx, tenantId, [snapshotId], ['damaged', 'missing'], { status: 'present', damaged_by: null })
 }
 
-/** Far below what either dialect takes in parameters. */
+/** Below the parameter limit of both dialects. */
 const chunkSize = 500
 
-/**
- * First in a transaction that gives snapshots up or wants one back, or right after the lock of the box that it takes: between looking at a
- * repository and writing nobody else does either.
- */
+/** Locks a repository until the commit. Lock order: the box, then its repository, before any read that decides about its snapshots. */
 export async function lockRepository(tx: Tx, tenantId: string): Promise<void> {
   await tx
     .insertInto('snapshot_repositories')
@@ -128,23 +124,20 @@ export async function lockRepository(tx: Tx, tenantId: string): Promise<void> {
 }
 
 type Which = Readonly<{ boxId: string; snapshotId: string }>
-type Kept = Readonly<{ snapshotId: string; sha256: string | null; takenAt: string; status: SnapshotStatus }>
+type Registered = Readonly<{ snapshotId: string; sha256: string | null; takenAt: string; status: SnapshotStatus }>
 
-/** Far below what either dialect takes in parameters. */
-const idsPerQuery = 500
-
-/** What the registry knows of these snapshots, by `boxId/snapshotId`; what it does not know is not in it. */
-export async function registeredSnapshots(db: DbOrTx, which: readonly Which[]): Promise<ReadonlyMap<string, Kept>> {
-  const kept = new Map<string, Kept>()
-  for (let from = 0; from < which.length; from += idsPerQuery) {
-    const ids = which.slice(from, from + idsPerQuery).map(({ snapshotId }) => snapshotId)
+/** The registered snapshots among these, by `boxId/snapshotId`. */
+export async function registeredSnapshots(db: DbOrTx, which: readonly Which[]): Promise<ReadonlyMap<string, Registered>> {
+  const found = new Map<string, Registered>()
+  for (let from = 0; from < which.length; from += chunkSize) {
+    const ids = which.slice(from, from + chunkSize).map(({ snapshotId }) => snapshotId)
     const rows = await db
       .selectFrom('snapshots')
       .select(['box_id', 'snapshot_id', 'sha256', 'taken_at', 'status'])
       .where('snapshot_id', 'in', ids)
       .execute()
     for (const { box_id, snapshot_id: snapshotId, sha256, taken_at: takenAt, status } of rows)
-      kept.set(`${box_id}/${snapshotId}`, { snapshotId, sha256, takenAt, status })
+      found.set(`${box_id}/${snapshotId}`, { snapshotId, sha256, takenAt, status })
   }
-  return kept
+  return found
 }

@@ -10,16 +10,16 @@ export type SnapshotTable = {
   tier: SnapshotTier
   taken_at: string
   command_id: string | null
-  /** Sum of its manifest. */
+  /** SHA-256 of its manifest. */
   sha256: string | null
   added_bytes: number | null
   files: number | null
   duration_ms: number | null
   installed: string | null
   status: SnapshotStatus
-  /** What found the damage; the same takes it back. */
+  /** The kind of check that found the damage; only the same kind can revert it. */
   damaged_by: 'check' | 'drill' | null
-  /** When the registry learned of it: what was recorded after a listing began cannot be missing from it. */
+  /** Time of registration; a snapshot registered after a listing began cannot be missing from it. */
   recorded_at: string
 }
 
@@ -34,7 +34,7 @@ export type SnapshotDrillTable = {
   error: string | null
 }
 
-/** `unheard` = the daemon gave up waiting; its agent may still say how it ended. */
+/** `unheard` = the daemon no longer waits, but the agent may still report the result. */
 export type BoxRestoreStatus = 'open' | 'unheard' | 'restored' | 'failed' | 'restore_failed'
 
 type BoxRestoreTable = {
@@ -50,7 +50,7 @@ type BoxRestoreTable = {
   duration_ms: number | null
 }
 
-/** Its row is the lock of a repository: whoever decides what is given up, or asks for a restore, has it first. */
+/** The row is also the lock of a repository, for retention and restores. */
 type SnapshotRepositoryTable = {
   tenant_id: string
   tended_at: string | null
@@ -59,10 +59,10 @@ type SnapshotRepositoryTable = {
   data_checked_at: string | null
 }
 
-/** What a job asked for and nobody has begun: it waits until box and host are free. */
+/** Queued tasks, which wait until box and host are free. */
 export type SnapshotTaskTable = { tenant_id: string; task: SnapshotTask; asked_at: string; until: string }
 
-/** A copy of media and objects that an update took while its box served: nobody's snapshot, given up after a while. */
+/** A warm copy of media and objects that an update took while its box was online; deleted after two days. */
 type WarmCopyTable = { tenant_id: string; snapshot_id: string; taken_at: string }
 
 declare module '../db/database.ts' {

@@ -1,4 +1,5 @@
-import { createHash, createHmac } from 'node:crypto'
+import { Sha256 } from '@smithy/core/checksum'
+import { SignatureV4 } from '@smithy/signature-v4'
 import { type Clock, type Problem, printable, problem } from '../../core/kit/index.ts'
 import type { Config } from '../config/index.ts'
 
@@ -7,31 +8,31 @@ export type SessionDeps = Readonly<{ clock: Clock; fetch: typeof globalThis.fetc
 type Sessions = NonNullable<Config['snapshotSessions']>
 
 /** `repository` as restic names it: `s3:https://host/bucket/…`. */
-type Wanted = Readonly<{ sessions: Sessions; key: AccessKey; repository: string }>
+type Input = Readonly<{ sessions: Sessions; key: AccessKey; repository: string }>
 
-const patienceMs = 10_000
+const timeoutMs = 10_000
 
 /**
- * A credential for one command: it ends by itself, reaches this one repository and no other tenant's, and deletes nothing but the locks that
- * restic sets (SECURITY, Agents). As environment of restic. Throws SNAPSHOT_STORE_UNAVAILABLE, CONFIG.
+ * Requests a session credential for one command, as environment for restic. It expires, reaches only this repository, and can delete only restic's locks
+ * (SECURITY, Agents). Throws SNAPSHOT_STORE_UNAVAILABLE, CONFIG.
  */
-export async function storeSession({ clock, fetch }: SessionDeps, { sessions, key, repository }: Wanted): Promise<Record<string, string>> {
+export async function storeSession({ clock, fetch }: SessionDeps, { sessions, key, repository }: Input): Promise<Record<string, string>> {
   const { endpoint, region } = sessions
   const url = new URL(endpoint)
-  const body = new URLSearchParams(questionOf(sessions, repository)).toString()
-  const headers = signedForm({ url, body, at: clock.now(), region, service: 'sts', key })
-  const call = { method: 'POST', headers, body, redirect: 'manual', signal: AbortSignal.timeout(patienceMs) } as const
+  const body = new URLSearchParams(parametersOf(sessions, repository)).toString()
+  const headers = await signedHeaders(url, body, { key, region, at: clock.now() })
+  const call = { method: 'POST', headers, body, redirect: 'manual', signal: AbortSignal.timeout(timeoutMs) } as const
   const asked = fetch(url, call).then(async (answer) => ({ status: answer.status, text: (await answer.text()).slice(0, 100_000) }))
   const { status, text } = await asked.catch((cause: Error) => {
-    throw problem('SNAPSHOT_STORE_UNAVAILABLE', `${url.origin}, which gives sessions of the snapshot store, does not answer`, { cause })
+    throw problem('SNAPSHOT_STORE_UNAVAILABLE', `the session service of the snapshot store at ${url.origin} does not answer`, { cause })
   })
-  if (status !== 200) throw refusal(url, status, text)
+  if (status !== 200) throw sessionProblem(url, status, text)
   const [id, secret, token] = ['AccessKeyId', 'SecretAccessKey', 'SessionToken'].map((name) => wordIn(text, name))
-  if (!id || !secret || !token) throw refusal(url, status, text)
+  if (!id || !secret || !token) throw sessionProblem(url, status, text)
   return { AWS_ACCESS_KEY_ID: id, AWS_SECRET_ACCESS_KEY: secret, AWS_SESSION_TOKEN: token }
 }
 
-const questionOf = ({ roleArn, hours }: Sessions, repository: string): Record<string, string> => ({
+const parametersOf = ({ roleArn, hours }: Sessions, repository: string): Record<string, string> => ({
   Action: 'AssumeRole',
   Version: '2011-06-15',
   DurationSeconds: String(hours * 3600),
@@ -40,7 +41,7 @@ const questionOf = ({ roleArn, hours }: Sessions, repository: string): Record<st
   ...(roleArn === undefined ? {} : { RoleArn: roleArn }),
 })
 
-/** What a command may do in the store. Whatever the key itself may do beyond it, the session may not. */
+/** The permissions of a session: at most these, whatever the key itself may do. */
 export function sessionPolicy(repository: string): object {
   const [bucket = '', ...path] = new URL(repository.replace(/^s3:/, '')).pathname.slice(1).split('/')
   const [all, own] = [`arn:aws:s3:::${bucket}`, path.join('/')]
@@ -63,40 +64,25 @@ export function sessionPolicy(repository: string): object {
 
 const wordIn = (xml: string, name: string): string | undefined => new RegExp(`<${name}>([^<]+)</${name}>`).exec(xml)?.[1]
 
-function refusal({ origin }: URL, status: number, text: string): Problem {
+function sessionProblem({ origin }: URL, status: number, text: string): Problem {
   const why = [`${status}`, wordIn(text, 'Code'), wordIn(text, 'Message')].filter(Boolean).join(' ')
-  const said = printable(why).slice(0, 300)
+  const reason = printable(why).slice(0, 300)
   if (status >= 500 || status === 429)
-    return problem('SNAPSHOT_STORE_UNAVAILABLE', `${origin}, which gives sessions of the snapshot store, answered ${said}`)
+    return problem('SNAPSHOT_STORE_UNAVAILABLE', `the session service of the snapshot store at ${origin} failed: ${reason}`)
   return problem(
     'CONFIG',
-    `${origin} gives no session of the snapshot store (${said}): look at TENANTRY_SNAPSHOT_SESSIONS_… and at what the key of TENANTRY_SNAPSHOT_STORE_CREDENTIALS may do; \`tenantryd doctor\` tries it`,
+    `the session service of the snapshot store at ${origin} refused a session (${reason}). fix: check TENANTRY_SNAPSHOT_SESSIONS_… and the permissions of the key in TENANTRY_SNAPSHOT_STORE_CREDENTIALS; test with \`tenantryd doctor\``,
   )
 }
 
 export type AccessKey = Readonly<{ accessKeyId: string; secretAccessKey: string }>
 
-type Request = Readonly<{ url: URL; body: string; at: Date; region: string; service: string; key: AccessKey }>
-
-const sum = (text: string): string => createHash('sha256').update(text).digest('hex')
-const mac = (key: string | Buffer, text: string): Buffer => createHmac('sha256', key).update(text).digest()
-
-const contentType = 'application/x-www-form-urlencoded; charset=utf-8'
-
-/** The headers of a form that is posted to a service of S3's family, signed by its version 4: the secret itself never travels. */
-function signedForm({ url, body, at, region, service, key }: Request): Record<string, string> {
-  const time = at.toISOString().replaceAll(/[:-]|\.\d{3}/g, '')
-  const day = time.slice(0, 8)
-  const headers = { 'content-type': contentType, host: url.host, 'x-amz-date': time }
-  const names = Object.keys(headers).join(';')
-  const lines = Object.entries(headers).map(([name, value]) => `${name}:${value}\n`)
-  const canonical = ['POST', url.pathname, '', lines.join(''), names, sum(body)].join('\n')
-  const scope = `${day}/${region}/${service}/aws4_request`
-  const signing = [day, region, service, 'aws4_request'].reduce<string | Buffer>(mac, `AWS4${key.secretAccessKey}`)
-  const signature = mac(signing, ['AWS4-HMAC-SHA256', time, scope, sum(canonical)].join('\n')).toString('hex')
-  return {
-    'content-type': contentType,
-    'x-amz-date': time,
-    authorization: `AWS4-HMAC-SHA256 Credential=${key.accessKeyId}/${scope}, SignedHeaders=${names}, Signature=${signature}`,
-  }
+/** The headers of a form for the session service, with an AWS signature of version 4; `host` is left to `fetch`. */
+async function signedHeaders(url: URL, body: string, { key, region, at }: Readonly<{ key: AccessKey; region: string; at: Date }>) {
+  const signer = new SignatureV4({ credentials: key, region, service: 'sts', sha256: Sha256, applyChecksum: false })
+  const headers = { 'content-type': 'application/x-www-form-urlencoded; charset=utf-8', host: url.host }
+  const { protocol, hostname, pathname: path } = url
+  const signed = await signer.sign({ method: 'POST', protocol, hostname, path, query: {}, headers, body }, { signingDate: at })
+  const { host: _, ...others } = signed.headers
+  return others
 }

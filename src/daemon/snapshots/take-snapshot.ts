@@ -10,7 +10,7 @@ import { assertSnapshotsConfigured } from './snapshot-store.ts'
 
 import { type NewSnapshot, recordSnapshot } from './snapshots.repo.ts'
 
-/** Asks for a snapshot that a person wants, kept as such. Throws what a box that is not ready throws. */
+/** Starts a manual snapshot. Throws what `getReadyBox` throws. */
 export async function takeSnapshot(deps: SnapshotsDeps, actor: Actor, slug: string): Promise<{ commandId: string }> {
   const { db, clock, random, bus, deadlineMs } = deps
   const commandId = newId(random, 'cmd')
@@ -26,7 +26,7 @@ export async function takeSnapshot(deps: SnapshotsDeps, actor: Actor, slug: stri
 }
 
 /**
- * A box that can be snapshotted, restored or drilled now. Throws CONFIG, NOT_FOUND, CONFLICT (not ready yet), BOX_NOT_MANAGED, HOST_OFFLINE,
+ * The box, if it can be snapshotted, restored or drilled now. Throws CONFIG, NOT_FOUND, CONFLICT (not ready yet), BOX_NOT_MANAGED, HOST_OFFLINE,
  * BOX_HELD.
  */
 export async function getReadyBox(
@@ -36,35 +36,35 @@ export async function getReadyBox(
 ): Promise<BoxRecord> {
   assertSnapshotsConfigured(deps.settings)
   const box = await existingBox(db, slug)
-  if (!box.live) throw problem('CONFLICT', `the box ${slug} is not ready yet: \`tenantry boxes show ${slug}\` tells why`)
-  if (!box.managed) throw problem('BOX_NOT_MANAGED', `the box ${slug} is only observed: complete its adoption first`)
+  if (!box.live) throw problem('CONFLICT', `box ${slug} is not ready yet. Reason: \`tenantry boxes show ${slug}\``)
+  if (!box.managed) throw problem('BOX_NOT_MANAGED', `box ${slug} is only observed. fix: \`tenantry boxes adopt ${slug} --complete\``)
   const host = await readHost(deps, db, box.hostId)
   if (host?.status !== 'online')
     throw problem(
       'HOST_OFFLINE',
-      `the host ${host?.name ?? box.hostId} of ${slug} is ${host?.status ?? 'gone'}: start its agent, try again`,
+      `host ${host?.name ?? box.hostId} of ${slug} is ${host?.status ?? 'gone'}. fix: start its agent, then retry`,
     )
   const hold = (await holdsOf(db, deps.clock, [box.id])).get(box.id)
   if (hold) throw boxHeld({ slug, ...hold })
   return box
 }
 
-/** How every command names its box. */
+/** The box fields of every command. */
 export const boxAddress = ({ slug, id, ownershipEpoch }: BoxRecord) => ({ slug, boxId: id, ownershipEpoch })
 
-/** A command's own deadline is longer than the agent's: it counts from the asking, theirs from the beginning. */
+/** Extra time of a command's deadline, which counts from its creation; the agent's counts from its start. */
 export const queueGraceMs = 30 * 60_000
 
 type Deps = Readonly<{ clock: Clock }> & Pick<SnapshotsDeps, 'versionsBefore'>
 
-/** Every snapshot that a command brought stands in the registry as soon as its result does. */
+/** Registers the snapshot of a command together with its result. */
 export const snapshotResults = (deps: Deps): ResultHandlers => ({
-  // How long it is kept is decided by who asked for it, not by who took it.
-  'tenant-box.snapshot': (tx, command, { snapshot }) => take(deps, tx, command, { ...takenFacts(snapshot), tier: tierAsked(command) }),
-  'tenant-box.hand_over': (tx, command, { snapshot }) => take(deps, tx, command, { ...takenFacts(snapshot), tier: 'final' }),
+  // The tier comes from the command, not from the agent's result.
+  'tenant-box.snapshot': (tx, command, { snapshot }) => register(deps, tx, command, { ...takenFacts(snapshot), tier: tierOf(command) }),
+  'tenant-box.hand_over': (tx, command, { snapshot }) => register(deps, tx, command, { ...takenFacts(snapshot), tier: 'final' }),
   'tenant-box.update': async (tx, command, result) => {
     const facts = updateFacts(deps, command, result)
-    if (facts) await take(deps, tx, command, { ...facts, installed: await installedBefore(deps, tx, command) })
+    if (facts) await register(deps, tx, command, { ...facts, installed: await installedBefore(deps, tx, command) })
   },
 })
 
@@ -75,11 +75,11 @@ export const snapshotFailures = ({ clock }: Pick<Deps, 'clock'>): FailureHandler
   },
 })
 
-const tierAsked = ({ payload }: Command) => (payload as BoxCommandPayload<'tenant-box.snapshot'>).tier
+const tierOf = ({ payload }: Command) => (payload as BoxCommandPayload<'tenant-box.snapshot'>).tier
 
 export const boxOf = (tx: Tx, { boxId }: Pick<Command, 'boxId'>): Promise<BoxRecord | undefined> => boxById(tx, boxId as BoxId)
 
-/** No command takes a snapshot before it was asked for. */
+/** The command of a snapshot; the snapshot cannot be older than the command. */
 export const takenBy = ({ id, createdAt }: Command) => ({ command_id: id, notBefore: createdAt })
 
 export const takenFacts = (taken: SnapshotTaken): NewSnapshot => ({
@@ -93,16 +93,16 @@ export const takenFacts = (taken: SnapshotTaken): NewSnapshot => ({
   installed: JSON.stringify(taken.installed),
 })
 
-// An update tells when it ended, not when its snapshot was taken: that was as the fence closed, and not before the command was taken up.
-// Rather too early than too late, because what came after it counts as lost by a restore.
+// Older agents report only the end of an update: its snapshot was taken when the fence closed, after the command began. An early estimate is safe,
+// because a restore counts everything after it as lost.
 function updateFacts({ clock }: Pick<Deps, 'clock'>, command: Command, result: UpdateResult): NewSnapshot | undefined {
   const { snapshotOk, snapshotId, snapshotSha256, snapshotTakenAt, fencedMs, report } = result
   if (!snapshotOk || snapshotId === null) return undefined
   const now = clock.now().getTime()
-  const said = Date.parse(report?.at ?? '')
-  const ended = Number.isNaN(said) ? now : Math.min(said, now)
-  // A box may have been open for long when its update ended. Both times are by the clock of its host: what lies between them is true.
-  const sinceMs = said - Date.parse(snapshotTakenAt ?? '')
+  const reportedAt = Date.parse(report?.at ?? '')
+  const ended = Number.isNaN(reportedAt) ? now : Math.min(reportedAt, now)
+  // A box may have been unfenced long before its update ended. Both times are of its host's clock, so their difference is exact.
+  const sinceMs = reportedAt - Date.parse(snapshotTakenAt ?? '')
   const takenAt = Math.max(
     ended - Math.max(fencedMs, Number.isNaN(sinceMs) ? 0 : sinceMs),
     Date.parse(command.startedAt ?? command.createdAt),
@@ -110,13 +110,13 @@ function updateFacts({ clock }: Pick<Deps, 'clock'>, command: Command, result: U
   return { snapshotId, tier: 'pre-update', takenAt: isoIn(clock, takenAt - now), sha256: snapshotSha256 }
 }
 
-/** An update tells what it made of the box, not what was there before. */
+/** The versions before an update; its result has only those after it. */
 async function installedBefore({ versionsBefore }: Deps, tx: Tx, { id }: Command): Promise<string | null> {
   const installed = await versionsBefore(tx, id)
   return installed && JSON.stringify(installed)
 }
 
-async function take({ clock }: Pick<Deps, 'clock'>, tx: Tx, command: Command, facts: NewSnapshot): Promise<void> {
+async function register({ clock }: Pick<Deps, 'clock'>, tx: Tx, command: Command, facts: NewSnapshot): Promise<void> {
   const box = await boxOf(tx, command)
   if (!box || !(await recordSnapshot(tx, clock, box, { ...facts, ...takenBy(command) }))) return
   const payload = { boxId: box.id, slug: box.slug, snapshotId: facts.snapshotId, tier: facts.tier, commandId: command.id }

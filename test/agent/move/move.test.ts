@@ -155,7 +155,7 @@ test('a box that is taken back and proven, but not opened, says that its fence s
   expect(result).toMatchObject({ probe: { verdict: 'ok' }, error: { message: expect.stringMatching(/stays fenced.*box unfence oak/) } })
   expect(result.report.fenced).toBe(true)
   const records = await deps.journal.all()
-  expect(quarantineReason('hand-over', (await old.boxes.find('oak'))!, records)).toBe('opening')
+  expect(quarantineReason('hand-over', (await old.boxes.find('oak'))!, records)).toBe('unfence')
 })
 
 test('a take-back that is done is told as done, however long the box cannot be looked at then', async () => {
@@ -258,7 +258,7 @@ test('a hand-over whose box does not come back rests fenced and says so', async 
   await expect(given(two)).rejects.toMatchObject({ code: 'SNAPSHOT_FAILED', message: expect.stringMatching(/stays fenced on this host/) })
   expect(two.old.host.traffic.sendMessage(two.box)).toBe('fenced')
   const { journal } = await two.old.agent()
-  expect(quarantineReason('hand-over', (await two.old.boxes.find('oak'))!, await journal.all())).toBe('way back')
+  expect(quarantineReason('hand-over', (await two.old.boxes.find('oak'))!, await journal.all())).toBe('rollback')
 })
 
 test('a box in maintenance is not handed over', async () => {
@@ -313,7 +313,7 @@ test('a take-over that is proven but not opened belongs to its new host, and say
   const result = await moving(two.clock, () => takeOver({ ...deps, boxes })(aContext('take-over'), takeOverPayload(snapshot)), 5_000)
   expect(result).toMatchObject({ outcome: 'restored', error: { message: expect.stringMatching(/stays fenced.*box unfence oak/) } })
   expect(await next.boxes.find('oak')).toMatchObject({ ownershipEpoch: 2 })
-  expect(quarantineReason('take-over', (await next.boxes.find('oak'))!, await deps.journal.all())).toBe('opening')
+  expect(quarantineReason('take-over', (await next.boxes.find('oak'))!, await deps.journal.all())).toBe('unfence')
 })
 
 test('a snapshot that is another, or damaged, is refused', async () => {

@@ -7,7 +7,7 @@ const scan = aBoxDetail({ slug: 'scan', boxId: 'box_scan' })
 const scanner = aBoxDetail({ slug: 'scanner', boxId: 'box_scanner' })
 const show = (slug: string, answers: Parameters<typeof tenantry>[1]) => tenantry(['boxes', 'show', slug, '--json'], answers)
 
-test('a box that is called like a word of paths is asked for by its id, which the list has', async () => {
+test('a box with a reserved slug is read by its id from the list', async () => {
   const pages = [
     { boxes: [scanner], nextCursor: 'scanner' },
     { boxes: [scan], nextCursor: null },
@@ -21,9 +21,9 @@ test('a box that is called like a word of paths is asked for by its id, which th
   ])
 })
 
-test('one that is not there is not found, and every other is asked for at once', async () => {
+test('an unknown one is not found, and others are read directly', async () => {
   const none = await show('adopt', { answers: { [list]: { boxes: [], nextCursor: null } } })
-  expect([none.exit, none.stderr]).toEqual([3, expect.stringContaining('there is no box adopt')])
+  expect([none.exit, none.stderr]).toEqual([3, expect.stringContaining('box adopt does not exist')])
   const ran = await show('scanner', { answers: { [`${list}/scanner`]: scanner } })
   expect(ran.asked.map(({ path }) => path)).toEqual(['/api/admin/v1/boxes/scanner'])
 })

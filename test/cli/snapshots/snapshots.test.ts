@@ -32,18 +32,18 @@ const command = 'GET /api/admin/v1/commands/cmd_1'
 const page = (...snapshots: Snapshot[]) => ({ snapshots, nextCursor: null })
 
 describe('list', () => {
-  test('shows what each box could be brought back to, and why it is kept', async () => {
+  test('shows snapshots with the reason for retention', async () => {
     const failed = { at: at('01:59:00'), ok: false, durationMs: null, restoreMs: null, error: { code: 'DISK_FULL', message: 'full' } }
     const gone = aSnapshot({ snapshotId: id('bb'), status: 'missing', keptBecause: null, lastDrill: failed, addedBytes: null })
     const ran = await tenantry(['snapshots', 'list'], { answers: { [listed]: page(aSnapshot(), gone) } })
     expect(ran.exit).toBe(0)
     const [head, first, second] = ran.stdout.split('\n')
-    expect(head).toMatch(/SNAPSHOT +BOX +TIER +TAKEN +STATUS +PROVEN +KEPT BECAUSE +ADDED +TOOK/)
+    expect(head).toMatch(/SNAPSHOT +BOX +TIER +TAKEN +STATUS +VERIFIED +RETENTION REASON +ADDED +DURATION/)
     expect(first).toMatch(/^3f2a91c0 +anna-schule +daily +30 min ago +present +15 min ago, in 45 s +the newest of the box +4\.1 MB +12 s/)
     expect(second).toMatch(/missing +failed 1 min ago +- +-/)
   })
 
-  test('says of what came back otherwise than in a drill that it is proven, and no more of a drill that failed before', async () => {
+  test('shows proofs by restores and moves, and hides earlier failed drills', async () => {
     const failed = { at: at('01:40:00'), ok: false, durationMs: null, restoreMs: null, error: null }
     const lastProof = { at: at('01:50:00'), durationMs: null }
     const answers = { [listed]: page(aSnapshot({ lastDrill: null, lastProof }), aSnapshot({ lastDrill: failed, lastProof })) }
@@ -51,14 +51,14 @@ describe('list', () => {
     for (const line of stdout.split('\n').slice(1, 3)) expect(line).toMatch(/present +10 min ago +the newest/)
   })
 
-  test('hands filters on, and prints the API’s result with --json', async () => {
+  test('sends the filters, and prints the API’s result with --json', async () => {
     const line = ['snapshots', 'list', '--slug', 'anna-schule', '--tier', 'daily', '--status', 'present', '--json']
     const ran = await tenantry(line, { answers: { [listed]: page(aSnapshot()) } })
     expect(ran.asked[0]?.search).toBe('?slug=anna-schule&tier=daily&status=present')
     expect(JSON.parse(ran.stdout)).toEqual(page(aSnapshot()))
   })
 
-  test.each([80, 120])('keeps within %i columns, and what is not ours loses its control characters', async (columns) => {
+  test.each([80, 120])('keeps within %i columns, without control characters', async (columns) => {
     const long = aSnapshot({
       slug: 'a-school-with-a-long-slug-of-40-characters',
       keptBecause: 'needed by\u001b[31m rollout ro_0123456789abcdefghjk',
@@ -68,7 +68,7 @@ describe('list', () => {
     expect(ran.stdout).not.toContain('\u001b[31m rollout')
   })
 
-  test('says what to type where there is none', async () => {
+  test('shows the next command for an empty list', async () => {
     const ran = await tenantry(['snapshots', 'list'], { answers: { [listed]: page() } })
     expect(ran.stdout).toContain('tenantry snapshots take')
   })
@@ -77,9 +77,9 @@ describe('list', () => {
 describe('take', () => {
   const taking: Answers = { 'POST /api/admin/v1/boxes/anna-schule/snapshots': { commandId: 'cmd_1' } }
 
-  test('asks and says where to look', async () => {
+  test('starts a snapshot and shows where its result is', async () => {
     const ran = await tenantry(['snapshots', 'take', 'anna-schule'], { answers: taking })
-    expect([ran.exit, ran.stdout]).toEqual([0, '1 snapshot is asked for. What comes of it: tenantry snapshots list --slug anna-schule\n'])
+    expect([ran.exit, ran.stdout]).toEqual([0, '1 snapshot started. Result: tenantry snapshots list --slug anna-schule\n'])
   })
 
   test('--wait follows the agent', async () => {
@@ -94,7 +94,7 @@ describe('take', () => {
     expect(ran.stderr).toContain('anna-schule: dump: 40 %')
   })
 
-  test('a box that is refused, or whose agent fails, is the command’s own failure', async () => {
+  test('a refused or failed single box is the command’s own error', async () => {
     const held = problemAnswer(409, { code: 'BOX_HELD', message: 'held by a rollout', retryable: false })
     const refused = await tenantry(['snapshots', 'take', 'anna-schule'], {
       answers: { 'POST /api/admin/v1/boxes/anna-schule/snapshots': held },
@@ -106,7 +106,7 @@ describe('take', () => {
     expect([failed.exit, failed.stderr]).toEqual([6, expect.stringContaining('no space left')])
   })
 
-  test('of several boxes the others go on, and it exits 1', async () => {
+  test('with several boxes the others continue, and it exits 1', async () => {
     const held = problemAnswer(409, { code: 'BOX_HELD', message: 'held by a rollout', retryable: false })
     const ran = await tenantry(['snapshots', 'take', 'kita-nord', 'anna-schule', '--wait'], {
       answers: { ...taking, 'POST /api/admin/v1/boxes/kita-nord/snapshots': held, [command]: aCommand() },
@@ -117,7 +117,7 @@ describe('take', () => {
     ])
   })
 
-  test('--all is every managed box, and asked about before', async () => {
+  test('--all takes every managed box, after confirmation', async () => {
     const boxes = [aBoxRow(), aBoxRow({ slug: 'watched', managed: false }), aBoxRow({ slug: 'new', live: false })]
     const answers = { ...taking, 'GET /api/admin/v1/boxes': { boxes, nextCursor: null } }
     const unasked = await tenantry(['snapshots', 'take', '--all'], { answers })
@@ -140,28 +140,28 @@ describe('restore', () => {
   const result = { outcome: 'restored', snapshotId: id('3f2a'), preRestore: { snapshotId: id('77aa') }, fencedMs: 80_000, error: null }
   const ended = (change: object = {}) => aCommand({ kind: 'tenant-box.restore', result: { ...result, probes: [aProbe()], ...change } })
 
-  test('without a terminal and --yes nothing is asked of the daemon but which snapshot is meant; what would be lost is said', async () => {
+  test('without a terminal and --yes only the snapshot is read, and the data loss is shown', async () => {
     const ran = await tenantry(line, { answers: restoring })
     expect([ran.exit, ran.asked.map(({ method }) => method)]).toEqual([2, ['GET']])
-    expect(ran.stderr).toContain('goes back to 3f2a91c0 (daily), taken 2026-01-05 01:30:00 UTC (30 min ago)')
-    expect(ran.stderr).toContain('Everything of the last 30 min is lost')
-    expect(ran.stderr).toContain('took 45 s')
-    expect(ran.stderr).toContain('give --yes')
+    expect(ran.stderr).toContain('Restores anna-schule from 3f2a91c0 (daily), taken 2026-01-05 01:30:00 UTC (30 min ago)')
+    expect(ran.stderr).toContain('DATA LOSS: everything of the last 30 min')
+    expect(ran.stderr).toContain('in 45 s')
+    expect(ran.stderr).toContain('pass --yes')
   })
 
-  test('the beginning of an id is enough, and the whole one is sent', async () => {
+  test('a prefix of an id is enough, and the full id is sent', async () => {
     const ran = await tenantry([...line, '--yes', '--json'], { answers: restoring })
     expect(ran.asked[0]?.search).toBe('?slug=anna-schule&id=3f2a&limit=2')
     expect(ran.asked[1]?.body).toEqual({ snapshotId: id('3f2a91c0'), reason: 'the import went wrong' })
     expect([ran.exit, JSON.parse(ran.stdout)]).toEqual([0, { commandId: 'cmd_1', snapshotId: id('3f2a91c0'), reopens: [] }])
   })
 
-  test('a daemon from before it knew of holes is told nothing of them, and need say nothing', async () => {
+  test('an older daemon gets no allowHole, and needs to return no reopens', async () => {
     const older = { 'POST /api/admin/v1/boxes/anna-schule/restore': { commandId: 'cmd_1', snapshotId: id('3f2a91c0') } }
     expect((await tenantry([...line, '--yes', '--json'], { answers: { ...restoring, ...older } })).exit).toBe(0)
   })
 
-  test('of a box that there is not is not said that it has no snapshots', async () => {
+  test('an unknown box is not found, instead of having no snapshots', async () => {
     const noBox = problemAnswer(404, { code: 'NOT_FOUND', message: 'there is no box anna-schule', retryable: false })
     const answers = { [listed]: page(), 'GET /api/admin/v1/boxes/anna-schule': noBox }
     for (const typed of [line, ['snapshots', 'list', '--slug', 'anna-schule']]) {
@@ -172,31 +172,34 @@ describe('restore', () => {
     expect((await tenantry(filtered, { answers })).exit).toBe(0)
   })
 
-  test('a beginning that several have is a usage error; one that none has is not found', async () => {
+  test('an ambiguous prefix is a usage error; an unknown one is not found', async () => {
     const several = await tenantry([...line, '--yes'], { answers: { [listed]: page(aSnapshot(), aSnapshot({ snapshotId: id('3f2b') })) } })
-    expect([several.exit, several.stderr]).toEqual([2, expect.stringContaining('several snapshots of anna-schule begin with 3f2a')])
+    expect([several.exit, several.stderr]).toEqual([
+      2,
+      expect.stringContaining('3f2a is ambiguous: several snapshots of anna-schule match'),
+    ])
     const none = await tenantry([...line, '--yes'], {
       answers: { [listed]: page(), 'GET /api/admin/v1/boxes/anna-schule': aBoxDetail() },
     })
     expect([none.exit, none.stderr]).toEqual([3, expect.stringContaining('tenantry snapshots list --slug anna-schule')])
   })
 
-  test('a snapshot that is damaged, or was never proven, is said to be', async () => {
+  test('a damaged or never verified snapshot gets a warning', async () => {
     const damaged = await tenantry(line, { answers: { ...restoring, [listed]: page(aSnapshot({ status: 'damaged' })) } })
-    expect(damaged.stderr).toContain('may not come back whole')
+    expect(damaged.stderr).toContain('the restore may fail')
     const unproven = await tenantry(line, { answers: { ...restoring, [listed]: page(aSnapshot({ lastDrill: null, lastProof: null })) } })
-    expect(unproven.stderr).toContain('never proven')
+    expect(unproven.stderr).toContain('never verified')
   })
 
   test.each([
-    ['restored', 0, 'runs again, with the data of the snapshot'],
-    ['failed', 1, 'is as it was before'],
-    ['restore_failed', 1, 'a person must look'],
-  ])('--wait tells that it ended %s and exits %i', async (outcome, exit, says) => {
+    ['restored', 0, 'is restored and verified'],
+    ['failed', 1, 'is unchanged and verified'],
+    ['restore_failed', 1, 'Operator action is required'],
+  ])('--wait with outcome %s exits %i', async (outcome, exit, says) => {
     const error = outcome === 'restored' ? null : { code: 'PROBE_FAILED', message: 'the chat server does not answer' }
     const ran = await tenantry([...line, '--yes', '--wait'], { answers: { ...restoring, [command]: ended({ outcome, error }) } })
     expect([ran.exit, ran.stdout]).toEqual([exit, expect.stringContaining(says)])
-    expect(ran.stdout).toContain('What it had before is the snapshot 77aa0000')
+    expect(ran.stdout).toContain('Pre-restore snapshot: 77aa0000')
     if (error) expect(ran.stdout).toContain('the chat server does not answer [PROBE_FAILED]')
   })
 
@@ -227,14 +230,14 @@ describe('restore', () => {
     expect(restored).toHaveLength(restores ? 1 : 0)
   })
 
-  describe('that would open a hole again', () => {
+  describe('that would reintroduce a vulnerability', () => {
     const hole = { emergency: 'cve-20260105-abcd2345', cveId: 'CVE-2026-12345', component: 'synapse', fixed: '1.163.2', version: '1.157.1' }
-    const says = 'the hole of CVE-2026-12345 (synapse 1.157.1'
-    const run = async (typed: readonly string[], { yes = false, allowHole = false } = {}) => {
+    const says = 'CVE-2026-12345 (synapse 1.157.1'
+    const run = async (typed: readonly string[], { yes = false, allowVulnerable = false } = {}) => {
       const [asked, told, answers]: [unknown[], string[], string[]] = [[], [], [...typed]]
       const restoreBox = async ({ body }: { body: { allowHole?: boolean } }) => {
         asked.push(body.allowHole ?? 'unsaid')
-        if (!body.allowHole) throw problem('REOPENS_HOLE', `anna-schule would have ${says}) again`)
+        if (!body.allowHole) throw problem('REOPENS_HOLE', `snapshot of anna-schule reintroduces ${says})`)
         return { commandId: 'cmd_1', snapshotId: id('3f2a91c0'), reopens: [hole] }
       }
       const context = {
@@ -246,7 +249,7 @@ describe('restore', () => {
           ),
         api: { snapshots: { listSnapshots: async () => page(aSnapshot()), restoreBox } },
       }
-      const input = { slug: 'anna-schule', snapshot: '3f2a', reason: 'because', allowHole, wait: false }
+      const input = { slug: 'anna-schule', snapshot: '3f2a', reason: 'because', allowVulnerable, wait: false }
       const code = await Promise.resolve(restore.run(context as never, input as never)).then(
         () => 'restores',
         (error) => error.code,
@@ -254,20 +257,20 @@ describe('restore', () => {
       return { code, asked, told: told.join('') }
     }
 
-    test('asks a person once more, who reads which', async () => {
-      const { code, asked, told } = await run(['anna-schule', 'open'])
+    test('asks again and names it', async () => {
+      const { code, asked, told } = await run(['anna-schule', 'vulnerable'])
       expect([code, asked]).toEqual(['restores', ['unsaid', true]])
-      expect(told.match(/the hole of CVE-2026-12345/g)).toHaveLength(2) // before it is asked, and what stays to be done
-      expect(told).toContain('Once it is back: tenantry rollouts create --target anna-schule --start')
+      expect(told.match(/reintroduces CVE-2026-12345/g)).toHaveLength(2) // before it is asked, and what stays to be done
+      expect(told).toContain('fix: tenantry rollouts create --target anna-schule --start')
     })
 
-    test('is not done where that person types anything else, nor by --yes alone', async () => {
+    test('is refused for any other text, and with --yes alone', async () => {
       expect(await run(['anna-schule', 'anna-schule'])).toMatchObject({ code: 'CANCELLED', asked: ['unsaid'] })
       expect(await run([], { yes: true })).toMatchObject({ code: 'REOPENS_HOLE', asked: ['unsaid'] })
     })
 
-    test('is done where a script says so', async () => {
-      expect(await run([], { yes: true, allowHole: true })).toMatchObject({ code: 'restores', asked: [true] })
+    test('is done where a script passes the flag', async () => {
+      expect(await run([], { yes: true, allowVulnerable: true })).toMatchObject({ code: 'restores', asked: [true] })
     })
   })
 
@@ -284,23 +287,23 @@ describe('drill', () => {
   }
   const result = { ok: true, snapshotId: id('3f2a91c0'), durationMs: 70_000, restoreMs: 45_000, tables: 190, rows: 12_345, error: null }
 
-  test('proves the newest snapshot, or the one that is named', async () => {
+  test('tests the newest snapshot, or the named one', async () => {
     const newest = await tenantry(['snapshots', 'drill', 'anna-schule'], { answers: drilling })
     expect([newest.exit, newest.asked.at(-1)?.body]).toEqual([0, {}])
     const named = await tenantry(['snapshots', 'drill', 'anna-schule', '--snapshot', '3f'], { answers: drilling })
     expect(named.asked.at(-1)?.body).toEqual({ snapshotId: id('3f2a91c0') })
   })
 
-  test('--wait tells what came back and how long a restore would take', async () => {
+  test('--wait shows what was verified and the estimated restore time', async () => {
     const answers = { ...drilling, [command]: aCommand({ result }) }
     const ran = await tenantry(['snapshots', 'drill', 'anna-schule', '--wait'], { answers })
     expect([ran.exit, ran.stdout]).toEqual([
       0,
-      '3f2a91c0 of anna-schule came back whole, 190 tables with 12345 rows as they were. A restore would take about 45 s.\n',
+      'Verified 3f2a91c0 of anna-schule, 190 tables with 12345 rows match. Estimated restore time: 45 s.\n',
     ])
   })
 
-  test('that proves nothing exits 1', async () => {
+  test('that fails exits 1', async () => {
     const error = { code: 'RESTORE_FAILED', message: 'the dump is not the one that was taken' }
     const answers = { ...drilling, [command]: aCommand({ result: { ...result, ok: false, restoreMs: null, error } }) }
     const ran = await tenantry(['snapshots', 'drill', 'anna-schule', '--wait'], { answers })
@@ -308,7 +311,7 @@ describe('drill', () => {
   })
 })
 
-test('boxes show tells the newest snapshot, and when data was last seen to come back', async () => {
+test('boxes show has the newest snapshot and the last verified restore', async () => {
   const show = async (given: object) => {
     const answers = { 'GET /api/admin/v1/boxes/anna-schule': { ...aBoxDetail(), ...given } }
     return (await tenantry(['boxes', 'show', 'anna-schule'], { answers })).stdout
@@ -316,8 +319,8 @@ test('boxes show tells the newest snapshot, and when data was last seen to come 
   const lastSnapshot = { snapshotId: id('3f2a91c0'), tier: 'daily', takenAt: at('01:30:00') }
   const proven = await show({ lastSnapshot, lastProvenRestore: { at: at('01:00:00'), durationMs: 45_000, snapshotId: id('aa') } })
   expect(proven).toMatch(/last snapshot +3f2a91c0 \(daily\), 2026-01-05 01:30:00 UTC \(30 min ago\)/)
-  expect(proven).toMatch(/proven restore +2026-01-05 01:00:00 UTC \(1 h ago\), in 45 s/)
+  expect(proven).toMatch(/verified restore +2026-01-05 01:00:00 UTC \(1 h ago\), in 45 s/)
   const bare = await show({ lastSnapshot: null, lastProvenRestore: null })
   expect(bare).toMatch(/last snapshot +none/)
-  expect(bare).toMatch(/proven restore +never/)
+  expect(bare).toMatch(/verified restore +never/)
 })

@@ -25,7 +25,7 @@ const plan = (known: readonly BoxMigration[], applied: readonly { head: string; 
   return 'problem' in planned ? planned.problem : heads(planned.toApply)
 }
 
-test('the files that are shipped are sound, and their texts are frozen', () => {
+test('the shipped files are valid, and their texts are frozen', () => {
   const shipped = readBoxMigrations(readdirSync(folder).map((file) => ({ file, text: readFileSync(join(folder, file), 'utf8') })))
   expect(Object.fromEntries(shipped.map(({ head, name, sha256 }) => [`${head}-${name}`, sha256.slice(0, 12)]))).toMatchInlineSnapshot(`
     {
@@ -43,16 +43,16 @@ describe('a folder', () => {
   })
 
   test.each([
-    ['a gap', [fileOf(1), fileOf(3)], /0003-a-table.sql stands where 0002 belongs/],
-    ['no first', [fileOf(2)], /stands where 0001 belongs/],
-    ['a double', [fileOf(1), { ...fileOf(1), file: '0001-another.sql' }], /stands where 0002 belongs/],
-    ['a name of another make', [{ file: 'README.md', text: 'x' }], /README.md must be named/],
+    ['a gap', [fileOf(1), fileOf(3)], /0003-a-table.sql is out of sequence: expected 0002/],
+    ['no first', [fileOf(2)], /is out of sequence: expected 0001/],
+    ['a double', [fileOf(1), { ...fileOf(1), file: '0001-another.sql' }], /is out of sequence: expected 0002/],
+    ['an invalid name', [{ file: 'README.md', text: 'x' }], /README.md must be named/],
     ['nothing in a file', [fileOf(1, '-- only a remark\n')], /is empty/],
-    ['a command of psql', [fileOf(1, '\\! touch /tmp/x')], /holds a backslash/],
+    ['a command of psql', [fileOf(1, '\\! touch /tmp/x')], /contains a backslash/],
     ['a transaction of its own', [fileOf(1, 'create table a (b int); COMMIT ; create table c (d int);')], /begins or ends a transaction/],
     ['a start of one', [fileOf(1, 'start transaction;')], /begins or ends a transaction/],
-    ['a drop', [fileOf(1, 'drop table a;')], /would drop something: box migrations only add/],
-    ['a delete', [fileOf(1, 'delete  from a;')], /only add/],
+    ['a drop', [fileOf(1, 'drop table a;')], /contains drop; box migrations may only add/],
+    ['a delete', [fileOf(1, 'delete  from a;')], /may only add/],
   ])('with %s is refused', (_, files, message) => {
     expect(() => readBoxMigrations(files)).toThrow(
       expect.objectContaining({ code: 'CONFIG_INVALID', message: expect.stringMatching(message) }),
@@ -60,10 +60,10 @@ describe('a folder', () => {
   })
 })
 
-describe('what a daemon sends', () => {
+describe('migrations from a daemon', () => {
   const [first, second] = upTo(2) as [BoxMigration, BoxMigration]
   test.each<[string, BoxMigration[], RegExp]>([
-    ['text that is not its sum', [{ ...first, sql: 'create table other (id integer);' }], /is not what its sum says/],
+    ['text that does not match its checksum', [{ ...first, sql: 'create table other (id integer);' }], /does not match its checksum/],
     ['another order', [second, first], /is out of order/],
   ])('with %s is not run', (_, sent, message) => {
     expect(() => assertValidMigrations(sent)).toThrow(message)
@@ -82,21 +82,21 @@ describe('the plan', () => {
   })
 
   test.each<[string, { head: string; sha256: string }[], string, RegExp]>([
-    ['going back', appliedOf(known), '0002', /at migrations head 0003, and 0002 lies before it/],
-    ['a head that no file brings', [], '0004', /no box migration 0004 is known here: the last is 0003/],
-    ['a text that was changed since', [{ head: '0001', sha256: 'f'.repeat(64) }], '0002', /applied to the box with another text/],
+    ['going back', appliedOf(known), '0002', /at migrations head 0003, and 0002 is older/],
+    ['a head without a file', [], '0004', /box migration 0004 does not exist \(newest: 0003\)/],
+    ['a text that was changed since', [{ head: '0001', sha256: 'f'.repeat(64) }], '0002', /was applied with other SQL/],
     [
       'a head from a newer daemon',
       [...appliedOf(known), { head: '0004', sha256: 'a'.repeat(64) }],
       '0003',
       /0004, which this daemon does not know/,
     ],
-    ['a gap in the box', appliedOf([known[1]!]), '0003', /has migration 0002 where 0001 belongs/],
+    ['a gap in the box', appliedOf([known[1]!]), '0003', /has migration 0002 where 0001 is expected/],
   ])('refuses %s', (_, applied, wanted, message) => {
     expect(plan(known, applied, wanted)).toMatch(message)
   })
 
-  test('applied one by one and broken off anywhere, it ends at the wanted head and does nothing twice', () => {
+  test('applied one by one and interrupted anywhere, it ends at the wanted head and applies nothing twice', () => {
     const last = 9
     const all = upTo(last)
     const numbers = fc.integer({ min: 0, max: last })
@@ -116,13 +116,13 @@ describe('the plan', () => {
   })
 })
 
-test('a manifest may ask only for heads that there are', () => {
+test('a manifest may name only existing heads', () => {
   expect(() => assertKnownHeads(aManifest(), [])).not.toThrow()
   expect(() => assertKnownHeads(aManifest({ migrationsHead: '0002' }), upTo(2))).not.toThrow()
   expect(() => assertKnownHeads(aManifest({ migrationsHead: '0003' }), upTo(2))).toThrow(
     expect.objectContaining({
       code: 'MANIFEST_INVALID',
-      message: expect.stringContaining('tiers.free.migrationsHead names 0003, and the last box migration is 0002'),
+      message: expect.stringContaining('tiers.free.migrationsHead is 0003, but the newest box migration is 0002'),
     }),
   )
 })

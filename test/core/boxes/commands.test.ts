@@ -6,7 +6,7 @@ const digest = `sha256:${'a'.repeat(64)}`
 const synapse = (pinned: object) => ({ services: { synapse: { image: 'registry.test/synapse:v1', ...pinned } }, migrationsHead: '0000' })
 const rest = { probe: { consecutive: 3, spacingMs: 1, timeoutMs: 1 }, fence: { mode: 'until-stable' }, deadlineMs: 1 }
 
-test('an update says which digest it means; only a prefetch may find it out', () => {
+test('an update needs a digest; a prefetch may resolve it', () => {
   const fits = (kind: 'tenant-box.update' | 'tenant-box.prefetch', pinned: object) =>
     boxCommands[kind].payload.safeParse({ ...box, ...rest, targets: synapse(pinned) }).success
   expect(fits('tenant-box.update', { digest })).toBe(true)

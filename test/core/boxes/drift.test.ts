@@ -44,7 +44,7 @@ describe('drift of a component', () => {
     expect(driftOf(component, installed, target).severity).toBe(severity)
   })
 
-  test('each item says in words what it found', () => {
+  test('each item has an explanation', () => {
     expect(driftOf('synapse', '1.157.1', '1.163.2').explanation).toBe('a minor version behind the manifest')
     expect(driftOf('postgres', '18.0', '17.6').explanation).toContain('a major version ahead of the manifest')
   })
@@ -87,7 +87,7 @@ describe('drift of a box', () => {
     expect(report({ postgres: '16.1' }, freshness).severity).toBe('unknown')
   })
 
-  test('the worst does not depend on the order', () => {
+  test('the worst severity does not depend on the order', () => {
     const severity = fc.constantFrom<ComponentSeverity>('none', 'minor', 'major')
     fc.assert(
       fc.property(
@@ -98,7 +98,7 @@ describe('drift of a box', () => {
   })
 })
 
-test('a report speaks for a box for as long as the limit, and only while its host does', () => {
+test('a report is fresh up to the limit, and only while its host is online', () => {
   const reportedAt = '2026-01-05T00:00:00.000Z'
   const at = (hours: number) => Date.parse(reportedAt) + hours * 3_600_000
   const limit = 26 * 3_600_000
@@ -109,7 +109,7 @@ test('a report speaks for a box for as long as the limit, and only while its hos
   expect(freshnessOf({ ...known, reportedAt: null }, at(1), limit)).toBe('never')
 })
 
-test('of a box that no host runs no report speaks, however new it is', () => {
+test('no report is fresh for a box that no host runs', () => {
   const now = Date.parse('2026-01-05T00:00:00.000Z')
   for (const reportedAt of ['2026-01-05T00:00:00.000Z', '2026-01-01T00:00:00.000Z', null])
     for (const hostOnline of [true, false]) expect(freshnessOf({ reportedAt, hostOnline, stopped: true }, now, 1)).toBe('stopped')

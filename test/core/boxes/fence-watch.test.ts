@@ -9,6 +9,6 @@ test.each([
   ['work with a later deadline', { holder: 'cmd_1', since }, '2026-01-05T04:00:00.000Z', '2026-01-05T04:00:00.000Z'],
   ['work whose deadline passed before it', { holder: 'cmd_1', since }, '2026-01-05T02:01:00.000Z', '2026-01-05T02:15:00.000Z'],
   ['maintenance', { holder: 'maintenance', since }, undefined, undefined],
-])('a fence for %s has stood too long after its time', (_, fence, deadlineAt, dueAt) =>
+])('a fence for %s becomes overdue after its time', (_, fence, deadlineAt, dueAt) =>
   expect(fenceDueAt(fence, deadlineAt, quarter)).toBe(dueAt),
 )

@@ -24,19 +24,19 @@ test.each<[string, Record<string, ProblemCode>, string[], unknown]>([
   ['the registry too, where the mirror has another', { [mirror]: 'DIGEST_MISMATCH' }, [mirror, own], own],
   ['nobody else, where it is no fault of the mirror', { [mirror]: 'DISK_FULL' }, [mirror], expect.objectContaining({ code: 'DISK_FULL' })],
   [
-    'both, and both reasons are told',
+    'both, and the error has both reasons',
     { [mirror]: 'PULL_FAILED', [own]: 'REGISTRY_UNAVAILABLE' },
     [mirror, own],
     expect.objectContaining({
       code: 'REGISTRY_UNAVAILABLE',
-      message: `${own} says REGISTRY_UNAVAILABLE; and from its mirror: ${mirror} says PULL_FAILED`,
+      message: `${own} says REGISTRY_UNAVAILABLE; its mirror failed too: ${mirror} says PULL_FAILED`,
     }),
   ],
 ])('what is asked: %s', async (_, fails, sources, answer) => {
   expect(await asked(fails)).toEqual({ sources, answer })
 })
 
-test('without a mirror only the registry is asked, and nobody once it is broken off', async () => {
+test('without a mirror only the registry is tried, and none after an abort', async () => {
   expect(await asked({}, {})).toEqual({ sources: [own], answer: own })
   const over = { registries, signal: AbortSignal.abort('over') }
   expect(await asked({ [mirror]: 'REGISTRY_UNAVAILABLE' }, over)).toEqual({ sources: [mirror], answer: 'over' })

@@ -14,11 +14,11 @@ const goes = (change: object = {}) =>
   unusedImages({
     images: [anImage(change)],
     isOurs: (name) => name.startsWith('registry.test/tenantry/'),
-    wanted: (name) => name.endsWith(':wanted'),
+    isReferenced: (name) => name.endsWith(':wanted'),
     before: '2026-10-01T00:00:00.000Z',
   }).length === 1
 
-test('an image of a box of ours that nobody has had for long goes', () => {
+test('an unused image of ours is deleted after a time', () => {
   expect(goes()).toBe(true)
   expect(goes({ names: [`registry.test/tenantry/synapse@sha256:${'0'.repeat(64)}`] })).toBe(true)
 })

@@ -29,7 +29,7 @@ test.each([
   }
 })
 
-test('every wrong field is named at once', () => {
+test('every invalid field is named at once', () => {
   const wrong = withFree({ synapse: 'latest', postgres: undefined })
   expect(() => parseManifest(wrong)).toThrow(/tiers\.free\.postgres .*; tiers\.free\.synapse .*latest/)
 })
@@ -38,7 +38,7 @@ test('the manifest in config/ is valid', () => {
   expect(() => parseManifest(parse(readFileSync('config/manifest.yaml', 'utf8')))).not.toThrow()
 })
 
-test('a difference is told by path, from what to what', () => {
+test('a difference has a path and both values', () => {
   expect(diffManifests(aManifest(), aManifest())).toEqual([])
   expect(diffManifests(aManifest(), withFree({ synapse: '1.163.2' }) as ReturnType<typeof aManifest>)).toEqual([
     { path: 'tiers.free.synapse', from: '1.157.1', to: '1.163.2' },

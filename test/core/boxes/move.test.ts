@@ -48,10 +48,10 @@ const events: MoveEvent[] = [
 describe('a move', () => {
   test.each(rows)('%s + %s -> %s', (state, event, next) => expect(transitionMove(state, event)).toBe(next))
 
-  test('says in words of people what cannot be had, and what can', () => {
-    expect(() => transitionMove('given_back', 'back_asked')).toThrow(/^a move that is given back cannot be taken back$/)
+  test('explains a refused transition, with the alternative', () => {
+    expect(() => transitionMove('given_back', 'back_asked')).toThrow(/^a move in state given_back cannot be taken back$/)
     expect(() => transitionMove('confirming', 'back_asked')).toThrow(
-      /cannot be taken back: the box runs on its new host; end this move \(--confirm\)/,
+      /cannot be taken back; the box runs on its new host. fix: confirm this move \(--confirm\)/,
     )
   })
 
@@ -68,7 +68,7 @@ describe('a move', () => {
     expect(MoveState.options.filter(moveHoldsBox)).toEqual(['handing_over', 'taking_over', 'taking_back', 'stranded'])
   })
 
-  test('nobody but the new host is told to run it once it has it, and its copy goes only after a person or time said so', () => {
+  test('once the new host has it no other host runs it, and the old copy is deleted only after confirmation or expiry', () => {
     fc.assert(
       fc.property(fc.array(fc.constantFrom(...events), { maxLength: 30 }), (said) => {
         let state: MoveState = 'handing_over'
@@ -89,12 +89,12 @@ describe('a move', () => {
     )
   })
 
-  test('no event leaves a move that is over', () => {
+  test('no event leaves a finished move', () => {
     for (const state of MoveState.options.filter(isMoveFinished))
       for (const event of events) expect(() => transitionMove(state, event)).toThrow()
   })
 
-  test('a command that changes who owns the box comes under a new ownership, and no other does', () => {
+  test('only a command that changes the ownership has a new epoch', () => {
     const orders = MoveState.options.flatMap((state) => moveCommandOf(state) ?? [])
     expect(orders.map(({ kind, host, epoch }) => `${kind} ${host} ${epoch}`)).toEqual([
       'tenant-box.hand_over from present',
@@ -105,12 +105,12 @@ describe('a move', () => {
   })
 
   test.each([
-    ['taking_over', { told: false, taken: true, oldHostIsDead: false }, undefined],
-    ['taking_over', { told: false, taken: false, oldHostIsDead: false }, 'refused'],
-    ['taking_over', { told: true, taken: true, oldHostIsDead: false }, 'refused'],
-    ['taking_over', { told: true, taken: true, oldHostIsDead: true }, 'lost'],
-    ['handing_over', { told: false, taken: true, oldHostIsDead: false }, undefined],
-    ['handing_over', { told: true, taken: true, oldHostIsDead: false }, 'refused'],
-    ['taking_back', { told: true, taken: true, oldHostIsDead: true }, 'refused'],
+    ['taking_over', { reported: false, leased: true, oldHostIsDead: false }, undefined],
+    ['taking_over', { reported: false, leased: false, oldHostIsDead: false }, 'refused'],
+    ['taking_over', { reported: true, leased: true, oldHostIsDead: false }, 'refused'],
+    ['taking_over', { reported: true, leased: true, oldHostIsDead: true }, 'lost'],
+    ['handing_over', { reported: false, leased: true, oldHostIsDead: false }, undefined],
+    ['handing_over', { reported: true, leased: true, oldHostIsDead: false }, 'refused'],
+    ['taking_back', { reported: true, leased: true, oldHostIsDead: true }, 'refused'],
   ] as const)('%s, whose command ended with %j, is %s', (state, failure, event) => expect(eventOfFailure(state, failure)).toBe(event))
 })

@@ -14,8 +14,8 @@ test.each([
   expect(allocatePorts(taken, 18_000)).toEqual({ public: first, platform: first + 1, probe: first + 2 })
 })
 
-test('a host without room is said to be full', () => {
-  expect(() => allocatePorts([65_531], 65_531)).toThrow(/no three free ports/)
+test('a full host is refused', () => {
+  expect(() => allocatePorts([65_531], 65_531)).toThrow(/no three consecutive free ports/)
 })
 
 test('no two boxes of a host share a port, whatever was there before', () => {

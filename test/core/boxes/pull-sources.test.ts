@@ -17,17 +17,17 @@ describe('sources of a repository', () => {
   const account = { username: 'puller', password: 'p' }
   const ours = { registry: 'registry.example', ...account }
 
-  test('are the registry itself while nothing is said of it', () => {
+  test('are the registry itself without settings', () => {
     const { mirror, origin } = pullSources('registry.example/synapse', { 'docker.io': { mirror: 'mirror.example', ...account } })
     expect([mirror, origin]).toEqual([undefined, { repository: 'registry.example/synapse', account: undefined }])
   })
 
-  test('begin with the mirror, where the same path is looked for', () => {
+  test('begin with the mirror, with the same path', () => {
     const { mirror } = pullSources('nginx', { 'docker.io': { mirror: 'mirror.example:5000/hub' } })
     expect(mirror?.repository).toBe('mirror.example:5000/hub/library/nginx')
   })
 
-  test('show the account of a registry to that registry alone', () => {
+  test('send the account of a registry to that registry alone', () => {
     const both = pullSources('registry.example/synapse', { 'registry.example': { mirror: 'mirror.example', ...account } })
     expect(both).toEqual({
       mirror: { repository: 'mirror.example/synapse', account: undefined },

@@ -22,9 +22,9 @@ const events: RemovalEvent[] = ['handed_over', 'taken_back', 'erased', 'refused'
 describe('a removal', () => {
   test.each(rows)('%s + %s -> %s', (state, event, next) => expect(transitionRemoval(state, event)).toBe(next))
 
-  test('says in words of people what cannot be had', () => {
-    expect(() => transitionRemoval('erased', 'undo_asked')).toThrow('a removal that is erased cannot be undone')
-    expect(() => transitionRemoval('failed', 'erase_asked')).toThrow('a removal that is failed cannot be erased')
+  test('explains a refused transition', () => {
+    expect(() => transitionRemoval('erased', 'undo_asked')).toThrow('a removal in state erased cannot be undone')
+    expect(() => transitionRemoval('failed', 'erase_asked')).toThrow('a removal in state failed cannot be erased')
   })
 
   test('has no other transitions', () => {
@@ -34,7 +34,7 @@ describe('a removal', () => {
     expect(given).toEqual(rows)
   })
 
-  test('erases nothing that was not handed over before, and ends for good', () => {
+  test('erases nothing that was not handed over before, and ends', () => {
     fc.assert(
       fc.property(fc.array(fc.constantFrom(...events), { maxLength: 30 }), (said) => {
         let state: RemovalState = 'handing_over'
@@ -53,7 +53,7 @@ describe('a removal', () => {
     )
   })
 
-  test('is over when nothing is left to undo or to erase', () => {
+  test('is finished when nothing is left to undo or to erase', () => {
     expect(RemovalState.options.filter(isRemovalFinished)).toEqual(['erased', 'undone', 'failed'])
   })
 })

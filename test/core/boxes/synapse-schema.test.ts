@@ -18,7 +18,7 @@ describe('the table that is shipped', () => {
     expect(synapseSchemaOf(shipped, version)).toMatchObject({ schema, compat, postgres })
   })
 
-  test('says nothing of what is older or newer than itself, or no version', () => {
+  test('has no entry for older, newer or unreadable versions', () => {
     for (const version of ['1.79.0', '1.164.0', '2.0.0', 'develop']) expect(synapseSchemaOf(shipped, version)).toBeUndefined()
   })
 
@@ -36,8 +36,8 @@ describe('the table that is shipped', () => {
 })
 
 test.each([
-  ['out of order', { versions: [...shipped.versions].reverse() }, /stands after/],
-  ['that ends before its last row', { knownUpTo: '1.100.0' }, /1.100.0 stands after 1.151.0/],
+  ['out of order', { versions: [...shipped.versions].reverse() }, /is listed after/],
+  ['that ends before its last row', { knownUpTo: '1.100.0' }, /1.100.0 is listed after 1.151.0/],
   ['without a row', { versions: [] }, /versions/],
   ['with a word that it does not know', { more: 1 }, /more|unrecognized/i],
 ])('a table %s is refused', (_, change, message) => {

@@ -23,7 +23,7 @@ function patched(before: string, diff: string): string {
   return [...result, ...old.slice(at)].join('')
 }
 
-test('reads as diff -u writes it', () => {
+test('has the format of diff -u', () => {
   const before = ['one', 'two', 'three', 'four', 'five', 'six', 'seven', ''].join('\n')
   expect(unifiedDiff('compose.yaml', before, before.replace('five', 'FIVE\nand'))).toBe(
     '--- a/compose.yaml\n+++ b/compose.yaml\n@@ -2,6 +2,7 @@\n two\n three\n four\n-five\n+FIVE\n+and\n six\n seven\n',
@@ -37,7 +37,7 @@ const text = fc
   .array(fc.constantFrom('a', 'b', 'c', '', ' d'), { maxLength: 30 })
   .chain((lines) => fc.constantFrom(lines.join('\n'), `${lines.join('\n')}\n`))
 
-test('applied to the former text it gives the new one, whatever they are', () => {
+test('applied to the old text it gives the new one', () => {
   fc.assert(
     fc.property(text, text, (before, after) => {
       const diff = unifiedDiff('x', before, after)
@@ -47,7 +47,7 @@ test('applied to the former text it gives the new one, whatever they are', () =>
   )
 })
 
-test('texts of which nothing is alike and which are very long are told at once', () => {
+test('very long texts without common lines are compared quickly', () => {
   const many = (word: string) => Array.from({ length: 5_000 }, (_, n) => `${word}${n}\n`).join('')
   const diff = unifiedDiff('x', many('a'), many('b'))
   expect(diff.split('\n').filter((line) => line.startsWith('-a'))).toHaveLength(5_000)

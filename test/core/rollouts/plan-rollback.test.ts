@@ -78,7 +78,7 @@ describe('an emergency', () => {
     )
 
   test.each(['images', 'snapshot'] as const)('that began since then keeps a box by %s from versions that have its hole', (mode) => {
-    const holes = ['CVE-2026-12345', 'synapse 1.157.1', fix.emergency, '1.163.2', '--allow-hole']
+    const holes = ['CVE-2026-12345', 'synapse 1.157.1', fix.emergency, '1.163.2', '--allow-vulnerable']
     for (const word of holes) expect(found(mode, { synapse: '1.163.2' })?.message).toContain(word)
     expect(found(mode, { synapse: '1.160.0' })?.severity).toBe('refuse')
   })

@@ -33,7 +33,7 @@ describe('the queue', () => {
 
   describe('a box that somebody else holds', () => {
     const held = anEngineAction('a', { expectedMs: 9000, held: { holder: 'rollout:ro_y', until: '2026-01-05T03:00:00.000Z' } })
-    const why = 'held by rollout ro_y until 2026-01-05T03:00:00.000Z at the latest; begins when it is free'
+    const why = 'on hold: rollout ro_y (until 2026-01-05T03:00:00.000Z at the latest); begins when it is free'
     const told = { ...held, progress: { step: 'wait', detail: why, at: '2026-01-05T02:00:00.000Z' } }
 
     test('waits and says for whom, once, and takes no place from the others', () => {
@@ -47,7 +47,7 @@ describe('the queue', () => {
 
     test('without an end of its own is told without one, as in maintenance', () => {
       const closed = anEngineAction('a', { held: { holder: 'maintenance', until: '9999-12-31T23:59:59.999Z' } })
-      expect(next([closed])).toEqual([{ do: 'show-wait', slug: 'a', why: 'held by maintenance; begins when it is free', until: null }])
+      expect(next([closed])).toEqual([{ do: 'show-wait', slug: 'a', why: 'on hold: maintenance; begins when it is free', until: null }])
     })
 
     test('keeps its phase open, until it is free', () => {

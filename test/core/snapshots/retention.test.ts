@@ -46,7 +46,7 @@ describe('by tier', () => {
     expect(kept.get('d9')).toBe('newest of its week, 3 of 4')
   })
 
-  test('a box that slept for a year loses nothing by it', () => {
+  test('a box that was stopped for a year loses no snapshot', () => {
     const old = Array.from({ length: 7 }, (_, days) => aSnapshot(`d${days}`, 365 + days))
     expect(judge(old).forget).toEqual([])
   })
@@ -56,64 +56,64 @@ describe('by tier', () => {
   })
 })
 
-describe('what no command told of', () => {
+describe('a snapshot that no command reported', () => {
   const left = (snapshotId: string, days: number, change: Partial<RetainedSnapshot> = {}) =>
     aSnapshot(snapshotId, days, { tier: 'final', reported: false, ...change })
   const earlier = aSnapshot('earlier', 20, { tier: 'final' })
 
   test.each([
-    [6.9, [], 'no command told of it, kept for 7 days'],
+    [6.9, [], 'not reported by a command, retained for 7 days'],
     [7.1, ['it'], undefined],
   ])('goes after a week, whatever its tier: %f days', (days, forget, why) => {
     const judged = judge([fresh, earlier, left('it', days)])
     expect([judged.forget, judged.kept.get('it')]).toEqual([forget, why])
   })
 
-  test('stays while somebody refers to it, and when it was proven', () => {
+  test('stays while referenced, and when verified', () => {
     expect(judge([fresh, earlier, left('it', 10)], { it: 'rollout ro_1' }).forget).toEqual([])
     expect(judge([fresh, earlier, left('it', 10, { provenAt: ago(9) })]).forget).toEqual([])
   })
 
-  test('takes no place of one that is whole', () => {
+  test('uses no slot of a complete one', () => {
     const whole = [aSnapshot('daily', 1.05), aSnapshot('update', 40, { tier: 'pre-update' })]
     const parts = [left('a', 1.01, { tier: 'daily' }), left('b', 12, { tier: 'pre-update' }), left('newest', 0)]
     const { forget, kept } = judge([earlier, ...whole, ...parts])
     expect(forget).toEqual(['b'])
-    expect([kept.get('newest'), kept.get('daily')]).toEqual(['the newest of the box', 'the newest that is known to be whole'])
+    expect([kept.get('newest'), kept.get('daily')]).toEqual(['newest snapshot of the box', 'newest complete snapshot'])
   })
 
-  test('a registry that was lost learns of all by listings: nothing of that is left over', () => {
+  test('after a lost registry nothing that a listing registers counts as left over', () => {
     const listed = [left('a', 30), left('b', 20, { tier: 'manual' })]
     expect(judge(listed).forget).toEqual([])
     expect(judge([fresh, ...listed]).forget).toEqual([])
   })
 })
 
-describe('never given up', () => {
+describe('never expires', () => {
   const old = (snapshotId: string, change: Partial<RetainedSnapshot> = {}) => aSnapshot(snapshotId, 1000, { tier: 'manual', ...change })
 
   test.each<[string, readonly RetainedSnapshot[], Record<string, string>, string]>([
-    ['what somebody refers to', [fresh, old('it')], { it: 'rollout ro_1' }, 'needed by rollout ro_1'],
-    ['the newest of the box', [old('it')], {}, 'the newest of the box'],
-    ['the last proven one', [fresh, old('it', { provenAt: ago(900) })], {}, 'the last proven one'],
-    ['the newest before an update', [fresh, old('it', { tier: 'pre-update' })], {}, 'the newest before an update'],
-    ['a damaged one', [fresh, old('it', { status: 'damaged' })], {}, 'damaged: a person decides'],
+    ['a referenced one', [fresh, old('it')], { it: 'rollout ro_1' }, 'used by rollout ro_1'],
+    ['the newest of the box', [old('it')], {}, 'newest snapshot of the box'],
+    ['the last proven one', [fresh, old('it', { provenAt: ago(900) })], {}, 'last verified snapshot'],
+    ['the newest before an update', [fresh, old('it', { tier: 'pre-update' })], {}, 'newest pre-update snapshot'],
+    ['a damaged one', [fresh, old('it', { status: 'damaged' })], {}, 'damaged: operator decides'],
   ])('%s', (_, snapshots, inUse, why) => {
     const { forget, kept } = judge(snapshots, inUse)
     expect([forget, kept.get('it')]).toEqual([[], why])
   })
 
-  test('of several proven ones only the last', () => {
+  test('of several verified ones only the last', () => {
     const proven = [old('early', { provenAt: ago(40) }), old('late', { provenAt: ago(20) })]
     expect(judge([fresh, ...proven]).forget).toEqual(['early'])
   })
 
   test('a damaged or missing one is not the newest: the one before it stays', () => {
     for (const status of ['damaged', 'missing', 'forgotten'] as const)
-      expect(judge([aSnapshot('broken', 0, { status }), old('it')]).kept.get('it')).toBe('the newest of the box')
+      expect(judge([aSnapshot('broken', 0, { status }), old('it')]).kept.get('it')).toBe('newest snapshot of the box')
   })
 
-  test('what is gone is neither kept nor given up', () => {
+  test('a missing or deleted one is neither retained nor expired', () => {
     const { forget, kept } = judge([fresh, old('a', { status: 'missing' }), old('b', { status: 'forgotten' })], { a: 'rollout ro_1' })
     expect([forget, [...kept.keys()]]).toEqual([[], ['fresh']])
   })
@@ -145,7 +145,7 @@ const aRule = fc.record({
 describe('whatever the clock, the rule and the set', () => {
   const everything = fc.record({ snapshots: someSnapshots, rule: aRule, now: aTime, inUse: someUsed })
 
-  test('what is referred to, the newest present one and the last proven one stay', () => {
+  test('referenced ones, the newest present one and the last verified one stay', () => {
     fc.assert(
       fc.property(everything, (input) => {
         const { forget } = evaluateRetention(input)
@@ -162,7 +162,7 @@ describe('whatever the clock, the rule and the set', () => {
     )
   })
 
-  test('what no command told of makes none go that a command told of', () => {
+  test('unreported snapshots never expire reported ones', () => {
     fc.assert(
       fc.property(everything, (input) => {
         const told = input.snapshots.filter(({ reported }) => reported)
@@ -177,7 +177,7 @@ describe('whatever the clock, the rule and the set', () => {
     )
   })
 
-  test('only what is present is given up, each once', () => {
+  test('only present ones expire, each once', () => {
     fc.assert(
       fc.property(everything, (input) => {
         const { forget, kept } = evaluateRetention(input)
@@ -189,7 +189,7 @@ describe('whatever the clock, the rule and the set', () => {
     )
   })
 
-  test('forgetting twice is forgetting once', () => {
+  test('retention is idempotent', () => {
     fc.assert(
       fc.property(everything, (input) => {
         const gone = new Set(evaluateRetention(input).forget)

@@ -23,8 +23,8 @@ test.each([
   ['s3://s3.example//', /host\/bucket/],
   ['s3://key:secret@s3.example/bucket', /credentials/],
   ['s3://s3.example/bucket?x=1', /query/],
-  ['file:snapshots', /from the root/],
-  ['file:', /from the root/],
+  ['file:snapshots', /absolute path/],
+  ['file:', /absolute path/],
   ['/srv/snapshots', /must be s3/],
   ['http://s3.example/bucket', /must be s3/],
 ])('%s is refused', (text, why) => {
@@ -40,7 +40,7 @@ test.each([
   ['https://sts.example/?x=1', /https:\/\/host/],
   ['s3://sts.example', /https:\/\/host/],
   ['sts.example', /https:\/\/host/],
-])('who gives sessions may be at %s: %s', (text, why) => {
+])('the session service may be at %s: %s', (text, why) => {
   const said = sessionsAddressError(text)
   if (why) expect(said).toMatch(why)
   else expect(said).toBeUndefined()

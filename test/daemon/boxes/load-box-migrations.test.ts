@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { loadBoxMigrations } from '../../../src/daemon/boxes/index.ts'
 import { packageRoot } from '../../../src/node/index.ts'
 
-test('the folder of the package is read, and one with a gap keeps the daemon from starting', async () => {
+test('the package’s folder is valid, and a folder with a gap stops the daemon from starting', async () => {
   expect((await loadBoxMigrations(packageRoot('config/box-migrations'))).map(({ head }) => head)).toEqual(['0001', '0002'])
   const folder = await mkdtemp(join(tmpdir(), 'tenantry-migrations-'))
   await writeFile(join(folder, '.hidden'), 'no migration')

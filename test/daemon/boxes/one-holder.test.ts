@@ -63,7 +63,7 @@ const pairs = takers.flatMap((first) =>
 )
 
 onBothDialects('a box that two take at the same moment', (fresh, dialect) => {
-  test.each(pairs)('has one holder and one order: %s before %s', async (first, then) => {
+  test.each(pairs)('has one hold and one command: %s before %s', async (first, then) => {
     const db = await fresh()
     const { takers, holder, kinds } = await aBoxForAll(db)
     const written = aGate()

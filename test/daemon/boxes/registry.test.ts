@@ -43,7 +43,7 @@ onBothDialects('the registry of boxes', (fresh) => {
     expect(driftReport?.components.find((item) => item.component === 'synapse')?.explanation).toBe('a minor version behind the manifest')
   })
 
-  test('of a box that was handed over what ran in it last stays known', async () => {
+  test('a handed-over box keeps its last versions', async () => {
     const room = await aBoxesRoom(await fresh())
     const { hostId, id } = await aLiveBox(room, 'north')
     const columns = ['installed_synapse', 'installed_postgres', 'database_bytes', 'drift_severity', 'drift_report'] as const
@@ -60,7 +60,7 @@ onBothDialects('the registry of boxes', (fresh) => {
     expect((await boxById(room.db, id))?.fenced).toBe(true)
   })
 
-  test('a box whose report is too old, or whose host is silent, is unknown, in lists and to the job', async () => {
+  test('a box with a stale report or an offline host has unknown drift, in lists and for the job', async () => {
     const room = await aBoxesRoom(await fresh())
     await aLiveBox(room, 'north')
     const api = await anApi(room)
@@ -78,7 +78,7 @@ onBothDialects('the registry of boxes', (fresh) => {
     expect((await api.showBox({ params: { slug: 'north' } })).driftReport).toMatchObject({ severity: 'unknown', freshness: 'stale' })
   })
 
-  test('a report is believed only from the host of the box, under its ownership, and never backwards', async () => {
+  test('a report counts only from the host of the box, with its epoch, and not when it is older', async () => {
     const room = await aBoxesRoom(await fresh())
     const other = await aHost(room, 'host-2')
     const box = await aLiveBox(room, 'north')
@@ -97,11 +97,11 @@ onBothDialects('the registry of boxes', (fresh) => {
     })
   })
 
-  test('the job checks a large fleet whole, in pieces', async () => {
+  test('the job checks a large fleet completely, in chunks', async () => {
     const room = await aBoxesRoom(await fresh())
     await manyBoxes(room, 1203)
     const started = isoNow(room.clock)
-    expect(await detectDrift(room)).toBe('1203 boxes checked: 802 in sync, 401 with minor drift')
+    expect(await detectDrift(room)).toBe('1203 boxes checked: 802 in sync, 401 minor drift')
     const checked = await room.db.selectFrom('boxes').select('drift_severity').where('last_drift_check_at', '=', started).execute()
     expect(checked.filter((box) => box.drift_severity === 'minor')).toHaveLength(401)
   })
@@ -123,7 +123,7 @@ onBothDialects('the registry of boxes', (fresh) => {
     expect(await code(api.listBoxes({ query: { host: 'nowhere' } }))).toBe('NOT_FOUND')
   })
 
-  test('a scan asks the agents that are there and names the rest', async () => {
+  test('a scan queries online agents and names the unreachable ones', async () => {
     const room = await aBoxesRoom(await fresh())
     await aLiveBox(room, 'alpha')
     await aHost(room, 'host-2')
@@ -135,26 +135,26 @@ onBothDialects('the registry of boxes', (fresh) => {
     expect(commands).toMatchObject([{ slug: 'alpha' }])
     expect(unreachable).toEqual([{ slug: 'beta', host: 'host-2' }])
     expect((await commandById(room.db, commands[0]?.commandId ?? '')).kind).toBe('tenant-box.report_versions')
-    await expect(api.scanBoxes({ body: { slugs: ['alpha', 'nobody'] } })).rejects.toThrow(/there is no box nobody/)
+    await expect(api.scanBoxes({ body: { slugs: ['alpha', 'nobody'] } })).rejects.toThrow(/box nobody does not exist/)
     for (const unknown of [() => api.scanBoxes({ body: { slugs: ['nobody'] } }), () => api.showBox({ params: { slug: 'nobody' } })])
       await expect(unknown()).rejects.toMatchObject({
         code: 'NOT_FOUND',
-        message: 'there is no box nobody: `tenantry boxes list` shows all',
+        message: 'box nobody does not exist. fix: `tenantry boxes list`',
       })
     expect((await api.scanBoxes({ body: { slugs: ['beta', 'alpha', 'alpha'] } })).commands).toMatchObject([{ slug: 'alpha' }])
     const check = () => api.checkBox({ params: { slug: 'beta' } })
     await expect(check()).rejects.toMatchObject({ code: 'HOST_OFFLINE', message: expect.stringMatching(/start its agent/) })
     await room.db.updateTable('hosts').set({ status: 'revoked' }).where('name', '=', 'host-2').execute()
-    // To start an agent that is shut out brings nothing back.
+    // Starting the agent of a revoked host is no fix.
     await expect(check()).rejects.toMatchObject({
       code: 'HOST_OFFLINE',
-      message: expect.stringMatching(/is revoked: `tenantry hosts invite host-2`/),
+      message: expect.stringMatching(/is revoked. fix: `tenantry hosts invite host-2`/),
     })
     const { commandId } = await api.checkBox({ params: { slug: 'alpha' } })
     expect((await commandById(room.db, commandId)).kind).toBe('tenant-box.healthcheck')
   })
 
-  test('two jobs: drift at minute 7 of every hour, real versions at 03:30, and neither sends an update', async () => {
+  test('two jobs: drift at minute 7 of every hour, version sync at 03:30; neither sends an update', async () => {
     const room = await aBoxesRoom(await fresh())
     await aLiveBox(room, 'alpha')
     await room.db.deleteFrom('commands').execute()
@@ -164,23 +164,23 @@ onBothDialects('the registry of boxes', (fresh) => {
       ['tenant-box-version-sync', '30 3 * * *'],
     ])
     const { signal } = new AbortController()
-    expect(await Promise.all(jobs.map((job) => job.run({ signal })))).toEqual(['1 box checked: 1 in sync', '1 box asked, 0 unreachable'])
+    expect(await Promise.all(jobs.map((job) => job.run({ signal })))).toEqual(['1 box checked: 1 in sync', '1 box queried, 0 unreachable'])
     const commands = await room.db.selectFrom('commands').select('kind').execute()
     expect(commands).toEqual([{ kind: 'tenant-box.report_versions' }])
   })
 
-  test('the scope of a rollout is live boxes, and a scan of one that is not ready says so, as a check does', async () => {
+  test('only live boxes are in scope of rollouts; scan and check refuse one that is not ready', async () => {
     const room = await aBoxesRoom(await fresh())
     await aLiveBox(room, 'alpha', { plan: 'dedicated' })
     const api = await anApi(room)
     await api.provisionBox({ body: { slug: 'beta', name: 'B', plan: 'light', chatDomain: 'b.example', host: 'host-1' } })
     expect(await boxesInScope(room.db)).toMatchObject([{ slug: 'alpha', tier: 'enterprise', managed: true }])
-    const notReady = { code: 'CONFLICT', message: expect.stringMatching(/^the box beta is not ready yet: `tenantry boxes show beta`/) }
+    const notReady = { code: 'CONFLICT', message: expect.stringMatching(/^box beta is not ready yet. Reason: `tenantry boxes show beta`/) }
     await expect(api.scanBoxes({ body: { slugs: ['alpha', 'beta'] } })).rejects.toMatchObject(notReady)
     await expect(api.checkBox({ params: { slug: 'beta' } })).rejects.toMatchObject(notReady)
   })
 
-  test('a canary is marked and unmarked, and the log tells who did it', async () => {
+  test('marking and unmarking a canary is audited with the actor', async () => {
     const room = await aBoxesRoom(await fresh())
     await aLiveBox(room, 'alpha')
     const api = await anApi(room)
@@ -191,7 +191,7 @@ onBothDialects('the registry of boxes', (fresh) => {
     expect(await code(api.changeBox({ params: { slug: 'nobody' }, body: { canary: true } }))).toBe('NOT_FOUND')
   })
 
-  test('a box has one holder; the next one comes when it lets go or its time is over', async () => {
+  test('a box has one hold; the next is possible after release or expiry', async () => {
     const room = await aBoxesRoom(await fresh())
     const { id } = await aLiveBox(room, 'alpha')
     const hold = (holder: string, until = '2026-01-05T03:00:00.000Z') =>
@@ -199,7 +199,7 @@ onBothDialects('the registry of boxes', (fresh) => {
     await hold('rollout:r1')
     await hold('rollout:r1', '2026-01-05T03:30:00.000Z')
     expect(await code(hold('restore x'))).toBe('BOX_HELD')
-    await expect(hold('restore x')).rejects.toThrow(/the box alpha is held by rollout r1 until 2026-01-05T03:30/)
+    await expect(hold('restore x')).rejects.toThrow(/box alpha is on hold: rollout r1 \(until 2026-01-05T03:30/)
     expect((await (await anApi(room)).listBoxes()).boxes[0]).toMatchObject({ heldBy: 'rollout:r1' })
     await room.db.transaction().execute((tx) => releaseHold(tx, { boxId: id, holder: 'somebody else' }))
     expect(await code(hold('restore x'))).toBe('BOX_HELD')
@@ -209,7 +209,7 @@ onBothDialects('the registry of boxes', (fresh) => {
     await hold('rollout r2', '2026-01-05T09:00:00.000Z')
   })
 
-  test('what a host delivers is sealed, and opens only for its box', async () => {
+  test('delivered secrets are sealed, and unsealed only for their box', async () => {
     const room = await aBoxesRoom(await fresh())
     const { id } = await aLiveBox(room, 'alpha')
     const side = boxPort({ ...room, secretsFor: async () => ({}) })
@@ -239,7 +239,7 @@ onBothDialects('the manifest', (fresh) => {
     expect(actions.map(({ action }) => action)).toEqual(['manifest.applied', 'manifest.unchanged', 'manifest.applied', 'manifest.applied'])
   })
 
-  test('over the wire: shown, compared, applied, listed; a bad one changes nothing', async () => {
+  test('the API shows, compares, applies and lists manifests; an invalid one changes nothing', async () => {
     const room = await aBoxesRoom(await fresh())
     const api = await anApi(room)
     const manifest = aManifest({ synapse: '1.163.2' })
@@ -257,7 +257,7 @@ onBothDialects('the manifest', (fresh) => {
     expect((await api.showManifest()).revision).toBe(2)
   })
 
-  test('the file is taken in at the first start only', async () => {
+  test('the file is imported at the first start only', async () => {
     const room = { ...(await aBoxesRoom(await fresh())) }
     await room.db.deleteFrom('manifests').execute()
     expect(await code(importManifest(room, 'a: [')).catch(String)).toBe('MANIFEST_INVALID')

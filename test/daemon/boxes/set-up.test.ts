@@ -39,7 +39,7 @@ onBothDialects('setting a box up', (fresh) => {
     expect(await audit(room)).toContainEqual({ action: 'box.provision', subject: 'north' })
   })
 
-  test('versions may be given in place of the manifest’s', async () => {
+  test('versions of the input override the manifest’s', async () => {
     const room = await aBoxesRoom(await fresh())
     const api = await anApi(room)
     const { commandId } = await api.provisionBox({ body: { ...wanted, versions: { synapse: '1.97.0' } } })
@@ -50,7 +50,7 @@ onBothDialects('setting a box up', (fresh) => {
     })
   })
 
-  test('a box slug twice is refused, naming who has it', async () => {
+  test('a duplicate slug is refused with the name of its tenant', async () => {
     const room = await aBoxesRoom(await fresh())
     await aLiveBox(room, 'north')
     const api = await anApi(room)
@@ -60,7 +60,7 @@ onBothDialects('setting a box up', (fresh) => {
     expect(await code(api.provisionBox({ body: { ...wanted, slug: 'other', chatDomain: 'north.example' } }))).toBe('ALREADY_EXISTS')
   })
 
-  test('whoever did not hear that the box is ready says the same again, and is told so; nothing is done to it', async () => {
+  test('repeating the call for a ready box returns the box and changes nothing', async () => {
     const room = await aBoxesRoom(await fresh())
     const api = await anApi(room)
     const body = { ...wanted, versions: { synapse: '1.157.1' } }
@@ -76,7 +76,7 @@ onBothDialects('setting a box up', (fresh) => {
     expect(await code(api.adoptBox({ body: { ...wanted, folder: '/srv/north', project: 'north' } }))).toBe('ALREADY_EXISTS')
   })
 
-  test('a failed adoption gives way to the call that mends it, and keeps neither slug nor domain', async () => {
+  test('a corrected call replaces a failed adoption and frees slug and domain', async () => {
     const room = await aBoxesRoom(await fresh())
     const api = await anApi(room)
     const adopt = (folder: string) => api.adoptBox({ body: { ...wanted, folder, project: 'north' } })
@@ -96,14 +96,14 @@ onBothDialects('setting a box up', (fresh) => {
     expect(await code(api.adoptBox({ body: { ...wanted, slug, folder: '/srv/north', project: 'north' } }))).toBe('VALIDATION')
   })
 
-  test('while provisioning goes on the same call answers the same command', async () => {
+  test('repeating the call during provisioning returns the same command', async () => {
     const room = await aBoxesRoom(await fresh())
     const api = await anApi(room)
     const first = await api.provisionBox({ body: wanted })
     expect((await api.provisionBox({ body: wanted })).commandId).toBe(first.commandId)
   })
 
-  test.each(['failed', 'expired'] as const)('after provisioning %s the same call tries anew with the same ports', async (status) => {
+  test.each(['failed', 'expired'] as const)('after provisioning %s the same call retries with the same ports', async (status) => {
     const room = await aBoxesRoom(await fresh())
     const api = await anApi(room)
     const first = await api.provisionBox({ body: wanted })
@@ -136,7 +136,7 @@ onBothDialects('setting a box up', (fresh) => {
     expect(await code(api.adoptBox({ body: { ...wanted, folder: '/srv/north', project: 'north' } }))).toBe('CONFLICT')
   })
 
-  test('boxes made at the same moment get different ports', async () => {
+  test('boxes created at the same time get different ports', async () => {
     const room = await aBoxesRoom(await fresh())
     const api = await anApi(room)
     const slugs = ['aaa', 'bbb', 'ccc', 'ddd']
@@ -148,7 +148,7 @@ onBothDialects('setting a box up', (fresh) => {
     for (const one of made) if (one.status === 'rejected') expect(isProblem(one.reason, 'CONFLICT')).toBe(true)
   })
 
-  test('a host must exist and not be shut out', async () => {
+  test('a host must exist and be neither revoked nor frozen', async () => {
     const room = await aBoxesRoom(await fresh())
     const api = await anApi(room)
     await aHost(room, 'gone', { status: 'revoked' })
@@ -157,7 +157,7 @@ onBothDialects('setting a box up', (fresh) => {
     expect((await api.listTenants()).tenants).toEqual([])
   })
 
-  test('an adopted stack is observed, with what it lacks to be managed', async () => {
+  test('an adopted stack is observed, with findings', async () => {
     const room = await aBoxesRoom(await fresh())
     const api = await anApi(room)
     const { commandId } = await api.adoptBox({ body: { ...wanted, folder: '/srv/north', project: 'north' } })
@@ -172,7 +172,7 @@ onBothDialects('setting a box up', (fresh) => {
     expect((await api.listTenants()).tenants).toMatchObject([{ slug: 'north', plan: 'light', tier: 'free', status: 'active' }])
   })
 
-  test('a folder that climbs or has shell characters is refused', async () => {
+  test('a folder with .. or shell characters is refused', async () => {
     const api = await anApi(await aBoxesRoom(await fresh()))
     for (const folder of ['/srv/../etc', 'srv/north', '/srv/$(id)', '/srv/a b'])
       expect(await code(api.adoptBox({ body: { ...wanted, folder, project: 'north' } }))).toBe('VALIDATION')

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { InstalledVersions } from '../../../src/core/boxes/index.ts'
 import { isoNow } from '../../../src/core/kit/index.ts'
 import { type BoxRecord, boxBySlug, holdBox, releaseHold } from '../../../src/daemon/boxes/index.ts'
-import { insertMove } from '../../../src/daemon/boxes/lifecycle/moves.repo.ts'
+import { insertMove } from '../../../src/daemon/boxes/lifecycle/procedures.repo.ts'
 import type { Command } from '../../../src/daemon/hosts/index.ts'
 import { fixesOfEmergencies, versionsBeforeUpdate } from '../../../src/daemon/rollouts/index.ts'
 import { resumeRollout, startRollout } from '../../../src/daemon/rollouts/testing.ts'
@@ -47,7 +47,7 @@ onBothDialects('a person who brings a box back behind an emergency', (fresh) => 
   test('is told which hole of which emergency would be open again, and nothing is asked of the agent', async () => {
     const { restore, emergency, held, said } = await begin()
     const id = await emergency()
-    const holes = `the hole of CVE-2026-12345 (synapse 1.157.1, and the emergency ${id} brought 1.163.4)`
+    const holes = `CVE-2026-12345 (synapse 1.157.1; fixed in 1.163.4 by emergency ${id})`
     await expect(restore('acme')).rejects.toMatchObject({ code: 'REOPENS_HOLE', message: expect.stringContaining(holes) })
     await expect(restore('acme')).rejects.toThrow('tenantry rollouts create --target acme')
     expect([await held(), await said()]).toEqual([[], []])
@@ -94,7 +94,7 @@ onBothDialects('a person who brings a box back behind an emergency', (fresh) => 
 
   test.each([
     ['kept with it', {}, 'synapse 1.157.1'],
-    ['not kept with it, as in a database from before that', { installed: null }, 'nobody knows'],
+    ['not kept with it, as in a database from before that', { installed: null }, 'synapse unknown'],
   ])('of a snapshot from an attempt before the emergency, which is repeated after it, when what it holds is %s', async (_, kept, says) => {
     const { deps, db, fates, started, settle, emergency, restore, statuses } = await begin()
     fates.set('acme', ['rolls-back'])
@@ -116,7 +116,7 @@ onBothDialects('a person who brings a box back behind an emergency', (fresh) => 
     const { db, clock, restore, emergency } = await begin()
     await emergency()
     await db.updateTable('snapshots').set({ command_id: null, installed: null }).execute()
-    await expect(restore('acme')).rejects.toMatchObject({ code: 'REOPENS_HOLE', message: expect.stringContaining('nobody knows') })
+    await expect(restore('acme')).rejects.toMatchObject({ code: 'REOPENS_HOLE', message: expect.stringContaining('synapse unknown') })
     await clock.advance(1000)
     await db.updateTable('snapshots').set({ taken_at: clock.now().toISOString() }).execute()
     expect(await restore('acme')).toMatchObject({ reopens: [] })

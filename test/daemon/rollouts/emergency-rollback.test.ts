@@ -142,7 +142,7 @@ onBothDialects('an emergency beside boxes that go back', (fresh) => {
     expect(versions()).toEqual(allFixed)
     const { undo, status } = (await show(staged)).actions.find(({ tenantSlug }) => tenantSlug === 'acme') ?? {}
     const says = expect.stringMatching(
-      new RegExp(`CVE-2026-12345 .*synapse 1.157.1.*${id} brought 1.163.2.*snapshots restore acme .*--allow-hole`),
+      new RegExp(`CVE-2026-12345 .*synapse 1.157.1.*fixed in 1.163.2 by emergency ${id}.*snapshots restore acme .*--allow-vulnerable`),
     )
     expect([status, undo]).toMatchObject(['succeeded', { status: 'failed', error: { code: 'PREFLIGHT_REFUSED', message: says } }])
   })
@@ -171,7 +171,9 @@ onBothDialects('an emergency beside boxes that go back', (fresh) => {
     await settle()
     expect(installed.get('cora')?.synapse).toBe('1.163.2')
     const { boxes } = await planRollback(deps, { id: staged, boxes: 'images' })
-    const says = expect.stringMatching(new RegExp(`will have the hole of CVE-2026-12345 .*${id} brought 1.163.2.* as before this rollout`))
+    const says = expect.stringMatching(
+      new RegExp(`will have CVE-2026-12345 .*fixed in 1.163.2 by emergency ${id}.* as before this rollout`),
+    )
     expect(boxes.find(({ tenantSlug }) => tenantSlug === 'cora')).toMatchObject({
       does: 'undo',
       findings: expect.arrayContaining([{ severity: 'warn', code: 'REINTRODUCES_CVE', message: says }]),

@@ -121,7 +121,7 @@ onBothDialects('an emergency under way', (fresh) => {
       const waits = (await show(id)).actions.find(({ tenantSlug }) => tenantSlug === 'prima')
       expect(waits).toMatchObject({
         status: 'pending',
-        progress: { step: 'wait', detail: expect.stringContaining(`held by rollout ${staged}`) },
+        progress: { step: 'wait', detail: expect.stringContaining(`on hold: rollout ${staged}`) },
       })
       // Nobody acts on a box beside another: all that is ordered for it belongs to the staged rollout.
       expect((await open()).map((command) => command.id).filter((one) => one.includes('.prima.'))).toEqual([underWay?.id])

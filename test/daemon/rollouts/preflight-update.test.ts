@@ -27,7 +27,7 @@ onBothDialects('a box at its turn', (fresh) => {
     }
     const toldOf = async (world: RolloutWorld, id: string) => {
       const { rows } = await sql<{ payload: string }>`select payload from events where stream = ${`rollout:${id}`}`.execute(world.deps.db)
-      return rows.filter(({ payload }) => payload.includes('held by rollout ro_other')).length
+      return rows.filter(({ payload }) => payload.includes('on hold: rollout ro_other')).length
     }
 
     test('waits and is not touched; the others of its phase go, the next phase does not', async () => {
@@ -37,7 +37,7 @@ onBothDialects('a box at its turn', (fresh) => {
       expect(status).toBe('canary')
       expect(actions[0]?.progress).toMatchObject({
         step: 'wait',
-        detail: expect.stringContaining(`held by rollout ro_other until ${until}`),
+        detail: expect.stringContaining(`on hold: rollout ro_other (until ${until}`),
       })
       await world.tick()
       await world.tick()

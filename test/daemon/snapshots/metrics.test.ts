@@ -5,7 +5,7 @@ import { onBothDialects } from '../../support/databases.ts'
 import { aDrill, dayMs, hourMs, idOf, snapshotsWorld } from '../../support/snapshots-world.ts'
 
 onBothDialects('metrics of snapshots', (fresh) => {
-  test('tell of the box that could lose most, and of the one whose data was not seen to come back for longest', async () => {
+  test('report the box with the oldest snapshot, and the one with the oldest proof', async () => {
     const { aBox, aSnapshot, api, answer, clock, heard, db } = await snapshotsWorld(await fresh())
     const registry = new Registry()
     snapshotMetrics({ db, clock, registry })
@@ -32,7 +32,7 @@ onBothDialects('metrics of snapshots', (fresh) => {
     expect(await values()).toMatchObject({ tenantry_boxes_snapshot_late: '0', tenantry_proven_restore_age_seconds: '0' })
   })
 
-  test('ask for proofs and for snapshots once per scrape, and for one row of each tenant', async () => {
+  test('query proofs and snapshots once per scrape, with one row per tenant', async () => {
     const { aBox, clock, db } = await snapshotsWorld(await fresh())
     const box = await aBox('north')
     const drills = ['1', '2', '3'].map((command_id) => ({

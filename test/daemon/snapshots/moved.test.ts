@@ -44,7 +44,7 @@ onBothDialects('a take-over', (fresh) => {
     return { ...world, goesOn, handOver, proof, late }
   }
 
-  test('that was committed proves the snapshot that the box was made from', async () => {
+  test('that was committed verifies its snapshot', async () => {
     const { handOver, goesOn, proof, late, clock, db } = await setUp()
     await handOver()
     expect(await proof()).toEqual({ listed: null, status: 'present', shown: null })
@@ -61,14 +61,14 @@ onBothDialects('a take-over', (fresh) => {
     expect(await late()).toBe('1') // south's alone
   })
 
-  test('that was not committed proves nothing', async () => {
+  test('that was not committed verifies nothing', async () => {
     const { handOver, goesOn, proof } = await setUp()
     await handOver()
     await goesOn('host-2', { outcome: 'failed', report: null, error: { code: 'RESTORE_FAILED', message: 'counts differ' } })
     expect(await proof()).toMatchObject({ listed: null, shown: null })
   })
 
-  test('of a host that was called dead meanwhile proves nothing', async () => {
+  test('of a host that was declared dead meanwhile verifies nothing', async () => {
     const { handOver, take, post, proof, api, clock, db } = await setUp()
     await handOver()
     const command = await take('host-2')

@@ -31,7 +31,7 @@ onBothDialects('a restore', (fresh) => {
     return { ...world, box, snapshotId, ask, heldBy, status, pass }
   }
 
-  test('that was good proves its snapshot, whatever a check had found before', async () => {
+  test('that succeeded verifies its snapshot, whatever a check found before', async () => {
     const { ask, answer, api, db, clock } = await setUp()
     await db.updateTable('snapshots').set({ status: 'damaged', damaged_by: 'check' }).execute()
     await ask()
@@ -44,7 +44,7 @@ onBothDialects('a restore', (fresh) => {
     })
   })
 
-  test('holds the box from the asking to its agent’s answer', async () => {
+  test('holds the box from the call to its agent’s result', async () => {
     const { ask, heldBy, answer, events, audit, box, snapshotId, room } = await setUp()
     const { commandId } = await ask()
     expect(await heldBy()).toBe(`restore:${commandId}`)
@@ -72,7 +72,7 @@ onBothDialects('a restore', (fresh) => {
     ])
   })
 
-  test('keeps what it replaced as a snapshot, and stores what runs now', async () => {
+  test('registers a snapshot of the former data, and stores the new versions', async () => {
     const { ask, answer, api, taken, room } = await setUp()
     const { commandId } = await ask()
     const report = aReport('north', {
@@ -100,14 +100,14 @@ onBothDialects('a restore', (fresh) => {
     },
   )
 
-  test('that its agent refused frees the box', async () => {
+  test('that its agent refused releases the box', async () => {
     const { ask, fail, heldBy, status } = await setUp()
     await ask()
     await fail('LEASE_LOST')
     expect([await heldBy(), await status()]).toEqual([null, 'failed'])
   })
 
-  test('that nobody took before its deadline frees the box', async () => {
+  test('that no agent fetched before its deadline releases the box', async () => {
     const { ask, heldBy, pass, status, events } = await setUp()
     await ask()
     await pass(6 * hourMs + 30 * 60_000)
@@ -115,7 +115,7 @@ onBothDialects('a restore', (fresh) => {
     expect((await events()).at(-1)).toMatchObject({ eventType: 'box.restore_failed', error: { code: 'COMMAND_EXPIRED' } })
   })
 
-  test('that an agent took and nobody heard of since keeps the box held, until its agent tells after all', async () => {
+  test('that an agent fetched without a result keeps the box on hold until a late result', async () => {
     const { ask, take, post, heldBy, pass, status, events } = await setUp()
     const { commandId } = await ask()
     const command = await take()
@@ -126,7 +126,7 @@ onBothDialects('a restore', (fresh) => {
     expect((await events()).map(({ eventType }) => eventType).slice(1)).toEqual(['box.restore_failed', 'box.restored'])
   })
 
-  test('that is never heard of again holds the box for a day, not for ever', async () => {
+  test('without any result holds the box for a day', async () => {
     const { ask, take, heldBy, pass } = await setUp()
     await ask()
     await take()
@@ -135,7 +135,7 @@ onBothDialects('a restore', (fresh) => {
     expect(await heldBy()).toBe(null)
   })
 
-  test('of a snapshot that is unknown, given up, missing, or another tenant’s is refused; a damaged one may be tried', async () => {
+  test('of a snapshot that is unknown, expired, missing, or another tenant’s is refused; a damaged one may be tried', async () => {
     const { ask, api, aBox, aSnapshot, db, open, heldBy } = await setUp()
     await aBox('south')
     const other = await aSnapshot('south', 's')
@@ -161,7 +161,7 @@ onBothDialects('a restore', (fresh) => {
     expect(await open()).toHaveLength(1)
   })
 
-  test('answered twice counts once', async () => {
+  test('with two results counts once', async () => {
     const { ask, take, post, events, audit } = await setUp()
     await ask()
     const command = await take()
@@ -171,7 +171,7 @@ onBothDialects('a restore', (fresh) => {
     expect((await audit()).filter(({ action }) => action === 'box.restored')).toHaveLength(1)
   })
 
-  test('is the proof that a box’s data comes back, as a drill is; the last of them stands with the box', async () => {
+  test('counts as a proof like a drill; the box shows the last of them', async () => {
     const { ask, answer, api, snapshotId, clock, heard } = await setUp()
     const facts = async () => {
       const { lastSnapshot, lastProvenRestore } = await api.showBox(north)

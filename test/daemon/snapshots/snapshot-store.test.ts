@@ -21,7 +21,7 @@ test.each([
   [{ backupKey }, ['TENANTRY_SNAPSHOT_STORE']],
   [{ snapshotStore: 'file:/srv/snapshots' }, ['TENANTRY_BACKUP_KEY']],
   [{ backupKey, snapshotStore: 's3://s3.example/box' }, ['CREDENTIALS']],
-])('without all of key, store and credentials nothing is updated: %j', (settings, named) => {
+])('without key, store and credentials nothing is updated: %j', (settings, named) => {
   try {
     assertSnapshotsConfigured(settings)
     expect.unreachable()
@@ -49,7 +49,7 @@ test('an S3 store is reached by https with its credentials', () => {
   expect(made.env).toEqual({ AWS_ACCESS_KEY_ID: 'id', AWS_SECRET_ACCESS_KEY: 'key' })
 })
 
-test('the daemon’s own upkeep has a credential that agents lack; without one it has theirs', () => {
+test('maintenance by the daemon has a credential that agents lack; without one it uses theirs', () => {
   const settings = { backupKey, snapshotStore: 's3://s3.example/bucket', snapshotStoreCredentials: credentials }
   const upkeep = { accessKeyId: 'upkeep', secretAccessKey: 'other' }
   expect(maintenanceRepository({ ...settings, snapshotUpkeep: upkeep }, tenant('ten_a'))).toEqual({
@@ -69,7 +69,7 @@ test.each([
   expect(reachesStore({ snapshotStore })).toBe(reaches)
 })
 
-test('the recovery password rests on the recovery key and the tenant alone, and travels beside the password', () => {
+test('the recovery password depends only on the recovery key and the tenant, and is sent beside the password', () => {
   const recoveryKey = Buffer.alloc(32, 8).toString('base64')
   const derived = Buffer.from(hkdfSync('sha256', Buffer.alloc(32, 8), 'ten_a', 'snapshots recovery v1', 32)).toString('base64url')
   expect(recoveryPassword(recoveryKey, 'ten_a')).toBe(derived)
@@ -87,7 +87,7 @@ onBothDialects('secrets of a command', (fresh) => {
     const deps = { clock: room.clock, fetch: async () => Response.error() }
     const secrets = commandSecrets({ ...deps, settings })
     expect(await secrets(room.db, { boxId: box.id })).toEqual({ snapshots: snapshotRepository(settings, box.tenantId) })
-    await expect(secrets(room.db, { boxId: 'box_none' })).rejects.toThrow(/no box/)
+    await expect(secrets(room.db, { boxId: 'box_none' })).rejects.toThrow(/box box_none does not exist/)
     await expect(commandSecrets({ ...deps, settings: {} })(room.db, { boxId: box.id })).rejects.toSatisfy((error) =>
       isProblem(error, 'CONFIG'),
     )

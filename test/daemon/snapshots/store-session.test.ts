@@ -27,7 +27,7 @@ async function asked(answer: () => Response | Promise<Response>, change: object 
   return { made, calls }
 }
 
-test('a command gets a session of its own, and never the key that it came from', async () => {
+test('a command gets its own session, never the daemon’s key', async () => {
   const { made, calls } = await asked(() => new Response(good))
   expect(made).toEqual({
     ...snapshotRepository(settings, tenant),
@@ -45,7 +45,7 @@ test('a command gets a session of its own, and never the key that it came from',
   )
 })
 
-test('a role is asked for where one is set', async () => {
+test('a configured role is requested', async () => {
   const role = 'arn:aws:iam::123456789012:role/snapshots'
   const { calls } = await asked(() => new Response(good), { snapshotSessions: { ...settings.snapshotSessions, roleArn: role } })
   expect(new URLSearchParams(String(calls[0]?.init.body)).get('RoleArn')).toBe(role)
@@ -79,8 +79,8 @@ test.each([
     /403 AccessDenied not yours.*TENANTRY_SNAPSHOT_SESSIONS/,
   ],
   ['leads elsewhere', () => new Response('', { status: 302, headers: { location: 'https://elsewhere.example' } }), 'CONFIG', /302/],
-  ['answers something else', () => new Response('<html>welcome</html>'), 'CONFIG', /gives no session/],
-])('a service that %s is told apart, and the key itself is never given instead', async (_, answer, code, words) => {
+  ['answers something else', () => new Response('<html>welcome</html>'), 'CONFIG', /refused a session/],
+])('a service that %s has its own error, and the key itself is never sent instead', async (_, answer, code, words) => {
   const { made } = await asked(answer as () => Response)
   expect(made).toMatchObject({ code, message: expect.stringMatching(words) })
   expect(made.message).not.toContain('hunter2')

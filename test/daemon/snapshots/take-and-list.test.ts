@@ -14,7 +14,7 @@ const code = async (call: Promise<unknown>) =>
 const north = { params: { slug: 'north' } }
 
 onBothDialects('snapshots', (fresh) => {
-  test('one that a person takes stands in the registry as soon as its result does', async () => {
+  test('a manual one is registered together with its result', async () => {
     const { api, aBox, answer, taken, events, audit, db } = await snapshotsWorld(await fresh())
     const box = await aBox('north')
     const { commandId } = await api.takeSnapshot(north)
@@ -35,7 +35,7 @@ onBothDialects('snapshots', (fresh) => {
         durationMs: 12_000,
         installed,
         status: 'present',
-        keptBecause: 'the newest of the box',
+        keptBecause: 'newest snapshot of the box',
         lastDrill: null,
         lastProof: null,
       },
@@ -47,7 +47,7 @@ onBothDialects('snapshots', (fresh) => {
     expect(await db.selectFrom('snapshots').select('tenant_id').execute()).toEqual([{ tenant_id: box.tenantId }])
   })
 
-  test('one that failed is told of, and nothing is recorded', async () => {
+  test('a failed one is reported, and nothing is registered', async () => {
     const { api, aBox, fail, events } = await snapshotsWorld(await fresh())
     await aBox('north')
     await api.takeSnapshot(north)
@@ -56,7 +56,7 @@ onBothDialects('snapshots', (fresh) => {
     expect((await api.listSnapshots()).snapshots).toEqual([])
   })
 
-  test('a box that is gone, not ready, only observed, held, or whose host is silent is refused', async () => {
+  test('a box that is missing, not ready, observed, on hold, or on an offline host is refused', async () => {
     const world = await snapshotsWorld(await fresh())
     const { api, aBox, db, clock, heard, open } = world
     const box = await aBox('north')
@@ -85,7 +85,7 @@ onBothDialects('snapshots', (fresh) => {
     expect(await code(api.takeSnapshot({ params: { slug: 'nowhere' } }))).toBe('NOT_FOUND')
   })
 
-  test('without key and store everything is refused by what is missing', async () => {
+  test('without key and store everything is refused with the missing settings', async () => {
     const { api, aBox } = await snapshotsWorld(await fresh(), { settings: {} })
     await aBox('north')
     expect(await code(api.takeSnapshot(north))).toBe('CONFIG')
@@ -131,7 +131,7 @@ onBothDialects('snapshots', (fresh) => {
     expect((await events()).map(({ eventType }) => eventType)).toEqual(['snapshot.taken'])
   })
 
-  test('the snapshot of an update whose box was open long before it ended is as old as it is', async () => {
+  test('the snapshot of an update that was unfenced early keeps its real time', async () => {
     const { room, aBox, api, post, take, clock, db } = await snapshotsWorld(await fresh())
     const box = await aBox('north')
     const addressed = { slug: 'north', boxId: box.id, ownershipEpoch: 1, targets: { services: {}, migrationsHead: '0000' } }
@@ -157,7 +157,7 @@ onBothDialects('snapshots', (fresh) => {
     expect(takenAt).toBeLessThanOrEqual(now - 300_000)
   })
 
-  test('a time to come, as an agent whose clock is ahead says it, counts as now', async () => {
+  test('a future time of an agent’s clock counts as now', async () => {
     const { api, aBox, answer, taken } = await snapshotsWorld(await fresh())
     await aBox('north')
     await api.takeSnapshot(north)
@@ -165,7 +165,7 @@ onBothDialects('snapshots', (fresh) => {
     expect((await api.listSnapshots()).snapshots[0]?.takenAt).toBe('2026-01-05T02:00:01.000Z')
   })
 
-  test('no later answer of an agent makes a snapshot older, or another one, by naming it again', async () => {
+  test('no later result of an agent changes a registered snapshot', async () => {
     const { api, aBox, aSnapshot, answer, taken, clock, heard } = await snapshotsWorld(await fresh())
     await aBox('north')
     await aSnapshot('north', 'a', 'final')
@@ -177,7 +177,7 @@ onBothDialects('snapshots', (fresh) => {
     expect((await api.listSnapshots()).snapshots).toEqual(before)
   })
 
-  test('a snapshot was not taken before it was asked for, whatever the agent says', async () => {
+  test('a snapshot is never older than its command', async () => {
     const { api, aBox, answer, taken, command } = await snapshotsWorld(await fresh())
     await aBox('north')
     const { commandId } = await api.takeSnapshot(north)
@@ -185,7 +185,7 @@ onBothDialects('snapshots', (fresh) => {
     expect((await api.listSnapshots()).snapshots[0]?.takenAt).toBe((await command(commandId))?.createdAt)
   })
 
-  test('an agent’s answer counts for the box that the command was for', async () => {
+  test('a result counts only for the box of its command', async () => {
     const { api, aBox, answer, taken } = await snapshotsWorld(await fresh())
     await aBox('north')
     await aBox('south')
@@ -220,7 +220,7 @@ onBothDialects('snapshots', (fresh) => {
     expect(await code(api.listSnapshots({ query: { id: '%' } }))).toBe('VALIDATION')
   })
 
-  test('a drill’s proof stands beside its snapshot, and its failure too', async () => {
+  test('the list shows the success and the failure of a drill', async () => {
     const { api, aBox, aSnapshot, answer, fail, events, audit, clock, heard } = await snapshotsWorld(await fresh())
     const box = await aBox('north')
     const { snapshotId } = await aSnapshot('north', 'a')
@@ -242,7 +242,7 @@ onBothDialects('snapshots', (fresh) => {
     expect((await audit()).map(({ action }) => action)).toEqual(['snapshot.take', 'box.drill', 'box.drill'])
   })
 
-  test('a snapshot that a drill could not bring back is damaged, until one can', async () => {
+  test('a failed drill marks a snapshot as damaged until one succeeds', async () => {
     const { api, aBox, aSnapshot, answer } = await snapshotsWorld(await fresh())
     await aBox('north')
     const { snapshotId } = await aSnapshot('north', 'a')

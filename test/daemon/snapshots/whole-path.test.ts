@@ -59,7 +59,7 @@ async function setUp() {
 
 const north = { params: { slug: 'north' } }
 
-test('a box is snapshotted, its snapshot proven, the box updated and brought back, its repository tidied', async () => {
+test('snapshot, drill, update, restore and prune work end to end', async () => {
   const { api, done, list, updated, tended } = await setUp()
   await done((await api.snapshots.takeSnapshot(north)).commandId)
   const [taken] = await list()

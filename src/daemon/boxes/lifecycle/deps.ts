@@ -4,39 +4,39 @@ import type { Tx } from '../../db/index.ts'
 import type { Command } from '../../hosts/index.ts'
 import type { BoxRecord } from '../box-record.ts'
 import type { SetUpDeps } from '../set-up-box.ts'
-import type { MoveSnapshot } from './moves.repo.ts'
+import type { MoveSnapshot } from './procedures.repo.ts'
 
-/** How long things last that happen once a box is not only updated. */
+/** Durations of lifecycle procedures. */
 export type LifecycleRules = Readonly<{
   probe: ProbeRule
-  /** How long the data of a removed box, or the copy that a move leaves, are kept. */
+  /** Retention of a removed box's data and of the copy that a move leaves. */
   keepRemovedMs: number
-  /** For a hand-over or a take-over, from the moment its agent begins. */
+  /** For a hand-over or a take-over, counted from its start on the agent. */
   workMs: number
-  /** How long a fence may stand that is for no known work. */
+  /** How long a fence without a known command may last before it is overdue. */
   fenceMaxMs: number
 }>
 
-/** What is needed to go on with what was begun. */
+/** Dependencies of the steps of moves and removals. */
 export type StepDeps = LifecycleRules & Readonly<{ clock: Clock }>
 
-/** `damaged`: a check or a drill found it so, and there is no better one. `reopens`: what emergencies closed and the box would have again. */
+/** `damaged`: a check or a drill failed, and no better one exists. `reopens`: the vulnerabilities that it reintroduces. */
 export type ChosenSnapshot = MoveSnapshot & Readonly<{ damaged?: boolean; reopens?: readonly ReintroducedVulnerability[] }>
 
 export type LifecycleDeps = SetUpDeps &
   LifecycleRules &
   Readonly<{
     firstPort: number
-    /** Throws CONFIG. */
+    /** Throws CONFIG when snapshots are not configured. */
     assertSnapshotsConfigured(): unknown
-    /** What other rooms have to do when a command that nobody took is given up. */
-    givenUp(tx: Tx, command: Command): Promise<void>
-    /** Of the box's tenant; it is not given up before the commit, nor does an emergency begin. */
+    /** Notifies other features of an abandoned command. */
+    onCommandAbandoned(tx: Tx, command: Command): Promise<void>
+    /** The newest snapshot of the box's tenant; until the commit it cannot expire and no emergency can begin. */
     newestSnapshot(tx: Tx, box: BoxRecord): Promise<ChosenSnapshot | undefined>
   }>
 
-/** Waiting for an agent that is briefly away is not part of the work. */
+/** Extra time for an agent that is briefly offline. */
 export const agentGraceMs = 30 * 60_000
 
-/** A hold that only its holder ends. */
+/** The end of a hold that does not expire. */
 export const noExpiry = '9999-12-31T23:59:59.999Z'

@@ -7,101 +7,100 @@ import type { BoxRecord } from '../box-record.ts'
 import { existingBox } from '../boxes.repo.ts'
 import { type Fleet, readFleet } from '../fleet.ts'
 import type { LifecycleDeps } from './deps.ts'
-import { type Move, moveView, openMove } from './moves.repo.ts'
+import { type Move, moveView, openMove } from './procedures.repo.ts'
 import { commandHostOf, stepMove } from './step-move.ts'
 
-type Looked = Readonly<{ box: BoxRecord; move: Move; fleet: Fleet; nameOf: (id: HostId) => string }>
+type OpenMove = Readonly<{ box: BoxRecord; move: Move; fleet: Fleet; nameOf: (id: HostId) => string }>
 
-/** A person has looked at the box on its new host: the copy that the old one keeps goes. Throws NOT_FOUND, INVALID_TRANSITION, HOST_OFFLINE. */
+/** Confirms a move: the copy on the old host is deleted. Throws NOT_FOUND, INVALID_TRANSITION, HOST_OFFLINE. */
 export const confirmMove = (deps: LifecycleDeps, actor: Actor, slug: string): Promise<BoxMove> =>
-  act(deps, slug, async (tx, looked) => stepMove(deps, tx, looked.box, looked.move, { event: confirmEventOf(looked), actor }))
+  act(deps, slug, async (tx, current) => stepMove(deps, tx, current.box, current.move, { event: confirmEventOf(current), actor }))
 
-/** A dead host cannot be asked; if it ever comes back it is told that the box is not its own. Throws HOST_OFFLINE. */
-export function confirmEventOf({ move, fleet, nameOf }: Omit<Looked, 'box'>): MoveEvent {
+/** A dead or revoked host is skipped; if it returns, it learns that it no longer has the box. Throws HOST_OFFLINE. */
+export function confirmEventOf({ move, fleet, nameOf }: Omit<OpenMove, 'box'>): MoveEvent {
   const status = fleet.host(move.fromHostId)?.status
   if (status === 'online') return 'confirmed'
   if (move.oldHostIsDead || status === undefined || status === 'revoked') return 'let_go'
   throw problem(
     'HOST_OFFLINE',
-    `the old host ${nameOf(move.fromHostId)} is ${status}: start its agent, then confirm, so that its copy goes too`,
+    `old host ${nameOf(move.fromHostId)} is ${status}, so its copy cannot be deleted. fix: start its agent, then confirm`,
   )
 }
 
-type BackWish = Readonly<{ slug: string; newHostIsDead?: string | undefined }>
+type GiveBackInput = Readonly<{ slug: string; newHostIsDead?: string | undefined }>
 
 /**
- * Ends a move that hangs, so that the old host runs the box again. Only while it is certain that the new host does not: the take-over was
- * never fetched, or a person says by name that the host is dead. Throws NOT_FOUND, CONFLICT, INVALID_TRANSITION, HOST_OFFLINE, VALIDATION.
+ * Reverts a stalled move: the old host runs the box again. Only when the new host certainly does not run it: its agent never fetched the take-over, or a
+ * person declared the host dead by name. Throws NOT_FOUND, CONFLICT, INVALID_TRANSITION, HOST_OFFLINE, VALIDATION.
  */
-export const giveBackBox = (deps: LifecycleDeps, actor: Actor, { slug, newHostIsDead }: BackWish): Promise<BoxMove> =>
-  act(deps, slug, async (tx, looked) => {
-    const { box, move, fleet, nameOf } = looked
+export const giveBackBox = (deps: LifecycleDeps, actor: Actor, { slug, newHostIsDead }: GiveBackInput): Promise<BoxMove> =>
+  act(deps, slug, async (tx, current) => {
+    const { box, move, fleet, nameOf } = current
     if (move.state === 'handing_over') {
-      if (await cancelMoveCommand(deps, tx, move, 'untaken'))
-        return stepMove(deps, tx, box, move, { event: 'refused', actor, change: nothingHappened })
-      throw problem('CONFLICT', `${nameOf(move.fromHostId)} has the hand-over of ${slug} in hand and says how it ends: wait for it`)
+      if (await cancelMoveCommand(deps, tx, move, 'unleased'))
+        return stepMove(deps, tx, box, move, { event: 'refused', actor, change: noCopies })
+      throw problem('CONFLICT', `${nameOf(move.fromHostId)} runs the hand-over of ${slug}. fix: wait until it finishes`)
     }
     if (move.state !== 'taking_over' && move.state !== 'stranded') return stepMove(deps, tx, box, move, { event: 'back_asked', actor }) // throws INVALID_TRANSITION
     if (fleet.host(move.fromHostId)?.status !== 'online')
-      throw problem('HOST_OFFLINE', `the old host ${nameOf(move.fromHostId)} of ${slug} is not online: start its agent first`)
-    if (move.state === 'taking_over') await endTakeOver(deps, tx, looked, slug, newHostIsDead)
+      throw problem('HOST_OFFLINE', `old host ${nameOf(move.fromHostId)} of ${slug} is offline. fix: start its agent, then retry`)
+    if (move.state === 'taking_over') await endTakeOver(deps, tx, current, newHostIsDead)
     return stepMove(deps, tx, box, move, { event: 'back_asked', actor, change: { error: move.error } })
   })
 
-const nothingHappened = { fromCopy: false, toCopy: false } as const
+const noCopies = { fromCopy: false, toCopy: false } as const
 
 async function endTakeOver(
   deps: LifecycleDeps,
   tx: Tx,
-  { move, fleet, nameOf }: Looked,
-  slug: string,
+  { box: { slug }, move, fleet, nameOf }: OpenMove,
   typed: string | undefined,
 ): Promise<void> {
   const name = nameOf(move.toHostId)
   if (typed === undefined) {
-    if (await cancelMoveCommand(deps, tx, move, 'untaken')) return
+    if (await cancelMoveCommand(deps, tx, move, 'unleased')) return
     throw problem(
       'CONFLICT',
-      `${name} has the take-over of ${slug} in hand and says how it ends: wait for it, or say that it is dead (--new-host-is-dead)`,
+      `${name} runs the take-over of ${slug}. fix: wait until it finishes, or, if the host is permanently lost, pass --new-host-is-dead ${name}`,
     )
   }
   if (typed !== name)
-    throw problem('VALIDATION', `the new host of ${slug} is ${name}: type that name to say that it is dead`, {
+    throw problem('VALIDATION', `the new host of ${slug} is ${name}, not ${typed}`, {
       details: [{ path: 'newHostIsDead', reason: `must be ${name}` }],
     })
   if (fleet.host(move.toHostId)?.status === 'online')
     throw problem(
       'CONFLICT',
-      `the host ${name} is online and says how the take-over ends: wait for it; if its disk is gone, stop its agent, then repeat`,
+      `host ${name} is online and finishes the take-over. fix: wait; if its disk is lost, stop its agent, then retry`,
     )
   await cancelMoveCommand(deps, tx, move, 'any')
 }
 
-async function act(deps: LifecycleDeps, slug: string, verb: (tx: Tx, looked: Looked) => Promise<Move>): Promise<BoxMove> {
+async function act(deps: LifecycleDeps, slug: string, run: (tx: Tx, current: OpenMove) => Promise<Move>): Promise<BoxMove> {
   const { move, view } = await deps.db.transaction().execute(async (tx) => {
     const box = await existingBox(tx, slug)
     const open = await openMove(tx, box.id)
-    if (!open) throw problem('INVALID_TRANSITION', `no move of ${slug} is under way: \`tenantry boxes show ${slug}\` tells of the last one`)
+    if (!open) throw problem('INVALID_TRANSITION', `${slug} has no open move. Last move: \`tenantry boxes show ${slug}\``)
     const fleet = await readFleet(deps, tx)
     const nameOf = (id: HostId) => fleet.host(id)?.name ?? id
-    const move = await verb(tx, { box, move: open, fleet, nameOf })
+    const move = await run(tx, { box, move: open, fleet, nameOf })
     return { move, view: moveView(move, nameOf) }
   })
   deps.bus.queued(commandHostOf(move))
   return view
 }
 
-/** Nobody is to begin the command any more. False when an agent may have begun it and that matters. */
+/** Cancels the pending command of a move. Returns false when an agent leased it and `which` is `unleased`. */
 export async function cancelMoveCommand(
   { clock }: Pick<LifecycleDeps, 'clock'>,
   tx: Tx,
   { commandId }: Move,
-  which: 'untaken' | 'any',
+  which: 'unleased' | 'any',
 ): Promise<boolean> {
   const [command] = await commandsByIds(tx, commandId === null ? [] : [commandId])
   if (!command) return true
-  if (which === 'untaken' && command.leaseToken > 0) return false
+  if (which === 'unleased' && command.leaseToken > 0) return false
   if (isFinal(command.status)) return true
-  const error = { code: 'CANCELLED', message: 'the move was called off' }
+  const error = { code: 'CANCELLED', message: 'the move was cancelled' }
   return abandonCommand(tx, clock, { id: command.id, leaseToken: command.leaseToken, error })
 }

@@ -8,30 +8,27 @@ import { assertHostOnline } from '../query-boxes.ts'
 import type { LifecycleDeps } from './deps.ts'
 
 import { confirmEventOf } from './end-move.ts'
-import { movesToConfirm } from './moves.repo.ts'
-import { removalsToErase } from './removals.repo.ts'
+import { movesToConfirm, removalsToErase } from './procedures.repo.ts'
 import { goneHostError } from './remove-box.ts'
 import { boxesActor, commandHostOf, stepMove } from './step-move.ts'
 import { stepRemoval } from './step-removal.ts'
 
-/** What nobody asked to keep longer goes. */
 export const lifecycleJobs = (deps: LifecycleDeps): Cron[] => [
   defineCron({
     key: 'box-removal',
     expression: '20 4 * * *',
-    description: 'Erases the data of removed boxes, and the copies that moves left, once they were kept long enough',
-    run: async () => `${await eraseOldRemovals(deps)}; ${await confirmOldMoves(deps)}`,
+    description: 'Erase data of removed boxes and old copies of moved boxes past retention',
+    run: async () => `${await eraseExpiredRemovals(deps)}; ${await confirmExpiredMoves(deps)}`,
   }),
 ]
 
-// What was kept long enough goes. Between the look and the step a person may have decided otherwise: each step is for that very removal or
-// move, and only while it is still due.
+// Each step reads its removal or move again in its own transaction, because a person may have changed it meanwhile.
 
-/** Data of removed boxes. A host that is away is asked another day. */
-async function eraseOldRemovals(deps: LifecycleDeps): Promise<string> {
+/** Erases data of removed boxes past retention; a box on an offline host waits for the next run. */
+async function eraseExpiredRemovals(deps: LifecycleDeps): Promise<string> {
   const due = await removalsToErase(deps.db, isoNow(deps.clock))
   const begun = await countDone(deps, due, eraseIfDue)
-  return `${begun} of ${plural(due.length, 'removed box', 'removed boxes')} being erased`
+  return `erasing ${begun} of ${plural(due.length, 'removed box', 'removed boxes')}`
 }
 
 async function eraseIfDue(deps: LifecycleDeps, tx: Tx, id: string): Promise<HostId | undefined> {
@@ -46,11 +43,11 @@ async function eraseIfDue(deps: LifecycleDeps, tx: Tx, id: string): Promise<Host
   return removal.hostId
 }
 
-/** Copies that moves left: nobody confirmed in time, and nobody objected. */
-async function confirmOldMoves(deps: LifecycleDeps): Promise<string> {
+/** Confirms moves whose old copy is past retention. */
+async function confirmExpiredMoves(deps: LifecycleDeps): Promise<string> {
   const due = await movesToConfirm(deps.db, isoNow(deps.clock))
   const confirmed = await countDone(deps, due, confirmIfDue)
-  return `${confirmed} of ${plural(due.length, 'old copy', 'old copies')} let go`
+  return `deleting ${confirmed} of ${plural(due.length, 'old copy', 'old copies')}`
 }
 
 async function confirmIfDue(deps: LifecycleDeps, tx: Tx, id: string): Promise<HostId | undefined> {
@@ -62,15 +59,15 @@ async function confirmIfDue(deps: LifecycleDeps, tx: Tx, id: string): Promise<Ho
   return commandHostOf(await stepMove(deps, tx, box, move, { event, actor: boxesActor }))
 }
 
-type IfDue = (deps: LifecycleDeps, tx: Tx, id: string) => Promise<HostId | undefined>
+type RunIfDue = (deps: LifecycleDeps, tx: Tx, id: string) => Promise<HostId | undefined>
 
-async function countDone(deps: LifecycleDeps, due: readonly { id: string }[], ifDue: IfDue): Promise<number> {
+async function countDone(deps: LifecycleDeps, due: readonly { id: string }[], runIfDue: RunIfDue): Promise<number> {
   let done = 0
   for (const { id } of due) {
     const hostId = await deps.db
       .transaction()
-      .execute((tx) => ifDue(deps, tx, id))
-      .catch(unlessAway)
+      .execute((tx) => runIfDue(deps, tx, id))
+      .catch(skipProblems)
     if (hostId === undefined) continue
     deps.bus.queued(hostId)
     done += 1
@@ -78,7 +75,7 @@ async function countDone(deps: LifecycleDeps, due: readonly { id: string }[], if
   return done
 }
 
-const unlessAway = (error: unknown): undefined => {
+const skipProblems = (error: unknown): undefined => {
   if (isProblem(error)) return undefined
   throw error
 }

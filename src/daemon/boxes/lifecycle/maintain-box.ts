@@ -12,27 +12,27 @@ import { assertHostOnline, assertLive, type QueryDeps } from '../query-boxes.ts'
 import { noExpiry, type StepDeps } from './deps.ts'
 import { boxesActor } from './step-move.ts'
 
-/** Moving a file on the host takes no time; the time is for a host that is briefly away. */
+/** Switching the edge takes no time; this is for a host that is briefly offline. */
 const deadlineMs = 10 * 60_000
 
-type Wanted = Readonly<{ slug: string; on: boolean; reason: string }>
+type Input = Readonly<{ slug: string; on: boolean; reason: string }>
 
 /**
- * Closes a box for people, or opens it. From the asking on it is held, so that no rollout begins on it; until the agent has opened it again
- * it stays held. Throws NOT_FOUND, CONFLICT, BOX_NOT_MANAGED, BOX_HELD, HOST_OFFLINE.
+ * Enters or leaves maintenance mode. The box is on hold from this call until the agent has opened it again, so that no rollout begins on it.
+ * Throws NOT_FOUND, CONFLICT, BOX_NOT_MANAGED, BOX_HELD, HOST_OFFLINE.
  */
-export async function maintainBox(deps: QueryDeps, actor: Actor, { slug, on, reason }: Wanted): Promise<{ commandId: string }> {
+export async function maintainBox(deps: QueryDeps, actor: Actor, { slug, on, reason }: Input): Promise<{ commandId: string }> {
   const { db, clock, random, bus } = deps
   const commandId = newId(random, 'cmd')
   const { hostId } = await db.transaction().execute(async (tx) => {
     const box = await lockBox(tx, slug)
-    await refuse(deps, tx, box, on)
+    await assertMaintainable(deps, tx, box, on)
     const at = isoNow(clock)
     if (on) await holdBox(tx, clock, { boxId: box.id, holder: maintenanceOwner, until: noExpiry })
-    const said = on
+    const maintenance = on
       ? { maintenance_by: actorLabel(actor), maintenance_reason: reason, maintenance_since: box.maintenance?.since ?? at }
       : {}
-    await changeBox(tx, box, { ...said, maintenance_command: commandId })
+    await changeBox(tx, box, { ...maintenance, maintenance_command: commandId })
     const payload = { slug, boxId: box.id, ownershipEpoch: box.ownershipEpoch, on, reason }
     await enqueueCommand(tx, clock, {
       id: commandId,
@@ -54,26 +54,23 @@ export async function maintainBox(deps: QueryDeps, actor: Actor, { slug, on, rea
   return { commandId }
 }
 
-async function refuse(deps: QueryDeps, tx: Tx, box: BoxRecord, on: boolean): Promise<void> {
+async function assertMaintainable(deps: QueryDeps, tx: Tx, box: BoxRecord, on: boolean): Promise<void> {
   const { slug, managed, maintenance } = box
   assertLive(box)
   if (!managed)
-    throw problem(
-      'BOX_NOT_MANAGED',
-      `the box ${slug} is only observed, its edge has no fence: \`tenantry boxes adopt ${slug} --complete\` first`,
-    )
-  if (!on && !maintenance) throw problem('CONFLICT', `the box ${slug} is not in maintenance: there is nothing to end`)
+    throw problem('BOX_NOT_MANAGED', `box ${slug} is only observed and has no fence. fix: \`tenantry boxes adopt ${slug} --complete\``)
+  if (!on && !maintenance) throw problem('CONFLICT', `box ${slug} is not in maintenance`)
   await assertHostOnline(deps, tx, box)
 }
 
-const over = {
+const cleared = {
   maintenance_by: null,
   maintenance_reason: null,
   maintenance_since: null,
   maintenance_command: null,
 } satisfies Partial<BoxTable>
 
-/** The agent did it. An answer to a question that was asked again since decides nothing. */
+/** Stores the result of a maintenance command; one that was replaced meanwhile changes only the report. */
 export async function finishMaintenance(deps: StepDeps, tx: Tx, command: Command, { report }: BoxCommandResult<'tenant-box.maintenance'>) {
   const box = await boxById(tx, command.boxId as never)
   if (!box) return
@@ -85,20 +82,20 @@ export async function finishMaintenance(deps: StepDeps, tx: Tx, command: Command
   await appendEvent(tx, deps.clock, { stream: 'admin', source: 'boxes', eventType: 'box.maintenance', payload })
 }
 
-/** The registry forgets that people work on the box, and frees it; false where it was asked about its maintenance again since it was read. */
+/** Ends maintenance and releases the hold. Returns false when a newer maintenance command exists. */
 export async function endMaintenance(tx: Tx, { id, maintenanceCommand: read }: BoxRecord): Promise<boolean> {
-  const ended = tx.updateTable('boxes').set(over).where('id', '=', id)
+  const ended = tx.updateTable('boxes').set(cleared).where('id', '=', id)
   const { numUpdatedRows } = await ended.where('maintenance_command', read === null ? 'is' : '=', read).executeTakeFirst()
   if (numUpdatedRows === 0n) return false
   await releaseHold(tx, { boxId: id, holder: maintenanceOwner })
   return true
 }
 
-/** What could not be closed is not in maintenance; what could not be opened still is, and so is what nobody knows of. */
-export async function failMaintenance({ clock }: StepDeps, tx: Tx, command: Command, told: boolean) {
+/** Ends maintenance when the box could not be fenced. A box that could not be opened, or whose state is unknown, stays in maintenance. */
+export async function failMaintenance({ clock }: StepDeps, tx: Tx, command: Command, reported: boolean) {
   const box = await boxById(tx, command.boxId as never)
   const { on } = command.payload as { on: boolean }
-  if (!box || box.maintenanceCommand !== command.id || !on || (!told && command.leaseToken > 0)) return
+  if (!box || box.maintenanceCommand !== command.id || !on || (!reported && command.leaseToken > 0)) return
   if (box.fence?.holder !== maintenanceOwner && !(await endMaintenance(tx, box))) return
   const payload = { boxId: box.id, slug: box.slug, on, error: command.error }
   await appendEvent(tx, clock, { stream: 'admin', source: 'boxes', eventType: 'box.maintenance_failed', payload })

@@ -8,10 +8,10 @@ import { lockBox, portsTaken } from '../boxes.repo.ts'
 import { type Fleet, readFleet } from '../fleet.ts'
 import { type ChosenSnapshot, type LifecycleDeps, noExpiry } from './deps.ts'
 import { cancelMoveCommand } from './end-move.ts'
-import { highestEpoch, insertMove, type Move, moveView, openMove } from './moves.repo.ts'
+import { highestEpoch, insertMove, type Move, moveView, openMove } from './procedures.repo.ts'
 import { commandHostOf, enqueueMoveCommand, moveOwner, publishMove, stepMove } from './step-move.ts'
 
-type MoveWish = Readonly<{ to: string; oldHostIsDead?: string | undefined }>
+type MoveTarget = Readonly<{ to: string; oldHostIsDead?: string | undefined }>
 
 type Planned = Readonly<{
   box: BoxRecord
@@ -22,31 +22,31 @@ type Planned = Readonly<{
   /** Only when the old host is dead. */
   snapshot: ChosenSnapshot | null
   losesMs: number
-  /** The move that hangs because the old host died, and that this one replaces. */
+  /** The stalled move of a dead old host, which this one replaces. */
   replaces: Move | undefined
 }>
 
 /**
- * What a move would do. Throws NOT_FOUND, CONFLICT (same host, not ready, another move), BOX_NOT_MANAGED, BOX_HELD, HOST_OFFLINE,
- * HOST_REVOKED, CONFIG, PORT_TAKEN, VALIDATION (the typed name is another).
+ * Plans a move. Throws NOT_FOUND, CONFLICT (same host, not ready, another move), BOX_NOT_MANAGED, BOX_HELD, HOST_OFFLINE,
+ * HOST_REVOKED, CONFIG, PORT_TAKEN, VALIDATION (wrong host name).
  */
-async function planMove(deps: LifecycleDeps, tx: Tx, slug: string, wish: MoveWish): Promise<Planned> {
+async function planMove(deps: LifecycleDeps, tx: Tx, slug: string, input: MoveTarget): Promise<Planned> {
   deps.assertSnapshotsConfigured()
   const box = await lockBox(tx, slug)
   const fleet = await readFleet(deps, tx)
   const from = { id: box.hostId, name: fleet.host(box.hostId)?.name ?? box.hostId }
-  const target = await hostByName(tx, wish.to)
-  const dead = wish.oldHostIsDead !== undefined
-  refuseBox(box, from.name, target.id, target.name)
-  if (dead) refuseLiving(fleet, box, from.name, wish.oldHostIsDead)
+  const target = await hostByName(tx, input.to)
+  const dead = input.oldHostIsDead !== undefined
+  assertMovable(box, from.name, target.id, target.name)
+  if (dead) assertHostDead(fleet, box, from.name, input.oldHostIsDead)
   else
     requireOnline(
       fleet,
       box.hostId,
-      `the host ${from.name} of ${slug}`,
-      `start its agent, or, if it is gone for good, --old-host-is-dead ${from.name}`,
+      `host ${from.name} of ${slug}`,
+      `start its agent; if the host is permanently lost, pass --old-host-is-dead ${from.name}`,
     )
-  requireOnline(fleet, target.id, `the host ${target.name}`, 'start its agent, or choose another host')
+  requireOnline(fleet, target.id, `host ${target.name}`, 'start its agent, or choose another host')
   const replaces = await replaced(deps, tx, box, dead)
   const snapshot = dead ? await lastSnapshot(deps, tx, box) : null
   const losesMs = snapshot ? Math.max(0, elapsedMs(snapshot.takenAt, isoNow(deps.clock))) : 0
@@ -54,58 +54,58 @@ async function planMove(deps: LifecycleDeps, tx: Tx, slug: string, wish: MoveWis
   return { box, from, to: { id: target.id, name: target.name }, ports, dead, snapshot, losesMs, replaces }
 }
 
-function refuseBox({ slug, live, managed, hostId, removal }: BoxRecord, from: string, toId: string, to: string): void {
-  if (removal) throw problem('CONFLICT', `the box ${slug} was removed: \`tenantry boxes remove ${slug} --undo\` lets it run again`)
-  if (!live) throw problem('CONFLICT', `the box ${slug} is not ready yet: \`tenantry boxes show ${slug}\` tells why`)
+function assertMovable({ slug, live, managed, hostId, removal }: BoxRecord, from: string, toId: string, to: string): void {
+  if (removal) throw problem('CONFLICT', `box ${slug} was removed. fix: \`tenantry boxes remove ${slug} --undo\``)
+  if (!live) throw problem('CONFLICT', `box ${slug} is not ready yet. Reason: \`tenantry boxes show ${slug}\``)
   if (!managed)
-    throw problem('BOX_NOT_MANAGED', `the box ${slug} is only observed: \`tenantry boxes adopt ${slug} --complete\` first, then move it`)
-  if (hostId === toId) throw problem('CONFLICT', `the box ${slug} is on ${from} already: name another host than ${to}`)
+    throw problem('BOX_NOT_MANAGED', `box ${slug} is only observed. fix: \`tenantry boxes adopt ${slug} --complete\`, then move it`)
+  if (hostId === toId) throw problem('CONFLICT', `box ${slug} is already on ${from}. fix: name another host than ${to}`)
 }
 
-function refuseLiving(fleet: Fleet, { slug, hostId }: BoxRecord, name: string, typed: string | undefined): void {
+function assertHostDead(fleet: Fleet, { slug, hostId }: BoxRecord, name: string, typed: string | undefined): void {
   if (typed !== name)
-    throw problem('VALIDATION', `the host of ${slug} is ${name}: type that name to say that it is dead`, {
+    throw problem('VALIDATION', `the host of ${slug} is ${name}, not ${typed}`, {
       details: [{ path: 'oldHostIsDead', reason: `must be ${name}` }],
     })
   if (fleet.host(hostId)?.status === 'online')
     throw problem(
       'CONFLICT',
-      `the host ${name} is online, so nothing has to be lost: move ${slug} without --old-host-is-dead; if its disk is gone, stop its agent, then repeat`,
+      `host ${name} is online. fix: move ${slug} without --old-host-is-dead; if its disk is lost, stop its agent, then retry`,
     )
 }
 
 function requireOnline(fleet: Fleet, id: HostId, which: string, next: string): void {
   const status = fleet.host(id)?.status ?? 'gone'
-  if (status === 'revoked') throw problem('HOST_REVOKED', `${which} was revoked: ${next}`)
-  if (status !== 'online') throw problem('HOST_OFFLINE', `${which} is ${status}: ${next}`)
+  if (status === 'revoked') throw problem('HOST_REVOKED', `${which} was revoked. fix: ${next}`)
+  if (status !== 'online') throw problem('HOST_OFFLINE', `${which} is ${status}. fix: ${next}`)
 }
 
 /** Throws CONFLICT, BOX_HELD. */
 async function replaced({ clock }: LifecycleDeps, tx: Tx, { id, slug }: BoxRecord, dead: boolean): Promise<Move | undefined> {
   const open = await openMove(tx, id)
-  const hangs = open && dead && (open.state === 'handing_over' || open.state === 'taking_back' || open.state === 'stranded')
-  if (open && !hangs) throw problem('CONFLICT', `the box ${slug} is being moved (${open.state.replace('_', ' ')}): ${nextOf(open, slug)}`)
+  const isStalled = open && dead && (open.state === 'handing_over' || open.state === 'taking_back' || open.state === 'stranded')
+  if (open && !isStalled) throw problem('CONFLICT', `box ${slug} has an open move (${open.state.replace('_', ' ')}). ${nextOf(open, slug)}`)
   const hold = (await holdsOf(tx, clock, [id])).get(id)
-  if (hold && !(hangs && hold.holder === moveOwner(open))) throw boxHeld({ slug, ...hold })
+  if (hold && !(isStalled && hold.holder === moveOwner(open))) throw boxHeld({ slug, ...hold })
   return open
 }
 
 const nextOf = ({ state }: Move, slug: string): string =>
-  state === 'confirming' ? `\`tenantry boxes move ${slug} --confirm\` ends that move` : `\`tenantry boxes show ${slug}\` tells how far`
+  state === 'confirming' ? `fix: \`tenantry boxes move ${slug} --confirm\`` : `Progress: \`tenantry boxes show ${slug}\``
 
 async function lastSnapshot({ newestSnapshot }: LifecycleDeps, tx: Tx, box: BoxRecord): Promise<ChosenSnapshot> {
   const { slug } = box
   const snapshot = await newestSnapshot(tx, box)
   if (snapshot) return snapshot
-  throw problem('CONFLICT', `there is no snapshot of ${slug} to bring it back from: \`tenantry snapshots list --slug ${slug}\` shows all`)
+  throw problem('CONFLICT', `${slug} has no restorable snapshot. All snapshots: \`tenantry snapshots list --slug ${slug}\``)
 }
 
-type Wanted = MoveWish & Readonly<{ slug: string; reason: string }>
+type Input = MoveTarget & Readonly<{ slug: string; reason: string }>
 
-/** What a move would do, for a person to read; changes nothing. */
-export const showMovePlan = ({ db, ...deps }: LifecycleDeps, slug: string, wish: MoveWish) =>
+/** Previews a move. */
+export const showMovePlan = ({ db, ...deps }: LifecycleDeps, slug: string, input: MoveTarget) =>
   db.transaction().execute(async (tx) => {
-    const { from, to, ports, snapshot, losesMs } = await planMove({ db, ...deps }, tx, slug, wish)
+    const { from, to, ports, snapshot, losesMs } = await planMove({ db, ...deps }, tx, slug, input)
     return { from: from.name, to: to.name, ports, snapshot: snapshot && snapshotView(snapshot), losesMs }
   })
 
@@ -114,28 +114,29 @@ const snapshotView = ({ snapshotId, takenAt, damaged = false, reopens = [] }: Ch
   reopens: [...reopens],
 })
 
-/** Begins a move: the box is held, and the old host asked to stop it; a dead one is not asked. Throws as `planMove` does. */
-export async function moveBox(deps: LifecycleDeps, actor: Actor, { slug, reason, ...wish }: Wanted): Promise<BoxMove> {
+/** Begins a move: takes a hold on the box and tells a live old host to stop it. Throws what `planMove` throws. */
+export async function moveBox(deps: LifecycleDeps, actor: Actor, input: Input): Promise<BoxMove> {
+  const { slug } = input
   const begun = await deps.db
     .transaction()
-    .execute((tx) => begin(deps, tx, actor, slug, reason, wish))
+    .execute((tx) => begin(deps, tx, actor, input))
     .catch((error) => {
       if (!isUniqueViolation(error)) throw error
-      throw problem('CONFLICT', `somebody else moves ${slug} at the same moment: look at it again`)
+      throw problem('CONFLICT', `another move of ${slug} began at the same time. Progress: \`tenantry boxes show ${slug}\``)
     })
   deps.bus.queued(commandHostOf(begun.move))
   return begun.view
 }
 
-async function begin(deps: LifecycleDeps, tx: Tx, actor: Actor, slug: string, reason: string, wish: MoveWish) {
+async function begin(deps: LifecycleDeps, tx: Tx, actor: Actor, { slug, reason, ...target }: Input) {
   const { clock, random } = deps
-  const { box, from, to, ports, dead, snapshot, replaces } = await planMove(deps, tx, slug, wish)
+  const { box, from, to, ports, dead, snapshot, replaces } = await planMove(deps, tx, slug, target)
   if (replaces) {
     await cancelMoveCommand(deps, tx, replaces, 'any')
     await stepMove(deps, tx, box, replaces, { event: 'abandoned', actor, change: { error: replacedError(from.name) } })
   }
   const at = isoNow(clock)
-  const asked: Move = {
+  const move: Move = {
     id: newId(random, 'mov'),
     boxId: box.id,
     fromHostId: from.id,
@@ -157,14 +158,14 @@ async function begin(deps: LifecycleDeps, tx: Tx, actor: Actor, slug: string, re
     changedAt: at,
     keepUntil: null,
   }
-  await holdBox(tx, clock, { boxId: box.id, holder: moveOwner(asked), until: noExpiry })
-  const move = await enqueueMoveCommand(deps, tx, box, asked)
-  await insertMove(tx, move)
-  await publishMove(tx, clock, box, move, actor, snapshot?.reopens)
-  return { move, view: moveView(move, (id) => (id === from.id ? from.name : to.name)) }
+  await holdBox(tx, clock, { boxId: box.id, holder: moveOwner(move), until: noExpiry })
+  const begun = await enqueueMoveCommand(deps, tx, box, move)
+  await insertMove(tx, begun)
+  await publishMove(tx, clock, { box, move: begun, actor, reopens: snapshot?.reopens })
+  return { move: begun, view: moveView(begun, (id) => (id === from.id ? from.name : to.name)) }
 }
 
 const replacedError = (host: string) => ({
   code: 'HOST_OFFLINE',
-  message: `a person said that ${host} is dead; another move goes on from a snapshot`,
+  message: `${host} was declared dead; another move continues from a snapshot`,
 })

@@ -1,10 +1,10 @@
 import type { BoxId, HostId } from '../../../core/boxes/index.ts'
 import type { DbOrTx } from '../../db/index.ts'
-import { openMove } from './moves.repo.ts'
+import { openMove } from './procedures.repo.ts'
 
 /**
- * Whether an agent of the host may fetch commands of the box and be heard about them. That is the host that has it; during a move also the one
- * that is to have it, or that is to clear its copy away, and never one that a person has called dead.
+ * Whether an agent of the host may fetch commands of the box and report their results: the host that has the box; during a move also the new host, or
+ * the old host that deletes its copy; never a host that was declared dead.
  */
 export async function mayAct(db: DbOrTx, boxId: BoxId, hostId: HostId): Promise<boolean> {
   const box = await db.selectFrom('boxes').select('host_id').where('id', '=', boxId).executeTakeFirst()
@@ -15,7 +15,7 @@ export async function mayAct(db: DbOrTx, boxId: BoxId, hostId: HostId): Promise<
   return box.host_id === hostId && !(move?.oldHostIsDead && move.state === 'taking_over')
 }
 
-/** Boxes that another host is getting because a person has called this one dead: what it says of them does not count. */
+/** Boxes that are moving away because this host was declared dead; its reports on them are ignored. */
 export async function boxesDeclaredDead(db: DbOrTx, hostId: HostId): Promise<ReadonlySet<string>> {
   const rows = await db
     .selectFrom('box_moves')
@@ -27,7 +27,7 @@ export async function boxesDeclaredDead(db: DbOrTx, hostId: HostId): Promise<Rea
   return new Set(rows.map(({ box_id }) => box_id))
 }
 
-/** What a host is to stop before anything else: boxes that it once had, or was about to get, and that are another's now. */
+/** Boxes that a host must stop first: another host has them now. */
 export async function disownedBy(db: DbOrTx, hostId: HostId): Promise<{ slug: string; boxId: BoxId; ownershipEpoch: number }[]> {
   const rows = await db
     .selectFrom('box_moves')
@@ -39,8 +39,8 @@ export async function disownedBy(db: DbOrTx, hostId: HostId): Promise<{ slug: st
     .execute()
   const disowned = rows.filter((row) => {
     if (row.from_host_id !== hostId) return row.to_copy === 1 && row.host_id !== hostId && row.state !== 'taking_over'
-    const calledDead = row.old_host_dead === 1 && (row.state === 'taking_over' || row.state === 'stranded')
-    return row.from_copy === 1 && (row.host_id !== hostId || calledDead)
+    const declaredDead = row.old_host_dead === 1 && (row.state === 'taking_over' || row.state === 'stranded')
+    return row.from_copy === 1 && (row.host_id !== hostId || declaredDead)
   })
   const boxes = new Map<string, { slug: string; boxId: BoxId; ownershipEpoch: number }>()
   for (const { id, slug, ownership_epoch, epoch } of disowned) {

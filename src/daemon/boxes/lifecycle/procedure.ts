@@ -1,7 +1,7 @@
 import type { BoxId } from '../../../core/boxes/index.ts'
 import type { ProcedureColumns } from '../boxes.tables.ts'
 
-/** What a move and a removal have in common: a way of a box that takes several commands, and is written down as it goes. */
+/** A move or a removal: a stored procedure of several commands. */
 export type Procedure<State extends string> = Readonly<{
   id: string
   boxId: BoxId
@@ -32,31 +32,31 @@ export const toProcedure = <State extends string>(row: ProcedureColumns<State>):
   keepUntil: row.keep_until,
 })
 
-export const procedureColumns = <State extends string>(way: Procedure<State>, isOver: boolean): ProcedureColumns<State> => ({
-  id: way.id,
-  box_id: way.boxId,
-  state: way.state,
-  epoch: way.epoch,
-  reason: way.reason,
-  asked_by: way.by,
-  orders: way.orders,
-  command_id: way.commandId,
-  error: way.error && JSON.stringify(way.error),
-  started_at: way.startedAt,
-  changed_at: way.changedAt,
-  keep_until: way.keepUntil,
-  finished_at: isOver ? way.changedAt : null,
+export const procedureColumns = <State extends string>(procedure: Procedure<State>, isFinished: boolean): ProcedureColumns<State> => ({
+  id: procedure.id,
+  box_id: procedure.boxId,
+  state: procedure.state,
+  epoch: procedure.epoch,
+  reason: procedure.reason,
+  asked_by: procedure.by,
+  orders: procedure.orders,
+  command_id: procedure.commandId,
+  error: procedure.error && JSON.stringify(procedure.error),
+  started_at: procedure.startedAt,
+  changed_at: procedure.changedAt,
+  keep_until: procedure.keepUntil,
+  finished_at: isFinished ? procedure.changedAt : null,
 })
 
-/** What the wire shows of either. */
-export const procedureView = <State extends string>(way: Procedure<State>, isOver: boolean) => ({
-  state: way.state,
-  reason: way.reason,
-  by: way.by,
-  commandId: way.commandId,
-  error: way.error,
-  startedAt: way.startedAt,
-  changedAt: way.changedAt,
-  keepUntil: way.keepUntil,
-  finishedAt: isOver ? way.changedAt : null,
+/** The fields that both have on the wire. */
+export const procedureView = <State extends string>(procedure: Procedure<State>, isFinished: boolean) => ({
+  state: procedure.state,
+  reason: procedure.reason,
+  by: procedure.by,
+  commandId: procedure.commandId,
+  error: procedure.error,
+  startedAt: procedure.startedAt,
+  changedAt: procedure.changedAt,
+  keepUntil: procedure.keepUntil,
+  finishedAt: isFinished ? procedure.changedAt : null,
 })

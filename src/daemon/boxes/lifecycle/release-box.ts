@@ -11,26 +11,26 @@ import { openCommands } from '../in-use.ts'
 import type { LifecycleDeps } from './deps.ts'
 import { endMaintenance } from './maintain-box.ts'
 
-type Wanted = Readonly<{ slug: string; confirm: string; reason: string }>
+type Input = Readonly<{ slug: string; confirm: string; reason: string }>
 type Released = Readonly<{ released: string; fenced: boolean; next: string[] }>
 
 /**
- * Takes the hold of a box from somebody who is gone for good. The box itself is not touched: if it rests fenced it still does. Throws
- * NOT_FOUND, VALIDATION, CONFLICT while somebody may still come back for it.
+ * Force-releases a stale hold. The box itself is not changed: a fenced box stays fenced. Throws NOT_FOUND, VALIDATION, and CONFLICT while the owner of
+ * the hold may still finish.
  */
-export const releaseBox = (deps: LifecycleDeps, actor: Actor, { slug, confirm, reason }: Wanted): Promise<Released> =>
+export const releaseBox = (deps: LifecycleDeps, actor: Actor, { slug, confirm, reason }: Input): Promise<Released> =>
   deps.db.transaction().execute(async (tx) => {
     if (confirm !== slug)
-      throw problem('VALIDATION', `to release ${slug}, type ${slug} as its confirmation`, {
+      throw problem('VALIDATION', `confirmation does not match: expected ${slug}`, {
         details: [{ path: 'confirm', reason: `must be ${slug}` }],
       })
     const box = await lockBox(tx, slug)
     const hold = (await holdsOf(tx, deps.clock, [box.id])).get(box.id)
-    if (!hold) throw problem('CONFLICT', `nobody holds the box ${slug}: \`tenantry boxes show ${slug}\` tells how it is`)
-    await refuseLiving(deps, tx, box, hold)
+    if (!hold) throw problem('CONFLICT', `box ${slug} has no hold. State: \`tenantry boxes show ${slug}\``)
+    await assertHoldStale(deps, tx, box, hold)
     if (hold.holder === maintenanceOwner) await endMaintenance(tx, box)
     else await releaseHold(tx, { boxId: box.id, holder: hold.holder })
-    await giveUpRestore(deps, tx, hold)
+    await abandonRestore(deps, tx, hold)
     const open = await openCommands(tx, box.id)
     const payload = { boxId: box.id, slug, holder: hold.holder, reason }
     await appendEvent(tx, deps.clock, { stream: 'admin', source: 'boxes', eventType: 'box.released', payload })
@@ -43,41 +43,35 @@ export const releaseBox = (deps: LifecycleDeps, actor: Actor, { slug, confirm, r
     return { released: hold.holder, fenced: box.fenced, next: [...open.map(mayStillRun), ...nextSteps(box)] }
   })
 
-async function refuseLiving(deps: LifecycleDeps, tx: Tx, { slug, hostId, id }: BoxRecord, { holder }: BoxHold): Promise<void> {
+async function assertHoldStale(deps: LifecycleDeps, tx: Tx, { slug, hostId, id }: BoxRecord, { holder }: BoxHold): Promise<void> {
   if (/^(move|removal):/.test(holder))
-    throw problem(
-      'CONFLICT',
-      `the box ${slug} is held by its ${holder.replace(':', ' ')}: end that (\`tenantry boxes show ${slug}\` tells how)`,
-    )
+    throw problem('CONFLICT', `box ${slug} is on hold: ${holder.replace(':', ' ')}. fix: finish it (see \`tenantry boxes show ${slug}\`)`)
   const online = (await readHost(deps, tx, hostId))?.status === 'online'
   if (holder === maintenanceOwner && online)
-    throw problem('CONFLICT', `the box ${slug} is in maintenance: \`tenantry boxes maintenance off ${slug}\` ends it`)
+    throw problem('CONFLICT', `box ${slug} is in maintenance. fix: \`tenantry boxes maintenance off ${slug}\``)
   const [open] = await openCommands(tx, id)
   if (open && online)
-    throw problem(
-      'CONFLICT',
-      `${open.kind} (${open.id}) of ${slug} is under way on an agent that is online: it says how it ends, wait for it`,
-    )
+    throw problem('CONFLICT', `${open.kind} (${open.id}) of ${slug} is running and its agent is online. fix: wait until it finishes`)
 }
 
-/** A restore that waits for the host to come back must not then begin in a box that others have meanwhile. */
-async function giveUpRestore({ clock, givenUp }: LifecycleDeps, tx: Tx, { holder }: BoxHold): Promise<void> {
-  const id = holder.startsWith(restoring) ? holder.slice(restoring.length) : undefined
+/** Cancels a restore that no agent has fetched: it must not begin later in a box that is released. */
+async function abandonRestore({ clock, onCommandAbandoned }: LifecycleDeps, tx: Tx, { holder }: BoxHold): Promise<void> {
+  const id = holder.startsWith(restorePrefix) ? holder.slice(restorePrefix.length) : undefined
   if (id === undefined) return
-  const error = { code: 'CANCELLED', message: 'the hold of its box was released before an agent took it' }
+  const error = { code: 'CANCELLED', message: 'the hold of its box was released before an agent fetched the command' }
   if (!(await abandonCommand(tx, clock, { id, leaseToken: 0, error }))) return
-  for (const command of await commandsByIds(tx, [id])) await givenUp(tx, command)
+  for (const command of await commandsByIds(tx, [id])) await onCommandAbandoned(tx, command)
 }
 
-const restoring = 'restore:'
+const restorePrefix = 'restore:'
 
-const mayStillRun = ({ kind, id }: Command): string => `${kind} (${id}) may still run: its agent had it, or fetches it when it comes back`
+const mayStillRun = ({ kind, id }: Command): string => `${kind} (${id}) may still run: its agent has it, or fetches it when it reconnects`
 
 const nextSteps = ({ slug, fenced }: BoxRecord): string[] =>
   fenced
     ? [
-        `tenantry boxes check ${slug}: is it healthy?`,
-        `tenantry snapshots restore ${slug} --snapshot <id> --reason '…': bring it back to a snapshot, or`,
-        `tenantry boxes move ${slug} --to <host> --reason '…': when its host is gone for good, with --old-host-is-dead <its name>`,
+        `check its health: tenantry boxes check ${slug}`,
+        `restore a snapshot: tenantry snapshots restore ${slug} --snapshot <id> --reason '…'`,
+        `or, if its host is permanently lost: tenantry boxes move ${slug} --to <host> --reason '…' --old-host-is-dead <its name>`,
       ]
-    : [`tenantry boxes check ${slug}: is it healthy?`, `tenantry boxes scan ${slug}: what runs in it?`]
+    : [`check its health: tenantry boxes check ${slug}`, `read its versions: tenantry boxes scan ${slug}`]

@@ -10,56 +10,56 @@ import { readHost } from '../fleet.ts'
 import { openCommands } from '../in-use.ts'
 import { assertHostOnline } from '../query-boxes.ts'
 import { type LifecycleDeps, noExpiry } from './deps.ts'
-import { highestEpoch, openMove } from './moves.repo.ts'
-import { insertRemoval, openRemoval, type Removal, removalView } from './removals.repo.ts'
-import { deleteBoxSecrets, enqueueRemovalCommand, publishRemoval, removalOwner, stepRemoval } from './step-removal.ts'
+import { highestEpoch, insertRemoval, openMove, openRemoval, type Removal, removalView } from './procedures.repo.ts'
+import { enqueueRemovalCommand, publishRemoval, releaseErasedBox, removalOwner, stepRemoval } from './step-removal.ts'
 
-type Wanted = Readonly<{ slug: string; confirm: string; reason: string; now: boolean }>
+type Input = Readonly<{ slug: string; confirm: string; reason: string; now: boolean }>
 
 /**
- * Ends a box. A managed one is stopped after a last snapshot and keeps its data for a time; one that never came to be, or was only observed,
- * has nothing to keep. On a removed box `now` erases what is kept; of a host that was revoked, it gives up what may lie there. Throws NOT_FOUND, VALIDATION, CONFLICT, BOX_HELD, HOST_OFFLINE, CONFIG.
+ * Removes a box. A managed box is stopped after a last snapshot, and its data is retained for a time; a box that never became ready, or was only observed,
+ * has no data to retain. On a removed box `now` erases the data; on a revoked host it abandons the data there.
+ * Throws NOT_FOUND, VALIDATION, CONFLICT, BOX_HELD, HOST_OFFLINE, CONFIG.
  */
-export async function removeBox(deps: LifecycleDeps, actor: Actor, wanted: Wanted): Promise<BoxRemoval> {
-  const { slug, confirm, now } = wanted
+export async function removeBox(deps: LifecycleDeps, actor: Actor, input: Input): Promise<BoxRemoval> {
+  const { slug, confirm, now } = input
   if (confirm !== slug)
-    throw problem('VALIDATION', `to remove ${slug}, type ${slug} as its confirmation`, {
+    throw problem('VALIDATION', `confirmation does not match: expected ${slug}`, {
       details: [{ path: 'confirm', reason: `must be ${slug}` }],
     })
   return act(deps, slug, async (tx, box) => {
     const open = await openRemoval(tx, box.id)
     const error = await goneHostError(deps, tx, box)
-    if (error) refuseUnlessNow(box, error, now)
-    if (!open) return begin(deps, tx, actor, box, { ...wanted, error })
+    if (error) assertEraseNow(box, error, now)
+    if (!open) return begin(deps, tx, actor, box, { ...input, error })
     if (error) return stepRemoval(deps, tx, box, open, { event: 'host_gone', actor, change: { keepUntil: null, eraseNow: true, error } })
-    if (!now || open.state !== 'kept') throw problem('CONFLICT', underWay(box, open))
+    if (!now || open.state !== 'kept') throw problem('CONFLICT', openRemovalText(box, open))
     await assertHostOnline(deps, tx, box)
     return stepRemoval(deps, tx, box, open, { event: 'erase_asked', actor, change: { keepUntil: open.keepUntil, eraseNow: true } })
   })
 }
 
-const underWay = ({ slug }: BoxRecord, { state, keepUntil }: Removal): string =>
+const openRemovalText = ({ slug }: BoxRecord, { state, keepUntil }: Removal): string =>
   state === 'kept'
-    ? `the box ${slug} is removed and its data are kept until ${keepUntil}: --now erases them, --undo lets it run again`
-    : `the removal of ${slug} is under way (${state.replace('_', ' ')}): \`tenantry boxes show ${slug}\` tells how far`
+    ? `box ${slug} is removed; its data expires ${keepUntil}. fix: --now erases it, --undo restores the box`
+    : `${slug} has an open removal (${state.replace('_', ' ')}). Progress: \`tenantry boxes show ${slug}\``
 
-/** Lets a removed box run again, as long as its data are kept. Throws NOT_FOUND, INVALID_TRANSITION, HOST_OFFLINE, HOST_REVOKED. */
+/** Restores a removed box whose data is retained. Throws NOT_FOUND, INVALID_TRANSITION, HOST_OFFLINE, HOST_REVOKED. */
 export const undoRemoval = (deps: LifecycleDeps, actor: Actor, slug: string): Promise<BoxRemoval> =>
   act(deps, slug, async (tx, box) => {
     const open = await openRemoval(tx, box.id)
-    if (!open) throw problem('INVALID_TRANSITION', `the box ${slug} is not removed: there is nothing to undo`)
+    if (!open) throw problem('INVALID_TRANSITION', `box ${slug} is not removed`)
     const error = await goneHostError(deps, tx, box)
-    if (error) refuseUndo(box, error)
+    if (error) throwHostRevoked(box, error)
     await assertHostOnline(deps, tx, box)
     return stepRemoval(deps, tx, box, open, { event: 'undo_asked', actor, change: { keepUntil: open.keepUntil } })
   })
 
-type Begun = Wanted & Readonly<{ error: Removal['error'] }>
+type Begun = Input & Readonly<{ error: Removal['error'] }>
 
 async function begin(deps: LifecycleDeps, tx: Tx, actor: Actor, box: BoxRecord, { reason, now, error }: Begun): Promise<Removal> {
   const { clock } = deps
-  await refuseBusy(tx, box)
-  if (!error) await refuseCompleting(tx, box)
+  await assertNotBusy(tx, box)
+  if (!error) await assertNotCompleting(tx, box)
   const at = isoNow(clock)
   const asked: Removal = {
     id: newId(deps.random, 'rmv'),
@@ -81,35 +81,35 @@ async function begin(deps: LifecycleDeps, tx: Tx, actor: Actor, box: BoxRecord, 
   if (asked.state === 'handing_over' || error) await holdBox(tx, clock, { boxId: box.id, holder: removalOwner(asked), until: noExpiry })
   const removal = await enqueueRemovalCommand(deps, tx, box, asked)
   await insertRemoval(tx, removal)
-  if (removal.state === 'erased') await deleteBoxSecrets(tx, box)
+  if (removal.state === 'erased') await releaseErasedBox(tx, box)
   if (removal.state === 'erasing') await tx.updateTable('boxes').set({ removal: 'removed' }).where('id', '=', box.id).execute()
-  await publishRemoval(tx, clock, box, removal, actor)
+  await publishRemoval(tx, clock, { box, removal, actor })
   return removal
 }
 
-async function refuseBusy(tx: Tx, box: BoxRecord): Promise<void> {
+async function assertNotBusy(tx: Tx, box: BoxRecord): Promise<void> {
   const move = await openMove(tx, box.id)
   if (move)
     throw problem(
       'CONFLICT',
-      `the box ${box.slug} is being moved (${move.state.replace('_', ' ')}): end that first, \`tenantry boxes show ${box.slug}\` tells how`,
+      `box ${box.slug} has an open move (${move.state.replace('_', ' ')}). fix: finish it (see \`tenantry boxes show ${box.slug}\`), then retry`,
     )
   const [setUp] = box.live ? [] : await commandsByIds(tx, [box.setUp.commandId])
-  if (setUp && !isFinal(setUp.status)) throw problem('CONFLICT', `the box ${box.slug} is being set up: wait for the end of that`)
+  if (setUp && !isFinal(setUp.status)) throw problem('CONFLICT', `box ${box.slug} is being set up. fix: wait until it finishes`)
 }
 
-/** What is being made a box of is not forgotten: it would run as one that nobody knows. */
-async function refuseCompleting(tx: Tx, { id, slug }: BoxRecord): Promise<void> {
-  const isOrder = ({ kind, payload }: Command) =>
+/** Throws CONFLICT while an adoption is being completed: the stack would run without a registered box. */
+async function assertNotCompleting(tx: Tx, { id, slug }: BoxRecord): Promise<void> {
+  const isCompletion = ({ kind, payload }: Command) =>
     kind === 'tenant-box.complete' && (payload as { expected: string | null }).expected !== null
-  if ((await openCommands(tx, id)).some(isOrder))
+  if ((await openCommands(tx, id)).some(isCompletion))
     throw problem(
       'CONFLICT',
-      `the adoption of ${slug} is being completed: wait for the end of that, or revoke its host if that is gone for good`,
+      `the adoption of ${slug} is being completed. fix: wait until it finishes; if its host is permanently lost, revoke the host`,
     )
 }
 
-/** An observed stack belongs to those who made it: nothing of it is touched, the registry only forgets it. */
+/** The first state of a removal. An observed stack is not changed; only its registration is deleted. */
 async function firstState(deps: LifecycleDeps, tx: Tx, box: BoxRecord): Promise<'handing_over' | 'erasing' | 'erased'> {
   if (!box.managed && box.folder !== null) return 'erased'
   await assertHostOnline(deps, tx, box)
@@ -118,13 +118,13 @@ async function firstState(deps: LifecycleDeps, tx: Tx, box: BoxRecord): Promise<
   return 'handing_over'
 }
 
-async function act(deps: LifecycleDeps, slug: string, verb: (tx: Tx, box: BoxRecord) => Promise<Removal>): Promise<BoxRemoval> {
+async function act(deps: LifecycleDeps, slug: string, run: (tx: Tx, box: BoxRecord) => Promise<Removal>): Promise<BoxRemoval> {
   const removal = await deps.db
     .transaction()
-    .execute(async (tx) => verb(tx, await lockBox(tx, slug)))
+    .execute(async (tx) => run(tx, await lockBox(tx, slug)))
     .catch((error) => {
       if (!isUniqueViolation(error)) throw error
-      throw problem('CONFLICT', `somebody else removes ${slug} at the same moment: look at it again`)
+      throw problem('CONFLICT', `another removal of ${slug} began at the same time. Progress: \`tenantry boxes show ${slug}\``)
     })
   deps.bus.queued(removal.hostId)
   return removalView(removal)
@@ -132,26 +132,26 @@ async function act(deps: LifecycleDeps, slug: string, verb: (tx: Tx, box: BoxRec
 
 type Error = NonNullable<Removal['error']>
 
-/** What is to be said of a box whose host was revoked: nobody can stop or erase it any more. Null as long as its host may be asked. */
+/** The error for a box on a revoked host, which cannot stop or erase it. Null when the host can be reached. */
 export async function goneHostError(deps: LifecycleDeps, tx: Tx, { slug, hostId, managed, folder }: BoxRecord): Promise<Error | null> {
   const host = await readHost(deps, tx, hostId)
   if (host?.status !== 'revoked' || (!managed && folder !== null)) return null
-  return { code: 'HOST_REVOKED', message: `the host ${host.name} was revoked: data of ${slug} may still lie on it` }
+  return { code: 'HOST_REVOKED', message: `host ${host.name} was revoked; data of ${slug} may still be on it` }
 }
 
-/** Its data lie where nobody can be asked: only the machine itself, enrolled again, brings them back. Throws HOST_REVOKED. */
-function refuseUndo({ slug }: BoxRecord, { message }: Error): never {
+/** Its data is on a revoked host: only enrolling the machine again makes a restore possible. Throws HOST_REVOKED. */
+function throwHostRevoked({ slug }: BoxRecord, { message }: Error): never {
   throw problem(
     'HOST_REVOKED',
-    `${message}, so the box cannot run there again. If the machine is still whole: \`tenantry hosts invite\` its name, \`tenantry-agent enrol --anew\` on it, then try again. If not: \`tenantry boxes remove ${slug} --now --reason <why>\` gives it up; its snapshots stay, and docs/snapshots.md tells how their data are had with restic alone`,
+    `${message}, so the box cannot run there. fix: if the machine exists, \`tenantry hosts invite <name>\` and \`tenantry-agent enrol --anew\` on it, then retry; otherwise \`tenantry boxes remove ${slug} --now --reason <why>\`, and read its snapshots with restic (docs/snapshots.md)`,
   )
 }
 
-/** Nothing can be kept there for a time, so a person has to say that it is given up. Throws HOST_REVOKED. */
-function refuseUnlessNow({ slug, live }: BoxRecord, { message }: Error, now: boolean): void {
+/** Data on a revoked host cannot be retained, so `now` is mandatory. Throws HOST_REVOKED. */
+function assertEraseNow({ slug, live }: BoxRecord, { message }: Error, now: boolean): void {
   if (now) return
-  const back = live
-    ? `; \`tenantry boxes move ${slug} --to <host> --reason <why> --old-host-is-dead <its name>\` brings the box back from a snapshot instead`
+  const rebuild = live
+    ? `, or rebuild the box from a snapshot: \`tenantry boxes move ${slug} --to <host> --reason <why> --old-host-is-dead <its name>\``
     : ''
-  throw problem('HOST_REVOKED', `${message}, and nothing can be kept there: --now gives them up${back}`)
+  throw problem('HOST_REVOKED', `${message} and cannot be retained. fix: pass --now${rebuild}`)
 }

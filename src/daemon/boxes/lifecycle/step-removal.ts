@@ -15,7 +15,7 @@ import { releaseHold } from '../box-holds.ts'
 import type { BoxRecord } from '../box-record.ts'
 import { boxById, changeBox } from '../boxes.repo.ts'
 import { agentGraceMs, type StepDeps } from './deps.ts'
-import { type Removal, saveRemoval } from './removals.repo.ts'
+import { type Removal, saveRemoval } from './procedures.repo.ts'
 import { boxesActor, retentionEnd } from './step-move.ts'
 
 export const removalOwner = ({ id }: Pick<Removal, 'id'>): string => `removal:${id}`
@@ -26,14 +26,14 @@ type Step = Readonly<{
   change?: Partial<Pick<Removal, 'snapshotId' | 'error' | 'keepUntil' | 'eraseNow'>>
 }>
 
-/** One transition with all that belongs to it. Throws INVALID_TRANSITION, CONFLICT. */
+/** One transition with its command, event and audit record. Throws INVALID_TRANSITION, CONFLICT. */
 export async function stepRemoval(deps: StepDeps, tx: Tx, box: BoxRecord, removal: Removal, step: Step): Promise<Removal> {
   const next = await stepRemovalQuietly(deps, tx, box, removal, step)
-  await publishRemoval(tx, deps.clock, box, next, step.actor ?? boxesActor)
+  await publishRemoval(tx, deps.clock, { box, removal: next, actor: step.actor ?? boxesActor })
   return next
 }
 
-/** The same without a word of it, for a state that is left at once: the next step tells. */
+/** A transition without event and audit record, for a state that the next step leaves at once. */
 async function stepRemovalQuietly(deps: StepDeps, tx: Tx, box: BoxRecord, removal: Removal, step: Step): Promise<Removal> {
   const { event, change = {} } = step
   const state = transitionRemoval(removal.state, event)
@@ -44,43 +44,52 @@ async function stepRemovalQuietly(deps: StepDeps, tx: Tx, box: BoxRecord, remova
   return next
 }
 
-/** What a state means for the box itself. */
+/** Applies the effects of a state to the box. */
 async function enter(tx: Tx, box: BoxRecord, { id, state }: Removal): Promise<void> {
   if (state === 'kept' || state === 'erasing') await changeBox(tx, box, { live: 0, removal: 'removed' })
   if (state === 'kept' || state === 'erasing' || state === 'failed') await releaseHold(tx, { boxId: box.id, holder: removalOwner({ id }) })
-  if (state === 'erased') await deleteBoxSecrets(tx, box)
+  if (state === 'erased') await releaseErasedBox(tx, box)
 }
 
-/** The row stays as history; slug and ports are free, and what opened the box is gone. */
-export async function deleteBoxSecrets(tx: Tx, box: BoxRecord): Promise<void> {
+/** Frees slug and ports of an erased box and deletes its secrets and holds; the row stays as history. */
+export async function releaseErasedBox(tx: Tx, box: BoxRecord): Promise<void> {
   await tx.deleteFrom('box_secrets').where('box_id', '=', box.id).execute()
   await tx.deleteFrom('box_holds').where('box_id', '=', box.id).execute()
   await changeBox(tx, box, { live: 0, removal: 'erased', first_port: null })
 }
 
-type Order = (typeof removalCommands)[keyof typeof removalCommands]
-const orderOf = (state: RemovalState): Order | undefined => (removalCommands as Partial<Record<RemovalState, Order>>)[state]
+type RemovalCommand = (typeof removalCommands)[keyof typeof removalCommands]
+const commandOf = (state: RemovalState): RemovalCommand | undefined =>
+  (removalCommands as Partial<Record<RemovalState, RemovalCommand>>)[state]
 
-/** The command that the state waits for, if it waits for one. */
+/** Enqueues the command that the removal's state waits for, if any. */
 export async function enqueueRemovalCommand(deps: StepDeps, tx: Tx, box: BoxRecord, removal: Removal): Promise<Removal> {
-  const order = orderOf(removal.state)
-  if (!order) return removal
-  const epoch = order.epoch === 'next' ? Math.max(removal.epoch, box.ownershipEpoch) + 1 : box.ownershipEpoch
-  const ordered = { ...removal, epoch: Math.max(removal.epoch, epoch), orders: removal.orders + 1 }
-  const id = `${removal.id}.${order.kind.replace('tenant-box.', '')}.${ordered.orders}`
-  const payload = payloadOf(deps, box, order, epoch)
+  const command = commandOf(removal.state)
+  if (!command) return removal
+  const epoch = command.epoch === 'next' ? Math.max(removal.epoch, box.ownershipEpoch) + 1 : box.ownershipEpoch
+  const next = { ...removal, epoch: Math.max(removal.epoch, epoch), orders: removal.orders + 1 }
+  const id = `${removal.id}.${command.kind.replace('tenant-box.', '')}.${next.orders}`
+  const payload = payloadOf(deps, box, command, epoch)
   const deadlineMs = deps.workMs + deps.probe.timeoutMs + agentGraceMs
-  await enqueueCommand(tx, deps.clock, { id, hostId: box.hostId, boxId: box.id, kind: order.kind, payload: payload as never, deadlineMs })
-  return { ...ordered, commandId: id }
+  await enqueueCommand(tx, deps.clock, { id, hostId: box.hostId, boxId: box.id, kind: command.kind, payload: payload as never, deadlineMs })
+  return { ...next, commandId: id }
 }
 
-function payloadOf({ probe, workMs }: StepDeps, box: BoxRecord, { kind }: Order, ownershipEpoch: number): BoxCommandPayload<Order['kind']> {
+function payloadOf(
+  { probe, workMs }: StepDeps,
+  box: BoxRecord,
+  { kind }: RemovalCommand,
+  ownershipEpoch: number,
+): BoxCommandPayload<RemovalCommand['kind']> {
   const addressed = { slug: box.slug, boxId: box.id, ownershipEpoch }
   if (kind === 'tenant-box.hand_over') return { ...addressed, deadlineMs: workMs }
   return kind === 'tenant-box.take_back' ? { ...addressed, probe } : addressed
 }
 
-export async function publishRemoval(tx: Tx, clock: Clock, box: BoxRecord, removal: Removal, actor: Actor): Promise<void> {
+type RemovalChange = Readonly<{ box: BoxRecord; removal: Removal; actor: Actor }>
+
+/** Publishes the event of a removal's new state, and audits it. */
+export async function publishRemoval(tx: Tx, clock: Clock, { box, removal, actor }: RemovalChange): Promise<void> {
   const { id: removalId, state, keepUntil, snapshotId, reason, error } = removal
   const payload = { boxId: box.id, slug: box.slug, tenantId: box.tenantId, removalId, state, ...(error ? { error } : {}) }
   await appendEvent(tx, clock, { stream: 'admin', source: 'boxes', eventType: 'box.removal', payload })
@@ -88,14 +97,14 @@ export async function publishRemoval(tx: Tx, clock: Clock, box: BoxRecord, remov
   await recordAudit(tx, clock, { actor, action: `box.removal.${state}`, subject: box.slug, data })
 }
 
-/** What goes wrong without an end is shown and written down; the removal stays where it is. */
+/** Records the error of a command whose outcome is unknown; the removal keeps its state. */
 async function recordRemovalError({ clock }: StepDeps, tx: Tx, box: BoxRecord, removal: Removal, error: Removal['error']) {
-  const noted = { ...removal, error, changedAt: isoNow(clock) }
-  await saveRemoval(tx, removal, noted)
-  await publishRemoval(tx, clock, box, noted, boxesActor)
+  const changed = { ...removal, error, changedAt: isoNow(clock) }
+  await saveRemoval(tx, removal, changed)
+  await publishRemoval(tx, clock, { box, removal: changed, actor: boxesActor })
 }
 
-/** It stands still, and its last snapshot is taken: from now on it is removed. */
+/** The box is stopped and its last snapshot taken: it is removed now. */
 export async function finishRemovalHandOver(
   deps: StepDeps,
   tx: Tx,
@@ -107,12 +116,12 @@ export async function finishRemovalHandOver(
   const stopped = { event: 'handed_over', change: { snapshotId, keepUntil } } as const
   if (!removal.eraseNow) return stepRemoval(deps, tx, box, removal, stopped)
   const kept = await stepRemovalQuietly(deps, tx, box, removal, stopped)
-  return stepRemoval(deps, tx, await again(tx, box), kept, { event: 'erase_asked', change: { keepUntil } })
+  return stepRemoval(deps, tx, await reread(tx, box), kept, { event: 'erase_asked', change: { keepUntil } })
 }
 
-const again = async (tx: Tx, box: BoxRecord): Promise<BoxRecord> => (await boxById(tx, box.id)) ?? box
+const reread = async (tx: Tx, box: BoxRecord): Promise<BoxRecord> => (await boxById(tx, box.id)) ?? box
 
-/** It runs as before it was removed. */
+/** The box runs again. */
 export async function finishRemovalTakeBack(
   deps: StepDeps,
   tx: Tx,
@@ -121,7 +130,7 @@ export async function finishRemovalTakeBack(
   { report, probe, error = null }: BoxCommandResult<'tenant-box.take_back'>,
 ) {
   await changeBox(tx, box, { live: 1, removal: null, ownership_epoch: removal.epoch, reported_at: null })
-  const live = await again(tx, box)
+  const live = await reread(tx, box)
   await applyReport(deps, tx, live, report, probe)
   await stepRemoval(deps, tx, live, removal, { event: 'taken_back', change: { error } })
 }
@@ -129,11 +138,13 @@ export async function finishRemovalTakeBack(
 export const finishErase = (deps: StepDeps, tx: Tx, box: BoxRecord, removal: Removal) =>
   stepRemoval(deps, tx, box, removal, { event: 'erased', change: { keepUntil: null } })
 
-/** A host that knows no such box has nothing to erase. What only the host knows is waited for. */
-export async function failRemovalCommand(deps: StepDeps, tx: Tx, box: BoxRecord, removal: Removal, command: Command, told: boolean) {
+type RemovalFailure = Readonly<{ box: BoxRecord; removal: Removal; command: Command; reported: boolean }>
+
+/** Handles a command without a result. A host that does not have the box has nothing to erase; an unknown outcome is waited for. */
+export async function failRemovalCommand(deps: StepDeps, tx: Tx, { box, removal, command, reported }: RemovalFailure) {
   const error = command.error ?? { code: 'COMMAND_EXPIRED', message: 'the command ended without a result' }
-  if (!told && command.leaseToken > 0) return recordRemovalError(deps, tx, box, removal, error)
-  if (told && removal.state === 'erasing' && error.code === 'NOT_FOUND') return finishErase(deps, tx, box, removal)
+  if (!reported && command.leaseToken > 0) return recordRemovalError(deps, tx, box, removal, error)
+  if (reported && removal.state === 'erasing' && error.code === 'NOT_FOUND') return finishErase(deps, tx, box, removal)
   const keepUntil = removal.state === 'handing_over' ? null : (removal.keepUntil ?? retentionEnd(deps))
   return stepRemoval(deps, tx, box, removal, { event: 'refused', change: { error, keepUntil, eraseNow: false } })
 }

@@ -13,13 +13,13 @@ import { boxesActor } from './step-move.ts'
 
 type Deps = Readonly<{ db: Db; clock: Clock; log: Pick<Logger, 'warn'>; fenceMaxMs: number }>
 
-/** Marks every fence that has stood for too long, each once, and says so where people look (SAFETY). */
+/** Marks each overdue fence once and raises an alert (SAFETY). */
 export async function watchFences(deps: Deps): Promise<void> {
   const { db, log } = deps
   for (const box of await fencedBoxes(db)) {
     if (!(await isOverdue(deps, box))) continue
     const marked = await db.transaction().execute((tx) => mark(deps, tx, box))
-    if (marked) log.warn({ slug: box.slug, holder: box.fence?.holder, since: box.fence?.since }, 'a fence has stood for too long')
+    if (marked) log.warn({ slug: box.slug, holder: box.fence?.holder, since: box.fence?.since }, 'fence is overdue')
   }
 }
 
@@ -31,7 +31,7 @@ async function isOverdue({ db, clock, fenceMaxMs }: Deps, { id, fence, removal }
   return dueAt !== undefined && dueAt <= isoNow(clock)
 }
 
-/** False when the box was opened, or somebody else marked it, meanwhile. */
+/** Returns false when the fence was lifted or marked meanwhile. */
 async function mark({ clock }: Deps, tx: Tx, { id, slug, fence }: BoxRecord): Promise<boolean> {
   if (!fence) return false
   const { numUpdatedRows } = await tx

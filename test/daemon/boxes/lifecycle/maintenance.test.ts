@@ -22,7 +22,7 @@ const turn = async (world: LifeWorld, on: boolean) =>
   (await world.api()).maintainBox({ ...north, body: { on, reason: on ? 'moving its disk' : 'done' } })
 
 onBothDialects('maintenance', (fresh) => {
-  test('holds the box from the asking on, until its agent has opened it again', async () => {
+  test('holds the box from the call until its agent has opened it again', async () => {
     const world = await lifeWorld(await fresh())
     await world.aBox('north')
     const api = await world.api()
@@ -44,7 +44,7 @@ onBothDialects('maintenance', (fresh) => {
     expect(await world.audit()).toEqual(expect.arrayContaining(['box.maintenance.on', 'box.maintenance.off']))
   })
 
-  test('that the agent refuses did not begin; an opening that it refuses leaves it closed', async () => {
+  test('that the agent refuses does not begin; an end that it refuses leaves it on', async () => {
     const world = await lifeWorld(await fresh())
     await world.aBox('north')
     const api = await world.api()
@@ -58,7 +58,7 @@ onBothDialects('maintenance', (fresh) => {
     expect(await world.holds()).toEqual(['maintenance'])
   })
 
-  test('is refused for boxes that are held, observed or out of reach', async () => {
+  test('is refused for boxes that are on hold, observed or on an offline host', async () => {
     const world = await lifeWorld(await fresh())
     const { id } = await world.aBox('north')
     expect(await code(turn(world, false))).toBe('CONFLICT')
@@ -74,7 +74,7 @@ onBothDialects('maintenance', (fresh) => {
 })
 
 onBothDialects('logs', (fresh) => {
-  test('are asked for while other work is in hand, and only the first question is written down', async () => {
+  test('can be read during other commands, and only the first request is audited', async () => {
     const world = await lifeWorld(await fresh())
     await world.aBox('north')
     const api = await world.api()
@@ -88,7 +88,7 @@ onBothDialects('logs', (fresh) => {
     expect((await world.audit()).filter((action) => action === 'box.logs')).toHaveLength(2)
   })
 
-  test('that another asked for are written down when one goes on reading them', async () => {
+  test('of another actor’s command are audited when continued', async () => {
     const world = await lifeWorld(await fresh())
     await world.aBox('north')
     const read = (name: string, continues?: string) =>
@@ -101,7 +101,7 @@ onBothDialects('logs', (fresh) => {
     expect(written.map(({ actor }) => actor)).toEqual(['admin:anna', 'admin:bert'])
   })
 
-  test('do not hide what is under way, however often they are asked for', async () => {
+  test('do not hide open commands, however often they are read', async () => {
     const world = await lifeWorld(await fresh())
     await world.aBox('north')
     const api = await world.api()
@@ -136,7 +136,7 @@ onBothDialects('a fence', (fresh) => {
   const watch = (world: LifeWorld) => watchFences({ ...world.room, log: silentLogger() })
   const overdue = async (world: LifeWorld) => (await world.events()).filter(({ eventType }) => eventType === 'box.fence_overdue').length
 
-  test('that stands for too long is told of once, and anew only when it is another one', async () => {
+  test('that is overdue is reported once, and again only for another fence', async () => {
     const world = await lifeWorld(await fresh())
     await world.aBox('north')
     const api = await world.api()
@@ -163,7 +163,7 @@ onBothDialects('a fence', (fresh) => {
     expect(await overdue(world)).toBe(2)
   })
 
-  test('for known work may stand until its deadline, and for maintenance as long as people want', async () => {
+  test('for a known command may last until its deadline, and for maintenance without limit', async () => {
     const world = await lifeWorld(await fresh())
     await world.aBox('north')
     await (await world.api()).moveBox({ ...north, body: { to: 'host-2', reason: 'host-1 is full' } })
@@ -187,7 +187,7 @@ onBothDialects('a stale hold', (fresh) => {
   const held = (world: LifeWorld, id: string) =>
     world.db.insertInto('box_holds').values({ box_id: id, holder: 'rollout:r1', until: '2030-01-01T00:00:00.000Z' }).execute()
 
-  test('is released by a person who types the slug, and the box is told how it rests', async () => {
+  test('is released with the slug as confirmation, and the result shows whether the box is fenced', async () => {
     const world = await lifeWorld(await fresh())
     const { id } = await world.aBox('north')
     expect(await code(release(world))).toBe('CONFLICT')
@@ -200,7 +200,7 @@ onBothDialects('a stale hold', (fresh) => {
     expect(await world.audit()).toContain('box.released')
   })
 
-  test('stays while somebody may come back for it', async () => {
+  test('stays while its owner may still finish', async () => {
     const world = await lifeWorld(await fresh())
     await world.aBox('north')
     const api = await world.api()
@@ -248,7 +248,7 @@ onBothDialects('releasing a box that a restore holds', (fresh) => {
     return { world, release, restore }
   }
 
-  test('gives the restore up that nobody took', async () => {
+  test('cancels the restore that no agent fetched', async () => {
     const { world, release, restore } = await restoring()
     await world.silence('host-1')
     expect((await release()).next.join()).not.toContain('may still run')
@@ -256,7 +256,7 @@ onBothDialects('releasing a box that a restore holds', (fresh) => {
     expect(await world.audit()).toEqual(expect.arrayContaining(['box.restore_failed', 'box.released']))
   })
 
-  test('says that the one that its agent took may still run', async () => {
+  test('warns that a restore that its agent fetched may still run', async () => {
     const { world, release, restore } = await restoring()
     await world.take('host-1')
     await world.silence('host-1')
@@ -268,7 +268,7 @@ onBothDialects('releasing a box that a restore holds', (fresh) => {
 onBothDialects('completing an adoption', (fresh) => {
   const sum = 'a'.repeat(64)
 
-  test('asks for the diff, has exactly that done, and the box is managed then', async () => {
+  test('previews the diff, applies exactly that, and the box is managed then', async () => {
     const world = await lifeWorld(await fresh())
     await world.aBox('north')
     await world.db
@@ -299,7 +299,7 @@ onBothDialects('completing an adoption', (fresh) => {
 })
 
 onBothDialects('the list of boxes', (fresh) => {
-  test('takes a part of the slug as it is', async () => {
+  test('matches a part of the slug literally', async () => {
     const world = await lifeWorld(await fresh())
     await world.aBox('north-1')
     await world.aBox('north')

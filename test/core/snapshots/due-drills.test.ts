@@ -11,23 +11,23 @@ const aBox = (boxId: string, lastProvenAt: string | null, lastTriedAt = lastProv
 })
 const rule = { dueAfterDays: 21, retryAfterDays: 3, runs: 1 }
 
-test('those longest without proof come first, and one never proven before all others', () => {
+test('boxes longest without a proof come first, never verified ones before all others', () => {
   const boxes = [aBox('b', at(-30)), aBox('a', at(-40)), aBox('never', null)]
   expect(dueDrills(boxes, at(0), rule)).toEqual(['never', 'a', 'b'])
 })
 
-test('a box proven less than three weeks ago is left alone, also in a fleet of one', () => {
+test('a box verified less than three weeks ago is skipped, also in a fleet of one', () => {
   expect(dueDrills([aBox('a', at(-20))], at(0))).toEqual([])
   expect(dueDrills([aBox('a', at(-22))], at(0))).toEqual(['a'])
 })
 
-test('a box that failed waits three days, so that it does not keep the others from their turn', () => {
+test('a box that failed waits three days, so that it does not block others', () => {
   const boxes = [aBox('failed', null, at(-1)), aBox('other', at(-22))]
   expect(dueDrills(boxes, at(0), { ...rule, runs: 2 })).toEqual(['other'])
   expect(dueDrills(boxes, at(3), { ...rule, runs: 2 })).toEqual(['failed'])
 })
 
-test.each([1, 7, 126, 500, 1000])('a fleet of %i boxes is proven within four weeks, again and again', (size) => {
+test.each([1, 7, 126, 500, 1000])('a fleet of %i boxes is verified every four weeks', (size) => {
   const proven = new Map<string, string | null>(Array.from({ length: size }, (_, number) => [`box${number}`, null]))
   let longest = 0
   for (let run = 0; run < 6 * 28 * 3; run++) {

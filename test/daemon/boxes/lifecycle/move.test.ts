@@ -23,7 +23,7 @@ async function onItsWay(world: LifeWorld) {
 const stateOf = async (world: LifeWorld) => (await (await world.api()).showBox(north)).move
 
 onBothDialects('a move', (fresh) => {
-  test('goes from hand-over to take-over, and the registry follows only when the new host has it', async () => {
+  test('goes from hand-over to take-over; the registry changes only when the new host has the box', async () => {
     const world = await lifeWorld(await fresh())
     const api = await world.api()
     const { id, ports } = await world.aBox('north')
@@ -65,7 +65,7 @@ onBothDialects('a move', (fresh) => {
     expect(await world.audit()).toEqual(expect.arrayContaining(['box.move.handing_over', 'box.move.confirming', 'box.move.done']))
   })
 
-  test('what the host says that no longer has the box is passed over, and it is told to stop it', async () => {
+  test('reports of a host that no longer has the box are ignored, and it is told to stop the box', async () => {
     const world = await lifeWorld(await fresh())
     const { id } = await onItsWay(world)
     const early = aReport('north', { ownershipEpoch: 2, installed: { ...aReport('x').installed, synapse: '9.9.9' } })
@@ -79,7 +79,7 @@ onBothDialects('a move', (fresh) => {
     expect((await world.hello('host-2')).disowned).toEqual([])
   })
 
-  test('a box that could not be opened on its new host is there all the same, and the move says that it rests fenced', async () => {
+  test('a box that could not be unfenced on its new host stays there, and the move has the error', async () => {
     const world = await lifeWorld(await fresh())
     const { id } = await onItsWay(world)
     const error = { code: 'INTERNAL', message: 'it rests fenced' }
@@ -88,17 +88,17 @@ onBothDialects('a move', (fresh) => {
     expect(await stateOf(world)).toMatchObject({ state: 'confirming', error })
   })
 
-  test('a box that could not be opened when it was taken back says so, beside why it was', async () => {
+  test('a box that could not be unfenced when taken back has both errors', async () => {
     const world = await lifeWorld(await fresh())
     await onItsWay(world)
     await world.fail('host-2')
     await world.answer('host-1', 'tenant-box.take_back', { error: { code: 'INTERNAL', message: 'it rests fenced' } })
     const { move } = await (await world.api()).showBox(north)
-    const message = 'it rests fenced; it was given back because: it did not work'
+    const message = 'it rests fenced; the move was reverted because: it did not work'
     expect(move).toMatchObject({ state: 'given_back', error: { code: 'INTERNAL', message } })
   })
 
-  test('ports on the new host are nobody else’s from the beginning on', async () => {
+  test('ports on the new host are reserved from the start of the move', async () => {
     const world = await lifeWorld(await fresh())
     const api = await world.api()
     await world.aBox('north')
@@ -148,7 +148,7 @@ onBothDialects('a move', (fresh) => {
     },
   )
 
-  test('a take-over of which nothing is heard is waited for; its late answer counts', async () => {
+  test('a take-over without a result is waited for; its late result counts', async () => {
     const world = await lifeWorld(await fresh())
     const { id } = await onItsWay(world)
     const command = await world.take('host-2')
@@ -172,7 +172,7 @@ onBothDialects('a move', (fresh) => {
     expect(await stateOf(world)).toMatchObject({ state: 'confirming', error: null })
   })
 
-  test('a new host that died is named, the box given back, and the host told to stop it when it returns', async () => {
+  test('after a dead new host is named, the box is taken back, and that host is told to stop it when it returns', async () => {
     const world = await lifeWorld(await fresh())
     const { id } = await onItsWay(world)
     const command = await world.take('host-2')
@@ -190,14 +190,14 @@ onBothDialects('a move', (fresh) => {
     expect((await world.hello('host-2')).disowned).toHaveLength(1)
   })
 
-  test('a take-over that nobody has fetched can be called off', async () => {
+  test('a take-over that no agent has fetched can be cancelled', async () => {
     const world = await lifeWorld(await fresh())
     await onItsWay(world)
     expect(await (await world.api()).giveBackBox({ ...north, body: {} })).toMatchObject({ state: 'taking_back' })
     expect(await world.offered('host-2')).toBeNull()
   })
 
-  test('a hand-over that failed leaves the box where it is, and free', async () => {
+  test('a failed hand-over leaves the box on its host, without a hold', async () => {
     const world = await lifeWorld(await fresh())
     const { id } = await world.aBox('north')
     await (await world.api()).moveBox(toHost2)
@@ -207,7 +207,7 @@ onBothDialects('a move', (fresh) => {
     expect([await world.holds(), (await world.hello('host-2')).disowned]).toEqual([[], []])
   })
 
-  test('a box that could not be given back rests held, until a person tries again', async () => {
+  test('a box that could not be taken back stays on hold until a person retries', async () => {
     const world = await lifeWorld(await fresh())
     await onItsWay(world)
     await world.fail('host-2')
@@ -219,7 +219,7 @@ onBothDialects('a move', (fresh) => {
     expect([(await stateOf(world))?.state, await world.holds()]).toEqual(['given_back', []])
   })
 
-  test('a later move is not confirmed for the one that was due', async () => {
+  test('the job does not confirm a later move than the one that was due', async () => {
     const world = await lifeWorld(await fresh())
     await onItsWay(world)
     await world.answer('host-2', 'tenant-box.take_over')
@@ -234,16 +234,16 @@ onBothDialects('a move', (fresh) => {
       await world.answer('host-3', 'tenant-box.take_over')
     }
     const [job] = lifecycleJobs({ ...world.room, db: inBetween(world.db, movedOn) })
-    expect(await job?.run({ signal: new AbortController().signal })).toContain('0 of 1 old copy let go')
+    expect(await job?.run({ signal: new AbortController().signal })).toContain('deleting 0 of 1 old copy')
     expect(await stateOf(world)).toMatchObject({ state: 'confirming', to: 'host-3' })
   })
 
-  test('a host that came back empty is not called dead while its agent runs, and the refusal says what to do', async () => {
+  test('an online host cannot be declared dead, and the refusal has the fix', async () => {
     const world = await lifeWorld(await fresh())
     await world.aBox('north')
     const api = await world.api()
     const dead = { ...north, body: { ...toHost2.body, oldHostIsDead: 'host-1' } }
-    await expect(api.moveBox(dead)).rejects.toThrow(/if its disk is gone, stop its agent, then repeat/)
+    await expect(api.moveBox(dead)).rejects.toThrow(/if its disk is lost, stop its agent, then retry/)
     await world.silence('host-1')
     await expect(api.moveBox(dead)).rejects.toThrow('`tenantry snapshots list --slug north`')
     await world.silence()
@@ -251,21 +251,21 @@ onBothDialects('a move', (fresh) => {
     await world.answer('host-1', 'tenant-box.hand_over')
     await world.take('host-2')
     const back = api.giveBackBox({ ...north, body: { newHostIsDead: 'host-2' } })
-    await expect(back).rejects.toThrow(/if its disk is gone, stop its agent, then repeat/)
+    await expect(back).rejects.toThrow(/if its disk is lost, stop its agent, then retry/)
   })
 
-  test('the old copy goes by itself when it was kept long enough, and only when its host is there', async () => {
+  test('the old copy is deleted after its retention, once its host is online', async () => {
     const world = await lifeWorld(await fresh())
     const [job] = lifecycleJobs(world.room)
     const run = () => job?.run({ signal: new AbortController().signal })
     await onItsWay(world)
     await world.answer('host-2', 'tenant-box.take_over')
-    expect(await run()).toContain('0 of 0 old copies let go')
+    expect(await run()).toContain('deleting 0 of 0 old copies')
     await world.clock.advance(30 * 86_400_000)
     await world.silence('host-1')
-    expect(await run()).toContain('0 of 1 old copy let go')
+    expect(await run()).toContain('deleting 0 of 1 old copy')
     await world.silence()
-    expect(await run()).toContain('1 of 1 old copy let go')
+    expect(await run()).toContain('deleting 1 of 1 old copy')
     await world.fail('host-1')
     expect(await stateOf(world)).toMatchObject({ state: 'confirming', error: { code: 'DISK_FULL' } })
     await world.silence()
@@ -287,7 +287,7 @@ onBothDialects('a move from a dead host', (fresh) => {
     version: '1.157.1',
   }
 
-  test('says in its plan that the snapshot was found damaged, when there is no better one, and which hole it has; so does the log', async () => {
+  test('reports a damaged snapshot and reintroduced vulnerabilities in its plan and in the audit log', async () => {
     const world = await lifeWorld(await fresh(), { newestSnapshot: async () => ({ ...snapshot, damaged: true, reopens: [hole] }) })
     await world.aBox('north')
     await world.silence('host-1')
@@ -302,7 +302,7 @@ onBothDialects('a move from a dead host', (fresh) => {
     expect(JSON.parse(data)).toMatchObject({ reopens: [hole] })
   })
 
-  test('skips the hand-over and says how much of the box is lost', async () => {
+  test('skips the hand-over and reports the data loss', async () => {
     const world = await lifeWorld(await fresh(), { newestSnapshot: async () => snapshot })
     const { id } = await world.aBox('north')
     const api = await world.api()
@@ -332,10 +332,10 @@ onBothDialects('a move from a dead host', (fresh) => {
     const world = await lifeWorld(await fresh())
     await world.aBox('north')
     await world.silence('host-1')
-    await expect((await world.api()).moveBox(dead)).rejects.toThrow(/no snapshot of north/)
+    await expect((await world.api()).moveBox(dead)).rejects.toThrow(/north has no restorable snapshot/)
   })
 
-  test('that fails is stranded, and another one may come instead', async () => {
+  test('that fails is stranded, and another one may replace it', async () => {
     const world = await lifeWorld(await fresh(), { newestSnapshot: async () => snapshot })
     const { id } = await world.aBox('north')
     const api = await world.api()
@@ -355,7 +355,7 @@ onBothDialects('a move from a dead host', (fresh) => {
     expect(await world.box(id)).toMatchObject({ hostId: 'hst_host-3', ownershipEpoch: 3 })
   })
 
-  test('goes on where the host died in the middle of a hand-over', async () => {
+  test('replaces the hand-over during which the host died', async () => {
     const world = await lifeWorld(await fresh(), { newestSnapshot: async () => snapshot })
     await world.aBox('north')
     const api = await world.api()
@@ -388,7 +388,7 @@ describe('a move is refused', () => {
       expect([await world.holds(), await world.offered('host-1')]).toEqual([[], null])
     })
 
-    test('of a box that is observed, held, moving, or that does not exist', async () => {
+    test('for a box that is observed, on hold, moving, or does not exist', async () => {
       const world = await lifeWorld(await fresh())
       const { id } = await world.aBox('north')
       const api = await world.api()
@@ -403,7 +403,7 @@ describe('a move is refused', () => {
       expect(await code(api.moveBox(toHost2))).toBe('CONFLICT')
     })
 
-    test('where there is no place for snapshots', async () => {
+    test('without a snapshot store', async () => {
       const world = await lifeWorld(await fresh(), {
         assertSnapshotsConfigured: () => {
           throw new Error('CONFIG')

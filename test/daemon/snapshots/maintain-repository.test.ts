@@ -32,7 +32,7 @@ onBothDialects('what looking after a repository brings to light', (fresh) => {
     return { ...world, box, begin, tend, statuses, lastEvent, db }
   }
 
-  test('a snapshot that the repository does not list any more is missing, told once, and back when it is listed again', async () => {
+  test('an unlisted snapshot becomes missing, is reported once, and is present again when listed', async () => {
     const { tend, statuses, events, box } = await setUp()
     await tend(aTended(['b']))
     expect(await statuses()).toEqual({ a: 'missing', b: 'present' })
@@ -44,7 +44,7 @@ onBothDialects('what looking after a repository brings to light', (fresh) => {
     expect(await statuses()).toEqual({ a: 'present', b: 'present' })
   })
 
-  test('a snapshot that came in while the listing was made is not missing from it', async () => {
+  test('a snapshot registered during a listing is not missing from it', async () => {
     const { begin, post, take, statuses, db, clock, box } = await setUp()
     await begin()
     const command = await take()
@@ -72,7 +72,7 @@ onBothDialects('what looking after a repository brings to light', (fresh) => {
     expect(await statuses()).toEqual({ a: 'present', b: 'present', c: 'present' })
   })
 
-  test('a snapshot that nobody knew comes into the registry, with what the listing tells', async () => {
+  test('an unknown listed snapshot is registered with the data of the listing', async () => {
     const { tend, api, box } = await setUp()
     const listed = aListed('c', { tier: 'pre-update', commandId: 'ro_1.north.1.update', takenAt: '2026-01-04T02:00:00.000Z' })
     await tend({ ...aTended(['a', 'b']), present: [aListed('a'), aListed('b'), listed] })
@@ -81,7 +81,7 @@ onBothDialects('what looking after a repository brings to light', (fresh) => {
     ])
   })
 
-  test('a snapshot that only a later listing shows was not taken before the one that did not show it', async () => {
+  test('a snapshot in a later listing was not taken before the earlier listing without it', async () => {
     const { tend, api, db } = await setUp()
     const listed = aListed('c', { tier: 'daily', takenAt: '2020-01-04T02:00:00.000Z' })
     await tend(aTended(['a', 'b']))
@@ -90,7 +90,7 @@ onBothDialects('what looking after a repository brings to light', (fresh) => {
     expect((await api.listSnapshots({ query: { tier: 'daily' } })).snapshots).toMatchObject([{ snapshotId: idOf('c'), takenAt: tended_at }])
   })
 
-  test('one that a listing brought in gets what the result of its own command tells, and of no other', async () => {
+  test('a listed snapshot is completed by the result of its own command only', async () => {
     const { api, answer, taken, db, clock, box } = await setUp()
     const listedBy = (word: string, command_id: string) => {
       const listed = { snapshotId: idOf(word), tier: 'manual' as const, takenAt: isoIn(clock, 0), command_id }
@@ -109,7 +109,7 @@ onBothDialects('what looking after a repository brings to light', (fresh) => {
     expect(await sums()).toEqual([null])
   })
 
-  test('what a command that was killed left in parts is given up after a week, and nothing that a command told of', async () => {
+  test('leftovers of killed commands expire after a week, reported snapshots do not', async () => {
     const { tend, aSnapshot, clock, heard } = await setUp()
     const left = aListed('c', { tier: 'final', takenAt: isoIn(clock, 0) })
     const listing = (...more: string[]) => ({
@@ -126,7 +126,7 @@ onBothDialects('what looking after a repository brings to light', (fresh) => {
     expect((await tend(listing('d'), 'prune')).payload).toMatchObject({ forget: [idOf('c')] })
   })
 
-  test('a warm copy is nobody’s snapshot, and given up after two days', async () => {
+  test('a warm copy is no snapshot, and is deleted after two days', async () => {
     const { tend, statuses, clock, heard } = await setUp()
     const warm = aListed('w', { tier: null, commandId: 'ro_1.north.1.prefetch', takenAt: '2026-01-05T02:00:00.000Z' })
     const foreign = aListed('f', { tier: null, commandId: null })
@@ -141,7 +141,7 @@ onBothDialects('what looking after a repository brings to light', (fresh) => {
     expect((await tend(aTended(['a', 'b']), 'prune')).payload).toMatchObject({ forget: [] })
   })
 
-  test('a repository that fails its check is damaged as a whole, is not written to, and a good check takes that back', async () => {
+  test('a failed check marks the whole repository as damaged, stops pruning, and is reverted by a good check', async () => {
     const { tend, statuses, lastEvent, clock, heard } = await setUp()
     const error = { code: 'SNAPSHOT_FAILED', message: 'one pack is damaged' }
     await tend(aTended(['a', 'b'], { check: { ok: false, error } }))
@@ -154,7 +154,7 @@ onBothDialects('what looking after a repository brings to light', (fresh) => {
     expect(await statuses()).toEqual({ a: 'present', b: 'present' })
   })
 
-  test('a box whose host is gone comes back from a damaged snapshot where no other is left, and from one that failed a drill last of all', async () => {
+  test('a box of a dead host is rebuilt from a damaged snapshot if no other exists, and from one that failed a drill last', async () => {
     const { tend, db, box } = await setUp()
     const forMove = () =>
       db.transaction().execute((tx) => snapshotForMove({ fixes: async () => [], versionsBefore: async () => null })(tx, box))
@@ -172,14 +172,14 @@ onBothDialects('what looking after a repository brings to light', (fresh) => {
     expect(await forMove()).toBeUndefined()
   })
 
-  test('what a drill found is not taken back by a good check', async () => {
+  test('a good check does not revert damage that a drill found', async () => {
     const { tend, statuses, db } = await setUp()
     await db.updateTable('snapshots').set({ status: 'damaged', damaged_by: 'drill' }).where('snapshot_id', '=', idOf('a')).execute()
     await tend(aTended(['a', 'b'], { check: { ok: true, error: null } }))
     expect(await statuses()).toEqual({ a: 'damaged', b: 'present' })
   })
 
-  test('upkeep that failed is told of, and what it should have given up is there again once it is listed', async () => {
+  test('failed maintenance is reported, and expired snapshots are present again once listed', async () => {
     const { begin, fail, tend, statuses, lastEvent, clock, heard, aSnapshot } = await setUp()
     await clock.advance(100 * dayMs)
     await heard()
@@ -196,7 +196,7 @@ onBothDialects('what looking after a repository brings to light', (fresh) => {
     expect(await statuses()).toEqual({ a: 'present', b: 'present', c: 'present' })
   })
 
-  test('an id that is not a full one is never given up: it could mean another', async () => {
+  test('a partial id is never deleted: it could match another snapshot', async () => {
     const { tend, db, clock, heard, aSnapshot } = await setUp()
     await db.updateTable('snapshots').set({ snapshot_id: 'abcdef12' }).where('snapshot_id', '=', idOf('a')).execute()
     await clock.advance(100 * dayMs)

@@ -57,25 +57,25 @@ describe('move', () => {
   }
   const line = ['boxes', 'move', slug, '--to', 'host-2', '--reason', 'full']
 
-  test('follows the box from command to command, and says what to type then', async () => {
+  test('follows the commands of a move, and shows the next command', async () => {
     const ran = await tenantry([...line, '--yes'], { answers })
     expect(ran.exit).toBe(0)
-    expect(ran.stderr).toContain('nothing is lost')
+    expect(ran.stderr).toContain('No data loss')
     expect(ran.stderr).toContain(`${slug}: taking over`)
     expect(ran.stdout).toContain(`tenantry boxes move ${slug} --confirm`)
   })
 
-  test('--json prints the move as it then is', async () => {
+  test('--json prints the final move', async () => {
     const ran = await tenantry([...line, '--yes', '--json'], { answers })
     expect(JSON.parse(ran.stdout)).toEqual(moved)
   })
 
-  test('asks before anything happens: without a terminal and --yes it is a usage error', async () => {
+  test('asks for confirmation: without a terminal and --yes it is a usage error', async () => {
     const ran = await tenantry(line, { answers })
     expect([ran.exit, ran.asked.map(({ path }) => path)]).toEqual([2, [`${base}/move/plan`]])
   })
 
-  test('one that was given back exits 1 and says why', async () => {
+  test('a reverted move exits 1 with its error', async () => {
     const back = aMove({ state: 'given_back', commandId: null, error: { code: 'DISK_FULL', message: 'no space\u001b[2J' } })
     const ran = await tenantry([...line, '--yes'], { answers: { ...answers, [`GET ${base}`]: aBoxDetail({ move: back }) } })
     expect(ran.exit).toBe(1)
@@ -83,14 +83,14 @@ describe('move', () => {
     expect(ran.stdout).not.toContain('\u001b[2J')
   })
 
-  test('one that runs on its new host and could not be opened there exits 1 and says what to type', async () => {
+  test('a move whose box could not be unfenced exits 1 with the next command', async () => {
     const error = { code: 'INTERNAL', message: `rests fenced; tenantry-agent box unfence ${slug}` }
     const shut = aBoxDetail({ move: { ...moved, error } })
     const ran = await tenantry([...line, '--yes'], { answers: { ...answers, [`GET ${base}`]: shut } })
     expect([ran.exit, ran.stdout]).toEqual([1, expect.stringContaining(`tenantry-agent box unfence ${slug}`)])
   })
 
-  test('one that hangs does not wait for ever', async () => {
+  test('a stalled move is not awaited forever', async () => {
     const hangs = aMove({ state: 'taking_over', error: { code: 'HOST_OFFLINE', message: 'silent' } })
     const expired = aCommand({ status: 'expired', error: { code: 'HOST_OFFLINE', message: 'silent' } })
     const ran = await tenantry([...line, '--yes'], {
@@ -99,12 +99,12 @@ describe('move', () => {
     expect([ran.exit, ran.stdout]).toEqual([1, expect.stringContaining('taking over')])
   })
 
-  test('from a dead host says how much is lost, and passes the typed name on', async () => {
+  test('from a dead host shows the data loss, and sends the typed name', async () => {
     const snapshot = { snapshotId: 'aaaaaaaa', takenAt: at('00:00:00') }
     const dead = { ...answers, [`POST ${base}/move/plan`]: { ...plan, snapshot, losesMs: 7_200_000 } }
     const ran = await tenantry([...line, '--old-host-is-dead', 'host-1', '--yes', '--no-wait'], { answers: dead })
-    expect(ran.stderr).toContain('ALL that was written in the 2 h 00 min since is lost')
-    expect(ran.stderr).toMatch(/comes back from \d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2} UTC/)
+    expect(ran.stderr).toContain('DATA LOSS: everything of the last 2 h 00 min')
+    expect(ran.stderr).toMatch(/is rebuilt from the snapshot of \d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2} UTC/)
     expect(ran.stderr).not.toContain('DAMAGED')
     const hole = { emergency: 'cve-1', cveId: 'CVE-2026-1', component: 'synapse', fixed: '1.163.4', version: '1.157.1' }
     const broken = {
@@ -112,8 +112,8 @@ describe('move', () => {
       [`POST ${base}/move/plan`]: { ...plan, snapshot: { ...snapshot, damaged: true, reopens: [hole] }, losesMs: 7_200_000 },
     }
     const warned = await tenantry([...line, '--old-host-is-dead', 'host-1', '--yes', '--no-wait'], { answers: broken })
-    expect(warned.stderr).toMatch(/snapshot \(aaaaaaaa\) was found DAMAGED, and there is no better one/)
-    expect(warned.stderr).toContain('will have the hole of CVE-2026-1 (synapse 1.157.1, and the emergency cve-1 brought 1.163.4) again')
+    expect(warned.stderr).toMatch(/Snapshot aaaaaaaa is DAMAGED, and no better one exists/)
+    expect(warned.stderr).toContain('reintroduces CVE-2026-1 (synapse 1.157.1; fixed in 1.163.4 by emergency cve-1)')
     expect(ran.asked[1]?.body).toEqual({ to: 'host-2', reason: 'full', oldHostIsDead: 'host-1' })
   })
 
@@ -129,10 +129,10 @@ describe('move', () => {
 })
 
 test.each([
-  ['offline', 'drift +unknown: nothing is heard of host-1'],
-  ['stale', 'drift +unknown: its last report is too old'],
-  ['never', 'drift +unknown: it has never reported'],
-  ['stopped', 'drift +unknown: no host runs it at the moment'],
+  ['offline', 'drift +unknown: host host-1 is offline'],
+  ['stale', 'drift +unknown: last report is stale'],
+  ['never', 'drift +unknown: no report yet'],
+  ['stopped', 'drift +unknown: no host runs it'],
   ['fresh', 'drift +minor\n'],
 ] as const)('a box whose report is %s says in show why nothing is known of its drift', async (freshness, said) => {
   const box = aBoxDetail({ freshness, severity: freshness === 'fresh' ? 'minor' : 'unknown', host: 'host-1' })
@@ -140,28 +140,28 @@ test.each([
   expect(ran.stdout).toMatch(new RegExp(said))
 })
 
-test('a removed box says that it does not run, and of no component that it is in sync', async () => {
+test('a removed box shows that it does not run, and no component in sync', async () => {
   const components = [{ component: 'synapse', installed: '1.157.1', target: '1.157.1', severity: 'none', explanation: 'in sync' }] as const
   const driftReport = { severity: 'none', freshness: 'fresh', manifestRevision: 1 } as const
   const gone = { status: 'removed', live: false, freshness: 'stopped', severity: 'unknown' } as const
   const box = aBoxDetail({ ...gone, driftReport: { ...driftReport, components: [...components] }, removal: aRemoval({ state: 'kept' }) })
   const { stdout } = await tenantry(['boxes', 'show', slug], { answers: { [`GET ${base}`]: box } })
-  expect(stdout).toMatch(/drift +unknown: it is removed and does not run/)
-  expect(stdout).toMatch(/Ran last: .*synapse 1\.157\.1/)
+  expect(stdout).toMatch(/drift +unknown: box is removed/)
+  expect(stdout).toMatch(/Last versions: .*synapse 1\.157\.1/)
   expect(stdout).not.toContain('in sync')
 })
 
-test('a box whose set-up failed says what to type', async () => {
+test('a box whose set-up failed shows the next command', async () => {
   const setUp = { commandId: 'cmd_1', attempt: 1, error: { code: 'NOT_FOUND', message: 'the folder /srv/x cannot be read' } }
   const box = aBoxDetail({ status: 'failed', live: false, setUp })
   const ran = await tenantry(['boxes', 'show', slug], { answers: { [`GET ${base}`]: box } })
-  expect(ran.stdout).toContain(`type the same line again, or clear away what was begun: tenantry boxes remove ${slug} --reason`)
+  expect(ran.stdout).toContain(`repeat the command, or clean up: tenantry boxes remove ${slug} --reason`)
 })
 
-test('logs of what is no service are not asked for', async () => {
+test('logs of an unknown service are refused', async () => {
   const ran = await tenantry(['boxes', 'logs', slug, '--service', 'synapse,nginx'], {})
   expect([ran.exit, ran.asked]).toEqual([2, []])
-  expect(ran.stderr).toContain('nginx is no service of a box: give edge, synapse, postgres or minio')
+  expect(ran.stderr).toContain('unknown service nginx. fix: edge, synapse, postgres or minio')
 })
 
 describe('remove', () => {
@@ -172,25 +172,25 @@ describe('remove', () => {
     [`GET ${base}`]: aBoxDetail({ removal: kept }),
   }
 
-  test('wants the slug typed, or given', async () => {
+  test('needs the slug, typed or as an option', async () => {
     const ran = await tenantry(['boxes', 'remove', slug, '--reason', 'left'], { answers })
     expect([ran.exit, ran.asked]).toEqual([2, []])
     expect(ran.stderr).toMatch(new RegExp(`^error: "Type ${slug} to remove it" required, but stdin is not a terminal.*--confirm ${slug}`))
   })
 
-  test('names the last snapshot, which stays when all else of the box is gone', async () => {
+  test('shows the last snapshot, which outlives the box', async () => {
     const removal = { ...kept, snapshotId: `5d01beef${'0'.repeat(56)}` }
     const ran = await tenantry(['boxes', 'show', slug], { answers: { [`GET ${base}`]: aBoxDetail({ removal, live: false }) } })
     expect(ran.stdout).toMatch(/last snapshot +5d01beef\n/)
   })
 
-  test('says until when it can be undone', async () => {
+  test('shows until when it can be undone', async () => {
     const ran = await tenantry(['boxes', 'remove', slug, '--reason', 'left', '--confirm', slug], { answers })
     expect([ran.exit, ran.asked[0]?.body]).toEqual([0, { confirm: slug, reason: 'left', now: false }])
     expect(ran.stdout).toContain(`tenantry boxes remove ${slug} --undo`)
   })
 
-  test('a box that is not found any more is erased', async () => {
+  test('a box that is not found is erased', async () => {
     const gone = problemAnswer(404, { code: 'NOT_FOUND', message: 'no box', retryable: false })
     const ran = await tenantry(['boxes', 'remove', slug, '--reason', 'left', '--now', '--yes', '--json'], {
       answers: { ...answers, [`GET ${base}`]: gone },
@@ -198,7 +198,7 @@ describe('remove', () => {
     expect([ran.exit, JSON.parse(ran.stdout).state]).toEqual([0, 'erased'])
   })
 
-  test('--undo lets it run again', async () => {
+  test('--undo restores the box', async () => {
     const undone = aRemoval({ state: 'undone', commandId: null })
     const ran = await tenantry(['boxes', 'remove', slug, '--undo', '--yes'], { answers: { [`POST ${base}/remove/undo`]: undone } })
     expect([ran.exit, ran.stdout]).toEqual([0, expect.stringContaining(`${slug} runs again`)])
@@ -216,21 +216,21 @@ describe('maintenance', () => {
     expect((await tenantry(['boxes', 'maintenance', 'on', slug], { answers })).exit).toBe(2)
     expect((await tenantry(['boxes', 'maintenance', 'sometimes', slug], { answers })).exit).toBe(2)
     const off = await tenantry(['boxes', 'maintenance', 'off', slug], { answers })
-    expect([off.exit, off.asked[0]?.body]).toEqual([0, { on: false, reason: 'the work is done' }])
+    expect([off.exit, off.asked[0]?.body]).toEqual([0, { on: false, reason: 'maintenance finished' }])
   })
 
-  test('says which order was meant when the box comes first', async () => {
+  test('shows the corrected command for a swapped order', async () => {
     const { stderr } = await tenantry(['boxes', 'maintenance', slug, 'on'], { answers })
-    expect(stderr).toContain(`on comes first, then the box: \`tenantry boxes maintenance on ${slug}\``)
+    expect(stderr).toContain(`wrong order. fix: \`tenantry boxes maintenance on ${slug}\``)
   })
 
-  test('a refusal names the box, not the word before it', async () => {
+  test('the next command of a refusal names the box', async () => {
     const refused = problemAnswer(409, { code: 'CONFLICT', message: 'it is not in maintenance', retryable: false })
     const { stderr } = await tenantry(['boxes', 'maintenance', 'off', slug], { answers: { [`POST ${base}/maintenance`]: refused } })
     expect(stderr).toContain(`next:  tenantry boxes show ${slug}\n`)
   })
 
-  test('shows who works on it since when', async () => {
+  test('shows the actor and start of maintenance', async () => {
     const ran = await tenantry(['boxes', 'maintenance', 'on', slug, '--reason', 'moving a disk'], { answers })
     expect(ran.stdout).toMatch(/state +maintenance/)
     expect(ran.stdout).toContain('In maintenance by admin:anna')
@@ -242,7 +242,7 @@ describe('logs', () => {
   const told = (...lines: unknown[]) => aCommand({ kind: 'tenant-box.logs', result: { lines } })
   const ask = `POST ${base}/logs`
 
-  test('asks for what is wanted and shows it line by line', async () => {
+  test('sends the filters and prints line by line', async () => {
     const ran = await tenantry(['boxes', 'logs', slug, '--service', 'synapse,edge', '--lines', '5', '--since', '10m'], {
       answers: { [ask]: { commandId: 'cmd_1' }, [command]: told(lineAt('01:00:00.123456789', 'hello')) },
     })
@@ -252,7 +252,7 @@ describe('logs', () => {
     expect((await tenantry(['boxes', 'logs', slug, '--since', 'yesterday'], { answers: {} })).exit).toBe(2)
   })
 
-  test('nothing of a line reaches the terminal but what can be printed', () => {
+  test('control characters of a line never reach the terminal', () => {
     const line = logLine(
       { at: '2026-01-05T01:00:00Z', service: 'edge\u001b', text: 'a\u001b]0;owned\u0007\u009b2Jb' },
       { paint: paintWith(false) },
@@ -261,7 +261,7 @@ describe('logs', () => {
     expect(line).not.toMatch(/[\u0000-\u001f\u007f-\u009f]/)
   })
 
-  test('--follow shows each line once, also when a service tells late, until Ctrl-C', async () => {
+  test('--follow shows each line once, late lines included, until Ctrl-C', async () => {
     const stop = new AbortController()
     let slept = 0
     const clock = {
@@ -312,7 +312,7 @@ describe('adopt --complete', () => {
     [`GET ${base}`]: aBoxDetail(),
   }
 
-  test('shows the diff, and does exactly that', async () => {
+  test('shows the diff, and applies exactly that', async () => {
     const ran = await tenantry(['boxes', 'adopt', slug, '--complete', '--yes', '--json'], { answers })
     expect(ran.exit).toBe(0)
     expect(ran.stderr).toContain('+ edge:')
@@ -326,21 +326,21 @@ describe('adopt --complete', () => {
     expect([ran.exit, ran.asked.filter(({ method }) => method === 'POST')]).toEqual([2, [expect.anything()]])
   })
 
-  test('a box that changed meanwhile is not touched', async () => {
+  test('a box that changed meanwhile is not changed', async () => {
     const ran = await tenantry(['boxes', 'adopt', slug, '--complete', '--yes'], {
       answers: { ...answers, [command]: aCommand({ result: shown }) },
     })
-    expect([ran.exit, ran.stderr]).toEqual([5, expect.stringContaining('look at the diff again')])
+    expect([ran.exit, ran.stderr]).toEqual([5, expect.stringContaining('review the new diff')])
   })
 
-  test('registering a stack still needs to say where it is', async () => {
+  test('registering a stack needs its location', async () => {
     const ran = await tenantry(['boxes', 'adopt', slug, '--host', 'host-1'], { answers })
-    expect([ran.exit, ran.stderr]).toEqual([2, expect.stringContaining('--folder, --project, --name, --plan, --domain must be given')])
+    expect([ran.exit, ran.stderr]).toEqual([2, expect.stringContaining('missing: --folder, --project, --name, --plan, --domain')])
   })
 })
 
 describe('lists and views', () => {
-  test('mark what is fenced too long, moving, in maintenance, removed', async () => {
+  test('mark overdue fences, moves, maintenance and removals', async () => {
     const marked = aBoxDetail({
       fenced: true,
       fenceOverdue: true,
@@ -359,13 +359,13 @@ describe('lists and views', () => {
       ],
     })
     const ran = await tenantry(['boxes', 'show', slug], { answers: { [`GET ${base}`]: marked } })
-    for (const said of ['too long', `boxes release ${slug}`, 'has not said how it ended', 'runs nowhere', `boxes move ${slug} --back`])
+    for (const said of ['overdue', `boxes release ${slug}`, 'has not reported its end', 'does not run', `boxes move ${slug} --back`])
       expect(ran.stdout).toContain(said)
     const list = await tenantry(['boxes', 'list'], {
       answers: { 'GET /api/admin/v1/boxes': { boxes: [marked], nextCursor: null } },
       columns: 200,
     })
-    expect(list.stdout).toMatch(/moving.*fenced too long, runs nowhere, to host-2/)
+    expect(list.stdout).toMatch(/moving.*fence overdue, not running, to host-2/)
   })
 
   test.each([
@@ -379,10 +379,10 @@ describe('lists and views', () => {
     const ran = await tenantry(['boxes', 'show', slug], { answers: { [`GET ${base}`]: fenced } })
     expect(ran.stdout).toContain(`Fenced by ${said} `)
     // A box that rests says nothing else of what befell it.
-    expect(ran.stdout.includes(`What became of it: tenantry rollouts show ro_1 --box ${slug}\n`)).toBe(said.includes('rollout'))
+    expect(ran.stdout.includes(`Details: tenantry rollouts show ro_1 --box ${slug}\n`)).toBe(said.includes('rollout'))
   })
 
-  test('each component that drifts is explained in full, however narrow the terminal', async () => {
+  test('each drifted component is explained in full on a narrow terminal', async () => {
     const [why, versions] = ['a minor version behind the manifest', { installed: '1.157.1', target: '1.163.2' }]
     const components = [
       { component: 'postgres', ...versions, severity: 'none', explanation: 'the same' },
@@ -394,7 +394,7 @@ describe('lists and views', () => {
     expect(stdout).not.toContain('the same')
   })
 
-  test('release says what to do next', async () => {
+  test('release shows the next commands', async () => {
     const answers = {
       [`POST ${base}/release`]: { released: 'rollout:ro_1', fenced: true, next: ['tenantry boxes check anna-schule: is it healthy?'] },
     }
@@ -403,20 +403,20 @@ describe('lists and views', () => {
   })
 })
 
-test('reconcile says what is said again, and whose password is old where it knows of when the data is', async () => {
+test('reconcile shows what is re-synced, and outdated passwords when the snapshot is known', async () => {
   const reconciled = { slug, users: 12, spaces: 3, takenAt: at('01:00:00'), oldPasswords: 2 }
   const answers: Answers = { [`POST ${base}/reconcile`]: reconciled }
   const ran = await tenantry(['boxes', 'reconcile', slug, '--snapshot', '3f2a91c0'], { answers })
   expect([ran.exit, ran.asked[0]?.body]).toEqual([0, { snapshot: '3f2a91c0' }])
-  expect(ran.stdout).toContain(`2 users with an older password than the newest: tenantry users list ${slug} --old-password`)
+  expect(ran.stdout).toContain(`2 users with an outdated password: tenantry users list ${slug} --old-password`)
   const unknown = { ...reconciled, takenAt: null, oldPasswords: null }
   expect(ran.stdout.split('\n').slice(-3)).toEqual([
-    'What is not done yet: tenantry jobs list',
-    `Whose account was made anew: tenantry users list ${slug} --without-password`,
+    'Open jobs: tenantry jobs list',
+    `Recreated accounts: tenantry users list ${slug} --without-password`,
     '',
   ])
   const without = await tenantry(['boxes', 'reconcile', slug], { answers: { [`POST ${base}/reconcile`]: unknown } })
-  expect([without.asked[0]?.body, without.stdout]).toEqual([{}, expect.stringContaining('--snapshot <id> says whose data it has')])
+  expect([without.asked[0]?.body, without.stdout]).toEqual([{}, expect.stringContaining('pass --snapshot <id>')])
   const json = await tenantry(['boxes', 'reconcile', slug, '--json'], { answers })
   expect(JSON.parse(json.stdout)).toEqual(reconciled)
 })
@@ -431,6 +431,10 @@ test.each([
   const context = { yes: false, ask: { text: async () => typed }, api: { boxes: { removeBox } } }
   const asked = remove.run(context as never, { slug: 'anna-schule', reason: 'it left', now: false, undo: false, wait: false } as never)
   if (removes) await asked
-  else await expect(asked).rejects.toMatchObject({ code: 'CANCELLED', message: 'that is not anna-schule; nothing was changed' })
+  else
+    await expect(asked).rejects.toMatchObject({
+      code: 'CANCELLED',
+      message: 'confirmation does not match anna-schule; nothing was changed',
+    })
   expect(removed).toEqual(removes ? [{ confirm: 'anna-schule', reason: 'it left', now: false }] : [])
 })

@@ -40,7 +40,7 @@ onBothDialects('repositories in a bucket', (fresh) => {
     return { ...world, box, calls, ask, waiting, hold, round: (signal = going) => maintainStores(deps, signal) }
   }
 
-  test('are looked after by the daemon itself, with the credential that agents lack', async () => {
+  test('are maintained by the daemon, with a credential that agents lack', async () => {
     const { box, calls, ask, round, deps, open, clock, heard, aSnapshot, waiting, api } = await setUp(async () =>
       aTended(['b'], { forgotten: [idOf('a')], freedBytes: 1000 }),
     )
@@ -66,7 +66,7 @@ onBothDialects('repositories in a bucket', (fresh) => {
     expect(calls).toHaveLength(1)
   })
 
-  test('that are looked after already, by another replica, are left alone', async () => {
+  test('that another replica maintains are skipped', async () => {
     const { box, calls, ask, round, deps, waiting } = await setUp()
     await ask()
     await acquireLease(deps, { name: `snapshots:${box.tenantId}`, owner: 'replica-2', ttlMs: 60_000 })
@@ -74,7 +74,7 @@ onBothDialects('repositories in a bucket', (fresh) => {
     expect([calls, await waiting()]).toEqual([[], ['prune']])
   })
 
-  test('that another replica looked after since the turns were read are not looked after twice', async () => {
+  test('that another replica maintained since the tasks were read are not maintained twice', async () => {
     let meanwhile: (() => Promise<void>) | undefined
     const { calls, ask, round, deps, waiting, aBox, aSnapshot } = await setUp(async () => {
       const other = meanwhile
@@ -91,7 +91,7 @@ onBothDialects('repositories in a bucket', (fresh) => {
     expect([calls.length, await waiting()]).toEqual([2, []])
   })
 
-  test('wait while somebody holds the box or a command waits for it', async () => {
+  test('wait while the box has a hold or an open command', async () => {
     const { calls, ask, round, api, answer, taken, hold } = await setUp()
     await ask()
     await api.takeSnapshot({ params: { slug: 'north' } })
@@ -103,7 +103,7 @@ onBothDialects('repositories in a bucket', (fresh) => {
     expect(calls).toEqual([])
   })
 
-  test('give way when the box is wanted in the middle, keep their turn, and nothing is thought to be gone that is there', async () => {
+  test('abort when the box gets other work, stay queued, and mark nothing as missing', async () => {
     let begun: () => void = () => undefined
     const beginning = new Promise<void>((resolve) => {
       begun = resolve
@@ -130,7 +130,7 @@ onBothDialects('repositories in a bucket', (fresh) => {
     expect(a?.status).toBe('forgotten') // until the next listing tells
   })
 
-  test('that cannot be looked after are told of, and wait for the next run of the job', async () => {
+  test('whose maintenance fails are reported, and wait for the next run of the job', async () => {
     const { ask, round, events, waiting } = await setUp(() => Promise.reject(problem('SNAPSHOT_STORE_UNAVAILABLE', 'it does not answer')))
     await ask('check')
     await round()
@@ -143,7 +143,7 @@ onBothDialects('repositories in a bucket', (fresh) => {
     expect(await waiting()).toEqual([])
   })
 
-  test('of a removed box are looked after all the same', async () => {
+  test('of a removed box are maintained too', async () => {
     const { ask, round, calls, db, box, api } = await setUp()
     await db.deleteFrom('commands').execute()
     await db.deleteFrom('boxes').where('id', '=', box.id).execute()
@@ -153,7 +153,7 @@ onBothDialects('repositories in a bucket', (fresh) => {
     expect((await api.listSnapshots()).snapshots.map(({ slug }) => slug)).toEqual(['north', 'north'])
   })
 
-  test('are left as they are when the daemon drains', async () => {
+  test('stay unchanged when the daemon drains', async () => {
     const { ask, round, calls, waiting } = await setUp()
     await ask()
     const draining = new AbortController()

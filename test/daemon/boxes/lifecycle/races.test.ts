@@ -53,26 +53,26 @@ onBothDialects('at the same moment', (fresh, dialect) => {
     }
     const one = [{ live: 0, removal: null, set_up_attempt: 1 }]
 
-    test('is given one box, by whoever is first; the same call again is answered with it', async () => {
+    test('gets one box from concurrent calls; the same call again returns it', async () => {
       const world = await withTenant()
       expect(await inThisOrder(world.db, world.provision, world.provision)).toEqual(['done', 'done'])
       expect([await boxes(world), await open(world)]).toEqual([one, ['tenant-box.provision']])
     })
 
-    test('is not given another by adoption', async () => {
+    test('gets no second box by adoption', async () => {
       const world = await withTenant()
       expect(await inThisOrder(world.db, world.provision, world.adopt)).toEqual(['done', 'CONFLICT'])
       expect([await boxes(world), await open(world)]).toEqual([one, ['tenant-box.provision']])
     })
 
-    test('whose stack is being adopted is not given another', async () => {
+    test('whose stack is being adopted gets no second box', async () => {
       const world = await withTenant()
       expect(await inThisOrder(world.db, world.adopt, world.provision)).toEqual(['done', 'CONFLICT'])
       expect([await boxes(world), await open(world)]).toEqual([one, ['tenant-box.adopt']])
     })
   })
 
-  describe('a box that never came to be', () => {
+  describe('a box that never became ready', () => {
     const failed = async () => {
       const world = await begin()
       const { commandId } = await world.provision(world.db)
@@ -81,19 +81,19 @@ onBothDialects('at the same moment', (fresh, dialect) => {
       return { ...world, late }
     }
 
-    test('is not removed under the one who begins it anew', async () => {
+    test('is not removed while a new attempt begins', async () => {
       const world = await failed()
       expect(await inThisOrder(world.db, world.provision, world.remove)).toEqual(['done', 'CONFLICT'])
       expect([await boxes(world), await open(world)]).toEqual([[{ live: 0, removal: null, set_up_attempt: 2 }], ['tenant-box.provision']])
     })
 
-    test('is not begun anew while it is removed: what is cleared away would come back, on ports that others get', async () => {
+    test('gets no new attempt while it is removed: its ports may belong to others', async () => {
       const world = await failed()
       expect(await inThisOrder(world.db, world.remove, world.provision)).toEqual(['done', 'CONFLICT'])
       expect([await boxes(world), await open(world)]).toEqual([[{ live: 0, removal: 'removed', set_up_attempt: 1 }], ['tenant-box.remove']])
     })
 
-    test('and was only looked at is not given up for another folder while it is removed', async () => {
+    test('and was only read is not replaced by another folder while it is removed', async () => {
       const world = await begin()
       const adoptAt = (folder: string) => (db: Db) => adoptBox({ ...world.room, db }, anOperator, { ...wanted, folder, project: 'north' })
       await failCommand(world.room, (await adoptAt('/srv/nroth')(world.db)).commandId, 'expired')
@@ -103,7 +103,7 @@ onBothDialects('at the same moment', (fresh, dialect) => {
       expect((await boxes(world)).filter(({ removal }) => removal === 'erased')).toHaveLength(1)
     })
 
-    test('is not erased when its agent tells after all that it is ready: it is stopped with a last snapshot, or asked about again', async () => {
+    test('is not erased when a late result makes it live: it is stopped with a last snapshot, or the call is refused', async () => {
       const world = await failed()
       const [, removed] = await inThisOrder(world.db, world.late, world.remove)
       expect(await boxes(world)).toEqual([{ live: 1, removal: null, set_up_attempt: 1 }])
@@ -111,7 +111,7 @@ onBothDialects('at the same moment', (fresh, dialect) => {
     })
   })
 
-  test('of undoing a removal and erasing what it kept, one is done', async () => {
+  test('of concurrent undo and erase, exactly one wins', async () => {
     const undo = (world: Awaited<ReturnType<typeof begin>>) => (db: Db) => undoRemoval({ ...world.room, db }, anOperator, slug)
     const erase = (world: Awaited<ReturnType<typeof begin>>) => (db: Db) =>
       removeBox({ ...world.room, db }, anOperator, { slug, confirm: slug, reason: 'at once', now: true })
@@ -139,13 +139,13 @@ onBothDialects('at the same moment', (fresh, dialect) => {
       return { ...world, complete }
     }
 
-    test('is not forgotten while it is made a managed box', async () => {
+    test('is not removed while its adoption is completed', async () => {
       const world = await observed()
       expect(await inThisOrder(world.db, world.complete, world.remove)).toEqual(['done', 'CONFLICT'])
       expect([await boxes(world), await open(world)]).toEqual([[{ live: 1, removal: null, set_up_attempt: 1 }], ['tenant-box.complete']])
     })
 
-    test('is asked what it lacks while its agent begins to speak: neither waits for the other in a circle', async () => {
+    test('can be previewed while its agent reports, without a deadlock', async () => {
       const world = await observed()
       const { db, room, clock } = world
       await db.updateTable('boxes').set({ first_port: null }).execute()
@@ -163,14 +163,14 @@ onBothDialects('at the same moment', (fresh, dialect) => {
       expect([await outcome(speaking), await asked]).toEqual(['done', 'done'])
     })
 
-    test('is not made a managed box while it is forgotten', async () => {
+    test('is not completed while it is removed', async () => {
       const world = await observed()
       expect(await inThisOrder(world.db, world.remove, world.complete)).toEqual(['done', 'NOT_FOUND'])
       expect([await boxes(world), await open(world)]).toEqual([[{ live: 0, removal: 'erased', set_up_attempt: 1 }], []])
     })
   })
 
-  test('a box is opened after maintenance and closed for another: it stays closed, and held', async () => {
+  test('a box that leaves maintenance while it enters it again stays closed and on hold', async () => {
     const world = await begin()
     const { db, clock, maintain } = world
     await world.aBox(slug)

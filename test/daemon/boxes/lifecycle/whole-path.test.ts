@@ -43,7 +43,7 @@ async function setUp() {
   return { api, done, box }
 }
 
-test('a box is read, closed, moved, moved back, removed, given back and erased by agents that do what they are told', async () => {
+test('logs, maintenance, moves, removal, restore and erasing work end to end with agents', async () => {
   const { api, done, box } = await setUp()
   const logs = await done<BoxCommandResult<'tenant-box.logs'>>((await api.boxes.readLogs({ ...north, body: {} })).commandId)
   expect(logs.lines).toBeInstanceOf(Array)

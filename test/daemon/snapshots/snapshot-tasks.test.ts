@@ -33,7 +33,7 @@ onBothDialects('what jobs ask for', (fresh) => {
     await db.updateTable('boxes').set({ managed: 0 }).where('id', '=', observed.id).execute()
     await aBox('fresh')
     await aSnapshot('fresh', 'f')
-    expect(await run('snapshot-daily')).toBe('3 boxes to be snapshotted, 1 fresh enough')
+    expect(await run('snapshot-daily')).toBe('3 boxes queued, 1 with a fresh snapshot')
     expect(await kinds()).toEqual([]) // a job only asks
     await turn()
     await turn()
@@ -47,12 +47,12 @@ onBothDialects('what jobs ask for', (fresh) => {
     await turn()
     expect(await kinds()).toEqual([])
     expect((await api.listSnapshots({ query: { tier: 'daily' } })).snapshots).toHaveLength(3)
-    expect(await run('snapshot-daily')).toBe('0 boxes to be snapshotted, 4 fresh enough')
+    expect(await run('snapshot-daily')).toBe('0 boxes queued, 4 with a fresh snapshot')
     await later(20 * hourMs)
-    expect(await run('snapshot-daily')).toBe('4 boxes to be snapshotted, 0 fresh enough')
+    expect(await run('snapshot-daily')).toBe('4 boxes queued, 0 with a fresh snapshot')
   })
 
-  test('a box that is held or busy waits for its turn, and the others go first', async () => {
+  test('the task of a box on hold or busy waits, and others run first', async () => {
     const { run, turn, kinds, aBox, answer, taken, db, clock, api } = await setUp()
     const [north, south] = [await aBox('north'), await aBox('south')]
     const hold = { boxId: north.id, holder: 'rollout:ro_1', until: '2026-02-01T00:00:00.000Z' }
@@ -71,7 +71,7 @@ onBothDialects('what jobs ask for', (fresh) => {
     expect(await kinds()).toEqual(['snapshot'])
   })
 
-  test('a host that is away has its turn when it is back, and no turn outlives its night', async () => {
+  test('the task of an offline host runs when it is back, and expires after the night', async () => {
     const { run, turn, kinds, aBox, clock, heard, db } = await setUp()
     await aBox('north')
     await run('snapshot-daily')
@@ -89,7 +89,7 @@ onBothDialects('what jobs ask for', (fresh) => {
     expect(await kinds()).toEqual([])
   })
 
-  test('a snapshot that an update took meanwhile is as good as the one that was asked for', async () => {
+  test('a snapshot that an update took meanwhile replaces the daily one', async () => {
     const { run, turn, kinds, aBox, aSnapshot } = await setUp()
     await aBox('north')
     await run('snapshot-daily')
@@ -114,7 +114,7 @@ onBothDialects('what jobs ask for', (fresh) => {
     },
   )
 
-  test('only one replica begins turns', async () => {
+  test('only one replica starts tasks', async () => {
     const { deps, run, kinds, aBox, turn } = await setUp()
     await aBox('north')
     await turn()
@@ -125,29 +125,29 @@ onBothDialects('what jobs ask for', (fresh) => {
     expect(await kinds()).toEqual(['snapshot'])
   })
 
-  test('drill: the box longest without proof, on its newest complete snapshot; not again for three weeks', async () => {
+  test('drill: the box longest without a proof, on its newest complete snapshot; not again for three weeks', async () => {
     const { run, turn, kinds, aBox, aSnapshot, answer, fail, later } = await setUp()
     await aBox('north')
     await aBox('without')
-    expect(await run('snapshot-drill')).toBe('0 boxes of 0 to be proven')
+    expect(await run('snapshot-drill')).toBe('0 boxes of 0 queued for drills')
     const { snapshotId } = await aSnapshot('north', 'a', 'daily')
-    expect(await run('snapshot-drill')).toBe('1 box of 1 to be proven')
+    expect(await run('snapshot-drill')).toBe('1 box of 1 queued for drills')
     await turn()
     expect(await kinds()).toEqual(['drill'])
     await fail('DISK_FULL')
     await later(dayMs)
-    expect(await run('snapshot-drill')).toBe('0 boxes of 1 to be proven')
+    expect(await run('snapshot-drill')).toBe('0 boxes of 1 queued for drills')
     await later(3 * dayMs)
     await run('snapshot-drill')
     await turn()
     expect((await answer('tenant-box.drill', aDrill())).payload).toMatchObject({ snapshotId })
     await later(20 * dayMs)
-    expect(await run('snapshot-drill')).toBe('0 boxes of 1 to be proven')
+    expect(await run('snapshot-drill')).toBe('0 boxes of 1 queued for drills')
     await later(2 * dayMs)
-    expect(await run('snapshot-drill')).toBe('1 box of 1 to be proven')
+    expect(await run('snapshot-drill')).toBe('1 box of 1 queued for drills')
   })
 
-  test('prune: what retention gives up is asked of the agent by full ids, and nobody can restore it from then on', async () => {
+  test('prune: expired snapshots are sent to the agent by full ids, and cannot be restored any more', async () => {
     const { run, turn, answer, aBox, aSnapshot, api, later, audit } = await setUp()
     await aBox('north')
     await aSnapshot('north', 'old')
@@ -156,12 +156,12 @@ onBothDialects('what jobs ask for', (fresh) => {
     await run('snapshot-prune')
     await turn()
     const restore = api.restoreBox({ params: { slug: 'north' }, body: { snapshotId: idOf('old'), reason: 'because' } })
-    await expect(restore).rejects.toThrow(/given up by retention/)
+    await expect(restore).rejects.toThrow(/has expired/)
     const { payload } = await answer('tenant-box.tend_snapshots', aTended(['new'], { forgotten: [idOf('old')], freedBytes: 1000 }))
     expect(payload).toMatchObject({ slug: 'north', forget: [idOf('old')], prune: true, check: 'none' })
     const { snapshots } = await api.listSnapshots()
     expect(snapshots.map(({ status, keptBecause }) => [status, keptBecause])).toEqual([
-      ['present', 'the newest of the box'],
+      ['present', 'newest snapshot of the box'],
       ['forgotten', null],
     ])
     expect((await audit()).at(-1)).toEqual({ actor: 'system:snapshots', action: 'snapshots.given_up', subject: 'north' })
@@ -173,7 +173,7 @@ onBothDialects('what jobs ask for', (fresh) => {
       await aBox(slug)
       await aSnapshot(slug, slug)
     }
-    expect(await run('snapshot-check')).toBe('5 repositories to be checked, 2 of them with all data')
+    expect(await run('snapshot-check')).toBe('5 repositories queued for checks, 2 of them with all data')
     const depths: unknown[] = []
     for (let box = 0; box < 5; box++) {
       await turn()
@@ -186,7 +186,7 @@ onBothDialects('what jobs ask for', (fresh) => {
     expect(read).toHaveLength(2)
   })
 
-  test('without key and store a job fails by what is missing', async () => {
+  test('without key and store a job fails with the missing settings', async () => {
     const { deps } = await setUp()
     for (const job of snapshotsJobs({ ...deps, settings: {} })) await expect(job.run(going)).rejects.toThrow(/TENANTRY_SNAPSHOT_STORE/)
   })

@@ -55,7 +55,7 @@ onBothDialects('a question to each box of a fleet', (fresh) => {
     return { room: { ...room, clock }, pass }
   }
 
-  test('says few statements and lets others have their turn after every 250', async () => {
+  test('runs few statements and yields to other writers after every 250', async () => {
     const { room } = await setUp()
     const { db, said, perTurn } = watched(room.db)
     const { commands, unreachable } = await scanBoxes({ ...room, db }, anOperator, {})
@@ -64,7 +64,7 @@ onBothDialects('a question to each box of a fleet', (fresh) => {
     expect(said.length).toBeLessThan(fleet / 12)
   })
 
-  test('where others wait before it each time, takes as long a turn as it waited: a fleet that answers does not make it last', async () => {
+  test('with waits before each transaction, chunks grow with the wait: a reporting fleet does not delay it', async () => {
     const { room, pass } = await setUp()
     const { db, perTurn } = watched(room.db, { turn: pass(100), row: pass(1) })
     const { commands } = await scanBoxes({ ...room, db }, anOperator, {})

@@ -31,7 +31,7 @@ test('each fix and each component of it counts by itself', () => {
   ])
 })
 
-test('a server of objects that nobody could read counts as closed too', () => {
+test('an unreadable MinIO version counts as fixed too', () => {
   const ofObjects: Fix = { ...fix, versions: { minio: now.minio } }
   const former = 'RELEASE.2025-07-23T15-54-02Z'
   for (const minio of ['unknown', 'latest', '']) expect(opened({ minio: former }, { minio }, [ofObjects])).toEqual([`minio ${former}`])

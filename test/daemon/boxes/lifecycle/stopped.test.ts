@@ -24,7 +24,7 @@ async function metricsOf({ db, clock }: LifeWorld): Promise<string> {
 }
 
 onBothDialects('a box that stands still', (fresh) => {
-  test('because it was removed says so at once: in lists, to the drift check and in metrics, whatever its host still says of it', async () => {
+  test('because it was removed is shown at once in lists, drift and metrics, whatever its host reports', async () => {
     const world = await lifeWorld(await fresh())
     const { id } = await world.aBox('north')
     await world.aBox('south')
@@ -45,7 +45,7 @@ onBothDialects('a box that stands still', (fresh) => {
     expect(told).toContain('tenantry_box_removals{state="kept"} 1')
   })
 
-  test('between two hosts says so, until one of them runs it', async () => {
+  test('between two hosts is shown as stopped until one of them runs it', async () => {
     const world = await lifeWorld(await fresh())
     const api = await world.api()
     await world.aBox('north')

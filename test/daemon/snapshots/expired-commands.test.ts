@@ -30,7 +30,7 @@ onBothDialects('whoever asks for a snapshot and whoever gives it up never meet: 
     return { db, deps, left }
   }
 
-  test.each(['restore', 'drill'] as const)('a %s that is asked for first', async (what) => {
+  test.each(['restore', 'drill'] as const)('a %s requested before the prune', async (what) => {
     const { db, deps, left } = await begin()
     const asked = aGate()
     const first = asks[what]({ ...deps, db: stoppedBeforeCommit(db, asked) })
@@ -42,7 +42,7 @@ onBothDialects('whoever asks for a snapshot and whoever gives it up never meet: 
     expect(await left()).toEqual(['present', `tenant-box.${what}`])
   })
 
-  test.each(['restore', 'drill'] as const)('a %s that is asked for when it was given up', async (what) => {
+  test.each(['restore', 'drill'] as const)('a %s requested after the snapshot expired', async (what) => {
     const { db, deps, left } = await begin()
     const given = aGate()
     const givingUp = startDueTasks({ ...deps, db: stoppedBeforeCommit(db, given) })
@@ -52,7 +52,7 @@ onBothDialects('whoever asks for a snapshot and whoever gives it up never meet: 
     await heldUpOrOver(db, late)
     given.open()
     await givingUp
-    await expect(late).rejects.toMatchObject({ code: 'CONFLICT', message: expect.stringContaining('given up') })
+    await expect(late).rejects.toMatchObject({ code: 'CONFLICT', message: expect.stringContaining('has expired') })
     expect(await left()).toEqual(['forgotten', 'tenant-box.tend_snapshots'])
   })
 })

@@ -31,7 +31,7 @@ const later = async (world: LifeWorld) => {
 }
 
 onBothDialects('a removal', (fresh) => {
-  test('stops the box after a last snapshot and keeps its data for a time', async () => {
+  test('stops the box after a last snapshot and retains its data', async () => {
     const world = await lifeWorld(await fresh())
     const { id } = await world.aBox('north')
     expect(await remove(world)).toMatchObject({ state: 'handing_over', by: 'admin:anna' })
@@ -44,11 +44,11 @@ onBothDialects('a removal', (fresh) => {
     expect(shown).toMatchObject({ status: 'removed', live: false, removal: { state: 'kept', snapshotId: sha256Hex('final'), keepUntil } })
     expect(await code(api.checkBox(north))).toBe('CONFLICT')
     expect(await code(api.moveBox({ ...north, body: { to: 'host-2', reason: 'no reason' } }))).toBe('CONFLICT')
-    await expect(api.provisionBox({ body: again })).rejects.toThrow(/was removed and its data are kept/)
+    await expect(api.provisionBox({ body: again })).rejects.toThrow(/was removed and its data is retained/)
     expect(await world.audit()).toEqual(expect.arrayContaining(['box.removal.handing_over', 'box.removal.kept']))
   })
 
-  test('is undone under a higher ownership as long as the data are kept', async () => {
+  test('is undone with a higher epoch while the data is retained', async () => {
     const world = await lifeWorld(await fresh())
     const { id } = await removed(world)
     const api = await world.api()
@@ -59,7 +59,7 @@ onBothDialects('a removal', (fresh) => {
     expect(await code(api.undoRemoval(north))).toBe('INVALID_TRANSITION')
   })
 
-  test('that is undone, but whose box could not be opened, says so', async () => {
+  test('that is undone, but whose box could not be unfenced, has the error', async () => {
     const world = await lifeWorld(await fresh())
     await removed(world)
     const api = await world.api()
@@ -69,7 +69,7 @@ onBothDialects('a removal', (fresh) => {
     expect((await api.showBox(north)).removal).toMatchObject({ state: 'undone', error })
   })
 
-  test('that cannot be undone stays removed, and may be tried again', async () => {
+  test('that cannot be undone stays removed and may be retried', async () => {
     const world = await lifeWorld(await fresh())
     await removed(world)
     const api = await world.api()
@@ -84,15 +84,15 @@ onBothDialects('a removal', (fresh) => {
     expect((await world.answer('host-1', 'tenant-box.take_back')).payload).toMatchObject({ ownershipEpoch: 3 })
   })
 
-  test('erases the data when they were kept long enough; the tenant stays, and its slug may have a box again', async () => {
+  test('erases the data past retention; the tenant stays, and its slug may have a new box', async () => {
     const world = await lifeWorld(await fresh())
     const { id, tenantId } = await removed(world)
     const [job] = lifecycleJobs(world.room)
     const run = () => job?.run({ signal: new AbortController().signal })
-    expect(await run()).toContain('0 of 0 removed boxes being erased')
+    expect(await run()).toContain('erasing 0 of 0 removed boxes')
     await world.clock.advance(30 * 86_400_000)
     await world.silence()
-    expect(await run()).toContain('1 of 1 removed box being erased')
+    expect(await run()).toContain('erasing 1 of 1 removed box')
     await world.answer('host-1', 'tenant-box.remove')
     expect(await world.box(id)).toMatchObject({ live: false, removal: 'erased', ports: null })
     expect(await world.db.selectFrom('box_secrets').selectAll().execute()).toEqual([])
@@ -124,7 +124,7 @@ onBothDialects('a removal', (fresh) => {
     expect((await world.box(other.id)).removal).toBe('erased')
   })
 
-  test('that the host refuses leaves the box as it was', async () => {
+  test('that the host refuses leaves the box unchanged', async () => {
     const world = await lifeWorld(await fresh())
     const { id } = await world.aBox('north')
     await remove(world)
@@ -134,7 +134,7 @@ onBothDialects('a removal', (fresh) => {
     expect((await (await world.api()).showBox(north)).removal).toMatchObject({ state: 'failed', keepUntil: null })
   })
 
-  test('needs the slug typed, a host that is there, and a box that nobody holds', async () => {
+  test('needs the slug as confirmation, an online host, and a box without a hold', async () => {
     const world = await lifeWorld(await fresh())
     const { id } = await world.aBox('north')
     expect(await code(remove(world, { confirm: 'south' }))).toBe('VALIDATION')
@@ -146,7 +146,7 @@ onBothDialects('a removal', (fresh) => {
     expect((await world.box(id)).live).toBe(true)
   })
 
-  test('of a stack that is only observed touches nothing on its host', async () => {
+  test('of an observed stack changes nothing on its host', async () => {
     const world = await lifeWorld(await fresh())
     const { id } = await world.aBox('north')
     await world.db.updateTable('boxes').set({ managed: 0, folder: '/srv/north', project: 'north', first_port: null }).execute()
@@ -154,7 +154,7 @@ onBothDialects('a removal', (fresh) => {
     expect([(await world.box(id)).removal, await world.offered('host-1')]).toEqual(['erased', null])
   })
 
-  test('that is undone while the job looks is not begun anew', async () => {
+  test('that is undone while the job runs is not erased', async () => {
     const world = await lifeWorld(await fresh())
     const { id } = await removed(world)
     await later(world)
@@ -162,19 +162,19 @@ onBothDialects('a removal', (fresh) => {
       await (await world.api()).undoRemoval(north)
       await world.answer('host-1', 'tenant-box.take_back')
     }
-    expect(await runJob(world, inBetween(world.db, undone))).toContain('0 of 1 removed box being erased')
+    expect(await runJob(world, inBetween(world.db, undone))).toContain('erasing 0 of 1 removed box')
     expect(await world.box(id)).toMatchObject({ live: true, removal: null })
     expect(await world.db.selectFrom('box_removals').select('state').execute()).toEqual([{ state: 'undone' }])
   })
 
-  test('of a box on a host that is gone for good gives it up, and says what may be left', async () => {
+  test('of a box on a revoked host ends at once, with a warning about remaining data', async () => {
     const world = await lifeWorld(await fresh())
     const { id } = await world.aBox('north')
     await revoke(world)
     const before = await world.db.selectFrom('commands').select('id').execute()
     expect(await code(remove(world))).toBe('HOST_REVOKED')
     expect((await world.box(id)).live).toBe(true)
-    const left = { code: 'HOST_REVOKED', message: expect.stringContaining('may still lie on it') }
+    const left = { code: 'HOST_REVOKED', message: expect.stringContaining('may still be on it') }
     expect(await remove(world, { now: true })).toMatchObject({ state: 'erased', error: left })
     expect(await world.box(id)).toMatchObject({ live: false, removal: 'erased', ports: null })
     expect([await world.holds(), await world.db.selectFrom('commands').select('id').execute()]).toEqual([[], before])
@@ -183,7 +183,7 @@ onBothDialects('a removal', (fresh) => {
     expect(JSON.parse(entry.data)).toMatchObject({ error: left })
   })
 
-  test.each(['handing over', 'kept'] as const)('that was %s when its host went for good can be ended', async (how) => {
+  test.each(['handing over', 'kept'] as const)('that was %s when its host was revoked can be finished', async (how) => {
     const world = await lifeWorld(await fresh())
     const { id } = await world.aBox('north')
     await remove(world)
@@ -196,16 +196,16 @@ onBothDialects('a removal', (fresh) => {
     expect([(await world.box(id)).removal, await world.holds()]).toEqual(['erased', []])
   })
 
-  test('whose data were kept long enough ends by itself when its host is gone for good', async () => {
+  test('past retention ends automatically when its host is revoked', async () => {
     const world = await lifeWorld(await fresh())
     const { id } = await removed(world)
     await later(world)
     await revoke(world)
-    expect(await runJob(world)).toContain('1 of 1 removed box being erased')
+    expect(await runJob(world)).toContain('erasing 1 of 1 removed box')
     expect((await world.box(id)).removal).toBe('erased')
   })
 
-  test('is not taken back by a set-up that tells late that it went well', async () => {
+  test('is not reverted by a late result of its set-up', async () => {
     const world = await lifeWorld(await fresh())
     const api = await world.api()
     const { box, commandId } = await api.provisionBox({ body: again })
@@ -219,7 +219,7 @@ onBothDialects('a removal', (fresh) => {
     expect(await world.box(box.boxId)).toMatchObject({ live: false, removal: 'erased' })
   })
 
-  test('of a box that never came to be clears away what is left of it', async () => {
+  test('of a box that never became ready deletes what is left of it', async () => {
     const world = await lifeWorld(await fresh())
     const api = await world.api()
     await api.provisionBox({ body: again })
