@@ -2,8 +2,8 @@
 // What stands behind an executor costs the daemon nothing, so nothing stands there. Tells its parent when each command began.
 import { setMaxListeners } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { commandShelf, runAgent } from '../dist/agent/channel/index.js'
-import { memoryShelf } from '../dist/agent/journal/index.js'
+import { commandStore, runAgent } from '../dist/agent/channel/index.js'
+import { memoryStore } from '../dist/agent/journal/index.js'
 import { silentLogger, systemClock, systemRandom } from '../dist/node/index.js'
 
 const { hosts } = JSON.parse(readFileSync(process.argv[2], 'utf8'))
@@ -57,7 +57,7 @@ const agent = async ({ identity, slugs, boxIds }, nth) => {
     identity,
     agentVersion: '0.1.0',
     executors,
-    shelf: commandShelf(memoryShelf()),
+    store: commandStore(memoryStore()),
     reports: async (boxId) => slugs.filter((_, at) => boxId === undefined || boxIds[at] === boxId).map(report),
     machine: async () => ({ engine: { engine: '27.1', compose: '2.29', restic: '0.18.0' }, resources: machine }),
     resources: async () => machine,

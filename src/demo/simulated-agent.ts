@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { composeRecord, factFinder, localBoxes, reportVersions } from '../agent/boxes/index.ts'
-import { type AgentIdentity, commandShelf, enrolAgent, newAgentKey, runAgent } from '../agent/channel/index.ts'
+import { type AgentIdentity, commandStore, enrolAgent, newAgentKey, runAgent } from '../agent/channel/index.ts'
 import { memoryLocks, memoryStore, openJournal } from '../agent/journal/index.ts'
 import { disownBox } from '../agent/move/index.ts'
 import type { CommandExecutors } from '../agent/ports/index.ts'
@@ -54,7 +54,7 @@ export async function runSimulatedAgent({ name, daemonUrl, token, folder, faults
     identity,
     agentVersion,
     executors: inWallTime(speedup, boxExecutors({ ...here, portInUse: async () => false, settings: settings(folder) })),
-    shelf: commandShelf(memoryStore()),
+    store: commandStore(memoryStore()),
     disown: (box) => disownBox({ ...here, settings: settings(folder), workFolder: join(folder, 'state', 'work') }, box),
     acknowledge: journal.acknowledge,
     reports: async () => Promise.all((await boxes.list()).map((box) => reportVersions(here, box))),

@@ -2,17 +2,17 @@ import { performance } from 'node:perf_hooks'
 import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
 import type { Clock } from '../core/kit/index.ts'
 
-/** What a timer can hold: Node ends a longer one at once. */
+/** Maximum delay of a Node timer; longer ones fire at once. */
 const longestMs = 2 ** 31 - 1
 
-/** The machine's own time. */
+/** The system clock. */
 export const systemClock: Clock = {
   now: () => new Date(),
   monotonicMs: () => performance.now(),
   sleep: (ms, signal) => new Promise((resolve) => sleepUntil(resolve, Math.min(ms, longestMs), signal)),
 }
 
-/** Node's own promise of a timer makes an exception with a stack for each one that is broken off: here, most are. */
+/** Node's timer promises create an error with a stack trace for each abort, and most sleeps here are aborted. */
 function sleepUntil(resolve: () => void, ms: number, signal: AbortSignal | undefined): void {
   if (signal?.aborted) return void resolve()
   const end = () => {
@@ -24,22 +24,19 @@ function sleepUntil(resolve: () => void, ms: number, signal: AbortSignal | undef
   signal?.addEventListener('abort', end, { once: true })
 }
 
-/**
- * Durations that pass `factor` times as fast, for demonstrations: an hour of probes in a few seconds.
- * The wall clock stays the machine's own, so that records fit in with those of others.
- */
+/** A clock whose durations pass `factor` times as fast, for demonstrations. The wall clock is unchanged. */
 export const acceleratedClock = (factor: number, base: Clock = systemClock): Clock => ({
   now: base.now,
   monotonicMs: () => base.monotonicMs() * factor,
   sleep: (ms, signal) => base.sleep(ms / factor, signal),
 })
 
-/** A clock that moves only when it is told to, to the moment for which somebody waits: days pass as fast as they can be computed. */
+/** A clock that moves only with `advanceTo`, so that simulated days pass at computing speed. */
 export type VirtualClock = Clock &
   Readonly<{
-    /** When the next sleeper wakes, on the monotonic clock; undefined while nobody sleeps. */
+    /** Monotonic time of the next wake-up; undefined without sleepers. */
     nextDueMs(): number | undefined
-    /** Moves on to that time and wakes all who are due by then, in the order of their time, then of their going to sleep. Never goes back. */
+    /** Advances to that time and wakes due sleepers, ordered by due time, then by start of sleep. Never goes back. */
     advanceTo(ms: number): void
   }>
 
@@ -73,20 +70,17 @@ export function virtualClock(startIso: string): VirtualClock {
   }
 }
 
-/** What Node calls its unfinished business with the disk. */
+/** Node's names of pending file operations. */
 const isDisk = (resource: string): boolean => /^(FSReq|CloseReq|FileHandle)/.test(resource)
 
-/** In a row: a turn in which nothing waits for the disk may be the one in which somebody begins to. */
+/** Required in a row, because a new operation may start in the first idle turn. */
 const quietTurns = 2
 
-/** After so many the disk is slow, and looking again and again would cost more than waiting. */
+/** After that many busy turns it sleeps 1 ms between checks. */
 const busyTurns = 20
 
-/**
- * Resolves once nothing in this thread waits for the disk: who still waits, waits for a clock or for somebody who does. With a virtual clock
- * that is the moment at which time may pass, however fast or slow the machine is.
- */
-export async function untilIdle(): Promise<void> {
+/** Resolves when no file operation is pending in this thread; then everything waits for the clock, and a virtual clock may advance. */
+export async function yieldUntilIdle(): Promise<void> {
   for (let quiet = 0, busy = 0; quiet < quietTurns; ) {
     await (busy > busyTurns ? pause(1) : turn())
     const isBusy = process.getActiveResourcesInfo().some(isDisk)

@@ -3,7 +3,7 @@ import { type Clock, type ExitCode, fold, foldBeside, Problem, plural, printable
 
 type Output = Readonly<{ write(text: string): unknown; isTTY?: boolean | undefined; columns?: number | undefined }>
 
-/** The machine as a program sees it; tests give their own. */
+/** Machine access of a command-line program; tests inject their own. */
 export type Machine = Readonly<{
   env: Readonly<Record<string, string | undefined>>
   stdin: AsyncIterable<unknown> & Readonly<{ isTTY?: boolean | undefined }>
@@ -13,28 +13,28 @@ export type Machine = Readonly<{
   signal: AbortSignal
   clock: Clock
   random: Random
-  /** A settings file that is read where none is named and this one is there. */
+  /** Default settings file, read if it exists and --config is not given. */
   usualSettings?: string
 }>
 
-/** Options of the program itself, which every command has. */
+/** Global options of every command. */
 export type Globals = Readonly<{ config?: string; json?: boolean }>
 
-/** A result for scripts, or the words for a person. */
+/** Prints the result as JSON with --json, otherwise as text. */
 export function print({ stdout }: Pick<Machine, 'stdout'>, { json }: Globals, result: unknown, words: string): void {
   stdout.write(`${json ? JSON.stringify(result, null, 2) : words}\n`)
 }
 
-/** A terminal that does not know its size says 0. */
-const usualColumns = 80
+/** Used for terminals that report a width of 0. */
+const defaultColumns = 80
 
 type Terminal = Readonly<{ isTTY?: boolean | undefined; columns?: number | undefined }>
 
-/** Text for another program is never cut: without a terminal (or COLUMNS) the width has no end. */
+/** Width of a terminal or COLUMNS; otherwise infinite, so that text for other programs is never wrapped. */
 export const widthOf = ({ isTTY, columns }: Terminal, env: Readonly<Record<string, string | undefined>>): number =>
-  isTTY ? columns || usualColumns : Number(env.COLUMNS) || Number.POSITIVE_INFINITY
+  isTTY ? columns || defaultColumns : Number(env.COLUMNS) || Number.POSITIVE_INFINITY
 
-/** A command line that does not fit, and the help of the very command that it meant. */
+/** An invalid command line, with the help command to try. */
 class Mistake extends Problem {
   readonly help: string
 
@@ -44,40 +44,40 @@ class Mistake extends Problem {
   }
 }
 
-/** What commander says of a line that does not fit, as one sentence. */
-export const mistakeText = ({ code, message }: CommanderError): string =>
+/** Commander's error as one sentence. */
+export const usageErrorText = ({ code, message }: CommanderError): string =>
   code === 'commander.help' ? 'a command is missing' : message.replace(/^error: /, '').replace(/\s*\n\s*/g, ' ')
 
-/** Lines of help are broken for the eye, and not where another program reads them. */
+/** Help is wrapped at 120 columns at most, and only on a terminal. */
 const helpWidthOf = (stream: Machine['stdout'], env: Machine['env']): number => {
   const width = widthOf(stream, env)
   return Number.isFinite(width) ? Math.min(width, 120) : width
 }
 
-/** Beside names as long as ours commander would leave lines to the terminal, which breaks them inside words. */
-export const leastHelpColumns = 20
+/** With a smaller minimum commander would not wrap help beside long names. */
+export const minHelpColumns = 20
 
 type Spoken = Pick<Machine, 'stdout' | 'stderr' | 'env'>
 
-/** Where commander says what: help as wide as what it goes to, and of a mistake nothing, which is told by whoever runs the program. */
+/** Output settings of commander: help as wide as its stream; errors are printed by the caller. */
 export const outputOf = (program: Command, { stdout, stderr, env }: Spoken) => ({
   writeOut: (text: string) => stdout.write(text),
-  // The help that stands above a mistake; a script reads the mistake alone.
+  // Help above an error is omitted with --json.
   writeErr: (text: string) => (program.opts().json ? undefined : stderr.write(text)),
   getOutHelpWidth: () => helpWidthOf(stdout, env),
   getErrHelpWidth: () => helpWidthOf(stderr, env),
   outputError: () => undefined,
 })
 
-/** Help goes through the machine; a line that does not fit is thrown as USAGE, for `tellProblem`. */
-export function speakThrough(program: Command, machine: Spoken): Command {
+/** Sends help to the machine's streams and throws usage errors as USAGE problems. */
+export function connectOutput(program: Command, machine: Spoken): Command {
   const output = outputOf(program, machine)
   const join = (command: Command, typed: string): void => {
     command
       .configureOutput(output)
-      .configureHelp({ minWidthToWrap: leastHelpColumns })
+      .configureHelp({ minWidthToWrap: minHelpColumns })
       .exitOverride((error) => {
-        throw error.exitCode === 0 ? error : new Mistake(mistakeText(error), `${typed} --help`)
+        throw error.exitCode === 0 ? error : new Mistake(usageErrorText(error), `${typed} --help`)
       })
     for (const below of command.commands) join(below, `${typed} ${below.name()}`)
   }
@@ -85,8 +85,8 @@ export function speakThrough(program: Command, machine: Spoken): Command {
   return program
 }
 
-/** Says on stderr what went wrong, as `tenantry` says it: to a person in lines as wide as the terminal, to a script as one line. */
-export function tellProblem({ stderr, env }: Pick<Machine, 'stderr' | 'env'>, found: Problem, json: boolean): ExitCode {
+/** Prints a problem to stderr, wrapped to the terminal, or as one JSON line. Returns its exit code. */
+export function printProblem({ stderr, env }: Pick<Machine, 'stderr' | 'env'>, found: Problem, json: boolean): ExitCode {
   const { message, code, details = [] } = found
   const listed = details.length > 1 ? details.map(({ path, reason }) => `  ${printable(`${path} ${reason}`)}`) : []
   const next = found instanceof Mistake ? [`next:  ${found.help}`] : []
@@ -95,26 +95,26 @@ export function tellProblem({ stderr, env }: Pick<Machine, 'stderr' | 'env'>, fo
   return found.exit
 }
 
-/** One thing a doctor looked at: how it is, and, if it is not well, what to type. */
+/** Result of one doctor check, with a fix unless it passed. */
 export type Check = Readonly<{ name: string; state: 'ok' | 'warn' | 'failed'; says: string; mend?: string }>
 
-export const well = (name: string, says: string): Check => ({ name, state: 'ok', says })
-/** It works, but will not when it is needed. */
-export const doubtful = (name: string, says: string, mend: string): Check => ({ name, state: 'warn', says, mend })
-export const failing = (name: string, says: string, mend: string): Check => ({ name, state: 'failed', says, mend })
+export const passed = (name: string, says: string): Check => ({ name, state: 'ok', says })
+/** Works now, but will cause a failure later. */
+export const warning = (name: string, says: string, mend: string): Check => ({ name, state: 'warn', says, mend })
+export const failed = (name: string, says: string, mend: string): Check => ({ name, state: 'failed', says, mend })
 
 const marks = { ok: '✓', warn: '!', failed: '✗' } as const satisfies Record<Check['state'], string>
 
-/** Prints what was found, a line each. Exit code 1 when something would keep the program from working. */
-export function tellChecks(machine: Machine, options: Globals, checks: readonly Check[], nameColumns: number): ExitCode {
+/** Prints one line per check. Exit code 1 when a check failed. */
+export function printChecks(machine: Machine, options: Globals, checks: readonly Check[], nameColumns: number): ExitCode {
   const width = widthOf(machine.stdout, machine.env)
   const lineOf = ({ name, state, says, mend }: Check) => {
     const found = foldBeside(`${marks[state]} ${name.padEnd(nameColumns)} `, says, width)
-    return mend ? `${found}\n${foldBeside(`  ${''.padEnd(nameColumns)} mend: `, mend, width)}` : found
+    return mend ? `${found}\n${foldBeside(`  ${''.padEnd(nameColumns)} fix: `, mend, width)}` : found
   }
   const failures = checks.filter(({ state }) => state === 'failed').length
   const warnings = checks.filter(({ state }) => state === 'warn').length
-  const sum = failures + warnings === 0 ? 'all is well' : `${plural(failures, 'fault')}, ${plural(warnings, 'warning')}`
+  const sum = failures + warnings === 0 ? 'All checks passed.' : `${plural(failures, 'failure')}, ${plural(warnings, 'warning')}`
   print(machine, options, { checks }, `${checks.map(lineOf).join('\n')}\n\n${sum}`)
   return failures > 0 ? 1 : 0
 }

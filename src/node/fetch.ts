@@ -5,8 +5,8 @@ type Fetch = typeof globalThis.fetch
 let ready: Promise<void> | undefined
 
 /**
- * `fetch` that always settles. That of Node.js 20 loads its parser while the first connection is made: a peer that closes it meanwhile, as
- * a proxy does whose program is just starting, goes unheard, and the call waits for ever or lets the process end without a word.
+ * `fetch` that always settles. Node.js 20 loads its HTTP parser during the first connection and misses a peer that closes it meanwhile; the
+ * call would then never settle.
  */
 export const settlingFetch: Fetch = async (input, init) => {
   ready ??= oneExchange().catch(() => undefined)
@@ -14,7 +14,7 @@ export const settlingFetch: Fetch = async (input, init) => {
   return fetch(input, init)
 }
 
-/** With a listener of our own, which closes only after it has answered; afterwards the parser is there. */
+/** Loads the parser with one exchange with a local listener. */
 async function oneExchange(): Promise<void> {
   const server = createServer((socket) => {
     socket.on('error', () => undefined)

@@ -3,12 +3,11 @@ import { constants } from 'node:fs'
 import { mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
-/** `temporary`: where the content is written before it is whole, in the same folder; a name of chance unless it is to be found again. */
+/** `temporary`: path of the temporary file, in the same folder; random by default. */
 type WriteOptions = Readonly<{ mode?: number; temporary?: string }>
 
 /**
- * Replaces a file whole or not at all: written beside it, fsynced, renamed, folder fsynced.
- * After a crash at any point the path holds the old content or the new, never a part. Content that comes in parts is never whole in memory.
+ * Replaces a file atomically and durably: writes a temporary file, fsyncs, renames, fsyncs the folder. Streams content that comes in parts.
  */
 export async function writeFileAtomic(
   path: string,
@@ -33,7 +32,7 @@ export async function writeFileAtomic(
   await syncFolder(dirname(path))
 }
 
-/** Makes a rename or an unlink in the folder survive a power cut. */
+/** Makes a rename or unlink in the folder survive a power failure. */
 export async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, constants.O_RDONLY)
   try {

@@ -1,6 +1,7 @@
-// What every program needs of the machine: its clock, randomness, files and log.
-// The only place outside the edges where the machine is touched; nothing here knows the product.
-export { acceleratedClock, systemClock, untilIdle, type VirtualClock, virtualClock } from './clock.ts'
+// Machine access for all programs: clock, randomness, files, fetch and logging.
+// The only place besides the program entry points that touches the machine.
+// Contains no product logic.
+export { acceleratedClock, systemClock, type VirtualClock, virtualClock, yieldUntilIdle } from './clock.ts'
 export { settlingFetch } from './fetch.ts'
 export { readIfThere, syncFolder, writeFileAtomic } from './files.ts'
 export { type Logger, makeLogger, silentLogger } from './logger.ts'

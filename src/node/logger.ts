@@ -29,5 +29,5 @@ export function makeLogger({ form, level = 'info', program }: LogOptions): Logge
   })
 }
 
-/** For tests and one-shot commands: says nothing. */
+/** For tests and one-shot commands. */
 export const silentLogger = (): Logger => pino({ level: 'silent' })

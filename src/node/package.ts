@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
-// The programs run from `src/` under test and from `dist/` when built; the package's own files lie beside both.
+// Programs run from `src/` in tests and from `dist/` when built; package files are in the parent of both.
 function findRoot(folder: string): string {
   return existsSync(join(folder, 'package.json')) ? folder : findRoot(dirname(folder))
 }

@@ -2,13 +2,13 @@ import { readFileSync } from 'node:fs'
 import { parse } from 'yaml'
 import { problem } from '../core/kit/index.ts'
 
-/** The settings in a YAML file, not checked yet; an empty file holds none. `example` is a line that such a file has. Throws CONFIG_INVALID. */
+/** Reads unvalidated settings from a YAML file. `example` is a valid line for the error message. Throws CONFIG_INVALID. */
 export function readSettingsFile(file: string, example: string): Record<string, unknown> {
   let text: string
   try {
     text = readFileSync(file, 'utf8')
   } catch (error) {
-    throw problem('CONFIG_INVALID', `${file} cannot be read (${(error as NodeJS.ErrnoException).code})`)
+    throw problem('CONFIG_INVALID', `Cannot read ${file}: ${(error as NodeJS.ErrnoException).code}`)
   }
   try {
     const parsed: unknown = parse(text) ?? {}
@@ -16,9 +16,9 @@ export function readSettingsFile(file: string, example: string): Record<string, 
   } catch (error) {
     throw problem('CONFIG_INVALID', `${file} is not YAML: ${(error as Error).message.split('\n')[0]}`)
   }
-  throw problem('CONFIG_INVALID', `${file} holds no settings: it must be lines such as \`${example}\``)
+  throw problem('CONFIG_INVALID', `${file} does not contain settings. fix: write lines such as \`${example}\``)
 }
 
-/** Keys and values, not a list. */
+/** True for an object that is not an array. */
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,11 +1,11 @@
 import { setFlagsFromString } from 'node:v8'
 
 /**
- * What a program loads at its start outlives the next collection, so the young half of the heap would grow to its largest (2 × 16 MiB) for
- * that one time and give hardly any of it back. Called before anything is loaded, by the program's own file in `bin`.
+ * Keeps the young generation small during start-up, when most objects survive; otherwise it grows to 2 × 16 MiB and hardly shrinks. Called by
+ * the file in `bin` before other modules load.
  * @public
  */
 export const keepYoungHeapSmall = (): void => setFlagsFromString('--semi-space-growth-factor=1')
 
-/** From now on it grows with the work, as Node.js has it. Called once the program stands. */
+/** Restores Node's default growth. Called after start-up. */
 export const letYoungHeapGrow = (): void => setFlagsFromString('--semi-space-growth-factor=2')

@@ -1,6 +1,6 @@
 import type { Db } from '../daemon/db/index.ts'
 import type { RolloutEngine } from '../daemon/rollouts/index.ts'
-import { untilIdle, type VirtualClock } from '../node/index.ts'
+import { type VirtualClock, yieldUntilIdle } from '../node/index.ts'
 import { type CommandAnswer, expireLate, failureOf, type QueuedCommand, queuedCommands, storeAnswer, storeTaken } from './commands.ts'
 
 export type PlayDeps = Readonly<{
@@ -61,7 +61,7 @@ export async function play({ db, clock, engine, signal, perform, nextChangeMs, s
   }
 
   for (let isDue = true; !signal.aborted; ) {
-    await untilIdle()
+    await yieldUntilIdle()
     if ((await storeAnswers()) || isDue) {
       await tick()
       isDue = false

@@ -3,7 +3,7 @@ import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { localBoxes, reportVersions } from '../../src/agent/boxes/index.ts'
-import { commandShelf, enrolAgent, newAgentKey, runAgent } from '../../src/agent/channel/index.ts'
+import { commandStore, enrolAgent, newAgentKey, runAgent } from '../../src/agent/channel/index.ts'
 import { memoryLocks, memoryStore, openJournal } from '../../src/agent/journal/index.ts'
 import type { CommandContext, CommandExecutors } from '../../src/agent/ports/index.ts'
 import { boxExecutors } from '../../src/agent/program/index.ts'
@@ -157,7 +157,7 @@ async function withAgents(api: Api, daemonUrl: string, executions: Map<string, n
       runAgent({
         ...{ clock: systemClock, random: systemRandom, log: silentLogger(), identity, agentVersion: '0.0.0' },
         executors: counted(executors, executions),
-        shelf: commandShelf(memoryStore()),
+        store: commandStore(memoryStore()),
         acknowledge: journal.acknowledge,
         reports: async () => Promise.all((await boxes.list()).map((box) => reportVersions({ ...host, clock }, box))),
         machine: async () => ({ engine: { ...(await host.engine.info()), restic: await host.snapshots.version() }, resources: null }),

@@ -117,7 +117,7 @@ describe.skipIf(!testbedExists())('a stack that somebody set up by hand', () => 
     const order = { ...completion(diffSha256), probe: { consecutive: 20, spacingMs: 60_000, timeoutMs: 1 } }
     await expect(rooms.executors['tenant-box.complete'](rooms.contextOf('fails').context, order)).rejects.toMatchObject({
       code: 'PROBE_FAILED',
-      message: expect.stringMatching(/the former files are back and the box runs as it did/),
+      message: expect.stringMatching(/the previous files are restored and the box runs as before/),
     })
     expect([await file('compose.yaml'), await file('synapse/homeserver.yaml')]).toEqual([composeText(), homeserverText])
     await eventually('the stack answers as before', async () => (await fetch(`http://127.0.0.1:${ports.public}/health`)).ok, {

@@ -78,7 +78,7 @@ describe.skipIf(!testbedExists())('a drill beside a real box', () => {
     let seen: { internal: string[]; published: string[]; outside: number; edge: number } | undefined
     const servers: typeof deps.servers = {
       ...deps.servers,
-      createThrowAwayAccount: async (copy, secret, signal) => {
+      createTemporaryAccount: async (copy, secret, signal) => {
         const containers = await deps.engine.containers(copy.project)
         const synapse = containers.find(({ service }) => service === 'synapse')!.id
         const reach = ['python3', '-c', "import socket; socket.create_connection(('1.1.1.1', 443), 3)"]
@@ -90,7 +90,7 @@ describe.skipIf(!testbedExists())('a drill beside a real box', () => {
           outside: (await deps.engine.exec(synapse, reach)).exitCode,
           edge: containers.filter(({ service }) => service === 'edge').length,
         }
-        return deps.servers.createThrowAwayAccount(copy, secret, signal)
+        return deps.servers.createTemporaryAccount(copy, secret, signal)
       },
     }
     const result = await drill({ ...deps, servers })(host.contextOf('good'), payload())

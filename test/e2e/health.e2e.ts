@@ -98,7 +98,7 @@ describe.skipIf(!testbedExists())('the health of a real box', () => {
     const sick = await probe()
     expect(sick).toMatchObject({
       verdict: 'failed',
-      components: { database: { error: expect.stringMatching(/postgres of .* does not run/) } },
+      components: { database: { error: expect.stringMatching(/postgres of .* is not running/) } },
     })
     expect(red(sick)).toEqual(expect.arrayContaining(['chatSync', 'database']))
     await rooms.engine.start(box.project, ['postgres'])

@@ -1,7 +1,7 @@
 import { rm, writeFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe } from 'vitest'
 import { readBoxSecrets } from '../../src/agent/boxes/box-secrets.ts'
-import { fenceSwitch } from '../../src/agent/boxes/index.ts'
+import { fenceFile } from '../../src/agent/boxes/index.ts'
 import type { Project } from '../../src/agent/ports/index.ts'
 import { homeserverSuite } from '../daemon/homeserver/suite.ts'
 import { roomsSuite } from '../daemon/spaces/rooms-suite.ts'
@@ -42,7 +42,7 @@ const subject = () => ({
   publicUrl: `http://127.0.0.1:${box.ports.public}`,
   fence,
 })
-const fence = (on: boolean) => (on ? writeFile(fenceSwitch(project), '{}\n', { mode: 0o644 }) : rm(fenceSwitch(project)))
+const fence = (on: boolean) => (on ? writeFile(fenceFile(project), '{}\n', { mode: 0o644 }) : rm(fenceFile(project)))
 
 async function loseAdminToken() {
   const lost = await world.homeserver.send({ method: 'POST', path: '/_matrix/client/v3/logout/all', body: {}, admin: true })

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { dumpFolderOf, hostDisk, snapshot, takeBoxSnapshot } from '../../src/agent/backup/index.ts'
 import { boxServers } from '../../src/agent/box-servers/index.ts'
-import { fenceSwitch, type LocalBoxes, localBoxes, portInUse, provision } from '../../src/agent/boxes/index.ts'
+import { fenceFile, type LocalBoxes, localBoxes, portInUse, provision } from '../../src/agent/boxes/index.ts'
 import { dockerEngine } from '../../src/agent/docker/index.ts'
 import { fileLocks, folderStore, onceOnly, openJournal } from '../../src/agent/journal/index.ts'
 import type { ContainerEngine, LocalBox } from '../../src/agent/ports/index.ts'
@@ -191,7 +191,7 @@ describe.skipIf(!testbedExists())('the restore of a real box', () => {
     expect(await run()).toMatchObject({ outcome: 'restored' })
     expect(killed).toEqual(restoreSteps.filter((step) => !step.startsWith('back')))
     await talk.expectComplete()
-    expect(await readIfThere(fenceSwitch((await box()).project))).toBeUndefined()
+    expect(await readIfThere(fenceFile((await box()).project))).toBeUndefined()
     expect((await volumes()).filter((name) => !/-r[0-9a-f]{8}-[0-9]+$/.test(name))).toEqual([])
   })
 

@@ -9,7 +9,7 @@ import type { SnapshotTaken } from '../../src/core/boxes/index.ts'
 import type { TenantId } from '../../src/core/kit/index.ts'
 import { agentRepository } from '../../src/daemon/snapshots/index.ts'
 import { readIfThere, systemClock } from '../../src/node/index.ts'
-import { resticCare, tendRepository } from '../../src/node/restic/index.ts'
+import { maintainRepository, resticMaintenance } from '../../src/node/restic/index.ts'
 import { aContext } from '../agent/boxes/provisioning.ts'
 import { mortal } from '../agent/update/mortal.ts'
 import { uploadMedia } from '../testbed/matrix-client.ts'
@@ -214,8 +214,8 @@ describe.skipIf(!testbedExists())('snapshots of a real box that serves', () => {
     const refused = maintainSnapshots(agent)(contextOf('tend-bucket', remote), { ...tending, forget: [taken.snapshotId] })
     await expect(refused).rejects.toMatchObject({ code: 'CONFLICT' })
     await mkdir(join(real.folder, 'daemon-cache'))
-    const care = resticCare({ program: readTestbed().restic, cacheFolder: join(real.folder, 'daemon-cache') })
-    const tended = await tendRepository(care, remote, { forget: [taken.snapshotId], prune: true, check: 'data' })
+    const care = resticMaintenance({ program: readTestbed().restic, cacheFolder: join(real.folder, 'daemon-cache') })
+    const tended = await maintainRepository(care, remote, { forget: [taken.snapshotId], prune: true, check: 'data' })
     expect(tended).toMatchObject({ forgotten: [taken.snapshotId], present: [], check: { ok: true } })
     expect(tended.freedBytes).toBeGreaterThan(100_000)
     await bucket.stop()

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hostDisk } from '../../src/agent/backup/index.ts'
 import { boxServers } from '../../src/agent/box-servers/index.ts'
-import { fenceSwitch, type LocalBoxes, localBoxes, portInUse, provision } from '../../src/agent/boxes/index.ts'
+import { fenceFile, type LocalBoxes, localBoxes, portInUse, provision } from '../../src/agent/boxes/index.ts'
 import { dockerEngine } from '../../src/agent/docker/index.ts'
 import { fileLocks, folderStore, onceOnly, openJournal } from '../../src/agent/journal/index.ts'
 import type { ContainerEngine } from '../../src/agent/ports/index.ts'
@@ -90,7 +90,7 @@ describe.skipIf(!testbedExists())('the guarded update of a real box', () => {
       deadlineMs: 600_000,
     }
   }
-  const fence = async () => readIfThere(fenceSwitch((await boxes.find(slug))!.project))
+  const fence = async () => readIfThere(fenceFile((await boxes.find(slug))!.project))
   /** The agent over a box whose time-out is over as soon as a probe says what the test waits for. */
   const outOfTime = (ends: (probe: ProbeResult) => boolean, from: UpdateDeps): UpdateDeps => {
     let aheadMs = 0

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { doubtful, type Machine, tellChecks, well } from '../../src/node/command-line.ts'
+import { type Machine, passed, printChecks, warning } from '../../src/node/command-line.ts'
 
 const checks = [
-  well('engine', '29.1.3'),
-  doubtful(
+  passed('engine', '29.1.3'),
+  warning(
     'box oak',
     '3 of 4 containers run, and the database of this box is restarting',
     'tenantry-agent box show oak; then look at docker logs of what is down',
@@ -15,22 +15,22 @@ function told(stdout: Omit<Machine['stdout'], 'write'>, env = {}): string {
   const write = (more: string) => {
     text += more
   }
-  tellChecks({ env, stdout: { ...stdout, write } } as unknown as Machine, {}, checks, 8)
+  printChecks({ env, stdout: { ...stdout, write } } as unknown as Machine, {}, checks, 8)
   return text
 }
 
-test('on a terminal what was found and how to mend it go on below themselves, and a command stays whole', () => {
+test('on a terminal findings and fixes wrap below their own column, and commands are not broken', () => {
   expect(told({ isTTY: true, columns: 40 })).toBe(
     [
       '✓ engine   29.1.3',
       '! box oak  3 of 4 containers run, and',
       '           the database of this box is',
       '           restarting',
-      '           mend: tenantry-agent box show oak;',
-      '                 then look at docker',
-      '                 logs of what is down',
+      '           fix: tenantry-agent box show oak;',
+      '                then look at docker logs',
+      '                of what is down',
       '',
-      '0 faults, 1 warning',
+      '0 failures, 1 warning',
       '',
     ].join('\n'),
   )

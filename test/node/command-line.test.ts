@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { problem } from '../../src/core/kit/index.ts'
-import { tellProblem } from '../../src/node/command-line.ts'
+import { printProblem } from '../../src/node/command-line.ts'
 
 const told = (json: boolean) => {
   let text = ''
@@ -11,7 +11,7 @@ const told = (json: boolean) => {
     { path: 'mail\u001b[2J', reason: 'is not a known field' },
     { path: 'port', reason: 'must be a\u0007 number' },
   ]
-  const exit = tellProblem(
+  const exit = printProblem(
     { stderr: { write }, env: {} } as never,
     problem('CONFIG_INVALID', 'settings\u001b do not fit', { details }),
     json,

@@ -2,7 +2,7 @@ import { mkdtemp, open } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { untilIdle, virtualClock } from '../../src/node/index.ts'
+import { virtualClock, yieldUntilIdle } from '../../src/node/index.ts'
 
 test('stands still until it is moved, and then wakes who is due, in the order of their time', async () => {
   const clock = virtualClock('2026-01-05T02:00:00.000Z')
@@ -13,10 +13,10 @@ test('stands still until it is moved, and then wakes who is due, in the order of
     ['second', 2000],
   ] as const)
     void clock.sleep(ms).then(() => woken.push(`${name} at ${clock.monotonicMs()}`))
-  await untilIdle()
+  await yieldUntilIdle()
   expect([woken, clock.nextDueMs(), clock.monotonicMs()]).toEqual([[], 1000, 0])
   clock.advanceTo(2000)
-  await untilIdle()
+  await yieldUntilIdle()
   expect(woken).toEqual(['first at 2000', 'second at 2000'])
   expect(clock.nextDueMs()).toBe(3000)
   expect(clock.now().toISOString()).toBe('2026-01-05T02:00:02.000Z')
@@ -52,6 +52,6 @@ test('idle is who waits for no disk: a chain of writes is through', async () => 
     }
   }
   void write()
-  await untilIdle()
+  await yieldUntilIdle()
   expect(written).toBe(20)
 })

@@ -3,7 +3,7 @@ import { chmod, link, mkdir, open, readdir, readFile, realpath, rename, rm, stat
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { untilIdle, writeFileAtomic } from '../../src/node/index.ts'
+import { writeFileAtomic, yieldUntilIdle } from '../../src/node/index.ts'
 import { installSyncDisk } from '../../src/rehearsal/sync-disk.ts'
 import { aFleet } from './a-fleet.ts'
 
@@ -22,7 +22,7 @@ describe('a thread whose disk answers at once', () => {
   })
 
   test('has done what it asked for before anybody waits for it', async () => {
-    await untilIdle()
+    await yieldUntilIdle()
     const written = writeFile(join(folder, 'a'), 'text')
     expect(waitsForDisk()).toEqual([])
     expect(readFileSync(join(folder, 'a'), 'utf8')).toBe('text')

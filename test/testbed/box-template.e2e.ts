@@ -77,7 +77,7 @@ describe.skipIf(!testbedExists())('the box template', () => {
   }
   const engine = (...args: string[]) => execa(testbed!.docker, args, { env: dockerEnvironment(testbed!), extendEnv: false })
   const containerOf = async (box: BoxByHand, service: string) => (await on(box)('ps', '--all', '--quiet', service)).stdout
-  const keepsDying = (box: BoxByHand) =>
+  const isCrashLooping = (box: BoxByHand) =>
     eventually(async () => {
       const { stdout } = await engine('inspect', '--format', '{{.RestartCount}} {{.State.ExitCode}}', await containerOf(box, 'synapse'))
       expect(stdout).toMatch(/^[1-9]\d* 1$/)
@@ -277,7 +277,7 @@ describe.skipIf(!testbedExists())('the box template', () => {
     test('a Synapse that is there before PostgreSQL ends, and the engine starts it again until it serves', async () => {
       await on(box)('stop', 'synapse', 'postgres')
       await engine('start', await containerOf(box, 'synapse'))
-      await keepsDying(box)
+      await isCrashLooping(box)
       await engine('start', await containerOf(box, 'postgres'))
       await serves(box)
       expect(await talked.read()).toEqual(said)
@@ -301,7 +301,7 @@ describe.skipIf(!testbedExists())('the box template', () => {
     test('a release that dies at its start never listens', async () => {
       await setSynapse(box, 'synapse-dies')
       await on(box)('up', '--detach')
-      await keepsDying(box)
+      await isCrashLooping(box)
     })
   })
 
@@ -320,7 +320,7 @@ describe.skipIf(!testbedExists())('the box template', () => {
 
       await setSynapse(box, 'synapse-1.97.0')
       await on(box)('up', '--detach')
-      await keepsDying(box)
+      await isCrashLooping(box)
       expect((await on(box)('logs', 'synapse')).stdout).toContain('too new for the server to understand')
     })
   })

@@ -4,12 +4,11 @@ import { canonicalJson, problem } from '../../core/kit/index.ts'
 
 import { recordOf } from '../boxes/index.ts'
 
-// Edits of YAML files that people wrote: comments and order stay, what is not touched keeps its words. Only the layout of lines may change,
-// and only in a file in which something changes.
+// Edits manually written YAML: comments, order and values stay. Line layout may change, but only in files that change.
 
 type Editable = Readonly<{ document: Document; root: YAMLMap; plain: Record<string, unknown> }>
 
-/** One document with a map in it. Throws COMPOSE_INVALID with the file's name. */
+/** Parses one YAML map for editing. Throws COMPOSE_INVALID with the file name. */
 function editable(name: string, text: string): Editable {
   const document = parseDocument(text, { merge: true })
   const [error] = document.errors
@@ -19,7 +18,7 @@ function editable(name: string, text: string): Editable {
   return { document, root: document.contents as YAMLMap, plain }
 }
 
-/** The file with its edits; byte for byte the former one where they changed nothing. */
+/** Prints the edited file; identical to the previous text when nothing changed. */
 function printed({ document }: Editable, former: string, changed: boolean): string {
   if (!changed) return former
   const indentSeq = !/^( *)[^\s#-][^\n]*:[ \t]*\r?\n\1- /m.test(former)
@@ -27,7 +26,7 @@ function printed({ document }: Editable, former: string, changed: boolean): stri
   return document.toString({ lineWidth: 0, indentSeq, flowCollectionPadding: count(/[[{] \S/g) >= count(/[[{][\w"']/g) })
 }
 
-/** Gives a key of a map another value; a word that is exchanged for another keeps its comment. */
+/** Sets a key of a map; a replaced string keeps its comment. */
 function setValue(document: Document, map: YAMLMap, key: string, value: unknown): void {
   const now = map.get(key, true)
   if (isScalar(now) && typeof value === 'string' && !now.anchor && !/^BLOCK/.test(now.type ?? '')) now.value = value
@@ -36,27 +35,27 @@ function setValue(document: Document, map: YAMLMap, key: string, value: unknown)
 
 const same = (a: unknown, b: unknown): boolean => canonicalJson(a ?? null) === canonicalJson(b ?? null)
 
-/** A map that the file itself holds; one that comes through an alias belongs to others too. */
+/** The file's own map; a map from an alias is shared with other nodes. */
 function ownMap(name: string, parent: YAMLMap, key: string): YAMLMap {
   const value = parent.get(key, true)
   if (isMap(value)) return value
-  throw problem('COMPOSE_INVALID', `${name} takes ${key} from an alias or a merge: write it out, then look again`)
+  throw problem('COMPOSE_INVALID', `${name} takes ${key} from an alias or a merge. fix: write it out, then show the diff again`)
 }
 
 type ComposeWants = Readonly<{
-  /** The edge of the box template, as plain values. */
+  /** The edge service of the box template. */
   edge: Record<string, unknown>
   /** Literal images for services that have none. */
   images: Readonly<Partial<Record<Service, string>>>
-  /** Tells the agent role and database of the box where the container's own variables mean others. */
+  /** Value of TENANTRY_DATABASE, set when the container's variables name another role or database. */
   databaseName?: string
 }>
 
 const composeFileName = 'the compose file'
 const patientStop = '2m'
-const shortestGraceMs = 60_000
+const minGraceMs = 60_000
 
-/** What the compose file must say so that updates are safe (config/box-template). Throws COMPOSE_INVALID where it cannot be edited. */
+/** Adds settings that safe updates need (config/box-template). Throws COMPOSE_INVALID where the file cannot be edited. */
 export function completeCompose(text: string, wants: ComposeWants): string {
   const file = editable(composeFileName, text)
   const services = ownMap(composeFileName, file.root, 'services')
@@ -82,11 +81,11 @@ function completeService(file: Editable, services: YAMLMap, service: Exclude<Ser
   const image = wants.images[service]
   const changed = [
     image === undefined ? false : set('image', image),
-    // `always` starts a container that was stopped on purpose when the engine restarts: in the midst of an update.
+    // With `always` an engine restart during an update would start a stopped container.
     set('restart', 'unless-stopped'),
     service === 'postgres' ? set('stop_signal', 'SIGINT') : false,
-    service !== 'minio' && graceMs(now.stop_grace_period) < shortestGraceMs ? set('stop_grace_period', patientStop) : false,
-    // What reaches the chat server past the edge passes the fence too.
+    service !== 'minio' && graceMs(now.stop_grace_period) < minGraceMs ? set('stop_grace_period', patientStop) : false,
+    // Published ports of the chat server would bypass the fence.
     service === 'synapse' && Array.isArray(now.ports) && now.ports.length > 0 ? withoutPorts(own, set) : false,
     service === 'postgres' && wants.databaseName !== undefined
       ? addVariable(file, own, now.environment, 'TENANTRY_DATABASE', wants.databaseName)
@@ -96,7 +95,7 @@ function completeService(file: Editable, services: YAMLMap, service: Exclude<Ser
 }
 
 function withoutPorts(own: YAMLMap, set: Set): boolean {
-  // Those of a merge can only be overridden.
+  // Ports from a merge can only be overridden.
   return own.delete('ports') || set('ports', [])
 }
 
@@ -110,7 +109,7 @@ function addVariable(file: Editable, own: YAMLMap, now: unknown, name: string, v
   else
     throw problem(
       'COMPOSE_INVALID',
-      `${composeFileName} takes the environment of postgres from an alias or a merge: write it out, then look again`,
+      `${composeFileName} takes the environment of postgres from an alias or a merge. fix: write it out, then show the diff again`,
     )
   return true
 }
@@ -121,7 +120,7 @@ function completeEdge(file: Editable, services: YAMLMap, edge: Record<string, un
   return true
 }
 
-/** Compose's durations: `90s`, `1m30s`. Its default is 10 s. */
+/** Parses compose durations such as `1m30s`; default 10 s. */
 function graceMs(value: unknown): number {
   if (typeof value !== 'string') return 10_000
   const units = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 } as const
@@ -132,9 +131,9 @@ function graceMs(value: unknown): number {
 }
 
 type HomeserverWants = Readonly<{
-  /** Where the chat server finds the platform's registration, in its container. */
+  /** Container path of the platform's application service registration. */
   appserviceFile: string
-  /** Used where the file has none of its own. */
+  /** Used when the file has none. */
   registrationSharedSecret: string
 }>
 
@@ -146,7 +145,7 @@ const listener = (port: number) => ({
   port,
   type: 'http',
   tls: false,
-  // Behind the platform's stands nobody whose word about an address should be believed.
+  // Only the edge is trusted to report client addresses.
   x_forwarded: port === edgePort,
   bind_addresses: ['0.0.0.0'],
   resources: [{ names: ['client'], compress: false }],
@@ -154,12 +153,12 @@ const listener = (port: number) => ({
 
 const unlimited = () => ({ per_second: 9999, burst_count: 9999 })
 /**
- * All logins of a tenant come from the platform's one address, and it keeps its own count of failures, which never reaches the bound of the last: that
- * is for whoever guesses a password where the chat server asks a logged-in device for it again.
+ * All logins of a tenant come from the platform's address, and the platform limits failures itself. `failed_attempts` limits password guesses
+ * of logged-in devices.
  */
 const logins = { address: unlimited(), account: unlimited(), failed_attempts: { per_second: 0.02, burst_count: 100 } }
 
-/** What the chat server's config must say (config/box-template). Throws COMPOSE_INVALID where it cannot be edited. */
+/** Adds required settings to homeserver.yaml (config/box-template). Throws COMPOSE_INVALID where it cannot be edited. */
 export function completeHomeserver(text: string, wants: HomeserverWants): string {
   const file = editable(fileName, text)
   const changes = [
@@ -179,14 +178,14 @@ function setKey({ document, root, plain }: Editable, key: string, value: unknown
   return true
 }
 
-/** Puts a value at the end of a list of the file, which is made where there is none. */
+/** Appends a value to a list; creates a missing list. */
 function add(file: Editable, key: string, isThere: (listed: readonly unknown[]) => boolean, value: unknown): boolean {
   const listed = file.plain[key]
   if (Array.isArray(listed) && isThere(listed)) return false
   const node = file.root.get(key, true)
   if (isSeq(node)) node.add(file.document.createNode(value))
   else if (listed === undefined || listed === null) file.root.set(key, file.document.createNode([value]))
-  else throw problem('COMPOSE_INVALID', `${fileName} has no list in ${key}: write one, then look again`)
+  else throw problem('COMPOSE_INVALID', `${fileName} has no list in ${key}. fix: make it a list, then show the diff again`)
   return true
 }
 
@@ -198,7 +197,7 @@ function completeListeners(file: Editable): boolean {
   return corrected || added.includes(true)
 }
 
-/** The edge's listener: reached from another container, and told by the edge who the client is. */
+/** The edge's listener must be reachable from another container and trust the edge's client address. */
 function correctOuter({ root, plain, document }: Editable): boolean {
   const listed = Array.isArray(plain.listeners) ? plain.listeners : []
   const at = listed.findIndex((one) => recordOf(one).port === edgePort)
@@ -212,6 +211,6 @@ function correctOuter({ root, plain, document }: Editable): boolean {
   return loopback || now.x_forwarded !== true
 }
 
-/** Without addresses Synapse listens on all. */
+/** Without bind addresses Synapse listens on all interfaces. */
 const isReachable = (addresses: unknown): boolean =>
   !Array.isArray(addresses) || addresses.some((address) => !/^(127\.|::1$|localhost$)/.test(String(address)))

@@ -1,6 +1,6 @@
 import { type BoxCommandResult, boxCommands, completionSaga, type ProbeResult } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
-import { boxOfBegun, boxOfCommand, refuseStackOfOther, reportVersions } from '../boxes/index.ts'
+import { assertStackUnclaimed, boxOfCommand, boxOfStartedCommand, reportVersions } from '../boxes/index.ts'
 import type { CommandJournal, CommandRecord, OnceOnly } from '../journal/index.ts'
 import type { CommandContext, CommandExecutor, LocalBox } from '../ports/index.ts'
 import { type EndedCommand, resultOrThrow, runBoxSaga } from '../saga/index.ts'
@@ -13,7 +13,7 @@ type Result = BoxCommandResult<typeof kind>
 
 const kind = 'tenant-box.complete'
 
-/** Without `expected` it shows what an observed box lacks, and changes nothing of it; with the sum of that it does exactly this, or comes all the way back. */
+/** Without `expected` it returns the diff and changes nothing. With the checksum of that diff it applies exactly this diff, or rolls back. */
 export const complete =
   (deps: CompletionDeps): CommandExecutor<typeof kind> =>
   async (context, given) => {
@@ -41,8 +41,8 @@ async function look(deps: CompletionDeps, payload: Complete): Promise<Result> {
 
 async function observedBox({ boxes }: CompletionDeps, payload: Complete): Promise<LocalBox> {
   const box = await boxOfCommand(boxes, payload)
-  if (box.managed) throw problem('ALREADY_EXISTS', `the box ${box.slug} is managed already: there is nothing to complete`)
-  await refuseStackOfOther(boxes, box)
+  if (box.managed) throw problem('ALREADY_EXISTS', `Box ${box.slug} is already managed; nothing to complete`)
+  await assertStackUnclaimed(boxes, box)
   return box
 }
 
@@ -52,7 +52,7 @@ async function perform(
   payload: Complete,
   record: CommandRecord,
 ): Promise<EndedCommand<Result>> {
-  const box = await boxOfBegun(deps.boxes, payload)
+  const box = await boxOfStartedCommand(deps.boxes, payload)
   const steps = completionSteps({ deps, context, payload, box, begunAt: record.begunAt })
   const { outcome, facts, resultOf } = await runBoxSaga(deps, { context, record, saga: completionSaga, acts: steps, deadlineMs: null })
   if (outcome === 'committed' || outcome === 'unfinished') {
@@ -70,20 +70,20 @@ async function perform(
       },
     }
   }
-  const why = facts.failure ?? { code: 'INTERNAL', message: 'the completion failed' }
-  if (!facts.begun.has('apply')) return { failure: { ...why, message: `${why.message}; nothing was changed` } }
+  const why = facts.failure ?? { code: 'INTERNAL', message: 'The completion failed' }
+  if (!facts.begun.has('apply')) return { failure: { ...why, message: `${why.message}. Nothing was changed.` } }
   if (outcome === 'rolled_back')
     return {
       failure: {
         ...why,
-        message: `${why.message}; the former files are back and the box runs as it did; a file that somebody changed meanwhile is as they left it`,
+        message: `${why.message}. Rolled back: the previous files are restored and the box runs as before; files edited in the meantime were left unchanged.`,
       },
     }
   const back = facts.endError?.message ?? 'no reason given'
   return {
     failure: {
       code: 'RESTORE_FAILED',
-      message: `the way back failed: ${back}; the former files lie beside theirs in ${box.project.folder}, under the command's id; it was taken because: ${why.message}`,
+      message: `The rollback failed: ${back}. Cause of the rollback: ${why.message}. fix: restore the backups named by the command id in ${box.project.folder}`,
     },
   }
 }

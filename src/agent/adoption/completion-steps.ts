@@ -3,21 +3,21 @@ import { join } from 'node:path'
 import { type CompletionStep, type ProbeResult, Service } from '../../core/boxes/index.ts'
 import { type Clock, problem, secret } from '../../core/kit/index.ts'
 import { readIfThere, writeFileAtomic } from '../../node/index.ts'
-import { bringImages, probeFile, readBoxSecrets, readCompose, waitForService, waitUntilStable, writeProbeAccount } from '../boxes/index.ts'
+import { probeFile, pullImages, readBoxSecrets, readCompose, waitForService, waitUntilStable, writeProbeAccount } from '../boxes/index.ts'
 import type { BoxServers, CommandContext, ContainerEngine, LocalBox } from '../ports/index.ts'
 import type { SagaActs, StepContext } from '../saga/index.ts'
-import { applyFiles, type KeptFile, keepFiles, makeFenceFolder, putBack } from './kept-files.ts'
+import { applyFiles, type BackedUpFile, backUpFiles, makeFenceFolder, restoreFiles } from './kept-files.ts'
 import { type Complete, type FileChange, type Plan, type PlanDeps, planCompletion } from './plan-completion.ts'
 import { pendingFile } from './secrets.ts'
 
-/** What the journal keeps of the box before: enough to put it back without the plan. */
+/** State of the box before the change, stored in the journal; sufficient for a rollback without the plan. */
 type Before = Readonly<{
-  files: readonly KeptFile[]
+  files: readonly BackedUpFile[]
   hadEdge: boolean
   hadProbe: boolean
   reread: readonly Service[]
   diff: string
-  /** As it was recorded; absent in what earlier agents wrote down. */
+  /** Previous record; absent in journals of earlier agents. */
   recorded?: Pick<LocalBox, 'chatDomain' | 'ports'>
 }>
 
@@ -25,7 +25,7 @@ type Completion = Readonly<{
   deps: PlanDeps
   context: CommandContext
   payload: Complete
-  /** As it is recorded while it is only observed. */
+  /** The record of the observed box. */
   box: LocalBox
   begunAt: string
 }>
@@ -39,12 +39,12 @@ export const completionSteps = (run: Completion): SagaActs<CompletionStep> => ({
   },
   start: async (at) => bringUp(run.deps, completed(run), { reread: beforeOf(at).reread, signal: at.signal }),
   account: async ({ signal }) => {
-    const { appserviceToken } = await secretsNow(run)
+    const { appserviceToken } = await currentSecrets(run)
     await writeProbeAccount(run.box.project, await run.deps.servers.createProbeAccount(completed(run), secret(appserviceToken), signal))
   },
   prove: ({ signal }) => prove(run, signal),
   deliver: async () => {
-    const { edgeSecret, appserviceToken, registrationSharedSecret } = await secretsNow(run)
+    const { edgeSecret, appserviceToken, registrationSharedSecret } = await currentSecrets(run)
     await run.context.deliver({ edgeSecret, appserviceToken, registrationSharedSecret })
   },
   manage: () => run.deps.boxes.put({ ...completed(run), managed: true }),
@@ -54,9 +54,9 @@ export const completionSteps = (run: Completion): SagaActs<CompletionStep> => ({
   },
   'put-back': async (at) => {
     const { files, hadProbe } = beforeOf(at)
-    await putBack(files)
+    await restoreFiles(files)
     if (!hadProbe) await rm(probeFile(run.box.project), { force: true })
-    // `manage` may have written it, and failed over a disk that then said no: a box with its former files is only observed.
+    // `manage` may have stored the record before it failed; a box with its previous files is only observed.
     if ((await run.deps.boxes.find(run.box.slug))?.managed) await run.deps.boxes.put({ ...run.box, ...observed(at), managed: false })
   },
   'start-again': async (at) => {
@@ -71,7 +71,7 @@ const completed = ({ box, payload }: Completion): LocalBox => ({ ...box, chatDom
 
 export function beforeOf(at: Pick<StepContext<CompletionStep>, 'resultOf'>): Before {
   const before = at.resultOf('keep') as Before | undefined
-  if (!before) throw problem('INTERNAL', 'the journal does not say what the box was before')
+  if (!before) throw problem('INTERNAL', 'The journal does not contain the previous state of the box')
   return before
 }
 
@@ -81,10 +81,10 @@ async function bringEdge({ deps, payload, context }: Completion, signal: AbortSi
   const image = payload.edgeImage
   if ((await deps.engine.localDigest(image)) !== undefined) return
   const { allowedImages } = deps.settings
-  await bringImages({ ...deps, allowedImages }, { images: { edge: { image } }, step: 'images', context, signal })
+  await pullImages({ ...deps, allowedImages }, { images: { edge: { image } }, step: 'images', context, signal })
 }
 
-/** The texts, secrets among them: 0600 in the agent's own folder, as long as the command is open. */
+/** The planned files, including secrets: mode 0600 in the agent's folder, deleted when the command ends. */
 const planFile = ({ deps, context }: Completion): string =>
   join(deps.stateFolder, 'adoption', `${encodeURIComponent(context.commandId)}.plan.json`)
 
@@ -95,7 +95,7 @@ async function keep(run: Completion): Promise<Before> {
   const suffix = `${begunAt.replaceAll(':', '-')}.${encodeURIComponent(context.commandId)}`
   const compose = await readIfThere(box.project.composeFile)
   return {
-    files: await keepFiles(plan.changes, suffix),
+    files: await backUpFiles(plan.changes, suffix),
     hadEdge: readCompose(compose ?? '', box.project.name).services.edge !== undefined,
     hadProbe: (await readIfThere(probeFile(box.project))) !== undefined,
     reread: rereaders(box, plan.changes),
@@ -104,30 +104,31 @@ async function keep(run: Completion): Promise<Before> {
   }
 }
 
-/** Compose does not see that the content of a mounted file is another. */
+/** Services to restart for changed mounted files, which compose does not detect. */
 function rereaders({ project }: LocalBox, changes: readonly FileChange[]): Service[] {
   const edge = changes.some(({ path }) => path.startsWith(join(project.folder, 'edge', 'conf.d')))
   const chat = changes.some(({ path }) => /\.ya?ml$/.test(path) && path !== project.composeFile)
   return [...(chat ? (['synapse'] as const) : []), ...(edge ? (['edge'] as const) : [])]
 }
 
-/** What a person saw, and nothing else. Throws CONFLICT when the stack changed since, PREFLIGHT_REFUSED while something keeps it from being managed. */
+/** The plan that the operator confirmed. Throws CONFLICT when the stack has changed since, PREFLIGHT_REFUSED while there are findings. */
 export async function expectedPlan({ deps, box, payload }: Pick<Completion, 'deps' | 'box' | 'payload'>): Promise<Plan> {
   const plan = await planCompletion(deps, box, payload)
-  if (plan.findings.length > 0) throw problem('PREFLIGHT_REFUSED', `${box.slug} cannot be completed: ${plan.findings.join('; ')}`)
+  if (plan.findings.length > 0) throw problem('PREFLIGHT_REFUSED', `Cannot complete ${box.slug}: ${plan.findings.join('; ')}`)
   if (plan.diffSha256 === payload.expected) return plan
-  throw problem('CONFLICT', `what ${box.slug} lacks is no longer what was shown: look again, then complete it with the new sum`)
+  throw problem('CONFLICT', `The stack of ${box.slug} changed after the diff was shown. fix: show the diff again and confirm it`)
 }
 
 async function plannedChanges(run: Completion): Promise<FileChange[]> {
   const text = await readIfThere(planFile(run))
-  if (text === undefined) throw problem('INTERNAL', `the plan of ${run.box.slug} is gone from the agent's folder: look again`)
+  if (text === undefined)
+    throw problem('INTERNAL', `The plan of ${run.box.slug} is missing in the agent's folder. fix: start the completion again`)
   return JSON.parse(text) as FileChange[]
 }
 
-async function secretsNow({ box }: Completion) {
+async function currentSecrets({ box }: Completion) {
   const secrets = await readBoxSecrets(box.project)
-  if (!secrets) throw problem('CONFLICT', `the secrets of ${box.slug} were removed while it was completed: look again`)
+  if (!secrets) throw problem('CONFLICT', `The secrets of ${box.slug} were removed during the completion. fix: start the completion again`)
   return secrets
 }
 
@@ -144,8 +145,8 @@ function prove({ deps, context, payload, ...run }: Completion, signal: AbortSign
 type Deps = Readonly<{ engine: ContainerEngine; servers: BoxServers; clock: Clock }>
 
 /**
- * Brings a box to what its files say: what compose would recreate, what does not run, and what has to read its config again (`reread`);
- * nothing else is touched. The chat server is stopped while its database is exchanged, and started after it.
+ * Starts or recreates services that are outdated, stopped or in `reread` (changed config); leaves others alone. Synapse is stopped while its
+ * database is recreated.
  */
 async function bringUp(
   { engine, servers, clock }: Deps,

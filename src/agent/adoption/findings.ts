@@ -1,15 +1,15 @@
 import { dirname, posix } from 'node:path'
 import { type Service, Service as Services } from '../../core/boxes/index.ts'
-import { mountOf, recordOf, standingFindings } from '../boxes/index.ts'
+import { mountOf, ownerFindings, recordOf } from '../boxes/index.ts'
 import { edgePort, platformPort } from './complete-config.ts'
 import { isPlainSecret } from './secrets.ts'
 import type { Survey } from './survey.ts'
 
-/** What no rewrite of files can mend; each says what to do. While there is one, the box stays observed. */
+/** Problems that a rewrite of files cannot fix, each with its fix. With any finding the box stays observed. */
 export function findingsOf(survey: Survey, chatDomain: string): string[] {
   const { edge: _, ...others } = survey.services
   return [
-    ...standingFindings({ ...survey.whole, services: withoutClocks(others) }),
+    ...ownerFindings({ ...survey.whole, services: withoutClocks(others) }),
     ...absences(survey),
     ...neighbours(survey),
     ...edgeFindings(survey),
@@ -21,7 +21,7 @@ export function findingsOf(survey: Survey, chatDomain: string): string[] {
 
 const needed = ['synapse', 'postgres', 'minio'] as const
 
-/** The host's own time may be mounted by anybody. */
+/** Mounts of the host's time zone files are harmless. */
 const withoutClocks = (services: Record<string, Record<string, unknown>>): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries(services).map(([name, service]) => {
@@ -37,21 +37,21 @@ function absences({ services, containers, chat }: Survey): string[] {
   const missing = needed.filter((name) => !services[name])
   const still = needed.filter((name) => services[name] && !containers.some((one) => one.service === name && one.state === 'running'))
   return [
-    ...missing.map((name) => `there is no service named ${name}: a box has its own ${kinds[name]}, as a service of its project`),
-    ...still.map((name) => `${name} does not run: start the stack, then look again`),
+    ...missing.map((name) => `service ${name} is missing. fix: add the ${kinds[name]} of the box as service ${name}`),
+    ...still.map((name) => `${name} is not running. fix: start the stack, then show the diff again`),
     ...(services.synapse && !chat.file
-      ? [`the chat server's config ${chat.containerPath} lies in no folder or volume that the service mounts: mount its folder`]
+      ? [`the config ${chat.containerPath} of synapse is in no mounted folder or volume. fix: mount its folder`]
       : []),
   ]
 }
 
 const kinds: Readonly<Record<(typeof needed)[number], string>> = { synapse: 'chat server', postgres: 'PostgreSQL', minio: 'object store' }
 
-/** A proxy or a worker in the same project would be a way past the fence. */
+/** A proxy or worker in the same project would bypass the fence. */
 function neighbours({ services }: Survey): string[] {
   return Object.entries(services).flatMap(([name, { ports }]) =>
     !Services.safeParse(name).success && Array.isArray(ports) && ports.length > 0
-      ? [`the service ${name} publishes ports: what reaches the chat server through it would pass the fence; move it out of the project`]
+      ? [`service ${name} publishes ports, which could bypass the fence. fix: move it out of the project`]
       : [],
   )
 }
@@ -59,12 +59,12 @@ function neighbours({ services }: Survey): string[] {
 function edgeFindings({ services, box }: Survey): string[] {
   const ports = Array.isArray(services.edge?.ports) ? services.edge.ports : []
   const tls = ports.some((port) => /(^|:)443(\/tcp)?$/.test(String(recordOf(port).target ?? port)))
-  return tls ? [`the edge of ${box.slug} serves TLS itself (port 443), which a box's edge does not: put a TLS proxy before the box`] : []
+  return tls ? [`the edge of ${box.slug} serves TLS on port 443, which is not supported. fix: put a TLS proxy in front of the box`] : []
 }
 
 const text = (value: unknown): string => (typeof value === 'string' || typeof value === 'number' ? String(value) : '')
 
-/** Role and database as the agent finds them, and as the chat server says. */
+/** Role and database from the container (`found`) and from the chat server's config (`said`). */
 export function databaseNames({ chat, environment }: Pick<Survey, 'chat' | 'environment'>) {
   const { args, name } = recordOf(chat.plain.database)
   const { user, dbname, database, host } = recordOf(args)
@@ -86,23 +86,23 @@ function databaseFindings(survey: Survey): string[] {
   const { chat, services, environment, mounts } = survey
   if (!chat.file || !services.postgres) return []
   const { engine, host, said, found } = databaseNames(survey)
-  if (engine !== 'psycopg2') return [`the chat server keeps its data in ${engine || 'SQLite'} and not in PostgreSQL: move it over first`]
+  if (engine !== 'psycopg2') return [`synapse uses ${engine || 'SQLite'}, not PostgreSQL. fix: migrate it to PostgreSQL first`]
   const own = ['postgres', text(services.postgres.container_name), text(services.postgres.hostname)].filter(Boolean)
   const folder = environment.postgres?.PGDATA || '/var/lib/postgresql/data'
   const mount = mountOf(mounts.postgres ?? [], folder)
   return [
     ...(own.includes(host)
       ? []
-      : [`the chat server's database is at ${host || 'no host'} and not the service postgres: a box has its own`]),
+      : [`synapse uses the database host ${host || '(none)'}, not the service postgres. fix: move the database into the box`]),
     ...(!hasOneName(said) && (said.user !== found.user || said.database !== found.database)
       ? [
-          `the chat server's database is ${said.database} of the role ${said.user}; give both one name, or set POSTGRES_USER and POSTGRES_DB to them`,
+          `synapse uses database ${said.database} with role ${said.user}. fix: give both the same name, or set POSTGRES_USER and POSTGRES_DB to them`,
         ]
       : []),
     ...(mount?.kind === 'volume' && mount.source !== ''
       ? []
       : [
-          `postgres keeps its data in ${mount?.source || 'the container itself'}: it needs a named volume at ${folder}, so that a restore can be undone`,
+          `postgres stores its data in ${mount?.source || 'the container itself'}; a rollback needs a named volume. fix: mount one at ${folder}`,
         ]),
   ]
 }
@@ -113,12 +113,12 @@ function storageFindings({ mounts, services, environment, chat }: Survey): strin
   const mediaMount = mountOf(mounts.synapse ?? [], media)
   const { MINIO_ROOT_USER = 'minioadmin', MINIO_ROOT_PASSWORD = 'minioadmin' } = environment.minio ?? {}
   return [
-    ...(services.minio && !named('minio') ? ['minio keeps its objects in a folder of the host: it needs a named volume'] : []),
+    ...(services.minio && !named('minio') ? ['minio stores its objects in a host folder. fix: mount a named volume'] : []),
     ...(services.minio && !(isPlainSecret(MINIO_ROOT_USER) && isPlainSecret(MINIO_ROOT_PASSWORD))
-      ? ['the root account of minio has characters other than letters, digits and -_.+/=@: give it another password']
+      ? ['the root user or password of minio has characters other than letters, digits and -_.+/=@. fix: change it']
       : []),
     ...(chat.file && !(mediaMount?.kind === 'volume' && mediaMount.source !== '')
-      ? [`the media of the chat server lie in ${mediaMount?.source || 'the container itself'}: they need a named volume at ${media}`]
+      ? [`synapse stores media in ${mediaMount?.source || 'the container itself'}. fix: mount a named volume at ${media}`]
       : []),
   ]
 }
@@ -134,21 +134,25 @@ function chatFindings({ chat, mounts, box }: Survey, chatDomain: string): string
   return [
     ...(text(plain.server_name) === chatDomain
       ? []
-      : [`the chat server's name is ${text(plain.server_name) || 'not said'} and not ${chatDomain}: it can never be changed`]),
-    ...(workers.length > 0 ? [`the chat server runs with workers (${workers.join(', ')}), which an update would not stop`] : []),
+      : [
+          `server_name of synapse is ${text(plain.server_name) || 'missing'}, not ${chatDomain}, and cannot be changed. fix: adopt the box with its own server_name`,
+        ]),
+    ...(workers.length > 0
+      ? [`synapse uses workers (${workers.join(', ')}), which an update would not stop. fix: run synapse without workers`]
+      : []),
     ...(recordOf(plain.password_config).enabled === false
-      ? ['password_config.enabled is false: the platform logs people in by password']
+      ? ['password_config.enabled is false, but the platform needs password logins. fix: set it to true']
       : []),
     ...(recordOf(plain.matrix_authentication_service).enabled === true ||
     recordOf(recordOf(plain.experimental_features).msc3861).enabled === true
-      ? ['logins are delegated to an authentication service, which the platform does not speak with']
+      ? ['logins are delegated to an authentication service, which is not supported. fix: let synapse handle logins']
       : []),
     ...(plain.registration_shared_secret_path !== undefined
-      ? ['registration_shared_secret_path names a file: write the secret into homeserver.yaml as registration_shared_secret']
+      ? ['registration_shared_secret_path is set. fix: write the secret into homeserver.yaml as registration_shared_secret']
       : []),
-    ...reserved.map((port) => `the listener on port ${port} of the chat server serves something else than clients: give it another port`),
+    ...reserved.map((port) => `the listener of synapse on port ${port} does not serve clients. fix: give it another port`),
     ...(mountOf(mounts.synapse ?? [], posix.dirname(containerPath))
       ? []
-      : [`${containerPath} of ${box.slug} is mounted as a single file: mount its folder, ${dirname(containerPath)}`]),
+      : [`${containerPath} of ${box.slug} is mounted as a single file. fix: mount its folder ${dirname(containerPath)}`]),
   ]
 }

@@ -1,4 +1,5 @@
-// Makes an observed box a managed one: works out what it lacks against the box template, shows that as one difference, and does exactly
-// what was shown, with the former files kept, proven by the probe rule, or takes all of it back.
-// It never moves a version, never touches a volume, never shows a secret, and leaves alone what it cannot complete: that is a finding.
+// Completes the adoption of an observed box: compares it with the box template, shows the changes as one diff, then applies exactly that
+// diff, probes the box, and rolls everything back on failure. Previous files are kept as backups.
+// What it cannot change is reported as a finding.
+// Never changes a version or a volume and never shows a secret.
 export { type CompletionDeps, complete } from './complete.ts'

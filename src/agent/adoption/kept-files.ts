@@ -5,14 +5,14 @@ import { readIfThere, syncFolder, writeFileAtomic } from '../../node/index.ts'
 import { type FileChange, sumOrNull } from './plan-completion.ts'
 import { readHostFile } from './survey.ts'
 
-/** One file as the journal remembers it: sums and where its former text lies, never a text. */
-export type KeptFile = Readonly<
+/** One file in the journal: checksums and the path of its backup, never its text. */
+export type BackedUpFile = Readonly<
   Pick<FileChange, 'path' | 'mode' | 'uid' | 'gid'> & { before: string | null; after: string | null; backup: string | null }
 >
 
-/** Puts the former text of each file beside it. Done again it finds its own. */
-export async function keepFiles(changes: readonly FileChange[], suffix: string): Promise<KeptFile[]> {
-  const kept: KeptFile[] = []
+/** Writes a backup beside each file. Idempotent. */
+export async function backUpFiles(changes: readonly FileChange[], suffix: string): Promise<BackedUpFile[]> {
+  const kept: BackedUpFile[] = []
   for (const { path, before, after, mode, uid, gid } of changes) {
     const backup = before === null ? null : `${path}.${suffix}`
     if (backup !== null && before !== null && (await readIfThere(backup)) !== before) await writeFileAtomic(backup, before, { mode: 0o600 })
@@ -21,17 +21,18 @@ export async function keepFiles(changes: readonly FileChange[], suffix: string):
   return kept
 }
 
-/** Exchanges each file whole or not at all. One that is neither what it was nor what it becomes was changed meanwhile: CONFLICT. */
+/** Replaces each file atomically. Throws CONFLICT for a file that was edited in the meantime. */
 export async function applyFiles(changes: readonly FileChange[]): Promise<void> {
   for (const change of changes) {
     const now = (await readHostFile(change.path))?.text ?? null
-    if (now !== change.before && now !== change.after) throw problem('CONFLICT', `${change.path} was changed meanwhile: look again`)
+    if (now !== change.before && now !== change.after)
+      throw problem('CONFLICT', `${change.path} was edited in the meantime. fix: show the diff again`)
     await put(change, now, change.after)
   }
 }
 
-/** The former files again, each from its own backup. What somebody changed or made meanwhile is neither ours to undo nor anywhere else: it stays. */
-export async function putBack(kept: readonly KeptFile[]): Promise<void> {
+/** Restores each file from its backup. Files edited in the meantime stay, because no other copy of them exists. */
+export async function restoreFiles(kept: readonly BackedUpFile[]): Promise<void> {
   for (const file of kept) {
     const now = (await readHostFile(file.path))?.text ?? null
     if (![file.before, file.after].includes(sumOrNull(now))) continue
@@ -39,10 +40,10 @@ export async function putBack(kept: readonly KeptFile[]): Promise<void> {
   }
 }
 
-async function former({ path, before }: KeptFile, backup: string): Promise<string> {
+async function former({ path, before }: BackedUpFile, backup: string): Promise<string> {
   const text = await readFile(backup, 'utf8')
   if (sha256Hex(text) === before) return text
-  throw problem('INTERNAL', `the backup ${backup} is not what ${path} was: put the file back by hand`)
+  throw problem('INTERNAL', `Backup ${backup} does not match the previous ${path}. fix: restore the file manually`)
 }
 
 async function put(
@@ -53,7 +54,7 @@ async function put(
   if (text === null) return now === null ? undefined : removeFile(path)
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })
   if (now !== text) await writeFileAtomic(path, text, { mode })
-  // Also for one that is right already: a kill may have come between the two.
+  // Also for an up-to-date file: a kill may have happened between the two calls.
   await chmod(path, mode)
   if (process.getuid?.() === 0) await lchown(path, uid, gid)
 }
@@ -63,7 +64,7 @@ async function removeFile(path: string): Promise<void> {
   await syncFolder(dirname(path))
 }
 
-/** nginx's workers look for the fence as a user of their own. */
+/** Readable by the nginx workers, which run as another user. */
 export async function makeFenceFolder(projectFolder: string): Promise<void> {
   const folder = join(projectFolder, 'edge', 'fence')
   await mkdir(folder, { recursive: true, mode: 0o700 })

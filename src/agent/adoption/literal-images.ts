@@ -1,12 +1,12 @@
 import { parseImage, type Service } from '../../core/boxes/index.ts'
-import { installedVersion, isLiteralImage, needAllowedImage } from '../boxes/index.ts'
+import { assertAllowedImage, installedVersion, isLiteralImage } from '../boxes/index.ts'
 import type { BoxServers, ContainerEngine, ContainerState } from '../ports/index.ts'
 import type { Survey } from './survey.ts'
 
 type Deps = Readonly<{ engine: ContainerEngine; servers: BoxServers; settings: Readonly<{ allowedImages: readonly string[] }> }>
 type Found = Readonly<{ images: Readonly<Partial<Record<Service, string>>>; findings: readonly string[] }>
 
-/** Images with a tag that says a version, for services that name theirs by a variable or as `latest`: the very image that runs now. */
+/** Version tags of the running images, for services that use a variable or `latest`. */
 export async function literalImages(deps: Deps, survey: Survey): Promise<Found> {
   const images: Partial<Record<Service, string>> = {}
   const findings: string[] = []
@@ -16,7 +16,7 @@ export async function literalImages(deps: Deps, survey: Survey): Promise<Found> 
     if (!container || (typeof written === 'string' && saysVersion(written))) continue
     const found = await literalFor(deps, survey, container)
     if ('image' in found) images[service] = found.image
-    else findings.push(`${service} has no image with a version in its tag (${String(written)}): ${found.reason}`)
+    else findings.push(`${service} has no image tag with a version (${String(written)}): ${found.reason}`)
   }
   return { images, findings }
 }
@@ -29,15 +29,15 @@ async function literalFor(
   container: ContainerState,
 ): Promise<{ image: string } | { reason: string }> {
   const service = container.service as 'synapse' | 'postgres' | 'minio'
-  if (container.digest === null) return { reason: 'what runs was never in a registry' }
+  if (container.digest === null) return { reason: 'the running image is not from a registry. fix: use an image from a registry' }
   const candidate = saysVersion(container.image) ? container.image : await named(servers, box, service, container.image)
-  if (candidate === undefined) return { reason: 'the server does not say its version' }
-  needAllowedImage(settings.allowedImages, candidate)
+  if (candidate === undefined) return { reason: 'the server does not report its version. fix: write the tag into the compose file' }
+  assertAllowedImage(settings.allowedImages, candidate)
   const local = await engine.localDigest(candidate)
   const digest = local ?? (await engine.pull(candidate, {}).catch(() => undefined))
   return digest === container.digest
     ? { image: candidate }
-    : { reason: `${candidate} is another image than what runs; name the running one by its tag` }
+    : { reason: `${candidate} is not the running image. fix: write the tag of the running image into the compose file` }
 }
 
 async function named(

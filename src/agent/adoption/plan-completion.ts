@@ -4,11 +4,11 @@ import { parse } from 'yaml'
 import { type BoxCommandPayload, unifiedDiff } from '../../core/boxes/index.ts'
 import { type Clock, canonicalJson, isProblem, problem, type Random, sha256Hex } from '../../core/kit/index.ts'
 import {
+  assertAllowedImage,
+  assertSafeFolder,
   type BoxSecrets,
   type BoxSettings,
   type LocalBoxes,
-  needAllowedImage,
-  needSafeFolder,
   otherDatabasesFinding,
   plainUrl,
   readFence,
@@ -21,7 +21,7 @@ import type { BoxServers, ContainerEngine, LocalBox } from '../ports/index.ts'
 import { completeCompose, completeHomeserver } from './complete-config.ts'
 import { databaseNames, findingsOf } from './findings.ts'
 import { literalImages } from './literal-images.ts'
-import { pendingSecrets, platformService, redact, secretsOf } from './secrets.ts'
+import { boxSecretsFor, pendingSecrets, platformService, redact } from './secrets.ts'
 
 import { type HostFile, readHostFile, type Survey, surveyStack } from './survey.ts'
 
@@ -38,7 +38,7 @@ export type PlanDeps = Readonly<{
   portInUse(port: number): Promise<boolean>
 }>
 
-/** One file of the stack and what becomes of it; null = not there. `shown` is null for a file that holds nothing but secrets. */
+/** One changed file; null = absent. `shown` is its name in the diff, null for files that contain only secrets. */
 export type FileChange = Readonly<{
   path: string
   shown: string | null
@@ -51,21 +51,21 @@ export type FileChange = Readonly<{
 
 export type Plan = Readonly<{ changes: readonly FileChange[]; findings: readonly string[]; diff: string; diffSha256: string }>
 
-const longestDiff = 190_000
+const maxDiffLength = 190_000
 
-/** All that an observed box lacks to be managed, worked out from what is there. Nothing of the box is changed. */
+/** Computes all changes that make an observed box managed. Changes nothing in the box. */
 export async function planCompletion(deps: PlanDeps, box: LocalBox, payload: Complete): Promise<Plan> {
-  await needSafeFolder(box.project)
-  needAllowedImage(deps.settings.allowedImages, payload.edgeImage)
+  await assertSafeFolder(box.project)
+  assertAllowedImage(deps.settings.allowedImages, payload.edgeImage)
   const survey = await surveyStack(deps.engine, box)
-  await refusePorts(deps, survey, payload)
+  await assertPortsFree(deps, survey, payload)
   const { images, findings } = await literalImages(deps, survey)
-  const secrets = await secretsOf(survey, await pendingSecrets(deps, box))
+  const secrets = await boxSecretsFor(survey, await pendingSecrets(deps, box))
   const found = [
     ...findingsOf(survey, payload.chatDomain),
     ...findings,
     ...(await otherDatabases(deps, survey)),
-    ...(await standingSwitch(box)),
+    ...(await fenceFinding(box)),
   ]
   const planned = await changesOf(deps, survey, payload, { images, secrets })
   const changes = 'unable' in planned ? [] : planned.filter(({ before, after }) => before !== after)
@@ -73,12 +73,12 @@ export async function planCompletion(deps: PlanDeps, box: LocalBox, payload: Com
     changes.map(({ shown, before, after }) => (shown === null ? '' : unifiedDiff(shown, before, after))).join(''),
     Object.entries(secrets).flatMap(([name, value]) => (name === 'boxId' || name === 'signingKeyId' ? [] : [value])),
   )
-  if (diff.length > longestDiff)
-    throw problem('PAYLOAD_TOO_LARGE', `what ${box.slug} lacks is more than a person can read: complete it by hand`)
+  if (diff.length > maxDiffLength)
+    throw problem('PAYLOAD_TOO_LARGE', `The diff of ${box.slug} is too large to review. fix: adapt the stack manually`)
   return { changes, findings: 'unable' in planned ? [...found, planned.unable] : found, diff, diffSha256: sumOf(changes) }
 }
 
-/** Over the true files, secrets and all. */
+/** Checksum over the real files including secrets. */
 const sumOf = (changes: readonly FileChange[]): string =>
   sha256Hex(
     canonicalJson(changes.map(({ path, before, after, mode }) => ({ path, mode, before: sumOrNull(before), after: sumOrNull(after) }))),
@@ -86,7 +86,7 @@ const sumOf = (changes: readonly FileChange[]): string =>
 
 export const sumOrNull = (text: string | null): string | null => (text === null ? null : sha256Hex(text))
 
-/** The agent asks in the database that it finds now, which may become another one by the completion. */
+/** The completion may switch to another database, so the current one counts as other too. */
 async function otherDatabases({ servers }: PlanDeps, survey: Survey): Promise<string[]> {
   const facts = await servers.databaseFacts(survey.box)
   const { said, found } = databaseNames(survey)
@@ -96,19 +96,19 @@ async function otherDatabases({ servers }: PlanDeps, survey: Survey): Promise<st
   return others.length === 0 || said.database === '' ? [] : [otherDatabasesFinding(others)]
 }
 
-const standingSwitch = async ({ project }: LocalBox): Promise<string[]> =>
-  (await readFence(project)) ? ['the switch edge/fence/on is there already, so the box would be closed: remove it'] : []
+const fenceFinding = async ({ project }: LocalBox): Promise<string[]> =>
+  (await readFence(project)) ? ['the fence file edge/fence/on exists, so the box would be fenced. fix: remove it'] : []
 
-async function refusePorts({ boxes, portInUse }: PlanDeps, { box, services }: Survey, { ports }: Complete): Promise<void> {
+async function assertPortsFree({ boxes, portInUse }: PlanDeps, { box, services }: Survey, { ports }: Complete): Promise<void> {
   const wanted = Object.entries(ports)
-  if (new Set(Object.values(ports)).size < wanted.length) throw problem('PORT_TAKEN', `the three ports of ${box.slug} must differ`)
+  if (new Set(Object.values(ports)).size < wanted.length) throw problem('PORT_TAKEN', `The three ports of ${box.slug} must differ`)
   const own = Object.values(services).flatMap(publishedPorts)
   for (const other of (await boxes.list()).filter(({ slug }) => slug !== box.slug)) {
     const clash = wanted.find(([, port]) => Object.values(other.ports ?? {}).includes(port))
-    if (clash) throw problem('PORT_TAKEN', `the ${clash[0]} port ${clash[1]} belongs to the box ${other.slug}`)
+    if (clash) throw problem('PORT_TAKEN', `The ${clash[0]} port ${clash[1]} belongs to box ${other.slug}`)
   }
   for (const [name, port] of wanted)
-    if (!own.includes(port) && (await portInUse(port))) throw problem('PORT_TAKEN', `the ${name} port ${port} is in use on this host`)
+    if (!own.includes(port) && (await portInUse(port))) throw problem('PORT_TAKEN', `The ${name} port ${port} is in use on this host`)
 }
 
 function publishedPorts({ ports }: Record<string, unknown>): number[] {
@@ -133,7 +133,7 @@ async function changesOf(deps: PlanDeps, survey: Survey, payload: Complete, want
   }
 }
 
-/** The template wants a value for each of its places; those of files that the stack keeps are not looked at. */
+/** Replaces values that the template rejects; they occur only in files that the stack does not take from it. */
 const withPlain = (secrets: BoxSecrets): BoxSecrets =>
   Object.fromEntries(
     Object.entries(secrets).map(([name, value]) => [name, /^[\x21-\x7e]+$/.test(value) && !/["'`{};$#]/.test(value) ? value : 'unused']),
@@ -148,11 +148,11 @@ const factsOf = ({ settings }: PlanDeps, { box, chat }: Survey, { chatDomain, pu
   images: { edge: edgeImage, synapse: 'unused', postgres: 'unused', minio: 'unused' },
   ports,
   binds: settings.binds,
-  // The edge must not refuse what the chat server takes.
+  // The edge must accept uploads that the chat server accepts.
   maxUploadMegabytes: Math.max(settings.maxUploadMegabytes, Math.ceil(megabytes(chat.plain.max_upload_size))),
 })
 
-/** Synapse's sizes; its default is 50M. */
+/** Parses Synapse sizes; default 50M. */
 function megabytes(value: unknown): number {
   const [, count, unit] = /^([0-9]+)([KMG]?)$/.exec(String(value ?? '50M')) ?? []
   return Number(count ?? 50) * { K: 1 / 1024, M: 1, G: 1024, '': 1 / 1024 / 1024 }[(unit ?? 'M') as 'K' | 'M' | 'G' | ''] || 50
@@ -166,7 +166,7 @@ function composeChange(survey: Survey, template: string, images: Readonly<Record
   return { ...exchanged(survey, survey.compose), after }
 }
 
-/** The edge must reach the chat server and the object store, wherever they are. */
+/** The edge joins the networks of synapse and minio. */
 function networksFor({ services }: Survey): { networks?: string[] } {
   const of = (name: string): string[] => {
     const networks = services[name]?.networks
@@ -195,7 +195,7 @@ function chatChanges(survey: Survey, template: string, { registrationSharedSecre
   const known = registrations.find(({ plain, file }) => plain.id === platformService && file)
   const appserviceFile = known?.containerPath ?? posix.join(posix.dirname(containerPath), registrationName)
   const config = { ...exchanged(survey, file), after: completeHomeserver(file.text, { appserviceFile, registrationSharedSecret }) }
-  // Read by the same user as the config.
+  // Same owner and mode as the config.
   const registration = known?.file
     ? exchanged(survey, known.file)
     : { ...exchanged(survey, { ...file, path: join(dirname(file.path), registrationName) }), before: null }
@@ -213,7 +213,7 @@ async function change(survey: Survey, path: string, after: string | null, isShow
 
 const edgeFolder = 'edge/conf.d'
 
-/** nginx reads every file of the folder that ends so: one of another make would listen beside ours. */
+/** nginx loads every .conf file of the folder, so foreign ones are removed. */
 async function edgeChanges(survey: Survey, rendered: ReadonlyMap<string, string>): Promise<FileChange[]> {
   const ours = [...rendered.keys()].filter((path) => path.startsWith(`${edgeFolder}/`))
   const present = await readdir(join(survey.box.project.folder, edgeFolder)).catch(() => [])
@@ -224,7 +224,7 @@ async function edgeChanges(survey: Survey, rendered: ReadonlyMap<string, string>
   ])
 }
 
-/** What the agent itself works with in a managed box. */
+/** Secret files that the agent needs in a managed box. */
 async function secretChanges(survey: Survey, secrets: BoxSecrets): Promise<FileChange[]> {
   const { folder } = survey.box.project
   const user = survey.environment.minio?.MINIO_ROOT_USER || 'minioadmin'

@@ -9,7 +9,7 @@ type Deps = Readonly<{ random: Random; stateFolder: string }>
 
 export const pendingFile = (stateFolder: string, slug: string): string => join(stateFolder, 'adoption', `${slug}.json`)
 
-/** What a box is to get, made at the first look and kept by the agent: the difference that a person saw must be the one that is done. */
+/** Secrets for the box, generated for the first diff and stored, so that the confirmed diff and the applied one match. */
 export async function pendingSecrets({ random, stateFolder }: Deps, { slug, boxId }: LocalBox): Promise<BoxSecrets> {
   const path = pendingFile(stateFolder, slug)
   const known = await readSecretsAt(path)
@@ -19,15 +19,15 @@ export async function pendingSecrets({ random, stateFolder }: Deps, { slug, boxI
   return made
 }
 
-/** The id that the platform's application service has in every box. */
+/** Id of the platform's application service in every box. */
 export const platformService = 'tenantry'
 
 const plain = /^[A-Za-z0-9_.+/=@-]{3,200}$/
-/** Whether it can stand in the files and requests that hold it. */
+/** True when the value needs no quoting in files and requests. */
 export const isPlainSecret = (value: string): boolean => plain.test(value)
 
-/** What the stack has already goes on, so that nobody who knows it is locked out; the rest is new. Empty = it has none and needs none. */
-export async function secretsOf(survey: Survey, pending: BoxSecrets): Promise<BoxSecrets> {
+/** Existing secrets of the stack stay valid; missing ones are new. Empty: neither present nor needed. */
+export async function boxSecretsFor(survey: Survey, pending: BoxSecrets): Promise<BoxSecrets> {
   const { chat, environment, box } = survey
   const registration = chat.registrations.find(({ plain }) => plain.id === platformService)?.plain ?? {}
   const [, signingKeyId = '', signingKeySeed = ''] = /^ed25519 (\S+) (\S+)/.exec(chat.signingKey) ?? []
@@ -52,18 +52,15 @@ export async function secretsOf(survey: Survey, pending: BoxSecrets): Promise<Bo
 
 const said = (value: unknown): string => (typeof value === 'string' || typeof value === 'number' ? String(value) : '')
 
-/** A name that ends so belongs to something that nobody else may know. */
+/** Keys whose values are secret. */
 const named =
   /((?:password|passphrase|secret|token|macaroon|secret_key|private_key|seed)[\w.-]*["']?\s*[:=]\s*)("[^"\n]*"|'[^'\n]*'|[^\s,}"'#][^\s,}]*)/gi
-/** Accounts in addresses: `postgres://user:password@host`. */
+/** Passwords in URLs: `postgres://user:password@host`. */
 const inAddress = /(:\/\/[^\s:@/"']+:)[^\s@/"']+(?=@)/g
 
 const shortest = 6
 
-/**
- * Takes secrets out of a text for a person: the known ones wherever they stand, and whatever is called like one. A path to a file is
- * no secret, but hiding it costs less than showing the other.
- */
+/** Removes known secrets and values of secret keys from a text. It may also hide harmless values such as paths. */
 export function redact(text: string, known: readonly string[]): string {
   const whole = [...new Set(known)].filter((value) => value.length >= shortest).sort((a, b) => b.length - a.length)
   return whole

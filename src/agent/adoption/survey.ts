@@ -8,10 +8,10 @@ import type { ContainerEngine, ContainerState, LocalBox, Project } from '../port
 
 type Environment = Readonly<Record<string, string>>
 
-/** A registration of an application service that the chat server reads; `file` is missing where it cannot be reached from the host. */
+/** An application service registration of the chat server; `file` is undefined when unreadable from the host. */
 type Registration = Readonly<{ containerPath: string; file: HostFile | undefined; plain: Record<string, unknown> }>
 
-/** A stack as it stands, read without changing anything. */
+/** The current state of a stack. */
 export type Survey = Readonly<{
   box: LocalBox
   compose: HostFile
@@ -34,7 +34,7 @@ export type Survey = Readonly<{
 
 export async function surveyStack(engine: ContainerEngine, box: LocalBox): Promise<Survey> {
   const compose = await readHostFile(box.project.composeFile)
-  if (!compose) throw problem('NOT_FOUND', `the compose file ${box.project.composeFile} is gone`)
+  if (!compose) throw problem('NOT_FOUND', `Compose file ${box.project.composeFile} does not exist`)
   const facts = readCompose(compose.text, box.project.name)
   const whole = recordOf(parse(compose.text, { merge: true, maxAliasCount: 200 }))
   const services = Object.fromEntries(Object.entries(recordOf(whole.services)).map(([name, service]) => [name, recordOf(service)]))
@@ -50,14 +50,14 @@ export async function surveyStack(engine: ContainerEngine, box: LocalBox): Promi
 
 const noSuchProgram = 127
 
-/** As the running container has it: compose's variables and files are resolved in it. Empty for one that does not run. */
+/** Environment of the running container, with compose variables and files resolved; empty when it is not running. */
 async function environmentOf(engine: ContainerEngine, containers: readonly ContainerState[], service: Service): Promise<Environment> {
   const container = containers.find((one) => one.service === service && one.state === 'running')
   if (!container) return {}
   const { exitCode: ended, stdout } = await engine.exec(container.id, ['printenv'])
   if (ended === noSuchProgram) return {}
-  // Half an answer of a container that is being stopped would be taken for the whole.
-  if (ended !== 0) throw problem('BOX_UNHEALTHY', `the container of ${service} cannot be asked for its environment: exit code ${ended}`)
+  // A container that is stopping may answer only in part.
+  if (ended !== 0) throw problem('BOX_UNHEALTHY', `Cannot read the environment of ${service}: exit code ${ended}`)
   const all = Object.fromEntries(
     stdout
       .split('\n')
@@ -106,14 +106,14 @@ function asMap(text: string, name: string): Record<string, unknown> {
   }
 }
 
-/** A file of the stack as it is on the host. */
+/** A file of the stack on the host. */
 export type HostFile = Readonly<{ path: string; text: string; mode: number; uid: number; gid: number }>
 
-const mostBytes = 1_000_000
+const maxBytes = 1_000_000
 
 /**
- * Reads a file of a box; undefined when there is none. A service of the box may own the folder it lies in, and must not be able to show
- * us another file of the host by a link in its place: throws FOLDER_UNSAFE.
+ * Reads a file of a box; undefined when missing. Throws FOLDER_UNSAFE for links, because a service of the box may own the folder and could
+ * point to other files of the host.
  */
 export async function readHostFile(path: string): Promise<HostFile | undefined> {
   const facts = await lstat(path).catch((error: NodeJS.ErrnoException) => {
@@ -122,14 +122,15 @@ export async function readHostFile(path: string): Promise<HostFile | undefined> 
   })
   if (!facts) return undefined
   if (!facts.isFile() || facts.nlink > 1 || (await realpath(path)) !== path)
-    throw problem('FOLDER_UNSAFE', `${path} is no plain file of its own: put the file itself there, without links`)
-  if (facts.size > mostBytes) throw problem('FOLDER_UNSAFE', `${path} has ${facts.size} bytes: that is no config file`)
+    throw problem('FOLDER_UNSAFE', `${path} is a link or not a regular file. fix: replace it with the file itself`)
+  if (facts.size > maxBytes)
+    throw problem('FOLDER_UNSAFE', `${path} has ${facts.size} bytes, too large for a config file (maximum ${maxBytes})`)
   return { path, text: await readFile(path, 'utf8'), mode: facts.mode & 0o777, uid: facts.uid, gid: facts.gid }
 }
 
 type Where = Readonly<{ engine: ContainerEngine; project: Project; volumes: Readonly<Record<string, string>>; mounts: readonly Mount[] }>
 
-/** Where a path of the container lies on the host; undefined when it is in no mount that can be reached. */
+/** Host path of a container path; undefined when no readable mount contains it. */
 async function hostPathOf({ engine, project, volumes, mounts }: Where, path: string): Promise<string | undefined> {
   const mount = mountOf(mounts, path)
   if (!mount || mount.kind === 'other' || mount.source === '' || /[$~]/.test(mount.source)) return undefined

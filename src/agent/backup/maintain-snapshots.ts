@@ -1,5 +1,5 @@
 import { problem } from '../../core/kit/index.ts'
-import { type Tending, tendRepository } from '../../node/restic/index.ts'
+import { maintainRepository, type Tending } from '../../node/restic/index.ts'
 import { boxOfCommand, type LocalBoxes } from '../boxes/index.ts'
 import type { OnceOnly } from '../journal/index.ts'
 import type { CommandContext, CommandExecutor, Repository, SnapshotStore } from '../ports/index.ts'
@@ -21,7 +21,7 @@ export const maintainSnapshots =
     const { forget, prune, check } = payload
     const maintain = async (repository: Repository, work: Tending) => {
       context.progress({ step: 'tend' })
-      return tendRepository(deps.snapshots, repository, work, signal)
+      return maintainRepository(deps.snapshots, repository, work, signal)
     }
     const maintained = await runOnce(
       deps.once,

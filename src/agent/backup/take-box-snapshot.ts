@@ -2,7 +2,7 @@ import { mkdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { InstalledVersions, SnapshotTaken, SnapshotTier } from '../../core/boxes/index.ts'
 import { type Clock, isoNow, isProblem, problem } from '../../core/kit/index.ts'
-import { fenceSwitch, readCompose } from '../boxes/index.ts'
+import { fenceFile, readCompose } from '../boxes/index.ts'
 import type { BoxServers, ContainerEngine, LocalBox, Repository, RowCounts, SnapshotStore } from '../ports/index.ts'
 import { type DumpManifest, readVerifiedDump, writeManifest } from './dump-manifest.ts'
 
@@ -80,7 +80,7 @@ const pathsOf = ({ workFolder }: BoxSnapshotDeps, { box, commandId }: BoxSnapsho
 
 /** A restored box must not come up fenced by a fence file in its snapshot. Incomplete uploads of MinIO are useless. */
 const excluded = ({ project }: LocalBox, data: readonly DataFolder[]): string[] => [
-  fenceSwitch(project),
+  fenceFile(project),
   ...data.filter(({ service }) => service === 'minio').map(({ folder }) => join(folder, '.minio.sys', 'tmp')),
 ]
 

@@ -1,18 +1,18 @@
 import { problem } from '../../core/kit/index.ts'
 import type { BoxServers, LocalBox } from '../ports/index.ts'
-import { type BoxView, runningId, viewBox } from './box-view.ts'
-import { chatVersion, makeAccount, makeThrowAwayAccount } from './chat.ts'
+import { type BoxView, inspectBox, runningId } from './box-view.ts'
+import { chatVersion, makeAccount, makeTemporaryAccount } from './chat.ts'
 import { applyMigration, databaseFacts } from './database-facts.ts'
 import { dumpDatabase } from './dump.ts'
 import type { Origin } from './http.ts'
-import { loadDatabase, settleDatabase } from './load.ts'
+import { finishDatabaseLoad, loadDatabase } from './load.ts'
 
 import { objectStoreVersion } from './objects.ts'
 import { type BoxServersDeps, probe } from './probe.ts'
-import { askSql } from './sql.ts'
+import { querySql } from './sql.ts'
 import { raiseStreams, streamPositions } from './streams.ts'
 
-/** The insides of real boxes, by HTTP to their servers and programs in their containers. */
+/** The servers of real boxes, over HTTP and programs in their containers. */
 export function boxServers(deps: BoxServersDeps): BoxServers {
   const { engine } = deps
   const objectStores = new Map<string, string>()
@@ -21,13 +21,13 @@ export function boxServers(deps: BoxServersDeps): BoxServers {
     serverVersions: (box) => serverVersions(deps, objectStores, box),
     dumpDatabase: (box, folder, signal) => dumpDatabase(engine, box, folder, signal),
     loadDatabase: (box, folder, expected, signal) => loadDatabase(engine, box, folder, expected, signal),
-    settleDatabase: (box, expected, signal) => settleDatabase(engine, box, expected, signal),
+    finishDatabaseLoad: (box, expected, signal) => finishDatabaseLoad(engine, box, expected, signal),
     streamPositions: (box, signal) => streamPositions(engine, box, signal),
     raiseStreams: (box, past, signal) => raiseStreams(engine, box, past, signal),
     createProbeAccount: (box, appserviceToken, signal) =>
       withChat(deps, box, 'the probe user', (chat) => makeAccount(chat, box, appserviceToken, signal), signal),
-    createThrowAwayAccount: (box, registrationSecret, signal) =>
-      withChat(deps, box, 'a throw-away user', (chat) => makeThrowAwayAccount(chat, deps.random, registrationSecret, signal), signal),
+    createTemporaryAccount: (box, registrationSecret, signal) =>
+      withChat(deps, box, 'a temporary user', (chat) => makeTemporaryAccount(chat, deps.random, registrationSecret, signal), signal),
     databaseBytes: async (box) => {
       const answer = await sql(deps, box, 'select pg_database_size(current_database());').catch(() => undefined)
       return /^[0-9]+$/.test(answer ?? '') ? Number(answer) : undefined
@@ -48,21 +48,21 @@ async function withChat<Made>(
   make: (chat: Origin) => Promise<Made>,
   signal?: AbortSignal,
 ): Promise<Made> {
-  const { chat } = await viewBox(engine, box)
-  if (!chat) throw problem('PROBE_FAILED', `the chat server of ${box.slug} does not run`)
+  const { chat } = await inspectBox(engine, box)
+  if (!chat) throw problem('PROBE_FAILED', `Synapse of ${box.slug} is not running`)
   return make(chat).catch((error: Error) => {
     signal?.throwIfAborted()
-    throw problem('PROBE_FAILED', `${what} of ${box.slug} could not be made: ${error.message}`, { cause: error })
+    throw problem('PROBE_FAILED', `Cannot create ${what} of ${box.slug}: ${error.message}`, { cause: error })
   })
 }
 
-/** A server that does not answer has no version; that is no failure of the question. */
+/** Omits servers that do not answer. */
 async function serverVersions(
   deps: BoxServersDeps,
   objectStores: Map<string, string>,
   box: LocalBox,
 ): Promise<Awaited<ReturnType<BoxServers['serverVersions']>>> {
-  const view = await viewBox(deps.engine, box)
+  const view = await inspectBox(deps.engine, box)
   const [synapse, postgres, minio] = await Promise.all([
     view.chat ? chatVersion(view.chat).catch(() => undefined) : undefined,
     sql(deps, box, 'show server_version;').catch(() => undefined),
@@ -71,7 +71,7 @@ async function serverVersions(
   return { ...(synapse ? { synapse } : {}), ...(postgres ? { postgres } : {}), ...(minio ? { minio } : {}) }
 }
 
-/** A container's program stays what it is, and starting it only to ask for its version takes its time. */
+/** Cached by container, because reading the version starts a program. */
 async function storeVersion({ engine }: BoxServersDeps, known: Map<string, string>, view: BoxView): Promise<string | undefined> {
   const id = runningId(view, 'minio')
   const version = known.get(id) ?? (await objectStoreVersion(engine, view))
@@ -80,4 +80,4 @@ async function storeVersion({ engine }: BoxServersDeps, known: Map<string, strin
 }
 
 const sql = async ({ engine }: BoxServersDeps, box: LocalBox, text: string): Promise<string | undefined> =>
-  askSql(engine, await viewBox(engine, box), text)
+  querySql(engine, await inspectBox(engine, box), text)

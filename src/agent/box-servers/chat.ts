@@ -10,13 +10,13 @@ const localpart = 'tenantry-probe'
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 const as = ({ userId }: Pick<ProbeAccount, 'userId'>) => `user_id=${encodeURIComponent(userId)}`
 
-export async function versionsAnswer(origin: Origin, signal?: AbortSignal): Promise<void> {
+export async function checkVersions(origin: Origin, signal?: AbortSignal): Promise<void> {
   const { versions } = await need(origin, '/_matrix/client/versions', { signal })
-  if (!Array.isArray(versions)) throw new Error('/_matrix/client/versions answered something else')
+  if (!Array.isArray(versions)) throw new Error('/_matrix/client/versions returned an unexpected response')
 }
 
-/** Sends an event in the probe room and finds it again in what a sync hands out. */
-export async function sendAndRead(origin: Origin, account: ProbeAccount, random: Random, signal?: AbortSignal): Promise<void> {
+/** Sends an event to the probe room and expects it in the next sync. */
+export async function checkMessageRoundTrip(origin: Origin, account: ProbeAccount, random: Random, signal?: AbortSignal): Promise<void> {
   const headers = bearer(account.accessToken)
   const room = encodeURIComponent(account.roomId)
   const once = randomText(random, 20)
@@ -30,10 +30,10 @@ export async function sendAndRead(origin: Origin, account: ProbeAccount, random:
     headers,
     signal,
   })
-  if (!eventIds(synced, account.roomId).includes(sent.event_id)) throw new Error('the event that was sent is not in the sync')
+  if (!eventIds(synced, account.roomId).includes(sent.event_id)) throw new Error('the sent event is missing in the sync')
 }
 
-// Synapse keeps the answer to a first sync for minutes, by its filter: one that names somebody who does not exist is always new.
+// Synapse caches the first sync by filter for minutes; a random user id makes the filter unique.
 const syncFilter = (room: string, once: string): string => {
   const none = { types: [] }
   return JSON.stringify({
@@ -48,8 +48,8 @@ function eventIds(synced: Record<string, unknown>, room: string): unknown[] {
   return (rooms?.join?.[room]?.timeline?.events ?? []).map(({ event_id }) => event_id)
 }
 
-/** Without an account of our own: the sync must at least be there and ask for one. */
-export async function asksForToken(origin: Origin, signal?: AbortSignal): Promise<void> {
+/** Without a probe account, only checks that sync requires a token. */
+export async function checkTokenRequired(origin: Origin, signal?: AbortSignal): Promise<void> {
   const { status, json } = await ask(origin, `${api}/sync?timeout=0`, { signal })
   if (status !== 401 || (json as { errcode?: string })?.errcode !== 'M_MISSING_TOKEN') throw new Error(`${api}/sync answered ${status}`)
 }
@@ -59,7 +59,7 @@ export async function chatVersion(origin: Origin): Promise<string | undefined> {
   return typeof server_version === 'string' ? server_version.slice(0, 100) : undefined
 }
 
-/** The probe user of the platform's application service and its one room, made or found again. */
+/** Creates or finds the probe user of the application service and its room. */
 export async function makeAccount(origin: Origin, box: LocalBox, token: Secret, signal?: AbortSignal): Promise<ProbeAccount> {
   const accessToken = token.reveal()
   const headers = bearer(accessToken)
@@ -77,8 +77,8 @@ export async function makeAccount(origin: Origin, box: LocalBox, token: Secret, 
 
 const probeRoom = { preset: 'private_chat', name: 'Probe', creation_content: { 'm.federate': false } }
 
-/** A user with a password that nobody knows, by the server's registration secret, and a room of its own. */
-export async function makeThrowAwayAccount(
+/** Creates a user with a random password and a room, with the registration secret. */
+export async function makeTemporaryAccount(
   origin: Origin,
   random: Random,
   registration: Secret,
@@ -103,11 +103,8 @@ export async function makeThrowAwayAccount(
 
 const query = ({ userId }: ProbeAccount) => `user_id=${encodeURIComponent(userId)}`
 
-/**
- * Uploads a few bytes as media of the chat server and reads them back: a media folder that takes no file shows nowhere else. Whoever does
- * not answer at all is told by the other components.
- */
-export async function keepMedia(chat: Origin, account: ProbeAccount, signal?: AbortSignal): Promise<void> {
+/** Uploads and downloads a small media file, which detects a read-only media folder. Other checks cover a server that does not respond. */
+export async function checkMedia(chat: Origin, account: ProbeAccount, signal?: AbortSignal): Promise<void> {
   const headers = { authorization: `Bearer ${account.accessToken}` }
   const uploaded = await ask(chat, `/_matrix/media/v3/upload?filename=probe&${query(account)}`, {
     method: 'POST',
@@ -118,12 +115,12 @@ export async function keepMedia(chat: Origin, account: ProbeAccount, signal?: Ab
   if (!uploaded) return
   const [, place] =
     /^mxc:\/\/([^/]+\/[A-Za-z0-9_-]+)$/.exec(String((uploaded.json as { content_uri?: unknown } | undefined)?.content_uri ?? '')) ?? []
-  if (uploaded.status !== 200 || place === undefined) throw new Error(`the media upload answered ${said(uploaded)}`)
+  if (uploaded.status !== 200 || place === undefined) throw new Error(`the media upload returned ${said(uploaded)}`)
   const read = (path: string) => ask(chat, `${path}/${place}?${query(account)}`, { headers, signal })
   const present = await read('/_matrix/client/v1/media/download')
-  // Synapse has that path since 1.111.
+  // Available since Synapse 1.111.
   const answer = present.status === 404 ? await read('/_matrix/media/v3/download') : present
-  if (answer.status !== 200) throw new Error(`the media download answered ${said(answer)}`)
+  if (answer.status !== 200) throw new Error(`the media download returned ${said(answer)}`)
 }
 
 const said = ({ status, json }: Answer): string => {

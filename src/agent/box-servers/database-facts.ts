@@ -2,10 +2,10 @@ import { z } from 'zod'
 import { AppliedMigration, type BoxMigration } from '../../core/boxes/index.ts'
 import { asJson, problem } from '../../core/kit/index.ts'
 import type { ContainerEngine, DatabaseFacts, LocalBox } from '../ports/index.ts'
-import { viewBox } from './box-view.ts'
-import { askSql, databaseLogin, lastLine, literal, psql } from './sql.ts'
+import { inspectBox } from './box-view.ts'
+import { databaseLogin, lastLine, literal, psql, querySql } from './sql.ts'
 
-/** A table that is not there yet is no fault: a question that names it would be an error in the server's log each time. */
+/** Queries a table only if it exists, to avoid errors in the server's log. */
 const ifThere = (table: string, query: string, path: string) =>
   `case when to_regclass('${table}') is not null then (xpath('/table/row/${path}/text()', query_to_xml('${query}', false, false, '')))::text[] end`
 
@@ -33,10 +33,10 @@ const Answer = z.object({
   migrations: Texts,
 })
 
-/** All of it by one question, because each costs a process in the container. */
+/** Reads all facts with one query, because each query starts a process in the container. */
 export async function databaseFacts(engine: ContainerEngine, box: LocalBox): Promise<DatabaseFacts | undefined> {
-  const printed = await viewBox(engine, box)
-    .then((view) => askSql(engine, view, factsSql))
+  const printed = await inspectBox(engine, box)
+    .then((view) => querySql(engine, view, factsSql))
     .catch(() => undefined)
   return printed === undefined ? undefined : readFacts(printed)
 }
@@ -66,17 +66,17 @@ const readApplied = (text: string) => {
 
 const numberIn = (texts: string[] | null): number | null => (texts?.[0] === undefined ? null : Number.parseInt(texts[0], 10))
 
-/** One migration and the note of it: both are there, or neither (spec 4.10). */
+/** Applies one migration and records it in the same transaction (spec 4.10). */
 export async function applyMigration(engine: ContainerEngine, box: LocalBox, migration: BoxMigration, signal?: AbortSignal): Promise<void> {
   if (await isNoted(engine, box, migration)) return
-  const view = await viewBox(engine, box)
+  const view = await inspectBox(engine, box)
   const login = await databaseLogin(engine, view, signal)
   const { exitCode, stderr } = await psql({ engine, view, login, signal }, migrationSql(migration))
   if (exitCode === 0) return
   signal?.throwIfAborted()
-  // One that an earlier agent had begun may have ended meanwhile.
+  // A run of an earlier agent may have finished in the meantime.
   if (await isNoted(engine, box, migration)) return
-  throw problem('UPDATE_FAILED', `the box migration ${migration.head}-${migration.name} failed in ${box.slug}: ${errorIn(stderr)}`)
+  throw problem('UPDATE_FAILED', `Box migration ${migration.head}-${migration.name} failed in ${box.slug}: ${errorIn(stderr)}`)
 }
 
 async function isNoted(engine: ContainerEngine, box: LocalBox, { head, sha256 }: BoxMigration): Promise<boolean> {
@@ -84,7 +84,7 @@ async function isNoted(engine: ContainerEngine, box: LocalBox, { head, sha256 }:
   return facts?.migrations.some((applied) => applied.head === head && applied.sha256 === sha256) ?? false
 }
 
-/** The note comes first: whoever runs the same one beside us waits there, and then fails. */
+/** The record is inserted first, so that a concurrent run waits and then fails. */
 const migrationSql = ({ head, name, sha256, sql }: BoxMigration): string => `begin;
 set local client_min_messages = warning;
 do $$
@@ -107,5 +107,5 @@ ${sql}
 commit;
 `
 
-/** The server's own words; what psql prints after them is the place in the text. */
+/** The server's error line, without the position that psql prints after it. */
 const errorIn = (stderr: string): string => (/(?:ERROR|FATAL):\s+.*/.exec(stderr)?.[0] ?? lastLine(stderr)).slice(0, 300)

@@ -2,7 +2,7 @@ import { createRequire } from 'node:module'
 import type { Agent } from 'undici'
 import { asJson } from '../../core/kit/index.ts'
 
-/** A server of a box, as it is reached from the host. */
+/** Address of a box's server, reachable from the host. */
 export type Origin = Readonly<{ url: string; headers?: Readonly<Record<string, string>> }>
 export type Answer = Readonly<{ status: number; text: string; json: unknown }>
 type Question = Readonly<{
@@ -18,17 +18,17 @@ type Client = Readonly<{ fetch: typeof import('undici').fetch; dispatcher: Agent
 let opened: Client | undefined
 
 /**
- * Loaded by the first question: it takes some megabytes, and an agent without boxes asks nobody. By `require`, which tries again: an `import` that
- * failed once, for want of a file handle, fails for as long as the agent runs, and all its boxes would be sick.
+ * Loads undici on first use, because it takes some megabytes. Uses `require`, because a failed `import` (no free file handle) would fail until
+ * the agent restarts.
  */
 function openClient(): Client {
   const undici: typeof import('undici') = createRequire(import.meta.url)('undici')
-  // Nobody in a box may keep the agent busy or fill its memory; and a new container has a new address, so no connection is kept.
+  // A box must not block the agent or fill its memory. No keep-alive, because a new container has a new address.
   const dispatcher = new undici.Agent({ maxResponseSize: 4_000_000, pipelining: 0, connect: { timeout: timeoutMs } })
   return { fetch: undici.fetch, dispatcher }
 }
 
-/** One request with a time limit that follows no redirect. Throws an Error with one line when there is no answer. */
+/** Sends one request with a timeout and without redirects. Throws an Error with one line when there is no response. */
 export async function ask(
   { url, headers }: Origin,
   path: string,
@@ -54,7 +54,7 @@ export async function ask(
   }
 }
 
-/** The JSON of a 200; throws an Error that names path, status and the server's own code otherwise. */
+/** Returns the JSON of a 200; otherwise throws an Error with path, status and the server's error code. */
 export async function need(origin: Origin, path: string, question?: Question): Promise<Record<string, unknown>> {
   const { status, json } = await ask(origin, path, question)
   const answer = json !== null && typeof json === 'object' ? (json as Record<string, unknown>) : {}
@@ -63,11 +63,11 @@ export async function need(origin: Origin, path: string, question?: Question): P
   throw new Error(`${placeOf(path)} answered ${status}${errcode}`)
 }
 
-/** The path as a person reads it: ids of rooms and transactions only push the reason out of sight. */
+/** The path for messages, without ids of rooms and transactions. */
 const placeOf = (path: string): string => (path.split('?')[0] ?? '').replaceAll(/\/(?:[^/]*%[^/]*|[a-z0-9]{16,})(?=\/|$)/g, '/…')
 
 function reasonOf(error: unknown): string {
   const { cause, message, name } = error as Error & { cause?: { code?: string } }
-  if (name === 'TimeoutError') return `no answer within ${timeoutMs / 1000} s`
+  if (name === 'TimeoutError') return `no response within ${timeoutMs / 1000} s`
   return cause?.code ?? message
 }

@@ -1,4 +1,4 @@
-// What is asked and done inside real boxes: the writing probe, the servers' own versions, dump and load of the database.
-// It reaches containers through the engine port and their addresses, types what fails, and decides nothing:
-// not whether a probe is good enough, not when a dump is taken.
+// Synapse, PostgreSQL and MinIO of a real box: writing probe, versions, accounts, dump and load of the database.
+// Reaches them over HTTP and through programs in their containers, and maps failures to problem codes.
+// Never decides whether a probe is good enough or when a dump is taken.
 export { boxServers } from './box-servers.ts'

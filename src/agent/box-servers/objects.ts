@@ -9,21 +9,18 @@ const bucket = 'tenantry-probe'
 const versionMs = 20_000
 const clusterHealth = '/minio/health/cluster'
 
-/** `cluster` alone tells when the data is gone; `live` and `ready` go on saying 200. */
-export async function clusterIsHealthy({ container, edge }: BoxView, signal?: AbortSignal): Promise<void> {
+/** Only `cluster` detects lost data; `live` and `ready` still return 200. */
+export async function checkCluster({ container, edge }: BoxView, signal?: AbortSignal): Promise<void> {
   const address = container('minio')?.address
-  if (!address) throw new Error('minio does not run')
+  if (!address) throw new Error('minio is not running')
   for (const origin of [{ url: `http://${address}:9000` }, ...(edge ? [edge] : [])]) {
     const { status } = await ask(origin, clusterHealth, { signal })
     if (status !== 200) throw new Error(`${clusterHealth} answered ${status}`)
   }
 }
 
-/**
- * Uploads a few bytes and reads them back, signed by the container's own curl: the root password goes in by stdin,
- * and the agent needs no S3 client. Only for a box whose files are ours.
- */
-export async function uploadAndRead(engine: ContainerEngine, view: BoxView, random: Random, signal?: AbortSignal): Promise<void> {
+/** Uploads and reads back a small object with the container's curl; the root password goes through stdin. Only for managed boxes. */
+export async function checkUpload(engine: ContainerEngine, view: BoxView, random: Random, signal?: AbortSignal): Promise<void> {
   const [user, password] = await Promise.all(['root-user', 'root-password'].map((name) => readSecret(view, name)))
   const content = randomText(random, 20)
   const run = (lines: readonly string[]) =>
@@ -32,7 +29,7 @@ export async function uploadAndRead(engine: ContainerEngine, view: BoxView, rand
   if ((await put()).status === 404) {
     await run(['request = "PUT"', `url = "http://127.0.0.1:9000/${bucket}"`])
     const again = await put()
-    if (again.status !== 200) throw new Error(`the upload was answered ${again.status}`)
+    if (again.status !== 200) throw new Error(`the upload returned ${again.status}`)
   }
   const read = await run([`url = "http://127.0.0.1:9000/${bucket}/probe"`])
   if (read.status !== 200 || read.text !== content) throw new Error(`the upload was not read back (${read.status})`)
@@ -44,7 +41,7 @@ const readSecret = async ({ box }: BoxView, name: string): Promise<string> =>
 const body = (content: string): string[] => [
   `data-binary = "${content}"`,
   'header = "Content-Type: application/octet-stream"',
-  // Older curls sign the body without naming its hash, which S3 wants.
+  // Older curl versions omit this header, which S3 requires.
   `header = "x-amz-content-sha256: ${sha256Hex(content)}"`,
 ]
 
@@ -59,7 +56,7 @@ async function curl(
     stdin: `${config.join('\n')}\n`,
     ...(signal ? { signal } : {}),
   })
-  if (exitCode !== 0) throw new Error(`curl in minio ended with exit code ${exitCode}: ${stderr.trim().slice(0, 200)}`)
+  if (exitCode !== 0) throw new Error(`curl in minio failed with exit code ${exitCode}: ${stderr.trim().slice(0, 200)}`)
   const at = stdout.lastIndexOf('\n')
   return { status: Number(stdout.slice(at + 1)), text: stdout.slice(0, at) }
 }

@@ -2,27 +2,27 @@ import { stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { ProbeComponent, ProbeResult } from '../../core/boxes/index.ts'
 import { type Clock, isoNow, type Random } from '../../core/kit/index.ts'
-import { fenceSwitch, readProbeAccount } from '../boxes/index.ts'
+import { fenceFile, readProbeAccount } from '../boxes/index.ts'
 import type { ContainerEngine, LocalBox } from '../ports/index.ts'
-import { type BoxView, viewBox } from './box-view.ts'
-import { asksForToken, keepMedia, sendAndRead, versionsAnswer } from './chat.ts'
+import { type BoxView, inspectBox } from './box-view.ts'
+import { checkMedia, checkMessageRoundTrip, checkTokenRequired, checkVersions } from './chat.ts'
 import type { Origin } from './http.ts'
-import { clusterIsHealthy, uploadAndRead } from './objects.ts'
+import { checkCluster, checkUpload } from './objects.ts'
 import { databaseLogin, lastLine, psql } from './sql.ts'
 
 export type BoxServersDeps = Readonly<{ engine: ContainerEngine; clock: Clock; random: Random }>
 
-/** Longer than any single question may take, so that a hanging program in a container ends too. */
+/** Upper bound for one component, also for hanging programs in a container. */
 const componentTimeoutMs = 30_000
 
-/** One writing probe. A sick box is an answer; only an abort or a bug throws. */
+/** Runs one writing probe. An unhealthy box is a result; only an abort or a bug throws. */
 export async function probe(deps: BoxServersDeps, box: LocalBox, signal?: AbortSignal): Promise<ProbeResult> {
   const limit = AbortSignal.timeout(componentTimeoutMs)
   const within = signal ? AbortSignal.any([signal, limit]) : limit
   const at = isoNow(deps.clock)
-  const view = await viewBox(deps.engine, box)
+  const view = await inspectBox(deps.engine, box)
   const measured = await Promise.all(
-    (Object.entries(looks) as [ProbeComponent, Look][]).map(
+    (Object.entries(looks) as [ProbeComponent, ComponentCheck][]).map(
       async ([name, look]) => [name, await measure(deps.clock, () => look(deps, view, within), signal)] as const,
     ),
   )
@@ -32,16 +32,17 @@ export async function probe(deps: BoxServersDeps, box: LocalBox, signal?: AbortS
   return { at, verdict: await verdict(deps, view, components), components, reason: `${bad[0]}: ${bad[1].error}` }
 }
 
-type Look = (deps: BoxServersDeps, view: BoxView, signal: AbortSignal) => Promise<void>
+type ComponentCheck = (deps: BoxServersDeps, view: BoxView, signal: AbortSignal) => Promise<void>
 
 const looks = {
   chatApi: async ({ engine }, view, signal) => {
-    for (const origin of ways(view)) await versionsAnswer(origin, signal)
-    await fenceIsMounted(engine, view, signal)
+    for (const origin of ways(view)) await checkVersions(origin, signal)
+    await checkFenceMounted(engine, view, signal)
   },
   chatSync: async ({ random }, view, signal) => {
     const account = await readProbeAccount(view.box.project)
-    for (const origin of ways(view)) await (account ? sendAndRead(origin, account, random, signal) : asksForToken(origin, signal))
+    for (const origin of ways(view))
+      await (account ? checkMessageRoundTrip(origin, account, random, signal) : checkTokenRequired(origin, signal))
   },
   database: async ({ engine }, view, signal) => {
     const login = await databaseLogin(engine, view, signal)
@@ -49,16 +50,16 @@ const looks = {
     if (exitCode !== 0) throw new Error(lastLine(stderr) || `psql ended with exit code ${exitCode}`)
   },
   objectStorage: async ({ engine, random }, view, signal) => {
-    await clusterIsHealthy(view, signal)
-    if (view.secrets) await uploadAndRead(engine, view, random, signal)
+    await checkCluster(view, signal)
+    if (view.secrets) await checkUpload(engine, view, random, signal)
     const account = await readProbeAccount(view.box.project)
-    if (account && view.chat) await keepMedia(view.chat, account, signal)
+    if (account && view.chat) await checkMedia(view.chat, account, signal)
   },
-} as const satisfies Record<ProbeComponent, Look>
+} as const satisfies Record<ProbeComponent, ComponentCheck>
 
-/** Directly, and through the edge where it has a listener for this. */
+/** Synapse directly, and through the edge's probe listener if there is one. */
 function ways({ chat, edge }: BoxView): Origin[] {
-  if (!chat) throw new Error('synapse does not run')
+  if (!chat) throw new Error('synapse is not running')
   return edge ? [chat, edge] : [chat]
 }
 
@@ -92,25 +93,25 @@ async function verdict({ engine }: BoxServersDeps, view: BoxView, components: Pr
 const inEdge = '/etc/nginx/fence'
 
 /**
- * Whether the edge sees the very folder in which the switch is put. One that was removed and made again is another one to the container:
- * the box looks well, and the next update would write to it while people do.
+ * Checks that the edge mounts the current fence folder. A folder that was recreated is a different one for the container, so a fence would
+ * have no effect.
  */
-async function fenceIsMounted(engine: ContainerEngine, { box, secrets, container }: BoxView, signal?: AbortSignal): Promise<void> {
+async function checkFenceMounted(engine: ContainerEngine, { box, secrets, container }: BoxView, signal?: AbortSignal): Promise<void> {
   const edge = container('edge')
   if (!secrets || edge?.state !== 'running') return
-  const folder = dirname(fenceSwitch(box.project))
+  const folder = dirname(fenceFile(box.project))
   const here = await stat(folder).catch(() => undefined)
-  if (!here) throw new Error(`the edge's fence folder ${folder} is gone: make it again, then recreate the edge`)
+  if (!here) throw new Error(`the fence folder ${folder} is missing. fix: create it, then recreate the edge`)
   const { exitCode, stdout } = await engine.exec(edge.id, ['stat', '-c', '%i', inEdge], signal ? { signal } : {})
-  if (exitCode !== 0) throw new Error(`the edge has no fence folder at ${inEdge}: it could not be closed`)
-  if (Number(stdout.trim()) !== here.ino) throw new Error(`the edge does not see ${folder} but a folder that is gone: recreate the edge`)
+  if (exitCode !== 0) throw new Error(`the edge has no fence folder at ${inEdge}, so the box cannot be fenced. fix: recreate the edge`)
+  if (Number(stdout.trim()) !== here.ino) throw new Error(`the edge mounts a deleted fence folder, not ${folder}. fix: recreate the edge`)
 }
 
-// Only looking at the schema is no upgrade: a Synapse that dies of what it sees looks again at each restart.
+// Checking the schema is not an upgrade: a crashing Synapse checks it at every restart.
 const begun = /Applying (engine-specific )?schema|Upgrading/
 const ended = /Schema now up to date|now listening on|too new for the server|Traceback|Checking existing schema version/
 
-/** Whether the end of Synapse's log shows a schema upgrade under way: it listens only after it. */
+/** True when Synapse's log shows a running schema upgrade, during which it does not listen. */
 export function isUpgrading(log: string): boolean {
   const lines = log.split('\n')
   return lines.findLastIndex((line) => begun.test(line)) > lines.findLastIndex((line) => ended.test(line))

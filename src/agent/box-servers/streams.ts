@@ -1,47 +1,46 @@
 import { z } from 'zod'
 import { asJson, problem } from '../../core/kit/index.ts'
 import type { ContainerEngine, LocalBox, StreamPositions } from '../ports/index.ts'
-import { viewBox } from './box-view.ts'
-import { databaseLogin, literal, needSql } from './sql.ts'
+import { inspectBox } from './box-view.ts'
+import { databaseLogin, literal, runSql } from './sql.ts'
 
-// A client keeps the token of its last sync, which is a position in each of the chat server's streams. A server that finds itself behind
-// such a token gives new messages positions that the client believes to have seen. So a database from before is moved on past every
-// position that was ever given out; so are the sequences that name users, states and chains: no number is used twice.
+// A sync token is a position in each stream of the chat server. After a restore, new messages would get positions that clients have already
+// seen, so the streams are advanced past every position handed out. The sequences of users, states and chains are advanced too.
 
 const Positions = z.object({
   sequences: z.record(z.string(), z.number()),
   writers: z.array(z.object({ stream: z.string(), instance: z.string(), position: z.number() })),
 })
 
-/** Numbers that may have been taken and never written down. */
-const usualMargin = 1_000
-/** More than a box of people uses in years, and nothing to a 64-bit number. */
-const blindMargin = 1_000_000_000
+/** Covers numbers that were allocated but not recorded. */
+const knownMargin = 1_000
+/** More than a box uses in years, but small for a 64-bit number. */
+const unknownMargin = 1_000_000_000
 
-/** Counts history downwards and is in no token. */
+/** Counts downwards and is not part of a token. */
 const backfill = 'events_backfill_stream_seq'
 
-/** Where the streams of a database stand; true only while its chat server is stopped. Throws RESTORE_FAILED. */
+/** Reads the stream positions; valid only while the chat server is stopped. Throws RESTORE_FAILED. */
 export async function streamPositions(engine: ContainerEngine, box: LocalBox, signal?: AbortSignal): Promise<StreamPositions> {
-  const view = await viewBox(engine, box)
+  const view = await inspectBox(engine, box)
   const login = await databaseLogin(engine, view, signal)
-  const printed = await needSql({ engine, view, login, signal }, positionsSql, 'RESTORE_FAILED')
+  const printed = await runSql({ engine, view, login, signal }, positionsSql, 'RESTORE_FAILED')
   const read = Positions.safeParse(asJson(printed))
   if (read.success) return read.data
-  throw problem('RESTORE_FAILED', `nobody can read how far the streams of ${box.slug} have come`, { cause: read.error })
+  throw problem('RESTORE_FAILED', `Cannot read the stream positions of ${box.slug}`, { cause: read.error })
 }
 
-/** Moves all streams of a loaded database past the given positions. Throws RESTORE_FAILED. */
+/** Advances all streams of a loaded database past the given positions. Throws RESTORE_FAILED. */
 export async function raiseStreams(
   engine: ContainerEngine,
   box: LocalBox,
   past: StreamPositions | 'unknown',
   signal?: AbortSignal,
 ): Promise<void> {
-  const view = await viewBox(engine, box)
+  const view = await inspectBox(engine, box)
   const login = await databaseLogin(engine, view, signal)
-  const sql = past === 'unknown' ? raiseSql(nothingKnown, blindMargin) : raiseSql(past, usualMargin)
-  await needSql({ engine, view, login, signal }, sql, 'RESTORE_FAILED')
+  const sql = past === 'unknown' ? raiseSql(nothingKnown, unknownMargin) : raiseSql(past, knownMargin)
+  await runSql({ engine, view, login, signal }, sql, 'RESTORE_FAILED')
 }
 
 const positionsSql = `select json_build_object(
@@ -53,7 +52,7 @@ const positionsSql = `select json_build_object(
 
 const nothingKnown: StreamPositions = { sequences: {}, writers: [] }
 
-// What the server wrote down as reached must never be beyond its sequence, or it refuses to start: the sequences go first and further.
+// The server refuses to start when a recorded position is beyond its sequence, so sequences advance first and further.
 const raiseSql = ({ sequences, writers }: StreamPositions, margin: number) => `begin;
 select setval(format('public.%I', own.sequencename)::regclass, greatest(own.last_value, past.value::bigint, 1) + ${margin})
 from pg_sequences own

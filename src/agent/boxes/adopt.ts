@@ -5,51 +5,52 @@ import { problem } from '../../core/kit/index.ts'
 import { readIfThere } from '../../node/index.ts'
 import type { CommandExecutor, LocalBox, Project } from '../ports/index.ts'
 import { readCompose } from './compose-file.ts'
-import { knownOf, type LocalBoxes, refuseStackOfOther } from './local-boxes.ts'
+import { assertStackUnclaimed, existingBox, type LocalBoxes } from './local-boxes.ts'
 
 import { type ReportDeps, reportVersions } from './report-versions.ts'
-import { needSafeFolder } from './safe-folder.ts'
+import { assertSafeFolder } from './safe-folder.ts'
 
 type Adopt = BoxCommandPayload<'tenant-box.adopt'>
 
-/** Takes a stack as it is under observation: reports, drift and probes, never an update. Nothing of it is changed. */
+/** Puts an existing stack under observation: reports, drift and probes, never updates. Changes nothing in the stack. */
 export const adopt =
   (deps: ReportDeps & Readonly<{ boxes: LocalBoxes; agentUid?: number }>): CommandExecutor<'tenant-box.adopt'> =>
   async (_, given) => {
     const payload = boxCommands['tenant-box.adopt'].payload.parse(given)
     const project = await projectIn(payload)
-    await needSafeFolder(project, deps.agentUid)
+    await assertSafeFolder(project, deps.agentUid)
     const facts = readCompose(await readFile(project.composeFile, 'utf8'), project.name)
     const box = await observed(deps.boxes, payload, project)
-    await refuseStackOfOther(deps.boxes, box)
+    await assertStackUnclaimed(deps.boxes, box)
     await deps.boxes.put(box)
     const missing = (['edge', 'synapse', 'postgres', 'minio'] as const).filter((service) => !facts.services[service])
     const findings = [
       ...facts.findings,
-      ...missing.map((service) => `there is no service named ${service}`),
-      ...facts.otherServices.map((service) => `the service ${service} is none of a box; updates would leave it alone`),
+      ...missing.map((service) => `service ${service} is missing. fix: add it to the compose file`),
+      ...facts.otherServices.map((service) => `service ${service} does not belong to a box; updates ignore it`),
     ]
     return { report: await reportVersions(deps, box), findings }
   }
 
-/** A box that is managed already stays so; adoption never takes that away. */
+/** Adoption never turns a managed box into an observed one. */
 async function observed(boxes: LocalBoxes, payload: Adopt, project: Project): Promise<LocalBox> {
   const { slug, boxId, ownershipEpoch } = payload
-  const known = await knownOf(boxes, payload)
+  const known = await existingBox(boxes, payload)
   if (known?.project.folder === project.folder) return { ...known, ownershipEpoch }
-  if (known) throw problem('ALREADY_EXISTS', `the box ${slug} lies in ${known.project.folder} already`)
+  if (known)
+    throw problem('ALREADY_EXISTS', `Box ${slug} already exists in ${known.project.folder}. fix: adopt that folder or use another slug`)
   return { slug, boxId, ownershipEpoch, managed: false, chatDomain: 'unknown', project, ports: null, migrationsHead: '0000' }
 }
 
-/** The names that compose itself looks for, in its order. */
+/** The default file names of compose, in its order. */
 const composeNames = ['compose.yaml', 'compose.yml', 'docker-compose.yaml', 'docker-compose.yml']
 
 async function projectIn({ folder, project: name }: Adopt): Promise<Project> {
   const present = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
-    throw problem('NOT_FOUND', `the folder ${folder} cannot be read: ${error.code}`)
+    throw problem('NOT_FOUND', `Cannot read folder ${folder}: ${error.code}`)
   })
   const file = composeNames.find((candidate) => present.includes(candidate))
-  if (file === undefined) throw problem('NOT_FOUND', `there is no compose file in ${folder}`)
+  if (file === undefined) throw problem('NOT_FOUND', `No compose file in ${folder} (looked for ${composeNames.join(', ')})`)
   const envFile = join(folder, '.env')
   const hasEnv = (await readIfThere(envFile)) !== undefined
   return { name, folder, composeFile: join(folder, file), ...(hasEnv ? { envFile } : {}) }

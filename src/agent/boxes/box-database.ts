@@ -5,8 +5,8 @@ import type { BoxServers, CommandContext, LocalBox } from '../ports/index.ts'
 type Deps = Readonly<{ servers: BoxServers }>
 
 /**
- * What brings the box's own tables from what its database says to the wanted head; fetched from the daemon while the box serves, because it
- * may be away afterwards. Throws PREFLIGHT_REFUSED for a way that there is not, BOX_UNHEALTHY where the database does not answer.
+ * Returns the migrations that take the box's database to the requested head. They are fetched before downtime, because the daemon may be
+ * unreachable later. Throws PREFLIGHT_REFUSED when no path exists, BOX_UNHEALTHY when the database does not answer.
  */
 export async function migrationsFor(
   { servers }: Deps,
@@ -15,19 +15,19 @@ export async function migrationsFor(
   wanted: string,
 ): Promise<readonly BoxMigration[]> {
   const facts = await servers.databaseFacts(box)
-  if (!facts) throw problem('BOX_UNHEALTHY', `the database of ${box.slug} does not answer; repair the box before updating it`)
+  if (!facts) throw problem('BOX_UNHEALTHY', `The database of ${box.slug} does not answer. fix: repair the box before updating it`)
   if (headOf(facts.migrations) === wanted) return []
   const plan = planMigrations(await migrations(), facts.migrations, wanted)
   if ('problem' in plan) throw problem('PREFLIGHT_REFUSED', `${box.slug}: ${plan.problem}`)
   if (facts.ownerIsSuperuser)
     throw problem(
       'PREFLIGHT_REFUSED',
-      `the role that owns the database of ${box.slug} is a superuser, and box migrations run as nothing more than an owner: make a role for it and name it as TENANTRY_DATABASE of its PostgreSQL, or keep the manifest at ${headOf(facts.migrations)}`,
+      `The database owner of ${box.slug} is a superuser; box migrations must not run as one. fix: create an owner role and set TENANTRY_DATABASE of its PostgreSQL to it, or keep the manifest at ${headOf(facts.migrations)}`,
     )
   return plan.toApply
 }
 
-/** In the running database, one after the other; one that an interrupted try had applied is passed over. */
+/** Applies the migrations to the running database in order; skips those applied by an interrupted attempt. */
 export async function applyMigrations(
   { servers }: Deps,
   { signal, progress }: Pick<CommandContext, 'signal' | 'progress'>,
@@ -41,20 +41,23 @@ export async function applyMigrations(
 }
 
 export const otherDatabasesFinding = (names: readonly string[]): string =>
-  `PostgreSQL also holds ${plural(names.length, 'database')} of others (${names.slice(0, 20).join(', ')}), which no dump or snapshot would hold: move ${names.length === 1 ? 'it' : 'them'} to another server, and drop ${names.length === 1 ? 'it' : 'them'} here`
+  `PostgreSQL holds ${plural(names.length, 'other database')} (${names.slice(0, 20).join(', ')}) that dumps and snapshots do not include. fix: move ${names.length === 1 ? 'it' : 'them'} to another server and drop ${names.length === 1 ? 'it' : 'them'} here`
 
 /**
- * A dump is of the chat server's database alone, and once it is loaded elsewhere the former volume is removed: with it would go the only copy
- * of every other database. `silent` says what is done where PostgreSQL cannot be asked. Throws PREFLIGHT_REFUSED or BOX_UNHEALTHY.
+ * A dump holds only the chat server's database, and the old volume is removed after a load: other databases would be lost with it.
+ * `silent` decides the result when PostgreSQL does not answer. Throws PREFLIGHT_REFUSED or BOX_UNHEALTHY.
  */
-export async function refuseOtherDatabases(
+export async function assertNoOtherDatabases(
   { servers }: Readonly<{ servers: BoxServers }>,
   box: LocalBox,
   silent: 'refuse' | 'pass' = 'refuse',
 ): Promise<void> {
   const facts = await servers.databaseFacts(box)
   if (!facts && silent === 'refuse')
-    throw problem('BOX_UNHEALTHY', `PostgreSQL of ${box.slug} does not say which databases it holds; repair the box, then try again`)
+    throw problem(
+      'BOX_UNHEALTHY',
+      `PostgreSQL of ${box.slug} does not answer, so its databases cannot be listed. fix: repair the box, then retry`,
+    )
   if (facts && facts.otherDatabases.length > 0)
     throw problem('PREFLIGHT_REFUSED', `${box.slug}: ${otherDatabasesFinding(facts.otherDatabases)}`)
 }

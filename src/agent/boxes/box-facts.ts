@@ -6,7 +6,7 @@ import type { ContainerEngine, ContainerState, DatabaseFacts, LibC, LocalBox } f
 import { readCompose } from './compose-file.ts'
 import type { ComposeRecord } from './compose-record.ts'
 
-/** What the pre-flight needs to know beside versions; what cannot be found out is null, and never keeps a report from being made. */
+/** Facts for the preflight beside versions. An unknown fact is null and never fails a report. */
 export type FindFacts = (box: LocalBox, containers: readonly ContainerState[], database: DatabaseFacts | undefined) => Promise<BoxFacts>
 
 type Deps = Readonly<{
@@ -16,7 +16,7 @@ type Deps = Readonly<{
   compose: ComposeRecord
 }>
 
-/** Made once per agent: what is dear to find out and rarely changes is kept between reports. */
+/** One per agent: caches expensive facts that rarely change between reports. */
 export function factFinder(deps: Deps): FindFacts {
   const { engine, disk, compose } = deps
   const sizes = folderSizes(deps.clock)
@@ -68,7 +68,7 @@ async function bytesOfVolume(engine: ContainerEngine, sizes: ReturnType<typeof f
   return folder === undefined ? null : sizes(folder)
 }
 
-/** Where the database lies is where a dump's worth and a second database must fit. */
+/** Free space on the disk of the database volume, where a dump and a second database must fit. */
 async function freeBytes(
   engine: ContainerEngine,
   disk: Deps['disk'],
@@ -80,7 +80,7 @@ async function freeBytes(
   return disk.freeBytes(folder ?? box.project.folder)
 }
 
-/** Services whose container compose would replace, though nobody changes a version. */
+/** Services whose container compose would recreate without a version change. */
 const recreatedBy = (hashes: Readonly<Record<string, readonly string[]>>, containers: readonly ContainerState[]): string[] =>
   [
     ...new Set(containers.filter(({ service, configHash }) => !hashes[service]?.includes(configHash ?? '')).map(({ service }) => service)),
@@ -94,17 +94,17 @@ function otherServicesIn(text: string, box: LocalBox): string[] | null {
   }
 }
 
-/** Media change slowly: a size of an hour ago is good enough to weigh an update. */
+/** Media change slowly, so an hour-old size is accurate enough for an estimate. */
 const freshMs = 60 * 60_000
-/** A report does not wait longer than this for one folder; the size is there for the next one. */
-const patienceMs = 300
-/** Beyond this a folder is too large to be walked for a number that nothing rests on. */
-const mostEntries = 2_000_000
+/** A report waits this long for one folder; a later report uses the finished result. */
+const maxWaitMs = 300
+/** Larger folders are not measured. */
+const maxEntries = 2_000_000
 
-/** How much lies in a folder, in bytes; null while that is not known. */
+/** Size of a folder in bytes; null while unknown. */
 type FolderSizes = (folder: string) => Promise<number | null>
 
-/** Walks folders one after the other, beside the reports that ask for them. */
+/** Measures one folder at a time, in the background of reports. */
 export function folderSizes(clock: Clock): FolderSizes {
   const known = new Map<string, { bytes: number | null; atMs: number }>()
   const underWay = new Map<string, Promise<void>>()
@@ -123,7 +123,7 @@ export function folderSizes(clock: Clock): FolderSizes {
     const before = known.get(folder)
     if (before && clock.monotonicMs() - before.atMs < freshMs) return before.bytes
     const enough = new AbortController()
-    await Promise.race([underWay.get(folder) ?? measure(folder), clock.sleep(patienceMs, enough.signal)])
+    await Promise.race([underWay.get(folder) ?? measure(folder), clock.sleep(maxWaitMs, enough.signal)])
     enough.abort()
     return known.get(folder)?.bytes ?? null
   }
@@ -135,7 +135,7 @@ async function walk(folder: string): Promise<number | null> {
   const waiting = [folder]
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
     for await (const entry of await opendir(next)) {
-      if (++entries > mostEntries) return null
+      if (++entries > maxEntries) return null
       const path = join(next, entry.name)
       if (entry.isDirectory()) waiting.push(path)
       else bytes += await sizeOf(path)
@@ -144,7 +144,7 @@ async function walk(folder: string): Promise<number | null> {
   return bytes
 }
 
-// What vanishes meanwhile takes no space.
+// A file deleted during the walk counts as 0.
 const sizeOf = (path: string): Promise<number> =>
   lstat(path).then(
     ({ size }) => size,

@@ -15,7 +15,7 @@ const names = [
   'homeserverToken',
 ] as const
 
-/** What a box was made with. Made once, on its host; all of its files can be rendered again from it. */
+/** Secrets of a box, generated once on its host. All files of the box can be rendered again from them. */
 const BoxSecrets = z.object({
   boxId: z.string(),
   ...(Object.fromEntries(names.map((name) => [name, z.string()])) as Record<(typeof names)[number], z.ZodString>),
@@ -26,7 +26,7 @@ export type BoxSecrets = z.infer<typeof BoxSecrets>
 
 const ProbeAccountFile = z.object({ userId: z.string(), accessToken: z.string(), roomId: z.string() })
 
-// Beside the folders that containers mount, never in one of them.
+// Outside the folders that containers mount.
 export const secretsFile = (project: Project): string => join(project.folder, 'secrets', 'box.json')
 export const probeFile = (project: Project): string => join(project.folder, 'secrets', 'probe.json')
 
@@ -42,14 +42,14 @@ export function newBoxSecrets(random: Random, boxId: string): BoxSecrets {
 }
 
 export const readBoxSecrets = (project: Project): Promise<BoxSecrets | undefined> => readSecretFile(secretsFile(project), BoxSecrets)
-/** Such secrets in a file elsewhere: those of a box that is not made yet. */
+/** Reads secrets of a box that does not exist yet. */
 export const readSecretsAt = (path: string): Promise<BoxSecrets | undefined> => readSecretFile(path, BoxSecrets)
 export const readProbeAccount = (project: Project): Promise<ProbeAccount | undefined> =>
   readSecretFile(probeFile(project), ProbeAccountFile)
 
 export const secretsText = (secrets: BoxSecrets): string => `${JSON.stringify(secrets, null, 2)}\n`
 
-/** 0600, whole or not at all. */
+/** Atomic, mode 0600. */
 export const writeBoxSecrets = (project: Project, secrets: BoxSecrets): Promise<void> =>
   writeFileAtomic(secretsFile(project), secretsText(secrets))
 export const writeProbeAccount = (project: Project, account: ProbeAccount): Promise<void> =>
@@ -61,7 +61,7 @@ async function readSecretFile<Schema extends z.ZodType>(path: string, schema: Sc
   try {
     return schema.parse(JSON.parse(text))
   } catch {
-    // The cause is left out on purpose: it would quote the file.
-    throw problem('CONFIG_INVALID', `the file ${path} cannot be read; restore it from a snapshot of the box`)
+    // No cause: it would quote the file.
+    throw problem('CONFIG_INVALID', `Cannot read ${path}: not valid. fix: restore it from a snapshot of the box`)
   }
 }

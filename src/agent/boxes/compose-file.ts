@@ -3,24 +3,24 @@ import { ImageRef, Service } from '../../core/boxes/index.ts'
 import { type Problem, problem, remembered } from '../../core/kit/index.ts'
 import { type DatabaseVolume, databaseVolumeOf, recordOf } from './mounts.ts'
 
-/** What a compose file says about a box, anchors and merges resolved. */
+/** A box as its compose file describes it, with anchors and merges resolved. */
 export type ComposeFacts = Readonly<{
   /** The box's own services; the image as written. */
   services: Readonly<Partial<Record<Service, Readonly<{ image: string; volumes: readonly string[] }>>>>
-  /** Services that are none of the four of a box. */
+  /** Services other than the four of a box. */
   otherServices: readonly string[]
   /** Real name of each volume by its key in the file. */
   volumes: Readonly<Record<string, string>>
-  /** Keys of the volumes that the box's own services mount, and nobody else. */
+  /** Keys of volumes mounted only by the box's own services. */
   ownVolumes: readonly string[]
-  /** The volume that PostgreSQL keeps its data in, among those that it mounts. */
+  /** The data volume of PostgreSQL. */
   database: DatabaseVolume | undefined
-  /** What an operator must confirm before the agent touches this stack. */
+  /** Findings that an operator confirms before the agent changes this stack. */
   findings: readonly string[]
 }>
 
 export const composeInvalid = (reason: string, cause?: unknown): Problem =>
-  problem('COMPOSE_INVALID', `the compose file ${reason}`, { cause })
+  problem('COMPOSE_INVALID', `The compose file ${reason}`, { cause })
 
 /** Exactly one YAML document with a map of services; positions in it are offsets into `text`. Throws COMPOSE_INVALID. */
 export function parseCompose(text: string): Document.Parsed<YAMLMap.Parsed> {
@@ -35,17 +35,19 @@ export function parseCompose(text: string): Document.Parsed<YAMLMap.Parsed> {
   return document as Document.Parsed<YAMLMap.Parsed>
 }
 
-/** A file is looked at some ten times while a box is updated, and is two texts in all. */
-const mostTexts = 32
+/** An update reads the file about ten times, in two versions. */
+const maxTexts = 32
 
 /** Reads the services, volumes and findings; `projectName` names volumes that the file leaves unnamed. Throws COMPOSE_INVALID. */
-export const readCompose: (text: string, projectName: string) => ComposeFacts = remembered(mostTexts, factsOf)
+export const readCompose: (text: string, projectName: string) => ComposeFacts = remembered(maxTexts, factsOf)
 
-/** All that the file says, anchors and merges resolved: many boxes have the same text, under names of their own. Nobody changes it. Throws COMPOSE_INVALID. */
-export const plainCompose: (text: string) => Readonly<Record<string, unknown>> = remembered(mostTexts, (text) => plain(parseCompose(text)))
+/** The whole file as plain values, anchors and merges resolved; treat it as immutable. Throws COMPOSE_INVALID. */
+export const resolvedCompose: (text: string) => Readonly<Record<string, unknown>> = remembered(maxTexts, (text) =>
+  plain(parseCompose(text)),
+)
 
 function factsOf(text: string, projectName: string): ComposeFacts {
-  const whole = plainCompose(text)
+  const whole = resolvedCompose(text)
   const services = recordOf(whole.services)
   const volumes = Object.fromEntries(
     Object.entries(recordOf(whole.volumes)).map(([key, value]) => [key, volumeName(projectName, key, value)]),
@@ -89,7 +91,7 @@ function ownVolumes(services: Record<string, unknown>, volumes: Record<string, s
   return Object.keys(volumes).filter((key) => own.includes(key) && !others.includes(key))
 }
 
-/** Left sides of `a:b` mounts and `source:` of long ones. */
+/** Mount sources, from the short form `a:b` and the long form `source:`. */
 export function mountSources(mounts: unknown): string[] {
   if (!Array.isArray(mounts)) return []
   return mounts.flatMap((mount) => {
@@ -98,48 +100,51 @@ export function mountSources(mounts: unknown): string[] {
   })
 }
 
-/** True when the image can be exchanged by a rewrite: a literal `repository:tag`, no variable in it. */
+/** True for a literal `repository:tag` without variables, which a rewrite can replace. */
 export const isLiteralImage = (image: string): boolean => ImageRef.safeParse(image).success
 
-/** Findings about a whole file, each one sentence for an operator. The order is that of the file. */
+/** Findings for an operator, one sentence each, in file order. */
 const composeFindings = (whole: Record<string, unknown>): string[] => findings(whole, imageFindings)
 
-/** Those that nobody but the stack's owner can mend; an image without a literal tag is not among them. */
-export const standingFindings = (whole: Record<string, unknown>): string[] => findings(whole, () => [])
+/** Findings that only the owner of the stack can fix; excludes images without a literal tag. */
+export const ownerFindings = (whole: Record<string, unknown>): string[] => findings(whole, () => [])
 
 function findings(whole: Record<string, unknown>, more: typeof imageFindings): string[] {
   const services = Object.entries(recordOf(whole.services))
   return [
-    ...(whole.include === undefined ? [] : ['the file includes other files, which this agent does not read']),
+    ...(whole.include === undefined
+      ? []
+      : ['the compose file uses include, which the agent does not read. fix: write the services into one file']),
     ...services.flatMap(([name, service]) => serviceFindings(name, recordOf(service), more)),
     ...Object.entries(recordOf(whole.volumes)).flatMap(([key, value]) =>
-      recordOf(value).external ? [`the volume ${key} is external: it cannot be renamed by a restore`] : [],
+      recordOf(value).external ? [`volume ${key} is external, so a restore cannot replace it. fix: define it in the compose file`] : [],
     ),
   ]
 }
 
 const rules: readonly [key: string, says: string][] = [
-  ['extends', 'extends another service, which this agent does not follow'],
-  ['build', 'is built on the host: its image has no registry digest to prove'],
-  ['privileged', 'is privileged: it is root on the host'],
-  ['cap_add', 'adds capabilities'],
-  ['devices', 'is given devices of the host'],
+  ['extends', 'uses extends, which the agent does not resolve. fix: write the settings out'],
+  ['build', 'is built on the host, so its image has no registry digest. fix: use an image from a registry'],
+  ['privileged', 'is privileged and therefore root on the host. fix: remove privileged'],
+  ['cap_add', 'adds Linux capabilities. fix: remove cap_add'],
+  ['devices', 'uses devices of the host. fix: remove devices'],
 ]
 
 const imageFindings = (name: string, { image }: Record<string, unknown>): string[] =>
-  typeof image === 'string' && !isLiteralImage(image) ? [`${name} has no literal image with a tag: ${image}`] : []
+  typeof image === 'string' && !isLiteralImage(image) ? [`${name} has no literal image tag (${image}). fix: write repository:tag`] : []
 
 function serviceFindings(name: string, service: Record<string, unknown>, more: typeof imageFindings): string[] {
   const found = rules.filter(([key]) => service[key] !== undefined && service[key] !== false).map(([, says]) => `${name} ${says}`)
-  for (const key of ['network_mode', 'pid', 'ipc']) if (service[key] === 'host') found.push(`${name} uses the host's own ${key}`)
+  for (const key of ['network_mode', 'pid', 'ipc'])
+    if (service[key] === 'host') found.push(`${name} uses the host's ${key}. fix: remove ${key}: host`)
   return [
     ...found,
     ...more(name, service),
     ...mountSources(service.volumes)
       .filter(isOutside)
-      .map((source) => `${name} mounts ${source}, outside the project folder`),
+      .map((source) => `${name} mounts ${source}, outside the project folder. fix: mount a volume or a folder of the project`),
   ]
 }
 
-// A named volume has no slash; a folder of the project begins with ./ and never climbs.
+// A named volume has no slash; a project folder starts with ./ and contains no ..
 const isOutside = (source: string) => /^[/~]|\$|(^|\/)\.\.(\/|$)/.test(source)

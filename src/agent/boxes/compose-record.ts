@@ -8,21 +8,21 @@ import type { CommandContext, CommandExecutors, LocalBox } from '../ports/index.
 import { checkedSlug } from './local-boxes.ts'
 
 const Written = z.object({
-  /** Sum of the file as a command left it; null before the first. */
+  /** Checksum of the file as the last command left it; null before the first command. */
   sha256: z.string().nullable(),
-  /** The command that may be writing it now, and the sum before it. */
+  /** The running command that may write the file, and the checksum before it. */
   during: z.object({ commandId: z.string(), before: z.string().nullable() }).nullable(),
 })
 type Written = z.infer<typeof Written>
 
 /**
- * Which compose file the agent's own commands left in each box, so that one changed by hand is seen. A file that a command did not change is
- * not taken for its own, and a kill in the middle of a command only means that the command, gone on with, notes the end.
+ * Records the checksum of each compose file written by the agent, to detect manual changes. A file that a command left unchanged is not
+ * recorded. After a kill, the resumed command completes the record.
  */
 export type ComposeRecord = Readonly<{
-  /** Around a command that may write the file; called again for the same command after a kill. */
+  /** Wraps a command that may write the file; idempotent for a resumed command. */
   around<Result>(slug: string, commandId: string, work: () => Promise<Result>): Promise<Result>
-  /** Null where no command ever wrote it, or one may be writing now. */
+  /** Null when no command wrote the file yet, or one is running. */
   isChanged(box: LocalBox, text: string): Promise<boolean | null>
 }>
 
@@ -52,7 +52,7 @@ export function composeRecord({ stateFolder, boxes }: Deps): ComposeRecord {
       try {
         return await work()
       } finally {
-        // A record that cannot be written says too little, and must not change how the command ended.
+        // A failed record must not change the outcome of the command.
         await end(slug).catch(() => undefined)
       }
     },
@@ -71,7 +71,7 @@ function parse(text: string | undefined): Written {
   }
 }
 
-/** Commands that may write a box's compose file. Adoption only reads it. */
+/** Commands that may write the compose file of a box. */
 const writing: ReadonlySet<BoxCommandKind> = new Set([
   'tenant-box.provision',
   'tenant-box.complete',
@@ -83,7 +83,7 @@ const writing: ReadonlySet<BoxCommandKind> = new Set([
 
 type AnyExecutor = (context: CommandContext, payload: { slug: string }) => Promise<unknown>
 
-/** The same executors; what they leave as compose file is known afterwards as the agent's own, and any other one as changed by hand. */
+/** Wraps the executors so that the compose files they write are recorded as the agent's own. */
 export function recordCompose(compose: ComposeRecord, executors: CommandExecutors): CommandExecutors {
   const recorded = Object.entries(executors).map(([kind, execute]) => {
     if (!writing.has(kind as BoxCommandKind)) return [kind, execute]

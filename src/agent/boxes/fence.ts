@@ -9,14 +9,14 @@ import { boxOfCommand, type LocalBoxes } from './local-boxes.ts'
 
 import { type ReportDeps, reportVersions } from './report-versions.ts'
 
-/** What the switch says of itself. `holder` is the id of a command, `maintenance`, or `unknown` for one that somebody else wrote. */
-export type StandingFence = Readonly<{ holder: string; since: string | null; reason?: string }>
+/** Content of the fence file. `holder` is a command id, `maintenance`, or `unknown` for a foreign file. */
+export type Fence = Readonly<{ holder: string; since: string | null; reason?: string }>
 
 const maintenance = 'maintenance'
 
-/** Undefined while the edge is open. */
-export async function readFence(project: Project): Promise<StandingFence | undefined> {
-  const text = await readIfThere(fenceSwitch(project))
+/** Undefined when the box is not fenced. */
+export async function readFence(project: Project): Promise<Fence | undefined> {
+  const text = await readIfThere(fenceFile(project))
   if (text === undefined) return undefined
   const { commandId, holder = commandId, raisedAt, reason } = asRecord(text)
   return {
@@ -34,12 +34,9 @@ function asRecord(text: string): Record<string, unknown> {
   }
 }
 
-/**
- * Puts the switch there, unless one is there already: false then. It appears whole, by a link: a half-written one would be nobody's,
- * and no one would dare to remove it.
- */
-export async function placeSwitch(project: Project, says: Readonly<Record<string, unknown>>): Promise<boolean> {
-  const path = fenceSwitch(project)
+/** Creates the fence file; returns false when one exists. A hard link makes the complete file appear atomically, so it always names its owner. */
+export async function createFenceFile(project: Project, says: Readonly<Record<string, unknown>>): Promise<boolean> {
+  const path = fenceFile(project)
   const prepared = join(dirname(path), '.on.new')
   await writeFileAtomic(prepared, `${JSON.stringify(says)}\n`, { mode: 0o644 })
   try {
@@ -54,49 +51,49 @@ export async function placeSwitch(project: Project, says: Readonly<Record<string
   return true
 }
 
-/** Whoever calls this has made sure whose it is. */
-export async function takeSwitchAway(project: Project): Promise<void> {
-  const path = fenceSwitch(project)
+/** The caller checks the owner of the fence first. */
+export async function removeFenceFile(project: Project): Promise<void> {
+  const path = fenceFile(project)
   await rm(path, { force: true })
   await syncFolder(dirname(path))
 }
 
-/** Closes the edge for people's own work on the box. Again is the same; throws BOX_HELD over the fence of a command. */
+/** Fences the box for manual work. Idempotent. Throws BOX_HELD when a command has fenced it. */
 export async function beginMaintenance({ clock }: { clock: Clock }, { slug, project }: LocalBox, reason: string): Promise<void> {
-  if (await placeSwitch(project, { holder: maintenance, reason, raisedAt: isoNow(clock) })) return
+  if (await createFenceFile(project, { holder: maintenance, reason, raisedAt: isoNow(clock) })) return
   const fence = await readFence(project)
   if (fence && fence.holder !== maintenance) throw heldBy(slug, fence)
 }
 
-/** Opens the edge again. An open one stays open; throws BOX_HELD for the fence of a command, which only that command lifts. */
+/** Lifts a maintenance fence. Idempotent. Throws BOX_HELD for the fence of a command, which only that command lifts. */
 export async function endMaintenance({ slug, project }: LocalBox): Promise<void> {
   const fence = await readFence(project)
   if (fence && fence.holder !== maintenance) throw heldBy(slug, fence)
-  if (fence) await takeSwitchAway(project)
+  if (fence) await removeFenceFile(project)
 }
 
-const heldBy = (slug: string, { holder, since }: StandingFence) =>
+const heldBy = (slug: string, { holder, since }: Fence) =>
   problem(
     'BOX_HELD',
-    `the box ${slug} is fenced by ${holder}${since ? ` since ${since}` : ''}, and maintenance neither takes nor lifts the fence of another; \`tenantry-agent box fence status ${slug}\` shows it`,
+    `Box ${slug} is fenced by ${holder}${since ? ` since ${since}` : ''}; maintenance cannot replace or lift that fence. fix: tenantry-agent box fence status ${slug}`,
   )
 
-/** For commands that would stop or change the box. Throws BOX_HELD while people work on it. */
-export async function refuseMaintenance({ slug, project }: LocalBox): Promise<void> {
+/** For commands that stop or change the box. Throws BOX_HELD during maintenance. */
+export async function assertNotInMaintenance({ slug, project }: LocalBox): Promise<void> {
   const fence = await readFence(project)
   if (fence?.holder !== maintenance) return
   throw problem(
     'BOX_HELD',
-    `the box ${slug} is in maintenance${fence.since ? ` since ${fence.since}` : ''}${fence.reason ? ` (${fence.reason})` : ''}; end that first: \`tenantry boxes maintenance off ${slug}\``,
+    `Box ${slug} is in maintenance${fence.since ? ` since ${fence.since}` : ''}${fence.reason ? ` (${fence.reason})` : ''}. fix: tenantry boxes maintenance off ${slug}`,
   )
 }
 
-/** The file whose presence closes the edge, in a folder that the edge has mounted (`config/box-template/edge`). */
-export const fenceSwitch = (project: Project): string => join(project.folder, 'edge', 'fence', 'on')
+/** While this file exists, the edge answers 503 (`config/box-template/edge`). */
+export const fenceFile = (project: Project): string => join(project.folder, 'edge', 'fence', 'on')
 
 type Deps = ReportDeps & Readonly<{ boxes: LocalBoxes; locks: BoxLocks }>
 
-/** Closes or opens the edge while people work on the box. Both may come twice; a command that works on the box now keeps it: BOX_HELD. */
+/** Turns maintenance on or off. Idempotent. Throws BOX_HELD while a command works on the box. */
 export const maintain =
   (deps: Deps): CommandExecutor<'tenant-box.maintenance'> =>
   async (_, payload) => {
@@ -104,7 +101,7 @@ export const maintain =
     try {
       const box = await boxOfCommand(deps.boxes, payload)
       if (!box.managed)
-        throw problem('BOX_NOT_MANAGED', `the box ${box.slug} is only observed: its edge has no fence; complete its adoption first`)
+        throw problem('BOX_NOT_MANAGED', `Box ${box.slug} is only observed, so its edge has no fence. fix: complete its adoption first`)
       if (payload.on) await beginMaintenance(deps, box, payload.reason)
       else await endMaintenance(box)
       return { report: await reportVersions(deps, box) }

@@ -6,27 +6,30 @@ import { asJson, problem } from '../../core/kit/index.ts'
 import { readIfThere, writeFileAtomic } from '../../node/index.ts'
 
 /**
- * Whether this host may run an image. The list is in the agent's own config, so that whoever holds the daemon still cannot run
- * any program here. An entry is a repository in full, or one ending in `/*` for all below it. Throws IMAGE_NOT_ALLOWED.
+ * Throws IMAGE_NOT_ALLOWED unless the allow list covers the image. The list is in the agent's settings, so a compromised daemon cannot run
+ * other images. An entry is a full repository, or a prefix that ends in `/*`.
  */
-export function needAllowedImage(allowed: readonly string[], image: string): void {
+export function assertAllowedImage(allowed: readonly string[], image: string): void {
   if (!ImageRef.safeParse(image).success)
-    throw problem('IMAGE_NOT_ALLOWED', `${JSON.stringify(image.slice(0, 100))} is no image with a tag`)
+    throw problem('IMAGE_NOT_ALLOWED', `${JSON.stringify(image.slice(0, 100))} is not an image with a tag`)
   const repository = inFull(parseImage(image).repository)
   if (isAllowed(allowed, repository)) return
-  throw problem('IMAGE_NOT_ALLOWED', `${image} is not on the list of this host; add ${repository} to "images" in the agent's settings`)
+  throw problem(
+    'IMAGE_NOT_ALLOWED',
+    `Image ${image} is not allowed on this host. fix: add ${repository} to "images" in the agent's settings`,
+  )
 }
 
-/** The same of any name that an engine has for an image: `repository:tag` or `repository@digest`. */
+/** Checks a name as the engine prints it: `repository:tag` or `repository@digest`. */
 export const isAllowedName = (allowed: readonly string[], name: string): boolean => isAllowed(allowed, fullRepository(name))
 
-/** A name as every engine would write it, to compare two by. */
+/** A fully qualified name, for comparison. */
 export const fullName = (name: string): string => `${fullRepository(name)}${name.slice(repositoryIn(name).length)}`
 
-/** What it is a name of, in full; a tag, a digest, both or none may follow. */
+/** The fully qualified repository of a name with or without tag and digest. */
 export const fullRepository = (name: string): string => inFull(repositoryIn(name))
 
-/** The registry may have a port: a tag is what follows the last colon behind the last slash. */
+/** A registry may have a port, so the tag follows the last colon after the last slash. */
 function repositoryIn(name: string): string {
   const [undigested = ''] = name.split('@')
   const colon = undigested.lastIndexOf(':')
@@ -44,16 +47,13 @@ function inFull(repository: string): string {
   return `${registry}/${path}`
 }
 
-/** Which registry a mirror, such as `mirror.example:5000/hub`, stands for. */
+/** Registry by mirror, such as `mirror.example:5000/hub` → `docker.io`. */
 const Mirrors = z.record(z.string(), z.string())
 
-/**
- * The mirrors that this host has ever asked. An engine keeps a mirror's name on what came from there, also when the tag that was asked for
- * has moved on; and the daemon, which says the mirrors, may be away or have others by then.
- */
+/** All mirrors this host ever used. An engine keeps the mirror's name on a pulled image, even after the daemon's list of mirrors has changed. */
 export type KnownMirrors = Readonly<{
-  note(registries: NonNullable<CommandSecrets['registries']>): Promise<void>
-  /** What says by which name of its own registry an image would be asked for; a name of no mirror stays, as every engine would write it. */
+  record(registries: NonNullable<CommandSecrets['registries']>): Promise<void>
+  /** Returns a function that maps a mirror's image name to its origin; other names are only fully qualified. */
   originNames(): Promise<(name: string) => string>
 }>
 
@@ -67,14 +67,14 @@ export function knownMirrors(stateFolder: string): KnownMirrors {
   }
   let last: Promise<unknown> = Promise.resolve()
   return {
-    note: (registries) => {
+    record: (registries) => {
       const named = Object.entries(registries).flatMap(([registry, { mirror }]) => (mirror === undefined ? [] : [[mirror, registry]]))
       const done = last.then(() => add(Object.fromEntries(named)))
       last = done.catch(() => undefined)
       return done
     },
     originNames: async () => {
-      // The longest first: a mirror may lie below another one's name.
+      // Longest first: one mirror's name may be a prefix of another's.
       const known = Object.entries(await read()).sort(([one], [other]) => other.length - one.length)
       return (name) => {
         const full = fullName(name)

@@ -20,15 +20,15 @@ const Record = z.object({
   handedOver: z.object({ at: z.string(), holder: z.string() }).exactOptional(),
 })
 
-/** The boxes of this host, one file each in the agent's folder: they are known while the daemon is away. */
+/** Records of the boxes on this host, one file each in the agent's folder; readable while the daemon is unreachable. */
 export type LocalBoxes = Readonly<{
-  /** Those that can be read: a damaged record must not hide the other boxes. */
+  /** Skips damaged records. */
   list(): Promise<readonly LocalBox[]>
-  /** Names whose record cannot be read. */
+  /** Slugs with a damaged record. */
   unreadable(): Promise<readonly string[]>
   find(slug: string): Promise<LocalBox | undefined>
   put(box: LocalBox): Promise<void>
-  /** Forgets the record; containers, files and volumes are not its business. */
+  /** Deletes only the record; containers, files and volumes stay. */
   remove(slug: string): Promise<void>
 }>
 
@@ -47,7 +47,7 @@ export function localBoxes(stateFolder: string): LocalBoxes {
   return {
     find,
     list: async () => {
-      const found = await Promise.all((await slugs()).map((slug) => find(slug).catch(unlessUnreadable)))
+      const found = await Promise.all((await slugs()).map((slug) => find(slug).catch(ignoreUnreadable)))
       return found.filter((box) => box !== undefined)
     },
     unreadable: async () => {
@@ -64,29 +64,29 @@ export function localBoxes(stateFolder: string): LocalBoxes {
   }
 }
 
-/** A slug becomes a path: it is checked here again, whoever asks. Throws VALIDATION. */
+/** A slug becomes part of a path, so it is validated here again. Throws VALIDATION. */
 export function checkedSlug(slug: string): string {
-  if (!Slug.safeParse(slug).success) throw problem('VALIDATION', `${JSON.stringify(slug.slice(0, 60))} is no box name`)
+  if (!Slug.safeParse(slug).success) throw problem('VALIDATION', `${JSON.stringify(slug.slice(0, 60))} is not a valid box slug`)
   return slug
 }
 
 const isUnreadable = (error: unknown): boolean => isProblem(error, 'CONFIG_INVALID')
 
-function unlessUnreadable(error: unknown): undefined {
+function ignoreUnreadable(error: unknown): undefined {
   if (!isUnreadable(error)) throw error
 }
 
 function parseRecord(path: string, text: string): LocalBox {
   const result = Record.safeParse(asJson(text))
   if (result.success) return result.data
-  throw problem('CONFIG_INVALID', `the box record ${path} cannot be read; move it away and adopt the box again`, { cause: result.error })
+  throw problem('CONFIG_INVALID', `Box record ${path} is damaged. fix: move the file away and adopt the box again`, { cause: result.error })
 }
 
 type Named = Readonly<{ slug: string; boxId: string; ownershipEpoch: number }>
 
 /**
- * The box that a command names. Throws NOT_FOUND when this host has no such box, LEASE_LOST when the command comes from an owner before
- * the present one, and CONFLICT when the box was handed over, unless the command is one for such boxes. A higher epoch is taken over for good.
+ * Returns the box of a command and stores a higher ownership epoch. Throws NOT_FOUND when the box is not on this host, LEASE_LOST for a lower
+ * epoch, and CONFLICT for a box that was handed over, unless the command accepts those.
  */
 export async function boxOfCommand(
   boxes: LocalBoxes,
@@ -94,12 +94,12 @@ export async function boxOfCommand(
   { handedOver = 'refused' }: Readonly<{ handedOver?: 'refused' | 'welcome' }> = {},
 ): Promise<LocalBox> {
   const box = await boxes.find(slug)
-  if (!box || box.boxId !== boxId) throw problem('NOT_FOUND', `this host has no box ${slug} with the id ${boxId}`)
-  refuseOlderOwner(box, ownershipEpoch)
+  if (!box || box.boxId !== boxId) throw problem('NOT_FOUND', `This host has no box ${slug} with id ${boxId}`)
+  assertCurrentOwner(box, ownershipEpoch)
   if (box.handedOver && handedOver === 'refused')
     throw problem(
       'CONFLICT',
-      `the box ${slug} was handed over by this host (${box.handedOver.at}): take it back or remove it here, or look for it on its new host`,
+      `Box ${slug} was handed over to another host at ${box.handedOver.at}. fix: take it back, remove it here, or use its new host`,
     )
   if (ownershipEpoch === box.ownershipEpoch) return box
   const raised = { ...box, ownershipEpoch }
@@ -107,41 +107,38 @@ export async function boxOfCommand(
   return raised
 }
 
-/** The box of a command that was admitted before, maybe in another life of the agent. Throws NOT_FOUND when it is gone since. */
-export async function boxOfBegun(boxes: Pick<LocalBoxes, 'find'>, { slug }: Pick<Named, 'slug'>): Promise<LocalBox> {
+/** The box of a command that was admitted earlier, possibly before a restart. Throws NOT_FOUND when the box is gone. */
+export async function boxOfStartedCommand(boxes: Pick<LocalBoxes, 'find'>, { slug }: Pick<Named, 'slug'>): Promise<LocalBox> {
   const box = await boxes.find(slug)
-  if (!box) throw problem('NOT_FOUND', `this host has no box ${slug} any more`)
+  if (!box) throw problem('NOT_FOUND', `Box ${slug} is no longer on this host`)
   return box
 }
 
 /**
- * What this host knows of a box that is to be made, adopted or brought here. A stack that was only observed under another id is one that the
- * registry has forgotten since, without a word to this host: it makes way. Throws LEASE_LOST, and ALREADY_EXISTS for another box of the name.
+ * The record of a box that is to be provisioned, adopted or taken over. An observed box with another id was deleted by the daemon without
+ * notice and is ignored. Throws LEASE_LOST, and ALREADY_EXISTS for another box with this slug.
  */
-export async function knownOf(boxes: Pick<LocalBoxes, 'find'>, { slug, boxId, ownershipEpoch }: Named): Promise<LocalBox | undefined> {
+export async function existingBox(boxes: Pick<LocalBoxes, 'find'>, { slug, boxId, ownershipEpoch }: Named): Promise<LocalBox | undefined> {
   const known = await boxes.find(slug)
   const isForgotten = known?.boxId !== boxId && !known?.managed && known?.ports === null
   if (!known || isForgotten) return undefined
-  refuseOlderOwner(known, ownershipEpoch)
-  if (known.boxId !== boxId) throw problem('ALREADY_EXISTS', `this host has another box named ${slug} (${known.boxId})`)
+  assertCurrentOwner(known, ownershipEpoch)
+  if (known.boxId !== boxId) throw problem('ALREADY_EXISTS', `This host has another box named ${slug} (id ${known.boxId})`)
   return known
 }
 
-/** Throws BOX_NOT_MANAGED for a box that is only observed; `doing` is what would be done to it: updating, moving, restoring. */
-export function needManaged({ slug, managed }: LocalBox, doing: string): void {
-  if (!managed) throw problem('BOX_NOT_MANAGED', `the box ${slug} is only observed; complete its adoption before ${doing} it`)
+/** Throws BOX_NOT_MANAGED for an observed box; `doing` is a verb such as updating, moving, restoring. */
+export function assertManaged({ slug, managed }: LocalBox, doing: string): void {
+  if (!managed) throw problem('BOX_NOT_MANAGED', `Box ${slug} is only observed. fix: complete its adoption before ${doing} it`)
 }
 
-export function refuseOlderOwner(box: LocalBox, ownershipEpoch: number): void {
+export function assertCurrentOwner(box: LocalBox, ownershipEpoch: number): void {
   if (ownershipEpoch < box.ownershipEpoch)
-    throw problem('LEASE_LOST', `the box ${box.slug} has a newer owner (epoch ${box.ownershipEpoch}, the command says ${ownershipEpoch})`)
+    throw problem('LEASE_LOST', `Box ${box.slug} has a newer owner (epoch ${box.ownershipEpoch}; the command has ${ownershipEpoch})`)
 }
 
-/**
- * Two boxes over one stack would be updated and restored beside each other: whoever takes a box takes its slug, not its containers. One that is
- * only observed changes nothing. Throws ALREADY_EXISTS.
- */
-export async function refuseStackOfOther(
+/** Throws ALREADY_EXISTS when a managed box already uses the stack: locks are by slug, so two boxes on one stack would change it at once. */
+export async function assertStackUnclaimed(
   boxes: Pick<LocalBoxes, 'list'>,
   { slug, project }: Pick<LocalBox, 'slug' | 'project'>,
 ): Promise<void> {
@@ -152,11 +149,11 @@ export async function refuseStackOfOther(
   if (!other) return
   throw problem(
     'ALREADY_EXISTS',
-    `the project ${name} in ${folder} is the box ${other.slug} already: name that one, or another project and folder`,
+    `Project ${name} in ${folder} already belongs to box ${other.slug}. fix: use that box, or another project and folder`,
   )
 }
 
-/** Where a box that this host makes lies, and what its compose project is called. */
+/** Folder and compose project name of a box provisioned on this host. */
 export function projectOf(
   { boxesFolder, projectPrefix = 'box-' }: Pick<BoxSettings, 'boxesFolder' | 'projectPrefix'>,
   slug: string,

@@ -1,9 +1,9 @@
 import { posix } from 'node:path'
 
-/** `source` is a volume's key in the file, or a path; empty for a volume without a name. */
+/** `source` is a volume key of the file or a path; empty for an anonymous volume. */
 export type Mount = Readonly<{ kind: 'volume' | 'bind' | 'other'; source: string; target: string }>
 
-/** What a service mounts, from both ways to write it. */
+/** Mounts of a service, from the short and the long form. */
 export function mountsOf(service: Record<string, unknown>): Mount[] {
   const { volumes } = service
   return Array.isArray(volumes) ? volumes.flatMap((mount) => (typeof mount === 'string' ? short(mount) : long(recordOf(mount)))) : []
@@ -23,7 +23,7 @@ function long({ type, source, target }: Record<string, unknown>): Mount[] {
 
 const plain = (path: string): string => posix.normalize(path).replace(/(?<=.)\/$/, '')
 
-/** The mount that a path of the container lies in: the innermost. */
+/** The innermost mount that contains a path of the container. */
 export const mountOf = (mounts: readonly Mount[], path: string): Mount | undefined =>
   mounts
     .filter(({ target }) => path === target || path.startsWith(target === '/' ? '/' : `${target}/`))
@@ -32,14 +32,14 @@ export const mountOf = (mounts: readonly Mount[], path: string): Mount | undefin
 export const recordOf = (value: unknown): Record<string, unknown> =>
   value !== null && typeof value === 'object' && !Array.isArray(value) ? (value as Record<string, unknown>) : {}
 
-/** `key` is its name in the file, `volume` the real one. */
+/** `key` is the name in the file, `volume` the real name. */
 export type DatabaseVolume = Readonly<{ key: string; volume: string }>
 
-const usualFolder = '/var/lib/postgresql/data'
+const defaultFolder = '/var/lib/postgresql/data'
 
 /**
- * By where it is mounted and not by its place in the list: whoever mounts a volume for backups as well may write that one first. Where
- * nothing is mounted at the folder that the file names, the image has another, and an only volume is the one.
+ * Finds the data volume by its mount point, because the list may start with a backup volume. Without a mount at the data folder, a single
+ * named volume counts.
  */
 export function databaseVolumeOf(postgres: Record<string, unknown>, volumes: Readonly<Record<string, string>>): DatabaseVolume | undefined {
   const mounts = mountsOf(postgres)
@@ -56,5 +56,5 @@ function onlyVolume(mounts: readonly Mount[]): Mount | undefined {
 function dataFolder(environment: unknown): string {
   const listed = Array.isArray(environment) ? environment.map(String).find((entry) => entry.startsWith('PGDATA=')) : undefined
   const said = listed?.slice('PGDATA='.length) ?? recordOf(environment).PGDATA
-  return typeof said === 'string' && said !== '' ? said : usualFolder
+  return typeof said === 'string' && said !== '' ? said : defaultFolder
 }

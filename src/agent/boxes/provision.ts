@@ -6,21 +6,21 @@ import { type Clock, problem, type Random, secret } from '../../core/kit/index.t
 import type { BoxServers, CommandContext, CommandExecutor, ContainerEngine, LocalBox, Project } from '../ports/index.ts'
 import { applyMigrations, migrationsFor } from './box-database.ts'
 import { type BoxSecrets, newBoxSecrets, readBoxSecrets, writeBoxSecrets, writeProbeAccount } from './box-secrets.ts'
-import { needAllowedImage } from './image-names.ts'
-import { knownOf, type LocalBoxes, projectOf } from './local-boxes.ts'
-import { bringImages } from './pull-images.ts'
+import { assertAllowedImage } from './image-names.ts'
+import { existingBox, type LocalBoxes, projectOf } from './local-boxes.ts'
+import { pullImages } from './pull-images.ts'
 import { renderBox } from './render-box.ts'
 import { reportVersions } from './report-versions.ts'
-import { needSafeFolder } from './safe-folder.ts'
+import { assertSafeFolder } from './safe-folder.ts'
 import { waitForService, waitUntilStable } from './wait.ts'
 
 type Provision = BoxCommandPayload<'tenant-box.provision'>
 
-/** What the agent's own config says about boxes of this host. */
+/** Settings of the agent for boxes on this host. */
 export type BoxSettings = Readonly<{
-  /** Each box has a folder of its slug in it. */
+  /** Parent of the box folders, which are named by slug. */
   boxesFolder: string
-  /** What the names of compose projects begin with; `box-` unless given. Hosts that share an engine need different ones. */
+  /** Prefix of compose project names; default `box-`. Agents that share an engine need different prefixes. */
   projectPrefix?: string
   templateFolder: string
   allowedImages: readonly string[]
@@ -39,16 +39,16 @@ export type ProvisionDeps = Readonly<{
 }>
 
 /**
- * Makes a box, from nothing to proven healthy. Each step looks at what is there first, so that the command may be killed at any line
- * and called again: secrets are made once, files rendered to the same bytes, containers left alone when they are right.
+ * Creates a box and probes it until it is healthy. Every step is idempotent, so the command can be killed at any line and run again: secrets
+ * are generated once, files render to the same bytes, up-to-date containers stay.
  */
 export const provision =
   (deps: ProvisionDeps): CommandExecutor<'tenant-box.provision'> =>
   async (context, given) => {
     const payload = boxCommands['tenant-box.provision'].payload.parse(given)
-    for (const image of Object.values(payload.images)) needAllowedImage(deps.settings.allowedImages, image)
+    for (const image of Object.values(payload.images)) assertAllowedImage(deps.settings.allowedImages, image)
     context.progress({ step: 'files' })
-    const { box, secrets } = await layOut(deps, payload)
+    const { box, secrets } = await prepareBoxFolder(deps, payload)
     await pullMissing(deps, context, payload)
     await startAll(deps, context, box, payload.migrationsHead ?? noMigrations)
     await makeProbeAccount(deps, context, box, secrets)
@@ -69,18 +69,18 @@ export const provision =
     return { report: await reportVersions(deps, managed), probe }
   }
 
-/** What is here stays what it is: whoever provisions names tags. */
+/** Provisioning names tags, so an image that is present is used as it is. */
 async function pullMissing({ engine, clock, settings }: ProvisionDeps, context: CommandContext, { images }: Provision): Promise<void> {
   const { signal } = context
   for (const image of Object.values(images)) {
     signal.throwIfAborted()
     if ((await engine.localDigest(image)) !== undefined) continue
     const { allowedImages } = settings
-    await bringImages({ engine, clock, allowedImages }, { images: { [image]: { image } }, step: 'pull', context, signal })
+    await pullImages({ engine, clock, allowedImages }, { images: { [image]: { image } }, step: 'pull', context, signal })
   }
 }
 
-/** The database first: a Synapse without one dies, and its restarts would look like a fault. */
+/** Starts the database first: Synapse exits without one, and its restarts would look like a crash loop. */
 async function startAll(deps: ProvisionDeps, context: CommandContext, box: LocalBox, head: string): Promise<void> {
   const { engine, servers } = deps
   context.progress({ step: 'database' })
@@ -97,50 +97,48 @@ async function makeProbeAccount({ servers }: ProvisionDeps, context: CommandCont
   await writeProbeAccount(box.project, await servers.createProbeAccount(box, secret(secrets.appserviceToken), context.signal))
 }
 
-/**
- * The box's folder, secrets, files and record, made or found again. Refusals come before anything is created:
- * ALREADY_EXISTS for a name or folder of somebody else, PORT_TAKEN for a port.
- */
-async function layOut(deps: ProvisionDeps, payload: Provision): Promise<{ box: LocalBox; secrets: BoxSecrets }> {
+/** Creates the folder, secrets, files and record of a box, or finds them again. Throws ALREADY_EXISTS or PORT_TAKEN before anything is created. */
+async function prepareBoxFolder(deps: ProvisionDeps, payload: Provision): Promise<{ box: LocalBox; secrets: BoxSecrets }> {
   const project = projectOf(deps.settings, payload.slug)
   const facts = factsOf(deps, payload, project)
-  const box = await knownOf(deps.boxes, payload)
+  const box = await existingBox(deps.boxes, payload)
   const secrets = await ownSecrets(payload, project)
-  if (!secrets) await refuseTaken(deps, payload, project)
+  if (!secrets) await assertPlaceFree(deps, payload, project)
   await mkdir(join(project.folder, 'secrets'), { recursive: true, mode: 0o700 })
   const made = secrets ?? newBoxSecrets(deps.random, payload.boxId)
   if (!secrets) await writeBoxSecrets(project, made)
   if (!box?.managed) await renderBox(deps.settings.templateFolder, project.folder, facts, made)
-  await needSafeFolder(project)
+  await assertSafeFolder(project)
   return { box: await record(deps, payload, project, box), secrets: made }
 }
 
-/** The secrets of an earlier run of this very box; undefined when nothing is there yet. */
+/** The secrets of an earlier run for the same box; undefined on the first run. */
 async function ownSecrets({ boxId }: Provision, project: Project): Promise<BoxSecrets | undefined> {
   const secrets = await readBoxSecrets(project)
-  if (secrets && secrets.boxId !== boxId) throw problem('ALREADY_EXISTS', `${project.folder} holds another box (${secrets.boxId})`)
+  if (secrets && secrets.boxId !== boxId)
+    throw problem('ALREADY_EXISTS', `Folder ${project.folder} belongs to another box (id ${secrets.boxId})`)
   if (secrets) return secrets
   const present = (await readdir(project.folder).catch(() => [])).filter((name) => name !== 'secrets')
-  if (present.length > 0) throw problem('ALREADY_EXISTS', `${project.folder} is not empty; move it away or adopt it`)
+  if (present.length > 0) throw problem('ALREADY_EXISTS', `Folder ${project.folder} is not empty. fix: move it away, or adopt it`)
   return undefined
 }
 
-/** Throws PORT_TAKEN or ALREADY_EXISTS when a box with these ports cannot be made here. */
-export async function refuseTaken(
+/** Throws PORT_TAKEN or ALREADY_EXISTS when the ports or the project name are in use. */
+export async function assertPlaceFree(
   { boxes, engine, portInUse }: Pick<ProvisionDeps, 'boxes' | 'engine' | 'portInUse'>,
   { ports, slug }: Pick<Provision, 'ports' | 'slug'>,
   project: Project,
 ): Promise<void> {
   const wanted = Object.entries(ports)
-  if (new Set(Object.values(ports)).size < wanted.length) throw problem('PORT_TAKEN', `the three ports of ${slug} must differ`)
+  if (new Set(Object.values(ports)).size < wanted.length) throw problem('PORT_TAKEN', `The three ports of ${slug} must differ`)
   if ((await engine.containers(project)).length > 0)
-    throw problem('ALREADY_EXISTS', `containers of a project ${project.name} are here already`)
+    throw problem('ALREADY_EXISTS', `Containers of project ${project.name} already exist on this host`)
   for (const other of await boxes.list()) {
     const clash = wanted.find(([, port]) => Object.values(other.ports ?? {}).includes(port))
-    if (clash) throw problem('PORT_TAKEN', `the ${clash[0]} port ${clash[1]} belongs to the box ${other.slug}`)
+    if (clash) throw problem('PORT_TAKEN', `The ${clash[0]} port ${clash[1]} belongs to box ${other.slug}`)
   }
   for (const [name, port] of wanted)
-    if (await portInUse(port)) throw problem('PORT_TAKEN', `the ${name} port ${port} is in use on this host`)
+    if (await portInUse(port)) throw problem('PORT_TAKEN', `The ${name} port ${port} is in use on this host`)
 }
 
 const factsOf = ({ settings }: ProvisionDeps, payload: Provision, project: Project) => ({
@@ -155,13 +153,13 @@ const factsOf = ({ settings }: ProvisionDeps, payload: Provision, project: Proje
   maxUploadMegabytes: settings.maxUploadMegabytes,
 })
 
-/** Scheme, host and port alone: it stands in the edge's config. */
+/** Scheme, host and port only, because it is written into the edge's config. */
 export function plainUrl(text: string): string {
   if (/^https?:\/\/[a-z0-9.-]+(:[0-9]{1,5})?\/?$/.test(text)) return text.replace(/\/$/, '')
   throw problem('VALIDATION', `publicUrl must be scheme, host and port only, such as https://chat.school.example`)
 }
 
-/** Known from here on, but not managed before it has proven healthy. */
+/** The box becomes managed only once it is healthy. */
 async function record({ boxes }: ProvisionDeps, payload: Provision, project: Project, known: LocalBox | undefined): Promise<LocalBox> {
   const { slug, boxId, ownershipEpoch, chatDomain, ports } = payload
   const box: LocalBox = known
@@ -171,7 +169,7 @@ async function record({ boxes }: ProvisionDeps, payload: Provision, project: Pro
   return box
 }
 
-/** Whether something on this host listens on the port already. */
+/** True when a process on this host listens on the port. */
 export const portInUse = (port: number): Promise<boolean> =>
   new Promise((resolve) => {
     const server = createServer()

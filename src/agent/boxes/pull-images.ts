@@ -2,7 +2,7 @@ import pRetry from 'p-retry'
 import type { ResolvedImage } from '../../core/boxes/index.ts'
 import { type Clock, isProblem, type Problem, problem } from '../../core/kit/index.ts'
 import type { CommandContext, CommandExecutor, ContainerEngine, PullProgress } from '../ports/index.ts'
-import { needAllowedImage } from './image-names.ts'
+import { assertAllowedImage } from './image-names.ts'
 
 import { boxOfCommand, type LocalBoxes } from './local-boxes.ts'
 
@@ -17,16 +17,13 @@ type Wanted = Readonly<{
 const retries = 4
 const firstWaitMs = 2_000
 
-/**
- * Sees to it that an image is on the host and answers its digest. One that is here with the wanted digest is not pulled again.
- * A registry that does not answer is tried again, a tag that it does not have is not. Throws DIGEST_MISMATCH.
- */
-async function bringImage({ engine, clock }: Deps, { image, digest, signal, onProgress }: Wanted): Promise<string> {
+/** Pulls an image unless it is present with the requested digest, and returns its digest. Retries only REGISTRY_UNAVAILABLE. Throws DIGEST_MISMATCH. */
+async function pullImage({ engine, clock }: Deps, { image, digest, signal, onProgress }: Wanted): Promise<string> {
   if (digest !== undefined && (await engine.localDigest(image)) === digest) return digest
   const options = { signal, ...(digest === undefined ? {} : { digest }), ...(onProgress ? { onProgress } : {}) }
   const pulled = await pRetry(() => engine.pull(image, options), {
     retries,
-    // The waiting is done on our clock, below.
+    // The injected clock waits, below.
     minTimeout: 0,
     maxTimeout: 0,
     signal,
@@ -36,29 +33,29 @@ async function bringImage({ engine, clock }: Deps, { image, digest, signal, onPr
     },
   })
   if (digest === undefined || pulled === digest) return pulled
-  throw problem('DIGEST_MISMATCH', `${image} is ${pulled} in its registry and not ${digest}, as planned`)
+  throw problem('DIGEST_MISMATCH', `${image} has digest ${pulled} in its registry, expected ${digest}`)
 }
 
-/** An image that the way back would start must be here, and what it was: a tag that has moved on is brought back by digest. Pins it. */
-export async function keepImage(deps: Deps, { image, digest, signal }: Wanted, label: string): Promise<void> {
+/** Keeps an image that a rollback would start: pulls it by digest when its tag has moved, and pins it. */
+export async function pinImage(deps: Deps, { image, digest, signal }: Wanted, label: string): Promise<void> {
   const here = await deps.engine.localDigest(image)
-  if (here === undefined || (digest !== undefined && here !== digest)) await bringImage(deps, { image, digest, signal })
+  if (here === undefined || (digest !== undefined && here !== digest)) await pullImage(deps, { image, digest, signal })
   await deps.engine.pin(image, label)
 }
 
 type WantedImages = Readonly<{
-  /** By what they are for, as progress tells; without a digest it is what the registry has now. */
+  /** Images by purpose, which progress shows; without a digest the current one of the registry. */
   images: Readonly<Record<string, Readonly<{ image: string; digest?: string | null | undefined }> | undefined>>
-  /** What keeps them from being pruned until `unpin`; absent for those that a compose file names already. */
+  /** Pin label that protects the images from pruning until `unpin`. */
   pin?: string
-  /** As progress names it. */
+  /** Step name in progress. */
   step: string
   context: Pick<CommandContext, 'progress'>
   signal: AbortSignal
 }>
 
-/** Brings images one after the other, and answers their digests. Throws IMAGE_NOT_ALLOWED, PULL_FAILED and its kin. */
-export async function bringImages(
+/** Pulls images one by one and returns their digests. Throws IMAGE_NOT_ALLOWED and the errors of a pull. */
+export async function pullImages(
   deps: Deps & Readonly<{ allowedImages: readonly string[] }>,
   { images, pin, step, context, signal }: WantedImages,
 ): Promise<Record<string, string>> {
@@ -66,10 +63,10 @@ export async function bringImages(
   for (const [what, wanted] of Object.entries(images)) {
     if (!wanted) continue
     const { image, digest } = wanted
-    needAllowedImage(deps.allowedImages, image)
+    assertAllowedImage(deps.allowedImages, image)
     const onProgress = ({ percent, detail }: PullProgress) =>
       context.progress({ step, percent, detail: `${what}: ${detail}`.slice(0, 500) })
-    digests[image] = await bringImage(deps, { image, digest: digest ?? undefined, signal, onProgress })
+    digests[image] = await pullImage(deps, { image, digest: digest ?? undefined, signal, onProgress })
     if (pin !== undefined) await deps.engine.pin(image, pin)
   }
   return digests
@@ -77,7 +74,7 @@ export async function bringImages(
 
 type ResolveDeps = Readonly<{ engine: ContainerEngine; clock: Clock; boxes: LocalBoxes; allowedImages: readonly string[] }>
 
-/** What tags are in their registries now, all of them at once. One that nobody can tell keeps none of the others from being told. */
+/** Resolves the current digests of tags in parallel; a failure of one tag does not fail the others. */
 export const resolveImages =
   (deps: ResolveDeps): CommandExecutor<'tenant-box.resolve_images'> =>
   async ({ signal }, payload) => {
@@ -101,7 +98,7 @@ async function resolveOne(
   signal: AbortSignal,
 ): Promise<ResolvedImage> {
   try {
-    needAllowedImage(allowedImages, image)
+    assertAllowedImage(allowedImages, image)
     const answer = await Promise.race([engine.resolve(image, { signal }), late])
     if (typeof answer !== 'string') throw answer
     return { image, digest: answer, error: null }
@@ -113,5 +110,5 @@ async function resolveOne(
 
 async function lateness(clock: Clock, withinMs: number, signal: AbortSignal): Promise<Problem> {
   await clock.sleep(withinMs, signal)
-  return problem('REGISTRY_UNAVAILABLE', `no registry answered within ${withinMs / 1000} s`)
+  return problem('REGISTRY_UNAVAILABLE', `No registry answered within ${withinMs / 1000} s`)
 }

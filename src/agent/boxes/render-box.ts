@@ -4,38 +4,38 @@ import { type Problem, problem } from '../../core/kit/index.ts'
 import { writeFileAtomic } from '../../node/index.ts'
 import type { BoxSecrets } from './box-secrets.ts'
 
-/** What a box's files are rendered from, beside its secrets. */
+/** Template values of a box other than its secrets. */
 type BoxFacts = Readonly<{
   slug: string
   boxId: string
   project: string
   chatDomain: string
-  /** Without a slash at the end. */
+  /** Without a trailing slash. */
   publicUrl: string
   images: Readonly<{ edge: string; synapse: string; postgres: string; minio: string }>
   ports: Readonly<{ public: number; platform: number; probe: number }>
-  /** Addresses that the two outer listeners are published on; the probe listener is always on loopback. */
+  /** Published addresses of the two outer listeners; the probe listener is always on loopback. */
   binds: Readonly<{ public: string; platform: string }>
   maxUploadMegabytes: number
 }>
 
-/** Holds no secret and is run by the image's own user. */
+/** Contains no secret and runs as the image's user. */
 const initFile = 'postgres/init/10-owner.sh'
 
-/** The user that Synapse's image runs as. */
+/** User id of the Synapse image. */
 const synapseUid = 991
 
-/** Writes all files of a box from the templates. The same facts and secrets give the same bytes, so it may be called again after a crash. */
+/** Writes all files of a box from the templates. Deterministic, so it can run again after a crash. */
 export async function renderBox(templateFolder: string, folder: string, facts: BoxFacts, secrets: BoxSecrets): Promise<void> {
   const files = await renderedFiles(templateFolder, facts, secrets)
   await mkdir(join(folder, 'edge', 'fence'), { recursive: true, mode: 0o700 })
   for (const [path, content] of files) await writeBoxFile(folder, path, content)
-  // nginx's workers look for the fence as a user of their own, and so does PostgreSQL for what it begins with.
+  // The nginx workers and PostgreSQL read these as unprivileged users.
   for (const shared of ['edge/fence', dirname(initFile)]) await chmod(join(folder, shared), 0o755)
   await giveSynapseItsFiles(folder, [...files.keys()])
 }
 
-/** The text of each file of a box by its path in the box's folder. */
+/** File contents by path within the box's folder. */
 export const renderedFiles = async (templateFolder: string, facts: BoxFacts, secrets: BoxSecrets): Promise<Map<string, string>> =>
   renderTemplates(await readTemplates(templateFolder), valuesOf(facts, secrets))
 
@@ -52,7 +52,7 @@ async function writeBoxFile(folder: string, path: string, content: string): Prom
 }
 
 async function giveSynapseItsFiles(folder: string, paths: readonly string[]): Promise<void> {
-  // Without root (tests, rehearsals) everything stays with the agent's own user.
+  // Without root (tests, rehearsals) the agent's user owns all files.
   if (process.getuid?.() !== 0) return
   const own = paths.filter((path) => path.startsWith('synapse/'))
   for (const path of ['synapse', ...own]) await chown(join(folder, path), synapseUid, synapseUid)
@@ -85,36 +85,36 @@ function valuesOf(facts: BoxFacts, secrets: BoxSecrets): Record<string, string> 
   }
 }
 
-/** Names in `{{ }}` are all that a template can hold: no logic, no nesting. */
+/** Templates contain only `{{name}}` placeholders: no logic, no nesting. */
 const placeholder = /\{\{([A-Za-z][A-Za-z0-9]*)\}\}/g
 
-const broken = (reason: string): Problem => problem('CONFIG_INVALID', `the box template ${reason}`)
+const broken = (reason: string): Problem => problem('CONFIG_INVALID', `The box template ${reason}`)
 
 /**
- * Fills a set of templates. A placeholder without a value, a value that no template uses, and a value that could end a quoted
- * string are all errors: a template and its agent come in one package and must fit. Throws CONFIG_INVALID or VALIDATION.
+ * Renders a set of templates. A placeholder without a value and an unused value throw CONFIG_INVALID, because templates and agent ship
+ * together. A value that could end a quoted string throws VALIDATION.
  */
 export function renderTemplates(templates: ReadonlyMap<string, string>, values: Readonly<Record<string, string>>): Map<string, string> {
-  for (const [name, value] of Object.entries(values)) needPlainValue(name, value)
+  for (const [name, value] of Object.entries(values)) assertPlainValue(name, value)
   const used = new Set<string>()
   const rendered = new Map([...templates].map(([path, text]) => [path, render(path, text, values, used)]))
   const unused = Object.keys(values).filter((name) => !used.has(name))
-  if (unused.length > 0) throw broken(`has no place for ${unused.join(', ')}`)
+  if (unused.length > 0) throw broken(`does not use ${unused.join(', ')}`)
   return rendered
 }
 
 function render(path: string, text: string, values: Readonly<Record<string, string>>, used: Set<string>): string {
   const filled = text.replace(placeholder, (_, name: string) => {
-    if (!Object.hasOwn(values, name)) throw broken(`wants {{${name}}} in ${path}, which nobody knows`)
+    if (!Object.hasOwn(values, name)) throw broken(`uses the unknown placeholder {{${name}}} in ${path}`)
     used.add(name)
     return values[name] ?? ''
   })
-  if (text.replace(placeholder, '').includes('{{')) throw broken(`has braces in ${path} that are no {{name}}`)
+  if (text.replace(placeholder, '').includes('{{')) throw broken(`has braces in ${path} that are not a {{name}} placeholder`)
   return filled
 }
 
-/** Values stand inside quotes of YAML, nginx and JSON: none may hold a quote, a brace, a space or a control character. */
-function needPlainValue(name: string, value: string): void {
+/** Values are quoted in YAML, nginx and JSON, so quotes, braces, spaces and control characters are rejected. */
+function assertPlainValue(name: string, value: string): void {
   if (value === '' || /[^\x21-\x7e]|["'`{};$#]/.test(value))
-    throw problem('VALIDATION', `the value of ${name} cannot stand in a box's files`)
+    throw problem('VALIDATION', `The value of ${name} contains characters that are not allowed in a box's files`)
 }

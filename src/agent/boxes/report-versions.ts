@@ -8,7 +8,7 @@ import { boxOfCommand, type LocalBoxes } from './local-boxes.ts'
 
 export type ReportDeps = Readonly<{ engine: ContainerEngine; servers: BoxServers; clock: Clock; findFacts?: FindFacts }>
 
-/** What RUNS in a box: digests from the engine, versions, migrations and size from the servers. The compose file is never asked for them. */
+/** Reports what runs in a box: digests from the engine; versions, migrations and size from the servers. Never reads them from the compose file. */
 export async function reportVersions({ engine, servers, clock, findFacts }: ReportDeps, box: LocalBox): Promise<VersionsReport> {
   const [containers, said, database, fence] = await Promise.all([
     engine.containers(box.project),
@@ -44,25 +44,25 @@ function serviceReport(container: ContainerState | undefined): VersionsReport['s
   return { image, digest, restartCount, state: state === 'created' ? 'exited' : state }
 }
 
-/** What a server says of itself, brought to the form that the manifest uses. */
+/** Extracts a version in the form of the manifest. */
 const patterns = {
   synapse: /\d+\.\d+(?:\.\d+)?(?:rc\d+)?/,
   postgres: /\d+(?:\.\d+)+|\d+(?:beta|rc)\d+/,
   minio: /RELEASE\.\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}Z(?:\.[a-z0-9.]+)?/,
 } as const satisfies Record<VersionedService, RegExp>
 
-/** The server's own word first, then the tag of what runs, then `unknown`. */
+/** The version from the server, else from the running image's tag, else `unknown`. */
 export function installedVersion(service: VersionedService, said: string | undefined, runningImage: string | undefined): string {
   const tag = runningImage === undefined ? undefined : parseImage(runningImage).tag
   return patterns[service].exec(said ?? '')?.[0] ?? patterns[service].exec(tag ?? '')?.[0] ?? 'unknown'
 }
 
-/** What runs in a box, asked for by the version sync. */
+/** Executor of the version sync. */
 export const report =
   (deps: ReportDeps & Readonly<{ boxes: LocalBoxes }>): CommandExecutor<'tenant-box.report_versions'> =>
   async (_, payload) => ({ report: await reportVersions(deps, await boxOfCommand(deps.boxes, payload, { handedOver: 'welcome' })) })
 
-/** One writing probe, and what runs. A sick box is a result, not a failure of the command. */
+/** Runs one writing probe and reports versions. An unhealthy box is a result, not a failed command. */
 export const healthcheck =
   (deps: ReportDeps & Readonly<{ boxes: LocalBoxes }>): CommandExecutor<'tenant-box.healthcheck'> =>
   async ({ signal }, payload) => {

@@ -3,20 +3,20 @@ import { ImageRef, type Service } from '../../core/boxes/index.ts'
 import { remembered } from '../../core/kit/index.ts'
 import { composeInvalid, parseCompose } from './compose-file.ts'
 
-/** Replaces the text from `start` to `end`; everything else stays byte for byte. */
+/** Replaces the text from `start` to `end`. */
 type Edit = Readonly<{ start: number; end: number; text: string }>
 
-/** Exchanges the images of services. Comments, anchors, order and quoting stay; throws COMPOSE_INVALID where that cannot be promised. */
+/** Replaces the images of services; all other bytes stay. Throws COMPOSE_INVALID where that is impossible. */
 export const rewriteImages = (text: string, images: Readonly<Partial<Record<Service, string>>>): string =>
   withImages(text, JSON.stringify(images))
 
-const mostTexts = 32
+const maxTexts = 32
 
-const withImages = remembered(mostTexts, (text: string, wanted: string): string => {
+const withImages = remembered(maxTexts, (text: string, wanted: string): string => {
   const images = JSON.parse(wanted) as Record<string, string>
   const document = parseCompose(text)
   const edits = Object.entries(images).map(([service, image]) => {
-    if (!ImageRef.safeParse(image).success) throw composeInvalid(`would get no literal image with a tag for ${service}: ${image}`)
+    if (!ImageRef.safeParse(image).success) throw composeInvalid(`cannot use ${image} for ${service}: not a literal image with a tag`)
     const at = document.getIn(['services', service], true)
     if (!isMap(at)) throw composeInvalid(at === undefined ? `has no service ${service}` : `defines the service ${service} through an alias`)
     return replaceScalar(document, text, ownScalar(at, 'image', `the image of ${service}`), image, `the image of ${service}`)
@@ -24,12 +24,12 @@ const withImages = remembered(mostTexts, (text: string, wanted: string): string 
   return apply(text, edits)
 })
 
-/** Gives volumes other real names, by their keys in the file. Unnamed volumes get a `name`. Throws COMPOSE_INVALID. */
+/** Sets the real names of volumes by their keys in the file. Throws COMPOSE_INVALID. */
 export function rewriteVolumes(text: string, names: Readonly<Record<string, string>>): string {
   const document = parseCompose(text)
   const volumes = document.get('volumes', true)
   const edits = Object.entries(names).map(([key, name]) => {
-    if (!/^[a-zA-Z0-9][a-zA-Z0-9_.-]*$/.test(name)) throw composeInvalid(`would get a bad volume name: ${name}`)
+    if (!/^[a-zA-Z0-9][a-zA-Z0-9_.-]*$/.test(name)) throw composeInvalid(`cannot use the volume name ${name}`)
     const pair = isMap(volumes) ? pairOf(volumes, key) : undefined
     if (!pair) throw composeInvalid(`has no volume ${key}`)
     if (isMap(pair.value)) return nameVolume(document, text, pair.value, key, name)
@@ -42,12 +42,12 @@ export function rewriteVolumes(text: string, names: Readonly<Record<string, stri
 const pairOf = (map: YAMLMap, key: string): Pair | undefined =>
   map.items.find((pair) => (isScalar(pair.key) ? pair.key.value : pair.key) === key)
 
-/** The scalar that the map itself holds; one that comes through a merge or an alias belongs to others too. */
+/** The map's own scalar; a value from a merge or an alias is shared with other nodes. */
 function ownScalar(map: YAMLMap, key: string, what: string): Scalar {
   const value = pairOf(map, key)?.value
   if (isScalar(value)) return value
   throw composeInvalid(
-    isAlias(value) || value === undefined ? `takes ${what} from an alias or a merge: write it out` : `has no text for ${what}`,
+    isAlias(value) || value === undefined ? `takes ${what} from an alias or a merge. fix: write it out` : `has no text for ${what}`,
   )
 }
 
@@ -55,9 +55,9 @@ function replaceScalar(document: ReturnType<typeof parseCompose>, text: string, 
   const [start, end] = scalar.range ?? [0, 0]
   const source = text.slice(start, end)
   if (typeof scalar.value !== 'string') throw composeInvalid(`has no text for ${what}`)
-  if (scalar.value.includes('$')) throw composeInvalid(`takes ${what} from a variable (${scalar.value}): write it out`)
+  if (scalar.value.includes('$')) throw composeInvalid(`takes ${what} from a variable (${scalar.value}). fix: write it out`)
   if (scalar.type === 'BLOCK_LITERAL' || scalar.type === 'BLOCK_FOLDED')
-    throw composeInvalid(`writes ${what} as a block: write it on one line`)
+    throw composeInvalid(`writes ${what} as a block. fix: write it on one line`)
   if (scalar.anchor && isUsed(document, scalar.anchor))
     throw composeInvalid(`shares ${what} with others through the anchor &${scalar.anchor}`)
   const quote = source.startsWith('"') ? '"' : source.startsWith("'") ? "'" : ''
@@ -89,14 +89,14 @@ function nameVolume(document: ReturnType<typeof parseCompose>, text: string, vol
   return { start, end: start, text: `name: ${name}${text.includes('\r\n') ? '\r\n' : '\n'}${indent}` }
 }
 
-// `db:`, `db: ~` and `db: null` all mean a volume with nothing said about it.
+// `db:`, `db: ~` and `db: null` all define a volume with defaults.
 function nameEmptyVolume(text: string, scalar: Scalar, name: string): Edit {
   const [start, end] = scalar.range ?? [0, 0]
   const colon = start === end ? text.lastIndexOf(':', start) + 1 : start
   return { start: colon, end: start === end ? colon : end, text: start === end ? ` { name: ${name} }` : `{ name: ${name} }` }
 }
 
-/** Applies from the end, so that earlier offsets stay true, and parses the result: what cannot be read back is never written. */
+/** Applies edits from the end, so that offsets stay valid. Parses the result, so an unreadable file is never written. */
 function apply(text: string, edits: readonly Edit[]): string {
   const result = [...edits]
     .sort((a, b) => b.start - a.start)
@@ -106,18 +106,18 @@ function apply(text: string, edits: readonly Edit[]): string {
 }
 
 type Place = Readonly<{
-  /** The compose project's name, where the file says one. */
+  /** Compose project name, set only where the file has one. */
   project: string
   ports: Readonly<{ public: number; platform: number; probe: number }>
   binds: Readonly<{ public: string; platform: string }>
 }>
 
-/** The edge's listeners, by their ports inside its container (`config/box-template`). */
+/** Listeners of the edge by container port (`config/box-template`). */
 const listeners = { '8080': 'public', '8081': 'platform', '8082': 'probe' } as const
 
 /**
- * Brings a box's compose file to another host: the project's name, and the addresses on which the edge is published. All else stays byte for
- * byte. Throws COMPOSE_INVALID for an edge that is published otherwise than by three lines `address:port:8080|8081|8082`.
+ * Adapts a compose file to another host: project name and published addresses of the edge; all other bytes stay. Throws COMPOSE_INVALID
+ * unless the edge publishes exactly three ports `address:port:8080|8081|8082`.
  */
 export function rewritePlace(text: string, { project, ports, binds }: Place): string {
   const document = parseCompose(text)
@@ -127,11 +127,11 @@ export function rewritePlace(text: string, { project, ports, binds }: Place): st
   const edits: Edit[] = published.items.map((item) => {
     const container = isScalar(item) ? /^[^:]+:[0-9]+:(808[012])$/.exec(String(item.value))?.[1] : undefined
     if (!isScalar(item) || container === undefined)
-      throw composeInvalid('publishes a port of the edge in another way than the box template')
+      throw composeInvalid('publishes a port of the edge in a form other than the box template')
     const name = listeners[container as keyof typeof listeners]
     return replaceScalar(document, text, item, `${addresses[name]}:${ports[name]}:${container}`, `the ${name} port`)
   })
-  if (edits.length !== 3) throw composeInvalid(`publishes ${edits.length} ports of the edge and not three`)
+  if (edits.length !== 3) throw composeInvalid(`publishes ${edits.length} ports of the edge, expected 3`)
   const contents = document.contents
   const name = isMap(contents) ? pairOf(contents, 'name')?.value : undefined
   if (isScalar(name)) edits.push(replaceScalar(document, text, name, project, 'the name of the project'))

@@ -5,7 +5,7 @@ import type { BoxServers, ContainerEngine, ContainerState, LocalBox } from '../p
 
 type Waiting = Readonly<{ clock: Clock; everyMs: number; timeoutMs: number; signal: AbortSignal }>
 
-/** Asks until the answer is yes; false when the time is over. An abort throws. */
+/** Polls until the condition is true; returns false on timeout, throws on abort. */
 export async function waitUntil({ clock, everyMs, timeoutMs, signal }: Waiting, isSo: () => Promise<boolean>): Promise<boolean> {
   const deadline = clock.monotonicMs() + timeoutMs
   for (;;) {
@@ -19,7 +19,7 @@ export async function waitUntil({ clock, everyMs, timeoutMs, signal }: Waiting, 
 type StableDeps = Readonly<{ servers: BoxServers; clock: Clock }>
 type Watch = Readonly<{ rule: ProbeRule; signal: AbortSignal; onProbe?: (probe: ProbeResult, good: number) => void }>
 
-/** Probes until the rule is met and answers the last probe; a bad one starts the count again. Throws PROBE_FAILED with the last reason. */
+/** Probes until the rule is met and returns the last probe; a failed probe resets the count. Throws PROBE_FAILED with the last reason. */
 export async function waitUntilStable(
   { servers, clock }: StableDeps,
   box: LocalBox,
@@ -38,13 +38,16 @@ export async function waitUntilStable(
 }
 
 const notStable = (rule: ProbeRule, { reason }: ProbeResult) =>
-  problem('PROBE_FAILED', `not ${rule.consecutive} good probes in a row within ${duration(rule.timeoutMs)}; the last: ${reason ?? 'good'}`)
+  problem(
+    'PROBE_FAILED',
+    `No ${rule.consecutive} consecutive good probes within ${duration(rule.timeoutMs)}; last result: ${reason ?? 'good'}`,
+  )
 
 type Deps = Readonly<{ engine: ContainerEngine; clock: Clock }>
 
-const patienceMs = 10 * 60_000
+const maxWaitMs = 10 * 60_000
 
-/** Until a service answers. Throws BOX_UNHEALTHY with its last words when it dies again and again, or does not answer in time. */
+/** Waits until a service answers. Throws BOX_UNHEALTHY with its last log line on a crash loop or timeout. */
 export async function waitForService(
   { engine, clock }: Deps,
   { signal }: Readonly<{ signal: AbortSignal }>,
@@ -52,39 +55,39 @@ export async function waitForService(
   service: Service,
   isUp: () => Promise<boolean>,
 ): Promise<void> {
-  const keepsDying = deathWatch()
-  const up = await waitUntil({ clock, everyMs: 1_000, timeoutMs: patienceMs, signal }, async () => {
+  const isCrashLooping = crashLoopDetector()
+  const up = await waitUntil({ clock, everyMs: 1_000, timeoutMs: maxWaitMs, signal }, async () => {
     if (await isUp()) return true
     const container = (await engine.containers(box.project)).find((candidate) => candidate.service === service)
-    if (container && keepsDying(container)) throw await gaveUp(engine, box, container.id, service)
+    if (container && isCrashLooping(container)) throw await crashLoop(engine, box, container.id, service)
     return false
   })
-  if (!up) throw problem('BOX_UNHEALTHY', `${service} of ${box.slug} did not answer in time`)
+  if (!up) throw problem('BOX_UNHEALTHY', `${service} of ${box.slug} did not answer within ${duration(maxWaitMs)}`)
 }
 
-async function gaveUp(engine: ContainerEngine, box: LocalBox, id: string, service: Service) {
-  const said = lastSaid(await engine.logs(id, 20))
-  return problem('BOX_UNHEALTHY', `${service} of ${box.slug} dies again and again: ${(said ?? 'it says nothing').slice(0, 300)}`)
+async function crashLoop(engine: ContainerEngine, box: LocalBox, id: string, service: Service) {
+  const said = lastLogLine(await engine.logs(id, 20))
+  return problem('BOX_UNHEALTHY', `${service} of ${box.slug} is in a crash loop: ${(said ?? 'no log output').slice(0, 300)}`)
 }
 
 const most = 3
 
 /**
- * Whether a container dies again and again while it is looked at. Deaths before the first look say nothing: after a reboot of the host a server
- * dies until its database has recovered, and the engine waits up to a minute before it starts it again.
+ * Detects a crash loop during observation. Earlier restarts do not count: after a host reboot a server exits until its database has
+ * recovered.
  */
-export function deathWatch(): (container: Pick<ContainerState, 'id' | 'restartCount'>) => boolean {
+export function crashLoopDetector(): (container: Pick<ContainerState, 'id' | 'restartCount'>) => boolean {
   const before = new Map<string, number>()
   return ({ id, restartCount }) => {
-    // The engine counts from 0 again when somebody starts it by hand.
+    // The engine resets the count on a manual start.
     const since = Math.min(before.get(id) ?? restartCount, restartCount)
     before.set(id, since)
     return restartCount - since >= most
   }
 }
 
-/** The last line of a log that says something. Synapse frames what it says with a line of asterisks, so the very last says nothing. */
-export const lastSaid = (log: string): string | undefined =>
+/** The last log line with text; Synapse ends its errors with a line of asterisks. */
+export const lastLogLine = (log: string): string | undefined =>
   log
     .split('\n')
     .findLast((line) => /\w/.test(line))

@@ -2,7 +2,7 @@ import type { BoxCommandPayload, BoxCommandResult, ProbeRule, Service } from '..
 import { type Clock, problem } from '../../core/kit/index.ts'
 import type { Saga, SagaFacts } from '../../core/saga/index.ts'
 import { type DiskSpace, type DiskUse, dumpFolderOf, repositoryOnce, restoreReservation } from '../backup/index.ts'
-import { boxOfBegun, boxOfCommand, type LocalBoxes, needManaged, refuseMaintenance } from '../boxes/index.ts'
+import { assertManaged, assertNotInMaintenance, boxOfCommand, boxOfStartedCommand, type LocalBoxes } from '../boxes/index.ts'
 import type { CommandJournal, JournalEntry, OnceOnly, Stopwatch } from '../journal/index.ts'
 import type { BoxServers, CommandContext, CommandExecutor, ContainerEngine, LocalBox, Repository, SnapshotStore } from '../ports/index.ts'
 import { openSagaLog, runSaga, type SagaLog } from '../saga/index.ts'
@@ -90,11 +90,11 @@ export const runChange =
       {
         admit: async () => {
           const box = await boxOfCommand(deps.boxes, payload)
-          needManaged(box, change.doing)
-          await refuseMaintenance(box)
+          assertManaged(box, change.doing)
+          await assertNotInMaintenance(box)
         },
         perform: async (record) => {
-          const box = await boxOfBegun(deps.boxes, payload)
+          const box = await boxOfStartedCommand(deps.boxes, payload)
           const saga = change.sagaOf(payload)
           const log = openSagaLog(deps, { context, record, saga })
           const run = startRun<Step, BoxCommandPayload<K>, Evidence>({ deps, context, payload, box, log })

@@ -1,5 +1,5 @@
 import type { Service } from '../../core/boxes/index.ts'
-import { lastSaid } from '../boxes/index.ts'
+import { lastLogLine } from '../boxes/index.ts'
 
 // Lines that a server prints only when it will never come up. Not among them: a recovering PostgreSQL says FATAL to early clients and restarts
 // after most PANICs, Synapse only warns about a tolerated collation, and a log quotes statements and names of clients.
@@ -16,7 +16,7 @@ export const fatalLine = (service: string, log: string): string | undefined => l
 
 /** Why a server exited, as far as its log says: a fatal line, a PANIC, or its last line. */
 export const lastWords = (service: string, log: string): string =>
-  fatalLine(service, log) ?? lastOf(log, /^[^'"]*\bPANIC: {2}/) ?? lastSaid(log) ?? ''
+  fatalLine(service, log) ?? lastOf(log, /^[^'"]*\bPANIC: {2}/) ?? lastLogLine(log) ?? ''
 
 const lastOf = (log: string, pattern: RegExp | undefined): string | undefined =>
   log

@@ -1,6 +1,6 @@
 import { isoIn, isoNow, problem } from '../../core/kit/index.ts'
 import { writeFileAtomic } from '../../node/index.ts'
-import { fenceSwitch, placeSwitch, readFence, takeSwitchAway } from '../boxes/index.ts'
+import { createFenceFile, fenceFile, readFence, removeFenceFile } from '../boxes/index.ts'
 import type { LocalBox } from '../ports/index.ts'
 import type { ChangeRun } from './change-run.ts'
 
@@ -16,19 +16,16 @@ export async function fenceOf(box: LocalBox, commandId: string): Promise<'absent
 /** Closes the edge. Throws BOX_HELD when another action has fenced the box. */
 export async function raiseFence(run: Fencing): Promise<void> {
   const { box, context } = run
-  const raised = await placeSwitch(box.project, fenceText(run))
+  const raised = await createFenceFile(box.project, fenceText(run))
   if (!raised && (await fenceOf(box, context.commandId)) !== 'ours')
-    throw problem(
-      'BOX_HELD',
-      `the box ${box.slug} cannot be fenced. fix: read ${fenceSwitch(box.project)} and end the action that it names`,
-    )
+    throw problem('BOX_HELD', `the box ${box.slug} cannot be fenced. fix: read ${fenceFile(box.project)} and end the action that it names`)
 }
 
 /** Puts the fence of an ended command under our name; the edge stays closed all the time. Throws BOX_HELD. */
 export async function acquireFence(run: Fencing, former: string): Promise<void> {
   const { box } = run
   if ((await readFence(box.project))?.holder !== former) return raiseFence(run)
-  await writeFileAtomic(fenceSwitch(box.project), `${JSON.stringify(fenceText(run))}\n`, { mode: 0o644 })
+  await writeFileAtomic(fenceFile(box.project), `${JSON.stringify(fenceText(run))}\n`, { mode: 0o644 })
 }
 
 const fenceText = ({ context, payload, elapsedMs, deps }: Fencing) => ({
@@ -39,5 +36,5 @@ const fenceText = ({ context, payload, elapsedMs, deps }: Fencing) => ({
 
 /** Opens the edge again; a fence of another action stays. */
 export async function liftFence({ box, context }: Pick<Fencing, 'box' | 'context'>): Promise<void> {
-  if ((await fenceOf(box, context.commandId)) === 'ours') await takeSwitchAway(box.project)
+  if ((await fenceOf(box, context.commandId)) === 'ours') await removeFenceFile(box.project)
 }

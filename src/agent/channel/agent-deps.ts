@@ -3,14 +3,14 @@ import type { DisownedBox, EngineInfo, HostResources, SpokenProtocols } from '..
 import type { Clock, Random } from '../../core/kit/index.ts'
 import type { Logger } from '../../node/index.ts'
 import type { CommandExecutors } from '../ports/index.ts'
-import type { CommandShelf } from './command-store.ts'
+import type { CommandStore } from './command-store.ts'
 import type { AgentIdentity } from './identity.ts'
 import type { KeyStore } from './keys.ts'
 
-/** `rotateAfterMs`: the age at which the key is replaced; absent: never by itself. `asked`: a person wants it now. */
+/** `rotateAfterMs`: maximum age of the key; absent: no automatic rotation. `asked`: an operator requested a rotation. */
 export type AgentKeys = KeyStore & Readonly<{ rotateAfterMs?: number; asked?(): Promise<boolean> }>
 
-/** What one agent runs with. Nothing in it is the machine's own unless the program puts it there: thousands fit into one process. */
+/** Dependencies of one agent, all injected, so that one process can simulate thousands of agents. */
 export type AgentDeps = Readonly<{
   clock: Clock
   random: Random
@@ -19,28 +19,28 @@ export type AgentDeps = Readonly<{
   agentVersion: string
   fetch?: typeof globalThis.fetch
   executors: CommandExecutors
-  shelf: CommandShelf
-  /** Ends or awaits what a killed agent left behind; runs before anything is gone on with. */
+  store: CommandStore
+  /** Cleans up after a killed agent; runs before commands are resumed. */
   resume?(): Promise<void>
-  /** The daemon has the command's outcome. */
+  /** Called once the daemon has the outcome of a command. */
   acknowledge?(commandId: string): Promise<void>
-  /** Stops a box that is another host's by now. Answers whether it was here; throws when it goes on: then no command is taken. */
+  /** Stops a box that now belongs to another host. Returns whether it was here; throws when it cannot be stopped, and then no command is accepted. */
   disown?(box: DisownedBox): Promise<boolean>
-  /** Of all boxes, or of one, as they run. */
+  /** Reports of all boxes or of one. */
   reports(boxId?: string): Promise<readonly VersionsReport[]>
   machine(): Promise<{ engine: EngineInfo | null; resources: HostResources | null }>
-  /** What of the machine is in use now; asked for once a minute, so it must be cheap. */
+  /** Current resource usage; called once a minute, so it must be cheap. */
   resources?(): Promise<HostResources | null>
-  /** Where the keys are; without it the key never changes. */
+  /** Key storage; without it the key is never rotated. */
   keys?: AgentKeys
-  /** Versions of the channel that this agent speaks; those of this program when absent. */
+  /** Protocol versions of this agent; default: those of this program. */
   speaks?: SpokenProtocols
-  /** Says each time when something happened to a container of a box. */
+  /** Emits an event for each change of a box's containers. */
   changes?(signal: AbortSignal): AsyncIterable<unknown>
-  /** Boxes worked on at once; the default is 4. */
+  /** Maximum number of boxes changed at once; default 4. */
   slots?: number
-  /** How long commands may go on after the signal; what is not over then goes on at the next start. The default is 30 s. */
+  /** Time for running commands after the signal, default 30 s; unfinished ones resume at the next start. */
   drainMs?: number
-  /** SIGTERM: no new command is taken. */
+  /** SIGTERM: accept no new commands and drain. */
   signal: AbortSignal
 }>

@@ -2,34 +2,33 @@ import { isNonBlocking, isReadOnly } from '../../core/boxes/index.ts'
 import type { CommandOutcome, DisownedBox, HeldCommand, LeasedCommand } from '../../core/hosts/index.ts'
 import { isProblem } from '../../core/kit/index.ts'
 import type { AgentDeps } from './agent-deps.ts'
-import type { ShelvedCommand } from './command-store.ts'
+import type { StoredCommand } from './command-store.ts'
 import type { AgentClient } from './connection.ts'
-import { isEnding, orAborted, retry } from './retry.ts'
-import { howItEnded, progressOf, runCommand } from './run-command.ts'
+import { isFatal, orAborted, retry } from './retry.ts'
+import { outcomeSummary, progressOf, runCommand } from './run-command.ts'
 
 type Deps = AgentDeps & Readonly<{ client: AgentClient }>
-type InHand = { command: ShelvedCommand; executing: boolean; over: Promise<void>; abandoned: AbortController }
+type InHand = { command: StoredCommand; executing: boolean; over: Promise<void>; abandoned: AbortController }
 
-/** An executor that was broken off ends at its next step; outcomes are told meanwhile. */
+/** Time for aborted executors to end at their next step, and for outcomes to be delivered. */
 const deliveryGraceMs = 10_000
 const lastAnswerMs = 5000
 const lastProgressMs = 2000
-/** A stop of a server, or the end of a dump, takes this long at most; afterwards the box's lock decides. */
+/** Upper bound for stopping a server or ending a dump; afterwards the box lock protects the box. */
 const abandonGraceMs = 150_000
 
 /** Beside the slots, for questions only. */
 const questionSlots = 4
 
-/** What else may be taken: anything, only questions, or nothing. */
+/** Capacity for further commands: all kinds, only read-only ones (`questions` on the wire), or none. */
 export type Room = 'all' | 'questions' | 'none'
 
 /**
- * The commands in hand: on the shelf first, then executed, their outcome kept until the daemon has it. One at a time per box; questions
- * and drills beside it.
- * It knows no connection state: a delivery goes on until it succeeds, whatever the daemon does meanwhile.
+ * Runs commands: stores each one first, executes it, and keeps its outcome until the daemon has it. Changes run one at a time per box;
+ * read-only commands and drills run beside them. Deliveries are retried until they succeed.
  */
-export class CommandDesk {
-  readonly #needs: Deps
+export class CommandRunner {
+  readonly #deps: Deps
   readonly #slots: number
   readonly #inHand = new Map<string, InHand>()
   readonly #breakOff = new AbortController()
@@ -39,12 +38,12 @@ export class CommandDesk {
   #nextEnd: Promise<void>
 
   constructor(deps: Deps) {
-    this.#needs = deps
+    this.#deps = deps
     this.#slots = deps.slots ?? 4
     this.#nextEnd = this.#newEnd()
   }
 
-  /** All that must not be offered again: executed now, or its outcome not delivered yet. */
+  /** Commands that are running, or whose outcome is not delivered yet. */
   holding(): HeldCommand[] {
     return [...this.#inHand.values()].map(({ command: { id, leaseToken } }) => ({ id, leaseToken }))
   }
@@ -55,36 +54,36 @@ export class CommandDesk {
     return this.#executing(isChange) < this.#slots ? 'all' : 'questions'
   }
 
-  /** Until there is room for what is wanted, or the signal aborts. */
+  /** Waits for capacity, or until the signal aborts. */
   async untilRoom(wanted: 'all' | 'questions', signal: AbortSignal): Promise<void> {
     const lacks = () => (wanted === 'all' ? this.room() !== 'all' : this.room() === 'none')
     while (lacks() && !signal.aborted) await orAborted(this.#nextEnd, signal)
   }
 
-  /** Goes on with what an earlier run of the agent had in hand. Their boxes are taken before anything new is asked for. */
+  /** Resumes stored commands of an earlier run, before new ones are polled. */
   async resume(): Promise<void> {
-    for (const command of await this.#needs.shelf.all()) {
-      this.#needs.log.info({ commandId: command.id, kind: command.kind, known: command.outcome !== null }, 'going on with a command')
-      this.#begin(command, 'on the shelf')
+    for (const command of await this.#deps.store.all()) {
+      this.#deps.log.info({ commandId: command.id, kind: command.kind, known: command.outcome !== null }, 'resuming command')
+      this.#begin(command, 'stored')
     }
   }
 
   take(leased: LeasedCommand): void {
     const { id, kind, boxId, payload, leaseToken } = leased
     const known = this.#inHand.get(id)
-    // The daemon offers again what we have: only the lease is new, the work goes on.
+    // The daemon re-sent a running command: only its lease token changes.
     if (known) known.command = { ...known.command, leaseToken }
     else this.#begin({ id, kind, boxId, payload, leaseToken, outcome: null }, 'new')
   }
 
-  /** Until no box is changed any more, or the signal aborts. */
+  /** Waits until no command changes a box, or the signal aborts. */
   async untilUnchanged(signal: AbortSignal): Promise<void> {
     while (this.#executing((kind) => !isNonBlocking(kind)) > 0 && !signal.aborted) await orAborted(this.#nextEnd, signal)
   }
 
-  /** Lets commands finish for `drainMs`, breaks off the rest, tells what became of them, and returns; what is not over stays on the shelf. */
+  /** Waits up to `drainMs` for commands, aborts the rest and delivers outcomes. Unfinished commands stay stored. */
   async drain(): Promise<void> {
-    const { drainMs = 30_000 } = this.#needs
+    const { drainMs = 30_000 } = this.#deps
     const all = () => Promise.all([...this.#inHand.values()].map(({ over }) => over))
     const executed = async () => {
       while (this.#executing(() => true) > 0) await this.#nextEnd
@@ -96,10 +95,10 @@ export class CommandDesk {
     await this.#atMost(lastAnswerMs, all())
   }
 
-  /** Breaks off what was begun under an older epoch on a box that is another host's by now: it ends as lost, and is not gone on with. */
+  /** Aborts commands of an older epoch for a box that now belongs to another host. They end with LEASE_LOST and are not resumed. */
   async abandon({ boxId, ownershipEpoch }: DisownedBox): Promise<void> {
-    // A question or a drill does nothing to the box: it may come to its own end.
-    const isOlder = ({ boxId: of, kind, payload }: ShelvedCommand) =>
+    // Read-only commands and drills do not change the box, so they may finish.
+    const isOlder = ({ boxId: of, kind, payload }: StoredCommand) =>
       of === boxId && !isNonBlocking(kind) && (Object(payload).ownershipEpoch ?? 0) < ownershipEpoch
     const ofBox = () => [...this.#inHand.values()].filter(({ command, executing }) => executing && isOlder(command))
     const ended = async () => {
@@ -111,22 +110,22 @@ export class CommandDesk {
 
   async #atMost(ms: number, work: Promise<unknown>): Promise<void> {
     const done = new AbortController()
-    await Promise.race([work, this.#needs.clock.sleep(ms, done.signal)])
+    await Promise.race([work, this.#deps.clock.sleep(ms, done.signal)])
     done.abort()
   }
 
-  #begin(command: ShelvedCommand, from: 'new' | 'on the shelf'): void {
+  #begin(command: StoredCommand, from: 'new' | 'stored'): void {
     const before = isNonBlocking(command.kind) ? [] : this.#changesOf(command.boxId)
     const hand: InHand = { command, executing: command.outcome === null, over: Promise.resolve(), abandoned: new AbortController() }
     this.#inHand.set(command.id, hand)
     hand.over = this.#work(hand, before, from).catch((err) => {
-      this.#needs.log.error({ err, commandId: command.id }, 'a command is let go of: the daemon offers it again')
+      this.#deps.log.error({ err, commandId: command.id }, 'command dropped after an internal error; the daemon will send it again')
       this.#inHand.delete(command.id)
       this.#ended(hand)
     })
   }
 
-  async #work(hand: InHand, before: readonly Promise<void>[], from: 'new' | 'on the shelf'): Promise<void> {
+  async #work(hand: InHand, before: readonly Promise<void>[], from: 'new' | 'stored'): Promise<void> {
     await Promise.all(before)
     const refusal = from === 'new' ? await this.#refusalToShelve(hand.command) : undefined
     const outcome = refusal ?? hand.command.outcome ?? (await this.#execute(hand))
@@ -140,41 +139,41 @@ export class CommandDesk {
     this.#nextEnd = this.#newEnd()
   }
 
-  /** What cannot be kept is not begun: a restarted agent would know nothing of it. The daemon hears why. */
-  async #refusalToShelve(command: ShelvedCommand): Promise<CommandOutcome | undefined> {
+  /** A command that cannot be stored is refused, because a restarted agent could not resume it. */
+  async #refusalToShelve(command: StoredCommand): Promise<CommandOutcome | undefined> {
     try {
-      await this.#needs.shelf.put(command)
+      await this.#deps.store.put(command)
       return undefined
     } catch (err) {
-      this.#needs.log.error({ err, commandId: command.id }, 'a command cannot be kept, so it is not begun')
+      this.#deps.log.error({ err, commandId: command.id }, 'cannot store command; it was not started')
       const why = (err as Error).message
       const isFull = isProblem(err, 'DISK_FULL') || (err as NodeJS.ErrnoException).code === 'ENOSPC'
-      const message = `the agent cannot write the command down, so it was not begun and nothing was touched: ${why}`.slice(0, 4000)
+      const message = `The agent cannot store the command, so it was not started: ${why}`.slice(0, 4000)
       return { ok: false, error: { code: isFull ? 'DISK_FULL' : 'INTERNAL', message } }
     }
   }
 
   async #execute(hand: InHand): Promise<CommandOutcome | undefined> {
-    const { shelf, log } = this.#needs
+    const { store, log } = this.#deps
     const held = () => hand.command
-    const stream = progressOf(this.#needs, held)
+    const stream = progressOf(this.#deps, held)
     const signal = AbortSignal.any([this.#breakOff.signal, hand.abandoned.signal])
-    const ran = signal.aborted ? undefined : await runCommand(this.#needs, held, stream, signal)
-    const outcome = ran ?? (hand.abandoned.signal.aborted ? ofAnother : undefined)
+    const ran = signal.aborted ? undefined : await runCommand(this.#deps, held, stream, signal)
+    const outcome = ran ?? (hand.abandoned.signal.aborted ? ownerChanged : undefined)
     if (outcome) {
       hand.command = { ...hand.command, outcome }
-      // Before anything that waits for the daemon. Where it cannot be kept, an agent that dies now does it again, which answers the same.
-      await shelf.put(hand.command).catch((err) => log.warn({ err, commandId: hand.command.id }, 'an outcome cannot be kept'))
-      log.info({ commandId: hand.command.id, kind: hand.command.kind, ...howItEnded(outcome) }, 'a command is over')
+      // Stored before anything waits for the daemon. Without it a restarted agent runs the command again, with the same result.
+      await store.put(hand.command).catch((err) => log.warn({ err, commandId: hand.command.id }, 'cannot store the outcome of a command'))
+      log.info({ commandId: hand.command.id, kind: hand.command.kind, ...outcomeSummary(outcome) }, 'command finished')
     }
     await this.#atMost(lastProgressMs, stream.end())
     return outcome
   }
 
-  async #forget({ id, kind, boxId }: ShelvedCommand): Promise<void> {
-    const { client, reports, log, shelf } = this.#needs
+  async #forget({ id, kind, boxId }: StoredCommand): Promise<void> {
+    const { client, reports, log, store } = this.#deps
     this.#inHand.delete(id)
-    await shelf.remove(id).catch((err) => log.warn({ err, commandId: id }, 'a command that is over cannot be taken off the shelf'))
+    await store.remove(id).catch((err) => log.warn({ err, commandId: id }, 'a command that is over cannot be removed from the store'))
     if (isReadOnly(kind)) return // it changed nothing
     const tell = async () => client.postReports({ body: { reports: [...(await reports(boxId))] } })
     await tell().catch((err) => log.debug({ err }, 'could not report after a command')) // hello reports all boxes anyway
@@ -182,22 +181,22 @@ export class CommandDesk {
 
   /** True when the daemon has it, or does not want it any more. */
   async #deliver(hand: InHand, outcome: CommandOutcome): Promise<boolean> {
-    const { client, log, acknowledge } = this.#needs
+    const { client, log, acknowledge } = this.#deps
     const { id } = hand.command
     const send = (what: CommandOutcome) => async () => {
       await client.postResult({ params: { id }, body: { leaseToken: hand.command.leaseToken, outcome: what } })
       return true
     }
-    const patience = { signal: this.#tellNoMore.signal, givesUp: isAnswer }
+    const patience = { signal: this.#tellNoMore.signal, isFinal: isAnswer }
     try {
-      if (!(await retry(this.#needs, send(outcome), patience))) return false
+      if (!(await retry(this.#deps, send(outcome), patience))) return false
     } catch (error) {
-      if (isEnding(error)) return false
-      log.error({ commandId: id, err: error }, 'the daemon does not take the outcome of a command')
-      if (!isProblem(error, 'NOT_FOUND')) await retry(this.#needs, send(asRefusal(error)), patience).catch(() => undefined)
+      if (isFatal(error)) return false
+      log.error({ commandId: id, err: error }, 'the daemon rejected the outcome of a command')
+      if (!isProblem(error, 'NOT_FOUND')) await retry(this.#deps, send(deliveryRefused(error)), patience).catch(() => undefined)
     }
-    // Unacknowledged it is only remembered for longer.
-    await acknowledge?.(id).catch((err) => log.warn({ err, commandId: id }, 'the journal cannot note that the daemon knows the outcome'))
+    // Best effort: an unacknowledged record is only retained longer.
+    await acknowledge?.(id).catch((err) => log.warn({ err, commandId: id }, 'cannot record in the journal that the outcome was delivered'))
     return true
   }
 
@@ -217,18 +216,21 @@ export class CommandDesk {
   }
 }
 
-const ofAnother: CommandOutcome = {
+const ownerChanged: CommandOutcome = {
   ok: false,
-  error: { code: 'LEASE_LOST', message: 'the box has another owner by now: this host broke the command off and stopped the box' },
+  error: { code: 'LEASE_LOST', message: 'The box now belongs to another host: this host aborted the command and stopped the box' },
 }
 
 const isChange = (kind: string): boolean => !isReadOnly(kind)
 
-/** The daemon answered, and will answer the same again. */
+/** Errors that a retry would repeat. */
 const isAnswer = (error: unknown): boolean =>
-  isEnding(error) || isProblem(error, 'NOT_FOUND') || isProblem(error, 'VALIDATION') || isProblem(error, 'PAYLOAD_TOO_LARGE')
+  isFatal(error) || isProblem(error, 'NOT_FOUND') || isProblem(error, 'VALIDATION') || isProblem(error, 'PAYLOAD_TOO_LARGE')
 
-const asRefusal = (error: unknown): CommandOutcome => ({
+const deliveryRefused = (error: unknown): CommandOutcome => ({
   ok: false,
-  error: { code: 'INTERNAL', message: `the command ended, but the daemon refused its result: ${(error as Error).message}`.slice(0, 4000) },
+  error: {
+    code: 'INTERNAL',
+    message: `The command finished, but the daemon rejected its result: ${(error as Error).message}`.slice(0, 4000),
+  },
 })

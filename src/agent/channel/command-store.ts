@@ -1,36 +1,36 @@
 import type { CommandOutcome, LeasedCommand } from '../../core/hosts/index.ts'
 import type { FileStore } from '../journal/index.ts'
 
-/** A command in hand. It is on the shelf before anything is done for it, and until the daemon has its outcome. */
-export type ShelvedCommand = Readonly<
+/** A command of this agent. It is stored before it starts and until the daemon has its outcome. */
+export type StoredCommand = Readonly<
   Pick<LeasedCommand, 'id' | 'kind' | 'boxId' | 'payload' | 'leaseToken'> & { outcome: CommandOutcome | null }
 >
 
-export type CommandShelf = Readonly<{
-  all(): Promise<ShelvedCommand[]>
-  put(command: ShelvedCommand): Promise<void>
+export type CommandStore = Readonly<{
+  all(): Promise<StoredCommand[]>
+  put(command: StoredCommand): Promise<void>
   remove(id: string): Promise<void>
 }>
 
 /** One file a command; ids are safe as file names by their grammar. One that cannot be read is set aside: the others go on. */
-export const commandShelf = (shelf: FileStore, onDamaged?: (path: string) => void): CommandShelf => ({
+export const commandStore = (files: FileStore, onDamaged?: (path: string) => void): CommandStore => ({
   all: async () => {
-    const found = (await shelf.names()).map(async (name) => {
-      const command = readCommand(await shelf.read(name))
+    const found = (await files.names()).map(async (name) => {
+      const command = readCommand(await files.read(name))
       if (command) return command
-      const path = await shelf.setAside(name)
+      const path = await files.setAside(name)
       onDamaged?.(path)
       return []
     })
     return (await Promise.all(found)).flat()
   },
-  put: (command) => shelf.write(`${command.id}.json`, JSON.stringify(command)),
-  remove: (id) => shelf.remove(`${id}.json`),
+  put: (command) => files.write(`${command.id}.json`, JSON.stringify(command)),
+  remove: (id) => files.remove(`${id}.json`),
 })
 
-function readCommand(text: string): ShelvedCommand | undefined {
+function readCommand(text: string): StoredCommand | undefined {
   try {
-    const command = JSON.parse(text) as ShelvedCommand | null
+    const command = JSON.parse(text) as StoredCommand | null
     return typeof command?.id === 'string' && typeof command.boxId === 'string' ? command : undefined
   } catch {
     return undefined

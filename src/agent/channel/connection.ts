@@ -3,29 +3,29 @@ import { agentContract } from '../../core/hosts/index.ts'
 import { randomText } from '../../core/kit/index.ts'
 import { settlingFetch } from '../../node/index.ts'
 import type { AgentDeps } from './agent-deps.ts'
-import { type AgentIdentity, type AgentSigner, agentSigner, clockGauge } from './identity.ts'
+import { type AgentIdentity, type AgentSigner, agentSigner, clockOffset } from './identity.ts'
 
 export type AgentClient = Client<typeof agentContract>
 
 type Deps = Pick<AgentDeps, 'clock' | 'random' | 'identity' | 'fetch'>
 
-/** One run of the agent at its daemon: a new instance id, under which no other run ever speaks. */
+/** The connection of one agent run, with an instance id that no other run uses. */
 export type Connection = Readonly<{
   client: AgentClient
   identity(): AgentIdentity
-  /** While `work` replaces the key, a call that is refused waits for its end and is sent again with the key that `use` was given. */
+  /** While `work` replaces the key, a call refused with 401 waits for its end and is retried with the new key. */
   replaceKey<Value>(work: (use: (identity: AgentIdentity) => void) => Promise<Value>): Promise<Value>
-  /** The client that this run would have with another key. */
+  /** A client of this run with another key. */
   as(identity: AgentIdentity): AgentClient
-  /** What the daemon's time was when it said so. */
-  heard(serverTime: string): void
+  /** Records the daemon's time. */
+  setServerTime(serverTime: string): void
   clockOffsetMs(): number | null
 }>
 
 export function openConnection({ clock, random, identity, fetch = settlingFetch }: Deps): Connection {
   const instanceId = randomText(random, 20)
-  const gauge = clockGauge(clock)
-  const plain = toldTheTime(gauge.heard, bounded(fetch))
+  const gauge = clockOffset(clock)
+  const plain = readServerTime(gauge.heard, bounded(fetch))
   const signerOf = (who: AgentIdentity) => agentSigner(clock, gauge, who, instanceId)
   const clientOf = (signing: Signing) => makeClient(agentContract, { baseUrl: identity.daemonUrl, fetch: signed(signing, plain) })
   let [now, signer] = [identity, signerOf(identity)]
@@ -46,30 +46,30 @@ export function openConnection({ clock, random, identity, fetch = settlingFetch 
       const other = signerOf(who)
       return clientOf({ signer: () => other, settled: async () => undefined })
     },
-    heard: gauge.heard,
+    setServerTime: gauge.heard,
     clockOffsetMs: gauge.offsetMs,
   }
 }
 
-/** Only the client, for who asks a few questions and goes. */
+/** Only the client, for a few calls. */
 export const connect = (deps: Deps): AgentClient => openConnection(deps).client
 
 type Fetch = typeof globalThis.fetch
 
-/** Longer than any long poll. A connection that died without a word would hold a call for ever; sockets live in real time. */
-const longestCallMs = 75_000
+/** Longer than any long poll; bounds calls on a dead connection. Real time, not the injected clock. */
+const maxCallMs = 75_000
 
 const bounded =
   (fetch: Fetch): Fetch =>
   (input, init) => {
-    const limit = AbortSignal.timeout(longestCallMs)
+    const limit = AbortSignal.timeout(maxCallMs)
     return fetch(input, { ...init, signal: init?.signal ? AbortSignal.any([init.signal, limit]) : limit })
   }
 
-/** Whose key signs, and when it is no longer being replaced. */
+/** The current signer, and a promise that resolves after a key rotation. */
 type Signing = Readonly<{ signer(): AgentSigner; settled(): Promise<unknown> }>
 
-/** While a key is replaced, a call may arrive after the first one that the new key signed: it was refused for its age, not for what it is. */
+/** During a key rotation a call signed with the old key may arrive late; it is retried with the new key. */
 const signed =
   ({ signer, settled }: Signing, fetch: Fetch): Fetch =>
   async (input, init) => {
@@ -84,8 +84,8 @@ const signed =
     return send(signer())
   }
 
-/** A refusal for the clock's sake says what time it is; the next call is signed by it. */
-const toldTheTime =
+/** A CLOCK_SKEW error contains the server time, which the next call uses for its signature. */
+const readServerTime =
   (heard: (serverTime: string) => void, fetch: Fetch): Fetch =>
   async (input, init) => {
     const answer = await fetch(input, init)

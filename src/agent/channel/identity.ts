@@ -5,21 +5,21 @@ import type { Clock } from '../../core/kit/index.ts'
 /** The private half of the agent's key, as a JWK. It never leaves the host. */
 export type AgentPrivateKey = Readonly<{ kty: 'OKP'; crv: 'Ed25519'; x: string; d: string }>
 
-/** Who the agent is, since its enrolment. The daemon's URL belongs to it: tokens are signed for that daemon alone. */
+/** Identity of an enrolled agent. It includes the daemon's URL, because tokens are valid only for that daemon. */
 export type AgentIdentity = Readonly<{ hostId: string; name: string; keyId: string; daemonUrl: string; privateKey: AgentPrivateKey }>
 
-/** Half of a token's life may pass in requests that wait, so it is made anew early. */
+/** A request may wait for half of a token's lifetime, so tokens are renewed early. */
 const reuseMs = (agentToken.lifeSeconds * 1000) / 3
 
-/** By how much the host's clock is off, as far as the daemon has told the time. One per connection, for all its keys. */
-export type ClockGauge = Readonly<{
-  /** The daemon said what time it is. */
+/** Offset between the host's clock and the daemon's; one per connection, shared by all keys. */
+export type ClockOffset = Readonly<{
+  /** Records the daemon's time. */
   heard(serverTime: string): void
-  /** The host's clock minus the daemon's; null while nothing was heard. */
+  /** Host clock minus daemon clock; null before the first response. */
   offsetMs(): number | null
 }>
 
-export function clockGauge(clock: Clock): ClockGauge {
+export function clockOffset(clock: Clock): ClockOffset {
   let offsetMs: number | null = null
   return {
     heard: (serverTime) => {
@@ -33,16 +33,16 @@ export function clockGauge(clock: Clock): ClockGauge {
 export type AgentSigner = Readonly<{ keyId: string; header(): Promise<string> }>
 
 /**
- * Makes the authorization header of each call: a token of 60 s, used again for the first third of them. A host whose clock is skewed signs by
- * the daemon's time, so that it can be heard and say by how much it is off.
+ * Creates authorization headers: tokens valid for 60 s, reused for 20 s. A host with a skewed clock signs with the daemon's time, so that it
+ * can connect and report its offset.
  */
-export function agentSigner(clock: Clock, gauge: ClockGauge, identity: AgentIdentity, instanceId: string): AgentSigner {
+export function agentSigner(clock: Clock, gauge: ClockOffset, identity: AgentIdentity, instanceId: string): AgentSigner {
   let key: Promise<CryptoKey | Uint8Array> | undefined
   let last: { atMs: number; wallMs: number; header: string } | undefined
   const header = async () => {
     const offsetMs = gauge.offsetMs()
     const [atMs, wallMs] = [clock.monotonicMs(), clock.now().getTime() - (isSkewed({ clockOffsetMs: offsetMs }) ? (offsetMs ?? 0) : 0)]
-    // The wall clock is looked at too: after it was set right, a token of the wrong time must not be used on.
+    // After the wall clock is corrected, a token with the wrong time must not be reused.
     if (last && atMs - last.atMs < reuseMs && Math.abs(wallMs - last.wallMs) < reuseMs) return last.header
     key ??= importJWK(identity.privateKey, agentToken.algorithm)
     const token = await sign(await key, identity, instanceId, Math.floor(wallMs / 1000))

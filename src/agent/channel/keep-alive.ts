@@ -5,11 +5,11 @@ import type { Session } from './run-agent.ts'
 
 type Welcome = Readonly<{ heartbeatMs: number; keyAgeMs: number }>
 
-/** How often the daemon hears what of the machine is in use. */
+/** Interval of resource reports. */
 const resourcesEveryMs = 60_000
 
-/** Until the signal aborts: renews what is in hand, tells of the machine, and replaces the key when it is old. */
-export async function beat(session: Session, { heartbeatMs, keyAgeMs }: Welcome, signal: AbortSignal): Promise<void> {
+/** Renews leases, reports resources and rotates an old key, until the signal aborts. */
+export async function sendHeartbeats(session: Session, { heartbeatMs, keyAgeMs }: Welcome, signal: AbortSignal): Promise<void> {
   const { clock } = session
   const startMs = clock.monotonicMs()
   let [toldMs, rotatedMs] = [startMs, startMs - keyAgeMs]
@@ -25,51 +25,50 @@ export async function beat(session: Session, { heartbeatMs, keyAgeMs }: Welcome,
 }
 
 async function sendHeartbeat(session: Session, tells: boolean, signal: AbortSignal): Promise<void> {
-  const { client, connection, desk, resources, log } = session
-  const holding = desk.holding()
+  const { client, connection, runner, resources, log } = session
+  const holding = runner.holding()
   if (holding.length === 0 && !tells) return
   const said = tells ? { clockOffsetMs: connection.clockOffsetMs(), resources: (await resources?.().catch(() => null)) ?? null } : {}
-  // What fails here meets the poll too, which deals with it.
+  // The poll meets and handles the same failure.
   const answer = await client.heartbeat({ body: { holding, ...said } }, { signal }).catch(() => undefined)
   if (!answer) return
-  connection.heard(answer.serverTime)
-  if (answer.lost.length > 0)
-    log.warn({ commandIds: answer.lost }, 'the daemon has given these commands up; they are finished all the same')
+  connection.setServerTime(answer.serverTime)
+  if (answer.lost.length > 0) log.warn({ commandIds: answer.lost }, 'the daemon abandoned these commands; they are finished anyway')
 }
 
-/** True when the key was replaced: it had its age, or a person asked for it. What fails is tried again at the next beat. */
+/** Rotates the key when it is due or requested; returns true on success. A failure is retried at the next heartbeat. */
 async function rotates({ connection, keys, log }: Session, keyAgeMs: number): Promise<boolean> {
   if (!keys) return false
   const due = keys.rotateAfterMs !== undefined && keyAgeMs >= keys.rotateAfterMs
   if (!due && !(await keys.asked?.())) return false
   try {
     const { keyId } = await rotateKey(connection, keys)
-    log.info({ keyId }, 'the key of this agent was replaced')
+    log.info({ keyId }, 'agent key replaced')
     return true
   } catch (error) {
-    log.warn(isProblem(error) ? { code: error.code } : { err: error }, 'the key could not be replaced; the former one stays until then')
+    log.warn(isProblem(error) ? { code: error.code } : { err: error }, 'cannot replace the agent key; the old one stays in use')
     return false
   }
 }
 
-/** A restart is a dozen events; they are told once. */
+/** A restart emits a dozen events, which become one report. */
 const settleMs = 2_000
-/** A container that dies again and again is told of now and then: what a report costs, it costs on every box of the host. */
+/** Minimum pause between reports, because each one covers all boxes of the host. */
 const restMs = 13_000
 const againMs = 15_000
 
-/** Reports boxes after something happened to their containers, whoever did it. Best effort: hello and each command report too. */
-export async function tellChanges(session: Session): Promise<void> {
+/** Reports boxes after any change of their containers. Best effort: hello and every command report too. */
+export async function reportChanges(session: Session): Promise<void> {
   const { changes, clock, log, signal } = session
   if (!changes) return
-  const tell = teller(session)
+  const tell = changeReporter(session)
   for (let missed = false; !signal.aborted; missed = true) {
-    // Nobody knows what happened while nobody listened.
+    // Events may have been missed while the stream was down.
     if (missed) tell()
     try {
-      await orAborted(follow(changes(signal), tell), signal) // a source that does not hear the signal must not hold the drain
+      await orAborted(follow(changes(signal), tell), signal) // a source that ignores the signal must not block the drain
     } catch (err) {
-      if (!signal.aborted) log.debug({ err }, 'the container engine does not tell its events')
+      if (!signal.aborted) log.debug({ err }, 'the event stream of the container engine failed')
     }
     await clock.sleep(againMs, signal)
   }
@@ -79,8 +78,8 @@ async function follow(events: AsyncIterable<unknown>, tell: () => void): Promise
   for await (const _ of events) tell()
 }
 
-/** What happens while a report is made is in the next one: the last state is never left untold. */
-function teller(session: Session): () => void {
+/** A change during a report triggers another one, so the last state is always reported. */
+function changeReporter(session: Session): () => void {
   const { clock, signal } = session
   let [pending, telling] = [false, false]
   const run = async () => {
@@ -103,5 +102,5 @@ function teller(session: Session): () => void {
 async function report({ client, log, reports, signal }: Session): Promise<void> {
   if (signal.aborted) return
   const send = async () => client.postReports({ body: { reports: [...(await reports())] } }, { signal })
-  await send().catch((err) => log.debug({ err }, 'could not report a change'))
+  await send().catch((err) => log.debug({ err }, 'cannot report a change'))
 }

@@ -5,14 +5,14 @@ import { type CommandOutcome, channelLimits } from '../../core/hosts/index.ts'
 import { type Clock, isoNow, isProblem, type Problem, problem } from '../../core/kit/index.ts'
 import type { CommandContext } from '../ports/index.ts'
 import type { AgentDeps } from './agent-deps.ts'
-import type { ShelvedCommand } from './command-store.ts'
+import type { StoredCommand } from './command-store.ts'
 import type { AgentClient } from './connection.ts'
-import { isEnding, retry } from './retry.ts'
+import { isFatal, retry } from './retry.ts'
 
 type Deps = Pick<AgentDeps, 'clock' | 'random' | 'log' | 'executors'> & Readonly<{ client: AgentClient }>
 
-/** The command as it is now: its lease may be renewed under another token while it runs. */
-type Held = () => ShelvedCommand
+/** Returns the current command; its lease token may change while it runs. */
+type Held = () => StoredCommand
 
 export const progressOf = ({ clock, client }: Pick<Deps, 'clock' | 'client'>, held: Held): ProgressStream =>
   progressStream(clock, (progress) => {
@@ -20,7 +20,7 @@ export const progressOf = ({ clock, client }: Pick<Deps, 'clock' | 'client'>, he
     return client.postProgress({ params: { id }, body: { leaseToken, progress } })
   })
 
-/** Executes a command and answers what became of it; undefined when the signal broke it off: then it goes on at the next start. */
+/** Executes a command and returns its outcome; undefined when aborted, and then it resumes at the next start. */
 export async function runCommand(deps: Deps, held: Held, stream: ProgressStream, signal: AbortSignal): Promise<CommandOutcome | undefined> {
   try {
     return withinSize({ ok: true, result: await execute(deps, held(), contextOf(deps, held, stream, signal)) })
@@ -31,12 +31,12 @@ export async function runCommand(deps: Deps, held: Held, stream: ProgressStream,
 
 type AnyExecutor = (context: CommandContext, payload: unknown) => Promise<unknown>
 
-async function execute({ executors }: Deps, { kind, payload }: ShelvedCommand, context: CommandContext): Promise<unknown> {
+async function execute({ executors }: Deps, { kind, payload }: StoredCommand, context: CommandContext): Promise<unknown> {
   if (!Object.hasOwn(boxCommands, kind))
-    throw problem('PROTOCOL_VERSION', `this agent does not know the command ${kind}: upgrade tenantry-agent`)
+    throw problem('PROTOCOL_VERSION', `This agent does not support the command ${kind}. fix: upgrade tenantry-agent`)
   const known = kind as keyof typeof boxCommands
   const parsed = boxCommands[known].payload.safeParse(payload)
-  if (!parsed.success) throw problem('VALIDATION', `the payload of ${kind} does not fit`, { details: fieldReasons(parsed.error) })
+  if (!parsed.success) throw problem('VALIDATION', `The payload of ${kind} is invalid`, { details: fieldReasons(parsed.error) })
   return (executors[known] as AnyExecutor)(context, parsed.data)
 }
 
@@ -47,73 +47,72 @@ function contextOf(deps: Deps, held: Held, stream: ProgressStream, signal: Abort
   return {
     commandId: id,
     signal,
-    progress: stream.tell,
-    secrets: () => fetchPatiently(deps, signal, () => client.commandSecrets({ params: { id }, body: lease() }, { signal }).catch(lost)),
+    progress: stream.report,
+    secrets: () => fetchWithRetry(deps, signal, () => client.commandSecrets({ params: { id }, body: lease() }, { signal }).catch(lost)),
     migrations: () => fetchMigrations(deps, signal),
     deliver: async (outputs) => {
       const send = () => client.postOutputs({ params: { id }, body: { ...lease(), outputs } }, { signal }).catch(lost)
-      await retry(deps, send, { signal, givesUp: isRefusal })
+      await retry(deps, send, { signal, isFinal: isRefusal })
       signal.throwIfAborted()
     },
   }
 }
 
-/** A box may be fenced meanwhile, so a daemon that is away is not waited for longer than this. */
-const secretsPatienceMs = 30_000
+/** Upper bound, because the box may be fenced while the agent waits. */
+const maxSecretsWaitMs = 30_000
 
-/** An agent that has just started may ask before the daemon has heard its hello, or while the daemon restarts too. */
-async function fetchPatiently<Answer>(deps: Deps, signal: AbortSignal, ask: () => Promise<Answer>): Promise<Answer> {
+/** Retries, because the agent may ask before its hello has arrived, or while the daemon restarts. */
+async function fetchWithRetry<Answer>(deps: Deps, signal: AbortSignal, ask: () => Promise<Answer>): Promise<Answer> {
   const startMs = deps.clock.monotonicMs()
-  const late = () => deps.clock.monotonicMs() - startMs > secretsPatienceMs
-  const answer = await retry(deps, ask, { signal, givesUp: (error) => late() || !mayPass(error) })
+  const late = () => deps.clock.monotonicMs() - startMs > maxSecretsWaitMs
+  const answer = await retry(deps, ask, { signal, isFinal: (error) => late() || !mayPass(error) })
   if (!answer) throw signal.reason
   return answer
 }
 
-/** What arrives is run in databases: it is proven here, before anybody sees it. */
+/** Verifies migrations before use, because they run in databases. */
 async function fetchMigrations(deps: Deps, signal: AbortSignal): Promise<readonly BoxMigration[]> {
-  const { migrations } = await fetchPatiently(deps, signal, () => deps.client.boxMigrations({}, { signal }))
+  const { migrations } = await fetchWithRetry(deps, signal, () => deps.client.boxMigrations({}, { signal }))
   assertValidMigrations(migrations)
   return migrations
 }
 
-const mayPass = (error: unknown) => isProblem(error) && (error.retryable || error.code === 'CONFLICT') && !isEnding(error)
+const mayPass = (error: unknown) => isProblem(error) && (error.retryable || error.code === 'CONFLICT') && !isFatal(error)
 
-const isRefusal = (error: unknown) => isEnding(error) || isProblem(error, 'LEASE_LOST') || isProblem(error, 'VALIDATION')
+const isRefusal = (error: unknown) => isFatal(error) || isProblem(error, 'LEASE_LOST') || isProblem(error, 'VALIDATION')
 
-/** To an agent, a command that somebody else holds does not exist. */
+/** The daemon answers NOT_FOUND for a command leased to another agent. */
 function lost(error: unknown): never {
   throw isProblem(error, 'NOT_FOUND') ? problem('LEASE_LOST', error.message, { cause: error }) : error
 }
 
 const refused = (error: Problem): CommandOutcome => ({ ok: false, error: { code: error.code, message: error.message.slice(0, 4000) } })
 
-/** What the host refuses has nothing to do with the command; a unit of systemd makes all read-only that it does not name. */
+/** System errors of the host. Under systemd, folders outside ReadWritePaths= are read-only. */
 const refusalsOfTheHost: Readonly<Record<string, (said: string) => Problem>> = {
-  ENOSPC: (said) => problem('DISK_FULL', `the disk of the host is full: ${said}`),
-  EROFS: (said) =>
-    problem('CONFIG', `the agent may not write there; where systemd runs it, ReadWritePaths= of its unit must name the folder: ${said}`),
+  ENOSPC: (said) => problem('DISK_FULL', `The host's disk is full: ${said}`),
+  EROFS: (said) => problem('CONFIG', `The agent cannot write: ${said}. fix: add the folder to ReadWritePaths= of its systemd unit`),
 }
 
-function failure({ log }: Deps, { id, kind }: ShelvedCommand, error: unknown): CommandOutcome {
+function failure({ log }: Deps, { id, kind }: StoredCommand, error: unknown): CommandOutcome {
   if (isProblem(error)) return refused(error)
   const { code = '', message } = Object(error) as NodeJS.ErrnoException
   const ofTheHost = Object.hasOwn(refusalsOfTheHost, code) ? refusalsOfTheHost[code] : undefined
   if (ofTheHost) return refused(ofTheHost(message))
-  log.error({ commandId: id, kind, err: error }, 'a command failed by a fault of the agent')
-  return refused(problem('INTERNAL', `a fault of the agent: ${(error as Error).message}`))
+  log.error({ commandId: id, kind, err: error }, 'command failed: internal error')
+  return refused(problem('INTERNAL', `Internal error of the agent: ${(error as Error).message}`))
 }
 
-/** Said here, where it can be mended, and not by a refusal that repeats for ever. */
+/** Rejects an oversized result here, because the daemon would refuse it on every retry. */
 function withinSize(outcome: CommandOutcome): CommandOutcome {
   const bytes = Buffer.byteLength(JSON.stringify(outcome))
   if (bytes <= channelLimits.resultBytes - 1024) return outcome
-  return refused(problem('PAYLOAD_TOO_LARGE', `the command ended, but its result of ${bytes} bytes is too large to be told`))
+  return refused(problem('PAYLOAD_TOO_LARGE', `The command finished, but its result of ${bytes} bytes is too large to report`))
 }
 
 type ProgressStream = Readonly<{
-  tell(progress: Omit<Progress, 'at'>): void
-  /** Sends what is left, once, and ends. */
+  report(progress: Omit<Progress, 'at'>): void
+  /** Sends pending steps once and stops. */
   end(): Promise<void>
 }>
 
@@ -121,12 +120,12 @@ const everyMs = 1000
 const afterFailureMs = 5000
 
 /**
- * Sends steps at most once a second; of what one step says meanwhile, the last word stands. Progress is told, never relied on:
- * while the daemon is away it waits, the oldest steps are dropped when there are too many, and no command fails for it.
+ * Sends progress at most once a second; within a step only the latest update is sent. Best effort: while the daemon is unreachable, steps
+ * are buffered and the oldest ones dropped.
  */
 export function progressStream(clock: Clock, send: (progress: Progress[]) => Promise<unknown>): ProgressStream {
   let pending: Progress[] = []
-  /** The step under way, and when it was first told: what one step says later must not move its beginning. */
+  /** The current step and when it started. */
   let current: Readonly<{ step: string; since: string }> | undefined
   let pump: Promise<void> | undefined
   const ended = new AbortController()
@@ -148,7 +147,7 @@ export function progressStream(clock: Clock, send: (progress: Progress[]) => Pro
     pump = undefined
   }
   return {
-    tell: (progress) => {
+    report: (progress) => {
       const at = isoNow(clock)
       if (current?.step !== progress.step) current = { step: progress.step, since: at }
       const since = current.since === at ? {} : { since: current.since }
@@ -165,11 +164,11 @@ export function progressStream(clock: Clock, send: (progress: Progress[]) => Pro
   }
 }
 
-/** What changes of a box answer beside all else: how they ended, and why where it was not as asked. */
+/** Common part of the results of box changes. */
 const Ending = z.object({ outcome: z.string(), error: z.object({ code: z.string(), message: z.string() }).nullish() })
 
-/** An outcome as one line of the agent's log. A change that was undone is a command that went well: the line must tell it all the same. */
-export function howItEnded(outcome: CommandOutcome): Readonly<Record<string, unknown>> {
+/** Log fields of an outcome. A rolled-back change is a successful command, so the fields include the inner outcome. */
+export function outcomeSummary(outcome: CommandOutcome): Readonly<Record<string, unknown>> {
   if (!outcome.ok) return { ok: false, ...saying(outcome.error) }
   const ending = Ending.safeParse(outcome.result)
   if (!ending.success) return { ok: true }

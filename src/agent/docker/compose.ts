@@ -4,12 +4,12 @@ import { isMap, type Node, parseDocument } from 'yaml'
 import { duration, type ProblemCode, problem } from '../../core/kit/index.ts'
 import type { Project } from '../ports/index.ts'
 import { type DockerSettings, limitsOf } from './connect.ts'
-import { saidProblem } from './engine-problem.ts'
+import { outputProblem } from './engine-problem.ts'
 
 const path = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 const killAfterMs = 10_000
 
-/** Everything about the project is said outright: with less, compose takes names and files from where it was started. */
+/** Explicit project settings; without them compose would derive names and files from its working directory. */
 export const composeArguments = (project: Project, args: readonly string[]): string[] => [
   'compose',
   '--project-name',
@@ -27,7 +27,7 @@ export const composeArguments = (project: Project, args: readonly string[]): str
   ...args,
 ]
 
-/** The whole environment of a child: a stray COMPOSE_ variable would lead to another project. */
+/** The complete environment of a child process; a stray COMPOSE_ variable could select another project. */
 export const childEnvironment = ({ dockerHost, dockerConfig, childEnvironment: more }: DockerSettings): Record<string, string> => ({
   PATH: path,
   DOCKER_HOST: dockerHost,
@@ -43,7 +43,7 @@ type RunOptions = Readonly<{
   input?: string | undefined
 }>
 
-/** Runs the docker client and answers what it printed. Its processes are one group, which an abort or the time limit ends as a whole. */
+/** Runs the docker client and returns its output. On abort or timeout its whole process group is ended. */
 export async function runDocker(
   settings: DockerSettings,
   args: readonly string[],
@@ -63,9 +63,9 @@ export async function runDocker(
   const { exitCode, stdout, stderr, shortMessage } = await child.finally(forget)
   signal?.throwIfAborted()
   if (exitCode === 0) return stdout
-  if (limit.aborted) throw problem('DOCKER_UNAVAILABLE', `${what}: docker did not end within ${duration(timeoutMs)}`)
+  if (limit.aborted) throw problem('DOCKER_UNAVAILABLE', `${what}: docker timed out after ${duration(timeoutMs)}`)
   const said = stderr.trim() || stdout.trim() || shortMessage || ''
-  throw saidProblem(said, what, exitCode === undefined ? 'DOCKER_UNAVAILABLE' : otherwise)
+  throw outputProblem(said, what, exitCode === undefined ? 'DOCKER_UNAVAILABLE' : otherwise)
 }
 
 function endGroupOnAbort(pid: number | undefined, signal: AbortSignal): () => void {
@@ -86,26 +86,23 @@ function endGroup(pid: number, name: 'SIGTERM' | 'SIGKILL'): void {
   try {
     process.kill(-pid, name)
   } catch {
-    // It has ended by itself.
+    // Already ended.
   }
 }
 
-/**
- * Compose leaves the dependencies of a service out of its hash when it brings up that service alone, as the agent does, and puts them in when
- * it brings up all, as a person does: a container may bear either.
- */
+/** Returns both possible hashes of a service: compose includes `depends_on` in the hash when it starts all services, and omits it for a single one. */
 export async function configHashes(settings: DockerSettings, project: Project): Promise<Record<string, readonly string[]>> {
   const [whole, alone] = await Promise.all([hashes(settings, project), hashesAlone(settings, project)])
   return Object.fromEntries(Object.entries(whole).map(([service, hash]) => [service, [...new Set([hash, alone?.[service] ?? hash])]]))
 }
 
 async function hashesAlone(settings: DockerSettings, project: Project): Promise<Record<string, string> | undefined> {
-  const input = withoutDependencies(await readFile(project.composeFile, 'utf8').catch(() => ''))
+  const input = withoutDependsOn(await readFile(project.composeFile, 'utf8').catch(() => ''))
   return input === undefined ? undefined : hashes(settings, { ...project, composeFile: '-' }, input)
 }
 
-/** The file with no dependencies in it, all else byte for byte; undefined where no service names any. */
-export function withoutDependencies(text: string): string | undefined {
+/** The file with empty `depends_on`, otherwise unchanged; undefined when no service has any. */
+export function withoutDependsOn(text: string): string | undefined {
   const document = parseDocument(text, { merge: true })
   const services = document.get('services', true)
   if (document.errors.length > 0 || !isMap(services)) return undefined
@@ -124,9 +121,9 @@ const emptied = (text: string, start: number, end: number): string => {
 
 async function hashes(settings: DockerSettings, project: Project, input?: string): Promise<Record<string, string>> {
   const printed = await runDocker(settings, composeArguments(project, ['config', '--hash', '*']), {
-    what: `the compose file of ${project.name}`,
+    what: `Compose file of ${project.name}`,
     otherwise: 'COMPOSE_INVALID',
-    timeoutMs: limitsOf(settings).composeQuestionMs,
+    timeoutMs: limitsOf(settings).composeReadMs,
     input,
   })
   const lines = printed.split('\n').filter((line) => line.trim() !== '')

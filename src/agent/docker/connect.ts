@@ -1,55 +1,55 @@
 import Docker from 'dockerode'
 import { problem } from '../../core/kit/index.ts'
 
-/** How this host's engine is reached; all of it from the agent's own config, nothing from the environment. */
+/** Connection settings of the engine, from the agent's settings only, never from the environment. */
 export type DockerSettings = Readonly<{
   /** `unix:///var/run/docker.sock` or `tcp://127.0.0.1:2375`. */
   dockerHost: string
   /** Folder with registry credentials and the compose plugin, as DOCKER_CONFIG; the client's own default when absent. */
   dockerConfig?: string
-  /** The docker client; found on the usual paths when absent. */
+  /** Path of the docker client; default: the standard paths. */
   docker?: string
-  /** More of a child's environment: by it a later agent finds what a killed one left running. */
+  /** Extra environment of child processes, by which a later agent finds the ones left running. */
   childEnvironment?: Readonly<Record<string, string>>
-  /** Other limits than the usual, for tests. */
+  /** Timeouts for tests. */
   limits?: Partial<EngineLimits>
 }>
 
-/** How long the engine may be silent. One that hangs must become a failure: a box may be fenced meanwhile. */
+/** Timeouts of the engine. A hanging engine must become a failure, because a box may be fenced. */
 export type EngineLimits = Readonly<{
-  /** What is there, and small changes. */
-  questionMs: number
-  /** Stops, which have a grace period, and removals of what may be large. */
+  /** Reads and small changes. */
+  readMs: number
+  /** Stops, which have a grace period, and large removals. */
   changeMs: number
   /** A pull without any progress. */
   pullMs: number
-  /** A run of compose that asks, and one that changes containers. */
-  composeQuestionMs: number
+  /** Compose runs that read, and ones that change containers. */
+  composeReadMs: number
   composeChangeMs: number
 }>
 
 const minutes = 60_000
 
 export const limitsOf = ({ limits }: DockerSettings): EngineLimits => ({
-  questionMs: minutes,
+  readMs: minutes,
   changeMs: 5 * minutes,
   pullMs: 10 * minutes,
-  composeQuestionMs: 2 * minutes,
+  composeReadMs: 2 * minutes,
   composeChangeMs: 15 * minutes,
   ...limits,
 })
 
-/** The engine's API by how long an answer may take; `streams` of running programs and events may be silent for as long as they like. */
+/** API clients by timeout; `streams` (programs and events) has none. */
 export type Connections = Readonly<{ questions: Docker; changes: Docker; pulls: Docker; streams: Docker }>
 
 export function connect(settings: DockerSettings): Connections {
-  const { questionMs, changeMs, pullMs } = limitsOf(settings)
+  const { readMs, changeMs, pullMs } = limitsOf(settings)
   const within = (timeout: number | undefined) =>
     new Docker({ ...notFromEnvironment, ...addressOf(settings), timeout } as Docker.DockerOptions)
-  return { questions: within(questionMs), changes: within(changeMs), pulls: within(pullMs), streams: within(undefined) }
+  return { questions: within(readMs), changes: within(changeMs), pulls: within(pullMs), streams: within(undefined) }
 }
 
-/** The client fills what is not said from DOCKER_HOST and its kin: then API and compose would speak to two engines. */
+/** Explicit undefined values, because the client would otherwise read DOCKER_HOST and related variables. */
 const notFromEnvironment = Object.fromEntries(
   ['host', 'port', 'protocol', 'pathPrefix', 'username', 'ca', 'cert', 'key'].map((name) => [name, undefined]),
 )
@@ -58,7 +58,7 @@ function addressOf({ dockerHost }: DockerSettings): Docker.DockerOptions {
   const url = URL.canParse(dockerHost) ? new URL(dockerHost) : undefined
   if (url?.protocol === 'unix:') return { socketPath: url.pathname }
   if (url?.protocol === 'tcp:') return { protocol: 'http', host: url.hostname, port: Number(url.port || 2375) }
-  throw problem('CONFIG_INVALID', `dockerHost must begin with unix:// or tcp://, not ${dockerHost}`)
+  throw problem('CONFIG_INVALID', `dockerHost must start with unix:// or tcp://, not ${dockerHost}`)
 }
 
 export type { Docker }

@@ -6,7 +6,7 @@ import { digestsIn } from './pull.ts'
 
 type Inspected = Docker.ContainerInspectInfo
 
-/** The containers of the four services, found by compose's labels. One that goes away while we look is left out. */
+/** Containers of the four services, found by compose labels. Skips a container removed during the read. */
 export async function containersIn(docker: Docker, project: Project): Promise<ContainerState[]> {
   const inspected = await inspectAll(docker, project)
   const digests = await digestsOf(docker, inspected)
@@ -21,7 +21,7 @@ export async function inspectAll(docker: Docker, project: Project): Promise<Insp
     const found = await Promise.all(ours.map(({ Id }) => inspectIfThere(docker, Id)))
     return found.filter((container) => container !== undefined)
   } catch (error) {
-    throw engineProblem(error, `looking at the containers of ${project.name}`, 'DOCKER_UNAVAILABLE')
+    throw engineProblem(error, `Listing containers of ${project.name}`, 'DOCKER_UNAVAILABLE')
   }
 }
 
@@ -34,7 +34,7 @@ const inspectIfThere = (docker: Docker, id: string): Promise<Inspected | undefin
       throw error
     })
 
-/** Registry digests by image id. An image that was removed under a running container has none any more. */
+/** Registry digests by image id; empty for an image removed while its container runs. */
 async function digestsOf(docker: Docker, containers: readonly Inspected[]): Promise<ReadonlyMap<string, readonly string[]>> {
   const ids = [...new Set(containers.map(({ Image }) => Image))]
   const inspect = async (id: string) => {
@@ -75,11 +75,11 @@ function stateName({ Status }: Inspected['State']): ContainerState['state'] {
 const addressOf = ({ NetworkSettings }: Inspected): string | null =>
   Object.values(NetworkSettings.Networks).find(({ IPAddress }) => IPAddress !== '')?.IPAddress ?? null
 
-/** Volumes with a name somebody gave; the engine names the others by 64 hex digits. In order of where they are mounted. */
+/** Named volumes ordered by mount point; anonymous ones have 64 hex digits as name. */
 export const namedVolumes = ({ Mounts }: Inspected): { name: string; target: string }[] =>
   Mounts.flatMap(({ Type, Name, Destination }) =>
     Type === 'volume' && Name && !/^[0-9a-f]{64}$/.test(Name) ? [{ name: Name, target: Destination }] : [],
   ).sort((a, b) => (a.target < b.target ? -1 : 1))
 
-// While compose recreates one, a service has two containers for a moment.
+// During a recreation a service has two containers for a moment.
 const liveFirst = (a: ContainerState, b: ContainerState): number => Number(b.state === 'running') - Number(a.state === 'running')

@@ -15,7 +15,7 @@ import { engineEvents, logs } from './streams.ts'
 import { ignoring, up } from './up.ts'
 import { createVolume, imageFolders, removeVolume, volumePath, volumesFolder } from './volumes.ts'
 
-/** The container engine of this host: its API for what is there, the compose plugin for what a file says. */
+/** The container engine of this host: the API for containers, the compose plugin for compose files. */
 export function dockerEngine(settings: DockerSettings): ContainerEngine {
   const connections = connect(settings)
   const { questions, changes, streams } = connections
@@ -35,7 +35,7 @@ export function dockerEngine(settings: DockerSettings): ContainerEngine {
     containers: (project) => containersIn(questions, project),
     configHashes: (project) => configHashes(settings, project),
     up: (project, services, signal) => up(changes, settings, project, services, signal),
-    // By the API and not by compose: a box must be stoppable while its file is broken. The container knows its own grace period.
+    // Through the API, because a box must be stoppable while its compose file is broken.
     stop: (project, services) => eachContainer(changes, project, services, (container) => container.stop()),
     start: (project, services) => eachContainer(changes, project, services, (container) => container.start()),
     discard: (project, services) => eachContainer(changes, project, services, (container) => container.remove({ force: true })),
@@ -55,14 +55,18 @@ export function dockerEngine(settings: DockerSettings): ContainerEngine {
 
 async function info(docker: Docker, settings: DockerSettings): Promise<{ engine: string; compose: string }> {
   const { Version } = await docker.version().catch((error) => {
-    throw engineProblem(error, 'asking for its version', 'DOCKER_UNAVAILABLE')
+    throw engineProblem(error, 'Reading the engine version', 'DOCKER_UNAVAILABLE')
   })
   const compose = await runDocker(settings, ['compose', 'version', '--short'], {
-    what: 'the compose plugin',
+    what: 'Compose plugin',
     otherwise: 'DOCKER_UNAVAILABLE',
-    timeoutMs: limitsOf(settings).composeQuestionMs,
+    timeoutMs: limitsOf(settings).composeReadMs,
   }).catch((cause) => {
-    throw problem('DOCKER_UNAVAILABLE', `the engine ${Version} answers, but \`docker compose\` does not run`, { cause })
+    throw problem(
+      'DOCKER_UNAVAILABLE',
+      `Engine ${Version} answers, but docker compose does not run. fix: install the compose plugin (v2)`,
+      { cause },
+    )
   })
   return { engine: Version, compose: compose.trim() }
 }
@@ -82,7 +86,7 @@ async function eachContainer(
 async function down(settings: DockerSettings, project: Project, volumes: boolean): Promise<void> {
   const args = ['down', '--remove-orphans', ...(volumes ? ['--volumes'] : [])]
   await runDocker(settings, composeArguments(project, args), {
-    what: `removing ${project.name}`,
+    what: `Removing ${project.name}`,
     otherwise: 'DOCKER_UNAVAILABLE',
     timeoutMs: limitsOf(settings).composeChangeMs,
   })

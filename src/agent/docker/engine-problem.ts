@@ -1,6 +1,6 @@
 import { isProblem, type Problem, type ProblemCode, printable, problem } from '../../core/kit/index.ts'
 
-/** Words of Docker, containerd and compose that tell causes apart; the first that fits decides. */
+/** Messages of Docker, containerd and compose by problem code; the first match decides. */
 const causes: readonly [RegExp, ProblemCode][] = [
   [/no space left on device|disk quota exceeded/i, 'DISK_FULL'],
   [
@@ -24,25 +24,27 @@ const causes: readonly [RegExp, ProblemCode][] = [
 
 type ApiError = Error & Readonly<{ code?: string; statusCode?: number; json?: { message?: string } }>
 
-/** What the engine's API or the compose plugin failed with, as a Problem; `otherwise` is the code of what nobody knows. */
+/** Maps an error of the engine's API to a problem; `otherwise` is the code of unknown errors. */
 export function engineProblem(error: unknown, what: string, otherwise: ProblemCode): Problem {
   if (isProblem(error)) return error
   const { statusCode, message, code } = error as ApiError
-  // Without a status nobody answered: the socket is missing, closed or not ours.
+  // Without a status the socket is missing, closed or not accessible.
   if (statusCode === undefined && code !== undefined && /^E[A-Z]+$/.test(code))
-    return problem('DOCKER_UNAVAILABLE', `the container engine does not answer (${code})`, { cause: error })
-  return saidProblem((error as ApiError).json?.message ?? message, what, otherwise, error)
+    return problem('DOCKER_UNAVAILABLE', `The container engine does not answer (${code}). fix: start it, and check access to its socket`, {
+      cause: error,
+    })
+  return outputProblem((error as ApiError).json?.message ?? message, what, otherwise, error)
 }
 
-/** The same for a text that was printed. */
-export function saidProblem(said: string, what: string, otherwise: ProblemCode, cause?: unknown): Problem {
+/** Maps printed output to a problem. */
+export function outputProblem(said: string, what: string, otherwise: ProblemCode, cause?: unknown): Problem {
   const known = causes.find(([words]) => words.test(said))?.[1]
   return problem(known ?? otherwise, `${what}: ${lastWords(said)}`, { cause })
 }
 
-const lastWords = (said: string): string => printable(plainer(said.trim().split('\n').at(-1) ?? '')).slice(0, 400) || 'no reason was given'
+const lastWords = (said: string): string => printable(plainer(said.trim().split('\n').at(-1) ?? '')).slice(0, 400) || 'no error message'
 
-/** What dockerode puts before a reason, and what a registry says three times. */
+/** Removes dockerode's prefix and a registry's repeated text. */
 const plainer = (line: string): string =>
   line
     .replace(/^\(HTTP code \d+\) [^-]* - /, '')

@@ -9,13 +9,13 @@ import type { Connections, Docker, DockerSettings } from './connect.ts'
 import { engineProblem, hasStatus } from './engine-problem.ts'
 import { demux } from './streams.ts'
 
-/** What is kept of output that goes to no file; the rest of it is dropped. */
+/** Maximum retained output when it is not written to a file. */
 const keptBytes = 16_000_000
 
-/** `childEnvironment`: by what a later agent knows the program, when this one was killed and the program goes on. */
+/** `childEnvironment` marks the program, so that a later agent finds it after a kill. */
 type Running = Connections & Pick<DockerSettings, 'childEnvironment'>
 
-/** Runs a program in a container. Its exit code is an answer, not a failure. */
+/** Runs a program in a container. A non-zero exit code is a result, not an error. */
 export async function execIn(
   { questions, streams, childEnvironment = {} }: Running,
   containerId: string,
@@ -23,11 +23,11 @@ export async function execIn(
   options: ExecOptions = {},
 ): Promise<ExecResult> {
   const { stdin, stdoutFile, onStdout, signal } = options
-  if (signal?.aborted) letGo(stdin)
+  if (signal?.aborted) destroyInput(stdin)
   signal?.throwIfAborted()
   const out = stdoutFile === undefined ? keeper(onStdout) : { stream: createWriteStream(stdoutFile, { mode: 0o600 }), text: () => '' }
   const err = keeper()
-  // Whoever waits for the stream hears of its failure; one that comes after somebody else's must not end the agent.
+  // The pipeline reports stream errors; a late one must not crash the agent.
   out.stream.on('error', () => undefined)
   try {
     const exec = await questions
@@ -50,33 +50,32 @@ export async function execIn(
     return { exitCode: ExitCode ?? -1, stdout: out.text(), stderr: err.text() }
   } catch (error) {
     out.stream.destroy()
-    letGo(stdin)
+    destroyInput(stdin)
     signal?.throwIfAborted()
     throw execProblem(error, containerId, argv)
   }
 }
 
-/** As the engine takes them; the container's own stay beside them. */
+/** Added to the container's own variables. */
 const variables = (environment: Readonly<Record<string, string>>): string[] =>
   Object.entries(environment).map(([name, value]) => `${name}=${value}`)
 
 function execProblem(error: unknown, containerId: string, argv: readonly string[]) {
-  if (hasStatus(error, 404, 409))
-    return problem('BOX_UNHEALTHY', `the container ${containerId.slice(0, 12)} does not run`, { cause: error })
+  if (hasStatus(error, 404, 409)) return problem('BOX_UNHEALTHY', `Container ${containerId.slice(0, 12)} is not running`, { cause: error })
   if ((error as NodeJS.ErrnoException).code === 'ENOSPC')
-    return problem('DISK_FULL', `no space left for the output of ${argv[0]}`, { cause: error })
+    return problem('DISK_FULL', `No disk space left for the output of ${argv[0]}`, { cause: error })
   return engineProblem(error, `${argv[0]} in ${containerId.slice(0, 12)}`, 'DOCKER_UNAVAILABLE')
 }
 
-/** A file that nobody came to read stays open for as long as the agent runs. */
-function letGo(stdin: ExecOptions['stdin']): void {
+/** Closes an unread input file, which would stay open until the agent exits. */
+function destroyInput(stdin: ExecOptions['stdin']): void {
   if (stdin instanceof Readable) stdin.destroy()
 }
 
 async function feed(stream: Duplex, stdin: ExecOptions['stdin']): Promise<void> {
   if (stdin === undefined) return
   if (typeof stdin === 'string') return void stream.end(stdin)
-  // A program may end before it has read all; its exit code tells whether that was well.
+  // A program may exit before it has read all input; its exit code decides.
   await pipeline(stdin, stream).catch((error: NodeJS.ErrnoException) => {
     if (!hasEnded.has(error.code ?? '')) throw error
   })
@@ -92,25 +91,25 @@ function cutOnAbort(stream: Duplex, signal: AbortSignal | undefined): void {
   stream.once('close', () => signal.removeEventListener('abort', cut))
 }
 
-/** From before the engine is asked to start it: an answer that nobody waits for any more may be that of a program that runs. */
+/** Registered before the start call, because the program may run although the call was aborted. */
 function endOnAbort(exec: Docker.Exec, signal: AbortSignal | undefined): () => void {
   const end = () => void endProgram(exec)
   signal?.addEventListener('abort', end, { once: true })
   return () => signal?.removeEventListener('abort', end)
 }
 
-const [lookMs, mostLooks] = [100, 300]
+const [retryMs, maxAttempts] = [100, 300]
 
 /**
- * Ending the stream does not end the program in the container: it is ended by its process on this host. Asked to start one, the engine does so even
- * when nobody listens any more, and a while later: it is looked at until it runs, or has ended.
+ * Kills the program's process on this host, because closing the stream does not end it. The engine may start it late, so this polls until it
+ * runs or has ended.
  */
 async function endProgram(exec: Docker.Exec): Promise<void> {
-  for (let look = 0; look < mostLooks; look += 1) {
+  for (let look = 0; look < maxAttempts; look += 1) {
     const seen = await exec.inspect().catch((error) => (hasStatus(error, 404) ? gone : undefined))
     if (seen?.Running && seen.Pid > 1) return endProcess(seen.Pid)
     if (seen && !seen.Running && seen.ExitCode !== null) return
-    await setTimeout(lookMs, undefined, { ref: false })
+    await setTimeout(retryMs, undefined, { ref: false })
   }
 }
 
@@ -120,7 +119,7 @@ function endProcess(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL')
   } catch {
-    // Ended, or the engine runs on another machine.
+    // Already ended, or the engine is on another machine.
   }
 }
 

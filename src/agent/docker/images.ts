@@ -5,23 +5,23 @@ import type { Docker } from './connect.ts'
 import { engineProblem, hasStatus } from './engine-problem.ts'
 import { ignoring } from './up.ts'
 
-/** One that goes away while we look is left out. */
+/** Skips an image removed during the read. */
 export async function imagesOn(docker: Docker): Promise<LocalImage[]> {
   try {
     const [listed, containers] = await Promise.all([docker.listImages(), docker.listContainers({ all: true })])
     const used = new Set(containers.map(({ ImageID }) => ImageID))
-    const found = await Promise.all(listed.map(({ Id }) => lookAt(docker, Id)))
+    const found = await Promise.all(listed.map(({ Id }) => inspectImage(docker, Id)))
     return found.flatMap((image) => (image ? [{ ...image, used: used.has(image.id) }] : []))
   } catch (error) {
-    throw engineProblem(error, 'looking at the images', 'DOCKER_UNAVAILABLE')
+    throw engineProblem(error, 'Listing images', 'DOCKER_UNAVAILABLE')
   }
 }
 
-/** The engine's answer has more than the types of its client say. */
+/** The client's types lack this field. */
 type Inspected = Docker.ImageInspectInfo & Readonly<{ Metadata?: Readonly<{ LastTagTime?: string }> }>
-type Looked = Omit<LocalImage, 'used'>
+type InspectedImage = Omit<LocalImage, 'used'>
 
-async function lookAt(docker: Docker, id: string): Promise<Looked | undefined> {
+async function inspectImage(docker: Docker, id: string): Promise<InspectedImage | undefined> {
   try {
     const { Id, RepoTags, RepoDigests, Metadata }: Inspected = await docker.getImage(id).inspect()
     const tags = (RepoTags ?? []).filter((tag) => !isPin(tag))
@@ -39,54 +39,54 @@ async function lookAt(docker: Docker, id: string): Promise<Looked | undefined> {
   }
 }
 
-/** The engine's zero, and what it does not know, is no time. */
+/** Null for a missing or zero time. */
 function timeOf(said: unknown): string | null {
   const at = typeof said === 'string' ? Date.parse(said) : Number.NaN
   return at > 0 ? new Date(at).toISOString() : null
 }
 
-type Judged = Pick<LocalImage, 'id' | 'names'>
+type ImageToRemove = Pick<LocalImage, 'id' | 'names'>
 
-/** Name by name, without force: what somebody names anew, pins or runs meanwhile keeps its layers and gets its names back, and is told. */
-export async function removeImage(docker: Docker, judged: Judged): Promise<void> {
-  const what = judged.id.slice(7, 19)
+/** Removes names one by one without force. Throws CONFLICT and restores the names when the image was renamed, pinned or used meanwhile. */
+export async function removeImage(docker: Docker, target: ImageToRemove): Promise<void> {
+  const what = target.id.slice(7, 19)
   try {
-    const image = await lookAt(docker, judged.id)
-    if (image) await removeLooked(docker, judged, image)
+    const image = await inspectImage(docker, target.id)
+    if (image) await removeInspected(docker, target, image)
   } catch (error) {
-    if (hasStatus(error, 409)) throw problem('CONFLICT', `the image ${what} is in use`, { cause: error })
-    throw engineProblem(error, `removing the image ${what}`, 'DOCKER_UNAVAILABLE')
+    if (hasStatus(error, 409)) throw problem('CONFLICT', `Image ${what} is in use`, { cause: error })
+    throw engineProblem(error, `Removing image ${what}`, 'DOCKER_UNAVAILABLE')
   }
 }
 
-async function removeLooked(docker: Docker, judged: Judged, image: Looked): Promise<void> {
-  refuseTaken(judged, image)
+async function removeInspected(docker: Docker, target: ImageToRemove, image: InspectedImage): Promise<void> {
+  assertUnchanged(target, image)
   try {
-    // The last name takes the digests of its repository, and the layers, with it.
+    // Removing the last name also removes the digests of its repository and the layers.
     await removeNames(docker, image)
-    const left = await lookAt(docker, judged.id)
+    const left = await inspectImage(docker, target.id)
     if (!left) return
-    refuseTaken(judged, left)
+    assertUnchanged(target, left)
     await removeNames(docker, left)
   } catch (error) {
-    // A pin or a container alone keeps the layers, but nobody would find them by the name that compose files hold.
+    // Restores the names, because a pin or a container keeps only the layers.
     for (const name of image.names.filter(isTag))
       await docker
-        .getImage(judged.id)
+        .getImage(target.id)
         .tag(tagOf(name))
         .catch(() => undefined)
     throw error
   }
 }
 
-/** By another agent of this engine, or for a box that is made: a name that it did not have is one that nobody judged. */
-function refuseTaken({ names: known }: Judged, { names, pinned }: Looked): void {
-  if (pinned) throw problem('CONFLICT', `the image ${names.join(', ')} is pinned`)
+/** Throws CONFLICT for an image that was pinned or got a new name since it was listed. */
+function assertUnchanged({ names: known }: ImageToRemove, { names, pinned }: InspectedImage): void {
+  if (pinned) throw problem('CONFLICT', `Image ${names.join(', ')} is pinned`)
   const added = names.filter((name) => isTag(name) && !known.includes(name))
-  if (added.length > 0) throw problem('CONFLICT', `the image ${added.join(', ')} was named meanwhile`)
+  if (added.length > 0) throw problem('CONFLICT', `Image ${added.join(', ')} got a new name in the meantime`)
 }
 
-async function removeNames(docker: Docker, { names }: Pick<Looked, 'names'>): Promise<void> {
+async function removeNames(docker: Docker, { names }: Pick<InspectedImage, 'names'>): Promise<void> {
   for (const name of names) await docker.getImage(name).remove({ noprune: true }).catch(ignoring(404))
 }
 
@@ -97,8 +97,7 @@ function tagOf(name: string): { repo: string; tag: string } {
   return { repo: repository, tag }
 }
 
-// A pin is one more tag on this host: `docker image prune -a` passes by what has a container or is asked for by name,
-// and a second name outlives the removal of the first. Pins of one label share a repository.
+// A pin is an extra tag on this host, which keeps the layers when other names are removed. Pins of one label share a repository.
 
 const pins = 'tenantry-pin/'
 
@@ -117,7 +116,7 @@ export async function pin(docker: Docker, image: string, label: string): Promise
   try {
     await docker.getImage(image).tag({ repo: repositoryOf(label), tag: sha256Hex(image).slice(0, 12) })
   } catch (error) {
-    throw engineProblem(error, `keeping ${image}`, 'NOT_FOUND')
+    throw engineProblem(error, `Pinning ${image}`, 'NOT_FOUND')
   }
 }
 
@@ -127,20 +126,20 @@ export async function unpin(docker: Docker, label: string): Promise<void> {
     const tags = images.flatMap(({ RepoTags }) => RepoTags ?? []).filter((tag) => tag.startsWith(`${repositoryOf(label)}:`))
     for (const tag of tags) await docker.getImage(tag).remove({ noprune: true }).catch(ignoring(404))
   } catch (error) {
-    throw engineProblem(error, `letting go of ${label}`, 'DOCKER_UNAVAILABLE')
+    throw engineProblem(error, `Unpinning ${label}`, 'DOCKER_UNAVAILABLE')
   }
 }
 
-/** The loader that every program is started by tells the library. */
+/** Paths of the dynamic loaders, which identify the C library. */
 const loaders = {
   glibc: ['/lib64/ld-linux-x86-64.so.2', '/lib/ld-linux-aarch64.so.1'],
   musl: ['/lib/ld-musl-x86_64.so.1', '/lib/ld-musl-aarch64.so.1'],
 } as const
 
-/** With the volume that the engine makes of what its image declares as one: without it each look at a database left one behind. */
+/** Also removes the anonymous volumes that the engine creates for the image. */
 const whole = { force: true, v: true }
 
-/** Which C library an image on this host has. Nothing of the image is run: a container that is never started is looked into. */
+/** Detects the C library of a local image by inspecting the files of a container that is never started. */
 export async function libcOf(docker: Docker, image: string): Promise<LibC | null> {
   try {
     const looked = await makeContainer(docker, image)
@@ -150,16 +149,16 @@ export async function libcOf(docker: Docker, image: string): Promise<LibC | null
       await looked.remove(whole).catch(ignoring(404, 409))
     }
   } catch (error) {
-    throw engineProblem(error, `looking into the image ${image}`, 'DOCKER_UNAVAILABLE')
+    throw engineProblem(error, `Inspecting image ${image}`, 'DOCKER_UNAVAILABLE')
   }
 }
 
-/** Named after the image: what a killed agent left behind is taken away by the next look. */
+/** Named after the image, so that a leftover of a killed agent is replaced. */
 async function makeContainer(docker: Docker, image: string): Promise<Docker.Container> {
   const name = `tenantry-look-${sha256Hex(image).slice(0, 16)}`
   await docker.getContainer(name).remove(whole).catch(ignoring(404, 409))
   return docker.createContainer({ name, Image: image, Entrypoint: ['/none'], NetworkDisabled: true }).catch((error: unknown) => {
-    throw hasStatus(error, 404) ? problem('NOT_FOUND', `the image ${image} is not on this host`, { cause: error }) : error
+    throw hasStatus(error, 404) ? problem('NOT_FOUND', `Image ${image} is not on this host`, { cause: error }) : error
   })
 }
 
@@ -167,11 +166,11 @@ async function look(container: Docker.Container): Promise<LibC | null> {
   const has = async (paths: readonly string[]) => (await Promise.all(paths.map((path) => isThere(container, path)))).includes(true)
   const [glibc, musl] = [await has(loaders.glibc), await has(loaders.musl)]
   if (glibc !== musl) return glibc ? 'glibc' : 'musl'
-  // Both: one of them was put in beside the distribution's own.
+  // Both: one was added to the distribution's own.
   return glibc ? ((await isThere(container, '/etc/alpine-release')) ? 'musl' : 'glibc') : null
 }
 
-/** The answer has no body, yet it is over only once it was read: until then its connection keeps a program that has ended from going. */
+/** Reads the empty response, because an unread one keeps its connection and the process alive. */
 const isThere = (container: Docker.Container, path: string): Promise<boolean> =>
   container.infoArchive({ path }).then(
     (answer: NodeJS.ReadableStream) => {

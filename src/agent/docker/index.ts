@@ -1,4 +1,4 @@
-// The real container engine: the only place that speaks to Docker, by its API and by the compose plugin.
-// It does what the port says and types what goes wrong by its cause; it never decides what should run,
-// and takes nothing from the environment of the agent.
+// The real container engine, through the Docker API and the compose plugin; the only place that uses Docker.
+// Implements the port and maps failures to problem codes.
+// Never decides what should run and reads nothing from the agent's environment.
 export { dockerEngine } from './docker-engine.ts'

@@ -15,7 +15,7 @@ type Labelled = Readonly<{
 }>
 type Found = Readonly<Record<'container' | 'network' | 'volume', readonly Labelled[]>>
 
-/** All containers, networks and volumes that compose's label gives to a project. */
+/** All containers, networks and volumes with compose's project label. */
 async function labelled(docker: Docker, filter: string): Promise<Found> {
   const filters = { label: [filter] }
   const [containers, networks, volumes] = await Promise.all([
@@ -45,7 +45,7 @@ async function labelled(docker: Docker, filter: string): Promise<Found> {
   }
 }
 
-/** What is of others than the services of a box, and what such containers need. */
+/** Selects resources of services other than the box's, and what their containers need. */
 function ofOthers({ container }: Found, volumes: readonly string[]): (kind: keyof Found, one: Labelled) => boolean {
   const others = container.filter(({ of }) => !Service.safeParse(of).success)
   const mounted = others.flatMap(({ mounts = [] }) => mounts)
@@ -57,7 +57,7 @@ function ofOthers({ container }: Found, volumes: readonly string[]): (kind: keyo
         : mounted.includes(one.name) || one.of === undefined || !volumes.includes(one.of)
 }
 
-/** In the order in which one lets go of the other. */
+/** Removes containers, then networks, then volumes. */
 export async function removeProject(docker: Docker, name: string, onlyVolumes?: readonly string[]): Promise<string[]> {
   const removed: string[] = []
   try {
@@ -69,12 +69,12 @@ export async function removeProject(docker: Docker, name: string, onlyVolumes?: 
           removed.push(`left: ${kind} ${one.name}`)
           continue
         }
-        // 409: the engine removes it already.
+        // 409: removal is already in progress.
         await one.remove().catch(ignoring(404, ...(kind === 'container' ? [409] : [])))
         removed.push(`${kind} ${one.name}`)
       }
   } catch (error) {
-    throw engineProblem(error, `removing what is left of ${name}`, 'DOCKER_UNAVAILABLE')
+    throw engineProblem(error, `Removing project ${name}`, 'DOCKER_UNAVAILABLE')
   }
   return removed
 }
@@ -84,6 +84,6 @@ export async function projects(docker: Docker, prefix: string): Promise<string[]
     const found = Object.values(await labelled(docker, label)).flat()
     return [...new Set(found.map(({ project }) => project))].filter((name) => name.startsWith(prefix)).sort()
   } catch (error) {
-    throw engineProblem(error, 'looking at all projects', 'DOCKER_UNAVAILABLE')
+    throw engineProblem(error, 'Listing projects', 'DOCKER_UNAVAILABLE')
   }
 }

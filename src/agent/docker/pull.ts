@@ -2,12 +2,12 @@ import { type PullSource, parseImage, pullFromSources } from '../../core/boxes/i
 import { problem } from '../../core/kit/index.ts'
 import type { PullOptions, PullProgress } from '../ports/index.ts'
 import type { Connections, Docker, DockerSettings } from './connect.ts'
-import { engineProblem, hasStatus, saidProblem } from './engine-problem.ts'
+import { engineProblem, hasStatus, outputProblem } from './engine-problem.ts'
 import { authFor } from './registry.ts'
 
 /**
- * Pulls a tag, or exactly a digest and then names it by the tag: with `tag@digest` Docker would ignore the tag. A mirror is asked first; what
- * came from there bears the name that was asked for. Answers the registry digest of what is now behind the tag.
+ * Pulls a tag, or a digest that is then tagged, because Docker ignores the tag of `tag@digest`. Tries mirrors first. Returns the registry
+ * digest of the tag.
  */
 export async function pull(connections: Connections, settings: DockerSettings, image: string, options: PullOptions): Promise<string> {
   options.signal?.throwIfAborted()
@@ -25,14 +25,14 @@ async function pullFrom(
   const { repository, tag } = parseImage(image)
   const reference = digest === undefined ? `${source.repository}:${tag}` : `${source.repository}@${digest}`
   const told = await transfer(pulls, settings, reference, source, options)
-  // Also where it bears the name already: only a name that is given makes the engine note when.
+  // Always tags, because the engine records the time of a tag only then.
   await questions.getImage(reference).tag({ repo: repository, tag })
   const local = await allDigests(questions, image)
   const offered = digest ?? told
   if (offered !== undefined && local?.includes(offered)) return offered
   throw problem(
     'DIGEST_MISMATCH',
-    `${image} is not what was pulled: expected ${offered ?? 'a digest'}, found ${local?.join(', ') || 'none'}`,
+    `${image} differs from the pulled image: expected ${offered ?? 'a digest'}, found ${local?.join(', ') || 'none'}`,
   )
 }
 
@@ -44,7 +44,7 @@ async function transfer(
   { onProgress, signal }: PullOptions,
 ): Promise<string | undefined> {
   const progress = pullProgress()
-  const what = `${reference} cannot be pulled`
+  const what = `Cannot pull ${reference}`
   try {
     const authconfig = await authFor(settings, source)
     const stream = (await docker.pull(reference, { abortSignal: signal, authconfig })) as NodeJS.ReadableStream & { destroy(): void }
@@ -52,7 +52,7 @@ async function transfer(
     signal?.addEventListener('abort', stop, { once: true })
     try {
       for await (const line of jsonLines(stream)) {
-        if (line.error) throw saidProblem(line.error, what, 'PULL_FAILED')
+        if (line.error) throw outputProblem(line.error, what, 'PULL_FAILED')
         const now = progress.take(line)
         if (now) onProgress?.(now)
       }
@@ -77,7 +77,7 @@ async function* jsonLines(stream: NodeJS.ReadableStream): AsyncGenerator<PullLin
   if (left.trim()) yield JSON.parse(left) as PullLine
 }
 
-/** Registry digests of a local image; undefined when the image is not here. */
+/** Registry digests of a local image; undefined when it is missing. */
 export async function localDigests(docker: Docker, image: string): Promise<readonly string[] | undefined> {
   const known = await repoDigests(docker, image)
   return known && digestsIn(known, parseImage(image).repository)
@@ -91,18 +91,18 @@ async function repoDigests(docker: Docker, image: string): Promise<readonly stri
     return (await docker.getImage(image).inspect()).RepoDigests ?? []
   } catch (error) {
     if (hasStatus(error, 404)) return undefined
-    throw engineProblem(error, `looking at ${image}`, 'DOCKER_UNAVAILABLE')
+    throw engineProblem(error, `Inspecting ${image}`, 'DOCKER_UNAVAILABLE')
   }
 }
 
-/** Those of the repository itself; else those under which a mirror gave it: a digest names the content, wherever it came from. */
+/** Digests of the repository, else those of a mirror. A digest identifies the content, whatever its source. */
 export function digestsIn(repoDigests: readonly string[] | null | undefined, repository: string): string[] {
   const all = (repoDigests ?? []).map((digest) => [digest.slice(0, digest.lastIndexOf('@')), digest.slice(digest.lastIndexOf('@') + 1)])
   const own = all.filter(([from]) => from === repository)
   return (own.length > 0 ? own : all).map(([, digest]) => digest as string)
 }
 
-/** One line of the engine's report of a pull. */
+/** One progress line of the engine. */
 type PullLine = Readonly<{
   status?: string
   id?: string
@@ -110,10 +110,10 @@ type PullLine = Readonly<{
   progressDetail?: Readonly<{ current?: number; total?: number }>
 }>
 
-/** Downloading is most of the time of a layer, unpacking the rest. */
+/** Estimated share of downloading in the time of a layer. */
 const downloadShare = 0.7
 
-/** Makes one percentage of the layers' own; it never goes back. */
+/** Combines the progress of all layers into one percentage that never decreases. */
 export function pullProgress() {
   const layers = new Map<string, number>()
   let digest: string | undefined

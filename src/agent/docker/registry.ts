@@ -9,13 +9,13 @@ import { engineProblem } from './engine-problem.ts'
 
 type AuthConfig = Readonly<{ username: string; password: string; serveraddress: string }>
 
-/** As whom the engine asks: the account of the source, else what `docker login` left. The API takes it each time; the engine has none of its own. */
+/** Credentials for a pull: the account of the source, else those of `docker login`. The API expects them with each call. */
 export async function authFor(settings: DockerSettings, { repository, account }: PullSource): Promise<AuthConfig | undefined> {
   if (!account) return credentialsFor(settings, repository)
   return { username: account.username, password: account.password, serveraddress: serverOf(account.registry) }
 }
 
-/** How the engine's API calls a registry. */
+/** Name of a registry in the engine's API. */
 const serverOf = (registry: string): string => (registry === 'docker.io' ? 'https://index.docker.io/v1/' : registry)
 
 async function credentialsFor({ dockerConfig }: DockerSettings, repository: string): Promise<AuthConfig | undefined> {
@@ -29,10 +29,7 @@ async function credentialsFor({ dockerConfig }: DockerSettings, repository: stri
   return username ? { username, password: password.join(':'), serveraddress } : undefined
 }
 
-/**
- * The digest under which the engine would have the image after a pull: of an image for several machines the one of their list, which
- * `RepoDigests` holds too.
- */
+/** The digest that the image would have after a pull; for a multi-platform image that of its index, as in `RepoDigests`. */
 export const resolve = (docker: Docker, settings: DockerSettings, image: string, options: ResolveOptions): Promise<string> =>
   pullFromSources(image, options, (source) => resolveAt(docker, settings, image, source, options))
 
@@ -45,7 +42,7 @@ async function resolveAt(
 ): Promise<string> {
   signal?.throwIfAborted()
   const reference = `${source.repository}:${parseImage(image).tag}`
-  const what = `${reference} cannot be asked for`
+  const what = `Cannot resolve ${reference}`
   try {
     const { Descriptor } = await distribution(docker, reference, await authFor(settings, source), signal)
     if (Descriptor?.digest) return Descriptor.digest
@@ -53,12 +50,12 @@ async function resolveAt(
     signal?.throwIfAborted()
     throw engineProblem(error, what, 'PULL_FAILED')
   }
-  throw problem('PULL_FAILED', `${what}: the engine told no digest`)
+  throw problem('PULL_FAILED', `${what}: the engine returned no digest`)
 }
 
 type Distribution = Readonly<{ Descriptor?: Readonly<{ digest?: string }> }>
 
-/** The client's own call of that name cannot be broken off: for each registry that is silent one would stay open for a minute. */
+/** The client's own method cannot be aborted, and a silent registry would block it for a minute. */
 const distribution = (docker: Docker, reference: string, authconfig: AuthConfig | undefined, abortSignal: AbortSignal | undefined) =>
   new Promise<Distribution>((resolve, reject) => {
     const call = { path: `/distribution/${reference}/json`, method: 'GET', statusCodes: { 200: true }, authconfig, abortSignal }

@@ -6,8 +6,8 @@ import type { Docker } from './connect.ts'
 import { engineProblem } from './engine-problem.ts'
 
 /**
- * Splits Docker's stream of framed output. A slow receiver slows the sender down: a dump of gigabytes never piles up in memory.
- * Frame: one byte of channel (1 out, 2 err), three of nothing, four of length, then the bytes.
+ * Splits Docker's framed output with backpressure, so that large dumps do not fill memory. Frame: 1 byte stream (1 out, 2 err), 3 bytes
+ * padding, 4 bytes length, data.
  */
 export async function demux(stream: Readable, out: Writable, err: Writable): Promise<void> {
   let left: Buffer = Buffer.alloc(0)
@@ -35,7 +35,7 @@ async function write(target: Writable, part: Buffer): Promise<void> {
   if (!target.write(part)) await once(target, 'drain')
 }
 
-/** The end of what a container printed, output and errors in the engine's order. Bytes that are no UTF-8 become U+FFFD. */
+/** Last log lines of a container, stdout and stderr in order. Invalid UTF-8 becomes U+FFFD. */
 export async function logs(docker: Docker, id: string, lines: number, { since, timestamps = false }: LogOptions = {}): Promise<string> {
   const parts: Buffer[] = []
   const keep = new Writable({
@@ -49,23 +49,23 @@ export async function logs(docker: Docker, id: string, lines: number, { since, t
     const framed = await docker.getContainer(id).logs({ stdout: true, stderr: true, tail: lines, follow: false, timestamps, ...from })
     await demux(Readable.from([framed]), keep, keep)
   } catch (error) {
-    throw engineProblem(error, `the log of ${id.slice(0, 12)}`, 'DOCKER_UNAVAILABLE')
+    throw engineProblem(error, `Reading the log of ${id.slice(0, 12)}`, 'DOCKER_UNAVAILABLE')
   }
   return Buffer.concat(parts).toString('utf8')
 }
 
-/** Seconds and nanoseconds, as the engine's API wants them; a date of ours would lose the last six digits. */
+/** Seconds and nanoseconds for the engine's API; a Date would lose the last six digits. */
 function engineTime(time: string): string {
   const fraction = /\.([0-9]{1,9})/.exec(time)?.[1] ?? ''
   return `${Math.floor(Date.parse(time) / 1000)}.${fraction.padEnd(9, '0')}`
 }
 
-/** Starts, deaths and restarts, as they come. Ends when the signal aborts; throws DOCKER_UNAVAILABLE when the engine goes away. */
+/** Streams container starts, exits and restarts until the signal aborts. Throws DOCKER_UNAVAILABLE when the engine disconnects. */
 export async function* engineEvents(docker: Docker, signal: AbortSignal): AsyncGenerator<EngineEvent> {
   if (signal.aborted) return
   const filters = JSON.stringify({ type: ['container'], event: ['start', 'die', 'restart', 'oom'], label: ['com.docker.compose.project'] })
   const stream = await docker.getEvents({ filters }).catch((error) => {
-    throw engineProblem(error, 'listening to the engine', 'DOCKER_UNAVAILABLE')
+    throw engineProblem(error, 'Reading engine events', 'DOCKER_UNAVAILABLE')
   })
   const stop = () => (stream as unknown as { destroy(): void }).destroy()
   signal.addEventListener('abort', stop, { once: true })
@@ -78,7 +78,7 @@ export async function* engineEvents(docker: Docker, signal: AbortSignal): AsyncG
       if (signal.aborted) return
     }
   } catch (error) {
-    if (!signal.aborted) throw engineProblem(error, 'listening to the engine', 'DOCKER_UNAVAILABLE')
+    if (!signal.aborted) throw engineProblem(error, 'Reading engine events', 'DOCKER_UNAVAILABLE')
   } finally {
     signal.removeEventListener('abort', stop)
     stop()

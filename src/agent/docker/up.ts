@@ -12,8 +12,8 @@ type ComposeModel = Readonly<{
 }>
 
 /**
- * Brings the named services to what the file says. A container that mounts other volumes than the file names is taken away first:
- * compose's hash does not cover the real names of volumes, so `up` alone would go on with the old data.
+ * Starts or recreates services as the file defines them. Removes a container with other volumes first, because compose's hash ignores real
+ * volume names and would keep the old data.
  */
 export async function up(
   docker: Docker,
@@ -26,12 +26,12 @@ export async function up(
   for (const container of await inspectAll(docker, project)) {
     const service = serviceOf(container)
     if (!services.includes(service) || mountsWhatItShould(model, service, namedVolumes(container))) continue
-    await takeAway(docker, container.Id)
+    await removeContainer(docker, container.Id)
   }
   const args = ['up', '--detach', '--no-deps', '--no-build', '--pull', 'never', '--', ...services]
   const start = () =>
     runDocker(settings, composeArguments(project, args), {
-      what: `starting ${services.join(', ')} of ${project.name}`,
+      what: `Starting ${services.join(', ')} of ${project.name}`,
       otherwise: 'BOX_UNHEALTHY',
       timeoutMs: limitsOf(settings).composeChangeMs,
       signal,
@@ -45,15 +45,15 @@ export async function up(
   })
 }
 
-/** The engine goes on with what a killed compose had asked it for; a moment later compose sees it and goes on from there. */
+/** The engine may still finish work of a killed compose; a retry then continues from there. */
 const isStillBusy = ({ message }: Error): boolean =>
   /container name .* is already in use|removal of container .* is already in progress|is marked for removal/i.test(message)
 
 async function composeModel(settings: DockerSettings, project: Project, signal?: AbortSignal): Promise<ComposeModel> {
   const printed = await runDocker(settings, composeArguments(project, ['config', '--format', 'json']), {
-    what: `the compose file of ${project.name}`,
+    what: `Compose file of ${project.name}`,
     otherwise: 'COMPOSE_INVALID',
-    timeoutMs: limitsOf(settings).composeQuestionMs,
+    timeoutMs: limitsOf(settings).composeReadMs,
     signal,
   })
   return JSON.parse(printed) as ComposeModel
@@ -70,17 +70,17 @@ function mountsWhatItShould(
   )
 }
 
-async function takeAway(docker: Docker, id: string): Promise<void> {
+async function removeContainer(docker: Docker, id: string): Promise<void> {
   const container = docker.getContainer(id)
   try {
     await container.stop().catch(ignoring(304, 404))
     await container.remove().catch(ignoring(404))
   } catch (error) {
-    throw engineProblem(error, `removing the container ${id.slice(0, 12)}`, 'DOCKER_UNAVAILABLE')
+    throw engineProblem(error, `Removing container ${id.slice(0, 12)}`, 'DOCKER_UNAVAILABLE')
   }
 }
 
-/** For catch: lets answers pass that mean it is so already. */
+/** For catch: ignores status codes that mean the change is already done. */
 export const ignoring =
   (...statuses: number[]) =>
   (error: unknown): void => {

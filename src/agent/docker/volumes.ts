@@ -10,15 +10,15 @@ export async function volumePath(docker: Docker, name: string): Promise<string |
     return (await docker.getVolume(name).inspect()).Mountpoint
   } catch (error) {
     if (hasStatus(error, 404)) return undefined
-    throw engineProblem(error, `looking at the volume ${name}`, 'DOCKER_UNAVAILABLE')
+    throw engineProblem(error, `Inspecting volume ${name}`, 'DOCKER_UNAVAILABLE')
   }
 }
 
-/** With compose's own labels, so that compose takes it for its own. */
+/** Sets compose's labels, so that compose uses the volume. */
 export async function createVolume(docker: Docker, project: Project, key: string, name: string): Promise<void> {
   const Labels = { 'com.docker.compose.project': project.name, 'com.docker.compose.volume': key }
   await docker.createVolume({ Name: name, Labels }).catch((error) => {
-    throw engineProblem(error, `making the volume ${name}`, 'DOCKER_UNAVAILABLE')
+    throw engineProblem(error, `Creating volume ${name}`, 'DOCKER_UNAVAILABLE')
   })
 }
 
@@ -27,25 +27,25 @@ export async function removeVolume(docker: Docker, name: string): Promise<void> 
     await docker.getVolume(name).remove()
   } catch (error) {
     if (hasStatus(error, 404)) return
-    if (hasStatus(error, 409)) throw problem('CONFLICT', `the volume ${name} is in use`, { cause: error })
-    throw engineProblem(error, `removing the volume ${name}`, 'DOCKER_UNAVAILABLE')
+    if (hasStatus(error, 409)) throw problem('CONFLICT', `Volume ${name} is in use`, { cause: error })
+    throw engineProblem(error, `Removing volume ${name}`, 'DOCKER_UNAVAILABLE')
   }
 }
 
 type Told = Readonly<{ DockerRootDir: string; DriverStatus?: readonly (readonly string[])[] | null }>
 
 export async function volumesFolder(docker: Docker): Promise<string | undefined> {
-  return volumesIn(await told(docker, 'asking where its volumes lie'))
+  return volumesIn(await told(docker, 'Reading the volume folder'))
 }
 
-/** Where a containerd that is not the engine's own keeps what it has; the engine says that it does, and not where. */
-const usualContainerd = '/var/lib/containerd'
+/** Default data folder of an external containerd; the engine does not report it. */
+const defaultContainerdFolder = '/var/lib/containerd'
 
 export async function imageFolders(docker: Docker): Promise<readonly string[]> {
-  const said = await told(docker, 'asking where its images lie')
+  const said = await told(docker, 'Reading the image folder')
   if ((await volumesIn(said)) === undefined) return []
   const byContainerd = (said.DriverStatus ?? []).some(([name, value]) => name === 'driver-type' && value?.startsWith('io.containerd.'))
-  const more = byContainerd && (await isOnHost(usualContainerd)) ? [usualContainerd] : []
+  const more = byContainerd && (await isOnHost(defaultContainerdFolder)) ? [defaultContainerdFolder] : []
   return [said.DockerRootDir, ...more]
 }
 
@@ -54,7 +54,7 @@ const told = async (docker: Docker, doing: string): Promise<Told> =>
     throw engineProblem(error, doing, 'DOCKER_UNAVAILABLE')
   })
 
-/** An engine on another machine names folders that are not here. */
+/** Undefined for an engine on another machine, whose folders do not exist here. */
 async function volumesIn({ DockerRootDir }: Told): Promise<string | undefined> {
   const folder = join(DockerRootDir, 'volumes')
   return (await isOnHost(folder)) ? folder : undefined

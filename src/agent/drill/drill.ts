@@ -1,6 +1,6 @@
 import { type AgentError, type DrillResult, type DrillStep, drillSaga, type ProbeResult } from '../../core/boxes/index.ts'
 import { type Reserved, restoreReservation } from '../backup/index.ts'
-import { boxOfBegun, boxOfCommand } from '../boxes/index.ts'
+import { boxOfCommand, boxOfStartedCommand } from '../boxes/index.ts'
 import type { CommandExecutor } from '../ports/index.ts'
 import { type EndedSaga, resultIn, runBoxSaga } from '../saga/index.ts'
 import { type DrillDeps, type DrillRun, startDrill } from './drill-run.ts'
@@ -21,7 +21,7 @@ export const drill =
       {
         admit: async () => void (await boxOfCommand(deps.boxes, payload)),
         perform: async (record) => {
-          const original = await boxOfBegun(deps.boxes, payload)
+          const original = await boxOfStartedCommand(deps.boxes, payload)
           const run = startDrill(deps, { context, payload, original })
           await restoreReservation(deps.disk, holderOf(run), (resultIn(record, 'fetch') as Reserved | undefined)?.room)
           return resultFrom(

@@ -1,7 +1,7 @@
 import { boxCommands, isNonBlocking } from '../../core/boxes/index.ts'
 import { isoNow } from '../../core/kit/index.ts'
 import { dumpFolderOf } from '../backup/index.ts'
-import { placeSwitch, readFence } from '../boxes/index.ts'
+import { createFenceFile, readFence } from '../boxes/index.ts'
 import type { BoxLocks } from '../journal/index.ts'
 import { type MoveDeps, stopServices } from './fence-and-stop.ts'
 import { boxToBe } from './take-over.ts'
@@ -37,7 +37,7 @@ async function stopBox({ engine, clock, boxes }: DisownDeps, { slug, boxId, owne
   // A box of this epoch or a later one was assigned to this host after the daemon wrote the order.
   if (!box.handedOver && box.ownershipEpoch >= ownershipEpoch) return false
   // A box that cannot be fenced must be stopped all the same.
-  if (box.managed) await placeSwitch(box.project, { commandId: holder, raisedAt: isoNow(clock) }).catch(() => undefined)
+  if (box.managed) await createFenceFile(box.project, { commandId: holder, raisedAt: isoNow(clock) }).catch(() => undefined)
   await stopServices({ engine }, box, box.managed ? ['synapse', 'minio', 'postgres'] : ['synapse', 'minio', 'postgres', 'edge'])
   const fence = await readFence(box.project).catch(() => undefined)
   const handedOver = box.handedOver ?? { at: isoNow(clock), holder: fence?.holder ?? holder }

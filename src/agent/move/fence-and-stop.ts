@@ -1,6 +1,6 @@
 import { isoNow, problem } from '../../core/kit/index.ts'
 import type { DiskSpace } from '../backup/index.ts'
-import { type BoxSettings, type LocalBoxes, placeSwitch, readFence } from '../boxes/index.ts'
+import { type BoxSettings, createFenceFile, type LocalBoxes, readFence } from '../boxes/index.ts'
 import { isAlive } from '../change/index.ts'
 import type { CommandJournal, OnceOnly } from '../journal/index.ts'
 import type { LocalBox } from '../ports/index.ts'
@@ -20,7 +20,7 @@ export type MoveDeps = RebuildDeps &
 
 /** Closes the edge under the name of `holder`; idempotent. Throws BOX_HELD over the fence of another. */
 export async function closeBox({ clock }: Pick<MoveDeps, 'clock'>, { slug, project }: LocalBox, holder: string): Promise<void> {
-  if (await placeSwitch(project, { commandId: holder, raisedAt: isoNow(clock) })) return
+  if (await createFenceFile(project, { commandId: holder, raisedAt: isoNow(clock) })) return
   const present = await readFence(project)
   if (present && present.holder !== holder)
     throw problem(

@@ -22,15 +22,15 @@ import {
   volumeBytes,
 } from '../backup/index.ts'
 import {
-  boxOfBegun,
+  assertManaged,
+  assertNoOtherDatabases,
+  assertSafeFolder,
   boxOfCommand,
-  needManaged,
-  needSafeFolder,
+  boxOfStartedCommand,
   readCompose,
   readFence,
-  refuseOtherDatabases,
+  removeFenceFile,
   reportVersions,
-  takeSwitchAway,
   waitForService,
   waitUntilStable,
 } from '../boxes/index.ts'
@@ -64,9 +64,9 @@ export const handOver =
     const ended = await deps.once<Ended>(
       { commandId: context.commandId, kind, slug: payload.slug, payload },
       {
-        admit: async () => needManaged(await boxOfCommand(deps.boxes, payload), 'moving'),
+        admit: async () => assertManaged(await boxOfCommand(deps.boxes, payload), 'moving'),
         perform: async (record) => {
-          const box = await boxOfBegun(deps.boxes, payload)
+          const box = await boxOfStartedCommand(deps.boxes, payload)
           const run = { deps, context, payload, box, repository: repositoryOnce(context) }
           await restoreReservation(deps.disk, holderOf(run), (resultIn(record, 'ready') as Ready | undefined)?.room)
           const observe = (log: SagaLog<HandOverStep>) => observeWriters(run, log)
@@ -118,19 +118,19 @@ const actsOf = (run: Run): SagaActs<HandOverStep> => {
     restart: ({ signal }) => restart(run, signal),
     open: async () => {
       await clearDump(deps, context.commandId)
-      if ((await readFence(box.project))?.holder === context.commandId) await takeSwitchAway(box.project)
+      if ((await readFence(box.project))?.holder === context.commandId) await removeFenceFile(box.project)
     },
   }
 }
 
 async function prepareHandOver(run: Run): Promise<Ready> {
   const { deps, box } = run
-  await needSafeFolder(box.project)
+  await assertSafeFolder(box.project)
   await assertNoOtherServices(box)
   const containers = await deps.engine.containers(box.project)
   const down = Service.options.find((service) => containers.find((one) => one.service === service)?.state !== 'running')
   if (down) throw problem('BOX_UNHEALTHY', `${down} of ${box.slug} does not run. fix: repair the box before moving it`)
-  await refuseOtherDatabases(deps, box)
+  await assertNoOtherDatabases(deps, box)
   const repository = await run.repository()
   await deps.snapshots.prepare(repository)
   const bytes = await volumeBytes(deps, containers.find(({ service }) => service === 'postgres')?.volumes ?? [])

@@ -4,7 +4,7 @@ import { parse, parseDocument } from 'yaml'
 import { problem } from '../../core/kit/index.ts'
 import { readIfThere, writeFileAtomic } from '../../node/index.ts'
 import type { FullManifest } from '../backup/index.ts'
-import { mountSources, needSafeFolder, plainUrl, readCompose, rewritePlace, rewriteVolumes } from '../boxes/index.ts'
+import { assertSafeFolder, mountSources, plainUrl, readCompose, rewritePlace, rewriteVolumes } from '../boxes/index.ts'
 import type { TakeOverRun } from './take-over.ts'
 
 /**
@@ -27,7 +27,7 @@ export async function layOutSnapshot(run: TakeOverRun, { paths, box }: FullManif
     mode: (await stat(composeFile)).mode & 0o777,
   })
   await rewritePublicUrl(folder, plainUrl(payload.publicUrl))
-  await needSafeFolder({ ...run.box.project, composeFile })
+  await assertSafeFolder({ ...run.box.project, composeFile })
 }
 
 function assertInsideFolder(text: string): void {

@@ -3,7 +3,7 @@ import { basename, join } from 'node:path'
 import type { BoxCommandPayload, BoxCommandResult } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import { readIfThere } from '../../node/index.ts'
-import { projectOf, readBoxSecrets, readCompose, readFence, refuseOlderOwner } from '../boxes/index.ts'
+import { assertCurrentOwner, projectOf, readBoxSecrets, readCompose, readFence } from '../boxes/index.ts'
 import { isAlive } from '../change/index.ts'
 import type { CommandExecutor, LocalBox, Project } from '../ports/index.ts'
 import type { MoveDeps } from './fence-and-stop.ts'
@@ -39,7 +39,7 @@ export const remove =
 async function admit({ boxes, engine }: MoveDeps, { slug, boxId, ownershipEpoch }: Payload): Promise<void> {
   const box = await boxes.find(slug)
   if (box?.boxId !== boxId) return
-  refuseOlderOwner(box, ownershipEpoch)
+  assertCurrentOwner(box, ownershipEpoch)
   if (box.handedOver || (await readFence(box.project))) return
   const serving = (await engine.containers(box.project)).filter(isAlive).map(({ service }) => service)
   if (serving.length > 0)

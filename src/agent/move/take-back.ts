@@ -7,7 +7,15 @@ import {
   takeBackSaga,
 } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
-import { boxOfBegun, boxOfCommand, readFence, reportVersions, takeSwitchAway, waitForService, waitUntilStable } from '../boxes/index.ts'
+import {
+  boxOfCommand,
+  boxOfStartedCommand,
+  readFence,
+  removeFenceFile,
+  reportVersions,
+  waitForService,
+  waitUntilStable,
+} from '../boxes/index.ts'
 import type { CommandContext, CommandExecutor, LocalBox } from '../ports/index.ts'
 import { watchfulServers } from '../rebuild/index.ts'
 import { type EndedCommand, type EndedSaga, resultOrThrow, retry, runBoxSaga, type SagaActs, withRemark } from '../saga/index.ts'
@@ -30,7 +38,7 @@ export const takeBack =
       {
         admit: () => admit(deps, payload),
         perform: async (record) => {
-          const box = await boxOfBegun(deps.boxes, payload)
+          const box = await boxOfStartedCommand(deps.boxes, payload)
           const acts = actsOf({ deps, context, payload, box })
           const saga = await runBoxSaga(deps, { context, record, saga: takeBackSaga, acts, deadlineMs: null })
           return resultFrom({ deps, context }, payload, saga)
@@ -73,7 +81,7 @@ const actsOf = ({ deps, context, payload, box }: Run): SagaActs<TakeBackStep> =>
   },
   open: async ({ resultOf }) => {
     const { holder } = resultOf('start') as Started
-    if ((await readFence(box.project))?.holder === holder) await takeSwitchAway(box.project)
+    if ((await readFence(box.project))?.holder === holder) await removeFenceFile(box.project)
   },
   rest: async ({ resultOf }) => {
     await stopServices(deps, box, ['synapse', 'minio', 'postgres'])

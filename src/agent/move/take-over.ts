@@ -17,7 +17,7 @@ import {
   restoreReservation,
   type SpaceOwner,
 } from '../backup/index.ts'
-import { knownOf, plainUrl, projectOf, refuseTaken, reportVersions } from '../boxes/index.ts'
+import { assertPlaceFree, existingBox, plainUrl, projectOf, reportVersions } from '../boxes/index.ts'
 import type { CommandContext, CommandExecutor, LocalBox, Repository, StoredSnapshot } from '../ports/index.ts'
 import { type EndedSaga, resultIn, runBoxSaga } from '../saga/index.ts'
 import type { MoveDeps } from './fence-and-stop.ts'
@@ -64,7 +64,7 @@ async function admit(deps: MoveDeps, payload: Payload): Promise<void> {
   const { boxes, engine, settings } = deps
   const { slug } = payload
   plainUrl(payload.publicUrl)
-  if (await knownOf(boxes, payload))
+  if (await existingBox(boxes, payload))
     throw problem('ALREADY_EXISTS', `this host still has ${slug} from before. fix: remove it here first, or take it back`)
   const project = projectOf(settings, slug)
   if ((await readdir(project.folder).catch(() => [])).length > 0)
@@ -74,7 +74,7 @@ async function admit(deps: MoveDeps, payload: Payload): Promise<void> {
       'ALREADY_EXISTS',
       `containers, networks or volumes of a project ${project.name} exist on this host. fix: remove them first`,
     )
-  await refuseTaken(deps, payload, project)
+  await assertPlaceFree(deps, payload, project)
 }
 
 /** As it is recorded once it is proven, except what only the snapshot has. */

@@ -8,24 +8,24 @@ import type {
   Progress,
 } from '../../core/boxes/index.ts'
 
-/** What an executor is given beside its payload. Secrets are fetched when asked for and never written to disk. */
+/** Context of an executor. Secrets are fetched on demand and never written to disk. */
 export type CommandContext = Readonly<{
   commandId: string
   signal: AbortSignal
   progress(progress: Omit<Progress, 'at'>): void
-  /** Throws UNREACHABLE when the daemon is away; LEASE_LOST when the command is no longer ours. */
+  /** Throws UNREACHABLE when the daemon does not answer, LEASE_LOST when the lease has moved to another agent. */
   secrets(): Promise<CommandSecrets>
-  /** All box migrations that the daemon has, proven by their sums. Throws UNREACHABLE when it is away, MANIFEST_INVALID for what must not run. */
+  /** All box migrations, verified by checksum. Throws UNREACHABLE, and MANIFEST_INVALID for invalid ones. */
   migrations(): Promise<readonly BoxMigration[]>
-  /** Delivers what was made on the host and the platform needs; idempotent. */
+  /** Delivers outputs generated on the host to the daemon; idempotent. */
   deliver(outputs: CommandOutputs): Promise<void>
 }>
 
-/** Executes one kind of command. It is called again with the same id after a crash and goes on from its journal. */
+/** Executes one kind of command. After a crash it is called again with the same id and resumes from its journal. */
 export type CommandExecutor<Kind extends BoxCommandKind> = (
   context: CommandContext,
   payload: BoxCommandPayload<Kind>,
 ) => Promise<BoxCommandResult<Kind>>
 
-/** What an agent can do; the channel calls by kind and knows nothing of boxes. */
+/** One executor per command kind. */
 export type CommandExecutors = { readonly [Kind in BoxCommandKind]: CommandExecutor<Kind> }

@@ -1,8 +1,7 @@
 import type { CommandSecrets, Service } from '../../core/boxes/index.ts'
 
 /**
- * A compose project of the agent's host. Everything is given explicitly, so that no variable of the environment can redirect it.
- * All three paths are absolute.
+ * A compose project of the agent's host, fully explicit, so that no environment variable can redirect it. All paths are absolute.
  */
 export type Project = Readonly<{ name: string; folder: string; composeFile: string; envFile?: string }>
 
@@ -10,17 +9,17 @@ export type ContainerState = Readonly<{
   id: string
   service: Service
   image: string
-  /** Registry digest of the image that RUNS; null for one that was never in a registry. */
+  /** Registry digest of the running image; null for an image that was never in a registry. */
   digest: string | null
   state: 'created' | 'running' | 'restarting' | 'exited'
   exitCode: number | null
   restartCount: number
-  /** Compose's own label; compared with `configHashes` to see whom `up` would recreate. */
+  /** Compose's label; compared with `configHashes` to predict what `up` would recreate. */
   configHash: string | null
   startedAt: string
   /** Address on the project's network, reachable from the host; null unless running. */
   address: string | null
-  /** Names of the volumes it has mounted. */
+  /** Names of mounted volumes. */
   volumes: readonly string[]
 }>
 
@@ -39,26 +38,26 @@ export type ExecResult = Readonly<{ exitCode: number; stdout: string; stderr: st
 export type ExecOptions = Readonly<{
   stdin?: string | NodeJS.ReadableStream
   stdoutFile?: string
-  /** Told of output as it comes, for a program that is talked to while it runs; not together with `stdoutFile`. */
+  /** Receives output as it arrives, for interactive programs; not together with `stdoutFile`. */
   onStdout?: (part: Buffer) => void
   signal?: AbortSignal
 }>
 
-/** `since` is a time as the engine tells it; lines from that moment on. */
+/** `since` is a timestamp of the engine; inclusive. */
 export type LogOptions = Readonly<{ since?: string; timestamps?: boolean }>
 
-/** The C library of an image: what sorts text, and with it every index that is not of collation C. */
+/** C library of an image. It defines the sort order, and so all indexes that do not use collation C. */
 export type LibC = 'glibc' | 'musl'
 
-/** An image on the host. `namedAt`: when it last got a name, by a pull or a pin; null where the engine does not say. */
+/** An image on the host. `namedAt`: when it was last tagged, by a pull or a pin; null where unknown. */
 export type LocalImage = Readonly<{
   id: string
-  /** `repository:tag`, or `repository@digest` for one that has no tag any more. */
+  /** `repository:tag`, or `repository@digest` for an untagged image. */
   names: readonly string[]
-  /** It has a digest of a registry, where it can be had again. */
+  /** It has a registry digest, so it can be pulled again. */
   pulled: boolean
   pinned: boolean
-  /** A container has it, running or not. */
+  /** Used by a container, running or not. */
   used: boolean
   namedAt: string | null
 }>
@@ -73,62 +72,61 @@ export type ContainerEngine = Readonly<{
   /** Engine and compose versions; throws DOCKER_UNAVAILABLE. */
   info(): Promise<{ engine: string; compose: string }>
   /**
-   * Pulls `repository:tag`, or exactly `digest` when given (and then tags it), and answers the registry digest. `registries` names mirrors to
-   * be asked first, and accounts; the image bears the name that was asked for wherever it came from.
+   * Pulls `repository:tag`, or `digest` when given (and then tags it), and returns the registry digest. `registries` contains mirrors, tried
+   * first, and credentials. The image always gets the requested name.
    */
   pull(image: string, options: PullOptions): Promise<string>
-  /** The digest that a pull of `repository:tag` would answer now, asked of the same registries; nothing is pulled. */
+  /** The digest that a pull of `repository:tag` would return now; nothing is pulled. */
   resolve(image: string, options: ResolveOptions): Promise<string>
-  /** Registry digest of a local image; null when it has none; undefined when the image is not here. */
+  /** Registry digest of a local image; null when it has none, undefined when the image is missing. */
   localDigest(image: string): Promise<string | null | undefined>
-  /** Of a local image; null where it cannot be told. Throws NOT_FOUND for one that is not here. */
+  /** C library of a local image; null when unknown. Throws NOT_FOUND for a missing image. */
   imageLibc(image: string): Promise<LibC | null>
-  /** Keeps an image from being pruned until `unpin(label)`. Idempotent. */
+  /** Protects an image from pruning until `unpin(label)`. Idempotent. */
   pin(image: string, label: string): Promise<void>
   unpin(label: string): Promise<void>
-  /** All that are on the host, whoever brought them. */
+  /** All images on the host. */
   images(): Promise<readonly LocalImage[]>
   /**
-   * Removes one image with its names, as `images` told it, and nothing else. One that is pinned, used or has another name by now is left with
-   * all that it has: CONFLICT. One that is gone is no failure.
+   * Removes one image with the names listed by `images`. Throws CONFLICT and changes nothing when it is pinned, in use or has a new name. A
+   * missing image is ignored.
    */
   removeImage(image: Pick<LocalImage, 'id' | 'names'>): Promise<void>
   containers(project: Project): Promise<readonly ContainerState[]>
-  /** What compose would label each service with now, from the file as it stands. Throws COMPOSE_INVALID. */
+  /** Config hashes that compose would set now, by service. Throws COMPOSE_INVALID. */
   configHashes(project: Project): Promise<Readonly<Record<string, readonly string[]>>>
   /**
-   * Creates or recreates only the named services and starts them; dependents are left alone. One whose file now names another image
-   * or other volumes than its container has is recreated; images must be on the host already.
+   * Creates or recreates the given services and starts them; dependents stay untouched. A service with another image or other volumes than its
+   * container is recreated. Images must be on the host.
    */
   up(project: Project, services: readonly Service[], signal?: AbortSignal): Promise<void>
-  /** Stops and waits for the exit. A service that is not running is no failure. */
+  /** Stops services and waits for their exit. Ignores stopped services. */
   stop(project: Project, services: readonly Service[]): Promise<void>
-  /** Starts stopped containers as they are. A service without one is no failure. */
+  /** Starts stopped containers unchanged. Ignores services without a container. */
   start(project: Project, services: readonly Service[]): Promise<void>
-  /** Removes containers of the named services running or not, whatever the file says; volumes stay. One that is not there is no failure. */
+  /** Removes containers of the given services, running or not; volumes stay. Ignores missing ones. */
   discard(project: Project, services: readonly Service[]): Promise<void>
   /** Removes containers and network of the project; volumes only with `volumes`. */
   down(project: Project, options?: { volumes?: boolean }): Promise<void>
   /**
-   * Removes all that bears the project's name: containers by force, networks, volumes that were made for it. It needs no compose file.
-   * Answers what was removed, as a person reads it; nothing there is no failure. With `onlyVolumes`, keys in the compose file, what is of
-   * others than the four services stays: their containers, the volumes that those mount, volumes of other keys. It is answered as `left: `.
+   * Removes all containers, networks and volumes of a project, without a compose file, and returns readable names. With `onlyVolumes` (keys of
+   * the compose file), containers of other services, their volumes and volumes of other keys stay and are returned with the prefix `left: `.
    */
   removeProject(name: string, onlyVolumes?: readonly string[]): Promise<readonly string[]>
-  /** Names of projects that begin so and of which anything is left: a container, a network or a volume. */
+  /** Names of projects with this prefix that have a container, network or volume. */
   projects(prefix: string): Promise<readonly string[]>
   exec(containerId: string, argv: readonly string[], options?: ExecOptions): Promise<ExecResult>
-  /** The last lines of what a container printed, running or not; with `timestamps` each begins with the engine's time and a space. */
+  /** Last log lines of a container; with `timestamps` each starts with the engine's timestamp and a space. */
   logs(containerId: string, lines: number, options?: LogOptions): Promise<string>
-  /** Folder of a named volume on the host; undefined when there is no such volume. */
+  /** Host folder of a named volume; undefined when it does not exist. */
   volumePath(name: string): Promise<string | undefined>
-  /** Folder on this host in which named volumes lie; undefined when the engine keeps them on another machine. */
+  /** Host folder of all named volumes; undefined when the engine is on another machine. */
   volumesFolder(): Promise<string | undefined>
-  /** Folders on this host below which images lie; none when the engine keeps them on another machine. */
+  /** Host folders of images; empty when the engine is on another machine. */
   imageFolders(): Promise<readonly string[]>
-  /** Makes an empty named volume of the project, as compose would; `key` is its name in the file. One that exists stays as it is. */
+  /** Creates an empty named volume as compose would; `key` is its name in the file. An existing volume stays unchanged. */
   createVolume(project: Project, key: string, name: string): Promise<void>
-  /** A volume that does not exist is no failure; one in use is CONFLICT. */
+  /** Ignores a missing volume; throws CONFLICT for one in use. */
   removeVolume(name: string): Promise<void>
   /** Starts, deaths and restarts of containers of compose projects, until the signal aborts. */
   events(signal: AbortSignal): AsyncIterable<EngineEvent>

@@ -1,5 +1,6 @@
-// What the agent's rooms need of the world and of each other, as types only: the container engine, the inside of a box,
-// the snapshot store, a command. Real and simulated implementations stand behind them and pass the same suites.
+// Interfaces between the agent's features and their environment, as types only: container engine, servers of a box,
+// snapshot store, command. The real and the simulated implementations pass the same contract suites.
+// Contains no logic.
 export type { BoxServers, DatabaseFacts, LocalBox, ProbeAccount, RowCounts, StreamPositions } from './box-servers.ts'
 export type { CommandContext, CommandExecutor, CommandExecutors } from './command.ts'
 export type {

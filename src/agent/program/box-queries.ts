@@ -7,18 +7,18 @@ import type { LocalBox } from '../ports/index.ts'
 import { type LocalHost, localHost } from './local-host.ts'
 import { type Globals, type Machine, print, settingsOf } from './settings.ts'
 
-// What a host knows of its boxes, for a person who stands before it while the daemon is away. Nothing here changes anything.
+// Read-only commands on the boxes of this host; they work without the daemon. Only the probe writes, and only its own test data.
 
 export async function boxList(machine: Machine, options: Globals): Promise<ExitCode> {
-  const boxes = await hostHere(machine, options).boxes.list()
+  const boxes = await currentHost(machine, options).boxes.list()
   const lines = boxes.map(({ slug, managed, project }) => `${slug.padEnd(41)} ${managed ? 'managed ' : 'observed'}  ${project.folder}`)
-  print(machine, options, { boxes }, lines.join('\n') || 'this host has no boxes')
+  print(machine, options, { boxes }, lines.join('\n') || 'No boxes on this host.')
   return 0
 }
 
 export async function boxShow(machine: Machine, slug: string, options: Globals): Promise<ExitCode> {
-  const host = hostHere(machine, options)
-  const box = await boxOf(host, slug)
+  const host = currentHost(machine, options)
+  const box = await findBox(host, slug)
   const containers = await host.engine.containers(box.project)
   const lines = [
     `${slug}  ${box.managed ? 'managed' : 'observed'}, epoch ${box.ownershipEpoch}, ${box.chatDomain}`,
@@ -33,44 +33,42 @@ export async function boxShow(machine: Machine, slug: string, options: Globals):
 }
 
 export async function boxVersions(machine: Machine, slug: string, options: Globals): Promise<ExitCode> {
-  const host = hostHere(machine, options)
-  const report = await reportVersions({ ...host, clock: machine.clock }, await boxOf(host, slug))
+  const host = currentHost(machine, options)
+  const report = await reportVersions({ ...host, clock: machine.clock }, await findBox(host, slug))
   const lines = Object.entries(report.installed).map(([component, version]) => `${component.padEnd(15)} ${version}`)
-  print(machine, options, { report }, [...lines, ...(report.fenced ? ['the box is fenced'] : [])].join('\n'))
+  print(machine, options, { report }, [...lines, ...(report.fenced ? ['fenced: yes'] : [])].join('\n'))
   return 0
 }
 
-export async function boxOf({ boxes }: LocalHost, slug: string): Promise<LocalBox> {
+export async function findBox({ boxes }: LocalHost, slug: string): Promise<LocalBox> {
   const box = await boxes.find(slug)
-  if (!box) throw problem('NOT_FOUND', `this host has no box ${slug}: \`tenantry-agent box list\` shows all`)
+  if (!box) throw problem('NOT_FOUND', `This host has no box ${slug}. fix: tenantry-agent box list`)
   return box
 }
 
-// More questions of a person who stands before a host; a probe writes its own row, event and file, nothing else is changed.
-
 export async function boxProbe(machine: Machine, slug: string, options: Globals): Promise<ExitCode> {
-  const host = hostHere(machine, options)
-  const probe = await host.servers.probe(await boxOf(host, slug), machine.signal)
-  print(machine, options, { probe }, probeWords(slug, probe))
+  const host = currentHost(machine, options)
+  const probe = await host.servers.probe(await findBox(host, slug), machine.signal)
+  print(machine, options, { probe }, probeText(slug, probe))
   return probe.verdict === 'ok' ? 0 : 1
 }
 
-function probeWords(slug: string, { verdict, components }: ProbeResult): string {
+function probeText(slug: string, { verdict, components }: ProbeResult): string {
   const lines = Object.entries(components).map(
     ([name, { ok, ms, error }]) => `  ${ok ? '✓' : '✗'} ${name.padEnd(14)} ${ok ? `${ms} ms` : printable(error ?? 'failed')}`,
   )
-  return [`${slug} is ${verdict === 'ok' ? 'well' : verdict}`, ...lines].join('\n')
+  return [`${slug}: ${verdict}`, ...lines].join('\n')
 }
 
 type LogOptions = Globals & Readonly<{ service?: readonly string[]; lines: string; since?: string }>
 
 export async function boxLogs(machine: Machine, slug: string, options: LogOptions): Promise<ExitCode> {
-  const host = hostHere(machine, options)
-  const box = await boxOf(host, slug)
+  const host = currentHost(machine, options)
+  const box = await findBox(host, slug)
   const since = options.since === undefined ? {} : { since: moment(options.since) }
   const lines = await logLines(host.engine, box, { services: servicesOf(options.service), lines: countOf(options.lines), ...since })
   const words = lines.map(({ at, service, text }) => `${at} ${service.padEnd(8)} ${printable(text)}`)
-  print(machine, options, { lines }, words.join('\n') || 'nothing was printed')
+  print(machine, options, { lines }, words.join('\n') || 'No log lines.')
   return 0
 }
 
@@ -98,21 +96,21 @@ function moment(text: string): string {
 const isoOf = (ms: number): string => new Date(ms).toISOString()
 
 export async function boxFence(machine: Machine, slug: string, options: Globals): Promise<ExitCode> {
-  const host = hostHere(machine, options)
-  const fence = (await readFence((await boxOf(host, slug)).project)) ?? null
+  const host = currentHost(machine, options)
+  const fence = (await readFence((await findBox(host, slug)).project)) ?? null
   const words = fence
-    ? `${slug} is closed by ${printable(fence.holder)}, since ${printable(fence.since ?? 'nobody knows when')}${fence.reason ? `: ${printable(fence.reason)}` : ''}`
-    : `${slug} is open`
+    ? `${slug} is fenced by ${printable(fence.holder)} since ${printable(fence.since ?? 'an unknown time')}${fence.reason ? `: ${printable(fence.reason)}` : ''}`
+    : `${slug} is open: no fence`
   print(machine, options, { fence }, words)
   return 0
 }
 
-/** The host that a person stands before. Throws CONFIG where no agent has its folder: it would look like a host without boxes. */
-export function hostHere(machine: Machine, options: Globals): LocalHost {
+/** This host. Throws CONFIG when the state folder is missing, which would look like a host without boxes. */
+export function currentHost(machine: Machine, options: Globals): LocalHost {
   const settings = settingsOf(machine, options)
   if (existsSync(settings.stateDir)) return localHost(machine, settings)
   throw problem(
     'CONFIG',
-    `there is no ${resolve(settings.stateDir)}, so no agent keeps its boxes there: name its settings with --config, or its folder with TENANTRY_AGENT_STATE_DIR`,
+    `State folder ${resolve(settings.stateDir)} does not exist. fix: pass the agent's settings with --config, or set TENANTRY_AGENT_STATE_DIR`,
   )
 }

@@ -13,7 +13,7 @@ const pendingFile = (stateDir: string) => join(stateDir, 'pending-key.json')
 const nextFile = (stateDir: string) => join(stateDir, 'next-key.json')
 const askedFile = (stateDir: string) => join(stateDir, 'rotate-key')
 
-/** Who this agent is; undefined before its enrolment. Throws CONFIG_INVALID when others can read the key or the file is damaged. */
+/** Identity of this agent; undefined before enrolment. Throws CONFIG_INVALID when others can read the key or the file is damaged. */
 export async function readIdentity(stateDir: string): Promise<AgentIdentity | undefined> {
   return readPrivate(identityFile(stateDir), Identity)
 }
@@ -23,7 +23,7 @@ export async function writeIdentity(stateDir: string, identity: AgentIdentity): 
   await rm(pendingFile(stateDir), { force: true })
 }
 
-/** The key to enrol: written down first, so that an enrolment whose answer was lost can be asked for again with the same one. */
+/** The key to enrol. It is stored first, so that an enrolment with a lost response can be repeated with the same key. */
 export async function pendingKey(stateDir: string): Promise<AgentPrivateKey> {
   const found = await readPrivate(pendingFile(stateDir), PrivateKey)
   if (found) return found
@@ -32,7 +32,7 @@ export async function pendingKey(stateDir: string): Promise<AgentPrivateKey> {
   return made
 }
 
-/** The keys of an enrolled agent: what is to come is on disk before anybody hears of it, what was is gone once the new one counts. */
+/** Key files of an enrolled agent: a new key is stored before it is announced; the old one is deleted once the new one is valid. */
 export const keyStore = (stateDir: string): KeyStore => ({
   pending: () => readPrivate(nextFile(stateDir), PrivateKey),
   prepare: async () => {
@@ -47,7 +47,7 @@ export const keyStore = (stateDir: string): KeyStore => ({
   },
 })
 
-/** A person wants the running agent to replace its key. */
+/** Requests a key rotation from the running agent. */
 export const askForRotation = (stateDir: string): Promise<void> => writeFileAtomic(askedFile(stateDir), '', { mode: 0o600 })
 
 export const isRotationAsked = async (stateDir: string): Promise<boolean> => (await readIfThere(askedFile(stateDir))) !== undefined
@@ -56,8 +56,8 @@ async function readPrivate<Schema extends z.ZodType>(file: string, schema: Schem
   const text = await readIfThere(file)
   if (text === undefined) return undefined
   if (((await stat(file)).mode & 0o077) !== 0)
-    throw problem('CONFIG_INVALID', `${file} holds the agent's key and can be read by others: chmod 600 ${file}`)
+    throw problem('CONFIG_INVALID', `${file} contains the agent's key and is readable by others. fix: chmod 600 ${file}`)
   const result = schema.safeParse(asJson(text))
-  if (!result.success) throw problem('CONFIG_INVALID', `${file} is damaged: move it away and enrol again with a new invitation`)
+  if (!result.success) throw problem('CONFIG_INVALID', `${file} is damaged. fix: move it away and enrol again with a new invitation`)
   return result.data
 }

@@ -25,11 +25,11 @@ import { restore } from '../restore/index.ts'
 import { prefetch, update } from '../update/index.ts'
 import { registryAccess } from './registry-access.ts'
 
-/** A host as its executors see it; real and simulated ones are joined here in the same way. */
+/** Dependencies of the executors on a real or simulated host. */
 type ExecutorDeps = Readonly<{
   clock: Clock
   random: Random
-  /** The agent's own folder. */
+  /** State folder of the agent. */
   stateFolder: string
   engine: ContainerEngine
   servers: BoxServers
@@ -40,13 +40,13 @@ type ExecutorDeps = Readonly<{
   disk: DiskSpace
   settings: BoxSettings
   portInUse(port: number): Promise<boolean>
-  /** Gives up the room that only the journal and the way back may use. */
+  /** Releases the disk space reserved for the journal and rollbacks. */
   releaseBallast?: () => Promise<void>
-  /** What reports say beside versions; without it they say versions alone. */
+  /** Adds facts to reports; without it they contain only versions. */
   findFacts?: FindFacts
 }>
 
-/** Everything that an agent can do. */
+/** All executors of an agent. */
 export function boxExecutors(given: ExecutorDeps): CommandExecutors {
   const registries = registryAccess(knownMirrors(given.stateFolder))
   const ledger = spaceLedger()

@@ -1,3 +1,4 @@
-// The agent as a program, and how its rooms are joined into what it can do.
-// It decides nothing about a box; it reads settings, guards the key, and is the only place that knows all rooms of the agent.
+// The agent program: settings, enrolment, key files, local commands, and the composition of all features of the agent.
+// It is the only place that knows all features.
+// Never decides anything about a box.
 export { boxExecutors } from './executors.ts'

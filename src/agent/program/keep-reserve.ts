@@ -5,39 +5,38 @@ import type { BoxServers, ContainerEngine, SnapshotStore } from '../ports/index.
 type Deps = Readonly<{
   clock: Clock
   disk: Pick<DiskSpace, 'freeBytes'>
-  /** The agent's own: journals, dumps and what is remembered of snapshots. */
+  /** State folder of the agent, with journals, dumps and the restic cache. */
   stateFolder: string
 }>
 type Ports = Readonly<{ engine: ContainerEngine; servers: BoxServers; snapshots: SnapshotStore }>
 
-const lookEveryMs = 1_000
+const checkEveryMs = 1_000
 
 /**
- * The same ports, whose pulls, dumps and snapshots end before they use up what is kept free for the boxes and the journal (SAFETY, Agents):
- * whatever was reckoned before, an image is as large as it is, and others write to the disks too. They throw DISK_FULL then, as on a full
- * disk. What a snapshot is brought back to is not watched: the way back may use all that there is.
+ * Wraps the ports so that pulls, dumps and snapshots throw DISK_FULL before they use up the disk reserve (SAFETY, Agents): estimates can be
+ * wrong, and others write to the disks too. Restores are not limited, because a rollback may use all space.
  */
-export const keepingReserve = (deps: Deps, { engine, servers, snapshots }: Ports): Ports => ({
+export const keepDiskFree = (deps: Deps, { engine, servers, snapshots }: Ports): Ports => ({
   engine: {
     ...engine,
     pull: async (image, options) => {
       const [images, volumes] = await Promise.all([engine.imageFolders(), engine.volumesFolder()])
-      if (volumes === undefined) return engine.pull(image, options) // the engine's disk is another machine's
+      if (volumes === undefined) return engine.pull(image, options) // the engine runs on another machine
       const pull = (signal: AbortSignal) => engine.pull(image, { ...options, signal })
-      return whileRoom(deps, { what: `${image} cannot be pulled`, folders: [...images, volumes], signal: options.signal }, pull)
+      return whileSpaceLeft(deps, { what: `Cannot pull ${image}`, folders: [...images, volumes], signal: options.signal }, pull)
     },
   },
   servers: {
     ...servers,
     dumpDatabase: (box, folder, signal) =>
-      whileRoom(deps, { what: `the database of ${box.slug} cannot be dumped`, folders: [folder], signal }, (within) =>
+      whileSpaceLeft(deps, { what: `Cannot dump the database of ${box.slug}`, folders: [folder], signal }, (within) =>
         servers.dumpDatabase(box, folder, within),
       ),
   },
   snapshots: {
     ...snapshots,
     take: (repository, request, signal) =>
-      whileRoom(deps, { what: `no snapshot of ${request.slug} can be taken`, folders: [deps.stateFolder], signal }, (within) =>
+      whileSpaceLeft(deps, { what: `Cannot take a snapshot of ${request.slug}`, folders: [deps.stateFolder], signal }, (within) =>
         snapshots.take(repository, request, within),
       ),
   },
@@ -45,20 +44,20 @@ export const keepingReserve = (deps: Deps, { engine, servers, snapshots }: Ports
 
 type Writing = Readonly<{ what: string; folders: readonly string[]; signal: AbortSignal | undefined }>
 
-async function whileRoom<Value>(
+async function whileSpaceLeft<Value>(
   deps: Deps,
   { what, folders, signal }: Writing,
   work: (signal: AbortSignal) => Promise<Value>,
 ): Promise<Value> {
   const [short, over] = [new AbortController(), new AbortController()]
-  const shortAt = () => firstShort(deps, folders)
+  const shortAt = () => firstFullFolder(deps, folders)
   signal?.throwIfAborted()
   const full = await shortAt()
   if (full !== undefined) throw refusal(what, full)
   const watch = async () => {
     while (!over.signal.aborted) {
-      await deps.clock.sleep(lookEveryMs, over.signal)
-      // A disk that cannot be asked is no full one.
+      await deps.clock.sleep(checkEveryMs, over.signal)
+      // A failed check does not count as a full disk.
       const full = over.signal.aborted ? undefined : await shortAt().catch(() => undefined)
       if (full !== undefined) return short.abort(refusal(what, full))
     }
@@ -74,7 +73,7 @@ async function whileRoom<Value>(
   }
 }
 
-async function firstShort({ disk }: Deps, folders: readonly string[]): Promise<string | undefined> {
+async function firstFullFolder({ disk }: Deps, folders: readonly string[]): Promise<string | undefined> {
   for (const folder of folders) if ((await disk.freeBytes(folder)) < reserveBytes) return folder
   return undefined
 }
@@ -82,8 +81,8 @@ async function firstShort({ disk }: Deps, folders: readonly string[]): Promise<s
 const refusal = (what: string, folder: string) =>
   problem(
     'DISK_FULL',
-    `${what}: less than ${reserveBytes / 1024 / 1024} MB are free at ${folder}, which stay free for the boxes; free some there, then try again`,
+    `${what}: less than ${reserveBytes / 1024 / 1024} MB free at ${folder} (reserved for running boxes). fix: free disk space there, then retry`,
   )
 
-/** A signal that is given no reason makes an exception with a stack; nobody reads this one. */
+/** An abort without a reason creates an exception with a stack trace. */
 const ended = 'ended'

@@ -10,12 +10,12 @@ import { dockerEngine } from '../docker/index.ts'
 import { ownedEnvironment } from '../journal/index.ts'
 import type { BoxServers, ContainerEngine, SnapshotStore } from '../ports/index.ts'
 import { resticSnapshots } from '../snapshots/index.ts'
-import { keepingReserve } from './keep-reserve.ts'
+import { keepDiskFree } from './keep-reserve.ts'
 import type { AgentSettings } from './settings.ts'
 
-/** This machine's engine, snapshots and boxes. Making it touches nothing. */
+/** Engine, snapshots and boxes of this machine. Creating it has no side effects. */
 export type LocalHost = Readonly<{
-  /** By this name an agent knows the processes that an earlier one left behind. */
+  /** Marks the agent's child processes, so that a later agent finds the ones left running. */
   owner: string
   engine: ContainerEngine
   servers: BoxServers
@@ -35,7 +35,7 @@ export function localHost(
     ...(docker === undefined ? {} : { docker }),
     childEnvironment: ownedEnvironment(owner, 'engine'),
   })
-  const { engine, servers, snapshots } = keepingReserve(
+  const { engine, servers, snapshots } = keepDiskFree(
     { clock, disk: hostDisk, stateFolder: owner },
     {
       engine: bare,
@@ -54,7 +54,7 @@ export function localHost(
   }
 }
 
-/** What the daemon shows of the machine; null where it cannot be found out, which keeps no agent from working. */
+/** Machine facts for the daemon; null where unknown. */
 export async function describeMachine(
   host: LocalHost,
   settings: AgentSettings,
@@ -67,7 +67,7 @@ export async function describeMachine(
   return { engine: info && { ...info, restic }, resources }
 }
 
-/** What of the machine is in use; told every minute, so nothing is started for it. Null where the disk cannot be looked at. */
+/** Resource usage of the machine, reported every minute, so it starts no process. Null when the disk cannot be read. */
 export async function hostResources({ owner, boxes }: LocalHost, { boxesDir }: AgentSettings): Promise<HostResources | null> {
   const [disk, names, ballast] = await Promise.all([
     statfs(boxesDir).catch(() => statfs('/').catch(() => null)),

@@ -5,17 +5,17 @@ import type { CommandContext, CommandExecutors, ContainerEngine, PullOptions } f
 type AnyExecutor = (context: CommandContext, payload: never) => Promise<unknown>
 
 /**
- * How this host pulls: by which mirrors and as whom belongs to the host and not to a box, so whichever command in hand may fetch it does,
- * when something must be pulled and not before. It is kept for that command's time, in memory.
+ * Registry mirrors and credentials belong to the host, so any running command that may fetch them does so when something is pulled. They stay
+ * in memory for the duration of that command.
  */
 export type RegistryAccess = Readonly<{
-  /** The same engine, which asks and pulls as the host's registries want it. Throws what the daemon says when they cannot be fetched. */
+  /** Wraps the engine to use the host's mirrors and credentials. Throws the daemon's error when they cannot be fetched. */
   pulling(engine: ContainerEngine): ContainerEngine
-  /** The same executors; those whose kind may have registries offer what their command can fetch while they run. */
+  /** Wraps the executors whose kind may fetch registry secrets as sources of them. */
   offering(executors: CommandExecutors): CommandExecutors
 }>
 
-export function registryAccess(mirrors: Pick<KnownMirrors, 'note'>): RegistryAccess {
+export function registryAccess(mirrors: Pick<KnownMirrors, 'record'>): RegistryAccess {
   const sources = new Set<() => Promise<CommandSecrets>>()
   const offering = (kind: BoxCommandKind, execute: AnyExecutor): AnyExecutor => {
     const wanted: readonly string[] = boxCommands[kind].secrets
@@ -37,7 +37,7 @@ export function registryAccess(mirrors: Pick<KnownMirrors, 'note'>): RegistryAcc
       }
     }
   }
-  const asTheyWant = async <Options extends object>(options: Options) => {
+  const withRegistries = async <Options extends object>(options: Options) => {
     const { registries } = await firstOf([...sources].reverse())
     return registries ? { ...options, registries } : options
   }
@@ -45,12 +45,12 @@ export function registryAccess(mirrors: Pick<KnownMirrors, 'note'>): RegistryAcc
     pulling: (engine) => ({
       ...engine,
       pull: async (image, options) => {
-        const wanted = await asTheyWant<PullOptions>(options)
-        // What is not noted only takes room for longer.
-        if (wanted.registries) await mirrors.note(wanted.registries).catch(() => undefined)
+        const wanted = await withRegistries<PullOptions>(options)
+        // An unrecorded mirror only delays image removal.
+        if (wanted.registries) await mirrors.record(wanted.registries).catch(() => undefined)
         return engine.pull(image, wanted)
       },
-      resolve: async (image, options) => engine.resolve(image, await asTheyWant(options)),
+      resolve: async (image, options) => engine.resolve(image, await withRegistries(options)),
     }),
     offering: (executors) =>
       Object.fromEntries(
@@ -59,7 +59,7 @@ export function registryAccess(mirrors: Pick<KnownMirrors, 'note'>): RegistryAcc
   }
 }
 
-/** A command that was lost meanwhile must not keep another from pulling. */
+/** Tries all sources: a command that lost its lease must not block a pull of another one. */
 async function firstOf(sources: readonly (() => Promise<CommandSecrets>)[]): Promise<CommandSecrets> {
   let failure: unknown
   for (const source of sources) {

@@ -5,7 +5,7 @@ import { type Logger, makeLogger } from '../../node/index.ts'
 import { packageVersion } from '../../node/package.ts'
 import { hostDisk } from '../backup/index.ts'
 import { knownMirrors, portInUse, reportVersions } from '../boxes/index.ts'
-import { type CommandShelf, commandShelf, runAgent } from '../channel/index.ts'
+import { type CommandStore, commandStore, runAgent } from '../channel/index.ts'
 import { sweepDrills } from '../drill/index.ts'
 import {
   type BoxLock,
@@ -31,7 +31,7 @@ export async function run(machine: Machine, options: Globals): Promise<ExitCode>
   if (!identity)
     throw problem(
       'CONFIG',
-      'this agent is not enrolled: `tenantry hosts invite`, then `tenantry-agent enrol --url <daemon> --token-file <file>`',
+      'This agent is not enrolled. fix: tenantry hosts invite, then tenantry-agent enrol --url <daemon> --token-file <file>',
     )
   const host = localHost(machine, settings)
   const alone = await lockAgent(host.owner)
@@ -56,16 +56,16 @@ async function serve(
   await ballast.refill()
   const kept = (name: string) => withDiskReserve(folderStore(join(host.owner, name)), ballast)
   const journal = await openJournal({ store: kept('journal'), clock, onDamaged })
-  const shelf = commandShelf(kept('commands'), onDamaged)
+  const store = commandStore(kept('commands'), onDamaged)
   const sweepPins = pinSweeper({ engine: host.engine, journal, clock })
   const { images: allowedImages, keepImagesDays: keepDays } = settings
   const removals = imageRemovals()
   const sweepImages = imageSweeper({ ...host, journal, clock, removals, mirrors: knownMirrors(host.owner), allowedImages, keepDays })
-  const giveDiskBack = async () => {
+  const removeOldImages = async () => {
     const removed = await sweepImages().catch(() => [])
-    if (removed.length > 0) log.info({ images: removed }, 'removed images that no box has had for long')
+    if (removed.length > 0) log.info({ images: removed }, 'removed unused images')
   }
-  log.info({ host: identity.name, daemon: identity.daemonUrl, stateDir: host.owner }, 'tenantry-agent begins')
+  log.info({ host: identity.name, daemon: identity.daemonUrl, stateDir: host.owner }, 'agent starting')
   await runAgent({
     clock,
     random,
@@ -78,16 +78,16 @@ async function serve(
       engine: removals.waitForRemovals(host.engine),
       ...{ journal, clock, random, releaseBallast: ballast.release },
     }),
-    shelf,
-    resume: () => resume({ machine, host, journal, shelf, log }),
+    store,
+    resume: () => resume({ machine, host, journal, store, log }),
     disown: (box) => disownBox({ ...host, ...realHost(settings, host), clock, journal, workFolder: join(host.owner, 'work') }, box),
     acknowledge: async (commandId) => {
       await journal.acknowledge(commandId)
       await ballast.refill()
-      // Kept images only cost room: an engine that does not answer is asked after the next command.
+      // Best effort: retried after the next command.
       const unpinned = await sweepPins().catch(() => [])
-      if (unpinned.length > 0) log.info({ boxes: unpinned }, 'let go of images that were brought for updates that never came')
-      void giveDiskBack() // it may take a while, and nobody waits for it
+      if (unpinned.length > 0) log.info({ boxes: unpinned }, 'unpinned images of updates that were not started')
+      void removeOldImages() // in the background
     },
     reports: (boxId) => reportBoxes({ host, machine, log }, boxId),
     machine: () => describeMachine(host, settings),
@@ -102,7 +102,7 @@ async function serve(
     drainMs: settings.drainMs,
     signal,
   })
-  log.info('tenantry-agent has drained')
+  log.info('agent stopped')
 }
 
 function realHost(
@@ -120,50 +120,51 @@ function realHost(
   return { settings, stateFolder: owner, locks: fileLocks(join(owner, 'locks')), disk: hostDisk, portInUse }
 }
 
-/** Two agents on one state folder would undo each other's work, and the daemon would freeze the host. Throws CONFLICT. */
+/** Allows one agent per state folder; two would conflict, and the daemon would freeze the host. Throws CONFLICT. */
 export const lockAgent = (owner: string): Promise<BoxLock> =>
   fileLocks(join(owner, 'run'))
     .acquire('agent')
     .catch((error) => {
-      throw isProblem(error, 'BOX_HELD') ? problem('CONFLICT', `another tenantry-agent runs with ${owner}: stop it first`) : error
+      throw isProblem(error, 'BOX_HELD')
+        ? problem('CONFLICT', `Another tenantry-agent is running with ${owner}. fix: stop it first`)
+        : error
     })
 
 function loggerOf({ stdout }: Machine, { log, logLevel }: AgentSettings): Logger {
   return makeLogger({ form: log ?? (stdout.isTTY ? 'pretty' : 'json'), level: logLevel, program: 'tenantry-agent' })
 }
 
-type ResumeDeps = Readonly<{ machine: Machine; host: LocalHost; journal: CommandJournal; shelf: CommandShelf; log: Logger }>
+type ResumeDeps = Readonly<{ machine: Machine; host: LocalHost; journal: CommandJournal; store: CommandStore; log: Logger }>
 
-/** Ends what a killed agent left running, and takes up every command that is begun in the journal, even if its shelf was lost. */
-async function resume({ machine, host, journal, shelf, log }: ResumeDeps): Promise<void> {
+/** Ends what a killed agent left running, and takes up every command that is begun in the journal, even if its stored file was lost. */
+async function resume({ machine, host, journal, store, log }: ResumeDeps): Promise<void> {
   const survivors = await endSurvivors({ clock: machine.clock, owner: host.owner })
   const swept = await sweepWork({ journal, workFolder: join(host.owner, 'work') })
-  if (swept.length > 0) log.info({ swept }, 'removed dumps of updates that are over')
-  // An engine that does not answer now is asked at the next start; open drills clear their own away.
+  if (swept.length > 0) log.info({ swept }, 'removed dumps of finished updates')
+  // Best effort: retried at the next start. Open drills clean up themselves.
   const drills = await sweepDrills({ ...host, journal, stateFolder: host.owner }).catch((err) => {
-    log.warn({ err }, 'nobody could look whether drills have left anything')
+    log.warn({ err }, 'cannot check for leftovers of drills')
     return []
   })
-  if (drills.length > 0) log.info({ drills }, 'removed what drills had left')
-  if (survivors > 0) log.warn({ survivors }, 'ended processes that an earlier agent had left running')
-  const onShelf = new Set((await shelf.all()).map(({ id }) => id))
+  if (drills.length > 0) log.info({ drills }, 'removed leftovers of drills')
+  if (survivors > 0) log.warn({ survivors }, 'ended processes left running by an earlier agent')
+  const stored = new Set((await store.all()).map(({ id }) => id))
   for (const { commandId: id, kind, payload } of await journal.open()) {
-    if (onShelf.has(id) || !Object.hasOwn(boxCommands, kind)) continue
-    // The lease is a guess: were it wrong the daemon would not hear the outcome, but the box is brought to its end.
-    await shelf.put({ id, kind, boxId: (payload as { boxId: string }).boxId, payload, leaseToken: 1, outcome: null })
+    if (stored.has(id) || !Object.hasOwn(boxCommands, kind)) continue
+    // The lease token is a guess. If it is wrong, the daemon rejects the outcome, but the command still finishes.
+    await store.put({ id, kind, boxId: (payload as { boxId: string }).boxId, payload, leaseToken: 1, outcome: null })
   }
 }
 
-/** One box that cannot be looked at must not hide the others. */
+/** Skips boxes that cannot be read. */
 async function reportBoxes(
   { host, machine, log }: { host: LocalHost; machine: Machine; log: Logger },
   boxId?: string,
 ): Promise<VersionsReport[]> {
-  for (const slug of await host.boxes.unreadable())
-    log.error({ slug }, 'the record of a box cannot be read: move it away and adopt the box again')
+  for (const slug of await host.boxes.unreadable()) log.error({ slug }, 'box record is damaged: move it away and adopt the box again')
   const boxes = (await host.boxes.list()).filter((box) => boxId === undefined || box.boxId === boxId)
   const reports = await Promise.allSettled(boxes.map((box) => reportVersions({ ...host, clock: machine.clock }, box)))
   for (const [at, one] of reports.entries())
-    if (one.status === 'rejected') log.warn({ slug: boxes[at]?.slug, err: one.reason }, 'a box cannot be looked at')
+    if (one.status === 'rejected') log.warn({ slug: boxes[at]?.slug, err: one.reason }, 'cannot read a box')
   return reports.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
 }

@@ -16,23 +16,20 @@ const List = z.union([
   ),
 ])
 
-/** Every setting of an agent. The file has this shape; `boxesDir` is also TENANTRY_AGENT_BOXES_DIR, which wins. */
+/** All settings of an agent, as in the settings file. Environment variables such as TENANTRY_AGENT_BOXES_DIR override them. */
 export const AgentSettings = z.strictObject({
-  /** Where `enrol` turns to when it is given no --url. After that, the enrolment itself says which daemon is ours. */
+  /** Default of `enrol --url`; later the enrolment stores the daemon's URL. */
   url: z.url({ protocol: /^https?$/ }).optional(),
-  /** The agent's key, journals and records. Nobody else may read it. */
+  /** Key, journals and records of the agent; must be private. */
   stateDir: z.string().min(1).default('./.tenantry-agent'),
-  /** Each box has a folder of its name in it. */
+  /** Parent of the box folders, which are named by slug. */
   boxesDir: z.string().min(1).default('./.tenantry-boxes'),
-  /** What the names of its compose projects begin with. Agents that share one engine need different ones. */
+  /** Prefix of compose project names. Agents that share an engine need different prefixes. */
   projectPrefix: z
     .string()
     .regex(/^[a-z][a-z0-9-]{0,20}-$/, 'must be lower-case letters, digits and hyphens, and end with a hyphen')
     .default('box-'),
-  /**
-   * What this host may run: repositories in full, or ending in `/*` for all below. Whoever holds the daemon cannot widen it.
-   * Nothing runs while it is empty.
-   */
+  /** Allowed images: full repositories, or prefixes that end in `/*`. The daemon cannot extend the list; empty allows none. */
   images: List.default([]),
   dockerHost: z
     .string()
@@ -40,22 +37,22 @@ export const AgentSettings = z.strictObject({
     .default('unix:///var/run/docker.sock'),
   /** Folder with registry credentials and the compose plugin. */
   dockerConfig: z.string().optional(),
-  /** The docker client, when it is on none of the usual paths. */
+  /** Path of the docker client, if not on the default paths. */
   docker: z.string().optional(),
   restic: z.string().default('restic'),
-  /** What new boxes are rendered from; the agent carries its own. */
+  /** Templates for new boxes; the package includes a default. */
   templateDir: z.string().default(() => packageRoot('config/box-template')),
-  /** Addresses on which the edge of new boxes listens: for the world's proxy, and for the daemon. */
+  /** Listen addresses of the edge of new boxes: for the public proxy and for the daemon. */
   publicBind: z.union([z.ipv4(), z.ipv6()]).default('127.0.0.1'),
   platformBind: z.union([z.ipv4(), z.ipv6()]).default('127.0.0.1'),
   maxUploadMegabytes: z.coerce.number().int().min(1).max(10_000).default(100),
-  /** Boxes worked on at once. */
+  /** Maximum number of boxes changed at once. */
   parallel: z.coerce.number().int().min(1).max(50).default(4),
-  /** How long commands may go on after SIGTERM. What is not over then goes on at the next start. */
+  /** Time for running commands after SIGTERM; unfinished ones resume at the next start. */
   drainMs: z.coerce.number().int().min(0).default(30_000),
-  /** How long an image stays that no box has any more; 0: for ever. */
+  /** Days an unused image is retained; 0: forever. */
   keepImagesDays: z.coerce.number().int().min(0).max(3650).default(30),
-  /** The agent replaces its key when it is so old; 0: only when asked to. */
+  /** Days until the agent replaces its key; 0: only on request. */
   rotateKeyDays: z.coerce.number().int().min(0).max(3650).default(30),
   log: z.enum(['pretty', 'json']).optional(),
   logLevel: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
@@ -94,7 +91,7 @@ const invalid = (where: string, details: readonly FieldReason[]) =>
 
 export { type Globals, type Machine, print } from '../../node/command-line.ts'
 
-/** The file that was named, or the usual one where it is there. */
+/** The file from --config, or the default file if it exists. */
 export const settingsFileOf = ({ usualSettings }: Machine, { config }: Globals): string | undefined =>
   config ?? (usualSettings !== undefined && existsSync(usualSettings) ? usualSettings : undefined)
 

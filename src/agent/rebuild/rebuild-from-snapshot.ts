@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { Service } from '../../core/boxes/index.ts'
 import { type Clock, problem } from '../../core/kit/index.ts'
 import { type DataFolder, type FullManifest, fetchData, fetchDumpAgain, runConcurrently } from '../backup/index.ts'
-import { bringImages, deathWatch, readCompose, waitUntil } from '../boxes/index.ts'
+import { crashLoopDetector, pullImages, readCompose, waitUntil } from '../boxes/index.ts'
 import type { BoxServers, ContainerEngine, LocalBox, Repository, SnapshotStore } from '../ports/index.ts'
 import { type FetchedFiles, whileVerified } from './fetched-snapshot.ts'
 
@@ -15,14 +15,14 @@ export type RebuildDeps = Readonly<{
   allowedImages: readonly string[]
 }>
 
-type ImageInput = Omit<Parameters<typeof bringImages>[1], 'images' | 'step'> & Readonly<{ services: readonly Service[] }>
+type ImageInput = Omit<Parameters<typeof pullImages>[1], 'images' | 'step'> & Readonly<{ services: readonly Service[] }>
 
-/** Ensures that the images of the snapshot are here, by digest. Throws as `bringImages` does, and RESTORE_FAILED. */
+/** Ensures that the images of the snapshot are here, by digest. Throws as `pullImages` does, and RESTORE_FAILED. */
 export async function pullFormerImages(deps: RebuildDeps, { images, slug }: FullManifest, { services, ...how }: ImageInput): Promise<void> {
   const wanted = Service.options.filter((service) => services.includes(service)).map((service) => [service, images[service]] as const)
   const unknown = wanted.find(([, image]) => !image)
   if (unknown) throw problem('RESTORE_FAILED', `the snapshot of ${slug} does not say which image ${unknown[0]} ran`)
-  await bringImages(deps, { ...how, images: Object.fromEntries(wanted), step: 'images' })
+  await pullImages(deps, { ...how, images: Object.fromEntries(wanted), step: 'images' })
 }
 
 type Filling = Readonly<{ repository: Repository; snapshotId: string; fetched: Omit<FetchedFiles, 'boxFolder'>; signal?: AbortSignal }>
@@ -117,19 +117,19 @@ export async function startProject(
 
 /** The same servers, whose probe throws PROBE_FAILED at once when a container of the box keeps dying. */
 export function watchfulServers(servers: BoxServers, engine: ContainerEngine): BoxServers {
-  const keepsDying = deathWatch()
+  const isCrashLooping = crashLoopDetector()
   return {
     ...servers,
     probe: async (box, signal) => {
-      await needAlive(engine, box, keepsDying)
+      await needAlive(engine, box, isCrashLooping)
       return servers.probe(box, signal)
     },
   }
 }
 
-async function needAlive(engine: ContainerEngine, box: LocalBox, keepsDying: ReturnType<typeof deathWatch>): Promise<void> {
+async function needAlive(engine: ContainerEngine, box: LocalBox, isCrashLooping: ReturnType<typeof crashLoopDetector>): Promise<void> {
   const containers = await engine.containers(box.project)
-  const dead = containers.find((container) => container.state === 'exited' || keepsDying(container))
+  const dead = containers.find((container) => container.state === 'exited' || isCrashLooping(container))
   if (!dead) return
   const line = (await engine.logs(dead.id, 5).catch(() => '')).trim().split('\n').at(-1)
   throw problem('PROBE_FAILED', `${dead.service} of ${box.project.name} dies${line ? `: ${line.slice(0, 200)}` : ''}`)

@@ -13,7 +13,7 @@ import {
   spaceForSnapshot,
   volumeBytes,
 } from '../backup/index.ts'
-import { type ComposeFacts, keepImage, needSafeFolder, readCompose, refuseOtherDatabases, reportVersions } from '../boxes/index.ts'
+import { assertNoOtherDatabases, assertSafeFolder, type ComposeFacts, pinImage, readCompose, reportVersions } from '../boxes/index.ts'
 import { assertDatabaseVolume, readComposeText, removeVolumes } from '../change/index.ts'
 import type { StoredSnapshot } from '../ports/index.ts'
 import { pullFormerImages } from '../rebuild/index.ts'
@@ -25,12 +25,12 @@ import { type Before, type DataVolume, dataVolumes, quarantinedBy, type RestoreR
  */
 export async function fetchAll(run: RestoreRun): Promise<Before> {
   const { deps, box, payload, signal, context } = run
-  await needSafeFolder(box.project)
+  await assertSafeFolder(box.project)
   const text = await readComposeText(box)
   const compose = readCompose(text, box.project.name)
   const before = await observeBefore(run, text, compose)
   // A box whose database is down must still be restorable.
-  await refuseOtherDatabases(deps, box, 'pass')
+  await assertNoOtherDatabases(deps, box, 'pass')
   const data = [...(compose.services.synapse?.volumes ?? []), ...(compose.services.minio?.volumes ?? [])]
   for (const former of data) await removeVolumes(deps, dataVolumes(run, former))
   await deps.snapshots.version()
@@ -43,7 +43,7 @@ export async function fetchAll(run: RestoreRun): Promise<Before> {
   if (manifest.boxId !== box.boxId)
     throw problem('RESTORE_FAILED', `the snapshot ${snapshotId} is of the box ${manifest.slug} (${manifest.boxId}) and not of ${box.slug}`)
   for (const { image, digest } of Object.values(before.images))
-    await keepImage(deps, { image, digest: digest ?? undefined, signal }, box.slug)
+    await pinImage(deps, { image, digest: digest ?? undefined, signal }, box.slug)
   await pullFormerImages(deps, manifest, { services: Service.options, pin: box.slug, context, signal })
   // The sizes of the dump and the images are known only now; the load behind the fence must fit beside them.
   const room = await needRoomFor(fetched.snapshot, true)

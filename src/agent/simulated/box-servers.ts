@@ -4,9 +4,9 @@ import { parse } from 'yaml'
 import type { ProbeComponent, ProbeResult } from '../../core/boxes/index.ts'
 import { isoNow, problem, randomText, type Secret } from '../../core/kit/index.ts'
 import { readIfThere } from '../../node/index.ts'
-import { fenceSwitch, readBoxSecrets } from '../boxes/index.ts'
+import { fenceFile, readBoxSecrets } from '../boxes/index.ts'
 import type { BoxServers, LocalBox, ProbeAccount } from '../ports/index.ts'
-import { applySimulated, dumpSimulated, factsOf, loadSimulated, positionsOf, raiseSimulated, settleSimulated } from './database.ts'
+import { applySimulated, dumpSimulated, factsOf, finishLoadSimulated, loadSimulated, positionsOf, raiseSimulated } from './database.ts'
 import { chatState, databaseState, objectsState, type ServerState } from './servers.ts'
 import { containerOf, runs, type World } from './world.ts'
 
@@ -20,16 +20,16 @@ export const simulatedServers = (world: World): BoxServers => ({
   }),
   dumpDatabase: (box, folder, signal) => dumpSimulated(world, box, folder, signal),
   loadDatabase: (box, folder, expected, signal) => loadSimulated(world, box, folder, expected, signal),
-  settleDatabase: (box, expected, signal) => settleSimulated(world, box, expected, signal),
+  finishDatabaseLoad: (box, expected, signal) => finishLoadSimulated(world, box, expected, signal),
   streamPositions: (box, signal) => positionsOf(world, box, signal),
   raiseStreams: (box, past, signal) => raiseSimulated(world, box, past, signal),
   createProbeAccount: async (box, appserviceToken, signal) => {
     signal?.throwIfAborted()
     return simulatedAccount(world, box, appserviceToken)
   },
-  createThrowAwayAccount: async (box, registrationSecret, signal) => {
+  createTemporaryAccount: async (box, registrationSecret, signal) => {
     signal?.throwIfAborted()
-    return simulatedThrowAway(world, box, registrationSecret)
+    return simulatedTemporaryAccount(world, box, registrationSecret)
   },
   databaseBytes: async (box) => factsOf(world, box)?.bytes,
   databaseFacts: async (box) => factsOf(world, box),
@@ -43,25 +43,30 @@ const versionOf = (world: World, project: string, service: 'synapse' | 'postgres
 /** The same user and room each time, as the chat server finds them again. */
 async function simulatedAccount(world: World, box: LocalBox, token: Secret): Promise<ProbeAccount> {
   const what = 'the probe user'
-  needChat(world, box, what)
-  needKnown(box, (await readBoxSecrets(box.project))?.appserviceToken, token, what)
+  assertChatUp(world, box, what)
+  assertKnownSecret(box, (await readBoxSecrets(box.project))?.appserviceToken, token, what)
   return { userId: `@tenantry-probe:${box.chatDomain}`, accessToken: token.reveal(), roomId: `!probe:${box.chatDomain}` }
 }
 
 /** Another user and room each time. */
-async function simulatedThrowAway(world: World, box: LocalBox, registration: Secret): Promise<ProbeAccount> {
+async function simulatedTemporaryAccount(world: World, box: LocalBox, registration: Secret): Promise<ProbeAccount> {
   const what = 'a throw-away user'
-  needChat(world, box, what)
+  assertChatUp(world, box, what)
   const config = await configOf(box)
   if (Array.isArray(config.app_service_config_files) && config.app_service_config_files.length > 0)
     throw notMade(box, what, 'its application service owns such names')
   const { registration_shared_secret: said } = config
-  needKnown(box, typeof said === 'string' ? said : (await readBoxSecrets(box.project))?.registrationSharedSecret, registration, what)
+  assertKnownSecret(
+    box,
+    typeof said === 'string' ? said : (await readBoxSecrets(box.project))?.registrationSharedSecret,
+    registration,
+    what,
+  )
   const name = randomText(world.random, 10).toLowerCase()
   return { userId: `@tenantry-drill-${name}:${box.chatDomain}`, accessToken: `throw-away-${name}`, roomId: `!${name}:${box.chatDomain}` }
 }
 
-function needChat(world: World, box: LocalBox, what: string): void {
+function assertChatUp(world: World, box: LocalBox, what: string): void {
   if (chatState(world, box.project.name) !== 'ready') throw notMade(box, what, 'the chat server does not answer')
 }
 
@@ -71,7 +76,7 @@ async function configOf({ project }: LocalBox): Promise<Record<string, unknown>>
 }
 
 /** A box without files of ours takes any: nobody here knows what its server was told. */
-function needKnown(box: LocalBox, known: string | undefined, given: Secret, what: string): void {
+function assertKnownSecret(box: LocalBox, known: string | undefined, given: Secret, what: string): void {
   if (known !== undefined && known !== given.reveal()) throw notMade(box, what, 'the chat server does not know who asks')
 }
 
@@ -106,7 +111,7 @@ const allComponents: readonly ProbeComponent[] = ['chatApi', 'chatSync', 'databa
 
 function brokenBy(world: World, box: LocalBox): ReadonlySet<ProbeComponent> {
   const image = containerOf(world, box.project.name, 'synapse')?.image
-  const isOpen = !existsSync(fenceSwitch(box.project))
+  const isOpen = !existsSync(fenceFile(box.project))
   const at = { box: box.slug, ...(image === undefined ? {} : { image }) }
   const fault = world.faults.strike('probe-fails', at, ({ onceOpen = false }) => isOpen || !onceOpen)
   return new Set(fault ? (fault.components ?? allComponents) : [])

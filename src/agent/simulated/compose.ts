@@ -2,14 +2,22 @@ import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Service } from '../../core/boxes/index.ts'
 import { canonicalJson, problem, remembered, sha256Hex } from '../../core/kit/index.ts'
-import { plainCompose, readCompose } from '../boxes/index.ts'
+import { readCompose, resolvedCompose } from '../boxes/index.ts'
 import type { EngineEvent, Project } from '../ports/index.ts'
 import { chatState } from './servers.ts'
-import { containerOf, createContainer, needEngine, type SimulatedContainer, startContainer, stopContainer, type World } from './world.ts'
+import {
+  assertEngineUp,
+  containerOf,
+  createContainer,
+  type SimulatedContainer,
+  startContainer,
+  stopContainer,
+  type World,
+} from './world.ts'
 
 /** `up -d --no-deps --pull never`: only what the file has changed is recreated; a container that dies at once is no failure here. */
 export async function recreate(world: World, project: Project, services: readonly Service[], signal?: AbortSignal): Promise<void> {
-  needEngine(world)
+  assertEngineUp(world)
   const models = await readModel(project)
   const wanted = services.map((service) => modelOf(models, service))
   for (const { image } of wanted) {
@@ -65,9 +73,9 @@ export async function readModel(project: Project): Promise<readonly ServiceModel
   return modelsIn(await resolved(project, await readText(project)), project.name)
 }
 
-const mostTexts = 32
+const maxTexts = 32
 
-const modelsIn = remembered(mostTexts, (text: string, projectName: string): readonly ServiceModel[] => {
+const modelsIn = remembered(maxTexts, (text: string, projectName: string): readonly ServiceModel[] => {
   const { services, database } = readCompose(text, projectName)
   const hashes = configHashes(text)
   return Object.entries(services).map(([service, facts]) => ({
@@ -79,8 +87,8 @@ const modelsIn = remembered(mostTexts, (text: string, projectName: string): read
 })
 
 /** As with compose, the hash covers the service's own settings and not the real names of its volumes. */
-const configHashes = remembered(mostTexts, (text: string): Readonly<Record<string, string>> => {
-  const { services } = plainCompose(text) as { services: Record<string, unknown> }
+const configHashes = remembered(maxTexts, (text: string): Readonly<Record<string, string>> => {
+  const { services } = resolvedCompose(text) as { services: Record<string, unknown> }
   return Object.fromEntries(Object.entries(services).map(([service, settings]) => [service, sha256Hex(canonicalJson(settings))]))
 })
 

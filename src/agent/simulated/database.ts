@@ -10,8 +10,8 @@ import { containerOf, type World } from './world.ts'
 const dumpFile = 'database.dump'
 
 const eventsStream = 'events_stream_seq'
-const usualMargin = 1_000
-const blindMargin = 1_000_000
+const knownMargin = 1_000
+const unknownMargin = 1_000_000
 
 /** About what a fresh Synapse takes, and what a message adds to it. */
 const emptyDatabaseBytes = 24_000_000
@@ -28,7 +28,7 @@ function databaseVolume(world: World, box: LocalBox): string {
 export async function dumpSimulated(world: World, box: LocalBox, folder: string, signal?: AbortSignal): Promise<RowCounts> {
   const content = world.volumes.read(databaseVolume(world, box))
   await world.faults.linger('dumpMs', signal)
-  needRoomFor(world, box, 'dump')
+  assertSpaceFor(world, box, 'dump')
   if (world.faults.strike('dump-fails', { box: box.slug }))
     throw problem('SNAPSHOT_FAILED', `pg_dump of ${box.slug} ended with exit code 1`)
   writeContent(folder, { ...content, otherDatabases: [] }, { name: dumpFile, mode: 0o700 })
@@ -39,23 +39,23 @@ export async function dumpSimulated(world: World, box: LocalBox, folder: string,
 export async function loadSimulated(world: World, box: LocalBox, folder: string, expected: RowCounts, signal?: AbortSignal): Promise<void> {
   const volume = databaseVolume(world, box)
   await world.faults.linger('loadMs', signal)
-  needRoomFor(world, box, 'load')
+  assertSpaceFor(world, box, 'load')
   if (world.faults.strike('load-fails', { box: box.slug }))
     throw problem('RESTORE_FAILED', `pg_restore of ${box.slug} ended with exit code 1`)
   if (world.volumes.read(volume).schema !== null) throw problem('RESTORE_FAILED', `the database of ${box.slug} is not empty`)
   const content = readDump(box, folder)
   world.volumes.change(volume, content)
-  needSameCounts(box, expected, countsOf(content))
+  assertSameCounts(box, expected, countsOf(content))
 }
 
-export async function settleSimulated(world: World, box: LocalBox, expected: RowCounts, signal?: AbortSignal): Promise<void> {
+export async function finishLoadSimulated(world: World, box: LocalBox, expected: RowCounts, signal?: AbortSignal): Promise<void> {
   signal?.throwIfAborted()
   const content = world.volumes.read(databaseVolume(world, box))
   if (world.faults.strike('load-fails', { box: box.slug })) throw problem('RESTORE_FAILED', `psql in ${box.slug} ended with exit code 1`)
-  needSameCounts(box, expected, countsOf(content))
+  assertSameCounts(box, expected, countsOf(content))
 }
 
-function needRoomFor(world: World, box: LocalBox, what: 'dump' | 'load'): void {
+function assertSpaceFor(world: World, box: LocalBox, what: 'dump' | 'load'): void {
   if (world.faults.strike('disk-full', { box: box.slug }, ({ at }) => at === what))
     throw problem('DISK_FULL', `no space left for the ${what} of ${box.slug}`)
 }
@@ -72,7 +72,7 @@ function readDump(box: LocalBox, folder: string): VolumeContent {
 
 const countsOf = ({ messages, media }: VolumeContent): RowCounts => ({ events: messages, local_media_repository: media })
 
-function needSameCounts(box: LocalBox, expected: RowCounts, loaded: RowCounts): void {
+function assertSameCounts(box: LocalBox, expected: RowCounts, loaded: RowCounts): void {
   const wrong = Object.entries(expected).filter(([table, count]) => loaded[table] !== count)
   if (wrong.length === 0) return
   const list = wrong.map(([table, count]) => `${table} has ${loaded[table] ?? 'no'} rows instead of ${count}`).join('; ')
@@ -88,7 +88,7 @@ export async function raiseSimulated(world: World, box: LocalBox, past: StreamPo
   signal?.throwIfAborted()
   const volume = databaseVolume(world, box)
   const { stream } = world.volumes.read(volume)
-  const raised = past === 'unknown' ? stream + blindMargin : Math.max(stream, past.sequences[eventsStream] ?? 0) + usualMargin
+  const raised = past === 'unknown' ? stream + unknownMargin : Math.max(stream, past.sequences[eventsStream] ?? 0) + knownMargin
   world.volumes.change(volume, { stream: raised })
 }
 

@@ -5,10 +5,10 @@ import { pullSimulated, resolveSimulated } from './pull.ts'
 import { chatState, logOf, printedLog, restartsOf } from './servers.ts'
 
 import {
+  assertEngineUp,
   containerOf,
   containersOf,
   createVolume,
-  needEngine,
   type SimulatedContainer,
   startContainer,
   stopContainer,
@@ -27,13 +27,13 @@ export function simulatedEngine(world: World, execScript: ExecScript = () => und
   const byId = (id: string) => [...world.containers.values()].find((container) => container.id === id)
   return {
     info: async () => {
-      needEngine(world)
+      assertEngineUp(world)
       return { engine: 'simulated', compose: 'simulated' }
     },
     pull: (image, options) => pullSimulated(world, image, options),
     resolve: (image, options) => resolveSimulated(world, image, options),
     localDigest: async (image) => {
-      needEngine(world)
+      assertEngineUp(world)
       return local.get(image)
     },
     imageLibc: async (image) => {
@@ -49,18 +49,18 @@ export function simulatedEngine(world: World, execScript: ExecScript = () => und
       pins.delete(label)
     },
     images: async () => {
-      needEngine(world)
+      assertEngineUp(world)
       return [...local.keys()].map((image) => localImage(world, image))
     },
     removeImage: async ({ id: image }) => {
-      needEngine(world)
+      assertEngineUp(world)
       if (!local.has(image)) return
       const { pinned, used } = localImage(world, image)
       if (pinned || used) throw problem('CONFLICT', `the image ${image} is ${pinned ? 'pinned' : 'in use'}`)
       local.delete(image)
     },
     containers: async (project) => {
-      needEngine(world)
+      assertEngineUp(world)
       chatState(world, project.name)
       return containersOf(world, project.name).map((container) => stateOf(world, container))
     },
@@ -68,7 +68,7 @@ export function simulatedEngine(world: World, execScript: ExecScript = () => und
       Object.fromEntries((await readModel(project)).map(({ service, configHash }) => [service, [configHash]])),
     up: (project, services, signal) => recreate(world, project, services, signal),
     stop: async (project, services) => {
-      needEngine(world)
+      assertEngineUp(world)
       chatState(world, project.name)
       if (world.faults.strike('stop-fails', { box: project.name }))
         throw problem('DOCKER_UNAVAILABLE', 'the simulated engine lost the stop')
@@ -76,18 +76,18 @@ export function simulatedEngine(world: World, execScript: ExecScript = () => und
       for (const service of services) eachOf(world, project, service, stopContainer)
     },
     start: async (project, services) => {
-      needEngine(world)
+      assertEngineUp(world)
       for (const service of services) eachOf(world, project, service, startContainer)
     },
     discard: async (project, services) => {
-      needEngine(world)
+      assertEngineUp(world)
       for (const service of services) {
         eachOf(world, project, service, stopContainer)
         world.containers.delete(`${project.name}/${service}`)
       }
     },
     down: async (project, options) => {
-      needEngine(world)
+      assertEngineUp(world)
       for (const container of containersOf(world, project.name)) {
         stopContainer(world, container)
         world.containers.delete(`${project.name}/${container.service}`)
@@ -96,13 +96,13 @@ export function simulatedEngine(world: World, execScript: ExecScript = () => und
     },
     removeProject: async (name, onlyVolumes) => removeProject(world, name, onlyVolumes),
     projects: async (prefix) => {
-      needEngine(world)
+      assertEngineUp(world)
       const names = [...world.containers.values()].map(({ project }) => project.name)
       const left = [...world.volumeProjects].filter(([volume]) => volumes.path(volume) !== undefined).map(([, project]) => project)
       return [...new Set([...names, ...left])].filter((name) => name.startsWith(prefix)).sort()
     },
     exec: async (id, argv, options) => {
-      needEngine(world)
+      assertEngineUp(world)
       const container = byId(id)
       if (container?.wanted !== 'running') throw problem('BOX_UNHEALTHY', `the container ${id.slice(0, 12)} does not run`)
       const answer = execScript({ project: container.project.name, service: container.service }, argv)
@@ -136,7 +136,7 @@ const localImage = (world: World, image: string): LocalImage => ({
 })
 
 function removeProject(world: World, name: string, onlyVolumes?: readonly string[]): string[] {
-  needEngine(world)
+  assertEngineUp(world)
   const containers = containersOf(world, name)
   for (const container of containers) {
     stopContainer(world, container)

@@ -2,20 +2,20 @@ import { type PullSource, parseImage, pullFromSources } from '../../core/boxes/i
 import { isoNow, problem, type Random, sha256Hex } from '../../core/kit/index.ts'
 import type { PullOptions, ResolveOptions } from '../ports/index.ts'
 import { within } from './faults.ts'
-import { needEngine, type World } from './world.ts'
+import { assertEngineUp, type World } from './world.ts'
 
 const parts = 4
 
 /** A pull from the mirror, where one is named, and else from the registry itself; what comes bears the name that was asked for. */
 export async function pullSimulated(world: World, image: string, options: PullOptions): Promise<string> {
-  needEngine(world)
+  assertEngineUp(world)
   options.signal?.throwIfAborted()
   return pullFromSources(image, options, (source) => pullFrom(world, image, source, options))
 }
 
 /** What the same registries say of a tag now; one that lies says something else each time. */
 export async function resolveSimulated(world: World, image: string, options: ResolveOptions): Promise<string> {
-  needEngine(world)
+  assertEngineUp(world)
   options.signal?.throwIfAborted()
   return pullFromSources(image, options, async (source) =>
     askRegistry(world, referenceAt(source, image), source, world.image(image).digest),

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { fenceSwitch } from '../boxes/index.ts'
+import { fenceFile } from '../boxes/index.ts'
 import type { LocalBox, LogOptions } from '../ports/index.ts'
 import type { VolumeContent } from './volumes.ts'
 import { containerOf, runs, type SimulatedContainer, type World } from './world.ts'
@@ -101,7 +101,7 @@ export function simulatedTraffic(world: World): Traffic {
   const read = (name: string | undefined) => world.volumes.read(name ?? '-')
   const answer = (box: LocalBox): ClientAnswer => {
     if (!runs(containerOf(world, box.project.name, 'edge'))) return 'unreachable'
-    if (existsSync(fenceSwitch(box.project))) return 'fenced'
+    if (existsSync(fenceFile(box.project))) return 'fenced'
     return chatState(world, box.project.name) === 'ready' && databaseState(world, box.project.name) === 'ready' ? 'stored' : 'unreachable'
   }
   const add = (name: string | undefined, field: 'messages' | 'media' | 'objects' | 'stream') => {

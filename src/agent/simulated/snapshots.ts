@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { isoNow, problem, sha256Hex } from '../../core/kit/index.ts'
-import type { RepositoryCare } from '../../node/restic/index.ts'
+import type { RepositoryMaintenance } from '../../node/restic/index.ts'
 import type { Repository, SnapshotFacts, SnapshotRequest, SnapshotStore, StoredSnapshot } from '../ports/index.ts'
 import type { World } from './world.ts'
 
@@ -59,7 +59,7 @@ export function simulatedSnapshots(world: World, vaults: SimulatedVaults): Snaps
 
 const emptyVault = (password: string): Vault => ({ passwords: new Set([password]), snapshots: [], forgotten: [], taken: 0 })
 
-function simulatedCare({ faults }: World, vaultOf: (repository: Repository) => Vault): RepositoryCare {
+function simulatedCare({ faults }: World, vaultOf: (repository: Repository) => Vault): RepositoryMaintenance {
   return {
     list: async (repository) => vaultOf(repository).snapshots.map(storedSnapshot),
     forget: async (repository, ids) => {

@@ -138,7 +138,7 @@ export const runs = (container: SimulatedContainer | undefined): container is Si
   container?.wanted === 'running' && container.dies === null
 
 /** Throws DOCKER_UNAVAILABLE while a fault has the engine down. */
-export function needEngine(world: World): void {
+export function assertEngineUp(world: World): void {
   if (world.faults.strike('engine-down', {})) throw problem('DOCKER_UNAVAILABLE', 'the simulated container engine does not answer')
 }
 

@@ -9,7 +9,7 @@ import {
   type Run,
   readSnapshots,
   readSummary,
-  resticCare,
+  resticMaintenance,
   resticProblem,
   resticVersion,
   runRestic,
@@ -32,7 +32,7 @@ export function resticSnapshots({ owner, sync = syncDisk, ...input }: Options): 
   const options: ResticOptions = { ...input, childEnvironment: (commandId) => ownedEnvironment(owner, commandId) }
   const { program = 'restic', cacheFolder } = options
   const timeoutMs = storeTimeoutOf(options)
-  const care = resticCare(options)
+  const care = resticMaintenance(options)
 
   return {
     ...care,

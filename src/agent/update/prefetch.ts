@@ -1,6 +1,6 @@
 import type { BoxCommandResult } from '../../core/boxes/index.ts'
 import { dataFolders, fetchRepository } from '../backup/index.ts'
-import { boxOfCommand, bringImages, keepImage, migrationsFor, needManaged } from '../boxes/index.ts'
+import { assertManaged, boxOfCommand, migrationsFor, pinImage, pullImages } from '../boxes/index.ts'
 import type { ChangeDeps } from '../change/index.ts'
 import type { CommandContext, CommandExecutor, LocalBox } from '../ports/index.ts'
 import { runOnce } from '../saga/index.ts'
@@ -22,7 +22,7 @@ export const prefetch =
 
 async function managedBox({ boxes }: ChangeDeps, payload: Payload): Promise<LocalBox> {
   const box = await boxOfCommand(boxes, payload)
-  needManaged(box, 'updating')
+  assertManaged(box, 'updating')
   return box
 }
 
@@ -33,7 +33,7 @@ async function pullAndWarm(deps: ChangeDeps, context: CommandContext, payload: P
   await migrationsFor(deps, context, box, payload.targets.migrationsHead)
   await pinFormerImages(deps, context, box)
   const { services } = payload.targets
-  const digests = await bringImages(deps, { images: services, pin: box.slug, step: 'pull', context, signal: context.signal })
+  const digests = await pullImages(deps, { images: services, pin: box.slug, step: 'pull', context, signal: context.signal })
   await assertTargetLibc(deps, box, payload)
   const pulledMs = clock.monotonicMs() - begun
   await takeWarmSnapshot(deps, context, box)
@@ -49,7 +49,7 @@ async function assertTargetLibc(deps: ChangeDeps, box: LocalBox, { targets }: Pa
 /** A rollback needs the images that run now. */
 async function pinFormerImages(deps: ChangeDeps, { signal }: CommandContext, box: LocalBox): Promise<void> {
   for (const { image, digest } of await deps.engine.containers(box.project))
-    await keepImage(deps, { image, digest: digest ?? undefined, signal }, box.slug)
+    await pinImage(deps, { image, digest: digest ?? undefined, signal }, box.slug)
 }
 
 async function takeWarmSnapshot(deps: ChangeDeps, context: CommandContext, box: LocalBox): Promise<void> {

@@ -5,13 +5,13 @@ import { plural, problem, sha256Hex } from '../../core/kit/index.ts'
 import { writeFileAtomic } from '../../node/index.ts'
 import { type DiskUse, reserveDiskSpace, spaceForDump, volumeBytes } from '../backup/index.ts'
 import {
-  bringImages,
+  assertNoOtherDatabases,
+  assertSafeFolder,
   type ComposeFacts,
-  keepImage,
   migrationsFor,
-  needSafeFolder,
+  pinImage,
+  pullImages,
   readCompose,
-  refuseOtherDatabases,
   reportVersions,
 } from '../boxes/index.ts'
 import { assertDatabaseVolume, readComposeText } from '../change/index.ts'
@@ -24,9 +24,9 @@ import { type Before, targetText, type UpdateRun } from './update-run.ts'
  */
 export async function prepareUpdate(run: UpdateRun): Promise<Before> {
   const { box, deps, payload, context } = run
-  await needSafeFolder(box.project)
+  await assertSafeFolder(box.project)
   const before = await observeBefore(run)
-  await refuseOtherDatabases(deps, box)
+  await assertNoOtherDatabases(deps, box)
   const migrations = await migrationsFor(deps, context, box, payload.targets.migrationsHead)
   await deps.snapshots.prepare(await run.repository())
   await pinAndPull(run, before)
@@ -85,10 +85,10 @@ function changedServices(targets: UpdateTargets, former: Before['containers']): 
 async function pinAndPull({ deps, payload, box, signal, context }: UpdateRun, { containers, planned }: Before): Promise<void> {
   for (const service of VersionedService.options) {
     const former = containers[service]
-    if (former) await keepImage(deps, { image: former.image, digest: former.digest ?? undefined, signal }, box.slug)
+    if (former) await pinImage(deps, { image: former.image, digest: former.digest ?? undefined, signal }, box.slug)
   }
   const images = Object.fromEntries(planned.map((service) => [service, payload.targets.services[service]]))
-  await bringImages(deps, { images, pin: box.slug, step: 'prefetch', context, signal })
+  await pullImages(deps, { images, pin: box.slug, step: 'prefetch', context, signal })
 }
 
 /** Collations that sort by bytes, which no library changes. */

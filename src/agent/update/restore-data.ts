@@ -22,7 +22,7 @@ export async function restoreData(run: UpdateRun): Promise<RestoredData> {
   await forgetColdCopy(run)
   await switchToRestored(run, volume)
   await startDatabaseOn(run, volume, restoredVolumes(run))
-  if (folder === undefined) await deps.servers.settleDatabase(box, snapshot.counts, signal)
+  if (folder === undefined) await deps.servers.finishDatabaseLoad(box, snapshot.counts, signal)
   else await deps.servers.loadDatabase(box, folder, snapshot.counts, signal)
   const tookMs = deps.clock.monotonicMs() - begun
   context.progress({

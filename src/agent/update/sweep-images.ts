@@ -8,7 +8,7 @@ import {
   isLiteralImage,
   type KnownMirrors,
   type LocalBoxes,
-  plainCompose,
+  resolvedCompose,
 } from '../boxes/index.ts'
 import type { CommandJournal } from '../journal/index.ts'
 import type { ContainerEngine, LocalImage } from '../ports/index.ts'
@@ -95,7 +95,7 @@ async function imagesOfBoxes({ boxes, mirrors }: Deps): Promise<IsNeeded | undef
 
 /** Of all services of the file: those that an operator added must start again too. */
 const imagesIn = (text: string): string[] =>
-  Object.values(plainCompose(text).services as Record<string, { image?: unknown } | null>).flatMap((service) =>
+  Object.values(resolvedCompose(text).services as Record<string, { image?: unknown } | null>).flatMap((service) =>
     typeof service?.image === 'string' ? [service.image] : [],
   )
 

@@ -1,6 +1,6 @@
 import { Command as Commander, type CommanderError, type Help, InvalidArgumentError, Option } from 'commander'
 import { type ExitCode, problem } from '../../core/kit/index.ts'
-import { leastHelpColumns, mistakeText, outputOf } from '../../node/command-line.ts'
+import { minHelpColumns, outputOf, usageErrorText } from '../../node/command-line.ts'
 import { about, firstPage, globalOptions } from '../first-page.ts'
 import type { Command, Noun, OptionSpec, Tree } from './command.ts'
 import type { TypedCommand } from './failure.ts'
@@ -54,7 +54,7 @@ function root(tree: Tree, version: string, machine: Machine): Commander {
     showGlobalOptions: true,
     visibleGlobalOptions: (command) =>
       standard.visibleGlobalOptions.call({ showGlobalOptions: true } as Help, command).filter(({ long }) => long !== '--version'),
-    minWidthToWrap: leastHelpColumns,
+    minWidthToWrap: minHelpColumns,
     formatHelp: (command, helper) => {
       assertKnownVerb(command)
       return command.parent ? standard.formatHelp.call(helper, command, helper) : firstPage(tree)
@@ -113,7 +113,7 @@ const isCommanderError = (error: unknown): error is CommanderError => error inst
 /** Help and version exit 0 and are no failure; all else is a usage error. */
 function throwUsage(error: CommanderError): undefined {
   if (error.exitCode === 0) return undefined
-  throw problem('USAGE', mistakeText(error))
+  throw problem('USAGE', usageErrorText(error))
 }
 
 /** Runs one command line and returns its exit code; never throws. Results go to stdout, all else to stderr. */

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { packageVersion, settlingFetch } from '../../node/index.ts'
-import { resticCare, tendRepository } from '../../node/restic/index.ts'
+import { maintainRepository, resticMaintenance } from '../../node/restic/index.ts'
 import { boxPort, snapshotsOfLifecycle } from '../boxes/index.ts'
 import type { Config } from '../config/index.ts'
 import type { Tx } from '../db/index.ts'
@@ -53,7 +53,7 @@ export function fleetDeps(deps: BaseDeps & Readonly<{ holder: string }>) {
     askRegistries: askRegistries({ ...boxes, log }),
     rehearse: deps.rehearse,
   }
-  const care = resticCare({ cacheFolder: join(config.dataDir, 'restic-cache') })
+  const care = resticMaintenance({ cacheFolder: join(config.dataDir, 'restic-cache') })
   const snapshots = {
     ...boxes,
     log,
@@ -64,7 +64,7 @@ export function fleetDeps(deps: BaseDeps & Readonly<{ holder: string }>) {
     references: [snapshotsOfRollouts, snapshotsOfLifecycle],
     ...holes,
     maintain: (...[repository, tending, signal]: Parameters<SnapshotsDeps['maintain']>) =>
-      tendRepository(care, repository, tending, signal),
+      maintainRepository(care, repository, tending, signal),
   }
   return { boxes, hosts, rollouts, snapshots }
 }

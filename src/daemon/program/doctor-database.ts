@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sql } from 'kysely'
 import { type Clock, duration, isProblem, plural } from '../../core/kit/index.ts'
-import { type Check, doubtful, failing, type Machine, well } from '../../node/command-line.ts'
+import { type Check, failed, type Machine, passed, warning } from '../../node/command-line.ts'
 import { sealedColumns } from '../app/index.ts'
 import type { Config } from '../config/index.ts'
 import { type Db, dialectOf, migrationState, type OpenDatabase, openDatabase } from '../db/index.ts'
@@ -13,7 +13,7 @@ import { fleetChecks } from './doctor-fleet.ts'
 export async function databaseChecks(machine: Machine, config: Config): Promise<Check[]> {
   const keys = await secretKey(machine, config)
   const file = config.databaseUrl.startsWith('sqlite:') ? config.databaseUrl.slice('sqlite:'.length) : undefined
-  if (file && !(await isThere(file))) return [keys.check, well('database', `${file} will be made at the first start`)]
+  if (file && !(await isThere(file))) return [keys.check, passed('database', `${file} will be made at the first start`)]
   let opened: OpenDatabase | undefined
   try {
     opened = openDatabase(config.databaseUrl)
@@ -32,7 +32,7 @@ export async function databaseChecks(machine: Machine, config: Config): Promise<
     return [opens, schema, ...more]
   } catch (error) {
     const reason = (error as Error).message || (error as { code?: string }).code
-    return [keys.check, failing('database', `it does not answer: ${reason}`, 'is the server running, and is TENANTRY_DATABASE right?')]
+    return [keys.check, failed('database', `it does not answer: ${reason}`, 'is the server running, and is TENANTRY_DATABASE right?')]
   } finally {
     await opened?.close()
   }
@@ -48,35 +48,35 @@ const isThere = (file: string) =>
 async function secretKey({ random }: Machine, config: Config): Promise<{ check: Check; keyring?: Keyring }> {
   const file = join(config.dataDir, 'secret.key')
   if (!config.secretKey && !config.production && !(await isThere(file)))
-    return { check: well('secret key', `${file} will be made at the first start`) }
+    return { check: passed('secret key', `${file} will be made at the first start`) }
   try {
     const keyring = await loadKeyring({ random }, config)
-    return { keyring, check: well('secret key', config.secretKey ? 'from TENANTRY_SECRET_KEY' : file) }
+    return { keyring, check: passed('secret key', config.secretKey ? 'from TENANTRY_SECRET_KEY' : file) }
   } catch (error) {
     const mend = config.production
       ? 'TENANTRY_SECRET_KEY=$(openssl rand -base64 32), kept where no backup of the database is'
       : `chmod 600 ${file}`
-    return { check: failing('secret key', (error as Error).message, mend) }
+    return { check: failed('secret key', (error as Error).message, mend) }
   }
 }
 
 async function secretsOpen(db: Db, keyring: Keyring): Promise<Check> {
   try {
     for (const column of sealedColumns) await opensAll({ db, keyring }, column)
-    return well('secret key', 'opens every secret in the database')
+    return passed('secret key', 'opens every secret in the database')
   } catch (error) {
     if (!isProblem(error)) throw error
-    return failing('secret key', error.message, 'put the key that this database was written with into TENANTRY_SECRET_KEY')
+    return failed('secret key', error.message, 'put the key that this database was written with into TENANTRY_SECRET_KEY')
   }
 }
 
 async function schemaCheck(db: Db): Promise<Check> {
   const { pending, unknown } = await migrationState(db)
   const newer = 'start the newer tenantryd, or restore a backup made by this one'
-  if (unknown.length > 0) return failing('database', `written by a newer program (${unknown.join(', ')})`, newer)
+  if (unknown.length > 0) return failed('database', `written by a newer program (${unknown.join(', ')})`, newer)
   if (pending.length > 0)
-    return doubtful('database', `reachable, and ${pending.length} migrations behind`, 'back it up; `tenantryd serve` brings it up to date')
-  return well('database', `${dialectOf(db) === 'sqlite' ? 'SQLite' : 'PostgreSQL'}, up to date`)
+    return warning('database', `reachable, and ${pending.length} migrations behind`, 'back it up; `tenantryd serve` brings it up to date')
+  return passed('database', `${dialectOf(db) === 'sqlite' ? 'SQLite' : 'PostgreSQL'}, up to date`)
 }
 
 const [doubtfulSkewMs, mostSkewMs] = [1000, 5000]
@@ -89,8 +89,8 @@ export async function clockCheck({ clock }: Pick<Machine, 'clock'>, db: Db): Pro
   const now = clock.now().getTime()
   const last = await db.selectFrom('audit').select('at').orderBy('at', 'desc').limit(1).executeTakeFirst()
   const behindMs = last ? Date.parse(last.at) - now : 0
-  if (behindMs > mostSkewMs) return failing('clock', `it is ${duration(behindMs)} behind the newest entry of the audit log`, mend)
-  return well('clock', clock.now().toISOString())
+  if (behindMs > mostSkewMs) return failed('clock', `it is ${duration(behindMs)} behind the newest entry of the audit log`, mend)
+  return passed('clock', clock.now().toISOString())
 }
 
 /** How far this clock is before that of the database, by the quickest of some answers: half of what one took may be on either way. */
@@ -109,7 +109,7 @@ function skewed(skewMs: number): Check {
   const apart = `${(Math.abs(skewMs) / 1000).toFixed(1)} s ${skewMs > 0 ? 'ahead of' : 'behind'} that of the database`
   const says = `it is ${apart}: leases, sessions and budgets end too ${skewMs > 0 ? 'early' : 'late'} here`
   const mend = 'set the clocks of this machine and of the database server, and let them be kept: timedatectl set-ntp true on each'
-  return Math.abs(skewMs) > mostSkewMs ? failing('clock', says, mend) : doubtful('clock', says, mend)
+  return Math.abs(skewMs) > mostSkewMs ? failed('clock', says, mend) : warning('clock', says, mend)
 }
 
 async function accounts(db: Db): Promise<Check> {
@@ -120,8 +120,8 @@ async function accounts(db: Db): Promise<Check> {
     .where('status', '=', 'active')
     .where('password_hash', 'is not', null)
     .execute()
-  if (admins.length === 0) return doubtful('accounts', 'nobody with the role admin can log in', '`tenantryd admin create --name <name>`')
-  return well('accounts', `${admins.length === 1 ? '1 admin' : `${admins.length} admins`} can log in`)
+  if (admins.length === 0) return warning('accounts', 'nobody with the role admin can log in', '`tenantryd admin create --name <name>`')
+  return passed('accounts', `${admins.length === 1 ? '1 admin' : `${admins.length} admins`} can log in`)
 }
 
 /** What the daemon was to do or to tell, and could not. */
@@ -133,6 +133,6 @@ async function givenUp(db: Db): Promise<Check[]> {
   if (work + told === 0) return []
   const says = `${plural(told, 'alert message')} and ${plural(work, 'job')} abandoned`
   return [
-    doubtful('given up', says, '`tenantry alerts list` shows them; `tenantry alerts resend <number>` and `tenantry jobs retry` try again'),
+    warning('given up', says, '`tenantry alerts list` shows them; `tenantry alerts resend <number>` and `tenantry jobs retry` try again'),
   ]
 }

@@ -1,7 +1,7 @@
 import { reservedSlugs } from '../../core/boxes/index.ts'
 import { hostPathWords } from '../../core/hosts/index.ts'
 import { type Clock, isoNow } from '../../core/kit/index.ts'
-import { type Check, doubtful, failing, well } from '../../node/command-line.ts'
+import { type Check, failed, passed, warning } from '../../node/command-line.ts'
 import { silentLogger } from '../../node/index.ts'
 import { type Db, dialectOf } from '../db/index.ts'
 import { redisStore } from '../limits/index.ts'
@@ -35,7 +35,7 @@ async function chatServers({ db }: Deps): Promise<Check[]> {
   const names = rows.map(({ name }) => name)
   const some = names.length > 5 ? `${names.slice(0, 5).join(', ')} and ${names.length - 5} more` : names.join(', ')
   const mend = 'for each that is another machine: `tenantry hosts platform <host> --address http://<its address>:{port}`'
-  return [doubtful('chat servers', `those on ${some} are looked for on this machine`, mend)]
+  return [warning('chat servers', `those on ${some} are looked for on this machine`, mend)]
 }
 
 /** From before such names were refused. All works for them but the pages that would be at their name. */
@@ -58,11 +58,7 @@ async function calledLikeWords({ db }: Deps): Promise<Check[]> {
 }
 
 const calledLikeWord = (what: 'box' | 'host', name: string, at: string): Check =>
-  doubtful(
-    'names',
-    `a ${what} is called ${name}, which is a word of the interface`,
-    `programs ask for it by its id: GET /api/admin/v1${at}`,
-  )
+  warning('names', `a ${what} is called ${name}, which is a word of the interface`, `programs ask for it by its id: GET /api/admin/v1${at}`)
 
 /** Each daemon holds something for some seconds at a time; one that was just started again counts twice until then. */
 async function budgetsApart({ db, clock }: Deps): Promise<Check[]> {
@@ -76,7 +72,7 @@ async function budgetsApart({ db, clock }: Deps): Promise<Check[]> {
     .execute()
   if (rows.length < 2) return []
   const says = `${rows.length} daemons share the database, and each counts requests for itself: a tenant has its budget ${rows.length} times`
-  return [doubtful('budgets', says, 'give all of them the same TENANTRY_REDIS')]
+  return [warning('budgets', says, 'give all of them the same TENANTRY_REDIS')]
 }
 
 /** Asks the server as the daemon would: by taking something from a budget and giving it back. */
@@ -84,8 +80,8 @@ export async function redisCheck(clock: Clock, url: string | undefined): Promise
   if (url === undefined) return []
   const store = await redisStore({ clock, log: silentLogger(), url, deadlineMs: 1000 })
   try {
-    if (store.isUp()) return [well('redis', 'answers, and takes what is written')]
-    return [failing('redis', 'it does not answer', 'is the server running, and is TENANTRY_REDIS right? Requests go uncounted until then')]
+    if (store.isUp()) return [passed('redis', 'answers, and takes what is written')]
+    return [failed('redis', 'it does not answer', 'is the server running, and is TENANTRY_REDIS right? Requests go uncounted until then')]
   } finally {
     await store.close()
   }

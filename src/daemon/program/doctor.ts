@@ -1,5 +1,5 @@
 import { type ExitCode, isProblem } from '../../core/kit/index.ts'
-import { type Check, failing, type Globals, type Machine, tellChecks, well } from '../../node/command-line.ts'
+import { type Check, failed, type Globals, type Machine, passed, printChecks } from '../../node/command-line.ts'
 
 import type { Config } from '../config/index.ts'
 import { databaseChecks } from './doctor-database.ts'
@@ -9,7 +9,7 @@ import { settingsOf } from './installation.ts'
 
 /** Looks at everything the daemon stands on and changes nothing. Exit code 1 when something would keep it from working. */
 export async function doctor(machine: Machine, options: Globals): Promise<ExitCode> {
-  return tellChecks(machine, options, await allChecks(machine, options), 16)
+  return printChecks(machine, options, await allChecks(machine, options), 16)
 }
 
 async function allChecks(machine: Machine, options: Globals): Promise<Check[]> {
@@ -18,11 +18,11 @@ async function allChecks(machine: Machine, options: Globals): Promise<Check[]> {
     config = settingsOf(machine, options)
   } catch (error) {
     if (!isProblem(error)) throw error
-    return [failing('settings', error.message, '`tenantryd check-config` lists every setting that is wrong')]
+    return [failed('settings', error.message, '`tenantryd check-config` lists every setting that is wrong')]
   }
   const source = options.config ? `${options.config} and the environment` : 'from the environment and defaults'
   return [
-    well('settings', `${source}; ${config.production ? 'production' : 'this machine only'}, at ${config.baseUrl}`),
+    passed('settings', `${source}; ${config.production ? 'production' : 'this machine only'}, at ${config.baseUrl}`),
     ...(await machineChecks(machine, config, options)),
     ...(await databaseChecks(machine, config)),
     ...(await redisCheck(machine.clock, config.redis)),

@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander'
 import { type ExitCode, isProblem, problem } from '../../core/kit/index.ts'
-import { type Machine, speakThrough, tellProblem } from '../../node/command-line.ts'
+import { connectOutput, type Machine, printProblem } from '../../node/command-line.ts'
 
 import { packageVersion } from '../../node/package.ts'
 import { registerOneShots } from './one-shots.ts'
@@ -36,7 +36,7 @@ function build(machine: Machine, act: Act): Command {
     .option('--config <file>', 'settings; environment variables win over it')
     .option('--json', 'print results as JSON')
   for (const register of commands) register(program, machine, act)
-  return speakThrough(program, machine)
+  return connectOutput(program, machine)
 }
 
 function fail(machine: Machine, error: unknown, json: boolean): ExitCode {
@@ -47,7 +47,7 @@ function fail(machine: Machine, error: unknown, json: boolean): ExitCode {
     ? error
     : problem('INTERNAL', `a fault of this program (${(error as Error)?.message ?? error}); with TENANTRY_DEBUG=1 it shows where`)
   if (machine.env.TENANTRY_DEBUG && error instanceof Error) machine.stderr.write(`${error.stack}\n`)
-  return tellProblem(machine, found, json)
+  return printProblem(machine, found, json)
 }
 
 /** Ctrl-C at a question. */

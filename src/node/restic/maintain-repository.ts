@@ -7,25 +7,25 @@ import { namesDamage, readBrokenPacks, readFreedBytes, readSnapshots } from './r
 import { resticProblem } from './restic-problem.ts'
 import { type Ended, type ResticOptions, runRestic, runWaiting, storeTimeoutOf } from './run-restic.ts'
 
-/** `structure`: every snapshot's files are listed and there. `data`: all of them are read as well, which may take hours. */
+/** `structure` checks that all listed files exist. `data` also reads them, which may take hours. */
 type CheckDepth = 'structure' | 'data'
 
-/** What keeps a repository in order. Throws BACKUP_KEY_INVALID, SNAPSHOT_STORE_UNAVAILABLE, SNAPSHOT_FAILED, DISK_FULL. */
-export type RepositoryCare = Readonly<{
-  /** All snapshots, oldest first. Waits for nobody's lock. */
+/** Maintenance of a repository. Throws BACKUP_KEY_INVALID, SNAPSHOT_STORE_UNAVAILABLE, SNAPSHOT_FAILED, DISK_FULL. */
+export type RepositoryMaintenance = Readonly<{
+  /** All snapshots, oldest first. Takes no lock. */
   list(repository: Repository): Promise<readonly StoredSnapshot[]>
-  /** Takes snapshots off the list; their data stays until `prune`. Full ids alone (VALIDATION); one that is not there is no failure. */
+  /** Removes snapshots; their data stays until `prune`. Needs full ids (VALIDATION) and ignores missing ones. */
   forget(repository: Repository, ids: readonly string[], signal?: AbortSignal): Promise<void>
-  /** Removes what no snapshot refers to, and answers about how many bytes that freed. Nobody else can work on the repository meanwhile. */
+  /** Deletes unreferenced data under an exclusive lock and returns the approximate bytes freed. */
   prune(repository: Repository, signal?: AbortSignal): Promise<number | null>
-  /** A repository that is damaged is an answer, with the pack files that are; thrown is only that it could not be looked at. */
+  /** A damaged repository is a result with the damaged packs; throws only when the check could not run. */
   check(repository: Repository, depth: CheckDepth, signal?: AbortSignal): Promise<{ ok: boolean; error: AgentError | null }>
-  /** Lets the repository's recovery password open it too. Does nothing where none is given, or where it does so already. */
+  /** Adds the recovery password as a second key. Idempotent; does nothing without a recovery password. */
   addRecoverySlot(repository: Repository): Promise<void>
 }>
 
-/** Looking after repositories with restic. The credentials must allow to delete. */
-export function resticCare(options: ResticOptions): RepositoryCare {
+/** Maintains repositories with restic; the credentials must allow deletes. */
+export function resticMaintenance(options: ResticOptions): RepositoryMaintenance {
   const list = async (repository: Repository) => {
     const args = ['snapshots', '--json', '--no-lock']
     return readSnapshots((await runRestic(options, repository, { args, timeoutMs: storeTimeoutOf(options) })).stdout)
@@ -37,18 +37,18 @@ export function resticCare(options: ResticOptions): RepositoryCare {
   return {
     list,
     forget: async (repository, ids, signal) => {
-      needFullIds(ids)
+      assertFullIds(ids)
       const there = await kept(repository, ids)
       if (there.length === 0) return
       await runWaiting(options, repository, { args: ['forget', '--', ...there], ...(signal ? { signal } : {}) })
       const left = await kept(repository, there)
       if (left.length === 0) return
-      throw problem('SNAPSHOT_FAILED', `${plural(left.length, 'snapshot')} of ${repository.repository} could not be forgotten: ${left[0]}`)
+      throw problem('SNAPSHOT_FAILED', `Cannot remove ${plural(left.length, 'snapshot')} of ${repository.repository}: ${left[0]}`)
     },
     prune: async (repository, signal) =>
       readFreedBytes(await runWaiting(options, repository, { args: ['prune'], ...(signal ? { signal } : {}) })),
     check: async (repository, depth, signal) => {
-      // Reading all may take hours: the lock would keep every update of the box waiting, and only a prune could disturb it.
+      // No lock for a data check: it may take hours and would block all updates of the box; only a prune could disturb it.
       const args = depth === 'data' ? ['check', '--json', '--no-lock', '--read-data'] : ['check', '--json']
       const ended = await runWaiting(options, repository, { args, accept: [1], ...(signal ? { signal } : {}) })
       return ended.exitCode === 0 ? { ok: true, error: null } : { ok: false, error: damage(ended, repository) }
@@ -57,13 +57,13 @@ export function resticCare(options: ResticOptions): RepositoryCare {
   }
 }
 
-/** Ids are decided elsewhere and meant literally: a prefix, or a word of restic's own such as `latest`, could hit another one. */
-function needFullIds(ids: readonly string[]): void {
+/** Only full ids, because a prefix or restic's `latest` could match another snapshot. */
+function assertFullIds(ids: readonly string[]): void {
   const wrong = ids.find((id) => !SnapshotTaken.shape.snapshotId.safeParse(id).success || id.length !== 64)
-  if (wrong !== undefined) throw problem('VALIDATION', `${JSON.stringify(wrong.slice(0, 80))} is no full id of a snapshot`)
+  if (wrong !== undefined) throw problem('VALIDATION', `${JSON.stringify(wrong.slice(0, 80))} is not a full snapshot id`)
 }
 
-/** Throws where the check itself could not be made. */
+/** Throws when the check itself failed to run. */
 function damage(ended: Ended, repository: Repository): AgentError {
   const failure = resticProblem({ ...ended, timedOut: false, missing: false }, repository)
   if (!namesDamage(ended)) throw failure
@@ -71,13 +71,13 @@ function damage(ended: Ended, repository: Repository): AgentError {
   const which = packs.length > 0 ? `${plural(packs.length, 'pack')}: ${packs.slice(0, 3).join(', ')}` : failure.message
   return {
     code: 'SNAPSHOT_FAILED',
-    message: `the repository ${repository.repository} is damaged (${which}); take a snapshot now, and see which older ones restic can still read`,
+    message: `Repository ${repository.repository} is damaged (${which}). fix: take a new snapshot now, then check which older ones restic can still read`,
   }
 }
 
 const wrongPassword = 12
 
-/** Lets the recovery password open the repository too. Does nothing where none is given, or where it does so already. */
+/** Adds the recovery password as a second key. Idempotent. */
 async function addRecoverySlot(options: ResticOptions, repository: Repository): Promise<void> {
   const { recoveryPassword } = repository
   if (recoveryPassword === undefined || recoveryPassword === repository.password) return
@@ -91,10 +91,10 @@ async function opens(options: ResticOptions, repository: Repository): Promise<bo
   return (await runRestic(options, repository, run)).exitCode === 0
 }
 
-/** A file in memory that has no name any more when it is used: only who is given its descriptor can read it. */
+/** An unlinked in-memory file, readable only through its descriptor. */
 async function withNamelessFile<Result>(content: string, use: (file: number) => Promise<Result>): Promise<Result> {
   const folder = await mkdtemp(join('/dev/shm', 'tenantry-')).catch((cause) => {
-    throw problem('SNAPSHOT_FAILED', 'the recovery key cannot be added: this machine has no /dev/shm to hand it to restic', { cause })
+    throw problem('SNAPSHOT_FAILED', 'Cannot add the recovery key: this machine has no /dev/shm', { cause })
   })
   const file = await open(join(folder, 'secret'), 'wx+', 0o600)
   try {
@@ -107,21 +107,21 @@ async function withNamelessFile<Result>(content: string, use: (file: number) => 
 }
 
 export type Tending = Readonly<{
-  /** Full ids, decided by the caller. */
+  /** Full snapshot ids. */
   forget: readonly string[]
   prune: boolean
   check: 'none' | CheckDepth
 }>
 
-/** The contract's own limit; the newest are what anybody asks for. */
-const mostListed = 5_000
+/** Limit of the contract; the newest snapshots are returned. */
+const maxListed = 5_000
 
 /**
- * Forgets, prunes, checks, lists, in this order. It may be called again after it broke off: what is gone already counts as forgotten.
- * Throws VALIDATION for an id that is not a full one, else as `RepositoryCare`; damage is in the result.
+ * Removes snapshots, prunes, checks and lists, in this order. Idempotent. Throws VALIDATION for a partial id and the errors of
+ * `RepositoryMaintenance`; damage is part of the result.
  */
-export async function tendRepository(
-  care: RepositoryCare,
+export async function maintainRepository(
+  care: RepositoryMaintenance,
   repository: Repository,
   { forget, prune, check }: Tending,
   signal?: AbortSignal,
@@ -131,10 +131,10 @@ export async function tendRepository(
   const checked = check === 'none' ? null : await care.check(repository, check, signal)
   const present = await care.list(repository)
   const ids = new Set(present.map(({ id }) => id))
-  return { forgotten: forget.filter((id) => !ids.has(id)), present: present.slice(-mostListed).map(listed), freedBytes, check: checked }
+  return { forgotten: forget.filter((id) => !ids.has(id)), present: present.slice(-maxListed).map(listed), freedBytes, check: checked }
 }
 
-/** A warm copy is nobody's snapshot: it bears no tier, so that no retention counts it. */
+/** A warm copy has no tier, so that retention ignores it. */
 const listed = ({ id, tier, commandId, slug, takenAt, addedBytes, warm }: StoredSnapshot): ListedSnapshot => ({
   snapshotId: id,
   tier: warm ? null : tier,

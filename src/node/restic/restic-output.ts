@@ -20,13 +20,13 @@ export const tagsOf = ({ tier, commandId, slug, warm, databaseBytes }: Tagged): 
 
 type Summary = { message_type?: string; snapshot_id?: string; data_added?: number; total_files_processed?: number }
 
-/** A path of the request that is not in the snapshot: restic leaves out one that does not exist, and still ends with 0. */
+/** A requested path missing in the snapshot: restic skips missing paths and still exits with 0. */
 export const missingPath = ({ stderr }: Ended): string | undefined => /^(.*) does not exist, skipping$/m.exec(stderr)?.[1]
 
-/** The facts in the last line of `backup --json`. Without a summary there is no snapshot, whatever the exit code was. */
+/** Parses the summary of `backup --json`. Without one there is no snapshot, whatever the exit code was. */
 export function readSummary({ stdout }: Ended): SnapshotFacts {
   const summary = jsonLines(stdout).findLast(({ message_type }) => message_type === 'summary')
-  if (!summary?.snapshot_id) throw problem('SNAPSHOT_FAILED', 'restic ended without saying which snapshot it made')
+  if (!summary?.snapshot_id) throw problem('SNAPSHOT_FAILED', 'restic finished without a snapshot id')
   return { id: summary.snapshot_id, addedBytes: summary.data_added ?? 0, files: summary.total_files_processed ?? 0 }
 }
 
@@ -41,7 +41,7 @@ type Listed = {
   summary?: { data_added?: number; total_files_processed?: number; total_bytes_processed?: number }
 }
 
-/** The answer of `snapshots --json`, oldest first. */
+/** Parses `snapshots --json`, oldest first. */
 export function readSnapshots(stdout: string): StoredSnapshot[] {
   const listed = JSON.parse(stdout || '[]') as Listed[] | null
   return (listed ?? []).map(({ id, time, paths = [], tags = [], summary }) => ({
@@ -68,15 +68,14 @@ function readTags(tags: readonly string[]): Pick<StoredSnapshot, 'tier' | 'comma
   }
 }
 
-// A store that refuses or breaks off fails a check as well, and restic then calls the repository damaged all the same: only what it says of
-// packs, trees, blobs, snapshots and the index themselves tells the two apart.
+// restic reports damage also when the store refuses or disconnects; only these messages about packs, trees, blobs and the index mean damage.
 const damage =
   /\bpack [0-9a-f]{64}: does not exist|unexpected (?:file size|pack id)|ciphertext verification failed|invalid data returned|not found in (?:repository|index)|not contained in index|ID does not match|decompression failed|invalid header length/i
 
-/** True when `check` found something in the repository that is gone or cannot be what it was. */
+/** True when `check` found missing or corrupt data. */
 export const namesDamage = ({ stdout, stderr }: Ended): boolean => damage.test(stderr) || damage.test(stdout)
 
-/** What `check` found, by the pack files that are damaged; empty when its words name none. */
+/** Damaged pack files named by `check`. */
 export function readBrokenPacks({ stdout, stderr }: Ended): string[] {
   const said = `${stdout}\n${stderr}`
   const named = [...said.matchAll(/\bpack ([0-9a-f]{64})\b/g), ...said.matchAll(/"broken_packs":\[([^\]]*)\]/g)]
@@ -85,7 +84,7 @@ export function readBrokenPacks({ stdout, stderr }: Ended): string[] {
 
 const units: Readonly<Record<string, number>> = { B: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40 }
 
-/** Bytes that `prune` says it freed; null when it does not say. Its words are for people, so this is about as much. */
+/** Approximate bytes freed, from the text output of `prune`; null when missing. */
 export function readFreedBytes({ stdout }: Ended): number | null {
   const [, amount, unit] = /^total prune:.*\/\s*([0-9.]+) ([KMGT]?i?B)\s*$/m.exec(stdout) ?? []
   const factor = units[unit ?? '']

@@ -10,36 +10,39 @@ const refused =
   /AccessDenied|Access Denied|InvalidAccessKeyId|SignatureDoesNotMatch|ExpiredToken|InvalidToken|RequestTimeTooSkewed|SlowDown|reduce your request rate|ServiceUnavailable|InternalError|RequestTimeout|403 Forbidden|429 Too Many|50[0-9] (?:Service|Internal|Bad|Gateway)/i
 
 const readOnly = /read-only file system|EROFS/i
-/** Its last line of all, which says how often, and of what nothing. */
+/** restic's last line, a count without a reason. */
 const countOfErrors = /^Fatal: There were \d+ errors$/
 const noBucket = /specified bucket does not exist|NoSuchBucket/i
 
-/** What restic's exit code and last words mean. Its words carry paths and addresses, never the password. */
+/** Maps restic's exit code and last error line to a problem. The line contains paths and addresses, never the password. */
 export function resticProblem(failure: Failure, { repository }: Repository): Problem {
-  if (failure.missing) return problem('RESTIC_UNUSABLE', 'restic is not on this host: install version 0.17.1 or newer')
+  if (failure.missing) return problem('RESTIC_UNUSABLE', 'restic is not installed on this host. fix: install version 0.17.1 or newer')
   const said = lastWords(failure.stderr)
   const make = (code: ProblemCode, message: string) => problem(code, said ? `${message}: ${said}` : message)
   if (failure.exitCode === 12)
     return problem(
       'BACKUP_KEY_INVALID',
-      `the backup key does not open the repository ${repository}: give tenantryd the TENANTRY_BACKUP_KEY it was made with`,
+      `The backup key does not open repository ${repository}. fix: start tenantryd with the TENANTRY_BACKUP_KEY that created it`,
     )
-  if (failure.exitCode === 10) return make('SNAPSHOT_FAILED', `there is no repository at ${repository}`)
-  if (failure.exitCode === 11) return make('SNAPSHOT_FAILED', `another restic holds the lock of ${repository}`)
-  // restic takes this for a passing trouble and tries on.
+  if (failure.exitCode === 10) return make('SNAPSHOT_FAILED', `No repository at ${repository}`)
+  if (failure.exitCode === 11) return make('SNAPSHOT_FAILED', `Repository ${repository} is locked by another restic`)
+  // restic retries this error, although it is permanent.
   if (noBucket.test(failure.stderr))
-    return problem('SNAPSHOT_STORE_UNAVAILABLE', `the bucket of ${repository} does not exist: make it, or correct TENANTRY_SNAPSHOT_STORE`)
+    return problem(
+      'SNAPSHOT_STORE_UNAVAILABLE',
+      `The bucket of ${repository} does not exist. fix: create it, or correct TENANTRY_SNAPSHOT_STORE`,
+    )
   if (fullDisk.test(failure.stderr))
-    return make('DISK_FULL', `no space left for the snapshot in ${repository}, free some there and try again`)
+    return make('DISK_FULL', `No disk space left for the snapshot in ${repository}; free space there, then retry`)
   if (failure.timedOut || cutOff.test(failure.stderr) || refused.test(failure.stderr))
-    return make('SNAPSHOT_STORE_UNAVAILABLE', `the snapshot store of ${repository} does not answer`)
+    return make('SNAPSHOT_STORE_UNAVAILABLE', `The snapshot store of ${repository} does not answer`)
   if (readOnly.test(failure.stderr))
-    return make('SNAPSHOT_FAILED', 'a folder is read-only here; where systemd runs this program, ReadWritePaths= of its unit must name it')
-  if (failure.exitCode === 3) return make('SNAPSHOT_FAILED', 'restic could not read everything, so the snapshot is not complete')
-  return make('SNAPSHOT_FAILED', `restic ended with exit code ${failure.exitCode}`)
+    return make('SNAPSHOT_FAILED', 'A folder is read-only; under systemd, add it to ReadWritePaths= of the unit')
+  if (failure.exitCode === 3) return make('SNAPSHOT_FAILED', 'restic could not read all files, so the snapshot is incomplete')
+  return make('SNAPSHOT_FAILED', `restic failed with exit code ${failure.exitCode}`)
 }
 
-// The first line that is no retry notice says most; with --json it is wrapped.
+// The last error line; with --json it is wrapped.
 function lastWords(stderr: string): string {
   const lines = stderr
     .split('\n')

@@ -4,40 +4,40 @@ import type { Repository } from './repository.ts'
 import { resticProblem } from './restic-problem.ts'
 
 export type ResticOptions = Readonly<{
-  /** The program; `restic` of the PATH unless given. */
+  /** Path of restic; default: `restic` from PATH. */
   program?: string
-  /** By what a child is known to whoever must end it after a kill of the program that started it. */
+  /** Marks child processes, so that leftovers of a killed program can be found and ended. */
   childEnvironment?: (commandId: string) => Readonly<Record<string, string>>
   /** restic's cache of repository indexes. */
   cacheFolder: string
-  /** How long an unreachable store is waited for before anything is done. */
+  /** Timeout for an unreachable store. */
   storeTimeoutMs?: number
-  /** How long the lock of another restic is waited for. */
+  /** Timeout for the lock of another restic. */
   lockTimeout?: string
 }>
 
 export type Run = Readonly<{
   args: readonly string[]
   commandId?: string
-  /** An open file that the child gets as its descriptor 3. */
+  /** Open file passed to the child as descriptor 3. */
   file?: number
   timeoutMs?: number
   signal?: AbortSignal | undefined
-  /** Exit codes that the caller answers itself; all others are thrown as Problems. */
+  /** Non-zero exit codes returned to the caller; others throw. */
   accept?: readonly number[]
 }>
 
 export type Ended = Readonly<{ exitCode: number; stdout: string; stderr: string }>
 
-/** One run of restic on a repository, in a process group of its own and in an environment that holds nothing of the caller's. */
+/** Runs restic in its own process group, with an environment that contains nothing of the caller's. */
 export async function runRestic(options: ResticOptions, repository: Repository, run: Run): Promise<Ended> {
-  // A daemon is idle for days before it runs restic.
+  // Loaded lazily: a daemon rarely runs restic.
   const { execa } = await import('execa')
   run.signal?.throwIfAborted()
   const child = execa(options.program ?? 'restic', run.args, {
-    // restic asks for the password on a stdin that is no terminal.
+    // restic reads the password from a non-terminal stdin.
     input: `${repository.password}\n`,
-    // execa takes any descriptor; its types stop at nine.
+    // execa accepts any descriptor; its types end at 9.
     stdio: ['pipe', 'pipe', 'pipe', (run.file as 3 | undefined) ?? 'ignore'],
     env: environment(options, repository, run.commandId ?? ''),
     extendEnv: false,
@@ -58,10 +58,7 @@ export async function runRestic(options: ResticOptions, repository: Repository, 
 
 const locked = 11
 
-/**
- * A run that needs the repository's lock. A lock whose holder died on this machine, or has not been heard of for half an hour, is taken away,
- * which restic itself decides; any other is waited for.
- */
+/** Runs restic with the repository lock. Lets restic remove stale locks, then waits for others. */
 export async function runWaiting(options: ResticOptions, repository: Repository, run: Run): Promise<Ended> {
   const { lockTimeout = '10m' } = options
   const first = await runRestic(options, repository, { ...run, accept: [...(run.accept ?? []), locked] })
@@ -74,7 +71,7 @@ export async function runWaiting(options: ResticOptions, repository: Repository,
   return runRestic(options, repository, { ...run, args: ['--retry-lock', lockTimeout, ...run.args] })
 }
 
-/** How long a question to a store may take that does not answer. */
+/** Timeout of a query to an unresponsive store. */
 export const storeTimeoutOf = ({ storeTimeoutMs = 60_000 }: ResticOptions): number => storeTimeoutMs
 
 const environment = (options: ResticOptions, repository: Repository, commandId: string) => ({
@@ -85,12 +82,12 @@ const environment = (options: ResticOptions, repository: Repository, commandId: 
   RESTIC_CACHE_DIR: options.cacheFolder,
 })
 
-/** `file:/path` is a plain path to restic; `s3:https://…` is its own form. */
+/** restic expects a plain path for `file:/path`; `s3:https://…` is passed unchanged. */
 const repositoryAddress = ({ repository }: Repository): string => repository.replace(/^file:(\/\/)?(?=\/)/, '')
 
 const killAfterMs = 10_000
 
-// The whole group goes: restic may have children of its own.
+// Ends the whole process group, because restic may have children.
 function watched(pid: number | undefined, { signal, timeoutMs }: Run) {
   let timedOut = false
   let last: NodeJS.Timeout | undefined
@@ -98,7 +95,7 @@ function watched(pid: number | undefined, { signal, timeoutMs }: Run) {
     try {
       if (pid !== undefined) process.kill(-pid, name)
     } catch {
-      // It ended by itself.
+      // Already ended.
     }
   }
   const kill = () => {
@@ -122,10 +119,10 @@ function watched(pid: number | undefined, { signal, timeoutMs }: Run) {
   }
 }
 
-/** From here on restic tells by exit code what went wrong (10 to 12) and waits for locks. */
+/** First version with exit codes 10 to 12 and --retry-lock. */
 const oldest = '0.17.1'
 
-/** Where programs are looked for: the one thing that children take over from the agent's environment. */
+/** PATH, the only variable that children inherit. */
 export const searchPath = (): string => process.env.PATH ?? '/usr/local/bin:/usr/bin:/bin'
 
 /** Version of the program; throws RESTIC_UNUSABLE when it is missing or older than 0.17.1. */
@@ -139,7 +136,7 @@ export async function resticVersion(program: string): Promise<string> {
     forceKillAfterDelay: 1_000,
   })
   const version = /^restic ([0-9]+\.[0-9]+\.[0-9]+)/.exec(stdout ?? '')?.[1]
-  if (failed || !version) throw problem('RESTIC_UNUSABLE', `${program} cannot be run: install restic ${oldest} or newer`)
-  if (semver.lt(version, oldest)) throw problem('RESTIC_UNUSABLE', `restic ${version} is too old: install ${oldest} or newer`)
+  if (failed || !version) throw problem('RESTIC_UNUSABLE', `Cannot run ${program}. fix: install restic ${oldest} or newer`)
+  if (semver.lt(version, oldest)) throw problem('RESTIC_UNUSABLE', `restic ${version} is too old. fix: install ${oldest} or newer`)
   return version
 }

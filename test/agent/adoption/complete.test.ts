@@ -229,7 +229,7 @@ test('when the stack changed since it was seen, nothing is done: look again', as
   const payload = await stack.seen()
   await writeFile(join(stack.folder, 'docker-compose.yml'), `${handMade}# one more word\n`)
   const before = await stack.all()
-  await expect(stack.run(payload)).rejects.toMatchObject({ code: 'CONFLICT', message: expect.stringMatching(/look again/) })
+  await expect(stack.run(payload)).rejects.toMatchObject({ code: 'CONFLICT', message: expect.stringMatching(/show the diff again/) })
   expect(await stack.all()).toEqual(before)
 })
 
@@ -259,7 +259,7 @@ test.each([
   const heal = stack.host.inject(fault)
   await expect(stack.run(payload)).rejects.toMatchObject({
     code,
-    message: expect.stringMatching(/former files are back and the box runs as it did/),
+    message: expect.stringMatching(/previous files are restored and the box runs as before/),
   })
   heal()
   expect(await stack.all()).toEqual(before)

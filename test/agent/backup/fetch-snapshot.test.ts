@@ -11,7 +11,7 @@ import {
   readManifest,
   takeBoxSnapshot,
 } from '../../../src/agent/backup/index.ts'
-import { fenceSwitch } from '../../../src/agent/boxes/index.ts'
+import { fenceFile } from '../../../src/agent/boxes/index.ts'
 import type { SnapshotStore } from '../../../src/agent/ports/index.ts'
 import { problem } from '../../../src/core/kit/index.ts'
 import { aHost, aRunningBox, composeText } from '../simulated/boxes.ts'
@@ -25,7 +25,7 @@ async function aTakenSnapshot() {
   const box = await aRunningBox(host)
   host.traffic.sendMessage(box)
   host.traffic.uploadMedia(box)
-  await writeFile(fenceSwitch(box.project), '{"commandId":"another"}')
+  await writeFile(fenceFile(box.project), '{"commandId":"another"}')
   const deps = { ...host, workFolder: join(host.folder, 'work') }
   await host.snapshots.prepare(repository)
   const request = { box, repository, tier: 'manual' as const, commandId: 'sn_1,a/b.snapshot', images: {}, installed }
@@ -178,7 +178,7 @@ test('a dump that was left whole is not made again, and a torn one is', async ()
   host.traffic.sendMessage(box)
   expect((await takeBoxSnapshot(deps, request)).counts.local_media_repository).toBe(1)
   await writeFile(join(dumpFolderOf(deps.workFolder, request.commandId), 'database.dump'), 'torn')
-  await rm(fenceSwitch(box.project))
+  await rm(fenceFile(box.project))
   host.traffic.uploadMedia(box)
   expect((await takeBoxSnapshot(deps, request)).counts.local_media_repository).toBe(2)
 })

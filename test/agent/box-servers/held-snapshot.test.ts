@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream'
 import { sql } from 'kysely'
 import { expect, onTestFinished, test } from 'vitest'
 import type { BoxView } from '../../../src/agent/box-servers/box-view.ts'
-import { lockWaitMs, withHeldSnapshot } from '../../../src/agent/box-servers/dump.ts'
+import { lockWaitMs, withExportedSnapshot } from '../../../src/agent/box-servers/dump.ts'
 import type { ContainerEngine, ExecResult } from '../../../src/agent/ports/index.ts'
 import { problem } from '../../../src/core/kit/index.ts'
 import { emptyDatabase } from '../../support/databases.ts'
@@ -47,7 +47,7 @@ const answers = { pg_export_snapshot: '00000003-0000001B-1\n', 'count the rows':
 
 test('the question about a moment is answered beside the work on it, and the moment is held open until the work is done', async () => {
   const { run, events } = aSession(answers)
-  const answer = await withHeldSnapshot(run, 'count the rows;\n', async (name) => {
+  const answer = await withExportedSnapshot(run, 'count the rows;\n', async (name) => {
     while (!events.includes('count the rows')) await new Promise((resolve) => setImmediate(resolve))
     events.push(`work on ${name}`)
     await new Promise((resolve) => setImmediate(resolve))
@@ -58,7 +58,7 @@ test('the question about a moment is answered beside the work on it, and the mom
 
 test('work that fails ends the session, and its failure is told', async () => {
   const { run, events } = aSession(answers)
-  const failed = withHeldSnapshot(run, 'count the rows;\n', () => Promise.reject(new Error('pg_dump')))
+  const failed = withExportedSnapshot(run, 'count the rows;\n', () => Promise.reject(new Error('pg_dump')))
   await expect(failed).rejects.toThrow('pg_dump')
   expect(events).toEqual(['pg_export_snapshot', 'count the rows', 'end'])
 })
@@ -69,7 +69,7 @@ test('work that fails does not wait until the rows are counted', async () => {
     return new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason)))
   }
   const run = { engine: { exec } as unknown as ContainerEngine, view, login }
-  const failed = withHeldSnapshot(run, 'count the rows;\n', () => Promise.reject(new Error('pg_dump')))
+  const failed = withExportedSnapshot(run, 'count the rows;\n', () => Promise.reject(new Error('pg_dump')))
   await expect(failed).rejects.toThrow('pg_dump')
 })
 
@@ -80,7 +80,7 @@ test('a server that can is told to look whether its asker is still there, and ea
     return { exitCode: 2, stdout: '', stderr: 'enough' }
   }
   const run = { engine: { exec } as unknown as ContainerEngine, view, login }
-  await expect(withHeldSnapshot(run, '', async () => undefined)).rejects.toMatchObject({ code: 'SNAPSHOT_FAILED' })
+  await expect(withExportedSnapshot(run, '', async () => undefined)).rejects.toMatchObject({ code: 'SNAPSHOT_FAILED' })
   const { db } = await emptyDatabase('postgres')
   onTestFinished(() => db.destroy())
   const settings = await db.connection().execute(async (one) => {
@@ -95,7 +95,7 @@ test('a server that can is told to look whether its asker is still there, and ea
 test('a session that ends before it told a moment fails, and no work is begun', async () => {
   const { run, die } = aSession({})
   let begun = false
-  const failed = withHeldSnapshot(run, 'count the rows;\n', async () => {
+  const failed = withExportedSnapshot(run, 'count the rows;\n', async () => {
     begun = true
   })
   die()
@@ -105,13 +105,13 @@ test('a session that ends before it told a moment fails, and no work is begun', 
 
 test('a session that ended during the work fails: nobody knows whether the counts would have been of that moment', async () => {
   const { run, die } = aSession(answers)
-  const failed = withHeldSnapshot(run, 'count the rows;\n', async () => die())
+  const failed = withExportedSnapshot(run, 'count the rows;\n', async () => die())
   await expect(failed).rejects.toMatchObject({ code: 'SNAPSHOT_FAILED' })
 })
 
-test('a table that was dropped between being listed and being kept is no failure: the moment is a later one', async () => {
+test('a table dropped between listing and locking leads to a retry with a new snapshot', async () => {
   const { run, die, sessions } = aSession({ ...answers })
-  const first = withHeldSnapshot(run, 'count the rows;\n', async () => undefined)
+  const first = withExportedSnapshot(run, 'count the rows;\n', async () => undefined)
   die('psql:<stdin>:5: ERROR:  relation "public._temp_x" does not exist\n')
   expect(await first).toBe('events 3\nrooms 1\n')
   expect(sessions()).toBe(2)
@@ -119,7 +119,7 @@ test('a table that was dropped between being listed and being kept is no failure
 
 test('another failure of the session is not tried again', async () => {
   const { run, die, sessions } = aSession({})
-  const failed = withHeldSnapshot(run, 'count the rows;\n', async () => undefined)
+  const failed = withExportedSnapshot(run, 'count the rows;\n', async () => undefined)
   die('psql:<stdin>:1: ERROR:  permission denied\nLINE 1: select\n')
   await expect(failed).rejects.toMatchObject({ message: expect.stringContaining('permission denied') })
   expect(sessions()).toBe(1)
@@ -130,7 +130,7 @@ const changed = problem('SNAPSHOT_FAILED', 'pg_dump of oak ended with exit code 
 test('work that a change of a table stood in the way of is done again at a later moment, and its first session was let go', async () => {
   const { run, events } = aSession(answers)
   const tries: string[] = []
-  const answer = await withHeldSnapshot(run, 'count the rows;\n', async (name) => {
+  const answer = await withExportedSnapshot(run, 'count the rows;\n', async (name) => {
     if (tries.push(name) === 1) throw changed
   })
   expect(answer).toBe('events 3\nrooms 1\n')
@@ -140,16 +140,16 @@ test('work that a change of a table stood in the way of is done again at a later
 
 test('so it is where the session and a change waited for each other, and the server ended the session', async () => {
   const { run, die, sessions } = aSession(answers)
-  const first = withHeldSnapshot(run, 'count the rows;\n', async () => undefined)
+  const first = withExportedSnapshot(run, 'count the rows;\n', async () => undefined)
   die('psql:<stdin>:10: ERROR:  deadlock detected\nDETAIL:  Process 7 waits for AccessShareLock on relation 16385\n')
   expect(await first).toBe('events 3\nrooms 1\n')
   expect(sessions()).toBe(2)
 })
 
-test('a table that is being changed all the time fails it in the end, and it is said what to wait for', async () => {
+test('a table that keeps changing fails the dump with a fix', async () => {
   const { run, sessions } = aSession(answers)
-  const failed = withHeldSnapshot(run, 'count the rows;\n', () => Promise.reject(changed))
-  const message = `a table of oak was being changed at each of 6 tries: once that is over, try again (${changed.message})`
+  const failed = withExportedSnapshot(run, 'count the rows;\n', () => Promise.reject(changed))
+  const message = `A table of oak was being changed in all 6 attempts (${changed.message}). fix: retry when the schema change is done`
   await expect(failed).rejects.toMatchObject({ code: 'SNAPSHOT_FAILED', message, cause: changed })
   expect(sessions()).toBe(6)
 })
@@ -157,6 +157,6 @@ test('a table that is being changed all the time fails it in the end, and it is 
 test('what is not there at all is told as it is', async () => {
   const { run, sessions } = aSession(answers)
   const lacks = problem('SNAPSHOT_FAILED', 'pg_dump of oak ended with exit code 1: role "synapse" does not exist')
-  await expect(withHeldSnapshot(run, 'count the rows;\n', () => Promise.reject(lacks))).rejects.toBe(lacks)
+  await expect(withExportedSnapshot(run, 'count the rows;\n', () => Promise.reject(lacks))).rejects.toBe(lacks)
   expect(sessions()).toBe(6)
 })

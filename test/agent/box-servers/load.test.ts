@@ -39,7 +39,7 @@ test('all that comes before the dump is one program in the container: each costs
 
 test.each([
   ['has tables', 'filled 190\n', 'is not empty: it has 190 tables'],
-  ['was not made anew, though psql ended well', '', 'was not made anew'],
+  ['was not recreated, although psql succeeded', '', 'was not recreated'],
 ])('nothing is loaded into a database that %s', async (_, freshened, message) => {
   const ran: NonNullable<Given['ran']> = []
   const loaded = aLoadedBox({ freshened, ran })
@@ -48,9 +48,13 @@ test.each([
 })
 
 test.each([
-  ['EIO', 'RESTORE_FAILED', 'the dump of oak cannot be read: i/o error, read'],
-  ['ECONNREFUSED', 'DOCKER_UNAVAILABLE', 'the container engine does not answer (ECONNREFUSED)'],
-])('a dump that the disk lost is told as one, and not as an engine that does not answer: %s', async (lost, code, message) => {
+  ['EIO', 'RESTORE_FAILED', 'Cannot read the dump of oak: i/o error, read'],
+  [
+    'ECONNREFUSED',
+    'DOCKER_UNAVAILABLE',
+    'The container engine does not answer (ECONNREFUSED). fix: start it, and check access to its socket',
+  ],
+])('a disk error in the dump is not reported as an unreachable engine: %s', async (lost, code, message) => {
   const cause = Object.assign(new Error('i/o error, read'), { code: lost })
   const loaded = aLoadedBox({ fails: engineProblem(cause, 'pg_restore', 'DOCKER_UNAVAILABLE') })
   await expect(loaded).rejects.toMatchObject({ code, message })

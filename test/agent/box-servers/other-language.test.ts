@@ -144,7 +144,7 @@ describe.skipIf(version === undefined)('a server that speaks German', () => {
     const other = another('begin', 'lock table rooms in access exclusive mode')
     await expect.poll(() => locks(true, 'AccessExclusiveLock'), patience).toBe(1)
     const { times, dumped } = aDump(async () => undefined)
-    const message = expect.stringMatching(/being changed at each of 6 tries.*FEHLER: {2}55P03: storniere Anfrage/)
+    const message = expect.stringMatching(/being changed in all 6 attempts.*FEHLER: {2}55P03: storniere Anfrage/)
     await expect(dumped()).rejects.toMatchObject({ code: 'SNAPSHOT_FAILED', message })
     await other.end()
     expect(times.psql).toBe(6)

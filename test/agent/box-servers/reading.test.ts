@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { BoxView } from '../../../src/agent/box-servers/box-view.ts'
 import { isUpgrading } from '../../../src/agent/box-servers/probe.ts'
-import { asSuperuser, databaseLogin, needSameCounts, parseCounts } from '../../../src/agent/box-servers/sql.ts'
+import { asSuperuser, assertSameCounts, databaseLogin, parseCounts } from '../../../src/agent/box-servers/sql.ts'
 
 import type { ContainerEngine } from '../../../src/agent/ports/index.ts'
 
@@ -32,8 +32,8 @@ describe('row counts', () => {
   })
 
   test('that differ are named; a table that is new does not matter', () => {
-    expect(() => needSameCounts('oak', { events: 12 }, { events: 12, other: 1 })).not.toThrow()
-    expect(() => needSameCounts('oak', { events: 12, users: 3 }, { events: 11 })).toThrow(
+    expect(() => assertSameCounts('oak', { events: 12 }, { events: 12, other: 1 })).not.toThrow()
+    expect(() => assertSameCounts('oak', { events: 12, users: 3 }, { events: 11 })).toThrow(
       /events has 11 rows instead of 12; users has no rows instead of 3/,
     )
   })

@@ -1,7 +1,7 @@
 import { chmod, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { adopt, fenceSwitch, healthcheck, provision, report } from '../../../src/agent/boxes/index.ts'
+import { adopt, fenceFile, healthcheck, provision, report } from '../../../src/agent/boxes/index.ts'
 import { aBox, composeText, moving } from '../simulated/boxes.ts'
 import { aContext, anAgent, aProvision } from './provisioning.ts'
 
@@ -38,12 +38,12 @@ describe('adopting', () => {
     )
     const { findings } = await stack.adopt()
     expect(findings).toEqual([
-      'synapse is privileged: it is root on the host',
-      `synapse has no literal image with a tag: a.test/synapse:\${TAG}`,
-      'there is no service named edge',
-      'there is no service named postgres',
-      'there is no service named minio',
-      'the service redis is none of a box; updates would leave it alone',
+      'synapse is privileged and therefore root on the host. fix: remove privileged',
+      `synapse has no literal image tag (a.test/synapse:\${TAG}). fix: write repository:tag`,
+      'service edge is missing. fix: add it to the compose file',
+      'service postgres is missing. fix: add it to the compose file',
+      'service minio is missing. fix: add it to the compose file',
+      'service redis does not belong to a box; updates ignore it',
     ])
   })
 
@@ -62,7 +62,7 @@ describe('adopting', () => {
     await writeFile(stack.composeFile, 'services: [')
     await expect(stack.adopt()).rejects.toMatchObject({ code: 'COMPOSE_INVALID' })
     await rm(stack.composeFile)
-    await expect(stack.adopt()).rejects.toMatchObject({ code: 'NOT_FOUND', message: expect.stringMatching(/no compose file/) })
+    await expect(stack.adopt()).rejects.toMatchObject({ code: 'NOT_FOUND', message: expect.stringMatching(/No compose file/) })
     await expect(stack.adopt({ folder: '/nowhere' })).rejects.toMatchObject({ code: 'NOT_FOUND' })
     await expect(stack.adopt({ slug: 'e;lm' })).rejects.toThrow()
     expect(await stack.agent.deps.boxes.list()).toEqual([])
@@ -128,7 +128,7 @@ describe('asking after a box', () => {
     const { host, deps } = await provisioned()
     const { project } = (await deps.boxes.find('oak'))!
     await writeFile(project.composeFile, (await readFile(project.composeFile, 'utf8')).replace('synapse:v1.157.1', 'synapse:v1.163.2'))
-    await writeFile(fenceSwitch(project), '')
+    await writeFile(fenceFile(project), '')
     await host.engine.stop(project, ['minio'])
     const told = (await report(deps)(aContext().context, known)).report
     expect(told).toMatchObject({

@@ -109,19 +109,19 @@ volumes:
     const facts = readCompose(text, 'oak')
     expect(facts.otherServices).toEqual(['cache'])
     expect(facts.findings.join('\n')).toMatchInlineSnapshot(`
-      "the file includes other files, which this agent does not read
-      synapse is privileged: it is root on the host
-      synapse has no literal image with a tag: registry.test/synapse:\${TAG}
-      synapse mounts /var/run/docker.sock, outside the project folder
-      synapse mounts ../x, outside the project folder
-      postgres extends another service, which this agent does not follow
-      postgres is built on the host: its image has no registry digest to prove
-      postgres has no literal image with a tag: postgres
-      minio adds capabilities
-      minio is given devices of the host
-      minio uses the host's own network_mode
-      minio uses the host's own pid
-      the volume named is external: it cannot be renamed by a restore"
+      "the compose file uses include, which the agent does not read. fix: write the services into one file
+      synapse is privileged and therefore root on the host. fix: remove privileged
+      synapse has no literal image tag (registry.test/synapse:\${TAG}). fix: write repository:tag
+      synapse mounts /var/run/docker.sock, outside the project folder. fix: mount a volume or a folder of the project
+      synapse mounts ../x, outside the project folder. fix: mount a volume or a folder of the project
+      postgres uses extends, which the agent does not resolve. fix: write the settings out
+      postgres is built on the host, so its image has no registry digest. fix: use an image from a registry
+      postgres has no literal image tag (postgres). fix: write repository:tag
+      minio adds Linux capabilities. fix: remove cap_add
+      minio uses devices of the host. fix: remove devices
+      minio uses the host's network_mode. fix: remove network_mode: host
+      minio uses the host's pid. fix: remove pid: host
+      volume named is external, so a restore cannot replace it. fix: define it in the compose file"
     `)
   })
 })
@@ -179,8 +179,8 @@ describe('rewriting', () => {
   })
 
   test('a new image or volume name that is none is refused', () => {
-    expect(refusal(() => rewriteImages(minimal('a:1'), { synapse: 'a:1 # x' }))).toMatch(/no literal image/)
-    expect(refusal(() => rewriteVolumes(edited, { db: 'a}\nservices: {}' }))).toMatch(/bad volume name/)
+    expect(refusal(() => rewriteImages(minimal('a:1'), { synapse: 'a:1 # x' }))).toMatch(/not a literal image/)
+    expect(refusal(() => rewriteVolumes(edited, { db: 'a}\nservices: {}' }))).toMatch(/cannot use the volume name/)
     expect(refusal(() => rewriteVolumes(`${minimal('a:1')}volumes: { db: { external: true } }`, { db: 'n' }))).toMatch(/external/)
   })
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { needAllowedImage } from '../../../src/agent/boxes/index.ts'
+import { assertAllowedImage } from '../../../src/agent/boxes/index.ts'
 
 const allowed = ['registry.test:5000/tenantry/*', 'nginx', 'ghcr.io/element-hq/synapse']
 
@@ -10,7 +10,7 @@ test.each([
   'docker.io/library/nginx:1.27',
   'ghcr.io/element-hq/synapse:v1.163.2',
 ])('%s is allowed', (image) => {
-  expect(() => needAllowedImage(allowed, image)).not.toThrow()
+  expect(() => assertAllowedImage(allowed, image)).not.toThrow()
 })
 
 test.each([
@@ -28,9 +28,9 @@ test.each([
   '-v:1',
   '',
 ])('%j is not', (image) => {
-  expect(() => needAllowedImage(allowed, image)).toThrow(expect.objectContaining({ code: 'IMAGE_NOT_ALLOWED' }))
+  expect(() => assertAllowedImage(allowed, image)).toThrow(expect.objectContaining({ code: 'IMAGE_NOT_ALLOWED' }))
 })
 
 test('an empty list allows nothing', () => {
-  expect(() => needAllowedImage([], 'nginx:1')).toThrow(/not on the list/)
+  expect(() => assertAllowedImage([], 'nginx:1')).toThrow(/is not allowed on this host/)
 })

@@ -1,6 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
-import { fenceSwitch, maintain, provision, refuseMaintenance, report } from '../../../src/agent/boxes/index.ts'
+import { assertNotInMaintenance, fenceFile, maintain, provision, report } from '../../../src/agent/boxes/index.ts'
 import { memoryLocks } from '../../../src/agent/journal/index.ts'
 import { aRunningBox, moving } from '../simulated/boxes.ts'
 import { aPayload, aWorld } from '../update/an-update.ts'
@@ -15,7 +15,7 @@ async function aManagedBox() {
   const locks = memoryLocks()
   const command = (on: boolean, reason = 'new disks') =>
     maintain({ ...agent.deps, locks })(aContext().context, { ...known, on, reason }).then(({ report }) => report)
-  return { ...agent, box, locks, command, path: fenceSwitch(box.project) }
+  return { ...agent, box, locks, command, path: fenceFile(box.project) }
 }
 
 test('maintenance closes the edge to people, says whose fence it is and since when, and opens it again', async () => {
@@ -86,5 +86,5 @@ test('a box in maintenance is not updated, and the refusal says how to end it', 
 
 test('an open box is not in maintenance', async () => {
   const { host } = await anAgent()
-  await expect(refuseMaintenance(await aRunningBox(host))).resolves.toBeUndefined()
+  await expect(assertNotInMaintenance(await aRunningBox(host))).resolves.toBeUndefined()
 })

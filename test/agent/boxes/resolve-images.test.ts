@@ -54,7 +54,7 @@ test('a registry that is silent counts as away in time and is not asked on, and 
   const asked = ask([newer, images.postgres])
   await host.clock.advance(3_000)
   expect(await asked).toMatchObject([
-    { digest: null, error: { code: 'REGISTRY_UNAVAILABLE', message: 'no registry answered within 3 s' } },
+    { digest: null, error: { code: 'REGISTRY_UNAVAILABLE', message: 'No registry answered within 3 s' } },
     { digest: simulatedImage(images.postgres).digest, error: null },
   ])
   expect(waiting?.aborted).toBe(true)

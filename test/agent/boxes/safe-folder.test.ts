@@ -2,7 +2,7 @@ import { chmod, chown, link, mkdir, mkdtemp, realpath, rename, rm, symlink, writ
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { needSafeFolder } from '../../../src/agent/boxes/index.ts'
+import { assertSafeFolder } from '../../../src/agent/boxes/index.ts'
 import type { Project } from '../../../src/agent/ports/index.ts'
 
 const asRoot = process.getuid?.() === 0
@@ -17,24 +17,20 @@ async function aFolder(): Promise<Required<Project>> {
 }
 
 test("a folder that is the owner's alone is safe, in a shared /tmp too", async () => {
-  await expect(needSafeFolder(await aFolder())).resolves.toBeUndefined()
+  await expect(assertSafeFolder(await aFolder())).resolves.toBeUndefined()
 })
 
 describe('refused', () => {
   const tricks: [string, (project: Required<Project>) => Promise<unknown>, RegExp][] = [
-    ['a folder that everybody can write', ({ folder }) => chmod(folder, 0o777), /written by everybody/],
-    ['a folder with the sticky bit that everybody can write', ({ folder }) => chmod(folder, 0o1777), /written by everybody/],
-    [
-      'a compose file that everybody can write',
-      ({ composeFile }) => chmod(composeFile, 0o666),
-      /compose\.yaml can be written by everybody/,
-    ],
-    ['a .env that everybody can write', ({ envFile }) => chmod(envFile, 0o602), /\.env can be written by everybody/],
-    ['a folder above that everybody can write', ({ folder }) => chmod(join(folder, '..'), 0o777), /written by everybody/],
+    ['a folder that everybody can write', ({ folder }) => chmod(folder, 0o777), /writable by everyone/],
+    ['a folder with the sticky bit that everybody can write', ({ folder }) => chmod(folder, 0o1777), /writable by everyone/],
+    ['a compose file that everybody can write', ({ composeFile }) => chmod(composeFile, 0o666), /compose\.yaml is writable by everyone/],
+    ['a .env that everybody can write', ({ envFile }) => chmod(envFile, 0o602), /\.env is writable by everyone/],
+    ['a folder above that everybody can write', ({ folder }) => chmod(join(folder, '..'), 0o777), /writable by everyone/],
     ['a compose file that is a symbolic link', ({ composeFile }) => swap(composeFile, symlink), /symbolic link/],
     ['a .env that is a symbolic link', ({ envFile }) => swap(envFile, symlink), /symbolic link/],
-    ['a compose file with a second name', ({ composeFile }) => link(composeFile, `${composeFile}.second`), /second name/],
-    ['a compose file that is a folder', ({ composeFile }) => rm(composeFile).then(() => mkdir(composeFile)), /no regular file/],
+    ['a compose file with a hard link', ({ composeFile }) => link(composeFile, `${composeFile}.second`), /hard link/],
+    ['a compose file that is a folder', ({ composeFile }) => rm(composeFile).then(() => mkdir(composeFile)), /not a regular file/],
     ['no compose file', ({ composeFile }) => rm(composeFile), /does not exist/],
     ['no folder', ({ folder }) => rm(folder, { recursive: true }), /does not exist/],
     ['a folder that is a symbolic link', ({ folder }) => swap(folder, symlink), /symbolic link/],
@@ -42,23 +38,23 @@ describe('refused', () => {
   test.each(tricks)('%s', async (_, trick, reason) => {
     const project = await aFolder()
     await trick(project)
-    await expect(needSafeFolder(project)).rejects.toMatchObject({ code: 'FOLDER_UNSAFE', message: expect.stringMatching(reason) })
+    await expect(assertSafeFolder(project)).rejects.toMatchObject({ code: 'FOLDER_UNSAFE', message: expect.stringMatching(reason) })
   })
 
   test('a compose file that lies elsewhere', async () => {
     const [project, other] = [await aFolder(), await aFolder()]
-    await expect(needSafeFolder({ ...project, composeFile: other.composeFile })).rejects.toMatchObject({ code: 'FOLDER_UNSAFE' })
+    await expect(assertSafeFolder({ ...project, composeFile: other.composeFile })).rejects.toMatchObject({ code: 'FOLDER_UNSAFE' })
   })
 
   test.runIf(asRoot)("files of another user, and files that a group other than root's can write", async () => {
     const foreign = await aFolder()
     await chown(foreign.composeFile, 1234, 1234)
-    await expect(needSafeFolder(foreign)).rejects.toMatchObject({ code: 'FOLDER_UNSAFE', message: expect.stringMatching(/user 1234/) })
-    await expect(needSafeFolder(foreign, 1234)).resolves.toBeUndefined()
+    await expect(assertSafeFolder(foreign)).rejects.toMatchObject({ code: 'FOLDER_UNSAFE', message: expect.stringMatching(/user 1234/) })
+    await expect(assertSafeFolder(foreign, 1234)).resolves.toBeUndefined()
     const shared = await aFolder()
     await chown(shared.folder, 0, 1234)
     await chmod(shared.folder, 0o770)
-    await expect(needSafeFolder(shared)).rejects.toMatchObject({ code: 'FOLDER_UNSAFE', message: expect.stringMatching(/group 1234/) })
+    await expect(assertSafeFolder(shared)).rejects.toMatchObject({ code: 'FOLDER_UNSAFE', message: expect.stringMatching(/group 1234/) })
   })
 })
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { type AgentDeps, commandShelf, runAgent } from '../../../src/agent/channel/index.ts'
+import { type AgentDeps, commandStore, runAgent } from '../../../src/agent/channel/index.ts'
 import { memoryStore } from '../../../src/agent/journal/index.ts'
 import type { CommandContext, CommandExecutors } from '../../../src/agent/ports/index.ts'
 import { problem } from '../../../src/core/kit/index.ts'
@@ -49,7 +49,7 @@ async function anAgent(execute: (context: CommandContext) => Promise<unknown>, c
       identity,
       agentVersion: '0.1.0',
       executors: new Proxy({}, { get: () => execute }) as CommandExecutors,
-      shelf: commandShelf(memoryStore()),
+      store: commandStore(memoryStore()),
       reports: async () => [{ ...aReport(), handedOver: true }],
       machine: async () => ({ engine: null, resources: null }),
       drainMs: 0,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { howItEnded } from '../../../src/agent/channel/run-command.ts'
+import { outcomeSummary } from '../../../src/agent/channel/run-command.ts'
 import type { CommandOutcome } from '../../../src/core/hosts/index.ts'
 
 // The log line that an operator finds on the host when the daemon is away.
@@ -17,5 +17,5 @@ test.each<[string, CommandOutcome, Record<string, unknown>]>([
     { ok: true, outcome: 'rolled_back', code: 'SNAPSHOT_FAILED', why: 'the store is full' },
   ],
 ])('%s is told as it was', (_, outcome, line) => {
-  expect(howItEnded(outcome)).toEqual(line)
+  expect(outcomeSummary(outcome)).toEqual(line)
 })

@@ -20,9 +20,9 @@ function aStream() {
 
 test('of what one step says meanwhile the last word stands, and still it counts from when it began', async () => {
   const { clock, told, stream } = aStream()
-  stream.tell({ step: 'pull', percent: 0 })
+  stream.report({ step: 'pull', percent: 0 })
   await clock.advance(400)
-  stream.tell({ step: 'pull', percent: 50 })
+  stream.report({ step: 'pull', percent: 50 })
   await stream.end()
   const last = told.at(-1)
   expect(last).toMatchObject({ step: 'pull', percent: 50, at: '2026-01-05T02:00:00.400Z', since: start })
@@ -33,7 +33,7 @@ test('while the daemon is away the beginning of each step is not lost', async ()
   daemon.away = true
   for (const step of ['fence', 'stop', 'snapshot']) {
     for (let n = 0; n < 200; n++) {
-      stream.tell({ step, percent: n / 2 })
+      stream.report({ step, percent: n / 2 })
       await clock.advance(100)
     }
   }

@@ -20,7 +20,7 @@ async function hellosPerSecond(awayMs: number): Promise<number[]> {
   const comeBack = async (nth: number) => {
     const random = seededRandom(`agent ${nth}`)
     await clock.sleep(backoffMs(random, 1) + spreadMs(random, reconnectSpreadMs))
-    await retry({ clock, random }, hello, { signal, givesUp: () => false })
+    await retry({ clock, random }, hello, { signal, isFinal: () => false })
   }
   const all = Promise.all(Array.from({ length: agents }, (_, nth) => comeBack(nth)))
   while (heard.length < agents) await clock.advance(100)

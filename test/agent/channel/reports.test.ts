@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { type AgentDeps, commandShelf, runAgent } from '../../../src/agent/channel/index.ts'
+import { type AgentDeps, commandStore, runAgent } from '../../../src/agent/channel/index.ts'
 import { memoryStore } from '../../../src/agent/journal/index.ts'
 import type { CommandExecutors } from '../../../src/agent/ports/index.ts'
 import { silentLogger, systemRandom } from '../../../src/node/index.ts'
@@ -54,7 +54,7 @@ async function anAgent(change: Partial<AgentDeps> = {}) {
     identity,
     agentVersion: '0.1.0',
     executors: new Proxy({}, { get: () => async () => ({ report: aReport() }) }) as CommandExecutors,
-    shelf: commandShelf(memoryStore()),
+    store: commandStore(memoryStore()),
     reports: async (boxId) => {
       reports.push({ boxId, atMs: world.clock.monotonicMs(), saw: happened })
       return [aReport()]

@@ -5,7 +5,7 @@ import {
   type AgentIdentity,
   type AgentKeys,
   type AgentPrivateKey,
-  commandShelf,
+  commandStore,
   connect,
   newAgentKey,
   runAgent,
@@ -63,7 +63,7 @@ async function anAgent(execute: Execute, change: Partial<AgentDeps> & { texts?: 
     identity,
     agentVersion: '0.1.0',
     executors: new Proxy({}, { get: () => execute }) as CommandExecutors,
-    shelf: commandShelf(change.texts ?? memoryStore()),
+    store: commandStore(change.texts ?? memoryStore()),
     reports: async () => [],
     machine: async () => ({ engine: null, resources: null }),
     signal: leaving.signal,
@@ -148,8 +148,8 @@ test('failures travel as problems, and a fault of the agent as one too', async (
 })
 
 test.each([
-  ['ENOSPC', 'DISK_FULL', /disk of the host is full: .* mkdir '\/mnt\/oak'$/],
-  ['EROFS', 'CONFIG', /ReadWritePaths=.*: .* mkdir '\/mnt\/oak'$/],
+  ['ENOSPC', 'DISK_FULL', /host's disk is full: .* mkdir '\/mnt\/oak'$/],
+  ['EROFS', 'CONFIG', /mkdir '\/mnt\/oak'\. fix: .*ReadWritePaths=/],
 ])('a host that answers %s is no fault of the agent', async (code, told, says) => {
   const { identity } = await anAgent(async () => {
     throw Object.assign(new Error(`${code}: it said so, mkdir '/mnt/oak'`), { code })
@@ -234,7 +234,7 @@ test('while the daemon is away a command goes on, and its outcome is delivered w
   await until(() => started === 1)
   await world.stop()
   finish()
-  await until(async () => JSON.stringify(await commandShelf(texts).all()).includes('"ok":true'))
+  await until(async () => JSON.stringify(await commandStore(texts).all()).includes('"ok":true'))
   await world.clock.advance(60 * 60_000)
   await world.start()
   await until(async () => (await status()) === 'succeeded')
@@ -251,7 +251,7 @@ test('an outcome that was not delivered before the agent died is delivered by th
   await world.enqueue({ id, hostId: identity.hostId })
   await world.deps.db.updateTable('commands').set({ status: 'running', lease_token: 1 }).execute()
   const payload = { slug: 'elm-school', boxId: 'box_1', ownershipEpoch: 1 }
-  await commandShelf(texts).put({ id, kind, boxId: 'box_1', payload, leaseToken: 1, outcome: { ok: true, result: await answer() } })
+  await commandStore(texts).put({ id, kind, boxId: 'box_1', payload, leaseToken: 1, outcome: { ok: true, result: await answer() } })
   await anAgent(() => Promise.reject(new Error('must not run')), { texts, identity })
   await until(async () => (await status()) === 'succeeded')
 })
@@ -263,7 +263,7 @@ test('a command that was running when the agent died is called again with the sa
   await world.enqueue({ id, hostId: identity.hostId, ...aChange() } as never)
   await world.deps.db.updateTable('commands').set({ status: 'running', lease_token: 1 }).execute()
   await world.enqueue({ id: 'new', hostId: identity.hostId, ...aChange() } as never)
-  await commandShelf(texts).put({ id, ...aChange(), leaseToken: 1, outcome: null })
+  await commandStore(texts).put({ id, ...aChange(), leaseToken: 1, outcome: null })
   await anAgent(
     async (context) => {
       order.push(context.commandId)
@@ -360,7 +360,7 @@ test('what is not over when the drain ends is broken off then, and stays on the 
   expect(brokenOffAt - beganAt).toBeGreaterThanOrEqual(10_000)
   // What the drain gives to outcomes that are being told is no more time for work.
   expect(brokenOffAt - beganAt).toBeLessThan(15_000)
-  expect(await commandShelf(texts).all()).toMatchObject([{ id, outcome: null }])
+  expect(await commandStore(texts).all()).toMatchObject([{ id, outcome: null }])
   expect(await status()).toBe('running')
 })
 
@@ -377,7 +377,7 @@ test('what came to its end as it was broken off is told all the same', async () 
   await until(async () => (await status()) === 'running')
   expect(await leave()).toBe('drained')
   expect(await status()).toBe('succeeded')
-  expect(await commandShelf(texts).all()).toEqual([])
+  expect(await commandStore(texts).all()).toEqual([])
 })
 
 test('an agent whose host is revoked ends with the reason, and finishes what it was doing first', async () => {
@@ -399,7 +399,7 @@ test('an agent whose host is revoked ends with the reason, and finishes what it 
   finish()
   await until(end)
   expect(end()).toSatisfy((error) => isProblem(error, 'HOST_REVOKED'))
-  expect(await commandShelf(texts).all()).toMatchObject([{ id, outcome: { ok: true } }])
+  expect(await commandStore(texts).all()).toMatchObject([{ id, outcome: { ok: true } }])
 })
 
 test('an agent that is shut out breaks off no change of a box, however long it takes', async () => {
@@ -424,7 +424,7 @@ test('an agent that is shut out breaks off no change of a box, however long it t
   finish()
   await until(end)
   expect(end()).toSatisfy((error) => isProblem(error, 'HOST_REVOKED'))
-  expect(await commandShelf(texts).all()).toMatchObject([{ id, outcome: { ok: true } }])
+  expect(await commandStore(texts).all()).toMatchObject([{ id, outcome: { ok: true } }])
 })
 
 test('an agent that is shut out and told to stop drains as ever', async () => {
@@ -441,7 +441,7 @@ test('an agent that is shut out and told to stop drains as ever', async () => {
   await socketsTurn()
   expect(end()).toBeUndefined()
   expect(await leave()).toSatisfy((error) => isProblem(error, 'HOST_REVOKED'))
-  expect(await commandShelf(texts).all()).toMatchObject([{ id, outcome: null }])
+  expect(await commandStore(texts).all()).toMatchObject([{ id, outcome: null }])
 })
 
 /** A shelf whose disk is full while the condition holds. */
@@ -467,7 +467,7 @@ test('a command that cannot be kept is refused, and its hand is free for the nex
   await world.enqueue({ id, hostId: identity.hostId, ...aChange() } as never)
   await until(async () => (await status()) === 'failed')
   const { error } = await commandById(world.deps.db, id)
-  expect(error).toMatchObject({ code: 'DISK_FULL', message: expect.stringMatching(/was not begun/) })
+  expect(error).toMatchObject({ code: 'DISK_FULL', message: expect.stringMatching(/was not started/) })
   full = false
   await world.enqueue({ id: 'next', hostId: identity.hostId, ...aChange() } as never)
   await until(async () => (await status('next')) === 'succeeded')
@@ -537,7 +537,7 @@ test('an agent that died while its key was replaced ends that first, and its res
   await world.enqueue({ id, hostId: identity.hostId })
   await world.deps.db.updateTable('commands').set({ status: 'running', lease_token: 1 }).execute()
   const payload = { slug: 'elm-school', boxId: 'box_1', ownershipEpoch: 1 }
-  await commandShelf(texts).put({ id, kind, boxId: 'box_1', payload, leaseToken: 1, outcome: null })
+  await commandStore(texts).put({ id, kind, boxId: 'box_1', payload, leaseToken: 1, outcome: null })
   const adopted: string[] = []
   const keys: AgentKeys = {
     pending: async () => next,
@@ -594,7 +594,7 @@ test('a result that the daemon refuses becomes a failure that says so, instead o
   const { identity } = await anAgent(async () => ({ nonsense: true }))
   await world.enqueue({ id, hostId: identity.hostId })
   await until(async () => (await status()) === 'failed')
-  expect((await commandById(world.deps.db, id)).error?.message).toMatch(/refused its result/)
+  expect((await commandById(world.deps.db, id)).error?.message).toMatch(/rejected its result/)
 })
 
 test('secrets of a command that is no longer ours are a lost lease', async () => {
@@ -643,7 +643,7 @@ test('an agent that starts with an update in hand may ask for its secrets before
   }
   await world.enqueue({ id, hostId: identity.hostId, kind: update, payload } as never)
   await world.deps.db.updateTable('commands').set({ status: 'running', lease_token: 1 }).execute()
-  await commandShelf(texts).put({ id, kind: update, boxId: 'box_1', payload, leaseToken: 1, outcome: null })
+  await commandStore(texts).put({ id, kind: update, boxId: 'box_1', payload, leaseToken: 1, outcome: null })
   const refusals: number[] = []
   let sayHello = () => undefined as unknown
   const refused = new Promise<void>((resolve) => {
@@ -680,7 +680,7 @@ test('a command file that cannot be read is set aside, and the agent starts all 
   const texts = memoryStore()
   await texts.write('torn.json', '{"id":"to')
   const told: string[] = []
-  const { identity } = await anAgent(answer, { shelf: commandShelf(texts, (path) => told.push(path)) })
+  const { identity } = await anAgent(answer, { store: commandStore(texts, (path) => told.push(path)) })
   await world.enqueue({ id, hostId: identity.hostId })
   await until(async () => (await status()) === 'succeeded')
   expect(told).toEqual(['torn.json'])

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { withoutDependencies } from '../../../src/agent/docker/compose.ts'
+import { withoutDependsOn } from '../../../src/agent/docker/compose.ts'
 
 test('dependencies are taken out of every service, and nothing else', () => {
   const text = `# a box
@@ -12,7 +12,7 @@ services:
   postgres: { image: 'postgres:15', depends_on: [edge] }
   edge: { image: nginx:1 }
 `
-  expect(withoutDependencies(text)).toBe(`# a box
+  expect(withoutDependsOn(text)).toBe(`# a box
 services:
   synapse:
     image: "synapse:v1"
@@ -27,6 +27,6 @@ services:
 test.each(['services:\n  edge: { image: nginx:1 }\n', 'services: [', '', 'services: 7'])(
   'where there is none, %j needs no second look',
   (text) => {
-    expect(withoutDependencies(text)).toBeUndefined()
+    expect(withoutDependsOn(text)).toBeUndefined()
   },
 )

@@ -25,7 +25,7 @@ beforeAll(async () => {
   await new Promise<void>((resolve) => silent.listen(join(folder, 'docker.sock'), resolve))
   await writeFile(join(folder, 'docker'), '#!/bin/sh\nsleep 60\n')
   await chmod(join(folder, 'docker'), 0o755)
-  const shortly = { questionMs: 100, changeMs: 100, pullMs: 100, composeQuestionMs: 100, composeChangeMs: 100 }
+  const shortly = { readMs: 100, changeMs: 100, pullMs: 100, composeReadMs: 100, composeChangeMs: 100 }
   engine = dockerEngine({ dockerHost: `unix://${folder}/docker.sock`, docker: join(folder, 'docker'), limits: shortly })
   project = { name: 'box-oak', folder, composeFile: join(folder, 'compose.yaml') }
 })

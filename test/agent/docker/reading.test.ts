@@ -1,7 +1,7 @@
 import { Readable, Writable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import { childEnvironment, composeArguments } from '../../../src/agent/docker/compose.ts'
-import { engineProblem, saidProblem } from '../../../src/agent/docker/engine-problem.ts'
+import { engineProblem, outputProblem } from '../../../src/agent/docker/engine-problem.ts'
 import { pullProgress } from '../../../src/agent/docker/pull.ts'
 import { demux } from '../../../src/agent/docker/streams.ts'
 
@@ -22,12 +22,12 @@ test.each([
   ['listen tcp4 127.0.0.1:8001: bind: address already in use', 'PORT_TAKEN'],
   ['something nobody has seen', 'BOX_UNHEALTHY'],
 ])('%j is %s', (said, code) => {
-  expect(saidProblem(said, 'up', 'BOX_UNHEALTHY').code).toBe(code)
+  expect(outputProblem(said, 'up', 'BOX_UNHEALTHY').code).toBe(code)
 })
 
 test('a socket that is missing or closed is the engine, and control characters go no further', () => {
   expect(engineProblem(Object.assign(new Error('connect ENOENT'), { code: 'ENOENT' }), 'up', 'PULL_FAILED').code).toBe('DOCKER_UNAVAILABLE')
-  expect(saidProblem('\u001b[31mred', 'up', 'BOX_UNHEALTHY').message).not.toContain('\u001b')
+  expect(outputProblem('\u001b[31mred', 'up', 'BOX_UNHEALTHY').message).not.toContain('\u001b')
 })
 
 test('compose is told everything and hears nothing of the environment', () => {

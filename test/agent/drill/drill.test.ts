@@ -156,11 +156,11 @@ test('the copy keeps quiet, and cannot be reached nor reach anybody', async () =
   let config = ''
   const servers: Deps['servers'] = {
     ...deps.servers,
-    createThrowAwayAccount: async (box, secret, signal) => {
+    createTemporaryAccount: async (box, secret, signal) => {
       compose = await readFile(box.project.composeFile, 'utf8')
       config = await readFile(`${box.project.folder}/synapse/homeserver.yaml`, 'utf8')
       expect(config).toContain(secret.reveal())
-      return deps.servers.createThrowAwayAccount(box, secret, signal)
+      return deps.servers.createTemporaryAccount(box, secret, signal)
     },
   }
   await world.run({ ...deps, servers })

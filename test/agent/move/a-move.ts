@@ -1,7 +1,7 @@
 import { mkdtemp, realpath } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fenceSwitch, localBoxes, provision } from '../../../src/agent/boxes/index.ts'
+import { fenceFile, localBoxes, provision } from '../../../src/agent/boxes/index.ts'
 import { type FileStore, memoryLocks, memoryStore, onceOnly, openJournal } from '../../../src/agent/journal/index.ts'
 import type { MoveDeps } from '../../../src/agent/move/index.ts'
 import type { CommandContext, LocalBox } from '../../../src/agent/ports/index.ts'
@@ -66,7 +66,7 @@ async function aMovingHost(name: string, clock: ManualClock, vaults: SimulatedVa
   }
   const fence = async () => {
     const box = await boxes.find('oak')
-    return box && readIfThere(fenceSwitch(box.project))
+    return box && readIfThere(fenceFile(box.project))
   }
   return { name, folder, host, boxes, shelf, agent, fence }
 }

@@ -1,6 +1,6 @@
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
-import { fenceSwitch, type LocalBoxes, reportVersions } from '../../../src/agent/boxes/index.ts'
+import { fenceFile, type LocalBoxes, reportVersions } from '../../../src/agent/boxes/index.ts'
 import { disownBox, handOver, remove, takeBack, takeOver } from '../../../src/agent/move/index.ts'
 import type { LocalBox } from '../../../src/agent/ports/index.ts'
 import { quarantineReason } from '../../../src/core/boxes/index.ts'
@@ -132,7 +132,7 @@ test('a box that is taken back and proven, but not opened, says that its fence s
   await given(two)
   const { old, box } = two
   const said = (await old.fence()) as string
-  const path = fenceSwitch(box.project)
+  const path = fenceFile(box.project)
   const mend = async () => {
     await rm(path, { recursive: true })
     await writeFile(path, said)
@@ -306,8 +306,8 @@ test('a take-over that is proven but not opened belongs to its new host, and say
   const put: typeof deps.boxes.put = async (box) => {
     await deps.boxes.put(box)
     // A folder where the switch was cannot be read as one.
-    await rm(fenceSwitch(box.project), { force: true })
-    await mkdir(fenceSwitch(box.project))
+    await rm(fenceFile(box.project), { force: true })
+    await mkdir(fenceFile(box.project))
   }
   const boxes = { ...deps.boxes, put }
   const result = await moving(two.clock, () => takeOver({ ...deps, boxes })(aContext('take-over'), takeOverPayload(snapshot)), 5_000)

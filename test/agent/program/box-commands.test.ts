@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { fenceSwitch, localBoxes } from '../../../src/agent/boxes/index.ts'
+import { fenceFile, localBoxes } from '../../../src/agent/boxes/index.ts'
 import { fileLocks, folderStore, openJournal } from '../../../src/agent/journal/index.ts'
 import type { LocalBox } from '../../../src/agent/ports/index.ts'
 import { runProgram } from '../../../src/agent/program/main.ts'
@@ -17,7 +17,7 @@ let box: LocalBox
 let engine: Server
 const clock = manualClock()
 const boxes = () => localBoxes(join(folder, 'state'))
-const fence = () => readIfThere(fenceSwitch(box.project))
+const fence = () => readIfThere(fenceFile(box.project))
 
 beforeEach(async () => {
   folder = await realpath(await mkdtemp(join(tmpdir(), 'tenantry-box-')))
@@ -62,7 +62,7 @@ async function agent(argv: string[], { input = '', terminal = false, env = hereB
 
 const commandId = 'ro_1.box_oak.1.update'
 const fenced = (holder = commandId) =>
-  writeFile(fenceSwitch(box.project), JSON.stringify({ commandId: holder, raisedAt: '2026-01-01T00:00:00.000Z' }))
+  writeFile(fenceFile(box.project), JSON.stringify({ commandId: holder, raisedAt: '2026-01-01T00:00:00.000Z' }))
 
 async function aRecord(result?: unknown, kind = 'update') {
   const journal = await openJournal({ store: folderStore(join(folder, 'state', 'journal')), clock })
@@ -78,7 +78,7 @@ test('what is typed without naming any settings is about the agent of the usual 
   const elsewhere = join(folder, 'elsewhere')
   await mkdir(elsewhere)
   await writeFile(join(folder, 'other.yaml'), `stateDir: ${elsewhere}\n`)
-  const none = { exit: 0, stdout: 'this host has no boxes\n' }
+  const none = { exit: 0, stdout: 'No boxes on this host.\n' }
   expect(await agent(['box', 'list', '--config', join(folder, 'other.yaml')], { env: {}, usualSettings })).toMatchObject(none)
   expect(await agent(['box', 'list'], { env: { TENANTRY_AGENT_STATE_DIR: elsewhere }, usualSettings })).toMatchObject(none)
 })
@@ -88,7 +88,7 @@ test('where no agent has its folder nobody is told that the host has no boxes, a
   for (const verb of [['list'], ['probe', 'oak'], ['maintenance', 'off', 'oak']])
     expect(await agent(['box', ...verb], { env, usualSettings: join(folder, 'none.yaml') })).toMatchObject({
       exit: 6,
-      stderr: expect.stringMatching(/there is no .*\/nothing.*--config.*\[CONFIG\]/),
+      stderr: expect.stringMatching(/State folder .*\/nothing does not exist.*--config.*\[CONFIG\]/),
     })
   expect(await readdir(folder)).not.toContain('nothing')
 })
@@ -98,8 +98,8 @@ test('maintenance is begun and ended from the host itself, and the fence tells w
     exit: 0,
     stdout: expect.stringMatching(/"holder": "maintenance"/),
   })
-  expect((await agent(['box', 'fence', 'status', 'oak'])).stdout).toMatch(/^oak is closed by maintenance, since \d{4}-.*: new disks\n$/)
-  expect(await agent(['box', 'maintenance', 'off', 'oak'])).toMatchObject({ exit: 0, stdout: 'oak is open\n' })
+  expect((await agent(['box', 'fence', 'status', 'oak'])).stdout).toMatch(/^oak is fenced by maintenance since \d{4}-.*: new disks\n$/)
+  expect(await agent(['box', 'maintenance', 'off', 'oak'])).toMatchObject({ exit: 0, stdout: 'oak is open: no fence\n' })
   expect((await agent(['box', 'fence', 'status', 'oak', '--json'])).stdout).toBe('{\n  "fence": null\n}\n')
   const wrong = "error: required option '--reason <text>' not specified [USAGE]\nnext:  tenantry-agent box maintenance on --help\n"
   expect(await agent(['box', 'maintenance', 'on', 'oak'])).toEqual({ exit: 2, stdout: '', stderr: wrong })
@@ -118,7 +118,10 @@ test('whatever changes a box is refused while the agent works on it, or has some
   await lock.release()
   await aRecord()
   for (const verb of verbs)
-    expect(await agent(verb)).toMatchObject({ exit: 5, stderr: expect.stringMatching(/ro_1\.box_oak\.1\.update is not over .*BOX_HELD/) })
+    expect(await agent(verb)).toMatchObject({
+      exit: 5,
+      stderr: expect.stringMatching(/ro_1\.box_oak\.1\.update on box oak is not finished.*BOX_HELD/),
+    })
   expect(await fence()).toBeDefined()
 })
 
@@ -126,27 +129,38 @@ test('a box that rests closed after a failed way back is opened by its name, typ
   await fenced()
   await aRecord({ outcome: 'rollback_failed' })
   const piped = await agent(['box', 'unfence', 'oak'])
-  expect(piped).toMatchObject({ exit: 2, stderr: expect.stringMatching(/way back of ro_1.*is lost if you restore.*--confirm oak/s) })
+  expect(piped).toMatchObject({
+    exit: 2,
+    stderr: expect.stringMatching(/rollback of ro_1.*are lost if you later restore.*--confirm oak/s),
+  })
   expect(await agent(['box', 'unfence', 'oak', '--confirm', 'elm'])).toMatchObject({ exit: 2 })
   expect(await agent(['box', 'unfence', 'oak'], { terminal: true, input: 'yes\n' })).toMatchObject({
     exit: 1,
     stderr: expect.stringMatching(/CANCELLED/),
   })
   expect(await fence()).toBeDefined()
-  expect(await agent(['box', 'unfence', 'oak'], { terminal: true, input: 'oak\n' })).toMatchObject({ exit: 0, stdout: 'oak is open\n' })
+  expect(await agent(['box', 'unfence', 'oak'], { terminal: true, input: 'oak\n' })).toMatchObject({
+    exit: 0,
+    stdout: 'oak is open: no fence\n',
+  })
   expect(await fence()).toBeUndefined()
-  expect(await agent(['box', 'unfence', 'oak'])).toMatchObject({ exit: 0, stdout: 'oak is open already\n' })
+  expect(await agent(['box', 'unfence', 'oak'])).toMatchObject({ exit: 0, stdout: 'oak is not fenced\n' })
 })
 
 test.each([
-  ['a hand-over that failed for good', 'hand_over', { failure: { code: 'DISK_FULL', message: 'full' } }, /because the way back of/],
-  ['a take-over that was not opened', 'take_over', { outcome: 'restored', error: { code: 'INTERNAL' } }, /because the opening after/],
+  [
+    'a hand-over that failed for good',
+    'hand_over',
+    { failure: { code: 'DISK_FULL', message: 'full' } },
+    /: the rollback of .* failed\./,
+  ],
+  ['a take-over that was not opened', 'take_over', { outcome: 'restored', error: { code: 'INTERNAL' } }, /: the unfence after .* failed\./],
 ])('a box that rests closed since %s is opened by its name', async (_, kind, result, says) => {
   await boxes().put({ ...box, ...(kind === 'hand_over' ? { handedOver: { at: '', holder: commandId } } : {}) })
   await fenced()
   await aRecord(result, kind)
   expect((await agent(['box', 'unfence', 'oak'])).stderr).toMatch(says)
-  expect(await agent(['box', 'unfence', 'oak', '--confirm', 'oak'])).toMatchObject({ exit: 0, stdout: 'oak is open\n' })
+  expect(await agent(['box', 'unfence', 'oak', '--confirm', 'oak'])).toMatchObject({ exit: 0, stdout: 'oak is open: no fence\n' })
   expect(await fence()).toBeUndefined()
   // What is open here is ours: no command may be refused because a record says otherwise.
   expect((await boxes().find('oak'))?.handedOver).toBeUndefined()
@@ -157,13 +171,13 @@ test('a box that another host has is not opened by hand', async () => {
   await fenced()
   await aRecord({ failure: { code: 'DISK_FULL', message: 'full' } }, 'hand_over')
   const refused = await agent(['box', 'unfence', 'oak', '--confirm', 'oak'])
-  expect(refused).toMatchObject({ exit: 5, stderr: expect.stringMatching(/another host has it/) })
+  expect(refused).toMatchObject({ exit: 5, stderr: expect.stringMatching(/it is or may be on another host/) })
   expect(await fence()).toBeDefined()
 })
 
 test.each([
-  ['an update that ended otherwise', { outcome: 'rolled_back' }, commandId, /did not end in a failed way back/],
-  ['a command that this host does not know', undefined, 'ro_9.box_oak.1.update', /journal of this host does not know/],
+  ['an update that ended otherwise', { outcome: 'rolled_back' }, commandId, /did not end in a failed rollback/],
+  ['a command that this host does not know', undefined, 'ro_9.box_oak.1.update', /is not in the journal of this host/],
   ['maintenance', undefined, 'maintenance', /maintenance off oak/],
 ])('the fence of %s is not lifted by hand', async (_, result, holder, says) => {
   await fenced(holder)
@@ -187,8 +201,8 @@ test('an observed box is forgotten, a managed one is not, and nothing of either 
 
 test('a probe of a sick box ends with 1 and says what is sick; logs take only what exists', async () => {
   const probed = await agent(['box', 'probe', 'oak'])
-  expect(probed).toMatchObject({ exit: 1, stdout: expect.stringMatching(/^oak is failed\n {2}✗ chatApi +synapse does not run/) })
-  expect(await agent(['box', 'logs', 'oak'])).toMatchObject({ exit: 0, stdout: 'nothing was printed\n' })
+  expect(probed).toMatchObject({ exit: 1, stdout: expect.stringMatching(/^oak: failed\n {2}✗ chatApi +synapse is not running/) })
+  expect(await agent(['box', 'logs', 'oak'])).toMatchObject({ exit: 0, stdout: 'No log lines.\n' })
   expect(await agent(['box', 'logs', 'oak', '--service', 'edge', 'synapse', '--json'])).toMatchObject({
     exit: 0,
     stdout: '{\n  "lines": []\n}\n',
@@ -214,10 +228,10 @@ test('doctor says of a closed box who closed it, and what to type', async () => 
   }
   await agent(['box', 'maintenance', 'on', 'oak', '--reason', 'new disks'])
   expect(await mendOf()).toMatchObject({
-    says: expect.stringMatching(/closed by maintenance since .*new disks/),
+    says: expect.stringMatching(/fenced by maintenance since .*new disks/),
     mend: expect.stringMatching(/maintenance off oak/),
   })
   await agent(['box', 'maintenance', 'off', 'oak'])
   await fenced()
-  expect(await mendOf()).toMatchObject({ says: expect.stringMatching(/closed by ro_1/), mend: expect.stringMatching(/box unfence oak/) })
+  expect(await mendOf()).toMatchObject({ says: expect.stringMatching(/fenced by ro_1/), mend: expect.stringMatching(/box unfence oak/) })
 })

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { type DiskSpace, reserveBytes } from '../../../src/agent/backup/index.ts'
-import { keepingReserve } from '../../../src/agent/program/keep-reserve.ts'
+import { keepDiskFree } from '../../../src/agent/program/keep-reserve.ts'
 import { aHost, aRunningBox, images, moving } from '../simulated/boxes.ts'
 
 const newer = 'registry.test/tenantry/synapse:v1.163.2'
@@ -42,7 +42,7 @@ async function aWatchedHost(disk: Pick<DiskSpace, 'freeBytes'>, looks = () => 0)
       },
     },
   }
-  const ports = keepingReserve({ clock: host.clock, disk, stateFolder: '/state' }, bare)
+  const ports = keepDiskFree({ clock: host.clock, disk, stateFolder: '/state' }, bare)
   const request = { tier: 'manual', commandId: 'sn_1', slug: 'oak', paths: [box.project.folder] } as const
   const works: Readonly<Record<'pull' | 'dump' | 'snapshot', (signal?: AbortSignal) => Promise<unknown>>> = {
     pull: (signal?: AbortSignal) => ports.engine.pull(newer, signal ? { signal } : {}),
@@ -59,7 +59,7 @@ test.each(['pull', 'dump', 'snapshot'] as const)(
     const refused = await moving(host.clock, () => works[name]().catch((error) => error))
     expect(refused).toMatchObject({
       code: 'DISK_FULL',
-      message: expect.stringMatching(/less than 256 MB are free at \/.+; free some there/),
+      message: expect.stringMatching(/less than 256 MB free at \/.+ fix: free disk space there/),
     })
     expect(await host.engine.localDigest(newer)).toBeUndefined()
     expect(await host.snapshots.ofCommand(repository, 'sn_1')).toBeUndefined()
@@ -76,7 +76,7 @@ test.each([
   const { works } = await aWatchedHost({ freeBytes: async (path) => (path.endsWith(folder) ? reserveBytes - 1 : 1e12) })
   await expect(works[name]()).rejects.toMatchObject({
     code: 'DISK_FULL',
-    message: expect.stringMatching(new RegExp(`free at \\S*${folder},`)),
+    message: expect.stringMatching(new RegExp(`free at \\S*${folder} `)),
   })
 })
 

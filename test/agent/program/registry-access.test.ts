@@ -12,7 +12,7 @@ function aHost() {
   const noted: unknown[] = []
   const note = async (_: string, options: PullOptions) => void pulled.push(options)
   const engine = { pull: note, resolve: note } as unknown as ContainerEngine
-  const access = registryAccess({ note: async (named) => void noted.push(named) })
+  const access = registryAccess({ record: async (named) => void noted.push(named) })
   const pulling = access.pulling(engine)
   const executors = access.offering({
     'tenant-box.provision': async () => pulling.pull('nginx:1', {}),

@@ -138,7 +138,7 @@ test('an agent runs without an engine, is seen online, refuses a second one besi
   const leaving = new AbortController()
   const running = agent(['run'], { signal: leaving.signal })
   while (world.told.reports.length === 0) await new Promise((resolve) => setImmediate(resolve))
-  expect(await agent(['run'])).toMatchObject({ exit: 5, stderr: expect.stringMatching(/another tenantry-agent/) })
+  expect(await agent(['run'])).toMatchObject({ exit: 5, stderr: expect.stringMatching(/Another tenantry-agent/) })
   leaving.abort()
   expect(await running).toMatchObject({ exit: 0 })
 })
@@ -159,13 +159,13 @@ test('rotate-key replaces the key while no agent runs, and asks the one that doe
   await agent(['enrol', '--url', world.baseUrl], { input: await invite() })
   const keyId = async () => JSON.parse(await readFile(join(state(), 'identity.json'), 'utf8')).keyId as string
   const former = await keyId()
-  expect(await agent(['rotate-key'])).toMatchObject({ exit: 0, stdout: expect.stringMatching(/the key of host-1 was replaced/) })
+  expect(await agent(['rotate-key'])).toMatchObject({ exit: 0, stdout: expect.stringMatching(/Replaced the key of host-1/) })
   expect(await keyId()).not.toBe(former)
   expect(checksOf((await agent(['doctor', '--json'])).stdout).daemon).toMatchObject({ state: 'ok' })
 
   const kept = await keyId()
   const running = await fileLocks(join(state(), 'run')).acquire('agent')
-  expect(await agent(['rotate-key'])).toMatchObject({ exit: 0, stdout: expect.stringMatching(/the running agent/) })
+  expect(await agent(['rotate-key'])).toMatchObject({ exit: 0, stdout: expect.stringMatching(/The running agent/) })
   await running.release()
   expect(await keyId()).toBe(kept)
   expect(await readdir(state())).toContain('rotate-key')
@@ -182,7 +182,7 @@ test('doctor names each thing that is wrong and how to mend it', async () => {
   expect(checks.restic).toMatchObject({ state: 'failed', mend: expect.stringMatching(/TENANTRY_AGENT_RESTIC/) })
   expect(checks.images).toMatchObject({ state: 'warn', mend: expect.stringMatching(/TENANTRY_AGENT_IMAGES/) })
   expect(checks.enrolment).toMatchObject({ state: 'failed', mend: expect.stringMatching(/tenantry hosts invite/) })
-  expect((await agent(['doctor'])).stdout).toMatch(/✗ engine.*\n\s+mend: /)
+  expect((await agent(['doctor'])).stdout).toMatch(/✗ engine.*\n\s+fix: /)
 })
 
 test('doctor believes a daemon that knows us, tells a clock that is wrong, and never disturbs the agent that runs', async () => {
@@ -191,7 +191,7 @@ test('doctor believes a daemon that knows us, tells a clock that is wrong, and n
   const skewed = checksOf((await agent(['doctor', '--json'], { offMs: 600_000 })).stdout)
   expect(skewed.clock).toMatchObject({
     state: 'failed',
-    says: expect.stringMatching(/600 s after/),
+    says: expect.stringMatching(/600 s ahead/),
     mend: expect.stringMatching(/timedatectl/),
   })
   await chmod(state(), 0o755)
@@ -204,7 +204,7 @@ test('doctor believes a daemon that knows us, tells a clock that is wrong, and n
   await world.stop()
   expect(checksOf((await agent(['doctor', '--json'])).stdout).daemon).toMatchObject({
     state: 'failed',
-    mend: expect.stringMatching(/tenantryd runs/),
+    mend: expect.stringMatching(/tenantryd is running/),
   })
 })
 
@@ -214,8 +214,8 @@ test('doctor tells of files that were set aside, and of boxes whose record canno
   await mkdir(join(state(), 'boxes'))
   await writeFile(join(state(), 'boxes', 'oak.json'), '{')
   const { stdout } = await agent(['doctor'])
-  expect(stdout).toMatch(/✗ damaged file .*ro_1\.box_1\.1\.update\.jsonl could not be read\n\s+mend: look at the box/)
-  expect(stdout).toMatch(/✗ damaged file .*the record of the box oak.*\n\s+mend: move it away/)
+  expect(stdout).toMatch(/✗ damaged file .*ro_1\.box_1\.1\.update\.jsonl is unreadable\n\s+fix: check the fence/)
+  expect(stdout).toMatch(/✗ damaged file .*the record of box oak.*\n\s+fix: move the record away/)
 })
 
 test('unknown settings are refused by name, from the file and from the environment', async () => {
@@ -247,7 +247,7 @@ test('the environment wins over the file, and lists may be given with commas', a
 
 test('a host without boxes says so, and an unknown box is not found', async () => {
   await mkdir(state())
-  expect(await agent(['box', 'list'])).toMatchObject({ exit: 0, stdout: 'this host has no boxes\n' })
+  expect(await agent(['box', 'list'])).toMatchObject({ exit: 0, stdout: 'No boxes on this host.\n' })
   expect(await agent(['box', 'list', '--json'])).toMatchObject({ exit: 0, stdout: '{\n  "boxes": []\n}\n' })
   expect(await agent(['box', 'versions', 'elm-school'])).toMatchObject({ exit: 3, stderr: expect.stringMatching(/box list/) })
   expect(await agent(['box', 'show', '../etc'])).toMatchObject({ exit: 2 })
@@ -258,5 +258,5 @@ test('a host without boxes says so, and an unknown box is not found', async () =
 test('a settings file that holds a list is refused with what it should look like', async () => {
   const file = join(folder, 'agent.yaml')
   await writeFile(file, '- stateDir: /var/lib/tenantry-agent\n')
-  expect(() => loadAgentSettings({ env: {}, file })).toThrow(/holds no settings: it must be lines such as `stateDir:/)
+  expect(() => loadAgentSettings({ env: {}, file })).toThrow(/does not contain settings\. fix: write lines such as `stateDir:/)
 })

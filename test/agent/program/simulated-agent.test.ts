@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { localBoxes, reportVersions } from '../../../src/agent/boxes/index.ts'
-import { type AgentIdentity, commandShelf, runAgent } from '../../../src/agent/channel/index.ts'
+import { type AgentIdentity, commandStore, runAgent } from '../../../src/agent/channel/index.ts'
 import { memoryLocks, memoryStore, openJournal } from '../../../src/agent/journal/index.ts'
 import { boxExecutors } from '../../../src/agent/program/index.ts'
 import { type SimulatedHost, seededRandom, simulatedHost } from '../../../src/agent/simulated/index.ts'
@@ -67,7 +67,7 @@ async function anAgent() {
     identity,
     agentVersion: '0.1.0',
     executors,
-    shelf: commandShelf(shelves.commands),
+    store: commandStore(shelves.commands),
     acknowledge: journal.acknowledge,
     reports: async () => Promise.all((await boxes().list()).map((box) => reportVersions({ ...host, clock }, box))),
     machine: async () => ({ engine: { ...(await host.engine.info()), restic: await host.snapshots.version() }, resources: null }),

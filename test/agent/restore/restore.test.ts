@@ -1,7 +1,7 @@
 import { appendFile, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { fenceSwitch, rewriteImages } from '../../../src/agent/boxes/index.ts'
+import { fenceFile, rewriteImages } from '../../../src/agent/boxes/index.ts'
 import { handOver } from '../../../src/agent/move/index.ts'
 import { restoreStepsOfBox } from '../../../src/agent/restore/index.ts'
 import { update } from '../../../src/agent/update/index.ts'
@@ -322,7 +322,7 @@ describe('a restore that cannot be kept', () => {
     world.inject({ kind: 'probe-fails' })
     const start: typeof restoreStepsOfBox.start = async (run) => {
       const left = await restoreStepsOfBox.start(run)
-      await rm(fenceSwitch(world.box.project))
+      await rm(fenceFile(world.box.project))
       return left
     }
     const result = await world.run({}, { steps: { ...restoreStepsOfBox, start } })
@@ -413,7 +413,7 @@ test('a box whose hand-over failed, and could not be brought back, is restored u
 
 test('the fence of an action that goes on is respected', async () => {
   const world = await aLivedOnBox()
-  await writeFile(fenceSwitch(world.box.project), '{"commandId":"mv_1.box_oak.hand_over"}')
+  await writeFile(fenceFile(world.box.project), '{"commandId":"mv_1.box_oak.hand_over"}')
   expect(await world.run()).toMatchObject({ outcome: 'failed', error: { code: 'BOX_HELD' } })
-  expect(await readFile(fenceSwitch(world.box.project), 'utf8')).toContain('hand_over')
+  expect(await readFile(fenceFile(world.box.project), 'utf8')).toContain('hand_over')
 })

@@ -48,7 +48,7 @@ boxServersSuite('the servers of a simulated box', async () => {
 test('a throw-away account is another each time', async () => {
   const host = await aHost()
   const box = await aRunningBox(host)
-  const make = () => host.servers.createThrowAwayAccount(box, secret('any'))
+  const make = () => host.servers.createTemporaryAccount(box, secret('any'))
   const [one, other] = [await make(), await make()]
   expect(new Set([one.userId, other.userId, one.roomId, other.roomId, one.accessToken, other.accessToken]).size).toBe(6)
 })

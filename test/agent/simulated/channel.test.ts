@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { commandShelf, runAgent } from '../../../src/agent/channel/index.ts'
+import { commandStore, runAgent } from '../../../src/agent/channel/index.ts'
 import { memoryStore } from '../../../src/agent/journal/index.ts'
 import type { CommandExecutors } from '../../../src/agent/ports/index.ts'
 import { type Fault, instant, seededRandom, simulatedHost } from '../../../src/agent/simulated/index.ts'
@@ -27,7 +27,7 @@ async function anAgentOn(...faults: Fault[]) {
     identity,
     agentVersion: '0.1.0',
     executors: {} as CommandExecutors,
-    shelf: commandShelf(memoryStore()),
+    store: commandStore(memoryStore()),
     reports: async () => [],
     machine: async () => ({ engine: null, resources: null }),
     drainMs: 0,

@@ -1,7 +1,7 @@
 import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, expectTypeOf, test } from 'vitest'
-import { fenceSwitch, rewriteImages, rewriteVolumes } from '../../../src/agent/boxes/index.ts'
+import { fenceFile, rewriteImages, rewriteVolumes } from '../../../src/agent/boxes/index.ts'
 import { type Fault, realistic, seededRandom } from '../../../src/agent/simulated/index.ts'
 import { aBox, aHost, aRunningBox, composeText, images, moving } from './boxes.ts'
 
@@ -29,10 +29,10 @@ describe('messages', () => {
   test('the fence file turns clients away and the probe goes on', async () => {
     const host = await aHost()
     const box = await aRunningBox(host)
-    await writeFile(fenceSwitch(box.project), '')
+    await writeFile(fenceFile(box.project), '')
     expect(host.traffic.sendMessage(box)).toBe('fenced')
     expect((await host.servers.probe(box)).verdict).toBe('ok')
-    await rm(fenceSwitch(box.project))
+    await rm(fenceFile(box.project))
     expect(host.traffic.sendMessage(box)).toBe('stored')
   })
 

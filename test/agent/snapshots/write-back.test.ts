@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { resticSnapshots } from '../../../src/agent/snapshots/index.ts'
 import { writeBack } from '../../../src/agent/snapshots/restic-snapshots.ts'
 import { systemRandom } from '../../../src/node/index.ts'
-import { resticCare } from '../../../src/node/restic/index.ts'
+import { resticMaintenance } from '../../../src/node/restic/index.ts'
 import { resticProgram } from './restic-program.ts'
 
 const program = resticProgram() as string
@@ -33,7 +33,7 @@ async function aPrunedRepository() {
   await cp(home, join(folder, 'before'), { recursive: true })
   await rm(join(folder, 'before', 'data'), { recursive: true })
   await symlink(join(home, 'data'), join(folder, 'before', 'data'))
-  const care = resticCare({ program, cacheFolder })
+  const care = resticMaintenance({ program, cacheFolder })
   await care.forget(repository, [former.id])
   await care.prune(repository)
   return {

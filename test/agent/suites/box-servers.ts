@@ -122,11 +122,11 @@ export function boxServersSuite(title: string, make: () => Promise<ServersUnderT
           probe: () => servers.probe(box, signal),
           dump: () => servers.dumpDatabase(box, folder, signal),
           load: () => servers.loadDatabase(box, folder, {}, signal),
-          settle: () => servers.settleDatabase(box, {}, signal),
+          settle: () => servers.finishDatabaseLoad(box, {}, signal),
           positions: () => servers.streamPositions(box, signal),
           raise: () => servers.raiseStreams(box, 'unknown', signal),
           account: () => servers.createProbeAccount(box, secret('any'), signal),
-          throwAway: () => servers.createThrowAwayAccount(box, secret('any'), signal),
+          throwAway: () => servers.createTemporaryAccount(box, secret('any'), signal),
           migration: () => servers.applyMigration(box, aMigration('0003', 'create table tenantry.never (id integer);'), signal),
         }
         for (const [name, call] of Object.entries(calls)) expect([name, await call().catch((error) => error)]).toEqual([name, told])
@@ -165,7 +165,7 @@ export function boxServersSuite(title: string, make: () => Promise<ServersUnderT
       test('no account can be made', async () => {
         const failed = { code: 'PROBE_FAILED', message: expect.stringContaining(box.slug) }
         await expect(servers.createProbeAccount(box, secret('any'))).rejects.toMatchObject(failed)
-        await expect(servers.createThrowAwayAccount(box, secret('any'))).rejects.toMatchObject(failed)
+        await expect(servers.createTemporaryAccount(box, secret('any'))).rejects.toMatchObject(failed)
       })
 
       test('a dump goes into a folder for nobody else, and says how many rows it holds', async () => {
@@ -178,12 +178,12 @@ export function boxServersSuite(title: string, make: () => Promise<ServersUnderT
       })
 
       test('a database is told from one that holds other rows; tables of which nothing is expected do not matter', async () => {
-        await servers.settleDatabase(box, counts)
-        await servers.settleDatabase(box, {})
+        await servers.finishDatabaseLoad(box, counts)
+        await servers.finishDatabaseLoad(box, {})
         const more = { ...counts, events: (counts.events ?? 0) + 1 }
-        await expect(servers.settleDatabase(box, more)).rejects.toMatchObject(differ)
+        await expect(servers.finishDatabaseLoad(box, more)).rejects.toMatchObject(differ)
         const unknown = { no_such_table: 1 }
-        await expect(servers.settleDatabase(box, unknown)).rejects.toMatchObject({
+        await expect(servers.finishDatabaseLoad(box, unknown)).rejects.toMatchObject({
           code: 'RESTORE_FAILED',
           message: expect.stringContaining('no_such_table has no rows instead of 1'),
         })
@@ -208,7 +208,7 @@ export function boxServersSuite(title: string, make: () => Promise<ServersUnderT
           code: 'RESTORE_FAILED',
           message: expect.stringMatching(/not empty/),
         })
-        await servers.settleDatabase(box, counts)
+        await servers.finishDatabaseLoad(box, counts)
       })
 
       test('a dump is loaded into an empty database, with its box migrations and without what is of others', async () => {
@@ -227,7 +227,7 @@ export function boxServersSuite(title: string, make: () => Promise<ServersUnderT
         await servers.loadDatabase(box, dump, counts)
         await under.crashDatabase()
         await expect.poll(() => servers.databaseReady(box), patience).toBe(true)
-        await servers.settleDatabase(box, counts)
+        await servers.finishDatabaseLoad(box, counts)
         expect(await applied()).toEqual(['0001', '0002'])
       })
 
@@ -272,7 +272,7 @@ export function boxServersSuite(title: string, make: () => Promise<ServersUnderT
       test('makes no throw-away account, by whatever secret: such names are its application service’s own', async () => {
         const { registrationSharedSecret } = (await readBoxSecrets(box.project))!
         for (const registration of [registrationSharedSecret, 'another-secret'])
-          await expect(servers.createThrowAwayAccount(box, secret(registration))).rejects.toMatchObject({
+          await expect(servers.createTemporaryAccount(box, secret(registration))).rejects.toMatchObject({
             code: 'PROBE_FAILED',
             message: expect.not.stringContaining(registration),
           })
@@ -301,7 +301,7 @@ export function boxServersSuite(title: string, make: () => Promise<ServersUnderT
         for (const work of [
           () => servers.dumpDatabase(box, join(under.folder, 'never')),
           () => servers.loadDatabase(box, folder, {}),
-          () => servers.settleDatabase(box, {}),
+          () => servers.finishDatabaseLoad(box, {}),
           () => servers.streamPositions(box),
           () => servers.raiseStreams(box, 'unknown'),
           () => servers.applyMigration(box, first),

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fenceSwitch, localBoxes } from '../../../src/agent/boxes/index.ts'
+import { fenceFile, localBoxes } from '../../../src/agent/boxes/index.ts'
 import { type FileStore, memoryLocks, memoryStore, onceOnly, openJournal } from '../../../src/agent/journal/index.ts'
 import type { BoxServers, CommandContext, ContainerEngine, LocalBox, SnapshotStore } from '../../../src/agent/ports/index.ts'
 import { type Fault, type FaultProfile, type ImageOverrides, simulatedImage } from '../../../src/agent/simulated/index.ts'
@@ -103,7 +103,7 @@ export async function aWorld({ profile, images = {}, change = () => ({}), box: b
     agent,
     run,
     compose,
-    fence: () => readIfThere(fenceSwitch(box.project)),
+    fence: () => readIfThere(fenceFile(box.project)),
     inject: (fault: Fault) => host.inject(fault),
     image: async (service: string) => (await host.engine.containers(box.project)).find((container) => container.service === service)?.image,
   }

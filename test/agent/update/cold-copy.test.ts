@@ -24,7 +24,7 @@ async function expectAsBefore(world: World) {
 test('the way back takes the copy of the cold database, and nothing is loaded', async () => {
   const world = await failing()
   expect((await world.run()).outcome).toBe('rolled_back')
-  expect(world.counts.settleDatabase).toBe(1)
+  expect(world.counts.finishDatabaseLoad).toBe(1)
   expect(world.counts.loadDatabase).toBeUndefined()
   await expectAsBefore(world)
 })
@@ -77,7 +77,7 @@ test.each([
     },
   }))
   expect((await world.run(aPayload(), { deps })).outcome).toBe('rolled_back')
-  expect(world.counts.settleDatabase).toBeUndefined()
+  expect(world.counts.finishDatabaseLoad).toBeUndefined()
   expect(world.counts.loadDatabase).toBe(1)
   await expectAsBefore(world)
 })
@@ -117,7 +117,7 @@ test.each([
   }
   const result = await world.run(aPayload(), { steps: { ...updateSteps, rewrite: half } })
   expect(result.outcome).toBe('rolled_back')
-  expect(world.counts.settleDatabase).toBeUndefined()
+  expect(world.counts.finishDatabaseLoad).toBeUndefined()
   expect(world.counts.loadDatabase).toBe(1)
   await expectAsBefore(world)
 })

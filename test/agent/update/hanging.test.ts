@@ -12,13 +12,13 @@ test('a load that hangs ends in a failed way back that is told, not in silence',
     const hangs = (signal?: AbortSignal) =>
       new Promise<void>((_resolve, reject) => signal?.addEventListener('abort', () => reject(signal.reason)))
     const loadDatabase = (_box: unknown, _folder: unknown, _expected: unknown, signal?: AbortSignal) => hangs(signal)
-    const settleDatabase = (_box: unknown, _expected: unknown, signal?: AbortSignal) => hangs(signal)
-    return { ...around, servers: { ...around.servers, loadDatabase, settleDatabase } }
+    const finishDatabaseLoad = (_box: unknown, _expected: unknown, signal?: AbortSignal) => hangs(signal)
+    return { ...around, servers: { ...around.servers, loadDatabase, finishDatabaseLoad } }
   })
   const result = await world.run(aPayload({ probe: { consecutive: 1, spacingMs: 1_000, timeoutMs: 5_000 } }), { deps })
   expect(result).toMatchObject({
     outcome: 'rollback_failed',
-    error: { code: 'RESTORE_FAILED', message: expect.stringContaining('did not end within') },
+    error: { code: 'RESTORE_FAILED', message: expect.stringContaining('docker timed out after') },
   })
   expect(await world.fence()).toBeDefined()
 })

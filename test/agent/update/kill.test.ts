@@ -72,7 +72,7 @@ describe.each(paths)('%s', (path) => {
       if (path !== paths[1]) return
       // The first try takes the cold copy; a copy that a server has run on is not taken twice.
       const again = step === 'restore-data' && when === 'after'
-      expect([world.counts.settleDatabase, world.counts.loadDatabase]).toEqual([1, again ? 1 : undefined])
+      expect([world.counts.finishDatabaseLoad, world.counts.loadDatabase]).toEqual([1, again ? 1 : undefined])
     },
   )
 

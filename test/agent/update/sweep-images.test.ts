@@ -1,6 +1,6 @@
 import { rm, writeFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
-import { keepImage, knownMirrors, localBoxes } from '../../../src/agent/boxes/index.ts'
+import { knownMirrors, localBoxes, pinImage } from '../../../src/agent/boxes/index.ts'
 import { memoryStore, openJournal } from '../../../src/agent/journal/index.ts'
 import type { LocalImage } from '../../../src/agent/ports/index.ts'
 import { simulatedImage } from '../../../src/agent/simulated/index.ts'
@@ -135,7 +135,7 @@ test('one that a command looks for while it goes is here once it was brought, an
   let brought: Promise<void> = Promise.resolve()
   const removeImage = async (image: LocalImage) => {
     await journal.begin({ commandId: 'u1', kind: 'tenant-box.prefetch', slug: 'oak', payload: {} })
-    brought = keepImage(bringing, { image: newSynapse, digest, signal: new AbortController().signal }, 'oak')
+    brought = pinImage(bringing, { image: newSynapse, digest, signal: new AbortController().signal }, 'oak')
     await hasLooked
     await host.engine.removeImage(image)
   }
@@ -161,7 +161,7 @@ test('a command that begins before the removal does keeps what it will find here
 
 describe('an image that is known by the name of its mirror', () => {
   const mirror = 'mirror.test:5000/hub'
-  const sweepOf = async (names: readonly string[], noted: Parameters<ReturnType<typeof knownMirrors>['note']>[0]) => {
+  const sweepOf = async (names: readonly string[], noted: Parameters<ReturnType<typeof knownMirrors>['record']>[0]) => {
     const { host, box, journal, boxes } = await aSweptHost()
     await host.clock.advance(31 * day)
     const removed: string[] = []
@@ -171,7 +171,7 @@ describe('an image that is known by the name of its mirror', () => {
       removeImage: async ({ id }: Pick<LocalImage, 'id'>) => void removed.push(id),
     }
     const mirrors = knownMirrors(host.folder)
-    await mirrors.note(noted)
+    await mirrors.record(noted)
     const deps = { ...host, engine, journal, boxes, removals: imageRemovals(), allowedImages: ['registry.test/tenantry/*'], keepDays: 30 }
     return { box, removed, sweep: imageSweeper({ ...deps, mirrors: knownMirrors(host.folder) }) }
   }

@@ -1,7 +1,7 @@
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { reserveBytes } from '../../../src/agent/backup/index.ts'
-import { fenceSwitch } from '../../../src/agent/boxes/index.ts'
+import { fenceFile } from '../../../src/agent/boxes/index.ts'
 import { instant, realistic, simulatedImage } from '../../../src/agent/simulated/index.ts'
 import { updateSteps } from '../../../src/agent/update/index.ts'
 import { UpdateResult } from '../../../src/core/boxes/index.ts'
@@ -208,7 +208,7 @@ describe('an update that does not prove healthy', () => {
     world.inject({ kind: 'probe-fails', image: newSynapse })
     const recreate: typeof updateSteps.recreate = async (run) => {
       const data = await updateSteps.recreate(run)
-      await rm(fenceSwitch(world.box.project))
+      await rm(fenceFile(world.box.project))
       return data
     }
     const result = await world.run(aPayload(), { steps: { ...updateSteps, recreate } })
@@ -448,7 +448,7 @@ describe('a failure before anything was touched', () => {
 
   test('a fence of somebody else stays', async () => {
     const world = await aWorld()
-    await writeFile(fenceSwitch(world.box.project), 'an operator')
+    await writeFile(fenceFile(world.box.project), 'an operator')
     expect(await world.run()).toMatchObject({ outcome: 'failed', error: { code: 'BOX_HELD' } })
     expect(await world.fence()).toBe('an operator')
   })

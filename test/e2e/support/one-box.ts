@@ -6,7 +6,7 @@ import { boxServers } from '../../../src/agent/box-servers/index.ts'
 import {
   composeRecord,
   factFinder,
-  fenceSwitch,
+  fenceFile,
   type LocalBoxes,
   localBoxes,
   portInUse,
@@ -137,7 +137,7 @@ export async function oneBox({ slug, synapse = 'synapse-1.157.1', migrationsHead
       deadlineMs: 600_000,
     }),
     target: (key) => ({ image: images[key].ref, digest: images[key].digest }),
-    fence: async () => readIfThere(fenceSwitch((await box()).project)),
+    fence: async () => readIfThere(fenceFile((await box()).project)),
     talk: await converse(reachableBox(slug, join(folder, 'boxes', slug), ports), 5),
     end,
   }

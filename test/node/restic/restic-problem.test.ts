@@ -10,11 +10,11 @@ const counted = { message_type: 'exit_error', code: 1, message: 'Fatal: There we
 
 test('what could not be written back is named, and not only counted', () => {
   const { message } = said([ofItem('chmod /box/media/shared: operation not permitted', '/media/shared'), counted])
-  expect(message).toBe('restic ended with exit code 1: chmod /box/media/shared: operation not permitted')
+  expect(message).toBe('restic failed with exit code 1: chmod /box/media/shared: operation not permitted')
 })
 
 test('a count alone says no more than the exit code', () => {
-  expect(said([counted]).message).toBe('restic ended with exit code 1')
+  expect(said([counted]).message).toBe('restic failed with exit code 1')
 })
 
 test('a folder that a unit does not let be written is told with what to set', () => {
