@@ -112,7 +112,7 @@ test('a feature writes its own tables alone, and reads those of others only wher
   const featureOf = (file: string) => file.split('/')[1] as string
   const textOf = (file: string) => readFileSync(join(root, file), 'utf8')
   const owners = new Map<string, string>()
-  for (const file of daemon.filter((one) => one.endsWith('.tables.ts'))) {
+  for (const file of daemon.filter((one) => textOf(one).includes('interface Tables {'))) {
     const [, tables = ''] = /interface Tables \{([^}]*)\}/.exec(textOf(file)) ?? []
     for (const [, table] of tables.matchAll(/^\s+(\w+):/gm)) owners.set(table as string, featureOf(file))
   }

@@ -148,12 +148,7 @@ test('a box that rests closed after a failed way back is opened by its name, typ
 })
 
 test.each([
-  [
-    'a hand-over that failed for good',
-    'hand_over',
-    { failure: { code: 'DISK_FULL', message: 'full' } },
-    /: the rollback of .* failed\./,
-  ],
+  ['a hand-over that failed for good', 'hand_over', { failure: { code: 'DISK_FULL', message: 'full' } }, /: the rollback of .* failed\./],
   ['a take-over that was not opened', 'take_over', { outcome: 'restored', error: { code: 'INTERNAL' } }, /: the unfence after .* failed\./],
 ])('a box that rests closed since %s is opened by its name', async (_, kind, result, says) => {
   await boxes().put({ ...box, ...(kind === 'hand_over' ? { handedOver: { at: '', holder: commandId } } : {}) })
