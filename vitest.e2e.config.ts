@@ -2,13 +2,13 @@ import { basename } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
-/** What takes minutes begins first, so that no worker of several is left alone with it in the end; the others follow as they come. */
-const longest = [
+/** Files that take minutes begin first, so that no worker runs one of them alone at the end. The others follow in any order. */
+const slowest = [
   'crashes',
   'story',
   'update',
   'restore',
-  'undo',
+  'rollback',
   'restore-box',
   'snapshots',
   'units',
@@ -20,11 +20,11 @@ const longest = [
   'inside',
 ]
 
-class LongestFirst extends BaseSequencer {
+class SlowestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const place = ({ moduleId }: TestSpecification) => {
-      const at = longest.indexOf(basename(moduleId, '.e2e.ts'))
-      return at < 0 ? longest.length : at
+      const at = slowest.indexOf(basename(moduleId, '.e2e.ts'))
+      return at < 0 ? slowest.length : at
     }
     return files.toSorted((a, b) => place(a) - place(b))
   }
@@ -39,7 +39,7 @@ export default defineConfig({
     isolate: false,
     // Real boxes share one engine and its processors. Each file has names and ports of its own, so that more workers may be tried.
     maxWorkers: 1,
-    sequence: { sequencer: LongestFirst },
+    sequence: { sequencer: SlowestFirst },
     testTimeout: 600_000,
     hookTimeout: 1_200_000,
     // What is asked again and again here are real servers beside others that start.

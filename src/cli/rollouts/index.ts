@@ -6,7 +6,7 @@ import { create } from './create.ts'
 import { emergency } from './emergency.ts'
 import { plan } from './plan.ts'
 import { rehearse } from './rehearse.ts'
-import { rollback, undo } from './rollback.ts'
+import { rollback } from './rollback.ts'
 import { list, show } from './show.ts'
 
 export const rollouts = noun('rollouts', 'Staged updates of boxes to the manifest', [
@@ -19,7 +19,6 @@ export const rollouts = noun('rollouts', 'Staged updates of boxes to the manifes
   resume,
   abort,
   rollback,
-  undo,
   show,
   list,
   emergency,

@@ -54,7 +54,7 @@ function requestOf({ target, fail, pullFail, offline, failRate, pullFailRate, sl
   }
 }
 
-/** What would stop the rollout, then the phases, the longest downtimes and the totals. */
+/** The blockers first, then the phases, the longest downtimes and the totals. */
 function rehearsalView(rehearsal: Rehearsal, style: Style): string {
   const phases = rehearsal.phases.filter(({ boxes }) => boxes > 0)
   const slowest = rehearsal.boxes

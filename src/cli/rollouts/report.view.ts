@@ -76,9 +76,9 @@ const downtimeText = ({ fence }: Report) =>
     `total ${duration(fence.sumMs)} over ${plural(fence.boxes, 'box', 'boxes')}`
 
 /** The duration of the whole rollback, and of single boxes. */
-function rollbackText({ undo }: Report): string | null {
-  if (!undo) return null
-  const { startedAt, endedAt, durationMs, boxes } = undo
+function rollbackText({ undo: rollback }: Report): string | null {
+  if (!rollback) return null
+  const { startedAt, endedAt, durationMs, boxes } = rollback
   const whole = `from ${utc(startedAt)} ${endedAt ? `to ${utc(endedAt)} UTC, ${duration(durationMs)}` : `UTC, ${duration(durationMs)} elapsed`}`
   if (!boxes) return whole
   return `${whole}; per box: median ${duration(boxes.medianMs)}, max ${duration(boxes.worstMs)} (${clean(boxes.worstSlug)})`
@@ -91,11 +91,13 @@ function failuresView({ rollout, boxes }: Report, style: Style): string {
   const failures = boxes.filter(hasFailed)
   if (failures.length === 0) return ''
   const { counts } = rollout
-  const undone = counts.undo?.undone ?? 0
-  const left = counts.undo
-    ? counts.undo.failed - boxes.filter(({ status, undo }) => undo?.status === 'failed' && status !== 'succeeded').length
+  const { undo: rollback } = counts
+  const rolledBackWithRollout = rollback?.undone ?? 0
+  const left = rollback
+    ? rollback.failed - boxes.filter(({ status, undo }) => undo?.status === 'failed' && status !== 'succeeded').length
     : 0
-  const more = counts.failed + counts.rolledBack - undone + counts.rollbackFailed + left - Math.min(failures.length, maxFailures)
+  const more =
+    counts.failed + counts.rolledBack - rolledBackWithRollout + counts.rollbackFailed + left - Math.min(failures.length, maxFailures)
   const texts = failures.slice(0, maxFailures).map((failure) => failureText(failure, style))
   return titled(
     'Failures',
@@ -113,11 +115,11 @@ function failureText(action: RolloutAction, { paint }: Style): string {
 }
 
 /** The state of the box after the failure. */
-function outcomeOf({ status, updateOk, snapshotOk, undo, error }: RolloutAction): string {
-  if (undo && status === 'rollback_failed') return 'in maintenance: the rollback failed halfway; repair it by hand'
-  if (undo && status === 'succeeded') return 'serving on the new version'
-  if (undo && status === 'failed') return 'reported as rolled back, but its images do not match; check it'
-  if (undo) return `rolling back by ${undo.mode}`
+function outcomeOf({ status, updateOk, snapshotOk, undo: rollback, error }: RolloutAction): string {
+  if (rollback && status === 'rollback_failed') return 'in maintenance: the rollback failed halfway; repair it by hand'
+  if (rollback && status === 'succeeded') return 'serving on the new version'
+  if (rollback && status === 'failed') return 'reported as rolled back, but its images do not match; check it'
+  if (rollback) return `rolling back by ${rollback.mode}`
   if (status === 'rolled_back') return 'rolled back to the previous version'
   if (status === 'rollback_failed') return 'in maintenance: the rollback failed; repair it by hand'
   if (snapshotOk && error?.code === 'DIGEST_MISMATCH') return 'runs an unexpected image; check it before you resume'
@@ -162,7 +164,7 @@ const rollbackScopes = {
 
 const utc = (at: string) => at.slice(0, 19).replace('T', ' ')
 
-function sentences(entry: TimelineEntry, { phases, pauses, undo, rollout }: Story): string[] {
+function sentences(entry: TimelineEntry, { phases, pauses, undo: rollback, rollout }: Story): string[] {
   const { at, action, phase, reason, actor, boxes, cancelled } = entry
   const span = phases.find((one) => one.startedAt === at && one.phase === phase && one.boxes > 0)
   if (action === 'rollout.phase') return span ? [phaseText(span)] : []
@@ -176,7 +178,7 @@ function sentences(entry: TimelineEntry, { phases, pauses, undo, rollout }: Stor
   const never = cancelled ? `, ${plural(cancelled, 'box', 'boxes')} cancelled` : ''
   const lasted = pause ? `, ${howLong(pause.durationMs, pause.until)}` : ''
   const line = `${isAbort ? 'aborted' : wordOf(action)}${where} by ${actorName(actor)}${scope}${never}${lasted}${why}`
-  return action === 'rollout.rolled_back' && undo ? [line, rollbackEntry(undo, rollout.counts.undo)] : [line]
+  return action === 'rollout.rolled_back' && rollback ? [line, rollbackEntry(rollback, rollout.counts.undo)] : [line]
 }
 
 const wordOf = (action: string) => clean(action.replace(/^rollout\./, '').replace(/[._]/g, ' '))

@@ -8,23 +8,25 @@ import { exitOfRollback } from './words.ts'
 
 export const rollback = command(
   'rollback <id>',
-  'Roll back a rollout, optionally with its updated boxes',
+  'Roll back a rollout; preview, resume or stop its rollback',
   {
     reason: text('--reason <text>', 'reason for the audit log'),
     boxes: oneOf('--boxes <mode>', 'updated boxes: keep, previous images, or previous snapshot', ['none', 'images', 'snapshot']),
     skipRefused: flag('--skip-refused', 'skip boxes that cannot be rolled back'),
     plan: flag('--plan', 'preview the rollback and its data loss (read-only)'),
+    resume: flag('--resume', 'resume a stalled rollback: skip stalled boxes, retry failed ones'),
+    stop: flag('--stop', 'stop the rollback: running boxes finish, pending ones stay updated'),
     ...followOptions,
   },
-  async (context, { id, reason, boxes, skipRefused, plan, watch, wait }): Promise<RollbackPlan | Rollout | RolloutDetail> => {
-    const { api, ask } = context
-    const mode = boxes === 'none' ? undefined : boxes
+  async (context, { id, watch, wait, ...input }): Promise<RollbackPlan | Rollout | RolloutDetail> => {
+    assertOneMode(input)
+    const { reason, plan, resume, stop } = input
+    const mode = input.boxes === 'none' ? undefined : input.boxes
     if (plan) return planRollback(context, id, mode)
+    if (resume) return followIfRequested(context, await context.api.rollouts.resumeRollback({ params: { id } }), { watch, wait })
     if (!reason) throw problem('USAGE', "--reason is required, for the audit log; pass --reason '…'")
-    if (mode) await confirmBoxRollback(context, id, mode, skipRefused)
-    else await assertConfirmed(ask, `Roll back ${id}? Updated boxes stay updated.`)
-    const body = { reason, ...(boxes ? { boxes } : {}), skipRefused }
-    return followIfRequested(context, await api.rollouts.rollbackRollout({ params: { id }, body }), { watch, wait })
+    const run = stop ? stopRollback(context, id, reason) : startRollback(context, id, { ...input, reason })
+    return followIfRequested(context, await run, { watch, wait })
   },
   (result, style, how) => ('mode' in result ? rollbackPlanView(result, style) : resultView(result, style, how)),
   {
@@ -33,13 +35,37 @@ export const rollback = command(
       'rollback ro_8x2m4k7p9q3r5t6v1w0y --boxes images --plan',
       "rollback ro_8x2m4k7p9q3r5t6v1w0y --boxes images --reason 'search is broken' --watch",
       "rollback ro_8x2m4k7p9q3r5t6v1w0y --boxes snapshot --skip-refused --reason 'lost rooms' --wait --yes",
+      'rollback ro_8x2m4k7p9q3r5t6v1w0y --resume --watch',
     ],
   },
 )
 
+type Boxes = 'none' | RollbackMode
+type Input = Readonly<{ boxes: Boxes | undefined; skipRefused: boolean; plan: boolean; resume: boolean; stop: boolean }>
+
+/** Throws USAGE where options of different modes are combined. */
+function assertOneMode({ boxes, skipRefused, plan, resume, stop }: Input): void {
+  if ([plan, resume, stop].filter(Boolean).length > 1) throw problem('USAGE', 'pass only one of --plan, --resume and --stop')
+  if ((resume || stop) && (boxes || skipRefused)) throw problem('USAGE', '--boxes and --skip-refused apply only to a new rollback')
+}
+
+type NewRollback = Readonly<{ reason: string; boxes: Boxes | undefined; skipRefused: boolean }>
+
+async function startRollback(context: Context, id: string, { reason, boxes, skipRefused }: NewRollback): Promise<Rollout> {
+  const { api, ask } = context
+  if (boxes && boxes !== 'none') await confirmBoxRollback(context, id, boxes, skipRefused)
+  else await assertConfirmed(ask, `Roll back ${id}? Updated boxes stay updated.`)
+  return api.rollouts.rollbackRollout({ params: { id }, body: { reason, ...(boxes ? { boxes } : {}), skipRefused } })
+}
+
+async function stopRollback({ api, ask }: Context, id: string, reason: string): Promise<Rollout> {
+  await assertConfirmed(ask, `Stop the rollback of ${id}? Pending boxes stay updated.`)
+  return api.rollouts.stopRollback({ params: { id }, body: { reason } })
+}
+
 function planRollback({ api }: Context, id: string, mode: RollbackMode | undefined): Promise<RollbackPlan> {
   if (!mode) throw problem('USAGE', '--plan requires --boxes images or --boxes snapshot')
-  return api.rollouts.planUndo({ params: { id }, body: { boxes: mode } })
+  return api.rollouts.planRollback({ params: { id }, body: { boxes: mode } })
 }
 
 /** A snapshot rollback loses data, so it requires the typed rollout id. */
@@ -58,27 +84,6 @@ async function confirmBoxRollback(context: Context, id: string, mode: RollbackMo
   const typed = await ask.text(`Type ${id} to restore ${boxes} from snapshots:`, 'pass --yes')
   if (typed.trim() !== id) throw problem('CANCELLED', `the id does not match ${id}; nothing was changed`)
 }
-
-export const undo = command(
-  'undo <id>',
-  'Resume or stop a stalled rollback',
-  {
-    resume: flag('--resume', 'skip stalled boxes and retry failed ones'),
-    stop: flag('--stop', 'roll back no further boxes; running ones finish'),
-    reason: text('--reason <text>', 'reason for stopping, for the audit log'),
-    ...followOptions,
-  },
-  async (context, { id, resume, stop, reason, ...how }) => {
-    const { api, ask } = context
-    if (resume === stop) throw problem('USAGE', 'pass either --resume or --stop')
-    if (resume) return followIfRequested(context, await api.rollouts.resumeUndo({ params: { id } }), how)
-    if (!reason) throw problem('USAGE', "--stop requires --reason '…', for the audit log")
-    await assertConfirmed(ask, `Stop the rollback of ${id}? Pending boxes stay updated.`)
-    return followIfRequested(context, await api.rollouts.stopUndo({ params: { id }, body: { reason } }), how)
-  },
-  resultView,
-  { exit: (rollout, { watch, wait }) => (watch || wait ? exitOfRollback(rollout) : 0) },
-)
 
 /** Blocked boxes first; then boxes in order with their target and data loss; then the totals. */
 function rollbackPlanView(plan: RollbackPlan, style: Style): string {

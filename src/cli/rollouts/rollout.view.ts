@@ -38,15 +38,15 @@ export const countsText = (counts: ActionCounts): string =>
     counts.skipped > 0 && `${counts.skipped} skipped`,
     counts.cancelled > 0 && `${counts.cancelled} cancelled`,
     counts.pending > 0 && `${counts.pending} pending`,
-    counts.undo && undoText(counts.undo),
+    counts.undo && rollbackText(counts.undo),
   ]
     .filter(Boolean)
     .join(', ')
 
 /** Boxes that their agents rolled back during the update, without those rolled back with the rollout. */
-const rolledBackByAgent = ({ rolledBack, undo }: ActionCounts): number => rolledBack - (undo?.undone ?? 0)
+const rolledBackByAgent = ({ rolledBack, undo: rollback }: ActionCounts): number => rolledBack - (rollback?.undone ?? 0)
 
-const undoText = ({ total, undone, running, pending, failed }: RollbackCounts): string =>
+const rollbackText = ({ total, undone, running, pending, failed }: RollbackCounts): string =>
   [
     `rollback: ${undone} of ${total} rolled back`,
     running > 0 && `${running} rolling back`,
@@ -147,7 +147,7 @@ const listColumns = ({ now }: Style): Column<RolloutSummary>[] => [
   },
   {
     title: 'ROLLED BACK',
-    value: ({ counts: { undo } }) => undo && `${undo.undone}/${undo.total}`,
+    value: ({ counts: { undo: rollback } }) => rollback && `${rollback.undone}/${rollback.total}`,
     priority: 3,
     align: 'right',
   },

@@ -82,38 +82,41 @@ export const isInProgress = ({ status }: Pick<RolloutAction, 'status'>): boolean
 
 const failedStatuses: readonly ActionStatus[] = ['failed', 'rolled_back', 'rollback_failed']
 /** A box rolled back with the rollout is no failure; one whose rollback failed is. */
-export const hasFailed = ({ status, undo }: Pick<RolloutAction, 'status' | 'undo'>): boolean =>
-  undo?.status === 'failed' || (failedStatuses.includes(status) && undo?.status !== 'undone')
+export const hasFailed = ({ status, undo: rollback }: Pick<RolloutAction, 'status' | 'undo'>): boolean =>
+  rollback?.status === 'failed' || (failedStatuses.includes(status) && rollback?.status !== 'undone')
 
 /** The status of a box, its rollback included. */
-export const outcomeWord = ({ status, undo }: Pick<RolloutAction, 'status' | 'undo'>): string => {
-  if (undo?.status === 'undone') return 'rolled back'
-  if (undo?.status === 'running') return 'rolling back'
-  if (status !== 'succeeded' || !undo) return statusWord(status)
-  return undo.status === 'failed' ? 'rollback failed' : 'rollback pending'
+export const outcomeWord = ({ status, undo: rollback }: Pick<RolloutAction, 'status' | 'undo'>): string => {
+  if (rollback?.status === 'undone') return 'rolled back'
+  if (rollback?.status === 'running') return 'rolling back'
+  if (status !== 'succeeded' || !rollback) return statusWord(status)
+  return rollback.status === 'failed' ? 'rollback failed' : 'rollback pending'
 }
 
-export const outcomeTint = (action: Pick<RolloutAction, 'status' | 'undo'>): Tint =>
-  action.undo?.status === 'undone' ? 'green' : action.undo?.status === 'failed' ? 'red' : actionTint(action.status)
+export const outcomeTint = ({ status, undo: rollback }: Pick<RolloutAction, 'status' | 'undo'>): Tint =>
+  rollback?.status === 'undone' ? 'green' : rollback?.status === 'failed' ? 'red' : actionTint(status)
 
 /** Shortens digests in an error message; `--json` has them in full. */
 export const withShortDigests = (error: RolloutAction['error']): RolloutAction['error'] =>
   error && { ...error, message: shortDigests(error.message) }
 
 /** The error of the update, or of the rollback. */
-export const errorOf = ({ error, undo }: Pick<RolloutAction, 'error' | 'undo'>): RolloutAction['error'] =>
-  withShortDigests(error ?? undo?.error ?? null)
+export const errorOf = ({ error, undo: rollback }: Pick<RolloutAction, 'error' | 'undo'>): RolloutAction['error'] =>
+  withShortDigests(error ?? rollback?.error ?? null)
 
-type Undone = Pick<RolloutAction, 'status' | 'undo' | 'waived'>
+type RollbackState = Pick<RolloutAction, 'status' | 'undo' | 'waived'>
+
+const isRolledBackWithRollout = ({ undo: rollback }: Pick<RolloutAction, 'undo'>): boolean => rollback !== null
 
 /** A box whose rollback stalled and was not skipped. Repeats the engine's rule, because help must not load core. */
-const isRollbackStalled = ({ status, undo, waived }: Undone): boolean => status === 'rollback_failed' && undo !== null && !waived
+const isRollbackStalled = ({ status, undo: rollback, waived }: RollbackState): boolean =>
+  status === 'rollback_failed' && rollback !== null && !waived
 
 /** Boxes are being rolled back; after a stalled box the others wait for a person. */
-export function isRollingBackBoxes(actions: readonly Undone[]): boolean {
-  const undone = actions.filter(({ undo }) => undo !== null)
-  if (undone.some(isInProgress)) return true
-  return undone.some(({ undo }) => undo?.status === 'pending') && !undone.some(isRollbackStalled)
+export function isRollingBackBoxes(actions: readonly RollbackState[]): boolean {
+  const affected = actions.filter(isRolledBackWithRollout)
+  if (affected.some(isInProgress)) return true
+  return affected.some(({ undo: rollback }) => rollback?.status === 'pending') && !affected.some(isRollbackStalled)
 }
 
 /** A complete command, and a label of one or two words. */
@@ -128,7 +131,7 @@ export function nextSteps(
     .slice(0, 1)
     .map(({ tenantSlug }) => ({ label: 'details', command: `tenantry rollouts show ${id} --box ${tenantSlug}` }))
   if (status === 'queued') return [{ label: 'start', command: `tenantry rollouts start ${id} --watch` }]
-  if (failures.some(({ undo }) => undo !== null)) return [...details, ...rollbackSteps(id, failures)]
+  if (failures.some(isRolledBackWithRollout)) return [...details, ...rollbackSteps(id, failures)]
   if (status === 'failed' || status === 'rolled_back') return [...details, { label: 'check drift', command: 'tenantry boxes scan' }]
   if (status !== 'paused') return []
   const resume = `tenantry rollouts resume ${id}`
@@ -146,28 +149,27 @@ export function stepsWhenNotWatching(
   const { id, status, counts } = rollout
   const watch = { label: 'watch', command: `tenantry rollouts watch ${id}` }
   if (isRunningPhase(status)) return [watch, { label: 'pause', command: `tenantry rollouts pause ${id} --reason '…'` }]
-  const goesBack = counts.undo !== null && counts.undo.pending + counts.undo.running > 0
-  return goesBack && failures.length === 0 ? [watch] : nextSteps(rollout, failures)
+  return isRollingBack(counts) && failures.length === 0 ? [watch] : nextSteps(rollout, failures)
 }
 
-/**
- * A stalled box blocks the others until a person decides. A box whose rollback failed is not retried: its state is unknown.
- */
+const isRollingBack = ({ undo: rollback }: Rollout['counts']): boolean => rollback !== null && rollback.pending + rollback.running > 0
+
+/** A stalled box blocks the others until a person decides. A box whose rollback failed is not retried: its state is unknown. */
 function rollbackSteps(id: string, failures: readonly Pick<RolloutAction, 'status'>[]): NextStep[] {
-  const undo = `tenantry rollouts undo ${id}`
-  const retry = failures.some(({ status }) => status === 'succeeded') ? [{ label: 'retry', command: `${undo} --resume` }] : []
+  const rollback = `tenantry rollouts rollback ${id}`
+  const retry = failures.some(({ status }) => status === 'succeeded') ? [{ label: 'retry', command: `${rollback} --resume` }] : []
   if (!failures.some(({ status }) => status === 'rollback_failed')) return retry
   return [
-    { label: 'skip', command: `${undo} --resume` },
-    { label: 'stop rollback', command: `${undo} --stop --reason '…'` },
+    { label: 'skip', command: `${rollback} --resume` },
+    { label: 'stop rollback', command: `${rollback} --stop --reason '…'` },
   ]
 }
 
 /** Exit codes after waiting for a rollback: 1 when a box failed, 8 when it is stalled. */
-export const exitOfRollback = ({ counts: { undo } }: Pick<Rollout, 'counts'>): 0 | 1 | 8 =>
-  undo && undo.pending + undo.running > 0 ? 8 : undo && undo.failed > 0 ? 1 : 0
+export const exitOfRollback = ({ counts }: Pick<Rollout, 'counts'>): 0 | 1 | 8 =>
+  isRollingBack(counts) ? 8 : (counts.undo?.failed ?? 0) > 0 ? 1 : 0
 
-/** What a pending box waits for: a hold or its maintenance window. */
+/** The reason why a pending box waits: a hold or its maintenance window. */
 export const waitOf = ({ status, progress }: Pick<RolloutAction, 'status' | 'progress'>): string | undefined =>
   status === 'pending' && progress?.step === 'wait' ? progress.detail : undefined
 

@@ -98,8 +98,11 @@ export const wrongImage = (of: OfBox): NewAlert =>
       'The snapshot from before the update is kept.',
   })
 
-/** Paused by the engine, or by a person (`by`). `held`: paused at the point set by `holdAfter`. */
-type Paused = Readonly<{ rolloutId: string; reason: string; held?: boolean; by?: string }>
+/**
+ * Paused by the engine, or by a person (`by`). `held`: paused at the point set by `holdAfter`. `mustSkip`: a box whose rollback failed is
+ * not retried, and the rollout resumes only without it.
+ */
+type Paused = Readonly<{ rolloutId: string; reason: string; held?: boolean; mustSkip?: boolean; by?: string }>
 
 const pauseTitle = ({ rolloutId, held, by }: Paused): string => {
   if (by !== undefined) return `Rollout ${rolloutId} was paused by ${quoted(by, 80)}`
@@ -116,15 +119,12 @@ export const rolloutPaused = (of: Paused): NewAlert => ({
   title: pauseTitle(of),
   body:
     `${of.by === undefined ? '' : 'Reason: '}${quoted(typed(of.reason), 1500)}\nNo further box is started. Updated boxes stay updated; running updates finish.\n` +
-    `To continue: tenantry rollouts resume ${of.rolloutId}${isStuck(of.reason) ? ' --skip-failed' : ''}\nTo abort: tenantry rollouts abort ${of.rolloutId}`,
+    `To continue: tenantry rollouts resume ${of.rolloutId}${of.mustSkip ? ' --skip-failed' : ''}\nTo abort: tenantry rollouts abort ${of.rolloutId}`,
   command: isMeant(of) ? `tenantry rollouts resume ${of.rolloutId}` : `tenantry rollouts show ${of.rolloutId}`,
 })
 
 /** Replaces the API field name with the CLI flag. */
 const typed = (reason: string): string => reason.replace('(skipFailed)', '(--skip-failed)')
-
-/** A box whose rollback failed is not retried; resume is refused unless it is skipped. */
-const isStuck = (reason: string): boolean => reason.includes('Next: repair by hand what could not be rolled back')
 
 type RolledBack = Readonly<{ rolloutId: string; by: string; reason: string; boxes: 'none' | 'images' | 'snapshot' }>
 

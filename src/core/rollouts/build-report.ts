@@ -72,8 +72,8 @@ type TimedBox = Readonly<{ slug: string; ms: number }>
 /** Median and maximum; null without boxes. Among equal maxima the first slug counts. */
 export function spreadOf(times: readonly TimedBox[]): Spread | null {
   const sorted = times.toSorted((a, b) => a.ms - b.ms || (a.slug > b.slug ? -1 : 1))
-  const [middle, worst] = [sorted[Math.floor((sorted.length - 1) / 2)], sorted.at(-1)]
-  return middle && worst ? { boxes: times.length, medianMs: middle.ms, worstMs: worst.ms, worstSlug: worst.slug } : null
+  const [median, max] = [sorted[Math.floor((sorted.length - 1) / 2)], sorted.at(-1)]
+  return median && max ? { boxes: times.length, medianMs: median.ms, worstMs: max.ms, worstSlug: max.slug } : null
 }
 
 /** The steps of one box in all its attempts. */

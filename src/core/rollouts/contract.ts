@@ -186,7 +186,7 @@ export const rolloutsContract = {
     summary: 'Roll a rollout back: ends as rolled back, and rolls its updated boxes back if requested',
     spec: '3.7',
   }),
-  planUndo: endpoint({
+  planRollback: endpoint({
     method: 'POST',
     path: `${base}/:id/rollback/plan`,
     auth: admin('viewer'),
@@ -196,7 +196,7 @@ export const rolloutsContract = {
     problems: ['INVALID_TRANSITION'],
     summary: 'Preview a rollback of updated boxes and the data that they would lose (stores nothing)',
   }),
-  resumeUndo: endpoint({
+  resumeRollback: endpoint({
     method: 'POST',
     path: `${base}/:id/undo/resume`,
     auth: admin('operator'),
@@ -205,7 +205,7 @@ export const rolloutsContract = {
     problems: ['CONFLICT', 'CONFIG'],
     summary: 'Resume a stalled rollback: skips stopped boxes and retries failed ones',
   }),
-  stopUndo: endpoint({
+  stopRollback: endpoint({
     method: 'POST',
     path: `${base}/:id/undo/stop`,
     auth: admin('operator'),

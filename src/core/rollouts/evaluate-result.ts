@@ -39,17 +39,17 @@ const runsOther = (message: string): Verdict => ({ ...failed('DIGEST_MISMATCH', 
 
 /** How a rollback ended, and the status of the box after it. */
 export type RollbackVerdict = Readonly<{
-  undo: Extract<ActionRollback['status'], 'undone' | 'failed'>
+  rollback: Extract<ActionRollback['status'], 'undone' | 'failed'>
   status: Extract<ActionStatus, 'succeeded' | 'failed' | 'rolled_back' | 'rollback_failed'>
   error: ActionError | null
 }>
 
 /** The box still runs as the rollout updated it. */
-export const rollbackFailed = (error: ActionError): RollbackVerdict => ({ undo: 'failed', status: 'succeeded', error })
-const undone: RollbackVerdict = { undo: 'undone', status: 'rolled_back', error: null }
-const stopped = (error: ActionError): RollbackVerdict => ({ undo: 'failed', status: 'rollback_failed', error })
+export const rollbackFailed = (error: ActionError): RollbackVerdict => ({ rollback: 'failed', status: 'succeeded', error })
+const rolledBack: RollbackVerdict = { rollback: 'undone', status: 'rolled_back', error: null }
+const stopped = (error: ActionError): RollbackVerdict => ({ rollback: 'failed', status: 'rollback_failed', error })
 /** The agent reported success, but the box runs neither the former nor the updated version. */
-const contradicted = (error: ActionError): RollbackVerdict => ({ undo: 'failed', status: 'failed', error })
+const contradicted = (error: ActionError): RollbackVerdict => ({ rollback: 'failed', status: 'failed', error })
 
 const unexplained: ActionError = { code: 'INTERNAL', message: 'the agent reported no reason. fix: read its log' }
 
@@ -59,7 +59,7 @@ export function evaluateImageRollback(result: UpdateResult, former: Readonly<Rec
   if (outcome === 'rollback_failed') return stopped(error ?? unexplained)
   const { status, error: why, runsOther } = evaluateUpdate(result, former)
   if (outcome !== 'committed' && !runsOther) return rollbackFailed(error ?? unexplained)
-  return status === 'succeeded' ? undone : contradicted(why ?? unexplained)
+  return status === 'succeeded' ? rolledBack : contradicted(why ?? unexplained)
 }
 
 /** `former` has every digest that ran before the update; null where the image had none. */
@@ -73,7 +73,7 @@ export function evaluateSnapshotRollback(
   const other = Object.entries(former).flatMap(([service, digest]) =>
     digest !== null && services[service]?.digest !== digest ? [service] : [],
   )
-  if (other.length === 0) return undone
+  if (other.length === 0) return rolledBack
   const message = `the agent restored the box, but ${other.join(', ')} ${other.length === 1 ? 'runs' : 'run'} another image than before the rollout`
   return contradicted({ code: 'DIGEST_MISMATCH', message })
 }

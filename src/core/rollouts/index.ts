@@ -29,7 +29,15 @@ export {
 export { emergencyContract } from './emergency-contract.ts'
 export { evaluateImageRollback, evaluateSnapshotRollback, evaluateUpdate, type RollbackVerdict, rollbackFailed } from './evaluate-result.ts'
 export { FindingCode, refusalsOf, refusalText } from './finding.ts'
-export { type ClosedWindow, explainEmergencyPause, explainEmergencyStop, explainHold, explainOverdue, explainWait } from './pause-reason.ts'
+export {
+  type ClosedWindow,
+  explainEmergencyPause,
+  explainEmergencyStop,
+  explainHold,
+  explainOverdue,
+  explainWait,
+  mustSkipFailures,
+} from './pause-reason.ts'
 export { PlannedBox, PlannedImage, RolloutPlan } from './plan.ts'
 export type { PastRollback } from './plan-expectations.ts'
 export { dumpMsOf, type Expectation, type PastUpdate } from './plan-expectations.ts'

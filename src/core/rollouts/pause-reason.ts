@@ -30,11 +30,14 @@ const outcome = (status: ActionStatus): string => outcomes[status] ?? 'failed'
 
 function choices(failures: readonly Failure[]): string {
   const [it, box] = failures.length === 1 ? ['it', 'the box'] : ['them', 'the boxes']
-  // A box whose rollback failed stays stopped until an operator repairs it: a resume does not retry it.
-  if (failures.some(({ status }) => status === 'rollback_failed'))
+  if (mustSkipFailures(failures))
     return `repair by hand what could not be rolled back, then resume the rollout without ${box} (skipFailed), or abort it.`
   return `resume the rollout to retry ${it}, resume without ${it} (skipFailed), or abort it.`
 }
+
+/** True where a resume requires `skipFailed`: a box whose rollback failed stays stopped until an operator repairs it, and is not retried. */
+export const mustSkipFailures = (failures: readonly Pick<Failure, 'status'>[]): boolean =>
+  failures.some(({ status }) => status === 'rollback_failed')
 
 /** Why a rollout pauses for an update that was not reported in time. */
 export const explainOverdue = (slug: string, host: string): string =>

@@ -56,7 +56,7 @@ export function fenceFindings(slug: string, { expectedFenceMs }: Expectation, { 
 }
 
 /** How a rollback by images ended, and the update that it reverted; `failed` also where it was refused. */
-export type PastRollback = Readonly<{ from: InstalledVersions; to: TierVersions; undo: 'undone' | 'failed' }>
+export type PastRollback = Readonly<{ from: InstalledVersions; to: TierVersions; status: 'undone' | 'failed' }>
 
 type Pair = Readonly<{ from: InstalledVersions; to: TierVersions }>
 type Input = Readonly<{ kind: RolloutKind; rollbacks: readonly PastRollback[] }>
@@ -75,7 +75,7 @@ export function proposeFenceMode(boxes: readonly MovingBox[], { kind, rollbacks 
 
 /** One failed rollback outweighs all successful ones. */
 function provenPairs(rollbacks: readonly PastRollback[]): ReadonlySet<string> {
-  const failed = new Set(rollbacks.filter(({ undo }) => undo === 'failed').map(pairOf))
+  const failed = new Set(rollbacks.filter(({ status }) => status === 'failed').map(pairOf))
   return new Set(rollbacks.map(pairOf).filter((pair) => !failed.has(pair)))
 }
 

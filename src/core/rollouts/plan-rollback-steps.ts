@@ -8,12 +8,12 @@ import { assignSlots, type Parallelism } from './scheduling.ts'
 // failed and left its box serving stops no other. One that left its box stopped stalls all others until an operator decides.
 
 /** True for a box that its rollback left stopped and that no operator has skipped. */
-export const isRollbackStalled = ({ status, undo, waived }: Pick<EngineAction, 'status' | 'undo' | 'waived'>): boolean =>
-  status === 'rollback_failed' && undo !== null && !waived
+export const isRollbackStalled = ({ status, undo: rollback, waived }: Pick<EngineAction, 'status' | 'undo' | 'waived'>): boolean =>
+  status === 'rollback_failed' && rollback !== null && !waived
 
 /** True for an updated box that waits for its rollback. */
-export const awaitsRollback = ({ status, undo }: Pick<EngineAction, 'status' | 'undo'>): boolean =>
-  status === 'succeeded' && undo?.status === 'pending'
+export const awaitsRollback = ({ status, undo: rollback }: Pick<EngineAction, 'status' | 'undo'>): boolean =>
+  status === 'succeeded' && rollback?.status === 'pending'
 
 /** Every step that is possible now; empty when there is nothing to do but wait. */
 export function planRollbackSteps(

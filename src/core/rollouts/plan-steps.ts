@@ -3,7 +3,7 @@ import type { CommandStatus } from '../hosts/index.ts'
 import type { ActionError, ActionRollback, ActionStatus } from './action.ts'
 import { explainPause, explainWait, type Held } from './pause-reason.ts'
 import { type Phase, phaseOf, type RolloutState } from './rollout.ts'
-import { assignSlots, longestFirst, type Parallelism, type Slot } from './scheduling.ts'
+import { assignSlots, type Parallelism, type Slot, slowestFirst } from './scheduling.ts'
 
 // The next steps of the engine, from what is stored and what agents reported. Invariants: no box begins while the rollout is not in its
 // phase; never more boxes in flight than the limits allow; a box on hold waits, and its phase with it; only the agent's own report ends an
@@ -148,7 +148,7 @@ const bySlug = (a: EngineAction, b: EngineAction): number => (a.slug < b.slug ? 
 /** A held box takes no slot. Its reason is shown once. */
 function beginSteps(waiting: readonly EngineAction[], flying: readonly EngineAction[], limits: Parallelism): Step[] {
   const free = waiting.filter(({ held }) => held === null)
-  const begun = assignSlots(free.toSorted(longestFirst), flying, limits).map(({ slug }) => slug)
+  const begun = assignSlots(free.toSorted(slowestFirst), flying, limits).map(({ slug }) => slug)
   const waits = waiting.flatMap(({ slug, held, progress }) => {
     const why = held && explainWait(held)
     const until = held && 'window' in held ? held.until : null

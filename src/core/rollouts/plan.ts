@@ -4,7 +4,7 @@ import { Timestamp } from '../contract/index.ts'
 import { Finding } from './finding.ts'
 import { FenceMode, Phase, RolloutId, RolloutKind, TierTargets } from './rollout.ts'
 
-/** What would happen to one box. `skip`: already up to date. */
+/** The planned change of one box. `skip`: already up to date. */
 export const PlannedBox = z.object({
   tenantSlug: z.string(),
   boxId: z.string(),

@@ -76,7 +76,7 @@ function databaseTooOld(installed: InstalledVersions, target: TierVersions, need
   ]
 }
 
-/** The database stores which schema may read it; without that fact the version of the running Synapse tells. */
+/** The database stores which schema may read it; without that fact the version of the running Synapse decides. */
 export function schemaTooNew(
   { slug, installed, report }: KnownBox,
   target: TierVersions,

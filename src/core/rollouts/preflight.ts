@@ -43,7 +43,7 @@ export type KnownBox = Readonly<{
   heldBy: string | null
 }>
 
-/** What a preflight compares a box with. */
+/** A preflight compares a box with these facts. */
 export type Limits = Readonly<{
   now: string
   staleAfterMs: number
@@ -60,7 +60,7 @@ const changesBetween = (installed: InstalledVersions, target: TierVersions): Com
 /** By the reported versions alone. */
 export const isAtTarget = (installed: InstalledVersions, target: TierVersions): boolean => changesBetween(installed, target).length === 0
 
-/** Whether a box needs its update, and whether it is allowed; checked for the plan and again right before the update. */
+/** Decides whether a box needs its update and whether the update is allowed; called for the plan and again right before the update. */
 export function preflightBox(box: KnownBox, target: TierVersions, limits: Limits): Preflight {
   const changes = changesBetween(box.installed, target)
   const outdated = reportFindings(box, limits)

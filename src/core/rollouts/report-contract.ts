@@ -35,7 +35,7 @@ export type PhaseSpan = z.infer<typeof PhaseSpan>
 
 const Pause = z.object({
   at: Timestamp,
-  /** Who paused it. */
+  /** The actor that paused it. */
   by: z.string(),
   reason: z.string(),
   phase: Phase.nullable(),

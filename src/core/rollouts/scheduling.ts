@@ -2,7 +2,7 @@ import type { Tier } from '../boxes/index.ts'
 import { sha256Hex } from '../kit/index.ts'
 import type { Phase, RolloutKind } from './rollout.ts'
 
-/** What the phase of a box depends on. `databaseBytes` is null until measured. */
+/** The facts that decide the phase of a box. `databaseBytes` is null until measured. */
 export type Candidate = Readonly<{ slug: string; tier: Tier; canary: boolean; databaseBytes: number | null; updates: boolean }>
 
 const tierPhase = { free: 'free_100', pro: 'pro', enterprise: 'enterprise' } as const satisfies Record<Tier, Phase>
@@ -50,7 +50,7 @@ export type Slot = Readonly<{ hostId: string; slug: string; expectedMs: number }
 export type Parallelism = Readonly<{ parallel: number; perHost: number }>
 
 /** The longest updates begin first, so that none runs alone at the end; then by slug. */
-export const longestFirst = (a: Slot, b: Slot): number => b.expectedMs - a.expectedMs || (a.slug < b.slug ? -1 : 1)
+export const slowestFirst = (a: Slot, b: Slot): number => b.expectedMs - a.expectedMs || (a.slug < b.slug ? -1 : 1)
 
 /** The boxes that may begin now beside those in flight: at most `perHost` on a host and `parallel` in all, in the order of `waiting`. */
 export function assignSlots<T extends Slot>(waiting: Iterable<T>, inFlight: readonly { hostId: string }[], limits: Parallelism): T[] {
@@ -73,7 +73,7 @@ type Waiting = TimedSlot & { readyMs: number }
 
 /** Duration of a phase that begins at `startMs`, without failures: simulates the queue. */
 export function makespanMs(slots: readonly TimedSlot[], limits: Parallelism, startMs = 0): number {
-  const waiting: Waiting[] = slots.toSorted(longestFirst).map((slot) => ({ ...slot, readyMs: startMs }))
+  const waiting: Waiting[] = slots.toSorted(slowestFirst).map((slot) => ({ ...slot, readyMs: startMs }))
   const timed = slots.some(({ earliestMs }) => earliestMs !== undefined)
   let running: { hostId: string; endMs: number }[] = []
   let nowMs = startMs

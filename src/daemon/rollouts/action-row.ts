@@ -47,7 +47,7 @@ export const parseJson = (text: string | null) => (text === null ? null : JSON.p
 const jsonOf = (value: unknown): string | null => (value === null ? null : JSON.stringify(value))
 
 /** The rollback of an action; null while none was ordered. */
-export const undoOf = (row: Pick<ActionRow, 'undo_mode' | 'undo_status' | 'undo_error'>): StoredAction['undo'] =>
+export const rollbackOf = (row: Pick<ActionRow, 'undo_mode' | 'undo_status' | 'undo_error'>): StoredAction['undo'] =>
   row.undo_mode && row.undo_status && { mode: row.undo_mode, status: row.undo_status, error: parseJson(row.undo_error) }
 
 export const actionOf = (row: ActionRow): StoredAction => ({
@@ -60,7 +60,7 @@ export const actionOf = (row: ActionRow): StoredAction => ({
   phase: row.phase,
   status: row.status,
   waived: row.waived === 1,
-  undo: undoOf(row),
+  undo: rollbackOf(row),
   attempt: row.attempt,
   step: row.step,
   commandId: row.command_id,
@@ -98,7 +98,11 @@ const columnsOf: { readonly [Field in keyof StoredAction]: (value: StoredAction[
   phase: (phase) => ({ phase }),
   status: (status) => ({ status }),
   waived: (waived) => ({ waived: waived ? 1 : 0 }),
-  undo: (undo) => ({ undo_mode: undo?.mode ?? null, undo_status: undo?.status ?? null, undo_error: jsonOf(undo?.error ?? null) }),
+  undo: (rollback) => ({
+    undo_mode: rollback?.mode ?? null,
+    undo_status: rollback?.status ?? null,
+    undo_error: jsonOf(rollback?.error ?? null),
+  }),
   attempt: (attempt) => ({ attempt }),
   step: (step) => ({ step }),
   commandId: (command_id) => ({ command_id }),

@@ -90,7 +90,7 @@ const noActions: ActionCounts = {
   cancelled: 0,
   undo: null,
 }
-const noUndo: RollbackCounts = { total: 0, pending: 0, running: 0, undone: 0, failed: 0 }
+const noRollbacks: RollbackCounts = { total: 0, pending: 0, running: 0, undone: 0, failed: 0 }
 
 /** Counts per rollout; of one without actions all are 0. */
 export async function countActions(db: DbOrTx, rolloutIds: readonly string[]): Promise<(rolloutId: string) => ActionCounts> {
@@ -104,13 +104,13 @@ export async function countActions(db: DbOrTx, rolloutIds: readonly string[]): P
   for (const { rollout_id, status, undo_status, actions } of rows) {
     const known = counts.get(rollout_id) ?? noActions
     const [kind, some] = [countedAs[status], Number(actions)]
-    const undo = undo_status === null ? known.undo : countUndo(known.undo ?? noUndo, undo_status, some)
-    counts.set(rollout_id, { ...known, total: known.total + some, [kind]: known[kind] + some, undo })
+    const rollbacks = undo_status === null ? known.undo : countRollback(known.undo ?? noRollbacks, undo_status, some)
+    counts.set(rollout_id, { ...known, total: known.total + some, [kind]: known[kind] + some, undo: rollbacks })
   }
   return (rolloutId) => counts.get(rolloutId) ?? noActions
 }
 
-const countUndo = (known: RollbackCounts, status: ActionRollback['status'], some: number): RollbackCounts => {
+const countRollback = (known: RollbackCounts, status: ActionRollback['status'], some: number): RollbackCounts => {
   return { ...known, total: known.total + some, [status]: known[status] + some }
 }
 

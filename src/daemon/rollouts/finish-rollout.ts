@@ -21,8 +21,8 @@ export async function cancelPending(step: RolloutTx): Promise<string[]> {
 /** Signs the audit chain once the rollout is finished and its last action has ended. */
 export async function checkpointWhenFinished({ tx, clock, rollout: { id, status } }: RolloutTx): Promise<void> {
   if (!isOver(status)) return
-  const { running, undo } = (await countActions(tx, [id]))(id)
-  if (running + (undo?.pending ?? 0) === 0) await requestCheckpoint(tx, clock, { chain: streamOf(id) })
+  const { running, undo: rollback } = (await countActions(tx, [id]))(id)
+  if (running + (rollback?.pending ?? 0) === 0) await requestCheckpoint(tx, clock, { chain: streamOf(id) })
 }
 
 /** Alerts about the rollout as a whole that end with each of these moves. Alerts about its boxes stay open. */

@@ -5,7 +5,7 @@ import { appendEvents, type Tx } from '../db/index.ts'
 import { publicAction, replaceAction, type StoredAction } from './actions.repo.ts'
 import type { StoredRollout } from './rollouts.repo.ts'
 
-/** A transaction that has locked the rollout: nobody else changes it, or appends to its stream, before the commit. */
+/** A transaction that has locked the rollout: no other transaction changes it or appends to its stream before the commit. */
 export type RolloutTx = Readonly<{ tx: Tx; clock: Clock; rollout: StoredRollout }>
 
 /** The event stream and the audit chain of a rollout have the same name. */

@@ -2,7 +2,7 @@ import { isoNow, problem } from '../../core/kit/index.ts'
 import type { Rehearsal, RehearsalRequest, RehearsalSettings } from '../../core/rollouts/index.ts'
 import type { RolloutsDeps } from './deps.ts'
 
-/** Below the five minutes after which HTTP clients give up. */
+/** Below the five minutes after which HTTP clients time out. */
 const maxMs = 4 * 60_000
 
 type Deps = Pick<RolloutsDeps, 'clock' | 'rehearse' | keyof Omit<RehearsalSettings, 'rollouts'> | 'settings'>

@@ -60,8 +60,8 @@ export async function reportRollout({ db, clock }: Deps, { id }: { id: string })
 
 const failures: readonly ActionStatus[] = ['failed', 'rolled_back', 'rollback_failed']
 /** A box that was rolled back with its whole rollout is no failure; one whose rollback failed is. */
-const hasFailed = ({ status, undo }: BoxTimes) => undo === 'failed' || (failures.includes(status) && undo !== 'undone')
-const wasUpdated = ({ status, undo }: BoxTimes) => status === 'succeeded' || undo !== null
+const hasFailed = ({ status, rollback }: BoxTimes) => rollback === 'failed' || (failures.includes(status) && rollback !== 'undone')
+const wasUpdated = ({ status, rollback }: BoxTimes) => status === 'succeeded' || rollback !== null
 
 const weightOf = (box: BoxTimes) => (box.status === 'rollback_failed' ? 0 : hasFailed(box) ? 1 : isInFlight(box.status) ? 2 : 3)
 const byWeight = (a: BoxTimes, b: BoxTimes) => weightOf(a) - weightOf(b) || (b.durationMs ?? 0) - (a.durationMs ?? 0)
@@ -82,7 +82,7 @@ function fenceOf(times: readonly BoxTimes[], ofAttempts: ReadonlyMap<string, num
 
 /** Without evidence the last attempt of a box counts, unless it serves as updated: its times are those of the update then. */
 async function rollbackSpans(db: Deps['db'], id: string, times: readonly BoxTimes[]): Promise<BoxRollbackSpan[]> {
-  const affected = times.filter(({ undo }) => undo !== null)
+  const affected = times.filter(({ rollback }) => rollback !== null)
   if (affected.length === 0) return []
   const slugs = new Map(affected.map((box) => [box.id, box.slug]))
   const attempts = await rollbackAttempts(db, id)

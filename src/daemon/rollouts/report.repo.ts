@@ -30,7 +30,7 @@ export type BoxTimes = Readonly<{
   slug: string
   phase: Phase
   status: ActionStatus
-  undo: ActionRollback['status'] | null
+  rollback: ActionRollback['status'] | null
   startedAt: string | null
   finishedAt: string | null
   durationMs: number | null
@@ -47,7 +47,7 @@ export async function timesOfBoxes(db: DbOrTx, rolloutId: string): Promise<BoxTi
     .execute()
   const ms = (value: number | null) => (value === null ? null : Number(value))
   return rows.map(({ duration_ms, fenced_ms, undo_status, started_at: startedAt, finished_at: finishedAt, ...row }) => {
-    return { ...row, undo: undo_status, startedAt, finishedAt, durationMs: ms(duration_ms), fencedMs: ms(fenced_ms) }
+    return { ...row, rollback: undo_status, startedAt, finishedAt, durationMs: ms(duration_ms), fencedMs: ms(fenced_ms) }
   })
 }
 

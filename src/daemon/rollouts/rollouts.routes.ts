@@ -34,9 +34,9 @@ export const rolloutsRoutes = (deps: RolloutsDeps, rehearse = rehearsals(deps)):
     resumeRollout: ({ actor, params, body }) => resumeRollout(deps, actor, { ...params, ...body }),
     abortRollout: ({ actor, params, body }) => abortRollout(deps, actor, { ...params, ...body }),
     rollbackRollout: ({ actor, params, body }) => rollbackRollout(deps, actor, { ...params, ...body }),
-    planUndo: ({ params, body }) => planRollback(deps, { ...params, ...body }),
-    resumeUndo: ({ actor, params }) => resumeRollback(deps, actor, params),
-    stopUndo: ({ actor, params, body }) => stopRollback(deps, actor, { ...params, ...body }),
+    planRollback: ({ params, body }) => planRollback(deps, { ...params, ...body }),
+    resumeRollback: ({ actor, params }) => resumeRollback(deps, actor, params),
+    stopRollback: ({ actor, params, body }) => stopRollback(deps, actor, { ...params, ...body }),
     rolloutEvents: ({ params, header, signal }) => followRollout(deps, { ...params, lastEventId: header('last-event-id'), signal }),
   }),
 ]

@@ -15,7 +15,7 @@ const promised = {
   boxes: 'list show provision adopt scan check logs maintenance move remove release reconcile',
   manifest: 'show diff apply',
   snapshots: 'list take restore drill',
-  rollouts: 'plan rehearse create start watch pause resume abort rollback undo show list emergency',
+  rollouts: 'plan rehearse create start watch pause resume abort rollback show list emergency',
   alerts: 'list show acknowledge resend test',
   jobs: 'list show retry',
   crons: 'list run history',

@@ -30,7 +30,7 @@ function aPlan(mode: RollbackPlan['mode'], ...boxes: PlannedRollback[]): Rollbac
   return { rolloutId, mode, madeAt: at('17:14:00'), boxes, undoes, refusals: boxes.length - undoes }
 }
 
-const undo = (status: 'pending' | 'running' | 'undone' | 'failed', error: RolloutAction['error'] = null) =>
+const rollbackAs = (status: 'pending' | 'running' | 'undone' | 'failed', error: RolloutAction['error'] = null) =>
   ({ mode: 'images', status, error }) as const
 const counted = (status: 'pending' | 'undone' | 'failed') => ({
   ...aRollout().counts,
@@ -112,8 +112,8 @@ describe('rolling back', () => {
 describe('--wait', () => {
   const story = (ends: 'undone' | 'failed'): Answers => {
     const error = ends === 'failed' ? { code: 'PULL_FAILED', message: 'no such image' } : null
-    const action = (status: RolloutAction['status'], way: Parameters<typeof undo>[0]) =>
-      anAction('a', { status, undo: undo(way, way === 'failed' ? error : null) })
+    const action = (status: RolloutAction['status'], way: Parameters<typeof rollbackAs>[0]) =>
+      anAction('a', { status, undo: rollbackAs(way, way === 'failed' ? error : null) })
     const steps = [action('rolling_back', 'running'), action(ends === 'undone' ? 'rolled_back' : 'succeeded', ends)]
     const events = steps.map((step, n) =>
       formatStreamMessage({ id: `${8 + n}`, event: 'rollout.action', data: anEvent({ action: step, status: 'rolled_back' }) }),
@@ -130,7 +130,7 @@ describe('--wait', () => {
   test.each([
     ['undone', 0, 'a  rolled back'],
     ['failed', 1, 'a  rollback failed: no such image [PULL_FAILED]'],
-  ] as const)('goes on past the end of the rollout until its boxes are back: %s exits %i', async (ends, exit, line) => {
+  ] as const)('waits past the end of the rollout until its boxes are rolled back: %s exits %i', async (ends, exit, line) => {
     const ran = await tenantry([...rollback, '--boxes', 'images', '--reason', 'bad', '--yes', '--wait'], { answers: story(ends) })
     expect(ran.stderr).toContain('a  rolling back')
     expect(ran.stderr).toContain(line)
@@ -139,24 +139,24 @@ describe('--wait', () => {
 })
 
 test('a stalled rollback is resumed, or stopped with a reason', async () => {
-  const resumed = await tenantry(['rollouts', 'undo', rolloutId, '--resume'], { answers: { [`POST ${path}/undo/resume`]: rolledBack } })
+  const resumed = await tenantry(['rollouts', 'rollback', rolloutId, '--resume'], { answers: { [`POST ${path}/undo/resume`]: rolledBack } })
   expect(resumed.exit).toBe(0)
-  const stopped = await tenantry(['rollouts', 'undo', rolloutId, '--stop', '--reason', 'by hand', '--yes'], {
+  const stopped = await tenantry(['rollouts', 'rollback', rolloutId, '--stop', '--reason', 'by hand', '--yes'], {
     answers: { [`POST ${path}/undo/stop`]: rolledBack },
   })
   expect(stopped.asked.at(-1)?.body).toEqual({ reason: 'by hand' })
-  for (const args of [[], ['--resume', '--stop'], ['--stop', '--yes']])
-    expect((await tenantry(['rollouts', 'undo', rolloutId, ...args], { answers: {} })).exit).toBe(2)
+  const wrong = [[], ['--resume', '--stop'], ['--stop', '--yes'], ['--resume', '--plan'], ['--resume', '--boxes', 'images']]
+  for (const args of wrong) expect((await tenantry(['rollouts', 'rollback', rolloutId, ...args], { answers: {} })).exit).toBe(2)
 })
 
 test('a stalled box and the pending ones are shown with the next commands', async () => {
-  const atRest = anAction('a', { status: 'rollback_failed', undo: undo('failed', { code: 'RESTORE_FAILED', message: 'no' }) })
-  const waiting = anAction('b', { status: 'succeeded', undo: undo('pending') })
+  const stalled = anAction('a', { status: 'rollback_failed', undo: rollbackAs('failed', { code: 'RESTORE_FAILED', message: 'no' }) })
+  const waiting = anAction('b', { status: 'succeeded', undo: rollbackAs('pending') })
   const { stdout } = await tenantry(['rollouts', 'show', rolloutId, '--boxes'], {
-    answers: { [`GET ${path}`]: aRolloutDetail([atRest, waiting], { status: 'rolled_back' }) },
+    answers: { [`GET ${path}`]: aRolloutDetail([stalled, waiting], { status: 'rolled_back' }) },
     columns: 140,
   })
   expect(stdout).toContain('rollback pending')
-  expect(stdout).toContain(`tenantry rollouts undo ${rolloutId} --resume`)
-  expect(stdout).toContain(`tenantry rollouts undo ${rolloutId} --stop`)
+  expect(stdout).toContain(`tenantry rollouts rollback ${rolloutId} --resume`)
+  expect(stdout).toContain(`tenantry rollouts rollback ${rolloutId} --stop`)
 })

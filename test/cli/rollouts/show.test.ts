@@ -198,7 +198,7 @@ test.each([
   const text = await shown({ ...story(), rollout: { ...story().rollout, status: 'rolled_back', counts }, boxes: [box] }, 120)
   expect(text).toContain(says)
   expect(text).toContain(`tenantry rollouts show ${rolloutId} --box kita-nord`)
-  expect(text.includes(`tenantry rollouts undo ${rolloutId} --resume`)).toBe(again)
+  expect(text.includes(`tenantry rollouts rollback ${rolloutId} --resume`)).toBe(again)
 })
 
 test('a queued rollout shows its plan', async () => {

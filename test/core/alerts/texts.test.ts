@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { AlertKind, alertOf, messageText, type NewAlert, subjectLine, webhookBody } from '../../../src/core/alerts/index.ts'
-import { explainPause } from '../../../src/core/rollouts/pause-reason.ts'
+import { explainPause, mustSkipFailures } from '../../../src/core/rollouts/pause-reason.ts'
 
 const at = '2026-01-05T02:00:00.000Z'
 const error = { code: 'PROBE_FAILED', message: 'the event that was sent did not come back' }
@@ -109,6 +109,7 @@ test.each([
   ['rolled_back', `To continue: tenantry rollouts resume ${rolloutId}\n`],
   ['rollback_failed', `To continue: tenantry rollouts resume ${rolloutId} --skip-failed\n`],
 ] as const)('a pause because of a box in %s names a resume command that the daemon accepts', (status, line) => {
-  const paused = explainPause('canary', [{ slug: 'anna-schule', status, error }])
-  expect(alertOf.rollout_paused({ rolloutId, reason: paused }).body).toContain(line)
+  const failures = [{ slug: 'anna-schule', status, error }]
+  const of = { rolloutId, reason: explainPause('canary', failures), mustSkip: mustSkipFailures(failures) }
+  expect(alertOf.rollout_paused(of).body).toContain(line)
 })

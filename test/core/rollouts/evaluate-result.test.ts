@@ -29,9 +29,9 @@ test.each([
   ['at rest', { outcome: 'rollback_failed', error }, 'failed', 'rollback_failed', 'PROBE_FAILED'],
   ['said to be done, with another image', { digestsAfter: { synapse: 'sha256:new' } }, 'failed', 'failed', 'DIGEST_MISMATCH'],
   ['said to be done without proof', { healthOk: false }, 'failed', 'failed', 'PROBE_FAILED'],
-] as const)('by images: %s', (_, change, undo, status, code) => {
+] as const)('by images: %s', (_, change, rollback, status, code) => {
   const verdict = evaluateImageRollback(update(change), { synapse: 'sha256:old' })
-  expect([verdict.undo, verdict.status, verdict.error?.code]).toEqual([undo, status, code])
+  expect([verdict.rollback, verdict.status, verdict.error?.code]).toEqual([rollback, status, code])
 })
 
 test.each([
@@ -46,7 +46,7 @@ test.each([
     'DIGEST_MISMATCH',
   ],
   ['said to be restored, and nobody saw it', { report: null }, 'failed', 'failed', 'DIGEST_MISMATCH'],
-] as const)('by snapshot: %s', (_, change, undo, status, code) => {
+] as const)('by snapshot: %s', (_, change, rollback, status, code) => {
   const verdict = evaluateSnapshotRollback(restore(change), { synapse: 'sha256:old', edge: null })
-  expect([verdict.undo, verdict.status, verdict.error?.code]).toEqual([undo, status, code])
+  expect([verdict.rollback, verdict.status, verdict.error?.code]).toEqual([rollback, status, code])
 })

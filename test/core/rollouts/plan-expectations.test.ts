@@ -4,7 +4,7 @@ import { type PastRollback, proposeFenceMode } from '../../../src/core/rollouts/
 const from = { migrationsHead: '0000', postgres: '15.15', synapse: '1.157.1', minio: '2026-01-01' }
 const to = { ...from, synapse: '1.163.2' }
 const moving = { does: 'update' as const, from, to, changes: ['synapse' as const] }
-const back: PastRollback = { from, to, undo: 'undone' }
+const back: PastRollback = { from, to, status: 'undone' }
 const proposed = (boxes: Parameters<typeof proposeFenceMode>[0], rollbacks: readonly PastRollback[]) =>
   proposeFenceMode(boxes, { kind: 'staged', rollbacks })
 
@@ -19,7 +19,7 @@ test.each<[string, Parameters<typeof proposed>]>([
   ['one box moves from elsewhere', [[moving, { ...moving, from: { ...from, synapse: '1.150.0' } }], [back]]],
   ['the way back was from another version', [[moving], [{ ...back, to: { ...to, synapse: '1.163.1' } }]]],
   ['the way back also crossed a migration', [[moving], [{ ...back, to: { ...to, migrationsHead: '0001' } }]]],
-  ['one of the same update has failed', [[moving], [back, { ...back, undo: 'failed' }, back]]],
+  ['one of the same update has failed', [[moving], [back, { ...back, status: 'failed' }, back]]],
   ['the object store moves too, which never goes back', [[{ ...moving, changes: ['synapse', 'minio'] }], [back]]],
   [
     'nobody knows what ran before',

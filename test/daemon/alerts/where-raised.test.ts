@@ -42,6 +42,15 @@ onBothDialects('an alert of a rollout', (fresh) => {
     expect(await alertsOf(db)).toEqual([raised, `rollout_paused ${id} open`])
   })
 
+  test.each([
+    ['rolls-back', ''],
+    ['rollback-fails', ' --skip-failed'],
+  ] as const)('of the pause after a box that %s names a resume command that the daemon accepts', async (fate, option) => {
+    const { db, id } = await withFate(fate)
+    const { body } = await db.selectFrom('alerts').select('body').where('kind', '=', 'rollout_paused').executeTakeFirstOrThrow()
+    expect(body).toContain(`To continue: tenantry rollouts resume ${id}${option}\n`)
+  })
+
   test.each(['rolls-back', 'fails', 'lies'] as const)('of a box that %s is over when a later update of it succeeds', async (fate) => {
     const { db, id, deps, settle } = await withFate(fate)
     await resumeRollout(deps, anOperator, { id, skipFailed: false })

@@ -30,14 +30,14 @@ async function heldAfterCanary(world: RolloutWorld): Promise<string> {
   return id
 }
 
-const undosOf = async (world: RolloutWorld, id: string) => (await world.show(id)).counts.undo
+const rollbacksOf = async (world: RolloutWorld, id: string) => (await world.show(id)).counts.undo
 
 onBothDialects('the way back of a rollout whose engine is killed', (fresh) => {
   test.each(['images', 'snapshot'] as const)('after every step goes on by %s, and no command is given twice', async (mode) => {
     const world = await rolloutWorld(await fresh(), fleet)
     const id = await heldAfterCanary(world)
     await world.rollBack(id, mode)
-    for (let life = 0; (await undosOf(world, id))?.undone !== 2; life++) {
+    for (let life = 0; (await rollbacksOf(world, id))?.undone !== 2; life++) {
       expect(life).toBeLessThan(100)
       const { engine, signal } = dyingEngine(world, `replica-${life}`)
       await engine.tick(signal)
@@ -63,7 +63,7 @@ onBothDialects('the way back of a rollout whose engine is killed', (fresh) => {
       await Promise.all([world.tick(), world.tick(other)])
       for (const command of await world.open()) await world.work(command)
     }
-    expect(await undosOf(world, id)).toMatchObject({ undone: 2, total: 2 })
+    expect(await rollbacksOf(world, id)).toMatchObject({ undone: 2, total: 2 })
     expect((await world.commandIds()).filter((command) => command.includes('.2.'))).toHaveLength(6)
   })
 })

@@ -21,7 +21,7 @@ async function updatedBut(world: RolloutWorld, last: string): Promise<string> {
   return id
 }
 
-const undosOf = async (world: RolloutWorld, id: string) =>
+const rollbacksOf = async (world: RolloutWorld, id: string) =>
   Object.fromEntries((await world.show(id)).actions.map(({ tenantSlug, status, undo }) => [tenantSlug, [status, undo?.status ?? null]]))
 
 const runs = ({ installed }: RolloutWorld, slug: string, synapse: string): void => {
@@ -40,7 +40,7 @@ onBothDialects('a rollout that is rolled back with its boxes', (fresh) => {
     expect(rollout.counts.undo).toEqual({ total: 3, pending: 3, running: 0, undone: 0, failed: 0 })
     await world.settle()
     expect((await world.show(id)).counts.undo).toEqual({ total: 3, pending: 0, running: 0, undone: 3, failed: 0 })
-    expect(await undosOf(world, id)).toEqual({
+    expect(await rollbacksOf(world, id)).toEqual({
       acme: ['rolled_back', 'undone'],
       beta: ['rolled_back', 'undone'],
       cora: ['rolled_back', 'undone'],
@@ -70,7 +70,7 @@ onBothDialects('a rollout that is rolled back with its boxes', (fresh) => {
     const id = await updatedBut(world, 'dora')
     await world.rollBack(id, 'snapshot')
     await world.settle()
-    expect(await undosOf(world, id)).toMatchObject({ acme: ['rolled_back', 'undone'], cora: ['rolled_back', 'undone'] })
+    expect(await rollbacksOf(world, id)).toMatchObject({ acme: ['rolled_back', 'undone'], cora: ['rolled_back', 'undone'] })
     const ids = await world.commandIds()
     expect(ids.filter((command) => command.includes('acme.2'))).toEqual([`${id}.acme.2.observe`, `${id}.acme.2.restore`])
     const { payload } = await db.selectFrom('commands').select('payload').where('id', '=', `${id}.acme.2.restore`).executeTakeFirstOrThrow()
@@ -128,7 +128,7 @@ onBothDialects('a rollout that is rolled back with its boxes', (fresh) => {
     world.fates.set('beta', ['rolls-back'])
     expect((await world.rollBack(id, 'images')).counts.undo).toMatchObject({ pending: 2 })
     await world.settle()
-    expect(await undosOf(world, id)).toEqual({ acme: ['rolled_back', 'undone'], beta: ['rolled_back', null] })
+    expect(await rollbacksOf(world, id)).toEqual({ acme: ['rolled_back', 'undone'], beta: ['rolled_back', null] })
     expect((await world.show(id)).counts.undo).toMatchObject({ total: 1, undone: 1 })
     expect(world.installed.get('acme')?.synapse).toBe('1.157.1')
   })
@@ -205,7 +205,7 @@ onBothDialects('what cannot go back', (fresh) => {
     expect((await world.show(id)).status).toBe('paused')
     await world.rollBack(id, 'images', { skipRefused: true })
     await world.settle()
-    expect(await undosOf(world, id)).toMatchObject({
+    expect(await rollbacksOf(world, id)).toMatchObject({
       acme: ['rolled_back', 'undone'],
       beta: ['succeeded', 'failed'],
       cora: ['rolled_back', 'undone'],
@@ -311,7 +311,7 @@ onBothDialects('a way back that fails', (fresh) => {
     await world.heartbeat()
     await world.rollBack(id, 'images')
     await world.settle()
-    expect(await undosOf(world, id)).toMatchObject({
+    expect(await rollbacksOf(world, id)).toMatchObject({
       acme: ['rolled_back', 'undone'],
       beta: ['rolled_back', 'undone'],
       cora: ['succeeded', 'failed'],
@@ -338,7 +338,7 @@ onBothDialects('a way back that fails', (fresh) => {
     world.fates.set('cora', ['rollback-fails'])
     await world.rollBack(id, mode)
     await world.settle()
-    expect(await undosOf(world, id)).toMatchObject({
+    expect(await rollbacksOf(world, id)).toMatchObject({
       acme: ['succeeded', 'pending'],
       beta: ['succeeded', 'pending'],
       cora: ['rollback_failed', 'failed'],
@@ -347,7 +347,7 @@ onBothDialects('a way back that fails', (fresh) => {
     expect(alerts).toEqual([{ title: expect.stringContaining('cora is DOWN'), body: expect.stringContaining('--resume') }])
     await resumeRollback(world.deps, anOperator, { id })
     await world.settle()
-    expect(await undosOf(world, id)).toMatchObject({
+    expect(await rollbacksOf(world, id)).toMatchObject({
       acme: ['rolled_back', 'undone'],
       beta: ['rolled_back', 'undone'],
       cora: ['rollback_failed', 'failed'],
@@ -362,7 +362,7 @@ onBothDialects('a way back that fails', (fresh) => {
     await world.settle()
     await stopRollback(world.deps, anOperator, { id, reason: 'we mend it by hand' })
     await world.settle()
-    expect(await undosOf(world, id)).toMatchObject({ acme: ['succeeded', 'failed'], beta: ['succeeded', 'failed'] })
+    expect(await rollbacksOf(world, id)).toMatchObject({ acme: ['succeeded', 'failed'], beta: ['succeeded', 'failed'] })
     expect(synapses(world)).toMatchObject({ acme: '1.163.2', beta: '1.163.2' })
     await stopRollback(world.deps, anOperator, { id, reason: 'again' })
   })
@@ -373,10 +373,10 @@ onBothDialects('a way back that fails', (fresh) => {
     world.fates.set('cora', ['pull-fails'])
     await world.rollBack(id, 'images')
     await world.settle()
-    expect(await undosOf(world, id)).toMatchObject({ cora: ['succeeded', 'failed'] })
+    expect(await rollbacksOf(world, id)).toMatchObject({ cora: ['succeeded', 'failed'] })
     await resumeRollback(world.deps, anOperator, { id })
     await world.settle()
-    expect(await undosOf(world, id)).toMatchObject({ cora: ['rolled_back', 'undone'] })
+    expect(await rollbacksOf(world, id)).toMatchObject({ cora: ['rolled_back', 'undone'] })
     const cora = (await world.show(id)).actions.find(({ tenantSlug }) => tenantSlug === 'cora')
     expect(cora?.attempt).toBe(3)
   })
@@ -399,7 +399,7 @@ onBothDialects('a way back that fails', (fresh) => {
     world.fates.set('beta', ['lies'])
     await world.rollBack(id, 'snapshot')
     await world.settle()
-    expect(await undosOf(world, id)).toMatchObject({
+    expect(await rollbacksOf(world, id)).toMatchObject({
       beta: ['failed', 'failed'],
       cora: ['failed', 'failed'],
       acme: ['rolled_back', 'undone'],
@@ -420,12 +420,12 @@ onBothDialects('a way back that fails', (fresh) => {
     await world.expire(`${id}.acme.2.restore`)
     await world.tick()
     const { db } = world.deps
-    expect(await undosOf(world, id)).toMatchObject({ acme: ['rolling_back', 'running'] })
+    expect(await rollbacksOf(world, id)).toMatchObject({ acme: ['rolling_back', 'running'] })
     expect((await db.selectFrom('box_holds').selectAll().execute()).map(({ holder }) => holder)).toEqual([`rollout:${id}`])
     const [late] = await world.lost()
     await world.answer(late?.id ?? '', world.restored('acme', snapshotIdOf('acme')))
     await world.settle()
-    expect(await undosOf(world, id)).toMatchObject({ acme: ['rolled_back', 'undone'] })
+    expect(await rollbacksOf(world, id)).toMatchObject({ acme: ['rolled_back', 'undone'] })
   })
 })
 

@@ -216,23 +216,23 @@ onBothDialects('the rollouts api', (fresh) => {
     const params = { id: (await api.createRollout({ body: { holdAfter: 'free_100' } })).id }
     await api.startRollout({ params })
     await world.settle()
-    const plan = await api.planUndo({ params, body: { boxes: 'images' } })
+    const plan = await api.planRollback({ params, body: { boxes: 'images' } })
     expect(plan).toMatchObject({ mode: 'images', undoes: 2, refusals: 0, boxes: [{ does: 'undo' }, { does: 'undo' }] })
-    await expect(api.resumeUndo({ params })).rejects.toEqual(refusedWith('CONFLICT', /rollback/))
+    await expect(api.resumeRollback({ params })).rejects.toEqual(refusedWith('CONFLICT', /rollback/))
     const rolledBack = await api.rollbackRollout({ params, body: { reason: 'wrong version', boxes: 'images' } })
     expect(rolledBack).toMatchObject({ status: 'rolled_back', counts: { undo: { total: 2, pending: 2 } } })
     await expect(api.rollbackRollout({ params, body: { reason: 'again', boxes: 'images' } })).rejects.toEqual(
       refusedWith('INVALID_TRANSITION'),
     )
-    expect((await api.stopUndo({ params, body: { reason: 'not yet' } })).counts.undo).toMatchObject({ pending: 0, failed: 2 })
-    expect((await api.resumeUndo({ params })).counts.undo).toMatchObject({ pending: 2, failed: 0 })
+    expect((await api.stopRollback({ params, body: { reason: 'not yet' } })).counts.undo).toMatchObject({ pending: 0, failed: 2 })
+    expect((await api.resumeRollback({ params })).counts.undo).toMatchObject({ pending: 2, failed: 0 })
     await world.settle()
     const { action, attempts } = await api.getRolloutAction({ params: { ...params, slug: 'acme' } })
     expect(action).toMatchObject({ status: 'rolled_back', rolledBack: true, undo: { mode: 'images', status: 'undone', error: null } })
     expect(attempts.map(({ kind }) => kind)).toEqual(['update', 'undo-images'])
     const viewer = await apiOf(world, 'viewer')
-    await expect(viewer.stopUndo({ params, body: { reason: 'not mine' } })).rejects.toEqual(refusedWith('FORBIDDEN'))
-    await expect(viewer.planUndo({ params, body: { boxes: 'snapshot' } })).rejects.toEqual(refusedWith('INVALID_TRANSITION', /undo/))
+    await expect(viewer.stopRollback({ params, body: { reason: 'not mine' } })).rejects.toEqual(refusedWith('FORBIDDEN'))
+    await expect(viewer.planRollback({ params, body: { boxes: 'snapshot' } })).rejects.toEqual(refusedWith('INVALID_TRANSITION', /undo/))
   })
 
   test('every act of a person stands in the log of the admins too', async () => {

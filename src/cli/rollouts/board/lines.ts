@@ -71,11 +71,11 @@ const stageOf = (action: RolloutAction | undefined): Stage => (action ? (stages[
 const order: readonly Stage[] = ['pending', 'preparing', 'updating', 'rolling back', 'finished']
 
 /**
- * One line per stage of a box, not per step. Going back within an attempt adds no line, except for a retry. Cancelled boxes may be thousands and
+ * One line per stage of a box, not per step. A step back within an attempt adds no line, except for a retry. Cancelled boxes may be thousands and
  * share one line.
  */
 function actionLine(before: RolloutAction | undefined, after: RolloutAction): string | undefined {
-  if (after.undo && after.undo.status !== 'pending') return undoLine(before, after)
+  if (after.undo && after.undo.status !== 'pending') return rollbackLine(before, after)
   const [was, is] = [stageOf(before), stageOf(after)]
   if (was === 'pending' && after.status === 'cancelled') return undefined
   const forward = order.indexOf(is) > order.indexOf(was)
@@ -92,7 +92,7 @@ function waitLine(before: RolloutAction | undefined, after: RolloutAction): stri
 }
 
 /** `rolling back`, `rolled back in 40 s, downtime 22 s`, `rollback failed: … [PROBE_FAILED]` */
-function undoLine(before: RolloutAction | undefined, after: RolloutAction): string | undefined {
+function rollbackLine(before: RolloutAction | undefined, after: RolloutAction): string | undefined {
   if (before?.undo?.status === after.undo?.status) return undefined
   return `${after.tenantSlug}  ${after.undo?.status === 'running' ? outcomeWord(after) : outcomeOf(after)}`
 }
@@ -121,6 +121,7 @@ export function closingLines(state: BoardState): string[] {
   ]
 }
 
-const rollbackText = (rollback: BoardModel['rollback']): string => (rollback ? `, ${rollback.undone} of ${rollback.total} rolled back` : '')
+const rollbackText = (rollback: BoardModel['rollback']): string =>
+  rollback ? `, ${rollback.rolledBack} of ${rollback.total} rolled back` : ''
 
 const isStopped = (status: BoardState['rollout']['status']) => isFinished(status) || status === 'paused'

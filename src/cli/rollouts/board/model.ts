@@ -20,7 +20,7 @@ export type BoardModel = Readonly<{
   settled: number
   total: number
   /** Progress of the rollback of boxes. */
-  rollback: Readonly<{ undone: number; ended: number; total: number }> | undefined
+  rollback: Readonly<{ rolledBack: number; ended: number; total: number }> | undefined
   /** Boxes that wait for their maintenance windows, and the first opening. */
   waiting: Readonly<{ boxes: number; until: string }> | undefined
   etaMs: number | undefined
@@ -64,8 +64,8 @@ function waitingOf(hours: readonly string[], nowMs: number): BoardModel['waiting
   return later[0] === undefined ? undefined : { boxes: later.length, until: later[0] }
 }
 
-function rollbackOf({ undos: { total, undone, failed } }: Pick<Tally, 'undos'>): BoardModel['rollback'] {
-  return total === 0 ? undefined : { undone, ended: undone + failed, total }
+function rollbackOf({ rollbacks: { total, rolledBack, failed } }: Pick<Tally, 'rollbacks'>): BoardModel['rollback'] {
+  return total === 0 ? undefined : { rolledBack, ended: rolledBack + failed, total }
 }
 
 const endOf = ({ rollout }: BoardState, nowMs: number) => (rollout.finishedAt ? Date.parse(rollout.finishedAt) : nowMs)

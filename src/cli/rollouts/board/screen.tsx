@@ -89,7 +89,7 @@ function Phases({ part: phases, colour, width }: Part<readonly PhaseLine[]>) {
 function Bar({ part: { progress, settled, total, rollback, etaMs, status }, colour, width }: Part<BoardModel>) {
   const eta = etaMs === undefined ? '' : `   about ${duration(roughly(etaMs))} left`
   const counted = rollback
-    ? `${rollback.undone} of ${plural(rollback.total, 'box', 'boxes')} rolled back`
+    ? `${rollback.rolledBack} of ${plural(rollback.total, 'box', 'boxes')} rolled back`
     : `${settled} of ${plural(total, 'box', 'boxes')}`
   const words = `${padStart(String(Math.floor(progress * 100)), 4)} %   ${counted}${eta}`
   const cells = Math.max(8, Math.min(32, width - words.length))

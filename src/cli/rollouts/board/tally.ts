@@ -13,7 +13,8 @@ type PhaseTally = { total: number; settled: number; hasOpenFailure: boolean; run
 export type Tally = {
   settled: number
   total: number
-  undos: { total: number; undone: number; failed: number }
+  /** Boxes that are rolled back with the rollout. */
+  rollbacks: { total: number; rolledBack: number; failed: number }
   running: RolloutAction[]
   failures: RolloutAction[]
   /** Opening times of the maintenance windows that boxes wait for. */
@@ -51,14 +52,14 @@ function memoized<Value>(memo: Memo<Value>, key: object, plan: BoardState['plan'
 const countedPage = (page: Page, plan: BoardState['plan']): Counted => memoized(pages, page, plan, () => count(page, plannedBy(plan)))
 
 const emptyTally = (): Counted => ({
-  ...{ settled: 0, total: 0, undos: { total: 0, undone: 0, failed: 0 } },
+  ...{ settled: 0, total: 0, rollbacks: { total: 0, rolledBack: 0, failed: 0 } },
   ...{ running: [], failures: [], openings: [], phases: new Map(), ratios: [] },
 })
 
 function count(page: Page, planned: Planned): Counted {
   const tally = emptyTally()
   for (const action of page) {
-    addUndo(tally.undos, action)
+    countRollback(tally.rollbacks, action)
     const isFailed = hasFailed(action)
     if (isFailed) tally.failures.push(action)
     if (action.status === 'skipped') continue
@@ -78,7 +79,7 @@ function count(page: Page, planned: Planned): Counted {
 function addPage(all: Counted, page: Counted): void {
   all.settled += page.settled
   all.total += page.total
-  for (const end of ['total', 'undone', 'failed'] as const) all.undos[end] += page.undos[end]
+  for (const end of ['total', 'rolledBack', 'failed'] as const) all.rollbacks[end] += page.rollbacks[end]
   all.running.push(...page.running)
   all.failures.push(...page.failures)
   all.openings.push(...page.openings)
@@ -105,10 +106,11 @@ function phaseIn({ phases }: Counted, phase: Phase): PhaseTally {
   return added
 }
 
-function addUndo(undos: Tally['undos'], { undo }: RolloutAction): void {
-  if (!undo) return
-  undos.total += 1
-  if (undo.status === 'undone' || undo.status === 'failed') undos[undo.status] += 1
+function countRollback(rollbacks: Tally['rollbacks'], { undo: rollback }: RolloutAction): void {
+  if (!rollback) return
+  rollbacks.total += 1
+  if (rollback.status === 'undone') rollbacks.rolledBack += 1
+  if (rollback.status === 'failed') rollbacks.failed += 1
 }
 
 function addPending(tally: Counted, pending: Pending, { tenantSlug, waitsUntil }: RolloutAction, planned: Planned): void {
@@ -144,7 +146,7 @@ export function plannedBy(plan: BoardState['plan']): Planned {
 
 /**
  * The remaining time if nothing fails: per phase the remaining work divided by the parallelism, at least its longest box. A box that waits for
- * its maintenance window ends after the opening. Expected durations are scaled by the pace so far. Undefined unless the rollout is running.
+ * its maintenance window ends after the opening. Expected durations are scaled by the pace until now. Undefined unless the rollout is running.
  */
 export function remainingMs(state: BoardState, nowMs: number): number | undefined {
   const { rollout, plan } = state

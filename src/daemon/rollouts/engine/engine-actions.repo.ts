@@ -7,7 +7,7 @@ import {
   type Phase,
 } from '../../../core/rollouts/index.ts'
 import type { DbOrTx } from '../../db/index.ts'
-import { parseJson, undoOf } from '../action-row.ts'
+import { parseJson, rollbackOf } from '../action-row.ts'
 import { type ClosedWindows, noWindows } from './closed-windows.repo.ts'
 
 // The engine observes a rollout several times per box, so it must not read all boxes. For the actions read here, core plans the same steps
@@ -91,7 +91,7 @@ const engineAction = (row: Row, { holds, windows }: Waits): EngineAction => ({
   phase: row.phase,
   status: row.status,
   waived: row.waived === 1,
-  undo: undoOf(row),
+  undo: rollbackOf(row),
   finishedAt: row.finished_at,
   step: row.step,
   commandId: row.command_id,

@@ -58,8 +58,18 @@ export async function finishUpdate(step: ActionTx, outcome: Outcome): Promise<un
   const at = isoNow(clock)
   const durationMs = action.startedAt === null ? null : spanMs(action.startedAt, at)
   // The rollout may have been rolled back with its boxes meanwhile: a box that was not updated needs no rollback.
-  const undo = status === 'succeeded' ? action.undo : null
-  const ended: StoredAction = { ...action, ...shows, status, undo, error, step: null, overdueAt: null, finishedAt: at, durationMs }
+  const rollback = status === 'succeeded' ? action.undo : null
+  const ended: StoredAction = {
+    ...action,
+    ...shows,
+    status,
+    undo: rollback,
+    error,
+    step: null,
+    overdueAt: null,
+    finishedAt: at,
+    durationMs,
+  }
   const sum = await closeAttempt(step, { durationMs, ...evidence, status, error, finishedAt: at }, evidence.durationMs ?? null)
   await releaseBox(step)
   await updateAction(step, action, ended)

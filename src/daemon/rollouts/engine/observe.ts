@@ -9,7 +9,7 @@ import { closedWindows } from './closed-windows.repo.ts'
 import { actionsToRollBack, actionsToUpdate } from './engine-actions.repo.ts'
 import type { LeasedRollout } from './under-lease.ts'
 
-/** What the next steps are planned on. It locks nothing: each step checks its own part again. */
+/** The state from which the next steps are planned. Reading it locks nothing: each step checks its own part again. */
 export type Observation = Readonly<{
   rollout: StoredRollout
   actions: readonly EngineAction[]

@@ -36,7 +36,7 @@ export const orderUpdate = (leased: LeasedRollout, command: CommandOf, { digests
     return queued
   })
 
-/** What was pulled differs from what the rollout has pinned. */
+/** The error where a pulled image differs from the digest that the rollout pinned. */
 function wrongDigest(
   { digests: pinned }: StoredRollout,
   { tenantSlug: slug, images }: StoredAction,

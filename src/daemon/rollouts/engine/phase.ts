@@ -1,6 +1,15 @@
 import { alertOf } from '../../../core/alerts/index.ts'
 import { isoNow } from '../../../core/kit/index.ts'
-import { explainHold, failedStatuses, isFailure, isOver, type Phase, phaseOf, transition } from '../../../core/rollouts/index.ts'
+import {
+  explainHold,
+  failedStatuses,
+  isFailure,
+  isOver,
+  mustSkipFailures,
+  type Phase,
+  phaseOf,
+  transition,
+} from '../../../core/rollouts/index.ts'
 import { raiseAlert } from '../../alerts/index.ts'
 import { requestCheckpoint } from '../../audit/index.ts'
 import { actionsOf } from '../actions.repo.ts'
@@ -9,14 +18,17 @@ import { engineActor, publishEvent, type RolloutTx, recordRolloutAudit, streamOf
 import { replaceRollout } from '../rollouts.repo.ts'
 import { type LeasedRollout, underLease } from './under-lease.ts'
 
-/** Pauses the rollout and alerts its operators. `reason` ends in what may be done next; `held`: the pause was asked for (`holdAfter`). */
-export async function pauseByEngine(step: RolloutTx, reason: string, { held = false }: { held?: boolean } = {}): Promise<void> {
+/** Facts of the alert: `held` by `holdAfter`; `mustSkip`: resuming requires skipping the failed boxes. */
+type PauseFacts = Readonly<{ held?: boolean; mustSkip?: boolean }>
+
+/** Pauses the rollout and alerts its operators. `reason` ends in the possible next actions. */
+export async function pauseByEngine(step: RolloutTx, reason: string, { held = false, mustSkip = false }: PauseFacts = {}): Promise<void> {
   const { tx, clock, rollout } = step
   const paused = transition(rollout, { type: 'pause', reason, at: isoNow(clock) })
   await replaceRollout(tx, rollout, paused)
   const after = { ...step, rollout: paused }
   await publishEvent(after, { type: 'rollout.paused', reason })
-  await raiseAlert(tx, clock, alertOf.rollout_paused({ rolloutId: rollout.id, reason, held }))
+  await raiseAlert(tx, clock, alertOf.rollout_paused({ rolloutId: rollout.id, reason, held, mustSkip }))
   await recordRolloutAudit(after, { actor: engineActor, action: 'rollout.paused', data: { reason } })
 }
 
@@ -25,7 +37,8 @@ export const pausePhase = (leased: LeasedRollout, reason: string): Promise<void>
   underLease(leased, async (step) => {
     const phase = phaseOf(step.rollout)
     const failed = phase ? await actionsOf(step.tx, step.rollout.id, failedStatuses) : []
-    if (failed.some((action) => action.phase === phase && isFailure(action))) await pauseByEngine(step, reason)
+    const open = failed.filter((action) => action.phase === phase && isFailure(action))
+    if (open.length > 0) await pauseByEngine(step, reason, { mustSkip: mustSkipFailures(open) })
     return undefined
   })
 

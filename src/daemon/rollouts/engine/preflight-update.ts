@@ -57,7 +57,7 @@ function outcomeOf({ does, findings }: Preflight): Outcome | undefined {
   return { status: 'failed', error: { code: 'PREFLIGHT_REFUSED', message: refusalText(findings) } }
 }
 
-/** Evidence of what ran before the update; a rollback by images goes back to it. */
+/** Evidence of the versions before the update; a rollback by images restores them. */
 function runningBefore({ services, facts }: Observed['report']) {
   const images = Object.entries(services).flatMap(([service, running]) => (running ? [[service, running.image]] : []))
   const digests = Object.entries(services).map(([service, running]) => [service, running?.digest ?? null])

@@ -51,7 +51,7 @@ export const onCommand = (
     return isInFlight(status) && awaited === commandId ? write(step) : undefined
   })
 
-/** What is left of the time that all commands of an attempt share. */
+/** The time left; all commands of an attempt share one deadline. */
 export const remainingMs = ({ clock, settings }: RolloutsDeps, { startedAt }: StoredAction): number =>
   Math.max(1, settings.actionDeadlineMs - (startedAt === null ? 0 : spanMs(startedAt, isoNow(clock))))
 

@@ -60,6 +60,6 @@ export async function pastImageRollbacks(db: DbOrTx, limit = 500): Promise<PastR
   return rows.map(({ from_versions, to_versions, undo_status }) => ({
     from: JSON.parse(from_versions),
     to: JSON.parse(to_versions),
-    undo: undo_status === 'undone' ? 'undone' : 'failed',
+    status: undo_status === 'undone' ? 'undone' : 'failed',
   }))
 }

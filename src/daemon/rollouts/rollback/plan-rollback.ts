@@ -47,7 +47,7 @@ export function assertNotFinished({ id, status }: Pick<StoredRollout, 'id' | 'st
   if (!isOver(status)) return
   const state =
     status === 'rolled_back'
-      ? `is already rolled back. \`tenantry rollouts undo ${id} --resume\` retries boxes whose rollback failed. fix: restore any single box`
+      ? `is already rolled back. \`tenantry rollouts rollback ${id} --resume\` retries boxes whose rollback failed. fix: restore any single box`
       : `is finished (${status}). fix: restore single boxes`
   throw problem(
     'INVALID_TRANSITION',

@@ -19,7 +19,7 @@ export const resumeRollback = (deps: Deps, actor: Actor, { id }: Readonly<{ id: 
     deps.assertSnapshotsConfigured()
     assertNoEmergencyBeside(step.rollout, step.others, 'boxes are rolled back after it')
     const stalled = actions.filter(isRollbackStalled)
-    const failed = actions.filter(({ status, undo }) => status === 'succeeded' && undo?.status === 'failed')
+    const failed = actions.filter(({ status, undo: rollback }) => status === 'succeeded' && rollback?.status === 'failed')
     if (stalled.length + failed.length === 0) return []
     for (const action of stalled) await updateAction(step, action, { ...action, waived: true })
     for (const action of failed) await updateAction(step, action, { ...action, undo: action.undo && { ...action.undo, ...pending } })
@@ -42,7 +42,7 @@ export const stopRollback = (deps: VerbDeps, actor: Actor, { id, reason }: Reado
 
 /** Cancels the rollback of every box that waits for it; those in flight finish. `resumeRollback` retries them. Answers their slugs. */
 export async function cancelRollbacks(step: RolloutTx, message: string): Promise<string[]> {
-  const waiting = (await actionsOf(step.tx, step.rollout.id)).filter(({ undo }) => undo?.status === 'pending')
+  const waiting = (await actionsOf(step.tx, step.rollout.id)).filter(({ undo: rollback }) => rollback?.status === 'pending')
   const error = { code: 'CANCELLED', message }
   for (const action of waiting)
     await updateAction(step, action, { ...action, undo: action.undo && ({ ...action.undo, status: 'failed', error } as const) })
@@ -50,7 +50,7 @@ export async function cancelRollbacks(step: RolloutTx, message: string): Promise
 }
 
 async function rollbacksOf({ tx, rollout: { id, status } }: RolloutTx): Promise<StoredAction[]> {
-  const actions = (await actionsOf(tx, id)).filter(({ undo }) => undo !== null)
+  const actions = (await actionsOf(tx, id)).filter(({ undo: rollback }) => rollback !== null)
   if (actions.length > 0) return actions
   const instead = isOver(status)
     ? 'restore single boxes with `tenantry snapshots restore <slug> --snapshot <id> --reason <why>`'

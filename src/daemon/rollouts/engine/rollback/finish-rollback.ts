@@ -64,8 +64,8 @@ export async function finishRollback(step: ActionTx, { verdict, shows = {}, evid
     ...action,
     ...(status === 'succeeded' ? await timesOfUpdate(step) : { finishedAt: at, durationMs, error, ...shows }),
     status,
-    undo: action.undo && { ...action.undo, status: verdict.undo, error },
-    rolledBack: verdict.undo === 'undone',
+    undo: action.undo && { ...action.undo, status: verdict.rollback, error },
+    rolledBack: verdict.rollback === 'undone',
     step: null,
     overdueAt: null,
   }
@@ -76,8 +76,12 @@ export async function finishRollback(step: ActionTx, { verdict, shows = {}, evid
   await updateAlerts(step, verdict)
   await checkpointWhenFinished(step)
   const data = { slug: ended.tenantSlug, attempt: ended.attempt, by: ended.undo?.mode, status, error, evidence: sum }
-  const isUndone = verdict.undo === 'undone'
-  await recordRolloutAudit(step, { actor: engineActor, action: isUndone ? 'rollout.action.undone' : 'rollout.action.undo_failed', data })
+  const isRolledBack = verdict.rollback === 'undone'
+  await recordRolloutAudit(step, {
+    actor: engineActor,
+    action: isRolledBack ? 'rollout.action.undone' : 'rollout.action.undo_failed',
+    data,
+  })
 }
 
 /** A box that stays as updated shows the times of its update. */
@@ -89,24 +93,24 @@ async function timesOfUpdate({ tx, action }: ActionTx): Promise<Partial<StoredAc
   return { startedAt, finishedAt, durationMs, fencedMs, progress: null, error: null }
 }
 
-const attemptStatus = ({ undo, status }: RollbackVerdict): ActionStatus =>
-  undo === 'undone' ? 'rolled_back' : status === 'rollback_failed' ? status : 'failed'
+const attemptStatus = ({ rollback, status }: RollbackVerdict): ActionStatus =>
+  rollback === 'undone' ? 'rolled_back' : status === 'rollback_failed' ? status : 'failed'
 
 async function updateAlerts({ tx, clock, rollout, action }: ActionTx, verdict: RollbackVerdict): Promise<void> {
   const { tenantSlug: slug, attempt } = action
   await closeAlerts(tx, clock, { subject: slug, ...endedAlerts(verdict) })
-  if (verdict.undo !== 'failed') return
+  if (verdict.rollback !== 'failed') return
   const box = { rolloutId: rollout.id, slug, attempt, error: verdict.error }
   const failed = alertOf.undo_failed(box)
   if (verdict.status !== 'rollback_failed') return void (await raiseAlert(tx, clock, failed))
   const title = `${slug} is DOWN: rollback from rollout ${rollout.id} failed`
   const body =
     `${failed.body}\nUsers of ${slug} see a maintenance notice. The rollback of further boxes is stalled until an operator runs ` +
-    `\`tenantry rollouts undo ${rollout.id} --resume\` or \`--stop\`.`
+    `\`tenantry rollouts rollback ${rollout.id} --resume\` or \`--stop\`.`
   await raiseAlert(tx, clock, { ...alertOf.rollback_failed(box), title, body })
 }
 
-const endedAlerts = ({ undo }: RollbackVerdict) =>
-  undo === 'undone'
+const endedAlerts = ({ rollback }: RollbackVerdict) =>
+  rollback === 'undone'
     ? { kinds: ['deadline_overdue', 'undo_failed', ...closedByRestore] as const, because: 'the box was rolled back' }
     : { kinds: ['deadline_overdue'] as const, because: 'its agent reported the outcome' }

@@ -16,7 +16,7 @@ import { type Conversation, converse, reachableBox } from './support/conversatio
 import { boxPorts } from './support/ports.ts'
 import { eventually } from './support/programs.ts'
 
-// The engine of rollouts over the agent's own executors: real engine, real servers, real restic; only the wire between them is not there.
+// The engine of rollouts over the agent's own executors: real engine, real servers, real restic; only the network between them is left out.
 describe.skipIf(!testbedExists())('a rollout over real boxes that is rolled back', () => {
   const near = `un-near-${process.pid}`
   const far = `un-far-${process.pid}`
