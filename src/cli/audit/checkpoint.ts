@@ -13,10 +13,10 @@ const columns: readonly Column<Checkpoint>[] = [
 
 export const checkpoint = command(
   'checkpoint',
-  'Sign the heads of the log as they are now; keep the file where neither database nor daemon is',
+  'Sign the current heads of the audit log',
   {
-    chain: text('--chain <name>', 'only this chain: admin, or the id of a rollout'),
-    out: text('--out <file>', 'add the checkpoints to this file'),
+    chain: text('--chain <name>', 'only this chain: admin or a rollout id'),
+    out: text('--out <file>', 'append the checkpoints to this file; store it on another machine'),
   },
   async ({ api }, { chain, out }) => {
     const signed = await api.audit.signCheckpoint({ body: chain === undefined ? {} : { chain: chainOf(chain) } })
@@ -27,8 +27,8 @@ export const checkpoint = command(
     sections(
       checkpoints.length > 0 ? table(style, columns, checkpoints) : '',
       out === undefined
-        ? `Signed by the key ${keyId}. Keep them elsewhere: tenantry audit checkpoint --out <file>`
-        : `${plural(checkpoints.length, 'checkpoint')} added to ${out}. Move it to another machine; it proves the log up to these entries.`,
+        ? `Signed with key ${keyId}. Save them on another machine: tenantry audit checkpoint --out <file>`
+        : `${plural(checkpoints.length, 'checkpoint')} appended to ${out}. Store the file on another machine: it proves the log up to these entries.`,
     ),
   { examples: ['checkpoint --out checkpoints.jsonl', 'checkpoint --chain ro_8x2m4k7p9q3r5t6v1w0y --out rollout.jsonl'] },
 )
@@ -37,18 +37,18 @@ async function addTo(out: string, checkpoints: readonly Checkpoint[]): Promise<v
   const { appendFile } = await import('node:fs/promises')
   const lines = checkpoints.map((one) => `${JSON.stringify(one)}\n`).join('')
   await appendFile(out, lines, { mode: 0o600, flush: true }).catch(({ code }: NodeJS.ErrnoException) => {
-    throw problem('USAGE', `${out} cannot be written (${code}): give a path in a folder of yours`)
+    throw problem('USAGE', `${out} cannot be written (${code}). fix: choose a writable path`)
   })
 }
 
 export const publicKey = command(
   'public-key',
-  'The key that checkpoints are signed with; keep it where neither database nor daemon is',
-  { out: text('--out <file>', 'write it into this file') },
+  'Print the public key that signs checkpoints',
+  { out: text('--out <file>', 'write the key to this file; store it on another machine') },
   async ({ api }, { out }) => {
     const key = await api.audit.auditPublicKey()
     if (out !== undefined) await (await import('../../node/index.ts')).writeFileAtomic(out, key.publicKey, { mode: 0o644 })
     return key
   },
-  ({ keyId, publicKey }, _, { out }) => (out === undefined ? publicKey.trim() : `The key ${keyId} is in ${out}.`),
+  ({ keyId, publicKey }, _, { out }) => (out === undefined ? publicKey.trim() : `Key ${keyId} written to ${out}.`),
 )

@@ -4,20 +4,20 @@ import type { Context } from '../kit/index.ts'
 
 type Deps = Pick<Context, 'api' | 'clock' | 'signal'>
 
-/** What of a chain has been read so far. */
+/** Progress of reading a chain. */
 export type Read = Readonly<{ entries: number; of: number; checkpoints: number; evidence: number }>
-type Wanted = Readonly<{ chain: string; evidence: boolean; told?: (read: Read) => void }>
+type Input = Readonly<{ chain: string; evidence: boolean; onProgress?: (read: Read) => void }>
 
 /**
- * A chain as the lines of an export, up to the head that it has now, a page in memory at a time. A page that is missing ends it early, which
- * the proof then finds: nothing is judged here.
+ * Yields a chain as the lines of an export, up to its current head, one page in memory at a time. Verifies nothing: a missing page ends the
+ * export early, and the proof reports it.
  */
-export async function* exportLines(deps: Deps, { chain, evidence, told }: Wanted): AsyncGenerator<string> {
+export async function* exportLines(deps: Deps, { chain, evidence, onProgress }: Input): AsyncGenerator<string> {
   const { api, clock, signal } = deps
   let page = await api.audit.exportAudit({ query: { chain } }, { signal })
   const of = page.head.seq
   const { publicKey, checkpoints } = await api.audit.listCheckpoints({ query: { chain } }, { signal })
-  const mine = checkpoints.filter(({ count }) => count <= of) // one that was signed since the first page belongs to the next export
+  const mine = checkpoints.filter(({ count }) => count <= of) // a checkpoint signed since the first page belongs to the next export
   let read: Read = { entries: 0, of, checkpoints: mine.length, evidence: 0 }
   const named = new Set<string>()
   const rollout = evidence ? rolloutOf(chain) : undefined
@@ -39,19 +39,19 @@ export async function* exportLines(deps: Deps, { chain, evidence, told }: Wanted
     for (const { data } of entries) if (sumInEntry(data)) named.add(nameOf(data as Named))
     yield entries.map((entry) => writeExportLine({ kind: 'entry', ...entry })).join('')
     read = { ...read, entries: last.seq }
-    told?.(read)
+    onProgress?.(read)
     if (last.seq < of) page = await api.audit.exportAudit({ query: { chain, after: last.seq } }, { signal })
   }
   for await (const page of rollout === undefined ? [] : evidenceOf(deps, rollout)) {
     const some = page.filter(({ tenantSlug, attempt }) => named.has(nameOf({ slug: tenantSlug, attempt })))
     yield some.map((one) => writeExportLine({ kind: 'evidence', evidence: one })).join('')
     read = { ...read, evidence: read.evidence + some.length }
-    told?.(read)
+    onProgress?.(read)
   }
   yield writeExportLine({ kind: 'end', evidence: read.evidence })
 }
 
-/** Which attempt an entry or a piece of evidence is of: an attempt that ended after the head was read belongs to the next export. */
+/** Identifies the attempt of an entry or of evidence. An attempt that ended after the head was read belongs to the next export. */
 type Named = Readonly<{ slug: string; attempt: number }>
 const nameOf = ({ slug, attempt }: Named): string => `${slug} ${attempt}`
 

@@ -7,18 +7,18 @@ type Exported = Readonly<{ chain: string; file: string }> & Omit<Read, 'of'>
 
 export const exportChain = command(
   'export <chain>',
-  'Write a chain of the log (admin, or the id of a rollout) into a file that can be proved without the daemon',
+  'Export a chain for verification without the daemon',
   {
-    out: required(text('--out <file>', 'where to; only its owner can read it')),
-    withoutEvidence: flag('--without-evidence', 'entries and checkpoints only, not the records of attempts that they name'),
+    out: required(text('--out <file>', 'output file (mode 0600)')),
+    withoutEvidence: flag('--without-evidence', 'leave out the records of rollout attempts'),
   },
   async (context, { chain: name, withoutEvidence, out }): Promise<Exported> => {
     const chain = chainOf(name)
-    const read = await written(context, { chain, evidence: !withoutEvidence }, out)
+    const read = await writeExport(context, { chain, evidence: !withoutEvidence }, out)
     if (read.entries < read.of)
       throw problem(
         'AUDIT_BROKEN',
-        `the log of ${chain} ends at entry ${read.entries}, its head says ${read.of}: ${out} holds what there is`,
+        `The log of ${chain} ends at entry ${read.entries}, but its head is ${read.of}. ${out} contains the entries up to ${read.entries}.`,
       )
     return { chain, file: out, entries: read.entries, checkpoints: read.checkpoints, evidence: read.evidence }
   },
@@ -31,27 +31,27 @@ export const exportChain = command(
         ['checkpoints', checkpoints],
         ['evidence', evidence > 0 ? plural(evidence, 'attempt') : null],
       ]),
-      `Prove it anywhere: tenantry audit verify --export ${file} --checkpoint <file that was kept elsewhere>`,
+      `Verify it on any machine: tenantry audit verify --export ${file} --checkpoint <file stored elsewhere>`,
     ),
   { examples: ['export ro_8x2m4k7p9q3r5t6v1w0y --out rollout.ndjson', 'export admin --out admin.ndjson'] },
 )
 
-async function written(context: Context, wanted: { chain: string; evidence: boolean }, out: string): Promise<Read> {
+async function writeExport(context: Context, input: { chain: string; evidence: boolean }, out: string): Promise<Read> {
   const [{ writeFileAtomic }, { exportLines }] = await Promise.all([import('../../node/index.ts'), import('./export-lines.ts')])
-  const progress = await context.progress(`reading ${wanted.chain}`)
+  const progress = await context.progress(`reading ${input.chain}`)
   let last: Read = { entries: 0, of: 0, checkpoints: 0, evidence: 0 }
-  const told = (read: Read) => {
+  const onProgress = (read: Read) => {
     last = read
     progress.update(
       `${read.entries} of ${plural(read.of, 'entry', 'entries')}${read.evidence > 0 ? `, evidence of ${plural(read.evidence, 'attempt')}` : ''}`,
     )
   }
   try {
-    await writeFileAtomic(out, exportLines(context, { ...wanted, told }), { mode: 0o600 })
+    await writeFileAtomic(out, exportLines(context, { ...input, onProgress }), { mode: 0o600 })
   } catch (error) {
     progress.fail(`${out} was not written`)
     const code = (error as NodeJS.ErrnoException).code
-    throw code?.startsWith('E') ? problem('USAGE', `${out} cannot be written (${code}): give a path in a folder of yours`) : error
+    throw code?.startsWith('E') ? problem('USAGE', `${out} cannot be written (${code}). fix: choose a writable path`) : error
   }
   progress.stop()
   return last

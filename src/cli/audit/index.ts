@@ -1,10 +1,9 @@
-// `tenantry audit`: who did what, whether the log still holds together, and how it is proved where no daemon is.
-// An export is judged here, by hashes and signatures alone; without one the daemon checks its own chains and this shows the verdict.
+// `tenantry audit`: list the audit log, verify its hash chains, export them and sign checkpoints.
+// Exports are verified in the CLI, by hashes and signatures alone. Without an export or checkpoint the daemon verifies its own chains.
 import { noun } from '../kit/index.ts'
 import { checkpoint, publicKey } from './checkpoint.ts'
 import { exportChain } from './export.ts'
 import { list } from './list.ts'
-
 import { verify } from './verify.ts'
 
-export const audit = noun('audit', 'The hash-chained log of every admin act', [list, verify, exportChain, checkpoint, publicKey])
+export const audit = noun('audit', 'List, verify and export the audit log', [list, verify, exportChain, checkpoint, publicKey])

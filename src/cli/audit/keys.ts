@@ -3,23 +3,23 @@ import { type Checkpoint, checkpointKeyId, checkpointText, type ExportHeader, ty
 import { problem } from '../../core/kit/index.ts'
 
 type Keys = ReadonlyMap<string, KeyObject>
-export type Judge = (checkpoint: Checkpoint, header: Pick<ExportHeader, 'publicKey'>) => SignatureVerdict
+export type VerifySignature = (checkpoint: Checkpoint, header: Pick<ExportHeader, 'publicKey'>) => SignatureVerdict
 
 type Trusted = Readonly<{
-  /** Keys that were kept elsewhere: several in one file, one after another. */
+  /** Keys stored outside the log; one file may contain several. */
   pem: string | undefined
-  /** The ids of the keys that kept checkpoints are signed with. */
+  /** Ids of the keys that signed the stored checkpoints. */
   named: ReadonlySet<string> | undefined
 }>
 
 /**
- * Judges signatures by the keys that are given, or else by those that come with each export. Of these only what kept checkpoints name counts
- * where there are some: whoever writes on after what was signed could bring a key of his own.
+ * Verifies signatures with the given keys, or else with the keys in each export. With stored checkpoints, only the keys they name are trusted:
+ * an attacker could append entries signed with a key of their own.
  */
-export async function judgeBy({ pem: given, named }: Trusted): Promise<Judge> {
+export async function signatureVerifier({ pem, named }: Trusted): Promise<VerifySignature> {
   const crypto = await import('node:crypto')
-  const read = (pem: string): Keys => new Map(pemBlocks(pem).map((block) => keyed(crypto.createPublicKey(block))))
-  const trusted = given === undefined ? undefined : readGiven(given, read)
+  const read = (text: string): Keys => new Map(pemBlocks(text).map((block) => keyed(crypto.createPublicKey(block))))
+  const trusted = pem === undefined ? undefined : readTrusted(pem, read)
   const carried = new Map<string, Keys>()
   const keysIn = ({ publicKey }: Pick<ExportHeader, 'publicKey'>): Keys => {
     const known = carried.get(publicKey) ?? orNone(() => read(publicKey))
@@ -27,8 +27,8 @@ export async function judgeBy({ pem: given, named }: Trusted): Promise<Judge> {
     return known
   }
   return (checkpoint, header) => {
-    const isStrange = trusted === undefined && named !== undefined && !named.has(checkpoint.keyId)
-    const key = isStrange ? undefined : (trusted ?? keysIn(header)).get(checkpoint.keyId)
+    const isForeign = trusted === undefined && named !== undefined && !named.has(checkpoint.keyId)
+    const key = isForeign ? undefined : (trusted ?? keysIn(header)).get(checkpoint.keyId)
     if (!key) return 'other-key'
     const signature = Buffer.from(checkpoint.signature, 'base64url')
     return crypto.verify(null, Buffer.from(checkpointText(checkpoint)), key, signature) ? 'good' : 'bad'
@@ -42,10 +42,10 @@ function keyed(key: KeyObject): readonly [string, KeyObject] {
   return [checkpointKeyId(key.export({ type: 'spki', format: 'der' })), key]
 }
 
-function readGiven(pem: string, read: (pem: string) => Keys): Keys {
+function readTrusted(pem: string, read: (pem: string) => Keys): Keys {
   const keys = orNone(() => read(pem))
   if (keys.size === 0)
-    throw problem('USAGE', '--public-key: the file holds no Ed25519 public key in PEM: `tenantry audit public-key --out <file>` writes one')
+    throw problem('USAGE', '--public-key: the file contains no Ed25519 public key in PEM. fix: `tenantry audit public-key --out <file>`')
   return keys
 }
 

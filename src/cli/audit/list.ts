@@ -19,18 +19,18 @@ const dataText = (data: unknown) => {
 
 export const list = command(
   'list',
-  'Who did what, newest first',
+  'List audit entries, newest first',
   {
-    actor: text('--actor <actor>', 'as admin:anna; a * at the end takes all that begin so'),
-    action: text('--action <action>', 'one kind of act, such as rollout.paused'),
-    subject: text('--subject <subject>', 'what was acted on'),
-    chain: text('--chain <name>', 'another chain than that of the admins'),
-    limit: count('--limit <count>', 'at most so many'),
-    cursor: text('--cursor <cursor>', 'go on where the page before ended'),
+    actor: text('--actor <actor>', 'actor, such as admin:anna; a trailing * matches a prefix'),
+    action: text('--action <action>', 'action, such as rollout.paused; a trailing * matches a prefix'),
+    subject: text('--subject <subject>', 'object of the action'),
+    chain: text('--chain <name>', 'chain to list (default: admin)'),
+    limit: count('--limit <count>', 'max results'),
+    cursor: text('--cursor <cursor>', 'pagination cursor'),
   },
   ({ api }, query) => api.audit.listAudit({ query }),
   ({ entries, nextCursor }, style) =>
     entries.length === 0
-      ? 'No entry fits. tenantry audit list shows all of the admins.'
+      ? 'No entries.'
       : sections(table(style, columns(style), entries), nextCursor ? `More: the same command with --cursor ${nextCursor}` : ''),
 )

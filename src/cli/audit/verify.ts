@@ -2,20 +2,20 @@ import type { ChainReport, Proof } from '../../core/audit/index.ts'
 import { catalogue, plural, problem } from '../../core/kit/index.ts'
 import { type Column, type Context, command, type Style, sections, table, text } from '../kit/index.ts'
 import { chainOf } from './chain-of.ts'
-import type { Given, Proven } from './prove.ts'
+import type { Proven, VerifyInput } from './prove.ts'
 
 export const verify = command(
   'verify',
-  'Check that the log holds together; with a checkpoint, that it is still the one that was signed',
+  'Verify the hash chains of the audit log',
   {
-    chain: text('--chain <name>', 'only this chain: admin, or the id of a rollout'),
-    checkpoint: text('--checkpoint <file>', 'signed heads that were kept elsewhere'),
-    export: text('--export <file>', 'prove this file instead of the daemon’s log: no daemon and no login is needed'),
-    publicKey: text('--public-key <file>', 'the key that was kept elsewhere; else the one that comes with the log'),
+    chain: text('--chain <name>', 'only this chain: admin or a rollout id'),
+    checkpoint: text('--checkpoint <file>', 'compare with signed heads stored outside the daemon'),
+    export: text('--export <file>', 'verify this file instead of the daemon’s log; works offline'),
+    publicKey: text('--public-key <file>', 'trusted public key (default: the key in the log)'),
   },
-  async (context, given): Promise<{ chains: ChainReport[] } | Proven> => {
-    if (given.export === undefined && given.checkpoint === undefined) return askDaemon(context, given)
-    return (await import('./prove.ts')).prove(context, given)
+  async (context, input): Promise<{ chains: ChainReport[] } | Proven> => {
+    if (input.export === undefined && input.checkpoint === undefined) return verifyOnDaemon(context, input)
+    return (await import('./prove.ts')).prove(context, input)
   },
   (result, style) => ('chains' in result ? chainsView(result.chains, style) : proofsView(result, style)),
   {
@@ -28,12 +28,12 @@ export const verify = command(
   },
 )
 
-function askDaemon({ api }: Context, { chain, publicKey }: Given) {
-  if (publicKey !== undefined) throw problem('USAGE', '--public-key judges signatures: give --checkpoint or --export too')
+function verifyOnDaemon({ api }: Context, { chain, publicKey }: VerifyInput) {
+  if (publicKey !== undefined) throw problem('USAGE', '--public-key requires signatures to check. fix: pass --checkpoint or --export too')
   return api.audit.verifyAudit({ query: chain === undefined ? {} : { chain: chainOf(chain) } })
 }
 
-const state = { title: 'STATE', value: ({ ok }: { ok: boolean }) => (ok ? 'holds' : 'broken'), priority: 1 } as const
+const state = { title: 'STATUS', value: ({ ok }: { ok: boolean }) => (ok ? 'OK' : 'broken'), priority: 1 } as const
 const tint = ({ ok }: { ok: boolean }) => (ok ? 'green' : 'red')
 
 const chainColumns: readonly Column<ChainReport>[] = [
@@ -41,18 +41,18 @@ const chainColumns: readonly Column<ChainReport>[] = [
   { ...state, paint: tint },
   { title: 'ENTRIES', value: ({ entries }) => entries, priority: 2, align: 'right' },
   { title: 'BROKEN AT', value: ({ brokenAt }) => brokenAt, priority: 1, align: 'right' },
-  { title: 'WHY', value: ({ reason }) => reason, priority: 2, minWidth: 20 },
+  { title: 'REASON', value: ({ reason }) => reason, priority: 2, minWidth: 20 },
   { title: 'HEAD', value: ({ head }) => head.hash.slice(0, 16), priority: 4 },
 ]
 
-/** What the daemon found in its own log. */
+/** Shows the daemon's check of its own log. */
 function chainsView(chains: readonly ChainReport[], style: Style): string {
   const broken = chains.filter(({ ok }) => !ok)
   const verdict =
     broken.length === 0
-      ? style.paint.green(`${plural(chains.length, 'chain holds', 'chains hold')} together.`)
+      ? style.paint.green(`${plural(chains.length, 'chain')} verified.`)
       : style.paint.red(
-          `${broken.length} of ${plural(chains.length, 'chain')} broken: keep the database as it is and compare with a backup.`,
+          `${broken.length} of ${plural(chains.length, 'chain')} broken. Do not change the database; compare it with a backup.`,
         )
   return sections(chains.length > 0 ? table(style, chainColumns, chains) : '', verdict)
 }
@@ -61,40 +61,38 @@ const proofColumns: readonly Column<Proof>[] = [
   { title: 'CHAIN', value: ({ chain }) => chain, priority: 1, minWidth: 10 },
   { ...state, paint: tint },
   { title: 'ENTRIES', value: ({ entries }) => entries, priority: 2, align: 'right' },
-  { title: 'PROVED TO', value: ({ proved }) => proved?.count, priority: 1, align: 'right' },
+  { title: 'VERIFIED TO', value: ({ proved }) => proved?.count, priority: 1, align: 'right' },
   { title: 'SIGNED AT (UTC)', value: ({ proved }) => proved?.at.slice(0, 19).replace('T', ' '), priority: 2 },
   { title: 'KEY', value: ({ proved }) => proved?.keyId, priority: 3 },
   { title: 'EVIDENCE', value: ({ evidence }) => evidence.proved || null, priority: 3, align: 'right' },
 ]
 
-/** What was proved here, entry by entry, and on what it stands. */
+/** Shows proofs made by the CLI, and what they are trusted by. */
 function proofsView({ proofs, trust, passedOver }: Proven, style: Style): string {
   const broken = proofs.filter(({ ok }) => !ok)
   const reasons = broken.map(({ chain, reason }) => style.paint.red(`${chain ? `${chain}: ` : ''}${reason}.`)).join('\n')
   return sections(
     table(style, proofColumns, proofs),
     reasons,
-    broken.length > 0 ? 'Keep the file and the database as they are, and compare with a backup.' : proofs.flatMap(remarks).join('\n'),
-    broken.length > 0 ? '' : standsOn(trust),
-    passedOver > 0
-      ? `${plural(passedOver, 'line')} of the checkpoint file ${passedOver === 1 ? 'is' : 'are'} no checkpoint and was passed over.`
-      : '',
+    broken.length > 0 ? 'Do not change the file or the database; compare with a backup.' : proofs.flatMap(remarks).join('\n'),
+    broken.length > 0 ? '' : trustWarning(trust),
+    passedOver > 0 ? `Skipped ${plural(passedOver, 'invalid line')} in the checkpoint file.` : '',
   )
 }
 
 function remarks({ chain, proved, unsigned, evidence }: Proof): string[] {
   return [
     proved
-      ? `${chain}: nothing up to entry ${proved.count} was changed since it was signed at ${proved.at}.`
-      : `${chain}: nothing of it is signed yet.`,
-    ...(unsigned > 0
-      ? [`${chain}: ${plural(unsigned, 'entry', 'entries')} after that ${unsigned === 1 ? 'is' : 'are'} linked, not yet signed.`]
+      ? `${chain}: entries up to ${proved.count} are unchanged since they were signed at ${proved.at}.`
+      : `${chain}: no entry is signed yet.`,
+    ...(unsigned > 0 ? [`${chain}: ${plural(unsigned, 'later entry', 'later entries')} linked, not yet signed.`] : []),
+    ...(evidence.absent > 0
+      ? [`${chain}: the evidence of ${plural(evidence.absent, 'attempt')} is not in the file, only its checksums.`]
       : []),
-    ...(evidence.absent > 0 ? [`${chain}: the evidence of ${plural(evidence.absent, 'attempt')} is not in the file; its sums are.`] : []),
   ]
 }
 
-const standsOn = (trust: Proven['trust']): string =>
+const trustWarning = (trust: Proven['trust']): string =>
   trust === 'none'
-    ? 'Checkpoints and key came with the log itself: whoever wrote it anew could have made them too. Compare the key with one that was kept elsewhere, or give --checkpoint.'
+    ? 'Checkpoints and key came with the log itself, so a rewritten log could include forged ones. fix: pass --checkpoint or --public-key with a file stored elsewhere.'
     : ''

@@ -30,7 +30,7 @@ export const scan = command(
   { exit: (result) => (isNoneReachable(result) ? 6 : 0) },
 )
 
-/** Whether all hosts are offline, so that only earlier reports are shown. */
+/** True if all hosts are offline, so that only earlier reports are shown. */
 function isNoneReachable(result: Asked | Scanned): boolean {
   if ('commands' in result) return result.commands.length === 0 && result.unreachable.length > 0
   const away = new Set(result.unreachable.map(({ slug }) => slug))

@@ -1,6 +1,6 @@
-// `tenantry events`: what happens in tenants and in the fleet, as it is stored, one line each.
-// It shows what an event is about and who was told; what it says stays in the database.
+// `tenantry events`: follow stored events of tenants and the fleet, one line each.
+// Shows type, ids and audience of an event, never its payload.
 import { noun } from '../kit/index.ts'
 import { tail } from './tail.ts'
 
-export const events = noun('events', 'What happens in tenants and in the fleet', [tail])
+export const events = noun('events', 'Follow events of tenants and the fleet', [tail])

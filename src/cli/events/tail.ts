@@ -4,11 +4,11 @@ import { type Context, command, count, type Style, text } from '../kit/index.ts'
 
 export const tail = command(
   'tail',
-  'Follow events as they are stored, until Ctrl-C',
+  'Follow stored events until Ctrl-C',
   {
-    tenant: text('--tenant <slug>', 'of one tenant only'),
-    type: text('--type <type>', 'one type, such as space.created; a * at the end takes all that begin so'),
-    last: count('--last <count>', 'begin with so many of the newest (default: 10, at most 500)', 0),
+    tenant: text('--tenant <slug>', 'only events of this tenant'),
+    type: text('--type <type>', 'event type, such as space.created; a trailing * matches a prefix'),
+    last: count('--last <count>', 'number of earlier events to show first (default 10, max 500)', 0),
   },
   async ({ json, stdout, style, ...context }, { tenant, type, last = 10 }) => {
     const write = (record: EventRecord) => stdout.write(`${json ? JSON.stringify(record) : eventLine(record, style())}\n`)
@@ -19,40 +19,40 @@ export const tail = command(
 )
 
 type Deps = Pick<Context, 'api' | 'clock' | 'signal' | 'url'>
-type Wanted = Readonly<{ tenant: string | undefined; type: string | undefined; last: number }>
+type Filter = Readonly<{ tenant: string | undefined; type: string | undefined; last: number }>
 
-/** A daemon that restarts is waited for this long. */
-const patienceMs = 15 * 60_000
-const pauseMs = 2000
-/** After a lost connection so much is asked for again: transactions may have been open for a while. */
+/** Max wait for a daemon that restarts. */
+const maxOfflineMs = 15 * 60_000
+const retryMs = 2000
+/** Overlap requested after a lost connection: a transaction may commit events with an earlier time. */
 const overlapMs = 60_000
-const mostRemembered = 5000
+const maxRemembered = 5000
 
-/** Tells each event once, across lost connections. */
+/** Prints each event once, across lost connections. */
 async function followEvents(
   { api, clock, signal, url }: Deps,
-  { tenant, type, last }: Wanted,
-  tell: (record: EventRecord) => void,
+  { tenant, type, last }: Filter,
+  print: (record: EventRecord) => void,
 ): Promise<void> {
   const filter = { ...(tenant === undefined ? {} : { tenant }), ...(type === undefined ? {} : { type }) }
   const seen = new Set<string>()
   let from: { last: number } | { since: string } = { last }
-  let heardAt = clock.monotonicMs()
+  let connectedAt = clock.monotonicMs()
   while (!signal.aborted) {
     try {
       const records = await api.events.tailEvents({ query: { ...filter, ...from } }, { signal })
-      heardAt = clock.monotonicMs()
+      connectedAt = clock.monotonicMs()
       from = { since: new Date(clock.now().getTime() - overlapMs).toISOString() }
       for await (const { data } of records) {
-        if (isNew(seen, data)) tell(data)
+        if (isNew(seen, data)) print(data)
         from = { since: new Date(Date.parse(data.at) - overlapMs).toISOString() }
       }
     } catch (error) {
       if (signal.aborted) return
       if (isProblem(error) && !error.retryable) throw error
     }
-    if (clock.monotonicMs() - heardAt > patienceMs) throw problem('UNREACHABLE', `${url} has been away for a quarter of an hour`)
-    await clock.sleep(pauseMs, signal)
+    if (clock.monotonicMs() - connectedAt > maxOfflineMs) throw problem('UNREACHABLE', `${url} has not answered for 15 minutes`)
+    await clock.sleep(retryMs, signal)
   }
 }
 
@@ -60,15 +60,15 @@ function isNew(seen: Set<string>, { stream, seq }: EventRecord): boolean {
   const key = `${stream} ${seq}`
   if (seen.has(key)) return false
   seen.add(key)
-  if (seen.size > mostRemembered) seen.delete(seen.values().next().value as string)
+  if (seen.size > maxRemembered) seen.delete(seen.values().next().value as string)
   return true
 }
 
-/** One line: when, whose, what, about what, who was told. */
+/** One line: time, stream, type, ids, audience. */
 function eventLine({ at, tenant, stream, seq, type, ids, audience }: EventRecord, { paint }: Pick<Style, 'paint'>): string {
   const whose = tenant ?? stream
   const about = Object.entries(ids).map(([name, id]) => `${name}=${id}`)
-  const told = audience === 'none' ? [] : [paint.dim(`told: ${printable(audience)}`)]
+  const recipients = audience === 'none' ? [] : [paint.dim(`audience: ${printable(audience)}`)]
   const time = paint.dim(printable(at).slice(0, 19).replace('T', ' '))
-  return [time, `${printable(whose)} #${seq}`, printable(type), ...about.map(printable), ...told].join('  ')
+  return [time, `${printable(whose)} #${seq}`, printable(type), ...about.map(printable), ...recipients].join('  ')
 }

@@ -40,7 +40,7 @@ function size(bytes: number): string {
   return `${unit === 0 || amount >= 100 ? Math.round(amount) : amount.toFixed(1)} ${units[unit]}`
 }
 
-/** Whether the last drill failed after the last proof. */
+/** True if the last drill failed after the last proof. */
 const failedSince = ({ lastDrill, lastProof }: Snapshot): boolean => lastDrill?.ok === false && lastDrill.at > (lastProof?.at ?? '')
 
 function proof(snapshot: Snapshot, now: Date): string | null {

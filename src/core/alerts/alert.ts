@@ -53,7 +53,7 @@ export type NewAlert = Readonly<{
   severity: AlertSeverity
   /** Which thing, and what happened to it; readable on a phone. */
   title: string
-  /** What happened, what is safe, what to do. */
+  /** The event, the state of the data, and the action to take. */
   body: string
   /** The exact command to run next. */
   command: string

@@ -1,6 +1,6 @@
 import { canonicalJson, sha256Hex } from '../kit/index.ts'
 
-/** What is hashed: everything of an entry but its own hash. */
+/** The hashed part of an entry: everything but its own hash. */
 type AuditContent = Readonly<{
   chain: string
   seq: number
@@ -17,13 +17,13 @@ export type AuditEntry = AuditContent & Readonly<{ hash: string }>
 /** The hash before the first entry of a chain. */
 export const genesisHash = '0'.repeat(64)
 
-/** SHA-256 over the canonical JSON of the content; it includes the hash before, so no entry can be changed, left out or moved unseen. */
+/** SHA-256 over the canonical JSON of the content. It includes the previous hash, so a changed, removed or moved entry breaks the chain. */
 export const auditHash = (content: AuditContent, digest = sha256Hex): string => {
   const { chain, seq, at, actor, action, subject, data, previousHash } = content
   return digest(canonicalJson({ chain, seq, at, actor, action, subject, data, previousHash }))
 }
 
-/** How far a chain has been proved. */
+/** The last verified entry of a chain. */
 export type ChainHead = Readonly<{ seq: number; hash: string }>
 
 type ChainVerdict = Readonly<{ ok: true; head: ChainHead }> | Readonly<{ ok: false; brokenAt: number; reason: string; head: ChainHead }>
@@ -31,8 +31,8 @@ type ChainVerdict = Readonly<{ ok: true; head: ChainHead }> | Readonly<{ ok: fal
 export const chainStart: ChainHead = { seq: 0, hash: genesisHash }
 
 /**
- * Goes through entries in the order they are stored, from a proved head on, and stops at the first that does not follow from the one before:
- * changed, left out, put in or moved. A chain that was cut at its end looks whole; only its head or a signed checkpoint tells.
+ * Verifies entries in stored order, starting after `from`, and stops at the first one that does not follow from its predecessor. It cannot
+ * detect removed entries at the end of a chain; only the stored head or a signed checkpoint can.
  */
 export function verifyChain(entries: Iterable<AuditEntry>, from: ChainHead = chainStart): ChainVerdict {
   let head = from
@@ -45,8 +45,8 @@ export function verifyChain(entries: Iterable<AuditEntry>, from: ChainHead = cha
 }
 
 function fault(entry: AuditEntry, head: ChainHead): string | undefined {
-  if (entry.seq !== head.seq + 1) return `entry ${head.seq + 1} is missing: ${entry.seq} comes after ${head.seq}`
-  if (entry.previousHash !== head.hash) return `entry ${entry.seq} does not follow from the one before`
+  if (entry.seq !== head.seq + 1) return `entry ${head.seq + 1} is missing: entry ${entry.seq} follows entry ${head.seq}`
+  if (entry.previousHash !== head.hash) return `entry ${entry.seq} does not link to entry ${head.seq}`
   if (auditHash(entry) !== entry.hash) return `entry ${entry.seq} was changed after it was written`
   return undefined
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { canonicalJson, sha256Hex } from '../kit/index.ts'
 
-/** The head of a chain at a time, signed by a key that the database does not hold: whoever rewrites the log later cannot rewrite this. */
+/** A signed head of a chain. The key is not in the database, so an attacker who rewrites the log cannot forge it. */
 export const Checkpoint = z.object({
   chain: z.string(),
   count: z.int(),
@@ -20,8 +20,8 @@ export const checkpointText = ({ chain, count, hash, at }: Pick<Checkpoint, 'cha
 export const checkpointKeyId = (spki: Uint8Array): string => sha256Hex(spki).slice(0, 16)
 
 /**
- * The checkpoints in a text with one JSON object per line: the daemon's `audit-checkpoints.jsonl`, what `tenantry audit checkpoint` wrote, or
- * an export. `passedOver` counts lines that are no checkpoint and nothing else that is known: a crash cut them short.
+ * Reads checkpoints from JSON lines: the daemon's `audit-checkpoints.jsonl`, a file of `tenantry audit checkpoint`, or an export.
+ * `passedOver` counts invalid lines; a crash may truncate a line.
  */
 export function readCheckpoints(text: string): Readonly<{ checkpoints: Checkpoint[]; passedOver: number }> {
   const lines = text.split('\n').filter((line) => line.trim() !== '')

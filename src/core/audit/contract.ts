@@ -20,7 +20,7 @@ export const ChainReport = z.object({
   chain: z.string(),
   entries: z.int(),
   ok: z.boolean(),
-  brokenAt: z.int().optional().meta({ description: 'Number of the first entry that does not hold' }),
+  brokenAt: z.int().optional().meta({ description: 'Number of the first broken entry' }),
   reason: z.string().optional(),
   head: z.object({ seq: z.int(), hash: z.string() }),
 })
@@ -28,7 +28,7 @@ export type ChainReport = z.output<typeof ChainReport>
 
 const PublicKey = z.object({
   keyId: z.string(),
-  publicKey: z.string().meta({ description: 'Ed25519, SPKI in PEM. Keep it where neither the database nor the key file is' }),
+  publicKey: z.string().meta({ description: 'Ed25519, SPKI in PEM. Store it apart from the database and the key file' }),
 })
 
 const Filter = z.string().min(1).max(200).optional()
@@ -41,12 +41,12 @@ export const auditContract = {
     query: Paging.extend({
       cursor: CounterText.optional(),
       chain: ChainName.default('admin'),
-      actor: Filter.meta({ description: 'Exactly, or the beginning with a * at the end' }),
+      actor: Filter.meta({ description: 'Exact match, or a prefix with a trailing *' }),
       action: Filter,
       subject: Filter,
     }),
     returns: z.object({ entries: z.array(AuditEntryAnswer), nextCursor: z.string().nullable() }),
-    summary: 'Who did what, newest first',
+    summary: 'List audit entries, newest first',
   }),
   verifyAudit: endpoint({
     method: 'GET',
@@ -56,7 +56,7 @@ export const auditContract = {
     query: z.strictObject({ chain: ChainName.optional() }),
     returns: z.object({ chains: z.array(ChainReport) }),
     problems: ['NOT_FOUND'],
-    summary: 'Whether every chain of the log still holds together',
+    summary: 'Verify every chain of the audit log',
   }),
   exportAudit: endpoint({
     method: 'GET',
@@ -64,7 +64,7 @@ export const auditContract = {
     auth: admin('viewer'),
     query: z.strictObject({
       chain: ChainName.default('admin'),
-      after: z.coerce.number().int().min(0).default(0).meta({ description: 'Number of the last entry of the page before' }),
+      after: z.coerce.number().int().min(0).default(0).meta({ description: 'Number of the last entry of the previous page' }),
       limit: z.coerce.number().int().min(1).max(1000).default(1000),
     }),
     returns: z.object({
@@ -73,7 +73,7 @@ export const auditContract = {
       entries: z.array(AuditEntryAnswer),
     }),
     problems: ['NOT_FOUND'],
-    summary: 'A page of a chain from its first entry on, as it is hashed, for proof outside the daemon',
+    summary: 'A page of a chain as it is hashed, for verification outside the daemon',
   }),
   listCheckpoints: endpoint({
     method: 'GET',
@@ -81,7 +81,7 @@ export const auditContract = {
     auth: admin('viewer'),
     query: z.strictObject({ chain: ChainName.default('admin') }),
     returns: PublicKey.extend({ checkpoints: z.array(Checkpoint) }),
-    summary: 'The newest signed heads of a chain, oldest first, and the key that signs',
+    summary: 'The newest signed heads of a chain, oldest first, and the signing key',
   }),
   signCheckpoint: endpoint({
     method: 'POST',
@@ -90,7 +90,7 @@ export const auditContract = {
     body: z.strictObject({ chain: ChainName.optional() }),
     returns: PublicKey.extend({ checkpoints: z.array(Checkpoint) }),
     problems: ['NOT_FOUND'],
-    summary: 'Sign the heads of all chains, or of one, as they are now, and answer the newest checkpoint of each',
+    summary: 'Sign the current heads of all chains or of one; return the newest checkpoint of each',
   }),
   auditPublicKey: endpoint({
     method: 'GET',

@@ -2,20 +2,20 @@ import { z } from 'zod'
 import { canonicalJson, sha256Hex } from '../kit/index.ts'
 import { Checkpoint } from './checkpoint.ts'
 
-// A chain as a file that can be proved without the daemon: one JSON object per line. First the header, then the checkpoints that were at
-// hand, then all entries in their order, then the evidence that entries name by its sum, then how much that was.
+// The export format: a chain as JSON lines that can be verified without the daemon. Order: header, checkpoints, all entries, the evidence
+// that entries name by checksum, and an end line with the count of evidence.
 
 const Header = z.object({
   kind: z.literal('export'),
   version: z.literal(1),
   chain: z.string(),
   exportedAt: z.string(),
-  /** How many entries follow, so that a download which was cut off is told from a log that was. */
+  /** Number of entries that follow; distinguishes a truncated download from a truncated log. */
   entries: z.int(),
-  /** The key of the daemon it came from, in PEM. It is as trustworthy as the file; a key that was kept elsewhere is better. */
+  /** The daemon's key in PEM. It is only as trustworthy as the file. */
   publicKey: z.string(),
   evidence: z.boolean(),
-  /** Its last line says that it is the last one. Exports from before that was written do not. */
+  /** Present if the export closes with an `end` line; older exports have none. */
   ends: z.literal(true).optional(),
 })
 export type ExportHeader = Readonly<z.infer<typeof Header>>
@@ -44,12 +44,12 @@ export type ExportLine = Readonly<z.infer<typeof ExportLine>>
 
 export const writeExportLine = (line: ExportLine): string => `${lineOf(line)}\n`
 
-/** In JSON these two may stand as they are; whoever reads lines takes them for the end of one. */
+/** Escapes U+2028 and U+2029: JSON allows them, but line readers treat them as line ends. */
 const lineOf = (value: unknown): string => JSON.stringify(value).replace(/[\u2028\u2029]/g, (end) => `\\u${end.charCodeAt(0).toString(16)}`)
 
 /**
- * Undefined for what is no line of an export, letter by letter as it is written: a key that stands twice, or a number that no number here can
- * hold, would show one thing to a person and prove another.
+ * Returns undefined unless the line is byte for byte what `writeExportLine` writes. A duplicate key or a number beyond double precision would
+ * show one value to a reader and verify another.
  */
 export function readExportLine(text: string): ExportLine | undefined {
   try {
@@ -60,10 +60,10 @@ export function readExportLine(text: string): ExportLine | undefined {
   }
 }
 
-/** What an entry names evidence by; `data.evidence` holds it. */
+/** The checksum that names evidence in `data.evidence` of an entry. */
 export const evidenceSum = (evidence: unknown, digest = sha256Hex): string => digest(canonicalJson(evidence))
 
-/** The sum of the evidence that an entry binds to the chain; undefined when it binds none. */
+/** The checksum of the evidence of an entry; undefined if it names none. */
 export function sumInEntry(data: unknown): string | undefined {
   const sum = typeof data === 'object' && data !== null && 'evidence' in data ? data.evidence : undefined
   return typeof sum === 'string' ? sum : undefined

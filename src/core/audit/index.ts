@@ -1,5 +1,5 @@
-// The audit log as mathematics: what an entry is, how it is hashed, whether a chain holds together, and what an export proves.
-// It reads and writes nothing.
+// Audit log rules: the form of an entry, its hash, the verification of a chain and of an export.
+// Pure functions; no reads or writes.
 
 export { type AuditEntry, auditHash, type ChainHead, chainStart, genesisHash, verifyChain } from './chain.ts'
 export { Checkpoint, checkpointKeyId, checkpointText, readCheckpoints } from './checkpoint.ts'

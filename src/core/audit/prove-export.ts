@@ -2,93 +2,92 @@ import { type ChainHead, chainStart, verifyChain } from './chain.ts'
 import type { Checkpoint } from './checkpoint.ts'
 import { type ExportHeader, type ExportLine, evidenceSum, readExportLine, sumInEntry } from './export.ts'
 
-/** What there is to say of an export against checkpoints. */
+/** Result of verifying an export against checkpoints. */
 export type Proof = Readonly<{
   chain: string
   ok: boolean
-  /** Why not, and the number of the first entry that does not hold where there is one. */
+  /** The reason of a failure, and the number of the first broken entry if there is one. */
   reason?: string
   brokenAt?: number
-  /** Entries that follow from each other, from the first on. */
+  /** Number of linked entries, from the first. */
   entries: number
   head: ChainHead
-  /** The last entry that a good signature stands for: nothing up to it was changed since then. */
+  /** The last entry covered by a valid signature: entries up to it are unchanged since then. */
   proved: Readonly<{ count: number; at: string; keyId: string }> | null
-  /** Entries after it: linked to what is proved, not yet signed. */
+  /** Number of linked entries after it, not yet signed. */
   unsigned: number
-  /** Records that entries name by their sum; those which are not in the file are neither proved nor disproved. */
+  /** Records that entries name by checksum; `absent` ones are not in the file, so they stay unverified. */
   evidence: Readonly<{ proved: number; absent: number }>
 }>
 
-/** `other-key` when the key that it names is not among those that are trusted. */
+/** `other-key`: the key is not trusted. */
 export type SignatureVerdict = 'good' | 'bad' | 'other-key'
 
 type ProofDeps = Readonly<{
-  /** What was kept elsewhere; of other chains too. */
+  /** Checkpoints stored outside the log; may include other chains. */
   checkpoints: readonly Checkpoint[]
-  /** Judges by the keys that were kept elsewhere, or else by the one that came with the export. */
+  /** Checks with keys stored outside the log, or else with the key in the export. */
   judge: (checkpoint: Checkpoint, header: ExportHeader) => SignatureVerdict
-  /** Whoever gives a key wants to see it at work: an export from which all signatures were taken proves nothing to him. */
+  /** True if an export without any signature must fail, because the operator passed a key. */
   needsSignature?: boolean
 }>
 
-/** Stops the walk with what is wrong. */
+/** The first fault; ends the verification. */
 type Broken = Readonly<{ reason: string; brokenAt?: number }>
 
 /**
- * Recomputes every hash, compares every checkpoint of the chain with the entry it signed, and every evidence with its sum. One pass, whatever
- * the length. Whatever is not as it must be makes the proof fail: a changed, missing, moved or added entry by its hash, a chain that was
- * rewritten whole or cut at its end by a checkpoint.
+ * Recomputes every hash and compares every checkpoint with the entry it signed and every evidence with its checksum, in one pass. Hashes
+ * detect changed, missing, moved and added entries; checkpoints detect a chain that was rewritten completely or truncated.
  */
 export async function proveExport(lines: AsyncIterable<string> | Iterable<string>, deps: ProofDeps): Promise<Proof> {
-  const walk = new Walk(deps)
+  const verification = new Verification(deps)
   for await (const line of lines) {
     if (line === '') continue
-    const broken = walk.step(readExportLine(line))
-    if (broken) return walk.proof(broken)
+    const broken = verification.step(readExportLine(line))
+    if (broken) return verification.proof(broken)
   }
-  return walk.proof(walk.end())
+  return verification.proof(verification.end())
 }
 
-/** How far the reading of one export is. */
-class Walk {
-  readonly #needs: ProofDeps
+/** State of verifying one export, line by line. */
+class Verification {
+  readonly #deps: ProofDeps
   #header: ExportHeader | undefined
   #head: ChainHead = chainStart
   #proved: Checkpoint | undefined
   #proving = 0
-  /** By the number of the entry that they sign. */
+  /** By the number of the signed entry. */
   readonly #waiting = new Map<number, Checkpoint[]>()
   readonly #sums = new Set<string>()
   #ended = false
 
   constructor(deps: ProofDeps) {
-    this.#needs = deps
+    this.#deps = deps
   }
 
   step(line: ExportLine | undefined): Broken | undefined {
-    if (!line) return { reason: `the file holds a line that is none of an export, after entry ${this.#head.seq}` }
-    if (!this.#header) return line.kind === 'export' ? this.#open(line) : { reason: 'the file does not begin as an export does' }
-    if (line.kind === 'export') return { reason: 'the file holds two exports' }
-    if (this.#ended) return { reason: 'the file goes on after its end' }
+    if (!line) return { reason: `the file has an invalid line after entry ${this.#head.seq}` }
+    if (!this.#header) return line.kind === 'export' ? this.#open(line) : { reason: 'the file does not begin with an export header' }
+    if (line.kind === 'export') return { reason: 'the file contains two exports' }
+    if (this.#ended) return { reason: 'the file continues after its end line' }
     if (line.kind === 'checkpoint') return this.#expect(line)
     if (line.kind === 'end') return this.#close(line.evidence)
     return line.kind === 'entry' ? this.#follow(line) : this.#compare(line.evidence)
   }
 
-  /** Evidence may be absent because it was deleted in time; what was left out on the way is another matter. */
+  /** Evidence may be absent because retention deleted it; a wrong count means that the file is incomplete. */
   #close(evidence: number): Broken | undefined {
     this.#ended = true
     const missing = this.#missing(this.#header as ExportHeader)
     if (missing || evidence === this.#proving) return missing
-    return { reason: `the file holds the evidence of ${this.#proving} attempts, and says that it has that of ${evidence}: export it again` }
+    return { reason: `the file contains the evidence of ${this.#proving} attempts, but declares ${evidence}. fix: export it again` }
   }
 
   #open(header: ExportHeader): Broken | undefined {
     this.#header = header
-    const { checkpoints } = this.#needs
+    const { checkpoints } = this.#deps
     const ours = checkpoints.filter(({ chain }) => chain === header.chain)
-    if (checkpoints.length > 0 && ours.length === 0) return { reason: `none of the checkpoints is of the chain ${header.chain}` }
+    if (checkpoints.length > 0 && ours.length === 0) return { reason: `none of the checkpoints belongs to chain ${header.chain}` }
     for (const checkpoint of ours) {
       const broken = this.#expect(checkpoint)
       if (broken) return broken
@@ -99,12 +98,11 @@ class Walk {
   #expect(checkpoint: Checkpoint): Broken | undefined {
     const { chain, count, at, keyId } = checkpoint
     const header = this.#header as ExportHeader
-    if (chain !== header.chain) return { reason: `the export of ${header.chain} holds a checkpoint of ${chain}` }
-    if (count <= this.#head.seq) return { reason: `the checkpoint of ${at} stands after the entry that it signs` }
-    const verdict = this.#needs.judge(checkpoint, header)
-    if (verdict === 'other-key')
-      return { reason: `the checkpoint of ${at} is signed by the key ${keyId}, which is not the one that is trusted` }
-    if (verdict === 'bad') return { reason: `the signature of the checkpoint of ${at} does not fit: it was changed` }
+    if (chain !== header.chain) return { reason: `the export of ${header.chain} contains a checkpoint of ${chain}` }
+    if (count <= this.#head.seq) return { reason: `the checkpoint of ${at} is behind the entry it signs` }
+    const verdict = this.#deps.judge(checkpoint, header)
+    if (verdict === 'other-key') return { reason: `the checkpoint of ${at} is signed with key ${keyId}, which is not trusted` }
+    if (verdict === 'bad') return { reason: `the signature of the checkpoint of ${at} is invalid: the checkpoint was changed` }
     this.#waiting.set(count, [...(this.#waiting.get(count) ?? []), checkpoint])
     return undefined
   }
@@ -112,7 +110,8 @@ class Walk {
   #follow(entry: Extract<ExportLine, { kind: 'entry' }>): Broken | undefined {
     const { kind, ...content } = entry
     const { chain } = this.#header as ExportHeader
-    if (entry.chain !== chain) return { brokenAt: this.#head.seq + 1, reason: `entry ${this.#head.seq + 1} is of the chain ${entry.chain}` }
+    if (entry.chain !== chain)
+      return { brokenAt: this.#head.seq + 1, reason: `entry ${this.#head.seq + 1} belongs to chain ${entry.chain}` }
     const verdict = verifyChain([content as never], this.#head)
     if (!verdict.ok) return verdict
     this.#head = verdict.head
@@ -127,7 +126,7 @@ class Walk {
       if (checkpoint.hash !== hash)
         return {
           brokenAt: seq,
-          reason: `entry ${seq} is not the one that was signed at ${checkpoint.at}: the chain was written anew, up to it or from some entry before it on`,
+          reason: `entry ${seq} differs from the entry signed at ${checkpoint.at}: the chain was rewritten at or before it`,
         }
       this.#proved = checkpoint
     }
@@ -137,10 +136,10 @@ class Walk {
 
   #compare(evidence: unknown): Broken | undefined {
     if (!this.#sums.delete(evidenceSum(evidence)))
-      // Where entries are missing, so are those that name it: it is what was cut off that must be told.
+      // Missing entries leave evidence without a name: report the missing entries first.
       return (
         this.#missing(this.#header as ExportHeader) ?? {
-          reason: `the evidence ${this.#proving + 1} of the file is none that an entry names: it was changed or added`,
+          reason: `evidence ${this.#proving + 1} of the file is not named by an entry: it was changed or added`,
         }
       )
     this.#proving++
@@ -149,18 +148,18 @@ class Walk {
 
   end(): Broken | undefined {
     if (!this.#header) return { reason: 'the file is empty' }
-    return this.#missing(this.#header) ?? this.#brokenOff(this.#header) ?? this.#unsigned()
+    return this.#missing(this.#header) ?? this.#truncated(this.#header) ?? this.#unsigned()
   }
 
-  #brokenOff({ ends }: ExportHeader): Broken | undefined {
+  #truncated({ ends }: ExportHeader): Broken | undefined {
     return ends && !this.#ended
-      ? { reason: 'the file breaks off behind its entries, where evidence may have followed: export it again' }
+      ? { reason: 'the file is truncated after its entries; evidence may be missing. fix: export it again' }
       : undefined
   }
 
   #unsigned(): Broken | undefined {
-    if (!this.#needs.needsSignature || this.#proved) return undefined
-    return { reason: 'nothing in it is signed, so no key can prove it: sign the log (`tenantry audit checkpoint`) and export it again' }
+    if (!this.#deps.needsSignature || this.#proved) return undefined
+    return { reason: 'the export contains no signature to check with the key. fix: `tenantry audit checkpoint`, then export it again' }
   }
 
   #missing({ entries }: ExportHeader): Broken | undefined {
@@ -169,10 +168,10 @@ class Walk {
     if (later)
       return {
         brokenAt: seq + 1,
-        reason: `the log ends at entry ${seq}, and at ${later.at} it was signed with ${later.count}: its end was cut off`,
+        reason: `the log ends at entry ${seq}, but was signed with ${later.count} entries at ${later.at}: it was truncated`,
       }
     if (seq !== entries)
-      return { brokenAt: seq + 1, reason: `the file ends at entry ${seq}, and says that it has ${entries}: export it again` }
+      return { brokenAt: seq + 1, reason: `the file ends at entry ${seq}, but declares ${entries}. fix: export it again` }
     return undefined
   }
 

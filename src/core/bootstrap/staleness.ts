@@ -7,29 +7,29 @@ type StoredType = TenantEventType | 'tenant.changed'
  * The users whose documents an event makes stale. `user`: the user in the payload. `task`: users whose document contains the task, its assignee,
  * and users with its role. `space`: its members; joining and leaving have events of their own.
  */
-type Affected = 'nobody' | 'all' | 'user' | 'space' | 'task'
+type Affected = 'none' | 'all' | 'user' | 'space' | 'task'
 
 const affectedByType = {
-  'space.created': 'nobody',
+  'space.created': 'none',
   'space.updated': 'space',
-  'space.ready': 'nobody',
+  'space.ready': 'none',
   'space.deleted': 'space',
   'user.joined': 'user',
   'user.left': 'user',
-  'user.created': 'nobody',
-  'user.enabled': 'nobody',
-  'user.disabled': 'nobody',
+  'user.created': 'none',
+  'user.enabled': 'none',
+  'user.disabled': 'none',
   'user.roles_changed': 'user',
-  'user.contact_changed': 'nobody',
+  'user.contact_changed': 'none',
   'user.profile_changed': 'user',
   'task.created': 'task',
   'task.updated': 'task',
   'task.escalated': 'task',
-  'file.created': 'nobody',
-  'file.updated': 'nobody',
-  'file.deleted': 'nobody',
-  'folder.created': 'nobody',
-  'folder.deleted': 'nobody',
+  'file.created': 'none',
+  'file.updated': 'none',
+  'file.deleted': 'none',
+  'folder.created': 'none',
+  'folder.deleted': 'none',
   'module.installed': 'all',
   'module.activated': 'all',
   'module.deactivated': 'all',
@@ -37,22 +37,22 @@ const affectedByType = {
   'module.data_deleted': 'all',
   'tenant.flags_changed': 'all',
   'tenant.changed': 'all',
-  'marketplace.item_changed': 'nobody',
-  'subscription.activated': 'nobody',
-  'subscription.cancelled': 'nobody',
-  'board.created': 'nobody',
-  'board.saved': 'nobody',
-  'board.published': 'nobody',
-  'board.archived': 'nobody',
-  'run.started': 'nobody',
-  'run.advanced': 'nobody',
-  'run.completed': 'nobody',
-  'run.failed': 'nobody',
-  'checkpoint.created': 'nobody',
-  'checkpoint.resolved': 'nobody',
-  'sla.warning': 'nobody',
-  'crisis.updated': 'nobody',
-  'message.notice': 'nobody',
+  'marketplace.item_changed': 'none',
+  'subscription.activated': 'none',
+  'subscription.cancelled': 'none',
+  'board.created': 'none',
+  'board.saved': 'none',
+  'board.published': 'none',
+  'board.archived': 'none',
+  'run.started': 'none',
+  'run.advanced': 'none',
+  'run.completed': 'none',
+  'run.failed': 'none',
+  'checkpoint.created': 'none',
+  'checkpoint.resolved': 'none',
+  'sla.warning': 'none',
+  'crisis.updated': 'none',
+  'message.notice': 'none',
 } as const satisfies Record<StoredType, Affected>
 
 /** The inputs of a document that events can change. */
@@ -68,16 +68,16 @@ type StoredEvent = Readonly<{ eventType: string; payload: unknown }>
 /** An unknown type was stored by a newer version and may change any document. */
 const affectedBy = (type: string): Affected => {
   if (Object.hasOwn(affectedByType, type)) return affectedByType[type as StoredType]
-  return Object.hasOwn(eventTypes, type) && eventTypes[type as EventType].stream === null ? 'nobody' : 'all'
+  return Object.hasOwn(eventTypes, type) && eventTypes[type as EventType].stream === null ? 'none' : 'all'
 }
 
-/** Whether the event changes a document that was built before it. */
+/** True if the event changes a document that was built before it. */
 export function isStale({ userId, roles, spaceIds, taskIds }: DocumentSources, { eventType, payload }: StoredEvent): boolean {
   const named = (typeof payload === 'object' && payload !== null ? payload : {}) as Readonly<Record<string, unknown>>
   switch (affectedBy(eventType)) {
     case 'all':
       return true
-    case 'nobody':
+    case 'none':
       return false
     case 'user':
       return named.userId === userId

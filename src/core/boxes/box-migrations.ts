@@ -4,7 +4,7 @@ import type { Manifest } from './manifest.ts'
 import { Tier } from './names.ts'
 
 // The platform's own tables in each box's database, created by numbered SQL files (spec 4.10). Invariants: heads are 0001, 0002, … without a
-// gap; an applied file never changes; files only add, so that earlier programs keep running; only a restore goes back.
+// gap; an applied file never changes; files only add, so that earlier programs keep running; only a restore returns to an earlier head.
 
 /** Number of the last migration; `0000` before the first. */
 const MigrationsHead = z.string().regex(/^[0-9]{4}$/, 'must be four digits, such as 0000')
@@ -73,7 +73,7 @@ export function planMigrations(known: readonly BoxMigration[], applied: readonly
   const head = headOf(applied)
   if (wanted < head)
     return {
-      problem: `the box is at migrations head ${head}, and ${wanted} is older: migrations cannot be reverted, only a restore goes back`,
+      problem: `the box is at migrations head ${head}, and ${wanted} is older: migrations cannot be reverted. fix: restore a snapshot`,
     }
   if (wanted !== noMigrations && !known.some((migration) => migration.head === wanted))
     return { problem: `box migration ${wanted} does not exist (newest: ${headOf(known)}). fix: upgrade tenantryd, or correct the manifest` }

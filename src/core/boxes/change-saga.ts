@@ -1,6 +1,6 @@
 import type { EndStep, SagaError } from '../saga/index.ts'
 
-// What the sagas of an update and a restore share: refusals of the next forward step, and the quarantine of a box whose rollback failed.
+// Shared by the sagas of an update and a restore: refusals of the next forward step, and the quarantine of a box whose rollback failed.
 
 /** As observed on the host before every step. */
 export type ChangeWorld = Readonly<{

@@ -222,7 +222,7 @@ export const ListedSnapshot = z.object({
 })
 export type ListedSnapshot = z.infer<typeof ListedSnapshot>
 
-/** What maintenance of a repository found. */
+/** Result of repository maintenance. */
 export const RepositoryReport = z.object({
   forgotten: z.array(z.string()),
   present: z.array(ListedSnapshot).max(5_000),

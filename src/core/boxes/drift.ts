@@ -10,7 +10,7 @@ import { Component, type Tier } from './names.ts'
 export const ComponentSeverity = z.enum(['none', 'minor', 'major'])
 export type ComponentSeverity = z.infer<typeof ComponentSeverity>
 
-/** Drift of a box: the worst of its components, or `unknown` without a fresh report. */
+/** Drift of a box: the highest of its components, or `unknown` without a fresh report. */
 export const Severity = z.enum(['none', 'minor', 'major', 'unknown'])
 export type Severity = z.infer<typeof Severity>
 
@@ -105,9 +105,9 @@ function compareMinio(installed: string, target: string): Verdict {
 
 const rank: Record<ComponentSeverity, number> = { none: 0, minor: 1, major: 2 }
 
-/** The worst severity; `none` for an empty list. */
+/** The highest severity; `none` for an empty list. */
 export const worstOf = (severities: readonly ComponentSeverity[]): ComponentSeverity =>
-  severities.reduce<ComponentSeverity>((worst, one) => (rank[one] > rank[worst] ? one : worst), 'none')
+  severities.reduce<ComponentSeverity>((highest, one) => (rank[one] > rank[highest] ? one : highest), 'none')
 
 /** Compares every component of a box with its tier's versions. */
 const compareVersions = (installed: InstalledVersions, target: TierVersions): DriftItem[] =>
@@ -124,7 +124,7 @@ export function driftReport({ tier, installed, freshness }: Subject, manifest: M
 
 type Known = Readonly<{ reportedAt: string | null; hostOnline: boolean; stopped: boolean }>
 
-/** Whether the last report is still valid at `now` (milliseconds of the wall clock). */
+/** How valid the last report is still valid at `now` (milliseconds of the wall clock). */
 export function freshnessOf({ reportedAt, hostOnline, stopped }: Known, now: number, staleAfterMs: number): Freshness {
   if (stopped) return 'stopped' // its old host may still report versions
   if (reportedAt === null) return 'never'
@@ -136,7 +136,7 @@ export function freshnessOf({ reportedAt, hostOnline, stopped }: Known, now: num
 export const isUnknown = (version: string): boolean => version === 'unknown' || version === 'latest' || version === ''
 
 /**
- * Whether a version is older than another of the same component; false where they cannot be compared. A MinIO version without a release time is older
+ * True if a version is older than another of the same component; false where they cannot be compared. A MinIO version without a release time is older
  * than every one with it.
  */
 export function isOlder(component: Component, version: string, than: string): boolean {

@@ -32,7 +32,7 @@ export function parseImage(ref: string): ParsedImage {
   return { repository: ref.slice(0, at), tag: ref.slice(at + 1) }
 }
 
-/** Whether Docker reads the first part of a repository as a host; otherwise it is a name at Docker Hub. */
+/** True if Docker reads the first part of a repository as a host; otherwise it is a name at Docker Hub. */
 export const isRegistry = (word: string): boolean => /[.:]/.test(word) || word === 'localhost'
 
 /** The registry of a repository and its path there, as Docker reads it: `nginx` is `library/nginx` of `docker.io`. */
@@ -93,9 +93,9 @@ const lacking: readonly string[] = ['PULL_FAILED', 'REGISTRY_UNAVAILABLE', 'DIGE
 type StoredImage = Readonly<{ names: readonly string[]; pulled: boolean; pinned: boolean; used: boolean; namedAt: string | null }>
 
 type Rule<Image> = Readonly<{
-  /** Whether a name is of a repository that this host may run. Other images are never deleted. */
+  /** True if a name belongs to a repository that this host may run. Other images are never deleted. */
   isOurs(name: string): boolean
-  /** Whether a box's compose file names it: it may be started at any time. */
+  /** True if a box's compose file names it: it may be started at any time. */
   isReferenced(name: string): boolean
   /** ISO time; an image named since then may be needed for a rollback. */
   before: string

@@ -76,7 +76,7 @@ export const moveCommandOf = (state: MoveState): MoveCommand | undefined => (mov
 
 const holding: readonly MoveState[] = ['handing_over', 'taking_over', 'taking_back', 'stranded']
 
-/** Whether the move holds the box in this state. */
+/** True if the move holds the box in this state. */
 export const moveHoldsBox = (state: MoveState): boolean => holding.includes(state)
 
 /** States in which neither host runs the box for its users. */

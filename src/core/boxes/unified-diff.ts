@@ -22,8 +22,8 @@ function compare(before: readonly string[], after: readonly string[]): Line[] {
   let end = 0
   while (end < shorter - start && before[before.length - 1 - end] === after[after.length - 1 - end]) end++
   const same = (texts: readonly string[]): Line[] => texts.map((text) => ({ kind: ' ', text }))
-  const middle = exchange(before.slice(start, before.length - end), after.slice(start, after.length - end))
-  return [...same(before.slice(0, start)), ...middle, ...same(before.slice(before.length - end))]
+  const changed = exchange(before.slice(start, before.length - end), after.slice(start, after.length - end))
+  return [...same(before.slice(0, start)), ...changed, ...same(before.slice(before.length - end))]
 }
 
 /** Aligns by the longest common sequence. */

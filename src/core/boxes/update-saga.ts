@@ -23,7 +23,7 @@ type End = EndStep<UpdateStep, UpdateWorld>
 /** From here on containers or data may differ from before, and only a restore from the snapshot leads back. */
 export const isTouched = ({ begun }: Pick<UpdateFacts, 'begun'>): boolean => begun.has('recreate')
 
-/** Whether users may be on the new version before it is proven: recorded before the fence is lifted or the chat server starts. */
+/** True if users may be on the new version before it is proven: recorded before the fence is lifted or the chat server starts. */
 export function isOpened(entries: readonly SagaEntry[]): boolean {
   let wasGood = false
   for (const { step, mark } of entries) {

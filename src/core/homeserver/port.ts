@@ -6,7 +6,7 @@ import type { Secret, TenantId } from '../kit/index.ts'
  */
 export type Fault = Readonly<{ kind: 'fenced' | 'limited' | 'unreachable'; retryAfterSeconds: number; reason: string }>
 
-/** Only `refused` counts as a failed login: wrong password, unknown or deactivated user. The server does not tell these apart. */
+/** Only `refused` counts as a failed login: wrong password, unknown or deactivated user. The server does not distinguish these. */
 export type LoggedIn =
   | Readonly<{ kind: 'ok'; userId: string; deviceId: string; accessToken: Secret }>
   | Readonly<{ kind: 'refused' | 'locked' | 'deactivated' }>

@@ -8,11 +8,11 @@ export const HostName = z
   .max(63)
   .regex(new RegExp(`^${name}$`), 'must be lower-case letters, digits, dots and hyphens, such as host-1')
 
-/** What stands in paths where the name of a host can stand, and means something else there: no new host is called so. Older ones may be. */
+/** Path segments with another meaning where a host name is expected. New hosts cannot use them as names; older hosts may have. */
 export const hostPathWords = ['invites'] as const
 export const isHostPathWord = (name: string): boolean => (hostPathWords as readonly string[]).includes(name)
 
-/** As paths name one host: by its name, or by its id, which is all that names one whose name is a word of paths. */
+/** A host in a path: its name or its id. A host whose name is a path word is reachable by id only. */
 export const HostKey = z
   .string()
   .max(63)
@@ -43,7 +43,7 @@ export const HostResources = z.object({
   /** Disk reserve for journal and restore: `used`: released for them and not reallocated yet. */
   ballast: z.enum(['kept', 'used']).optional(),
   agentRssBytes: z.number().min(0).optional(),
-  /** Of the agent, not of the machine. */
+  /** Uptime of the agent, not of the machine. */
   uptimeMs: z.number().min(0).optional(),
 })
 export type HostResources = z.infer<typeof HostResources>

@@ -31,12 +31,12 @@ export class DocumentCache {
   /** Entries of all tenants, most recently used last. */
   readonly #used = new Map<string, CacheEntry>()
   readonly #read: Read
-  readonly #mostBytes: number
+  readonly #maxBytes: number
   #bytes = 0
 
   constructor(read: Read, maxBytes: number) {
     this.#read = read
-    this.#mostBytes = maxBytes
+    this.#maxBytes = maxBytes
   }
 
   get count(): number {
@@ -65,7 +65,7 @@ export class DocumentCache {
     tenant.byUser.set(of.userId, kept)
     this.#used.set(keyOf(kept), kept)
     this.#bytes += sizeOf(kept)
-    while (this.#bytes > this.#mostBytes) this.#drop(this.#used.values().next().value)
+    while (this.#bytes > this.#maxBytes) this.#drop(this.#used.values().next().value)
   }
 
   async #catchUp(tenantId: string, tenant: TenantDocuments, head: number): Promise<void> {

@@ -87,7 +87,7 @@ export type BoxMoveTable = ProcedureColumns<MoveState> & {
   to_host_id: string
   from_first_port: number | null
   to_first_port: number
-  /** Whether that host may have a copy (containers and volumes); its ports are reserved then. */
+  /** 1 if that host may have a copy (containers and volumes); its ports are reserved then. */
   from_copy: number
   to_copy: number
   old_host_dead: number

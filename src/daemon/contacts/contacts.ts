@@ -34,7 +34,7 @@ export async function showContact({ db, roles }: ContactsDeps, caller: Caller, {
   return contact
 }
 
-/** Whether a user is a contact of the caller. */
+/** True if a user is a contact of the caller. */
 export const isContact = async (db: DbOrTx, roles: RoleBook, caller: Caller, userId: string): Promise<boolean> =>
   (await findContact(db, viewerOf(roles, caller), userId)) !== undefined
 

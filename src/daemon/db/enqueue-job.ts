@@ -13,7 +13,7 @@ type NewJob = Readonly<{
   payload: unknown
   /** Jobs of one queue never run at the same time, such as all locks of one chat server. Default: the topic. */
   queue?: string
-  /** What the jobs of the queue wait for; a queue has one pool. */
+  /** The resource that limits the jobs of the queue; a queue has one pool. */
   pool?: JobPool
   /**
    * Jobs with the same key run in the order they were enqueued. Equal jobs of one key that are due together run once, so their handler

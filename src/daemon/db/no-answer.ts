@@ -38,7 +38,7 @@ export function markQueryErrors(client: object): void {
   }
 }
 
-/** Whether the database was too slow or unavailable; undefined for any other error. After either, a commit may still have happened. */
+/** `slow` or `away` for an error without a database answer, else undefined. A commit may have happened in either case. */
 export function noAnswerOf(error: unknown): 'slow' | 'away' | undefined {
   const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown }
   if (typeof code === 'string' && timeoutCodes.has(code)) return 'slow'

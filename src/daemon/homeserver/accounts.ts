@@ -24,7 +24,7 @@ export async function createChatUser(deps: CallDeps, tenantId: TenantId, user: N
   if (!registration) return { kind: 'unreachable', retryAfterSeconds: 60, reason: 'its host has not delivered its registration secret' }
   const failed: { fault?: Created } = {}
   const ask = async (request: Parameters<Parameters<typeof registerAccount>[0]>[0]): Promise<ChatAnswer> => {
-    const result = await connection.call({ ...request, as: 'nobody' })
+    const result = await connection.call({ ...request, as: 'anonymous' })
     if (isAnswer(result)) return result
     failed.fault = result
     return { status: 0, json: undefined }

@@ -53,7 +53,7 @@ export const homeserverProblem = ({ retryAfterSeconds, reason }: Fault, whose: s
 export type CallDeps = TargetDeps & Readonly<{ clock: Clock; random: Random; ask: Ask }>
 
 /** The token to send. */
-type As = 'nobody' | 'admin' | 'service' | Secret
+type As = 'anonymous' | 'admin' | 'service' | Secret
 
 type Call = Omit<ChatRequest, 'headers'> & Readonly<{ as: As }>
 
@@ -98,7 +98,7 @@ function sendWithToken({ ask }: CallDeps, target: ChatTarget, request: Omit<Chat
 }
 
 async function tokenOf(deps: CallDeps, target: ChatTarget, as: As): Promise<Secret | Fault | undefined> {
-  if (as === 'nobody') return undefined
+  if (as === 'anonymous') return undefined
   if (as === 'service')
     return (
       (await boxSecret(deps, deps.db, target.boxId, 'appserviceToken')) ?? {

@@ -23,7 +23,7 @@ export async function loginChat(deps: CallDeps, tenantId: TenantId, { localpart,
   const userId = matrixUserIdOf(localpart, connection.target.chatDomain)
   const identifier = { type: 'm.id.user', user: userId }
   const body = { type: 'm.login.password', identifier, password: password.reveal(), initial_device_display_name: deviceName }
-  const answer = await connection.call({ method: 'POST', path: '/_matrix/client/v3/login', body, as: 'nobody', login: { signal } })
+  const answer = await connection.call({ method: 'POST', path: '/_matrix/client/v3/login', body, as: 'anonymous', login: { signal } })
   if (!isAnswer(answer)) return answer
   const result = loggedIn(answer)
   if (result.kind !== 'ok' || result.userId === userId) return result

@@ -25,7 +25,7 @@ export type FailureHandlers = {
   readonly [Kind in BoxCommandKind]?: (tx: Tx, command: Command, ending: Readonly<{ reported: boolean }>) => Promise<void>
 }
 
-/** What hosts need from the boxes feature. Hosts know only ids and locations of boxes. */
+/** Functions that hosts need from the boxes feature. Hosts know only ids and locations of boxes. */
 export type BoxPort = Readonly<{
   /** True if the host may fetch commands of the box and report about it. */
   mayAct(db: DbOrTx, boxId: string, hostId: string): Promise<boolean>

@@ -142,7 +142,7 @@ async function isInGrace(tx: Tx, clock: Clock, hash: string, graceSeconds: numbe
   return rows.length > 0
 }
 
-/** Of several successors of one token only the first one used stays valid; using another later is reuse. */
+/** Only the first used successor of a token stays valid; using another one later is reuse. */
 async function invalidateSiblings(tx: Tx, clock: Clock, hash: string): Promise<void> {
   await sql`
     update refresh_tokens set used_at = ${isoNow(clock)}

@@ -77,5 +77,5 @@ async function recordDrill({ clock }: Deps, tx: Tx, command: Command, { ok, dura
   await appendEvent(tx, clock, { stream: 'admin', source: 'snapshots', eventType: ok ? 'box.drilled' : 'box.drill_failed', payload })
 }
 
-/** Whether the error is damage of the snapshot itself; a full disk or an unavailable store is not. */
+/** True if the error is damage of the snapshot itself; a full disk or an unavailable store is not. */
 const isDamage = (error: DrillResult['error']) => error?.code === 'RESTORE_FAILED'

@@ -36,7 +36,7 @@ export async function liveBoxOf(db: DbOrTx, tenantId: string): Promise<BoxRecord
   return row && boxById(db, row.id as BoxId)
 }
 
-/** Whether one box has no hold and no open command; also for the transaction that starts a task. */
+/** True if one box has no hold and no open command; also for the transaction that starts a task. */
 export async function isFreeNow({ clock }: Pick<Deps, 'clock'>, db: DbOrTx, { id }: BoxRecord): Promise<boolean> {
   if ((await holdsOf(db, clock, [id])).has(id)) return false
   return (await openCommands(db).where('box_id', '=', id).execute()).every(({ kind }) => isReadOnly(kind))

@@ -47,7 +47,7 @@ export async function waitingTasks(
   return db.selectFrom('snapshot_turns').selectAll().where('task', 'in', tasks).execute()
 }
 
-/** Whether the task is still queued; one that was queued again since is another one. */
+/** True if the task is still queued; one that was queued again since is another one. */
 export async function isWaiting(tx: Tx, { tenant_id, task, asked_at }: QueuedTask): Promise<boolean> {
   const query = tx.selectFrom('snapshot_turns').select('task').where('tenant_id', '=', tenant_id).where('task', '=', task)
   return (await query.where('asked_at', '=', asked_at).executeTakeFirst()) !== undefined
@@ -115,7 +115,7 @@ const begin = (deps: SnapshotsDeps, lease: Lease, item: QueuedTask, box: BoxReco
     return starters[item.task](deps, tx, now)
   })
 
-/** Whether the box is still on the same host with the same epoch; otherwise the task waits for the next pass. */
+/** True if the box is still on the same host with the same epoch; otherwise the task waits for the next pass. */
 const isSame = (now: BoxRecord, { hostId, ownershipEpoch }: BoxRecord) =>
   now.live && now.hostId === hostId && now.ownershipEpoch === ownershipEpoch
 

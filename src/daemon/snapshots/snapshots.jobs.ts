@@ -108,10 +108,10 @@ async function check(deps: SnapshotsDeps): Promise<string> {
   const rows = await deps.db.selectFrom('snapshot_repositories').select(['tenant_id', 'checked_at', 'data_checked_at']).execute()
   const readAt = new Map(rows.map((row) => [row.tenant_id, row.data_checked_at ?? '']))
   const tenants = await tenantsWithSnapshots(deps)
-  const longestUnread = [...tenants].sort((a, b) => ((readAt.get(a) ?? '') < (readAt.get(b) ?? '') ? -1 : 1))
-  const data = longestUnread.slice(0, Math.ceil(tenants.length * dataShare))
+  const unreadFirst = [...tenants].sort((a, b) => ((readAt.get(a) ?? '') < (readAt.get(b) ?? '') ? -1 : 1))
+  const data = unreadFirst.slice(0, Math.ceil(tenants.length * dataShare))
   await enqueueTasks(deps, 'check-data', data)
-  await enqueueTasks(deps, 'check', longestUnread.slice(data.length))
+  await enqueueTasks(deps, 'check', unreadFirst.slice(data.length))
   await alertUnproven(deps, new Map(rows.map((row) => [row.tenant_id, row.checked_at])))
   return `${plural(tenants.length, 'repository', 'repositories')} queued for checks, ${data.length} of them with all data`
 }

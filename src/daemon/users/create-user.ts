@@ -59,7 +59,7 @@ type Registration = Readonly<{
   displayName: string | null
   locale: string | null
   roles: readonly string[]
-  /** Whether the chat account existed before. */
+  /** `existed`: the chat account was there before. */
   chat: 'created' | 'existed'
 }>
 

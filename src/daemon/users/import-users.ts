@@ -66,7 +66,7 @@ async function takenOf({ db }: UsersDeps, { id }: Tenant, users: readonly Planne
 }
 
 type Failure = Readonly<{ error: unknown }>
-/** The report so far is returned on failure too: it contains the only copy of the generated passwords. */
+/** The partial report is returned on failure too: it contains the only copy of the generated passwords. */
 type Created = Readonly<{
   lines: readonly ImportLine[]
   passwords: Record<string, string>

@@ -3,8 +3,8 @@ import { type Clock, elapsedMs, isoIn, isoNow, isProblem, type Problem, problem 
 import type { Logger } from '../../node/index.ts'
 import type { DbOrTx } from '../db/index.ts'
 
-// A chat password has one writer at a time: the holder of the lease on the user's row. `version` counts up when a lease begins and when it ends,
-// so a caller that proved the old password writes only if nobody wrote since. Under the lease the chat server writes first, then the database
+// A chat password has one writer at a time: the owner of the lease on the user's row. `version` counts up when a lease begins and when it ends,
+// so a caller that proved the old password writes only if no other writer came in between. Under the lease the chat server writes first, then the database
 // records it. A lease left by a dead process expires after the longest possible write.
 
 export type PasswordLease = Readonly<{ userId: string; version: number }>
@@ -121,7 +121,7 @@ async function retryInBackground(deps: WriteDeps, { userId }: PasswordLease, err
   })
 }
 
-/** A daemon that shuts down tries once more and stops: its database closes. */
+/** A daemon that shuts down retries once and stops: its database closes. */
 async function retry<T>({ clock, draining }: WriteDeps, maxMs: number, work: () => Promise<T>): Promise<T> {
   for (const begun = clock.monotonicMs(); ; await clock.sleep(retryStepMs, draining)) {
     try {

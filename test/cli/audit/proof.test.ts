@@ -12,12 +12,12 @@ import { emptyDatabase } from '../../support/databases.ts'
 import { rolloutWorld } from '../../support/rollout-world.ts'
 import { servedApp } from '../../support/served-app.ts'
 
-// A rollout from its start to the proof that an auditor makes on another machine, with nothing but three files.
+// Exports the audit log of a rollout and verifies it on another machine with three files: export, checkpoints and public key.
 
-/** On a machine that reaches no daemon. */
-const elsewhere = (...line: string[]) => tenantry(line, { answers: {} })
+/** Runs the CLI without a daemon. */
+const offline = (...line: string[]) => tenantry(line, { answers: {} })
 
-/** A daemon's rooms over HTTP, with a rollout of which one box was restored; all that an auditor wants is kept. */
+/** A daemon with a rollout that rolled one box back; writes the export, the checkpoints and the public key. */
 async function setUp() {
   const { db } = await emptyDatabase('sqlite')
   const world = await rolloutWorld(db, [{ slug: 'acme', canary: true }, { slug: 'beta' }, { slug: 'gamma', plan: 'pro' }])
@@ -38,7 +38,7 @@ async function setUp() {
   expect((await exported()).exit).toBe(0)
   const kept = ['--checkpoint', file('kept.jsonl'), '--public-key', file('key.pub')]
   const proof = async (...more: string[]) => {
-    const ran = await elsewhere('audit', 'verify', '--export', rollout, ...more, '--json')
+    const ran = await offline('audit', 'verify', '--export', rollout, ...more, '--json')
     const { proofs, trust } = JSON.parse(ran.stdout)
     return { exit: ran.exit, asked: ran.asked.length, trust, ...proofs[0] }
   }
@@ -48,8 +48,8 @@ async function setUp() {
   return { db, world, id, chain, rollout, file, typed, exported, kept, proof, lines, rewrite }
 }
 
-/** As somebody who owns the database does it: every entry from `from` on with hashes of its own, and the head with them. */
-async function writtenAnew({ db, chain }: Awaited<ReturnType<typeof setUp>>, from: number): Promise<void> {
+/** Rewrites the chain as an attacker with database access: new hashes from entry `from` on, and a new head. */
+async function rewriteChain({ db, chain }: Awaited<ReturnType<typeof setUp>>, from: number): Promise<void> {
   const rows = await db.selectFrom('audit').selectAll().where('chain', '=', chain).orderBy('seq').execute()
   let previousHash = genesisHash
   for (const row of rows) {
@@ -67,7 +67,7 @@ async function writtenAnew({ db, chain }: Awaited<ReturnType<typeof setUp>>, fro
   await db.updateTable('audit_heads').set({ hash: previousHash }).where('chain', '=', chain).execute()
 }
 
-test('a rollout is proved without daemon and login: every entry, every attempt, by which key and when it was signed', async () => {
+test('an export is verified without daemon and login: every entry and attempt, with signing key and time', async () => {
   const it = await setUp()
   expect((await stat(it.rollout)).mode & 0o777).toBe(0o600)
   const proof = await it.proof(...it.kept)
@@ -81,21 +81,21 @@ test('a rollout is proved without daemon and login: every entry, every attempt, 
     evidence: { proved: 2, absent: 0 },
   })
   expect(proof.proved).toMatchObject({ count: proof.entries, keyId: expect.stringMatching(/^[0-9a-f]{16}$/) })
-  const shown = await elsewhere('audit', 'verify', '--export', it.rollout, ...it.kept)
-  expect(shown.stdout).toContain(`nothing up to entry ${proof.entries} was changed since it was signed at`)
+  const shown = await offline('audit', 'verify', '--export', it.rollout, ...it.kept)
+  expect(shown.stdout).toContain(`entries up to ${proof.entries} are unchanged since they were signed at`)
 })
 
-test('entries after the checkpoint are told as linked and not yet signed', async () => {
+test('entries after the checkpoint are reported as linked, not yet signed', async () => {
   const it = await setUp()
   const { entries } = await it.proof(...it.kept)
   await it.typed('rollouts', 'resume', it.id, '--skip-failed')
   await it.exported()
   expect(await it.proof(...it.kept)).toMatchObject({ ok: true, proved: { count: entries }, unsigned: 1 })
-  const shown = await elsewhere('audit', 'verify', '--export', it.rollout, ...it.kept)
-  expect(shown.stdout).toContain('1 entry after that is linked, not yet signed')
+  const shown = await offline('audit', 'verify', '--export', it.rollout, ...it.kept)
+  expect(shown.stdout).toContain('1 later entry linked, not yet signed')
 })
 
-test('a cut tail is found in the file and in the daemon', async () => {
+test('a truncated chain is detected in the export and in the daemon', async () => {
   const it = await setUp()
   await it.db.deleteFrom('audit').where('chain', '=', it.chain).where('seq', '>', 5).execute()
   const { hash } = await it.db
@@ -107,36 +107,36 @@ test('a cut tail is found in the file and in the daemon', async () => {
   await it.db.updateTable('audit_heads').set({ seq: 5, hash }).where('chain', '=', it.chain).execute()
   expect((await it.typed('audit', 'verify')).exit).toBe(0) // the daemon alone cannot know
   const online = await it.typed('audit', 'verify', ...it.kept)
-  expect([online.exit, online.stdout]).toEqual([1, expect.stringContaining('its end was cut off')])
+  expect([online.exit, online.stdout]).toEqual([1, expect.stringContaining('it was truncated')])
   await it.rewrite((lines) => lines.filter((line) => !line.includes('"kind":"checkpoint"')))
   await it.rewrite((lines) =>
     lines.filter((line) => !(JSON.parse(line).seq > 5)).map((line) => line.replace(/"entries":\d+/, '"entries":5')),
   )
   await it.rewrite((lines) => lines.filter((line) => JSON.parse(line).kind !== 'evidence'))
-  expect(await it.proof(...it.kept)).toMatchObject({ exit: 1, ok: false, brokenAt: 6, reason: expect.stringContaining('cut off') })
+  expect(await it.proof(...it.kept)).toMatchObject({ exit: 1, ok: false, brokenAt: 6, reason: expect.stringContaining('it was truncated') })
 })
 
-test('a chain that was written anew from any entry on is found, in the file and in the daemon', async () => {
+test('a rewritten chain is detected in the export and in the daemon', async () => {
   const it = await setUp()
-  await writtenAnew(it, 3)
-  expect((await it.typed('audit', 'verify')).exit).toBe(0) // all hashes fit: the daemon alone cannot know
+  await rewriteChain(it, 3)
+  expect((await it.typed('audit', 'verify')).exit).toBe(0) // all hashes are valid: the daemon alone cannot know
   const online = await it.typed('audit', 'verify', '--checkpoint', it.file('kept.jsonl'))
-  expect([online.exit, online.stdout]).toEqual([1, expect.stringContaining('written anew')])
+  expect([online.exit, online.stdout]).toEqual([1, expect.stringContaining('the chain was rewritten')])
   await it.exported()
-  expect(await it.proof(...it.kept)).toMatchObject({ exit: 1, ok: false, reason: expect.stringContaining('written anew') })
+  expect(await it.proof(...it.kept)).toMatchObject({ exit: 1, ok: false, reason: expect.stringContaining('the chain was rewritten') })
 })
 
-test('whoever signs anew with a key of their own is found by the key that was kept', async () => {
+test('a log signed with another key is detected with the stored key', async () => {
   const it = await setUp()
   const other = generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'pem' })
   await writeFile(it.file('other.pub'), other)
   const proof = await it.proof('--checkpoint', it.file('kept.jsonl'), '--public-key', it.file('other.pub'))
-  expect(proof).toMatchObject({ exit: 1, ok: false, reason: expect.stringContaining('not the one that is trusted') })
+  expect(proof).toMatchObject({ exit: 1, ok: false, reason: expect.stringContaining('which is not trusted') })
   await it.rewrite(([header, ...lines]) => [JSON.stringify({ ...JSON.parse(header as string), publicKey: other }), ...lines])
   expect(await it.proof('--checkpoint', it.file('kept.jsonl'))).toMatchObject({ exit: 1, ok: false })
 })
 
-test('what was written on behind a kept checkpoint and signed by a key that came with the file counts as nothing', async () => {
+test('entries appended after a stored checkpoint and signed with a key from the export are not trusted', async () => {
   const it = await setUp()
   const { privateKey, publicKey } = generateKeyPairSync('ed25519')
   await it.rewrite(([first, ...others]) => {
@@ -156,10 +156,10 @@ test('what was written on behind a kept checkpoint and signed by a key that came
     return [...lines.map((line) => JSON.stringify(line)), ...others, JSON.stringify(entry)]
   })
   const proof = await it.proof('--checkpoint', it.file('kept.jsonl'))
-  expect(proof).toMatchObject({ exit: 1, ok: false, reason: expect.stringContaining('not the one that is trusted') })
+  expect(proof).toMatchObject({ exit: 1, ok: false, reason: expect.stringContaining('which is not trusted') })
 })
 
-test('an attempt whose evidence was made better is found', async () => {
+test('changed evidence of an attempt is detected', async () => {
   const it = await setUp()
   await it.db
     .updateTable('rollout_attempts')
@@ -172,14 +172,14 @@ test('an attempt whose evidence was made better is found', async () => {
   expect([online.exit, online.stdout]).toEqual([1, expect.stringContaining('evidence 1')])
 })
 
-test('without anything that was kept elsewhere only the links are proved, and it is said so', async () => {
+test('without a stored checkpoint or key only the links are verified, and the output says so', async () => {
   const it = await setUp()
-  const ran = await elsewhere('audit', 'verify', '--export', it.rollout)
+  const ran = await offline('audit', 'verify', '--export', it.rollout)
   expect([ran.exit, ran.stdout]).toEqual([0, expect.stringContaining('came with the log itself')])
   expect((await it.proof('--public-key', it.file('key.pub'))).trust).toBe('key')
 })
 
-test('the log of the admins is exported page by page, and only to its head of then', async () => {
+test('a long admin log is exported page by page, up to its head at the start', async () => {
   const it = await setUp()
   await it.db.transaction().execute(async (tx) => {
     for (let n = 0; n < 1200; n++) await recordAudit(tx, it.world.clock, { actor: anOperator, action: 'test.act', data: { n } })
@@ -190,9 +190,9 @@ test('the log of the admins is exported page by page, and only to its head of th
   expect(await it.proof(...it.kept)).toMatchObject({ exit: 0, ok: true, chain: 'admin', unsigned: 0 })
 })
 
-test('the daemon does not sign a log that no longer holds what it signed', async () => {
+test('the daemon does not sign a chain that was rewritten after its last checkpoint', async () => {
   const it = await setUp()
-  await writtenAnew(it, 2)
+  await rewriteChain(it, 2)
   await it.typed('rollouts', 'resume', it.id, '--skip-failed')
   const before = await readFile(it.file('audit-checkpoints.jsonl'), 'utf8')
   await it.typed('audit', 'checkpoint', '--chain', it.id)
@@ -200,12 +200,12 @@ test('the daemon does not sign a log that no longer holds what it signed', async
 })
 
 test.each<[string, string[], RegExp]>([
-  ['a file that is not there', ['verify', '--export', '/etc/no-such-export'], /cannot be read \(ENOENT\)/],
+  ['a missing file', ['verify', '--export', '/etc/no-such-export'], /cannot be read \(ENOENT\)/],
   ['a folder', ['verify', '--export', '/etc'], /cannot be read \(EISDIR\)/],
-  ['a checkpoint file without checkpoints', ['verify', '--checkpoint', '/etc/hostname'], /holds no checkpoint/],
-  ['a key that is none', ['verify', '--export', '/etc/hostname', '--public-key', '/etc/hostname'], /no Ed25519 public key/],
-  ['a key alone', ['verify', '--public-key', '/etc/hostname'], /give --checkpoint or --export/],
-])('%s is said so', async (_, line, text) => {
-  const ran = await elsewhere('audit', ...line)
+  ['a checkpoint file without checkpoints', ['verify', '--checkpoint', '/etc/hostname'], /contains no checkpoint/],
+  ['a file without a key', ['verify', '--export', '/etc/hostname', '--public-key', '/etc/hostname'], /no Ed25519 public key/],
+  ['a key alone', ['verify', '--public-key', '/etc/hostname'], /pass --checkpoint or --export/],
+])('%s is a usage error', async (_, line, text) => {
+  const ran = await offline('audit', ...line)
   expect([ran.exit, ran.stderr]).toEqual([2, expect.stringMatching(text)])
 })

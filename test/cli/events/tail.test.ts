@@ -39,7 +39,7 @@ async function tailing(options: readonly string[], ...answers: (() => unknown)[]
 
 test('a line says when, whose, what, about what, and who was told', async () => {
   const { stdout, asked } = await tailing(['--tenant', 'anna-schule', '--type', 'space.*', '--last', '3'], () => streamOf(record(1)))
-  expect(stdout).toBe('2026-01-05 02:00:01  anna-schule #1  space.created  spaceId=s1  told: tenant\n')
+  expect(stdout).toBe('2026-01-05 02:00:01  anna-schule #1  space.created  spaceId=s1  audience: tenant\n')
   expect(asked[0]?.search).toBe('?tenant=anna-schule&type=space.*&last=3')
 })
 

@@ -39,7 +39,7 @@ const exported = (entries: readonly Entry[]): Line[] => [header(entries.length),
 const checkpointAt = (entries: readonly Entry[], count: number): Checkpoint => {
   return { chain: 'rollout:x', count, hash: entries[count - 1]?.hash ?? '', at, keyId: 'k1', signature: 'good' }
 }
-/** Signatures are judged outside; here they say themselves what they are. */
+/** Replaces signature verification: the signature text is the verdict. */
 const judge = ({ keyId, signature }: Checkpoint): SignatureVerdict => (keyId !== 'k1' ? 'other-key' : signature === 'good' ? 'good' : 'bad')
 const prove = (lines: readonly Line[], checkpoints: readonly Checkpoint[]) =>
   proveExport(
@@ -50,10 +50,10 @@ const prove = (lines: readonly Line[], checkpoints: readonly Checkpoint[]) =>
 const length = 12
 const signed = 9
 const entries = entriesOf(length)
-const kept = [checkpointAt(entries, 4), checkpointAt(entries, signed)]
+const stored = [checkpointAt(entries, 4), checkpointAt(entries, signed)]
 
-test('an export that nobody touched is proved to its newest checkpoint; what came after is linked', async () => {
-  expect(await prove(exported(entries), kept)).toEqual({
+test('an unchanged export is verified to its newest checkpoint; later entries are linked', async () => {
+  expect(await prove(exported(entries), stored)).toEqual({
     chain: 'rollout:x',
     ok: true,
     entries: length,
@@ -64,73 +64,73 @@ test('an export that nobody touched is proved to its newest checkpoint; what cam
   })
 })
 
-test('checkpoints that came with the export count like those that were kept', async () => {
+test('checkpoints in the export count like stored ones', async () => {
   const lines = exported(entries)
   lines.splice(1, 0, { kind: 'checkpoint', ...checkpointAt(entries, 11) })
-  expect(await prove(lines, kept)).toMatchObject({ ok: true, proved: { count: 11 }, unsigned: 1 })
+  expect(await prove(lines, stored)).toMatchObject({ ok: true, proved: { count: 11 }, unsigned: 1 })
 })
 
-test('a cut end is found, wherever it was cut, and the header with it', async () => {
+test('a truncated chain is detected at any length, with a matching header', async () => {
   for (let left = 0; left < signed; left++) {
-    const proof = await prove(exported(entries.slice(0, left)), kept)
+    const proof = await prove(exported(entries.slice(0, left)), stored)
     expect(proof).toMatchObject({ ok: false, brokenAt: left + 1 })
-    expect(proof.reason).toContain('cut off')
+    expect(proof.reason).toContain('it was truncated')
   }
 })
 
-test('a cut end is what is told, though the evidence of the entries that are gone is there still', async () => {
+test('truncation is the reported reason, even if the evidence of the missing entries is present', async () => {
   const lines = [header(5), ...entries.slice(0, 5), ...evidenceOf(entries)]
-  const proof = await prove(lines, kept)
-  expect(proof).toMatchObject({ ok: false, brokenAt: 6, reason: expect.stringContaining(`signed with ${signed}: its end was cut off`) })
+  const proof = await prove(lines, stored)
+  expect(proof).toMatchObject({ ok: false, brokenAt: 6, reason: expect.stringContaining(`signed with ${signed} entries at ${at}: it was truncated`) })
 })
 
-test('a copy that breaks off anywhere, in the middle of a line or between two, is told from a whole one', async () => {
+test('a copy truncated at any byte is detected', async () => {
   const lines = [{ ...header(length), ends: true }, ...entries, ...evidenceOf(entries), { kind: 'end', evidence: 4 }]
   const text = lines.map((line) => `${JSON.stringify(line)}\n`).join('')
-  const proveText = (part: string) => proveExport(part.split('\n'), { checkpoints: kept, judge })
+  const proveText = (part: string) => proveExport(part.split('\n'), { checkpoints: stored, judge })
   expect(await proveText(text)).toMatchObject({ ok: true, evidence: { proved: 4, absent: 0 } })
   for (let cut = 0; cut < text.length - 1; cut++) expect([cut, (await proveText(text.slice(0, cut))).ok]).toEqual([cut, false])
 })
 
-test('evidence that was left out on the way, and lines behind the end, are found', async () => {
+test('missing evidence and lines after the end line are detected', async () => {
   const ends = { ...header(length), ends: true }
   const [first, ...others] = evidenceOf(entries)
   const end = { kind: 'end', evidence: 4 }
-  expect(await prove([ends, ...entries, ...others, end], kept)).toMatchObject({
+  expect(await prove([ends, ...entries, ...others, end], stored)).toMatchObject({
     ok: false,
     reason: expect.stringContaining('of 3 attempts'),
   })
-  expect(await prove([ends, ...entries, ...others, end, first as Line], kept)).toMatchObject({ ok: false })
-  expect(await prove([ends, ...entries, ...others, { kind: 'end', evidence: 3 }], kept)).toMatchObject({
+  expect(await prove([ends, ...entries, ...others, end, first as Line], stored)).toMatchObject({ ok: false })
+  expect(await prove([ends, ...entries, ...others, { kind: 'end', evidence: 3 }], stored)).toMatchObject({
     ok: true,
     evidence: { absent: 1 },
   })
 })
 
-test('a download that broke off behind the last checkpoint is told from a log that ends there', async () => {
+test('a download truncated after the last checkpoint is distinguished from a log that ends there', async () => {
   const lines = [header(length), ...entries.slice(0, 10)]
-  expect(await prove(lines, kept)).toMatchObject({ ok: false, brokenAt: 11, reason: expect.stringContaining('export it again') })
-  expect(await prove(exported(entries.slice(0, 10)), kept)).toMatchObject({ ok: true, unsigned: 1 })
+  expect(await prove(lines, stored)).toMatchObject({ ok: false, brokenAt: 11, reason: expect.stringContaining('export it again') })
+  expect(await prove(exported(entries.slice(0, 10)), stored)).toMatchObject({ ok: true, unsigned: 1 })
 })
 
-test('a chain that was written anew with all its hashes is found by the checkpoint alone', async () => {
+test('a chain rewritten with valid hashes is detected by the checkpoint alone', async () => {
   for (let from = 1; from <= signed; from++) {
     const rewritten = entries.slice(0, from - 1)
     for (let seq = from; seq <= length; seq++) rewritten.push(linked(rewritten.at(-1)?.hash ?? genesisHash, seq, 'admin:mallory'))
     const first = from <= 4 ? 4 : signed
-    const proof = await prove(exported(rewritten), kept)
+    const proof = await prove(exported(rewritten), stored)
     expect(proof).toMatchObject({ ok: false, brokenAt: first })
-    expect(proof.reason).toContain('written anew')
+    expect(proof.reason).toContain('the chain was rewritten')
     expect(await prove(exported(rewritten), [])).toMatchObject({ ok: true, proved: null })
   }
 })
 
-test('entries that were written anew behind the last checkpoint are not found: they are told as not signed', async () => {
+test('entries rewritten after the last checkpoint are not detected, but reported as not signed', async () => {
   const rewritten = [...entries.slice(0, signed), linked(entries[signed - 1]?.hash as string, signed + 1, 'admin:mallory')]
-  expect(await prove(exported(rewritten), kept)).toMatchObject({ ok: true, unsigned: 1 })
+  expect(await prove(exported(rewritten), stored)).toMatchObject({ ok: true, unsigned: 1 })
 })
 
-test('another key, a changed checkpoint and a checkpoint of another chain prove nothing', async () => {
+test('another key, a changed checkpoint or a checkpoint of another chain fails the verification', async () => {
   const last = checkpointAt(entries, signed)
   expect(await prove(exported(entries), [{ ...last, keyId: 'k2' }])).toMatchObject({ ok: false, reason: expect.stringContaining('k2') })
   expect(await prove(exported(entries), [{ ...last, signature: 'bad' }])).toMatchObject({
@@ -141,36 +141,36 @@ test('another key, a changed checkpoint and a checkpoint of another chain prove 
   expect(other).toMatchObject({ ok: false, reason: expect.stringContaining('none of the checkpoints') })
 })
 
-test('evidence that was changed or added is found; what is missing is counted', async () => {
+test('changed or added evidence is detected; missing evidence is counted', async () => {
   const changed = exported(entries).map((line) =>
     line.kind === 'evidence' ? { ...line, evidence: { ...evidence(3), digests: {} } } : line,
   )
-  expect(await prove(changed, kept)).toMatchObject({ ok: false, reason: expect.stringContaining('evidence 1') })
+  expect(await prove(changed, stored)).toMatchObject({ ok: false, reason: expect.stringContaining('evidence 1') })
   const [some] = evidenceOf(entries)
-  expect(await prove([...exported(entries), some as Line], kept)).toMatchObject({ ok: false })
-  expect(await prove([header(length), ...entries], kept)).toMatchObject({ ok: true, evidence: { proved: 0, absent: 4 } })
+  expect(await prove([...exported(entries), some as Line], stored)).toMatchObject({ ok: false })
+  expect(await prove([header(length), ...entries], stored)).toMatchObject({ ok: true, evidence: { proved: 0, absent: 4 } })
 })
 
 test.each<[string, string[]]>([
-  ['nothing at all', []],
-  ['a page of something else', ['<html>']],
+  ['an empty file', []],
+  ['an HTML page', ['<html>']],
   ['entries without a header', [JSON.stringify(entries[0])]],
   ['two exports', [JSON.stringify(header(0)), JSON.stringify(header(0))]],
-])('%s is no export', async (_, lines) => {
+])('%s is not an export', async (_, lines) => {
   expect(await proveExport(lines, { checkpoints: [], judge })).toMatchObject({ ok: false })
 })
 
-test('a line that shows a person something else than it proves is found', async () => {
+test('a line that displays another value than it hashes is detected', async () => {
   const lines = exported(entries).map((line) => JSON.stringify(line))
   const twice = (lines[2] as string).replace('"actor"', '"actor":"admin:mallory","actor"')
   const number = (lines[2] as string).replace('"data":{"seq":2}', '"data":{"seq":2.00000000000000000001}')
   for (const other of [twice, number]) {
     expect(JSON.parse(other)).toEqual(JSON.parse(lines[2] as string))
-    expect(await proveExport(lines.with(2, other), { checkpoints: kept, judge })).toMatchObject({ ok: false })
+    expect(await proveExport(lines.with(2, other), { checkpoints: stored, judge })).toMatchObject({ ok: false })
   }
 })
 
-test('a text with the line ends of other worlds is one line, and proves', async () => {
+test('a text with Unicode line separators is exported as one line', async () => {
   const content = { ...{ chain: 'rollout:x', seq: 1, at, actor: 'admin:anna', action: 'act', subject: null, previousHash: genesisHash } }
   const entry = { ...content, data: { reason: 'a\u2028b\u2029c' } }
   const line = writeExportLine({ kind: 'entry', ...entry, hash: auditHash(entry) })
@@ -179,14 +179,14 @@ test('a text with the line ends of other worlds is one line, and proves', async 
   expect(proof).toMatchObject({ ok: true, entries: 1 })
 })
 
-test('whoever gives a key wants a signature: an export without any is not proved by it', async () => {
+test('with a key given, an export without a signature fails', async () => {
   const lines = (more: Line[]) => [header(length), ...more, ...entries, ...evidenceOf(entries)].map((line) => JSON.stringify(line))
   const withKey = (...more: Line[]) => proveExport(lines(more), { checkpoints: [], judge, needsSignature: true })
-  expect(await withKey()).toMatchObject({ ok: false, reason: expect.stringContaining('nothing in it is signed') })
+  expect(await withKey()).toMatchObject({ ok: false, reason: expect.stringContaining('contains no signature') })
   expect(await withKey({ kind: 'checkpoint', ...checkpointAt(entries, 4) })).toMatchObject({ ok: true, proved: { count: 4 } })
 })
 
-/** What somebody could do to the lines up to the last checkpoint without writing all hashes anew. */
+/** Changes to the lines up to the last checkpoint that do not recompute all hashes. */
 const anEntry = fc.integer({ min: 1, max: signed })
 const tampering = fc.oneof(
   fc.record({
@@ -207,19 +207,19 @@ const tampering = fc.oneof(
   }),
 )
 
-test('whatever is changed, left out, moved, put in or cut up to the last checkpoint is found', async () => {
+test('every change, removal, move, insertion or cut up to the last checkpoint is detected', async () => {
   await fc.assert(
     fc.asyncProperty(tampering, async (how) => {
       const before = exported(entries).map((line) => JSON.stringify(line))
       const lines = tampered(before, how)
       const same = JSON.stringify(lines) === JSON.stringify(before)
-      expect((await proveExport(lines, { checkpoints: kept, judge })).ok).toBe(same)
+      expect((await proveExport(lines, { checkpoints: stored, judge })).ok).toBe(same)
     }),
     { numRuns: 400 },
   )
 })
 
-/** Entries stand behind the header: entry 1 is line 1. */
+/** Line 0 is the header, so entry 1 is line 1. */
 function tampered(lines: string[], how: typeof tampering extends fc.Arbitrary<infer T> ? T : never): string[] {
   const { seq } = how
   const line = JSON.parse(lines[seq] as string)

@@ -22,12 +22,12 @@ function aChain(length: number): AuditEntry[] {
   return entries
 }
 
-test('a chain that nobody touched holds, to its head', () => {
+test('an unchanged chain is valid up to its head', () => {
   const entries = aChain(5)
   expect(verifyChain(entries)).toEqual({ ok: true, head: { seq: 5, hash: entries[4]?.hash } })
 })
 
-test('proof in pages is proof in one', () => {
+test('verifying in pages gives the same result as verifying at once', () => {
   const entries = aChain(7)
   const first = verifyChain(entries.slice(0, 3))
   expect(verifyChain(entries.slice(3), first.head)).toEqual(verifyChain(entries))
@@ -39,12 +39,12 @@ const changes: Record<string, (entry: AuditEntry) => AuditEntry> = {
   time: (entry) => ({ ...entry, at: '2026-01-05T02:00:01.000Z' }),
   data: (entry) => ({ ...entry, data: { seq: -1 } }),
   subject: (entry) => ({ ...entry, subject: 'somebody' }),
-  'data with its own hash made anew': (entry) => {
+  'data with a recomputed hash': (entry) => {
     const changed = { ...entry, data: { seq: -1 } }
     return { ...changed, hash: auditHash(changed) }
   },
 }
-test.each(Object.keys(changes))('a changed %s is found', (what) => {
+test.each(Object.keys(changes))('a changed %s is detected', (what) => {
   const entries = aChain(5)
   entries[2] = changes[what]?.(entries[2] as AuditEntry) as AuditEntry
   const verdict = verifyChain(entries)
@@ -52,12 +52,12 @@ test.each(Object.keys(changes))('a changed %s is found', (what) => {
   expect(verdict.ok ? 0 : verdict.brokenAt).toBe(what.includes('hash') ? 4 : 3)
 })
 
-test('an entry cut out of the middle is found', () => {
+test('a removed entry is detected', () => {
   const entries = aChain(5)
   expect(verifyChain(entries.filter(({ seq }) => seq !== 3))).toMatchObject({ ok: false, brokenAt: 3 })
 })
 
-test('any reordering is found', () => {
+test('any reordering is detected', () => {
   fc.assert(
     fc.property(fc.shuffledSubarray(aChain(6), { minLength: 6 }), (shuffled) => {
       const inOrder = shuffled.every((entry, index) => entry.seq === index + 1)
@@ -66,7 +66,7 @@ test('any reordering is found', () => {
   )
 })
 
-test('entries renumbered to close a gap are found', () => {
+test('entries renumbered to close a gap are detected', () => {
   const entries = aChain(5).filter(({ seq }) => seq !== 3)
   const renumbered = entries.map((entry, index) => ({ ...entry, seq: index + 1 }))
   expect(verifyChain(renumbered)).toMatchObject({ ok: false, brokenAt: 3 })

@@ -114,7 +114,7 @@ const snapshotView = ({ snapshotId, takenAt, damaged = false, reopens = [] }: Ch
   reopens: [...reopens],
 })
 
-/** Begins a move: takes a hold on the box and tells a live old host to stop it. Throws what `planMove` throws. */
+/** Begins a move: takes a hold on the box and commands a live old host to stop it. Throws what `planMove` throws. */
 export async function moveBox(deps: LifecycleDeps, actor: Actor, input: Input): Promise<BoxMove> {
   const { slug } = input
   const begun = await deps.db

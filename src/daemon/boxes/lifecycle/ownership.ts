@@ -3,7 +3,7 @@ import type { DbOrTx } from '../../db/index.ts'
 import { openMove } from './procedures.repo.ts'
 
 /**
- * Whether an agent of the host may fetch commands of the box and report their results: the host that has the box; during a move also the new host, or
+ * True if an agent of the host may fetch commands of the box and report their results: the host that has the box; during a move also the new host, or
  * the old host that deletes its copy; never a host that was declared dead.
  */
 export async function mayAct(db: DbOrTx, boxId: BoxId, hostId: HostId): Promise<boolean> {

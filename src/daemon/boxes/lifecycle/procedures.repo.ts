@@ -25,7 +25,7 @@ export type Move = Procedure<MoveState> &
     /** Null for a box with ports of its own. */
     fromPort: number | null
     toPort: number
-    /** Whether that host may have a copy (containers and volumes) of the box. */
+    /** True if that host may have a copy (containers and volumes) of the box. */
     fromCopy: boolean
     toCopy: boolean
     oldHostIsDead: boolean
