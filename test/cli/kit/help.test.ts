@@ -78,13 +78,13 @@ describe('help', () => {
   test('is wrapped for a terminal, not for a pipe', async () => {
     const widest = (text: string) => Math.max(...text.split('\n').map((line) => line.length))
     const piped = (await tenantry(['boxes', '--help'])).stdout
-    expect(piped).toMatch(/^ {2}reconcile .*after its data was brought back by hand$/m)
-    // Also where its names leave little room.
+    expect(piped).toMatch(/^ {2}reconcile .*Re-sync users and spaces to the chat server$/m)
+    // Also with long names, which leave little width for descriptions.
     for (const noun of ['hosts', 'users'])
       expect(widest((await tenantry([noun, '--help'], { columns: 80 })).stdout)).toBeLessThanOrEqual(80)
     const shown = (await tenantry(['boxes', '--help'], { columns: 90 })).stdout
     expect([widest(shown) <= 90, shown.replace(/\s+/g, ' ')]).toEqual([true, piped.replace(/\s+/g, ' ')])
-    // Above a mistake it stands on stderr, which may be another terminal, or none.
+    // With a usage error help goes to stderr, which may have another width than stdout.
     expect(widest((await tenantry(['hosts'], { columns: 0, stderrColumns: 80 })).stderr)).toBeLessThanOrEqual(80)
     expect(widest((await tenantry(['boxes'], { columns: 80, stderrColumns: 0 })).stderr)).toBeGreaterThan(80)
   })
@@ -115,7 +115,7 @@ describe('completion', () => {
   })
 })
 
-/** What is loaded before a command is known: everything that `main.ts` imports at once, and what that imports. */
+/** Files loaded before the command is known: the static imports of `main.ts`, transitively. */
 function loadedAtStart(file: string, found = new Set<string>()): Set<string> {
   if (found.has(file)) return found
   found.add(file)
@@ -147,7 +147,7 @@ test('a command is parsed without contracts and anything heavy', () => {
 
 test('the first page loads three files and no library', () => {
   expect([...loadedAtStart(resolve(cli, 'main.ts'))].sort()).toEqual(
-    ['first-page.ts', 'main.ts', 'tree.ts'].map((file) => resolve(cli, file)),
+    ['first-page.ts', 'main.ts', 'nouns.ts'].map((file) => resolve(cli, file)),
   )
 })
 

@@ -50,7 +50,7 @@ test('manifest apply shows the diff and prompts; without a terminal it applies n
 
 test('a manifest may come from stdin', async () => {
   const ran = await tenantry(['manifest', 'diff', '-'], { answers: changed, stdin: 'tiers: {free: {synapse: "1.163.2"}}' })
-  expect(ran.stdout).toBe('WHAT     TIERS  NOW      THEN\nsynapse  free   1.157.1  1.163.2\n')
+  expect(ran.stdout).toBe('ITEM     TIERS  CURRENT  NEW\nsynapse  free   1.157.1  1.163.2\n')
 })
 
 test('images too wide for one line go below each other, uncut', async () => {
