@@ -81,7 +81,11 @@ test('a truncated chain is detected at any length, with a matching header', asyn
 test('truncation is the reported reason, even if the evidence of the missing entries is present', async () => {
   const lines = [header(5), ...entries.slice(0, 5), ...evidenceOf(entries)]
   const proof = await prove(lines, stored)
-  expect(proof).toMatchObject({ ok: false, brokenAt: 6, reason: expect.stringContaining(`signed with ${signed} entries at ${at}: it was truncated`) })
+  expect(proof).toMatchObject({
+    ok: false,
+    brokenAt: 6,
+    reason: expect.stringContaining(`signed with ${signed} entries at ${at}: it was truncated`),
+  })
 })
 
 test('a copy truncated at any byte is detected', async () => {
