@@ -20,7 +20,7 @@ const callerOf = (userId: string) => {
   return { userId, tenantSlug, tenantId: `ten_${tenantSlug}` } as Parameters<ReturnType<typeof bootstrapDocuments>>[0]
 }
 
-/** Replicas over one database, each of which writes down whose documents it makes. */
+/** Replicas over one database; each records the users whose documents it builds. */
 function aReplica(room: TasksRoom, bytes?: number) {
   const made: string[] = []
   const spacesOf: TasksRoom['spacesOf'] = async (db, user) => {
@@ -30,7 +30,7 @@ function aReplica(room: TasksRoom, bytes?: number) {
   const deps = { ...room, spacesOf }
   const of = bootstrapDocuments(deps, bytes === undefined ? {} : { bytes })
   const read = async (userId: string) => JSON.parse((await of(callerOf(userId))).text)
-  /** Whose document is made anew when everybody asks. */
+  /** Users whose document is rebuilt when all users request one. */
   const madeFor = async () => {
     made.length = 0
     for (const who of everybody) await read(who)
@@ -77,7 +77,7 @@ const writes: readonly (readonly [string, Write, readonly string[]])[] = [
 onBothDialects('bootstrap', (fresh) => {
   const room = async () => aTasksRoom(await fresh())
 
-  test('the document holds what the specification names, and spaces, tasks, permissions and profile', async () => {
+  test('the document contains the fields of the specification, and spaces, tasks, permissions and profile', async () => {
     const world = await room()
     world.spaces.set('mia', [aSpace('s1', 'Class 1')])
     await tenantChange({ featureFlags: { newChat: true, oldChat: false } })(world)
@@ -100,7 +100,7 @@ onBothDialects('bootstrap', (fresh) => {
     })
   })
 
-  test('each write makes stale exactly the documents that it changes, and the next answer of every replica has it', async () => {
+  test('each write invalidates exactly the documents it changes, and the next response of every replica includes it', async () => {
     const world = await room()
     const [here, there] = [aReplica(world), aReplica(world)]
     await here.madeFor()
@@ -117,7 +117,7 @@ onBothDialects('bootstrap', (fresh) => {
     }
   })
 
-  test('a document that a task stands in is stale when somebody else gets the task', async () => {
+  test('a document with a task is stale when another user gets the task', async () => {
     const world = await room()
     const replica = aReplica(world)
     const { id } = await world.as('mia').createTask({ body: { title: 'T', assigneeId: 'anna' } })
@@ -127,7 +127,7 @@ onBothDialects('bootstrap', (fresh) => {
     expect([(await replica.read('anna')).tasks, (await replica.read('ben')).tasks.length]).toEqual([[], 1])
   })
 
-  test('whatever is written in whatever order, every answer is what would be made now', async () => {
+  test('after any sequence of writes every response equals a fresh document', async () => {
     const world = await room()
     const replicas = [aReplica(world), aReplica(world, 3000)]
     const aStep = fc.record({
@@ -147,7 +147,7 @@ onBothDialects('bootstrap', (fresh) => {
     )
   })
 
-  test('calls and writes at once: no answer is older than what was committed before its call', async () => {
+  test('concurrent calls and writes: no response is older than the commits before its call', async () => {
     const world = await room()
     const replica = aReplica(world)
     let written = 0
@@ -167,7 +167,7 @@ onBothDialects('bootstrap', (fresh) => {
     expect(seen.filter(([before, shown]) => shown < before)).toEqual([])
   })
 
-  test('a change that was rolled back is in no document and makes none stale', async () => {
+  test('a rolled back change is in no document and invalidates none', async () => {
     const world = await room()
     const replica = aReplica(world)
     await replica.madeFor()
@@ -182,7 +182,7 @@ onBothDialects('bootstrap', (fresh) => {
     expect(await replica.madeFor()).toEqual([])
   })
 
-  test('events that were forgotten, or are too many, make all documents of the tenant anew, and no others', async () => {
+  test('expired or too many events rebuild all documents of the tenant, and no others', async () => {
     const world = await room()
     const replica = aReplica(world)
     await replica.madeFor()
@@ -197,7 +197,7 @@ onBothDialects('bootstrap', (fresh) => {
     expect(await replica.madeFor()).toEqual(one)
   })
 
-  test('when there is no room for all, those used longest ago go', async () => {
+  test('a full cache evicts the least recently used documents', async () => {
     const world = await room()
     const { text } = await aReplica(world).of(callerOf('mia'))
     const replica = aReplica(world, 3 * (2 * text.length + 400))
@@ -207,7 +207,7 @@ onBothDialects('bootstrap', (fresh) => {
     expect(replica.made).toEqual(['ben'])
   })
 
-  test('who lost their standing gets no document, and users of other tenants never another’s', async () => {
+  test('a user without access gets no document, and users of other tenants never another’s', async () => {
     const world = await room()
     const replica = aReplica(world)
     await world.db.updateTable('users').set({ status: 'disabled' }).where('id', '=', 'tim').execute()
@@ -224,7 +224,7 @@ onBothDialects('bootstrap', (fresh) => {
         headers: { authorization: 'Bearer anna', connection: 'close', ...headers },
       })
 
-    test('an answer bears a strong tag, which changes exactly when the answer does', async () => {
+    test('a response has a strong ETag, which changes exactly with the response', async () => {
       const world = await room()
       const first = await get(world)
       const etag = first.headers.get('etag') ?? ''
@@ -256,14 +256,14 @@ onBothDialects('bootstrap', (fresh) => {
       expect((await answer.text()) === '').toBe(status === 304)
     })
 
-    test('HEAD has the headers alone', async () => {
+    test('HEAD returns the headers alone', async () => {
       const answer = await get(await room(), {}, 'HEAD')
       expect([answer.status, (answer.headers.get('etag') ?? '').length, await answer.text()]).toEqual([200, 34, ''])
     })
   })
 })
 
-test('a document is of one instant: what is committed while it is made is in the next one', async () => {
+test('a document is consistent: a commit during its build is in the next one', async () => {
   const { db } = await emptyDatabase('postgres')
   onTestFinished(() => db.destroy())
   const room = await aTasksRoom(db)
@@ -278,7 +278,7 @@ test('a document is of one instant: what is committed while it is made is in the
   expect([await tasks(), await tasks(), made]).toEqual([0, 1, 2])
 })
 
-test('calls that come together are answered by one look at the database', async () => {
+test('concurrent calls share one database read', async () => {
   const { db } = await emptyDatabase('sqlite')
   const world = await aTasksRoom(db)
   const replica = aReplica({ ...world, db: counted(db) } as TasksRoom)

@@ -18,12 +18,12 @@ import { aPlatformUser } from '../../support/platform-user.ts'
 import { aRunningDaemon, clientOf, loggedIn } from '../../support/running-daemon.ts'
 import { aSmallApp } from '../../support/small-app.ts'
 
-// Downloads that are under way when their user may not have them any more. Clients here do not read on: by themselves they would never end.
+// Downloads in progress whose user loses access. The clients here stop reading, so that a download never ends by itself.
 
-/** More than the sockets of a machine take in for a client who does not read. */
+/** More bytes than socket buffers hold for a client that does not read. */
 const large = 48 * 1024 * 1024
 
-/** A client who asks for a path and takes no more than the first bytes of the answer; `ended` says what it had in all. */
+/** A client that reads only the first bytes of a response; `ended` resolves to the received bytes. */
 async function aStuckClient(url: string, path: string, authorization: string) {
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)
@@ -34,7 +34,7 @@ async function aStuckClient(url: string, path: string, authorization: string) {
   socket.pause()
   let taken = head.length
   const over = new Promise<void>((done) => socket.once('close', () => done()))
-  /** Reads on to the end, so slowly that the whole would take half a minute, or as fast as it comes: how many bytes came. */
+  /** Reads to the end, slowly (half a minute in total) or at full speed; returns the number of bytes. */
   const ended = async (pauseMs = 20): Promise<number> => {
     socket.on('data', (bytes) => {
       taken += bytes.length
@@ -50,13 +50,13 @@ async function aStuckClient(url: string, path: string, authorization: string) {
 
 type StuckClient = Awaited<ReturnType<typeof aStuckClient>>
 
-/** Makes the one file that was uploaded a large one, without sending it. */
+/** Makes the uploaded file large without sending bytes. */
 async function makeLarge(db: Db, path: string) {
   await truncate(path, large)
   await db.updateTable('files').set({ bytes: large }).execute()
 }
 
-/** A bucket that takes files, and gives of each but the beginning. */
+/** A bucket that accepts files and returns only the first bytes of each. */
 async function aStuckBucket(): Promise<ObjectStore> {
   const server = createServer(async (request, response) => {
     for await (const _ of request);
@@ -75,7 +75,7 @@ async function aStuckBucket(): Promise<ObjectStore> {
 }
 
 describe.each(['folder', 'bucket'] as const)('from a %s', (kind) => {
-  /** A file of anna that she is about to download, and what the store opened for it. */
+  /** A file that anna is about to download, and the stream the store opened for it. */
   async function downloading() {
     const room = await aFilesRoom((await emptyDatabase('sqlite')).db)
     const objects = kind === 'folder' ? room.objects : await aStuckBucket()
@@ -98,7 +98,7 @@ describe.each(['folder', 'bucket'] as const)('from a %s', (kind) => {
     return { room, anna, spaceId, users, clock, client, opened }
   }
 
-  test('a download ends with the standing of its user, and the store is let go of', async () => {
+  test('a download ends when its user loses access, and the store stream is closed', async () => {
     const { users, clock, client, opened } = await downloading()
     delete users.anna
     await clock.advance(250)
@@ -107,7 +107,7 @@ describe.each(['folder', 'bucket'] as const)('from a %s', (kind) => {
     expect(clock.sleepers()).toBe(0)
   })
 
-  test('a download ends when its user is put out of the space, and not when somebody else is', async () => {
+  test('a download ends when its user is removed from the space, and not when another user is', async () => {
     const { room, anna, spaceId, clock, client, opened } = await downloading()
     const [ben, cem] = [await room.aUser('ben'), await room.aUser('cem')]
     const put = (userId: string, role: 'owner' | 'member') => putSpaceMember(room, anna, { spaceId, userId, role })
@@ -125,14 +125,14 @@ describe.each(['folder', 'bucket'] as const)('from a %s', (kind) => {
     expect(clock.sleepers()).toBe(0)
   })
 
-  test('whoever may have it has it as long as it takes', async () => {
+  test('a permitted download has no time limit', async () => {
     const { clock, opened } = await downloading()
     for (let second = 0; second < 60; second += 1) await clock.advance(1000)
     expect(opened.map(({ destroyed }) => destroyed)).toEqual([false])
   })
 })
 
-describe('of a whole daemon', () => {
+describe('with a whole daemon', () => {
   const space = { name: '4b', type: 'CLASSROOM', visibility: 'PRIVATE' } as const
 
   /** A space of these users with a large file, and a client of each that downloads it. */
@@ -160,7 +160,7 @@ describe('of a whole daemon', () => {
     return { putOut, clients, admin: clientOf(daemon.url, await loggedIn(daemon, 'operator')) }
   }
 
-  test('a download ends with its session, its user, its place in the space or its tenant, and no other does', async () => {
+  test('a download ends with its session, its user, its membership or its tenant, and no other download ends', async () => {
     const { clients, admin, putOut } = await downloading(['fritz', 'anna', 'ben', 'cem', 'dora', 'eve'])
     const [_, anna, ben, cem, dora, eve] = clients as [StuckClient, StuckClient, StuckClient, StuckClient, StuckClient, StuckClient]
     await putOut('eve')

@@ -7,7 +7,7 @@ import { onBothDialects } from '../../support/databases.ts'
 import { explained } from '../../support/explained.ts'
 import { aFilesRoom } from '../../support/files-room.ts'
 
-test('the five spaces that take most are named, the largest first, and those of one size by id', () => {
+test('the five largest spaces are listed, largest first, and equal sizes by id', () => {
   const bytes = [3, 9, 3, 1, 7, 2, 3]
   const uses = bytes.map((size, n) => ({ spaceId: `s${n}`, as: 'kept', count: 1, bytes: size }) as const)
   const { largestSpaces } = summarizeUsage([...uses, { spaceId: 's5', as: 'deleted', count: 2, bytes: 6 }])
@@ -21,7 +21,7 @@ test('the five spaces that take most are named, the largest first, and those of 
 })
 
 onBothDialects('what files take', (fresh, dialect) => {
-  test('is what uploads are held against, and its parts are what there is', async () => {
+  test('is the number checked at uploads, and its parts match the stored files', async () => {
     const room = await aFilesRoom(await fresh(), 5000)
     const anna = await room.aUser('anna')
     const [small, large] = [await room.aSpace(anna, { name: 'Small' }), await room.aSpace(anna, { name: 'Large' })]
@@ -49,7 +49,7 @@ onBothDialects('what files take', (fresh, dialect) => {
     await expect(room.send(anna, small.id, of(1891))).rejects.toMatchObject({ code: 'QUOTA_EXCEEDED' })
   })
 
-  test('of a tenant without files is nothing', async () => {
+  test('of a tenant without files is zero', async () => {
     const room = await aFilesRoom(await fresh(), 5000)
     const none = { count: 0, bytes: 0 }
     expect(await fileUsageOf(room.quotas)(room.db, { id: room.tenantId, plan: 'pro' })).toEqual({
@@ -57,7 +57,7 @@ onBothDialects('what files take', (fresh, dialect) => {
     })
   })
 
-  test('is read off an index alone, whatever else is kept', async () => {
+  test('is read from an index alone, whatever else is stored', async () => {
     const { db, tenantId } = await aFilesRoom(await fresh())
     const [plan] = await explained(db, dialect, (tx) => usageBySpace(tx, tenantId))
     expect(plan).toMatch(

@@ -8,7 +8,7 @@ import { emptyDatabase } from '../../support/databases.ts'
 import { aFilesRoom } from '../../support/files-room.ts'
 import { aSmallApp } from '../../support/small-app.ts'
 
-/** A space of anna over HTTP, with a stranger. */
+/** A space of anna over HTTP, with a non-member. */
 async function served() {
   const room = await aFilesRoom((await emptyDatabase('sqlite')).db, 200 * 1024 * 1024)
   const [anna, eve] = [await room.aUser('anna'), await room.aUser('eve')]
@@ -44,7 +44,7 @@ function form(content: Uint8Array<ArrayBuffer> | string, fileName: string, field
   return made
 }
 
-test('a file from its upload to its end, over HTTP', async () => {
+test('upload, read, rename and delete a file over HTTP', async () => {
   const { ask, kept } = await served()
   const { id: folderId } = (await (
     await ask('anna', 'POST', '/folders', '{"name":"Plans"}', { 'content-type': 'application/json' })
@@ -78,7 +78,7 @@ test('a file from its upload to its end, over HTTP', async () => {
   expect([(await ask('anna', 'GET', one)).status, await kept()]).toEqual([404, []])
 })
 
-test('a stranger is told of nothing, whatever is asked and sent', async () => {
+test('a non-member gets 404 for every request', async () => {
   const { ask } = await served()
   const { id } = (await (await ask('anna', 'POST', '', form('x', 'a'))).json()) as { id: string }
   const asked = await Promise.all([
@@ -90,7 +90,7 @@ test('a stranger is told of nothing, whatever is asked and sent', async () => {
   expect(asked.map(({ status }) => status)).toEqual([404, 404, 404, 404])
 })
 
-test('a file above 50 MB is refused with its code, one of exactly 50 MB is kept', async () => {
+test('a file above 50 MB is refused with its code; exactly 50 MB is accepted', async () => {
   const { ask, kept, usage } = await served()
   const whole = new Uint8Array(maxFileBytes + 1)
   const refused = await ask('anna', 'POST', '', form(whole, 'a'))
@@ -117,7 +117,7 @@ const strangeNames = [
   "a';--",
 ]
 
-test('whatever a program calls its file, it is kept under its id, and the name breaks nothing', async () => {
+test('a file is stored under its id, whatever its declared name, and the name breaks no header', async () => {
   const { ask, kept } = await served()
   for (const fileName of strangeNames) {
     const made = (await (await ask('anna', 'POST', '', form('x', fileName))).json()) as { id: string; name: string }
@@ -129,13 +129,13 @@ test('whatever a program calls its file, it is kept under its id, and the name b
   expect(await kept()).toHaveLength(strangeNames.length)
 })
 
-test('a name that a person gives is refused when it leads elsewhere', async () => {
+test('a name with a path is refused', async () => {
   const { ask, kept } = await served()
   const refused = await ask('anna', 'POST', '', form('x', 'a', { name: '../b' }))
   expect([refused.status, await kept()]).toEqual([400, []])
 })
 
-test('an upload whose session ends while it is sent is refused, and nothing of it stays', async () => {
+test('an upload whose session ends while it is sent is refused, and leaves nothing', async () => {
   const { half, users, rows, agree } = await served()
   const { finish } = half()
   await expect.poll(rows).toHaveLength(1)
@@ -145,7 +145,7 @@ test('an upload whose session ends while it is sent is refused, and nothing of i
   await agree()
 })
 
-test('one user sends four files at once: the fifth waits for its turn, and who leaves makes room', async () => {
+test('a user may send four files at once: the fifth waits for a slot, and a disconnect releases one', async () => {
   const { ask, half, rows } = await served()
   const [first] = [half(), half(), half(), half()]
   await expect.poll(rows).toHaveLength(4)

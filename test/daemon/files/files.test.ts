@@ -17,7 +17,7 @@ const refusedWith = (code: ProblemCode) => (error: unknown) => isProblem(error, 
 const day = 86_400_000
 type Room = Awaited<ReturnType<typeof aFilesRoom>>
 
-/** A space of anna, with ben in it. */
+/** A space of anna with ben as a member. */
 async function ofTwo(room: Room) {
   const [anna, ben] = [await room.aUser('anna'), await room.aUser('ben')]
   const { id: spaceId } = await room.aSpace(anna)
@@ -32,7 +32,7 @@ async function bytesOf(room: Room, actor: PlatformPrincipal, one: { spaceId: str
 }
 
 onBothDialects('files of a space', (fresh) => {
-  test('are kept by members, told to them, and read as they were sent', async () => {
+  test('are uploaded by members, published to them, and downloaded unchanged', async () => {
     const room = await aFilesRoom(await fresh())
     const { anna, ben, spaceId } = await ofTwo(room)
     const { id: folderId } = await createFolder(room, anna, { spaceId, name: 'Plans' })
@@ -58,14 +58,14 @@ onBothDialects('files of a space', (fresh) => {
     await room.agree()
   })
 
-  test('are only ever saved when their bytes are no picture and no PDF, whatever is claimed', async () => {
+  test('are sent as attachments unless their bytes are an image or a PDF, whatever type was declared', async () => {
     const room = await aFilesRoom(await fresh())
     const { anna, spaceId } = await ofTwo(room)
     const { id: fileId } = await room.send(anna, spaceId, { content: Buffer.from('<script>'), fileName: 'a.png', contentType: 'image/png' })
     expect(await downloadFile(room, anna, { spaceId, fileId })).toMatchObject({ contentType: 'application/octet-stream', inline: false })
   })
 
-  test('are nothing to who is no member, and to other tenants, in every way', async () => {
+  test('are hidden from non-members and other tenants on every endpoint', async () => {
     const room = await aFilesRoom(await fresh())
     const anna = await room.aUser('anna')
     const { id: spaceId } = await room.aSpace(anna, { visibility: 'PUBLIC' })
@@ -87,7 +87,7 @@ onBothDialects('files of a space', (fresh) => {
     await room.agree()
   })
 
-  test('are reached through their own space alone', async () => {
+  test('are accessible through their own space only', async () => {
     const room = await aFilesRoom(await fresh())
     const { anna, spaceId } = await ofTwo(room)
     const { id: other } = await room.aSpace(anna, { name: '5c' })
@@ -102,7 +102,7 @@ onBothDialects('files of a space', (fresh) => {
     await room.agree()
   })
 
-  test('are listed the newest first, page by page, by folder', async () => {
+  test('are listed newest first, in pages, by folder', async () => {
     const room = await aFilesRoom(await fresh())
     const { anna, spaceId } = await ofTwo(room)
     const { id: folderId } = await createFolder(room, anna, { spaceId, name: 'Plans' })
@@ -128,7 +128,7 @@ onBothDialects('files of a space', (fresh) => {
     await expect(listFiles(room, anna, { spaceId, deleted: false, limit: 2, cursor: 'x' })).rejects.toSatisfy(refusedWith('VALIDATION'))
   })
 
-  test('are named, moved and deleted by who uploaded them and by owners', async () => {
+  test('are renamed, moved and deleted by their uploader and by owners', async () => {
     const room = await aFilesRoom(await fresh())
     const { anna, ben, spaceId } = await ofTwo(room)
     const { id: folderId } = await createFolder(room, anna, { spaceId, name: 'Plans' })
@@ -155,7 +155,7 @@ onBothDialects('files of a space', (fresh) => {
     ])
   })
 
-  test('that were deleted come back within 30 days and take their space until they are erased', async () => {
+  test('that were deleted can be restored for 30 days and count to the quota until they are erased', async () => {
     const room = await aFilesRoom(await fresh())
     const { anna, spaceId } = await ofTwo(room)
     const { id: fileId } = await room.send(anna, spaceId)
@@ -178,7 +178,7 @@ onBothDialects('files of a space', (fresh) => {
     await expect(restoreFile(room, anna, one)).rejects.toSatisfy(refusedWith('NOT_FOUND'))
   })
 
-  test('go for good at once when that is asked for, deleted ones too, and free their space', async () => {
+  test('are erased at once on request, deleted files too, and free their quota', async () => {
     const room = await aFilesRoom(await fresh())
     const { anna, spaceId } = await ofTwo(room)
     const [one, two] = [await room.send(anna, spaceId), await room.send(anna, spaceId)]
@@ -188,7 +188,7 @@ onBothDialects('files of a space', (fresh) => {
     expect([await room.usage(), await room.kept(), await room.rows()]).toEqual([0, [], []])
   })
 
-  test('are deleted with their folder, come back into none, and who made only the folder cannot take them along', async () => {
+  test('are deleted with their folder, restored without it, and not deletable by the creator of the folder alone', async () => {
     const room = await aFilesRoom(await fresh())
     const { anna, ben, spaceId } = await ofTwo(room)
     const { id: folderId } = await createFolder(room, ben, { spaceId, name: 'Plans' })
@@ -199,7 +199,7 @@ onBothDialects('files of a space', (fresh) => {
     expect(await restoreFile(room, anna, { spaceId, fileId })).toMatchObject({ folderId: null, deletedAt: null })
   })
 
-  test('go 30 days after their space', async () => {
+  test('are erased 30 days after their space', async () => {
     const room = await aFilesRoom(await fresh())
     const { anna, spaceId } = await ofTwo(room)
     const { id: fileId } = await room.send(anna, spaceId)
@@ -210,7 +210,7 @@ onBothDialects('files of a space', (fresh) => {
     expect([await cleanUpFiles(room), await room.usage(), await room.kept()]).toEqual(['erased 1 file', 0, []])
   })
 
-  test('leave nothing when the form is refused, the folder is none, or the sender is put out meanwhile', async () => {
+  test('leave nothing if the form is invalid, the folder does not exist, or the sender is removed meanwhile', async () => {
     const room = await aFilesRoom(await fresh())
     const { anna, ben, spaceId } = await ofTwo(room)
     const upload = anUpload()
@@ -231,7 +231,7 @@ onBothDialects('files of a space', (fresh) => {
     expect([await room.usage(), await room.kept(), await room.rows()]).toEqual([0, [], []])
   })
 
-  test('stay noted when the store is away, and are taken away once it is back', async () => {
+  test('stay recorded while the store is unreachable, and are erased once it is back', async () => {
     const room = await aFilesRoom(await fresh())
     const { anna, spaceId } = await ofTwo(room)
     const away = () => Promise.reject(problem('OBJECT_STORE_UNAVAILABLE', 'away'))
@@ -245,7 +245,7 @@ onBothDialects('files of a space', (fresh) => {
     expect([await cleanUpFiles(room), await room.usage(), await room.kept()]).toEqual(['erased 2 files', 0, []])
   })
 
-  test('keep the row of their space as long as the store does not let go of them', async () => {
+  test('keep the row of their space until the store has deleted them', async () => {
     const room = await aFilesRoom(await fresh())
     const { anna, spaceId } = await ofTwo(room)
     await room.send(anna, spaceId)

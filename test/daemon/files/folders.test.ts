@@ -13,7 +13,7 @@ const refusedWith = (code: ProblemCode) => (error: unknown) => isProblem(error, 
 const day = 86_400_000
 
 onBothDialects('folders of a space', (fresh) => {
-  test('are made by members, each name once, and told among what happened there', async () => {
+  test('are created by members, each name once, and listed in the activity', async () => {
     const room = await aSpacesRoom(await fresh())
     const anna = await room.aUser('anna')
     const { id: spaceId } = await room.aSpace(anna)
@@ -25,7 +25,7 @@ onBothDialects('folders of a space', (fresh) => {
     ])
   })
 
-  test('are nothing to who is no member, though it finds the space or manages the tenant', async () => {
+  test('are hidden from non-members, even if they can find the space or manage the tenant', async () => {
     const room = await aSpacesRoom(await fresh())
     const [anna, ben] = [await room.aUser('anna'), await room.aUser('ben', { capabilities: ['manageSpaces', 'manageUsers'] })]
     const { id: spaceId } = await room.aSpace(anna, { visibility: 'TENANT' })
@@ -38,7 +38,7 @@ onBothDialects('folders of a space', (fresh) => {
       await expect(reach()).rejects.toSatisfy(refusedWith('NOT_FOUND'))
   })
 
-  test('are taken away by who made them and by owners, through their own space alone', async () => {
+  test('are deleted by their creator and by owners, through their own space only', async () => {
     const room = await aSpacesRoom(await fresh())
     const [anna, ben] = [await room.aUser('anna'), await room.aUser('ben')]
     const [{ id: spaceId }, { id: other }] = [await room.aSpace(anna), await room.aSpace(anna, { name: '5c' })]
@@ -51,7 +51,7 @@ onBothDialects('folders of a space', (fresh) => {
     expect((await room.events()).slice(-1)).toMatchObject([{ type: 'folder.deleted', payload: { folderId: hers.id, spaceId } }])
   })
 
-  test('go with their space, and nothing of it is left in the end', async () => {
+  test('are deleted with their space, without leftovers', async () => {
     const room = await aSpacesRoom(await fresh())
     const anna = await room.aUser('anna')
     const { id: spaceId } = await room.aSpace(anna)

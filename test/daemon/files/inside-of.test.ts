@@ -8,7 +8,7 @@ import { onBothDialects } from '../../support/databases.ts'
 import { aFilesRoom } from '../../support/files-room.ts'
 
 onBothDialects('who is inside a space', (fresh) => {
-  /** Ben in a space of anna, and what says whether he is in it still. */
+  /** Ben in a space of anna, and the check of his membership. */
   async function inside() {
     const db = await fresh()
     const room = await aFilesRoom(db)
@@ -42,7 +42,7 @@ onBothDialects('who is inside a space', (fresh) => {
         await recordLeft(room, { space, userId: ben.userId, chatJoinedAt: null })
       },
     ],
-  ])('who %s is out with the next reading, and until then nothing is asked', async (_, leave) => {
+  ])('a user who %s loses access at the next read of revocations, without queries before it', async (_, leave) => {
     const it = await inside()
     await leave(it)
     await it.stands()
@@ -51,7 +51,7 @@ onBothDialects('who is inside a space', (fresh) => {
     await expect(it.stands()).rejects.toMatchObject({ code: 'NOT_FOUND' })
   })
 
-  test('of other spaces nothing is asked; when the revocations cannot be read, everything is', async () => {
+  test('other spaces cause no query; unreadable revocations cause a query for every space', async () => {
     const { room, anna, stands, questions } = await inside()
     const { id: other } = await room.aSpace(anna)
     await deleteSpace(room, anna, { spaceId: other })
@@ -63,7 +63,7 @@ onBothDialects('who is inside a space', (fresh) => {
     await expect(doubting()).rejects.toMatchObject({ code: 'NOT_FOUND' })
   })
 
-  test('after the end it is told of nothing any more', async () => {
+  test('after its end the check ignores revocations', async () => {
     const { room, anna, ben, spaceId, stands, over, questions } = await inside()
     over.abort()
     await removeSpaceMember(room, anna, { spaceId, userId: ben.userId })

@@ -14,7 +14,7 @@ const day = 86_400_000
 type Room = Awaited<ReturnType<typeof aFilesRoom>>
 type Store = FilesDeps['objects']
 
-/** The room of a process that dies after so many steps of its database; its store does nothing either from then on. */
+/** The files feature of a process that dies after `steps` database statements; its store does nothing from then on. */
 function dying(room: Room, steps: number, store: (isDead: () => boolean) => Partial<Store> = () => ({})) {
   const { db, isDead } = mortal(room.db as Db, steps)
   const alive = async <T>(work: () => Promise<T>): Promise<T> => {
@@ -30,7 +30,7 @@ function dying(room: Room, steps: number, store: (isDead: () => boolean) => Part
   return { deps: { ...room, db, objects }, isDead }
 }
 
-/** Does the deed in processes that die one step later each time, until one lives. */
+/** Repeats the operation in processes that die one statement later each time, until one completes it. */
 async function killedAtEachStep(room: Room, deed: (deps: FilesDeps) => Promise<unknown>, then: () => Promise<void>): Promise<number> {
   for (let steps = 0; ; steps += 1) {
     const { deps, isDead } = dying(room, steps)
@@ -48,14 +48,14 @@ async function aSpaceOf(room: Room): Promise<{ anna: PlatformPrincipal; spaceId:
 }
 
 onBothDialects('a daemon that is killed', (fresh) => {
-  test('in an upload leaves a whole file or, a day later, nothing', async () => {
+  test('in an upload leaves a complete file or, after a day, nothing', async () => {
     const room = await aFilesRoom(await fresh())
     const { anna, spaceId } = await aSpaceOf(room)
     const kills = await killedAtEachStep(
       room,
       (deps) => room.send(anna, spaceId, {}, deps),
       async () => {
-        // Until then nobody sees an unfinished one, and every object has its row.
+        // Until then an unfinished file is invisible, and every object has its row.
         const rows = await room.rows()
         expect(rows.map(({ id }) => id)).toEqual(expect.arrayContaining(await room.kept()))
         await room.clock.advance(day)
@@ -67,7 +67,7 @@ onBothDialects('a daemon that is killed', (fresh) => {
     expect(kills).toBeGreaterThan(15)
   })
 
-  test('in the middle of the bytes leaves nothing a day later', async () => {
+  test('during the transfer leaves nothing after a day', async () => {
     const room = await aFilesRoom(await fresh())
     const { anna, spaceId } = await aSpaceOf(room)
     const { deps } = dying(room, 1000, () => ({
@@ -85,7 +85,7 @@ onBothDialects('a daemon that is killed', (fresh) => {
     expect([await cleanUpFiles(room), await room.kept(), await room.usage()]).toEqual(['erased 1 file', [], 0])
   })
 
-  test('while it erases goes on where it was', async () => {
+  test('while erasing resumes at the next run', async () => {
     const room = await aFilesRoom(await fresh())
     const { anna, spaceId } = await aSpaceOf(room)
     for (const _ of [1, 2, 3]) {
@@ -103,7 +103,7 @@ onBothDialects('a daemon that is killed', (fresh) => {
     expect(await room.rows()).toEqual([])
   })
 
-  test('while it deletes for good keeps the file or erases it the next night', async () => {
+  test('while deleting permanently keeps the file or erases it the next night', async () => {
     const room = await aFilesRoom(await fresh())
     const { anna, spaceId } = await aSpaceOf(room)
     let { id: fileId } = await room.send(anna, spaceId)
@@ -122,7 +122,7 @@ onBothDialects('a daemon that is killed', (fresh) => {
     expect([await room.rows(), await room.kept(), await room.usage()]).toEqual([[], [], 0])
   })
 
-  test('many pages of files are erased in one run, also when some cannot be', async () => {
+  test('many pages of files are erased in one run, even if some fail', async () => {
     const room = await aFilesRoom(await fresh())
     const { anna, spaceId } = await aSpaceOf(room)
     const { id } = await room.send(anna, spaceId)

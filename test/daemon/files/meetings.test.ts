@@ -11,7 +11,7 @@ const expected = (error: unknown) =>
   (['NOT_FOUND', 'CONFLICT', 'ALREADY_EXISTS', 'QUOTA_EXCEEDED'] as const).some((code) => isProblem(error, code))
 
 onBothDialects('what happens to files at the same moment', (fresh) => {
-  test('is done one after the other or refused, and rows, objects and the count of bytes agree', async () => {
+  test('is serialized or refused, and rows, objects and byte counts agree', async () => {
     const room = await aFilesRoom(await fresh(), 100)
     const anna = await room.aUser('anna')
     const { id: spaceId } = await room.aSpace(anna)
@@ -44,7 +44,7 @@ onBothDialects('what happens to files at the same moment', (fresh) => {
     )
   })
 
-  test('an upload that outlasts its row leaves no bytes behind', async () => {
+  test('an upload whose row was deleted leaves no bytes', async () => {
     const room = await aFilesRoom(await fresh())
     const anna = await room.aUser('anna')
     const { id: spaceId } = await room.aSpace(anna)
@@ -58,7 +58,7 @@ onBothDialects('what happens to files at the same moment', (fresh) => {
     expect([await room.rows(), await room.kept(), await room.usage()]).toEqual([[], [], 0])
   })
 
-  test('file-cleanup begins at half past three', async () => {
+  test('file-cleanup runs at 03:30', async () => {
     const [job] = filesJobs(await aFilesRoom(await fresh()))
     expect([job?.key, job?.nextAfter(new Date('2026-01-05T03:30:00Z'))]).toEqual(['file-cleanup', new Date('2026-01-06T03:30:00Z')])
   })

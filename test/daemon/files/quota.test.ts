@@ -12,7 +12,7 @@ const sent = (bytes: number, known = true) => ({
 })
 
 onBothDialects('the quota of a tenant', (fresh) => {
-  test('is taken to the last byte and not passed by one', async () => {
+  test('is usable to the last byte and not beyond', async () => {
     const room = await aFilesRoom(await fresh(), 1000)
     const anna = await room.aUser('anna')
     const { id: spaceId } = await room.aSpace(anna)
@@ -25,7 +25,7 @@ onBothDialects('the quota of a tenant', (fresh) => {
     await room.agree()
   })
 
-  test('is shared by all spaces of the tenant, and is that of its plan', async () => {
+  test('is shared by all spaces of the tenant, and set by its plan', async () => {
     const room = await aFilesRoom(await fresh(), 1000)
     const anna = await room.aUser('anna')
     const [one, two] = [await room.aSpace(anna), await room.aSpace(anna, { name: '5c' })]
@@ -37,7 +37,7 @@ onBothDialects('the quota of a tenant', (fresh) => {
     await room.send(anna, two.id, sent(700), plans)
   })
 
-  test('holds for uploads that run beside each other: space that one has set aside no other gets', async () => {
+  test('applies to concurrent uploads: a reservation of one upload is not available to others', async () => {
     const room = await aFilesRoom(await fresh(), 1000)
     const anna = await room.aUser('anna')
     const { id: spaceId } = await room.aSpace(anna)
@@ -48,7 +48,7 @@ onBothDialects('the quota of a tenant', (fresh) => {
     await room.agree()
   })
 
-  test('is free again of an upload that failed', async () => {
+  test('is released by a failed upload', async () => {
     const room = await aFilesRoom(await fresh(), 1000)
     const anna = await room.aUser('anna')
     const { id: spaceId } = await room.aSpace(anna)
@@ -72,7 +72,7 @@ onBothDialects('the quota of a tenant', (fresh) => {
   })
 })
 
-test('however uploads meet, all of them together stay within it, and what was refused left nothing', async () => {
+test('concurrent uploads never exceed the quota, and refused uploads leave nothing', async () => {
   const one = fc.record({ bytes: fc.nat(500), known: fc.boolean() })
   const { db } = await emptyDatabase('sqlite')
   const room = await aFilesRoom(db, 1200)

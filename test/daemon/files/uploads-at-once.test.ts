@@ -6,7 +6,7 @@ const anna = { userId: 'usr_anna', tenantId: 'ten_1' }
 const ben = { userId: 'usr_ben', tenantId: 'ten_1' }
 const eve = { userId: 'usr_eve', tenantId: 'ten_2' }
 
-/** Uploads that end when they are told to. */
+/** Uploads that finish on demand. */
 function slow() {
   const enter = uploadLimiter(most)
   const begin = (sender: typeof anna) => {
@@ -19,7 +19,7 @@ function slow() {
   return { begin }
 }
 
-test('a user sends so many files at once and no more, however slowly', async () => {
+test('a user has a limit of concurrent uploads, however slow', async () => {
   const { begin } = slow()
   const [first] = [begin(anna), begin(anna)]
   await expect(begin(anna).over).rejects.toMatchObject({ code: 'RATE_LIMITED', retryAfterSeconds: 5 })
@@ -30,7 +30,7 @@ test('a user sends so many files at once and no more, however slowly', async () 
   await next.over
 })
 
-test('a tenant leaves room for others', async () => {
+test('a tenant cannot use all upload slots', async () => {
   const { begin } = slow()
   for (const sender of [anna, anna, ben]) begin(sender)
   await expect(begin(ben).over).rejects.toMatchObject({ code: 'RATE_LIMITED' })
@@ -38,7 +38,7 @@ test('a tenant leaves room for others', async () => {
   await expect(begin(eve).over).rejects.toMatchObject({ code: 'UNAVAILABLE', retryAfterSeconds: 5 })
 })
 
-test('an upload that fails makes room too', async () => {
+test('a failed upload releases its slot', async () => {
   const { begin } = slow()
   const [first] = [begin(anna), begin(anna)]
   first?.end(new Error('left'))

@@ -24,7 +24,7 @@ afterAll(async () => {
   await world.db.destroy()
 })
 
-describe('the stand-in of a chat server', () => {
+describe('the simulated chat server', () => {
   homeserverSuite(() => ({
     homeserver: world.homeserver,
     chatDomain: chat.chatDomain,
@@ -38,7 +38,7 @@ describe('the stand-in of a chat server', () => {
   }))
 })
 
-describe('answers that are none', () => {
+describe('invalid responses', () => {
   const login = () => world.homeserver.login({ localpart: 'anna', password: secret('a good password'), deviceName: 'Phone' })
   beforeEach(() => {
     chat.state.instead = undefined
@@ -64,12 +64,12 @@ describe('answers that are none', () => {
     expect(await login()).toMatchObject(expected)
   })
 
-  test('an answer of many megabytes is not read to its end', async () => {
+  test('a response of many megabytes is not read to its end', async () => {
     chat.state.instead = [200, JSON.stringify({ user_id: 'x'.repeat(5_000_000) })]
     expect(await login()).toMatchObject({ kind: 'unreachable' })
   })
 
-  test('a token for somebody else than was asked for is ended and refused', async () => {
+  test('a token for another user than requested is ended and refused', async () => {
     await world.homeserver.createUser({ localpart: 'mallory', password: secret('a good password') })
     chat.state.instead = [200, { user_id: '@other:acme.example', access_token: 'syt_other', device_id: 'D' }]
     const before = chat.asked.length
@@ -81,12 +81,12 @@ describe('answers that are none', () => {
   })
 })
 
-describe('a door that is shut', () => {
+describe('a fenced or unreachable box', () => {
   const login = () => world.homeserver.login({ localpart: 'anna', password: secret('a good password'), deviceName: 'Phone' })
   const set = (change: { internal_url?: string | null; fenced?: number; live?: number }) =>
     world.db.updateTable('boxes').set(change).where('id', '=', world.box.id).execute()
 
-  test('a box that is known to be fenced is asked nothing that would write', async () => {
+  test('a box known to be fenced gets no write', async () => {
     chat.state.instead = undefined
     await set({ fenced: 1 })
     const before = chat.asked.length
@@ -111,7 +111,7 @@ describe('a door that is shut', () => {
     await set({ internal_url: chat.origin })
   })
 
-  test('on another host is where an operator says, from the next call on, and never over a network that nobody listed', async () => {
+  test('on another host uses the operator’s address from the next call on, and never an unlisted network', async () => {
     const origins: string[] = []
     const networks = plainNetworks(['10.20.0.0/16'])
     const ask = async (origin: string) => {
@@ -143,15 +143,15 @@ describe('a door that is shut', () => {
     'https://user@{slug}.example',
     '{slug}',
     'https://{slug}.Example',
-  ])('the address %s is none', (address) => expect(PlatformAddress.safeParse(address).success).toBe(false))
+  ])('the address %s is invalid', (address) => expect(PlatformAddress.safeParse(address).success).toBe(false))
 
-  test('a tenant without a live box has none', async () => {
+  test('a tenant without a live box has no chat server', async () => {
     await set({ live: 0 })
     expect(await login()).toMatchObject({ kind: 'unreachable', reason: 'the tenant has no live box' })
     await set({ live: 1 })
   })
 
-  test('one whose edge does not know the platform gives nothing away', async () => {
+  test('a box whose edge does not know the platform gets no secret', async () => {
     const other = makeHomeservers({
       ...world,
       networks: plainNetworks([]),
@@ -165,7 +165,7 @@ describe('a door that is shut', () => {
 })
 
 describe('networks without encryption', () => {
-  test('are loopback and what is listed', () => {
+  test('are loopback and the listed ones', () => {
     const networks = plainNetworks(['10.20.0.0/16', 'fd00:1::/64'])
     for (const there of ['127.0.0.1', '127.9.9.9', 'localhost', '[::1]', '10.20.255.1', '[fd00:1::5]'])
       expect(networks.allows(there)).toBe(true)

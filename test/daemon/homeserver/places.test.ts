@@ -5,7 +5,7 @@ import { aChatServer } from '../../support/chat-server.ts'
 
 const stays = new AbortController().signal
 
-test('so many are in at once, so many wait in the order they came, and the next is told at once', async () => {
+test('a limited number run at once, others wait in order, and the next one starts at once', async () => {
   const places = makeSlots({ atOnce: 1, waiting: 2 })
   const came: string[] = []
   const come = (name: string, signal = stays) =>
@@ -24,7 +24,7 @@ test('so many are in at once, so many wait in the order they came, and the next 
   expect(came.slice(2)).toEqual(['ben in', 'cora in'])
 })
 
-test('whoever leaves makes room for another at once, and takes no place', async () => {
+test('a leaver releases its slot at once, and a waiting leaver takes none', async () => {
   const places = makeSlots({ atOnce: 1, waiting: 1 })
   const gone = new AbortController()
   await places.enter('a', stays)
@@ -40,7 +40,7 @@ test('whoever leaves makes room for another at once, and takes no place', async 
   expect(await places.enter('a', stays)).toBe('in')
 })
 
-test('a flood of logins at a server that hangs leaves connections to the platform’s own work, and is refused beyond its share', async () => {
+test('a flood of logins at a hanging server leaves connections for the platform, and is refused beyond its share', async () => {
   const chat = await aChatServer()
   const { ask, close } = makeChatClient()
   let letGo = () => {}

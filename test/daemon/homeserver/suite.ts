@@ -5,16 +5,16 @@ import { secret } from '../../../src/core/kit/index.ts'
 export type Subject = Readonly<{
   homeserver: Homeserver
   chatDomain: string
-  /** Closes and opens the edge for all. */
+  /** Fences and unfences the edge for all. */
   fence(on: boolean): Promise<void>
-  /** As if the box was restored to a time before the platform's administrator had logged in. */
+  /** Simulates a restore to a time before the platform’s administrator had logged in. */
   loseAdminToken(): Promise<void>
 }>
 
 const right = secret('a good password')
 const wrong = secret('a bad password!')
 
-/** What a chat server answers the platform: run against the stand-in and against a real box. */
+/** How a chat server responds to the platform; runs against the simulation and a real box. */
 export function homeserverSuite(subject: () => Subject): void {
   let names = 0
   const aUser = async (password = right) => {
@@ -29,14 +29,14 @@ export function homeserverSuite(subject: () => Subject): void {
     return result
   }
 
-  test('a user that was made can log in, and is who was asked for', async () => {
+  test('a created user can log in and has the requested id', async () => {
     const localpart = await aUser()
     const { userId, accessToken, deviceId } = await session(localpart)
     expect(userId).toBe(`@${localpart}:${subject().chatDomain}`)
     expect(await subject().homeserver.whoami(accessToken)).toEqual({ kind: 'ok', userId, deviceId })
   })
 
-  test('making one who exists leaves password and sessions alone', async () => {
+  test('creating an existing user keeps its password and sessions', async () => {
     const localpart = await aUser()
     const { accessToken } = await session(localpart)
     expect(await subject().homeserver.createUser({ localpart, password: wrong })).toEqual({ kind: 'exists' })
@@ -44,13 +44,13 @@ export function homeserverSuite(subject: () => Subject): void {
     expect(await subject().homeserver.whoami(accessToken)).toMatchObject({ kind: 'ok' })
   })
 
-  test('of two who make the same one at once, one makes it', async () => {
+  test('of two concurrent creations of one user, one creates it', async () => {
     const localpart = `twin${++names}`
     const both = await Promise.all([1, 2].map(() => subject().homeserver.createUser({ localpart, password: right })))
     expect(both.map(({ kind }) => kind).toSorted()).toEqual(['created', 'exists'])
   })
 
-  test('names that the server keeps for itself are refused with its reason', async () => {
+  test('names reserved by the server are refused with its reason', async () => {
     const { homeserver } = subject()
     for (const localpart of ['12345', 'tenantry-probe-2']) {
       expect(await homeserver.createUser({ localpart, password: right })).toEqual({ kind: 'refused', reason: expect.any(String) })
@@ -73,7 +73,7 @@ export function homeserverSuite(subject: () => Subject): void {
     expect(await subject().homeserver.whoami(accessToken)).toMatchObject({ kind: 'ok' })
   })
 
-  test('a new password ends the sessions of devices where that is asked for', async () => {
+  test('a new password ends device sessions if requested', async () => {
     const localpart = await aUser()
     const { accessToken } = await session(localpart)
     const password = secret('another good one')
@@ -81,7 +81,7 @@ export function homeserverSuite(subject: () => Subject): void {
     expect(await subject().homeserver.whoami(accessToken)).toEqual({ kind: 'unknown_token' })
   })
 
-  test('who is locked is told so only with the right password, and again let in when unlocked', async () => {
+  test('a locked user learns of the lock only with the right password, and can log in once unlocked', async () => {
     const localpart = await aUser()
     const { accessToken } = await session(localpart)
     const { homeserver } = subject()
@@ -95,7 +95,7 @@ export function homeserverSuite(subject: () => Subject): void {
     expect(await homeserver.whoami(accessToken)).toMatchObject({ kind: 'ok' })
   })
 
-  test('locking or naming nobody makes nobody', async () => {
+  test('locking or renaming an unknown user creates no user', async () => {
     const { homeserver } = subject()
     const localpart = 'never-made'
     expect(await homeserver.setLocked({ localpart, locked: true })).toEqual({ kind: 'absent' })
@@ -111,7 +111,7 @@ export function homeserverSuite(subject: () => Subject): void {
     expect(seen).toMatchObject({ kind: 'ok', json: { displayname: 'Ben' } })
   })
 
-  test('a session ends with its log-out, which may be repeated', async () => {
+  test('a session ends with its logout, which may be repeated', async () => {
     const { accessToken } = await session(await aUser())
     const { homeserver } = subject()
     expect(await homeserver.logout(accessToken)).toEqual({ kind: 'ok' })
@@ -119,13 +119,13 @@ export function homeserverSuite(subject: () => Subject): void {
     expect(await homeserver.whoami(accessToken)).toEqual({ kind: 'unknown_token' })
   })
 
-  test('the application service speaks for itself and for its own users', async () => {
+  test('the application service acts for itself and its own users', async () => {
     const { homeserver, chatDomain } = subject()
     const path = '/_matrix/client/v3/account/whoami'
     expect(await homeserver.send({ method: 'GET', path })).toMatchObject({ kind: 'ok', json: { user_id: `@tenantry:${chatDomain}` } })
   })
 
-  test('an administrator whose token is gone is found again', async () => {
+  test('an administrator whose token is invalid gets a new one', async () => {
     const localpart = await aUser()
     await subject().homeserver.setLocked({ localpart, locked: false })
     await subject().loseAdminToken()
@@ -133,7 +133,7 @@ export function homeserverSuite(subject: () => Subject): void {
     expect(await login(localpart)).toEqual({ kind: 'locked' })
   })
 
-  test('behind a fence nothing is done, and the answer says when to come again', async () => {
+  test('behind a fence writes are refused with Retry-After', async () => {
     const localpart = await aUser()
     const { accessToken } = await session(localpart)
     const { homeserver, fence } = subject()

@@ -10,15 +10,15 @@ import { aFurnishedTenant, dumpOf, type FurnishedTenant, pointersInto } from '..
 import { hurriedClock } from '../../support/hurried-clock.ts'
 import { aKey, aRunningDaemon, type RunningDaemon } from '../../support/running-daemon.ts'
 
-// Every endpoint is asked by users of one tenant with the ids of another, in path, query and body: nothing of the other tenant comes back,
-// nothing of it changes, and nothing of the own tenant points at it. Made from the contract: an endpoint that is added is asked as well.
+// Users of one tenant call every endpoint with ids of another tenant in path, query and body: no response contains data of the other tenant,
+// no data of it changes, and no own object refers to it. Built from the contract, so new endpoints are included.
 
 const endpoints = Object.values(api).flatMap((contract) => Object.entries(contract as Record<string, EndpointShape>))
 const ofUsers = endpoints.filter(([, { auth }]) => auth.kind === 'platform')
 const ofStrangers = endpoints.filter(([, { auth }]) => auth.kind === 'none')
 const isStream = ({ returns }: EndpointShape) => 'event' in returns
 
-/** `spaces/:spaceId`: what a part of a path names. */
+/** `spaces/:spaceId`: the resource that a path part names. */
 const placesIn = (path: string) => [...path.matchAll(/([\w-]+)\/(:\w+)/g)].map(([place]) => place)
 
 type Asked = Request & Readonly<{ asHead: boolean }>
@@ -57,7 +57,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (dialect) => {
       }
       expect(await dumpOf(db, theirs)).toEqual(before)
       if (endpoint.method !== 'GET' || isStream(endpoint)) return
-      // The same path is answered to who may have it: else the refusal would prove nothing.
+      // The owner gets a response on the same path; otherwise the refusal would prove nothing.
       expect((await ask(daemon.url, endpoint, { path: String(paths[0]) }, theirs.head)).status).toBe(200)
     },
   )
@@ -69,7 +69,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (dialect) => {
       await fc.assert(
         fc.asyncProperty(requests(endpoint), async ({ asHead, ...request }) => {
           const { status, text } = await ask(daemon.url, endpoint, request, asHead ? mine.head : mine.member)
-          // Such a path always holds an id of theirs.
+          // Such a path always contains an id of the other tenant.
           if (endpoint.path.includes(':')) expect([400, 403, 404]).toContain(status)
           expect(status).not.toBe(500)
           const told = theirs.marks.filter((mark) => text.includes(mark))
@@ -82,7 +82,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (dialect) => {
     },
   )
 
-  test.each(ofStrangers)('%s: who is nobody learns nothing of a tenant', async (_, endpoint) => {
+  test.each(ofStrangers)('%s: an unauthenticated caller learns nothing of a tenant', async (_, endpoint) => {
     const before = await dumpOf(db, theirs)
     await fc.assert(
       fc.asyncProperty(requests(endpoint), async ({ asHead, ...request }) => {
@@ -94,7 +94,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (dialect) => {
     expect(await dumpOf(db, theirs)).toEqual(before)
   })
 
-  /** The path with everything that these tenants have for its parts; throws where a test must be told first what a new part names. */
+  /** The path with every id of these tenants for its parts; throws if the test does not know a new part. */
   function pathsOf({ path }: EndpointShape, owners: readonly FurnishedTenant[]): string[] {
     const unknown = placesIn(path).filter((place) => !owners.every(({ keys }) => place in keys))
     if (unknown.length > 0)
@@ -104,13 +104,13 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (dialect) => {
     return placesIn(path).reduce((paths, place) => paths.flatMap((at) => filled(at, place)), [path])
   }
 
-  /** With ids of both tenants where there is room for any, but never all of the own one. */
+  /** With ids of both tenants where possible, but never of the own tenant alone. */
   function mixedPaths(endpoint: EndpointShape): string[] {
     const own = endpoint.path.includes(':') ? pathsOf(endpoint, [mine]) : []
     return pathsOf(endpoint, [mine, theirs]).filter((path) => !own.includes(path))
   }
 
-  /** Query and body as the contract has them, with those ids wherever text goes. */
+  /** Query and body per the contract, with those ids in every text field. */
   function requests(endpoint: EndpointShape): fc.Arbitrary<Asked> {
     const theirIds = [...Object.values(theirs.keys).flat(), theirs.tenantId, theirs.slug]
     const text = fc.constantFrom(...theirIds, ...Object.values(mine.keys).flat(), 'me', 'text')

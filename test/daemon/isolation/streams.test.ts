@@ -6,7 +6,7 @@ import { aFurnishedTenant, type FurnishedTenant } from '../../support/furnished-
 import { hurriedClock } from '../../support/hurried-clock.ts'
 import { aKey, aRunningDaemon, clientOf, type RunningDaemon } from '../../support/running-daemon.ts'
 
-// What happens in a tenant is heard by its users on every replica, and by nobody else on any, whatever event they say they heard last.
+// Users of a tenant receive its events on every replica, and no other user does, whatever Last-Event-ID they send.
 
 const streams = Object.values(api).flatMap((contract) =>
   Object.entries(contract as Record<string, EndpointShape>).filter(
@@ -20,7 +20,7 @@ afterEach(async () => {
 })
 
 describe.each(streams)('%s', (_, { path }) => {
-  test('the stream of a tenant tells nothing of another, on the same replica and on a second', async () => {
+  test('the stream of a tenant contains no event of another, on the same replica and on a second', async () => {
     const [first, second] = await replicas()
     const theirs = await aFurnishedTenant(first, 'zeder', 'zwetschge')
     const mine = await aFurnishedTenant(first, 'ahorn', 'amarelle')
@@ -49,7 +49,7 @@ async function replicas(): Promise<[RunningDaemon, RunningDaemon]> {
   return [first, second]
 }
 
-/** A space that everybody in its tenant may hear of; its id. */
+/** A space that every user of its tenant may see; returns its id. */
 async function happens({ url }: RunningDaemon, { head }: FurnishedTenant): Promise<string> {
   const body = { name: 'new', type: 'GROUP', visibility: 'PUBLIC' } as const
   return (await clientOf(url, head).spaces.createSpace({ body })).id

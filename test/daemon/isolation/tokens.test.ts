@@ -7,7 +7,7 @@ import { hurriedClock } from '../../support/hurried-clock.ts'
 import { aPlatformUser } from '../../support/platform-user.ts'
 import { anAgent, aRunningDaemon, clientOf, loggedIn, type RunningDaemon } from '../../support/running-daemon.ts'
 
-// Every kind of token at the endpoints of every other kind, and tokens that were good once: each is refused, whatever it asks for.
+// Every kind of token at the endpoints of every other kind, and tokens that are no longer valid: all are refused at every endpoint.
 
 const kinds = ['admin', 'API token', 'agent', 'platform', 'chat', 'refresh'] as const
 type Kind = (typeof kinds)[number]
@@ -63,7 +63,7 @@ async function makeThemEnd(operator: ReturnType<typeof clientOf>) {
   tokens.set(over[0], ended)
   tokens.set(over[1], disabled)
   tokens.set(over[2], suspended)
-  // Head and claims of one user, signature of another.
+  // Header and claims of one user, signature of another.
   const [head, , signature] = tenant.member.slice(7).split('.')
   tokens.set(over[3], `Bearer ${head}.${tenant.head.slice(7).split('.')[1]}.${signature}`)
 }
@@ -79,7 +79,7 @@ async function answerTo(endpoint: EndpointShape, token: string) {
 }
 
 describe.each(kinds)('a token that is %s', (kind) => {
-  test.each(guarded.filter(([, { auth }]) => auth.kind !== opens[kind]))('does not open %s', async (_, endpoint) => {
+  test.each(guarded.filter(([, { auth }]) => auth.kind !== opens[kind]))('is refused by %s', async (_, endpoint) => {
     const { status, text } = await answerTo(endpoint, kind)
     expect(status).toBe(401)
     expect(text).toContain(kind === 'chat' && endpoint.auth.kind === 'platform' ? 'INVALID_MATRIX_TOKEN' : '"code"')
@@ -88,14 +88,14 @@ describe.each(kinds)('a token that is %s', (kind) => {
 })
 
 describe.each(over)('a platform token %s', (which) => {
-  test.each(guarded.filter(([, { auth }]) => auth.kind === 'platform'))('does not open %s', async (_, endpoint) => {
+  test.each(guarded.filter(([, { auth }]) => auth.kind === 'platform'))('is refused by %s', async (_, endpoint) => {
     const { status, text } = await answerTo(endpoint, which)
     expect(status).toBe(401)
     expect(tenant.marks.filter((mark) => text.includes(mark))).toEqual([])
   })
 })
 
-test('the tokens of this test are good ones where they belong', async () => {
+test('the tokens of this test are valid at their own endpoints', async () => {
   const opened = { admin: api.admin.whoAmI, 'API token': api.tenants.listTenants, platform: api.bootstrap.bootstrap }
   for (const [kind, endpoint] of Object.entries(opened)) expect((await answerTo(endpoint, kind)).status).toBe(200)
   expect((await answerTo(api.agent.hello, 'agent')).status).toBe(400)
@@ -103,7 +103,7 @@ test('the tokens of this test are good ones where they belong', async () => {
   expect(renewed.refreshToken).not.toBe(tenant.refreshToken)
 })
 
-test('an operator who names a session under another tenant ends nothing', async () => {
+test('an operator who names a session under another tenant ends none', async () => {
   await aPlatformUser(daemon, { tenant: 'ahorn' })
   const operator = clientOf(daemon.url, tokens.get('admin'))
   const id = tenant.keys['sessions/:id']?.[0] ?? ''

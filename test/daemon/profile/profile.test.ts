@@ -9,7 +9,7 @@ onBothDialects('profile', (fresh) => {
   const told = async ({ db }: TasksRoom) =>
     (await eventsAfter(db, { stream: 'tenant:ten_one', after: 0 })).map(({ eventType }) => eventType)
 
-  test('a user says how it is shown; what is not named stays, and the name follows in the chat', async () => {
+  test('a user changes its profile; unnamed fields stay, and the chat gets the name', async () => {
     const one = await room()
     const anna = one.as('anna')
     const own = { userId: 'anna', matrixUserId: '@anna:chat.one.example' }
@@ -26,7 +26,7 @@ onBothDialects('profile', (fresh) => {
     expect((await one.as('ben').showProfile()).displayName).toBeNull()
   })
 
-  test('what is so already is stored and told to nobody', async () => {
+  test('an unchanged value is neither stored nor published', async () => {
     const one = await room()
     await one.as('anna').changeProfile({ body: { locale: 'de' } })
     await one.as('anna').changeProfile({ body: { locale: 'de' } })
@@ -52,14 +52,14 @@ onBothDialects('profile', (fresh) => {
     expect(await codeOf((await room()).as('anna').changeProfile({ body: body as never }))).toBe(code)
   })
 
-  test('permissions are those of the record, of this moment', async () => {
+  test('permissions are those of the current record', async () => {
     const one = await room()
     expect(await one.as('mia').showPermissions()).toEqual({ roles: ['head'], permissions: ['manageBoards'] })
     await one.db.updateTable('users').set({ roles: '["member","of-old"]' }).where('id', '=', 'mia').execute()
     expect(await one.as('mia').showPermissions()).toEqual({ roles: ['member', 'of-old'], permissions: [] })
   })
 
-  test('a user who was disabled meanwhile changes nothing', async () => {
+  test('a user disabled meanwhile changes nothing', async () => {
     const one = await room()
     await one.db.updateTable('users').set({ status: 'disabled' }).where('id', '=', 'anna').execute()
     expect(await codeOf(one.as('anna').changeProfile({ body: { locale: 'de' } }))).toBe('UNAUTHENTICATED')

@@ -34,7 +34,7 @@ async function aSpaceWithBen(room: Room) {
 const both = ['@anna:acme.example', '@ben:acme.example']
 
 describe('the rooms of a space', () => {
-  test('are a Matrix space and its room, linked both ways, in which members can neither invite nor name nor kick', async () => {
+  test('are a Matrix space and a linked room; members cannot invite, rename or kick', async () => {
     const room = await aRoom()
     const { spaceId } = await aSpaceWithBen(room)
     const { rooms } = room.chat
@@ -53,7 +53,7 @@ describe('the rooms of a space', () => {
     expect(await joinedIn(room, spaceId)).toEqual([both, both])
   })
 
-  test('follow a new name, and who is put out is put out of both', async () => {
+  test('get the new name, and a removed member is removed from both', async () => {
     const room = await aRoom()
     const { anna, ben, spaceId } = await aSpaceWithBen(room)
     await changeSpace(room, anna, { spaceId, name: '5b' })
@@ -66,7 +66,7 @@ describe('the rooms of a space', () => {
     expect((await showSpace(room, anna, { spaceId })).chat.status).toBe('ready')
   })
 
-  test('wait in the outbox while the box is fenced; the space stands meanwhile', async () => {
+  test('stay queued while the box is fenced; the space exists meanwhile', async () => {
     const room = await aRoom()
     const anna = await room.aUser('anna')
     room.chat.state.fence = true
@@ -80,7 +80,7 @@ describe('the rooms of a space', () => {
     expect(await room.db.selectFrom('outbox').selectAll().execute()).toEqual([])
   })
 
-  test('are told of once they stand, to whoever finds the space, and once', async () => {
+  test('are announced once, after their creation, to every user who can find the space', async () => {
     const room = await aRoom()
     const anna = await room.aUser('anna')
     const ready = async () => (await room.events()).filter(({ type }) => type === 'space.ready')
@@ -103,7 +103,7 @@ describe('the rooms of a space', () => {
     expect(await ready()).toHaveLength(2)
   })
 
-  test('wait for as long as it takes: a server that is away costs no try', async () => {
+  test('stay queued for any time: an unreachable server costs no attempt', async () => {
     const room = await aRoom()
     const anna = await room.aUser('anna')
     room.chat.state.down = true
@@ -119,7 +119,7 @@ describe('the rooms of a space', () => {
     expect((await showSpace(room, anna, { spaceId })).chat.status).toBe('ready')
   })
 
-  test('are waited for by an answer for five seconds and no longer', async () => {
+  test('delay a response for at most five seconds', async () => {
     const room = await aRoom()
     const anna = await room.aUser('anna')
     let letGo = () => {}
@@ -140,7 +140,7 @@ describe('the rooms of a space', () => {
     await vi.waitFor(async () => expect((await roomsOf(room, (await made).id)).ready).toBe(true), { timeout: 10_000 })
   })
 
-  test.each(Array.from({ length: 18 }, (_, n) => [n + 1]))('are made once, whichever answer is lost: that to request %i', async (lost) => {
+  test.each(Array.from({ length: 18 }, (_, n) => [n + 1]))('are created once, even if the response to request %i is lost', async (lost) => {
     const room = await aRoom()
     const anna = await room.aUser('anna')
     let requests = 0
@@ -155,7 +155,7 @@ describe('the rooms of a space', () => {
     expect((await roomsOf(room, spaceId)).ready).toBe(true)
   })
 
-  test('are made once by two who are at it at the same time', async () => {
+  test('are created once by two concurrent workers', async () => {
     const room = await aRoom()
     const anna = await room.aUser('anna')
     room.chat.state.fence = true
@@ -166,7 +166,7 @@ describe('the rooms of a space', () => {
     expect(room.chat.rooms.ids()).toHaveLength(2)
   })
 
-  test('are never one that somebody else made under the name', async () => {
+  test('never reuse a room that another user created under the name', async () => {
     const room = await aRoom()
     const anna = await room.aUser('anna')
     const { id: spaceId } = await room.aSpace(anna)
@@ -180,7 +180,7 @@ describe('the rooms of a space', () => {
     expect(room.chat.rooms.stateOf(now.room, 'm.space.parent', now.space)).toMatchObject({ canonical: true })
   })
 
-  test('one whom the chat server does not know holds up nobody else', async () => {
+  test('a user unknown to the chat server does not delay other users', async () => {
     const room = await aRoom()
     const [anna, gone, ben] = [await room.aUser('anna'), await room.aUser('gone', { inChat: false }), await room.aUser('ben')]
     const { id: spaceId } = await room.aSpace(anna)
@@ -191,19 +191,22 @@ describe('the rooms of a space', () => {
   })
 })
 
-describe('what happens in the chat by itself', () => {
-  test.each(['space', 'room'] as const)('who leaves the %s there has left, with an event, and is in neither', async (which) => {
-    const room = await aRoom()
-    const { anna, ben, spaceId } = await aSpaceWithBen(room)
-    room.chat.rooms.leave((await roomsOf(room, spaceId))[which], '@ben:acme.example')
-    expect(await reconcile(room)).toBe('synced 1 space; 0 chat servers not reached')
-    expect((await room.events()).at(-1)).toMatchObject({ type: 'user.left', payload: { userId: ben.userId, spaceId, reason: 'chat' } })
-    expect(await room.revoked()).toEqual([spaceId])
-    expect((await listSpaceMembers(room, anna, { spaceId, limit: 9 })).members.map(({ userId }) => userId)).toEqual([anna.userId])
-    expect(await joinedIn(room, spaceId)).toEqual([['@anna:acme.example'], ['@anna:acme.example']])
-  })
+describe('changes made in the chat', () => {
+  test.each(['space', 'room'] as const)(
+    'a user who leaves the %s in the chat leaves the space, with an event, and is in neither',
+    async (which) => {
+      const room = await aRoom()
+      const { anna, ben, spaceId } = await aSpaceWithBen(room)
+      room.chat.rooms.leave((await roomsOf(room, spaceId))[which], '@ben:acme.example')
+      expect(await reconcile(room)).toBe('synced 1 space; 0 chat servers not reached')
+      expect((await room.events()).at(-1)).toMatchObject({ type: 'user.left', payload: { userId: ben.userId, spaceId, reason: 'chat' } })
+      expect(await room.revoked()).toEqual([spaceId])
+      expect((await listSpaceMembers(room, anna, { spaceId, limit: 9 })).members.map(({ userId }) => userId)).toEqual([anna.userId])
+      expect(await joinedIn(room, spaceId)).toEqual([['@anna:acme.example'], ['@anna:acme.example']])
+    },
+  )
 
-  test('who was let in by anybody else is put out, and a name that somebody gave is put right', async () => {
+  test('a user added by anyone else is removed, and a changed name is restored', async () => {
     const room = await aRoom()
     const { spaceId } = await aSpaceWithBen(room)
     await room.aUser('eve')
@@ -215,7 +218,7 @@ describe('what happens in the chat by itself', () => {
     expect(room.chat.rooms.nameOf(ids.room)).toBe('4b')
   })
 
-  test('a chat server that does not answer is passed over', async () => {
+  test('an unreachable chat server is skipped', async () => {
     const room = await aRoom()
     await aSpaceWithBen(room)
     room.chat.state.down = true
@@ -232,7 +235,7 @@ describe('after a restore', () => {
     for (let turn = 0; turn < 3; turn++) await room.work()
   }
 
-  test('rooms that were not yet are made again, members are in them, and nobody counts as one who left', async () => {
+  test('lost rooms are created again with their members, and nobody counts as having left', async () => {
     const room = await aRoom()
     const goBack = room.chat.rooms.backup()
     const { spaceId } = await aSpaceWithBen(room)
@@ -253,7 +256,7 @@ describe('after a restore', () => {
     ['tenant-box.update', { rolledBack: false }, 0],
     ['tenant-box.take_over', { outcome: 'restored' }, 1],
     ['tenant-box.take_over', { outcome: 'failed' }, 0],
-  ] as const)('%s that ended %j has the chat of its tenant looked after: %i', async (kind, result, times) => {
+  ] as const)('%s that ended %j triggers a check of the tenant’s chat: %i', async (kind, result, times) => {
     const room = await aRoom()
     const listener = spaceResyncListener(room).resultHandlers?.[kind]
     await room.db.transaction().execute(async (tx) => listener?.(tx, { boxId: room.box.id, kind } as never, result as never))
@@ -261,7 +264,7 @@ describe('after a restore', () => {
     expect(noted.map(({ payload }) => JSON.parse(payload))).toEqual(Array.from({ length: times }, () => ({ tenantId: room.tenantId })))
   })
 
-  test('a leave from before the user was put in again is none', async () => {
+  test('a leave from before the user was added again is ignored', async () => {
     const room = await aRoom()
     const { anna, ben, spaceId } = await aSpaceWithBen(room)
     room.chat.rooms.leave((await roomsOf(room, spaceId)).room, '@ben:acme.example')
@@ -276,7 +279,7 @@ describe('after a restore', () => {
     expect((await room.events()).filter(({ type }) => type === 'user.left')).toHaveLength(1)
   })
 
-  test('rooms of a space that was deleted since go away again', async () => {
+  test('rooms of a space deleted since then are removed again', async () => {
     const room = await aRoom()
     const { anna, spaceId } = await aSpaceWithBen(room)
     const goBack = room.chat.rooms.backup()

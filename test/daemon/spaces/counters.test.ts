@@ -16,7 +16,7 @@ type Setting = Readonly<{ room: Room; anna: Awaited<ReturnType<Room['aUser']>>; 
 
 const operator = { kind: 'system', name: 'test' } as const
 
-/** What ends or changes the standing of somebody and is told to a tenant. */
+/** Actions that end sessions or change permissions and publish a tenant event. */
 const acts: readonly (readonly [string, (setting: Setting) => Promise<unknown>])[] = [
   ['a member is put out of a space', ({ room, anna, benId, spaceId }) => removeSpaceMember(room, anna, { spaceId, userId: benId })],
   ['a space is deleted', ({ room, anna, spaceId }) => deleteSpace(room, anna, { spaceId })],
@@ -25,7 +25,7 @@ const acts: readonly (readonly [string, (setting: Setting) => Promise<unknown>])
   ['a tenant has other flags', ({ room }) => changeTenant(room as never, operator, { slug: 'acme', featureFlags: { chat: true } })],
 ]
 
-test.each(acts)('while %s in a tenant whose events are held up, sessions of other tenants end all the same', async (_, act) => {
+test.each(acts)('while %s in a tenant whose events are blocked, sessions of other tenants still end', async (_, act) => {
   const { db } = await emptyDatabase('postgres')
   const room = await aSpacesRoom(db)
   const [anna, ben] = [await room.aUser('anna'), await room.aUser('ben')]

@@ -11,7 +11,7 @@ import { aSpacesRoom } from '../../support/spaces-room.ts'
 
 const size = 1000
 
-test('a thousand members come into both rooms with two requests each and a handful besides, once however often it was noted', async () => {
+test('a thousand members join both rooms with two requests each and a few more, however often they are queued', async () => {
   const { db } = await emptyDatabase('sqlite')
   const room = await aSpacesRoom(db)
   const anna = await room.aUser('anna')
@@ -45,7 +45,7 @@ test('a thousand members come into both rooms with two requests each and a handf
   const asked = room.chat.asked.map(({ method, path }) => `${method} ${path.replace(/[^/]*%[^/]*/g, '…')}`)
   const joins = asked.filter((one) => one.includes('/join/'))
   expect(joins).toHaveLength(2 * size)
-  // The state of both rooms before and after.
+  // The state events of both rooms, before and after.
   expect(asked.length - joins.length).toBeLessThan(10)
   const members = await listSpaceMembers(room, anna, { spaceId, limit: 1001 })
   const of = (state: string) => members.members.filter(({ chat }) => chat === state).map(({ matrixUserId }) => matrixUserId)
@@ -60,7 +60,7 @@ test('a thousand members come into both rooms with two requests each and a handf
   expect(again.members.find(({ userId }) => userId === late?.userId)?.chat).toBe('ready')
 }, 120_000)
 
-test('a chat server that is so slow that looking takes a whole turn is told all the same, and those it refuses are not tried for ever', async () => {
+test('with a very slow chat server members still get their events, and refused members are not retried forever', async () => {
   const { db } = await emptyDatabase('sqlite')
   const room = await aSpacesRoom(db)
   const anna = await room.aUser('anna')
@@ -91,7 +91,7 @@ test('a chat server that is so slow that looking takes a whole turn is told all 
   expect(members.filter(({ chat }) => chat === 'refused')).toHaveLength(8)
 })
 
-test('it is deleted with few statements, because whatever else happens in its tenant waits for the last of them: each member is told all the same', async () => {
+test('a large space is deleted with few statements, so that other writes of the tenant wait briefly; each member gets an event', async () => {
   const { db } = await emptyDatabase('sqlite')
   const room = await aSpacesRoom(db)
   const anna = await room.aUser('anna')

@@ -16,7 +16,7 @@ import {
 
 type Subject = Readonly<{ homeserver: Homeserver; chatDomain: string }>
 
-/** What a chat server answers about rooms of spaces: run against the stand-in and against a real box. */
+/** How a chat server responds about rooms of spaces; runs against the simulation and a real box. */
 export function roomsSuite(subject: () => Subject): void {
   let names = 0
   const aSpaceId = () => `spc_suite${++names}`
@@ -32,25 +32,25 @@ export function roomsSuite(subject: () => Subject): void {
   }
   const placeOf = async (roomId: string, chatId: string) => (await readRoom(subject(), roomId))?.room.members.get(chatId)
 
-  test('a room that was made is whole, has its name, and is found by its alias', async () => {
+  test('a created room is complete, has its name, and is found by its alias', async () => {
     const { spaceId, roomId } = await made()
     expect(await findRoom(subject(), { kind: 'room', spaceId })).toBe(roomId)
     expect(await readRoom(subject(), roomId)).toMatchObject({ whole: true, room: { id: roomId, name: '4b', links: [] } })
     expect(await placeOf(roomId, administratorOf(subject()))).toMatchObject({ membership: 'join' })
   })
 
-  test('a second one of the same name is not made', async () => {
+  test('a second room with the same alias is refused', async () => {
     const { spaceId } = await made()
     expect(await createRoom(subject(), { kind: 'room', spaceId, name: '4b' })).toBeUndefined()
   })
 
-  test('there is no room where there is none', async () => {
+  test('an unknown alias returns no room', async () => {
     expect(await findRoom(subject(), { kind: 'room', spaceId: 'spc_none' })).toBeUndefined()
     expect(await readRoom(subject(), `!none:${subject().chatDomain}`)).toBeUndefined()
     await dropAlias(subject(), { kind: 'room', spaceId: 'spc_none' })
   })
 
-  test('a user is put in, also twice, and put out by the platform', async () => {
+  test('the platform adds a user, also twice, and removes the user', async () => {
     const { roomId } = await made()
     const chatId = await aUser()
     expect([await joinRoom(subject(), { roomId, chatId }), await joinRoom(subject(), { roomId, chatId })]).toEqual([true, true])
@@ -61,12 +61,12 @@ export function roomsSuite(subject: () => Subject): void {
     expect(await joinRoom(subject(), { roomId, chatId })).toBe(true)
   })
 
-  test('one whom nobody knows is not put in', async () => {
+  test('an unknown user is not added', async () => {
     const { roomId } = await made()
     expect(await joinRoom(subject(), { roomId, chatId: `@nobody-at-all:${subject().chatDomain}` })).toBe(false)
   })
 
-  test('names and links are seen as they were set', async () => {
+  test('names and links are read as they were set', async () => {
     const spaceId = aSpaceId()
     const [{ roomId: space }, { roomId: room }] = [await made(spaceId, 'space'), await made(spaceId)]
     await linkRooms(subject(), { from: 'space', roomId: space, to: room })
@@ -76,12 +76,12 @@ export function roomsSuite(subject: () => Subject): void {
     expect(await readRoom(subject(), room)).toMatchObject({ room: { links: [space], name: '5b Ö' } })
   })
 
-  test('more rooms are made at once than a user may make', async () => {
+  test('the platform may create more rooms at once than a user', async () => {
     const ids = await Promise.all(Array.from({ length: 12 }, () => made()))
     expect(new Set(ids.map(({ roomId }) => roomId)).size).toBe(12)
   })
 
-  test('a room that was deleted is gone, and its name is free', async () => {
+  test('a deleted room is gone, and its alias is free', async () => {
     const { spaceId, roomId } = await made()
     await joinRoom(subject(), { roomId, chatId: await aUser() })
     await beginDeletion(subject(), roomId)

@@ -18,6 +18,6 @@ afterAll(async () => {
   await chat.close()
 })
 
-describe('rooms in the stand-in of a chat server', () => {
+describe('rooms in the simulated chat server', () => {
   roomsSuite(() => world)
 })

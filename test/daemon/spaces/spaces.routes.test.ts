@@ -6,7 +6,7 @@ import { emptyDatabase } from '../../support/databases.ts'
 import { aFilesRoom } from '../../support/files-room.ts'
 import { aSmallApp } from '../../support/small-app.ts'
 
-/** The room over HTTP. */
+/** Spaces over HTTP. */
 async function served(users: (room: Awaited<ReturnType<typeof aFilesRoom>>) => Promise<Record<string, PlatformPrincipal>>) {
   const room = await aFilesRoom((await emptyDatabase('sqlite')).db)
   const known = await users(room)
@@ -29,7 +29,7 @@ const teacherAndParent = async (room: Awaited<ReturnType<typeof aFilesRoom>>) =>
   ben: await room.aUser('ben', { capabilities: [] }),
 })
 
-test('a space from its making to its end, over HTTP', async () => {
+test('create, change and delete a space over HTTP', async () => {
   const { call, known } = await served(teacherAndParent)
   const made = await call('anna', 'POST', '', { name: '4b', type: 'CLASSROOM', visibility: 'PRIVATE' })
   expect([made.status, made.json.role, made.json.chat.status]).toEqual([201, 'owner', 'ready'])
@@ -55,13 +55,13 @@ test.each([
   [{ name: ' ', type: 'GROUP', visibility: 'PRIVATE' }, 'name'],
   [{ name: 'a\u202eb', type: 'GROUP', visibility: 'PRIVATE' }, 'name'],
   [{ type: 'GROUP', visibility: 'PRIVATE' }, 'name'],
-])('%j is no space: %s', async (body, path) => {
+])('%j is not a valid space: %s', async (body, path) => {
   const { call } = await served(teacherAndParent)
   const refused = await call('anna', 'POST', '', body)
   expect([refused.status, refused.json.details[0].path]).toEqual([400, path])
 })
 
-test('a space is made by who may manage spaces, and what is missing looks like what may not be seen', async () => {
+test('creating a space requires the permission, and a missing space looks like a forbidden one', async () => {
   const { call } = await served(teacherAndParent)
   const body = { name: '4b', type: 'GROUP', visibility: 'PRIVATE' }
   expect((await call('ben', 'POST', '', body)).status).toBe(403)

@@ -12,7 +12,7 @@ const refusedWith = (code: ProblemCode) => (error: unknown) => isProblem(error, 
 const all = { limit: 50 }
 
 onBothDialects('spaces', (fresh) => {
-  test('one that is made stands with its maker as owner, its events and its rooms', async () => {
+  test('a new space has its creator as owner, its events and its rooms', async () => {
     const room = await aSpacesRoom(await fresh())
     const anna = await room.aUser('anna')
     const space = await room.aSpace(anna)
@@ -27,7 +27,7 @@ onBothDialects('spaces', (fresh) => {
     expect(await membersOf(room.db, [space.id])).toEqual(new Map([[space.id, new Set([anna.userId])]]))
   })
 
-  test('a private one does not exist for others, a tenant-wide one is found by all and entered by members alone', async () => {
+  test('a private space is hidden from others; a tenant-wide space is found by all and opened by members only', async () => {
     const room = await aSpacesRoom(await fresh())
     const [anna, ben] = [await room.aUser('anna'), await room.aUser('ben')]
     const hidden = await room.aSpace(anna)
@@ -49,7 +49,7 @@ onBothDialects('spaces', (fresh) => {
     )
   })
 
-  test('an owner who may not make spaces puts in only whom it may see: who shares a space with it, or sees all', async () => {
+  test('an owner who may not create spaces can add only visible users: of a shared space, or all with the permission', async () => {
     const room = await aSpacesRoom(await fresh())
     const anna = await room.aUser('anna', { capabilities: [] })
     const [ben, cem] = [await room.aUser('ben'), await room.aUser('cem')]
@@ -65,7 +65,7 @@ onBothDialects('spaces', (fresh) => {
     })
   })
 
-  test('an owner who was disabled is made a member by another owner, who sees it among the members only', async () => {
+  test('a disabled owner is made a member by another owner, who sees the user among the members only', async () => {
     const room = await aSpacesRoom(await fresh())
     const [anna, ben] = [await room.aUser('anna', { capabilities: [] }), await room.aUser('ben')]
     const space = await room.aSpace(ben)
@@ -76,7 +76,7 @@ onBothDialects('spaces', (fresh) => {
     expect(await put(anna, ben, 'member')).toMatchObject({ userId: ben.userId, role: 'member' })
   })
 
-  test('nothing of another tenant is reached, not even by who manages everything in its own', async () => {
+  test('no object of another tenant is accessible, even to a tenant administrator', async () => {
     const room = await aSpacesRoom(await fresh())
     await room.db
       .insertInto('tenants')
@@ -103,7 +103,7 @@ onBothDialects('spaces', (fresh) => {
     expect((await listSpaces(room, stranger, all)).spaces).toEqual([])
   })
 
-  test('a public one is joined and left by oneself; the last owner stays', async () => {
+  test('a public space can be joined and left; the last owner stays', async () => {
     const room = await aSpacesRoom(await fresh())
     const [anna, ben] = [await room.aUser('anna'), await room.aUser('ben')]
     const { id: spaceId } = await room.aSpace(anna, { visibility: 'PUBLIC' })
@@ -124,7 +124,7 @@ onBothDialects('spaces', (fresh) => {
     await expect(removeSpaceMember(room, anna, own)).rejects.toSatisfy(refusedWith('NOT_FOUND'))
   })
 
-  test('who is put in can enter and reads what happened, newest first; who is put out cannot any more', async () => {
+  test('an added member reads the activity, newest first; a removed member cannot', async () => {
     const room = await aSpacesRoom(await fresh())
     const [anna, ben] = [await room.aUser('anna'), await room.aUser('ben')]
     const { id: spaceId } = await room.aSpace(anna)
@@ -141,7 +141,7 @@ onBothDialects('spaces', (fresh) => {
     await expect(spaceActivity(room, ben, { spaceId, ...all })).rejects.toSatisfy(refusedWith('NOT_FOUND'))
   })
 
-  test('an administrator of the tenant manages a private one without being in it, and reads it only as a member', async () => {
+  test('a tenant administrator manages a private space without membership, and reads it only as a member', async () => {
     const room = await aSpacesRoom(await fresh())
     const [anna, head] = [await room.aUser('anna'), await room.aUser('head', { capabilities: ['manageSpaces', 'manageUsers'] })]
     const teacher = await room.aUser('teacher', { capabilities: ['manageSpaces'] })
@@ -152,7 +152,7 @@ onBothDialects('spaces', (fresh) => {
     expect(await changeSpace(room, head, { spaceId, name: '4c' })).toMatchObject({ name: '4c', role: null })
   })
 
-  test('who finds one, or found it until now, hears that it is called or to be found otherwise; what is so already is told to nobody', async () => {
+  test('users who can or could find the space get an event for a new name or visibility; an unchanged value publishes none', async () => {
     const room = await aSpacesRoom(await fresh())
     const [anna, ben] = [await room.aUser('anna'), await room.aUser('ben', { capabilities: [] })]
     const { id: spaceId } = await room.aSpace(anna)
@@ -173,7 +173,7 @@ onBothDialects('spaces', (fresh) => {
     expect(await room.events()).toEqual(told)
   })
 
-  test('a deleted one is gone for all, with an event for each who was in it', async () => {
+  test('a deleted space is gone for all, with an event for each member', async () => {
     const room = await aSpacesRoom(await fresh())
     const anna = await room.aUser('anna')
     const { id: spaceId } = await room.aSpace(anna)

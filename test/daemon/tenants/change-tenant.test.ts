@@ -7,7 +7,7 @@ import { onBothDialects } from '../../support/databases.ts'
 const nights = parseWindow('mon-fri 02:00-05:00; sun 22:00-06:00')
 
 onBothDialects('when a tenant may be disturbed', (fresh) => {
-  // It is Monday, the 5th of January 2026, 02:00 UTC.
+  // The clock is at Monday, 5 January 2026, 02:00 UTC.
   const acme = async (windows = {}) => {
     const any = { free: null, pro: null, enterprise: null }
     const room = { ...(await aBoxesRoom(await fresh())), windows: { timeZone: 'Europe/Berlin', windows: { ...any, ...windows } } }
@@ -17,13 +17,13 @@ onBothDialects('when a tenant may be disturbed', (fresh) => {
     return { room, api, change }
   }
 
-  test('is any time until somebody says otherwise', async () => {
+  test('is any time by default', async () => {
     const { api } = await acme()
     expect(await api.showTenant({ params: { slug: 'acme' } })).toMatchObject({ timeZone: null, maintenanceWindow: null, window: null })
     expect((await api.showBox({ params: { slug: 'acme' } })).window).toBeNull()
   })
 
-  test('is said with a window, by its own clock or the platform’s, and seen on tenant and box', async () => {
+  test('is set by a window, in its own or the platform’s time zone, and shown on tenant and box', async () => {
     const { api, change } = await acme()
     const berlin = await change({ maintenanceWindow: nights })
     expect(berlin.window).toEqual({
@@ -40,7 +40,7 @@ onBothDialects('when a tenant may be disturbed', (fresh) => {
     expect((await api.listTenants()).tenants).toEqual([tokyo])
   })
 
-  test('is what its tier says where it says nothing, and any time where it wants that', async () => {
+  test('is inherited from its tier, and `any` overrides the tier', async () => {
     const { change } = await acme({ free: parseWindow('daily 03:00-04:00') })
     expect((await change({ timeZone: null })).window).toMatchObject({ own: false, opensAt: '2026-01-05T02:00:00.000Z' })
     expect((await change({ maintenanceWindow: nights })).window).toMatchObject({ own: true })
@@ -48,7 +48,7 @@ onBothDialects('when a tenant may be disturbed', (fresh) => {
     expect((await change({ maintenanceWindow: null })).window).toMatchObject({ own: false })
   })
 
-  test('is written into the audit log', async () => {
+  test('is recorded in the audit log', async () => {
     const { room, change } = await acme()
     await change({ timeZone: 'Asia/Tokyo', maintenanceWindow: nights })
     const entries = await room.db.selectFrom('audit').selectAll().where('action', '=', 'tenant.window').execute()
@@ -68,7 +68,7 @@ onBothDialects('when a tenant may be disturbed', (fresh) => {
     await expect(change(body as never)).rejects.toSatisfy((error) => isProblem(error, 'VALIDATION') && why.test(error.message))
   })
 
-  test('of nobody is not there', async () => {
+  test('of an unknown tenant is 404', async () => {
     const { api } = await acme()
     const nobody = api.changeTenant({ params: { slug: 'nobody' }, body: { timeZone: 'UTC' } })
     await expect(nobody).rejects.toSatisfy((error) => isProblem(error, 'NOT_FOUND'))

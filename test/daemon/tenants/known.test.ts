@@ -17,7 +17,7 @@ onBothDialects('what is known of a tenant', (fresh) => {
   }
   const lost = (db: Awaited<ReturnType<typeof fresh>>) => db.selectFrom('revocations').select('kind').where('kind', '=', 'tenant').execute()
 
-  test('one is registered alone, and its box comes to it', async () => {
+  test('a tenant is registered alone, and its box joins it', async () => {
     const { room, api } = await aRoom()
     const made = await api.createTenant({ body: { ...wanted, schoolId: 's-1' } })
     expect(made).toMatchObject({
@@ -39,7 +39,7 @@ onBothDialects('what is known of a tenant', (fresh) => {
     expect((await api.listTenants()).tenants).toEqual([shown])
   })
 
-  test('no new one is called like a word of paths, alone or with its box', async () => {
+  test('a new tenant cannot have a path word as slug, alone or with its box', async () => {
     const { api } = await aRoom()
     for (const slug of ['adopt', 'scan']) {
       const path = { code: 'VALIDATION', details: [{ path: 'slug', reason: expect.stringContaining(slug) }] }
@@ -48,7 +48,7 @@ onBothDialects('what is known of a tenant', (fresh) => {
     }
   })
 
-  test('one from before that is called so is reached like all others, and its box by its id', async () => {
+  test('an older tenant with a path word as slug is usable like all others, and its box by its id', async () => {
     const { room, api } = await aRoom()
     const scan = { params: { slug: 'scan' } }
     await aLiveBox(room, 'acme')
@@ -65,7 +65,7 @@ onBothDialects('what is known of a tenant', (fresh) => {
     await expect(api.showBox({ params: { slug: `box_${'0'.repeat(20)}` } })).rejects.toMatchObject({ code: 'NOT_FOUND' })
   })
 
-  test('a change keeps what it does not name, and replicas look again', async () => {
+  test('a change keeps unnamed fields, and replicas reload', async () => {
     const { room, api } = await aRoom()
     const before = await api.createTenant({ body: wanted })
     const changed = await api.changeTenant({
@@ -86,14 +86,14 @@ onBothDialects('what is known of a tenant', (fresh) => {
       branding: { tenantName: 'A!' },
       paymentCustomerId: null,
     })
-    // Its making is told too: its domain is one whose pages are let in.
+    // Registration publishes an event too: pages of the new domain are allowed.
     expect(await lost(room.db)).toHaveLength(1 + 4)
     const flags = await room.db.selectFrom('events').select('event_type').where('stream', '=', `tenant:${before.id}`).execute()
     const [flag, rest] = ['tenant.flags_changed', 'tenant.changed']
     expect(flags.map(({ event_type }) => event_type)).toEqual([flag, flag, rest, rest, rest])
   })
 
-  test('a change of all at once and the end of a session do not wait for each other', async () => {
+  test('a change of all fields and the end of a session do not block each other', async () => {
     const { room, api } = await aRoom()
     await api.createTenant({ body: wanted })
     const { db, clock } = room
@@ -107,7 +107,7 @@ onBothDialects('what is known of a tenant', (fresh) => {
     expect(await change).toMatchObject({ timeZone: 'Europe/Berlin', featureFlags: { newChat: true } })
   })
 
-  test('two cannot pay as one customer', async () => {
+  test('two tenants cannot have the same billing customer', async () => {
     const { api } = await aRoom()
     await api.createTenant({ body: wanted })
     await api.createTenant({ body: { ...wanted, slug: 'beta', chatDomain: 'beta.example' } })
@@ -116,7 +116,7 @@ onBothDialects('what is known of a tenant', (fresh) => {
     await expect(second).rejects.toSatisfy(refusedWith('ALREADY_EXISTS', /cus_1/))
   })
 
-  test('who is suspended stays so until resumed, with one audit entry each', async () => {
+  test('a suspended tenant stays suspended until resumed, with one audit entry each', async () => {
     const { room, api } = await aRoom()
     await api.createTenant({ body: wanted })
     expect(await api.suspendTenant({ ...acme, body: { reason: 'unpaid' } })).toMatchObject({
