@@ -52,3 +52,11 @@ test('very long texts without common lines are compared quickly', () => {
   const diff = unifiedDiff('x', many('a'), many('b'))
   expect(diff.split('\n').filter((line) => line.startsWith('-a'))).toHaveLength(5_000)
 })
+
+test('a new file of any length is one addition, with its missing line end', () => {
+  const long = Array.from({ length: 5_000 }, (_, n) => `line ${n}`).join('\n')
+  const diff = unifiedDiff('x', null, long)
+  expect(diff).toContain('--- /dev/null\n+++ b/x\n@@ -0,0 +1,5000 @@\n+line 0\n')
+  expect(diff.endsWith('+line 4999\n\\ No newline at end of file\n')).toBe(true)
+  expect(patched('', diff)).toBe(long)
+})
