@@ -58,9 +58,9 @@ export async function rolloutEngine({ all = boxes } = {}) {
 }
 
 /** `firstStepMs`: from when it was ready until it did something. */
-function startReplica(databaseUrl, holder, agents) {
+function startReplica(databaseUrl, owner, agents) {
   const stdio = ['ignore', 'inherit', 'inherit', 'ipc', 'pipe']
-  const child = fork(fileURLToPath(new URL('./rollout-replica.js', import.meta.url)), [databaseUrl, holder], { stdio })
+  const child = fork(fileURLToPath(new URL('./rollout-replica.js', import.meta.url)), [databaseUrl, owner], { stdio })
   const ready = once(child, 'message').then(([message]) => message)
   const channel = child.stdio[4].on('error', () => undefined) // what one that was killed just now is told is told to the next
   const queued = createInterface({ input: channel }).on('error', () => undefined)

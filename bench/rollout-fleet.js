@@ -21,14 +21,14 @@ const images = {
 }
 
 /** All that rollouts need of a daemon. Minutes count as milliseconds. */
-export const rolloutNeeds = (db, holder, change = {}) => ({
+export const rolloutNeeds = (db, owner, change = {}) => ({
   db,
   clock: systemClock,
   random: systemRandom,
   log: silentLogger(),
   bus: makeCommandBus(),
   rolloutBus: makeRolloutBus(),
-  holder,
+  owner,
   settings: { parallel: 3, perHost: 1, pollMs: 5000, actionDeadlineMs: 7_200_000 },
   probe: { consecutive: 3, spacingMs: 60_000, timeoutMs: 1_800_000 },
   staleAfterMs: 26 * 3_600_000,

@@ -7,10 +7,10 @@ import { openDatabase } from '../dist/daemon/db/index.js'
 import { startRolloutEngine } from '../dist/daemon/rollouts/index.js'
 import { rolloutNeeds } from './rollout-fleet.js'
 
-const [databaseUrl, holder] = process.argv.slice(2)
+const [databaseUrl, owner] = process.argv.slice(2)
 const stopping = new AbortController()
 const { db } = openDatabase(databaseUrl)
-const deps = rolloutNeeds(db, holder)
+const deps = rolloutNeeds(db, owner)
 
 const cpuMs = () => {
   const { user, system } = process.cpuUsage()

@@ -86,7 +86,7 @@ const depsOf = ({ rollouts, ...settings }: RehearsalSettings, world: World): Rol
   log: silentLogger(),
   bus: makeCommandBus(),
   rolloutBus: makeRolloutBus(),
-  holder: 'rehearsal',
+  owner: 'rehearsal',
   assertSnapshotsConfigured: () => undefined,
   approvalTokenSha256: undefined,
 })

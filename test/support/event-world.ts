@@ -65,8 +65,8 @@ export class HearingClient implements Pick<Channel, 'closed' | 'write' | 'draine
     return this.#taken
   }
 
-  beat(): void {
-    this.write(this.#stream.beat())
+  keepAlive(): void {
+    this.write(this.#stream.keepAlive())
   }
 
   end(): void {

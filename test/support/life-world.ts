@@ -69,7 +69,7 @@ export function speaking(room: BoxesRoom) {
     answer,
     fail,
     side,
-    sweep: commandSweep({ ...hosts, holder: 'replica-1' } as never),
+    sweep: commandSweep({ ...hosts, owner: 'replica-1' } as never),
     hello: async (host: string, reports: VersionsReport[] = []) =>
       (await agentOf(host)).hello({
         body: { protocolVersion: 1, agentVersion: '0.1.0', engine: null, resources: null, reports, holding: [] },

@@ -75,8 +75,8 @@ export async function aReplica(db: Db, clock: Clock, { env = {}, log = silentLog
       served++
       return body
     }),
-    serve(contract.login, ({ body, tellTenant }) => {
-      tellTenant(body.tenant)
+    serve(contract.login, ({ body, setTenant }) => {
+      setTenant(body.tenant)
       if (!body.good) throw problem('LOGIN_FAILED', 'wrong')
       return { ok: true }
     }),

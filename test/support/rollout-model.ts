@@ -75,7 +75,7 @@ export async function aSubject(world: RolloutWorld, failureThreshold: number) {
   const tickMortally = async (steps: number) => {
     born += 1
     const { db } = mortal(deps.db, steps)
-    await makeRolloutEngine({ ...deps, db, holder: `mortal-${born}` })
+    await makeRolloutEngine({ ...deps, db, owner: `mortal-${born}` })
       .tick(signal)
       .catch(() => undefined)
   }

@@ -68,7 +68,7 @@ function worldOf(room: BoxesRoom, boxes: readonly BoxSpec[], settings: Partial<R
     ...room,
     log: silentLogger(),
     rolloutBus: makeRolloutBus(),
-    holder: 'replica-1',
+    owner: 'replica-1',
     settings: { parallel: 3, perHost: 1, pollMs: 5000, actionDeadlineMs: 7_200_000, ...settings },
     assertSnapshotsConfigured: () => undefined,
     schemas: synapseSchemas,
@@ -272,7 +272,7 @@ function worldOf(room: BoxesRoom, boxes: readonly BoxSpec[], settings: Partial<R
     },
     tick: (driver = engine) => driver.tick(signal),
     /** Another process with the same database. */
-    replica: (holder: string) => makeRolloutEngine({ ...deps, holder }),
+    replica: (owner: string) => makeRolloutEngine({ ...deps, owner }),
     commandIds: async () => (await db.selectFrom('commands').select('id').orderBy('id').execute()).map(({ id }) => id),
   }
 }

@@ -36,7 +36,7 @@ export async function snapshotsWorld(db: Db, change: Partial<SnapshotsDeps> = {}
   const deps: SnapshotsDeps & Pick<BoxesRoom, 'clock'> = {
     ...room,
     log: silentLogger(),
-    holder: 'replica-1',
+    owner: 'replica-1',
     settings: { backupKey: Buffer.alloc(32, 7).toString('base64'), snapshotStore: 'file:/srv/snapshots' },
     rule: retentionRule({ snapshots: rule }),
     deadlineMs: 6 * hourMs,
@@ -94,7 +94,7 @@ export async function snapshotsWorld(db: Db, change: Partial<SnapshotsDeps> = {}
       ({ kind, box_id }) => ({ kind, box_id }),
     )
 
-  const sweep = commandSweep({ ...hosts, holder: 'replica-1' } as never)
+  const sweep = commandSweep({ ...hosts, owner: 'replica-1' } as never)
   return {
     db,
     room,

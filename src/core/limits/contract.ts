@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { Plan } from '../boxes/index.ts'
 import { admin, type Contract, endpoint, Paging } from '../contract/index.ts'
 
-/** How much of its budget a tenant uses right now. */
+/** Current utilisation of a tenant's budget. */
 export const TenantUse = z.object({
   tenantId: z.string(),
   slug: z.string(),
@@ -15,14 +15,14 @@ export const TenantUse = z.object({
   remaining: z.int(),
   /** `used` in percent of the budget, to a tenth. */
   utilisation: z.number(),
-  /** How long the next request would be held, in milliseconds. */
+  /** Delay of the next request in milliseconds. */
   slowdownMs: z.int(),
 })
 export type TenantUse = z.infer<typeof TenantUse>
 
 export const RateLimits = z.object({
   windowSeconds: z.int(),
-  /** Where it is counted: in this process alone, or for all replicas. */
+  /** `memory` counts per process, `redis` for all replicas. */
   store: z.enum(['memory', 'redis']),
   tenants: z.array(TenantUse),
   nextCursor: z.string().nullable(),
@@ -37,7 +37,7 @@ export const limitsContract = {
     auth: admin('viewer'),
     query: Paging.extend({
       plan: Plan.optional(),
-      /** Only tenants that use more than so many percent. */
+      /** Minimum utilisation in percent (exclusive). */
       above: z.coerce.number().min(0).max(100).optional(),
     }),
     returns: RateLimits,

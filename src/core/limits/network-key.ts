@@ -2,12 +2,11 @@ import { addressBytes } from '../kit/index.ts'
 
 type Width = Readonly<{ v4: number; v6: number }>
 
-/** What counts as one client: an IPv4 address, or the /64 that an IPv6 client owns (SECURITY, Inputs). */
+/** One client is an IPv4 address or an IPv6 /64 (SECURITY, Inputs). */
 const oneClient: Width = { v4: 32, v6: 64 }
 
 /**
- * The network of an address as a text to count by; two spellings of one network have the same. IPv4 in IPv6 is IPv4. What is no address
- * stands for itself.
+ * The network of an address as a counting key, independent of spelling. IPv4-mapped IPv6 is IPv4. Text that is not an address is its own key.
  */
 export function networkKey(address: string, { v4, v6 }: Width = oneClient): string {
   const bytes = addressBytes(address)

@@ -1,12 +1,12 @@
-/** Requests count for this long: the second they come in and the 59 after it (spec 8). */
+/** A request counts in its own second and the 59 after it (spec 8). */
 export const windowSeconds = 60
 
 /**
- * Accepted requests of one tenant, a bucket for each second of the window. It is written in place: a decision must cost next to nothing.
- * Seconds are whole and of any origin; they never go back (the caller's clock sees to that).
+ * Accepted requests of one tenant, in one bucket per second. Mutable, because every request updates it. Seconds are whole, of any origin, and
+ * must not decrease.
  */
 export type SlidingWindow = {
-  /** The newest second that was looked at. */
+  /** The newest second of the window. */
   head: number
   /** Sum of all buckets. */
   total: number
@@ -17,7 +17,7 @@ export const emptyWindow = (second: number): SlidingWindow => ({ head: second, t
 
 const bucketOf = (second: number): number => second % windowSeconds
 
-/** Forgets what has left the window by now. */
+/** Drops the buckets that have left the window. */
 export function advance(window: SlidingWindow, second: number): void {
   if (second <= window.head) return
   if (second - window.head >= windowSeconds) {
@@ -32,7 +32,7 @@ export function advance(window: SlidingWindow, second: number): void {
   window.head = second
 }
 
-/** What became of one request: counted as the one after `used` others, or refused and not counted. */
+/** Accepted and counted after `used` others, or refused and not counted. */
 export type Taken = Readonly<{ accepted: true; used: number }> | Readonly<{ accepted: false; retryAfterSeconds: number }>
 
 /** Counts one request unless the budget is used up. */
@@ -45,7 +45,7 @@ export function take(window: SlidingWindow, second: number, budget: number): Tak
   return { accepted: true, used }
 }
 
-/** Takes one request back that was counted and is not served after all: of the newest second that has any. */
+/** Removes one counted request that is not served, from the newest non-empty second. */
 export function giveBack(window: SlidingWindow): void {
   for (let second = window.head; second > window.head - windowSeconds && window.total > 0; second--) {
     const bucket = bucketOf(second + windowSeconds)
@@ -57,7 +57,7 @@ export function giveBack(window: SlidingWindow): void {
   }
 }
 
-/** When so much has left the window that one more fits; 1 to 60. */
+/** Seconds until one more request fits; 1 to 60. */
 function secondsUntilFree({ head, total, counts }: SlidingWindow, budget: number): number {
   let left = total
   for (let age = windowSeconds - 1; age >= 0; age--) {

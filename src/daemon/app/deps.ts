@@ -48,7 +48,7 @@ export async function openDeps(base: BaseDeps, declared: () => Declared) {
   const metrics = makeMetrics()
   const version = packageVersion()
   const revocations = await watchRevocations(base, base.draining)
-  const shared = { ...base, owner, holder: owner, revocations, registry: metrics.registry }
+  const shared = { ...base, owner, revocations, registry: metrics.registry }
   const tenant = await tenantDeps(shared)
   return {
     ...shared,

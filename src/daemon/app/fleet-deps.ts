@@ -23,8 +23,8 @@ import type { BaseDeps } from './deps.ts'
 const holes = { fixes: fixesOfEmergencies, versionsBefore: versionsBeforeUpdate }
 
 /** Dependencies of boxes, hosts, rollouts and snapshots. */
-export function fleetDeps(deps: BaseDeps & Readonly<{ holder: string }>) {
-  const { holder, config, db, clock, random, keyring, log, migrations } = deps
+export function fleetDeps(deps: BaseDeps & Readonly<{ owner: string }>) {
+  const { owner, config, db, clock, random, keyring, log, migrations } = deps
   const bus = makeCommandBus()
   const times = { staleAfterMs: config.boxes.staleAfterMs, offlineAfterMs: config.agents.offlineAfterMs }
   const snapshotsListen = snapshotListener({ clock, ...holes })
@@ -40,11 +40,11 @@ export function fleetDeps(deps: BaseDeps & Readonly<{ holder: string }>) {
     userResyncListener(deps),
     spaceResyncListener(deps),
   )
-  const hosts = { db, clock, random, keyring, log, bus, baseUrl: config.baseUrl, agents: config.agents, boxes: side, holder }
+  const hosts = { db, clock, random, keyring, log, bus, baseUrl: config.baseUrl, agents: config.agents, boxes: side, owner }
   const rollouts = {
     ...boxes,
     log,
-    holder,
+    owner,
     rolloutBus: makeRolloutBus(),
     settings: config.rollouts,
     schemas: deps.schemas,
@@ -57,7 +57,7 @@ export function fleetDeps(deps: BaseDeps & Readonly<{ holder: string }>) {
   const snapshots = {
     ...boxes,
     log,
-    holder,
+    owner,
     settings: config,
     rule: retentionRule(config),
     deadlineMs: config.snapshots.deadlineMs,

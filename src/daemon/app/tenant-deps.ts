@@ -11,11 +11,11 @@ import { enqueueTenantSync, membersOf } from '../spaces/index.ts'
 import { tenantBySlug } from '../tenants/index.ts'
 import type { BaseDeps } from './deps.ts'
 
-type Shared = BaseDeps & Readonly<{ holder: string; revocations: Revocations; registry: HttpMetrics['registry'] }>
+type Shared = BaseDeps & Readonly<{ owner: string; revocations: Revocations; registry: HttpMetrics['registry'] }>
 
 /** Dependencies of the features that serve tenants and their users. */
 export async function tenantDeps(deps: Shared) {
-  const { config, db, clock, log, holder, revocations, registry } = deps
+  const { config, db, clock, log, owner, revocations, registry } = deps
   const networks = plainNetworks(config.homeservers.privateNetworks)
   const homeservers = makeHomeservers({ ...deps, networks, ask: makeChatClient().ask })
   const users = { ...deps, homeservers, endUserSessions, unlockLogin: unlockLogin, resyncSpaces: enqueueTenantSync }
@@ -36,8 +36,8 @@ export async function tenantDeps(deps: Shared) {
     sessions,
     platform,
     limits,
-    budgets: { db, clock, holder, store: limits.store, budgets: config.limits },
-    events: { ...openEvents({ ...deps, replica: holder, registry, revocations, authenticate: platform, membersOf }), tenantIdOf },
+    budgets: { db, clock, owner, store: limits.store, budgets: config.limits },
+    events: { ...openEvents({ ...deps, replica: owner, registry, revocations, authenticate: platform, membersOf }), tenantIdOf },
     edge: openEdge({ ...deps, revocations }),
   }
 }

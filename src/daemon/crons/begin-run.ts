@@ -5,7 +5,7 @@ import type { Db, Tx } from '../db/index.ts'
 import type { Cron } from '../feature/index.ts'
 import { forgetRunsBefore, insertRun, lockJob, runningRun, servedUntil } from './runs.repo.ts'
 
-export type RunDeps = Readonly<{ db: Db; clock: Clock; random: Random; holder: string }>
+export type RunDeps = Readonly<{ db: Db; clock: Clock; random: Random; owner: string }>
 
 /** A run that is ours to execute. */
 export type BegunRun = Readonly<{ id: string; startedAt: string }>
@@ -49,7 +49,7 @@ export const beginManualRun = ({ db, ...deps }: RunDeps, actor: Actor, job: Cron
 
 type WithoutDb = Omit<RunDeps, 'db'>
 
-async function begin({ clock, random, holder }: WithoutDb, tx: Tx, { key }: Cron, occurrence: string | undefined): Promise<BegunRun> {
+async function begin({ clock, random, owner }: WithoutDb, tx: Tx, { key }: Cron, occurrence: string | undefined): Promise<BegunRun> {
   const [id, startedAt] = [newId(random, 'run'), isoNow(clock)]
   await insertRun(tx, {
     ...emptyRun,
@@ -58,7 +58,7 @@ async function begin({ clock, random, holder }: WithoutDb, tx: Tx, { key }: Cron
     occurrence: occurrence ?? id,
     status: 'running',
     started_at: startedAt,
-    holder,
+    holder: owner,
     lease_until: isoIn(clock, leaseMs),
   })
   return { id, startedAt }

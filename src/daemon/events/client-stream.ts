@@ -77,7 +77,7 @@ export class ClientStream implements Follower {
   }
 
   /** Keeps the connection open, and takes the client's position past what is not for it: it need not be read again when the client comes back. */
-  beat(): Buffer {
+  keepAlive(): Buffer {
     return this.topic.followers.has(this) && this.#seq > 0 ? Buffer.from(positionMessage(this.#seq)) : comment
   }
 

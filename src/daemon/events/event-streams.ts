@@ -77,7 +77,7 @@ export function makeEventStreams(deps: StreamsDeps): EventStreams {
         stream.pause()
         leave()
       },
-      beat: () => stream.beat(),
+      keepAlive: () => stream.keepAlive(),
     }
   }
 

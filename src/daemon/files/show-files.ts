@@ -77,7 +77,7 @@ export async function downloadFile(
         )
       return content
     },
-    stands: (over) => membershipGuard({ db, revocations }, actor, { spaceId, over }),
+    accessCheck: (over) => membershipGuard({ db, revocations }, actor, { spaceId, over }),
   }
 }
 

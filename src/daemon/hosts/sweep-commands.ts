@@ -7,7 +7,7 @@ import { notifyFailures } from './command-handlers.ts'
 import type { AgentTimes, BoxPort } from './deps.ts'
 import { expireCommands, openStatuses } from './expire-commands.ts'
 
-type Deps = Readonly<{ db: Db; clock: Clock; log: Logger; bus: CommandBus; agents: AgentTimes; boxes: BoxPort; holder: string }>
+type Deps = Readonly<{ db: Db; clock: Clock; log: Logger; bus: CommandBus; agents: AgentTimes; boxes: BoxPort; owner: string }>
 
 const everyMs = 5000
 const leaseMs = 20_000
@@ -33,7 +33,7 @@ export async function runCommandSweep(deps: Deps, signal: AbortSignal): Promise<
     await sweep().catch((err) => deps.log.warn({ err }, 'command sweep failed'))
     await deps.clock.sleep(everyMs, signal)
   }
-  const lease = await acquireLease(deps, { name: 'hosts.sweep', owner: deps.holder, ttlMs: leaseMs }).catch(() => undefined)
+  const lease = await acquireLease(deps, { name: 'hosts.sweep', owner: deps.owner, ttlMs: leaseMs }).catch(() => undefined)
   if (lease) await releaseLease(deps, lease).catch(() => undefined)
 }
 
@@ -45,7 +45,7 @@ export function commandSweep(deps: Deps): () => Promise<void> {
   let listening: { token: number; sinceMs: number } | undefined
   let deletedAtMs = Number.NEGATIVE_INFINITY
   return async () => {
-    const lease = await acquireLease(deps, { name: 'hosts.sweep', owner: deps.holder, ttlMs: leaseMs })
+    const lease = await acquireLease(deps, { name: 'hosts.sweep', owner: deps.owner, ttlMs: leaseMs })
     if (!lease) return
     if (listening?.token !== lease.token) listening = { token: lease.token, sinceMs: deps.clock.monotonicMs() }
     await round(deps, lease, deps.clock.monotonicMs() - listening.sinceMs)

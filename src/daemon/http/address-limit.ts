@@ -1,11 +1,33 @@
 import { type Clock, problem } from '../../core/kit/index.ts'
-import { addressTurns } from './address-turns.ts'
+import { networkKey, nextSlot, type Slot, type Spacing } from '../../core/limits/index.ts'
 
-/** Counts requests per client address: so many a second, twice that at once. Throws RATE_LIMITED. */
+/** Limits requests per client address to `perSecond`, with bursts of twice that. Throws RATE_LIMITED. */
 export function addressLimit(clock: Clock, perSecond: number): (address: string) => void {
-  const turnOf = addressTurns(clock, { perSecond, atOnce: 2 * perSecond, buffered: 0 })
+  const slotOf = addressSlots(clock, { perSecond, atOnce: 2 * perSecond, buffered: 0 })
   return (address) => {
-    const turn = turnOf(address)
-    if (!('turnMs' in turn)) throw problem('RATE_LIMITED', 'too many requests from this address: wait a second', turn)
+    const slot = slotOf(address)
+    if (!('slotMs' in slot)) throw problem('RATE_LIMITED', 'Too many requests from this address. Retry in a second.', slot)
+  }
+}
+
+/** Under attack the oldest addresses are dropped first. */
+const maxAddresses = 100_000
+const sweepEveryMs = 1000
+
+/** Assigns a slot to the next request of each client address. An IPv6 client is its /64 (SECURITY, Inputs). */
+export function addressSlots(clock: Clock, spacing: Spacing): (address: string) => Slot {
+  const slots = new Map<string, number>()
+  let sweptMs = clock.monotonicMs()
+  const sweep = (nowMs: number) => {
+    sweptMs = nowMs
+    for (const [other, slotMs] of slots) if (slotMs <= nowMs) slots.delete(other)
+  }
+  return (address) => {
+    const [key, nowMs] = [networkKey(address), clock.monotonicMs()]
+    if (nowMs - sweptMs >= sweepEveryMs) sweep(nowMs)
+    const slot = nextSlot(slots.get(key), nowMs, spacing)
+    if ('slotMs' in slot) slots.set(key, slot.slotMs)
+    if (slots.size > maxAddresses) slots.delete(slots.keys().next().value as string)
+    return slot
   }
 }

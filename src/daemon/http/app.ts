@@ -4,15 +4,14 @@ import { type Random, randomText } from '../../core/kit/index.ts'
 import type { Logger } from '../../node/index.ts'
 import { noAnswerOf } from '../db/index.ts'
 import type { HttpMetrics } from './metrics.ts'
-import { type MountDeps, mount } from './mount.ts'
 import { asProblem } from './problems.ts'
+import { type EndpointDeps, registerEndpoints } from './register-endpoints.ts'
 import type { Served } from './serve.ts'
-import { setTrust } from './trust.ts'
 
-export type AppDeps = MountDeps &
+type AppDeps = EndpointDeps &
   Readonly<{ random: Random; log: Logger; metrics: HttpMetrics; trustedProxies: readonly string[]; outermost?: (app: Express) => void }>
 
-/** Answers are data or our own pages. Headers that only old browsers read, or that the policy says already, are left out. */
+/** Security headers for JSON and the docs page. Headers for old browsers or implied by the policy are omitted. */
 const headers: HelmetOptions = {
   contentSecurityPolicy: {
     useDefaults: false,
@@ -29,7 +28,7 @@ const headers: HelmetOptions = {
 
 const requestIdForm = /^[A-Za-z0-9-]{1,64}$/
 
-/** The daemon's HTTP side: every answer has a request id, every failure the one error shape. */
+/** Builds the daemon's HTTP server. Every response has a request id; every failure is a problem in the error shape. */
 export function buildApp(served: readonly Served[], deps: AppDeps): Express {
   const app = express()
   app.disable('x-powered-by').disable('etag').set('query parser', 'simple')
@@ -38,7 +37,7 @@ export function buildApp(served: readonly Served[], deps: AppDeps): Express {
   app.use(identifyRequest(deps))
   deps.outermost?.(app)
   deps.limits?.addresses(app)
-  mount(app, served, deps)
+  registerEndpoints(app, served, deps)
   app.use(answerProblem(deps))
   return app
 }
@@ -56,14 +55,14 @@ function identifyRequest({ random, clock, log, metrics }: AppDeps) {
     response.on('finish', () => {
       const ms = clock.monotonicMs() - start
       metrics.observe(request.method, (request.route?.path as string | undefined) ?? 'unknown', response.statusCode, ms)
-      tell(log, request, response, ms)
+      logRequest(log, request, response, ms)
     })
     next()
   }
 }
 
-/** Reads, and what agents say, are the bulk of the traffic and tell nothing by themselves; what agents change stands in the audit log. */
-function tell(log: Logger, request: Request, response: Response, ms: number): void {
+/** Successful reads and agent reports are logged at debug level: they are most of the traffic. */
+function logRequest(log: Logger, request: Request, response: Response, ms: number): void {
   const { statusCode } = response
   const isQuiet = request.method === 'GET' ? statusCode < 500 : response.locals.actor?.kind === 'agent' && statusCode < 400
   const level = isQuiet ? 'debug' : 'info'
@@ -77,9 +76,9 @@ function answerProblem({ log }: AppDeps) {
   return (error: unknown, request: Request, response: Response, _next: NextFunction) => {
     const found = asProblem(error)
     const about = { requestId: response.locals.requestId, path: request.path, err: error }
-    if (found.code === 'INTERNAL') log.error(about, 'a handler failed')
-    // That it is away at all tell those who read it all the time.
-    else if (noAnswerOf(error) === 'slow') log.warn(about, 'the database took too long for this')
+    if (found.code === 'INTERNAL') log.error(about, 'request failed')
+    // An unreachable database is logged by the loops that poll it.
+    else if (noAnswerOf(error) === 'slow') log.warn(about, 'database timeout')
     if (response.headersSent) return void response.destroy()
     if (found.retryAfterSeconds !== undefined) response.set('retry-after', String(found.retryAfterSeconds))
     else if (found.status === 503) response.set('retry-after', '5')
@@ -88,3 +87,18 @@ function answerProblem({ log }: AppDeps) {
     response.status(found.status).json(found.toBody())
   }
 }
+
+/** Returns a test for trusted proxy addresses. Throws a TypeError for an invalid address, network or name. */
+export function trustOf(trustedProxies: readonly string[]): (address: string) => boolean {
+  const app = express()
+  setTrust(app, trustedProxies)
+  const trusts = app.get('trust proxy fn') as (address: string, hop: number) => boolean
+  return (address) => trusts(address, 0)
+}
+
+const setTrust = (app: express.Express, trustedProxies: readonly string[]): void => {
+  app.set('trust proxy', trustedProxies.length > 0 ? [...trustedProxies] : false)
+}
+
+/** Path prefixes for users of tenants and anonymous clients. Operators and agents use other paths. */
+export const clientPaths = ['/api/auth', '/api/platform', '/api/public', '/platform'] as const

@@ -1,14 +1,14 @@
-// Turns contracts into an HTTP server: identity, validation, answers, problems, streams, metrics. It knows no room.
+// Turns contracts into an HTTP server: authentication, validation, responses, problems, event streams, files and metrics.
+// A feature gives it endpoints with handlers; this folder imports no feature and reads no table.
+// Rate limits come in through `CallLimits`; identities through `Authenticators`.
 
-export { addressTurns } from './address-turns.ts'
-export { buildApp } from './app.ts'
-export { Channel } from './channel.ts'
-export { clientPaths } from './client-paths.ts'
+export { addressSlots } from './address-limit.ts'
+export { buildApp, clientPaths, trustOf } from './app.ts'
+export type { PushStream } from './event-stream.ts'
+export { Channel } from './event-stream.ts'
 export { type HttpMetrics, makeMetrics } from './metrics.ts'
-export type { Authenticators } from './mount.ts'
 export type { FilePart, Upload } from './receive-upload.ts'
+export type { Authenticators } from './register-endpoints.ts'
 export type { FileBody } from './send-file.ts'
 export { type Handlers, type Served, serve, serveContract } from './serve.ts'
-export type { PushStream } from './stream.ts'
 export { type Tagged, tagged } from './tagged.ts'
-export { trustOf } from './trust.ts'

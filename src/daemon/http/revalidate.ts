@@ -17,12 +17,12 @@ export function revalidateIdentity({ auth, body }: EndpointShape, { clock, ident
   }
   return [
     (request, response, next) =>
-      clock.monotonicMs() - response.locals.identifiedAtMs > knownForMs ? again(request, response, next) : next(),
+      clock.monotonicMs() - response.locals.identifiedAtMs > revalidateEveryMs ? again(request, response, next) : next(),
   ]
 }
 
 /** Replicas read revocations every 500 ms, so a revoked stream ends within a second. */
-const knownForMs = 250
+const revalidateEveryMs = 250
 
 /**
  * Checks the caller of a stream or download every 250 ms, mostly from memory, and ends it once the session, token or role has ended or the check fails.
@@ -35,7 +35,7 @@ export async function revalidateUntilEnd(
 ) {
   const { signal, end } = stream
   while (!signal.aborted) {
-    await clock.sleep(knownForMs, signal)
+    await clock.sleep(revalidateEveryMs, signal)
     if (signal.aborted) return
     try {
       await check()

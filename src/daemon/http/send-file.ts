@@ -1,39 +1,37 @@
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { encodeExtended } from 'content-disposition'
 import type { Request, Response } from 'express'
-import { isProblem } from '../../core/kit/index.ts'
-import { type ByteRange, byteRange } from './byte-range.ts'
-import { disposition } from './disposition.ts'
-import { holds } from './tagged.ts'
+import { isProblem, problem } from '../../core/kit/index.ts'
+import { matchesEtag } from './tagged.ts'
 
-/** The bytes of a file and what they are. `open` is called only when bytes are sent, once. */
+/** A file response. `open` is called at most once, when bytes are sent. */
 export type FileBody = Readonly<{
   fileName: string
   contentType: string
-  /** A browser may show it in place; all else is only ever saved. */
+  /** True if a browser may display the file; otherwise it is downloaded. */
   inline: boolean
   bytes: number
-  /** Strong: as long as it stays, so do the bytes. */
+  /** A strong tag: the same tag means the same bytes. */
   etag: string
   open(range?: ByteRange): Promise<AsyncIterable<Uint8Array>>
-  /** Until the signal aborts: what rejects as soon as whoever has the file sent may not have it any more, whatever their token says. */
-  stands?(over: AbortSignal): () => Promise<unknown>
+  /** Returns a check that rejects once the caller may not read the file any more. The signal aborts at the end of the download. */
+  accessCheck?(over: AbortSignal): () => Promise<unknown>
 }>
 
-/** What somebody uploaded must never act as a page of ours, whatever a browser takes it for (SECURITY, Inputs). */
-const harmless = { 'content-security-policy': "default-src 'none'; sandbox", 'x-content-type-options': 'nosniff' }
+/** An uploaded file must never run as a page of this origin (SECURITY, Inputs). */
+const isolationHeaders = { 'content-security-policy': "default-src 'none'; sandbox", 'x-content-type-options': 'nosniff' }
 
-/** Ends what is under way as soon as whoever asked for it may not have it any more, until it is through. */
-export type Standing = (download: Readonly<{ signal: AbortSignal; end: () => void }>) => Promise<void>
+/** Ends a download when its caller loses access. */
+type RevalidateUntilEnd = (download: Readonly<{ signal: AbortSignal; end: () => void }>) => Promise<void>
 
-/**
- * Streams a file, or the part that is asked for; 304 to whoever has it. Bytes are sent as long as `standing` lets them. Throws
- * RANGE_NOT_SATISFIABLE.
- */
-export async function sendFile(request: Request, response: Response, file: FileBody, standing: Standing): Promise<void> {
-  response.set({ ...harmless, etag: file.etag, 'cache-control': 'private, no-cache', 'accept-ranges': 'bytes' }).vary('Authorization')
-  if (holds(request.headers['if-none-match'], file.etag)) return void response.status(304).end()
-  const range = wantedRange(request, response, file)
+/** Streams a file or the requested range; 304 if the client has it. `standing` ends the download early. Throws RANGE_NOT_SATISFIABLE. */
+export async function sendFile(request: Request, response: Response, file: FileBody, standing: RevalidateUntilEnd): Promise<void> {
+  response
+    .set({ ...isolationHeaders, etag: file.etag, 'cache-control': 'private, no-cache', 'accept-ranges': 'bytes' })
+    .vary('Authorization')
+  if (matchesEtag(request.headers['if-none-match'], file.etag)) return void response.status(304).end()
+  const range = rangeOf(request, response, file)
   response.status(range ? 206 : 200).set({
     'content-type': file.contentType,
     'content-disposition': disposition(file.inline ? 'inline' : 'attachment', file.fileName),
@@ -44,11 +42,11 @@ export async function sendFile(request: Request, response: Response, file: FileB
   const content = await opened(response, file, range)
   const over = new AbortController()
   void standing({ signal: over.signal, end: () => response.destroy() })
-  await flow(response, content).finally(() => over.abort())
+  await streamTo(response, content).finally(() => over.abort())
 }
 
-/** A part of an older file does not fit to one of a newer. */
-function wantedRange(request: Request, response: Response, { etag, bytes }: FileBody): ByteRange | undefined {
+/** `If-Range` with another tag gets the whole file. */
+function rangeOf(request: Request, response: Response, { etag, bytes }: FileBody): ByteRange | undefined {
   const onlyOf = request.get('if-range')
   if (onlyOf !== undefined && onlyOf !== etag) return undefined
   try {
@@ -59,7 +57,7 @@ function wantedRange(request: Request, response: Response, { etag, bytes }: File
   }
 }
 
-/** A failure is answered as one: nothing of the head is out yet. */
+/** Removes the file headers if the file cannot be opened, so that the error response is clean. */
 async function opened(response: Response, file: FileBody, range: ByteRange | undefined): Promise<AsyncIterable<Uint8Array>> {
   try {
     return await file.open(range)
@@ -70,20 +68,43 @@ async function opened(response: Response, file: FileBody, range: ByteRange | und
   }
 }
 
-/**
- * A stream is let go of itself: through its iterator it would stay open when the client left before the first byte, or while none comes. One for
- * a client that left before it was opened some versions of Node do not begin, and leave open.
- */
-async function flow(response: Response, content: AsyncIterable<Uint8Array>): Promise<void> {
+/** Destroys the source explicitly: its iterator would leave it open if the client disconnects before the first byte. */
+async function streamTo(response: Response, content: AsyncIterable<Uint8Array>): Promise<void> {
   const source = content instanceof Readable ? content : Readable.from(content, { objectMode: false })
   try {
     await pipeline(source, response)
   } catch (error) {
-    if (!hasLeft.has((error as { code?: string }).code ?? '')) throw error
+    if (!disconnectCodes.has((error as { code?: string }).code ?? '')) throw error
   } finally {
     source.destroy()
   }
 }
 
-/** Who leaves in the middle of a download is no fault. */
-const hasLeft = new Set(['ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM_UNABLE_TO_PIPE'])
+/** A client that disconnects during a download is not an error. */
+const disconnectCodes = new Set(['ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM_UNABLE_TO_PIPE'])
+
+/** First and last byte, both included. */
+type ByteRange = Readonly<{ from: number; to: number }>
+
+/**
+ * Parses a `Range` header. Undefined means the whole file, also for multiple ranges and invalid headers (RFC 9110, 14.2).
+ * Throws RANGE_NOT_SATISFIABLE.
+ */
+export function byteRange(header: string | undefined, bytes: number): ByteRange | undefined {
+  const [, first = '', last = ''] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header ?? '') ?? []
+  if (first === '' && last === '') return undefined
+  const from = first === '' ? Math.max(0, bytes - Number(last)) : Number(first)
+  const to = first === '' || last === '' ? bytes - 1 : Math.min(Number(last), bytes - 1)
+  if (first !== '' && last !== '' && Number(last) < from) return undefined
+  if (from >= bytes) throw problem('RANGE_NOT_SATISFIABLE', `The range is outside of the file (${bytes} bytes).`)
+  return { from, to }
+}
+
+/**
+ * Renders `Content-Disposition` (RFC 6266, 8187) with both forms of the file name. The plain form replaces everything but printable ASCII, so
+ * that no name breaks out of the quotes.
+ */
+export function disposition(kind: 'inline' | 'attachment', fileName: string): string {
+  const plain = fileName.replace(/[^\x20-\x7e]|["\\%]/gu, '_')
+  return `${kind}; filename="${plain}"; filename*=${encodeExtended(fileName.replace(/\p{Surrogate}/gu, '\ufffd'))}`
+}

@@ -1,8 +1,8 @@
 import type { z } from 'zod'
 import type { ActorOf, Contract, EndpointShape, Multipart, RequestOf, StreamMessage } from '../../core/contract/index.ts'
+import type { PushStream } from './event-stream.ts'
 import type { Upload } from './receive-upload.ts'
 import type { FileBody } from './send-file.ts'
-import type { PushStream } from './stream.ts'
 import type { Tagged } from './tagged.ts'
 
 type Answered<E extends EndpointShape> = E extends { tagged: true } ? Tagged : AnsweredPlain<E>
@@ -17,23 +17,23 @@ type AnsweredPlain<E extends EndpointShape> = E['returns'] extends z.ZodType
         ? FileBody
         : undefined
 
-/** What a handler is given: the validated parts, who asks, and a signal that aborts when the client leaves or the daemon drains. */
+/** The input of a handler: validated parts, the actor, and a signal that aborts when the client disconnects or the daemon drains. */
 type Call<E extends EndpointShape> = RequestOf<E> &
   Readonly<{
-    /** Of an endpoint with `multipart`: the file, of which nothing was read yet. */
+    /** The unread file of an endpoint with `multipart`. */
     upload: E['multipart'] extends Multipart<infer Fields> ? Upload<z.output<Fields>> : undefined
     actor: ActorOf<E['auth']>
     requestId: string
     address: string
     signal: AbortSignal
     header(name: string): string | undefined
-    /** Says whose success this is where no platform token did (a login): the answer then shows what the tenant has left. */
-    tellTenant(tenantId: string): void
+    /** Sets the tenant of a call without platform token (a login), so that the response has its rate limit headers. */
+    setTenant(tenantId: string): void
   }>
 
 type Handler<E extends EndpointShape> = (call: Call<E>) => Promise<Answered<E>> | Answered<E>
 
-/** An endpoint joined to the verb that answers it. */
+/** An endpoint with its handler. */
 export type Served = Readonly<{ endpoint: EndpointShape; handler: (call: never) => unknown }>
 
 export const serve = <E extends EndpointShape>(endpoint: E, handler: Handler<E>): Served => ({ endpoint, handler })
@@ -41,6 +41,6 @@ export const serve = <E extends EndpointShape>(endpoint: E, handler: Handler<E>)
 /** One handler for each endpoint of a contract. */
 export type Handlers<C extends Contract> = { readonly [Name in keyof C]: Handler<C[Name]> }
 
-/** A contract joined to its handlers; the types hold that none is missing. */
+/** A contract with its handlers; types ensure that none is missing. */
 export const serveContract = <C extends Contract>(contract: C, handlers: Handlers<NoInfer<C>>): readonly Served[] =>
   Object.entries(contract).map(([name, endpoint]) => ({ endpoint, handler: handlers[name] as Served['handler'] }))

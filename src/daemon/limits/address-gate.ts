@@ -1,30 +1,30 @@
 import type { RequestHandler } from 'express'
 import { type Clock, problem } from '../../core/kit/index.ts'
 import type { Spacing } from '../../core/limits/index.ts'
-import { addressTurns } from '../http/index.ts'
+import { addressSlots } from '../http/index.ts'
+import type { DelayQueue } from './delay-queue.ts'
 import type { LimitsMetrics } from './limits-metrics.ts'
-import type { WaitingRoom } from './waiting-room.ts'
 
-type Deps = Readonly<{ clock: Clock; room: WaitingRoom; metrics: LimitsMetrics }>
+type Deps = Readonly<{ clock: Clock; delays: DelayQueue; metrics: LimitsMetrics }>
 
 /**
- * How often one client address may come: the rightmost hop that is no trusted proxy, as Express reads it. Those beyond the pace wait for
- * their turn where there is a buffer, and are refused beyond it.
+ * Limits requests per client address (the rightmost hop that is not a trusted proxy). Requests above the pace are delayed within the buffer and
+ * refused beyond it.
  */
-export function addressGate({ clock, room, metrics }: Deps, spacing: Spacing): RequestHandler {
-  const turnOf = addressTurns(clock, spacing)
+export function addressGate({ clock, delays, metrics }: Deps, spacing: Spacing): RequestHandler {
+  const slotOf = addressSlots(clock, spacing)
   const refuse = (retryAfterSeconds: number) => {
     metrics.refusedAddress()
-    return problem('RATE_LIMITED', `too many requests from this address: wait ${retryAfterSeconds} s`, { retryAfterSeconds })
+    return problem('RATE_LIMITED', `Too many requests from this address. Retry in ${retryAfterSeconds} s.`, { retryAfterSeconds })
   }
   return async (request, response, next) => {
     const address = request.ip ?? 'unknown'
-    const turn = turnOf(address)
-    if (!('turnMs' in turn)) throw refuse(turn.retryAfterSeconds)
-    if (turn.waitMs === 0) return next()
+    const slot = slotOf(address)
+    if (!('slotMs' in slot)) throw refuse(slot.retryAfterSeconds)
+    if (slot.waitMs === 0) return next()
     const left = new AbortController()
-    const held = room.hold(address, turn.waitMs, left)
-    if (!held) throw refuse(Math.ceil(turn.waitMs / 1000))
+    const held = delays.hold(address, slot.waitMs, left)
+    if (!held) throw refuse(Math.ceil(slot.waitMs / 1000))
     response.on('close', () => left.abort())
     await held
     if (!response.closed) next()

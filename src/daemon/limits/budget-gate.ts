@@ -1,37 +1,37 @@
 import { problem } from '../../core/kit/index.ts'
-import { limitHeaders, lookOf, unchecked, type Verdict, verdictOf } from '../../core/limits/index.ts'
+import { limitHeaders, unchecked, type Verdict, verdictOf, verdictOfRead } from '../../core/limits/index.ts'
 import type { BudgetStore } from './budget-store.ts'
+import type { DelayQueue } from './delay-queue.ts'
 import type { LimitsMetrics } from './limits-metrics.ts'
-import type { WaitingRoom } from './waiting-room.ts'
 
 export type GateDeps = Readonly<{
   store: BudgetStore
   budgetOf(tenantId: string): number | Promise<number>
-  room: WaitingRoom
+  delays: DelayQueue
   metrics: LimitsMetrics
 }>
 
-/** What the gate needs of a response: Express has more. */
+/** The part of an Express response that the gate uses. */
 type Answered = Readonly<{
   closed: boolean
   set(headers: Readonly<Record<string, string>>): unknown
   on(event: 'close', listener: () => void): unknown
 }>
 
-/** One tenant's call at the door. */
+/** Rate limit of calls by tenant. */
 export type BudgetGate = Readonly<{
   /**
-   * Counts the call against its tenant's budget, says so in headers, and holds it as long as it must wait. False when the client left
+   * Counts the call against its tenant's budget, sets the limit headers, and delays it if needed. Returns false if the client disconnected
    * meanwhile. Throws RATE_LIMITED.
    */
   pass(response: Answered, tenantId: string): Promise<boolean>
-  /** Says in headers what the tenant has left, for an answer that does not count. It never throws: a login or refresh is done by then. */
+  /** Sets the limit headers on a response that does not count. Never throws, because the login or refresh has succeeded. */
   show(response: Answered, tenantId: string): Promise<void>
 }>
 
 export const budgetGate = (deps: GateDeps): BudgetGate => ({
   pass: async (response, tenantId) => {
-    const verdict = await judge(deps, tenantId)
+    const verdict = await evaluate(deps, tenantId)
     if (verdict.delayMs > 0) return delayed(deps, response, tenantId, verdict)
     response.set(limitHeaders(verdict))
     if (verdict.retryAfterSeconds !== undefined) throw refused(deps, verdict.retryAfterSeconds)
@@ -39,22 +39,22 @@ export const budgetGate = (deps: GateDeps): BudgetGate => ({
   },
   show: async (response, tenantId) => {
     try {
-      response.set(limitHeaders(await look(deps, tenantId)))
-    } catch {} // the answer says nothing of a budget that cannot be read
+      response.set(limitHeaders(await readVerdict(deps, tenantId)))
+    } catch {} // no headers without a readable budget
   },
 })
 
-async function look({ store, budgetOf }: GateDeps, tenantId: string): Promise<Verdict> {
+async function readVerdict({ store, budgetOf }: GateDeps, tenantId: string): Promise<Verdict> {
   const budget = await budgetOf(tenantId)
   try {
-    return lookOf(await store.used(tenantId), budget)
+    return verdictOfRead(await store.used(tenantId), budget)
   } catch {
     return unchecked(budget)
   }
 }
 
-/** A store that is away lets everybody through (spec 8). */
-async function judge({ store, budgetOf, metrics }: GateDeps, tenantId: string): Promise<Verdict> {
+/** An unavailable store lets all requests through (spec 8). */
+async function evaluate({ store, budgetOf, metrics }: GateDeps, tenantId: string): Promise<Verdict> {
   const budget = await budgetOf(tenantId)
   try {
     const verdict = verdictOf(await store.take(tenantId, budget), budget)
@@ -68,15 +68,15 @@ async function judge({ store, budgetOf, metrics }: GateDeps, tenantId: string): 
 
 function refused({ metrics }: GateDeps, retryAfterSeconds: number) {
   metrics.count('refused')
-  const message = `all users of this organisation together have used up its requests per minute: wait ${retryAfterSeconds} s`
+  const message = `The request budget of this organisation is used up. Retry in ${retryAfterSeconds} s.`
   return problem('RATE_LIMITED', message, { retryAfterSeconds })
 }
 
-/** One timer a request. Where too many wait already the call is refused, and not counted. */
+/** Delays one request. If the delay queue is full, the request is refused and not counted. */
 async function delayed(deps: GateDeps, response: Answered, tenantId: string, verdict: Verdict): Promise<boolean> {
-  const { room, metrics } = deps
+  const { delays, metrics } = deps
   const left = new AbortController()
-  const held = room.hold(tenantId, verdict.delayMs, left)
+  const held = delays.hold(tenantId, verdict.delayMs, left)
   if (!held) throw await crowded(deps, response, tenantId, verdict)
   metrics.count('delayed')
   response.set(limitHeaders(verdict))
@@ -90,8 +90,8 @@ async function crowded({ store, metrics }: GateDeps, response: Answered, tenantI
   metrics.count('crowded')
   try {
     await store.giveBack(tenantId)
-  } catch {} // it leaves the window by itself
+  } catch {} // the count expires with the window
   response.set(limitHeaders({ ...verdict, remaining: verdict.remaining + 1, delayMs: 0 }))
   const retryAfterSeconds = Math.ceil(verdict.delayMs / 1000)
-  return problem('RATE_LIMITED', `too many requests wait already: come again in ${retryAfterSeconds} s`, { retryAfterSeconds })
+  return problem('RATE_LIMITED', `Too many requests are delayed already. Retry in ${retryAfterSeconds} s.`, { retryAfterSeconds })
 }

@@ -1,18 +1,18 @@
 import type { Taken } from '../../core/limits/index.ts'
 
 /**
- * Where accepted requests are counted, by tenant. One contract for memory and Redis: a window of 60 one-second buckets that slides, and
- * `take` decides and counts in one step, however many ask at once. Any of it may throw where the store is another program.
+ * Counts accepted requests by tenant, in memory or Redis, in a sliding window of 60 one-second buckets. `take` is atomic. The Redis store may
+ * throw UNAVAILABLE.
  */
 export type BudgetStore = Readonly<{
   name: 'memory' | 'redis'
-  /** Counts one request of the tenant unless so many were accepted within the window. */
+  /** Counts one request of the tenant unless the budget is used up. */
   take(tenantId: string, budget: number): Taken | Promise<Taken>
-  /** A request that was counted is not served after all. */
+  /** Removes a counted request that is not served. */
   giveBack(tenantId: string): void | Promise<void>
   /** Accepted requests of the window. */
   used(tenantId: string): number | Promise<number>
-  /** The same of every tenant that has any. */
+  /** Accepted requests of every tenant with at least one. */
   busy(): ReadonlyMap<string, number> | Promise<ReadonlyMap<string, number>>
   close(): Promise<void>
 }>

@@ -1,6 +1,6 @@
-// The budget that a tenant's users share and how often an address may come: counts in memory or in Redis, holds what is to be slowed down,
-// refuses what is beyond, and tells an operator of a tenant that stays near its budget. A store that is away lets everybody through.
-// It does not know who calls: identity comes first, and what is not a tenant's call is not counted.
+// Rate limits per tenant and per client address: counts in memory or Redis, delays and refuses requests, and raises an alert for a tenant that
+// stays above 80 % of its budget. An unavailable Redis lets all requests through.
+// It never authenticates: calls are counted after authentication, and only calls of users of tenants.
 import './limits.tables.ts'
 import type { Logger } from '../../node/index.ts'
 import { releaseOwnLease } from '../db/index.ts'
@@ -22,7 +22,7 @@ export const limitsFeature = feature<Parameters<typeof limitsRoutes>[0] & WatchD
       everyMs: 10_000,
       name: 'watching budgets',
       run: () => watchBudgets(deps),
-      atEnd: () => releaseOwnLease(deps, { name: 'limits.watch', owner: deps.holder }),
+      atEnd: () => releaseOwnLease(deps, { name: 'limits.watch', owner: deps.owner }),
     }),
   ],
 })

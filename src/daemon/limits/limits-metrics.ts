@@ -2,16 +2,16 @@ import { Counter, Gauge, type Registry } from 'prom-client'
 
 type Deps = Readonly<{ registry: Registry; held: () => number; isUp: () => boolean }>
 
-/** `unchecked`: the store was away. `crowded`: nobody else could be made to wait. */
+/** `unchecked`: the store was unavailable. `crowded`: the delay queue was full. */
 type Outcome = 'passed' | 'delayed' | 'refused' | 'crowded' | 'unchecked'
 
 export type LimitsMetrics = Readonly<{ count(outcome: Outcome): void; refusedAddress(): void }>
 
-/** What became of requests that count against a budget, and whether they are counted at all. */
+/** Metrics of budget checks, refused addresses, delayed requests and store availability. */
 export function limitsMetrics({ registry, held, isUp }: Deps): LimitsMetrics {
   const requests = new Counter({
     name: 'tenantry_budget_requests_total',
-    help: 'Requests against budgets of tenants; unchecked were let through while the store did not answer',
+    help: 'Requests against tenant budgets by outcome; unchecked: the store was unavailable',
     labelNames: ['outcome'],
     registers: [registry],
   })
@@ -20,11 +20,11 @@ export function limitsMetrics({ registry, held, isUp }: Deps): LimitsMetrics {
   ) as Record<Outcome, Counter.Internal>
   const addresses = new Counter({
     name: 'tenantry_address_refusals_total',
-    help: 'Requests refused because their address sent too many',
+    help: 'Requests refused by the limit per client address',
     registers: [registry],
   })
   gauge(registry, 'tenantry_budget_store_up', 'Whether requests against budgets are counted (1) or let through (0)', () => (isUp() ? 1 : 0))
-  gauge(registry, 'tenantry_requests_held', 'Requests that are made to wait right now', held)
+  gauge(registry, 'tenantry_requests_held', 'Requests being delayed now', held)
   return { count: (outcome) => series[outcome].inc(), refusedAddress: () => addresses.inc() }
 }
 

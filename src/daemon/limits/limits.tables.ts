@@ -2,7 +2,7 @@ type BudgetEpisodeTable = {
   tenant_id: string
   since: string
   last_above_at: string
-  /** 0 or 1: the operator was told. */
+  /** 0 or 1: an alert was raised. */
   told: number
 }
 

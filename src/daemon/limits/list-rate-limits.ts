@@ -9,11 +9,11 @@ export type ListDeps = Readonly<{ db: Db; store: BudgetStore; budgets: Budgets }
 
 type Asked = Readonly<{ plan?: Plan | undefined; above?: number | undefined; cursor?: string | undefined; limit: number }>
 
-/** A tenant in the list: exact where the answer is rounded, because pages go on after it. */
+/** Sort key of a tenant; unrounded, because the cursor contains it. */
 type Place = Readonly<{ share: number; slug: string }>
 type Placed = Place & Readonly<{ use: TenantUse }>
 
-/** Tenants by the share of their budget that they use, the highest first, then those that use nothing by slug. Throws UNAVAILABLE. */
+/** Lists tenants by utilisation, highest first, then idle tenants by slug. Throws UNAVAILABLE. */
 export async function listRateLimits(deps: ListDeps, { plan, above, cursor, limit }: Asked): Promise<RateLimits> {
   const { db, store, budgets } = deps
   const after = cursor === undefined ? undefined : readCursor(cursor)

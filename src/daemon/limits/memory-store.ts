@@ -2,7 +2,7 @@ import type { Clock } from '../../core/kit/index.ts'
 import { advance, emptyWindow, giveBack, type SlidingWindow, take, windowSeconds } from '../../core/limits/index.ts'
 import type { BudgetStore } from './budget-store.ts'
 
-/** Budgets within one process, by a clock that never goes back. */
+/** Counts within one process, by the monotonic clock. */
 export function memoryStore(clock: Clock): BudgetStore {
   const windows = new Map<string, SlidingWindow>()
   let sweptAt = 0

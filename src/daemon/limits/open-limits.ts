@@ -8,42 +8,42 @@ import { clientPaths } from '../http/index.ts'
 import { addressGate } from './address-gate.ts'
 import { type BudgetGate, budgetGate } from './budget-gate.ts'
 import type { BudgetStore } from './budget-store.ts'
+import { delayQueue } from './delay-queue.ts'
 import { limitsMetrics } from './limits-metrics.ts'
 import { memoryStore } from './memory-store.ts'
 import { redisStore } from './redis-store.ts'
 import { tenantBudgets } from './tenant-budgets.ts'
-import { waitingRoom } from './waiting-room.ts'
 
 type Deps = Readonly<{ config: Config; db: Db; clock: Clock; log: Logger; registry: Registry; draining: AbortSignal }>
 
-/** What the HTTP side asks before it does anything, and what the rest of the room stands on. */
+/** The rate limits of a running daemon. */
 export type Limits = BudgetGate &
   Readonly<{
     store: BudgetStore
-    /** Sets the gates per address before everything that is served there. */
+    /** Adds the per-address limits to the routes of users. */
     addresses(app: Express): void
     close(): Promise<void>
   }>
 
 const login = '/api/auth/v1/login'
 
-/** Connects to the store of the settings and makes the gates. A Redis that does not answer lets requests through until it does. */
+/** Connects to the configured store and creates the limits. An unavailable Redis lets all requests through. */
 export async function openLimits({ config, db, clock, log, registry, draining }: Deps): Promise<Limits> {
   const { limits, redis } = config
   const remote = redis === undefined ? undefined : await redisStore({ clock, log, url: redis, deadlineMs: limits.storeTimeoutMs })
   const store: BudgetStore = remote ?? memoryStore(clock)
   const size = { inAll: limits.held, forOne: limits.heldPerTenant }
-  // A room each: strangers who crowd before the login must take no place from tenants that are slowed down.
-  const [room, lobby] = [waitingRoom({ clock, draining }, size), waitingRoom({ clock, draining }, size)]
-  const metrics = limitsMetrics({ registry, held: () => room.held() + lobby.held(), isUp: () => remote?.isUp() ?? true })
-  const gates = { clock, room: lobby, metrics }
+  // Separate queues: anonymous login attempts must not use up the queue of delayed tenants.
+  const [delays, addressDelays] = [delayQueue({ clock, draining }, size), delayQueue({ clock, draining }, size)]
+  const metrics = limitsMetrics({ registry, held: () => delays.held() + addressDelays.held(), isUp: () => remote?.isUp() ?? true })
+  const gates = { clock, delays: addressDelays, metrics }
   const all = addressGate(gates, { perSecond: limits.perAddress, atOnce: 2 * limits.perAddress, buffered: 0 })
   const logins = addressGate(gates, { perSecond: limits.loginsPerAddress, atOnce: limits.loginsPerAddress, buffered: limits.loginBuffer })
   return {
-    ...budgetGate({ store, budgetOf: tenantBudgets({ db, clock, budgets: limits }), room, metrics }),
+    ...budgetGate({ store, budgetOf: tenantBudgets({ db, clock, budgets: limits }), delays, metrics }),
     store,
     addresses: (app) => {
-      // What operators and agents use is not held up (SECURITY).
+      // Paths of operators and agents have no address limit (SECURITY).
       app.use([...clientPaths], all)
       app.post(login, logins)
     },

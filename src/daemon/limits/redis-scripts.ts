@@ -1,21 +1,20 @@
 import { createHash } from 'node:crypto'
 
-// A tenant is one short string of whole numbers, four bytes each: the newest second, the sum of the window, how much of it came before that
-// second, and then the 59 seconds before it, oldest first. What falls to the newest second is sum less before, so a request that is not the
-// first of its second reads one string and writes one number. Whole seconds of the server's clock, so that all replicas go by one. A clock that
-// was set back by less than the window stands still until it has caught up; one that was set back further starts afresh. The key ends when its
-// last request has left the window; the index of who is busy is swept by whoever reads it, which each daemon does all the time.
+// A tenant's window is one string of 4-byte integers: the newest second, the sum of the window, the sum before the newest second, and the counts
+// of the 59 seconds before it, oldest first. So a request that is not the first of its second reads one string and writes one number.
+// Seconds come from the server's clock, shared by all replicas. If that clock is set back by less than the window, counting continues in the
+// newest second; if by more, the window starts empty. Keys expire with the window; `busyScript` removes expired tenants from the index.
 
-/** One script with the name that the server knows it by. */
+/** A script and its SHA-1, the name for EVALSHA. */
 export type Script = Readonly<{ text: string; sha: string }>
 
-/** Whole seconds by the clock of the server, as Lua asks for them. */
+/** Lua expression for the seconds of the server's clock. */
 export const serverSeconds = "redis.call('TIME')[1]"
 
-/** The index learns of a tenant that asks all the time no more often than this. */
+/** The index entry of a busy tenant is refreshed at most this often. */
 const indexedSeconds = 10
 
-/** `earlier` adds up the oldest seconds of a window, past its head. */
+/** `earlier` sums the oldest seconds of a window. */
 const common = `
 local heads, number = '<I4I4I4', '<I4'
 local function earlier(window, seconds)
@@ -31,8 +30,8 @@ const script = (text: string): Script => {
 }
 
 /**
- * KEYS: the index of busy tenants, then a window for each request, in the order they came. ARGV: the budget of each. Answers for each how many
- * were accepted before it, or, negative, after how many seconds one more fits.
+ * KEYS: the index of busy tenants, then one window per request, in order of arrival. ARGV: the budget of each. Returns per request the number of
+ * accepted requests before it, or the negated seconds until one more fits.
  */
 export const takeScript = (seconds: string): Script =>
   script(`
@@ -72,7 +71,7 @@ end
 return answers
 `)
 
-/** KEYS: a window. Takes one from its newest second that has any. */
+/** KEYS: a window. Removes one request from its newest non-empty second. */
 export const giveBackScript = script(`
 local window = redis.call('GET', KEYS[1])
 if not window then return 0 end
@@ -88,7 +87,7 @@ redis.call('SETRANGE', KEYS[1], 0, struct.pack(heads, head, total - 1, before))
 return 1
 `)
 
-/** KEYS: windows. Answers the sum of each, and changes nothing. */
+/** KEYS: windows. Returns the sum of each; read-only. */
 export const usedScript = (seconds: string): Script =>
   script(`
 local clock = tonumber(${seconds})
@@ -103,7 +102,7 @@ end
 return used
 `)
 
-/** KEYS: the index of busy tenants. Answers the windows that may hold any, and forgets those that cannot. */
+/** KEYS: the index of busy tenants. Returns windows that may be non-empty and removes expired ones. */
 export const busyScript = (seconds: string): Script =>
   script(`
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', tonumber(${seconds}) - 60 - ${indexedSeconds})

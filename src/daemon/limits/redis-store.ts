@@ -2,38 +2,37 @@ import type { createClient } from 'redis'
 import type { Clock } from '../../core/kit/index.ts'
 import type { Taken } from '../../core/limits/index.ts'
 import type { Logger } from '../../node/index.ts'
-import { askedTogether } from './asked-together.ts'
+import { batchCalls } from './batch-calls.ts'
 import type { BudgetStore } from './budget-store.ts'
+import { circuitBreaker } from './circuit-breaker.ts'
 import { busyScript, giveBackScript, type Script, serverSeconds, takeScript, usedScript } from './redis-scripts.ts'
-import { whileAnswering } from './while-answering.ts'
 
 type Deps = Readonly<{
   clock: Clock
   log: Logger
   url: string
   deadlineMs: number
-  /** Lua that answers whole seconds; the default is the server's clock, tests move theirs. */
+  /** Lua expression for the current second. Default: the server's clock; tests set their own. */
   seconds?: string
 }>
 
-/** Whether the server answers, beside what it counts. */
 export type RedisStore = BudgetStore & Readonly<{ isUp(): boolean }>
 
 const indexKey = 'tenantry:windows'
 const windowPrefix = 'tenantry:window:'
 const keyOf = (tenantId: string) => windowPrefix + tenantId
-/** Takes and gives back here: a server that cannot write does not answer, whatever it says. */
+/** The probe writes to this window: a server that cannot write counts as down. */
 const probeName = '(probe)'
-/** Keys in one script, which holds up everybody else while it runs. */
-const mostAtOnce = 500
+/** Keys per script; Redis blocks while a script runs. */
+const maxKeys = 500
 
 /**
- * Budgets that all replicas share, counted by one atomic script for the requests of one moment, by the server's clock. While the server is away every call is refused at
- * once with UNAVAILABLE; it comes back by itself.
+ * Counts for all replicas, with one atomic script per batch of requests. While the server is unavailable, calls throw UNAVAILABLE at once; it
+ * reconnects by itself.
  */
 export async function redisStore({ clock, log, url, deadlineMs, seconds = serverSeconds }: Deps): Promise<RedisStore> {
   const scripts = { take: takeScript(seconds), used: usedScript(seconds), busy: busyScript(seconds) }
-  // Hundreds of files: only a daemon that is given a server loads them.
+  // Loaded on demand: the client has hundreds of files.
   const redis = await import('redis')
   let client = connect(redis.createClient, url)
   const reconnect = () => {
@@ -41,7 +40,7 @@ export async function redisStore({ clock, log, url, deadlineMs, seconds = server
     client = connect(redis.createClient, url)
   }
   const run = (script: Script, keys: readonly string[], more: readonly string[] = []) => runScript(client, script, keys, more)
-  const takeAll = async (wanted: readonly Wanted[]) => {
+  const takeAll = async (wanted: readonly Request[]) => {
     const keys = wanted.map(({ tenantId }) => keyOf(tenantId))
     const budgets = wanted.map(({ budget }) => String(budget))
     return ((await run(scripts.take, [indexKey, ...keys], budgets)) as number[]).map(takenOf)
@@ -50,13 +49,13 @@ export async function redisStore({ clock, log, url, deadlineMs, seconds = server
     await takeAll([{ tenantId: probeName, budget: 1000 }])
     await run(giveBackScript, [keyOf(probeName)])
   }
-  const server = await whileAnswering({ clock, log, deadlineMs, probe, reconnect })
+  const server = await circuitBreaker({ clock, log, deadlineMs, probe, reconnect })
 
-  const take = askedTogether(mostAtOnce, (wanted: readonly Wanted[]) => server.ask(() => takeAll(wanted)))
+  const take = batchCalls(maxKeys, (wanted: readonly Request[]) => server.ask(() => takeAll(wanted)))
   const usedBy = async (tenantIds: readonly string[]) => {
     const counts: number[] = []
-    for (let from = 0; from < tenantIds.length; from += mostAtOnce) {
-      const keys = tenantIds.slice(from, from + mostAtOnce).map(keyOf)
+    for (let from = 0; from < tenantIds.length; from += maxKeys) {
+      const keys = tenantIds.slice(from, from + maxKeys).map(keyOf)
       counts.push(...((await server.ask(() => run(scripts.used, keys))) as number[]))
     }
     return counts
@@ -80,14 +79,14 @@ export async function redisStore({ clock, log, url, deadlineMs, seconds = server
   }
 }
 
-type Wanted = Readonly<{ tenantId: string; budget: number }>
+type Request = Readonly<{ tenantId: string; budget: number }>
 
 const takenOf = (answer: number): Taken =>
   answer >= 0 ? { accepted: true, used: answer } : { accepted: false, retryAfterSeconds: -answer }
 
 type Client = Pick<ReturnType<typeof createClient>, 'sendCommand' | 'destroy'>
 
-/** A connection that is made anew for as long as it is wanted; what is asked meanwhile fails at once. */
+/** A connection that reconnects until destroyed; commands fail at once while it is down. */
 function connect(make: typeof createClient, url: string): Client {
   const client = make({
     url,
@@ -95,12 +94,12 @@ function connect(make: typeof createClient, url: string): Client {
     disableOfflineQueue: true,
     socket: { connectTimeout: 2000, reconnectStrategy: (retries) => Math.min(100 * 2 ** retries, 2000) },
   })
-  client.on('error', () => undefined) // what it means for requests is told by who asks
+  client.on('error', () => undefined) // failed commands report the outage
   client.connect().catch(() => undefined)
   return client
 }
 
-/** By its name, and whole when the server does not know it (any more). */
+/** Runs a script by SHA, or by text if the server does not have it. */
 function runScript(client: Client, { sha, text }: Script, keys: readonly string[], more: readonly string[]): Promise<unknown> {
   const rest = [String(keys.length), ...keys, ...more]
   return client.sendCommand(['EVALSHA', sha, ...rest]).catch((error: Error) => {

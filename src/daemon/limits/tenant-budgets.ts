@@ -5,12 +5,12 @@ import type { Db } from '../db/index.ts'
 type Deps = Readonly<{ db: Db; clock: Clock; budgets: Budgets }>
 type Known = { budget: number | Promise<number>; untilMs: number }
 
-/** A new plan counts on every replica after this long at the latest. */
-const keptMs = 5000
+/** A changed plan takes effect on every replica within this time. */
+const cacheMs = 5000
 
 /**
- * What a tenant may use, by its plan; a tenant that is gone has the smallest budget. Read from the database now and then; where that fails, what
- * was read before holds on.
+ * The budget of a tenant by its plan, cached for 5 s. A deleted tenant has the smallest budget. If the database fails, the cached value stays in
+ * use.
  */
 export function tenantBudgets({ db, clock, budgets }: Deps): (tenantId: string) => number | Promise<number> {
   const known = new Map<string, Known>()
@@ -26,7 +26,7 @@ export function tenantBudgets({ db, clock, budgets }: Deps): (tenantId: string) 
       if (last === undefined) throw error
       return last.budget
     })
-    const one: Known = { budget, untilMs: nowMs + keptMs }
+    const one: Known = { budget, untilMs: nowMs + cacheMs }
     known.set(tenantId, one)
     budget.then(
       (value) => {

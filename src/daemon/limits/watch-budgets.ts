@@ -7,24 +7,24 @@ import type { BudgetStore } from './budget-store.ts'
 import { tenantsOf } from './busy-tenants.repo.ts'
 import { openEpisodes, saveEpisode } from './episodes.repo.ts'
 
-export type WatchDeps = Readonly<{ db: Db; clock: Clock; store: BudgetStore; budgets: Budgets; holder: string }>
+export type WatchDeps = Readonly<{ db: Db; clock: Clock; store: BudgetStore; budgets: Budgets; owner: string }>
 
-type Seen = Readonly<{ tenantId: string; slug: string; percent: number; budget: number; step: EpisodeStep }>
+type Observation = Readonly<{ tenantId: string; slug: string; percent: number; budget: number; step: EpisodeStep }>
 
-/** Longer than the time between two looks, so that one replica keeps at it; shorter than what breaks an episode off, once it is gone. */
+/** Longer than the interval between observations, and shorter than the gap that ends an episode. */
 const leaseMs = 30_000
 
 /**
- * Looks at who is above 80 % of its budget; an operator is told once of an episode that lasts ten minutes. One replica does it, and what
- * it saw is kept in the database, so that another goes on with it. Where the store is away nothing is seen.
+ * Raises one alert per episode of ten minutes above 80 % of the budget. One replica does this under a lease; episodes are stored, so that another
+ * replica can continue. While the store is unavailable nothing is observed.
  */
 export async function watchBudgets(deps: WatchDeps): Promise<void> {
-  const lease = await acquireLease(deps, { name: 'limits.watch', owner: deps.holder, ttlMs: leaseMs })
+  const lease = await acquireLease(deps, { name: 'limits.watch', owner: deps.owner, ttlMs: leaseMs })
   if (!lease) return
-  for (const seen of await lookAtAll(deps)) await note(deps, lease, seen)
+  for (const observation of await observeTenants(deps)) await recordObservation(deps, lease, observation)
 }
 
-async function lookAtAll({ db, clock, store, budgets }: WatchDeps): Promise<Seen[]> {
+async function observeTenants({ db, clock, store, budgets }: WatchDeps): Promise<Observation[]> {
   const busy = await busyOf(store)
   if (!busy) return []
   const episodes = await openEpisodes(db)
@@ -40,7 +40,7 @@ async function lookAtAll({ db, clock, store, budgets }: WatchDeps): Promise<Seen
   })
 }
 
-/** Undefined when the store is away, which it says itself. */
+/** Undefined if the store is unavailable; the store logs that. */
 async function busyOf(store: BudgetStore): Promise<ReadonlyMap<string, number> | undefined> {
   try {
     return await store.busy()
@@ -50,17 +50,17 @@ async function busyOf(store: BudgetStore): Promise<ReadonlyMap<string, number> |
   }
 }
 
-const note = ({ db, clock }: WatchDeps, lease: Lease, seen: Seen): Promise<void> =>
+const recordObservation = ({ db, clock }: WatchDeps, lease: Lease, seen: Observation): Promise<void> =>
   db.transaction().execute(async (tx) => {
     await holdLease(tx, lease)
     await saveEpisode(tx, seen.tenantId, seen.step.episode)
-    await tell(tx, clock, seen)
+    await updateAlerts(tx, clock, seen)
   })
 
-async function tell(tx: Tx, clock: Clock, { slug, percent, budget, step }: Seen): Promise<void> {
-  if (step.tell && step.episode) {
+async function updateAlerts(tx: Tx, clock: Clock, { slug, percent, budget, step }: Observation): Promise<void> {
+  if (step.raise && step.episode) {
     const since = new Date(step.episode.sinceMs).toISOString()
     await raiseAlert(tx, clock, alertOf.budget_high({ slug, percent: Math.floor(percent), budget, since }))
   }
-  if (step.over) await closeAlerts(tx, clock, { subject: slug, kinds: ['budget_high'], because: 'it was below 80 % for a minute' })
+  if (step.close) await closeAlerts(tx, clock, { subject: slug, kinds: ['budget_high'], because: 'it was below 80 % for a minute' })
 }

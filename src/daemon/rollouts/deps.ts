@@ -23,7 +23,7 @@ export type RolloutsDeps = Readonly<{
   bus: CommandBus
   rolloutBus: RolloutBus
   /** The name of this replica in leases. */
-  holder: string
+  owner: string
   settings: RolloutSettings
   probe: ProbeRule
   staleAfterMs: number

@@ -7,11 +7,11 @@ import type { SessionsDeps } from './deps.ts'
 import { refreshHash } from './sessions.repo.ts'
 
 type Deps = Pick<SessionsDeps, 'db' | 'clock' | 'keys' | 'revocations'>
-/** `tellTenant` is called with the tenant of the session. */
+/** `setTenant` is called with the tenant of the session. */
 type LogoutInput = Readonly<{
   refreshToken: string | undefined
   authorization: string | undefined
-  tellTenant?: (tenantId: string) => void
+  setTenant?: (tenantId: string) => void
 }>
 type FoundSession = Readonly<{ id: string; tenantId: string }>
 
@@ -19,12 +19,12 @@ type FoundSession = Readonly<{ id: string; tenantId: string }>
  * Ends the sessions of a refresh token, used or not, and of the platform token in the request. Unknown tokens are ignored: the caller is logged out
  * either way. The chat session continues (spec 5.2).
  */
-export async function logout(deps: Deps, { refreshToken, authorization, tellTenant }: LogoutInput): Promise<void> {
+export async function logout(deps: Deps, { refreshToken, authorization, setTenant }: LogoutInput): Promise<void> {
   const { db, clock, revocations } = deps
   const sessions = [await sessionOfRefreshToken(deps, refreshToken), await sessionOfPlatformToken(deps, authorization)]
   const found = sessions.filter((session) => session !== undefined)
   if (!found[0]) return
-  tellTenant?.(found[0].tenantId)
+  setTenant?.(found[0].tenantId)
   const ids = [...new Set(found.map(({ id }) => id))]
   await db.transaction().execute((tx) => endSessions(tx, clock, ids, 'logout'))
   await revocations.readNow()

@@ -21,7 +21,7 @@ type LoginInput = Readonly<{
   address: string
   signal?: AbortSignal | undefined
   /** Called with the tenant of a successful login. */
-  tellTenant?: (tenantId: string) => void
+  setTenant?: (tenantId: string) => void
 }>
 
 type LoginResult = Readonly<{
@@ -39,7 +39,7 @@ export const login = (deps: SessionsDeps, input: LoginInput): Promise<LoginResul
   withConstantTimeRefusal(deps.clock, () => logIn(deps, input))
 
 /** Find tenant and user, prove the password, open the session in one transaction, then issue the token. */
-async function logIn(deps: SessionsDeps, { tenant: tenantEntered, deviceName: requested, tellTenant, ...input }: LoginInput) {
+async function logIn(deps: SessionsDeps, { tenant: tenantEntered, deviceName: requested, setTenant, ...input }: LoginInput) {
   const deviceName = deviceNameOf(requested)
   const tenant = await findTenant(deps.db, tenantEntered)
   const before = tenant && (await findUser(deps.db, { tenantId: tenant.id, localpart: canonicalLocalpart(input.username) }))
@@ -49,7 +49,7 @@ async function logIn(deps: SessionsDeps, { tenant: tenantEntered, deviceName: re
   )
   return orLogoutDevice(deps, proof, async () => {
     const { id, tenantId, chatDomain, expiresAt, ...refreshToken } = session
-    tellTenant?.(tenantId)
+    setTenant?.(tenantId)
     const issued = await issueToken(deps, { id, localpart: proof.localpart, tenantId, chatDomain, expiresAt })
     const homeserver = await publicHostOf(deps.db, proof.tenant)
     return { ...issued, matrixAccessToken: proof.chat.accessToken.reveal(), matrixUserId: proof.chat.userId, homeserver, ...refreshToken }

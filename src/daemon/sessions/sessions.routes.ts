@@ -14,10 +14,10 @@ const nothing = async (work: Promise<void>): Promise<undefined> => {
 
 export const sessionsRoutes = (deps: SessionsDeps) =>
   serveContract(contract, {
-    userLogin: ({ body, address, signal, tellTenant }) => login(deps, { ...body, address, signal, tellTenant }),
-    refresh: ({ body, tellTenant }) => refresh(deps, { refreshToken: body.refresh_token, tellTenant }),
-    userLogout: ({ body, header, tellTenant }) =>
-      nothing(logout(deps, { refreshToken: body.refresh_token, authorization: header('authorization'), tellTenant })),
+    userLogin: ({ body, address, signal, setTenant }) => login(deps, { ...body, address, signal, setTenant }),
+    refresh: ({ body, setTenant }) => refresh(deps, { refreshToken: body.refresh_token, setTenant }),
+    userLogout: ({ body, header, setTenant }) =>
+      nothing(logout(deps, { refreshToken: body.refresh_token, authorization: header('authorization'), setTenant })),
     changeUserPassword: ({ actor, body, address, signal }) => nothing(changePassword(deps, actor, { ...body, address, signal })),
     listOwnSessions: ({ actor, query }) => listOwnSessions(deps, actor, query),
     revokeOwnSession: ({ actor, params }) => nothing(revokeOwnSession(deps, actor, params)),

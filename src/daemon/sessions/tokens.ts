@@ -20,15 +20,15 @@ export async function issueToken(
 }
 
 type Deps = Pick<SessionsDeps, 'db' | 'clock' | 'random' | 'keys' | 'revocations' | 'rules'>
-/** `tellTenant` is called with the tenant of the session. */
-type RefreshInput = Readonly<{ refreshToken: string; tellTenant?: (tenantId: string) => void }>
+/** `setTenant` is called with the tenant of the session. */
+type RefreshInput = Readonly<{ refreshToken: string; setTenant?: (tenantId: string) => void }>
 type Refreshed = Readonly<{ token: string; expiresIn: number; refreshToken: string; refreshTokenExpiresAt: string }>
 
 /**
  * Exchanges a refresh token for a new token pair (spec 2.4). Throws REFRESH_TOKEN_REUSED and ends the session when the token was used before,
  * REFRESH_TOKEN_INVALID for everything else.
  */
-export async function refresh(deps: Deps, { refreshToken, tellTenant }: RefreshInput): Promise<Refreshed> {
+export async function refresh(deps: Deps, { refreshToken, setTenant }: RefreshInput): Promise<Refreshed> {
   const { db, clock, random, rules, revocations } = deps
   const [hash, successor] = [refreshHash(refreshToken), newRefreshToken(random)]
   // Signed before the old token is spent: a failure to sign must not cost the session.
@@ -45,7 +45,7 @@ export async function refresh(deps: Deps, { refreshToken, tellTenant }: RefreshI
     throw problem('REFRESH_TOKEN_REUSED', 'This refresh token was used before, so its session has ended. fix: log in again')
   }
   if (rotated.kind === 'invalid' || !issued) throw invalidToken()
-  if (session) tellTenant?.(session.tenantId)
+  if (session) setTenant?.(session.tenantId)
   return { ...issued, refreshToken: successor, refreshTokenExpiresAt: rotated.expiresAt }
 }
 

@@ -28,7 +28,7 @@ export type SnapshotsDeps = FleetDeps &
     log: Logger
     bus: CommandBus
     /** The name of this replica in leases. */
-    holder: string
+    owner: string
     settings: SnapshotSettings
     rule: RetentionRule
     /** For one snapshot, restore or drill, counted from its start. */

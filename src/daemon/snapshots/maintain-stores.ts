@@ -32,7 +32,7 @@ export async function maintainStores(deps: SnapshotsDeps, signal: AbortSignal): 
   for (const task of queued.sort(inOrder)) {
     if (signal.aborted) return
     if (await isBoxBusy(deps, task.tenant_id)) continue
-    const lease = await acquireLease(deps, { name: `snapshots:${task.tenant_id}`, owner: deps.holder, ttlMs: leaseMs })
+    const lease = await acquireLease(deps, { name: `snapshots:${task.tenant_id}`, owner: deps.owner, ttlMs: leaseMs })
     if (!lease) continue
     await maintainStore(deps, lease, task, signal).finally(() => releaseLease(deps, lease))
   }

@@ -70,13 +70,13 @@ export async function runSnapshotTasks(deps: SnapshotsDeps, signal: AbortSignal)
     await startDueTasks(deps).catch((err) => log.warn({ err }, 'could not start queued snapshot tasks'))
     await clock.sleep(everyMs, signal)
   }
-  const lease = await acquireLease(deps, { name: leaseName, owner: deps.holder, ttlMs: leaseMs }).catch(() => undefined)
+  const lease = await acquireLease(deps, { name: leaseName, owner: deps.owner, ttlMs: leaseMs }).catch(() => undefined)
   if (lease) await releaseLease(deps, lease).catch(() => undefined)
 }
 
 /** One pass; does nothing while another replica has the lease. */
 export async function startDueTasks(deps: SnapshotsDeps): Promise<void> {
-  const lease = await acquireLease(deps, { name: leaseName, owner: deps.holder, ttlMs: leaseMs })
+  const lease = await acquireLease(deps, { name: leaseName, owner: deps.owner, ttlMs: leaseMs })
   if (!lease) return
   const queued = await waitingTasks(deps, tasksOfAgents(deps))
   if (queued.length === 0) return

@@ -304,7 +304,7 @@ test('a long command stays this agent’s: heartbeats keep its lease while every
   )
   await world.enqueue({ id, hostId: identity.hostId, deadlineMs: 86_400_000, ...aChange() } as never)
   await until(async () => (await status()) === 'running')
-  const sweep = commandSweep({ ...world.deps, holder: 'replica-1' })
+  const sweep = commandSweep({ ...world.deps, owner: 'replica-1' })
   const heardAgo = async () => {
     const { heard_at } = await world.deps.db.selectFrom('commands').select('heard_at').where('id', '=', id).executeTakeFirstOrThrow()
     return world.clock.now().getTime() - Date.parse(heard_at ?? '')

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { defaultBudgets, delayMs, limitHeaders, lookOf, unchecked, verdictOf } from '../../../src/core/limits/index.ts'
+import { defaultBudgets, delayMs, limitHeaders, unchecked, verdictOf, verdictOfRead } from '../../../src/core/limits/index.ts'
 
 test('the budgets are those of the specification', () => {
   expect(defaultBudgets).toEqual({ light: 2000, pro: 10_000, dedicated: 20_000 })
@@ -62,8 +62,8 @@ describe('the headers', () => {
   })
 
   test('of a request that does not count say what there is, never less than nothing', () => {
-    expect(limitHeaders(lookOf(5, 2000))).toEqual({ 'x-ratelimit-limit': '2000', 'x-ratelimit-remaining': '1995' })
-    expect(limitHeaders(lookOf(9000, 2000))).toEqual({ 'x-ratelimit-limit': '2000', 'x-ratelimit-remaining': '0' })
+    expect(limitHeaders(verdictOfRead(5, 2000))).toEqual({ 'x-ratelimit-limit': '2000', 'x-ratelimit-remaining': '1995' })
+    expect(limitHeaders(verdictOfRead(9000, 2000))).toEqual({ 'x-ratelimit-limit': '2000', 'x-ratelimit-remaining': '0' })
     expect(limitHeaders(unchecked(2000))).toEqual({ 'x-ratelimit-limit': '2000', 'x-ratelimit-remaining': '2000' })
   })
 })

@@ -10,7 +10,7 @@ function course(looks: readonly (readonly [number, boolean])[]): string[] {
   return looks.flatMap(([at, above]) => {
     const step = stepEpisode(episode, above, at)
     episode = step.episode
-    return [...(step.tell ? [`tell ${at / minute}`] : []), ...(step.over ? [`over ${at / minute}`] : [])]
+    return [...(step.raise ? [`tell ${at / minute}`] : []), ...(step.close ? [`over ${at / minute}`] : [])]
   })
 }
 
@@ -54,8 +54,8 @@ test('nobody is told of less than ten minutes above, nor twice before it was ove
         else aboveSince = undefined
         const step = stepEpisode(episode, above, at)
         episode = step.episode
-        if (step.tell) expect([toldAndNotOver, at - (aboveSince ?? at) >= 10 * minute]).toEqual([false, true])
-        toldAndNotOver = step.tell || (toldAndNotOver && !step.over)
+        if (step.raise) expect([toldAndNotOver, at - (aboveSince ?? at) >= 10 * minute]).toEqual([false, true])
+        toldAndNotOver = step.raise || (toldAndNotOver && !step.close)
       }
     }),
   )

@@ -1,15 +1,15 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { nextTurn, type Spacing } from '../../../src/core/limits/index.ts'
+import { nextSlot, type Spacing } from '../../../src/core/limits/index.ts'
 
 /** Requests of one address at these times: how long each waits, or that it is refused. */
 function answers(spacing: Spacing, timesMs: readonly number[]) {
-  let turnMs: number | undefined
+  let slotMs: number | undefined
   return timesMs.map((nowMs) => {
-    const turn = nextTurn(turnMs, nowMs, spacing)
-    if (!('turnMs' in turn)) return 'refused'
-    turnMs = turn.turnMs
-    return turn.waitMs
+    const slot = nextSlot(slotMs, nowMs, spacing)
+    if (!('slotMs' in slot)) return 'refused'
+    slotMs = slot.slotMs
+    return slot.waitMs
   })
 }
 
@@ -51,7 +51,7 @@ const times = fc.array(fc.nat(300), { maxLength: 150 }).map((gaps) => {
   })
 })
 
-test('in no stretch of time more have their turn than the pace and those at once allow, and none waits longer than the buffer', () => {
+test('in no stretch of time more have their slot than the pace and those at once allow, and none waits longer than the buffer', () => {
   fc.assert(
     fc.property(spacings, times, (spacing, all) => {
       const turns = answers(spacing, all).flatMap((wait, index) => (wait === 'refused' ? [] : [(all[index] as number) + (wait as number)]))
@@ -65,14 +65,14 @@ test('in no stretch of time more have their turn than the pace and those at once
   )
 })
 
-test('who comes again after the seconds that were said has a turn', () => {
+test('who comes again after the seconds that were said has a slot', () => {
   fc.assert(
     fc.property(spacings, times, (spacing, all) => {
-      let turnMs: number | undefined
+      let slotMs: number | undefined
       for (const nowMs of all) {
-        const turn = nextTurn(turnMs, nowMs, spacing)
-        if ('turnMs' in turn) turnMs = turn.turnMs
-        else expect(nextTurn(turnMs, nowMs + turn.retryAfterSeconds * 1000, spacing)).toHaveProperty('turnMs')
+        const slot = nextSlot(slotMs, nowMs, spacing)
+        if ('slotMs' in slot) slotMs = slot.slotMs
+        else expect(nextSlot(slotMs, nowMs + slot.retryAfterSeconds * 1000, spacing)).toHaveProperty('slotMs')
       }
     }),
   )

@@ -33,7 +33,7 @@ async function aBoxForAll(db: Db) {
   }
   const reason = 'because'
   const takers: Record<Taker, (db: Db) => Promise<unknown>> = {
-    rollout: (db) => makeRolloutEngine({ ...world.deps, db, holder: 'replica-2' }).tick(world.signal),
+    rollout: (db) => makeRolloutEngine({ ...world.deps, db, owner: 'replica-2' }).tick(world.signal),
     restore: (db) => restoreBox({ ...rooms, db } as never, anOperator, { slug, snapshotId, reason, allowHole: false }),
     move: (db) => moveBox({ ...rooms, db } as never, anOperator, { slug, to: 'host-of-beta', reason }),
     removal: (db) => removeBox({ ...rooms, db } as never, anOperator, { slug, confirm: slug, reason, now: false }),

@@ -31,10 +31,10 @@ function aJob(key = 'count-things') {
   return Object.assign(job, { defined })
 }
 
-function aReplica(db: Db, clock = manualClock(), holder = 'a', jobs: readonly Cron[] = []) {
+function aReplica(db: Db, clock = manualClock(), owner = 'a', jobs: readonly Cron[] = []) {
   const failures: unknown[] = []
   const runs = trackRuns((error) => failures.push(error))
-  const deps = { db, clock, random: systemRandom, log: silentLogger(), holder, runs, jobs, draining: going }
+  const deps = { db, clock, random: systemRandom, log: silentLogger(), owner, runs, jobs, draining: going }
   const look = async (...due: Cron[]) => {
     await beginAllDue(deps, due, going)
     await runs.settled()

@@ -44,7 +44,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s, in a registry that has gr
       schemas: synapseSchemas,
       roles: roleBook,
       draining: stop.signal,
-      holder: 'replica_1',
+      owner: 'replica_1',
     }
     return async () => {
       stop.abort()

@@ -87,7 +87,7 @@ test('a heartbeat takes the position of a client past what is not for it', async
   await happened(one, { audience: { users: ['somebody else'] } })
   await told(one)
   expect([client.seqs, client.lastEventId]).toEqual([[], '0'])
-  client.beat()
+  client.keepAlive()
   expect([client.seqs, client.lastEventId]).toEqual([[], '1'])
 })
 
@@ -95,7 +95,7 @@ test('a heartbeat of a client that is behind moves nothing', async () => {
   const one = await world()
   for (let n = 0; n < 3; n++) await happened(one)
   const client = await one.connect(aToken(), '1')
-  client.beat()
+  client.keepAlive()
   expect(client.lastEventId).toBe('1')
 })
 

@@ -37,7 +37,7 @@ onBothDialects('commands of agents', (fresh) => {
     const next = async (holding: { id: string; leaseToken: number }[] = []) => (await agent.nextCommand({ body: { holding } })).command
     const admin = makeClient(hostsContract, { baseUrl: world.baseUrl, headers: () => ({ authorization: 'Bearer anna' }) })
     const viewer = makeClient(hostsContract, { baseUrl: world.baseUrl, headers: () => ({ authorization: 'Bearer vera' }) })
-    const sweep = commandSweep({ ...world.deps, holder: 'replica-1' })
+    const sweep = commandSweep({ ...world.deps, owner: 'replica-1' })
     /** Time passes as it does for a daemon that sweeps all along. */
     const pass = async (seconds: number) => {
       await sweep()
@@ -377,7 +377,7 @@ onBothDialects('commands of agents', (fresh) => {
     await next()
     await sweep()
     await clock.advance(20 * 60_000)
-    const restarted = commandSweep({ ...deps, holder: 'replica-2' })
+    const restarted = commandSweep({ ...deps, owner: 'replica-2' })
     await restarted()
     expect((await stored()).status).toBe('leased')
     await clock.advance(19_000)
@@ -441,7 +441,7 @@ onBothDialects('commands of agents', (fresh) => {
     await sweep()
     await enqueue({ id, hostId, deadlineMs: 1 })
     await clock.advance(10)
-    await commandSweep({ ...deps, holder: 'replica-2' })()
+    await commandSweep({ ...deps, owner: 'replica-2' })()
     expect((await stored()).status).toBe('queued')
     await sweep()
     expect((await stored()).status).toBe('expired')

@@ -29,7 +29,7 @@ onBothDialects('a command that ends without a result', (fresh) => {
     const post = (outcome: typeof bad | typeof good) => agent.postResult({ params: { id }, body: { leaseToken: 1, outcome } })
     const expire = async () => {
       await world.clock.advance(60_000)
-      await commandSweep({ ...world.deps, holder: 'replica-1' })()
+      await commandSweep({ ...world.deps, owner: 'replica-1' })()
     }
     return { ...world, heard, take, post, expire }
   }

@@ -4,9 +4,8 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { endpoint, file, makeClient, open } from '../../../src/core/contract/index.ts'
 import { problem } from '../../../src/core/kit/index.ts'
-import { byteRange } from '../../../src/daemon/http/byte-range.ts'
-import { disposition } from '../../../src/daemon/http/disposition.ts'
 import { type FileBody, serve } from '../../../src/daemon/http/index.ts'
+import { byteRange, disposition } from '../../../src/daemon/http/send-file.ts'
 import { aSmallApp } from '../../support/small-app.ts'
 
 const contract = { load: endpoint({ method: 'GET', path: '/it', auth: open, returns: file, summary: 'A file' }) }

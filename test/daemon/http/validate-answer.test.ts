@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { validateAnswer } from '../../../src/daemon/http/validate-answer.ts'
+import { validateAnswer } from '../../../src/daemon/http/validation.ts'
 
 const user = z.object({
   id: z.string(),
@@ -22,7 +22,7 @@ test.each([
   ['the answer.secret', { ...good, secret: 'x' }],
   ['the answer.roles.0.holders', { ...good, roles: [{ name: 'parent', holders: ['usr_2'] }] }],
 ])('a field beyond it is told: %s', (path, answer) => {
-  expect(() => validateAnswer(user, answer)).toThrow(`${path} is in no contract`)
+  expect(() => validateAnswer(user, answer)).toThrow(`${path} is not in the contract`)
 })
 
 test('an answer that is none is refused', () => {

@@ -3,17 +3,17 @@ import { expect, test } from 'vitest'
 import { manualClock } from '../../../src/core/kit/index.ts'
 import { budgetGate } from '../../../src/daemon/limits/budget-gate.ts'
 import type { BudgetStore } from '../../../src/daemon/limits/budget-store.ts'
+import { delayQueue } from '../../../src/daemon/limits/delay-queue.ts'
 import { memoryStore } from '../../../src/daemon/limits/index.ts'
 import { limitsMetrics } from '../../../src/daemon/limits/limits-metrics.ts'
-import { waitingRoom } from '../../../src/daemon/limits/waiting-room.ts'
 
 // The gate by itself: whoever knows whose call it is can pass it, with a tenant and an answer, and nothing else of HTTP.
 
 function aGate(store?: BudgetStore) {
   const clock = manualClock()
-  const room = waitingRoom({ clock, draining: new AbortController().signal }, { inAll: 10, forOne: 10 })
-  const metrics = limitsMetrics({ registry: new Registry(), held: room.held, isUp: () => true })
-  return { clock, gate: budgetGate({ store: store ?? memoryStore(clock), budgetOf: () => 10, room, metrics }) }
+  const delays = delayQueue({ clock, draining: new AbortController().signal }, { inAll: 10, forOne: 10 })
+  const metrics = limitsMetrics({ registry: new Registry(), held: delays.held, isUp: () => true })
+  return { clock, gate: budgetGate({ store: store ?? memoryStore(clock), budgetOf: () => 10, delays, metrics }) }
 }
 
 function anAnswer() {

@@ -20,12 +20,12 @@ onBothDialects('a tenant above 80 percent of its budget', (fresh) => {
     const store = memoryStore(clock)
     const budgets = { ...defaultBudgets, light: 10 }
     const anna = await aTenant(db, clock, 'anna')
-    const replica = (holder: string) => ({ db, clock, store, budgets, holder })
+    const replica = (owner: string) => ({ db, clock, store, budgets, owner })
     /** So many minutes in which the tenant uses so much, and each replica looks every half minute. */
-    const minutes = async (count: number, used: number, holders = ['one']) => {
+    const minutes = async (count: number, used: number, owners = ['one']) => {
       for (let n = 0; n < count * 2; n++) {
         await atUse(store, anna, used)
-        for (const holder of holders) await watchBudgets(replica(holder))
+        for (const owner of owners) await watchBudgets(replica(owner))
         await clock.advance(30_000)
       }
     }

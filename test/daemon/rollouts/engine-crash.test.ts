@@ -14,11 +14,11 @@ const steps = ['observe', 'prefetch', 'update']
 const oncePerBox = (id: string) => fleet.flatMap(({ slug }) => steps.map((step) => `${id}.${slug}.1.${step}`)).sort()
 
 /** A process that is killed after its first step, before it could tell anybody. */
-const dyingEngine = (world: RolloutWorld, holder: string) => {
+const dyingEngine = (world: RolloutWorld, owner: string) => {
   const killed = new AbortController()
   const rolloutBus = { ...world.deps.rolloutBus, changed: () => killed.abort() }
   const bus = { ...world.deps.bus, queued: () => undefined }
-  const engine = makeRolloutEngine({ ...world.deps, holder, bus, rolloutBus })
+  const engine = makeRolloutEngine({ ...world.deps, owner, bus, rolloutBus })
   return { engine, signal: killed.signal }
 }
 
@@ -67,7 +67,7 @@ onBothDialects('the rollout engine, killed', (fresh) => {
     const world = await rolloutWorld(await fresh(), fleet)
     const { deps } = world
     const id = await world.started()
-    const lease = (await acquireLease(deps, { name: `rollout:${id}`, owner: deps.holder, ttlMs: 30_000 })) as Lease
+    const lease = (await acquireLease(deps, { name: `rollout:${id}`, owner: deps.owner, ttlMs: 30_000 })) as Lease
     await pauseRollout(deps, anOperator, { id, reason: 'lunch time' })
     await beginUpdate({ deps, lease, rolloutId: id }, 'acme')
     expect(await world.statuses(id)).toMatchObject({ acme: 'pending' })

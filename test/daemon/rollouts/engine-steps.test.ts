@@ -9,7 +9,7 @@ import { type RolloutWorld, rolloutWorld } from '../../support/rollout-world.ts'
 
 /** Runs the rollout as the replica that owns it. */
 async function runnerOf(world: RolloutWorld, rolloutId: string) {
-  const lease = (await acquireLease(world.deps, { name: `rollout:${rolloutId}`, owner: world.deps.holder, ttlMs: 30_000 })) as Lease
+  const lease = (await acquireLease(world.deps, { name: `rollout:${rolloutId}`, owner: world.deps.owner, ttlMs: 30_000 })) as Lease
   return (deps = world.deps) => runRollout({ deps, lease, rolloutId }, world.signal)
 }
 

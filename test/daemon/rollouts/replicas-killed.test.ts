@@ -43,7 +43,7 @@ type Replica = Readonly<{ channel: HostsDeps; isDead: () => boolean; tick: () =>
 /** A daemon process that will be killed after so many steps, wherever it is then. */
 function aReplica(world: RolloutWorld, nth: number, lifeSteps: number): Replica {
   const { db, isDead } = mortal(world.deps.db, lifeSteps)
-  const deps = { ...world.deps, db, holder: `replica-${nth}`, bus: makeCommandBus(), rolloutBus: makeRolloutBus() }
+  const deps = { ...world.deps, db, owner: `replica-${nth}`, bus: makeCommandBus(), rolloutBus: makeRolloutBus() }
   const engine = makeRolloutEngine(deps)
   const channel = { ...deps, baseUrl: 'http://daemon', agents: { ...shortTimes, longPollMs: 0 }, boxes: world.side }
   return { channel, isDead, tick: () => engine.tick(world.signal).catch(() => undefined) }

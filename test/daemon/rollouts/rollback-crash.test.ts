@@ -16,11 +16,11 @@ const fleet: BoxSpec[] = [
 const commands = { images: ['observe', 'prefetch', 'update'], snapshot: ['observe', 'restore'] } as const
 
 /** A process that is killed after its first step, before it could tell anybody. */
-const dyingEngine = (world: RolloutWorld, holder: string) => {
+const dyingEngine = (world: RolloutWorld, owner: string) => {
   const killed = new AbortController()
   const rolloutBus = { ...world.deps.rolloutBus, changed: () => killed.abort() }
   const bus = { ...world.deps.bus, queued: () => undefined }
-  return { engine: makeRolloutEngine({ ...world.deps, holder, bus, rolloutBus }), signal: killed.signal }
+  return { engine: makeRolloutEngine({ ...world.deps, owner, bus, rolloutBus }), signal: killed.signal }
 }
 
 async function heldAfterCanary(world: RolloutWorld): Promise<string> {

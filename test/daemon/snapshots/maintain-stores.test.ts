@@ -87,7 +87,7 @@ onBothDialects('repositories in a bucket', (fresh) => {
     await ask('check')
     await enqueueTasks(deps, 'check', [south.tenantId])
     meanwhile = () => round() // the other one passes over what is being looked after, and takes what is left
-    await maintainStores({ ...deps, holder: 'replica-2' }, going)
+    await maintainStores({ ...deps, owner: 'replica-2' }, going)
     expect([calls.length, await waiting()]).toEqual([2, []])
   })
 

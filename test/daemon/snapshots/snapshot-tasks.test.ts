@@ -119,7 +119,7 @@ onBothDialects('what jobs ask for', (fresh) => {
     await aBox('north')
     await turn()
     await run('snapshot-daily')
-    await startDueTasks({ ...deps, holder: 'replica-2' })
+    await startDueTasks({ ...deps, owner: 'replica-2' })
     expect(await kinds()).toEqual([])
     await Promise.all([turn(), turn()])
     expect(await kinds()).toEqual(['snapshot'])

@@ -26,7 +26,7 @@ export type RolloutEngine = Readonly<{
 type OwnedLease = Readonly<{ lease: Lease; renewedMs: number }>
 
 export function makeRolloutEngine(deps: RolloutsDeps): RolloutEngine {
-  const { db, clock, log, holder, settings } = deps
+  const { db, clock, log, owner, settings } = deps
   const leases = new Map<string, OwnedLease>()
   const ttlMs = Math.max(minLeaseMs, settings.pollMs * 4)
 
@@ -35,7 +35,7 @@ export function makeRolloutEngine(deps: RolloutsDeps): RolloutEngine {
     const owned = leases.get(rolloutId)
     const nowMs = clock.monotonicMs()
     if (owned && nowMs - owned.renewedMs < ttlMs / 4) return owned.lease
-    const lease = await acquireLease({ db, clock }, { name: streamOf(rolloutId), owner: holder, ttlMs })
+    const lease = await acquireLease({ db, clock }, { name: streamOf(rolloutId), owner, ttlMs })
     if (lease) leases.set(rolloutId, { lease, renewedMs: nowMs })
     else leases.delete(rolloutId)
     return lease

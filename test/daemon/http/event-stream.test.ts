@@ -2,7 +2,7 @@ import { createServer, request, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Response } from 'express'
 import { expect, onTestFinished, test } from 'vitest'
-import { Channel } from '../../../src/daemon/http/channel.ts'
+import { Channel } from '../../../src/daemon/http/event-stream.ts'
 
 /** An answer whose client takes nothing. */
 async function untakenAnswer(): Promise<ServerResponse> {

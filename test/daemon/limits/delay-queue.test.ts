@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import { manualClock } from '../../../src/core/kit/index.ts'
-import { waitingRoom } from '../../../src/daemon/limits/waiting-room.ts'
+import { delayQueue } from '../../../src/daemon/limits/delay-queue.ts'
 
 function aRoom(size: { inAll: number; forOne: number }) {
   const [clock, draining] = [manualClock(), new AbortController()]
-  const room = waitingRoom({ clock, draining: draining.signal }, size)
+  const room = delayQueue({ clock, draining: draining.signal }, size)
   const hold = (key: string, ms = 1000, left = new AbortController()) => room.hold(key, ms, left)
   return { clock, draining, room, hold }
 }

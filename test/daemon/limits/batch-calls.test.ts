@@ -1,11 +1,11 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { askedTogether } from '../../../src/daemon/limits/asked-together.ts'
+import { batchCalls } from '../../../src/daemon/limits/batch-calls.ts'
 
 /** Rounds that are answered with what was asked when they are let go. */
 function aWorld({ most = 10 } = {}) {
   const rounds: { questions: readonly number[]; end(error?: Error): void }[] = []
-  const ask = askedTogether<number, string>(most, (questions) => {
+  const ask = batchCalls<number, string>(most, (questions) => {
     return new Promise((resolve, reject) => {
       rounds.push({ questions, end: (error) => (error ? reject(error) : resolve(questions.map((one) => `a${one}`))) })
     })
