@@ -3,13 +3,13 @@ import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
 import type { Clock } from '../core/kit/index.ts'
 
 /** Maximum delay of a Node timer; longer ones fire at once. */
-const longestMs = 2 ** 31 - 1
+const maxSleepMs = 2 ** 31 - 1
 
 /** The system clock. */
 export const systemClock: Clock = {
   now: () => new Date(),
   monotonicMs: () => performance.now(),
-  sleep: (ms, signal) => new Promise((resolve) => sleepUntil(resolve, Math.min(ms, longestMs), signal)),
+  sleep: (ms, signal) => new Promise((resolve) => sleepUntil(resolve, Math.min(ms, maxSleepMs), signal)),
 }
 
 /** Node's timer promises create an error with a stack trace for each abort, and most sleeps here are aborted. */
@@ -36,7 +36,7 @@ export type VirtualClock = Clock &
   Readonly<{
     /** Monotonic time of the next wake-up; undefined without sleepers. */
     nextDueMs(): number | undefined
-    /** Advances to that time and wakes due sleepers, ordered by due time, then by start of sleep. Never goes back. */
+    /** Advances to that time and wakes due sleepers, ordered by due time, then by start of sleep. Never moves backwards. */
     advanceTo(ms: number): void
   }>
 

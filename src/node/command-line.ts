@@ -100,17 +100,17 @@ export type Check = Readonly<{ name: string; state: 'ok' | 'warn' | 'failed'; sa
 
 export const passed = (name: string, says: string): Check => ({ name, state: 'ok', says })
 /** Works now, but will cause a failure later. */
-export const warning = (name: string, says: string, mend: string): Check => ({ name, state: 'warn', says, mend })
-export const failed = (name: string, says: string, mend: string): Check => ({ name, state: 'failed', says, mend })
+export const warning = (name: string, says: string, fix: string): Check => ({ name, state: 'warn', says, mend: fix })
+export const failed = (name: string, says: string, fix: string): Check => ({ name, state: 'failed', says, mend: fix })
 
 const marks = { ok: '✓', warn: '!', failed: '✗' } as const satisfies Record<Check['state'], string>
 
 /** Prints one line per check. Exit code 1 when a check failed. */
 export function printChecks(machine: Machine, options: Globals, checks: readonly Check[], nameColumns: number): ExitCode {
   const width = widthOf(machine.stdout, machine.env)
-  const lineOf = ({ name, state, says, mend }: Check) => {
+  const lineOf = ({ name, state, says, mend: fix }: Check) => {
     const found = foldBeside(`${marks[state]} ${name.padEnd(nameColumns)} `, says, width)
-    return mend ? `${found}\n${foldBeside(`  ${''.padEnd(nameColumns)} fix: `, mend, width)}` : found
+    return fix ? `${found}\n${foldBeside(`  ${''.padEnd(nameColumns)} fix: `, fix, width)}` : found
   }
   const failures = checks.filter(({ state }) => state === 'failed').length
   const warnings = checks.filter(({ state }) => state === 'warn').length

@@ -53,7 +53,7 @@ const nearestExisting = (path: string): Promise<string> =>
 /** Left free on every disk, for the journal and the box itself. */
 export const reserveBytes = 256 * 1024 * 1024
 
-/** What will be written, and below which path. */
+/** Bytes that will be written below a path. */
 export type DiskUse = Readonly<{ path: string; bytes: number }>
 
 /** The reserved space that a step records, so that it is reserved again after a restart; absent in journals of older agents. */
@@ -182,7 +182,7 @@ type Bringing = Readonly<{
   /** Where its dump and files are fetched to, and whether they are there. */
   folder: string
   fetched: boolean
-  /** The present sizes of the box, for a snapshot that does not tell its own. */
+  /** The present sizes of the box, for a snapshot of unknown size. */
   now: Readonly<{ databaseBytes: number; dataBytes: number }>
 }>
 
@@ -196,7 +196,7 @@ export async function spaceForSnapshot(
 ): Promise<DiskUse[]> {
   const { totalBytes } = snapshot
   const databaseBytes = snapshot.databaseBytes ?? now.databaseBytes
-  // What an interrupted try has fetched needs no more space.
+  // Data that an interrupted try has fetched already uses its space.
   const here = await disk.usedBytes(folder).catch(() => 0)
   const dump = fetched ? here : Math.min(totalBytes ?? databaseBytes, databaseBytes)
   const data = totalBytes === null ? now.dataBytes : Math.max(0, totalBytes - dump)

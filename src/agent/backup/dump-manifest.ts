@@ -9,7 +9,7 @@ import { readIfThere, writeFileAtomic } from '../../node/index.ts'
 
 const DataFolder = z.object({ service: z.enum(['synapse', 'minio']), key: z.string().nullable(), volume: z.string(), folder: z.string() })
 
-/** What a snapshot contains and which command made it. Written last, so that its presence means that everything else is complete. */
+/** Contents of a snapshot and the command that made it. Written last, so its presence means that everything else is complete. */
 const DumpManifest = z.object({
   format: z.literal(1),
   commandId: z.string(),
@@ -20,14 +20,14 @@ const DumpManifest = z.object({
   images: z.record(z.string(), z.object({ image: z.string(), digest: z.string().nullable() })),
   migrationsHead: z.string(),
   rows: z.record(z.string(), z.number()),
-  /** Of the database on disk, which is more than its dump. */
+  /** Size of the database on disk, which is larger than its dump. */
   databaseBytes: z.number().exactOptional(),
   files: z.record(z.string(), z.object({ sha256: z.string() })),
   // Absent in snapshots of the first agents, which only the update that took them can restore.
   installed: InstalledVersions.optional(),
   /** The absolute paths on the host that took the snapshot: by these its parts are found in it. */
   paths: z.object({ dumpFolder: z.string(), boxFolder: z.string(), data: z.array(DataFolder) }).optional(),
-  /** What a host needs to rebuild the box. */
+  /** Facts for rebuilding the box on a host. */
   box: z
     .object({
       chatDomain: z.string(),

@@ -85,7 +85,7 @@ function dumpPath({ id, paths, commandId }: StoredSnapshot): string {
 /** Docker keeps the content of a volume in this folder. */
 const volumeContent = '_data'
 
-/** The folder of the box's files, before the manifest tells it; undefined if several paths could be it. */
+/** Guesses the folder of the box's files before the manifest is known; undefined when several paths match. */
 function likelyBoxPath(snapshot: StoredSnapshot): string | undefined {
   const dump = dumpPath(snapshot)
   const [path, ...others] = snapshot.paths.filter((path) => path !== dump && basename(path) !== volumeContent)

@@ -1,6 +1,6 @@
-// What a snapshot of a box contains (the dump and its manifest, media and objects, files and keys), how it is taken and fetched, and the disk
-// space that commands reserve for it. The manifest is written last with the checksums of all files, so that a matching one means complete.
-// It never fences, stops or starts anything, and never decides when a snapshot is due or may be removed.
+// Takes and fetches snapshots of a box (the dump and its manifest, media and objects, files and keys), and reserves disk space for them.
+// The manifest is written last with the checksums of all files, so a matching manifest means that the snapshot is complete.
+// Never fences, stops or starts anything, and never decides when a snapshot is due or may be removed.
 export {
   type DiskSpace,
   type DiskUse,

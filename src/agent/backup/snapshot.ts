@@ -65,7 +65,7 @@ async function takeSnapshot(deps: SnapshotDeps, context: CommandContext, payload
     { box, repository, tier: payload.tier, commandId, images: imagesOf(report), installed: report.installed, live: true, signal },
   )
   await write('store', 'done', taken)
-  // Only an earlier try can have left one, and listing opens the repository once more.
+  // Listing opens the repository again, so it runs only after an earlier try that may have left a snapshot.
   if (before.entries.some(({ step }) => step === 'store')) await forgetOlder(deps, repository, commandId, taken.snapshotId)
   return taken
 }

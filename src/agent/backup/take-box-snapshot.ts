@@ -118,7 +118,7 @@ type Found = Pick<Parameters<typeof writeManifest>[1], 'at' | 'rows' | 'paths' |
 function manifestFacts({ box, commandId, tier, images, installed }: BoxSnapshotRequest, input: Found): Parameters<typeof writeManifest>[1] {
   const { slug, boxId, chatDomain, ports, managed, ownershipEpoch, project } = box
   const { name, composeFile, envFile } = project
-  // The host's own record counts only if the database does not tell its head.
+  // The host's own record counts only if the head in the database is unknown.
   const migrationsHead = installed.migrationsHead === 'unknown' ? box.migrationsHead : installed.migrationsHead
   return {
     ...{ commandId, slug, boxId, tier, images, migrationsHead, installed },

@@ -144,9 +144,9 @@ async function atOneMoment(run: SqlRun, sql: string, work: (snapshot: string) =>
 function exportSnapshot(run: SqlRun) {
   const stdin = new PassThrough()
   const first = firstLine()
-  const givenUp = new AbortController()
-  const signal = run.signal ? AbortSignal.any([run.signal, givenUp.signal]) : givenUp.signal
-  const session = psql({ ...run, signal, onStdout: first.hear }, stdin, '-v', 'VERBOSITY=verbose')
+  const abandonment = new AbortController()
+  const signal = run.signal ? AbortSignal.any([run.signal, abandonment.signal]) : abandonment.signal
+  const session = psql({ ...run, signal, onStdout: first.receive }, stdin, '-v', 'VERBOSITY=verbose')
   const died = session.then(
     (ended) => Promise.reject(sessionEnded(run, ended)),
     (error) => Promise.reject(error),
@@ -165,7 +165,7 @@ function exportSnapshot(run: SqlRun) {
     // A session that is counting does not notice the end of its input, so it is aborted.
     abandon: async () => {
       stdin.end()
-      givenUp.abort(abandoned)
+      abandonment.abort(abandoned)
       await session.catch(() => undefined)
     },
   }
@@ -176,18 +176,18 @@ const abandoned = 'the work on the snapshot failed'
 const sessionEnded = ({ view }: SqlRun, { exitCode, stderr }: ExecResult) =>
   problem('SNAPSHOT_FAILED', `psql in ${view.box.slug} failed with exit code ${exitCode}: ${errorLine(stderr)}`)
 
-function firstLine(): { line: Promise<string>; hear(part: Buffer): void } {
-  let heard = ''
-  let tell: (line: string) => void = () => undefined
+function firstLine(): { line: Promise<string>; receive(part: Buffer): void } {
+  let received = ''
+  let resolveLine: (line: string) => void = () => undefined
   const line = new Promise<string>((resolve) => {
-    tell = resolve
+    resolveLine = resolve
   })
   return {
     line,
-    hear: (part) => {
-      if (heard.includes('\n')) return
-      heard += part.toString('utf8')
-      if (heard.includes('\n')) tell(heard.slice(0, heard.indexOf('\n')))
+    receive: (part) => {
+      if (received.includes('\n')) return
+      received += part.toString('utf8')
+      if (received.includes('\n')) resolveLine(received.slice(0, received.indexOf('\n')))
     },
   }
 }

@@ -65,7 +65,7 @@ export async function finishDatabaseLoad(engine: ContainerEngine, box: LocalBox,
   const count = async (within: AbortSignal) =>
     assertSameCounts(box.slug, expected, parseCounts(await runSql({ ...run, signal: within }, countSql, 'RESTORE_FAILED')))
   const finish = (within: AbortSignal) => runSql({ ...run, signal: within }, afterwardsSql, 'RESTORE_FAILED')
-  // Each reads every table, so beside each other they read it once. A database whose counts differ is served by nobody, finished or not.
+  // Both read every table, so running concurrently they read each one from disk once. A database with other counts never serves, finished or not.
   await runConcurrently([count, finish], signal)
 }
 

@@ -29,8 +29,8 @@ export async function databaseLogin(engine: ContainerEngine, view: BoxView, sign
 
 async function readLogin(engine: ContainerEngine, id: string, signal: AbortSignal): Promise<DatabaseLogin> {
   const read = (name: string) => readVariable(engine, id, name, signal)
-  const [own, told] = await Promise.all([read('TENANTRY_DATABASE'), read('POSTGRES_USER')])
-  const superuser = told || 'postgres'
+  const [own, configured] = await Promise.all([read('TENANTRY_DATABASE'), read('POSTGRES_USER')])
+  const superuser = configured || 'postgres'
   if (own) return { user: own, database: own, superuser }
   return { user: superuser, database: (await read('POSTGRES_DB')) || superuser, superuser }
 }

@@ -56,7 +56,7 @@ export type Run<Step extends string, Payload, Evidence> = ChangeRun &
   Readonly<{
     payload: Payload
     facts(): SagaFacts<Step>
-    /** What each step returned when it was done last. */
+    /** The latest result of each step. */
     evidence(): Evidence
   }>
 
@@ -153,7 +153,7 @@ function startRun<Step extends string, Payload extends ChangeRun['payload'], Evi
 const evidenceOf = (entries: readonly JournalEntry[]): Record<string, unknown> =>
   Object.fromEntries(entries.filter(({ mark, data }) => mark === 'done' && data !== undefined).map(({ step, data }) => [step, data]))
 
-/** What a step returned that must have been done. */
+/** Returns the latest result of a step. Throws INTERNAL when there is none. */
 export function resultOf<Evidence, Step extends keyof Evidence & string>(
   { evidence, context }: Readonly<{ evidence(): Evidence; context: CommandContext }>,
   step: Step,
@@ -164,7 +164,7 @@ export function resultOf<Evidence, Step extends keyof Evidence & string>(
   return result
 }
 
-/** What every saga of a box observes: the fence and the running services; with the compose file as it is now. */
+/** Observes the box for any saga: the fence, the running services and the present compose file. */
 export async function observeBox({ box, context, deps }: ChangeRun) {
   const [fence, containers, text] = await Promise.all([
     fenceOf(box, context.commandId),

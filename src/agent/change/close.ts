@@ -7,7 +7,7 @@ import type { JournalEntry } from '../journal/index.ts'
 import { retry, withRemark } from '../saga/index.ts'
 import type { ChangeRun } from './change-run.ts'
 
-/** What the result of every change says, from the journal and a last look at the box. */
+/** The part that results of all changes share, from the journal and a final read of the box. */
 export const commonResult = async (run: ChangeRun) => ({
   durationMs: run.elapsedMs(),
   fencedMs: fencedMs(run),
@@ -40,7 +40,7 @@ export function errorOf(what: keyof typeof failureCodes, facts: SagaFacts<string
 type Leftover = Readonly<{
   volumes: readonly string[]
   keepImages?: boolean
-  /** Of the box's own tables, as they are now. */
+  /** Present head of the box migrations. */
   migrationsHead?: string | undefined
 }>
 

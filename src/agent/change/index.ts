@@ -1,6 +1,6 @@
-// What updates and restores of a box share: the run and its result, the fence, stopping and starting services in order, exchanging the
-// compose file, volumes of tries, and the proof of health. Core decides the next step (`core/saga`); the features update and restore say
-// what their steps do. It never decides what is next or what is kept.
+// Shared by updates and restores of a box: the run and its result, the fence, stopping and starting services in order, exchanging the
+// compose file, volumes of tries, and the proof of health. Core decides the next step (`core/saga`); the features update and restore
+// implement their steps. Never decides which step is next or which data is retained.
 export { type Baseline, type ChangeDeps, observeBox, type Run, resultOf, runChange } from './change-run.ts'
 export { commonResult, errorOf, removeLeftover } from './close.ts'
 export { composeBackup, formerCompose, readComposeText, replaceCompose, restoreCompose } from './compose-exchange.ts'

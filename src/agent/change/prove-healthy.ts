@@ -7,7 +7,7 @@ export type Proof = Readonly<{
   step: string
   /** As they were started, if that was recorded. */
   baseline: Baseline | undefined
-  /** What must run, where the digest is known. */
+  /** Expected images by service; a known digest must match. */
   images: Readonly<Record<string, Readonly<{ digest?: string | null | undefined }> | undefined>>
   /** A forward probe may recover until the command's deadline, a rollback's as long as two probe rules take. */
   direction: 'forward' | 'rollback'
@@ -60,7 +60,7 @@ export async function proveHealthy(run: ChangeRun, { step, baseline = {}, images
 const digestsOf = (images: Proof['images']): Record<string, string> =>
   Object.fromEntries(Object.entries(images).flatMap(([service, one]) => (one?.digest ? [[service, one.digest]] : [])))
 
-/** Of bad probes with an unchanged reason, each fourth reads the log again. */
+/** Every fourth bad probe with an unchanged reason reads the log again. */
 const logEvery = 4
 
 /** Bad probes with a new reason that are recorded as evidence. */

@@ -6,7 +6,7 @@ import { fatalLine, lastWords } from './fatal-lines.ts'
 
 type Expected = Readonly<{
   baseline: Baseline
-  /** What must run, where the digest is known. */
+  /** Expected image digests by service, where known. */
   digests: Readonly<Record<string, string>>
 }>
 

@@ -32,8 +32,8 @@ export class CommandRunner {
   readonly #slots: number
   readonly #inHand = new Map<string, InHand>()
   readonly #breakOff = new AbortController()
-  readonly #tellNoMore = new AbortController()
-  #tellEnd: () => void = () => undefined
+  readonly #stopDelivery = new AbortController()
+  #resolveEnd: () => void = () => undefined
   /** Resolves when the next execution ends. */
   #nextEnd: Promise<void>
 
@@ -91,7 +91,7 @@ export class CommandRunner {
     await this.#atMost(drainMs, executed())
     this.#breakOff.abort()
     await this.#atMost(deliveryGraceMs, all())
-    this.#tellNoMore.abort()
+    this.#stopDelivery.abort()
     await this.#atMost(lastAnswerMs, all())
   }
 
@@ -127,7 +127,7 @@ export class CommandRunner {
 
   async #work(hand: InHand, before: readonly Promise<void>[], from: 'new' | 'stored'): Promise<void> {
     await Promise.all(before)
-    const refusal = from === 'new' ? await this.#refusalToShelve(hand.command) : undefined
+    const refusal = from === 'new' ? await this.#refusalToStore(hand.command) : undefined
     const outcome = refusal ?? hand.command.outcome ?? (await this.#execute(hand))
     this.#ended(hand)
     if (outcome && (await this.#deliver(hand, outcome))) await this.#forget(hand.command)
@@ -135,12 +135,12 @@ export class CommandRunner {
 
   #ended(hand: InHand): void {
     hand.executing = false
-    this.#tellEnd()
+    this.#resolveEnd()
     this.#nextEnd = this.#newEnd()
   }
 
   /** A command that cannot be stored is refused, because a restarted agent could not resume it. */
-  async #refusalToShelve(command: StoredCommand): Promise<CommandOutcome | undefined> {
+  async #refusalToStore(command: StoredCommand): Promise<CommandOutcome | undefined> {
     try {
       await this.#deps.store.put(command)
       return undefined
@@ -173,13 +173,13 @@ export class CommandRunner {
   async #forget({ id, kind, boxId }: StoredCommand): Promise<void> {
     const { client, reports, log, store } = this.#deps
     this.#inHand.delete(id)
-    await store.remove(id).catch((err) => log.warn({ err, commandId: id }, 'a command that is over cannot be removed from the store'))
+    await store.remove(id).catch((err) => log.warn({ err, commandId: id }, 'cannot remove a finished command from the store'))
     if (isReadOnly(kind)) return // it changed nothing
-    const tell = async () => client.postReports({ body: { reports: [...(await reports(boxId))] } })
-    await tell().catch((err) => log.debug({ err }, 'could not report after a command')) // hello reports all boxes anyway
+    const sendReport = async () => client.postReports({ body: { reports: [...(await reports(boxId))] } })
+    await sendReport().catch((err) => log.debug({ err }, 'could not report after a command')) // hello reports all boxes anyway
   }
 
-  /** True when the daemon has it, or does not want it any more. */
+  /** True when the daemon has the outcome, or no longer needs it. */
   async #deliver(hand: InHand, outcome: CommandOutcome): Promise<boolean> {
     const { client, log, acknowledge } = this.#deps
     const { id } = hand.command
@@ -187,7 +187,7 @@ export class CommandRunner {
       await client.postResult({ params: { id }, body: { leaseToken: hand.command.leaseToken, outcome: what } })
       return true
     }
-    const patience = { signal: this.#tellNoMore.signal, isFinal: isAnswer }
+    const patience = { signal: this.#stopDelivery.signal, isFinal: isAnswer }
     try {
       if (!(await retry(this.#deps, send(outcome), patience))) return false
     } catch (error) {
@@ -211,7 +211,7 @@ export class CommandRunner {
 
   #newEnd(): Promise<void> {
     return new Promise((resolve) => {
-      this.#tellEnd = resolve
+      this.#resolveEnd = resolve
     })
   }
 }

@@ -12,25 +12,27 @@ const resourcesEveryMs = 60_000
 export async function sendHeartbeats(session: Session, { heartbeatMs, keyAgeMs }: Welcome, signal: AbortSignal): Promise<void> {
   const { clock } = session
   const startMs = clock.monotonicMs()
-  let [toldMs, rotatedMs] = [startMs, startMs - keyAgeMs]
+  let [reportedMs, rotatedMs] = [startMs, startMs - keyAgeMs]
   for (;;) {
     await clock.sleep(heartbeatMs, signal)
     if (signal.aborted) return
     const nowMs = clock.monotonicMs()
-    const tells = nowMs - toldMs >= resourcesEveryMs
-    if (tells) toldMs = nowMs
-    await sendHeartbeat(session, tells, signal)
+    const isReportDue = nowMs - reportedMs >= resourcesEveryMs
+    if (isReportDue) reportedMs = nowMs
+    await sendHeartbeat(session, isReportDue, signal)
     if (await rotates(session, nowMs - rotatedMs)) rotatedMs = nowMs
   }
 }
 
-async function sendHeartbeat(session: Session, tells: boolean, signal: AbortSignal): Promise<void> {
+async function sendHeartbeat(session: Session, isReportDue: boolean, signal: AbortSignal): Promise<void> {
   const { client, connection, runner, resources, log } = session
   const holding = runner.holding()
-  if (holding.length === 0 && !tells) return
-  const said = tells ? { clockOffsetMs: connection.clockOffsetMs(), resources: (await resources?.().catch(() => null)) ?? null } : {}
+  if (holding.length === 0 && !isReportDue) return
+  const status = isReportDue
+    ? { clockOffsetMs: connection.clockOffsetMs(), resources: (await resources?.().catch(() => null)) ?? null }
+    : {}
   // The poll meets and handles the same failure.
-  const answer = await client.heartbeat({ body: { holding, ...said } }, { signal }).catch(() => undefined)
+  const answer = await client.heartbeat({ body: { holding, ...status } }, { signal }).catch(() => undefined)
   if (!answer) return
   connection.setServerTime(answer.serverTime)
   if (answer.lost.length > 0) log.warn({ commandIds: answer.lost }, 'the daemon abandoned these commands; they are finished anyway')
@@ -61,12 +63,12 @@ const againMs = 15_000
 export async function reportChanges(session: Session): Promise<void> {
   const { changes, clock, log, signal } = session
   if (!changes) return
-  const tell = changeReporter(session)
+  const requestReport = changeReporter(session)
   for (let missed = false; !signal.aborted; missed = true) {
     // Events may have been missed while the stream was down.
-    if (missed) tell()
+    if (missed) requestReport()
     try {
-      await orAborted(follow(changes(signal), tell), signal) // a source that ignores the signal must not block the drain
+      await orAborted(follow(changes(signal), requestReport), signal) // a source that ignores the signal must not block the drain
     } catch (err) {
       if (!signal.aborted) log.debug({ err }, 'the event stream of the container engine failed')
     }
@@ -74,14 +76,14 @@ export async function reportChanges(session: Session): Promise<void> {
   }
 }
 
-async function follow(events: AsyncIterable<unknown>, tell: () => void): Promise<void> {
-  for await (const _ of events) tell()
+async function follow(events: AsyncIterable<unknown>, requestReport: () => void): Promise<void> {
+  for await (const _ of events) requestReport()
 }
 
 /** A change during a report triggers another one, so the last state is always reported. */
 function changeReporter(session: Session): () => void {
   const { clock, signal } = session
-  let [pending, telling] = [false, false]
+  let [pending, running] = [false, false]
   const run = async () => {
     while (pending && !signal.aborted) {
       await clock.sleep(settleMs, signal)
@@ -89,12 +91,12 @@ function changeReporter(session: Session): () => void {
       await report(session)
       await clock.sleep(restMs, signal)
     }
-    telling = false
+    running = false
   }
   return () => {
     pending = true
-    if (telling) return
-    telling = true
+    if (running) return
+    running = true
     void run()
   }
 }

@@ -3,11 +3,11 @@ import { type Clock, isProblem, type ProblemCode, type Random } from '../../core
 type Deps = Readonly<{ clock: Clock; random: Random }>
 
 const firstMs = 500
-const longestMs = 30_000
+const maxMs = 30_000
 
 /** Exponential backoff with 50 % jitter before attempt `attempt` (from 1), so that many agents do not reconnect at once. */
 export function backoffMs(random: Random, attempt: number): number {
-  const full = Math.min(longestMs, firstMs * 2 ** Math.min(attempt - 1, 16))
+  const full = Math.min(maxMs, firstMs * 2 ** Math.min(attempt - 1, 16))
   return full / 2 + spreadMs(random, full / 2)
 }
 

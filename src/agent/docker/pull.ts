@@ -24,11 +24,11 @@ async function pullFrom(
   const { digest } = options
   const { repository, tag } = parseImage(image)
   const reference = digest === undefined ? `${source.repository}:${tag}` : `${source.repository}@${digest}`
-  const told = await transfer(pulls, settings, reference, source, options)
+  const pulled = await transfer(pulls, settings, reference, source, options)
   // Always tags, because the engine records the time of a tag only then.
   await questions.getImage(reference).tag({ repo: repository, tag })
   const local = await allDigests(questions, image)
-  const offered = digest ?? told
+  const offered = digest ?? pulled
   if (offered !== undefined && local?.includes(offered)) return offered
   throw problem(
     'DIGEST_MISMATCH',

@@ -59,5 +59,5 @@ type Distribution = Readonly<{ Descriptor?: Readonly<{ digest?: string }> }>
 const distribution = (docker: Docker, reference: string, authconfig: AuthConfig | undefined, abortSignal: AbortSignal | undefined) =>
   new Promise<Distribution>((resolve, reject) => {
     const call = { path: `/distribution/${reference}/json`, method: 'GET', statusCodes: { 200: true }, authconfig, abortSignal }
-    docker.modem.dial(call, (error: unknown, told: unknown) => (error ? reject(error) : resolve(told as Distribution)))
+    docker.modem.dial(call, (error: unknown, body: unknown) => (error ? reject(error) : resolve(body as Distribution)))
   })

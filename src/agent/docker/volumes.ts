@@ -32,30 +32,30 @@ export async function removeVolume(docker: Docker, name: string): Promise<void> 
   }
 }
 
-type Told = Readonly<{ DockerRootDir: string; DriverStatus?: readonly (readonly string[])[] | null }>
+type EngineInfo = Readonly<{ DockerRootDir: string; DriverStatus?: readonly (readonly string[])[] | null }>
 
 export async function volumesFolder(docker: Docker): Promise<string | undefined> {
-  return volumesIn(await told(docker, 'Reading the volume folder'))
+  return volumesIn(await engineInfo(docker, 'Reading the volume folder'))
 }
 
 /** Default data folder of an external containerd; the engine does not report it. */
 const defaultContainerdFolder = '/var/lib/containerd'
 
 export async function imageFolders(docker: Docker): Promise<readonly string[]> {
-  const said = await told(docker, 'Reading the image folder')
-  if ((await volumesIn(said)) === undefined) return []
-  const byContainerd = (said.DriverStatus ?? []).some(([name, value]) => name === 'driver-type' && value?.startsWith('io.containerd.'))
+  const info = await engineInfo(docker, 'Reading the image folder')
+  if ((await volumesIn(info)) === undefined) return []
+  const byContainerd = (info.DriverStatus ?? []).some(([name, value]) => name === 'driver-type' && value?.startsWith('io.containerd.'))
   const more = byContainerd && (await isOnHost(defaultContainerdFolder)) ? [defaultContainerdFolder] : []
-  return [said.DockerRootDir, ...more]
+  return [info.DockerRootDir, ...more]
 }
 
-const told = async (docker: Docker, doing: string): Promise<Told> =>
+const engineInfo = async (docker: Docker, doing: string): Promise<EngineInfo> =>
   docker.info().catch((error) => {
     throw engineProblem(error, doing, 'DOCKER_UNAVAILABLE')
   })
 
 /** Undefined for an engine on another machine, whose folders do not exist here. */
-async function volumesIn({ DockerRootDir }: Told): Promise<string | undefined> {
+async function volumesIn({ DockerRootDir }: EngineInfo): Promise<string | undefined> {
   const folder = join(DockerRootDir, 'volumes')
   return (await isOnHost(folder)) ? folder : undefined
 }

@@ -33,7 +33,7 @@ export type DrillRun = Readonly<{
   payload: BoxCommandPayload<'tenant-box.drill'>
   /** The box of the snapshot; only read. */
   original: LocalBox
-  /** What is rebuilt from the snapshot. */
+  /** The box rebuilt from the snapshot. */
   copy: LocalBox
   folder: string
   repository(): Promise<Repository>

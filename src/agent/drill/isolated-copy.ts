@@ -7,7 +7,7 @@ import { mountSources, readCompose } from '../boxes/index.ts'
 /** Without the edge: the drill proves that the data is complete and the servers can serve it, and no client may reach them. */
 export const drilledServices = ['postgres', 'minio', 'synapse'] as const
 
-/** What a service of the copy keeps of its own; not ports, networks, names, rights and devices. */
+/** Keys copied from the original service; not ports, networks, names, rights and devices. */
 const copiedKeys = [
   'image',
   'entrypoint',

@@ -57,7 +57,7 @@ export const holderOf = ({ context, original }: Pick<DrillRun, 'context' | 'orig
   what: `a drill of ${original.slug}`,
 })
 
-/** Reserves space for the copy beside the original, and for what is fetched. */
+/** Reserves space for the copy beside the original, and for the fetched snapshot. */
 async function reserveSpace(run: DrillRun, snapshot: StoredSnapshot, fetched: boolean): Promise<readonly DiskUse[]> {
   const { deps, original, folder } = run
   const containers = await deps.engine.containers(original.project)
@@ -67,9 +67,9 @@ async function reserveSpace(run: DrillRun, snapshot: StoredSnapshot, fetched: bo
       containers.filter(({ service }) => services.includes(service)).flatMap(({ volumes }) => volumes),
     )
   const now = { databaseBytes: await bytesOf(['postgres']), dataBytes: await bytesOf(['synapse', 'minio']) }
-  const room = await spaceForSnapshot(deps, { snapshot, folder, fetched, now })
-  await reserveDiskSpace(deps.disk, holderOf(run), room)
-  return room
+  const space = await spaceForSnapshot(deps, { snapshot, folder, fetched, now })
+  await reserveDiskSpace(deps.disk, holderOf(run), space)
+  return space
 }
 
 async function prove(run: DrillRun, signal: AbortSignal, note: StepContext<'prove'>['note']): Promise<ProbeResult> {

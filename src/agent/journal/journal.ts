@@ -28,12 +28,10 @@ export type CommandRecord = Readonly<{
 export type NewCommand = Pick<CommandRecord, 'commandId' | 'kind' | 'slug' | 'payload'>
 
 export type CommandJournal = Readonly<{
-  /**
-   * The record of a new command, or of an earlier one that the caller continues. Throws CONFLICT when the id belongs to another command.
-   */
+  /** Returns the record of a new or a resumed command. Throws CONFLICT when the id belongs to another command. */
   begin(command: NewCommand): Promise<CommandRecord>
   find(commandId: string): Promise<CommandRecord | undefined>
-  /** Whether the record of a command was set aside as damaged. */
+  /** True if the record of a command was set aside as damaged. */
   isDamaged(commandId: string): boolean
   /** Durable when it resolves. */
   append(commandId: string, entry: Omit<JournalEntry, 'at'>): Promise<CommandRecord>

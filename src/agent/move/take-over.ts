@@ -136,15 +136,15 @@ type Incoming = Pick<TakeOverRun, 'payload' | 'folder'> &
   Readonly<{ context: Pick<TakeOverRun['context'], 'commandId'>; deps: Pick<TakeOverRun['deps'], 'disk' | 'engine' | 'workFolder'> }>
 
 /**
- * Reserves space for the whole snapshot, with its database loaded beside its dump. A snapshot of an older agent does not tell the size of
- * its database: then that of the whole. The volumes' disk needs space for everything, because the dump may be on the same disk; the work
- * folder for the dump alone. Returns the reserved space. Throws DISK_FULL.
+ * Reserves space for the whole snapshot and for the loaded database beside its dump. If the database size is unknown (older agents), the
+ * total size is used. The volumes' disk needs space for everything, because the dump may be on the same disk; the work folder only for the
+ * dump. Returns the reserved space. Throws DISK_FULL.
  */
 export async function reserveSpaceFor({ deps, context, payload, folder }: Incoming, snapshot: StoredSnapshot): Promise<readonly DiskUse[]> {
   const { disk, engine, workFolder } = deps
   const { totalBytes, databaseBytes } = snapshot
   const held = totalBytes ?? 0
-  // What an interrupted try has fetched needs no more space.
+  // Data that an interrupted try has fetched already uses its space.
   const here = await disk.usedBytes(folder).catch(() => 0)
   const volumes = await engine.volumesFolder()
   const database = databaseBytes ?? held

@@ -160,9 +160,9 @@ async function space(name: string, folder: string): Promise<Check> {
   const { bavail, bsize } = await statfs(await firstThere(resolve(folder)))
   const free = (bavail * bsize) / gigabyte
   const says = `${free.toFixed(1)} GB free at ${resolve(folder)}`
-  const mend = 'free disk space: an update needs space for images, a dump and a second database'
-  if (free < 1) return failed(name, says, mend)
-  return free < 5 ? warning(name, says, mend) : passed(name, says)
+  const fix = 'free disk space: an update needs space for images, a dump and a second database'
+  if (free < 1) return failed(name, says, fix)
+  return free < 5 ? warning(name, says, fix) : passed(name, says)
 }
 
 const firstThere = async (path: string): Promise<string> => ((await modeOf(path)) === undefined ? firstThere(dirname(path)) : path)
@@ -184,7 +184,7 @@ async function enrolment({ stateDir }: AgentSettings): Promise<{ identity?: Agen
   }
 }
 
-const mends: Readonly<Record<string, string>> = {
+const fixes: Readonly<Record<string, string>> = {
   UNREACHABLE: 'check that tenantryd is running and reachable from this host',
   CLOCK_SKEW: 'set the clock of this host: timedatectl set-ntp true',
 }
@@ -205,7 +205,7 @@ async function daemon({ clock, random }: Machine, identity: AgentIdentity): Prom
     return failed(
       code === 'CLOCK_SKEW' ? 'clock' : name,
       message,
-      mends[code] ?? 'enrol again: tenantry hosts invite, then tenantry-agent enrol --anew',
+      fixes[code] ?? 'enrol again: tenantry hosts invite, then tenantry-agent enrol --anew',
     )
   }
 }

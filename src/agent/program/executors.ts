@@ -17,6 +17,7 @@ import {
   report,
   resolveImages,
 } from '../boxes/index.ts'
+import type { ChangeDeps } from '../change/index.ts'
 import { drill } from '../drill/index.ts'
 import { type BoxLocks, type CommandJournal, onceOnly } from '../journal/index.ts'
 import { handOver, remove, takeBack, takeOver } from '../move/index.ts'
@@ -40,17 +41,16 @@ type ExecutorDeps = Readonly<{
   disk: DiskSpace
   settings: BoxSettings
   portInUse(port: number): Promise<boolean>
-  /** Releases the disk space reserved for the journal and rollbacks. */
-  releaseBallast?: () => Promise<void>
   /** Adds facts to reports; without it they contain only versions. */
   findFacts?: FindFacts
-}>
+}> &
+  Pick<ChangeDeps, 'releaseDiskReserve'>
 
 /** All executors of an agent. */
-export function boxExecutors(given: ExecutorDeps): CommandExecutors {
-  const registries = registryAccess(knownMirrors(given.stateFolder))
+export function boxExecutors(host: ExecutorDeps): CommandExecutors {
+  const registries = registryAccess(knownMirrors(host.stateFolder))
   const ledger = spaceLedger()
-  const deps = { ...given, engine: registries.pulling(given.engine), disk: { ...given.disk, ledger } }
+  const deps = { ...host, engine: registries.pulling(host.engine), disk: { ...host.disk, ledger } }
   const changes = {
     ...deps,
     once: onceOnly(deps),
@@ -77,13 +77,13 @@ export function boxExecutors(given: ExecutorDeps): CommandExecutors {
     'tenant-box.take_back': takeBack(changes),
     'tenant-box.remove': remove(changes),
   })
-  return releaseRoom(ledger, registries.offering(executors))
+  return releaseSpace(ledger, registries.offering(executors))
 }
 
 type AnyExecutor = (context: CommandContext, payload: unknown) => Promise<unknown>
 
-/** The same executors; the room that a command was given on this host's disks is free again when it ends, however that is. */
-export function releaseRoom({ release }: Pick<SpaceLedger, 'release'>, executors: CommandExecutors): CommandExecutors {
+/** Wraps executors to release the disk space of a command when it ends. */
+export function releaseSpace({ release }: Pick<SpaceLedger, 'release'>, executors: CommandExecutors): CommandExecutors {
   const releasing = Object.entries(executors).map(([kind, execute]) => {
     const work: AnyExecutor = (context, payload) => (execute as AnyExecutor)(context, payload).finally(() => release(context.commandId))
     return [kind, work]

@@ -69,7 +69,7 @@ export async function describeMachine(
 
 /** Resource usage of the machine, reported every minute, so it starts no process. Null when the disk cannot be read. */
 export async function hostResources({ owner, boxes }: LocalHost, { boxesDir }: AgentSettings): Promise<HostResources | null> {
-  const [disk, names, ballast] = await Promise.all([
+  const [disk, names, reserve] = await Promise.all([
     statfs(boxesDir).catch(() => statfs('/').catch(() => null)),
     boxes.list().catch(() => undefined),
     stat(join(owner, 'ballast')).catch(() => undefined),
@@ -83,7 +83,7 @@ export async function hostResources({ owner, boxes }: LocalHost, { boxesDir }: A
     diskBytes: disk.blocks * disk.bsize,
     freeDiskBytes: disk.bavail * disk.bsize,
     ...(names ? { boxes: names.length } : {}),
-    ballast: ballast ? 'kept' : 'used',
+    ballast: reserve ? 'kept' : 'used',
     agentRssBytes: process.memoryUsage.rss(),
     uptimeMs: Math.round(process.uptime() * 1000),
   }

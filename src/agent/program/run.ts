@@ -51,12 +51,12 @@ async function serve(
 ) {
   const { clock, random, signal } = machine
   const log = loggerOf(machine, settings)
-  const onDamaged = (path: string) => log.error({ path }, 'a file cannot be read and was set aside: look at the box it belongs to')
-  const ballast = fileDiskReserve(join(host.owner, 'ballast'))
-  await ballast.refill()
-  const kept = (name: string) => withDiskReserve(folderStore(join(host.owner, name)), ballast)
-  const journal = await openJournal({ store: kept('journal'), clock, onDamaged })
-  const store = commandStore(kept('commands'), onDamaged)
+  const onDamaged = (path: string) => log.error({ path }, 'a file cannot be read and was set aside: check the box it belongs to')
+  const diskReserve = fileDiskReserve(join(host.owner, 'ballast'))
+  await diskReserve.refill()
+  const storeIn = (name: string) => withDiskReserve(folderStore(join(host.owner, name)), diskReserve)
+  const journal = await openJournal({ store: storeIn('journal'), clock, onDamaged })
+  const store = commandStore(storeIn('commands'), onDamaged)
   const sweepPins = pinSweeper({ engine: host.engine, journal, clock })
   const { images: allowedImages, keepImagesDays: keepDays } = settings
   const removals = imageRemovals()
@@ -76,14 +76,15 @@ async function serve(
       ...host,
       ...realHost(settings, host),
       engine: removals.waitForRemovals(host.engine),
-      ...{ journal, clock, random, releaseBallast: ballast.release },
+      ...{ journal, clock, random },
+      releaseDiskReserve: diskReserve.release,
     }),
     store,
     resume: () => resume({ machine, host, journal, store, log }),
     disown: (box) => disownBox({ ...host, ...realHost(settings, host), clock, journal, workFolder: join(host.owner, 'work') }, box),
     acknowledge: async (commandId) => {
       await journal.acknowledge(commandId)
-      await ballast.refill()
+      await diskReserve.refill()
       // Best effort: retried after the next command.
       const unpinned = await sweepPins().catch(() => [])
       if (unpinned.length > 0) log.info({ boxes: unpinned }, 'unpinned images of updates that were not started')

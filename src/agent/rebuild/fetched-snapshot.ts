@@ -3,10 +3,9 @@ import { isProblem, problem } from '../../core/kit/index.ts'
 import { type FullManifest, manifestOfFetched, matchesManifest, runConcurrently } from '../backup/index.ts'
 import type { RebuildDeps } from './rebuild-from-snapshot.ts'
 
-/** A command whose payload names its snapshot. */
 export type FetchedFiles = Readonly<{ manifest: FullManifest; dumpFolder: string; boxFolder: string }>
 
-/** Of one command, whose payload says which snapshot it is about. */
+/** A command whose payload names its snapshot. */
 type Fetched = Readonly<{
   payload: Readonly<{ snapshotId: string; snapshotSha256: string | null }>
   folder: string
@@ -14,7 +13,7 @@ type Fetched = Readonly<{
   signal?: AbortSignal
 }>
 
-/** What an earlier step fetched into its folder, by its manifest. Use the dump itself only inside `whileVerified`. */
+/** Describes the fetched files by their manifest. Use the dump itself only inside `whileVerified`. */
 export async function fetchedSnapshot(
   deps: Pick<RebuildDeps, 'snapshots'>,
   { payload: { snapshotId, snapshotSha256 }, ...how }: Fetched,

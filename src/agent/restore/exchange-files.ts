@@ -125,7 +125,7 @@ const own = async (path: string, uid: number, gid: number): Promise<void> => {
   if (process.getuid?.() === 0) await chown(path, uid, gid)
 }
 
-/** Whether two folders, or two files, have the same content. */
+/** True if two folders or two files have the same content. */
 async function sameFiles(one: string, other: string): Promise<boolean> {
   const [paths, others] = [await filesBelow(one), await filesBelow(other)]
   if (paths.join('\n') !== others.join('\n')) return false

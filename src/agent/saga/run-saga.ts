@@ -8,13 +8,13 @@ import { mustFinish, openSagaLog, type SagaLog } from './saga-log.ts'
 export type StepContext<Step extends string> = Readonly<{
   /** Aborts when the agent drains and when the step's time is over. */
   signal: AbortSignal
-  /** What a step returned when it was done last. */
+  /** The latest result of a step. */
   resultOf(step: Step): unknown
   /** Records evidence. */
   note(data: unknown): Promise<void>
 }>
 
-/** An act may be called again after a kill at any point. The journal stores what it returns, so that must not be a secret. */
+/** An act may be called again after a kill at any point. The journal stores its result, which must not contain secrets. */
 export type SagaActs<Step extends string> = Readonly<Record<Step, (at: StepContext<Step>) => Promise<unknown>>>
 
 type Deps = Readonly<{

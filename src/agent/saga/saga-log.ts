@@ -8,7 +8,7 @@ import { retry } from './retry.ts'
 export type SagaLog<Step extends string> = Readonly<{
   entries(): readonly JournalEntry[]
   facts(): SagaFacts<Step>
-  /** What a step returned when it was done last. */
+  /** The latest result of a step. */
   resultOf(step: Step): unknown
   /** Since the command began, over restarts of the agent. */
   elapsedMs(): number
@@ -35,10 +35,10 @@ export function openSagaLog<Step extends string, World>(deps: Deps, { context, r
   }
 }
 
-/** What a step returned when it was done last, in whatever life of the agent. */
+/** The latest result of a step, also from before a restart of the agent. */
 export const resultIn = ({ entries }: Pick<CommandRecord, 'entries'>, step: string): unknown =>
   entries.findLast((entry) => entry.step === step && entry.mark === 'done')?.data
 
-/** A box that was begun on must not be left because the journal or the engine does not answer. */
+/** Once a change of the box has begun, an unavailable journal or engine must not end it. */
 export const mustFinish = <Step extends string, World>({ mustFinishFrom }: Saga<Step, World>, { begun }: SagaFacts<Step>): boolean =>
   mustFinishFrom === undefined || mustFinishFrom.some((step) => begun.has(step))

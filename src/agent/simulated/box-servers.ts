@@ -10,7 +10,7 @@ import { applySimulated, dumpSimulated, factsOf, finishLoadSimulated, loadSimula
 import { chatState, databaseState, objectsState, type ServerState } from './servers.ts'
 import { containerOf, runs, type World } from './world.ts'
 
-/** The inside of simulated boxes: probes that write, dumps and loads of the simulated database. */
+/** Servers of simulated boxes: writing probes, dumps and loads of the simulated database. */
 export const simulatedServers = (world: World): BoxServers => ({
   probe: (box, signal) => probeSimulated(world, box, signal),
   serverVersions: async ({ project }) => ({
@@ -40,7 +40,7 @@ export const simulatedServers = (world: World): BoxServers => ({
 const versionOf = (world: World, project: string, service: 'synapse' | 'postgres' | 'minio'): string =>
   world.image(containerOf(world, project, service)?.image ?? ':unknown').version
 
-/** The same user and room each time, as the chat server finds them again. */
+/** Returns the same user and room each time, like the real server. */
 async function simulatedAccount(world: World, box: LocalBox, token: Secret): Promise<ProbeAccount> {
   const what = 'the probe user'
   assertChatUp(world, box, what)
@@ -48,13 +48,13 @@ async function simulatedAccount(world: World, box: LocalBox, token: Secret): Pro
   return { userId: `@tenantry-probe:${box.chatDomain}`, accessToken: token.reveal(), roomId: `!probe:${box.chatDomain}` }
 }
 
-/** Another user and room each time. */
+/** Returns a new user and room each time. */
 async function simulatedTemporaryAccount(world: World, box: LocalBox, registration: Secret): Promise<ProbeAccount> {
-  const what = 'a throw-away user'
+  const what = 'a temporary user'
   assertChatUp(world, box, what)
   const config = await configOf(box)
   if (Array.isArray(config.app_service_config_files) && config.app_service_config_files.length > 0)
-    throw notMade(box, what, 'its application service owns such names')
+    throw notMade(box, what, 'its application service reserves such names')
   const { registration_shared_secret: said } = config
   assertKnownSecret(
     box,
@@ -70,25 +70,25 @@ function assertChatUp(world: World, box: LocalBox, what: string): void {
   if (chatState(world, box.project.name) !== 'ready') throw notMade(box, what, 'the chat server does not answer')
 }
 
-/** As the server was told; empty for a box that has no such file. */
+/** Config of the chat server; empty when the file is missing. */
 async function configOf({ project }: LocalBox): Promise<Record<string, unknown>> {
   return parse((await readIfThere(join(project.folder, 'synapse', 'homeserver.yaml'))) ?? '') ?? {}
 }
 
-/** A box without files of ours takes any: nobody here knows what its server was told. */
+/** Accepts any secret for an observed box, whose secrets are unknown. */
 function assertKnownSecret(box: LocalBox, known: string | undefined, given: Secret, what: string): void {
-  if (known !== undefined && known !== given.reveal()) throw notMade(box, what, 'the chat server does not know who asks')
+  if (known !== undefined && known !== given.reveal()) throw notMade(box, what, 'the chat server rejects the secret')
 }
 
-const notMade = (box: LocalBox, what: string, why: string) => problem('PROBE_FAILED', `${what} of ${box.slug} could not be made: ${why}`)
+const notMade = (box: LocalBox, what: string, why: string) => problem('PROBE_FAILED', `Cannot create ${what} of ${box.slug}: ${why}`)
 
-/** One writing probe of a simulated box, directly and through its edge. */
+/** Writing probe of a simulated box, directly and through its edge. */
 async function probeSimulated(world: World, box: LocalBox, signal?: AbortSignal): Promise<ProbeResult> {
   await world.faults.linger('probeMs', signal)
   const { name } = box.project
   const database = databaseState(world, name)
   const chat = chatState(world, name)
-  // As with a real one: a box without listeners of its edge is asked directly alone.
+  // Like the real probe: without edge listeners only the servers are probed.
   const edge = box.ports === null || runs(containerOf(world, name, 'edge')) ? undefined : 'the edge refuses connections'
   const broken = brokenBy(world, box)
   const chatError = chat === 'ready' ? edge : saying('the chat server', chat)
@@ -105,7 +105,7 @@ async function probeSimulated(world: World, box: LocalBox, signal?: AbortSignal)
 }
 
 const saying = (who: string, state: ServerState) =>
-  state === 'absent' ? `${who} does not run` : state === 'upgrading' ? `${who} upgrades its schema` : `${who} is starting`
+  state === 'absent' ? `${who} is not running` : state === 'upgrading' ? `${who} is upgrading its schema` : `${who} is starting`
 
 const allComponents: readonly ProbeComponent[] = ['chatApi', 'chatSync', 'database', 'objectStorage']
 

@@ -15,13 +15,13 @@ import {
   type World,
 } from './world.ts'
 
-/** `up -d --no-deps --pull never`: only what the file has changed is recreated; a container that dies at once is no failure here. */
+/** Simulates `up -d --no-deps --pull never`: recreates only changed services; a container that exits at once is no failure. */
 export async function recreate(world: World, project: Project, services: readonly Service[], signal?: AbortSignal): Promise<void> {
   assertEngineUp(world)
   const models = await readModel(project)
   const wanted = services.map((service) => modelOf(models, service))
   for (const { image } of wanted) {
-    if (!world.local.has(image)) throw problem('PULL_FAILED', `the image ${image} is not on this host; it must be pulled first`)
+    if (!world.local.has(image)) throw problem('PULL_FAILED', `Image ${image} is not on this host. fix: pull it first`)
   }
   await world.faults.linger('upMs', signal)
   for (const model of wanted) bringUp(world, project, model)
@@ -30,7 +30,7 @@ export async function recreate(world: World, project: Project, services: readonl
 
 function modelOf(models: readonly ServiceModel[], service: Service): ServiceModel {
   const model = models.find((candidate) => candidate.service === service)
-  if (!model) throw problem('COMPOSE_INVALID', `the compose file has no service ${service}`)
+  if (!model) throw problem('COMPOSE_INVALID', `The compose file has no service ${service}`)
   return model
 }
 
@@ -45,7 +45,7 @@ function bringUp(world: World, project: Project, model: ServiceModel): void {
 const isCurrent = (now: SimulatedContainer, model: ServiceModel, digest: string): boolean =>
   now.configHash === model.configHash && now.digest === digest && now.volumes.join() === model.volumes.join()
 
-/** Events as they happen, until the signal aborts. */
+/** Streams events until the signal aborts. */
 export async function* streamEvents(world: World, signal: AbortSignal): AsyncGenerator<EngineEvent> {
   const waiting: EngineEvent[] = []
   let wake = () => {}
@@ -68,7 +68,7 @@ export async function* streamEvents(world: World, signal: AbortSignal): AsyncGen
 
 type ServiceModel = Readonly<{ service: Service; image: string; volumes: readonly string[]; configHash: string }>
 
-/** The project's compose file as it stands on disk. Throws COMPOSE_INVALID. */
+/** Reads the project's compose file. Throws COMPOSE_INVALID. */
 export async function readModel(project: Project): Promise<readonly ServiceModel[]> {
   return modelsIn(await resolved(project, await readText(project)), project.name)
 }
@@ -86,17 +86,17 @@ const modelsIn = remembered(maxTexts, (text: string, projectName: string): reado
   }))
 })
 
-/** As with compose, the hash covers the service's own settings and not the real names of its volumes. */
+/** Like compose, hashes the service's settings without real volume names. */
 const configHashes = remembered(maxTexts, (text: string): Readonly<Record<string, string>> => {
   const { services } = resolvedCompose(text) as { services: Record<string, unknown> }
   return Object.fromEntries(Object.entries(services).map(([service, settings]) => [service, sha256Hex(canonicalJson(settings))]))
 })
 
-/** The simulated server keeps its data in the first. */
+/** The simulated server uses the first volume for data. */
 const dataFirst = (volumes: readonly string[], data: string | undefined): readonly string[] =>
   data === undefined ? volumes : [data, ...volumes.filter((volume) => volume !== data)]
 
-/** Variables of the project's own env file; nothing else is known, as with the real engine. */
+/** Substitutes variables of the project's env file only, like the real engine. */
 async function resolved({ envFile }: Project, text: string): Promise<string> {
   const lines = envFile === undefined ? [] : (await readFile(envFile, 'utf8')).split('\n')
   const variables = new Map(lines.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]))
@@ -108,6 +108,6 @@ async function readText(project: Project): Promise<string> {
   try {
     return await readFile(path, 'utf8')
   } catch (error) {
-    throw problem('COMPOSE_INVALID', `the compose file ${path} cannot be read: ${(error as Error).message}`, { cause: error })
+    throw problem('COMPOSE_INVALID', `Cannot read compose file ${path}: ${(error as Error).message}`, { cause: error })
   }
 }

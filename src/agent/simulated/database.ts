@@ -13,15 +13,15 @@ const eventsStream = 'events_stream_seq'
 const knownMargin = 1_000
 const unknownMargin = 1_000_000
 
-/** About what a fresh Synapse takes, and what a message adds to it. */
+/** Approximate size of a fresh database, and of one row. */
 const emptyDatabaseBytes = 24_000_000
 const bytesPerRow = 2_000
 
-/** The volume of a database that answers. Throws BOX_UNHEALTHY. */
+/** Volume of a running database. Throws BOX_UNHEALTHY. */
 function databaseVolume(world: World, box: LocalBox): string {
   const volume = containerOf(world, box.project.name, 'postgres')?.volumes[0]
   if (volume === undefined || databaseState(world, box.project.name) !== 'ready')
-    throw problem('BOX_UNHEALTHY', `the database of ${box.slug} does not take connections`)
+    throw problem('BOX_UNHEALTHY', `The database of ${box.slug} does not accept connections`)
   return volume
 }
 
@@ -30,19 +30,19 @@ export async function dumpSimulated(world: World, box: LocalBox, folder: string,
   await world.faults.linger('dumpMs', signal)
   assertSpaceFor(world, box, 'dump')
   if (world.faults.strike('dump-fails', { box: box.slug }))
-    throw problem('SNAPSHOT_FAILED', `pg_dump of ${box.slug} ended with exit code 1`)
+    throw problem('SNAPSHOT_FAILED', `pg_dump of ${box.slug} failed with exit code 1`)
   writeContent(folder, { ...content, otherDatabases: [] }, { name: dumpFile, mode: 0o700 })
   return countsOf(content)
 }
 
-/** What was loaded stays, also where it is not what was expected: the next load finds tables there. */
+/** A load with wrong counts stays, so the next load finds tables. */
 export async function loadSimulated(world: World, box: LocalBox, folder: string, expected: RowCounts, signal?: AbortSignal): Promise<void> {
   const volume = databaseVolume(world, box)
   await world.faults.linger('loadMs', signal)
   assertSpaceFor(world, box, 'load')
   if (world.faults.strike('load-fails', { box: box.slug }))
-    throw problem('RESTORE_FAILED', `pg_restore of ${box.slug} ended with exit code 1`)
-  if (world.volumes.read(volume).schema !== null) throw problem('RESTORE_FAILED', `the database of ${box.slug} is not empty`)
+    throw problem('RESTORE_FAILED', `pg_restore of ${box.slug} failed with exit code 1`)
+  if (world.volumes.read(volume).schema !== null) throw problem('RESTORE_FAILED', `The database of ${box.slug} is not empty`)
   const content = readDump(box, folder)
   world.volumes.change(volume, content)
   assertSameCounts(box, expected, countsOf(content))
@@ -51,22 +51,22 @@ export async function loadSimulated(world: World, box: LocalBox, folder: string,
 export async function finishLoadSimulated(world: World, box: LocalBox, expected: RowCounts, signal?: AbortSignal): Promise<void> {
   signal?.throwIfAborted()
   const content = world.volumes.read(databaseVolume(world, box))
-  if (world.faults.strike('load-fails', { box: box.slug })) throw problem('RESTORE_FAILED', `psql in ${box.slug} ended with exit code 1`)
+  if (world.faults.strike('load-fails', { box: box.slug })) throw problem('RESTORE_FAILED', `psql in ${box.slug} failed with exit code 1`)
   assertSameCounts(box, expected, countsOf(content))
 }
 
 function assertSpaceFor(world: World, box: LocalBox, what: 'dump' | 'load'): void {
   if (world.faults.strike('disk-full', { box: box.slug }, ({ at }) => at === what))
-    throw problem('DISK_FULL', `no space left for the ${what} of ${box.slug}`)
+    throw problem('DISK_FULL', `No disk space left for the ${what} of ${box.slug}`)
 }
 
 function readDump(box: LocalBox, folder: string): VolumeContent {
   const path = join(folder, dumpFile)
-  if (!existsSync(path)) throw problem('RESTORE_FAILED', `the dump of ${box.slug} is not in ${folder}`)
+  if (!existsSync(path)) throw problem('RESTORE_FAILED', `The dump of ${box.slug} is missing in ${folder}`)
   try {
     return readContent(path)
   } catch (error) {
-    throw problem('RESTORE_FAILED', `pg_restore of ${box.slug} ended with exit code 1: the dump is cut`, { cause: error })
+    throw problem('RESTORE_FAILED', `pg_restore of ${box.slug} failed with exit code 1: the dump is truncated`, { cause: error })
   }
 }
 
@@ -76,7 +76,7 @@ function assertSameCounts(box: LocalBox, expected: RowCounts, loaded: RowCounts)
   const wrong = Object.entries(expected).filter(([table, count]) => loaded[table] !== count)
   if (wrong.length === 0) return
   const list = wrong.map(([table, count]) => `${table} has ${loaded[table] ?? 'no'} rows instead of ${count}`).join('; ')
-  throw problem('RESTORE_FAILED', `the loaded database of ${box.slug} is not the dumped one: ${list}`)
+  throw problem('RESTORE_FAILED', `The loaded database of ${box.slug} differs from the dump: ${list}`)
 }
 
 export async function positionsOf(world: World, box: LocalBox, signal?: AbortSignal): Promise<StreamPositions> {
@@ -92,7 +92,7 @@ export async function raiseSimulated(world: World, box: LocalBox, past: StreamPo
   world.volumes.change(volume, { stream: raised })
 }
 
-/** Undefined where it does not answer. */
+/** Undefined when it does not answer. */
 export function factsOf(world: World, box: LocalBox): DatabaseFacts | undefined {
   if (databaseState(world, box.project.name) !== 'ready') return undefined
   const { messages, media, otherDatabases, schema, compat, backgroundUpdates, migrations } = world.volumes.read(databaseVolume(world, box))
@@ -115,8 +115,8 @@ export async function applySimulated(world: World, box: LocalBox, migration: Box
   const noted = migrations.find((applied) => applied.head === head)
   if (noted?.sha256 === sha256) return
   signal?.throwIfAborted()
-  const failed = (why: string) => problem('UPDATE_FAILED', `the box migration ${head}-${name} failed in ${box.slug}: ERROR:  ${why}`)
+  const failed = (why: string) => problem('UPDATE_FAILED', `Box migration ${head}-${name} failed in ${box.slug}: ERROR:  ${why}`)
   if (noted) throw failed('duplicate key value violates unique constraint "box_migrations_pkey"')
-  if (world.faults.strike('migration-fails', { box: box.slug })) throw failed('as the fault profile says')
+  if (world.faults.strike('migration-fails', { box: box.slug })) throw failed('injected by the fault profile')
   world.volumes.change(volume, { migrations: [...migrations, { head, sha256 }] })
 }

@@ -15,13 +15,13 @@ import {
   type World,
 } from './world.ts'
 
-/** Answers an `exec` in a simulated container; undefined leaves it to the default, which succeeds and prints nothing. */
+/** Scripts an `exec` in a simulated container; undefined uses the default: success without output. */
 export type ExecScript = (
   container: Readonly<{ project: string; service: string }>,
   argv: readonly string[],
 ) => Readonly<{ exitCode: number; stdout: string; stderr: string }> | undefined
 
-/** The engine port over the world. Every call can be struck by `engine-down`. */
+/** The simulated container engine. The fault `engine-down` affects every call. */
 export function simulatedEngine(world: World, execScript: ExecScript = () => undefined): ContainerEngine {
   const { volumes, pins, local } = world
   const byId = (id: string) => [...world.containers.values()].find((container) => container.id === id)
@@ -37,11 +37,11 @@ export function simulatedEngine(world: World, execScript: ExecScript = () => und
       return local.get(image)
     },
     imageLibc: async (image) => {
-      if (!local.has(image)) throw problem('NOT_FOUND', `the image ${image} is not on this host`)
+      if (!local.has(image)) throw problem('NOT_FOUND', `Image ${image} is not on this host`)
       return world.image(image).libc
     },
     pin: async (image, label) => {
-      if (!local.has(image)) throw problem('NOT_FOUND', `the image ${image} is not on this host, so it cannot be kept`)
+      if (!local.has(image)) throw problem('NOT_FOUND', `Image ${image} is not on this host and cannot be pinned`)
       pins.set(label, (pins.get(label) ?? new Set()).add(image))
       world.namedAt.set(image, isoNow(world.clock))
     },
@@ -56,7 +56,7 @@ export function simulatedEngine(world: World, execScript: ExecScript = () => und
       assertEngineUp(world)
       if (!local.has(image)) return
       const { pinned, used } = localImage(world, image)
-      if (pinned || used) throw problem('CONFLICT', `the image ${image} is ${pinned ? 'pinned' : 'in use'}`)
+      if (pinned || used) throw problem('CONFLICT', `Image ${image} is ${pinned ? 'pinned' : 'in use'}`)
       local.delete(image)
     },
     containers: async (project) => {
@@ -71,7 +71,7 @@ export function simulatedEngine(world: World, execScript: ExecScript = () => und
       assertEngineUp(world)
       chatState(world, project.name)
       if (world.faults.strike('stop-fails', { box: project.name }))
-        throw problem('DOCKER_UNAVAILABLE', 'the simulated engine lost the stop')
+        throw problem('DOCKER_UNAVAILABLE', 'The simulated engine dropped the stop request')
       await world.faults.linger('stopMs')
       for (const service of services) eachOf(world, project, service, stopContainer)
     },
@@ -104,7 +104,7 @@ export function simulatedEngine(world: World, execScript: ExecScript = () => und
     exec: async (id, argv, options) => {
       assertEngineUp(world)
       const container = byId(id)
-      if (container?.wanted !== 'running') throw problem('BOX_UNHEALTHY', `the container ${id.slice(0, 12)} does not run`)
+      if (container?.wanted !== 'running') throw problem('BOX_UNHEALTHY', `Container ${id.slice(0, 12)} is not running`)
       const answer = execScript({ project: container.project.name, service: container.service }, argv)
       if (answer) options?.onStdout?.(Buffer.from(answer.stdout))
       return answer ?? { exitCode: 0, stdout: '', stderr: '' }
@@ -119,7 +119,7 @@ export function simulatedEngine(world: World, execScript: ExecScript = () => und
     createVolume: async (project, key, name) => createVolume(world, project.name, name, key),
     removeVolume: async (name) => {
       const user = [...world.containers.values()].find((container) => container.volumes.includes(name))
-      if (user) throw problem('CONFLICT', `the volume ${name} is in use by ${user.project.name}/${user.service}`)
+      if (user) throw problem('CONFLICT', `Volume ${name} is in use by ${user.project.name}/${user.service}`)
       volumes.remove(name)
     },
     events: (signal) => streamEvents(world, signal),

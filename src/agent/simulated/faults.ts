@@ -1,19 +1,19 @@
 import type { ProbeComponent } from '../../core/boxes/index.ts'
 import { type Clock, type Random, sha256Hex } from '../../core/kit/index.ts'
 
-/** What is looked at when a fault is searched for. */
+/** The operation for which faults are matched. */
 type Happening = Readonly<{ image?: string; box?: string }>
 
 export type Faults = Readonly<{
-  /** The first fault of the kind that strikes here now; each answer uses one of its `times`. */
+  /** Returns the first matching fault of a kind and uses one of its `times`. */
   strike<Kind extends FaultKind>(
     kind: Kind,
     at: Happening,
     matches?: (fault: Extract<Fault, { kind: Kind }>) => boolean,
   ): Extract<Fault, { kind: Kind }> | undefined
-  /** Adds a fault; the answer takes it away again. */
+  /** Adds a fault; the returned function removes it. */
   inject(fault: Fault): () => void
-  /** Waits as long as the profile says this takes. */
+  /** Sleeps for a latency of the profile. */
   linger(what: keyof Latencies, signal?: AbortSignal): Promise<void>
   draw(what: keyof Latencies): number
 }>
@@ -53,22 +53,22 @@ export function makeFaults({ clock, random, latencies, faults }: Deps): Faults {
 const isHere = (fault: Happening & Pick<Fault, 'kind'>, { image, box }: Happening): boolean =>
   (fault.image === undefined || (image?.includes(fault.image) ?? false)) && (fault.box === undefined || fault.box === box)
 
-/** One of a range by chance, the same for the same seed. */
+/** A random value of a range, deterministic for a seed. */
 export const within = ([min, max]: Range, random: Random): number => (max <= min ? min : Math.round(min + unit(random) * (max - min)))
 
-/** From and to, in milliseconds; each use draws its own. */
+/** Minimum and maximum in milliseconds; each use draws a new value. */
 type Range = readonly [min: number, max: number]
 
-/** How long things take on a simulated host. */
+/** Latencies of a simulated host. */
 export type Latencies = Readonly<{
   pullMs: Range
   upMs: Range
   stopMs: Range
-  /** From a container's start until it answers. */
+  /** From container start until it answers. */
   postgresStartMs: Range
   synapseStartMs: Range
   minioStartMs: Range
-  /** How long Synapse changes an older database before it listens. */
+  /** Duration of Synapse's schema upgrade before it listens. */
   schemaUpgradeMs: Range
   probeMs: Range
   dumpMs: Range
@@ -76,33 +76,33 @@ export type Latencies = Readonly<{
   snapshotMs: Range
 }>
 
-/** `times`: how often it strikes, for ever when absent. `chance`: from 0 to 1, always when absent. */
+/** `times`: number of occurrences, default unlimited. `chance`: probability from 0 to 1, default 1. */
 type Strikes = Readonly<{ times?: number; chance?: number }>
-/** Strikes images that contain the text; every one when absent. */
+/** Matches images that contain the text; default all. */
 type OfImage = Readonly<{ image?: string }>
-/** Strikes one box by its slug; every one when absent. An engine knows images and projects, but no slug: what happens in it is of no box. */
+/** Matches one box by slug; default all. Engine faults cannot match boxes, because the engine knows only images and projects. */
 type OfBox = Readonly<{ box?: string }>
 
-/** One thing that goes wrong on a simulated host. */
+/** A fault of a simulated host. */
 export type Fault = Strikes &
   (
     | Readonly<{ kind: 'engine-down' | 'stop-fails' }>
     | (OfImage & Readonly<{ kind: 'registry-down' | 'tag-missing' | 'pull-fails' | 'dies-at-start' }>)
-    /** A pull takes so much longer. */
+    /** Adds latency to a pull. */
     | (OfImage & Readonly<{ kind: 'slow-pull'; extraMs: Range }>)
-    /** The host reaches the daemon no more; its boxes go on. Each call that breaks uses one of `times`. */
+    /** The host cannot reach the daemon; its boxes keep running. Each failed call uses one of `times`. */
     | Readonly<{ kind: 'offline' }>
-    /** The host's wall clock is ahead by so much, or behind when negative. It strikes at each look at the clock. */
+    /** Offset of the host's wall clock; negative is behind. Each read uses one of `times`. */
     | Readonly<{ kind: 'clock-skew'; offsetMs: number }>
-    /** The registry gives the image only to this account. */
+    /** The registry requires this account. */
     | (OfImage & Readonly<{ kind: 'needs-account'; username: string; password: string }>)
-    /** The registry gives other bytes under a tag than the plan resolved. */
+    /** The registry returns another digest than the plan resolved. */
     | (OfImage & Readonly<{ kind: 'lying-digest' }>)
-    /** The components that fail; all four when absent. Everything else about the box looks well. `onceOpen`: only while no fence stands. */
+    /** Failing components, default all four. `onceOpen`: only while the box is not fenced. */
     | (OfImage & OfBox & Readonly<{ kind: 'probe-fails'; components?: readonly ProbeComponent[]; onceOpen?: boolean }>)
     | (OfBox & Readonly<{ kind: 'dump-fails' | 'load-fails' | 'migration-fails' | 'snapshot-fails' }>)
     | Readonly<{ kind: 'store-down' }>
-    /** What a check of the snapshots comes upon, and how deep it must look for that. */
+    /** Damage found by a check of at least this depth. */
     | Readonly<{ kind: 'store-damaged'; found: 'structure' | 'data' }>
     | (OfImage & Readonly<{ kind: 'disk-full'; at: 'pull' }>)
     | (OfBox & Readonly<{ kind: 'disk-full'; at: 'dump' | 'snapshot' | 'load' }>)
@@ -114,7 +114,7 @@ export type FaultProfile = Readonly<{ latencies: Latencies; faults: readonly Fau
 
 const nothing: Range = [0, 0]
 
-/** Nothing takes time and nothing fails: for tests of decisions. */
+/** No latency and no faults. */
 export const instant: FaultProfile = {
   latencies: {
     pullMs: nothing,
@@ -132,7 +132,7 @@ export const instant: FaultProfile = {
   faults: [],
 }
 
-/** The times that small real boxes took on two cores; nothing fails. */
+/** Latencies measured with small real boxes on two cores; no faults. */
 export const realistic: FaultProfile = {
   latencies: {
     pullMs: [4_000, 25_000],
@@ -150,7 +150,7 @@ export const realistic: FaultProfile = {
   faults: [],
 }
 
-/** Bytes that depend on the seed and the order of the calls alone: a rehearsal can be repeated. Never for keys. */
+/** Deterministic random bytes for reproducible rehearsals. Never for keys. */
 export function seededRandom(seed: string): Random {
   let block = 0
   let left: number[] = []
@@ -165,5 +165,5 @@ export function seededRandom(seed: string): Random {
   }
 }
 
-/** From 0 up to, not including, 1. */
+/** A number in [0, 1). */
 const unit = (random: Random): number => Buffer.from(random.bytes(4)).readUInt32BE() / 2 ** 32

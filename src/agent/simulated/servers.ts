@@ -4,7 +4,7 @@ import type { LocalBox, LogOptions } from '../ports/index.ts'
 import type { VolumeContent } from './volumes.ts'
 import { containerOf, runs, type SimulatedContainer, type World } from './world.ts'
 
-// How the four servers of a simulated box behave over time. Nothing ticks: each question works out what has happened by now.
+// The servers of a simulated box over time. Without timers: each read computes the current state.
 
 export type ServerState = 'absent' | 'starting' | 'upgrading' | 'ready'
 
@@ -33,8 +33,8 @@ export function chatState(world: World, project: string): ServerState {
 }
 
 /**
- * What a Synapse does first: it refuses a database that is too new for it, writes the oldest schema that may read it, then upgrades.
- * The counter-part of `schema_compat_version`, and the reason why going back by image alone is not always possible.
+ * Simulates the start of Synapse: it refuses a newer database, records its compat version, then upgrades the schema. This is why a rollback by
+ * image alone is not always possible.
  */
 function meetDatabase(world: World, synapse: SimulatedContainer): void {
   const database = containerOf(world, synapse.project.name, 'postgres')
@@ -57,13 +57,13 @@ function upgrade(world: World, synapse: SimulatedContainer): void {
   synapse.readyMs = Math.max(synapse.readyMs, synapse.upgradingUntilMs)
 }
 
-/** How often the engine has restarted it by now: one that dies is tried again every ten seconds. */
+/** Number of restarts; a crashing container restarts every ten seconds. */
 export const restartsOf = (world: World, container: SimulatedContainer): number =>
   container.wanted === 'running' && container.dies ? 1 + Math.floor((world.clock.monotonicMs() - container.startedMs) / 10_000) : 0
 
 type SimulatedLine = Readonly<{ at: string; text: string }>
 
-/** What a container has printed since its last start. */
+/** Log of a container since its last start. */
 export function logOf(world: World, container: SimulatedContainer): SimulatedLine[] {
   const { startedAt, dies, service, wanted } = container
   const begins = line(startedAt, 0, `${service} ${world.image(container.image).version} starting`)
@@ -72,7 +72,7 @@ export function logOf(world: World, container: SimulatedContainer): SimulatedLin
   return wanted === 'running' ? [begins] : [begins, line(startedAt, 2, 'stopped')]
 }
 
-// Nanoseconds, as an engine tells them.
+// Nanosecond timestamps, like the real engine.
 const line = (startedAt: string, ms: number, text: string): SimulatedLine => ({
   at: new Date(Date.parse(startedAt) + ms).toISOString().replace('Z', '000000Z'),
   text,
@@ -85,14 +85,14 @@ export const printedLog = (lines: readonly SimulatedLine[], last: number, { sinc
     .map(({ at, text }) => `${timestamps ? `${at} ` : ''}${text}\n`)
     .join('')
 
-/** What a client got: accepted and stored, told to come back (the fence), or no answer worth the name. */
+/** Response to a client: stored, 503 of the fence, or no response. */
 type ClientAnswer = 'stored' | 'fenced' | 'unreachable'
 
-/** The users of simulated boxes. Whatever was answered with `stored` must be there for ever after. */
+/** Simulated users. Data answered with `stored` must never be lost. */
 export type Traffic = Readonly<{
   sendMessage(box: LocalBox): ClientAnswer
   uploadMedia(box: LocalBox): ClientAnswer
-  /** What users would find now; all zero while a volume is away. */
+  /** Data visible to users; all zero while a volume is missing. */
   content(box: LocalBox): VolumeContent
 }>
 

@@ -13,12 +13,12 @@ import { containersOf, type ImageOverrides, makeWorld } from './world.ts'
 export type SimulatedHostOptions = Readonly<{
   clock: Clock
   random: Random
-  /** An empty folder of this host's own; the volumes are in it. Box folders may be in it too. */
+  /** A private folder of this host for volumes; may contain box folders. */
   folder: string
   profile?: FaultProfile
-  /** Images that are not what their tag says. */
+  /** Images that differ from their tag. */
   images?: ImageOverrides
-  /** Give the same to several hosts, and they share their snapshots. */
+  /** Hosts with the same value share their snapshots. */
   vaults?: SimulatedVaults
   execScript?: ExecScript
 }>
@@ -28,11 +28,11 @@ export type SimulatedHost = Readonly<{
   servers: BoxServers
   snapshots: SnapshotStore
   traffic: Traffic
-  /** What the agent of this host speaks to its daemon with: a network that may be away, a clock that may be wrong. */
+  /** Network and clock of this host's agent, with faults applied. */
   channel(machine: SimulatedMachine): Required<SimulatedMachine>
-  /** Lets something go wrong from now on; the answer takes it away again. */
+  /** Adds a fault; the returned function removes it. */
   inject(fault: Fault): () => void
-  /** Ends every container without a word, as a power cut does. */
+  /** Stops every container without events, like a power failure. */
   powerCut(): void
   volumeNames(): readonly string[]
   pinnedImages(): readonly string[]
@@ -40,7 +40,7 @@ export type SimulatedHost = Readonly<{
   running(project: string): readonly string[]
 }>
 
-/** One host with a container engine, boxes and a snapshot store, none of which exist. It outlives the agent that works on it. */
+/** A simulated host with a container engine, boxes and a snapshot store. It survives restarts of its agent. */
 export function simulatedHost(options: SimulatedHostOptions): SimulatedHost {
   const { clock, random, folder, profile = instant, images = {}, vaults = new Map() } = options
   const faults = makeFaults({ clock, random, ...profile })
@@ -67,7 +67,7 @@ export function simulatedHost(options: SimulatedHostOptions): SimulatedHost {
 
 type SimulatedMachine = Readonly<{ clock: Clock; fetch?: typeof globalThis.fetch }>
 
-/** The machine's own clock and network as the faults of a simulated host let them be. */
+/** Applies the faults of a simulated host to clock and network. */
 const simulatedChannel = (faults: Faults, { clock, fetch = settlingFetch }: SimulatedMachine): Required<SimulatedMachine> => ({
   clock: {
     ...clock,

@@ -8,17 +8,17 @@ import type { World } from './world.ts'
 type Snapshot = Readonly<{ facts: SnapshotFacts; takenAt: string; request: SnapshotRequest; files: ReadonlyMap<string, Buffer> }>
 type Vault = { passwords: Set<string>; snapshots: Snapshot[]; forgotten: Snapshot[]; taken: number }
 
-/** Repositories by their address. Give one to several hosts and they share it, as they would a bucket. */
+/** Repositories by address; hosts with the same map share them like a bucket. */
 export type SimulatedVaults = Map<string, Vault>
 
-/** The snapshot port over real files: what is restored is what was taken. */
+/** Simulated snapshots over real files. */
 export function simulatedSnapshots(world: World, vaults: SimulatedVaults): SnapshotStore {
   const { faults } = world
   const vaultOf = ({ repository, password }: Repository): Vault => {
-    if (faults.strike('store-down', {})) throw problem('SNAPSHOT_STORE_UNAVAILABLE', `the snapshot store of ${repository} does not answer`)
+    if (faults.strike('store-down', {})) throw problem('SNAPSHOT_STORE_UNAVAILABLE', `The snapshot store of ${repository} does not answer`)
     const vault = vaults.get(repository)
-    if (!vault) throw problem('SNAPSHOT_FAILED', `there is no repository ${repository}`)
-    if (!vault.passwords.has(password)) throw problem('BACKUP_KEY_INVALID', `the backup key does not open ${repository}`)
+    if (!vault) throw problem('SNAPSHOT_FAILED', `No repository at ${repository}`)
+    if (!vault.passwords.has(password)) throw problem('BACKUP_KEY_INVALID', `The backup key does not open ${repository}`)
     return vault
   }
   const care = simulatedCare(world, vaultOf)
@@ -33,9 +33,9 @@ export function simulatedSnapshots(world: World, vaults: SimulatedVaults): Snaps
       const vault = vaultOf(repository)
       await faults.linger('snapshotMs', signal)
       if (faults.strike('disk-full', { box: request.slug }, ({ at }) => at === 'snapshot'))
-        throw problem('DISK_FULL', 'no space left in the snapshot store')
+        throw problem('DISK_FULL', 'No space left in the snapshot store')
       if (faults.strike('snapshot-fails', { box: request.slug }))
-        throw problem('SNAPSHOT_FAILED', `the snapshot of ${request.slug} was not completed`)
+        throw problem('SNAPSHOT_FAILED', `The snapshot of ${request.slug} is incomplete`)
       const files = await readFiles(request)
       const snapshot = { request, files, takenAt: isoNow(world.clock), facts: factsOf(request, files, vault.taken++) }
       vault.snapshots.push(snapshot)
@@ -50,7 +50,7 @@ export function simulatedSnapshots(world: World, vaults: SimulatedVaults): Snaps
     },
     restore: async (repository, id, path, into, signal) => {
       const snapshot = vaultOf(repository).snapshots.find(({ facts }) => facts.id === id)
-      if (!snapshot) throw problem('RESTORE_FAILED', `there is no snapshot ${id}`)
+      if (!snapshot) throw problem('RESTORE_FAILED', `Snapshot ${id} does not exist`)
       await faults.linger('snapshotMs', signal)
       await writeFiles(snapshot, path, into)
     },
@@ -64,7 +64,7 @@ function simulatedCare({ faults }: World, vaultOf: (repository: Repository) => V
     list: async (repository) => vaultOf(repository).snapshots.map(storedSnapshot),
     forget: async (repository, ids) => {
       const wrong = ids.find((id) => !/^[0-9a-f]{64}$/.test(id))
-      if (wrong !== undefined) throw problem('VALIDATION', `${JSON.stringify(wrong)} is no full id of a snapshot`)
+      if (wrong !== undefined) throw problem('VALIDATION', `${JSON.stringify(wrong)} is not a full snapshot id`)
       const vault = vaultOf(repository)
       const goes = ({ facts }: Snapshot) => ids.includes(facts.id)
       vault.forgotten.push(...vault.snapshots.filter(goes))
@@ -79,7 +79,7 @@ function simulatedCare({ faults }: World, vaultOf: (repository: Repository) => V
       vaultOf(repository)
       await faults.linger('snapshotMs', signal)
       if (!faults.strike('store-damaged', {}, ({ found }) => found === 'structure' || depth === 'data')) return { ok: true, error: null }
-      return { ok: false, error: { code: 'SNAPSHOT_FAILED', message: `the repository ${repository.repository} is damaged (1 pack)` } }
+      return { ok: false, error: { code: 'SNAPSHOT_FAILED', message: `Repository ${repository.repository} is damaged (1 pack)` } }
     },
     addRecoverySlot: async (repository) => {
       const { passwords } = vaultOf(repository)
@@ -115,7 +115,7 @@ async function readFiles({ paths, exclude = [] }: SnapshotRequest): Promise<Map<
 
 async function filesBelow(path: string): Promise<string[]> {
   const facts = await stat(path).catch(() => undefined)
-  if (!facts) throw problem('SNAPSHOT_FAILED', `the path ${path} of the snapshot does not exist`)
+  if (!facts) throw problem('SNAPSHOT_FAILED', `Path ${path} of the snapshot does not exist`)
   if (facts.isFile()) return [path]
   const entries = await readdir(path, { recursive: true, withFileTypes: true })
   return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
@@ -123,7 +123,7 @@ async function filesBelow(path: string): Promise<string[]> {
 
 async function writeFiles({ files, request }: Snapshot, path: string, into: string): Promise<void> {
   const wanted = [...files].filter(([file]) => file === path || file.startsWith(`${path}/`))
-  if (wanted.length === 0 && !request.paths.includes(path)) throw problem('RESTORE_FAILED', `the snapshot holds nothing of ${path}`)
+  if (wanted.length === 0 && !request.paths.includes(path)) throw problem('RESTORE_FAILED', `The snapshot does not contain ${path}`)
   await mkdir(into, { recursive: true })
   for (const [file, content] of wanted) {
     const target = join(into, relative(path, file) || 'content')

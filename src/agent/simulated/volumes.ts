@@ -2,25 +2,22 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { AppliedMigration } from '../../core/boxes/index.ts'
 
-/**
- * What a simulated volume holds. The database counts messages and the media it refers to, and knows its schema;
- * the media and object volumes count files. A message that an update loses is missing in the count.
- */
+/** Content of a simulated volume: counts of messages, media and objects, and the schema. A lost message shows in the counts. */
 export type VolumeContent = Readonly<{
   messages: number
   media: number
   objects: number
-  /** Where the stream of messages stands; a client's token is such a position. */
+  /** Position of the event stream; a sync token is such a position. */
   stream: number
-  /** Rows that only probes wrote; never compared. */
+  /** Rows written by probes; never compared. */
   probes: number
-  /** Box migrations that were applied, in order. */
+  /** Applied box migrations, in order. */
   migrations: readonly AppliedMigration[]
-  /** Background updates that have not ended. */
+  /** Pending background updates. */
   backgroundUpdates: readonly string[]
-  /** Databases of the same server that are none of the chat server's; no dump has them. */
+  /** Other databases of the same server; not part of dumps. */
   otherDatabases: readonly string[]
-  /** Null until a Synapse made its tables. */
+  /** Null until Synapse has created its tables. */
   schema: number | null
   compat: number | null
 }>
@@ -40,12 +37,9 @@ const emptyContent: VolumeContent = {
 
 const fileName = 'content.json'
 
-/**
- * Named volumes as real, tiny folders, so that whoever copies, snapshots or restores a volume's folder handles true content.
- * Calls are synchronous: a simulated write is never half done.
- */
+/** Named volumes as small real folders, so that copies and snapshots handle real files. Synchronous, so that writes are atomic. */
 export type SimulatedVolumes = Readonly<{
-  /** All of them lie below it. */
+  /** Parent folder of all volumes. */
   root: string
   create(name: string): void
   path(name: string): string | undefined

@@ -16,30 +16,30 @@ export type SimulatedContainer = {
   wanted: 'running' | 'stopped'
   startedAt: string
   startedMs: number
-  /** Monotonic time from which it answers, once it has started. */
+  /** Monotonic time at which it starts to answer. */
   readyMs: number
   upgradingUntilMs: number
-  /** The last line of its log when it dies as often as it is started. */
+  /** Last log line of a container that crashes at every start. */
   dies: string | null
-  /** A Synapse looks at its database once per start. */
+  /** Synapse checks its database once per start. */
   metDatabase: boolean
 }
 
-/** All that the simulated engine, boxes and snapshots share of one host. */
+/** State of one simulated host, shared by its engine, servers and snapshots. */
 export type World = Readonly<{
   clock: Clock
   random: Random
   faults: Faults
   volumes: SimulatedVolumes
   containers: Map<string, SimulatedContainer>
-  /** Images on the host, by reference; what a tag was when it was pulled. */
+  /** Digests of local images by reference. */
   local: Map<string, string>
   pins: Map<string, Set<string>>
-  /** When each image was pulled or pinned last. */
+  /** Time of the last pull or pin by image. */
   namedAt: Map<string, string>
-  /** The project of each volume that was made for one. */
+  /** Project of each volume created for one. */
   volumeProjects: Map<string, string>
-  /** Its name in the compose file; the volumes that containers of a box came with have none here. */
+  /** Volume keys in the compose file; volumes created with containers have none. */
   volumeKeys: Map<string, string>
   listeners: Set<(event: EngineEvent) => void>
   image(ref: string): SimulatedImage
@@ -70,7 +70,7 @@ export const containerOf = (world: World, project: string, service: Service): Si
 export const containersOf = (world: World, project: string): SimulatedContainer[] =>
   (['edge', 'synapse', 'postgres', 'minio'] as const).flatMap((service) => containerOf(world, project, service) ?? [])
 
-/** As the engine labels it: one that exists keeps the project that it was made for. */
+/** Like the engine's labels, an existing volume keeps its project. */
 export function createVolume({ volumes, volumeProjects, volumeKeys }: World, project: string, name: string, key?: string): void {
   if (volumes.path(name) === undefined) {
     volumeProjects.set(name, project)
@@ -89,7 +89,7 @@ type Wanted = Readonly<{
   volumes: readonly string[]
 }>
 
-/** Creates and starts a container in place of the one that the service had. */
+/** Creates a container that replaces the service's previous one. */
 export function createContainer(world: World, wanted: Wanted): SimulatedContainer {
   const seed = `${wanted.project.name}/${wanted.service}/${Buffer.from(world.random.bytes(8)).toString('hex')}`
   const container: SimulatedContainer = {
@@ -120,29 +120,29 @@ export function startContainer(world: World, container: SimulatedContainer): voi
   container.upgradingUntilMs = 0
   container.metDatabase = false
   const fault = world.faults.strike('dies-at-start', { image })
-  container.dies = fault ? `${service} died at its start, as the fault profile says` : null
-  tell(world, container, container.dies ? 'die' : 'start')
+  container.dies = fault ? `${service} exited at start (injected by the fault profile)` : null
+  emitEvent(world, container, container.dies ? 'die' : 'start')
 }
 
 export function stopContainer(world: World, container: SimulatedContainer): void {
   if (container.wanted === 'stopped') return
   container.wanted = 'stopped'
-  tell(world, container, 'die')
+  emitEvent(world, container, 'die')
 }
 
-const tell = (world: World, { project, service }: SimulatedContainer, action: string): void => {
+const emitEvent = (world: World, { project, service }: SimulatedContainer, action: string): void => {
   for (const listener of world.listeners) listener({ project: project.name, service, action })
 }
 
 export const runs = (container: SimulatedContainer | undefined): container is SimulatedContainer =>
   container?.wanted === 'running' && container.dies === null
 
-/** Throws DOCKER_UNAVAILABLE while a fault has the engine down. */
+/** Throws DOCKER_UNAVAILABLE while the fault `engine-down` is active. */
 export function assertEngineUp(world: World): void {
-  if (world.faults.strike('engine-down', {})) throw problem('DOCKER_UNAVAILABLE', 'the simulated container engine does not answer')
+  if (world.faults.strike('engine-down', {})) throw problem('DOCKER_UNAVAILABLE', 'The simulated container engine does not answer')
 }
 
-/** An image of the simulated registry. Tags with `alpine` have the other C library. `schema` is what a Synapse writes, `compat` the oldest schema that may still read it. */
+/** An image of the simulated registry. Tags with `alpine` use musl. `schema` is the version Synapse writes, `compat` the oldest one that can read it. */
 type SimulatedImage = Readonly<{
   ref: string
   version: string
@@ -152,10 +152,10 @@ type SimulatedImage = Readonly<{
   libc: 'glibc' | 'musl'
 }>
 
-/** Differs from what the tag says by itself. */
+/** Overrides of values derived from the tag. */
 export type ImageOverrides = Readonly<Record<string, Partial<Omit<SimulatedImage, 'ref'>>>>
 
-/** Every tag exists in the simulated registry, with a digest made from its name, unless a fault says otherwise. */
+/** Every tag exists in the simulated registry, with a digest derived from its name. */
 export function simulatedImage(ref: string, overrides: ImageOverrides = {}): SimulatedImage {
   const version = versionInTag(parseImage(ref).tag)
   return {
@@ -168,10 +168,10 @@ export function simulatedImage(ref: string, overrides: ImageOverrides = {}): Sim
   }
 }
 
-// As the server itself would say it: `v1.163.2-broken` is 1.163.2, and a MinIO tag is its own version.
+// The version as the server reports it: `v1.163.2-broken` is 1.163.2, and a MinIO tag is its own version.
 const versionInTag = (tag: string): string => /^v?(\d+(?:\.\d+)+)/.exec(tag)?.[1] ?? tag
 
-// The true history in short: 1.98 and 1.105 raised the oldest schema that may read the database.
+// Simplified real history: 1.98 and 1.105 raised the compat version.
 function schemaOf(version: string): { schema: number; compat: number } {
   const minor = semver.coerce(version)?.minor ?? 163
   if (minor < 98) return { schema: 83, compat: 80 }

@@ -93,7 +93,7 @@ async function imagesOfBoxes({ boxes, mirrors }: Deps): Promise<IsNeeded | undef
   }
 }
 
-/** Of all services of the file: those that an operator added must start again too. */
+/** Images of all services of the file, including services that an operator added. */
 const imagesIn = (text: string): string[] =>
   Object.values(resolvedCompose(text).services as Record<string, { image?: unknown } | null>).flatMap((service) =>
     typeof service?.image === 'string' ? [service.image] : [],

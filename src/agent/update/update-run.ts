@@ -40,7 +40,7 @@ export type Before = Readonly<{
   targetSha256: string
   database: DatabaseVolume
   installed?: InstalledVersions
-  /** What brings the box's own tables to the target head. */
+  /** Box migrations up to the target head. */
   migrations?: readonly BoxMigration[]
   /** The disk space reserved for the update. */
   room?: readonly DiskUse[]
@@ -52,7 +52,7 @@ export type SnapshotEvidence = Readonly<{ snapshotId: string; manifestSha256: st
 /** Absent in journals of older agents: then it is the volume of the last try. */
 export type RestoredData = Readonly<{ volume: string; from: 'cold-copy' | 'dump'; tookMs: number }>
 
-/** What steps recorded in the journal for later ones, for a resumed update and for the result. */
+/** Results that steps record in the journal for later steps, a resumed update and the result. */
 type Evidence = Readonly<{
   prefetch?: Before
   snapshot?: SnapshotEvidence

@@ -14,7 +14,7 @@ type CheckDepth = 'structure' | 'data'
 export type RepositoryMaintenance = Readonly<{
   /** All snapshots, oldest first. Takes no lock. */
   list(repository: Repository): Promise<readonly StoredSnapshot[]>
-  /** Removes snapshots; their data stays until `prune`. Needs full ids (VALIDATION) and ignores missing ones. */
+  /** Removes snapshots; their data stays until `prune`. Requires full ids (throws VALIDATION) and ignores missing ones. */
   forget(repository: Repository, ids: readonly string[], signal?: AbortSignal): Promise<void>
   /** Deletes unreferenced data under an exclusive lock and returns the approximate bytes freed. */
   prune(repository: Repository, signal?: AbortSignal): Promise<number | null>

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { spaceLedger } from '../../../src/agent/backup/index.ts'
 import type { CommandExecutors } from '../../../src/agent/ports/index.ts'
-import { releaseRoom } from '../../../src/agent/program/executors.ts'
+import { releaseSpace } from '../../../src/agent/program/executors.ts'
 import { aContext, aPayload } from '../update/an-update.ts'
 
 test.each([
@@ -17,7 +17,7 @@ test.each([
     during.push(ledger.reservedForOthers('nobody', 'a disk').bytes)
     return work()
   }
-  const executors = releaseRoom(ledger, { 'tenant-box.update': update } as unknown as CommandExecutors)
+  const executors = releaseSpace(ledger, { 'tenant-box.update': update } as unknown as CommandExecutors)
   const [end] = await Promise.allSettled([executors['tenant-box.update'](aContext(), aPayload())])
   expect(end).toEqual(ends)
   expect(during).toEqual([14])

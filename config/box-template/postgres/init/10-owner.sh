@@ -1,6 +1,6 @@
 #!/bin/sh
 # Run once by the image, on an empty volume. Synapse and the agent work as the database's owner, who is no superuser. The superuser
-# has no password, so nobody on the network can be it: only the agent, from inside this container, to make or drop the database of a restore.
+# has no password, so it cannot log in over the network: only the agent uses it, from inside this container, to create or drop the database of a restore.
 set -eu
 psql -X -q -v ON_ERROR_STOP=1 -U "$POSTGRES_USER" -d postgres <<SQL
 create role synapse login nosuperuser nocreatedb nocreaterole noreplication password '$POSTGRES_PASSWORD';
