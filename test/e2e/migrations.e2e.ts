@@ -75,8 +75,8 @@ describe.skipIf(!testbedExists())('box migrations of a real box', () => {
       wrong.map(({ head, name, sql: text }) => ({ file: `${head}-${name}.sql`, text: `${text}-- mended\n` })),
     )
     for (const [id, head, migrations, reason] of [
-      ['changed', '0003', changed, /0001-marks was applied to the box with another text/],
-      ['back', '0001', good, /at migrations head 0002, and 0001 lies before it/],
+      ['changed', '0003', changed, /0001-marks was applied with other SQL/],
+      ['back', '0001', good, /at migrations head 0002, and 0001 is older/],
     ] as const) {
       const result = await run(id, head, migrations)
       expect(result).toMatchObject({

@@ -186,7 +186,7 @@ describe.skipIf(!testbedExists())('the pre-flight of a real box', () => {
     expect(result).toMatchObject({
       outcome: 'failed',
       fencedMs: 0,
-      error: { code: 'PREFLIGHT_REFUSED', message: expect.stringMatching(/sorts text by the collation de_DE.utf8.*glibc.*musl/) },
+      error: { code: 'PREFLIGHT_REFUSED', message: expect.stringMatching(/uses the collation de_DE.utf8.*glibc.*musl/) },
     })
     await one.talk.expectComplete()
   })

@@ -154,7 +154,7 @@ test('a tag that the registry lacks fails while pulling, touches nothing, and re
     await underWay(paused.id)
     await fleet.must('rollouts', 'abort', paused.id, '--reason', 'too late in the day', '--yes')
     const refused = await fleet.tenantry('rollouts', 'resume', paused.id)
-    expect([refused.exitCode, refused.stderr]).toEqual([5, expect.stringContaining('over (failed)')])
+    expect([refused.exitCode, refused.stderr]).toEqual([5, expect.stringContaining('finished (failed)')])
     expect(await cameToRest(paused.id)).toMatchObject({ status: 'failed', actions: [{ status: 'succeeded', attempt: 2 }] })
     await talks.get('kita-nord')?.expectComplete()
   } finally {
