@@ -12,11 +12,11 @@ import {
   pause,
   progress,
   resume,
+  rollbackOrder,
   take,
   tick,
   time,
   together,
-  undo,
   work,
 } from './rollout-happenings.ts'
 import { type RolloutSubject, refusalOf } from './rollout-model.ts'
@@ -103,7 +103,7 @@ export const besideEmergencies = [
   ...often(8, work),
   ...often(4, meanwhile),
   ...[together, take, take, progress, expire, late, killed, time, time, pause],
-  ...[resume, resume, boxesBack, boxesBack, undo, undo, undo],
+  ...[resume, resume, boxesBack, boxesBack, rollbackOrder, rollbackOrder, rollbackOrder],
   ...[made, begun, begun, both, both, ofIts, ofIts, released, released],
   ...often(4, allWell),
 ]

@@ -95,10 +95,10 @@ const rollBack = fc.constantFrom('none' as const, 'images' as const, 'snapshot' 
     ({ world, id }) => world.rollBack(id, mode, { skipRefused: true }),
   ),
 )
-export const undo = fc
+export const rollbackOrder = fc
   .constantFrom('resume' as const, 'stop' as const)
   .map((what) =>
-    happening(`${what} the undo`, (_, { world: { deps }, id }) =>
+    happening(`${what} the rollback`, (_, { world: { deps }, id }) =>
       refusalOf(() =>
         what === 'stop' ? stopRollback(deps, anOperator, { id, reason: 'no more' }) : resumeRollback(deps, anOperator, { id }),
       ),
@@ -182,5 +182,24 @@ export const happenings = [
   ...often(10, work),
   ...often(2, take),
   ...often(6, meanwhile),
-  ...[start, start, pause, resume, resume, resume, progress, expire, late, late, killed, killed, time, time, time, rollBack, undo, abort],
+  ...[
+    start,
+    start,
+    pause,
+    resume,
+    resume,
+    resume,
+    progress,
+    expire,
+    late,
+    late,
+    killed,
+    killed,
+    time,
+    time,
+    time,
+    rollBack,
+    rollbackOrder,
+    abort,
+  ],
 ]

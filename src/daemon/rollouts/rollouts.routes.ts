@@ -1,5 +1,6 @@
 import { emergencyContract, rolloutsContract } from '../../core/rollouts/index.ts'
 import { type Served, serveContract } from '../http/index.ts'
+import { abortRollout, pauseRollout, resumeRollout } from './control-rollout.ts'
 import { createRollout } from './create-rollout.ts'
 import type { RolloutsDeps } from './deps.ts'
 import { createEmergency } from './emergency/create-emergency.ts'
@@ -7,14 +8,10 @@ import { followRollout } from './follow-rollout.ts'
 import { planAnyRollout } from './plan-rollout.ts'
 import { rehearsals } from './rehearse-rollout.ts'
 import { listEvidence, reportRollout } from './report-rollout.ts'
-import { resumeRollout } from './resume-rollout.ts'
-import { planRollback } from './rollback/plan-rollback.ts'
 import { resumeRollback, stopRollback } from './rollback/resume-rollback.ts'
-import { rollbackRollout } from './rollback/rollback-rollout.ts'
+import { planRollback, rollbackRollout } from './rollback/rollback-rollout.ts'
 import { listRollouts, showAction, showRollout } from './show-rollout.ts'
-
 import { startRollout } from './start-rollout.ts'
-import { abortRollout, pauseRollout } from './stop-rollout.ts'
 
 export const rolloutsRoutes = (deps: RolloutsDeps, rehearse = rehearsals(deps)): readonly Served[] => [
   ...serveContract(emergencyContract, {

@@ -8,8 +8,8 @@ import { type AmongOthersTx, changeAmongOthers } from './change-rollout.ts'
 import type { RolloutsDeps, VerbDeps } from './deps.ts'
 import { lockForEmergency } from './emergency/emergencies.repo.ts'
 import { assertEmergencyRole, assertNoEmergencyBeside, includeBoxesBehind, pauseStaged, stopRollbacks } from './emergency/precedence.ts'
-import { closeRolloutAlerts } from './finish-rollout.ts'
-import { publishEvent, recordRolloutAudit, updateAction } from './publish.ts'
+import { closeRolloutAlerts, publishEvent, recordRolloutAudit, updateAction } from './publish.ts'
+
 import { replaceRollout, type StoredRollout } from './rollouts.repo.ts'
 
 type Deps = VerbDeps & Pick<RolloutsDeps, 'assertSnapshotsConfigured'>

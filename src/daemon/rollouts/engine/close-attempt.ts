@@ -5,10 +5,9 @@ import { nativeSha256Hex } from '../../../node/index.ts'
 import { stepsOfCommands } from '../../hosts/index.ts'
 import { type StoredAction, untried } from '../actions.repo.ts'
 import { type Evidence, storeEvidence } from '../attempts.repo.ts'
-import { checkpointWhenFinished } from '../finish-rollout.ts'
-import { engineActor, recordRolloutAudit, updateAction } from '../publish.ts'
-import { releaseBox } from './hold-box.ts'
-import { type ActionTx, commandIdOf } from './under-lease.ts'
+import { checkpointWhenFinished, engineActor, recordRolloutAudit, updateAction } from '../publish.ts'
+
+import { type ActionTx, commandIdOf, releaseBox } from './under-lease.ts'
 
 /**
  * Stores how the attempt ended, with the steps that its commands reported. Answers the checksum of its evidence, which goes into the audit

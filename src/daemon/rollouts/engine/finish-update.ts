@@ -5,11 +5,10 @@ import { type ActionError, type ActionStatus, evaluateUpdate as evaluateResult }
 import { closeAlerts, raiseAlert } from '../../alerts/index.ts'
 import type { StoredAction } from '../actions.repo.ts'
 import type { Evidence } from '../attempts.repo.ts'
-import { checkpointWhenFinished } from '../finish-rollout.ts'
-import { engineActor, recordRolloutAudit, updateAction } from '../publish.ts'
+import { checkpointWhenFinished, engineActor, recordRolloutAudit, updateAction } from '../publish.ts'
+
 import { closeAttempt } from './close-attempt.ts'
-import { releaseBox } from './hold-box.ts'
-import { type ActionTx, type CommandOf, type LeasedRollout, onCommand } from './under-lease.ts'
+import { type ActionTx, type CommandOf, type LeasedRollout, onCommand, releaseBox } from './under-lease.ts'
 
 /** How an attempt at an update ended. */
 export type Outcome = Readonly<{

@@ -5,8 +5,8 @@ import type { DbOrTx } from '../../db/index.ts'
 import { type CommandState, statesOfCommands } from '../../hosts/index.ts'
 import { streamOf } from '../publish.ts'
 import { rolloutById, type StoredRollout } from '../rollouts.repo.ts'
-import { closedWindows } from './closed-windows.repo.ts'
-import { actionsToRollBack, actionsToUpdate } from './engine-actions.repo.ts'
+import { actionsToRollBack, actionsToUpdate, closedWindows } from './engine-actions.repo.ts'
+
 import type { LeasedRollout } from './under-lease.ts'
 
 /** The state from which the next steps are planned. Reading it locks nothing: each step checks its own part again. */

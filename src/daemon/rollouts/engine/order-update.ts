@@ -6,11 +6,10 @@ import { attemptsOf } from '../attempts.repo.ts'
 import { knownBox } from '../known-boxes.ts'
 import { updateAction } from '../publish.ts'
 import { planOf, replaceRollout, type StoredRollout } from '../rollouts.repo.ts'
-import { isWindowTooShort, noLiveBox } from './begin-update.ts'
 import { postponeUpdate } from './close-attempt.ts'
 import { finishUpdate } from './finish-update.ts'
-import { extendHold } from './hold-box.ts'
-import { type ActionTx, type CommandOf, type LeasedRollout, onCommand, queueCommand, remainingMs } from './under-lease.ts'
+import { isWindowTooShort, noLiveBox } from './preflight-update.ts'
+import { type ActionTx, type CommandOf, extendHold, type LeasedRollout, onCommand, queueCommand, remainingMs } from './under-lease.ts'
 
 type Pulled = BoxCommandResult<'tenant-box.prefetch'>
 

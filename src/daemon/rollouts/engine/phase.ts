@@ -13,8 +13,8 @@ import {
 import { raiseAlert } from '../../alerts/index.ts'
 import { requestCheckpoint } from '../../audit/index.ts'
 import { actionsOf } from '../actions.repo.ts'
-import { closeRolloutAlerts } from '../finish-rollout.ts'
-import { engineActor, publishEvent, type RolloutTx, recordRolloutAudit, streamOf } from '../publish.ts'
+import { closeRolloutAlerts, engineActor, publishEvent, type RolloutTx, recordRolloutAudit, streamOf } from '../publish.ts'
+
 import { replaceRollout } from '../rollouts.repo.ts'
 import { type LeasedRollout, underLease } from './under-lease.ts'
 

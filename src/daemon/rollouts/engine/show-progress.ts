@@ -5,9 +5,8 @@ import { type ActionStatus, awaitsRollback, explainOverdue, phaseOf } from '../.
 import { raiseAlert } from '../../alerts/index.ts'
 import { hostById } from '../../hosts/index.ts'
 import { engineActor, recordRolloutAudit, updateAction } from '../publish.ts'
-import { holdForRollout } from './hold-box.ts'
 import { pauseByEngine } from './phase.ts'
-import { type CommandOf, type LeasedRollout, onAction, onCommand } from './under-lease.ts'
+import { type CommandOf, holdForRollout, type LeasedRollout, onAction, onCommand } from './under-lease.ts'
 
 /** Shows the step that the agent reported. Progress steps never make another step due. */
 export const showProgress = (

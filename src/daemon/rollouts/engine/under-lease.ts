@@ -1,18 +1,19 @@
-import type { BoxCommandKind, BoxCommandPayload } from '../../../core/boxes/index.ts'
-import { isoNow, spanMs } from '../../../core/kit/index.ts'
-import { type CommandStep, isInFlight } from '../../../core/rollouts/index.ts'
+import type { BoxCommandKind, BoxCommandPayload, BoxId } from '../../../core/boxes/index.ts'
+import { isoIn, isoNow, isProblem, spanMs } from '../../../core/kit/index.ts'
+import { type ActionError, type CommandStep, isInFlight, type KnownBox } from '../../../core/rollouts/index.ts'
+import { holdBox, releaseHold } from '../../boxes/index.ts'
 import { holdLease, type Lease } from '../../db/index.ts'
 import { enqueueCommand } from '../../hosts/index.ts'
 import { actionBySlug, type StoredAction } from '../actions.repo.ts'
 import type { RolloutsDeps } from '../deps.ts'
-import type { RolloutTx } from '../publish.ts'
+import { type RolloutTx, streamOf } from '../publish.ts'
 import { lockRollout } from '../rollouts.repo.ts'
 
 /** A rollout that this replica drives, for as long as it owns the lease. */
 export type LeasedRollout = Readonly<{ deps: RolloutsDeps; lease: Lease; rolloutId: string }>
 
 /** The action for which a step queued a command; undefined where it queued none. */
-export type Queued = StoredAction | undefined
+type Queued = StoredAction | undefined
 
 /** The transaction of one step. */
 export type EngineTx = RolloutTx & Readonly<{ deps: RolloutsDeps }>
@@ -70,3 +71,38 @@ export async function queueCommand<Kind extends BoxCommandKind>(
   await enqueueCommand(tx, clock, { id, hostId: action.hostId, boxId: action.boxId, kind, payload, deadlineMs })
   return { ...action, step, commandId: id }
 }
+
+/** Beyond the deadline of the action: its update may still run until the agent reports the end. */
+const holdMarginMs = 24 * 60 * 60_000
+
+/** Takes or extends the hold of a box for the rollout. Answers false if another owner holds the box. */
+export async function holdForRollout({ tx, clock, deps, rollout }: EngineTx, boxId: string): Promise<boolean> {
+  const until = isoIn(clock, deps.settings.actionDeadlineMs + holdMarginMs)
+  try {
+    await holdBox(tx, clock, { boxId: boxId as BoxId, holder: streamOf(rollout.id), until })
+    return true
+  } catch (error) {
+    if (!isProblem(error, 'BOX_HELD')) throw error
+    return false
+  }
+}
+
+/**
+ * Extends the hold before the box is stopped. Answers an error where the rollout no longer owns it: after a forced release, or after
+ * the hold expired, another rollout may have changed the box since its preflight, also where no one holds it now.
+ */
+export async function extendHold(step: EngineTx, { slug, boxId }: Pick<KnownBox, 'slug' | 'boxId'>): Promise<ActionError | undefined> {
+  const hold = await step.tx.selectFrom('box_holds').select('holder').where('box_id', '=', boxId).executeTakeFirst()
+  if (!hold) return lostHold(`the hold of ${slug} was released after its preflight, so the box may have changed since`)
+  if (hold.holder === streamOf(step.rollout.id) && (await holdForRollout(step, boxId))) return undefined
+  return lostHold(`${slug} is on hold for ${hold.holder.replace(':', ' ')} now`)
+}
+
+const lostHold = (reason: string): ActionError => ({
+  code: 'BOX_HELD',
+  message: `${reason}. Nothing was stopped. Retry when the box is free`,
+})
+
+/** Releases the hold if the rollout still owns it. */
+export const releaseBox = ({ tx, rollout, action }: ActionTx): Promise<void> =>
+  releaseHold(tx, { boxId: action.boxId as BoxId, holder: streamOf(rollout.id) })

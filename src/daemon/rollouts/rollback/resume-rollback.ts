@@ -4,8 +4,7 @@ import { actionsOf, type StoredAction } from '../actions.repo.ts'
 import { changeAmongOthers, changeRollout } from '../change-rollout.ts'
 import type { RolloutsDeps, VerbDeps } from '../deps.ts'
 import { assertNoEmergencyBeside } from '../emergency/precedence.ts'
-import { checkpointWhenFinished } from '../finish-rollout.ts'
-import { type RolloutTx, recordRolloutAudit, updateAction } from '../publish.ts'
+import { checkpointWhenFinished, type RolloutTx, recordRolloutAudit, updateAction } from '../publish.ts'
 
 type Deps = VerbDeps & Pick<RolloutsDeps, 'assertSnapshotsConfigured'>
 

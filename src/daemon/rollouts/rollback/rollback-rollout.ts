@@ -3,6 +3,8 @@ import { type Actor, actorLabel, isoNow, plural, problem } from '../../../core/k
 import {
   type ActionRollback,
   inFlightStatuses,
+  isOver,
+  planRollback as plan,
   type RollbackMode,
   type RollbackPlan,
   type Rollout,
@@ -12,14 +14,24 @@ import {
 } from '../../../core/rollouts/index.ts'
 import { raiseAlert } from '../../alerts/index.ts'
 import { requestCheckpoint } from '../../audit/index.ts'
+import type { DbOrTx } from '../../db/index.ts'
 import { actionsOf, replaceAction, type StoredAction } from '../actions.repo.ts'
 import { changeAmongOthers } from '../change-rollout.ts'
 import type { RolloutsDeps, VerbDeps } from '../deps.ts'
+import { fixesAround } from '../emergency/emergencies.repo.ts'
 import { assertNoEmergencyBeside } from '../emergency/precedence.ts'
-import { cancelPending, closeRolloutAlerts } from '../finish-rollout.ts'
-import { publishActions, publishEvent, type RolloutTx, recordRolloutAudit, streamOf } from '../publish.ts'
-import { replaceRollout } from '../rollouts.repo.ts'
-import { assertNotFinished, type RollbackDeps, rollbackPlanOf } from './plan-rollback.ts'
+import { knownBoxes } from '../known-boxes.ts'
+import {
+  cancelPending,
+  closeRolloutAlerts,
+  publishActions,
+  publishEvent,
+  type RolloutTx,
+  recordRolloutAudit,
+  streamOf,
+} from '../publish.ts'
+import { replaceRollout, rolloutById, type StoredRollout } from '../rollouts.repo.ts'
+import { completedUpdates } from './completed-updates.repo.ts'
 
 type Deps = VerbDeps & RollbackDeps & Pick<RolloutsDeps, 'assertSnapshotsConfigured'>
 type Input = Readonly<{ id: string; reason: string; boxes: 'none' | RollbackMode; skipRefused: boolean }>
@@ -87,5 +99,54 @@ function assertNoneRefused(plan: RollbackPlan): void {
     `${plural(refusals, 'box', 'boxes')} cannot be rolled back by ${mode} (${some}). ` +
       `fix: skip them with \`tenantry rollouts rollback ${rolloutId} --boxes ${mode} --skip-refused --reason '…'\`${other}`,
     { violations: refused.slice(0, 100) },
+  )
+}
+
+type RollbackDeps = Pick<RolloutsDeps, 'clock' | 'staleAfterMs' | 'offlineAfterMs' | 'schemas' | 'daemonVersion' | 'windows'>
+
+type PlanInput = Readonly<{ id: string; boxes: RollbackMode }>
+
+/**
+ * Which updated boxes could be rolled back, how, and which data they would lose; stores nothing. Throws NOT_FOUND, and INVALID_TRANSITION
+ * for a rollout that cannot be rolled back.
+ */
+export async function planRollback(deps: RollbackDeps & Pick<RolloutsDeps, 'db'>, { id, boxes }: PlanInput): Promise<RollbackPlan> {
+  const rollout = await rolloutById(deps.db, id)
+  assertNotFinished(rollout)
+  transition(rollout, { type: 'rollback', reason: 'preview', at: isoNow(deps.clock) })
+  return rollbackPlanOf({ ...deps, db: deps.db }, rollout, boxes)
+}
+
+/** The same in the transaction that acts upon the plan. */
+async function rollbackPlanOf(
+  { db, ...deps }: RollbackDeps & Readonly<{ db: DbOrTx }>,
+  rollout: StoredRollout,
+  mode: RollbackMode,
+): Promise<RollbackPlan> {
+  const { staleAfterMs, schemas, daemonVersion } = deps
+  return plan({
+    rolloutId: rollout.id,
+    mode,
+    updates: await completedUpdates(db, { rolloutId: rollout.id }),
+    fixes: await fixesAround(db, rollout),
+    boxes: new Map((await knownBoxes(deps, db)).map((box) => [box.slug, box])),
+    now: isoNow(deps.clock),
+    staleAfterMs,
+    schemas,
+    daemonVersion,
+  })
+}
+
+/** Throws INVALID_TRANSITION for a finished rollout, with what can be done instead. */
+function assertNotFinished({ id, status }: Pick<StoredRollout, 'id' | 'status'>): void {
+  if (!isOver(status)) return
+  const state =
+    status === 'rolled_back'
+      ? `is already rolled back. \`tenantry rollouts rollback ${id} --resume\` retries boxes whose rollback failed. fix: restore any single box`
+      : `is finished (${status}). fix: restore single boxes`
+  throw problem(
+    'INVALID_TRANSITION',
+    `rollout ${id} ${state} with \`tenantry snapshots restore <slug> --snapshot <id> --reason <why>\` ` +
+      '(`tenantry snapshots list --slug <slug>` lists the snapshots from before the update)',
   )
 }

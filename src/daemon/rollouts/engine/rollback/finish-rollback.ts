@@ -12,11 +12,11 @@ import {
 import { closeAlerts, raiseAlert } from '../../../alerts/index.ts'
 import type { StoredAction } from '../../actions.repo.ts'
 import { attemptsOf, type Evidence } from '../../attempts.repo.ts'
-import { checkpointWhenFinished } from '../../finish-rollout.ts'
-import { engineActor, recordRolloutAudit, updateAction } from '../../publish.ts'
+import { checkpointWhenFinished, engineActor, recordRolloutAudit, updateAction } from '../../publish.ts'
+
 import { closeAttempt } from '../close-attempt.ts'
-import { releaseBox } from '../hold-box.ts'
-import { type ActionTx, type CommandOf, type LeasedRollout, onCommand } from '../under-lease.ts'
+import { type ActionTx, type CommandOf, type LeasedRollout, onCommand, releaseBox } from '../under-lease.ts'
+
 import { formerDigests } from './order-rollback.ts'
 import { updateOf } from './preflight-rollback.ts'
 

@@ -11,8 +11,8 @@ import type { StoredAction } from '../../actions.repo.ts'
 import { fixesAround } from '../../emergency/emergencies.repo.ts'
 import { knownBox } from '../../known-boxes.ts'
 import { updateAction } from '../../publish.ts'
-import { extendHold } from '../hold-box.ts'
-import { type ActionTx, type CommandOf, type LeasedRollout, onCommand, queueCommand, remainingMs } from '../under-lease.ts'
+import { type ActionTx, type CommandOf, extendHold, type LeasedRollout, onCommand, queueCommand, remainingMs } from '../under-lease.ts'
+
 import { finishRollback } from './finish-rollback.ts'
 import { updateOf } from './preflight-rollback.ts'
 

@@ -1,12 +1,41 @@
-import { type Actor, isoNow, problem } from '../../core/kit/index.ts'
+import { alertOf } from '../../core/alerts/index.ts'
+import { type Actor, actorLabel, isoNow, problem } from '../../core/kit/index.ts'
 import { isFailure, phaseOf, type Rollout, transition } from '../../core/rollouts/index.ts'
+import { raiseAlert } from '../alerts/index.ts'
+import { requestCheckpoint } from '../audit/index.ts'
 import { actionsOf, type StoredAction, untried } from './actions.repo.ts'
-import { changeAmongOthers } from './change-rollout.ts'
+import { changeAmongOthers, changeRollout } from './change-rollout.ts'
 import type { RolloutsDeps, VerbDeps } from './deps.ts'
 import { assertNoEmergencyBeside } from './emergency/precedence.ts'
-import { closeRolloutAlerts } from './finish-rollout.ts'
-import { publishEvent, recordRolloutAudit, updateAction } from './publish.ts'
+import { cancelPending, closeRolloutAlerts, publishEvent, recordRolloutAudit, streamOf, updateAction } from './publish.ts'
 import { replaceRollout } from './rollouts.repo.ts'
+
+/** Starts no further box; boxes in flight finish. Alerts the operators with the name of who paused it. Throws INVALID_TRANSITION. */
+export const pauseRollout = (deps: VerbDeps, actor: Actor, { id, reason }: { id: string; reason: string }): Promise<Rollout> =>
+  changeRollout(deps, id, async ({ tx, clock, rollout }) => {
+    const paused = { tx, clock, rollout: transition(rollout, { type: 'pause', reason, at: isoNow(clock) }) }
+    await replaceRollout(tx, rollout, paused.rollout)
+    await publishEvent(paused, { type: 'rollout.paused', reason })
+    await raiseAlert(tx, clock, alertOf.rollout_paused({ rolloutId: id, reason, by: actorLabel(actor) }))
+    await recordRolloutAudit(paused, { actor, action: 'rollout.paused', data: { reason } })
+  })
+
+type Abort = Readonly<{ id: string; reason?: string | undefined }>
+
+/** Ends the rollout as `failed`. Boxes in flight finish and are recorded; pending ones are cancelled. Throws INVALID_TRANSITION. */
+export const abortRollout = (deps: VerbDeps, actor: Actor, { id, reason: why }: Abort): Promise<Rollout> =>
+  changeRollout(deps, id, async (step) => {
+    const { tx, clock, rollout } = step
+    const reason = why ?? `aborted by ${actorLabel(actor)}`
+    const ended = { ...step, rollout: transition(rollout, { type: 'fail', error: reason, at: isoNow(clock) }) }
+    await replaceRollout(tx, rollout, ended.rollout)
+    const cancelled = await cancelPending(step)
+    await requestCheckpoint(tx, clock, { chain: streamOf(id) })
+    await publishEvent(ended, { type: 'rollout.failed', reason })
+    await closeRolloutAlerts(ended, 'over')
+    const data = { reason, cancelled: cancelled.length, cancelledBoxes: cancelled }
+    await recordRolloutAudit(ended, { actor, action: 'rollout.failed', data })
+  })
 
 type Deps = VerbDeps & Pick<RolloutsDeps, 'assertSnapshotsConfigured'>
 type Input = Readonly<{ id: string; skipFailed: boolean; skip?: readonly string[] | undefined }>
