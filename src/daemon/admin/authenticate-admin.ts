@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { type AdminActor, type Clock, problem, type TokenActor } from '../../core/kit/index.ts'
 import { orUnavailable, type Revocations, type SigningKeys } from '../auth/index.ts'
 import type { Db } from '../db/index.ts'
@@ -54,7 +55,7 @@ type CachedCaller = Readonly<{ caller: Caller; atMs: number }>
 
 function callerCache(deps: AuthenticateDeps) {
   const { db, clock, keys, revocations, totpRequired } = deps
-  const cached = new Map<string, CachedCaller>()
+  const cached = new LRUCache<string, CachedCaller>({ max: maxCallers })
   revocations.onRevoked((revoked) => {
     if (revoked === 'everything') return cached.clear()
     for (const [key, { caller }] of cached) if (belongs(caller, revoked.kind, revoked.subject)) cached.delete(key)
@@ -66,7 +67,6 @@ function callerCache(deps: AuthenticateDeps) {
     if (found && revocations.fresh() && clock.monotonicMs() - found.atMs < cacheMs) return found.caller
     const position = revocations.position()
     const caller = await orUnavailable(read)
-    if (cached.size >= maxCallers) cached.delete(cached.keys().next().value as string)
     if (caller && revocations.position() === position) cached.set(key, { caller, atMs: clock.monotonicMs() })
     else cached.delete(key)
     return caller

@@ -1,4 +1,5 @@
 import { type CryptoKey, decodeProtectedHeader, importJWK, type JWK, jwtVerify, SignJWT } from 'jose'
+import { LRUCache } from 'lru-cache'
 import { isoIn, isoNow, problem } from '../../core/kit/index.ts'
 import { type KeyDeps, rotateSigningKeys } from './rotate-signing-keys.ts'
 import { type Audience, liveKeys, openPrivateKey, type SigningKey } from './signing-keys.repo.ts'
@@ -26,7 +27,7 @@ export async function openSigningKeys<A extends Audience>(deps: KeyDeps, audienc
   await rotateSigningKeys(deps, audience)
   const keys = keyCache(deps, audience)
   const names: readonly string[] = claimNames[audience]
-  const verified = new Map<string, Claims<A>>()
+  const verified = new LRUCache<string, Claims<A>>({ max: mostVerified })
 
   const sign: SigningKeys<A>['sign'] = async (claims, lifetimeMs) => {
     const { kid, key } = await keys.signer()
@@ -44,7 +45,7 @@ export async function openSigningKeys<A extends Audience>(deps: KeyDeps, audienc
     const known = verified.get(token)
     const claims = known ?? (await check(token))
     if (claims.expiresAtMs <= deps.clock.now().getTime()) throw refused('it has expired')
-    if (!known) remember(verified, token, claims)
+    if (!known) verified.set(token, claims)
     return claims
   }
 
@@ -72,11 +73,6 @@ function kidOf(token: string): string {
   } catch {
     throw refused('it is not a token of this daemon')
   }
-}
-
-function remember<Checked>(verified: Map<string, Checked>, token: string, claims: Checked): void {
-  if (verified.size >= mostVerified) verified.delete(verified.keys().next().value as string)
-  verified.set(token, claims)
 }
 
 type Loaded = Readonly<{ rows: readonly SigningKey[]; atMs: number }>

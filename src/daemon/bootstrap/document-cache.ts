@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import type { DocumentSources } from '../../core/bootstrap/index.ts'
 import { isStale } from '../../core/bootstrap/index.ts'
 import type { StoredEvent } from '../db/index.ts'
@@ -28,19 +29,17 @@ const overheadBytes = 400
  */
 export class DocumentCache {
   readonly #tenants = new Map<string, TenantDocuments>()
-  /** Entries of all tenants, most recently used last. */
-  readonly #used = new Map<string, CacheEntry>()
+  /** Entries of all tenants. */
+  readonly #entries: LRUCache<string, CacheEntry>
   readonly #read: Read
-  readonly #maxBytes: number
-  #bytes = 0
 
   constructor(read: Read, maxBytes: number) {
     this.#read = read
-    this.#maxBytes = maxBytes
+    this.#entries = new LRUCache({ maxSize: maxBytes, sizeCalculation: sizeOf, dispose: (entry) => this.#removeFromTenant(entry) })
   }
 
   get count(): number {
-    return this.#used.size
+    return this.#entries.size
   }
 
   /** The cached document of a user, if it is valid up to the event `head`. */
@@ -48,24 +47,23 @@ export class DocumentCache {
     const tenant = this.#tenants.get(tenantId)
     if (!tenant) return undefined
     if (tenant.position < head) await this.#catchUp(tenantId, tenant, head)
-    const kept = tenant.byUser.get(userId)
-    if (kept) this.#touch(kept)
-    return kept?.document
+    const entry = tenant.byUser.get(userId)
+    return entry && this.#entries.get(keyOf(entry))?.document
   }
 
   /** Stores a document built at the event `position`, unless later events have arrived: they might change it. */
-  async keep(kept: CacheEntry, position: number): Promise<void> {
-    const { tenantId, of } = kept
+  async keep(entry: CacheEntry, position: number): Promise<void> {
+    const { tenantId, of } = entry
     const before = this.#tenants.get(tenantId)
     if (before && before.position < position) await this.#catchUp(tenantId, before, position)
-    const tenant = this.#tenants.get(tenantId) ?? new TenantDocuments(position) // it is gone when nothing of it holds any more
+    const tenant = this.#tenants.get(tenantId) ?? new TenantDocuments(position) // a tenant without entries was removed
     if (tenant.position !== position) return
-    this.#drop(tenant.byUser.get(of.userId))
+    const key = keyOf(entry)
+    this.#entries.delete(key)
+    this.#entries.set(key, entry)
+    if (!this.#entries.has(key)) return // larger than the whole cache
     this.#tenants.set(tenantId, tenant)
-    tenant.byUser.set(of.userId, kept)
-    this.#used.set(keyOf(kept), kept)
-    this.#bytes += sizeOf(kept)
-    while (this.#bytes > this.#maxBytes) this.#drop(this.#used.values().next().value)
+    tenant.byUser.set(of.userId, entry)
   }
 
   async #catchUp(tenantId: string, tenant: TenantDocuments, head: number): Promise<void> {
@@ -80,22 +78,15 @@ export class DocumentCache {
     const last = events.at(-1)?.seq ?? 0
     // Events are missing, or so many that rebuilding is cheaper.
     const isLost = isFull || last < head || events.some(({ seq }, n) => seq !== tenant.position + n + 1)
-    for (const kept of tenant.byUser.values()) if (isLost || events.some((event) => isStale(kept.of, event))) this.#drop(kept)
+    for (const kept of tenant.byUser.values())
+      if (isLost || events.some((event) => isStale(kept.of, event))) this.#entries.delete(keyOf(kept))
     tenant.position = Math.max(head, last)
   }
 
-  #touch(kept: CacheEntry): void {
-    const key = keyOf(kept)
-    this.#used.delete(key)
-    this.#used.set(key, kept)
-  }
-
-  #drop(kept: CacheEntry | undefined): void {
-    if (!kept || !this.#used.delete(keyOf(kept))) return
-    this.#bytes -= sizeOf(kept)
-    const tenant = this.#tenants.get(kept.tenantId)
-    tenant?.byUser.delete(kept.of.userId)
-    if (tenant?.byUser.size === 0) this.#tenants.delete(kept.tenantId)
+  #removeFromTenant({ tenantId, of }: CacheEntry): void {
+    const tenant = this.#tenants.get(tenantId)
+    tenant?.byUser.delete(of.userId)
+    if (tenant?.byUser.size === 0) this.#tenants.delete(tenantId)
   }
 }
 

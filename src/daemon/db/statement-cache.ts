@@ -1,5 +1,6 @@
 import type Database from 'better-sqlite3'
 import type { SqliteDatabase, SqliteStatement } from 'kysely'
+import { LRUCache } from 'lru-cache'
 
 const maxStatements = 500
 
@@ -8,15 +9,9 @@ const maxStatements = 500
  * a statement again by itself when the schema changes.
  */
 export function cacheStatements(database: Database.Database): SqliteDatabase {
-  const statements = new Map<string, SqliteStatement>()
-  const prepare = (text: string): SqliteStatement => {
-    const statement = statements.get(text) ?? database.prepare<unknown[], unknown>(text)
-    // A map iterates in insertion order: the first entry is the one unused for longest.
-    statements.delete(text)
-    statements.set(text, statement)
-    const [oldest] = statements.size > maxStatements ? statements.keys() : []
-    if (oldest !== undefined) statements.delete(oldest)
-    return statement
-  }
-  return { prepare, close: () => database.close() }
+  const statements = new LRUCache<string, SqliteStatement>({
+    max: maxStatements,
+    memoMethod: (text) => database.prepare<unknown[], unknown>(text),
+  })
+  return { prepare: (text) => statements.memo(text), close: () => database.close() }
 }

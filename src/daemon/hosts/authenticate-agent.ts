@@ -1,4 +1,5 @@
 import { decodeProtectedHeader, errors, importJWK, jwtVerify } from 'jose'
+import { LRUCache } from 'lru-cache'
 import { type AgentPublicKey, agentAudience, agentToken } from '../../core/hosts/index.ts'
 import { type AgentActor, elapsedMs, isoNow, type Problem, problem } from '../../core/kit/index.ts'
 import type { HostsDeps } from './deps.ts'
@@ -39,11 +40,10 @@ const maxCachedKeys = 5000
 
 /** Importing a key costs as much as verifying a signature. The id is a thumbprint of the key, so entries never become stale. */
 function keyReader(): (keyId: string, publicKey: AgentPublicKey) => Promise<Key> {
-  const known = new Map<string, Promise<Key>>()
+  const known = new LRUCache<string, Promise<Key>>({ max: maxCachedKeys })
   return (keyId, publicKey) => {
     const found = known.get(keyId)
     if (found) return found
-    if (known.size >= maxCachedKeys) known.clear()
     const key = importJWK(publicKey, agentToken.algorithm)
     known.set(keyId, key)
     return key
@@ -71,13 +71,12 @@ const maxCachedTokens = 5000
 
 /** Verifies a token. Agents reuse a token for several calls, so a verified one is cached for its lifetime, without the leeway. */
 function tokenReader({ clock, baseUrl }: Deps): (token: string, key: Key) => Promise<string> {
-  const known = new Map<string, Verified>()
+  const known = new LRUCache<string, Verified>({ max: maxCachedTokens })
   return async (token, key) => {
     const now = clock.now()
     const found = known.get(token)
     if (found && found.key === key && found.fromMs <= now.getTime() && now.getTime() < found.untilMs) return found.instanceId
     const verified = await verify(token, key, agentAudience(baseUrl), now)
-    if (known.size >= maxCachedTokens) known.clear()
     known.set(token, verified)
     return verified.instanceId
   }

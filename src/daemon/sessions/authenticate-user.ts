@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { type Clock, type PlatformPrincipal, problem, type TenantId, type UserId } from '../../core/kit/index.ts'
 import { credentialForm } from '../../core/sessions/index.ts'
 import { capabilitiesOf, matrixUserIdOf } from '../../core/users/index.ts'
@@ -44,7 +45,7 @@ const maxCached = 20_000
 const maxAgeMs = 5 * 60_000
 
 function principalCache({ db, clock, revocations, roles }: Deps): (sessionId: string) => Promise<CachedPrincipal | undefined> {
-  const cache = new Map<string, CachedPrincipal>()
+  const cache = new LRUCache<string, CachedPrincipal>({ max: maxCached })
   revocations.onRevoked((revoked) => {
     if (revoked === 'everything') return cache.clear()
     if (revoked.kind === 'user-session') return void cache.delete(revoked.subject)
@@ -60,7 +61,6 @@ function principalCache({ db, clock, revocations, roles }: Deps): (sessionId: st
     if (cached && revocations.fresh() && clock.monotonicMs() - cached.readAtMs < maxAgeMs) return cached
     const position = revocations.position()
     const found = await read(sessionId)
-    if (cache.size >= maxCached) cache.delete(cache.keys().next().value as string)
     // A row read before a revocation is valid for this call, which began before it too, but must not be cached.
     if (found && revocations.position() === position) cache.set(sessionId, found)
     else cache.delete(sessionId)
@@ -68,7 +68,7 @@ function principalCache({ db, clock, revocations, roles }: Deps): (sessionId: st
   }
 }
 
-function evict(cache: Map<string, CachedPrincipal>, matches: (principal: PlatformPrincipal) => boolean): void {
+function evict(cache: LRUCache<string, CachedPrincipal>, matches: (principal: PlatformPrincipal) => boolean): void {
   for (const [key, { principal }] of cache) if (matches(principal)) cache.delete(key)
 }
 
