@@ -1,5 +1,6 @@
 import { lstat, opendir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import pLimit from 'p-limit'
 import type { BoxFacts } from '../../core/boxes/index.ts'
 import { type Clock, sha256Hex } from '../../core/kit/index.ts'
 import type { ContainerEngine, ContainerState, DatabaseFacts, LibC, LocalBox } from '../ports/index.ts'
@@ -108,14 +109,13 @@ type FolderSizes = (folder: string) => Promise<number | null>
 export function folderSizes(clock: Clock): FolderSizes {
   const known = new Map<string, { bytes: number | null; atMs: number }>()
   const underWay = new Map<string, Promise<void>>()
-  let last: Promise<void> = Promise.resolve()
+  const oneAtATime = pLimit(1)
   const measure = (folder: string): Promise<void> => {
-    const walked = last.then(async () => {
+    const walked = oneAtATime(async () => {
       const bytes = await walk(folder).catch(() => null)
       known.set(folder, { bytes, atMs: clock.monotonicMs() })
       underWay.delete(folder)
     })
-    last = walked
     underWay.set(folder, walked)
     return walked
   }

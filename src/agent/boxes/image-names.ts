@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import pLimit from 'p-limit'
 import { z } from 'zod'
 import { type CommandSecrets, ImageRef, parseImage, registryOf } from '../../core/boxes/index.ts'
 import { asJson, problem } from '../../core/kit/index.ts'
@@ -65,13 +66,11 @@ export function knownMirrors(stateFolder: string): KnownMirrors {
     if (Object.entries(named).every(([mirror, registry]) => known[mirror] === registry)) return
     await writeFileAtomic(file, `${JSON.stringify({ ...known, ...named }, null, 2)}\n`)
   }
-  let last: Promise<unknown> = Promise.resolve()
+  const oneAtATime = pLimit(1)
   return {
     record: (registries) => {
       const named = Object.entries(registries).flatMap(([registry, { mirror }]) => (mirror === undefined ? [] : [[mirror, registry]]))
-      const done = last.then(() => add(Object.fromEntries(named)))
-      last = done.catch(() => undefined)
-      return done
+      return oneAtATime(() => add(Object.fromEntries(named)))
     },
     originNames: async () => {
       // Longest first: one mirror's name may be a prefix of another's.

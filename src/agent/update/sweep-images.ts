@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import pLimit from 'p-limit'
 import { unusedImages } from '../../core/boxes/index.ts'
 import { type Clock, isoIn, isProblem } from '../../core/kit/index.ts'
 import {
@@ -110,22 +111,19 @@ type ImageRemovals = Readonly<{
 }>
 
 export function imageRemovals(): ImageRemovals {
-  let last: Promise<unknown> = Promise.resolve()
+  const oneAtATime = pLimit(1)
+  const removalsDone = () => oneAtATime(() => undefined)
   return {
-    exclusive: (work) => {
-      const done = last.then(work)
-      last = done.catch(() => undefined)
-      return done
-    },
+    exclusive: (work) => oneAtATime(work),
     waitForRemovals: (engine) => ({
       ...engine,
       localDigest: async (image) => {
-        await last
+        await removalsDone()
         return engine.localDigest(image)
       },
       // A pull without a digest would count layers that are about to be removed.
       pull: async (image, options) => {
-        await last
+        await removalsDone()
         return engine.pull(image, options)
       },
     }),

@@ -1,3 +1,4 @@
+import pLimit from 'p-limit'
 import type { BoxRow, Component, ManifestRevision } from '../../core/boxes/index.ts'
 import { isProblem, plural } from '../../core/kit/index.ts'
 import { type Column, type Context, clean, command, flag, type Style, sections, table } from '../kit/index.ts'
@@ -50,20 +51,18 @@ async function scanned(context: Context, { commands, unreachable }: Asked): Prom
 async function awaitAll(context: Context, commands: Asked['commands']): Promise<Scanned['failed']> {
   const progress = await context.progress(`querying ${plural(commands.length, 'box', 'boxes')}`)
   const failed: { slug: string; error: string }[] = []
-  const waiting = [...commands]
   let answered = 0
-  const worker = async () => {
-    for (let next = waiting.shift(); next; next = waiting.shift()) {
-      const { slug, commandId } = next
-      await awaitAnswer(context, commandId, slug).catch((error: unknown) => {
-        if (!isProblem(error)) throw error
-        failed.push({ slug, error: error.message })
-      })
-      answered += 1
-      progress.update(`${answered} of ${plural(commands.length, 'box', 'boxes')} answered`)
-    }
+  const wait = async ({ slug, commandId }: (typeof commands)[number]) => {
+    await awaitAnswer(context, commandId, slug).catch((error: unknown) => {
+      if (!isProblem(error)) throw error
+      failed.push({ slug, error: error.message })
+    })
+    answered += 1
+    progress.update(`${answered} of ${plural(commands.length, 'box', 'boxes')} answered`)
   }
-  await Promise.all(Array.from({ length: parallel }, worker)).finally(() => progress.stop())
+  await pLimit(parallel)
+    .map(commands, wait)
+    .finally(() => progress.stop())
   return failed
 }
 

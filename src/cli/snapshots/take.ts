@@ -1,3 +1,4 @@
+import pLimit from 'p-limit'
 import { isProblem, plural, problem } from '../../core/kit/index.ts'
 import { awaitCommand, listAllBoxes } from '../boxes/index.ts'
 import { assertConfirmed, type Context, clean, command, flag, type Style, sections } from '../kit/index.ts'
@@ -51,21 +52,19 @@ const parallel = 8
 async function awaitAll(context: Context, asked: readonly Started[], refused: readonly Failed[]): Promise<Omit<Taken, 'asked'>> {
   const progress = await context.progress(`waiting for ${plural(asked.length, 'snapshot')}`)
   const [taken, failed] = [[] as string[], [...refused]]
-  const waiting = [...asked]
-  const worker = async () => {
-    for (let next = waiting.shift(); next; next = waiting.shift()) {
-      const { slug, commandId } = next
-      try {
-        await awaitCommand(context, commandId, (line) => progress.update(`${slug}: ${line}`))
-        taken.push(slug)
-      } catch (error) {
-        if (!isProblem(error) || asked.length + refused.length === 1) throw error
-        failed.push({ slug, error: error.message })
-      }
-      progress.update(`${taken.length} of ${plural(asked.length, 'snapshot')} taken`)
+  const wait = async ({ slug, commandId }: (typeof asked)[number]) => {
+    try {
+      await awaitCommand(context, commandId, (line) => progress.update(`${slug}: ${line}`))
+      taken.push(slug)
+    } catch (error) {
+      if (!isProblem(error) || asked.length + refused.length === 1) throw error
+      failed.push({ slug, error: error.message })
     }
+    progress.update(`${taken.length} of ${plural(asked.length, 'snapshot')} taken`)
   }
-  await Promise.all(Array.from({ length: parallel }, worker)).finally(() => progress.stop())
+  await pLimit(parallel)
+    .map(asked, wait)
+    .finally(() => progress.stop())
   return { taken, failed }
 }
 

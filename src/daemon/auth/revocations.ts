@@ -1,3 +1,4 @@
+import pLimit from 'p-limit'
 import { type Clock, isoIn, isoNow } from '../../core/kit/index.ts'
 import type { Logger } from '../../node/index.ts'
 import { type Db, nextSeq, type Tx } from '../db/index.ts'
@@ -55,7 +56,7 @@ export async function watchRevocations({ db, clock, log }: Deps, signal: AbortSi
   }
   let position = await lastSeq(db)
   let readAt = clock.monotonicMs()
-  let reading: Promise<void> = Promise.resolve()
+  const oneAtATime = pLimit(1)
   const fresh = () => clock.monotonicMs() - readAt <= staleAfterMs
 
   const read = async () => {
@@ -68,10 +69,7 @@ export async function watchRevocations({ db, clock, log }: Deps, signal: AbortSi
     readAt = begun
   }
   // One read at a time, and each begins after it was asked for.
-  const readNow = () => {
-    reading = reading.catch(() => undefined).then(read)
-    return reading
-  }
+  const readNow = () => oneAtATime(read)
   void keepReading({ clock, log }, readNow, signal)
   const onRevoked: Revocations['onRevoked'] = (listener) => {
     listeners.add(listener)

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache'
+import pLimit from 'p-limit'
 import type { DocumentSources } from '../../core/bootstrap/index.ts'
 import { isStale } from '../../core/bootstrap/index.ts'
 import type { StoredEvent } from '../db/index.ts'
@@ -11,7 +12,7 @@ class TenantDocuments {
   readonly byUser = new Map<string, CacheEntry>()
   position: number
   /** Serialises the reads of events. */
-  turn: Promise<void> = Promise.resolve()
+  readonly oneAtATime = pLimit(1)
 
   constructor(position: number) {
     this.position = position
@@ -67,9 +68,7 @@ export class DocumentCache {
   }
 
   async #catchUp(tenantId: string, tenant: TenantDocuments, head: number): Promise<void> {
-    const turn = tenant.turn.catch(() => undefined).then(() => this.#advance(tenantId, tenant, head))
-    tenant.turn = turn
-    await turn
+    await tenant.oneAtATime(() => this.#advance(tenantId, tenant, head))
   }
 
   async #advance(tenantId: string, tenant: TenantDocuments, head: number): Promise<void> {

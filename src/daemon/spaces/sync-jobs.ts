@@ -1,3 +1,4 @@
+import pLimit from 'p-limit'
 import { z } from 'zod'
 import { chatQueue } from '../../core/jobs/index.ts'
 import { type Clock, isProblem, plural, type TenantId } from '../../core/kit/index.ts'
@@ -83,11 +84,9 @@ type Tally = { synced: number; failed: number; unreached: Set<string> }
 async function reconcileSpaces(deps: SpacesDeps, signal: AbortSignal): Promise<string> {
   const tally: Tally = { synced: 0, failed: 0, unreached: new Set() }
   const tenants = await tenantsWithSpaces(deps)
-  const worker = async () => {
-    for (let tenantId = tenants.shift(); tenantId && !signal.aborted; tenantId = tenants.shift())
-      await reconcileTenant(deps, { tenantId, tally, signal })
-  }
-  await Promise.all(Array.from({ length: maxParallelTenants }, worker))
+  await pLimit(maxParallelTenants).map(tenants, async (tenantId) => {
+    if (!signal.aborted) await reconcileTenant(deps, { tenantId, tally, signal })
+  })
   const failed = tally.failed === 0 ? '' : `, ${tally.failed} failed`
   return `synced ${plural(tally.synced, 'space')}${failed}; ${plural(tally.unreached.size, 'chat server')} not reached`
 }
