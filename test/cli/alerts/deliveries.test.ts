@@ -3,7 +3,7 @@ import { alertOf } from '../../../src/core/alerts/index.ts'
 import { tenantry } from '../../support/command-line.ts'
 import { at } from '../../support/records.ts'
 
-test('why a message was not taken is told whole, whatever room there is', async () => {
+test('the reason of a refused message is shown whole, at any width', async () => {
   const lastError =
     'the mail server mx.school.example:465 did not take the mail (EENVELOPE: 550 no such person here): may it have mail for this reader, from mail.from, by this account?'
   const { kind, key, title, body, command } = alertOf.fence_stuck({ slug: 'anna-schule', holder: 'move', since: at('01:00:00') })
@@ -19,6 +19,6 @@ test('why a message was not taken is told whole, whatever room there is', async 
   ]
   const ran = await tenantry(['alerts', 'show', '12'], { answers: { 'GET /api/admin/v1/alerts/12': { alert, deliveries } }, columns: 80 })
   expect(ran.stdout.replace(/\s+/g, ' ')).toContain(lastError)
-  // Nothing stands below the message that was taken.
+  // A delivered message has no reason below it.
   expect(ran.stdout).toMatch(/anna@school\.example.*sent.*\n\nnext: /)
 })

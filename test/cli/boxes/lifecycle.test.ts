@@ -134,7 +134,7 @@ test.each([
   ['never', 'drift +unknown: no report yet'],
   ['stopped', 'drift +unknown: no host runs it'],
   ['fresh', 'drift +minor\n'],
-] as const)('a box whose report is %s says in show why nothing is known of its drift', async (freshness, said) => {
+] as const)('a box whose report is %s has the reason for its unknown drift in show', async (freshness, said) => {
   const box = aBoxDetail({ freshness, severity: freshness === 'fresh' ? 'minor' : 'unknown', host: 'host-1' })
   const ran = await tenantry(['boxes', 'show', slug], { answers: { [`GET ${base}`]: box } })
   expect(ran.stdout).toMatch(new RegExp(said))
@@ -184,7 +184,7 @@ describe('remove', () => {
     expect(ran.stdout).toMatch(/last snapshot +5d01beef\n/)
   })
 
-  test('shows until when it can be undone', async () => {
+  test('shows until when it can be restored', async () => {
     const ran = await tenantry(['boxes', 'remove', slug, '--reason', 'left', '--confirm', slug], { answers })
     expect([ran.exit, ran.asked[0]?.body]).toEqual([0, { confirm: slug, reason: 'left', now: false }])
     expect(ran.stdout).toContain(`tenantry boxes remove ${slug} --undo`)
@@ -257,7 +257,7 @@ describe('logs', () => {
       { at: '2026-01-05T01:00:00Z', service: 'edge\u001b', text: 'a\u001b]0;owned\u0007\u009b2Jb' },
       { paint: paintWith(false) },
     )
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: the test searches for them
     expect(line).not.toMatch(/[\u0000-\u001f\u007f-\u009f]/)
   })
 
@@ -374,11 +374,11 @@ describe('lists and views', () => {
     ['rmv_1.hand_over.1', 'the hand over of removal rmv_1'],
     ['mov_1.take_over.2', 'the take over of move mov_1'],
     ['maintenance', 'maintenance'],
-  ])('a fence of %s is told as that of %s', async (holder, said) => {
+  ])('a fence of %s is shown as that of %s', async (holder, said) => {
     const fenced = aBoxDetail({ fenced: true, fence: { holder, since: at('00:00:00'), overdueSince: null } })
     const ran = await tenantry(['boxes', 'show', slug], { answers: { [`GET ${base}`]: fenced } })
     expect(ran.stdout).toContain(`Fenced by ${said} `)
-    // A box that rests says nothing else of what befell it.
+    // A quarantined box shows no further events.
     expect(ran.stdout.includes(`Details: tenantry rollouts show ro_1 --box ${slug}\n`)).toBe(said.includes('rollout'))
   })
 

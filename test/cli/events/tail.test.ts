@@ -22,7 +22,7 @@ const streamOf = (...records: EventRecord[]) =>
     headers: { 'content-type': 'text/event-stream' },
   })
 
-/** Runs until so many connections were asked for, then Ctrl-C. */
+/** Runs until the given number of connections was opened, then Ctrl-C. */
 async function tailing(options: readonly string[], ...answers: (() => unknown)[]) {
   const stop = new AbortController()
   const clock = manualClock()
@@ -37,13 +37,13 @@ async function tailing(options: readonly string[], ...answers: (() => unknown)[]
   return tenantry(['events', 'tail', ...options], { answers: { [path]: answer }, signal: stop.signal, clock: { ...clock, sleep } })
 }
 
-test('a line says when, whose, what, about what, and who was told', async () => {
+test('a line has time, stream, type, ids and audience', async () => {
   const { stdout, asked } = await tailing(['--tenant', 'anna-schule', '--type', 'space.*', '--last', '3'], () => streamOf(record(1)))
   expect(stdout).toBe('2026-01-05 02:00:01  anna-schule #1  space.created  spaceId=s1  audience: tenant\n')
   expect(asked[0]?.search).toBe('?tenant=anna-schule&type=space.*&last=3')
 })
 
-test('--json prints each record as the daemon has it', async () => {
+test('--json prints each record unchanged', async () => {
   const { stdout } = await tailing(['--json'], () => streamOf(record(1), record(2, { tenant: null, stream: 'admin', audience: 'none' })))
   expect(
     stdout
@@ -53,7 +53,7 @@ test('--json prints each record as the daemon has it', async () => {
   ).toEqual([record(1), record(2, { tenant: null, stream: 'admin', audience: 'none' })])
 })
 
-test('after a lost connection it goes on a while before the last event, and tells none twice', async () => {
+test('after a lost connection it resumes a while before the last event, and prints none twice', async () => {
   const { stdout, asked } = await tailing(
     [],
     () => streamOf(record(1), record(2)),
@@ -66,14 +66,14 @@ test('after a lost connection it goes on a while before the last event, and tell
   )
 })
 
-test('what is refused is not tried again', async () => {
+test('a refused request is not retried', async () => {
   const refuse = () => problemAnswer(404, { code: 'NOT_FOUND', message: 'there is no tenant x', retryable: false })
   const { exit, stderr, asked } = await tailing(['--tenant', 'xxx'], refuse)
   expect([exit, asked.length]).toEqual([3, 1])
   expect(stderr).toContain('there is no tenant x')
 })
 
-test('no control character of an id reaches the terminal', async () => {
+test('control characters of an id never reach the terminal', async () => {
   const { stdout } = await tailing([], () => streamOf(record(1, { ids: { spaceId: 's\u001b[2J' } })))
   expect(stdout).not.toContain('\u001b')
 })

@@ -62,7 +62,7 @@ describe('a table', () => {
 
   test('pads before it paints, so that colour keeps the alignment', () => {
     const painted: Column<Row>[] = [{ title: 'NAME', value: ({ name }) => name, priority: 1, paint: () => 'red' }, ...columns.slice(1)]
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: the colours themselves
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: ANSI colours
     expect(table(style(60, true), painted, rows).replace(/\u001b\[\d+m/g, '')).toBe(table(style(60), columns, rows))
   })
 })
@@ -97,7 +97,7 @@ describe('every list and view keeps within the terminal', () => {
     for (const [name, text] of Object.entries(texts(width))) expect([name, widest(text) <= width]).toEqual([name, true])
   })
 
-  test.each([80, 120])('looks so in %i columns', (width) => {
+  test.each([80, 120])('matches its snapshot in %i columns', (width) => {
     expect(Object.values(texts(width)).join('\n\n')).toMatchSnapshot()
   })
 })
@@ -126,7 +126,7 @@ describe('times', () => {
     expect(ago(iso, now)).toBe(expected)
   })
 
-  test('views of one thing tell both', () => {
+  test('views show the time and its distance', () => {
     expect(stamp(at('01:57:00'), now)).toBe('2026-01-05 01:57:00 UTC (3 min ago)')
   })
 })

@@ -3,7 +3,7 @@ import { openBoard } from '../../../src/cli/rollouts/board/state.ts'
 import type { Phase, RolloutAction, RolloutDetail } from '../../../src/core/rollouts/index.ts'
 import { anAction, aRolloutDetail, at } from '../../support/records.ts'
 
-/** A fleet in the middle of a rollout: canary through, free_5 under way. */
+/** A fleet during a rollout: canary done, free_5 running. */
 export function fleetActions(): RolloutAction[] {
   const waiting = (phase: Phase, count: number) =>
     Array.from({ length: count }, (_, n) => anAction(`${phase.replace('_', '-')}-${n + 1}`, { phase }))
@@ -36,7 +36,7 @@ export function fleetActions(): RolloutAction[] {
 export const fleet = (given: Partial<RolloutDetail> = {}): BoardState =>
   openBoard(aRolloutDetail(fleetActions(), { status: 'free_5', ...given }))
 
-/** The same after a box failed its probes and the phase paused. */
+/** The same fleet after a box failed its probes and the phase paused. */
 export const pausedFleet = (): BoardState =>
   openBoard(
     aRolloutDetail(

@@ -5,7 +5,7 @@ import { bare, displayWidth } from '../../../src/core/kit/index.ts'
 import { type Answers, type Asked, problemAnswer, temporaryFolder, tenantry } from '../../support/command-line.ts'
 import { anAction, aPlan, aPlannedBox, aRollout, aRolloutDetail, at, rolloutId } from '../../support/records.ts'
 
-/** Questions as the prompts get them, and what a person answers, in order. */
+/** Prompts as shown, and the answers in order. */
 const prompts = vi.hoisted(() => ({ asked: [] as { kind: string; message: string; mask?: unknown }[], answers: [] as unknown[] }))
 vi.mock('@inquirer/prompts', () => {
   const prompt = (kind: string) => async (config: { message: string; mask?: unknown }) => {
@@ -243,7 +243,7 @@ describe('for a person', () => {
     prompts.answers.push(...typed)
     return tenantry(['rollouts', 'emergency', ...given], { answers: { ...answers, [whoAmI]: who('admin'), ...more }, person: true })
   }
-  /** What is asked of the daemon after it has said who that is. */
+  /** The requests after the identity of the caller is known. */
   const person = async (...given: Parameters<typeof asPerson>) => {
     const { asked, ...ran } = await asPerson(...given)
     return { ...ran, asked: asked.slice(1) }

@@ -6,7 +6,7 @@ import { anAction, anEvent, aPlan, aPlannedBox, aRollout, aRolloutDetail, at, ro
 
 const path = `/admin/tenant-boxes/rollouts/${rolloutId}`
 
-/** An event stream that ends after these, as when a daemon drains. */
+/** An event stream that ends after these, like that of a draining daemon. */
 const stream =
   (...events: (readonly [string, RolloutEvent])[]) =>
   () =>
@@ -228,7 +228,7 @@ describe('a call with a key', () => {
     expect(new URLSearchParams(again.asked[0]?.search).get('idempotencyKey')).toBe('week-1')
   })
 
-  test('that was cut off before the start starts the rollout, after showing its plan', async () => {
+  test('that was interrupted before the start starts the rollout, after showing its plan', async () => {
     const queued = aRolloutDetail([anAction('a')], { status: 'queued', plan: aPlan([aPlannedBox('a')]) })
     const again = await asked({ ...madeBefore, 'POST /admin/tenant-boxes/rollouts': queued }, { person: true })
     expect([again.exit, again.posts]).toEqual([0, ['/admin/tenant-boxes/rollouts', `${path}/start`]])
@@ -297,8 +297,8 @@ test('the trade-off of a fence mode is in the help and shown with the rollout', 
   expect((await tenantry(['rollouts', 'create', '--fence-mode', 'never'])).exit).toBe(2)
 })
 
-/** Sleeping costs nothing: time jumps to the end of each sleep. */
-/** An event stream on which nothing but time passes, until it breaks. */
+/** Sleeping costs no time: the clock jumps to the end of each sleep. */
+/** An event stream without events, until it breaks. */
 const lasting = (clock: ReturnType<typeof impatientClock>, ms: number) => () =>
   new Response(
     new ReadableStream({

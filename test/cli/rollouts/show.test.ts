@@ -7,7 +7,7 @@ import { anAction, aReport, aRollout, aRolloutDetail, at, rolloutId } from '../.
 const path = `/admin/tenant-boxes/rollouts/${rolloutId}`
 const clock = manualClock(at('04:00:00'))
 
-/** A rollout of a day: a canary, a pause over lunch, a box that was restored, an end. */
+/** A rollout of a day: a canary, a pause over lunch, a rolled back box, an end. */
 const paused = { at: at('02:05:00'), by: 'system:rollouts', reason: 'free_5 stopped: kita-nord failed and was restored. Next: resume it.' }
 const story = (): RolloutReport =>
   aReport(

@@ -8,7 +8,7 @@ import { rolloutList, rolloutView } from '../../../src/cli/rollouts/rollout.view
 import { tenantry } from '../../support/command-line.ts'
 import { anAction, anEvent, aPlan, aPlannedBox, aRollout, aRolloutDetail, at, rolloutId } from '../../support/records.ts'
 
-// It is Monday, the 5th of January 2026, 02:00 UTC.
+// The clock is at Monday, 5 January 2026, 02:00 UTC.
 
 const now = new Date(at('02:00:00'))
 const style = { width: 160, paint: paintWith(false), colour: false, now }

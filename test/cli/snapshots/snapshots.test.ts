@@ -269,7 +269,7 @@ describe('restore', () => {
       expect(await run([], { yes: true })).toMatchObject({ code: 'REOPENS_HOLE', asked: ['unsaid'] })
     })
 
-    test('is done where a script passes the flag', async () => {
+    test('is done if a script passes the flag', async () => {
       expect(await run([], { yes: true, allowVulnerable: true })).toMatchObject({ code: 'restores', asked: [true] })
     })
   })

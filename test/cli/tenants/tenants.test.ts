@@ -4,7 +4,7 @@ import { parseWindow } from '../../../src/core/wall-clock/index.ts'
 import { problemAnswer, tenantry } from '../../support/command-line.ts'
 import { aBoxDetail, at } from '../../support/records.ts'
 
-// It is Monday, the 5th of January 2026, 02:00 UTC.
+// The clock is at Monday, 5 January 2026, 02:00 UTC.
 
 const nights = parseWindow('mon-fri 02:00-05:00')
 const window = {
@@ -97,7 +97,7 @@ test('show prints the file storage, the quota and the largest spaces', async () 
   expect(JSON.parse((await shown({ json: true })).stdout).files).toMatchObject(files)
 })
 
-test('a box shows it too', async () => {
+test('show of a box prints the window too', async () => {
   const ran = await tenantry(['boxes', 'show', 'anna-schule'], {
     answers: { 'GET /api/admin/v1/boxes/anna-schule': aBoxDetail({ window: closed }) },
     columns: 160,

@@ -24,6 +24,6 @@ test.each([
   ['viewer', true, false, true, ['password']],
   ['admin', false, true, true, []],
   ['admin', false, false, false, []],
-] as const)('%s with initial password %s, totp %s, demanded %s must still do %j', (role, hasInitialPassword, hasTotp, demanded, steps) => {
+] as const)('%s with initial password %s, totp %s, required %s must still do %j', (role, hasInitialPassword, hasTotp, demanded, steps) => {
   expect(setupSteps({ role, hasInitialPassword, hasTotp }, demanded)).toEqual(steps)
 })

@@ -8,7 +8,7 @@ const error = { code: 'CONFLICT', message: 'no' }
 const world = { fenced: true, quiet: true }
 const namesOf = (steps: readonly { name: string }[]): string[] => steps.map(({ name }) => name)
 
-/** Runs a saga by its own decisions; `fates` says of each step whether it is done, fails, or is cut off by a kill. */
+/** Runs a saga by its own decisions; `fates` sets per step: done, failed or interrupted by a kill. */
 function play(saga: Saga<string, unknown>, fates: readonly ('done' | 'failed' | 'killed')[]) {
   const written: SagaEntry[] = []
   const begun: string[] = []
@@ -34,7 +34,7 @@ describe.each(Object.entries(sagas))('%s', (_, saga) => {
   const fates = fc.array(fc.constantFrom('done', 'failed', 'killed'), { maxLength: 60 })
   const forward = namesOf(saga.steps)
 
-  test('ends, whatever fails or is killed', () => {
+  test('ends after any failures and kills', () => {
     fc.assert(fc.property(fates, (fate) => play(saga, fate).outcome !== undefined))
   })
 
@@ -64,7 +64,7 @@ describe.each(Object.entries(sagas))('%s', (_, saga) => {
     )
   })
 
-  test('is committed or rolled back only when all that had to be done in the end was done', () => {
+  test('is committed or rolled back only when all required final steps are done', () => {
     fc.assert(
       fc.property(fates, (fate) => {
         const { written, outcome } = play(saga, fate)

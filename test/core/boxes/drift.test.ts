@@ -75,7 +75,7 @@ describe('drift of a box', () => {
   const report = (change: Partial<typeof installed>, freshness: Freshness = 'fresh') =>
     driftReport({ tier: 'free', installed: { ...installed, ...change }, freshness }, aManifest(), 4)
 
-  test('it is the worst of its components', () => {
+  test('it is the highest drift of its components', () => {
     expect(report({}).severity).toBe('none')
     expect(report({ synapse: '1.150.0' }).severity).toBe('minor')
     expect(report({ synapse: '1.150.0', postgres: '16.1' }).severity).toBe('major')
@@ -87,7 +87,7 @@ describe('drift of a box', () => {
     expect(report({ postgres: '16.1' }, freshness).severity).toBe('unknown')
   })
 
-  test('the worst severity does not depend on the order', () => {
+  test('the highest severity does not depend on the order', () => {
     const severity = fc.constantFrom<ComponentSeverity>('none', 'minor', 'major')
     fc.assert(
       fc.property(

@@ -5,7 +5,7 @@ import { type ProblemCode, problem } from '../../../src/core/kit/index.ts'
 const [image, own, mirror] = ['registry.example/a/b:1', 'registry.example/a/b', 'mirror.example/cache/a/b']
 const registries = { 'registry.example': { mirror: 'mirror.example/cache' } }
 
-/** Asks of the sources in turn; each answers its name, or fails with the code that stands there. */
+/** Tries the sources in order; each returns its name, or fails with the given code. */
 async function asked(fails: Readonly<Record<string, ProblemCode>>, given: Parameters<typeof pullFromSources>[1] = { registries }) {
   const sources: string[] = []
   const answer = pullFromSources(image, given, async ({ repository }) => {
@@ -32,7 +32,7 @@ test.each<[string, Record<string, ProblemCode>, string[], unknown]>([
       message: `${own} says REGISTRY_UNAVAILABLE; its mirror failed too: ${mirror} says PULL_FAILED`,
     }),
   ],
-])('what is asked: %s', async (_, fails, sources, answer) => {
+])('sources tried: %s', async (_, fails, sources, answer) => {
   expect(await asked(fails)).toEqual({ sources, answer })
 })
 

@@ -33,6 +33,6 @@ test.each([
   ['somebody else has a name for', { names: ['registry.test/tenantry/synapse:v1', 'handmade:latest'] }],
   ['is none of ours', { names: ['handmade:latest'] }],
   ['has no name at all', { names: [] }],
-])('one that %s stays', (_, change) => {
+])('an image that %s stays', (_, change) => {
   expect(goes(change)).toBe(false)
 })

@@ -53,7 +53,7 @@ describe('a removal', () => {
     )
   })
 
-  test('is finished when nothing is left to undo or to erase', () => {
+  test('is finished when nothing is left to restore or to erase', () => {
     expect(RemovalState.options.filter(isRemovalFinished)).toEqual(['erased', 'undone', 'failed'])
   })
 })

@@ -12,7 +12,7 @@ import { foldSaga, nextStep, type SagaEntry } from '../../../src/core/saga/index
 type RestoreWorld = Observed & Readonly<{ deadlinePassed: boolean }>
 type RestoreEvent = SagaEntry & Readonly<{ step: RestoreStep }>
 
-/** Long after any pause between two tries. */
+/** Longer than any pause between two attempts. */
 const later = 3_600_000
 const decide = (events: readonly RestoreEvent[], { deadlinePassed, ...world }: RestoreWorld) =>
   nextStep(restoreSaga, events, world, { elapsedMs: later, deadlineMs: deadlinePassed ? 1 : null })
@@ -88,7 +88,7 @@ describe('the next step', () => {
     expect(stepAfter(events, world)).toBe(next)
   })
 
-  test('a way back whose probe failed rests fenced and stopped', () => {
+  test('a failed probe after a rollback leaves the box fenced and stopped', () => {
     const events = [...untilLoad, ...failedAt('switch'), ...did('back-stop', 'back-switch', 'back-start'), ...failedAt('back-probe')]
     expect(stepAfter(events, fenced)).toBe('back-stop')
     expect(stepAfter(events, untouched)).toBe('fence')
@@ -133,10 +133,10 @@ describe('an obstacle', () => {
   })
 })
 
-// A box of a few facts, and steps that do to it what the real ones do. Whatever happens, the invariants must hold.
+// A model box of a few facts, and model steps with the effects of the real ones. The invariants must hold after any failures and kills.
 type Box = {
   world: RestoreWorld
-  /** What PostgreSQL would serve if all were started now. */
+  /** The data that PostgreSQL would serve if started now. */
   mounted: 'former' | 'restored'
   kept: boolean
   loaded: boolean
@@ -237,7 +237,7 @@ const begins =
   ({ step, mark }: RestoreEvent): boolean =>
     step === wanted && mark === 'intent'
 
-describe('whatever fails and whoever dies', () => {
+describe('with any failures and kills', () => {
   const property = (check: (end: Life, quarantined: boolean) => void) =>
     fc.assert(
       fc.property(anyFates, fc.integer({ min: 1, max: 90 }), fc.boolean(), (fates, deadlineAfter, quarantined) => {
@@ -246,16 +246,16 @@ describe('whatever fails and whoever dies', () => {
       { numRuns: 2000 },
     )
 
-  test('it ends, and nothing is loaded or switched before what is there was kept', () =>
+  test('it ends, and no data is loaded or switched before the current data is copied', () =>
     property(({ rounds }) => expect(rounds).toBeLessThan(200)))
 
-  test('a restored box runs the restored data, with its fence lifted', () =>
+  test('a restored box runs the restored data, without a fence', () =>
     property(({ box, events }) => {
       if (restoreOutcome(factsOf(events)) !== 'restored') return
       expect(box).toMatchObject({ mounted: 'restored', kept: true, world: { fence: 'absent', compose: 'restored' } })
     }))
 
-  test('a failed restore left the box as it was: serving the former data, or at rest under the fence that it had', () =>
+  test('a failed restore left the box unchanged: serving the former data, or quarantined under its former fence', () =>
     property(({ box, events }, quarantined) => {
       if (restoreOutcome(factsOf(events)) !== 'failed') return
       expect(box.world).toMatchObject(
@@ -265,7 +265,7 @@ describe('whatever fails and whoever dies', () => {
       if (events.some(begins('stop'))) expect(box.healthy).toBe(true)
     }))
 
-  test('a box whose way back failed is fenced, and stopped unless even that failed again and again', () =>
+  test('a box whose rollback failed is fenced, and stopped unless stopping failed repeatedly', () =>
     property(({ box, events }) => {
       const facts = factsOf(events)
       if (restoreOutcome(facts) !== 'restore_failed') return
@@ -273,13 +273,13 @@ describe('whatever fails and whoever dies', () => {
       if ((facts.failures['back-stop'] ?? 0) < 6) expect(box.world.stopped).toBe(true)
     }))
 
-  test('nothing goes back after the commit', () =>
+  test('nothing is rolled back after the commit', () =>
     property(({ events }) => {
       const commit = events.findIndex(({ step, mark }) => step === 'commit' && mark === 'done')
       if (commit >= 0) expect(events.slice(commit).some(({ step }) => step.startsWith('back'))).toBe(false)
     }))
 
-  test('the fence is lifted only after a commit, a proven way back, or before anything was stopped', () =>
+  test('the fence is lifted only after a commit, a proven rollback, or before anything was stopped', () =>
     property(({ events }) => {
       const lifting = events.findIndex(({ step }) => step === 'unfence')
       if (lifting < 0) return
@@ -288,7 +288,7 @@ describe('whatever fails and whoever dies', () => {
       expect(proven || !before.some(begins('stop'))).toBe(true)
     }))
 
-  test('once others lifted the fence of a box that was started, it never goes back to the former data', () =>
+  test('once a started box was unfenced by another program, it never returns to the former data', () =>
     property(({ events, lifted }) => {
       if (lifted === undefined) return
       const before = events.slice(0, lifted)

@@ -6,7 +6,7 @@ import { parseSynapseSchemas, synapseSchemaOf } from '../../../src/core/boxes/in
 
 const shipped = parseSynapseSchemas(parse(readFileSync(join(import.meta.dirname, '../../../config/synapse-schema.yaml'), 'utf8')))
 
-describe('the table that is shipped', () => {
+describe('the shipped table', () => {
   test.each([
     ['1.97.0', 83, 80, 11],
     ['1.105.0', 84, 83, 11],
@@ -14,7 +14,7 @@ describe('the table that is shipped', () => {
     ['1.157.1', 94, 84, 14],
     ['1.163.2', 94, 84, 14],
     ['1.163.2rc1', 94, 84, 14],
-  ])('knows what %s writes and needs', (version, schema, compat, postgres) => {
+  ])('has what %s writes and requires', (version, schema, compat, postgres) => {
     expect(synapseSchemaOf(shipped, version)).toMatchObject({ schema, compat, postgres })
   })
 
@@ -22,7 +22,7 @@ describe('the table that is shipped', () => {
     for (const version of ['1.79.0', '1.164.0', '2.0.0', 'develop']) expect(synapseSchemaOf(shipped, version)).toBeUndefined()
   })
 
-  test('names for each row the oldest version that starts on what it writes', () => {
+  test('has the oldest compatible version for each row', () => {
     for (const { compat, oldestThatStarts } of shipped.versions)
       expect(shipped.versions.find(({ schema }) => schema >= compat)?.from).toBe(oldestThatStarts)
   })

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { unifiedDiff } from '../../../src/core/boxes/index.ts'
 
-/** What `patch` does, from the hunks alone. */
+/** Applies hunks like `patch`. */
 function patched(before: string, diff: string): string {
   const old = before.match(/[^\n]*\n|[^\n]+$/g) ?? []
   const result: string[] = []

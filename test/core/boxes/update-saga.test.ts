@@ -11,11 +11,11 @@ import {
 } from '../../../src/core/boxes/index.ts'
 import { foldSaga, nextStep, type SagaEntry } from '../../../src/core/saga/index.ts'
 
-/** What a test sets of a box: the observed world, how the update was ordered, and the time. */
+/** Test input of a box: the observed world, the update order and the time. */
 type UpdateWorld = Observed & Readonly<{ mode: Parameters<typeof updateSaga>[0]; deadlinePassed: boolean }>
 type UpdateEvent = SagaEntry & Readonly<{ step: UpdateStep }>
 
-/** Long after any pause between two tries. */
+/** Longer than any pause between two attempts. */
 const later = 3_600_000
 const decide = (events: readonly UpdateEvent[], { mode, deadlinePassed, ...world }: UpdateWorld) =>
   nextStep(updateSaga(mode), events, world, { elapsedMs: later, deadlineMs: deadlinePassed ? 1 : null })
@@ -104,7 +104,7 @@ describe('the next step', () => {
     expect(stepAfter(events, world)).toBe(next)
   })
 
-  test('a restore whose probe failed rests fenced and stopped', () => {
+  test('a failed probe after a rollback leaves the box fenced and stopped', () => {
     const events = [
       ...untilProbe,
       ...failedAt('probe'),
@@ -155,7 +155,7 @@ describe('an obstacle', () => {
   })
 })
 
-describe('a fence that is lifted after the first good probe', () => {
+describe('a fence lifted after the first good probe', () => {
   const early = (world: UpdateWorld): UpdateWorld => ({ ...world, mode: 'until-first-ok' })
   const untilRecreated = [...untilSnapshot, ...did('cold-copy', 'rewrite', 'recreate')]
   const untilGood = [...untilRecreated, ...did('first-ok')]
@@ -177,7 +177,7 @@ describe('a fence that is lifted after the first good probe', () => {
     expect([refusalAfter(events, early(world)), stepAfter(events, early(world))]).toEqual([undefined, next])
   })
 
-  test('ends a box that turns sick then as failed, and one that was never good as rolled back', () => {
+  test('marks a box that becomes unhealthy afterwards as failed, and a never healthy one as rolled back', () => {
     expect(updateOutcome(factsOf([...opened, ...failedAt('probe')], 'until-first-ok'))).toBe('failed')
     expect(isLeftOpen(factsOf([...opened, ...failedAt('probe')], 'until-first-ok'))).toBe(true)
     expect(updateOutcome(factsOf([...untilRecreated, ...failedAt('first-ok'), ...back(), ...did('unfence')], 'until-first-ok'))).toBe(
@@ -185,7 +185,7 @@ describe('a fence that is lifted after the first good probe', () => {
     )
   })
 
-  test('turns the update round at a deadline that passes before it was lifted, and fails it afterwards', () => {
+  test('rolls back at a deadline before the lift, and fails after it', () => {
     const late = early({ ...fenced, deadlinePassed: true })
     expect(refusalAfter(untilGood, late)).toMatchObject({ step: 'first-ok', error: { code: 'COMMAND_EXPIRED' } })
     const turned = [...untilGood, mark('first-ok', 'failed')]
@@ -224,20 +224,20 @@ describe('an update without a fence', () => {
     expect([refusalAfter(events, open(world)), stepAfter(events, open(world))]).toEqual([undefined, next])
   })
 
-  test('restores nothing when somebody else has started the chat server meanwhile', () => {
+  test('restores nothing if another program has started the chat server', () => {
     const events = [...did('prefetch', 'stop', 'snapshot', 'cold-copy', 'rewrite'), ...failedAt('recreate')]
     expect(refusalAfter(events, open(untouched))).toMatchObject({ step: 'restore-stop', final: true })
   })
 })
 
-// A box of five facts, and steps that do to it what the real ones do. Whatever happens, the invariants must hold.
+// A model box of five facts, and model steps with the effects of the real ones. The invariants must hold after any failures and kills.
 type Box = {
   world: UpdateWorld
   containers: 'former' | 'target'
   data: 'former' | 'changed' | 'empty'
   snapshot: boolean
   healthy: boolean
-  /** Users have been on the new version. */
+  /** Users have used the new version. */
   written: boolean
 }
 type Fate = 'works' | 'fails' | 'fails after its effect' | 'killed before' | 'killed after'
@@ -329,7 +329,7 @@ const anyFates = fc.array(
   { maxLength: 60 },
 )
 
-describe.each(['until-stable', 'until-first-ok', 'none'] as const)('fenced %s, whatever fails and whoever dies', (mode) => {
+describe.each(['until-stable', 'until-first-ok', 'none'] as const)('fenced %s, with any failures and kills', (mode) => {
   const property = (check: (end: ReturnType<typeof live>) => void) =>
     fc.assert(
       fc.property(anyFates, fc.integer({ min: 1, max: 80 }), (fates, deadlineAfter) => {
@@ -338,28 +338,28 @@ describe.each(['until-stable', 'until-first-ok', 'none'] as const)('fenced %s, w
       { numRuns: 1000 },
     )
 
-  test('it ends, and no step is done that its predecessors did not allow', () => property(({ rounds }) => expect(rounds).toBeLessThan(150)))
+  test('it ends, and no step runs before its predecessors are done', () => property(({ rounds }) => expect(rounds).toBeLessThan(150)))
 
-  test('a committed box runs the target, after a snapshot, with its fence lifted', () =>
+  test('a committed box runs the target after a snapshot, without a fence', () =>
     property(({ box, events }) => {
       if (updateOutcome(factsOf(events, mode)) !== 'committed') return
       expect(box).toMatchObject({ containers: 'target', snapshot: true, world: { fence: 'absent', compose: 'target' } })
     }))
 
-  test('a failed update left containers, data and compose file as they were, and the box serves', () =>
+  test('a failed update left containers, data and compose file unchanged, and the box serves', () =>
     property(({ box, events }) => {
       const facts = factsOf(events, mode)
       if (updateOutcome(facts) !== 'failed' || isLeftOpen(facts)) return
       expect(box).toMatchObject({ containers: 'former', data: 'former', world: { fence: 'absent', compose: 'former', quiet: false } })
     }))
 
-  test('a rolled-back box runs the former version with the former data, proven healthy, with its fence lifted', () =>
+  test('a rolled-back box runs the former version with the former data, proven healthy, without a fence', () =>
     property(({ box, events }) => {
       if (updateOutcome(factsOf(events, mode)) !== 'rolled_back') return
       expect(box).toMatchObject({ containers: 'former', data: 'former', healthy: true, world: { fence: 'absent', quiet: false } })
     }))
 
-  test('a box whose way back failed is fenced, and stopped unless even that failed again and again', () =>
+  test('a box whose rollback failed is fenced, and stopped unless stopping failed repeatedly', () =>
     property(({ box, events }) => {
       const facts = factsOf(events, mode)
       if (updateOutcome(facts) !== 'rollback_failed') return
@@ -367,12 +367,12 @@ describe.each(['until-stable', 'until-first-ok', 'none'] as const)('fenced %s, w
       if ((facts.failures['restore-stop'] ?? 0) < 6) expect(box.world.stopped).toBe(true)
     }))
 
-  test('no fence is left behind but by a way back that failed', () =>
+  test('only a failed rollback leaves a fence', () =>
     property(({ box, events }) => {
       if (updateOutcome(factsOf(events, mode)) !== 'rollback_failed') expect(box.world.fence).toBe('absent')
     }))
 
-  test('nothing automatic restores, or stops the box, once users may have been on the new version', () =>
+  test('no automatic step restores or stops the box once users may have used the new version', () =>
     property(({ events }) => {
       const opened = events.findIndex((_, at) => isOpened(events.slice(0, at + 1)))
       if (opened < 0) return
@@ -381,13 +381,13 @@ describe.each(['until-stable', 'until-first-ok', 'none'] as const)('fenced %s, w
       expect(after.filter((step) => step.startsWith('restore') || step === 'stop' || step === 'fence')).toEqual([])
     }))
 
-  test('what is left open runs the target without a fence, and the journal knew before it was opened', () =>
+  test('an unverified open box runs the target without a fence, and the journal recorded it before the fence was lifted', () =>
     property(({ box, events }) => {
       if (box.written) expect(events.some((_, at) => isOpened(events.slice(0, at + 1)) || events[at]?.step === 'commit')).toBe(true)
       if (isLeftOpen(factsOf(events, mode))) expect(box).toMatchObject({ containers: 'target', world: { fence: 'absent' } })
     }))
 
-  test('a box that is to have no fence gets one only where it comes to rest', () =>
+  test('a box updated without a fence is fenced only in quarantine', () =>
     property(({ events }) => {
       if (mode !== 'none') return
       const fenced = events.some(({ step }) => step === 'fence')

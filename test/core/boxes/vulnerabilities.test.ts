@@ -18,7 +18,7 @@ test.each<[what: string, to: Partial<InstalledVersions> | null, from: Partial<In
   ['what nobody could read', { synapse: 'unknown' }, {}, ['synapse unknown']],
   ['what nobody knows', null, {}, ['synapse null']],
   ['from what nobody could read', { synapse: '1.157.1' }, { synapse: 'unknown' }, ['synapse 1.157.1']],
-])('a box that goes to %s', (_, to, from, found) => {
+])('a box that moves to %s', (_, to, from, found) => {
   expect(opened(to, from)).toEqual(found)
 })
 

@@ -37,7 +37,7 @@ const document = openApiDocument({ rollouts: contract }, { title: 'Test', versio
 }
 const pause = document.paths['/rollouts/{id}/pause']?.post as Operation
 
-test('a path holds all its methods', () => {
+test('a path has all its methods', () => {
   expect(Object.keys(document.paths['/rollouts/{id}/pause'] ?? {})).toEqual(['post', 'delete'])
 })
 
@@ -49,11 +49,11 @@ test('parameters and body come from the schemas', () => {
   expect(pause.requestBody.content['application/json'].schema.required).toEqual(['reason'])
 })
 
-test('each failure that can happen is declared by status', () => {
+test('each possible failure is declared by status', () => {
   expect(Object.keys(pause.responses)).toEqual(['200', '400', '401', '403', '404', '409', '413', '415', '429', '500', '503'])
 })
 
-test('a tagged answer says how to ask whether it still holds', () => {
+test('a response with an ETag documents If-None-Match', () => {
   const shape = endpoint({ method: 'GET', path: '/it', auth: open, returns: z.object({ n: z.int() }), tagged: true, summary: 'It' })
   const { paths } = openApiDocument({ room: { it: shape } }, { title: 'Test', version: '1' }) as typeof document
   const { parameters, responses } = (paths['/it'] as Record<string, Operation>).get as Operation
@@ -62,7 +62,7 @@ test('a tagged answer says how to ask whether it still holds', () => {
   expect(responses['200']).toHaveProperty('headers.ETag')
 })
 
-test('a file says how to ask for a part of it, and what a part is answered with', () => {
+test('a file endpoint documents ranges and partial responses', () => {
   const shape = endpoint({ method: 'GET', path: '/it', auth: open, returns: file, summary: 'It' })
   const { paths } = openApiDocument({ room: { it: shape } }, { title: 'Test', version: '1' }) as typeof document
   const { parameters, responses } = (paths['/it'] as Record<string, Operation>).get as Operation

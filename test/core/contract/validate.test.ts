@@ -10,7 +10,7 @@ test.each([
   ['a word that is not on the list', { level: 'loud', count: 1, name: 'abc' }, { path: 'level', reason: 'must be one of low, high' }],
   ['a rule with words of its own', { level: 'low', count: 1, name: 'a' }, { path: 'name', reason: 'must be longer' }],
   ['an unknown field', { level: 'low', count: 1, name: 'abc', more: 1 }, { path: 'more', reason: 'is not a known field' }],
-])('%s is named in plain words', (_, value, reason) => {
+])('%s has a plain message', (_, value, reason) => {
   expect(fieldReasons(Wanted.safeParse(value).error as z.ZodError)).toEqual([reason])
 })
 
@@ -30,6 +30,6 @@ test.each([
   ['pin', '1', 'must have exactly 6 characters'],
   ['slugs', [], 'must have at least 1 entry'],
   ['slugs', ['a', 'b', 'c'], 'must have at most 2 entries'],
-])('a bound of %s is named in plain words', (path, value, reason) => {
+])('a bound of %s has a plain message', (path, value, reason) => {
   expect(fieldReasons(Bounded.safeParse({ ...fits, [path]: value }).error as z.ZodError)).toEqual([{ path, reason }])
 })

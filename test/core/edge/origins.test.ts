@@ -20,7 +20,7 @@ test.each([
   ['null', undefined],
   ['*', undefined],
   ['', undefined],
-])('the origin %j is that of the web chat at %j', (origin, host) => {
+])('the origin %j is the web chat of %j', (origin, host) => {
   expect(chatHostOf(origin)).toBe(host)
 })
 
@@ -33,7 +33,7 @@ test.each([
   'http://localhost',
   'http://localhost:8100',
   'https://app.example:8443',
-])('%s may be allowed as an app', (origin) => {
+])('%s is allowed as an app origin', (origin) => {
   expect(wrongNativeOrigin(origin)).toBeUndefined()
 })
 
@@ -53,11 +53,11 @@ test.each([
   ['file://localhost', 'origin null'],
   ['data://x', 'origin null'],
   ['http://app.example', 'begin with http'],
-])('%j may not, since an app "%s"', (origin, reason) => {
+])('%j is refused as an app origin: "%s"', (origin, reason) => {
   expect(wrongNativeOrigin(origin)).toContain(reason)
 })
 
-test('nothing is said of credentials, and no header names everybody', () => {
+test('no response allows credentials, and no header allows every origin', () => {
   const all = { ...corsHeaders.answer('https://chat.rose.example'), ...corsHeaders.preflight }
   expect(Object.keys(all)).not.toContain('access-control-allow-credentials')
   expect(Object.values(all).join()).not.toContain('*')

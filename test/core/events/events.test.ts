@@ -20,7 +20,7 @@ import { RolloutEventType } from '../../../src/core/rollouts/index.ts'
 const known = Object.keys(eventTypes)
 
 describe('types', () => {
-  test('there are the 19 stream types, and each tells of some stored event', () => {
+  test('there are 19 stream types, and each is published for some stored event', () => {
     expect(StreamType.options).toHaveLength(19)
     expect(new Set(known.map(streamTypeOf).filter(Boolean))).toEqual(new Set(StreamType.options))
   })
@@ -39,12 +39,12 @@ describe('types', () => {
     ['toString', undefined, { spaceId: 's1' }, {}],
   ] as const
 
-  test.each(spec)('%s is told as %s, by its ids alone', (type, stream, payload, ids) => {
+  test.each(spec)('%s is published as %s, with its ids only', (type, stream, payload, ids) => {
     expect(streamTypeOf(type)).toBe(stream)
     expect(idsOf(type, payload)).toEqual(ids)
   })
 
-  test('every type that the daemon stores is known', () => {
+  test('every stored type is known', () => {
     const root = join(import.meta.dirname, '../../../src')
     const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((file) => /^daemon\/.*\.ts$/.test(file))
     const stored = files.flatMap((file) => {
@@ -57,7 +57,7 @@ describe('types', () => {
     expect([...stored, ...RolloutEventType.options].filter((type) => !known.includes(type))).toEqual([])
   })
 
-  test('nothing of a payload leaves but the ids that its type declares', () => {
+  test('only the ids declared by its type leave a payload', () => {
     const anyPayload = fc.dictionary(fc.oneof(fc.constantFrom('spaceId', 'userId', 'taskId', 'name'), fc.string()), fc.jsonValue())
     fc.assert(
       fc.property(fc.constantFrom(...known), anyPayload, (type, payload) => {
@@ -74,22 +74,22 @@ describe('types', () => {
 describe('messages', () => {
   const at = '2026-01-05T02:00:00.000Z'
 
-  test('an event goes over the wire with its number, its type and ids', () => {
+  test('an event is sent with its number, type and ids', () => {
     const message = messageOf({ seq: 42, eventType: 'space.created', payload: { spaceId: 's\n1', name: 'secret' }, createdAt: at })
     expect(message).toBe(`id: 42\nevent: space.changed\ndata: {"type":"space.changed","at":"${at}","ids":{"spaceId":"s\\n1"}}\n\n`)
   })
 
-  test('clients are told nothing of what is for operators', () => {
+  test('clients get no operator events', () => {
     expect(messageOf({ seq: 1, eventType: 'alert.raised', payload: { alertId: 'a' }, createdAt: at })).toBeUndefined()
   })
 
-  test('a reset says why and from where the stream goes on', () => {
+  test('a reset has its reason and the next position', () => {
     const [id, event, data] = resetMessage(7, at, 'too_old').trimEnd().split('\n')
     expect([id, event]).toEqual(['id: 7', 'event: reset'])
     expect(StreamData.parse(JSON.parse((data as string).slice('data: '.length)))).toEqual({ type: 'reset', at, ids: {}, reason: 'too_old' })
   })
 
-  test('a position is a comment and an id without data: no client takes it for an event', () => {
+  test('a position is a comment and an id without data: clients do not read it as an event', () => {
     expect(positionMessage(9)).toBe(': \nid: 9\n\n')
   })
 })

@@ -16,7 +16,7 @@ import {
 } from '../../../src/core/kit/index.ts'
 
 describe('problems', () => {
-  test('every code has a status that fits its exit code', () => {
+  test('every code has a status that matches its exit code', () => {
     for (const [code, { status, exit }] of Object.entries(catalogue)) {
       expect(status, code).toBeGreaterThanOrEqual(400)
       if (exit === 3) expect(status, code).toBe(404)
@@ -24,7 +24,7 @@ describe('problems', () => {
     }
   })
 
-  test('the body carries code, message and retryable, and only what was given beyond', () => {
+  test('the body has code, message, retryable and the given details only', () => {
     expect(problem('NOT_FOUND', 'no box nord').toBody()).toEqual({ code: 'NOT_FOUND', message: 'no box nord', retryable: false })
   })
 })
@@ -47,7 +47,7 @@ describe('canonical JSON', () => {
     )
   })
 
-  test('texts are written as JSON writes them, whatever signs they hold', () => {
+  test('text is written like JSON, with any characters', () => {
     const ofEachSign = Array.from({ length: 0x3000 }, (_, code) => `a${String.fromCharCode(code)}`)
     const texts = [...ofEachSign, '', '\ud800', '"', '\\', 'a\n', '</script>', '\u2028']
     expect(texts.filter((text) => canonicalJson({ [text]: text }) !== JSON.stringify({ [text]: text }))).toEqual([])
@@ -58,7 +58,7 @@ describe('canonical JSON', () => {
   })
 })
 
-test('a secret shows itself nowhere but in reveal()', () => {
+test('a secret is readable through reveal() only', () => {
   const hidden = new Secret('hunter2')
   const shown = [String(hidden), `${hidden}`, JSON.stringify({ hidden }), inspect(hidden), inspect({ deep: { hidden } })].join(' ')
   expect(shown).not.toContain('hunter2')
@@ -66,7 +66,7 @@ test('a secret shows itself nowhere but in reveal()', () => {
 })
 
 describe('the manual clock', () => {
-  test('sleepers wake in the order of their time, each seeing its own time', async () => {
+  test('sleepers resume in the order of their time, each at its own time', async () => {
     const clock = manualClock()
     const seen: [string, number][] = []
     const sleeper = async (name: string, ms: number) => {
@@ -83,7 +83,7 @@ describe('the manual clock', () => {
     expect(clock.monotonicMs()).toBe(5000)
   })
 
-  test('an aborted sleep ends at once and is forgotten', async () => {
+  test('an aborted sleep ends at once and is removed', async () => {
     const clock = manualClock()
     const stop = new AbortController()
     const slept = clock.sleep(60_000, stop.signal)
@@ -93,7 +93,7 @@ describe('the manual clock', () => {
   })
 })
 
-test('text of others is shown without control characters', () => {
+test('untrusted text is shown without control characters', () => {
   expect(printable('ok\u001b[31mred\u0007\nnext')).toBe('ok\ufffd[31mred\ufffd\nnext')
 })
 
@@ -103,19 +103,19 @@ test.each([
   [200_000, '3 min 20 s'],
   [180_000, '3 min'],
   [7_500_000, '2 h 05 min'],
-])('%i ms reads %s', (ms, text) => {
+])('%i ms is shown as %s', (ms, text) => {
   expect(duration(ms)).toBe(text)
 })
 
-test('counts read as a person says them', () => {
+test('counts have singular and plural', () => {
   expect([plural(1, 'box', 'boxes'), plural(3, 'box', 'boxes'), plural(0, 'host')]).toEqual(['1 box', '3 boxes', '0 hosts'])
 })
 
-test('ids carry their prefix and nothing that a shell or a URL would mind', () => {
+test('ids have their prefix and only characters safe in shells and URLs', () => {
   expect(newId({ bytes: (count) => new Uint8Array(count).fill(255) }, 'box')).toMatch(/^box_[0-9a-z]{20}$/)
 })
 
-test('a digest in a text is told by its first signs, whatever stands around it, and nothing else becomes shorter', () => {
+test('a digest in a text is shortened, with any text around it, and nothing else is', () => {
   const [one, other] = ['a1'.repeat(32), '0f'.repeat(32)]
   const text = `it is sha256:${one} and not sha256:${other}: look`
   expect(shortDigests(text)).toBe('it is sha256:a1a1a1a1a1a1 and not sha256:0f0f0f0f0f0f: look')

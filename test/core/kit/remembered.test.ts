@@ -11,20 +11,20 @@ function counted(most: number) {
   return { asked, answer }
 }
 
-test('the same question is worked out once, another one anew', () => {
+test('the same key is computed once, another key again', () => {
   const { asked, answer } = counted(5)
   expect(answer('a', 'bc')).toBe(answer('a', 'bc'))
   expect(answer('ab', 'c')).toEqual({ length: 3 })
   expect(asked).toEqual(['a bc', 'ab c'])
 })
 
-test('the one that was asked longest ago is forgotten first', () => {
+test('the least recently used entry is evicted first', () => {
   const { asked, answer } = counted(2)
   for (const question of ['one', 'two', 'one', 'three', 'one', 'two']) answer(question)
   expect(asked).toEqual(['one', 'two', 'three', 'two'])
 })
 
-test('what is thrown is worked out again', () => {
+test('a failure is not cached', () => {
   const { asked, answer } = counted(2)
   expect(() => answer('broken')).toThrow('cannot be read')
   expect(() => answer('broken')).toThrow('cannot be read')

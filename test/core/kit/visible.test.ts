@@ -5,7 +5,7 @@ import { isVisible, visiblePattern } from '../../../src/core/kit/index.ts'
 import { SpaceName } from '../../../src/core/spaces/index.ts'
 import { DisplayName } from '../../../src/core/users/index.ts'
 
-test('the pattern in documents refuses exactly what is not visible, or nothing but space', () => {
+test('the pattern in documents rejects exactly invisible text and whitespace', () => {
   const odd = fc.constantFrom(
     ' ',
     '\t',
@@ -34,7 +34,7 @@ test('the pattern in documents refuses exactly what is not visible, or nothing b
 test.each([
   ['of a person', DisplayName],
   ['of a space', SpaceName],
-])('the length of a name %s counts as the document says, with the space that is taken away', (_, name) => {
+])('the length of a name %s counts as documented, with trimmed whitespace', (_, name) => {
   expect(name.safeParse(`${' '.repeat(99)}a`)).toMatchObject({ success: true, data: 'a' })
   expect(name.safeParse(`${' '.repeat(100)}a`).success).toBe(false)
   expect(z.toJSONSchema(name, { io: 'input' })).toMatchObject({ minLength: 1, maxLength: 100, pattern: visiblePattern })

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { defaultBudgets, delayMs, limitHeaders, unchecked, verdictOf, verdictOfRead } from '../../../src/core/limits/index.ts'
 
-test('the budgets are those of the specification', () => {
+test('the budgets equal those of the specification', () => {
   expect(defaultBudgets).toEqual({ light: 2000, pro: 10_000, dedicated: 20_000 })
 })
 
@@ -29,7 +29,7 @@ describe('the delay', () => {
     expect(delayMs(used, budget)).toBe(ms)
   })
 
-  test('is the formula, to half a millisecond, never falls as more is used, and is nothing up to 80 percent', () => {
+  test('follows the formula to half a millisecond, never falls with more usage, and is zero up to 80 percent', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 100_000 }), fc.double({ min: 0, max: 1, noNaN: true }), (budget, share) => {
         const used = Math.min(budget - 1, Math.floor(share * budget))
@@ -46,22 +46,22 @@ describe('the delay', () => {
 describe('the headers', () => {
   const headers = (used: number) => limitHeaders(verdictOf({ accepted: true, used }, 2000))
 
-  test('say what is left after this request', () => {
+  test('show the remaining requests after this one', () => {
     expect(headers(0)).toEqual({ 'x-ratelimit-limit': '2000', 'x-ratelimit-remaining': '1999' })
     expect(headers(1600)).toEqual({ 'x-ratelimit-limit': '2000', 'x-ratelimit-remaining': '399' })
   })
 
-  test('name the delay only above 80 percent', () => {
+  test('contain the delay only above 80 percent', () => {
     expect(headers(1980)).toEqual({ 'x-ratelimit-limit': '2000', 'x-ratelimit-remaining': '19', 'x-ratelimit-slowdown': '2000' })
   })
 
-  test('of a refusal say that nothing is left', () => {
+  test('of a refusal show zero remaining', () => {
     const verdict = verdictOf({ accepted: false, retryAfterSeconds: 7 }, 2000)
     expect(limitHeaders(verdict)).toEqual({ 'x-ratelimit-limit': '2000', 'x-ratelimit-remaining': '0' })
     expect(verdict.retryAfterSeconds).toBe(7)
   })
 
-  test('of a request that does not count say what there is, never less than nothing', () => {
+  test('of an uncounted request show the remaining requests, never below zero', () => {
     expect(limitHeaders(verdictOfRead(5, 2000))).toEqual({ 'x-ratelimit-limit': '2000', 'x-ratelimit-remaining': '1995' })
     expect(limitHeaders(verdictOfRead(9000, 2000))).toEqual({ 'x-ratelimit-limit': '2000', 'x-ratelimit-remaining': '0' })
     expect(limitHeaders(unchecked(2000))).toEqual({ 'x-ratelimit-limit': '2000', 'x-ratelimit-remaining': '2000' })

@@ -4,7 +4,7 @@ import { type Episode, stepEpisode } from '../../../src/core/limits/index.ts'
 
 const minute = 60_000
 
-/** Looks at these times (above or not): when the operator is told, and when it is over. */
+/** Samples at these times (above or not): the notifications, and the end. */
 function course(looks: readonly (readonly [number, boolean])[]): string[] {
   let episode: Episode | undefined
   return looks.flatMap(([at, above]) => {
@@ -14,35 +14,35 @@ function course(looks: readonly (readonly [number, boolean])[]): string[] {
   })
 }
 
-/** A look each half minute. */
+/** One sample every half minute. */
 const looks = (fromMinute: number, toMinute: number, above: boolean) =>
   Array.from({ length: (toMinute - fromMinute) * 2 }, (_, n) => [fromMinute * minute + n * 30_000, above] as const)
 
 describe('an episode', () => {
-  test('is told when it has lasted ten minutes, and once', () => {
+  test('notifies once, after ten minutes', () => {
     expect(course([...looks(0, 10, true)])).toEqual([])
     expect(course([...looks(0, 90, true)])).toEqual(['tell 10'])
   })
 
-  test('begins anew after a single look that was not above', () => {
+  test('starts over after a single sample below', () => {
     expect(course([...looks(0, 9, true), [9 * minute, false], ...looks(10, 19, true)])).toEqual([])
   })
 
-  test('that was told ends when it was not above for a minute, and the next one is told again', () => {
+  test('that notified ends after a minute below, and the next one notifies again', () => {
     expect(course([...looks(0, 12, true), ...looks(12, 20, false), ...looks(20, 31, true)])).toEqual(['tell 10', 'over 12.5', 'tell 30'])
   })
 
-  test('that was told does not end by a short dip', () => {
+  test('that notified does not end with a short dip', () => {
     expect(course([...looks(0, 12, true), [12 * minute, false], ...looks(13, 40, true)])).toEqual(['tell 10'])
   })
 
-  test('begins anew when nobody looked for more than a minute', () => {
+  test('starts over after more than a minute without samples', () => {
     expect(course([...looks(0, 9, true), ...looks(11, 20, true)])).toEqual([])
     expect(course([...looks(0, 9, true), ...looks(11, 22, true)])).toEqual(['tell 21'])
   })
 })
 
-test('nobody is told of less than ten minutes above, nor twice before it was over', () => {
+test('less than ten minutes above never notify, and no episode notifies twice', () => {
   const all = fc.array(fc.tuple(fc.integer({ min: 1000, max: 90_000 }), fc.boolean()), { maxLength: 200 })
   fc.assert(
     fc.property(all, (gaps) => {

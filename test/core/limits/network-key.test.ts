@@ -26,7 +26,7 @@ test.each([
   expect(networkKey(address)).toBe(network)
 })
 
-test('wider networks, for what is known of a place', () => {
+test('wider networks, for known locations', () => {
   expect(networkKey('192.0.2.7', { v4: 24, v6: 56 })).toBe('192.0.2.0/24')
   expect(networkKey('2001:db8:0:1ff::1', { v4: 24, v6: 56 })).toBe('20010db8000001000000000000000000/56')
 })

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { advance, emptyWindow, giveBack, type Taken, take } from '../../../src/core/limits/index.ts'
 
-/** The rule as one would say it: a list of the seconds of accepted requests. */
+/** Reference model: a list of the seconds of accepted requests. */
 function naive() {
   let accepted: number[] = []
   const within = (second: number) => accepted.filter((at) => at > second - 60)
@@ -34,7 +34,7 @@ const steps = fc.array(
   { maxLength: 200 },
 )
 
-test('the buckets decide as a list of all accepted requests would, whatever the budget becomes meanwhile', () => {
+test('the buckets decide like a list of all accepted requests, even if the budget changes', () => {
   fc.assert(
     fc.property(steps, fc.nat(100), (all, from) => {
       const [window, model] = [emptyWindow(from), naive()]
@@ -53,7 +53,7 @@ test('the buckets decide as a list of all accepted requests would, whatever the 
   )
 })
 
-test('in no 60 seconds more requests are accepted than the budget', () => {
+test('any 60 seconds accept at most the budget', () => {
   fc.assert(
     fc.property(fc.array(fc.nat(3), { maxLength: 400 }), fc.integer({ min: 1, max: 20 }), (gaps, budget) => {
       const window = emptyWindow(0)
@@ -67,7 +67,7 @@ test('in no 60 seconds more requests are accepted than the budget', () => {
   )
 })
 
-test('who comes again after the seconds that were said is accepted', () => {
+test('a request after the returned Retry-After is accepted', () => {
   fc.assert(
     fc.property(fc.array(fc.nat(5), { minLength: 1, maxLength: 200 }), fc.integer({ min: 1, max: 10 }), (gaps, budget) => {
       const window = emptyWindow(7)
@@ -84,7 +84,7 @@ test('who comes again after the seconds that were said is accepted', () => {
   )
 })
 
-describe('to the second', () => {
+describe('with a resolution of a second', () => {
   test.each([
     [0, 1, false],
     [59, 1, false],
@@ -107,7 +107,7 @@ describe('to the second', () => {
     expect(take(window, 60, 1)).toEqual({ accepted: true, used: 0 })
   })
 
-  test('a second that lies before the newest one counts as that', () => {
+  test('a second before the newest one counts as the newest', () => {
     const window = emptyWindow(100)
     expect(take(window, 90, 2)).toEqual({ accepted: true, used: 0 })
     expect(take(window, 100, 2)).toEqual({ accepted: true, used: 1 })

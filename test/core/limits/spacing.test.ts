@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { nextSlot, type Spacing } from '../../../src/core/limits/index.ts'
 
-/** Requests of one address at these times: how long each waits, or that it is refused. */
+/** Requests of one address at these times: the wait of each, or a refusal. */
 function answers(spacing: Spacing, timesMs: readonly number[]) {
   let slotMs: number | undefined
   return timesMs.map((nowMs) => {
@@ -13,7 +13,7 @@ function answers(spacing: Spacing, timesMs: readonly number[]) {
   })
 }
 
-describe('five a second with two that wait', () => {
+describe('five a second with a buffer of two', () => {
   const logins: Spacing = { perSecond: 5, atOnce: 1, buffered: 2 }
 
   test.each([
@@ -38,7 +38,7 @@ describe('five a second with two that wait', () => {
   })
 })
 
-test('without a buffer nobody waits: so many at once go through, the next is refused', () => {
+test('without a buffer no request waits: a burst passes, the next request is refused', () => {
   expect(answers({ perSecond: 30, atOnce: 3, buffered: 0 }, [0, 0, 0, 0, 34, 34])).toEqual([0, 0, 0, 'refused', 0, 'refused'])
 })
 
@@ -51,7 +51,7 @@ const times = fc.array(fc.nat(300), { maxLength: 150 }).map((gaps) => {
   })
 })
 
-test('in no stretch of time more have their slot than the pace and those at once allow, and none waits longer than the buffer', () => {
+test('no period passes more requests than rate and burst allow, and no wait exceeds the buffer', () => {
   fc.assert(
     fc.property(spacings, times, (spacing, all) => {
       const turns = answers(spacing, all).flatMap((wait, index) => (wait === 'refused' ? [] : [(all[index] as number) + (wait as number)]))
@@ -65,7 +65,7 @@ test('in no stretch of time more have their slot than the pace and those at once
   )
 })
 
-test('who comes again after the seconds that were said has a slot', () => {
+test('a request after the returned Retry-After passes', () => {
   fc.assert(
     fc.property(spacings, times, (spacing, all) => {
       let slotMs: number | undefined

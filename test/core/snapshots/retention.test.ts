@@ -16,7 +16,7 @@ const aSnapshot = (snapshotId: string, days: number, change: Partial<RetainedSna
   reported: true,
   ...change,
 })
-/** One that takes the place of the newest, so that the rule itself is seen. */
+/** A newer snapshot, so that the tested one is not protected as the newest. */
 const fresh = aSnapshot('fresh', 0)
 const judge = (snapshots: readonly RetainedSnapshot[], inUse: Record<string, string> = {}) =>
   evaluateRetention({ snapshots, rule, now, inUse: new Map(Object.entries(inUse)) })
@@ -31,7 +31,7 @@ describe('by tier', () => {
     ['manual', 91, true],
     ['final', 364, false],
     ['final', 366, true],
-  ] as const)('%s of %i days: given up %j', (tier, days, goes) => {
+  ] as const)('%s of %i days: expires %j', (tier, days, goes) => {
     const newestBeforeUpdate = aSnapshot('newest-pre-update', 1, { tier: 'pre-update' })
     expect(judge([fresh, newestBeforeUpdate, aSnapshot('it', days, { tier })]).forget).toEqual(goes ? ['it'] : [])
   })
@@ -142,7 +142,7 @@ const aRule = fc.record({
   finalDays: fc.nat(400),
 })
 
-describe('whatever the clock, the rule and the set', () => {
+describe('for any clock, policy and set', () => {
   const everything = fc.record({ snapshots: someSnapshots, rule: aRule, now: aTime, inUse: someUsed })
 
   test('referenced ones, the newest present one and the last verified one stay', () => {

@@ -36,7 +36,7 @@ describe('planning the chat of a space', () => {
       ])
   })
 
-  test('a member who left one room by itself has left the space, and is kicked from the other room', () => {
+  test('a member who left one room has left the space, and is kicked from the other room', () => {
     const now = seen({ '@anna:x': ['leave', '@anna:x', 9] }, { '@anna:x': ['join', '@anna:x', 5] })
     expect(plan([member('anna', at(5))], now)).toEqual([
       { do: 'recordLeft', userId: 'anna', chatJoinedAt: at(5) },

@@ -35,14 +35,14 @@ const readers: readonly (readonly [string, Partial<Parameters<typeof audienceOf>
   ['of a role in a space', { spaceId: 's1', assignedRole: 'teacher' }, ['teacher', 'inSpace']],
 ]
 
-test.each(readers)('a task %s is read by %j no others', (_, task, expected) => {
+test.each(readers)('a task %s is readable by %j only', (_, task, expected) => {
   const audience = audienceOf(aTask(task))
   const isMember = (spaceId: string, userId: string) => spaceId === 's1' && userId === 'sam'
   const names = Object.keys(callers) as Who[]
   expect(names.filter((who) => reaches(audience, callers[who], isMember))).toEqual(names.filter((who) => expected.includes(who)))
 })
 
-test('of a change those are told too whom the task is taken from', () => {
+test('a reassignment is also published to the former assignee', () => {
   const before = aTask({ assigneeId: 'anna', assignedRole: 'teacher' })
   const after = aTask({ assigneeId: 'ben', assignedRole: 'CUSTODIAN' })
   expect(audienceOfChange(before, after)).toEqual({ capability: 'manageBoards', users: ['ben', 'anna'], roles: ['custodian', 'teacher'] })
@@ -54,13 +54,13 @@ test.each([
   ['Custodian', 'custodian'],
 ])('the role %s is %s in the book', (written, key) => expect(roleKey(written)).toBe(key))
 
-test('a task that somebody of the role has taken falls to that one alone', () => {
+test('a task taken by one member of a role belongs to that user only', () => {
   expect(isAssignedTo(aTask({ assignedRole: 'teacher' }), callers.teacher)).toBe(true)
   expect(isAssignedTo(aTask({ assignedRole: 'teacher', assigneeId: 'anna' }), callers.teacher)).toBe(false)
   expect(isAssignedTo(aTask({ assignedRole: 'teacher', assigneeId: 'anna' }), callers.anna)).toBe(true)
 })
 
-describe('who may do what', () => {
+describe('permissions', () => {
   const assign = (assigneeId: string | null): TaskMove => ({ type: 'assign', assigneeId })
   const escalate: TaskMove = { type: 'escalate', at: '2026-01-05T02:00:00.000Z' }
   const start: TaskMove = { type: 'start', by: 'x' }

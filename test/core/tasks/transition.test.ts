@@ -40,25 +40,25 @@ test.each(table)('%s + %s -> %s', (from, type, to) => {
   else expect(make().status).toBe(to)
 })
 
-describe('what a move leaves behind', () => {
-  test('who begins a task of nobody is its assignee; one that is somebody’s stays theirs', () => {
+describe('effects of a transition', () => {
+  test('starting an unassigned task assigns it; an assigned one keeps its assignee', () => {
     expect(transition(aTask('open'), moves.start).assigneeId).toBe('anna')
     expect(transition(aTask('open', { assigneeId: 'ben' }), moves.start).assigneeId).toBe('ben')
   })
 
-  test('an assignment to the same person changes nothing, so nobody is told', () => {
+  test('an assignment to the same user changes nothing and publishes nothing', () => {
     const task = aTask('in_progress', { assigneeId: 'ben' })
     expect(transition(task, moves.assign)).toBe(task)
   })
 
-  test('an escalation to a level that was reached changes nothing', () => {
+  test('an escalation to a reached level changes nothing', () => {
     const task = aTask('open', { escalationLevel: 2, escalatedAt: at })
     expect(transition(task, { ...moves.escalate, level: 2 })).toBe(task)
     expect(transition(task, { ...moves.escalate, level: 4 }).escalationLevel).toBe(4)
     expect(transition(task, moves.escalate).escalationLevel).toBe(3)
   })
 
-  test('an escalation to another role takes the task from whoever had it', () => {
+  test('an escalation to another role removes the assignee', () => {
     const task = aTask('in_progress', { assigneeId: 'ben' })
     expect(transition(task, { ...moves.escalate, assignedRole: 'SCHOOL_PRINCIPAL' })).toEqual({
       status: 'open',
@@ -83,7 +83,7 @@ const aMove: fc.Arbitrary<TaskMove> = fc.oneof(
   }),
 )
 
-test('whatever is done: nothing leaves an end, levels never fall, and what is in progress is somebody’s', () => {
+test('any sequence of actions: no exit from a final state, levels never fall, and a task in progress has an assignee', () => {
   fc.assert(
     fc.property(fc.constantFrom(...TaskStatus.options), fc.array(aMove, { maxLength: 12 }), (status, course) => {
       let task = aTask(status, status === 'in_progress' ? { assigneeId: 'anna' } : {})

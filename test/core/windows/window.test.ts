@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { momentText, parseWindow, windowText } from '../../../src/core/wall-clock/index.ts'
 import { MaintenanceWindow, TimeZone, windowAt, windowInForce } from '../../../src/core/windows/index.ts'
 
-describe('a window in words', () => {
+describe('a window as text', () => {
   test.each([
     ['mon 02:00-05:00', [{ days: ['mon'], from: '02:00', to: '05:00' }]],
     ['MON,wed-fri 02:00-05:00', [{ days: ['mon', 'wed', 'thu', 'fri'], from: '02:00', to: '05:00' }]],
@@ -34,7 +34,7 @@ describe('a window in words', () => {
     expect(() => parseWindow(text)).toThrow('such as "mon-fri 02:00-05:00; sun 22:00-06:00"')
   })
 
-  test('is read as it is written', () => {
+  test('is parsed as it is printed', () => {
     const names = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const
     const time = fc.tuple(fc.nat({ max: 23 }), fc.nat({ max: 59 })).map((parts) => parts.map((n) => String(n).padStart(2, '0')).join(':'))
     const part = fc.record({ days: fc.subarray([...names], { minLength: 1 }), from: time, to: time })
@@ -50,16 +50,16 @@ test.each(['Europe/Berlin', 'UTC', 'America/Argentina/Buenos_Aires', 'Etc/GMT+5'
   expect(TimeZone.parse(zone)).toBe(zone)
 })
 
-test.each(['', 'Berlin', '+01:00', 'Europe/Atlantis', 'UTC+1', '../etc'])('"%s" is none', (zone) => {
+test.each(['', 'Berlin', '+01:00', 'Europe/Atlantis', 'UTC+1', '../etc'])('"%s" is not a time zone', (zone) => {
   expect(TimeZone.safeParse(zone).success).toBe(false)
 })
 
-describe('the window that holds', () => {
+describe('the effective window', () => {
   const rules = { timeZone: 'Europe/Berlin', windows: { free: parseWindow('daily 01:00-05:00'), pro: null, enterprise: null } }
   const own = parseWindow('sun 03:00-06:00')
   const nothing = { timeZone: null, maintenanceWindow: null }
 
-  test('is the tenant’s own before that of its tier, by its own clock before the platform’s', () => {
+  test('is the tenant’s own before that of its tier, in its own time zone before the platform’s', () => {
     expect(windowInForce(rules, 'free', nothing)).toEqual({ window: rules.windows.free, timeZone: 'Europe/Berlin', own: false })
     expect(windowInForce(rules, 'free', { timeZone: 'Asia/Tokyo', maintenanceWindow: null })).toMatchObject({
       timeZone: 'Asia/Tokyo',
@@ -72,12 +72,12 @@ describe('the window that holds', () => {
     })
   })
 
-  test('is none where neither says one, and where the tenant wants any time', () => {
+  test('is none if neither is set, or if the tenant has any time', () => {
     expect(windowInForce(rules, 'pro', nothing)).toBeNull()
     expect(windowInForce(rules, 'free', { timeZone: null, maintenanceWindow: 'any' })).toBeNull()
   })
 
-  test('is shown with the opening at the moment, from its beginning, else with the next one', () => {
+  test('is shown with the current opening from its start, else with the next one', () => {
     const inForce = { window: parseWindow('mon 02:00-05:00'), timeZone: 'Europe/Berlin', own: true }
     const open = { opensAt: '2026-01-05T01:00:00.000Z', closesAt: '2026-01-05T04:00:00.000Z' }
     expect(windowAt(inForce, '2026-01-05T03:59:59.999Z')).toEqual({ ...inForce, ...open })
@@ -86,7 +86,7 @@ describe('the window that holds', () => {
   })
 })
 
-test('a moment is told by the clock of the zone and in UTC', () => {
+test('a time is shown in the zone and in UTC', () => {
   expect(momentText('2026-03-30T00:00:00.000Z', 'Europe/Berlin')).toBe('Mon 2026-03-30 02:00 Europe/Berlin (2026-03-30 00:00 UTC)')
   expect(momentText('2026-01-04T20:30:00.000Z', 'Asia/Kolkata')).toBe('Mon 2026-01-05 02:00 Asia/Kolkata (2026-01-04 20:30 UTC)')
   expect(momentText('2026-01-05T02:00:00.000Z', 'UTC')).toBe('Mon 2026-01-05 02:00 UTC')

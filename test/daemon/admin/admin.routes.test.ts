@@ -43,7 +43,7 @@ afterAll(async () => {
 
 const callers = [...adminRoles, 'token', 'nobody'] as const
 
-/** What the caller gets, told by the contract alone. */
+/** The expected status per caller, derived from the contract alone. */
 function expectedRefusal({ auth }: EndpointShape, who: (typeof callers)[number]): number | undefined {
   if (auth.kind !== 'admin') return undefined
   if (who === 'nobody') return 401
@@ -51,7 +51,7 @@ function expectedRefusal({ auth }: EndpointShape, who: (typeof callers)[number])
   return adminRoles.indexOf(who === 'token' ? 'operator' : who) < adminRoles.indexOf(auth.role) ? 403 : undefined
 }
 
-describe('who may call what', () => {
+describe('permissions per endpoint', () => {
   const rows = Object.entries(contract).flatMap(([name, endpoint]) => callers.map((who) => [name, who, endpoint as EndpointShape] as const))
   test.each(rows)('%s as %s', async (_, who, endpoint) => {
     await room.clock.advance(3000) // the limit per address is another matter
@@ -66,7 +66,7 @@ describe('who may call what', () => {
   })
 })
 
-describe('over the wire', () => {
+describe('over HTTP', () => {
   test('login, whoami, logout', async () => {
     await room.clock.advance(3000)
     const { token, account, setup } = await clientOf('nobody').login({ body: { name: 'The-Viewer', password: aPassword } })
@@ -77,11 +77,11 @@ describe('over the wire', () => {
     await expect(clientOf('guest').whoAmI()).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
   })
 
-  test('an API token says so of itself', async () => {
+  test('whoami of an API token shows its kind', async () => {
     expect(await clientOf('token').whoAmI()).toMatchObject({ account: { role: 'operator' }, sessionId: null, token: { name: 'ci' } })
   })
 
-  test('a created account logs in once and must change its password; the audit log has it and holds', async () => {
+  test('a created account logs in once and must change its password; the audit log records it and stays valid', async () => {
     await room.clock.advance(3000)
     const { account, initialPassword } = await clientOf('admin').createAccount({ body: { name: 'dora', role: 'operator' } })
     expect(account).toMatchObject({ name: 'dora', mustChangePassword: true, createdBy: 'the-admin' })
@@ -98,7 +98,7 @@ describe('over the wire', () => {
     expect((await clientOf('dora').verifyAudit()).chains).toMatchObject([{ chain: 'admin', ok: true }])
   })
 
-  test('names are taken once', async () => {
+  test('account names are unique', async () => {
     await clientOf('admin').createAccount({ body: { name: 'twice', role: 'viewer' } })
     const again = clientOf('admin').createAccount({ body: { name: 'TWICE', role: 'viewer' } })
     await expect(again).rejects.toMatchObject({ code: 'ALREADY_EXISTS' })
@@ -107,7 +107,7 @@ describe('over the wire', () => {
     await expect(token()).rejects.toMatchObject({ code: 'ALREADY_EXISTS' })
   })
 
-  test('a password reset ends the sessions and gives a one-time password', async () => {
+  test('a password reset ends the sessions and returns a one-time password', async () => {
     await room.clock.advance(3000)
     const { id } = await anAccount(room, 'emil', 'viewer')
     const { authorization } = await aSession(room, 'emil')
@@ -117,7 +117,7 @@ describe('over the wire', () => {
     expect(setup).toEqual(['password'])
   })
 
-  test('sessions of others are seen and ended by admins only', async () => {
+  test('only admins list and end sessions of others', async () => {
     const { sessions: own } = await clientOf('viewer').listSessions()
     expect(own.filter(({ current }) => current)).toHaveLength(1)
     expect(own.every(({ accountName }) => accountName === 'the-viewer')).toBe(true)
@@ -129,7 +129,7 @@ describe('over the wire', () => {
     await expect(clientOf('reviewer').whoAmI()).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
   })
 
-  test('the eleventh login of a second from one address is refused before a password is looked at', async () => {
+  test('the eleventh login within a second from one address is refused before its password is checked', async () => {
     await room.clock.advance(3000)
     const tries = await Promise.allSettled(
       Array.from({ length: 11 }, (_, n) => clientOf('nobody').login({ body: { name: `n${n}`, password: 'x' } })),
@@ -138,13 +138,13 @@ describe('over the wire', () => {
     expect(codes.filter((code) => code === 'RATE_LIMITED')).toHaveLength(1)
   })
 
-  test('the published keys are public ones', async () => {
+  test('the published keys are public keys', async () => {
     const { keys } = await clientOf('nobody').jwks()
     expect(keys).toMatchObject([{ kty: 'EC', alg: 'ES256', use: 'sig' }])
     expect(keys[0]).not.toHaveProperty('d')
   })
 
-  test('a lock shows in the list of accounts', async () => {
+  test('a lock is shown in the list of accounts', async () => {
     await anAccount(room, 'frida', 'viewer')
     for (let n = 0; n < 10; n++) {
       await room.clock.advance(1000)

@@ -31,7 +31,7 @@ const aToken = async (room: AdminRoom, name = 'anna', days = 30) => {
 }
 
 onBothDialects('who is calling', (fresh) => {
-  test('a session that ends is refused on another replica within a second', async () => {
+  test('an ended session is refused on another replica within a second', async () => {
     const db = await fresh()
     const one = await aReplica(db)
     const two = await aReplica(db, one)
@@ -44,7 +44,7 @@ onBothDialects('who is calling', (fresh) => {
     await vi.waitFor(async () => expect(await answer(two, authorization)).toBe('UNAUTHENTICATED'), { timeout: 15_000 })
   })
 
-  test('a replica that cannot follow the revocations asks the database each time', async () => {
+  test('a replica that cannot read the revocations queries the database on each call', async () => {
     const db = await fresh()
     const one = await aReplica(db)
     const two = await aReplica(db, one)
@@ -60,7 +60,7 @@ onBothDialects('who is calling', (fresh) => {
   test.each([
     [[7, 8], 'viewer'],
     [[7, 7], 'admin'],
-  ] as const)('who was read while the revocations went from %j is kept only if nothing was revoked meanwhile', async (positions, then) => {
+  ] as const)('an account read while the revocations went from %j is cached only if none was added meanwhile', async (positions, then) => {
     const db = await fresh()
     const one = await aReplica(db)
     await anAccount(one)
@@ -69,12 +69,12 @@ onBothDialects('who is calling', (fresh) => {
     const revocations = { ...one.revocations, position: () => left.shift() ?? positions[1] }
     const room = { ...one, authenticate: authenticateAdmin({ ...one, revocations }) }
     expect(await answer(room, authorization)).toBe('admin')
-    // The word of it came while the account was read: nobody says it again.
+    // The revocation was published while the account was read, and only once.
     await db.updateTable('admin_accounts').set({ role: 'viewer' }).execute()
     expect(await answer(room, authorization)).toBe(then)
   })
 
-  test('a role is that of the record: a demoted account has the lower one in its open session and its API tokens', async () => {
+  test('the role is read from the record: a demoted account has the lower one in open sessions and API tokens', async () => {
     const db = await fresh()
     const room = await aReplica(db)
     await anAccount(room, 'keeper')
@@ -85,7 +85,7 @@ onBothDialects('who is calling', (fresh) => {
     expect(await answer(room, (await aSession(room)).authorization)).toBe('viewer')
   })
 
-  test('an API token ends with the account that made it', async () => {
+  test('an API token ends with the account that created it', async () => {
     const db = await fresh()
     const room = await aReplica(db)
     await anAccount(room, 'keeper')
@@ -96,7 +96,7 @@ onBothDialects('who is calling', (fresh) => {
     expect(await answer(room, authorization)).toBe('UNAUTHENTICATED')
   })
 
-  test('the last working admin can be neither disabled nor demoted, also by two at once', async () => {
+  test('the last active admin can be neither disabled nor demoted, also not by two concurrent calls', async () => {
     const room = await aReplica(await fresh())
     const [anna, ben] = [await anAccount(room), await anAccount(room, 'ben')]
     const { actor } = await aSession(room)
@@ -106,7 +106,7 @@ onBothDialects('who is calling', (fresh) => {
     await expect(changeAccountRole(room, actor, { id: left, role: 'operator' })).rejects.toMatchObject({ code: 'CONFLICT' })
   })
 
-  test('an API token ends when it is revoked, and when it expires', async () => {
+  test('an API token is refused once revoked or expired', async () => {
     const room = await aReplica(await fresh())
     await anAccount(room)
     const revoked = await aToken(room)
@@ -131,7 +131,7 @@ onBothDialects('who is calling', (fresh) => {
     expect(await answer(room, authorization)).toBe('UNAUTHENTICATED')
   })
 
-  test('a session that was revoked while it was being looked up is not kept', async () => {
+  test('a session revoked during its read is not cached', async () => {
     const db = await fresh()
     const room = await aReplica(db)
     await anAccount(room)
@@ -141,7 +141,7 @@ onBothDialects('who is calling', (fresh) => {
     expect(await answer(other, authorization)).toBe('UNAUTHENTICATED')
   })
 
-  test('without a database the answer is 503, not 401', async () => {
+  test('without a database the response is 503, not 401', async () => {
     const db = await fresh()
     const room = await aReplica(db)
     await anAccount(room)
@@ -158,7 +158,7 @@ onBothDialects('who is calling', (fresh) => {
     },
   )
 
-  test('the cleanup deletes what has expired and nothing else', async () => {
+  test('the cleanup deletes expired records only', async () => {
     const db = await fresh()
     const room = await aReplica(db)
     await anAccount(room)
@@ -174,7 +174,7 @@ onBothDialects('who is calling', (fresh) => {
     expect(await db.selectFrom('revocations').selectAll().execute()).toEqual([])
   })
 
-  test('the nightly cleanup counts what it deleted', async () => {
+  test('the nightly cleanup reports the number of deleted records', async () => {
     const db = await fresh()
     const room = await aReplica(db)
     await anAccount(room)

@@ -29,7 +29,7 @@ const fail = async (room: AdminRoom, times: number, name = 'anna') => {
 }
 
 onBothDialects('login', (fresh) => {
-  test('of thirty attempts at once ten are checked and the rest are refused, for known and unknown names alike', async () => {
+  test('of thirty concurrent attempts ten are checked and the rest refused, for known and unknown names alike', async () => {
     const room = await aRoom(await fresh())
     await anAccount(room)
     for (const name of ['anna', 'nobody']) {
@@ -49,7 +49,7 @@ onBothDialects('login', (fresh) => {
     expect(await attempt(room, aPassword)).toBe('in')
   })
 
-  test('a success forgets the failures, and so do fifteen minutes without one', async () => {
+  test('a success clears the failures, and so do fifteen minutes without one', async () => {
     const room = await aRoom(await fresh())
     await anAccount(room)
     await fail(room, 9)
@@ -60,7 +60,7 @@ onBothDialects('login', (fresh) => {
     expect(await attempt(room, aPassword)).toBe('in')
   })
 
-  test('strangers cannot lock the owner out of a network that the account is known from', async () => {
+  test('strangers cannot lock the owner out of a known network', async () => {
     const room = await aRoom(await fresh())
     await anAccount(room)
     await aSession(room, 'anna', '192.0.2.1')
@@ -71,7 +71,7 @@ onBothDialects('login', (fresh) => {
     expect(await attempt(room, aPassword, 'anna', '192.0.2.99')).toBe('ACCOUNT_LOCKED')
   })
 
-  test('the lock is in the audit log, by name only when it is one of ours, and unlock lifts it', async () => {
+  test('the lock is audited, with the name only if the account exists, and unlock removes it', async () => {
     const db = await fresh()
     const room = await aRoom(db)
     await anAccount(room)
@@ -98,13 +98,13 @@ onBothDialects('login', (fresh) => {
     expect(await attempt(room, initialPassword, 'cleo')).toBe('LOGIN_FAILED')
   })
 
-  test('names are found whatever their case', async () => {
+  test('account names are not case-sensitive', async () => {
     const room = await aRoom(await fresh())
     await anAccount(room, 'Anna')
     expect(await attempt(room, aPassword, ' ANNA ')).toBe('in')
   })
 
-  test('a session with a one-time password may only change it, and is whole afterwards', async () => {
+  test('a session with a one-time password may only change it, and is unrestricted afterwards', async () => {
     const room = await aRoom(await fresh())
     const { initialPassword } = await createAccount(room, system, { name: 'cleo', role: 'operator' })
     const { token, setup } = await login(room, { name: 'cleo', password: initialPassword, address: '192.0.2.1' })
@@ -119,7 +119,7 @@ onBothDialects('login', (fresh) => {
     expect(await attempt(room, initialPassword, 'cleo')).toBe('LOGIN_FAILED')
   })
 
-  test('guessing the current password inside a session locks like a login', async () => {
+  test('wrong current passwords in a session lock like logins', async () => {
     const room = await aRoom(await fresh())
     await anAccount(room)
     const { actor } = await aSession(room)
@@ -128,7 +128,7 @@ onBothDialects('login', (fresh) => {
     await expect(guess()).rejects.toMatchObject({ code: 'ACCOUNT_LOCKED' })
   })
 
-  test('a changed password ends the other sessions and keeps the one that changed it', async () => {
+  test('a changed password ends the other sessions and keeps the current one', async () => {
     const room = await aRoom(await fresh())
     await anAccount(room)
     const [one, two] = [await aSession(room), await aSession(room)]

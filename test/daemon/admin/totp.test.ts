@@ -10,7 +10,7 @@ const address = '192.0.2.1'
 let room: AdminRoom
 afterEach(() => room.stop())
 
-/** An authenticator app that was shown the secret; `offset` steps fast or slow. */
+/** An authenticator app with the secret; `offset` is its clock error in steps. */
 const anApp =
   (secret: string) =>
   (offset = 0) =>
@@ -32,14 +32,14 @@ const attempt = (totp?: string) =>
   )
 
 onBothDialects('one-time codes', (fresh) => {
-  test('a login without the code is asked for it; asking costs no attempt', async () => {
+  test('a login without the code asks for it, and counts no attempt', async () => {
     const { app } = await enrolled(await fresh())
     for (let n = 0; n < 12; n++) expect(await attempt()).toBe('TOTP_REQUIRED')
     await room.clock.advance(30_000)
     expect(await attempt(app())).toBe('in')
   })
 
-  test('a code is taken once, also by two logins at the same moment', async () => {
+  test('a code is accepted once, also with two concurrent logins', async () => {
     const { app } = await enrolled(await fresh())
     expect(await attempt(app())).toBe('LOGIN_FAILED') // confirming has used it up
     await room.clock.advance(30_000)
@@ -48,7 +48,7 @@ onBothDialects('one-time codes', (fresh) => {
     expect(await attempt(app(-1))).toBe('LOGIN_FAILED') // an older one neither
   })
 
-  test('one step early or late is taken, two are not', async () => {
+  test('a code one step early or late is accepted, two steps are not', async () => {
     const { app } = await enrolled(await fresh())
     await room.clock.advance(300_000)
     expect(await attempt(app(-2))).toBe('LOGIN_FAILED')
@@ -63,7 +63,7 @@ onBothDialects('one-time codes', (fresh) => {
     expect(await attempt('000000')).toBe('ACCOUNT_LOCKED')
   })
 
-  test('each of ten recovery codes opens one session, however it is written', async () => {
+  test('each of ten recovery codes opens one session, in any spelling', async () => {
     const { recoveryCodes } = await enrolled(await fresh())
     expect(new Set(recoveryCodes).size).toBe(10)
     const [first, second] = recoveryCodes as [string, string]
@@ -72,7 +72,7 @@ onBothDialects('one-time codes', (fresh) => {
     expect(await attempt(second.toUpperCase().replaceAll('-', ''))).toBe('in')
   })
 
-  test('where codes are demanded, a session without them may only set them up', async () => {
+  test('where codes are required, a session without them may only set them up', async () => {
     room = await anAdminRoom(await fresh(), { totpRequired: true })
     await anAccount(room)
     const { setup, token } = await login(room, { name: 'anna', password: aPassword, address })
@@ -88,13 +88,13 @@ onBothDialects('one-time codes', (fresh) => {
     await expect(disable).rejects.toMatchObject({ code: 'CONFLICT' })
   })
 
-  test('a reviewer needs none even there', async () => {
+  test('a reviewer needs no code even there', async () => {
     room = await anAdminRoom(await fresh(), { totpRequired: true })
     await anAccount(room, 'rita', 'reviewer')
     expect((await login(room, { name: 'rita', password: aPassword, address })).setup).toEqual([])
   })
 
-  test('disabling takes password and code, and leaves nothing behind', async () => {
+  test('disabling requires password and code, and deletes the secret', async () => {
     const db = await fresh()
     const { app, actor } = await enrolled(db)
     await room.clock.advance(30_000)
@@ -104,7 +104,7 @@ onBothDialects('one-time codes', (fresh) => {
     expect(await db.selectFrom('admin_recovery_codes').selectAll().execute()).toEqual([])
   })
 
-  test('enrolling again is refused while codes are set up, and the secret is sealed at rest', async () => {
+  test('a second enrolment is refused, and the stored secret is sealed', async () => {
     const db = await fresh()
     const { actor, secret, uri } = await enrolled(db)
     await expect(enrolTotp(room, actor, { password: aPassword, address })).rejects.toMatchObject({ code: 'CONFLICT' })

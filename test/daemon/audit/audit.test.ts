@@ -22,7 +22,7 @@ const writeMany = async (db: Db, count: number) => {
 }
 
 onBothDialects('the audit log', (fresh) => {
-  test('a log of several pages and chains verifies to its heads', async () => {
+  test('a log of several pages and chains is verified up to its heads', async () => {
     const db = await fresh()
     await writeMany(db, 205)
     await write(db, 'rollout.paused', { chain: 'rollout:1' })
@@ -32,7 +32,7 @@ onBothDialects('the audit log', (fresh) => {
     ])
   })
 
-  test('a chain that there is not holds nothing together: it is not found', async () => {
+  test('verifying an unknown chain is 404', async () => {
     const db = await fresh()
     await write(db, 'act')
     expect(await verifyAudit({ db }, { chain: 'admin' })).toMatchObject([{ entries: 1, ok: true }])
@@ -44,7 +44,7 @@ onBothDialects('the audit log', (fresh) => {
     expect(await verifyAudit({ db }, { chain: 'admin' })).toMatchObject([{ ok: false }])
   })
 
-  test('several acts of one transaction are linked in their order, and acts before and after them too', async () => {
+  test('several entries of one transaction are linked in order, and so are entries before and after', async () => {
     const db = await fresh()
     await write(db, 'before')
     const acts = Array.from({ length: 20 }, (_, n) => ({ actor, action: `act.${n}` }))
@@ -64,7 +64,7 @@ onBothDialects('the audit log', (fresh) => {
     expect(await verifyAudit({ db }, {})).toMatchObject([{ entries: 40, ok: true }])
   })
 
-  test('an act that is rolled back leaves no entry', async () => {
+  test('a rolled back action leaves no entry', async () => {
     const db = await fresh()
     await write(db, 'first')
     await expect(
@@ -91,7 +91,7 @@ onBothDialects('the audit log', (fresh) => {
     ],
     'a head taken away': [(db) => db.deleteFrom('audit_heads').execute(), 1],
   }
-  test.each(Object.keys(tampering))('verify finds %s', async (kind) => {
+  test.each(Object.keys(tampering))('verify detects %s', async (kind) => {
     const db = await fresh()
     await writeMany(db, 5)
     const [tamper, brokenAt] = tampering[kind] as (typeof tampering)[string]
@@ -99,7 +99,7 @@ onBothDialects('the audit log', (fresh) => {
     expect(await verifyAudit({ db }, {})).toMatchObject([{ chain: 'admin', ok: false, brokenAt }])
   })
 
-  test('the list is newest first, in pages, by exact filter or beginning', async () => {
+  test('the list is newest first, in pages, by exact filter or prefix', async () => {
     const db = await fresh()
     await writeMany(db, 5)
     await write(db, 'box.added', { subject: 'north' })
@@ -113,7 +113,7 @@ onBothDialects('the audit log', (fresh) => {
     expect((await listAudit({ db }, { chain: 'admin', limit: 9, action: '%' })).entries).toHaveLength(0)
   })
 
-  test('a checkpoint asked for in a transaction is signed, appended and not repeated', async () => {
+  test('a checkpoint requested in a transaction is signed and appended once', async () => {
     const db = await fresh()
     const dataDir = await mkdtemp(join(tmpdir(), 'tenantry-audit-'))
     const deps = { db, clock, log: silentLogger(), dataDir }
@@ -134,7 +134,7 @@ onBothDialects('the audit log', (fresh) => {
     expect((await stat(join(dataDir, 'audit-checkpoint.key'))).mode & 0o777).toBe(0o600)
   })
 
-  test('who is told of heads hears of each once, and of a log that no longer holds what was signed', async () => {
+  test('each new head is reported once, and so is a log that differs from its signed heads', async () => {
     const db = await fresh()
     const dataDir = await mkdtemp(join(tmpdir(), 'tenantry-audit-'))
     const told: unknown[] = []
@@ -158,7 +158,7 @@ onBothDialects('the audit log', (fresh) => {
     ])
   })
 
-  test('a head that was signed by a process which died before it told anybody is told by the next', async () => {
+  test('a head signed by a process that died before reporting it is reported by the next one', async () => {
     const db = await fresh()
     const dataDir = await mkdtemp(join(tmpdir(), 'tenantry-audit-'))
     const deps = { db, clock, log: silentLogger(), dataDir }
@@ -170,7 +170,7 @@ onBothDialects('the audit log', (fresh) => {
     expect(told).toEqual([2])
   })
 
-  test('a log that holds again what was signed is told too', async () => {
+  test('a log that matches its signed heads again is reported too', async () => {
     const db = await fresh()
     const dataDir = await mkdtemp(join(tmpdir(), 'tenantry-audit-'))
     const told: string[] = []
@@ -191,7 +191,7 @@ onBothDialects('the audit log', (fresh) => {
     expect(told).toEqual(['broken', 'admin is whole', 'admin is whole'])
   })
 
-  test('two that sign for the first time at once use one key', async () => {
+  test('two concurrent first signatures use one key', async () => {
     const db = await fresh()
     const dataDir = await mkdtemp(join(tmpdir(), 'tenantry-audit-'))
     const deps = { db, clock, log: silentLogger(), dataDir }

@@ -17,7 +17,7 @@ import { rolloutWorld, snapshotIdOf } from '../../support/rollout-world.ts'
 const slug = 'acme'
 const snapshotId = snapshotIdOf(slug)
 
-/** A box that every one of them could take, a rollout whose turn it is, and a replica for each that takes it. */
+/** A free box, a rollout that is due, and one replica per operation that takes the box. */
 async function aBoxForAll(db: Db) {
   const world = await rolloutWorld(db, [{ slug }, { slug: 'beta' }])
   await world.started({ targetSlugs: [slug] })
@@ -54,9 +54,9 @@ const orders = {
 type Taker = keyof typeof orders
 const takers = Object.keys(orders) as Taker[]
 
-/** A rollout waits for its turn; everybody else is told by whom it is held, or what goes on in it. */
+/** A rollout waits for the hold; every other operation is refused with the owner of the hold or the open command. */
 const told = (taker: Taker) => (taker === 'rollout' ? ['done'] : ['BOX_HELD', 'CONFLICT'])
-/** A rollout has one owner, and closing a box that is closed already changes nothing. */
+/** A rollout has one owner, and closing a closed box changes nothing. */
 const twice: readonly Taker[] = ['restore', 'move', 'removal']
 const pairs = takers.flatMap((first) =>
   takers.filter((then) => then !== first || twice.includes(first)).map((then) => [first, then] as const),
@@ -77,7 +77,7 @@ onBothDialects('a box that two take at the same moment', (fresh, dialect) => {
     expect([await holder(), await kinds()]).toEqual([first, [orders[first]]])
   })
 
-  // Only there two look at the same time.
+  // Only PostgreSQL runs two reads at the same time.
   if (dialect === 'postgres')
     test.each(takers.filter((taker) => taker !== 'rollout'))(
       'is taken by %s as it is then: where it was moved since, on its new host',

@@ -8,7 +8,7 @@ import { onBothDialects } from '../../support/databases.ts'
 
 const fleet = 2000
 
-/** Statements said, and how many commands each transaction queued. `turn` happens before each transaction, `row` after each statement about commands. */
+/** Counts statements and the commands that each transaction queued. `turn` runs before each transaction, `row` after each statement about commands. */
 function watched(db: Db, { turn = () => undefined, row = () => undefined }: { turn?: () => void; row?: () => void } = {}) {
   const said: string[] = []
   const perTurn: number[] = []

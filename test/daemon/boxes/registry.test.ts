@@ -145,7 +145,7 @@ onBothDialects('the registry of boxes', (fresh) => {
     const check = () => api.checkBox({ params: { slug: 'beta' } })
     await expect(check()).rejects.toMatchObject({ code: 'HOST_OFFLINE', message: expect.stringMatching(/start its agent/) })
     await room.db.updateTable('hosts').set({ status: 'revoked' }).where('name', '=', 'host-2').execute()
-    // Starting the agent of a revoked host is no fix.
+    // Restarting the agent of a revoked host is no fix.
     await expect(check()).rejects.toMatchObject({
       code: 'HOST_OFFLINE',
       message: expect.stringMatching(/is revoked. fix: `tenantry hosts invite host-2`/),

@@ -18,8 +18,8 @@ import { tasksFor } from '../../../src/daemon/tasks/tasks.repo.ts'
 import { listTenants } from '../../../src/daemon/tenants/show-tenants.ts'
 import { emptyDatabase } from '../../support/databases.ts'
 
-// A page of a list costs what the page costs, however much there is: it walks along an index and stops. Tables grow, so no list may read one
-// from end to end or sort what it does not show.
+// A page of a list has constant cost: it reads an index range and stops. No list may scan or sort a whole table, because
+// tables grow.
 
 const at = '2026-01-05T08:00:00.000Z'
 const limit = 50
@@ -70,7 +70,7 @@ const listening: KyselyPlugin = {
   transformResult: async ({ result }) => result,
 }
 
-/** Where no index serves, each of them says so: PostgreSQL is told to take any other way first, whatever it thinks of tables without rows. */
+/** Without a usable index the plan shows it: PostgreSQL is set to avoid scans and sorts even on empty tables. */
 const dialects = {
   sqlite: { explain: 'explain query plan', set: [], isBad: (line: string) => /^SCAN (?!.* USING )|TEMP B-TREE FOR ORDER BY/.test(line) },
   postgres: {
@@ -89,7 +89,7 @@ for (const [name, dialect] of Object.entries(dialects))
     })
     afterAll(() => db.destroy())
 
-    /** What is bad in the plans of what the work asks. */
+    /** The scans and sorts in the plans of the statements of the work. */
     async function badIn(work: (db: Db) => Promise<unknown>): Promise<string[]> {
       said = []
       await work(db)
@@ -107,11 +107,11 @@ for (const [name, dialect] of Object.entries(dialects))
       })
     }
 
-    test.each(lists)('%s: no table is read from end to end, nothing is sorted', async (_, ask) => {
+    test.each(lists)('%s: no table scan, no sort', async (_, ask) => {
       expect(await badIn(ask)).toEqual([])
     })
 
-    test('a list without an index would be found', async () => {
+    test('a list without an index is detected', async () => {
       expect(await badIn((all) => sql`select id from alerts order by kind`.execute(all))).not.toEqual([])
     })
   })

@@ -6,13 +6,13 @@ import { migrations } from '../../../src/daemon/db/migrations/index.ts'
 import { emptyDatabase, onBothDialects } from '../../support/databases.ts'
 
 onBothDialects('migrations', (fresh, dialect) => {
-  test('applying them again changes nothing', async () => {
+  test('applying the migrations again changes nothing', async () => {
     const db = await fresh()
     await migrate(db)
     expect(await db.selectFrom('leases').selectAll().execute()).toEqual([])
   })
 
-  test('what is asked for often is found by an index', async () => {
+  test('frequent queries use an index', async () => {
     const db = await fresh()
     const { rows } = await (dialect === 'sqlite'
       ? sql<{ name: string }>`select name from sqlite_master where type = 'index'`
@@ -23,14 +23,14 @@ onBothDialects('migrations', (fresh, dialect) => {
       expect(names).toContain(name)
   })
 
-  test('a database written by a newer program is refused by name', async () => {
+  test('a database of a newer program is refused by name', async () => {
     const db = await fresh()
     await migrate(db, [...migrations, { name: '9999-future', up: async () => undefined }])
     await expect(migrate(db)).rejects.toSatisfy((error) => isProblem(error, 'DATABASE_NEWER') && error.message.includes('9999-future'))
   })
 })
 
-test('the database that tests begin with is the one that migrations make', async () => {
+test('the database template of the tests equals a migrated database', async () => {
   const schemaOf = async (db: Db) =>
     (await sql<{ sql: string }>`select type, name, tbl_name, sql from sqlite_master order by type, name`.execute(db)).rows
   const made = openDatabase('sqlite::memory:')

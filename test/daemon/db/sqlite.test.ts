@@ -8,7 +8,7 @@ const inMemory = () => {
   return db
 }
 
-test('the next query gets the connection when a transaction fails', async () => {
+test('the next query gets the connection after a failed transaction', async () => {
   const db = inMemory()
   const failing = db.transaction().execute(async () => {
     throw new Error('no')
@@ -18,7 +18,7 @@ test('the next query gets the connection when a transaction fails', async () => 
   expect((await next).rows).toEqual([{ n: 1 }])
 })
 
-test('a thousand queries that wait for the connection run in the order they were made, and others run in between', async () => {
+test('a thousand waiting queries run in order, and other work runs in between', async () => {
   const db = inMemory()
   const order: number[] = []
   let timers = 0

@@ -11,7 +11,7 @@ const inMemory = () => {
   return db
 }
 
-/** One file, opened by two processes. */
+/** One database file, opened by two processes. */
 function openTwice() {
   const folder = mkdtempSync(join(tmpdir(), 'tenantry-db-'))
   const url = `sqlite:${join(folder, 'tenantry.db')}`
@@ -24,7 +24,7 @@ function openTwice() {
   return { one: one.db, other: other.db }
 }
 
-test('a row has every column under its name, whatever its value, each time the statement runs', async () => {
+test('a row has every column under its name on each run, whatever the value', async () => {
   const db = inMemory()
   const ask = () =>
     sql`select 1 as whole, 1.5 as part, 'text' as "a name", null as empty, x'00ff' as bytes union all select 2, 0, '', '', ''`.execute(db)
@@ -68,7 +68,7 @@ test('streamed rows are the same', async () => {
   expect(rows).toEqual([1, 2, 3].map((seq) => ({ stream: 's', seq })))
 })
 
-test('more statements than the cache holds all run', async () => {
+test('more statements than the cache size all run', async () => {
   const db = inMemory()
   for (let round = 0; round < 2; round++)
     for (let n = 0; n < 600; n++) expect((await sql<{ n: number }>`select ${sql.raw(String(n))} as n`.execute(db)).rows).toEqual([{ n }])

@@ -8,14 +8,14 @@ onBothDialects('streams', (fresh, dialect) => {
   const append = (db: Db, n: number) =>
     db.transaction().execute((tx) => appendEvent(tx, clock, { stream: 's', source: 'core', eventType: 'space.created', payload: { n } }))
 
-  test('numbers rise by one and pages continue after the last number read', async () => {
+  test('numbers rise by one, and pages continue after the last number read', async () => {
     const db = await fresh()
     for (let n = 1; n <= 5; n++) expect(await append(db, n)).toBe(n)
     const page = await eventsAfter(db, { stream: 's', after: 2, limit: 2 })
     expect(page.map((event) => event.payload)).toEqual([{ n: 3 }, { n: 4 }])
   })
 
-  test('several of one transaction stand in their order, with no gap before or after', async () => {
+  test('events of one transaction keep their order, without a gap before or after', async () => {
     const db = await fresh()
     await append(db, 1)
     const some = Array.from({ length: 20 }, (_, at) => ({

@@ -20,13 +20,13 @@ const failureOf = (work: Promise<unknown>) =>
   )
 
 describe('on PostgreSQL', () => {
-  test('a statement that takes longer is ended, and the connection goes on', async () => {
+  test('a slow statement is cancelled, and the connection stays usable', async () => {
     const db = opened(await createPostgresDatabase(), statementTimeoutMs)
     expect(noAnswerOf(await failureOf(seconds(5).execute(db)))).toBe('slow')
     expect((await sql<{ n: number }>`select 1 as n`.execute(db)).rows).toEqual([{ n: 1 }])
   })
 
-  test('so is one that waits for what another transaction holds', async () => {
+  test('a statement that waits for a lock is cancelled', async () => {
     const url = await createPostgresDatabase()
     const [db, holding] = [opened(url, statementTimeoutMs), opened(url, 0)]
     await sql`create table things (n integer)`.execute(db)
@@ -37,7 +37,7 @@ describe('on PostgreSQL', () => {
     expect((await sql`select * from things`.execute(db)).rows).toEqual([])
   })
 
-  test('a transaction that rests longer is ended, and what it held is free: a daemon that stands still stops no other', async () => {
+  test('an idle transaction is ended and its locks are released: a stalled daemon blocks no other', async () => {
     const url = await createPostgresDatabase()
     const [still, other] = [opened(url, statementTimeoutMs), opened(url, 30_000)]
     await sql`create table things (n integer)`.execute(other)
@@ -52,19 +52,19 @@ describe('on PostgreSQL', () => {
     expect((await sql`select * from things`.execute(still)).rows).toEqual([])
   })
 
-  test('a migration takes as long as it takes', async () => {
+  test('a migration has no limit', async () => {
     const db = opened(await createPostgresDatabase(), statementTimeoutMs)
     const up = async (own: Kysely<unknown>) => void (await seconds((3 * statementTimeoutMs) / 1000).execute(own))
     await migrate(db, [{ name: '0001-long', up }])
     expect((await sql<{ name: string }>`select name from schema_migrations`.execute(db)).rows).toEqual([{ name: '0001-long' }])
   })
 
-  test('without a limit nothing is ended', async () => {
+  test('without a limit nothing is cancelled', async () => {
     const db = opened(await createPostgresDatabase(), 0)
     await seconds((3 * statementTimeoutMs) / 1000).execute(db)
   })
 
-  test('a server that is gone without a word is given up soon after that time, and asked for anew', async () => {
+  test('a server that vanished is abandoned soon after the limit, and reconnected', async () => {
     const way = await wayTo(await createPostgresDatabase())
     onTestFinished(way.close)
     const db = opened(way.url, statementTimeoutMs)

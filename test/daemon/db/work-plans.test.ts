@@ -24,7 +24,7 @@ import { roleBook } from '../../support/sessions-room.ts'
 import { synapseSchemas } from '../../support/synapse-schemas.ts'
 import { type Overheard, overhear, wholeReadsOf } from '../../support/whole-reads.ts'
 
-// What agents, operators and the daemon itself do time and again finds its few rows among all there are.
+// Frequent statements of agents, operators and the daemon find their few rows by an index in a grown registry.
 
 describe.each(['sqlite', 'postgres'] as const)('on %s, in a registry that has grown', (dialect) => {
   const clock = manualClock()
@@ -56,7 +56,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s, in a registry that has gr
   const inTransaction = (work: Parameters<ReturnType<Overheard['db']['transaction']>['execute']>[0]) =>
     overheard.db.transaction().execute(work)
 
-  test('an agent is known by its key and picks up its command', async () => {
+  test('an agent is found by its key and fetches its command', async () => {
     const { hosts } = fleetDeps(deps)
     expect(await wholeReads(() => findHostByKeyId(deps.db, 'key_id-7'))).toEqual([])
     const address = { hostId: 'hosts_1', boxId: 'boxes_1' }
@@ -86,7 +86,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s, in a registry that has gr
   test('the engine finds the box of a step by its slug', async () => {
     const { rollouts } = fleetDeps(deps)
     const look = () => inTransaction((tx) => knownBox(rollouts, tx, 'slug-1'))
-    // The few hosts of this registry are one page to PostgreSQL, and so are the boxes that somebody holds.
+    // The few hosts of this registry fit one page of PostgreSQL, and so do the held boxes.
     expect((await wholeReads(look)).filter(({ table }) => !['hosts', 'box_holds'].includes(table))).toEqual([])
   })
 
@@ -100,7 +100,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s, in a registry that has gr
     expect(await wholeReads(() => findJob(deps.db, 1_000_001))).toEqual([])
   })
 
-  test('an alert is raised, and is over', async () => {
+  test('an alert is raised and resolved', async () => {
     const alert = alertOf.followups_late({ late: [{ topic: 'greet', count: 1, since: '2026-01-05T00:00:00.000Z' }] })
     const once = () =>
       inTransaction(async (tx) => {
@@ -110,7 +110,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s, in a registry that has gr
     expect(await wholeReads(once)).toEqual([])
   })
 
-  test('an operator logs in, calls and sees the own sessions', async () => {
+  test('an operator logs in, calls and lists its sessions', async () => {
     const room = await anAdminRoom(deps.db, { clock })
     await anAccount(room)
     const once = async () => {
@@ -122,12 +122,12 @@ describe.each(['sqlite', 'postgres'] as const)('on %s, in a registry that has gr
     room.stop()
   })
 
-  test('the chains of the audit log are found without its entries', async () => {
+  test('the chains of the audit log are listed without reading their entries', async () => {
     expect(await wholeReads(() => chainNames(deps.db))).toEqual([])
     expect((await chainNames(deps.db)).length).toBeGreaterThan(50)
   })
 
-  test('replicas claim the runs of jobs', async () => {
+  test('replicas claim job runs', async () => {
     const all = { ...deps, ...fleetDeps(deps), admin: deps, files: deps, users: deps, declared: () => ({ cleanups: [] }) }
     const jobs = features.flatMap(({ crons }) => crons?.(all as never) ?? [])
     const room = { ...deps, runs: trackRuns(() => undefined) }

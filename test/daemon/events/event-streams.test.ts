@@ -9,13 +9,13 @@ const world = async (members?: Members) => {
 }
 type World = Awaited<ReturnType<typeof world>>
 
-/** Looks as the daemon does every second, and waits until the topic is level with the database. */
+/** Polls as the daemon does every second, and waits until the topic has all stored events. */
 const told = async ({ bus }: World) => {
   await bus.look()
   await until('nothing is left to tell', () => bus.isIdle())
 }
 
-test('the first block says when to come back and where the client is, so that a loss before the first event loses none', async () => {
+test('the first block has the retry time and the position, so that a disconnect before the first event loses none', async () => {
   const one = await world()
   await happened(one)
   const client = await one.connect()
@@ -27,7 +27,7 @@ test('the first block says when to come back and where the client is, so that a 
   expect(again.seqs).toEqual([2])
 })
 
-test('clients do not all come back at the same time', async () => {
+test('clients do not reconnect at the same time', async () => {
   const one = await world()
   const waits = new Set<string>()
   for (let n = 0; n < 10; n++) waits.add(/retry: (\d+)/.exec((await one.connect(aToken({ userId: `u${n}` }))).text)?.[1] ?? '')
@@ -35,7 +35,7 @@ test('clients do not all come back at the same time', async () => {
   for (const wait of waits) expect(Number(wait) >= 2000 && Number(wait) < 6000).toBe(true)
 })
 
-test('who has left a space is not told on replay what happened there while it was a member', async () => {
+test('a former member of a space gets no replay of its events', async () => {
   const members: Members = new Map([['class', new Set(['u1'])]])
   const one = await world(members)
   await happened(one, { audience: { spaces: ['class'] } })
@@ -46,7 +46,7 @@ test('who has left a space is not told on replay what happened there while it wa
   expect(client.seqs).toEqual([2])
 })
 
-test('a long absence is replayed page by page, as fast as the client takes it, and what comes meanwhile follows', async () => {
+test('a long absence is replayed in pages, at the pace of the client, and new events follow', async () => {
   const one = await world()
   await one.db.transaction().execute(async (tx) => {
     for (let n = 0; n < 1203; n++) await happen(tx, one.clock)
@@ -81,7 +81,7 @@ test.each(['7', '999999999999999', 'abc', '-1', "1' or '1'='1"])(
   },
 )
 
-test('a heartbeat takes the position of a client past what is not for it', async () => {
+test('a keep-alive moves the position of a client past events for others', async () => {
   const one = await world()
   const client = await one.connect()
   await happened(one, { audience: { users: ['somebody else'] } })
@@ -91,7 +91,7 @@ test('a heartbeat takes the position of a client past what is not for it', async
   expect([client.seqs, client.lastEventId]).toEqual([[], '1'])
 })
 
-test('a heartbeat of a client that is behind moves nothing', async () => {
+test('a keep-alive of a client that lags moves nothing', async () => {
   const one = await world()
   for (let n = 0; n < 3; n++) await happened(one)
   const client = await one.connect(aToken(), '1')
@@ -99,7 +99,7 @@ test('a heartbeat of a client that is behind moves nothing', async () => {
   expect(client.lastEventId).toBe('1')
 })
 
-test('the eleventh stream of a user is refused, and there is room again when one ends', async () => {
+test('the eleventh stream of a user is refused, and accepted once one ends', async () => {
   const one = await world()
   const clients = []
   for (let n = 0; n < 10; n++) clients.push(await one.connect(aToken({ sessionId: `s${n}` })))
@@ -110,13 +110,13 @@ test('the eleventh stream of a user is refused, and there is room again when one
   expect(one.streams.count()).toBe(11)
 })
 
-test('eleven at once are ten', async () => {
+test('of eleven concurrent requests ten succeed', async () => {
   const one = await world()
   const tries = await Promise.allSettled(Array.from({ length: 11 }, () => one.connect()))
   expect(tries.filter(({ status }) => status === 'fulfilled')).toHaveLength(10)
 })
 
-test('a stream ends with its token, by the wall clock', async () => {
+test('a stream ends when its token expires, by the wall clock', async () => {
   const one = await world()
   const endsMs = one.clock.now().getTime() + 3_600_000
   const client = await one.connect(aToken({ expiresAtMs: endsMs }))
@@ -135,7 +135,7 @@ const losses = [
   ['who knows what, since revocations could not be read', 'everything'],
 ] as const
 
-test.each(losses)('a stream ends when %s is revoked, and tells nothing from the moment it is known', async (_, revoked) => {
+test.each(losses)('a stream ends when %s is revoked, and sends nothing from then on', async (_, revoked) => {
   const one = await world()
   const client = await one.connect()
   await happened(one)
@@ -148,7 +148,7 @@ test.each(losses)('a stream ends when %s is revoked, and tells nothing from the 
   expect(client.seqs).toEqual([1])
 })
 
-test('what is revoked of others ends nothing, and a doubt that proves wrong loses and repeats nothing', async () => {
+test('revocations of others end no stream, and a refuted doubt neither loses nor repeats events', async () => {
   const one = await world()
   const client = await one.connect()
   const doubts = ['everything', { kind: 'user', subject: 'u1' }, { kind: 'user-session', subject: 'another' }] as const
@@ -162,7 +162,7 @@ test('what is revoked of others ends nothing, and a doubt that proves wrong lose
   expect([client.closed, client.seqs]).toEqual([false, [1, 2, 3, 4, 5, 6]])
 })
 
-test('a session that ended between the guard and the stream hears nothing', async () => {
+test('a session that ended between guard and stream gets no event', async () => {
   const one = await world()
   await happened(one)
   one.refused.add('s1') // and nobody is told of it again
@@ -171,7 +171,7 @@ test('a session that ended between the guard and the stream hears nothing', asyn
   expect(client.seqs).toEqual([])
 })
 
-test('other roles are heard of within the same stream', async () => {
+test('a change of roles takes effect within the open stream', async () => {
   const one = await world()
   const client = await one.connect()
   await happened(one, { audience: { capability: 'manageUsers' } })
@@ -184,7 +184,7 @@ test('other roles are heard of within the same stream', async () => {
   expect(client.seqs).toEqual([2])
 })
 
-test('nothing is told while nobody knows who lost their standing', async () => {
+test('nothing is sent while the revocations cannot be read', async () => {
   const one = await world()
   const client = await one.connect()
   await happened(one)
@@ -193,7 +193,7 @@ test('nothing is told while nobody knows who lost their standing', async () => {
   expect([one.revocations.readAgain, client.seqs]).toEqual([1, [1]])
 })
 
-test('the database being away ends no stream, and what came meanwhile is told once it is back', async () => {
+test('a database outage ends no stream, and its events are sent afterwards', async () => {
   const one = await world()
   const client = await one.connect()
   await happened(one)
@@ -206,7 +206,7 @@ test('the database being away ends no stream, and what came meanwhile is told on
   expect(client.seqs).toEqual([1])
 })
 
-test('who leaves leaves nothing behind', async () => {
+test('a disconnect releases everything', async () => {
   const one = await world()
   const client = await one.connect()
   expect(one.bus.topics()).toBe(1)

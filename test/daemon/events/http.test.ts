@@ -73,7 +73,7 @@ test.each([path, '/api/platform/v1/workflow/events/stream', '/platform/v1/workfl
     'x-accel-buffering': 'no',
   })
   expect(answer.headers['content-encoding']).toBeUndefined()
-  // Framed in nothing: it ends with its connection.
+  // No chunked framing: the response ends with its connection.
   expect([answer.headers['transfer-encoding'], answer.headers.connection]).toEqual([undefined, 'close'])
   await happened(one)
   await one.bus.look()
@@ -81,7 +81,7 @@ test.each([path, '/api/platform/v1/workflow/events/stream', '/platform/v1/workfl
   expect(heard.text).toContain('id: 1\nevent: space.changed\ndata: {"type":"space.changed"')
 })
 
-test('HEAD has the headers alone, and takes no place', async () => {
+test('HEAD returns the headers alone, and uses no stream slot', async () => {
   const one = await server()
   for (let n = 0; n < 11; n += 1) {
     const signal = AbortSignal.timeout(10_000)
@@ -91,7 +91,7 @@ test('HEAD has the headers alone, and takes no place', async () => {
   expect([one.streams.count(), one.bus.topics(), one.clock.sleepers()]).toEqual([0, 0, 0])
 })
 
-test('one beat every 15 s goes to all who listen, and none once nobody does', async () => {
+test('a keep-alive is sent to all clients every 15 s, and none without clients', async () => {
   const one = await server()
   const [a, b] = [await listener(`${one.url}${path}`), await listener(`${one.url}${path}`)]
   a.hear()
@@ -109,7 +109,7 @@ test('one beat every 15 s goes to all who listen, and none once nobody does', as
   await until('nobody beats', () => one.clock.sleepers() === 0)
 })
 
-test('a client that takes nothing is cut off; its neighbour hears all, and it hears the rest when it comes back', async () => {
+test('a client that does not read is disconnected; others get every event, and it gets the rest after reconnecting', async () => {
   const one = await server()
   const slow = await listener(`${one.url}${path}`)
   const quick = await listener(`${one.url}${path}`)
@@ -139,7 +139,7 @@ test('a client that takes nothing is cut off; its neighbour hears all, and it he
   expect(again.heard.text.split('data:').length - 1).toBe(stored - Number(lastEventId))
 })
 
-test('a daemon that drains ends its streams in order', async () => {
+test('a draining daemon closes its streams cleanly', async () => {
   const one = await server()
   const { heard, hear } = await listener(`${one.url}${path}`)
   hear()
@@ -149,7 +149,7 @@ test('a daemon that drains ends its streams in order', async () => {
   expect([one.streams.count(), one.bus.topics()]).toEqual([0, 0])
 })
 
-test('a stream whose token ends is ended, and one too many is a problem in the one error shape', async () => {
+test('a stream ends with its token, and one stream too many is a problem response', async () => {
   const one = await server()
   const endsMs = one.clock.now().getTime() + 60_000
   const ending = await listener(`${one.url}${path}`, { authorization: aToken({ expiresAtMs: endsMs }) })
@@ -166,7 +166,7 @@ test('a stream whose token ends is ended, and one too many is a problem in the o
 const tail = '/api/admin/v1/events/stream'
 const numbers = (text: string) => [...text.matchAll(/"seq":(\d+)/g)].map(([, seq]) => Number(seq))
 
-test('operators follow what is stored of all tenants, from some of the newest on, by type, without what events say', async () => {
+test('operators follow stored events of all tenants, from the newest ones, by type, without payloads', async () => {
   const one = await server()
   await happened(one, { payload: { spaceId: 'spc_1' } })
   await happened(one, { payload: { spaceId: 'spc_2', name: 'secret' } })
@@ -185,7 +185,7 @@ test('operators follow what is stored of all tenants, from some of the newest on
   expect(unknown.answer.statusCode).toBe(404)
 })
 
-test('an operator hears all of a burst, also one who was busy when it came', async () => {
+test('an operator gets all events of a burst, even if slow', async () => {
   const one = await server()
   const [quick, busy] = [await listener(`${one.url}${tail}`), await listener(`${one.url}${tail}`)]
   quick.hear()
@@ -207,7 +207,7 @@ test('an operator hears all of a burst, also one who was busy when it came', asy
   }
 })
 
-test('a stream of an operator ends within a second of their session, and not before', async () => {
+test('an operator stream ends within a second of its session, and not before', async () => {
   const one = await server()
   const { heard, hear } = await listener(`${one.url}${tail}`)
   hear()
@@ -224,7 +224,7 @@ test('a stream of an operator ends within a second of their session, and not bef
   expect(numbers(heard.text)).toEqual([1])
 })
 
-test('an operator who comes back hears all that was stored since, in order, however much it was', async () => {
+test('a reconnecting operator gets all events stored since, in order, however many', async () => {
   const one = await server()
   const since = one.clock.now().toISOString()
   for (const tenantId of ['t1', 't2'])

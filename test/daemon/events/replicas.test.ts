@@ -13,7 +13,7 @@ afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close()
 })
 
-/** Replicas of one daemon that run as they do in operation: each with a database pool of its own. */
+/** Replicas of one daemon as in production: each with its own database pool. */
 async function replicas(dialect: 'sqlite' | 'postgres', count: number): Promise<Replica[]> {
   const { db, url } = await emptyDatabase(dialect)
   const stopping = new AbortController()
@@ -27,7 +27,7 @@ async function replicas(dialect: 'sqlite' | 'postgres', count: number): Promise<
   return all
 }
 
-/** A transaction that is held open until it is let go. */
+/** A transaction that stays open until it is released. */
 function heldOpen(db: Db, work: (tx: Tx) => Promise<unknown>) {
   const held: { commit: () => void; rollBack: () => void } = { commit: () => undefined, rollBack: () => undefined }
   let begun: () => void = () => undefined
@@ -48,8 +48,8 @@ function heldOpen(db: Db, work: (tx: Tx) => Promise<unknown>) {
 
 const soon = () => new Promise((next) => setTimeout(next, 100))
 
-describe('transactions that are held open', () => {
-  test('what commits later is told later and none is left out, whichever replica stored it', async () => {
+describe('open transactions', () => {
+  test('a later commit is published later, and none is lost, whichever replica stored it', async () => {
     const [one, two] = (await replicas('postgres', 2)) as [Replica, Replica]
     const clients = [await one.connect(), await two.connect(aToken({ userId: 'u2' }))]
     const first = heldOpen(one.db, (tx) => happen(tx, systemClock, { payload: { spaceId: 'first' } }))
@@ -70,7 +70,7 @@ describe('transactions that are held open', () => {
       ])
   })
 
-  test('a client that came while one was open, from after the one before, misses nothing', async () => {
+  test('a client that connects during an open transaction misses no event', async () => {
     const [one, two] = (await replicas('postgres', 2)) as [Replica, Replica]
     await happened(one)
     const open = heldOpen(one.db, (tx) => happen(tx, systemClock))
@@ -84,7 +84,7 @@ describe('transactions that are held open', () => {
     expect(client.seqs).toEqual([2, 3])
   })
 
-  test('one that is rolled back is never told, and its number is given again', async () => {
+  test('a rolled back event is never published, and its number is reused', async () => {
     const [one, two] = (await replicas('postgres', 2)) as [Replica, Replica]
     const client = await two.connect()
     const open = heldOpen(one.db, (tx) => happen(tx, systemClock, { payload: { spaceId: 'never' } }))
@@ -97,8 +97,8 @@ describe('transactions that are held open', () => {
   })
 })
 
-describe.each(['sqlite', 'postgres'] as const)('hearing of commits (%s)', (dialect) => {
-  test('what commits is heard at once, what is rolled back never', async () => {
+describe.each(['sqlite', 'postgres'] as const)('notification of commits (%s)', (dialect) => {
+  test('a commit is published at once, a rollback never', async () => {
     const [one] = (await replicas(dialect, 1)) as [Replica]
     const heard: string[] = []
     const hearing = await listenForCommits(one.db, (word) => void heard.push(word))
@@ -115,7 +115,7 @@ describe.each(['sqlite', 'postgres'] as const)('hearing of commits (%s)', (diale
   })
 })
 
-test('a replica whose hearing was cut off tells all the same', async () => {
+test('a replica without its notification connection still publishes', async () => {
   const [one, two] = (await replicas('postgres', 2)) as [Replica, Replica]
   const client = await two.connect()
   await sql`select pg_terminate_backend(pid) from pg_stat_activity where query ilike 'listen %' and datname = current_database()`.execute(
@@ -155,7 +155,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 const concerns = (audience: Audience, user: number) => audience === 'tenant' || audience.users?.includes(`u${user}`) === true
 
-/** Steps begin without waiting for those before: commits, joins and doubts meet in any order. */
+/** Steps start without waiting for earlier ones: commits, joins and doubts interleave in any order. */
 async function play(all: readonly Replica[], tenants: readonly string[], steps: readonly Step[]) {
   const clients: { client: HearingClient; user: number; after: number }[] = []
   const under: Promise<unknown>[] = []
@@ -194,7 +194,7 @@ async function play(all: readonly Replica[], tenants: readonly string[], steps: 
 }
 
 describe.each(['sqlite', 'postgres'] as const)('any interleaving (%s)', (dialect) => {
-  test('each client is told each event of its own, once and in order, whoever stored it and whenever it came', {
+  test('each client gets each of its events once and in order, whichever replica stored it', {
     timeout: 120_000,
   }, async () => {
     const all = await replicas(dialect, dialect === 'postgres' ? 2 : 1)

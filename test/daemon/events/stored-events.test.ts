@@ -11,13 +11,13 @@ onBothDialects('stored events', (fresh) => {
   }
   type World = Awaited<ReturnType<typeof world>>
 
-  /** Looks as the daemon does every second, and waits until the topic is level with the database. */
+  /** Polls as the daemon does every second, and waits until the topic has all stored events. */
   const told = async ({ bus }: World) => {
     await bus.look()
     await until('nothing is left to tell', () => bus.isIdle())
   }
 
-  test('a client hears what comes after it came, each with number, type and ids', async () => {
+  test('a client gets each event stored after it connected, with number, type and ids', async () => {
     const one = await world()
     await happened(one)
     const client = await one.connect()
@@ -32,7 +32,7 @@ onBothDialects('stored events', (fresh) => {
     ])
   })
 
-  test('what is of another tenant is told to nobody here, though the numbers are the same', async () => {
+  test('events of another tenant are not sent here, even with the same numbers', async () => {
     const one = await world()
     const here = await one.connect(aToken({ tenantId: 't1' }))
     const there = await one.connect(aToken({ tenantId: 't2', userId: 'u2' }))
@@ -43,7 +43,7 @@ onBothDialects('stored events', (fresh) => {
     expect(there.told.map(({ data }) => data?.ids)).toEqual([{ spaceId: 'of t2' }])
   })
 
-  test('an event is told to its audience alone, live and on replay', async () => {
+  test('an event is sent to its audience only, live and on replay', async () => {
     const one = await world(new Map([['class', new Set(['member'])]]))
     const tokens = {
       member: aToken({ userId: 'member' }),
@@ -68,7 +68,7 @@ onBothDialects('stored events', (fresh) => {
     }
   })
 
-  test('an id that another replica told before this one read it is no stranger', async () => {
+  test('an id published by another replica first is known here', async () => {
     const one = await world()
     const early = await one.connect()
     await happened(one) // not looked for yet: nobody here was told
@@ -79,7 +79,7 @@ onBothDialects('stored events', (fresh) => {
     expect(early.seqs).toEqual([1, 2])
   })
 
-  test('a cursor from before what is kept is answered with a reset', async () => {
+  test('a cursor older than the retention gets a reset', async () => {
     const one = await world()
     for (let n = 0; n < 3; n++) await happened(one)
     await one.clock.advance(91 * 86_400_000)
@@ -92,7 +92,7 @@ onBothDialects('stored events', (fresh) => {
     expect(whole.seqs).toEqual([4, 5])
   })
 
-  test('what is forgotten leaves no gap, though the clocks of replicas differ', async () => {
+  test('deleted events leave no gap, even if the clocks of replicas differ', async () => {
     const one = await world()
     await happened(one)
     await happened({ ...one, clock: manualClock('2026-01-05T05:00:00.000Z') })
@@ -105,7 +105,7 @@ onBothDialects('stored events', (fresh) => {
     expect(client.seqs).toEqual([4])
   })
 
-  test('of many, each look for old ones begins where the last one ended, and finds them all', async () => {
+  test('each cleanup continues where the last one ended, and finds all old events', async () => {
     const one = await world()
     const day = (n: number) => new Date(Date.UTC(2020, 0, n)).toISOString()
     const rows = Array.from({ length: 1040 }, (_, n) => ({
@@ -133,7 +133,7 @@ onBothDialects('stored events', (fresh) => {
     ])
   })
 
-  test('events of rollouts have a retention of their own', async () => {
+  test('events of rollouts have their own retention', async () => {
     const one = await world()
     const row = { seq: 1, source: 'rollouts', event_type: 'rollout.created', payload: '{}', created_at: '2020-01-01T00:00:00.000Z' }
     await one.db

@@ -44,7 +44,7 @@ async function heldBy(db: Db, replica: string): Promise<number> {
 const settled = (db: Db, replica: string, count: number) => expect.poll(() => heldBy(db, replica), { interval: 5 }).toBe(count)
 
 onBothDialects('places for event streams', (fresh) => {
-  test('a user has ten at all replicas together, and one that ends makes room at each', async () => {
+  test('a user has ten streams over all replicas, and an ended stream frees a slot on each', async () => {
     const { db, one, other } = await twoReplicas(await fresh())
     const [first] = await connected(one, 6)
     await connected(other, 4)
@@ -57,14 +57,14 @@ onBothDialects('places for event streams', (fresh) => {
     expect([one.streams.count(), other.streams.count()]).toEqual([5, 6])
   })
 
-  test('of thirty at once at two replicas ten get in', async () => {
+  test('of thirty concurrent requests at two replicas ten succeed', async () => {
     const { db, one, other } = await twoReplicas(await fresh())
     const tries = await Promise.allSettled(Array.from({ length: 30 }, (_, n) => (n % 2 ? one : other).connect()))
     expect(tries.filter(({ status }) => status === 'fulfilled')).toHaveLength(10)
     expect((await heldBy(db, 'replica_1')) + (await heldBy(db, 'replica_2'))).toBe(10)
   })
 
-  test('a replica that died gives its places back, one that lives keeps them', async () => {
+  test('a dead replica releases its slots, a live one keeps them', async () => {
     const { db, clock, one, other } = await twoReplicas(await fresh())
     await connected(one, 7)
     await connected(other, 3)
@@ -80,7 +80,7 @@ onBothDialects('places for event streams', (fresh) => {
     expect(await heldBy(db, 'replica_2')).toBe(10)
   })
 
-  test('a replica that was taken for dead writes down again what it holds', async () => {
+  test('a replica wrongly counted as dead records its slots again', async () => {
     const { db, clock, one, other } = await twoReplicas(await fresh())
     await connected(one, 4)
     await other.streams.keepPlaces()
@@ -91,7 +91,7 @@ onBothDialects('places for event streams', (fresh) => {
     expect(await heldBy(db, 'replica_1')).toBe(4)
   })
 
-  test('what could not be written when a stream ended is written later', async () => {
+  test('a failed release of a slot is retried later', async () => {
     const { db, one } = await twoReplicas(await fresh())
     const clients = await connected(one, 3)
     await db.schema.alterTable('stream_places').renameTo('away').execute()

@@ -33,21 +33,21 @@ onBothDialects('what other replicas queued', (fresh) => {
     return { db, ids, queue, look }
   }
 
-  test('wakes each host that it is for', async () => {
+  test('notifies each host of the commands', async () => {
     const { queue, look } = await setUp(3)
     await queue('tenant-box.report_versions', 'host_0')
     await queue('tenant-box.healthcheck', 'host_2')
     expect(await look()).toEqual(['host_0', 'host_2'])
   })
 
-  test('questions to a whole fleet wake ten hosts per look, those that would ask last; what a person waits for wakes its host at once', async () => {
+  test('read-only commands to a fleet notify ten hosts per pass, those that would poll last; interactive commands notify at once', async () => {
     const { ids, queue, look } = await setUp(30)
     for (const id of ids) await queue('tenant-box.report_versions', id)
     await queue('tenant-box.healthcheck', 'host_3')
     expect(await look()).toEqual(['host_3', ...ids.slice(20)].sort())
   })
 
-  test('a host that was shut out hears of it, though nothing waits for it', async () => {
+  test('a revoked host is notified even without a command', async () => {
     const { db, look } = await setUp(2)
     await db.updateTable('hosts').set({ status: 'revoked' }).where('id', '=', 'host_1').execute()
     expect(await look()).toEqual(['host_1'])

@@ -38,7 +38,7 @@ onBothDialects('commands of agents', (fresh) => {
     const admin = makeClient(hostsContract, { baseUrl: world.baseUrl, headers: () => ({ authorization: 'Bearer anna' }) })
     const viewer = makeClient(hostsContract, { baseUrl: world.baseUrl, headers: () => ({ authorization: 'Bearer vera' }) })
     const sweep = commandSweep({ ...world.deps, owner: 'replica-1' })
-    /** Time passes as it does for a daemon that sweeps all along. */
+    /** Advances time for a daemon that sweeps all the time. */
     const pass = async (seconds: number) => {
       await sweep()
       for (let passed = 0; passed < seconds; passed += 5) {
@@ -50,7 +50,7 @@ onBothDialects('commands of agents', (fresh) => {
     return { ...world, speak, identity, agent, hostId, next, admin, viewer, sweep, pass, stored }
   }
 
-  test('a command queued twice is one command, and its id belongs to it for ever', async () => {
+  test('a command enqueued twice is one command, and its id is never reused', async () => {
     const { enqueue, hostId, stored } = await setUp()
     await enqueue({ id, hostId })
     await enqueue({ id, hostId })
@@ -58,7 +58,7 @@ onBothDialects('commands of agents', (fresh) => {
     await expect(enqueue({ id, hostId, boxId: 'box_2' })).rejects.toEqual(refused('CONFLICT'))
   })
 
-  test('what a box printed is shown to operators only', async () => {
+  test('box output is shown to operators only', async () => {
     const { enqueue, hostId, deps, admin, viewer } = await setUp()
     const boxId = 'box_1'
     const payload = { slug: 'elm-school', boxId, ownershipEpoch: 1, services: ['synapse'], lines: 10 }
@@ -74,7 +74,7 @@ onBothDialects('commands of agents', (fresh) => {
     expect(await shown(viewer, id)).toEqual(result)
   })
 
-  test('many are queued as one is: what stands already stands, and an id that is another’s takes none of them', async () => {
+  test('a batch is enqueued like a single command: existing ones stay, and an id of another command refuses the whole batch', async () => {
     const { enqueue, hostId, deps, clock } = await setUp()
     await enqueue({ id: 'cmd_7', hostId, boxId: 'box_7' })
     const kind = 'tenant-box.report_versions' as const
@@ -95,7 +95,7 @@ onBothDialects('commands of agents', (fresh) => {
     expect(Number(count)).toBe(1200)
   })
 
-  test('a waiting agent gets a command as soon as it is queued, and its result is stored and handled once', async () => {
+  test('a polling agent gets a command as soon as it is enqueued, and its result is stored and handled once', async () => {
     const { enqueue, hostId, next, agent, told, stored } = await setUp()
     const waiting = next()
     await enqueue({ id, hostId })
@@ -108,7 +108,7 @@ onBothDialects('commands of agents', (fresh) => {
     expect(told.results[0]).toMatchObject({ command: { id, status: 'succeeded' }, result: { report: { slug: 'elm-school' } } })
   })
 
-  test('questions are forgotten a week after they are over; what changes a box, or belongs to a rollout, is not', async () => {
+  test('read-only commands are deleted a week after they finish; commands that change a box or belong to a rollout stay', async () => {
     const { deps, enqueue, hostId, clock, sweep } = await setUp()
     const payload = { slug: 'elm-school', boxId: 'box_1', ownershipEpoch: 1 }
     const change = { hostId, boxId: 'box_1', kind: 'tenant-box.adopt', deadlineMs: 600_000 } as const
@@ -130,7 +130,7 @@ onBothDialects('commands of agents', (fresh) => {
     expect(await ids()).toEqual(['cmd_adopt', 'cmd_new', 'ro_1.elm-school.1.observe'])
   })
 
-  test('a result is taken at once while the same command is renewed, and no progress gets lost between two calls', async () => {
+  test('a result is accepted at once during a renewal, and no progress between two calls is lost', async () => {
     const { enqueue, hostId, next, agent, stored } = await setUp()
     for (let n = 1; n <= 12; n++) {
       const held = { id: `r1.b1.${n}.report`, leaseToken: 1 }
@@ -146,7 +146,7 @@ onBothDialects('commands of agents', (fresh) => {
     }
   })
 
-  test('a long poll without work ends with nothing after 25 s', async () => {
+  test('a long poll without work returns nothing after 25 s', async () => {
     const { clock, next } = await setUp()
     const waiting = next()
     while (clock.sleepers() === 0) await new Promise((resolve) => setImmediate(resolve))
@@ -154,7 +154,7 @@ onBothDialects('commands of agents', (fresh) => {
     expect(await waiting).toBeNull()
   })
 
-  test('a command queued by another replica is found by looking', async () => {
+  test('a command enqueued by another replica is found by polling', async () => {
     const { deps, clock, told, hostId, next } = await setUp()
     const waiting = next()
     while (clock.sleepers() === 0) await new Promise((resolve) => setImmediate(resolve))
@@ -166,7 +166,7 @@ onBothDialects('commands of agents', (fresh) => {
     expect((await waiting)?.id).toBe(id)
   })
 
-  test('a box has one command at a time; other boxes go on', async () => {
+  test('a box runs one command at a time; other boxes continue', async () => {
     const { enqueue, hostId, next, agent } = await setUp()
     await enqueue({ id: 'a', hostId, boxId: 'box_1', kind: 'tenant-box.healthcheck' })
     await enqueue({ id: 'b', hostId, boxId: 'box_1', kind: 'tenant-box.healthcheck' })
@@ -176,18 +176,18 @@ onBothDialects('commands of agents', (fresh) => {
     expect((await next([a]))?.id).toBe('c')
     const failed = { ok: false as const, error: { code: 'BOX_HELD', message: 'somebody has it' } }
     await agent.postResult({ params: { id: 'a' }, body: { leaseToken: 1, outcome: failed } })
-    // The list of an older call may still name what is finished.
+    // The `holding` list of an earlier call may still contain a finished command.
     expect((await next([a, { id: 'c', leaseToken: 1 }]))?.id).toBe('b')
   })
 
-  describe('questions', () => {
+  describe('read-only commands', () => {
     const kinds = { report_versions: true, logs: true, resolve_images: true, healthcheck: false, update: false, snapshot: false } as const
 
-    test.each(Object.entries(kinds))('%s: beside another command of its box: %s', (kind, beside) => {
+    test.each(Object.entries(kinds))('%s: runs beside another command of its box: %s', (kind, beside) => {
       expect(isReadOnly(`tenant-box.${kind}`)).toBe(beside)
     })
 
-    test('are handed out while their box is worked on, and hold up nothing themselves', async () => {
+    test('are handed out while their box is busy, and block nothing', async () => {
       const { enqueue, hostId, next, agent } = await setUp()
       await enqueue({ id: 'a', hostId, kind: 'tenant-box.healthcheck' })
       expect((await next())?.id).toBe('a')
@@ -199,7 +199,7 @@ onBothDialects('commands of agents', (fresh) => {
       expect((await next([{ id: 'q', leaseToken: 1 }]))?.id).toBe('b')
     })
 
-    test('are all that an agent with full hands is given', async () => {
+    test('are the only ones for an agent at its limit', async () => {
       const { enqueue, hostId, agent } = await setUp()
       await enqueue({ id: 'a', hostId, kind: 'tenant-box.healthcheck' })
       await enqueue({ id: 'q', hostId })
@@ -209,7 +209,7 @@ onBothDialects('commands of agents', (fresh) => {
     })
   })
 
-  test('a command whose answer was lost on its way is offered again, with a lease that ends the first', async () => {
+  test('a command whose response was lost is offered again, with a lease that invalidates the first', async () => {
     const { enqueue, hostId, next, agent } = await setUp()
     await enqueue({ id, hostId })
     expect((await next())?.leaseToken).toBe(1)
@@ -218,7 +218,7 @@ onBothDialects('commands of agents', (fresh) => {
     await expect(withFirst).rejects.toEqual(refused('NOT_FOUND'))
   })
 
-  test('for another host, and for a host that the box has left, the command does not exist', async () => {
+  test('another host, or a host that the box has left, gets 404 for the command', async () => {
     const { enqueue, enrol, speak, hostId, next, agent, told } = await setUp()
     await enqueue({ id, hostId })
     const thief = speak(await enrol('host-2'))
@@ -239,7 +239,7 @@ onBothDialects('commands of agents', (fresh) => {
     expect(told.outputs).toEqual([])
   })
 
-  test('a command for a box that has moved away is not handed out', async () => {
+  test('a command for a box that has moved is not handed out', async () => {
     const { clock, enqueue, hostId, next, told } = await setUp()
     await enqueue({ id, hostId })
     told.hostOf.set('box_1', 'host_elsewhere')
@@ -249,7 +249,7 @@ onBothDialects('commands of agents', (fresh) => {
     expect(await waiting).toBeNull()
   })
 
-  test('only the holder gets secrets, only those of the kind, and only until the command is over', async () => {
+  test('only the lease owner gets secrets, only those of the kind, and only until the command is finished', async () => {
     const { enqueue, hostId, next, agent, told } = await setUp()
     told.secrets = { snapshots: { repository: 's3:r', password: 'p', env: {} } }
     const targets = { services: {}, migrationsHead: '0000' }
@@ -268,7 +268,7 @@ onBothDialects('commands of agents', (fresh) => {
     await expect(agent.commandSecrets({ params, body: { leaseToken: 1 } })).rejects.toEqual(refused('NOT_FOUND'))
   })
 
-  test('outputs go to the room that seals them', async () => {
+  test('outputs go to the feature that seals them', async () => {
     const { enqueue, hostId, next, agent, told } = await setUp()
     await enqueue({ id, hostId })
     await next()
@@ -276,7 +276,7 @@ onBothDialects('commands of agents', (fresh) => {
     expect(told.outputs).toEqual([{ edgeSecret: 's' }])
   })
 
-  test('progress makes a command running, keeps the newest steps, and wakes who waits for a change', async () => {
+  test('progress makes a command running, keeps the newest steps, and notifies waiting callers', async () => {
     const { deps, enqueue, hostId, next, agent, admin, clock, stored } = await setUp()
     await enqueue({ id, hostId })
     await next()
@@ -293,7 +293,7 @@ onBothDialects('commands of agents', (fresh) => {
     expect(steps.slice(0, 2).map((told) => told.step)).toEqual(['pull', 'step-0']) // what it began with is not lost
   })
 
-  test('a command that waits for a host tells how that host is', async () => {
+  test('a waiting command shows the state of its host', async () => {
     const { deps, enqueue, hostId, admin, clock } = await setUp()
     await enqueue({ id, hostId })
     const statusOf = async () => (await admin.showCommand({ params: { id } })).hostStatus
@@ -304,7 +304,7 @@ onBothDialects('commands of agents', (fresh) => {
     expect(await statusOf()).toBe('revoked')
   })
 
-  test('whoever awaits a command gets it when it is over', async () => {
+  test('waiting for a command returns when it is finished', async () => {
     const { deps, enqueue, hostId, next, agent } = await setUp()
     await enqueue({ id, hostId })
     const awaited = awaitCommand(deps, id, new AbortController().signal)
@@ -318,7 +318,7 @@ onBothDialects('commands of agents', (fresh) => {
     expect((await unfinished).status).toBe('queued')
   })
 
-  test('a result that does not fit its kind, or is too large, is refused and the command stays open', async () => {
+  test('a result that is invalid for its kind, or too large, is refused and the command stays open', async () => {
     const { enqueue, hostId, next, agent, stored } = await setUp()
     await enqueue({ id, hostId })
     await next()
@@ -328,7 +328,7 @@ onBothDialects('commands of agents', (fresh) => {
     expect((await stored()).status).toBe('leased')
   })
 
-  test('when the handler of a result fails, nothing is stored and the agent may deliver again', async () => {
+  test('when the result handler fails, nothing is stored and the agent may deliver again', async () => {
     const { deps, enqueue, hostId, next, agent, stored, told } = await setUp()
     await enqueue({ id, hostId })
     await next()
@@ -343,7 +343,7 @@ onBothDialects('commands of agents', (fresh) => {
     expect(told.results).toHaveLength(1)
   })
 
-  test('a silent agent’s command is offered again, and the agent that comes back claims it with the lease it had', async () => {
+  test('the command of a silent agent is offered again, and a returning agent claims it with its former lease', async () => {
     const { enqueue, hostId, next, agent, pass, stored } = await setUp()
     await enqueue({ id, hostId })
     await next()
@@ -357,7 +357,7 @@ onBothDialects('commands of agents', (fresh) => {
     expect(await stored()).toMatchObject({ status: 'running', leaseToken: 1 })
   })
 
-  test('an agent that restarted without the command is offered it at once; what it names it keeps', async () => {
+  test('an agent that restarted without the command is offered it at once; commands that it names stay its own', async () => {
     const { speak, identity, enqueue, hostId, next, stored } = await setUp()
     await enqueue({ id, hostId })
     await next()
@@ -371,7 +371,7 @@ onBothDialects('commands of agents', (fresh) => {
     expect(command).toMatchObject({ id, leaseToken: 2 })
   })
 
-  test('a daemon that was away itself does not take its absence for that of the agents', async () => {
+  test('a daemon that was down does not count its own downtime as absence of the agents', async () => {
     const { deps, clock, enqueue, hostId, next, sweep, stored } = await setUp()
     await enqueue({ id, hostId })
     await next()
@@ -385,7 +385,7 @@ onBothDialects('commands of agents', (fresh) => {
     expect((await stored()).status).toBe('leased')
   })
 
-  test('a command past its deadline expires; its late result is kept and handled, but it stays expired', async () => {
+  test('a command past its deadline expires; its late result is stored and handled, but it stays expired', async () => {
     const { clock, enqueue, hostId, next, agent, sweep, stored, told } = await setUp()
     await enqueue({ id, hostId, deadlineMs: 60_000 })
     await next()
@@ -400,7 +400,7 @@ onBothDialects('commands of agents', (fresh) => {
     expect(await stored()).toMatchObject({ status: 'expired', result: { report: { slug: 'elm-school' } } })
   })
 
-  test('an agent that renewed by a clock that is ahead has not answered; one whose late answer comes by a clock that is behind has', async () => {
+  test('a renewal with a fast clock is no result; a late result with a slow clock counts', async () => {
     const { deps, clock, enqueue, hostId, next, agent, sweep, stored } = await setUp()
     await enqueue({ id, hostId, deadlineMs: 60_000 })
     await next()
@@ -415,7 +415,7 @@ onBothDialects('commands of agents', (fresh) => {
     expect(String(heardAt) > String(finishedAt)).toBe(true)
   })
 
-  test('a box whose command the daemon gave up is not free while its agent still works on it', async () => {
+  test('a box whose command the daemon abandoned is not free while its agent still runs it', async () => {
     const { clock, enqueue, hostId, next, sweep } = await setUp()
     await enqueue({ id, hostId, deadlineMs: 60_000, kind: 'tenant-box.healthcheck' })
     await next()
@@ -426,7 +426,7 @@ onBothDialects('commands of agents', (fresh) => {
     expect((await next([{ id, leaseToken: 1 }]))?.id).toBe('other')
   })
 
-  test('a command that was taken and never heard of again is given up before its deadline; one that nobody took waits', async () => {
+  test('a fetched command without contact is abandoned before its deadline; an unfetched one waits', async () => {
     const { enqueue, hostId, next, pass, stored } = await setUp()
     await enqueue({ id, hostId, deadlineMs: 7_200_000 })
     await enqueue({ id: 'waiting', hostId, boxId: 'box_2', deadlineMs: 7_200_000 })
@@ -447,7 +447,7 @@ onBothDialects('commands of agents', (fresh) => {
     expect((await stored()).status).toBe('expired')
   })
 
-  test('reports at hello and afterwards go to the boxes with the id of the host that sent them', async () => {
+  test('reports at hello and later reach the boxes feature with the id of their host', async () => {
     const { speak, identity, hostId, told, deps } = await setUp()
     const again = speak(identity)
     await again.hello({ body: { ...silence, reports: [aReport()] } })
@@ -460,13 +460,13 @@ onBothDialects('commands of agents', (fresh) => {
   })
 })
 
-test('windows that would give a command up when it is offered again are refused at the start', () => {
+test('windows that would abandon a command at its second offer are refused at startup', () => {
   expect(() => assertWindows(shortTimes)).not.toThrow()
   expect(() => assertWindows({ ...shortTimes, reapAfterMs: 120_000 })).toThrow(/requeueAfterMs/)
   expect(() => assertWindows({ ...shortTimes, longPollMs: 60_000 })).toThrow(/longPollMs/)
 })
 
-test('a command is queued for a host whose row is locked, and nobody else locks it meanwhile (postgres)', async () => {
+test('enqueueing for a host locks its row, and no other transaction locks it meanwhile (postgres)', async () => {
   const { db } = await emptyDatabase('postgres')
   onTestFinished(() => db.destroy())
   const world = await hostWorld(db)

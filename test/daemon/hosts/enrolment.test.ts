@@ -26,7 +26,7 @@ onBothDialects('enrolment and identity of agents', (fresh) => {
     return { ...world, admin, enrolWith: enrol, speak }
   }
 
-  test('an invitation enrols one host under the name it was made for, and the audit log tells both', async () => {
+  test('an invitation enrols one host under its name, and the audit log has both', async () => {
     const { admin, enrolWith, speak, deps } = await setUp()
     const { token, expiresAt } = await admin.inviteHost({ body: { name: 'host-1' } })
     expect(expiresAt).toBe('2026-01-05T02:15:00.000Z')
@@ -43,7 +43,7 @@ onBothDialects('enrolment and identity of agents', (fresh) => {
     expect(JSON.stringify(kept)).not.toContain(token)
   })
 
-  test('a token that was used, has expired or never was enrols nobody', async () => {
+  test('a used, expired or unknown token enrols no host', async () => {
     const { admin, enrolWith, clock } = await setUp()
     const { token } = await admin.inviteHost({ body: { name: 'host-1' } })
     await enrolWith(token)
@@ -62,7 +62,7 @@ onBothDialects('enrolment and identity of agents', (fresh) => {
     expect(tries.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
   })
 
-  test('the agent whose answer was lost gets it again with the same key', async () => {
+  test('an agent whose response was lost gets it again with the same key', async () => {
     const { admin, enrolWith } = await setUp()
     const { token } = await admin.inviteHost({ body: { name: 'host-1' } })
     const key = newAgentKey()
@@ -70,7 +70,7 @@ onBothDialects('enrolment and identity of agents', (fresh) => {
     expect(await enrolWith(token, key)).toEqual(first)
   })
 
-  test('a newer invitation ends the older one, and an enrolled name is not given away', async () => {
+  test('a newer invitation invalidates the older one, and an enrolled name is not reused', async () => {
     const { admin, enrolWith } = await setUp()
     const older = await admin.inviteHost({ body: { name: 'host-1' } })
     const newer = await admin.inviteHost({ body: { name: 'host-1' } })
@@ -79,7 +79,7 @@ onBothDialects('enrolment and identity of agents', (fresh) => {
     await expect(admin.inviteHost({ body: { name: 'host-1' } })).rejects.toEqual(refused('ALREADY_EXISTS', /revoke/))
   })
 
-  test('no new host is called like a word of paths; one from before is shown by its id, shut out by its name, and enrols anew', async () => {
+  test('a new host cannot have a path word as name; an older one is shown by its id, revoked by its name, and can enrol again', async () => {
     const { admin, enrolWith, deps } = await setUp()
     const called = { name: 'invites' }
     await expect(admin.inviteHost({ body: called })).rejects.toEqual(refused('VALIDATION', /invites is reserved/))
@@ -94,7 +94,7 @@ onBothDialects('enrolment and identity of agents', (fresh) => {
     expect(anew).toMatchObject({ ...called, hostId })
   })
 
-  test('enrolling by another URL of the daemon is refused with the right one', async () => {
+  test('enrolling by another URL of the daemon is refused, with the right URL', async () => {
     const { admin, baseUrl, clock } = await setUp()
     const { token } = await admin.inviteHost({ body: { name: 'host-1' } })
     await clock.advance(1000)
@@ -104,7 +104,7 @@ onBothDialects('enrolment and identity of agents', (fresh) => {
     await expect(enrolling).rejects.toEqual(refused('VALIDATION', new RegExp(`--url ${baseUrl}`)))
   })
 
-  test('the agent of a revoked host is out at once, and its open commands expire; a new invitation keeps the host', async () => {
+  test('revoking a host disconnects its agent at once and expires its open commands; a new invitation keeps the host', async () => {
     const { admin, enrol, enrolWith, enqueue, speak } = await setUp()
     const identity = await enrol('host-1')
     const agent = speak(identity)
@@ -124,7 +124,7 @@ onBothDialects('enrolment and identity of agents', (fresh) => {
     await expect(agent.hello({ body: silence })).rejects.toEqual(refused('UNAUTHENTICATED'))
   })
 
-  test.each([-95_000, 95_000])('a clock that is %i ms off is told the time', async (offMs) => {
+  test.each([-95_000, 95_000])('an agent with a clock that is %i ms off gets the server time', async (offMs) => {
     const { clock, enrol, speak } = await setUp()
     const identity = await enrol('host-1')
     const wrong = { ...clock, now: () => new Date(clock.now().getTime() + offMs) }
@@ -132,7 +132,7 @@ onBothDialects('enrolment and identity of agents', (fresh) => {
     await expect(call).rejects.toEqual(refused('CLOCK_SKEW', /95 s (ahead of|behind) the daemon \(2026-01-05T02:00:01.000Z\)/))
   })
 
-  test('a small difference of the clocks is borne, and an old token is not', async () => {
+  test('a small clock difference is accepted, and an old token is not', async () => {
     const { clock, enrol, speak } = await setUp()
     const identity = await enrol('host-1')
     for (const offMs of [-80_000, 25_000]) {
@@ -141,7 +141,7 @@ onBothDialects('enrolment and identity of agents', (fresh) => {
     }
   })
 
-  test('tokens of another key, for another daemon, unsigned, or that give themselves an hour are refused', async () => {
+  test('tokens of another key, for another daemon, unsigned, or valid for an hour are refused', async () => {
     const { clock, enrol, baseUrl } = await setUp()
     const identity = await enrol('host-1')
     const at = Math.floor(clock.now().getTime() / 1000)
@@ -170,7 +170,7 @@ onBothDialects('enrolment and identity of agents', (fresh) => {
     expect(await status('nonsense')).toBe(401)
   })
 
-  test('a second live agent with the same key freezes the host, and nobody is heard until it enrols anew', async () => {
+  test('a second live agent with the same key freezes the host; both are refused until it enrols again', async () => {
     const { admin, clock, enrol, enrolWith, speak, deps } = await setUp()
     const error = vi.spyOn(deps.log, 'error')
     const identity = await enrol('host-1')
@@ -188,7 +188,7 @@ onBothDialects('enrolment and identity of agents', (fresh) => {
     expect(await admin.showHost({ params: { name: 'host-1' } })).toMatchObject({ status: 'online', reason: null })
   })
 
-  test('an agent of another protocol is told which side to upgrade', async () => {
+  test('an agent of another protocol is refused with the side to upgrade', async () => {
     const { enrol, speak } = await setUp()
     const agent = speak(await enrol('host-1'))
     await expect(agent.hello({ body: { ...silence, protocolVersion: 99 } })).rejects.toEqual(
@@ -210,14 +210,14 @@ onBothDialects('enrolment and identity of agents', (fresh) => {
     const { enrol, speak, deps, admin } = await setUp()
     const agent = speak(await enrol('host-1'))
     Object.assign(deps, { protocols: daemon })
-    // A newer agent says what this daemon has never heard of.
+    // A newer agent sends fields that this daemon does not know.
     const call = agent.hello({ body: { ...silence, protocolVersion: newest, oldestProtocol: oldest, mood: 'good' } as typeof silence })
     if (agreed instanceof RegExp) return expect(call).rejects.toEqual(refused('PROTOCOL_VERSION', agreed))
     expect((await call).protocol).toBe(agreed)
     expect((await admin.showHost({ params: { name: 'host-1' } })).protocolVersion).toBe(agreed)
   })
 
-  test('what an agent tells of its machine is shown, with how far its clock is off', async () => {
+  test('the machine data of an agent is shown, with its clock offset', async () => {
     const { enrol, speak, admin, clock } = await setUp()
     const agent = speak(await enrol('host-1'))
     const machine = { cpus: 4, memoryBytes: 8e9, diskBytes: 1e11, freeDiskBytes: 5e10, boxes: 3 }
@@ -233,7 +233,7 @@ onBothDialects('enrolment and identity of agents', (fresh) => {
     expect(await show()).toMatchObject(told)
   })
 
-  test('an agent with a wrong clock is told the time once, and signs by it from then on', async () => {
+  test('an agent with a wrong clock gets the server time once, and signs with it from then on', async () => {
     const { clock, enrol } = await setUp()
     const identity = await enrol('host-1')
     let offMs = 303_000
@@ -248,7 +248,7 @@ onBothDialects('enrolment and identity of agents', (fresh) => {
     expect(clockOffsetMs()).toBe(0)
   })
 
-  test.each(['revoked', 'frozen'] as const)('the waiting call of an agent ends within a second when its host is %s', async (how) => {
+  test.each(['revoked', 'frozen'] as const)('the long poll of an agent ends within a second when its host is %s', async (how) => {
     const { clock, enrol, speak, admin, deps } = await setUp()
     const identity = await enrol('host-1')
     const agent = speak(identity)
@@ -263,7 +263,7 @@ onBothDialects('enrolment and identity of agents', (fresh) => {
     await ended
   })
 
-  test('a host that was silent for 90 s is offline', async () => {
+  test('a host without contact for 90 s is offline', async () => {
     const { admin, clock, enrol, speak } = await setUp()
     const agent = speak(await enrol('host-1'))
     await agent.hello({ body: silence })

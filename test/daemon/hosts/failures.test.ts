@@ -34,7 +34,7 @@ onBothDialects('a command that ends without a result', (fresh) => {
     return { ...world, heard, take, post, expire }
   }
 
-  test('is told of once, in the transaction that notes it', async () => {
+  test('is reported once, in the transaction that stores it', async () => {
     const { heard, take, post } = await setUp()
     await take()
     await post(bad)
@@ -42,7 +42,7 @@ onBothDialects('a command that ends without a result', (fresh) => {
     expect(heard).toEqual(['failed PULL_FAILED told'])
   })
 
-  test('is not stored when who listens fails, so that the agent delivers again', async () => {
+  test('is not stored if its handler fails, so that the agent delivers it again', async () => {
     const { take, post, deps } = await setUp()
     Object.assign(deps.boxes, { failureHandlers: { 'tenant-box.report_versions': () => Promise.reject(new Error('no')) } })
     await take()
@@ -50,7 +50,7 @@ onBothDialects('a command that ends without a result', (fresh) => {
     expect((await commandById(deps.db, id)).status).toBe('leased')
   })
 
-  test('is told of when the daemon gives it up, and again when its agent says later that it failed', async () => {
+  test('is reported when the daemon abandons the command, and again when its agent later reports a failure', async () => {
     const { heard, take, post, expire, told } = await setUp()
     await take()
     await expire()
@@ -60,14 +60,14 @@ onBothDialects('a command that ends without a result', (fresh) => {
     expect(told.results).toEqual([])
   })
 
-  test('is told of when its host is revoked', async () => {
+  test('is reported when its host is revoked', async () => {
     const { heard, baseUrl } = await setUp()
     const admin = makeClient(hostsContract, { baseUrl, headers: () => ({ authorization: 'Bearer anna' }) })
     await admin.revokeHost({ params: { name: 'host-1' }, body: { reason: 'broken' } })
     expect(heard).toEqual(['expired HOST_REVOKED given up'])
   })
 
-  test('is no matter of those who listen to results', async () => {
+  test('is not passed to result handlers', async () => {
     const { heard, take, post, told } = await setUp()
     await take()
     await post(good)
@@ -75,7 +75,7 @@ onBothDialects('a command that ends without a result', (fresh) => {
   })
 })
 
-test('rooms that listen to the same kind are called in turn, the room of boxes first', async () => {
+test('handlers of the same kind run in order, boxes first', async () => {
   const called: string[] = []
   const note = (name: string) => async () => void called.push(name)
   const kind = 'tenant-box.update'

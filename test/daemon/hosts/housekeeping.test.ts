@@ -27,7 +27,7 @@ onBothDialects('housekeeping', (fresh) => {
     return { db, clock, queue, ids, run, job }
   }
 
-  test('runs at 03:50, and forgets what was over thirty days ago, whatever became of it', async () => {
+  test('runs at 03:50 and deletes finished records after thirty days, whatever their outcome', async () => {
     const { clock, queue, ids, run, job } = await setUp()
     expect([job?.key, job?.expression]).toEqual(['housekeeping', '50 3 * * *'])
     await queue('a', 'succeeded')
@@ -41,7 +41,7 @@ onBothDialects('housekeeping', (fresh) => {
     expect(await ids()).toEqual(['d'])
   })
 
-  test('what is not over stays, however old, and so does what a room still reads', async () => {
+  test('open records stay, however old, and so do records that a feature still reads', async () => {
     const { clock, queue, ids, run } = await setUp(['paused'])
     await queue('open', 'running')
     await queue('waiting', 'queued')
@@ -51,7 +51,7 @@ onBothDialects('housekeeping', (fresh) => {
     expect(await ids()).toEqual(['open', 'paused', 'waiting'])
   })
 
-  test('a lease that somebody holds, or held last week, stays', async () => {
+  test('a lease that is held, or was held last week, stays', async () => {
     const { db, clock, run } = await setUp()
     const take = (name: string) => acquireLease({ db, clock }, { name, owner: 'replica-1', ttlMs: 20_000 })
     await take('old')

@@ -28,7 +28,7 @@ onBothDialects('who was heard of', (fresh) => {
     return { clock, see: (id: string, lastSeenAt: string | null = null) => see({ id: id as never, lastSeenAt }), seen, until, at }
   }
 
-  test('is noted at once, and what comes in the second after together at its end', async () => {
+  test('is recorded at once; later contacts are recorded together after a second', async () => {
     const { clock, see, seen, until } = await setUp()
     await see('host_1')
     expect(await seen()).toEqual(['host_1'])
@@ -39,7 +39,7 @@ onBothDialects('who was heard of', (fresh) => {
     await until('host_1', 'host_2', 'host_3')
   })
 
-  test('is not noted again within five seconds', async () => {
+  test('is recorded at most every five seconds', async () => {
     const { clock, see, seen, at } = await setUp()
     await clock.advance(4999)
     await see('host_1', at)

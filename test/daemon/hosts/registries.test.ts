@@ -26,7 +26,7 @@ onBothDialects('registries', (fresh) => {
     return { ...world, admin, hostId, given }
   }
 
-  test('a host gets what is said of it, before what is said of all', async () => {
+  test('a host gets its own registry settings before those of all hosts', async () => {
     const { admin, given, enrol } = await setUp()
     await admin.setRegistry({ body: { registry: 'docker.io', host: null, mirror: 'mirror.example:5000/hub' } })
     await admin.setRegistry({ body: { registry: 'docker.io', host: 'host-1', mirror: 'near.example' } })
@@ -37,7 +37,7 @@ onBothDialects('registries', (fresh) => {
     expect((await given('tenant-box.provision', other)).registries?.['docker.io']).toEqual({ mirror: 'mirror.example:5000/hub' })
   })
 
-  test('a kind gets only the parts it names: no other room is asked', async () => {
+  test('a command kind gets only the secrets it names: no other feature is queried', async () => {
     const { admin, given } = await setUp()
     await admin.setRegistry({ body: { registry: 'docker.io', host: null, mirror: 'mirror.example' } })
     expect(await given('tenant-box.report_versions')).toEqual({})
@@ -45,7 +45,7 @@ onBothDialects('registries', (fresh) => {
     await expect(given('tenant-box.snapshot')).rejects.toThrow('asked for')
   })
 
-  test('a password is sealed, never shown, never written down, and stays while its user name does', async () => {
+  test('a password is sealed, never shown, never logged, and stays while its user name does', async () => {
     const { admin, given, deps } = await setUp()
     const set = (body: object) => admin.setRegistry({ body: { registry: 'registry.example', host: 'host-1', ...body } })
     expect(await set({ username: 'puller', password })).toMatchObject({ hasPassword: true, updatedBy: 'admin:anna' })
@@ -72,7 +72,7 @@ onBothDialects('registries', (fresh) => {
     await expect(given('tenant-box.provision')).rejects.toEqual(refused('SEALED_UNREADABLE'))
   })
 
-  test('what is removed is removed, and what never was is not found', async () => {
+  test('a removed registry is gone, and an unknown one is 404', async () => {
     const { admin, given } = await setUp()
     await admin.setRegistry({ body: { registry: 'docker.io', host: null, mirror: 'mirror.example' } })
     await expect(admin.removeRegistry({ body: { registry: 'docker.io', host: 'host-1' } })).rejects.toEqual(refused('NOT_FOUND'))

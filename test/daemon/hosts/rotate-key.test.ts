@@ -15,7 +15,7 @@ import { hostWorld } from '../../support/host-world.ts'
 const refused = (code: ProblemCode) => expect.toSatisfy((error: unknown) => isProblem(error, code), code)
 const silence = { protocolVersion: 1, agentVersion: '0.1.0', engine: null, resources: null, reports: [], holding: [] }
 
-/** Keys of an agent on a disk that outlives it. `at` is told of each step, and may throw there: the agent dies. */
+/** Keys of an agent on a disk that survives it. `at` is called before each step and may throw there: the agent dies. */
 function aDisk(identity: AgentIdentity, at: (step: string) => void = () => undefined) {
   const disk: { identity: AgentIdentity; next?: AgentPrivateKey } = { identity }
   const keys: KeyStore = {
@@ -48,7 +48,7 @@ onBothDialects('rotation of agents’ keys', (fresh) => {
   }
   const beat = { body: { holding: [] } }
 
-  test('the new key is heard, the former is not, and log and events tell', async () => {
+  test('the new key is accepted and the former is not, with audit entry and event', async () => {
     const { identity, speak, actions, clock, deps } = await setUp()
     const connection = speak(identity)
     await connection.client.hello({ body: silence })
@@ -66,7 +66,7 @@ onBothDialects('rotation of agents’ keys', (fresh) => {
     expect(keyAgeMs).toBe(0)
   })
 
-  test('an announced key ends nothing until it is used, but the former ends ten minutes later all the same', async () => {
+  test('an announced key invalidates nothing until it is used, but the former expires after ten minutes', async () => {
     const { identity, speak, clock } = await setUp()
     const connection = speak(identity)
     await connection.client.hello({ body: silence })
@@ -86,7 +86,7 @@ onBothDialects('rotation of agents’ keys', (fresh) => {
   const calls = ['lost before the daemon has it', 'answered to nobody']
   const deaths = [...steps, ...[1, 2].flatMap((nth) => calls.map((how) => `call ${nth}, ${how}`))]
 
-  test.each(deaths)('an agent that dies %s is heard again, and ends with one key', async (death) => {
+  test.each(deaths)('an agent that dies %s is accepted again, and ends with one key', async (death) => {
     const { identity, speak, clock } = await setUp()
     const dies = (step: string) => {
       if (step === death) throw new Error('died')
@@ -113,7 +113,7 @@ onBothDialects('rotation of agents’ keys', (fresh) => {
       await expect(speak(identity).client.hello({ body: silence })).rejects.toEqual(refused('UNAUTHENTICATED'))
   })
 
-  test('a call that the former key signed and that arrives late is sent again with the new one', async () => {
+  test('a late call signed with the former key is sent again with the new one', async () => {
     const { identity, speak } = await setUp()
     let holdBack: Promise<unknown> | undefined
     const connection = speak(identity, async (input, init) => {
@@ -131,7 +131,7 @@ onBothDialects('rotation of agents’ keys', (fresh) => {
     expect((await late).lost).toEqual([])
   })
 
-  test('nobody can take the key of another host, and a revoked host rotates nothing', async () => {
+  test('a host cannot take the key of another one, and a revoked host cannot rotate', async () => {
     const { identity, enrol, speak, deps } = await setUp()
     const other = await enrol('host-2')
     const { kty, crv, x } = other.privateKey

@@ -8,8 +8,8 @@ import { everyOrder, type Works } from '../../support/interleavings.ts'
 import { aPasswordRoom, expectQuiet, meetings, needsOf, operator, resetTo, userOf } from '../../support/password-room.ts'
 import { aPassword } from '../../support/sessions-room.ts'
 
-// Who writes a password while others write, prove or shut out: every order in which they can meet, down to what the chat server has done already
-// while its answer is still on the way.
+// Concurrent password writes, proofs and lockouts in every order, including writes that the chat server has done
+// before its response arrives.
 
 onBothDialects('concurrent password changes', (fresh) => {
   test('after a reset its password is valid and no session is open, whenever the user changed it', async () => {

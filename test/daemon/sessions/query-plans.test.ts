@@ -22,8 +22,8 @@ import { growRegistry } from '../../support/grown-registry.ts'
 import { aChatUser, aSessionsRoom, logIn, roleBook, type SessionsRoom, twoTenants } from '../../support/sessions-room.ts'
 import { type Overheard, overhear, wholeReadsOf } from '../../support/whole-reads.ts'
 
-// With a million users, one statement without an index is the end of every login. Whatever is asked on the way of people is explained, in a
-// registry in which the database would rather use an index.
+// With a million users one statement without an index blocks every login. Every statement of these paths is explained in a
+// registry where the planner prefers an index.
 
 const windows = { timeZone: 'UTC', windows: { free: null, pro: null, enterprise: null } }
 const limit = 50

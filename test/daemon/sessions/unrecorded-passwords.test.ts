@@ -7,7 +7,7 @@ import { dyingAt } from '../../support/dying.ts'
 import { aPasswordRoom, expectQuiet, meetings, type PasswordRoom, resetTo, userOf } from '../../support/password-room.ts'
 import { aPassword, logIn } from '../../support/sessions-room.ts'
 
-// A database that fails after the chat server has written a password: who knows what came of it goes on, and all others are told the truth.
+// The database fails after the chat server has written a password: a caller that knows the outcome continues, all others get the true state.
 
 /** A database that this replica cannot reach while `isAway`, each time with another error. */
 function failing(db: Db, isAway: () => boolean): Db {
@@ -22,7 +22,7 @@ function failing(db: Db, isAway: () => boolean): Db {
   })
 }
 
-/** Unreachable for the first tries after the chat server has taken that password. */
+/** Unreachable for the first attempts after the chat server has stored that password. */
 function awayFor(maxPolls: number, { chat }: PasswordRoom, localpart: string, password: string): () => boolean {
   let left = maxPolls
   return () => {
@@ -32,7 +32,7 @@ function awayFor(maxPolls: number, { chat }: PasswordRoom, localpart: string, pa
   }
 }
 
-/** Advances time as long as the work runs and something sleeps. */
+/** Advances time while the work runs and a sleep is pending. */
 async function passing<T>({ room: { clock } }: PasswordRoom, work: Promise<T>): Promise<T> {
   let isOver = false
   const end = () => {

@@ -20,7 +20,7 @@ const going = new AbortController().signal
 type Tend = SnapshotsDeps['maintain']
 
 onBothDialects('repositories in a bucket', (fresh) => {
-  /** `tend` plays restic; `present` is what it lists by default. */
+  /** `tend` simulates restic; `present` is its default list. */
   const setUp = async (tend: (given: Parameters<Tend>) => Promise<RepositoryReport> = async () => aTended(['a', 'b'])) => {
     const calls: Parameters<Tend>[] = []
     const world = await snapshotsWorld(await fresh(), {

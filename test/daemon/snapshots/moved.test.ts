@@ -7,7 +7,7 @@ import { onBothDialects } from '../../support/databases.ts'
 import { goodAnswer } from '../../support/life-world.ts'
 import { dayMs, snapshotsWorld } from '../../support/snapshots-world.ts'
 
-// A move is the best proof of a snapshot there is: the box that people use is made from it, counted and probed.
+// A completed move proves its snapshot: the box in use was created from it, counted and probed.
 
 const north = { params: { slug: 'north' } }
 
@@ -19,7 +19,7 @@ onBothDialects('a take-over', (fresh) => {
     await world.aBox('south', 'host-2')
     await world.clock.advance(40 * dayMs)
     await world.heard()
-    /** The agent of a host does the next thing that it is to do, as well as it can be done or as is said. */
+    /** Lets the agent of a host complete its next command, successfully or with the given outcome. */
     const goesOn = async (host: string, change: object = {}) => {
       const command = await world.take(host)
       const result = { ...goodAnswer(command, isoNow(world.clock)), ...change }

@@ -14,7 +14,7 @@ const program = resticProgram()
 const tenantId = 'ten_north' as TenantId
 const key = (fill: number) => Buffer.alloc(32, fill).toString('base64')
 
-/** A tenant's repository with one snapshot, made by an agent with what the daemon gives it. */
+/** A tenant's repository with one snapshot, created by an agent with the data from the daemon. */
 async function aSnapshot() {
   const folder = await mkdtemp(join(tmpdir(), 'tenantry-recovery-'))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
@@ -27,7 +27,7 @@ async function aSnapshot() {
   return { folder, settings, facts: await agent.take(given, request) }
 }
 
-/** `tenantryd` on a machine that has nothing but what is in `env`. */
+/** `tenantryd` on a machine with nothing but `env`. */
 async function tenantryd(line: readonly string[], env: Record<string, string>): Promise<string> {
   const said: string[] = []
   const [stdin, signal] = [(async function* () {})(), new AbortController().signal]

@@ -21,7 +21,7 @@ onBothDialects('a restore', (fresh) => {
     const ask = () => api.restoreBox({ ...north, body: { snapshotId, reason } })
     const heldBy = async () => (await api.showBox(north)).heldBy
     const status = async () => (await world.db.selectFrom('box_restores').select('status').executeTakeFirstOrThrow()).status
-    /** Time passes for a daemon that sweeps all along and a host that goes on being heard. */
+    /** Advances time for a daemon that sweeps all the time and a host that stays connected. */
     const pass = async (ms: number) => {
       await world.sweep()
       await world.clock.advance(ms)
@@ -31,7 +31,7 @@ onBothDialects('a restore', (fresh) => {
     return { ...world, box, snapshotId, ask, heldBy, status, pass }
   }
 
-  test('that succeeded verifies its snapshot, whatever a check found before', async () => {
+  test('that succeeded verifies its snapshot, whatever an earlier check found', async () => {
     const { ask, answer, api, db, clock } = await setUp()
     await db.updateTable('snapshots').set({ status: 'damaged', damaged_by: 'check' }).execute()
     await ask()

@@ -224,7 +224,7 @@ onBothDialects('what jobs ask for', (fresh) => {
   })
 })
 
-/** What happens after all that is read outside of transactions, and before the first of these. */
+/** Runs a hook after all reads outside of transactions, before the first transaction. */
 const beforeTransactions = (db: Db, happen: () => Promise<unknown>): Db =>
   new Proxy(db, {
     get: (target, name) => {

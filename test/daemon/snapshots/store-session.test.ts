@@ -15,7 +15,7 @@ const good = `<AssumeRoleResponse><AssumeRoleResult><Credentials><AccessKeyId>TE
 
 const brokenOff = () => new ReadableStream({ pull: (body) => body.error(new TypeError('terminated')) })
 
-/** Asks for a command's repository; `answer` is what the service says. */
+/** Requests a session for a command's repository; `answer` is the response of the service. */
 async function asked(answer: () => Response | Promise<Response>, change: object = {}) {
   const calls: { url: string; init: RequestInit }[] = []
   const fetch = (async (url: URL, init: RequestInit) => {

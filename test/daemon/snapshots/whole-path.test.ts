@@ -7,7 +7,7 @@ import { runSimulatedAgent } from '../../../src/demo/simulated-agent.ts'
 import { systemClock } from '../../../src/node/index.ts'
 import { aFolder, aKey, aRunningDaemon, clientOf, loggedIn } from '../../support/running-daemon.ts'
 
-/** No loop of the daemon sleeps for long: what waits for its turn has it within a moment. */
+/** Shortens the sleeps of the daemon's loops, so that queued work runs at once. */
 const restless: Clock = { ...systemClock, sleep: (ms, signal) => systemClock.sleep(Math.min(ms, 300), signal) }
 
 /** A whole daemon, a whole agent on a simulated host, one box. */

@@ -6,7 +6,7 @@ import { goodAnswer, type LifeWorld, lifeWorld, speaking } from '../../../suppor
 
 const north = { params: { slug: 'north' } }
 
-/** What a person or an agent does whose call was not answered: the same again. A refusal says that the first one had counted. */
+/** Repeats the call of an operator or agent without a response. A refusal means that the first call had succeeded. */
 async function again<Result>(call: () => Promise<Result>): Promise<Result | undefined> {
   for (let left = 5; ; left--) {
     try {
@@ -18,7 +18,7 @@ async function again<Result>(call: () => Promise<Result>): Promise<Result | unde
   }
 }
 
-/** Agents do what they are told, until nothing is left to do. */
+/** Runs agent commands until none is left. */
 async function agentsWork(daemon: Pick<LifeWorld, 'offered' | 'post' | 'clock'>, fails: readonly string[]): Promise<void> {
   for (let idle = 0; idle < 2; idle++) {
     for (const host of ['host-1', 'host-2']) {
@@ -99,7 +99,7 @@ onBothDialects('a daemon that is killed at any transaction', (fresh, dialect) =>
   )
 })
 
-/** So that one database serves every death. */
+/** Lets one database serve every death. */
 async function emptied({ db }: LifeWorld): Promise<void> {
   const tables = ['box_moves', 'box_removals', 'box_holds', 'box_secrets', 'commands', 'boxes', 'tenants'] as const
   for (const name of tables) await db.deleteFrom(name).execute()

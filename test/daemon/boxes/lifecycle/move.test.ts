@@ -13,7 +13,7 @@ const code = (call: Promise<unknown>) =>
 const north = { params: { slug: 'north' } }
 const toHost2 = { ...north, body: { to: 'host-2', reason: 'host-1 is full' } }
 
-/** A box whose move has got as far as the take-over, which its new host has not fetched yet. */
+/** A box in the take-over phase of a move; its new host has not fetched the command yet. */
 async function onItsWay(world: LifeWorld) {
   const box = await world.aBox('north')
   await (await world.api()).moveBox(toHost2)
@@ -65,7 +65,7 @@ onBothDialects('a move', (fresh) => {
     expect(await world.audit()).toEqual(expect.arrayContaining(['box.move.handing_over', 'box.move.confirming', 'box.move.done']))
   })
 
-  test('reports of a host that no longer has the box are ignored, and it is told to stop the box', async () => {
+  test('reports of a host that no longer has the box are ignored, and it is commanded to stop the box', async () => {
     const world = await lifeWorld(await fresh())
     const { id } = await onItsWay(world)
     const early = aReport('north', { ownershipEpoch: 2, installed: { ...aReport('x').installed, synapse: '9.9.9' } })
@@ -111,7 +111,7 @@ onBothDialects('a move', (fresh) => {
     await world.answer('host-1', 'tenant-box.hand_over')
     await world.fail('host-2') // the provisioning
     await world.answer('host-2', 'tenant-box.take_over')
-    // The old copy keeps its ports on the old host until it is gone.
+    // The old copy keeps its ports on the old host until it is deleted.
     const back = { ...there, slug: 'west', chatDomain: 'west.example', name: 'West', host: 'host-1' } as const
     expect((await api.provisionBox({ body: back })).box.ports?.public).toBe(18_006)
   })
@@ -141,7 +141,7 @@ onBothDialects('a move', (fresh) => {
       const api = await world.api()
       expect((await api.showBox(north)).move).toMatchObject({ state: 'given_back', error: { code: expect.any(String) } })
 
-      // The next one begins above all that was given out.
+      // The next port block starts above all assigned ones.
       await api.moveBox(toHost2)
       expect((await world.answer('host-1', 'tenant-box.hand_over')).payload).toMatchObject({ ownershipEpoch: 3 })
       expect((await world.take('host-2')).payload).toMatchObject({ ownershipEpoch: 4 })
@@ -172,7 +172,7 @@ onBothDialects('a move', (fresh) => {
     expect(await stateOf(world)).toMatchObject({ state: 'confirming', error: null })
   })
 
-  test('after a dead new host is named, the box is taken back, and that host is told to stop it when it returns', async () => {
+  test('after a dead new host is named, the box is taken back, and that host is commanded to stop it when it returns', async () => {
     const world = await lifeWorld(await fresh())
     const { id } = await onItsWay(world)
     const command = await world.take('host-2')
@@ -317,7 +317,7 @@ onBothDialects('a move from a dead host', (fresh) => {
     })
     expect(await api.moveBox(dead)).toMatchObject({ state: 'taking_over', losesMs: lost, snapshotId: snapshot.snapshotId, epoch: 2 })
 
-    // The host was only slow: what it says of the box is not heard, and it must stop it before the new one runs it.
+    // The host was only slow: its reports are ignored, and it must stop the box before the new host runs it.
     const lively = aReport('north', { installed: { ...aReport('x').installed, synapse: '9.9.9' } })
     expect((await world.hello('host-1', [lively])).disowned).toEqual([{ slug: 'north', boxId: id, ownershipEpoch: 2 }])
     expect((await world.box(id)).installed.synapse).toBe('1.157.1')

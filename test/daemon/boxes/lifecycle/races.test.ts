@@ -19,7 +19,7 @@ import { goodAnswer, type LifeWorld, lifeWorld } from '../../../support/life-wor
 const slug = 'north'
 const wanted = { slug, name: 'School north', plan: 'light', chatDomain: 'north.example', host: 'host-1', canary: false } as const
 
-/** The one has written everything and not committed; the other comes as far as it can. What became of both. */
+/** Holds one operation before its commit while the other runs as far as possible; returns the outcome of both. */
 async function inThisOrder(db: Db, first: (db: Db) => Promise<unknown>, then: (db: Db) => Promise<unknown>): Promise<string[]> {
   const written = aGate()
   const one = outcome(first(stoppedBeforeCommit(db, written)))
@@ -98,7 +98,7 @@ onBothDialects('at the same moment', (fresh, dialect) => {
       const adoptAt = (folder: string) => (db: Db) => adoptBox({ ...world.room, db }, anOperator, { ...wanted, folder, project: 'north' })
       await failCommand(world.room, (await adoptAt('/srv/nroth')(world.db)).commandId, 'expired')
       const late = await inThisOrder(world.db, world.remove, adoptAt('/srv/north'))
-      // Where two look at the same time, the late one is told; after it, it finds the slug free.
+      // With concurrent reads the later call gets a conflict; afterwards it finds the slug free.
       expect(late).toEqual(['done', dialect === 'postgres' ? 'CONFLICT' : 'done'])
       expect((await boxes(world)).filter(({ removal }) => removal === 'erased')).toHaveLength(1)
     })

@@ -8,7 +8,7 @@ import { aReport } from '../../../support/boxes.ts'
 import { onBothDialects } from '../../../support/databases.ts'
 import { type LifeWorld, lifeWorld } from '../../../support/life-world.ts'
 
-// Of a box that no host runs nothing is in sync, however new the last word of it is.
+// A box that no host runs is never in sync, however recent its last report.
 
 const north = { params: { slug: 'north' } }
 

@@ -6,11 +6,11 @@ import { runSimulatedAgent } from '../../../../src/demo/simulated-agent.ts'
 import { systemClock } from '../../../../src/node/index.ts'
 import { aFolder, aRunningDaemon, clientOf, loggedIn } from '../../../support/running-daemon.ts'
 
-/** No loop of the daemon sleeps for long: what waits for its turn has it within a moment. */
+/** Shortens the sleeps of the daemon's loops, so that queued work runs at once. */
 const restless: Clock = { ...systemClock, sleep: (ms, signal) => systemClock.sleep(Math.min(ms, 300), signal) }
 const north = { params: { slug: 'north' } }
 
-/** A whole daemon, whole agents on two simulated hosts that share a snapshot store, one box. */
+/** A whole daemon, whole agents on two simulated hosts with a shared snapshot store, one box. */
 async function setUp() {
   const daemon = await aRunningDaemon({ clock: restless, env: { TENANTRY_PROBE_SPACING_MS: '1000' } })
   const api = clientOf(daemon.url, await loggedIn(daemon, 'admin'))

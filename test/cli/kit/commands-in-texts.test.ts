@@ -3,24 +3,24 @@ import { expect, test } from 'vitest'
 import type { Command } from '../../../src/cli/kit/index.ts'
 import { wholeTree } from '../../../src/cli/nouns.ts'
 
-const everywhere = ['--json', '--yes', '--url', '--help', '--no-color']
-/** Where a text is put together, what is put in. */
-const put = '<…>'
+const globalOptions = ['--json', '--yes', '--url', '--help', '--no-color']
+/** A placeholder in a template text. */
+const placeholder = '<…>'
 
-/** What texts of all programs tell people to type, up to a sign that no command holds; what only names a noun is none. */
-function toldCommands(): string[] {
+/** Commands in the texts of all programs, up to a character that no command contains. A noun alone is not a command. */
+function commandsInTexts(): string[] {
   const files = readdirSync('src', { recursive: true, encoding: 'utf8' }).filter((file) => /\.tsx?$/.test(file))
   const sources = files.map((file) => readFileSync(`src/${file}`, 'utf8').replaceAll(/^ *(?:\/\/|\/?\*).*$/gm, ''))
-  const texts = sources.flatMap((source) => source.replaceAll(/'…'|\$\{(?:[^{}]|\{[^{}]*\})*\}/g, put).match(told) ?? [])
+  const texts = sources.flatMap((source) => source.replaceAll(/'…'|\$\{(?:[^{}]|\{[^{}]*\})*\}/g, placeholder).match(commandPattern) ?? [])
   return [...new Set(texts.map((text) => text.trim()))].filter((text) => /^tenantry [a-z]+ [a-z]/.test(text))
 }
-const told = /(?<![\w-])tenantry [a-z][^`'"\n;:,.()\\]*/g
+const commandPattern = /(?<![\w-])tenantry [a-z][^`'"\n;:,.()\\]*/g
 
-/** What of it the program would not take. One without a word that is put in, or an option, is spoken of. */
-function wrongIn(line: string, command: Command): string[] {
+/** The errors of a command. A command without arguments or options is only mentioned, so missing arguments are allowed. */
+function errorsIn(line: string, command: Command): string[] {
   const [, , ...words] = line.split(' ')
   const flags = Object.values(command.options).map((spec) => ({ ...spec, name: /--[a-z-]+/.exec(spec.flags)?.[0] ?? '' }))
-  const unknown = words.filter((word) => word.startsWith('--') && ![...everywhere, ...flags.map(({ name }) => name)].includes(word))
+  const unknown = words.filter((word) => word.startsWith('--') && ![...globalOptions, ...flags.map(({ name }) => name)].includes(word))
   if (words.includes('--help') || !words.some((word) => /^(<|--)/.test(word))) return unknown
   const values = words.filter((_, at) => flags.some(({ name, flags }) => name === words[at - 1] && flags.includes('<')))
   const given = words.filter((word) => !word.startsWith('--')).length - values.length
@@ -34,11 +34,11 @@ function wrongIn(line: string, command: Command): string[] {
 
 test('commands in texts exist with their options and required arguments', async () => {
   const { nouns, alone } = await wholeTree()
-  const commands = toldCommands().filter((line) => !alone.some(({ name }) => line.split(' ')[1] === name))
+  const commands = commandsInTexts().filter((line) => !alone.some(({ name }) => line.split(' ')[1] === name))
   const wrong = commands.flatMap((line) => {
     const [, first, second] = line.split(' ')
     const command = nouns.find(({ name }) => name === first)?.verbs.find(({ name }) => name === second)
-    const reasons = command ? wrongIn(line, command) : ['no such command']
+    const reasons = command ? errorsIn(line, command) : ['no such command']
     return reasons.length === 0 ? [] : [`${line}: ${reasons.join(', ')}`]
   })
   expect(wrong).toEqual([])
