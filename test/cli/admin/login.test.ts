@@ -122,7 +122,7 @@ describe('doctor', () => {
     ['a daemon that is away', {}, 'tenantryd serve'],
     ['a clock that is off', { [readyz]: ready({ time: at('02:05:00') }), [whoAmI]: who }, '300 s behind'],
     [
-      'nobody logged in',
+      'no login',
       { [readyz]: ready(), [whoAmI]: problemAnswer(401, { code: 'UNAUTHENTICATED', message: 'no', retryable: false }) },
       'tenantry login',
     ],

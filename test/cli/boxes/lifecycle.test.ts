@@ -84,7 +84,7 @@ describe('move', () => {
   })
 
   test('a move whose box could not be unfenced exits 1 with the next command', async () => {
-    const error = { code: 'INTERNAL', message: `rests fenced; tenantry-agent box unfence ${slug}` }
+    const error = { code: 'INTERNAL', message: `the box is still fenced; tenantry-agent box unfence ${slug}` }
     const shut = aBoxDetail({ move: { ...moved, error } })
     const ran = await tenantry([...line, '--yes'], { answers: { ...answers, [`GET ${base}`]: shut } })
     expect([ran.exit, ran.stdout]).toEqual([1, expect.stringContaining(`tenantry-agent box unfence ${slug}`)])

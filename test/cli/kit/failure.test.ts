@@ -173,7 +173,7 @@ describe('an error', () => {
     expect(JSON.parse(ran.stderr)).toEqual({ code: 'FORBIDDEN', message: 'what went wrong: FORBIDDEN', retryable: false })
     const gone = { 'POST /api/admin/crons/nope/trigger': problemAnswer(404, { code: 'NOT_FOUND', message: 'no\njob', retryable: false }) }
     const { stderr } = await tenantry(['crons', 'run', 'nope', '--json'], { answers: gone })
-    expect(JSON.parse(stderr.trimEnd().split('\n').at(-1) ?? '')).toMatchObject({ code: 'NOT_FOUND' }) // after what was told while it ran
+    expect(JSON.parse(stderr.trimEnd().split('\n').at(-1) ?? '')).toMatchObject({ code: 'NOT_FOUND' }) // after the progress lines
   })
 
   test('shows a stack only with TENANTRY_DEBUG', async () => {

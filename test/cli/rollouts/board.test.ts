@@ -172,7 +172,7 @@ describe('the model', () => {
 })
 
 describe('plain lines', () => {
-  const told = (state: BoardState, ...messages: BoardMessage[]) => {
+  const printed = (state: BoardState, ...messages: BoardMessage[]) => {
     const lines = openingLines(state)
     let current = state
     for (const one of messages) {
@@ -186,7 +186,7 @@ describe('plain lines', () => {
   test('a rollout from its start to its pause', () => {
     const failed = anAction('a', { status: 'failed', error: { code: 'PULL_FAILED', message: 'no such tag\u001b[31m' } })
     expect(
-      told(
+      printed(
         two(),
         message({ type: 'rollout.started', status: 'canary', at: at('02:00:00') }),
         message({ type: 'rollout.phase', status: 'canary', at: at('02:00:00') }),
@@ -242,7 +242,7 @@ describe('boxes that are cancelled', () => {
     let state = openBoard(aRolloutDetail([anAction('a', { status: 'succeeded' }), ...waiting], { status: 'canary' }))
     for (const one of messages) {
       const next = reduce(state, one)
-      expect(isOver(next)).toBe(one === messages.at(-1)) // whoever follows has heard of each by then
+      expect(isOver(next)).toBe(one === messages.at(-1)) // only the last message ends it
       lines.push(...linesOf(state, one, next))
       state = next
     }
@@ -277,7 +277,7 @@ describe('a box in plain lines', () => {
     ['begins', { status: 'pending' }, { status: 'preflight' }, ['a  preparing']],
     ['goes on preparing', { status: 'preflight' }, { status: 'pulling' }, []],
     ['is fenced', { status: 'pulling' }, { status: 'snapshotting' }, ['a  updating']],
-    ['looks at its images once more', { status: 'snapshotting' }, { status: 'pulling' }, []],
+    ['verifies its images again', { status: 'snapshotting' }, { status: 'pulling' }, []],
     ['is probed', { status: 'updating' }, { status: 'probing' }, []],
     ['is restored', { status: 'probing' }, { status: 'rolling_back' }, ['a  rolling back']],
     [

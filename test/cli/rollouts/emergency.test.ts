@@ -10,7 +10,7 @@ const prompts = vi.hoisted(() => ({ asked: [] as { kind: string; message: string
 vi.mock('@inquirer/prompts', () => {
   const prompt = (kind: string) => async (config: { message: string; mask?: unknown }) => {
     prompts.asked.push({ kind, ...config })
-    if (prompts.answers.length === 0) throw new Error(`nobody answers: ${config.message}`)
+    if (prompts.answers.length === 0) throw new Error(`unexpected prompt: ${config.message}`)
     return prompts.answers.shift()
   }
   return { input: prompt('input'), password: prompt('password'), confirm: prompt('confirm') }

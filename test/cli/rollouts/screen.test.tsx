@@ -58,7 +58,7 @@ test('many running and failed boxes stay within 80 × 24, the rest is counted', 
 })
 
 test.each(['kita-nord', 'schulverbund-kueste', 'gymnasium-am-hohen-ufer', 'gemeinschaftsschule-am-hohen-ufer-ost-40'])(
-  'what to type for %s stands in one piece, or goes on below as a shell reads it',
+  'the command for %s is on one line, or continued as shell syntax',
   (slug) => {
     const gone = anAction(slug, { status: 'rolled_back', error: { code: 'PROBE_FAILED', message: 'no' } })
     const paused = { status: 'paused', previousStatus: 'canary', pauseReason: `phase canary stopped: ${slug}` } as const

@@ -260,7 +260,7 @@ describe('restore', () => {
     test('asks again and names it', async () => {
       const { code, asked, told } = await run(['anna-schule', 'vulnerable'])
       expect([code, asked]).toEqual(['restores', ['unsaid', true]])
-      expect(told.match(/reintroduces CVE-2026-12345/g)).toHaveLength(2) // before it is asked, and what stays to be done
+      expect(told.match(/reintroduces CVE-2026-12345/g)).toHaveLength(2) // in the prompt and in the remaining work
       expect(told).toContain('fix: tenantry rollouts create --target anna-schule --start')
     })
 

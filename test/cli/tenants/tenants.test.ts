@@ -172,7 +172,7 @@ describe('tenant fields', () => {
   })
 
   test.each([[[]], [['--flag', 'a=maybe']], [['--flag', 'a']], [['--flag', 'a=toString']]])(
-    'update %j is a question of usage',
+    'update %j is a usage error',
     async (options) => {
       const ran = await tenantry(['tenants', 'update', 'anna-schule', ...options], { answers: {} })
       expect([ran.exit, ran.asked.length]).toEqual([2, 0])

@@ -55,7 +55,7 @@ test('roles, disable and enable name the user', async () => {
   const ran = await tenantry(['users', 'roles', 'acme', 'anna', 'teacher', 'staff'], { answers: { [`PATCH ${one}`]: aUser() } })
   expect([ran.exit, ran.asked[0]?.body]).toEqual([0, { roles: ['teacher', 'staff'] }])
   const shut = ['users', 'disable', 'acme', 'anna', '--reason', 'left']
-  expect((await tenantry(shut, { answers: { [`POST ${one}/disable`]: aUser() } })).exit).toBe(2) // nobody is there to be asked
+  expect((await tenantry(shut, { answers: { [`POST ${one}/disable`]: aUser() } })).exit).toBe(2) // without a terminal
   const off = await tenantry([...shut, '--yes'], { answers: { [`POST ${one}/disable`]: aUser({ status: 'disabled' }) } })
   expect([off.exit, off.asked[0]?.body]).toEqual([0, { reason: 'left' }])
   expect((await tenantry(['users', 'enable', 'acme', 'anna'], { answers: { [`POST ${one}/enable`]: aUser() } })).exit).toBe(0)
@@ -65,7 +65,7 @@ test('reset-password shows a generated password once, takes one from a file, and
   const reset = { user: aUser(), chat: 'reset', password: 'abcd-efgh-ijkl-mnop' }
   const answers = { [`POST ${base}/anna/reset-password`]: reset }
   const command = ['users', 'reset-password', 'acme', 'anna']
-  expect((await tenantry(command, { answers })).exit).toBe(2) // nobody is there to be asked
+  expect((await tenantry(command, { answers })).exit).toBe(2) // without a terminal
   const ran = await tenantry([...command, '--yes'], { answers })
   expect([ran.exit, ran.asked[0]?.body]).toEqual([0, { logOutDevices: false }])
   expect(ran.stdout).toContain('abcd-efgh-ijkl-mnop')

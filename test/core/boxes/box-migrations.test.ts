@@ -82,7 +82,7 @@ describe('the plan', () => {
   })
 
   test.each<[string, { head: string; sha256: string }[], string, RegExp]>([
-    ['going back', appliedOf(known), '0002', /at migrations head 0003, and 0002 is older/],
+    ['an older head', appliedOf(known), '0002', /at migrations head 0003, and 0002 is older/],
     ['a head without a file', [], '0004', /box migration 0004 does not exist \(newest: 0003\)/],
     ['a text that was changed since', [{ head: '0001', sha256: 'f'.repeat(64) }], '0002', /was applied with other SQL/],
     [

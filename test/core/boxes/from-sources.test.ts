@@ -18,13 +18,13 @@ async function asked(fails: Readonly<Record<string, ProblemCode>>, given: Parame
 }
 
 test.each<[string, Record<string, ProblemCode>, string[], unknown]>([
-  ['the mirror alone, where it has the image', {}, [mirror], mirror],
-  ['the registry too, where the mirror does not answer', { [mirror]: 'REGISTRY_UNAVAILABLE' }, [mirror, own], own],
-  ['the registry too, where the mirror lacks it', { [mirror]: 'PULL_FAILED' }, [mirror, own], own],
-  ['the registry too, where the mirror has another', { [mirror]: 'DIGEST_MISMATCH' }, [mirror, own], own],
-  ['nobody else, where it is no fault of the mirror', { [mirror]: 'DISK_FULL' }, [mirror], expect.objectContaining({ code: 'DISK_FULL' })],
+  ['only the mirror, if it has the image', {}, [mirror], mirror],
+  ['also the registry, if the mirror does not answer', { [mirror]: 'REGISTRY_UNAVAILABLE' }, [mirror, own], own],
+  ['also the registry, if the mirror lacks the image', { [mirror]: 'PULL_FAILED' }, [mirror, own], own],
+  ['also the registry, if the mirror has another digest', { [mirror]: 'DIGEST_MISMATCH' }, [mirror, own], own],
+  ['only the mirror, if the failure is local', { [mirror]: 'DISK_FULL' }, [mirror], expect.objectContaining({ code: 'DISK_FULL' })],
   [
-    'both, and the error has both reasons',
+    'both, and the error contains both reasons',
     { [mirror]: 'PULL_FAILED', [own]: 'REGISTRY_UNAVAILABLE' },
     [mirror, own],
     expect.objectContaining({

@@ -25,14 +25,14 @@ test('an unused image of ours is deleted after a time', () => {
 
 test.each([
   ['is pinned', { pinned: true }],
-  ['a container has', { used: true }],
-  ['was named lately', { namedAt: '2026-10-01T00:00:00.000Z' }],
-  ['nobody knows the age of', { namedAt: null }],
+  ['is used by a container', { used: true }],
+  ['was named recently', { namedAt: '2026-10-01T00:00:00.000Z' }],
+  ['has an unknown age', { namedAt: null }],
   ['cannot be pulled again', { pulled: false }],
-  ['a compose file names', { names: ['registry.test/tenantry/synapse:v1', 'registry.test/tenantry/synapse:wanted'] }],
-  ['somebody else has a name for', { names: ['registry.test/tenantry/synapse:v1', 'handmade:latest'] }],
-  ['is none of ours', { names: ['handmade:latest'] }],
-  ['has no name at all', { names: [] }],
+  ['is named in a compose file', { names: ['registry.test/tenantry/synapse:v1', 'registry.test/tenantry/synapse:wanted'] }],
+  ['has a name of another program', { names: ['registry.test/tenantry/synapse:v1', 'handmade:latest'] }],
+  ['belongs to another program', { names: ['handmade:latest'] }],
+  ['has no name', { names: [] }],
 ])('an image that %s stays', (_, change) => {
   expect(goes(change)).toBe(false)
 })

@@ -60,45 +60,45 @@ const restored = [...failedAt('probe'), ...did('restore-stop', 'restore-data', '
 describe('the next step', () => {
   const rows: [rule: string, events: UpdateEvent[], world: UpdateWorld, next: UpdateStep | undefined][] = [
     ['an update begins with the images', [], untouched, 'prefetch'],
-    ['an intent without an outcome is done again', [...did('prefetch'), mark('fence', 'intent')], fenced, 'fence'],
-    ['a fence that is gone before anything stopped is raised again', did('prefetch', 'fence'), untouched, 'fence'],
+    ['an interrupted step runs again', [...did('prefetch'), mark('fence', 'intent')], fenced, 'fence'],
+    ['a fence lost before the stop is raised again', did('prefetch', 'fence'), untouched, 'fence'],
     ['the snapshot follows the stop', did('prefetch', 'fence', 'stop'), quiet, 'snapshot'],
     ['a chat server that runs again is stopped again', untilSnapshot, fenced, 'stop'],
     ['a snapshot from before a second stop does not count', [...untilSnapshot, ...did('stop')], quiet, 'snapshot'],
     ['a copy of the cold database follows the snapshot', untilSnapshot, quiet, 'cold-copy'],
     [
-      'nothing is copied once the box may run the target, whatever an older agent left out',
+      'no copy once the box may run the target, even if an older agent skipped it',
       [...untilSnapshot, ...did('rewrite', 'recreate')],
       fenced,
       'probe',
     ],
     ['the commit follows the probe', untilProbe, fenced, 'commit'],
     ['the fence is lifted after the commit', [...untilProbe, ...did('commit')], fenced, 'unfence'],
-    ['a committed update with its fence lifted is over', [...untilProbe, ...did('commit', 'unfence')], untouched, undefined],
+    ['a committed and unfenced update is finished', [...untilProbe, ...did('commit', 'unfence')], untouched, undefined],
     ['a failure after the commit changes nothing', [...untilProbe, ...did('commit'), ...failedAt('unfence')], fenced, 'unfence'],
-    ['a failed pull is over at once', failedAt('prefetch'), untouched, undefined],
+    ['a failed pull ends the update at once', failedAt('prefetch'), untouched, undefined],
     ['a failure before the stop only lifts the fence', [...did('prefetch'), ...failedAt('fence')], fenced, 'unfence'],
     [
-      'what was stopped for a failed snapshot is started again',
+      'after a failed snapshot the stopped services are started again',
       [...did('prefetch', 'fence', 'stop'), ...failedAt('snapshot')],
       quiet,
       'restore-start',
     ],
     ['a failed rewrite restores no data', [...untilSnapshot, ...failedAt('rewrite')], quiet, 'restore-start'],
     [
-      'from the first recreated container on a failure restores',
+      'a failure after the first recreated container restores the data',
       [...untilSnapshot, ...did('rewrite'), ...failedAt('recreate')],
       quiet,
       'restore-stop',
     ],
-    ['a restore interrupted half-way goes on', [...untilProbe, ...failedAt('probe'), ...did('restore-stop')], quiet, 'restore-data'],
+    ['an interrupted restore continues', [...untilProbe, ...failedAt('probe'), ...did('restore-stop')], quiet, 'restore-data'],
     [
-      'a failed restore step is tried again',
+      'a failed restore step is retried',
       [...untilProbe, ...failedAt('probe'), ...did('restore-stop'), ...failedAt('restore-data')],
       quiet,
       'restore-data',
     ],
-    ['the fence is lifted after a restore that proved healthy', [...untilProbe, ...restored], fenced, 'unfence'],
+    ['the fence is lifted after a restore that is proven healthy', [...untilProbe, ...restored], fenced, 'unfence'],
   ]
   test.each(rows)('%s', (_, events, world, next) => {
     expect(stepAfter(events, world)).toBe(next)
@@ -122,13 +122,13 @@ describe('an obstacle', () => {
   const rows: [rule: string, events: UpdateEvent[], world: UpdateWorld, expected: object | undefined][] = [
     ['a fence of another action is respected', did('prefetch'), { ...untouched, fence: 'other' }, { step: 'fence' }],
     [
-      'a passed deadline turns the update round',
+      'a passed deadline starts the rollback',
       untilProbe,
       { ...fenced, deadlinePassed: true },
       { step: 'commit', error: { code: 'COMMAND_EXPIRED' } },
     ],
     ['a passed deadline does not stop a restore', [...untilProbe, ...failedAt('probe')], { ...fenced, deadlinePassed: true }, undefined],
-    ['a passed deadline does not undo a commit', [...untilProbe, ...did('commit')], { ...fenced, deadlinePassed: true }, undefined],
+    ['a passed deadline does not revert a commit', [...untilProbe, ...did('commit')], { ...fenced, deadlinePassed: true }, undefined],
     [
       'a compose file changed by hand is not overwritten',
       [...untilSnapshot, ...did('cold-copy')],
@@ -136,13 +136,13 @@ describe('an obstacle', () => {
       { step: 'rewrite' },
     ],
     [
-      'nothing restores once somebody lifted the fence',
+      'no restore once another program lifted the fence',
       [...untilProbe, ...failedAt('probe')],
       untouched,
       { step: 'restore-stop', final: true },
     ],
     [
-      'a lifted fence is no obstacle while nothing was touched',
+      'a lifted fence is no obstacle before the first change',
       [...untilSnapshot, ...failedAt('rewrite')],
       { ...untouched, quiet: true },
       undefined,
@@ -161,17 +161,22 @@ describe('a fence lifted after the first good probe', () => {
   const untilGood = [...untilRecreated, ...did('first-ok')]
   const opened = [...untilGood, ...did('unfence')]
   const rows: [rule: string, events: UpdateEvent[], world: UpdateWorld, next: UpdateStep | undefined][] = [
-    ['is waited for with one good probe', untilRecreated, fenced, 'first-ok'],
-    ['is lifted then', untilGood, fenced, 'unfence'],
-    ['is lifted by whoever comes after a kill', [...untilGood, mark('unfence', 'intent')], fenced, 'unfence'],
-    ['is tried until it is gone: that turns nothing round', [...untilGood, ...failedAt('unfence')], fenced, 'unfence'],
-    ['leaves the box probed until it is stable', opened, untouched, 'probe'],
-    ['is followed by the commit', [...opened, ...did('probe')], untouched, 'commit'],
-    ['is lifted all the same when the deadline passes on the way', [...untilGood, mark('unfence', 'intent')], fenced, 'unfence'],
-    ['stays while no probe was good, and the box goes back', [...untilRecreated, ...failedAt('first-ok')], fenced, 'restore-stop'],
-    ['leaves a box that turns sick as it is', [...opened, ...failedAt('probe')], untouched, undefined],
-    ['is not raised again by maintenance that people begin', opened, { ...untouched, fence: 'other' }, 'probe'],
-    ['is lifted after a restore of a box that was never good', [...untilRecreated, ...failedAt('first-ok'), ...back()], fenced, 'unfence'],
+    ['requires one good probe', untilRecreated, fenced, 'first-ok'],
+    ['is lifted after it', untilGood, fenced, 'unfence'],
+    ['is lifted by the next process after a kill', [...untilGood, mark('unfence', 'intent')], fenced, 'unfence'],
+    ['is retried until it is lifted, without a rollback', [...untilGood, ...failedAt('unfence')], fenced, 'unfence'],
+    ['is followed by probes until the box is stable', opened, untouched, 'probe'],
+    ['is followed by the commit after them', [...opened, ...did('probe')], untouched, 'commit'],
+    ['is lifted even if the deadline passes meanwhile', [...untilGood, mark('unfence', 'intent')], fenced, 'unfence'],
+    ['stays without a good probe, and the box is rolled back', [...untilRecreated, ...failedAt('first-ok')], fenced, 'restore-stop'],
+    ['leaves a box that becomes unhealthy unchanged', [...opened, ...failedAt('probe')], untouched, undefined],
+    ['is not raised again because of maintenance', opened, { ...untouched, fence: 'other' }, 'probe'],
+    [
+      'is lifted after the restore of a box without a good probe',
+      [...untilRecreated, ...failedAt('first-ok'), ...back()],
+      fenced,
+      'unfence',
+    ],
   ]
   test.each(rows)('%s', (_, events, world, next) => {
     expect([refusalAfter(events, early(world)), stepAfter(events, early(world))]).toEqual([undefined, next])
@@ -199,26 +204,31 @@ describe('an update without a fence', () => {
   const open = (world: UpdateWorld): UpdateWorld => ({ ...world, mode: 'none', fence: 'absent' })
   const untilRecreated = did('prefetch', 'stop', 'snapshot', 'cold-copy', 'rewrite', 'recreate')
   const rows: [rule: string, events: UpdateEvent[], world: UpdateWorld, next: UpdateStep | undefined][] = [
-    ['stops the chat server for the snapshot all the same', did('prefetch'), untouched, 'stop'],
-    ['takes the snapshot of a box at rest', did('prefetch', 'stop'), quiet, 'snapshot'],
-    ['stops it again when somebody started it', did('prefetch', 'stop', 'snapshot'), untouched, 'stop'],
-    ['starts the chat server by a step of its own', untilRecreated, quiet, 'serve'],
-    ['goes on with that after a kill', [...untilRecreated, mark('serve', 'intent')], quiet, 'serve'],
-    ['is probed then', [...untilRecreated, ...did('serve')], untouched, 'probe'],
+    ['still stops the chat server for the snapshot', did('prefetch'), untouched, 'stop'],
+    ['takes the snapshot of the stopped box', did('prefetch', 'stop'), quiet, 'snapshot'],
+    ['stops it again if another program started it', did('prefetch', 'stop', 'snapshot'), untouched, 'stop'],
+    ['starts the chat server in a separate step', untilRecreated, quiet, 'serve'],
+    ['continues that step after a kill', [...untilRecreated, mark('serve', 'intent')], quiet, 'serve'],
+    ['is probed after it', [...untilRecreated, ...did('serve')], untouched, 'probe'],
     [
-      'starts what it stopped after a failure before anything was touched',
+      'restarts the stopped services after a failure before the first change',
       [...did('prefetch', 'stop'), ...failedAt('snapshot')],
       quiet,
       'restore-start',
     ],
     [
-      'restores after a failure while nobody was on the new version',
+      'restores after a failure before users used the new version',
       [...did('prefetch', 'stop', 'snapshot', 'cold-copy', 'rewrite'), ...failedAt('recreate')],
       quiet,
       'restore-stop',
     ],
-    ['leaves as it is what fails once the chat server was started', [...untilRecreated, ...failedAt('serve')], untouched, undefined],
-    ['leaves a box that does not prove healthy as it is', [...untilRecreated, ...did('serve'), ...failedAt('probe')], untouched, undefined],
+    [
+      'leaves the box unchanged after a failure once the chat server was started',
+      [...untilRecreated, ...failedAt('serve')],
+      untouched,
+      undefined,
+    ],
+    ['leaves a box that fails its probe unchanged', [...untilRecreated, ...did('serve'), ...failedAt('probe')], untouched, undefined],
   ]
   test.each(rows)('%s', (_, events, world, next) => {
     expect([refusalAfter(events, open(world)), stepAfter(events, open(world))]).toEqual([undefined, next])

@@ -10,14 +10,14 @@ const opened = (to: Partial<InstalledVersions> | null, from: Partial<InstalledVe
 
 test.each<[what: string, to: Partial<InstalledVersions> | null, from: Partial<InstalledVersions>, found: string[]]>([
   ['an older version', { synapse: '1.157.1' }, {}, ['synapse 1.157.1']],
-  ['a candidate of the fix', { synapse: '1.163.2rc1' }, {}, ['synapse 1.163.2rc1']],
-  ['the fix itself', {}, {}, []],
-  ['a newer one', { synapse: '1.170.0' }, { synapse: '1.171.0' }, []],
+  ['a release candidate of the fix', { synapse: '1.163.2rc1' }, {}, ['synapse 1.163.2rc1']],
+  ['the fixed version', {}, {}, []],
+  ['a newer version', { synapse: '1.170.0' }, { synapse: '1.171.0' }, []],
   ['another component', { postgres: '17.5' }, {}, []],
-  ['a hole that is open already', { synapse: '1.150.0' }, { synapse: '1.157.1' }, []],
-  ['what nobody could read', { synapse: 'unknown' }, {}, ['synapse unknown']],
-  ['what nobody knows', null, {}, ['synapse null']],
-  ['from what nobody could read', { synapse: '1.157.1' }, { synapse: 'unknown' }, ['synapse 1.157.1']],
+  ['a version while it runs a vulnerable one', { synapse: '1.150.0' }, { synapse: '1.157.1' }, []],
+  ['an unreadable version', { synapse: 'unknown' }, {}, ['synapse unknown']],
+  ['an unknown version', null, {}, ['synapse null']],
+  ['a vulnerable version from an unreadable one', { synapse: '1.157.1' }, { synapse: 'unknown' }, ['synapse 1.157.1']],
 ])('a box that moves to %s', (_, to, from, found) => {
   expect(opened(to, from)).toEqual(found)
 })

@@ -95,7 +95,7 @@ describe('messages', () => {
 })
 
 const audiences: readonly (readonly [string, Audience | null, boolean])[] = [
-  ['nobody', null, false],
+  ['no audience', null, false],
   ['the tenant', 'tenant', true],
   ['members of a space that the user is in', { spaces: ['other', 'mine'] }, true],
   ['members of another space', { spaces: ['other'] }, false],
@@ -107,7 +107,7 @@ const audiences: readonly (readonly [string, Audience | null, boolean])[] = [
   ['those with another role', { roles: ['parent'] }, false],
   ['members of another space and the user', { spaces: ['other'], users: ['u1'] }, true],
   ['members of another space or those with a capability', { spaces: ['other'], capability: 'manageModules' }, true],
-  ['nobody in particular', {}, false],
+  ['an empty audience', {}, false],
 ]
 
 test.each(audiences)('an event for %s', (_, audience, isTold) => {

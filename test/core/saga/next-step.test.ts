@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { foldSaga, nextStep, type Saga, type SagaEntry, type SagaNext } from '../../../src/core/saga/index.ts'
 
-type Step = 'a' | 'b' | 'c' | 'after' | 'undo-a' | 'undo-b' | 'stop'
+type Step = 'a' | 'b' | 'c' | 'after' | 'revert-a' | 'revert-b' | 'stop'
 type World = Readonly<{ lost?: Step; forbidden?: boolean; unsafe?: boolean; stopped?: boolean }>
 
 const error = { code: 'CONFLICT', message: 'no' }
@@ -11,12 +11,12 @@ const saga: Saga<Step, World> = {
   steps: (['a', 'b', 'c'] as const).map((name) => ({ name, holds: (_, { lost }) => lost !== name })),
   finish: [{ name: 'after', maxTries: 5 }],
   compensation: [
-    { name: 'undo-b', when: ({ begun }) => begun.has('b'), maxFailures: 3 },
-    { name: 'undo-a', when: ({ begun }) => begun.has('a'), maxTries: 5 },
+    { name: 'revert-b', when: ({ begun }) => begun.has('b'), maxFailures: 3 },
+    { name: 'revert-a', when: ({ begun }) => begun.has('a'), maxTries: 5 },
   ],
   quarantine: [{ name: 'stop', isComplete: ({ stopped = false }) => stopped, maxFailures: 6 }],
   guard: (_, { forbidden }) => (forbidden ? error : undefined),
-  compensationGuard: (_, { unsafe }) => (unsafe ? { step: 'undo-b', error } : undefined),
+  compensationGuard: (_, { unsafe }) => (unsafe ? { step: 'revert-b', error } : undefined),
 }
 
 /** `a` = begun, `a+` = done, `a!` = failed; one second each. */
@@ -46,14 +46,14 @@ test.each<[string, SagaNext<Step>]>([
   ['a+ b+ c+ after!', { do: 'after' }],
   ['a+ b+ c+ after+', { done: 'committed' }],
   ['a+ b+ c+ after! after! after! after! after!', { done: 'unfinished' }],
-  ['a!', { compensate: 'undo-a' }],
-  ['a+ b!', { compensate: 'undo-b' }],
-  ['a+ b! undo-b', { compensate: 'undo-b' }],
-  ['a+ b! undo-b+', { compensate: 'undo-a' }],
-  ['a+ b! undo-b!', { compensate: 'undo-b' }],
-  ['a+ b! undo-b+ undo-a+', { done: 'rolled_back' }],
-  ['a+ b! undo-b! undo-b! undo-b!', { compensate: 'stop' }],
-  ['a! undo-a undo-a undo-a undo-a undo-a', { compensate: 'stop' }],
+  ['a!', { compensate: 'revert-a' }],
+  ['a+ b!', { compensate: 'revert-b' }],
+  ['a+ b! revert-b', { compensate: 'revert-b' }],
+  ['a+ b! revert-b+', { compensate: 'revert-a' }],
+  ['a+ b! revert-b!', { compensate: 'revert-b' }],
+  ['a+ b! revert-b+ revert-a+', { done: 'rolled_back' }],
+  ['a+ b! revert-b! revert-b! revert-b!', { compensate: 'stop' }],
+  ['a! revert-a revert-a revert-a revert-a revert-a', { compensate: 'stop' }],
   ['a+ b+ a', { do: 'a' }],
   ['a+ b+ a+', { do: 'b' }],
 ])('after "%s" comes %j', (text, expected) => {
@@ -79,18 +79,18 @@ test('a step that never holds fails the saga', () => {
 test('a passed deadline refuses a forward step and nothing else', () => {
   const late = { elapsedMs: later, deadlineMs: 1 }
   expect(next('a+', {}, late)).toMatchObject({ fail: 'b', error: { code: 'COMMAND_EXPIRED' } })
-  expect(next('a+ b!', {}, late)).toEqual({ compensate: 'undo-b' })
+  expect(next('a+ b!', {}, late)).toEqual({ compensate: 'revert-b' })
   expect(next('a+ b+ c+', {}, late)).toEqual({ do: 'after' })
 })
 
 test('a guard refuses the next forward step; a compensation guard abandons the rollback', () => {
   expect(next('a+', { forbidden: true })).toEqual({ fail: 'b', error, final: false })
-  expect(next('a+ b!', { unsafe: true })).toEqual({ fail: 'undo-b', error, final: true })
+  expect(next('a+ b!', { unsafe: true })).toEqual({ fail: 'revert-b', error, final: true })
   expect(next('a+ b+ c+', { forbidden: true, unsafe: true })).toEqual({ do: 'after' })
 })
 
 test('an abandoned compensation is over once what is left is safe, or cannot be made safe', () => {
-  const abandoned = 'a+ b! undo-b! undo-b! undo-b!'
+  const abandoned = 'a+ b! revert-b! revert-b! revert-b!'
   expect(next(abandoned, { stopped: true })).toEqual({ done: 'abandoned' })
   expect(next(`${abandoned} stop! stop! stop! stop! stop!`)).toEqual({ compensate: 'stop' })
   expect(next(`${abandoned} stop! stop! stop! stop! stop! stop!`)).toEqual({ done: 'abandoned' })
@@ -98,10 +98,10 @@ test('an abandoned compensation is over once what is left is safe, or cannot be 
 
 test('a retry waits longer after each failure', () => {
   const at = (elapsedMs: number) => ({ elapsedMs, deadlineMs: null })
-  expect(next('a+ b!', {}, at(1_000))).toEqual({ compensate: 'undo-b' })
-  expect(next('a+ b! undo-b!', {}, at(2_000))).toEqual({ wait: 3_000 })
-  expect(next('a+ b! undo-b!', {}, at(3_000))).toEqual({ compensate: 'undo-b' })
-  expect(next('a+ b! undo-b! undo-b!', {}, at(3_000))).toEqual({ wait: 7_000 })
+  expect(next('a+ b!', {}, at(1_000))).toEqual({ compensate: 'revert-b' })
+  expect(next('a+ b! revert-b!', {}, at(2_000))).toEqual({ wait: 3_000 })
+  expect(next('a+ b! revert-b!', {}, at(3_000))).toEqual({ compensate: 'revert-b' })
+  expect(next('a+ b! revert-b! revert-b!', {}, at(3_000))).toEqual({ wait: 7_000 })
   expect(next('a+ b+ c+ after! after! after! after!', {}, at(6_000))).toEqual({ wait: 66_000 })
 })
 
@@ -119,8 +119,8 @@ const simple: Saga<Step, World> = {
   steps: saga.steps,
   finish: [{ name: 'after' }],
   compensation: [
-    { name: 'undo-b', when: ({ begun }) => begun.has('b') },
-    { name: 'undo-a', when: ({ begun }) => begun.has('a') },
+    { name: 'revert-b', when: ({ begun }) => begun.has('b') },
+    { name: 'revert-a', when: ({ begun }) => begun.has('a') },
   ],
 }
 
@@ -140,7 +140,7 @@ function run(failsAt: Step | undefined, kills: readonly Kill[]): Run {
       if (kill === 'none') journal.push({ step, mark: 'failed', elapsedMs: 0, data: { error } })
       continue
     }
-    if (step.startsWith('undo-')) effects.delete(step.slice('undo-'.length))
+    if (step.startsWith('revert-')) effects.delete(step.slice('revert-'.length))
     else effects.add(step)
     if (kill === 'after the act') continue
     journal.push({ step, mark: 'done', elapsedMs: 0 })

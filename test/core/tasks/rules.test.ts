@@ -26,10 +26,10 @@ const callers = {
 type Who = keyof typeof callers
 
 const readers: readonly (readonly [string, Partial<Parameters<typeof audienceOf>[0]>, readonly Who[]])[] = [
-  ['of nobody', {}, ['manager']],
+  ['without an assignee', {}, ['manager']],
   ['of anna', { assigneeId: 'anna' }, ['anna', 'manager']],
-  ['that anna made', { createdBy: 'anna' }, ['anna', 'manager']],
-  ['of a role, however it is written', { assignedRole: 'TEACHER' }, ['teacher', 'manager']],
+  ['created by anna', { createdBy: 'anna' }, ['anna', 'manager']],
+  ['of a role, in any spelling', { assignedRole: 'TEACHER' }, ['teacher', 'manager']],
   ['in a space', { spaceId: 's1' }, ['inSpace']],
   ['of anna in a space', { spaceId: 's1', assigneeId: 'anna' }, ['anna', 'inSpace']],
   ['of a role in a space', { spaceId: 's1', assignedRole: 'teacher' }, ['teacher', 'inSpace']],

@@ -30,7 +30,7 @@ const aToken = async (room: AdminRoom, name = 'anna', days = 30) => {
   return { authorization: `Bearer ${token}`, id, actor }
 }
 
-onBothDialects('who is calling', (fresh) => {
+onBothDialects('authentication of admins', (fresh) => {
   test('an ended session is refused on another replica within a second', async () => {
     const db = await fresh()
     const one = await aReplica(db)

@@ -43,7 +43,7 @@ function watched(db: Db, { turn = () => undefined, row = () => undefined }: { tu
   return { db: watchedDb, said, perTurn: () => perTurn.filter((queued) => queued > 1) } // the record of the scan is one row
 }
 
-onBothDialects('a question to each box of a fleet', (fresh) => {
+onBothDialects('a read-only command for each box of a fleet', (fresh) => {
   const setUp = async () => {
     const room = await aBoxesRoom(await fresh())
     await manyBoxes(room, fleet)

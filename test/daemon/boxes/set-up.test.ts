@@ -14,7 +14,7 @@ const code = async (call: Promise<unknown>) =>
   )
 const audit = ({ db }: BoxesRoom) => db.selectFrom('audit').select(['action', 'subject']).orderBy('seq').execute()
 
-onBothDialects('setting a box up', (fresh) => {
+onBothDialects('set-up of a box', (fresh) => {
   test('a provisioned box gets ports, images of the manifest and a command, and is live once it reports', async () => {
     const room = await aBoxesRoom(await fresh())
     const api = await anApi(room)

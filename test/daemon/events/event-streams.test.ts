@@ -67,7 +67,7 @@ test('a long absence is replayed in pages, at the pace of the client, and new ev
 })
 
 test.each(['7', '999999999999999', 'abc', '-1', "1' or '1'='1"])(
-  'the id %j, which is none of this stream, is answered with a reset, and the stream goes on from now',
+  'an invalid id %j gets a reset, and the stream continues from now',
   async (lastEventId) => {
     const one = await world()
     await happened(one)

@@ -20,7 +20,7 @@ test('the five largest spaces are listed, largest first, and equal sizes by id',
   ])
 })
 
-onBothDialects('what files take', (fresh, dialect) => {
+onBothDialects('file storage of a tenant', (fresh, dialect) => {
   test('is the number checked at uploads, and its parts match the stored files', async () => {
     const room = await aFilesRoom(await fresh(), 5000)
     const anna = await room.aUser('anna')

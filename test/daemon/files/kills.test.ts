@@ -47,7 +47,7 @@ async function aSpaceOf(room: Room): Promise<{ anna: PlatformPrincipal; spaceId:
   return { anna, spaceId: (await room.aSpace(anna)).id }
 }
 
-onBothDialects('a daemon that is killed', (fresh) => {
+onBothDialects('a kill of the daemon', (fresh) => {
   test('in an upload leaves a complete file or, after a day, nothing', async () => {
     const room = await aFilesRoom(await fresh())
     const { anna, spaceId } = await aSpaceOf(room)

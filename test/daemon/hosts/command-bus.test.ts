@@ -4,7 +4,7 @@ import { manualClock } from '../../../src/core/kit/index.ts'
 import { enqueueCommand, makeCommandBus } from '../../../src/daemon/hosts/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 
-onBothDialects('what other replicas queued', (fresh) => {
+onBothDialects('commands enqueued by other replicas', (fresh) => {
   const setUp = async (hosts: number) => {
     const db = await fresh()
     const clock = manualClock()

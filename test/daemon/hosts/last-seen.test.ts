@@ -4,7 +4,7 @@ import { trackLastSeen } from '../../../src/daemon/hosts/last-seen.ts'
 import { silentLogger } from '../../../src/node/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 
-onBothDialects('who was heard of', (fresh) => {
+onBothDialects('the last contact of a host', (fresh) => {
   const setUp = async () => {
     const db = await fresh()
     const clock = manualClock()

@@ -37,7 +37,7 @@ function aDisk(identity: AgentIdentity, at: (step: string) => void = () => undef
   return { disk, keys }
 }
 
-onBothDialects('rotation of agents’ keys', (fresh) => {
+onBothDialects('rotation of agent keys', (fresh) => {
   const setUp = async () => {
     const world = await hostWorld(await fresh())
     const identity = await world.enrol('host-1')

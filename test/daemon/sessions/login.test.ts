@@ -172,7 +172,7 @@ onBothDialects('login', (fresh) => {
   const refusals: Record<string, (world: Awaited<ReturnType<typeof aWorld>>, db: Db) => Promise<Given> | Given> = {
     'unknown tenant': () => ({ tenant: 'nobody' }),
     'unknown user': () => ({ username: 'nobody' }),
-    'a name that nobody can have': () => ({ username: 'Anna Müller' }),
+    'an invalid name': () => ({ username: 'Anna Müller' }),
     'wrong password': () => ({ password: 'wrong' }),
     'the password of the namesake in another tenant': () => ({ password: 'another password' }),
     'suspended tenant': async (_, db) => {
@@ -247,7 +247,7 @@ onBothDialects('login', (fresh) => {
       ['limited', 3],
       ['unreachable', 60],
     ] as const) {
-      chat.fail({ kind, retryAfterSeconds, reason: 'it rests' })
+      chat.fail({ kind, retryAfterSeconds, reason: 'it is stopped' })
       for (let n = 0; n < 6; n++)
         await expect(logIn(room)).rejects.toMatchObject({ code: 'HOMESERVER_UNREACHABLE', status: 503, retryable: true, retryAfterSeconds })
     }

@@ -67,7 +67,7 @@ onBothDialects('refresh', (fresh) => {
     expect(await codeOf(room, second)).toBe('REFRESH_TOKEN_INVALID')
     expect(await codeOf(room, first)).toBe('REFRESH_TOKEN_REUSED')
     expect(await db.selectFrom('sessions').select('ended_by').execute()).toEqual([{ ended_by: 'reuse' }])
-    expect(await db.selectFrom('revocations').select('seq').where('kind', '!=', 'tenant').execute()).toHaveLength(1) // told of once
+    expect(await db.selectFrom('revocations').select('seq').where('kind', '!=', 'tenant').execute()).toHaveLength(1) // published once
   })
 
   test('of two concurrent refreshes one succeeds, and the session ends', async () => {

@@ -182,7 +182,7 @@ onBothDialects('the first error', (fresh) => {
   test('of the check device does not replace the result', async () => {
     const { room, chat, anotherUser } = await aPasswordRoom(await fresh())
     const { localpart, actor } = await anotherUser()
-    const homeservers = { of: () => ({ ...chat, logout: () => Promise.reject(new Error('nobody knows its address')) }) }
+    const homeservers = { of: () => ({ ...chat, logout: () => Promise.reject(new Error('its address is unknown')) }) }
     await changePassword({ ...room, homeservers }, actor, change(aPassword, 'new'))
     expect(chat.users.get(localpart)?.password).toBe('new')
   })

@@ -9,7 +9,7 @@ import { onBothDialects } from '../../support/databases.ts'
 import { aGate, heldUpOrOver, stoppedBeforeCommit } from '../../support/held-up.ts'
 import { dayMs, idOf, snapshotsWorld } from '../../support/snapshots-world.ts'
 
-onBothDialects('whoever asks for a snapshot and whoever gives it up never meet: one of them sees what the other did:', (fresh) => {
+onBothDialects('a command for a snapshot and its expiry are serialized:', (fresh) => {
   const wanted = { slug: 'north', snapshotId: idOf('a'), reason: 'because', allowHole: false }
   const asks = {
     restore: (deps: SnapshotsDeps) => restoreBox(deps, anOperator, wanted),
@@ -48,7 +48,7 @@ onBothDialects('whoever asks for a snapshot and whoever gives it up never meet: 
     const givingUp = startDueTasks({ ...deps, db: stoppedBeforeCommit(db, given) })
     await given.reached
     const late = asks[what](deps)
-    late.catch(() => undefined) // told below
+    late.catch(() => undefined) // asserted below
     await heldUpOrOver(db, late)
     given.open()
     await givingUp

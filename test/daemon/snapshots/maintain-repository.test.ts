@@ -7,7 +7,7 @@ import { recordSnapshot } from '../../../src/daemon/snapshots/snapshots.repo.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aListed, aTended, dayMs, idOf, snapshotsWorld } from '../../support/snapshots-world.ts'
 
-onBothDialects('what looking after a repository brings to light', (fresh) => {
+onBothDialects('results of repository maintenance', (fresh) => {
   const setUp = async () => {
     const world = await snapshotsWorld(await fresh())
     const box = await world.aBox('north')

@@ -127,7 +127,7 @@ onBothDialects('repositories in a bucket', (fresh) => {
     expect([calls.length, await waiting()]).toEqual([1, ['prune']])
     expect(calls[0]?.[2].aborted).toBe(true)
     const [a] = await db.selectFrom('snapshots').select('status').where('snapshot_id', '=', idOf('a')).execute()
-    expect(a?.status).toBe('forgotten') // until the next listing tells
+    expect(a?.status).toBe('forgotten') // until the next listing
   })
 
   test('whose maintenance fails are reported, and wait for the next run of the job', async () => {

@@ -37,7 +37,7 @@ async function tenantryd(line: readonly string[], env: Record<string, string>): 
 }
 
 test.skipIf(!program)(
-  'with restic and the recovery key alone a tenant’s data comes back: no daemon, no database, no backup key',
+  'a tenant’s data is restored with restic and the recovery key alone, without daemon, database and backup key',
   async () => {
     const { folder, settings, facts } = await aSnapshot()
     await writeFile(join(folder, 'recovery'), `${settings.recoveryKey}\n`)

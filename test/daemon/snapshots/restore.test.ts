@@ -87,7 +87,7 @@ onBothDialects('a restore', (fresh) => {
   })
 
   test.each(['failed', 'restore_failed'] as const)(
-    'that ended %s is told as such, and the box is free for the next try',
+    'that ended %s is reported as such, and the box is free for a retry',
     async (outcome) => {
       const { ask, answer, heldBy, events, audit, status } = await setUp()
       await ask()

@@ -9,7 +9,7 @@ import { aDrill, aTended, dayMs, hourMs, idOf, snapshotsWorld } from '../../supp
 
 const going = { signal: new AbortController().signal }
 
-onBothDialects('what jobs ask for', (fresh) => {
+onBothDialects('snapshot tasks of jobs', (fresh) => {
   const setUp = async () => {
     const world = await snapshotsWorld(await fresh())
     const { deps, open } = world
@@ -99,7 +99,7 @@ onBothDialects('what jobs ask for', (fresh) => {
   })
 
   test.each([{ host_id: 'hst_host-2' }, { ownership_epoch: 2 }, { live: 0 }])(
-    'a box that became %j since it was looked at keeps its turn',
+    'a box that became %j since it was read stays queued',
     async (change) => {
       const { room, deps, run, turn, kinds, aBox, db } = await setUp()
       await aHost(room, 'host-2')

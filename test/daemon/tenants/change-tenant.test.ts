@@ -6,7 +6,7 @@ import { onBothDialects } from '../../support/databases.ts'
 
 const nights = parseWindow('mon-fri 02:00-05:00; sun 22:00-06:00')
 
-onBothDialects('when a tenant may be disturbed', (fresh) => {
+onBothDialects('the maintenance window of a tenant', (fresh) => {
   // The clock is at Monday, 5 January 2026, 02:00 UTC.
   const acme = async (windows = {}) => {
     const any = { free: null, pro: null, enterprise: null }
@@ -70,7 +70,7 @@ onBothDialects('when a tenant may be disturbed', (fresh) => {
 
   test('of an unknown tenant is 404', async () => {
     const { api } = await acme()
-    const nobody = api.changeTenant({ params: { slug: 'nobody' }, body: { timeZone: 'UTC' } })
-    await expect(nobody).rejects.toSatisfy((error) => isProblem(error, 'NOT_FOUND'))
+    const unknown = api.changeTenant({ params: { slug: 'nobody' }, body: { timeZone: 'UTC' } })
+    await expect(unknown).rejects.toSatisfy((error) => isProblem(error, 'NOT_FOUND'))
   })
 })

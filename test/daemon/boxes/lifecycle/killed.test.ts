@@ -72,7 +72,7 @@ const stories: Story[] = [
 
 onBothDialects('a daemon that is killed at any transaction', (fresh, dialect) => {
   test.each(stories.flatMap((story) => (['before', 'after'] as const).map((when) => [story.name, when, story] as const)))(
-    'goes on with %s (%s the commit)',
+    'continues %s (%s the commit)',
     async (_, when, { fails, acts, ends }) => {
       const world = await lifeWorld(await fresh())
       let nth = 1

@@ -82,7 +82,7 @@ onBothDialects('a move', (fresh) => {
   test('a box that could not be unfenced on its new host stays there, and the move has the error', async () => {
     const world = await lifeWorld(await fresh())
     const { id } = await onItsWay(world)
-    const error = { code: 'INTERNAL', message: 'it rests fenced' }
+    const error = { code: 'INTERNAL', message: 'the box is still fenced' }
     await world.answer('host-2', 'tenant-box.take_over', { error })
     expect(await world.box(id)).toMatchObject({ hostId: 'hst_host-2' })
     expect(await stateOf(world)).toMatchObject({ state: 'confirming', error })
@@ -92,9 +92,9 @@ onBothDialects('a move', (fresh) => {
     const world = await lifeWorld(await fresh())
     await onItsWay(world)
     await world.fail('host-2')
-    await world.answer('host-1', 'tenant-box.take_back', { error: { code: 'INTERNAL', message: 'it rests fenced' } })
+    await world.answer('host-1', 'tenant-box.take_back', { error: { code: 'INTERNAL', message: 'the box is still fenced' } })
     const { move } = await (await world.api()).showBox(north)
-    const message = 'it rests fenced; the move was reverted because: it did not work'
+    const message = 'the box is still fenced; the move was reverted because: it did not work'
     expect(move).toMatchObject({ state: 'given_back', error: { code: 'INTERNAL', message } })
   })
 
@@ -116,12 +116,12 @@ onBothDialects('a move', (fresh) => {
     expect((await api.provisionBox({ body: back })).box.ports?.public).toBe(18_006)
   })
 
-  test.each(['told', 'untaken'] as const)(
-    'a take-over that failed (%s) is followed by a take-back under a still higher ownership',
+  test.each(['reported', 'not fetched'] as const)(
+    'after a failed take-over (%s) the box is taken back with a higher epoch',
     async (how) => {
       const world = await lifeWorld(await fresh())
       const { id } = await onItsWay(world)
-      if (how === 'told') await world.fail('host-2')
+      if (how === 'reported') await world.fail('host-2')
       else {
         await world.clock.advance(8 * 3_600_000)
         await world.sweep()
@@ -130,7 +130,7 @@ onBothDialects('a move', (fresh) => {
       expect(await stateOf(world)).toMatchObject({
         state: 'taking_back',
         epoch: 3,
-        error: { code: how === 'told' ? 'DISK_FULL' : 'COMMAND_EXPIRED' },
+        error: { code: how === 'reported' ? 'DISK_FULL' : 'COMMAND_EXPIRED' },
       })
       expect(await world.holds()).toEqual(['move'])
       expect(await world.offered('host-2')).toBeNull()
@@ -374,10 +374,10 @@ onBothDialects('a move from a dead host', (fresh) => {
 })
 
 describe('a move is refused', () => {
-  onBothDialects('before anything happens', (fresh) => {
+  onBothDialects('before its first step', (fresh) => {
     test.each([
       ['to the host that has it', { to: 'host-1' }, 'CONFLICT'],
-      ['to a host that nobody knows', { to: 'nowhere' }, 'NOT_FOUND'],
+      ['to an unknown host', { to: 'nowhere' }, 'NOT_FOUND'],
       ['to a host that is offline', { to: 'host-3' }, 'HOST_OFFLINE'],
     ])('%s', async (_, change, wanted) => {
       const world = await lifeWorld(await fresh())

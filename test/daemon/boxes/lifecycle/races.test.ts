@@ -30,7 +30,7 @@ async function inThisOrder(db: Db, first: (db: Db) => Promise<unknown>, then: (d
   return Promise.all([one, other])
 }
 
-onBothDialects('at the same moment', (fresh, dialect) => {
+onBothDialects('concurrently', (fresh, dialect) => {
   const begin = async () => {
     const world = await lifeWorld(await fresh())
     const { room } = world
@@ -111,7 +111,7 @@ onBothDialects('at the same moment', (fresh, dialect) => {
     })
   })
 
-  test('of concurrent undo and erase, exactly one wins', async () => {
+  test('of concurrent restore and erase, exactly one wins', async () => {
     const undo = (world: Awaited<ReturnType<typeof begin>>) => (db: Db) => undoRemoval({ ...world.room, db }, anOperator, slug)
     const erase = (world: Awaited<ReturnType<typeof begin>>) => (db: Db) =>
       removeBox({ ...world.room, db }, anOperator, { slug, confirm: slug, reason: 'at once', now: true })

@@ -48,7 +48,7 @@ onBothDialects('a removal', (fresh) => {
     expect(await world.audit()).toEqual(expect.arrayContaining(['box.removal.handing_over', 'box.removal.kept']))
   })
 
-  test('is undone with a higher epoch while the data is retained', async () => {
+  test('can be reverted with a higher epoch while the data is retained', async () => {
     const world = await lifeWorld(await fresh())
     const { id } = await removed(world)
     const api = await world.api()
@@ -59,17 +59,17 @@ onBothDialects('a removal', (fresh) => {
     expect(await code(api.undoRemoval(north))).toBe('INVALID_TRANSITION')
   })
 
-  test('that is undone, but whose box could not be unfenced, has the error', async () => {
+  test('that was reverted, but whose box could not be unfenced, has the error', async () => {
     const world = await lifeWorld(await fresh())
     await removed(world)
     const api = await world.api()
     await api.undoRemoval(north)
-    const error = { code: 'INTERNAL', message: 'it rests fenced' }
+    const error = { code: 'INTERNAL', message: 'the box is still fenced' }
     await world.answer('host-1', 'tenant-box.take_back', { error })
     expect((await api.showBox(north)).removal).toMatchObject({ state: 'undone', error })
   })
 
-  test('that cannot be undone stays removed and may be retried', async () => {
+  test('that cannot be reverted stays, and reverting may be retried', async () => {
     const world = await lifeWorld(await fresh())
     await removed(world)
     const api = await world.api()
@@ -154,7 +154,7 @@ onBothDialects('a removal', (fresh) => {
     expect([(await world.box(id)).removal, await world.offered('host-1')]).toEqual(['erased', null])
   })
 
-  test('that is undone while the job runs is not erased', async () => {
+  test('that is reverted while the job runs is not erased', async () => {
     const world = await lifeWorld(await fresh())
     const { id } = await removed(world)
     await later(world)

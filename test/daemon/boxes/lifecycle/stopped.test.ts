@@ -23,7 +23,7 @@ async function metricsOf({ db, clock }: LifeWorld): Promise<string> {
   return registry.metrics()
 }
 
-onBothDialects('a box that stands still', (fresh) => {
+onBothDialects('a stopped box', (fresh) => {
   test('because it was removed is shown at once in lists, drift and metrics, whatever its host reports', async () => {
     const world = await lifeWorld(await fresh())
     const { id } = await world.aBox('north')

@@ -43,7 +43,7 @@ async function heldBy(db: Db, replica: string): Promise<number> {
 
 const settled = (db: Db, replica: string, count: number) => expect.poll(() => heldBy(db, replica), { interval: 5 }).toBe(count)
 
-onBothDialects('places for event streams', (fresh) => {
+onBothDialects('stream slots', (fresh) => {
   test('a user has ten streams over all replicas, and an ended stream frees a slot on each', async () => {
     const { db, one, other } = await twoReplicas(await fresh())
     const [first] = await connected(one, 6)

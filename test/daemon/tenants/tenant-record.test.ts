@@ -10,7 +10,7 @@ const wanted = { slug: 'acme', name: 'School acme', plan: 'light', chatDomain: '
 const acme = { params: { slug: 'acme' } }
 const refusedWith = (code: ProblemCode, why: RegExp) => (error: unknown) => isProblem(error, code) && why.test(error.message)
 
-onBothDialects('what is known of a tenant', (fresh) => {
+onBothDialects('the record of a tenant', (fresh) => {
   const aRoom = async () => {
     const room = await aBoxesRoom(await fresh())
     return { room, api: await anApi(room) }

@@ -11,7 +11,7 @@ const before = migrations.slice(
   migrations.findIndex(({ name }) => name === '0031-look-back'),
 )
 
-/** The tenant `acme` with these users, as a daemon left it that knew no more. */
+/** The tenant `acme` with these users, as an older daemon stored it. */
 async function anOlderDatabase(dialect: string, users: readonly string[]): Promise<Db> {
   const { db, close } = openDatabase(dialect === 'sqlite' ? 'sqlite::memory:' : await createPostgresDatabase())
   onTestFinished(close)
@@ -39,7 +39,7 @@ async function audit(db: Db, acts: readonly (readonly [action: string, subject: 
 
 const reader = (userId: string, capabilities: readonly 'readContacts'[] = []) => ({ userId, roles: ['parent'], capabilities })
 
-test.each(['sqlite', 'postgres'])('what is stored of users is told on replay to nobody who does not see them, on %s', async (dialect) => {
+test.each(['sqlite', 'postgres'])('stored events about users are replayed only to viewers who may see them, on %s', async (dialect) => {
   const db = await anOlderDatabase(dialect, ['anna', 'ben'])
   await sql`insert into spaces (id, tenant_id, name, type, visibility, created_by, created_at, updated_at, revision, chat_revision)
     values ('spc_1', 'ten_1', '4b', 'CLASSROOM', 'PRIVATE', 'usr_anna', ${at(1)}, ${at(1)}, 1, 1)`.execute(db)
@@ -75,7 +75,7 @@ test.each(['sqlite', 'postgres'])('what is stored of users is told on replay to 
   ])
 })
 
-test.each(['sqlite', 'postgres'])('who was given a password before it was noted is known from the audit log, on %s', async (dialect) => {
+test.each(['sqlite', 'postgres'])('passwords set before they were recorded are known from the audit log, on %s', async (dialect) => {
   const names = ['anna', 'ben', 'cem', 'a/b', 'dora']
   const db = await anOlderDatabase(dialect, names)
   await sql`insert into user_passwords (user_id, tenant_id, set_at, old_since) values ('usr_dora', 'ten_1', ${at(9)}, ${at(10)})`.execute(

@@ -62,7 +62,7 @@ const pairs = takers.flatMap((first) =>
   takers.filter((then) => then !== first || twice.includes(first)).map((then) => [first, then] as const),
 )
 
-onBothDialects('a box that two take at the same moment', (fresh, dialect) => {
+onBothDialects('a box taken by two operations concurrently', (fresh, dialect) => {
   test.each(pairs)('has one hold and one command: %s before %s', async (first, then) => {
     const db = await fresh()
     const { takers, holder, kinds } = await aBoxForAll(db)
@@ -80,7 +80,7 @@ onBothDialects('a box that two take at the same moment', (fresh, dialect) => {
   // Only PostgreSQL runs two reads at the same time.
   if (dialect === 'postgres')
     test.each(takers.filter((taker) => taker !== 'rollout'))(
-      'is taken by %s as it is then: where it was moved since, on its new host',
+      'is taken by %s in its current state: after a move, on its new host',
       async (taker) => {
         const db = await fresh()
         const { box, takers, open } = await aBoxForAll(db)

@@ -45,7 +45,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (dialect) => {
   })
 
   test.each(ofUsers.filter(([, { path }]) => path.includes(':')))(
-    '%s: what is named in the path is found by its own users alone',
+    '%s: a resource in the path is found by users of its tenant only',
     async (_, endpoint) => {
       const before = await dumpOf(db, theirs)
       const paths = pathsOf(endpoint, [theirs])
@@ -63,7 +63,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (dialect) => {
   )
 
   test.each(ofUsers.filter(([, endpoint]) => !isStream(endpoint)))(
-    '%s: whatever is asked, nothing of others comes back or changes',
+    '%s: no input returns or changes data of another tenant',
     async (_, endpoint) => {
       const before = await dumpOf(db, theirs)
       await fc.assert(

@@ -36,7 +36,7 @@ test.each(acts)('while %s in a tenant whose events are blocked, sessions of othe
   await db.transaction().execute(async (holding) => {
     await nextSeq(holding, streamOf(room.tenantId))
     acting = act({ room, anna, benId: ben.userId, spaceId })
-    acting.catch(() => undefined) // told below, once nobody holds it up
+    acting.catch(() => undefined) // asserted below, once it is released
     await expect.poll(() => heldUp(db)).toBe(1)
     await db.transaction().execute(async (tx) => {
       await sql`set local lock_timeout = '20s'`.execute(tx)

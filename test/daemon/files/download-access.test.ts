@@ -7,7 +7,7 @@ import { recordLeft } from '../../../src/daemon/spaces/sync-steps.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aFilesRoom } from '../../support/files-room.ts'
 
-onBothDialects('who is inside a space', (fresh) => {
+onBothDialects('membership check of downloads', (fresh) => {
   /** Ben in a space of anna, and the check of his membership. */
   async function inside() {
     const db = await fresh()

@@ -10,7 +10,7 @@ import { aFilesRoom } from '../../support/files-room.ts'
 const expected = (error: unknown) =>
   (['NOT_FOUND', 'CONFLICT', 'ALREADY_EXISTS', 'QUOTA_EXCEEDED'] as const).some((code) => isProblem(error, code))
 
-onBothDialects('what happens to files at the same moment', (fresh) => {
+onBothDialects('concurrent work on files', (fresh) => {
   test('is serialized or refused, and rows, objects and byte counts agree', async () => {
     const room = await aFilesRoom(await fresh(), 100)
     const anna = await room.aUser('anna')
