@@ -12,7 +12,7 @@ export const aPassword = 'correct horse battery staple'
 
 export type AdminRoom = AdminDeps & Readonly<{ clock: ManualClock; authenticate: ReturnType<typeof authenticateAdmin>; stop: () => void }>
 
-/** One replica's admin room over a database, with its own memory; a second call over the same database is a second replica. */
+/** One replica of the admin feature over a database, with its own caches; a second call over the same database is a second replica. */
 export async function anAdminRoom(
   db: Db,
   { totpRequired = false, clock = manualClock() }: { totpRequired?: boolean; clock?: ManualClock } = {},
@@ -28,7 +28,7 @@ export async function anAdminRoom(
 export const anAccount = (room: AdminRoom, name = 'anna', role: AdminActor['role'] = 'admin') =>
   createAccountWithPassword(room, { kind: 'system', name: 'test' }, { name, role, password: aPassword })
 
-/** Logs in and says who that is. */
+/** Logs in and returns the actor. */
 export async function aSession(room: AdminRoom, name = 'anna', address = '192.0.2.1') {
   const { token } = await login(room, { name, password: aPassword, address })
   const actor = (await room.authenticate(`Bearer ${token}`, { setup: true })) as AdminActor

@@ -10,7 +10,7 @@ import { makeMailer } from '../../src/daemon/mail/index.ts'
 import { silentLogger } from '../../src/node/index.ts'
 import { webhookSecret } from './webhook-server.ts'
 
-// Alerts over a real database, sent by real SMTP and HTTP; time is moved by the test.
+// Alerts over a real database, sent over real SMTP and HTTP; the test advances time.
 
 export const anna: AdminActor = { kind: 'admin', accountId: 'acc_1', name: 'anna', role: 'operator', sessionId: 's_1' }
 export const stuck = alertOf.fence_stuck({ slug: 'north', holder: 'move', since: '2026-01-05T01:30:00.000Z' })
@@ -27,9 +27,9 @@ export async function alertsWorld(db: Db, { smtp, mailTo = [], webhook }: Given)
   const send = makeSender({ clock, mailer, daemonUrl: 'https://tenantry.example', settings })
   const deps = { db, clock, channels: channelsOf(settings), repeatAfterMs: settings.repeatAfterMs, send }
   const outbox = { db, clock, log: silentLogger(), handlers: alertJobs(deps) }
-  /** What one replica does once a second. */
+  /** One pass of a replica, which runs every second. */
   const drain = (signal?: AbortSignal) => drainJobs(outbox, signal)
-  /** Until nothing is left to be done or to be tried again. */
+  /** Runs until no job is queued or due for a retry. */
   const drainAll = async () => {
     for (let round = 0; round < 20; round++) {
       await drain()

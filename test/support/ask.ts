@@ -2,7 +2,7 @@ import type { EndpointShape } from '../../src/core/contract/index.ts'
 
 export type Request = Readonly<{ path: string; query?: unknown; body?: unknown }>
 
-/** Asks an endpoint something that need not fit it. `text` is all that came back, with its head. A stream is left at once. */
+/** Sends any request to an endpoint, valid or not. `text` is the whole response with its head. A stream is closed at once. */
 export async function ask(url: string, endpoint: EndpointShape, { path, query, body }: Request, authorization?: string) {
   const search = new URLSearchParams(Object.entries(query ?? {}).map(([key, value]) => [key, String(value)] as [string, string]))
   const sent = sentAs(endpoint, body)
@@ -19,7 +19,7 @@ export async function ask(url: string, endpoint: EndpointShape, { path, query, b
 
 type Sent = Readonly<{ headers: Record<string, string>; body?: string | FormData }>
 
-/** A body as the endpoint takes one: JSON, or a form with a file and the body's fields as its text parts. */
+/** A body in the form of the endpoint: JSON, or a form with a file and the body's fields as its text parts. */
 export function sentAs({ method, multipart }: EndpointShape, body: unknown): Sent {
   if (method === 'GET') return { headers: {} }
   if (multipart) return { headers: {}, body: formOf(multipart.part, body) }

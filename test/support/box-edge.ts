@@ -7,7 +7,7 @@ import { freePort } from './free-port.ts'
 import { exchanged, startNginx, upstreamBehind } from './nginx.ts'
 import { aFolder } from './running-daemon.ts'
 
-// The edge of one box as an agent renders it, in a real nginx, with a recorder in the place of Synapse's two listeners and of the object store.
+// The edge of one box as an agent renders it, in a real nginx; a recorder replaces Synapse's two listeners and the object store.
 
 const facts = {
   slug: 'rose',
@@ -23,7 +23,7 @@ const facts = {
 
 const edgeFolder = 'edge/'
 
-/** Only places are exchanged: ports, folders, and who stands behind. */
+/** Replaces only ports, folders and upstreams. */
 export async function aBoxEdge() {
   const folder = await aFolder('box-edge')
   const secrets = newBoxSecrets(systemRandom, facts.boxId)

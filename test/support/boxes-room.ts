@@ -18,7 +18,7 @@ export const anOperator: AdminActor = { kind: 'admin', accountId: 'acc_1', name:
 
 export type BoxesRoom = BoxesDeps & Readonly<{ clock: ManualClock; keyring: ReturnType<typeof keyring> }>
 
-/** The needs of the room over an empty database, with a manifest and one host, `host-1`, whose agent was heard just now. */
+/** The deps of the boxes feature over an empty database, with a manifest and one host, `host-1`, whose agent has just reported. */
 export async function aBoxesRoom(db: Db): Promise<BoxesRoom> {
   const clock = manualClock()
   const room: BoxesRoom = {
@@ -81,7 +81,7 @@ export const heardOf = ({ db, clock }: BoxesRoom, name = 'host-1') =>
     .where('name', '=', name)
     .execute()
 
-/** As the channel does it when the agent answers: the command is over and its handler reads the result. */
+/** Finishes the command like the channel does: stores the result and calls its handler. */
 export async function answerCommand(room: BoxesRoom, commandId: string, result: unknown): Promise<void> {
   const side = boxPort({ ...room, secretsFor: async () => ({}) })
   await room.db.transaction().execute(async (tx) => {
@@ -98,7 +98,7 @@ export const failCommand = ({ db }: BoxesRoom, commandId: string, status: 'faile
     .where('id', '=', commandId)
     .execute()
 
-/** A box that is live and has just reported. */
+/** A live box that has just reported. */
 export async function aLiveBox(room: BoxesRoom, slug: string, change: { plan?: 'light' | 'pro' | 'dedicated'; host?: string } = {}) {
   const api = await anApi(room)
   const { plan = 'light', host = 'host-1' } = change
@@ -109,7 +109,7 @@ export async function aLiveBox(room: BoxesRoom, slug: string, change: { plan?: '
   return record
 }
 
-/** Live boxes in bulk; every third has a Synapse that is behind. */
+/** Live boxes in bulk; every third has an outdated Synapse. */
 export async function manyBoxes({ db, clock }: BoxesRoom, count: number): Promise<void> {
   const at = isoNow(clock)
   const numbers = Array.from({ length: count }, (_, number) => `t${String(number).padStart(5, '0')}`)
@@ -171,7 +171,7 @@ export async function manyBoxes({ db, clock }: BoxesRoom, count: number): Promis
   }
 }
 
-/** The typed client of the room's endpoints, over HTTP; every answer is checked against the contract. */
+/** The typed client of the feature's endpoints over HTTP; every response is checked against the contract. */
 export async function anApi(room: BoxesRoom) {
   const served = [
     ...boxesRoutes(room),

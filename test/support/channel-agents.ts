@@ -9,11 +9,11 @@ import { digestOf, type RolloutWorld } from './rollout-world.ts'
 type InHand = { leaseToken: number; result: unknown }
 
 /**
- * The agents of a rollout world over the daemon's real channel: leases, progress, results. Like real ones they keep a journal, so that a
- * command that is handed out twice has its effect once, and deliver an outcome until somebody took it.
+ * The agents of a rollout world over the daemon's real channel: leases, progress, results. They keep a journal, so that a
+ * command handed out twice takes effect once, and deliver an outcome until the daemon accepts it.
  */
 export function channelAgents(world: RolloutWorld) {
-  /** How often each command did something. */
+  /** Number of effects per command. */
   const effects = new Map<string, number>()
   const journal = new Map<string, unknown>()
   const hands = new Map<string, Map<string, InHand>>()
@@ -35,7 +35,7 @@ export function channelAgents(world: RolloutWorld) {
     return result
   }
 
-  /** What goes wrong on its way is tried again. */
+  /** Retries failed requests. */
   const unlessKilled = async <Answer>(work: Promise<Answer>): Promise<Answer | undefined> => {
     try {
       return await work
@@ -45,7 +45,7 @@ export function channelAgents(world: RolloutWorld) {
     }
   }
 
-  /** One agent delivers what it has, asks for more, does it, and delivers that. What could not be delivered stays in its hand. */
+  /** One pass of an agent: deliver results, fetch commands, run them, deliver again. Undelivered results stay for the next pass. */
   const turn = async (replica: () => HostsDeps, hostId: string): Promise<void> => {
     const agent: AgentActor = { kind: 'agent', hostId, name: hostId, instanceId: 'agent-1' }
     const hand = hands.get(hostId) ?? new Map<string, InHand>()

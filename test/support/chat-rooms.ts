@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 
-// The rooms of the stand-in: what Synapse answers about them, as far as the platform asks.
+// Rooms of the simulated chat server: the responses of Synapse that the platform uses.
 
 type Body = Record<string, unknown>
 type Reply = readonly [status: number, body: Body]
@@ -103,7 +103,7 @@ export function chatRooms(chatDomain: string, accounts: ReadonlyMap<string, unkn
     return [200, method === 'DELETE' ? {} : { room_id: roomId, servers: [chatDomain] }]
   }
 
-  /** Undefined: not about rooms. */
+  /** Undefined for requests that are not about rooms. */
   function reply({ method, place: path, body, caller }: Asked): Reply | undefined {
     if (!/^\/_synapse\/admin\/v[12]\/(rooms|join|users\/.+\/override)|^\/_matrix\/client\/v3\/(rooms|createRoom|directory)/.test(path))
       return undefined
@@ -121,14 +121,14 @@ export function chatRooms(chatDomain: string, accounts: ReadonlyMap<string, unkn
     aliases: () => aliases,
     nameOf: (roomId: string) => rooms.get(roomId)?.get('m.room.name|')?.content.name,
     stateOf: (roomId: string, type: string, key = '') => rooms.get(roomId)?.get(`${type}|${key}`)?.content,
-    /** Who is joined, the administrator left out. */
+    /** Joined users, without the administrator. */
     joined: (roomId: string) =>
       [...accounts.keys()].filter((userId) => place(roomId, userId) === 'join' && !userId.startsWith('@tenantry')).toSorted(),
-    /** As the user itself would in its chat client. */
+    /** Acts like the user in its chat client. */
     leave: (roomId: string, userId: string) => put(roomId, userId, 'm.room.member', userId, { membership: 'leave' }),
-    /** As somebody would who can write to any room. */
+    /** Acts like a user who may write to any room. */
     put,
-    /** As if the box was restored to now, when it is called later. */
+    /** Returns a function that restores the current state, like a restore of the box. */
     backup: () => {
       const kept = copy()
       return () => {
@@ -136,7 +136,7 @@ export function chatRooms(chatDomain: string, accounts: ReadonlyMap<string, unkn
         aliases = new Map(kept.aliases)
       }
     },
-    /** A room that somebody else made under a name. */
+    /** A room that another user created under the alias. */
     squat: (alias: string, userId: string) => {
       const roomId = `!squat${rooms.size}:${chatDomain}`
       rooms.set(roomId, new Map())

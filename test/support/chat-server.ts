@@ -3,8 +3,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { chatRooms } from './chat-rooms.ts'
 
-// A stand-in for a box: what its edge's platform listener and Synapse answer to what the platform asks, as the real ones were heard to answer.
-// The same suite runs against it and against a real box, so that it cannot drift away from them.
+// A simulated box: responds like its edge's platform listener and Synapse, as recorded from real ones.
+// The same suite runs against it and against a real box, so that both stay equal.
 
 type Account = { password: string; admin: boolean; locked: boolean; deactivated: boolean; displayName: string | null }
 type Session = { userId: string; deviceId: string }
@@ -35,7 +35,7 @@ export async function aChatServer({ chatDomain = 'acme.example' } = {}) {
     instead: undefined as Reply | undefined,
     lose: undefined as { test(request: string): boolean } | undefined,
     hold: undefined as Promise<void> | undefined,
-    /** What it says of changes to users that it does not take. */
+    /** Its response to user changes that it refuses. */
     refuse: undefined as string | undefined,
   }
   const rooms = chatRooms(chatDomain, accounts)

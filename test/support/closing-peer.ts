@@ -1,7 +1,7 @@
 import { createServer } from 'node:net'
 import { onTestFinished } from 'vitest'
 
-/** The address of what stands before a daemon that is just starting: it takes every connection, and closes it at once. */
+/** The address of a proxy in front of a starting daemon: it accepts every connection and closes it at once. */
 export async function closingPeer(): Promise<string> {
   const server = createServer((socket) => {
     socket.on('error', () => undefined)

@@ -6,10 +6,10 @@ import { runCommandLine } from '../../src/cli/kit/index.ts'
 import { treeFor } from '../../src/cli/nouns.ts'
 import { type Clock, type ExitCode, manualClock, type ProblemBody } from '../../src/core/kit/index.ts'
 
-/** What a request of the program was. */
+/** A request of the program. */
 export type Asked = Readonly<{ method: string; path: string; search: string; body: unknown; headers: Headers }>
 
-/** An answer of the stub daemon: JSON, or a whole response. A list answers one call each, its last one from then on. */
+/** A response of the stub daemon: JSON or a whole response. A list answers one call each, and its last entry all further calls. */
 type Answer = unknown | Response | ((asked: Asked) => unknown)
 export type Answers = Readonly<Record<string, Answer>>
 
@@ -19,15 +19,15 @@ type Options = Readonly<{
   answers?: Answers
   env?: Readonly<Record<string, string>>
   stdin?: string
-  /** Somebody sits there who can be asked; what is answered is for the test to say. */
+  /** An interactive terminal; the test gives the answers. */
   person?: boolean
-  /** A terminal with so many columns; without it stdout is a pipe. */
+  /** The columns of the terminal; without it stdout is a pipe. */
   columns?: number
-  /** The terminal of stderr, where it is another than that of stdout; 0 is a pipe. */
+  /** The columns of stderr if they differ from stdout; 0 is a pipe. */
   stderrColumns?: number
   configFolder?: string
   clock?: Clock
-  /** A daemon that runs; without it the answers stand for one. */
+  /** The URL of a running daemon; without it the answers replace one. */
   url?: string
   /** Ctrl-C. */
   signal?: AbortSignal
@@ -38,7 +38,7 @@ export const stubUrl = 'http://127.0.0.1:8440'
 export const problemAnswer = (status: number, body: ProblemBody, headers: Record<string, string> = {}): Response =>
   new Response(JSON.stringify(body), { status, headers: { 'content-type': 'application/json', ...headers } })
 
-/** Types a command line into the real program, before a stub daemon that answers by `METHOD path`. */
+/** Runs the real program with a command line against a stub daemon that answers by `METHOD path`. */
 export async function tenantry(line: readonly string[], options: Options = {}): Promise<Ran> {
   const configFolder = options.configFolder ?? (await temporaryFolder())
   const asked: Asked[] = []
@@ -61,7 +61,7 @@ export async function temporaryFolder(): Promise<string> {
   return folder
 }
 
-/** Like a stream of Node.js, it cannot be written to without its object. */
+/** Like a stream of Node.js, its `write` requires its object as `this`. */
 class Sink {
   text = ''
   readonly rows = 24

@@ -18,7 +18,7 @@ export async function emptyDatabase(dialect: 'sqlite' | 'postgres'): Promise<Ope
   return { db, url }
 }
 
-/** As `emptyDatabase` on PostgreSQL, where it can one that was used before and is as good as new. */
+/** Like `emptyDatabase` on PostgreSQL; may reuse a database that was reset. */
 export async function usableDatabase(): Promise<Opened> {
   const spare = await takeSpare()
   if (spare) return spare
@@ -32,7 +32,7 @@ const rowsOfPostgres = async (db: Db): Promise<string[]> => {
   return (await Promise.all(tables.rows.map(({ name }) => insertsInto(db, name)))).flat()
 }
 
-/** An empty PostgreSQL database without tables; its URL. */
+/** An empty PostgreSQL database without tables; returns its URL. */
 export const createPostgresDatabase = (): Promise<string> => postgresDatabase(sql``)
 
 async function postgresDatabase(from: RawBuilder<unknown>): Promise<string> {
@@ -49,7 +49,7 @@ const schemaOfSqlite = (): Promise<readonly string[]> => {
   return kept
 }
 
-/** What the migrations leave behind in SQLite, as statements: all of them again would cost each test more than the test itself. */
+/** The schema after all migrations as SQLite statements: running the migrations would cost each test more than the test itself. */
 async function migratedSqlite(): Promise<readonly string[]> {
   const { db, close } = openDatabase('sqlite::memory:')
   await migrate(db)
@@ -73,13 +73,13 @@ function literal(value: unknown): string {
   throw new Error(`a migration wrote ${typeof value}`)
 }
 
-/** Asks a database of this process for nothing, when it is its turn: whoever waited for the one connection before had it by then. */
+/** Waits for one turn on the database connection, so that earlier waiters have had theirs. */
 export async function askInTurn(db: Db): Promise<void> {
   await sql`select 1`.execute(db)
   await yieldToEventLoop()
 }
 
-/** The database as one meets it to whom something happens right before the first transaction. */
+/** A database that runs a hook right before the first transaction. */
 export function inBetween(db: Db, happens: () => Promise<unknown>): Db {
   let happened: Promise<unknown> | undefined
   const transaction = () => ({

@@ -1,12 +1,12 @@
 import type { KyselyPlugin } from 'kysely'
 import type { Db } from '../../src/daemon/db/index.ts'
 
-/** The daemon was killed: nobody hears an answer. */
+/** The daemon was killed: the caller gets no response. */
 export class Died extends Error {}
 
 /**
- * A database whose client is killed at its n-th transaction, once: before the commit, so that nothing of it happened, or right after it, so that
- * all of it did and nobody was told.
+ * A database whose client is killed at its n-th transaction, once: before the commit, so that no write happened, or right after it, so that
+ * all writes happened and the caller has no response.
  */
 export function dyingAt(db: Db, nth: number, when: 'before' | 'after'): { db: Db; died: () => boolean } {
   let count = 0
@@ -26,7 +26,7 @@ export function dyingAt(db: Db, nth: number, when: 'before' | 'after'): { db: Db
   return { db: withTransaction(db, transaction), died: () => died }
 }
 
-/** The database as one meets it to whom something happens right before the n-th transaction. */
+/** A database that runs a hook right before the n-th transaction. */
 export function interrupted(db: Db, nth: number, happens: () => Promise<unknown>): Db {
   let count = 0
   const transaction = () => ({
@@ -40,8 +40,8 @@ export function interrupted(db: Db, nth: number, happens: () => Promise<unknown>
 }
 
 /**
- * A database whose client is killed after so many steps: before a statement, between the last one and the commit, or right after the commit.
- * From then on nothing that it is asked for happens; what it had begun is rolled back, as the database does with a connection that broke.
+ * A database whose client is killed after n steps: before a statement, between the last one and the commit, or right after the commit.
+ * Later statements have no effect; an open transaction is rolled back, as after a broken connection.
  */
 export function mortal(db: Db, steps: number): { db: Db; isDead: () => boolean } {
   let left = steps

@@ -14,7 +14,7 @@ import { silentLogger, systemRandom } from '../../src/node/index.ts'
 import { raw } from './nginx.ts'
 import { aFolder } from './running-daemon.ts'
 
-// The outermost side of a daemon with its limits and a route of each kind behind them.
+// The outermost middleware of a daemon with its limits, and a route of each kind behind it.
 
 const ok = z.object({ ok: z.boolean() })
 const contract = {
@@ -33,7 +33,7 @@ async function* once() {
 
 type Given = Readonly<{ env?: Record<string, string> }>
 
-/** One replica. `clock` is both the wall's and the one its looks at the sequence of revocations go by. */
+/** One replica. `clock` is the wall clock and the clock of its revocation reads. */
 export async function anEdge(db: Db, clock: Clock, { env = {} }: Given = {}) {
   const stopping = new AbortController()
   const log = silentLogger()

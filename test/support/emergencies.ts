@@ -12,7 +12,7 @@ import { type BoxSpec, type RolloutWorld, rolloutWorld } from './rollout-world.t
 import { servedApp } from './served-app.ts'
 
 export const approvalToken = 'Zq7x-approval-token-of-this-test-PwK2'
-/** What each of the spec's fields holds in a good call. */
+/** Valid values of each field in the specification. */
 export const anOrder = {
   reason: 'CVE-2026-12345: rooms of others can be read',
   toChatServer: '1.163.4',
@@ -23,7 +23,7 @@ export const anOrder = {
 export const anAdmin: AdminActor = { ...anOperator, role: 'admin' }
 export const aTokenActor: TokenActor = { kind: 'token', tokenId: 'tok_1', accountId: 'acc_1', name: 'ci', role: 'operator' }
 
-/** A fleet behind the manifest, and the API before it as one actor sees it, with all that it logs. */
+/** A fleet behind the manifest, and the API of one actor, with all log lines. */
 export async function emergencyWorld(db: Db, boxes: readonly BoxSpec[], change: Partial<RolloutsDeps> = {}) {
   const world = await rolloutWorld(db, boxes)
   const deps = { ...world.deps, approvalTokenSha256: sha256Hex(approvalToken), ...change }
@@ -55,7 +55,7 @@ async function serveAs(world: RolloutWorld, deps: RolloutsDeps, metrics: ReturnT
   return { ...makeClient({ ...rolloutsContract, ...emergencyContract }, { baseUrl, headers: () => ({ connection: 'close' }) }), baseUrl }
 }
 
-/** Everything that the database holds, as text. */
+/** The whole content of the database as text. */
 export async function everythingStored(db: Db): Promise<string> {
   const names =
     dialectOf(db) === 'postgres'

@@ -21,7 +21,7 @@ import {
 } from './rollout-happenings.ts'
 import { type RolloutSubject, refusalOf } from './rollout-model.ts'
 
-// Emergencies beside a staged rollout in whatever state: to the version that it brings, to an older one that is still fixed, and to a newer one.
+// Emergencies beside a staged rollout in any state: to its version, to an older fixed one, and to a newer one.
 
 async function make({ world, emergencies }: RolloutSubject, toChatServer: string): Promise<void> {
   const deps = { ...world.deps, approvalTokenSha256: sha256Hex(approvalToken) }
@@ -38,7 +38,7 @@ const last = ({ emergencies }: RolloutSubject): string => emergencies.at(-1) ?? 
 const begin = ({ world, emergencies }: RolloutSubject, id = emergencies.at(-1)) =>
   refusalOf(() => startRollout(world.deps, anAdmin, { id: id ?? 'cve-20260101-none0000', skipRefused: true }))
 
-/** As many as a year may bring. */
+/** Max emergencies of a year. */
 const most = 3
 const aVersion = fc.constantFrom('1.160.0', '1.163.2', '1.163.2', '1.163.4')
 
@@ -69,7 +69,7 @@ const ofIts = fc.constantFrom('pause', 'resume', 'resume', 'abort', 'roll back',
   }),
 )
 
-/** For some turns everything that agents have in hand goes well. */
+/** For several rounds all agent work succeeds. */
 const allWell = fc.constantFrom(2, 5, 9, 30).map((turns) =>
   happening(`all goes well for ${turns} turns`, async (_, { world, work }) => {
     for (let turn = 0; turn < turns; turn++) {
@@ -82,7 +82,7 @@ const boxesBack = fc
   .constantFrom('images' as const, 'images' as const, 'snapshot' as const)
   .map((mode) => happening(`boxes back by ${mode}`, (_, { world, id }) => refusalOf(() => world.rollBack(id, mode, { skipRefused: true }))))
 
-/** A person takes the hold of a box whose host is away, while its images are being pulled or it is looked at. */
+/** An operator releases the hold of a box whose host is offline, during the pull or the preflight. */
 const released = fc.nat(7).map((nth) =>
   happening(`the hold ${nth} is released`, async (_, { world }) => {
     const open = (await world.open()).filter(({ kind }) => kind === 'tenant-box.prefetch' || kind === 'tenant-box.report_versions')

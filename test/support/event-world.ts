@@ -6,7 +6,7 @@ import { makeEventBus, makeEventStreams, recordEvent } from '../../src/daemon/ev
 import type { Channel, PushStream } from '../../src/daemon/http/index.ts'
 import { silentLogger, systemRandom } from '../../src/node/index.ts'
 
-// Replicas that tell events, and clients that write down what they are told.
+// Replicas that publish events, and clients that record them.
 
 export type Told = Readonly<{ id: number; event: string; data: Record<string, unknown> | undefined }>
 
@@ -31,14 +31,14 @@ const aPrincipal = ({ tenantId = 't1', userId = 'u1', sessionId = 's1', capabili
   capabilities,
 })
 
-/** A token as the guard of these tests takes it: who it is, and its end. */
+/** A token for the guard of these tests: its principal and expiry. */
 export const aToken = ({ expiresAtMs = farMs, ...known }: Known = {}): string =>
   `Bearer e30.${Buffer.from(JSON.stringify({ ...known, exp: expiresAtMs / 1000 })).toString('base64url')}.x`
 
 export const principalOf = (token: string): PlatformPrincipal =>
   aPrincipal(JSON.parse(Buffer.from(token.split('.')[1] as string, 'base64url').toString()))
 
-/** A client without a socket. `pause` keeps it from taking anything more until `take`. */
+/** A client without a socket. `pause` stops its reads until `take`. */
 export class HearingClient implements Pick<Channel, 'closed' | 'write' | 'drained' | 'end' | 'cut'> {
   closed = false
   text = ''
@@ -83,7 +83,7 @@ export class HearingClient implements Pick<Channel, 'closed' | 'write' | 'draine
     return this.text.split('\n\n').filter(Boolean)
   }
 
-  /** What it was told, without hello and heartbeats. */
+  /** Received events, without hello and keep-alives. */
   get told(): Told[] {
     return this.blocks.filter((block) => /^data:/m.test(block)).map(parseBlock)
   }
@@ -92,7 +92,7 @@ export class HearingClient implements Pick<Channel, 'closed' | 'write' | 'draine
     return this.told.map(({ id }) => id)
   }
 
-  /** What it would send as Last-Event-ID. */
+  /** Its current Last-Event-ID. */
   get lastEventId(): string | undefined {
     return [...this.text.matchAll(/^id: (.*)$/gm)].at(-1)?.[1]
   }
@@ -104,7 +104,7 @@ function parseBlock(block: string): Told {
   return { id: Number(field('id')), event: field('event') ?? '', data: data === undefined ? undefined : JSON.parse(data) }
 }
 
-/** Who is in which space. */
+/** Members per space. */
 export type Members = Map<string, Set<string>>
 
 export type Revoking = Omit<Revocations, 'readNow'> & {
@@ -138,7 +138,7 @@ function revocationsByHand(): Revoking {
   return revoking
 }
 
-/** A replica: its bus, its streams, and whom its guard refuses. */
+/** A replica: its bus, its streams, and the sessions that its guard refuses. */
 export function aReplica(db: Db, clock: Clock, members: Members = new Map(), replica = 'replica_1') {
   const revocations = revocationsByHand()
   const refused = new Set<string>()
@@ -161,14 +161,14 @@ export type Replica = ReturnType<typeof aReplica>
 
 type Some = Readonly<{ tenantId?: string; audience?: Audience; type?: TenantEventType; payload?: Record<string, unknown> }>
 
-/** One event of a tenant, as a verb would record it. */
+/** Records one tenant event like a verb of the daemon. */
 export const happen = (tx: Tx, clock: Clock, { tenantId = 't1', audience = 'tenant', type = 'space.created', payload = {} }: Some = {}) =>
   recordEvent(tx, clock, { tenantId, type, payload: { spaceId: 's1', ...payload } as unknown as PayloadOf<typeof type>, audience })
 
 export const happened = ({ db, clock }: Pick<Replica, 'db' | 'clock'>, some: Some = {}) =>
   db.transaction().execute((tx) => happen(tx, clock, some))
 
-/** Waits, in real time, for what other connections do. */
+/** Waits in real time for other connections. */
 export async function until(what: string, isSo: () => boolean, ms = 10_000): Promise<void> {
   for (let waited = 0; !isSo(); waited += 5) {
     if (waited > ms) throw new Error(`waited in vain until ${what}`)

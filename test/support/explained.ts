@@ -2,8 +2,8 @@ import { type KyselyPlugin, type RootOperationNode, sql } from 'kysely'
 import type { Db, Tx } from '../../src/daemon/db/index.ts'
 
 /**
- * How the database goes about each question that some work asks, a text for each; questions within a question stand before it. PostgreSQL says what
- * it would do with large tables.
+ * The query plan of each statement that the work runs, one text each; subqueries come first. PostgreSQL plans as if tables were
+ * large.
  */
 export async function explained(db: Db, dialect: 'sqlite' | 'postgres', work: (tx: Tx) => Promise<unknown>): Promise<string[]> {
   const said: RootOperationNode[] = []

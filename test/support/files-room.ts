@@ -18,7 +18,7 @@ export async function* inPieces(whole: Uint8Array, pieceBytes = 1000) {
   for (let at = 0; at < whole.length; at += pieceBytes) yield whole.subarray(at, at + pieceBytes)
 }
 
-/** A form as it comes in, without the network. */
+/** An uploaded form without a network. */
 export function anUpload({
   content = Buffer.from('hello'),
   fileName = 'a.txt',
@@ -49,7 +49,7 @@ export async function aFilesRoom(db: Db, limit = 1_000_000) {
   const usage = async () => (await db.selectFrom('file_usage').select('bytes').executeTakeFirst())?.bytes ?? 0
   const rows = () => db.selectFrom('files').selectAll().orderBy('id').execute()
 
-  /** Rows, objects and the count of what is used say the same. */
+  /** Asserts that rows, objects and the usage counter agree. */
   async function agree(): Promise<void> {
     const found = await rows()
     expect((await kept()).sort()).toEqual(found.map(({ id }) => id))

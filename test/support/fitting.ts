@@ -1,17 +1,17 @@
 import fc from 'fast-check'
 import { z } from 'zod'
 
-// Values made from what the contract says of them: requests of every shape for every endpoint, also for those that come later.
+// Generates values from the schemas of the contract: requests of every form for every endpoint, including future ones.
 
 export type Schema = Record<string, unknown>
 
 export const schemaOf = (part: z.ZodType | undefined): Schema | undefined =>
   part && (z.toJSONSchema(part, { io: 'input', unrepresentable: 'any' }) as Schema)
 
-/** `text` stands where the schema only asks for text; `anything` where it asks for nothing, and now and then (one of ten) for the rest. */
+/** `text` is used for plain strings; `anything` for values without a schema, and in one of ten cases for the rest. */
 export type Leaves = Readonly<{ text: fc.Arbitrary<string>; anything: fc.Arbitrary<unknown> }>
 
-/** Mostly what the schema asks for, and now and then something else. */
+/** Usually a value that matches the schema, sometimes another one. */
 export function like(leaves: Leaves, schema: Schema | undefined, depth = 0): fc.Arbitrary<unknown> {
   if (!schema || depth > 6) return leaves.anything
   return fc.oneof({ weight: 9, arbitrary: fitting(leaves, schema, depth) }, { weight: 1, arbitrary: leaves.anything })
@@ -33,7 +33,7 @@ export function fitting(leaves: Leaves, schema: Schema, depth = 0): fc.Arbitrary
   return leaves.text
 }
 
-/** What a pattern refuses by looking ahead is made all the same, and left out. */
+/** Values that a negative lookahead rejects are generated and filtered out. */
 function matching(pattern: string): fc.Arbitrary<string> {
   const form = new RegExp(pattern)
   return fc.stringMatching(new RegExp(pattern.replaceAll(/\(\?![^()]*\)/g, ''))).filter((text) => form.test(text))

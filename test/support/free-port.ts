@@ -1,12 +1,12 @@
 import { createServer } from 'node:net'
 
-// A port that was just given back may go to anyone who connects or listens in that moment. So these lie below those that the system gives away, each
-// worker has some of its own, and none is given twice until all were.
+// A released port may be assigned to another process at once. So these ports are below the ephemeral range, each worker has its own
+// block, and no port repeats until all were used.
 const each = 1_700
 const lane = 10_100 + (Number(process.env.VITEST_POOL_ID ?? 0) % 12) * each
 let given = (process.pid * 41) % each
 
-/** A port of this machine that nobody listens on, and that no other test of this run is given. */
+/** A free port of this machine that no other test of this run uses. */
 export async function freePort(): Promise<number> {
   for (let tries = 0; tries < each; tries++) {
     const port = lane + (given++ % each)

@@ -5,23 +5,23 @@ import { systemClock, systemRandom } from '../../src/node/index.ts'
 import { aPlatformUser } from './platform-user.ts'
 import { clientOf, type RunningDaemon } from './running-daemon.ts'
 
-/** A tenant with one of everything that its users can make, and what of it nobody else may see. */
+/** A tenant with one of everything that its users can create, and markers that must not reach other tenants. */
 export type FurnishedTenant = Readonly<{
   slug: string
   tenantId: string
-  /** Authorization of a user of all capabilities, and of a plain one. */
+  /** Authorization headers of a user with all capabilities and of a plain one. */
   head: string
   member: string
   refreshToken: string
-  /** By the word before it in a path and its own name (`spaces/:spaceId`): first what few may see in the tenant, then what many may. */
+  /** Ids by path part and parameter name (`spaces/:spaceId`): first a restricted resource, then a visible one. */
   keys: Readonly<Record<string, readonly string[]>>
-  /** All of its ids. */
+  /** All ids of the tenant. */
   ids: readonly string[]
-  /** What stands in its names, its secrets, and an id that no test ever sends: wherever one of them shows up elsewhere, it came from the database. */
+  /** Markers in names, secrets and an id that no test sends: wherever one appears, it was read from the database. */
   marks: readonly string[]
 }>
 
-/** `word` is in every name that its users give. */
+/** `word` is part of every name its users choose. */
 export async function aFurnishedTenant(daemon: RunningDaemon, slug: string, word: string): Promise<FurnishedTenant> {
   const head = await aPlatformUser(daemon, { tenant: slug, localpart: `${word}-head`, roles: ['tenant-admin', 'store-reviewer'] })
   const member = await aPlatformUser(daemon, { tenant: slug, localpart: `${word}-member` })
@@ -33,7 +33,7 @@ export async function aFurnishedTenant(daemon: RunningDaemon, slug: string, word
   return { slug, tenantId: rows.tenantId, head, member, refreshToken: rows.refreshToken, keys: { ...own, ...keys }, ids, marks }
 }
 
-/** What its users leave behind when they use everything once. */
+/** Uses every feature once as its users. */
 async function furnish(
   daemon: RunningDaemon,
   { head, member, memberId, word }: { head: string; member: string; memberId: string; word: string },
@@ -66,7 +66,7 @@ async function rowsOf({ config }: RunningDaemon, slug: string) {
   return { tenantId, headId, memberId, sessionId: session.id, refreshToken }
 }
 
-/** As a login with `issueRefreshToken` would have given it. */
+/** A refresh token like one from a login with `issueRefreshToken`. */
 async function aRefreshToken(db: Db, session: { id: string; expires_at: string }): Promise<string> {
   const token = newRefreshToken(systemRandom)
   const made = { token, sessionId: session.id, sessionExpiresAt: session.expires_at, parentHash: null }
@@ -75,10 +75,10 @@ async function aRefreshToken(db: Db, session: { id: string; expires_at: string }
   return token
 }
 
-/** Written by the clockwork of the daemon whatever anybody asks; what they hold of a tenant follows from other tables. */
+/** Tables written by periodic jobs; their content per tenant follows from other tables. */
 const restless = new Set(['outbox', 'outbox_queues', 'leases', 'streams', 'user_login_failures', 'usage'])
 
-/** All that the database holds of a tenant, row by row. */
+/** All rows of a tenant in the database. */
 export async function dumpOf(db: Db, { tenantId, slug, ids }: FurnishedTenant): Promise<readonly string[]> {
   const tables = (await db.introspection.getTables()).filter(({ name }) => !restless.has(name))
   const dumped = await Promise.all(
@@ -109,7 +109,7 @@ async function rowsIn(db: Db, table: string, hasTenant: boolean): Promise<Row[]>
   return rows.map((row) => ({ table, hasTenant, row }))
 }
 
-/** Rows of a tenant that point at something of another: columns that are ids, except those that are only names which others gave. */
+/** Rows of a tenant that refer to another tenant: id columns, except names chosen by others. */
 export async function pointersInto(db: Db, from: FurnishedTenant, into: FurnishedTenant): Promise<readonly string[]> {
   const outer = new Set(['external_id', 'event_id', 'run_id'])
   const pointing = (row: object) =>

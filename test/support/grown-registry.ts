@@ -1,10 +1,10 @@
 import { sql } from 'kysely'
 import type { Db } from '../../src/daemon/db/index.ts'
 
-// A registry as it is after years, made by the database itself. All in it is over or not due yet by a clock that stands at the beginning of 2026,
-// so that whatever goes on by itself finds nothing to do and only has to find that out.
+// A registry after years of use, generated in SQL. All records are finished or not yet due at the start of 2026, so that background
+// work finds nothing to do.
 
-/** Rows of each table that grows with tenants, their people, their boxes, or with what happens to those. */
+/** Rows per table that grows with tenants, users, boxes or their history. */
 const sizes = {
   tenants: 2000,
   hosts: 500,
@@ -54,14 +54,14 @@ const sizes = {
   snapshot_warm_copies: 2000,
 } as const
 
-/** Of audit heads there is one for each rollout: they are counted, not searched. */
+/** Audit heads exist per rollout: they are counted, not searched. */
 export const grownTables: readonly string[] = Object.keys(sizes).filter((table) => table !== 'audit_heads')
 
 const one = (table: keyof typeof sizes) => `'${table}_' || (n % ${sizes[table]})`
 const past = `'2026-01-0' || (1 + n % 4) || 'T08:00:00.000Z'`
 const ahead = `'2026-03-' || (10 + n % 20) || 'T08:00:00.000Z'`
 
-/** By the name of a column. What may be null and is not named is null. */
+/** Values by column name. Nullable columns without an entry are null. */
 const columns: Readonly<Record<string, string>> = {
   tenant_id: one('tenants'),
   host_id: one('hosts'),
@@ -98,7 +98,7 @@ const columns: Readonly<Record<string, string>> = {
   reported_at: past,
 }
 
-/** Where a table has another word than all others. */
+/** Overrides per table. */
 const words: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   tenants: { plan: `'light'`, status: `'active'`, slug: `'slug-' || n`, chat_domain: `'chat.slug-' || n || '.example'` },
   hosts: { status: `'active'`, last_seen_at: past },
@@ -177,7 +177,7 @@ const columnsOf = {
       where attrelid = ${table}::regclass and attnum > 0 and not attisdropped`.execute(db),
 }
 
-/** Fills a migrated database; what points to another row need not find one. What was in it before stays. */
+/** Fills a migrated database; references may point to missing rows. Existing rows stay. */
 export async function growRegistry(db: Db, dialect: 'sqlite' | 'postgres'): Promise<void> {
   await db.connection().execute(async (own) => {
     const say = (text: string) => sql.raw(text).execute(own)

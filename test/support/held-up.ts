@@ -3,9 +3,9 @@ import { expect } from 'vitest'
 import { isProblem } from '../../src/core/kit/index.ts'
 import { type Db, dialectOf } from '../../src/daemon/db/index.ts'
 
-// Two transactions in a given order: the one stops at a gate, the other comes as far as it can meanwhile.
+// Two transactions in a fixed order: one stops at a gate, the other runs as far as possible.
 
-/** `pass()` stops there until `open()`; `reached` is when somebody has come to it. */
+/** `pass()` waits there until `open()`; `reached` resolves when a caller arrives. */
 export function aGate() {
   const [reached, come] = promised()
   const [opened, open] = promised()
@@ -24,7 +24,7 @@ function promised(): [Promise<void>, () => void] {
   return [promise, keep]
 }
 
-/** The database as one meets it whose transactions stop at the gate when all is written, before they commit. */
+/** A database whose transactions stop at the gate after all writes, before the commit. */
 export function stoppedBeforeCommit(db: Db, { pass }: Pick<ReturnType<typeof aGate>, 'pass'>): Db {
   type Work = Parameters<ReturnType<Db['transaction']>['execute']>[0]
   const execute = (work: Work) =>
@@ -42,13 +42,13 @@ export function stoppedBeforeCommit(db: Db, { pass }: Pick<ReturnType<typeof aGa
   })
 }
 
-/** How many wait in this PostgreSQL database for a lock that another transaction has. */
+/** Number of sessions of this PostgreSQL database that wait for a lock. */
 export async function heldUp(db: Db): Promise<number> {
   const waiting = sql`select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
   return (await waiting.execute(db)).rows.length
 }
 
-/** Until the work waits for a lock that another transaction has, or is over. SQLite has one writer: there it waits from the beginning. */
+/** Waits until the work is blocked by a lock, or is finished. SQLite has one writer, so there it is blocked from the start. */
 export async function heldUpOrOver(db: Db, work: Promise<unknown>): Promise<void> {
   if (dialectOf(db) === 'sqlite') return
   let isOver = false
@@ -59,7 +59,7 @@ export async function heldUpOrOver(db: Db, work: Promise<unknown>): Promise<void
   await expect.poll(async () => isOver || (await heldUp(db)) > 0, { interval: 10, timeout: 20_000 }).toBe(true)
 }
 
-/** What became of it: `done`, or the code of its problem. */
+/** The outcome: `done` or the problem code. */
 export const outcome = (work: Promise<unknown>): Promise<string> =>
   work.then(
     () => 'done',

@@ -13,7 +13,7 @@ type There = Readonly<{
   secrets: Readonly<{ edgeSecret: string; appserviceToken: string; registrationSharedSecret: string }>
 }>
 
-/** A tenant `acme` whose live box is reached at `origin`, and the platform's way to it. */
+/** A tenant `acme` whose live box is at `origin`, and the platform's connection to it. */
 export async function aHomeserverWorld(db: Db, { origin, chatDomain, secrets }: There) {
   const room = await aBoxesRoom(db)
   const wanted = { slug: 'acme', name: 'School acme', plan: 'light', chatDomain, host: 'host-1', canary: false } as const

@@ -3,16 +3,16 @@ import { secret } from '../../src/core/kit/index.ts'
 
 type ChatUser = { password: string; locked: boolean; userId: string }
 
-/** Chat servers in memory, one for each tenant: who has which password, which tokens live, and what is wrong with it at present. */
+/** In-memory chat servers, one per tenant: passwords, live tokens and simulated faults. */
 export type ChatServer = Homeserver &
   Readonly<{
     users: Map<string, ChatUser>
-    /** Live tokens, with the user and the device of each. */
+    /** Live tokens with user and device. */
     tokens: Map<string, { localpart: string; deviceName: string }>
-    /** Every password that was looked at. */
+    /** Every checked password. */
     looked: string[]
     fail(fault: Fault | undefined): void
-    /** Runs in the middle of each login. */
+    /** Runs during each login. */
     during(work: (() => Promise<unknown>) | undefined): void
   }>
 

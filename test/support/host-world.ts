@@ -25,7 +25,7 @@ export const anna: AdminActor = { kind: 'admin', accountId: 'acc_1', name: 'anna
 
 export const shortTimes: AgentTimes = { longPollMs: 25_000, offlineAfterMs: 90_000, requeueAfterMs: 120_000, reapAfterMs: 600_000 }
 
-/** A stand-in for the room of boxes: where they are, and what it was told. */
+/** Replaces the boxes feature: locations of boxes, and everything it received. */
 type BoxesTold = {
   hostOf: Map<string, string>
   reports: { hostId: string; reports: readonly VersionsReport[] }[]
@@ -43,13 +43,13 @@ export type HostWorld = Readonly<{
   baseUrl: string
   enrol(name: string): Promise<AgentIdentity>
   enqueue(command: Partial<NewCommand> & { id: string; hostId: string }): Promise<Command>
-  /** The daemon goes away: connections break, nothing listens. */
+  /** Stops the daemon: connections break and nothing listens. */
   stop(): Promise<void>
-  /** It comes back at the same address. */
+  /** Starts it again at the same address. */
   start(): Promise<void>
 }>
 
-/** The daemon's room of hosts behind a real socket, with boxes that only remember what they were told. */
+/** The hosts feature behind a real socket, with a boxes feature that only records its input. */
 export async function hostWorld(db: Db, clock: ManualClock = manualClock()): Promise<HostWorld> {
   const told: BoxesTold = { hostOf: new Map(), reports: [], results: [], outputs: [], secrets: {}, disowned: [], migrations: [] }
   let standing: Awaited<ReturnType<typeof standingApp>> | undefined

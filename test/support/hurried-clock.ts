@@ -2,8 +2,8 @@ import type { Clock } from '../../src/core/kit/index.ts'
 import { systemClock } from '../../src/node/index.ts'
 
 /**
- * The machine's clock for daemons that are asked a great deal from one address: limits see a thousand times as much time pass, and nobody
- * waits long for a chat server that is not there.
+ * The machine's clock for daemons with many requests from one address: limits see time pass a thousand times faster, and
+ * waits for a missing chat server are short.
  */
 export const hurriedClock: Clock = {
   ...systemClock,

@@ -1,13 +1,13 @@
-// Every order in which the steps of several works can meet: each work stops where it says so, and goes on when its turn comes.
+// Runs several works in every possible order of their steps: each work pauses at its steps and continues when scheduled.
 
-/** Stops a work until its turn comes. `asleep`: it only waits for others, so it is not its turn again before one of them went on. */
+/** Pauses a work until it is scheduled. `asleep`: it waits for others, so it is scheduled again only after another one ran. */
 export type Stop = (asleep?: boolean) => Promise<void>
 
 export type Works = readonly ((stop: Stop) => Promise<unknown>)[]
 
 type Runner = { asleep: boolean; outcome: string | undefined; step(): Promise<void> }
 
-/** Goes on until the work stops the next time, or ends: `done`, or the code of its problem. */
+/** Runs until the next pause or the end: `done` or the problem code. */
 function runnerOf(work: Works[number]): Runner {
   let stopped: () => void = () => undefined
   let goOn = () => {
@@ -37,7 +37,7 @@ function runnerOf(work: Works[number]): Runner {
 
 type Choice = { taken: number; of: number }
 
-/** Runs them once by the choices given, then always the first that may; what was chosen is written down. */
+/** Runs them once by the given choices, then always the first runnable one; records the choices. */
 async function runOnce(works: Works, chosen: readonly number[]): Promise<{ outcomes: string[]; choices: Choice[] }> {
   const runners = works.map(runnerOf)
   const choices: Choice[] = []
@@ -54,7 +54,7 @@ async function runOnce(works: Works, chosen: readonly number[]): Promise<{ outco
   }
 }
 
-/** Every order once: `make` prepares each run, `look` judges what came of it. Returns how many there were. */
+/** Runs every order once: `make` prepares a run, `look` checks its outcome. Returns the number of orders. */
 export async function everyOrder(make: () => Promise<Works>, look: (outcomes: string[]) => Promise<void>): Promise<number> {
   let count = 0
   for (let chosen: number[] | undefined = []; chosen; count += 1) {

@@ -13,14 +13,14 @@ import { servedApp } from './served-app.ts'
 
 export type LifeWorld = Awaited<ReturnType<typeof lifeWorld>>
 
-/** Boxes on `host-1`, two more hosts, the daemon's rooms behind a real socket, and agents that answer what the test says. */
+/** Boxes on `host-1`, two more hosts, the daemon's features behind a real socket, and agents with scripted results. */
 export async function lifeWorld(db: Db, change: Partial<BoxesRoom> = {}) {
   const room = await aBoxesRoom(db)
   for (const host of ['host-2', 'host-3']) await aHost(room, host)
   return { ...speaking({ ...room, ...change }), room }
 }
 
-/** A daemon over what is in the database, as it stands after a start. */
+/** A daemon over the existing database, as after a start. */
 export function speaking(room: BoxesRoom) {
   const { db, clock } = room
   const side = boxPort({ ...room, secretsFor: async () => ({}) })
@@ -38,7 +38,7 @@ export function speaking(room: BoxesRoom) {
     const agent = await agentOf(host)
     return (await agent.nextCommand({ body: { holding: inHand.map(({ id, leaseToken }) => ({ id, leaseToken })) } })).command
   }
-  /** The agent of a host takes its next command. */
+  /** Fetches the next command as the agent of a host. */
   const take = async (host: string, inHand: readonly LeasedCommand[] = []): Promise<LeasedCommand> => {
     const command = await offered(host, inHand)
     if (!command) throw new Error(`nothing to do on ${host}`)
@@ -46,7 +46,7 @@ export function speaking(room: BoxesRoom) {
   }
   const post = async (host: string, { id, leaseToken }: LeasedCommand, outcome: unknown) =>
     (await agentOf(host)).postResult({ params: { id }, body: { leaseToken, outcome: outcome as never } })
-  /** It takes the next one and answers it. */
+  /** Fetches the next command and posts its result. */
   const answer = async <Kind extends BoxCommandKind>(host: string, kind: Kind, change: Partial<BoxCommandResult<Kind>> = {}) => {
     const command = await take(host)
     if (command.kind !== kind) throw new Error(`the next command is ${command.kind}, not ${kind}`)
@@ -78,7 +78,7 @@ export function speaking(room: BoxesRoom) {
     aBox: (slug: string) => aLiveBox(room, slug),
     box: async (id: string) => (await boxById(db, id as never)) ?? Promise.reject(new Error(`no box ${id}`)),
     holds: async () => (await db.selectFrom('box_holds').select('holder').execute()).map(({ holder }) => holder.replace(/:.*/, '')),
-    /** Nothing was heard of the host for so long that it is offline. */
+    /** Advances time until the host is offline. */
     silence: async (...names: string[]) => {
       await clock.advance(91_000)
       for (const name of ['host-1', 'host-2', 'host-3']) if (!names.includes(name)) await heardOf(room, name)
@@ -114,7 +114,7 @@ const finalSnapshot = (at: string) => ({
   installed: aReport('any').installed,
 })
 
-/** What an agent answers that did what it was told. */
+/** The result of a successful command. */
 export function goodAnswer({ kind, payload }: Pick<LeasedCommand, 'kind' | 'payload'>, at: string): object {
   const { slug, ownershipEpoch, on } = payload as { slug: string; ownershipEpoch: number; on?: boolean }
   const report = aReport(slug, { at, ownershipEpoch })

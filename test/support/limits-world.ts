@@ -62,7 +62,7 @@ const principal = (tenantId: string) => ({
 
 type Given = Readonly<{ env?: Record<string, string>; log?: Logger; trustedProxies?: string[] }>
 
-/** One replica: what it serves, what it counted, and when it ends. */
+/** One replica: its URL, its counters, and its shutdown. */
 export async function aReplica(db: Db, clock: Clock, { env = {}, log = silentLogger(), trustedProxies = [] }: Given = {}) {
   const stopping = new AbortController()
   const config = loadConfig({ env })
@@ -115,7 +115,7 @@ export async function aReplica(db: Db, clock: Clock, { env = {}, log = silentLog
     limits,
     stopping,
     served: () => served,
-    /** From now on nobody of the tenant is let in. */
+    /** Refuses all calls of the tenant from now on. */
     endSessions: (tenantId: string) => void ended.add(tenantId),
     metric: async (name: string) => (await registry.getSingleMetricAsString(name)).split('\n').filter((line) => !line.startsWith('#')),
     work: (tenantId: string, more: Partial<Sent> = {}) =>
@@ -135,7 +135,7 @@ export type Replica = Awaited<ReturnType<typeof aReplica>>
 type Sent = Readonly<{ path: string; method?: string; body: string; headers: Record<string, string>; signal?: AbortSignal }>
 type Answer = Readonly<{ status: number; headers: Record<string, string | undefined>; code: string | undefined }>
 
-/** A connection of its own for each call, so that none waits for another. */
+/** A separate connection per call, so that calls do not wait for each other. */
 const send = (port: number, { path, method = 'POST', body, headers, signal }: Sent) =>
   new Promise<Answer>((resolve, reject) => {
     const asked = request(
@@ -159,7 +159,7 @@ const send = (port: number, { path, method = 'POST', body, headers, signal }: Se
     asked.end(body)
   })
 
-/** What the headers say: budget, what is left, the delay. */
+/** The values of the headers: budget, remaining, delay. */
 export const said = ({ headers }: Answer) => [
   headers['x-ratelimit-limit'],
   headers['x-ratelimit-remaining'],

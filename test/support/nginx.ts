@@ -8,17 +8,17 @@ import { setTimeout } from 'node:timers/promises'
 import { connect as connectSecurely } from 'node:tls'
 import { promisify } from 'node:util'
 
-// A real nginx of this machine on free ports, what stands behind it, and a client that sends exactly the bytes it is told to.
+// A real nginx on free ports, recording upstreams, and a client that sends exact bytes.
 
 const program = ['/usr/sbin/nginx', '/usr/local/sbin/nginx', '/usr/local/bin/nginx', '/usr/bin/nginx'].find(existsSync)
 
-/** Never skipped: the rules of an edge are worth only what a real nginx makes of them. */
+/** Never skipped: only a real nginx proves the rules of an edge. */
 function needProgram(): string {
   if (!program) throw new Error('these tests need a real nginx: apt-get install -y nginx-light')
   return program
 }
 
-/** As the packages of nginx have it, without a user to change to. `more` stands beside the configuration that is tried. */
+/** The configuration of nginx packages, without a user switch. `more` is included beside the tested configuration. */
 const frame = (folder: string, more: string) => `
 worker_processes 1;
 error_log ${folder}/error.log notice;
@@ -40,7 +40,7 @@ http {
 
 type Laid = Readonly<{ folder: string; files: ReadonlyMap<string, string>; more?: string }>
 
-/** Lays files out below `folder` and returns the path of the frame around its `conf.d`. */
+/** Writes files below `folder` and returns the path of the main file that includes its `conf.d`. */
 async function layOut({ folder, files, more = '' }: Laid): Promise<string> {
   await mkdir(join(folder, 'temp'), { recursive: true })
   for (const [path, text] of files) {
@@ -51,7 +51,7 @@ async function layOut({ folder, files, more = '' }: Laid): Promise<string> {
   return join(folder, 'nginx.conf')
 }
 
-/** What `nginx -t` says of it: exit code and words. */
+/** The result of `nginx -t`: exit code and output. */
 export async function checkNginx(laid: Laid): Promise<{ good: boolean; says: string }> {
   const conf = await layOut(laid)
   return promisify(execFile)(needProgram(), ['-t', '-p', laid.folder, '-c', conf]).then(
@@ -60,7 +60,7 @@ export async function checkNginx(laid: Laid): Promise<{ good: boolean; says: str
   )
 }
 
-/** Starts it and resolves once `port` takes connections. The returned function ends it. */
+/** Starts nginx and resolves once `port` accepts connections. The returned function stops it. */
 export async function startNginx(laid: Laid & Readonly<{ port: number }>): Promise<() => Promise<void>> {
   const conf = await layOut(laid)
   const child = spawn(needProgram(), ['-p', laid.folder, '-c', conf, '-g', 'daemon off; master_process off;'], {
@@ -88,12 +88,12 @@ const accepts = (port: number) =>
     socket.once('connect', () => socket.destroy())
   })
 
-/** A request as it came through: the target as it was sent, not decoded. */
+/** A received request: the target as sent, not decoded. */
 type Passed = Readonly<{ method: string; target: string; headers: Readonly<Record<string, string | string[] | undefined>> }>
 
 const said = '{"from":"upstream"}'
 
-/** Records what comes through, and answers 200; `cutNext` has it hold the next request until something has happened, and then die over it. */
+/** Records requests and answers 200; `cutNext` makes it hold the next request until something happened, and then close the connection. */
 export async function upstreamBehind() {
   const passed: Passed[] = []
   let cutAfter: (() => Promise<void>) | undefined
@@ -122,7 +122,7 @@ type RawAnswer = Readonly<{ status: number; headers: Readonly<Record<string, str
 
 type Asked = Readonly<{ method?: string; headers?: Readonly<Record<string, string>>; body?: string; secureAs?: string }>
 
-/** Sends a request line as it is: fetch and http would tidy it up before. */
+/** Sends a request line unchanged: fetch and http would normalize it. */
 export const raw = (
   port: number,
   target: string,
@@ -136,7 +136,7 @@ export const raw = (
 
 type Sending = Readonly<{ secureAs?: string | undefined; heard?: (text: string) => void }>
 
-/** Sends bytes and reads the answer to its end; `secureAs` is the name asked for in TLS, whose certificate is not looked at. */
+/** Sends bytes and reads the whole response; `secureAs` is the TLS server name, whose certificate is not verified. */
 export const sendBytes = (port: number, bytes: string, { secureAs, heard }: Sending = {}): Promise<RawAnswer> =>
   new Promise((resolve, reject) => {
     const at = { port, host: '127.0.0.1' }
@@ -145,7 +145,7 @@ export const sendBytes = (port: number, bytes: string, { secureAs, heard }: Send
     socket.setEncoding('latin1').on('data', (more) => {
       text += more
       heard?.(text)
-      // Answered before all of the request came, it would wait seconds for the rest.
+      // With a response before the end of the request it would wait seconds for the rest.
       if (isWhole(text)) socket.end()
     })
     socket.on('error', reject).on('end', () => resolve(parsed(text)))
@@ -166,7 +166,7 @@ function parsed(text: string): RawAnswer {
   return { status: Number(first.split(' ')[1] ?? 0), headers, text: rest.join('\r\n\r\n') }
 }
 
-/** Replaces what stands in a file of the product by what this machine has. Throws when it does not stand there: the test would try something else. */
+/** Replaces text in a product file by values of this machine. Throws if the text is missing: the test would check another configuration. */
 export function exchanged(text: string, exchanges: Readonly<Record<string, string>>): string {
   for (const [from, to] of Object.entries(exchanges)) {
     if (!text.includes(from)) throw new Error(`the file does not hold ${from} any more`)

@@ -8,7 +8,7 @@ import type { ChatServer } from './homeservers.ts'
 import { everyOrder, type Stop, type Works } from './interleavings.ts'
 import { aChatUser, aPassword, aSessionsRoom, logIn, type SessionsRoom, twoTenants } from './sessions-room.ts'
 
-// Those who write a user's password, and who log in meanwhile; each stops where the others can come in between.
+// Concurrent password writers and logins of one user; each pauses where others can run in between.
 
 export const operator = { kind: 'admin', accountId: 'acc_1', name: 'olga', role: 'operator', sessionId: 'ses_a' } as const
 const address = '192.0.2.1'
@@ -19,7 +19,7 @@ export async function aPasswordRoom(db: Db) {
   const room = await aSessionsRoom(db, { ten_one: chat, ten_two })
   onTestFinished(room.stop)
   let count = 0
-  /** A new user with one open session, and those who act on it. */
+  /** A new user with one open session, and the operations on it. */
   const anotherUser = async () => {
     count += 1
     const localpart = `user-${count}`
@@ -32,8 +32,8 @@ export async function aPasswordRoom(db: Db) {
 }
 
 /**
- * Stops before the chat server does it and, on SQLite, again before its answer is there: so many orders would take PostgreSQL a minute, and what it
- * adds is that two transactions meet.
+ * Pauses before the chat server's write and, on SQLite, again before its response: on PostgreSQL so many orders would take a minute, and
+ * there only two concurrent transactions differ.
  */
 function stopping(db: Db, chat: ChatServer, stop: Stop): Homeserver {
   const isBoth = dialectOf(db) === 'sqlite'
@@ -77,7 +77,7 @@ const worksOf = (room: SessionsRoom, chat: ChatServer, localpart: string) => {
 export const userOf = (db: Db, localpart: string) =>
   db.selectFrom('users').select(['id', 'password_turn_until']).where('localpart', '=', localpart).executeTakeFirstOrThrow()
 
-/** Whatever came of it: nobody has a turn any more, and no try at the password is still counted. */
+/** In every outcome: no lease is held, and no password attempt is still counted. */
 export async function expectQuiet(db: Db, localpart: string): Promise<{ openSessions: number }> {
   const { id, password_turn_until } = await userOf(db, localpart)
   expect(password_turn_until).toBeNull()
@@ -89,7 +89,7 @@ export async function expectQuiet(db: Db, localpart: string): Promise<{ openSess
 export type PasswordRoom = Awaited<ReturnType<typeof aPasswordRoom>>
 type User = Awaited<ReturnType<PasswordRoom['anotherUser']>>
 
-/** Every order of what `meet` lets meet, each with a user of its own; returns which outcomes there were. */
+/** Runs every order of the works of `meet`, each with its own user; returns the set of outcomes. */
 export async function meetings(
   room: PasswordRoom,
   meet: (user: User) => Works,

@@ -7,14 +7,14 @@ import { freePort } from './free-port.ts'
 import { exchanged, startNginx, upstreamBehind } from './nginx.ts'
 import { aFolder } from './running-daemon.ts'
 
-// The platform's edge as an operator sets it up, in a real nginx, with a recorder in the daemon's place.
+// The platform's edge in a real nginx, with a recorder in place of the daemon.
 
 const serverName = 'platform.school.example'
 
-/** Clients of the tests are on this machine; this header says who one is to be taken for. The product's file knows nothing of it. */
+/** All test clients are on this machine; this header sets the simulated address. The product's file does not use it. */
 const clients = 'set_real_ip_from 127.0.0.1; real_ip_header X-Test-Client;'
 
-/** The files as they are installed, but below `folder`. */
+/** The installed files, but below `folder`. */
 export async function edgeFiles(folder: string, values: Readonly<Record<string, string>>): Promise<Map<string, string>> {
   const from = packageRoot('config/edge')
   const paths = (await readdir(from, { recursive: true })).filter((path) => /\.(conf|inc)$/.test(path))
@@ -24,7 +24,7 @@ export async function edgeFiles(folder: string, values: Readonly<Record<string, 
   return files.set('conf.d/tenantry.conf', exchanged(conf, values))
 }
 
-/** A certificate that nobody believes. */
+/** A self-signed certificate. */
 export async function aCertificate(folder: string) {
   const [key, certificate] = [join(folder, 'key.pem'), join(folder, 'certificate.pem')]
   const made = ['-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2', '-subj', `/CN=${serverName}`]
@@ -32,7 +32,7 @@ export async function aCertificate(folder: string) {
   return { key, certificate }
 }
 
-/** What the operator fills in. */
+/** The values that an operator fills in. */
 export const filledIn = ({ key, certificate }: Awaited<ReturnType<typeof aCertificate>>, daemonPort: number) => ({
   '{{serverName}}': serverName,
   '{{daemon}}': `127.0.0.1:${daemonPort}`,
@@ -42,7 +42,7 @@ export const filledIn = ({ key, certificate }: Awaited<ReturnType<typeof aCertif
 
 type Ports = Readonly<{ secure: number; plain: number }>
 
-/** The edge as it is installed, before a daemon on `daemonPort`. Resolves once it takes connections; `close` ends it. */
+/** The installed edge before a daemon on `daemonPort`. Resolves once it accepts connections; `close` stops it. */
 export async function startPlatformEdge(daemonPort: number, more = '') {
   const folder = await aFolder('platform-edge')
   const ports: Ports = { secure: await freePort(), plain: await freePort() }

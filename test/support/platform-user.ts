@@ -10,8 +10,8 @@ import type { RunningDaemon } from './running-daemon.ts'
 type Given = Readonly<{ tenant: string; localpart?: string; roles?: readonly string[] }>
 
 /**
- * The `Authorization` header of a tenant's user, as if it had logged in a moment ago: no chat server is needed. Tenant and user are made
- * where they are missing.
+ * The `Authorization` header of a tenant's user, as after a login, without a chat server. Creates tenant and user if
+ * they are missing.
  */
 export async function aPlatformUser({ config }: RunningDaemon, { tenant, localpart = 'anna', roles = ['member'] }: Given): Promise<string> {
   const { db, close } = openDatabase(config.databaseUrl)

@@ -10,7 +10,7 @@ import { freePort } from './free-port.ts'
 declare module 'vitest' {
   interface ProvidedContext {
     postgresUrl: string
-    /** The name of a database that is migrated and that nobody opens: the template of those that tests begin with. */
+    /** The name of a migrated database that is never opened: the template of the test databases. */
     migratedDatabase: string
   }
 }
@@ -26,10 +26,10 @@ async function migratedDatabase(url: string): Promise<string> {
   return name
 }
 
-/** The package ends the process itself, and with 0, as soon as nothing is left to do: a run with failed tests would look like a good one. */
+/** The package exits the process with 0 when idle, so that a run with failed tests would look successful. */
 const keepExitCode = () => void process.prependOnceListener('beforeExit', () => process.exit())
 
-/** Starts one PostgreSQL for the whole test run; `databases()` makes a database of its own in it for each suite. */
+/** Starts one PostgreSQL for the whole test run; `databases()` creates a database in it for each suite. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   keepExitCode()
   const folder = await mkdtemp(join(tmpdir(), 'tenantry-pg-'))
@@ -42,7 +42,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     port,
     persistent: false,
     createPostgresUser: true,
-    // Nothing in it outlives the run, and nothing in it grows old.
+    // Durability is off: nothing in it outlives the run.
     postgresFlags: ['fsync=off', 'full_page_writes=off', 'autovacuum=off', 'max_connections=300'].flatMap((flag) => ['-c', flag]),
     onLog: () => undefined,
     onError: () => undefined,

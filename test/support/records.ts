@@ -10,7 +10,7 @@ import type {
   RolloutReport,
 } from '../../src/core/rollouts/index.ts'
 
-// Records as the API answers them, whole and plausible; a test names only what it is about.
+// Records as returned by the API, complete and plausible; a test sets only the fields it is about.
 
 export const at = (clock: string) => `2026-01-05T${clock}.000Z`
 const before = { migrationsHead: '0000', postgres: '17.6', synapse: '1.157.1', minio: 'RELEASE.2025-09-07T16-13-09Z' }
@@ -224,7 +224,7 @@ export const aRollout = (given: Partial<Rollout> = {}): Rollout => ({
   ...given,
 })
 
-/** A rollout of these boxes, planned as they stand. */
+/** A rollout of these boxes, planned from their current state. */
 export const aRolloutDetail = (actions: readonly RolloutAction[], given: Partial<RolloutDetail> = {}): RolloutDetail => ({
   ...aRollout(),
   plan: aPlan(actions.map(({ tenantSlug, phase }) => aPlannedBox(tenantSlug, { phase }))),
@@ -245,7 +245,7 @@ export const anEvent = (given: Partial<RolloutEvent> = {}): RolloutEvent => ({
   ...given,
 })
 
-/** What became of a rollout of these boxes, begun in canary and going on. */
+/** The course of a rollout of these boxes, from canary on. */
 export const aReport = (actions: readonly RolloutAction[], given: Partial<RolloutReport> = {}): RolloutReport => {
   const { targets, digests, skipRefused, auditLog, ...rollout } = aRollout()
   return {

@@ -13,18 +13,18 @@ const isThere = () => {
   }
 }
 
-/** Tests that need it are listed as skipped where there is none. */
+/** Tests that need Redis are skipped where it is not installed. */
 export const hasRedis = isThere()
 
-/** A Redis of the test's own that keeps nothing. It can be killed, hung and started again on the same port. */
+/** A private Redis without persistence. It can be killed, hung and restarted on the same port. */
 export type RedisServer = Readonly<{
   url: string
   start(): Promise<void>
   kill(): Promise<void>
-  /** It holds its connections and answers nothing. */
+  /** Keeps its connections open and answers nothing. */
   hang(): void
   wake(): void
-  /** What a test says to the server itself. */
+  /** Sends a command directly to the server. */
   say(...command: string[]): Promise<unknown>
 }>
 

@@ -7,7 +7,7 @@ import { emptyDatabase } from './databases.ts'
 import { aSubject, expectSound, expectSoundStory, isRunning, type RolloutModel, type RolloutSubject, refusalOf } from './rollout-model.ts'
 import { type Fate, rolloutWorld } from './rollout-world.ts'
 
-/** A phase with more boxes than may be in flight, and two after it. */
+/** A phase with more boxes than may be in flight, and two phases after it. */
 const modelFleet = Array.from({ length: 8 }, (_, nth) => ({
   slug: `box-${nth}`,
   host: `host-${2 + (nth % 5)}`,
@@ -15,7 +15,7 @@ const modelFleet = Array.from({ length: 8 }, (_, nth) => ({
   canary: nth < 4,
 }))
 
-/** Runs the fleet through happenings in any order, in a database of its own each time; what was promised is looked at after each and at the end. */
+/** Runs random operations in a database of its own each time; checks the invariants after each one and at the end. */
 export const whateverHappens = (happenings: readonly fc.Arbitrary<Happening>[], failureThresholds: readonly number[]): Promise<void> =>
   fc.assert(
     fc.asyncProperty(
@@ -39,7 +39,7 @@ export const whateverHappens = (happenings: readonly fc.Arbitrary<Happening>[], 
 
 export type Happening = fc.AsyncCommand<RolloutModel, RolloutSubject>
 
-/** Whatever happens, what must hold is looked at after it. */
+/** The invariants, checked after each operation. */
 export const happening = (name: string, run: (model: RolloutModel, subject: RolloutSubject) => Promise<unknown>): Happening => ({
   check: () => true,
   run: async (model, subject) => {
@@ -49,7 +49,7 @@ export const happening = (name: string, run: (model: RolloutModel, subject: Roll
   toString: () => name,
 })
 
-/** A verb of an operator: where it is not allowed it changes nothing, and what is over allows none. */
+/** An operator's verb: where it is not allowed it changes nothing, and a finished rollout allows none. */
 const verb = (name: string, leadsTo: (status: RolloutModel) => boolean, run: (subject: RolloutSubject) => Promise<unknown>): Happening =>
   happening(name, async (model, subject) => {
     const before = await subject.statusOf()
@@ -137,7 +137,7 @@ const words: Readonly<Record<string, Word>> = {
   },
 }
 
-/** A person's word, or an agent's, between what a replica has decided and what it does. */
+/** An operator's or agent's call between the decision of a replica and its execution. */
 export const meanwhileOf = (said: Readonly<Record<string, Word>>) =>
   fc
     .record({ nth: fc.integer({ min: 1, max: 4 }), what: fc.constantFrom(...Object.keys(said)) })

@@ -3,7 +3,7 @@ import { type Db, eventsAfter } from '../../src/daemon/db/index.ts'
 
 type Told = Readonly<{ seq: number; event: RolloutEvent }>
 
-/** All that was told of a rollout, in the order of its commits. */
+/** All events of a rollout in the order of their commits. */
 export async function historyOf(db: Db, rolloutId: string): Promise<Told[]> {
   const told: Told[] = []
   for (;;) {
@@ -15,7 +15,7 @@ export async function historyOf(db: Db, rolloutId: string): Promise<Told[]> {
 
 type Kind = 'staged' | 'emergency_cve'
 
-/** Reads a history from its beginning and answers each thing in it that must never be; empty when there is none. */
+/** Checks a history from its start and returns all violations; empty if there are none. */
 export function violationsIn(
   history: readonly Told[],
   { parallel, perHost, kind = 'staged' }: { parallel: number; perHost: number; kind?: Kind },
@@ -57,5 +57,5 @@ function movesWrong(before: RolloutAction | undefined, now: RolloutAction, { sta
   return wrong
 }
 
-/** By the word of an operator, who rolled the whole rollout back. */
+/** Rolled back by an operator with the whole rollout. */
 const goesBackIsOver = ({ undo }: RolloutAction): boolean => undo?.status === 'undone'

@@ -12,7 +12,7 @@ import { interrupted, mortal } from './dying.ts'
 import { historyOf, violationsIn } from './rollout-history.ts'
 import type { Fate, RolloutWorld } from './rollout-world.ts'
 
-/** What is expected of the rollout, from what was done to it; the rest is looked at in the world itself. */
+/** The state of the rollout expected after its operations; the rest is read from the world itself. */
 export type RolloutModel = { status: RolloutStatus }
 
 const changesBox = (kind: string) => kind === 'tenant-box.update' || kind === 'tenant-box.restore'
@@ -20,14 +20,14 @@ const slugOf = ({ payload }: Command): string => (payload as { slug: string }).s
 
 export type RolloutSubject = Awaited<ReturnType<typeof aSubject>>
 
-/** A rollout that has not begun, two replicas, and agents that do what a test says; it knows which boxes are shut, and what each command did. */
+/** A queued rollout, two replicas and scripted agents; records fenced boxes and the effects of each command. */
 export async function aSubject(world: RolloutWorld, failureThreshold: number) {
   const { deps, signal } = world
   const { id } = await createRollout(deps, anOperator, { skipRefused: false, allowLongFence: false, failureThreshold })
   const replicas = [world.engine, world.replica('replica-2')]
   const effects = new Map<string, number>()
   const fenced = new Set<string>()
-  /** Which rollout changed a box last. */
+  /** The rollout that last changed each box. */
   const changedBy = new Map<string, string>()
   const emergencies: string[] = []
   let born = 0
@@ -37,12 +37,12 @@ export async function aSubject(world: RolloutWorld, failureThreshold: number) {
     effects.set(command.id, (effects.get(command.id) ?? 0) + 1)
     changedBy.set(slugOf(command), command.id.split('.')[0] as string)
   }
-  /** A box that came to rest stays shut; every other outcome opens it. */
+  /** A quarantined box stays fenced; every other outcome unfences it. */
   const opens = (slug: string, fate: Fate) => {
     if (fate === 'rollback-fails') fenced.add(slug)
     else fenced.delete(slug)
   }
-  // That the daemon cannot see through: a restore that says it was done.
+  // The daemon cannot detect this one: a restore that reports success without effect.
   const possible = ({ kind }: Command, fate: Fate): Fate => (kind === 'tenant-box.restore' && fate === 'lies' ? 'commits' : fate)
 
   const work = async (command: Command, told: Fate) => {
@@ -71,7 +71,7 @@ export async function aSubject(world: RolloutWorld, failureThreshold: number) {
     await world.take(command.id)
   }
 
-  /** A replica that is killed after so many steps; its lease stays. */
+  /** A replica that is killed after n steps; its lease stays. */
   const tickMortally = async (steps: number) => {
     born += 1
     const { db } = mortal(deps.db, steps)
@@ -80,7 +80,7 @@ export async function aSubject(world: RolloutWorld, failureThreshold: number) {
       .catch(() => undefined)
   }
 
-  /** The first replica looks; right before its n-th step, when it has decided already, something happens. */
+  /** Runs a hook right before the n-th step of the first replica, after its decision. */
   const tickMeanwhile = async (nth: number, happens: () => Promise<unknown>) => {
     const db = interrupted(deps.db, nth, happens)
     await makeRolloutEngine({ ...deps, db }).tick(signal)
@@ -92,7 +92,7 @@ export async function aSubject(world: RolloutWorld, failureThreshold: number) {
   return { world, id, emergencies, replicas, effects, fenced, changedBy, work, answerLate, take, tickMortally, tickMeanwhile, statusOf }
 }
 
-/** Nothing but a problem may be answered to a verb; its code, or undefined when it was done. */
+/** A verb may fail with a problem only; returns its code, or undefined on success. */
 export async function refusalOf(verb: () => Promise<unknown>): Promise<string | undefined> {
   try {
     await verb()
@@ -103,7 +103,7 @@ export async function refusalOf(verb: () => Promise<unknown>): Promise<string | 
   }
 }
 
-/** What holds after everything that may happen. */
+/** The invariants after any operation. */
 export async function expectSound(model: RolloutModel, subject: RolloutSubject): Promise<void> {
   const { world, id, emergencies, effects } = subject
   const staged = await world.show(id)
@@ -117,7 +117,7 @@ export async function expectSound(model: RolloutModel, subject: RolloutSubject):
   expect(new Set(boxes).size).toBe(boxes.length)
 }
 
-/** What an action says of a box that nobody changed after it is so. */
+/** The expected action of a box that no operation changed afterwards. */
 function expectSoundActions({ world, changedBy }: RolloutSubject, { id, actions }: RolloutDetail): void {
   const flying = actions.filter((action) => isInFlight(action.status))
   expect(flying.length).toBeLessThanOrEqual(3)
@@ -130,7 +130,7 @@ function expectSoundActions({ world, changedBy }: RolloutSubject, { id, actions 
   }
 }
 
-/** A staged rollout makes way, and no box that an emergency brought to its version, or left alone because it ran it, goes below it again. */
+/** A staged rollout yields: no box moves below the version that an emergency brought or left in place. */
 function expectEmergenciesKept({ world }: RolloutSubject, staged: RolloutDetail, emergencies: readonly RolloutDetail[]): void {
   const begun = emergencies.filter(({ startedAt }) => startedAt !== null)
   if (begun.some(({ status }) => !isOver(status))) expect(isRunning(staged)).toBe(false)
@@ -145,7 +145,7 @@ function expectEmergenciesKept({ world }: RolloutSubject, staged: RolloutDetail,
   expect(open).toEqual([])
 }
 
-/** What holds once whoever can has looked once more: nothing is shut that nobody was told of, and the whole story adds up. */
+/** The invariants after every replica has run again: no box is fenced without a report, and the history is consistent. */
 export async function expectSoundStory({ world, id, emergencies, fenced, replicas }: RolloutSubject): Promise<void> {
   const { db } = world.deps
   await world.clock.advance(60_000)

@@ -23,14 +23,14 @@ import { aManifest, aProbe } from './boxes.ts'
 import { aBoxesRoom, aHost, anOperator, type BoxesRoom, heardOf } from './boxes-room.ts'
 import { synapseSchemas } from './synapse-schemas.ts'
 
-/** What becomes of an update; `pull-fails` and `refuses` end before it. */
+/** The outcome of an update; `pull-fails` and `refuses` end before it starts. */
 export type Fate = 'commits' | 'pull-fails' | 'fails' | 'rolls-back' | 'rollback-fails' | 'lies' | 'refuses'
 
 export type BoxSpec = Readonly<{ slug: string; plan?: 'light' | 'pro' | 'dedicated'; host?: string; canary?: boolean; managed?: boolean }>
 
 const before: InstalledVersions = { migrationsHead: '0000', postgres: '17.6', synapse: '1.157.1', minio: 'RELEASE.2025-09-07T16-13-09Z' }
 const wantedSynapse = '1.163.2'
-/** Every phase of a staged rollout has a box, and one of them several. */
+/** Every phase of a staged rollout has a box, and one has several. */
 export const oneOfEachPhase: readonly BoxSpec[] = [
   { slug: 'acme', canary: true },
   { slug: 'beta' },
@@ -42,12 +42,12 @@ export const oneOfEachPhase: readonly BoxSpec[] = [
 
 export const newImage = `registry.example/synapse:v${wantedSynapse}`
 export const digestOf = (image: string): string => `sha256:${sha256Hex(image)}`
-/** Of the nth update of a box that came so far. */
+/** Times of the n-th update of a box up to this step. */
 export const snapshotIdOf = (slug: string, nth = 1): string => sha256Hex(`snapshot ${nth} of ${slug}`)
 
 export type RolloutWorld = ReturnType<typeof worldOf>
 
-/** Boxes behind the manifest, their hosts, and an agent that does with each command what the test says. */
+/** Boxes behind the manifest, their hosts, and an agent with scripted outcomes. */
 export async function rolloutWorld(
   db: Db,
   boxes: readonly BoxSpec[],
@@ -79,9 +79,9 @@ function worldOf(room: BoxesRoom, boxes: readonly BoxSpec[], settings: Partial<R
   const signal = new AbortController().signal
   const installed = new Map(boxes.map(({ slug }) => [slug, before]))
   const fates = new Map<string, Fate[]>()
-  /** What reports say beside versions. */
+  /** Report fields other than versions. */
   const said = new Map<string, Partial<VersionsReport>>()
-  /** What each snapshot holds. */
+  /** The content of each snapshot. */
   const snapshots = new Map<string, InstalledVersions>()
   const taken = new Map<string, number>()
   const side = composeHandlers(
@@ -104,7 +104,7 @@ function worldOf(room: BoxesRoom, boxes: readonly BoxSpec[], settings: Partial<R
     return Promise.all(rows.map(({ id }) => commandById(db, id)))
   }
 
-  /** Updates and restores that an agent took and that the daemon gave up waiting for. */
+  /** Updates and restores that an agent has and that the daemon abandoned. */
   const lost = async (): Promise<Command[]> => {
     const rows = await db
       .selectFrom('commands')
@@ -125,7 +125,7 @@ function worldOf(room: BoxesRoom, boxes: readonly BoxSpec[], settings: Partial<R
       .where('id', '=', id)
       .execute()
 
-  /** The agent has it in hand. */
+  /** The agent has fetched it. */
   const take = async (id: string) => {
     await store(id, { status: 'running', lease_token: 1, heard_at: isoNow(clock), started_at: isoNow(clock) })
   }
@@ -135,7 +135,7 @@ function worldOf(room: BoxesRoom, boxes: readonly BoxSpec[], settings: Partial<R
     deps.bus.changed(id)
   }
 
-  /** The daemon gives up waiting. */
+  /** The daemon abandons the command. */
   const expire = (id: string) =>
     store(id, { status: 'expired', finished_at: isoNow(clock), error: JSON.stringify({ code: 'COMMAND_EXPIRED', message: 'too late' }) })
 
@@ -217,7 +217,7 @@ function worldOf(room: BoxesRoom, boxes: readonly BoxSpec[], settings: Partial<R
     }
   }
 
-  /** The agent does one command, whole. */
+  /** Runs one command of the agent to its end. */
   const work = async ({ id, kind, payload }: Command): Promise<void> => {
     const { slug } = payload as { slug: string }
     const results: { [Kind in BoxCommandKind]?: (given: BoxCommandPayload<Kind>) => BoxCommandResult<Kind> } = {
@@ -241,7 +241,7 @@ function worldOf(room: BoxesRoom, boxes: readonly BoxSpec[], settings: Partial<R
     await answer(id, results[kind]?.(payload as never))
   }
 
-  /** Engine and agent in turn, until neither has anything to do. */
+  /** Runs engine and agent by turns until both are idle. */
   const settle = async (driver = engine) => {
     for (let turn = 0; turn < 500; turn++) {
       await driver.tick(signal)
@@ -266,7 +266,7 @@ function worldOf(room: BoxesRoom, boxes: readonly BoxSpec[], settings: Partial<R
   return {
     ...{ deps, clock, signal, engine, installed, fates, said, reportOf, side },
     ...{ open, lost, take, tellProgress, expire, answer, refuse, work, settle, show, started, statuses, updated, restored, rollBack },
-    /** Every host is heard of, as its heartbeats would do. */
+    /** Records contact with every host, like its keep-alives. */
     heartbeat: async () => {
       for (const host of hosts) await heardOf(room, host)
     },
@@ -285,7 +285,7 @@ const ofSnapshot = (clock: BoxesRoom['clock']) => ({
   files: 10,
 })
 
-/** What a healthy box tells beside versions. */
+/** Report fields of a healthy box. */
 const factsOf = (synapse: string): VersionsReport['facts'] => {
   const written = synapseSchemaOf(synapseSchemas, synapse)
   const unknown = { collation: null, libc: null, mediaBytes: null, objectBytes: null, freeDiskBytes: null }

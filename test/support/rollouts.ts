@@ -3,7 +3,7 @@ import { aReport } from './boxes.ts'
 
 const installed = { migrationsHead: '0000', postgres: '17.6', synapse: '1.157.1', minio: 'RELEASE.2025-09-07T16-13-09Z' }
 
-/** A healthy managed Light box that has reported just now. */
+/** A healthy managed Light box that has just reported. */
 export const aKnownBox = (slug: string, changes: Partial<KnownBox> = {}): KnownBox => ({
   slug,
   boxId: `box_${slug}`,

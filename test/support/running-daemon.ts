@@ -13,7 +13,7 @@ import { migrate, openDatabase } from '../../src/daemon/db/index.ts'
 import { silentLogger, systemClock, systemRandom } from '../../src/node/index.ts'
 import { freePort } from './free-port.ts'
 
-// Whole daemons on loopback ports, and those who call them.
+// Whole daemons on loopback ports, and their callers.
 
 export type Api = { readonly [Room in keyof typeof api]: Client<(typeof api)[Room]> }
 
@@ -22,7 +22,7 @@ export const aKey = () => randomBytes(32).toString('base64')
 
 type Given = Readonly<{ env?: Record<string, string>; clock?: Clock }>
 
-/** A daemon on embedded defaults unless `env` says otherwise. Every answer is held against its contract. */
+/** A daemon on embedded defaults; `env` overrides them. Every response is checked against its contract. */
 export async function aRunningDaemon({ env = {}, clock = systemClock }: Given = {}) {
   const config = loadConfig({
     env: {
@@ -45,7 +45,7 @@ export const clientOf = (baseUrl: string, authorization?: string): Api => {
   return Object.fromEntries(Object.entries(api).map(([room, contract]) => [room, makeClient(contract, { baseUrl, headers })])) as Api
 }
 
-/** The `Authorization` header of a person of that role who has just logged in. */
+/** The `Authorization` header of an admin of that role after a login. */
 export async function loggedIn({ url, config }: RunningDaemon, role: AdminRole): Promise<string> {
   const { db, close } = openDatabase(config.databaseUrl)
   await migrate(db)
@@ -57,7 +57,7 @@ export async function loggedIn({ url, config }: RunningDaemon, role: AdminRole):
   return `Bearer ${token}`
 }
 
-/** An enrolled agent that has said hello: its client, and its `Authorization` header. */
+/** An enrolled agent after its hello: its client and its `Authorization` header. */
 export async function anAgent({ url, config }: RunningDaemon, operator: string, name: string) {
   const { token } = await clientOf(url, operator).hosts.inviteHost({ body: { name } })
   const identity = await enrolAgent({ daemonUrl: config.baseUrl, agentVersion: '0.0.0' }, await newAgentKey(), secret(token))

@@ -7,21 +7,21 @@ import { silentLogger, systemRandom } from '../../src/node/index.ts'
 
 type AppDeps = Parameters<typeof buildApp>[1]
 
-/** Who is not told of in `authenticate` is not let in. */
+/** Callers without an entry in `authenticate` are refused. */
 type Given = Pick<AppDeps, 'clock'> &
   Partial<Pick<AppDeps, 'log' | 'metrics' | 'limits'>> &
   Readonly<{ authenticate: Partial<Authenticators> }>
 
 const refuse = () => Promise.reject(problem('UNAUTHENTICATED', 'nobody of this kind is known here'))
 
-/** Endpoints mounted as the daemon mounts them, behind a real socket, until the end of the test. Every answer is held against its contract. */
+/** Endpoints mounted like in the daemon, behind a real socket, until the end of the test. Every response is checked against its contract. */
 export function servedApp(served: readonly Served[], given: Given) {
   const { listening, close } = open(served, given)
   onTestFinished(close)
   return listening
 }
 
-/** The same for those who end it themselves: it lasts for more than a test, or goes away within one. */
+/** The same, closed by the caller: it outlives a test, or stops during one. */
 export async function standingApp(served: readonly Served[], given: Given, port = 0) {
   const { listening, close } = open(served, given, port)
   return { ...(await listening), close }
@@ -48,7 +48,7 @@ function open(
     const { port } = server.address() as AddressInfo
     return { server, port, url: `http://127.0.0.1:${port}` }
   })
-  /** Connections break, and nobody waits any longer for what would have been sent over them. */
+  /** Breaks all connections; pending responses are dropped. */
   const close = async () => {
     const closed = new Promise((done) => server.close(done))
     server.closeAllConnections()

@@ -18,7 +18,7 @@ export const roleBook = RoleBook.parse({
 
 export const aPassword = 'correct horse battery'
 
-/** As it was before the two tenants came. */
+/** The state before the two tenants were created. */
 export async function emptied(db: Db): Promise<void> {
   for (const table of ['refresh_tokens', 'sessions', 'users', 'user_login_failures', 'user_login_networks', 'tenants'] as const)
     await db.deleteFrom(table).execute()
@@ -37,7 +37,7 @@ export async function twoTenants(db: Db): Promise<Readonly<Record<'ten_one' | 't
   return { ten_one: chatServer('chat.one.example'), ten_two: chatServer('chat.two.example') }
 }
 
-/** A clock that knows how many sleep whom a caller waits for: the half-second reads of the revocations are not among them. */
+/** A clock that counts the sleeps callers wait for; the half-second reads of the revocations are excluded. */
 type WaitedClock = ManualClock & Readonly<{ waiting(): number; unseen: ManualClock }>
 
 function waitedClock(unseen = manualClock()): WaitedClock {
@@ -75,13 +75,13 @@ export const aChatUser = (server: ChatServer, localpart = 'anna', password = aPa
 
 type Given = Partial<Parameters<typeof login>[1]>
 
-/** A login that is right unless something else is given. */
+/** A valid login, with overrides. */
 export const logIn = (room: SessionsRoom, given: Given = {}) =>
   login(room, { tenant: 'one', username: 'anna', password: aPassword, issueRefreshToken: true, address: '192.0.2.1', ...given })
 
 /**
- * What came of each: `in`, or the code of the problem. Time goes on whenever all that are not done yet sleep (refusals are held back), and only
- * then, so that it never runs away from a busy database.
+ * The outcome of each: `in` or the problem code. Time advances only while all pending ones sleep (refusals are delayed),
+ * so that it never outruns a busy database.
  */
 export async function outcomesOf(clock: WaitedClock, works: (() => Promise<unknown>)[]): Promise<string[]> {
   let open = works.length

@@ -2,7 +2,7 @@ import { type Clock, manualClock, type PlatformPrincipal, problem } from '../../
 import type { Served } from '../../src/daemon/http/index.ts'
 import { servedApp } from './served-app.ts'
 
-/** An app for users; the token of a user is its name, and good as long as it is in `users`. */
+/** An app for users; the token of a user is its name, valid while it is in `users`. */
 export function aSmallApp(
   served: readonly Served[],
   users: Readonly<Record<string, PlatformPrincipal>> = {},

@@ -4,15 +4,15 @@ import { onTestFinished } from 'vitest'
 type Received = Readonly<{ from: string; to: readonly string[]; message: string }>
 
 type Manner = Readonly<{
-  /** What it says to a sender's name and password; without it, it takes anybody. */
+  /** Its response to a name and password; without it any sender is accepted. */
   auth?: string
-  /** Its answer to the end of a message. */
+  /** Its response to the end of a message. */
   accepts?: string
-  /** Says nothing at all. */
+  /** Answers nothing at all. */
   silent?: boolean
 }>
 
-/** A real mail server, as far as a sender sees it: greets, takes mails and keeps them. `manner` may be changed while it runs. */
+/** A real mail server from a sender's view: greets, accepts mails and stores them. `manner` may be changed while it runs. */
 export async function smtpServer({ port = 0 }: { port?: number } = {}) {
   const received: Received[] = []
   const state: { manner: Manner; said: string[] } = { manner: {}, said: [] }

@@ -27,10 +27,10 @@ import { servedApp } from './served-app.ts'
 export const hourMs = 3_600_000
 export const dayMs = 24 * hourMs
 export const installed = { migrationsHead: '0000', postgres: '17.6', synapse: '1.157.1', minio: 'RELEASE.2025-09-07T16-13-09Z' }
-/** Full ids, told apart by a word. */
+/** Full ids derived from a word. */
 export const idOf = (word: string): string => sha256Hex(word)
 
-/** Live boxes on hosts, the daemon's rooms behind a real socket, and agents that answer what the test says. */
+/** Live boxes on hosts, the daemon's features behind a real socket, and agents with scripted results. */
 export async function snapshotsWorld(db: Db, change: Partial<SnapshotsDeps> = {}) {
   const room = await aBoxesRoom(db)
   const deps: SnapshotsDeps & Pick<BoxesRoom, 'clock'> = {
@@ -63,7 +63,7 @@ export async function snapshotsWorld(db: Db, change: Partial<SnapshotsDeps> = {}
   const api = makeClient({ ...boxesContract, ...snapshotsContract }, headers())
   const agentOf = (host: string) => makeClient(agentContract, headers(host))
 
-  /** The agent of a host takes its next command. */
+  /** Fetches the next command as the agent of a host. */
   const take = async (host = 'host-1'): Promise<LeasedCommand> => {
     await heard(host)
     const { command } = await agentOf(host).nextCommand({ body: { holding: [] } })
@@ -76,7 +76,7 @@ export async function snapshotsWorld(db: Db, change: Partial<SnapshotsDeps> = {}
   }
   const post = ({ id, leaseToken }: LeasedCommand, outcome: unknown, host = 'host-1') =>
     agentOf(host).postResult({ params: { id }, body: { leaseToken, outcome: outcome as never } })
-  /** It takes the next one and answers it. */
+  /** Fetches the next command and posts its result. */
   const answer = async <Kind extends BoxCommandKind>(kind: Kind, result: BoxCommandResult<Kind>, host?: string) => {
     const command = await take(host)
     if (command.kind !== kind) throw new Error(`the next command is ${command.kind}, not ${kind}`)
@@ -88,7 +88,7 @@ export async function snapshotsWorld(db: Db, change: Partial<SnapshotsDeps> = {}
     await post(command, { ok: false, error: { code, message: 'it did not work' } }, host)
     return command
   }
-  /** Everything that jobs asked for and agents have not done. */
+  /** All commands that jobs enqueued and agents have not run. */
   const open = async () =>
     (await db.selectFrom('commands').selectAll().where('status', 'in', ['queued', 'leased', 'running']).orderBy('id').execute()).map(
       ({ kind, box_id }) => ({ kind, box_id }),
@@ -129,7 +129,7 @@ export async function snapshotsWorld(db: Db, change: Partial<SnapshotsDeps> = {}
     taken: (word: string, given: Partial<SnapshotTaken> = {}): { snapshot: SnapshotTaken } => ({
       snapshot: { ...aSnapshot(word), takenAt: isoNow(room.clock), ...given },
     }),
-    /** The box has a snapshot that was taken through the channel. */
+    /** Gives the box a snapshot taken through the channel. */
     aSnapshot: async (slug: string, word: string, tier: SnapshotTier = 'manual') => {
       const { commandId } = await api.takeSnapshot({ params: { slug } })
       await answer('tenant-box.snapshot', { snapshot: { ...aSnapshot(word), takenAt: isoNow(room.clock) } })

@@ -14,7 +14,7 @@ import { aRoleBook } from './users-room.ts'
 
 type Given = Readonly<{ tenantId?: string; capabilities?: readonly Capability[]; inChat?: boolean }>
 
-/** The spaces of the tenant `acme` over an empty database, with the stand-in of its chat server. */
+/** The spaces of the tenant `acme` over an empty database, with a simulated chat server. */
 export async function aSpacesRoom(db: Db) {
   const chat = await aChatServer()
   const world = { ...(await aHomeserverWorld(db, chat)), log: silentLogger() }
@@ -26,11 +26,11 @@ export async function aSpacesRoom(db: Db) {
   return { ...world, chat, ...spacesOver(world, async (localpart) => void chat.accounts.set(chat.id(localpart), { ...account })) }
 }
 
-/** Users, spaces and their follow-up work over the way to any chat server; `makeAccount` makes an account there. */
+/** Users, spaces and their jobs over a connection to any chat server; `makeAccount` creates an account there. */
 export function spacesOver(world: HomeserverWorld & Readonly<{ log: Logger }>, makeAccount: (localpart: string) => Promise<void>) {
   const { db } = world
 
-  /** A user of the tenant who may put anybody into spaces, with an account in the chat. */
+  /** A user of the tenant who may add any user to spaces, with an account in the chat. */
   async function aUser(
     localpart: string,
     { tenantId = world.tenantId, capabilities = ['manageSpaces'], inChat = true }: Given = {},
@@ -64,7 +64,7 @@ export function spacesOver(world: HomeserverWorld & Readonly<{ log: Logger }>, m
       audience: JSON.parse(String(audience)),
     }))
   }
-  /** Spaces of which replicas were told that somebody is no longer in them: downloads from there are looked at again. */
+  /** Spaces whose membership shrank according to published revocations; their downloads are checked again. */
   const revoked = async () => {
     const rows = await db.selectFrom('revocations').select('subject').where('kind', '=', 'space').orderBy('seq').execute()
     return rows.map(({ subject }) => subject)

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { usableDatabase } from './databases.ts'
 import { giveBack } from './spare-databases.ts'
 
-/** Gives one back that these statements were said in; answers the next that is given out, and whether it is that one. */
+/** Returns a database in which these statements ran; resolves to the next one handed out, and whether it is the same. */
 async function nextAfter(...statements: readonly string[]) {
   const { db, url } = await usableDatabase()
   for (const statement of statements) await sql.raw(statement).execute(db)

@@ -1,14 +1,14 @@
 import { sql } from 'kysely'
 import { type Db, openDatabase } from '../../src/daemon/db/index.ts'
 
-// PostgreSQL copies a thousand files for each database it makes, which costs more than most tests. So databases of suites that are over
-// are emptied and used again by those that follow in the same worker.
+// PostgreSQL copies a thousand files per new database, which costs more than most tests. So databases of finished suites
+// are reset and reused by later suites of the same worker.
 
 const spare: string[] = []
 
 /**
- * What no test changes in passing: a database that was altered, or that somebody is still connected to, is not used again. By names and not by
- * their number: a table that a test had put aside under another name was missed by whoever came next.
+ * Properties that a test must not change: an altered or still connected database is not reused. Compared by name, not by
+ * count: a table renamed by a test would be missed.
  */
 const shapeOf = sql<{ shape: string }>`select concat_ws(' ',
   (select md5(string_agg(concat_ws('.', relname, attname, atttypid, attnotnull), ' ' order by relname, attnum))
@@ -21,7 +21,7 @@ const shapeOf = sql<{ shape: string }>`select concat_ws(' ',
 let untouched: string | undefined
 let filled: string[] | undefined
 
-/** Keys of other tables and what refuses to be deleted are not minded here; counters begin anew. */
+/** Ignores foreign keys and delete triggers; resets sequences. */
 const emptied = (kept: readonly string[]) =>
   sql`do ${sql.lit(`
   declare one record; has_rows boolean;
@@ -37,13 +37,13 @@ const emptied = (kept: readonly string[]) =>
     ${kept.join(';\n')};
   end`)}`
 
-/** Notes what a new database looks like and holds, once. */
+/** Records schema and content of a new database, once. */
 export async function recordNew(db: Db, rows: (db: Db) => Promise<string[]>): Promise<void> {
   untouched ??= (await shapeOf.execute(db)).rows[0]?.shape
   filled ??= await rows(db)
 }
 
-/** The URL and an open connection of one that is as good as new, if there is one. */
+/** URL and open connection of a reset database, if there is one. */
 export async function takeSpare(): Promise<{ db: Db; url: string } | undefined> {
   const url = spare.pop()
   if (url === undefined) return undefined
@@ -56,5 +56,5 @@ export async function takeSpare(): Promise<{ db: Db; url: string } | undefined> 
   return takeSpare()
 }
 
-/** Nobody uses it any more. */
+/** Marks it as unused. */
 export const giveBack = (url: string): void => void spare.push(url)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { parse } from 'yaml'
 import { parseSynapseSchemas } from '../../src/core/boxes/index.ts'
 
-/** The table that the package carries. */
+/** The table shipped with the package. */
 export const synapseSchemas = parseSynapseSchemas(
   parse(readFileSync(join(import.meta.dirname, '../../config/synapse-schema.yaml'), 'utf8')),
 )

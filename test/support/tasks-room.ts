@@ -20,7 +20,7 @@ const taskRoles = RoleBook.parse({
   roles: { member: {}, teacher: {}, 'school-principal': {}, head: { capabilities: ['manageBoards'] } },
 })
 
-/** Of the tenants `one` and `two`: who they are is their id. */
+/** Users of the tenants `one` and `two`, by id. */
 const people = [
   ['anna', 'one', ['member']],
   ['ben', 'one', ['member']],
@@ -64,7 +64,7 @@ export const aSpace = (id: string, name = id): OwnSpace => ({
   ...{ id: id as OwnSpace['id'], name, type: 'CLASSROOM', visibility: 'PRIVATE', role: 'member' },
 })
 
-/** The principal of a user, with roles as its record has them. */
+/** The principal of a user, with the roles of its record. */
 export async function principalOf(db: Db, userId: string): Promise<PlatformPrincipal> {
   const user = await findUserById(db, userId)
   if (!user) throw problem('UNAUTHENTICATED', 'nobody of that name')
@@ -78,7 +78,7 @@ export async function principalOf(db: Db, userId: string): Promise<PlatformPrinc
   }
 }
 
-/** `ok`, or the code of the problem. */
+/** `ok` or the problem code. */
 export const codeOf = (work: Promise<unknown>): Promise<string> =>
   work.then(
     () => 'ok',

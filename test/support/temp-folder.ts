@@ -1,7 +1,7 @@
 import { mkdir, rm } from 'node:fs/promises'
 import type { TestProject } from 'vitest/node'
 
-/** The folder below which all tests of a run write; nothing of it stays. */
+/** The folder of all files written by a test run; it is deleted afterwards. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const folder = project.config.env.TMPDIR as string
   await mkdir(folder, { recursive: true })

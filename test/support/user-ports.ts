@@ -2,5 +2,5 @@ import { endUserSessions, unlockLogin } from '../../src/daemon/sessions/index.ts
 import { enqueueTenantSync } from '../../src/daemon/spaces/index.ts'
 import type { UsersPorts } from '../../src/daemon/users/index.ts'
 
-/** What the app wires into the feature `users`. */
+/** The ports that the app passes to the feature `users`. */
 export const userPorts: UsersPorts = { endUserSessions, unlockLogin: unlockLogin, resyncSpaces: enqueueTenantSync }

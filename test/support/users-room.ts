@@ -25,7 +25,7 @@ export const aRoleBook: RoleBook = {
   },
 }
 
-/** The users of the tenant `acme` over an empty database, with the stand-in of its chat server, and the room's endpoints over HTTP. */
+/** The users of the tenant `acme` over an empty database, with a simulated chat server, and the endpoints over HTTP. */
 export async function aUsersRoom(db: Db) {
   const chat = await aChatServer()
   const world = { ...(await aHomeserverWorld(db, chat)), roles: aRoleBook, log: silentLogger(), ...userPorts }

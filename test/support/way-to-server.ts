@@ -1,14 +1,14 @@
 import { connect, createServer, type Socket } from 'node:net'
 import { freePort } from './free-port.ts'
 
-/** A way to a server, such as `postgres://…`, that a test can close. */
+/** A proxy to a server such as `postgres://…` that a test can interrupt. */
 export type WayToServer = Readonly<{
   url: string
-  /** Nothing arrives any more on what is open, at neither end, though it stays open. */
+  /** Open connections stay open but deliver nothing, in both directions. */
   silence(): void
-  /** All connections break, and new ones do. */
+  /** Breaks all connections, and refuses new ones. */
   cut(): void
-  /** Whoever comes from now on gets through; what was silenced stays so. */
+  /** New connections pass again; silenced ones stay silent. */
   mend(): void
   close(): void
 }>

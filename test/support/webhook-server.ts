@@ -8,7 +8,7 @@ export type Posted = Readonly<{ path: string; headers: IncomingHttpHeaders; text
 
 type Answer = Readonly<{ status: number; headers?: Record<string, string>; body?: string }>
 
-/** A real receiver of webhooks: keeps every post, and answers in turn what it was told to, the last one from then on. */
+/** A real webhook receiver: stores every post, and returns the scripted responses in order, the last one from then on. */
 export async function webhookServer(...answers: Answer[]) {
   const posts: Posted[] = []
   const server = createServer(async (request, response) => {
@@ -27,7 +27,7 @@ export async function webhookServer(...answers: Answer[]) {
   return { url, posts }
 }
 
-/** The content of a post whose signature holds; its time is the receiver's own business. */
+/** The content of a post with a valid signature; its time is checked by the receiver. */
 export function proven({ headers, text }: Posted): unknown {
   const [id, at] = [String(headers['webhook-id']), new Date(Number(headers['webhook-timestamp']) * 1000)]
   const wanted = new Webhook(webhookSecret).sign(id, at, text)

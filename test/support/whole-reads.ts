@@ -3,22 +3,22 @@ import { expect } from 'vitest'
 import type { Db } from '../../src/daemon/db/index.ts'
 import { grownTables } from './grown-registry.ts'
 
-// How the database looks for the rows of what is asked: the tables that it reads from end to end, however large they are.
+// Full scans: the tables that the database reads completely for the statements of some work, at any size.
 
-/** Of work that asks the database at all: what it read from end to end. */
+/** Full scans of work that runs at least one statement. */
 export async function wholeReadsOf(overheard: Overheard, work: () => Promise<unknown>): Promise<WholeRead[]> {
   const { statements, wholeReads } = await overheard.during(work)
   expect(statements).toBeGreaterThan(0)
   return wholeReads
 }
 
-/** What was asked, and by what words. */
+/** The statements and their plans. */
 type WholeRead = Readonly<{ table: string; said: string }>
 
 export type Overheard = Readonly<{
-  /** Whatever is asked through it is overheard. */
+  /** Records every statement run through it. */
   db: Db
-  /** All statements of the work, and which of them read a table from end to end. */
+  /** All statements of the work, and those that scan a table. */
   during(work: () => Promise<unknown>): Promise<Readonly<{ statements: number; wholeReads: WholeRead[] }>>
 }>
 
@@ -53,7 +53,7 @@ export function overhear(quiet: Db, dialect: 'sqlite' | 'postgres'): Overheard {
 type Compiled = ReturnType<ReturnType<Db['getExecutor']>['compileQuery']>
 type Explain = (db: Db, compiled: Compiled, partial: ReadonlySet<string>) => Promise<string[]>
 
-/** A partial index holds only what is looked for by it: reading all of it is what it is for. */
+/** A partial index contains only matching rows: scanning all of it is its purpose. */
 const partialIndexes = {
   sqlite: async (db: Db) => namesOf(await sql<{ name: string }>`select name from sqlite_master where sql like '% where %'`.execute(db)),
   postgres: async (db: Db) =>
@@ -67,12 +67,12 @@ const namesOf = ({ rows }: { rows: readonly { name: string }[] }): ReadonlySet<s
 
 const isObject = (value: unknown) => typeof value === 'object' && value !== null
 
-/** SQLite plans without looking at values, so those that are not known yet do no harm. */
+/** SQLite plans without values, so unknown parameters do no harm. */
 const onSqlite: Explain = async (db, compiled, partial) => {
   const parameters = compiled.parameters.map((value) => (isObject(value) ? null : value))
   const { rows } = await db.executeQuery<{ detail: string }>({ ...compiled, sql: `explain query plan ${compiled.sql}`, parameters })
   return rows.flatMap(({ detail }) => {
-    // Nearly all boxes are live: who looks for them by that alone reads them all.
+    // Nearly all boxes are live: a filter on that alone reads them all.
     const [, name, index] =
       /^SCAN (\w+)(?: USING (?:COVERING )?INDEX (\w+))?/.exec(detail) ?? /^SEARCH (\w+) .*\(live=\?\)/.exec(detail) ?? []
     if (name === undefined || (index !== undefined && partial.has(index))) return []
@@ -83,7 +83,7 @@ const onSqlite: Explain = async (db, compiled, partial) => {
 type Plan = Readonly<{ 'Node Type': string; 'Relation Name'?: string; 'Index Name'?: string; 'Index Cond'?: string }> &
   Readonly<{ Filter?: string; Plans?: readonly Plan[] }>
 
-/** Statements that are built once have no values yet: of these the plan for any value is asked for. */
+/** Statements built once have no values yet: their generic plan is used. */
 const onPostgres: Explain = async (db, compiled, partial) => {
   const isOpen = compiled.parameters.some(isObject)
   const words = isOpen ? 'explain (generic_plan, format json)' : 'explain (format json)'
@@ -100,7 +100,7 @@ const onPostgres: Explain = async (db, compiled, partial) => {
   return rows[0]?.['QUERY PLAN'].flatMap(({ Plan }) => whole(Plan)) ?? []
 }
 
-/** The first along an index is found at once, unless it has to be one of which the index does not know. */
+/** The first row of an index is found at once, unless the order needs a column outside the index. */
 function isWhole(plan: Plan, partial: ReadonlySet<string>, isFirstOnly: boolean): boolean {
   if (plan['Node Type'] === 'Seq Scan') return true
   const isWalk = /^Index (Only )?Scan$/.test(plan['Node Type']) && plan['Index Cond'] === undefined
