@@ -42,7 +42,7 @@ export const oneOfEachPhase: readonly BoxSpec[] = [
 
 export const newImage = `registry.example/synapse:v${wantedSynapse}`
 export const digestOf = (image: string): string => `sha256:${sha256Hex(image)}`
-/** Times of the n-th update of a box up to this step. */
+/** Id of the snapshot of a box's n-th update. */
 export const snapshotIdOf = (slug: string, nth = 1): string => sha256Hex(`snapshot ${nth} of ${slug}`)
 
 export type RolloutWorld = ReturnType<typeof worldOf>
