@@ -113,7 +113,7 @@ describe.skipIf(!testbedExists())('a stack that somebody set up by hand', () => 
 
   test('a completion that does not prove healthy leaves files and box as they were', async () => {
     const { diffSha256 } = await rooms.executors['tenant-box.complete'](rooms.contextOf('look-1').context, completion(null))
-    // Nobody can be proven healthy within a millisecond twice.
+    // No box can be proven healthy twice within a millisecond.
     const order = { ...completion(diffSha256), probe: { consecutive: 20, spacingMs: 60_000, timeoutMs: 1 } }
     await expect(rooms.executors['tenant-box.complete'](rooms.contextOf('fails').context, order)).rejects.toMatchObject({
       code: 'PROBE_FAILED',

@@ -2,11 +2,11 @@ import { FormData } from 'undici'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { aSchool, type Session } from './support/a-school.ts'
 import { type ChatApp, chatApp } from './support/chat-app.ts'
-import { tellOnFailure } from './support/fleet.ts'
+import { logOnFailure } from './support/fleet.ts'
 import type { Stream } from './support/platform-app.ts'
 import { eventually } from './support/programs.ts'
 
-// What a user of a school does with an app, in its order: the platform is reached through its nginx, the chat server through the edge of its box,
+// A school user's actions with an app, in their order: the platform is reached through its nginx, the chat server through the edge of its box,
 // and the client is the library that real ones are made of. Each test goes on where the one before ended.
 
 const slug = 'kita-client'
@@ -28,7 +28,7 @@ const appOf = (name: string) => apps.get(name) as ChatApp
 beforeAll(async () => {
   school = await aSchool({ slug, password, people: { anna: 'teacher', ben: 'student' } })
 })
-tellOnFailure(() => school.fleet)
+logOnFailure(() => school.fleet)
 afterAll(async () => {
   for (const { client } of apps.values()) client.stopClient()
   await school?.end()
@@ -87,7 +87,7 @@ test('a wrong password is 401 and says nothing more', async () => {
   expect([status, body]).toMatchObject([401, { code: 'LOGIN_FAILED', retryable: false }])
 })
 
-test('the bootstrap document tells permissions, and 304 while it holds', async () => {
+test('the bootstrap document contains permissions, and is 304 while unchanged', async () => {
   const { body, headers } = await bootstrap('anna')
   expect(body).toMatchObject({
     apiVersion: 'v1',
@@ -99,7 +99,7 @@ test('the bootstrap document tells permissions, and 304 while it holds', async (
   expect((await bootstrap('ben')).body.permissions).toEqual([])
 })
 
-test('a space that is made appears in the chat with its room, and its members are told', async () => {
+test('a new space appears in the chat with its room, and its members are notified', async () => {
   bensStream = await school.platform.follow(sessionOf('ben').token)
   const { token } = sessionOf('anna')
   const made = await school.platform.ask<Space>('POST', '/api/platform/v1/spaces', {
@@ -124,7 +124,7 @@ test('a space that is made appears in the chat with its room, and its members ar
   expect((await bootstrap('ben')).body.spaces).toMatchObject([{ id: space.id, role: 'member' }])
 })
 
-test('who is in the room hears what is said, and reads its state; nobody does without a token', async () => {
+test('members of the room receive messages and read its state; nothing is readable without a token', async () => {
   const { roomId } = space.chat
   await appOf('anna').client.sendTextMessage(roomId, 'Tomorrow we go swimming')
   expect((await appOf('ben').hears(roomId, 'Tomorrow we go swimming')).getSender()).toBe(sessionOf('anna').matrixUserId)
@@ -151,7 +151,7 @@ test('a pusher is set and seen', async () => {
   expect((await client.getPushers()).pushers).toMatchObject([{ pushkey: 'key-1', app_id: 'example.school.ios' }])
 })
 
-test('a file of 20 MB that one uploads into the space the others are told of, and read as it was', async () => {
+test('members are notified of an uploaded file of 20 MB and download it unchanged', async () => {
   const bytes = Buffer.alloc(20 * 1024 * 1024, 'towel')
   const form = new FormData()
   form.append('file', new File([bytes], 'timetable.bin'))
@@ -163,7 +163,7 @@ test('a file of 20 MB that one uploads into the space the others are told of, an
   expect(Buffer.from(await got.arrayBuffer()).equals(bytes)).toBe(true)
 })
 
-test('a task falls to a user, who is told, reads it and does it', async () => {
+test('a user is notified of an assigned task, reads it and completes it', async () => {
   const task = { title: 'Bring the towels', spaceId: space.id, assigneeId: school.userIds.get('ben') }
   const { body } = await school.platform.ask<Task>('POST', '/api/platform/v1/tasks', { token: sessionOf('anna').token, body: task })
   expect((await bensStream.until('task.created')).data.ids).toMatchObject({ taskId: body.id })
@@ -174,11 +174,11 @@ test('a task falls to a user, who is told, reads it and does it', async () => {
 })
 
 test('a stream that broke off goes on after the last event', async () => {
-  const [first] = bensStream.told
+  const [first] = bensStream.received
   const again = await school.platform.follow(sessionOf('ben').token, first?.id as string)
   await again.until('task.updated')
-  const laterIds = bensStream.told.slice(1).map(({ id }) => id)
-  expect(again.told.map(({ id }) => id).slice(0, laterIds.length)).toEqual(laterIds)
+  const laterIds = bensStream.received.slice(1).map(({ id }) => id)
+  expect(again.received.map(({ id }) => id).slice(0, laterIds.length)).toEqual(laterIds)
 })
 
 test('a refresh token opens once; the second use ends the session, not the chat', async () => {

@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { deleteTag, pushTag } from '../testbed/testbed.ts'
 import { type Conversation, converse, pollEdge, type ReachableBox } from './support/conversation.ts'
-import { type Fleet, startFleet, tellOnFailure } from './support/fleet.ts'
+import { type Fleet, logOnFailure, startFleet } from './support/fleet.ts'
 import { eventually } from './support/programs.ts'
 
-// Whoever dies in the middle: the box ends as if nothing had happened, and the rollout too.
+// Daemon or agent are killed during an update: the box and the rollout end as if nothing had happened.
 
 type Action = { status: string; attempt: number; error: { message: string } | null }
 type Detail = { id: string; status: string; actions: Action[] }
@@ -26,14 +26,14 @@ beforeAll(async () => {
   box = await fleet.provision(slug, 'light')
   talk = await converse(box, 20)
 })
-tellOnFailure(() => fleet)
+logOnFailure(() => fleet)
 afterAll(async () => {
   for (const tag of madeTags) await deleteTag('synapse', tag)
   await fleet?.end()
 })
 
 let patch = 20
-/** A version nobody has seen yet: the newest Synapse under a new name and digest. */
+/** An unknown version: the newest Synapse under a new name and digest. */
 async function newVersion(from = 'v1.163.2'): Promise<string> {
   patch += 1
   const version = `1.163.${patch}`
@@ -86,7 +86,7 @@ async function endedWithout(id: string, step: string, seen: AbortSignal): Promis
   if (over !== 'seen' && !seen.aborted) throw new Error(`the rollout is over without "${step}": ${JSON.stringify(over.actions, null, 1)}`)
 }
 
-test('the daemon is killed in the middle: the agent commits alone, lifts the fence, and reports when the daemon is back', async () => {
+test('the daemon is killed during an update: the agent commits alone, lifts the fence, and reports when the daemon is back', async () => {
   await newVersion()
   const poll = pollEdge(box, talk)
   const id = await startRollout()
@@ -121,7 +121,7 @@ test.each([
   ['restore-data', 'broken'],
   ['restore-start', 'broken'],
   ['restore-probe', 'dies'],
-])('the agent is killed at "%s" on the way back from 1.163.2-%s: it goes on and the box is as it was', async (step, how) => {
+])('the agent is killed at "%s" during the rollback from 1.163.2-%s: it continues and the box is as before', async (step, how) => {
   await newVersion(`v1.163.2-${how}`)
   const id = await startRollout()
   await begun(id, step)

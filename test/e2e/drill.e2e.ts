@@ -8,7 +8,7 @@ import { reportVersions } from '../../src/agent/boxes/index.ts'
 import { drill, drillProjects, sweepDrills } from '../../src/agent/drill/index.ts'
 import type { SnapshotTaken } from '../../src/core/boxes/index.ts'
 import { wrapped } from '../agent/update/an-update.ts'
-import { deadShelf, mortal } from '../agent/update/mortal.ts'
+import { mortal, storeWhileAlive } from '../agent/update/mortal.ts'
 import { dockerEnvironment, readTestbed, testbedExists } from '../testbed/testbed.ts'
 import { type Conversation, converse, pollEdge, type ReachableBox } from './support/conversation.ts'
 import { boxPorts } from './support/ports.ts'
@@ -72,7 +72,7 @@ describe.skipIf(!testbedExists())('a drill beside a real box', () => {
     ...change,
   })
 
-  test('is proven by servers of its own that nobody reaches, while the box serves everybody', async () => {
+  test('is proven by isolated servers while the box keeps serving', async () => {
     const people = pollEdge(box, talk)
     const deps = await host.agent()
     let seen: { internal: string[]; published: string[]; outside: number; edge: number } | undefined
@@ -109,7 +109,7 @@ describe.skipIf(!testbedExists())('a drill beside a real box', () => {
   test('killed wherever it touches the host, it comes to the same end and leaves nothing', async () => {
     for (const name of ['restore', 'createVolume', 'loadDatabase', 'probe', 'removeProject']) {
       const life = mortal((_, touched) => touched === name, 'after')
-      const deps = await host.agent((ports) => wrapped(ports, life.touch), deadShelf(host.shelf, life))
+      const deps = await host.agent((ports) => wrapped(ports, life.touch), storeWhileAlive(host.fileStore, life))
       await expect(drill(deps)(host.contextOf('killed', life.signal), payload())).rejects.toThrow(/killed|dead/)
     }
     expect(await drill(await host.agent())(host.contextOf('killed'), payload())).toMatchObject({ ok: true })

@@ -4,9 +4,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { sha256Hex } from '../../src/core/kit/index.ts'
 import { deleteTag, pushTag } from '../testbed/testbed.ts'
 import { type Conversation, converse } from './support/conversation.ts'
-import { type Fleet, startFleet, tellOnFailure } from './support/fleet.ts'
+import { type Fleet, logOnFailure, startFleet } from './support/fleet.ts'
 
-// A hole is being used while a staged rollout runs: paying tenants first, everybody in the end, and nothing twice.
+// A vulnerability is exploited while a staged rollout runs: paying tenants first, all in the end, no box twice.
 
 type Action = { tenantSlug: string; status: string; from: { synapse: string }; to: { synapse: string }; findings: { code: string }[] }
 type Detail = {
@@ -39,7 +39,7 @@ beforeAll(async () => {
   ] as const)
     talks.push(await converse(await fleet.provision(slug, plan), 5))
 })
-tellOnFailure(() => fleet)
+logOnFailure(() => fleet)
 afterAll(async () => {
   await deleteTag('synapse', `v${staged}`)
   await fleet?.end()
@@ -53,7 +53,7 @@ test('an emergency pauses the staged rollout, waits for its box under way, and g
   const image = `${fleet.testbed.images['synapse-1.157.1'].repository}:v${staged}`
   expect(running.plan.images).toEqual([{ image, digest: stagedDigest, from: 'registry', askedFrom: expect.any(String) }])
   expect(running.digests).toEqual({ [image]: stagedDigest })
-  // Nobody approved what stands there now, and nobody gets it.
+  // The manifest that is current now was not approved, so no box gets it.
   await pushTag('synapse', 'v1.163.2', `v${staged}`)
   await fleet.must('rollouts', 'start', running.id)
   const order = [

@@ -19,7 +19,7 @@ const engineOfTestbed = (change: { dockerHost?: string } = {}) => {
   return dockerEngine({ dockerHost, dockerConfig, docker, ...change })
 }
 const newerTag = '15.99'
-/** Nobody listens there. */
+/** An address without a listener. */
 const away = '127.0.0.1:9'
 
 describe.skipIf(!here)('Docker', () => {
@@ -80,7 +80,7 @@ ${more}`
     })
     afterAll(() => engine.down(project, { volumes: true }))
 
-    test('an image for several machines is told under the digest of their list, by which it is pulled and known', async () => {
+    test('a multi-platform image is resolved to the digest of its index, by which it is pulled and identified', async () => {
       const { images, registry } = readTestbed()
       const [one, several] = [`one-${process.pid}`, `several-${process.pid}`]
       const digest = await pushList('edge', await pushTag('edge', images.edge.tag, one, { relabel: true }), several)

@@ -116,14 +116,14 @@ describe.skipIf(!testbedExists())('the health of a real box', () => {
     await green()
   })
 
-  test('an edge that lets nobody through is no healthy box, although its servers are well', async () => {
+  test('a box whose edge refuses all requests is unhealthy, although its servers are healthy', async () => {
     await rooms.engine.stop(box.project, ['edge'])
     expect(red(await probe())).toEqual(expect.arrayContaining(['chatApi', 'chatSync']))
     await rooms.engine.start(box.project, ['edge'])
     await green()
   })
 
-  test('pending background updates are no sickness, and are told', async () => {
+  test('pending background updates are reported and do not fail the probe', async () => {
     await sql("insert into background_updates (update_name, progress_json) values ('lc_pending', '{}')")
     const { probe: seen, report } = await rooms.executors['tenant-box.healthcheck'](rooms.contextOf('check').context, known)
     expect(seen.verdict).toBe('ok')
@@ -146,7 +146,7 @@ describe.skipIf(!testbedExists())('the health of a real box', () => {
     const next = images['synapse-1.163.2'].ref
     await rooms.engine.pull(next, {})
     await writeFile(box.project.composeFile, rewriteImages(await readFile(box.project.composeFile, 'utf8'), { synapse: next }))
-    // As long as somebody reads the events, nobody can change their table.
+    // An open read of the events table blocks changes of its schema.
     const holding = sql('begin; lock table events in access share mode; select pg_sleep(120)').catch(() => undefined)
     await rooms.engine.up(box.project, ['synapse'])
     await expect.poll(async () => (await probe()).verdict, { timeout: 60_000, interval: 50 }).toBe('upgrading')

@@ -49,7 +49,7 @@ async function loseAdminToken() {
   if (lost.kind !== 'ok') throw new Error('the administrator is still logged in')
 }
 
-/** Only the chat server's database goes back, which is all that it knows of rooms. */
+/** Restores only the chat server's database, which holds all its rooms. */
 async function backUp() {
   const engine = compose(readTestbed(), project.folder)
   const inPostgres = (...command: string[]) => engine('exec', '-T', '-u', 'postgres', 'postgres', ...command)

@@ -67,12 +67,12 @@ describe.skipIf(!testbedExists())('box migrations of a real box', () => {
     expect(await noted()).toBe(sums(good))
     expect(await sql("select count(*) from pg_tables where schemaname = 'tenantry' and tablename in ('half', 'whole')")).toBe('0')
     await one.talk.expectComplete()
-    await one.talk.say('after the way back')
+    await one.talk.say('after the rollback')
   })
 
   test('a text that was changed after it was applied, and a head that lies before, are refused while the box serves', async () => {
     const changed = readBoxMigrations(
-      wrong.map(({ head, name, sql: text }) => ({ file: `${head}-${name}.sql`, text: `${text}-- mended\n` })),
+      wrong.map(({ head, name, sql: text }) => ({ file: `${head}-${name}.sql`, text: `${text}-- fixed\n` })),
     )
     for (const [id, head, migrations, reason] of [
       ['changed', '0003', changed, /0001-marks was applied with other SQL/],

@@ -4,14 +4,14 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { handOver, remove, takeBack, takeOver } from '../../src/agent/move/index.ts'
 import { wrapped } from '../agent/update/an-update.ts'
-import { deadShelf, mortal } from '../agent/update/mortal.ts'
+import { mortal, storeWhileAlive } from '../agent/update/mortal.ts'
 import { sync } from '../testbed/matrix-client.ts'
 import { testbedExists } from '../testbed/testbed.ts'
 import { type Conversation, converse, type ReachableBox, reachableBox } from './support/conversation.ts'
 import { boxPorts } from './support/ports.ts'
 import { type RealHost, realHost, soon } from './support/real-host.ts'
 
-// Two hosts on one engine, told apart by the prefix of their projects. The executors of both are the agent's own, without a daemon.
+// Two hosts on one engine, distinguished by the prefix of their projects. The executors of both are the agent's own, without a daemon.
 describe.skipIf(!testbedExists())('a real box changes hosts', () => {
   const slug = `mv-oak-${process.pid}`
   const address = { slug, boxId: 'box_move' }
@@ -53,7 +53,7 @@ describe.skipIf(!testbedExists())('a real box changes hosts', () => {
   ): Promise<Result> {
     for (const name of killAt) {
       const life = mortal((_, touched) => touched === name, 'after')
-      const deps = await host.agent((ports) => wrapped(ports, life.touch), deadShelf(host.shelf, life))
+      const deps = await host.agent((ports) => wrapped(ports, life.touch), storeWhileAlive(host.fileStore, life))
       await expect(run(deps, host.contextOf(commandId, life.signal))).rejects.toThrow(/killed|dead/)
       expect([name, life.died()]).toEqual([name, true])
     }
@@ -66,7 +66,7 @@ describe.skipIf(!testbedExists())('a real box changes hosts', () => {
     expect(await readdir(join(host.folder, 'boxes')).catch(() => [])).toEqual([])
   }
 
-  test('what nobody took is taken back, and nothing is lost', async () => {
+  test('a hand-over without a take-over is taken back, and nothing is lost', async () => {
     await handOver(await old.agent())(old.contextOf('first'), { ...address, ownershipEpoch: 1, deadlineMs })
     const closed = await fetch(`${box.publicUrl}/_matrix/client/versions`)
     expect([closed.status, closed.headers.has('retry-after')]).toEqual([503, true])
@@ -76,7 +76,7 @@ describe.skipIf(!testbedExists())('a real box changes hosts', () => {
     await talk.say('back again')
   })
 
-  test('every message, picture and sync token goes with it, whoever dies on the way', async () => {
+  test('every message, picture and sync token moves with the box, whichever agent dies during the move', async () => {
     const token = (await sync(talk.ben)).nextBatch
     await talk.say('said before the move')
     const { snapshot } = await killedEverywhere(old, 'hand-over', ['stop', 'dumpDatabase', 'take'], (deps, context) =>

@@ -119,13 +119,13 @@ describe.skipIf(!testbedExists())('the pre-flight of a real box', () => {
   })
 
   test('warns of a compose file changed by hand, of other services, and refuses what compose would recreate', async () => {
-    const undo = await editCompose((text) => `${text}# a remark\n`)
+    const revert = await editCompose((text) => `${text}# a remark\n`)
     expect(found(await one.report(), { synapse: '1.999.0' })).toContain('warn COMPOSE_CHANGED')
-    await undo()
-    const undoOther = await editCompose((text) => text.replace('services:\n', 'services:\n  bridge: { image: "bridge:1" }\n'))
+    await revert()
+    const revertOther = await editCompose((text) => text.replace('services:\n', 'services:\n  bridge: { image: "bridge:1" }\n'))
     expect(found(await one.report(), { synapse: '1.999.0' })).toContain('warn OTHER_SERVICES')
-    await undoOther()
-    const undoMinio = await editCompose((text) => text.replace('MINIO_BROWSER: "off"', 'MINIO_BROWSER: "on"'))
+    await revertOther()
+    const revertMinio = await editCompose((text) => text.replace('MINIO_BROWSER: "off"', 'MINIO_BROWSER: "on"'))
     expect(found(await one.report(), { synapse: '1.999.0' })).toContain('refuse WOULD_RECREATE')
     const result = await attempt('by-hand', { synapse: one.target('synapse-1.157.1') })
     expect(result).toMatchObject({
@@ -133,7 +133,7 @@ describe.skipIf(!testbedExists())('the pre-flight of a real box', () => {
       fencedMs: 0,
       error: { code: 'PREFLIGHT_REFUSED', message: expect.stringMatching(/minio/) },
     })
-    await undoMinio()
+    await revertMinio()
     expect((await one.report()).facts).toMatchObject({ composeChanged: false, wouldRecreate: [], otherServices: [] })
   })
 

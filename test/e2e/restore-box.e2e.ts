@@ -136,7 +136,7 @@ describe.skipIf(!testbedExists())('the restore of a real box', () => {
     process.stdout.write(`restored in ${result.durationMs.toFixed()} ms, fenced for ${result.fencedMs.toFixed()} ms\n`)
   })
 
-  /** What ben gets, sync after sync, from a token on. */
+  /** Ben's messages from a sync token on, over several syncs. */
   async function newSince(token: string): Promise<string[]> {
     const seen: string[] = []
     let since = token

@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { compose } from '../testbed/testbed.ts'
 import { converse } from './support/conversation.ts'
-import { composeFile, type Fleet, startFleet, tellOnFailure } from './support/fleet.ts'
+import { composeFile, type Fleet, logOnFailure, startFleet } from './support/fleet.ts'
 import { eventually } from './support/programs.ts'
 
 // An update that cannot be kept: the box must come back as it was, with everything that was said.
@@ -23,7 +23,7 @@ beforeAll(async () => {
   fleet = await startFleet({ TENANTRY_PROBE_TIMEOUT_MS: '40000' })
   await fleet.applySynapse('1.157.1')
 })
-tellOnFailure(() => fleet)
+logOnFailure(() => fleet)
 afterAll(() => fleet?.end())
 
 const rolledBack = {
@@ -56,7 +56,7 @@ const untilSettled = (slug: string) =>
 const runningImage = async (slug: string) =>
   (await compose(fleet.testbed, fleet.boxFolder(slug))('images', 'synapse', '--format', 'json')).stdout
 
-test('a new version that fails its probes is undone, and the chat works on the old one with every message', async () => {
+test('a new version that fails its probes is rolled back, and the chat works on the old one with every message', async () => {
   const box = await fleet.provision('kita-ost', 'light')
   const talk = await converse(box, 40)
   const before = await composeFile(fleet, 'kita-ost')
@@ -68,7 +68,7 @@ test('a new version that fails its probes is undone, and the chat works on the o
   await talk.expectComplete()
   await talk.say('still here after the restore')
   await talk.expectComplete()
-  // Only the name of the database's volume may differ: it was filled anew.
+  // Only the name of the database's volume may differ: it was loaded again.
   const withoutVolume = (text: string) => text.replace(/name: .*postgres.*/g, 'name: volume')
   expect(withoutVolume(await composeFile(fleet, 'kita-ost'))).toBe(withoutVolume(before))
   expect(await readdir(`${fleet.boxFolder('kita-ost')}/edge/fence`)).toEqual([])
@@ -86,7 +86,7 @@ test('where the old version refuses the migrated database, the snapshot brings t
   await talk.expectComplete()
 })
 
-test('a new version that dies at its start is undone without waiting for the time-out', async () => {
+test('a new version that dies at its start is rolled back without waiting for the timeout', async () => {
   const box = await fleet.provision('kita-berg', 'light', '1.157.1')
   const talk = await converse(box, 5)
   const rollout = await updateTo('1.163.2-dies', 'kita-berg')

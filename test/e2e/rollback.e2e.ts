@@ -49,7 +49,7 @@ describe.skipIf(!testbedExists())('a rollout over real boxes that is rolled back
     await db.updateTable('boxes').set({ installed_postgres: postgres.tag, installed_minio: minio.tag }).execute()
     await Promise.all([provision(near, 'synapse-1.157.1', boxPorts()), provision(far, 'synapse-1.97.0', boxPorts())])
     await updated(near)
-    // A release that leaves no way back by images counts on all being done that the former one does in the background.
+    // A release that cannot be rolled back by image requires finished background updates of the former one.
     await settledIn(far)
     await updated(far)
     // And no former one knows what a later one begins.
@@ -65,7 +65,7 @@ describe.skipIf(!testbedExists())('a rollout over real boxes that is rolled back
     await drive()
   }
 
-  /** Until nothing is under way in the background of the chat server, as its agent tells the daemon. */
+  /** Waits until the agent reports no pending background updates. */
   const settledIn = (slug: string) =>
     eventually(
       `the background updates of ${slug} are done`,
@@ -184,7 +184,7 @@ describe.skipIf(!testbedExists())('a rollout over real boxes that is rolled back
     await expect(world.rollBack(rolloutOf(far), 'images')).rejects.toMatchObject({ code: 'PLAN_REFUSED' })
   })
 
-  test('by snapshot: all from before is there, what came after is lost as told, and nothing that comes now is missed', async () => {
+  test('by snapshot: all data from before exists, later data is lost as announced, and no new message is missed', async () => {
     const { images } = readTestbed()
     const { anna, ben, roomId } = talkIn(far)
     for (let n = 1; n <= 20; n++) await sendMessage(anna, roomId, `lost ${n}`)

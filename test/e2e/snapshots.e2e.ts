@@ -51,7 +51,7 @@ describe.skipIf(!testbedExists())('snapshots of a real box that serves', () => {
     (await snapshot(await real.agent())(contextOf(commandId, repository), payload)).snapshot
   const leftOver = () => readdir(join(real.folder, 'work')).catch(() => [])
 
-  /** Writes to database, media and objects as fast as it can, until it is told to stop. */
+  /** Writes to database, media and objects as fast as it can, until it is stopped. */
   function keepWriting() {
     let going = true
     const write = async () => {
@@ -70,7 +70,7 @@ describe.skipIf(!testbedExists())('snapshots of a real box that serves', () => {
     }
   }
 
-  /** What the dump holds, from a database of its own in the box: rows per table, and the files that its media must have. */
+  /** Contents of the dump, loaded into a separate database of the box: rows per table, and the expected media files. */
   async function dumpedDatabase(folder: string, tables: readonly string[]) {
     const id = (await real.engine.containers(real.box.project)).find(({ service }) => service === 'postgres')!.id
     const psql = async (database: string, sql: string) => {
@@ -144,9 +144,9 @@ describe.skipIf(!testbedExists())('snapshots of a real box that serves', () => {
     const taken: string[] = []
     for (let at = 1; at < 20; at++) {
       const life = mortal((touch) => touch === at, 'after')
-      const write = async (name: string, text: string) => void (await life.touch('write', () => real.shelf.write(name, text)))
+      const write = async (name: string, text: string) => void (await life.touch('write', () => real.fileStore.write(name, text)))
       const context = contextOf(`killed-${at}`, local, { signal: life.signal })
-      const lived = await snapshot(await real.agent({ ...real.shelf, write }))(context, payload).catch((error: Error) => error)
+      const lived = await snapshot(await real.agent({ ...real.fileStore, write }))(context, payload).catch((error: Error) => error)
       if (!(lived instanceof Error)) break
       taken.push((await take(`killed-${at}`)).snapshotId)
       expect([at, await leftOver()]).toEqual([at, []])

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { compose, deleteTag, pushTag, renderBoxByHand } from '../testbed/testbed.ts'
 import { type Conversation, converse, pollEdge, type ReachableBox } from './support/conversation.ts'
-import { composeFile, type Fleet, startFleet, tellOnFailure } from './support/fleet.ts'
+import { composeFile, type Fleet, logOnFailure, startFleet } from './support/fleet.ts'
 import { freePorts } from './support/ports.ts'
 import { eventually } from './support/programs.ts'
 
@@ -37,7 +37,7 @@ const cameToRest = async (id: string) => {
 beforeAll(async () => {
   fleet = await startFleet()
 })
-tellOnFailure(() => fleet)
+logOnFailure(() => fleet)
 afterAll(() => fleet?.end())
 
 test('two boxes are provisioned, probed, and in the registry with the versions that run', async () => {
@@ -102,7 +102,7 @@ test('a new manifest shows as minor drift, and as a plan', async () => {
   expect(plan.stdout).toMatch(/kita-nord.*1\.157\.1.*1\.163\.2/)
 })
 
-test('a rollout that is paused in the middle moves both boxes once it goes on, and a client sees 200 or the fence, and every message is there', async () => {
+test('a paused rollout updates both boxes after it is resumed; a client sees 200 or the fence, and every message is there', async () => {
   const before = await composeFile(fleet, 'kita-nord')
   const polls = [light, pro].map((box) => pollEdge(box, talks.get(box.slug) as Conversation))
   const made = await fleet.must('rollouts', 'create', '--target', 'kita-nord', '--target', 'schule-west', '--start', '--json')

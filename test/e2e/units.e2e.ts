@@ -12,7 +12,7 @@ const name = `tenantry-units-${process.pid}`
 let machine: RealMachine
 const sh = (script: string) => machine.shell(script)
 
-/** What stands for the examples of the README on this machine. */
+/** Values of this machine for the examples of the README. */
 const here: readonly (readonly [string, string])[] = [
   ['npm ci && npm prune --omit=dev', ':'],
   // Three good probes are to take seconds, not minutes.
@@ -21,7 +21,7 @@ const here: readonly (readonly [string, string])[] = [
   ['s3://store.example/tenantry', 'file:/var/lib/tenantry-snapshots'],
   ['registry.example', readTestbed().registry],
   ['--token-file <file>', '--token-file /root/invite'],
-  // Nobody sits before it.
+  // It has no terminal user.
   ['--pty', '--pipe'],
   ['--role admin', '--role admin --password-file /tmp/password'],
 ]
@@ -49,7 +49,7 @@ const hanging = async (seconds: number) =>
     .map((line) => line.trim().split(/ +/))
     .filter(([, age]) => Number(age) >= seconds)
     .map(([pid]) => pid)
-/** Stops one of them in its tracks, and answers which: what waits for a lock in a database gives up by itself after a while. */
+/** Freezes one of them and returns its pid; waiting for a database lock would time out. */
 const held = () =>
   eventually('one of them hangs', async () => {
     const [pid] = await hanging(1)
@@ -67,7 +67,7 @@ beforeAll(async () => {
   await sh(command)
   await sh(`tenantry login --url http://127.0.0.1:8440 --name anna --password-file /root/password
     tenantry hosts invite host-1 --json | node -p 'JSON.parse(fs.readFileSync(0)).token' > /root/invite`)
-  // Whoever is stopped in the middle below is not to be waited for.
+  // Agents that are stopped during a command below must not wait for it.
   await sh('echo TENANTRY_AGENT_DRAIN_MS=1000 > /etc/tenantry/tenantry-agent.env')
   await sh(agent)
   const manifest = (version: string) => stringify(manifestOf(readTestbed(), version))
@@ -101,9 +101,9 @@ test('a box is updated and the daemon restarted meanwhile; with a restore the bi
   expect(await sh(`stat --format %a ${media}/shared`)).toBe('2775')
 })
 
-test('an agent that is killed is started again, ends what it had running in a container, and goes on; a stop in the middle drains', async () => {
+test('a killed agent restarts, ends its processes in containers and continues; a stop during a command drains', async () => {
   const psql = 'docker exec box-linden-postgres-1 psql --username postgres --quiet --tuples-only --no-align'
-  // Until it is let go, nobody can read the database to its end.
+  // Until it is resumed, the database cannot be read to its end.
   await sh(`${psql.replace('exec', 'exec --detach')} --dbname synapse --command 'begin; lock table events; select pg_sleep(600)'`)
   await sh('tenantry snapshots take linden')
   const first = await held()

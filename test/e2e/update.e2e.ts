@@ -164,7 +164,7 @@ describe.skipIf(!testbedExists())('the guarded update of a real box', () => {
     await talk.say('and later')
   })
 
-  test('one without a fence answers like a server that is away while it rests, in JSON that browsers may read', async () => {
+  test('a box without a fence answers like an unavailable server while it is stopped, in JSON with CORS', async () => {
     const answers: unknown[] = []
     const servers: typeof deps.servers = {
       ...deps.servers,

@@ -10,7 +10,7 @@ const checks = [
   ),
 ]
 
-function told(stdout: Omit<Machine['stdout'], 'write'>, env = {}): string {
+function printed(stdout: Omit<Machine['stdout'], 'write'>, env = {}): string {
   let text = ''
   const write = (more: string) => {
     text += more
@@ -20,7 +20,7 @@ function told(stdout: Omit<Machine['stdout'], 'write'>, env = {}): string {
 }
 
 test('on a terminal findings and fixes wrap below their own column, and commands are not broken', () => {
-  expect(told({ isTTY: true, columns: 40 })).toBe(
+  expect(printed({ isTTY: true, columns: 40 })).toBe(
     [
       '✓ engine   29.1.3',
       '! box oak  3 of 4 containers run, and',
@@ -37,6 +37,6 @@ test('on a terminal findings and fixes wrap below their own column, and commands
 })
 
 test('for another program each stays on its line', () => {
-  expect(told({}).split('\n')).toHaveLength(6)
-  expect(told({}, { COLUMNS: '40' })).toBe(told({ isTTY: true, columns: 40 }))
+  expect(printed({}).split('\n')).toHaveLength(6)
+  expect(printed({}, { COLUMNS: '40' })).toBe(printed({ isTTY: true, columns: 40 }))
 })

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { problem } from '../../src/core/kit/index.ts'
 import { printProblem } from '../../src/node/command-line.ts'
 
-const told = (json: boolean) => {
+const reported = (json: boolean) => {
   let text = ''
   const write = (more: string) => {
     text += more
@@ -19,14 +19,14 @@ const told = (json: boolean) => {
   return { exit, text, details }
 }
 
-test('what is wrong in settings is told without the control characters that stand in them', () => {
-  expect(told(false)).toMatchObject({
+test('errors about settings are printed without their control characters', () => {
+  expect(reported(false)).toMatchObject({
     exit: 2,
     text: 'error: settings\ufffd do not fit [CONFIG_INVALID]\n  mail\ufffd[2J is not a known field\n  port must be a\ufffd number\n',
   })
 })
 
-test('a script is told all of it on one line', () => {
-  const { text, details } = told(true)
+test('--json prints the whole error on one line', () => {
+  const { text, details } = reported(true)
   expect([text.trimEnd().split('\n').length, JSON.parse(text)]).toMatchObject([1, { code: 'CONFIG_INVALID', details }])
 })

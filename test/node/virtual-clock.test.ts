@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { virtualClock, yieldUntilIdle } from '../../src/node/index.ts'
 
-test('stands still until it is moved, and then wakes who is due, in the order of their time', async () => {
+test('does not move by itself, and wakes due sleepers in the order of their time', async () => {
   const clock = virtualClock('2026-01-05T02:00:00.000Z')
   const woken: string[] = []
   for (const [name, ms] of [
@@ -22,14 +22,14 @@ test('stands still until it is moved, and then wakes who is due, in the order of
   expect(clock.now().toISOString()).toBe('2026-01-05T02:00:02.000Z')
 })
 
-test('never goes back', () => {
+test('never moves backwards', () => {
   const clock = virtualClock('2026-01-05T02:00:00.000Z')
   clock.advanceTo(500)
   clock.advanceTo(100)
   expect(clock.monotonicMs()).toBe(500)
 })
 
-test('whoever is aborted wakes at once and is waited for no more; nothing takes no time', async () => {
+test('an aborted sleeper wakes at once and is removed; a sleep of 0 ms ends at once', async () => {
   const clock = virtualClock('2026-01-05T02:00:00.000Z')
   const aborted = new AbortController()
   const sleeping = clock.sleep(1000, aborted.signal)

@@ -1,4 +1,4 @@
-// What up.sh left behind: where the engine, the tools and the images are. Reads one file and starts nothing.
+// Describes the test bed made by up.sh: engine, tools and images. Reads one file and starts nothing.
 import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { execa } from 'execa'
@@ -9,7 +9,7 @@ interface TestbedImage {
   readonly tag: string
   /** `repository:tag` */
   readonly ref: string
-  /** Of the manifest in the registry, `sha256:…`. */
+  /** Digest of the manifest in the registry, `sha256:…`. */
   readonly digest: string
 }
 
@@ -41,7 +41,7 @@ export interface Testbed {
   readonly images: Readonly<Record<TestbedImageKey, TestbedImage>>
 }
 
-/** What render-by-hand.sh writes to box.json. */
+/** Content of box.json, written by render-by-hand.sh. */
 export interface BoxByHand {
   readonly folder: string
   readonly project: string

@@ -53,7 +53,7 @@ database:
 media_store_path: /media
 signing_key_path: /data/signing.key
 macaroon_secret_key: "our-macaroons-are-secret"
-# nobody registers
+# registration is off
 enable_registration: false
 `
 
@@ -110,15 +110,15 @@ export async function aStack(options: Options = {}) {
     await host.engine.up(box.project, services)
   })
   await host.clock.advance(60_000)
-  // What cannot keep its data is not well, and some stacks here cannot.
+  // A service without a data volume is unhealthy, and some stacks here have none.
   await moving(host.clock, () => host.servers.probe(box)).catch(() => undefined)
 
-  const shelf = memoryStore()
+  const fileStore = memoryStore()
   const agent = async (
     around: (deps: CompletionDeps) => CompletionDeps = (same) => same,
-    kept: FileStore = shelf,
+    files: FileStore = fileStore,
   ): Promise<CompletionDeps> => {
-    const journal = await openJournal({ store: kept, clock: host.clock })
+    const journal = await openJournal({ store: files, clock: host.clock })
     return around({
       engine: host.engine,
       servers: host.servers,
@@ -145,7 +145,7 @@ export async function aStack(options: Options = {}) {
   /** Looks, and gives what was seen back as the order. */
   const seen = async (change: Partial<Payload> = {}) => aCompletion({ expected: (await run(aCompletion(change))).diffSha256, ...change })
   const text = (path: string) => readFile(join(folder, path), 'utf8')
-  return { host, box, boxes, folder, shelf, agent, run, seen, text, all: () => everyFile(folder) }
+  return { host, box, boxes, folder, fileStore, agent, run, seen, text, all: () => everyFile(folder) }
 }
 
 type Payload = BoxCommandPayload<'tenant-box.complete'>

@@ -107,7 +107,7 @@ test('a look shows all that lacks as one difference, without a secret in it, and
      media_store_path: /media
      signing_key_path: /data/signing.key
      macaroon_secret_key: [secret]
-     # nobody registers
+     # registration is off
      enable_registration: false
     +app_service_config_files:
     +  - /data/tenantry-appservice.yaml
@@ -179,7 +179,7 @@ test('the files are what the template wants, and keep what people wrote', async 
     ports: ['127.0.0.1:8008:8080', '127.0.0.1:18002:8081', '127.0.0.1:18003:8082'],
   })
   const chat = await stack.text('synapse/homeserver.yaml')
-  expect(chat).toMatch(/^# nobody registers$/m)
+  expect(chat).toMatch(/^# registration is off$/m)
   expect(parse(chat)).toMatchObject({
     listeners: [
       { port: 8008, x_forwarded: true },

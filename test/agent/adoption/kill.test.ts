@@ -19,7 +19,7 @@ const touching = <Port extends object>(port: Port, name: string, { touch }: Mort
 /** An agent that dies at one of its touches of anything outside itself: engine, servers, records, journal, daemon. */
 async function dying(stack: Stack, life: Mortal): Promise<CompletionDeps> {
   const deps = await stack.agent()
-  const journal = touching(await openJournal({ store: stack.shelf, clock: stack.host.clock }), 'journal', life)
+  const journal = touching(await openJournal({ store: stack.fileStore, clock: stack.host.clock }), 'journal', life)
   return {
     ...deps,
     engine: touching(deps.engine, 'engine', life),

@@ -49,12 +49,12 @@ export async function aBackedUpBox(profile?: FaultProfile) {
   host.traffic.uploadMedia(box)
   const boxes = localBoxes(host.folder)
   await boxes.put(box)
-  const shelf = memoryStore()
+  const fileStore = memoryStore()
   const locks = memoryLocks()
   const workFolder = join(host.folder, 'work')
-  const agent = async (ports: Ports = host, kept: FileStore = shelf): Promise<SnapshotDeps> => {
+  const agent = async (ports: Ports = host, files: FileStore = fileStore): Promise<SnapshotDeps> => {
     const { engine, servers, snapshots } = ports
-    const journal = await openJournal({ store: kept, clock: host.clock })
+    const journal = await openJournal({ store: files, clock: host.clock })
     const disk = aDisk()
     return { engine, servers, snapshots, boxes, journal, once: onceOnly({ journal, locks }), clock: host.clock, disk, workFolder }
   }
@@ -66,5 +66,5 @@ export async function aBackedUpBox(profile?: FaultProfile) {
     const agentDeps = deps ?? (await agent())
     return moving(host.clock, () => maintainSnapshots(agentDeps)(context, payload))
   }
-  return { host, box, shelf, locks, workFolder, agent, take, tend }
+  return { host, box, fileStore, locks, workFolder, agent, take, tend }
 }

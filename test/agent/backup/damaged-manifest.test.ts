@@ -5,7 +5,7 @@ import { clearDump, fetchSnapshot, manifestOfFetched, readVerifiedDump, takeBoxS
 import type { SnapshotStore } from '../../../src/agent/ports/index.ts'
 import { aHost, aRunningBox } from '../simulated/boxes.ts'
 
-// A copy on this host that the disk has damaged says nothing about the snapshot, which is in the store: it is brought once more, and proved anew.
+// A copy damaged by this host's disk does not mean that the snapshot is damaged: it is fetched and verified again.
 
 const vault = { repository: 'sim:oak', password: 'a key', env: {} }
 const installed = { migrationsHead: '0007', postgres: '15.14', synapse: '1.157.1', minio: 'RELEASE.2025-09-07T16-13-09Z' }
@@ -52,32 +52,29 @@ const damages = [
   ],
 ] as const
 
-test('a manifest that is whole is asked of nobody', async () => {
+test('an intact manifest is not fetched again', async () => {
   const { deps, wanted, manifest, times } = await aFetchedSnapshot()
   expect(await manifestOfFetched(deps, { ...wanted, repository: unneeded })).toEqual(manifest)
   expect(times()).toBe(0)
 })
 
-test.each(damages)(
-  'a manifest that %s is brought once more with its dump, and the files of the box stay as they became',
-  async (_, harm) => {
-    const { deps, wanted, manifest, dumpFolder, boxFolder, path, folder, times } = await aFetchedSnapshot()
-    await harm(path)
-    expect(await manifestOfFetched(deps, { ...wanted, repository })).toEqual(manifest)
-    expect((await readVerifiedDump(dumpFolder))?.sha256).toBe(wanted.manifestSha256)
-    expect(await readFile(join(boxFolder, 'compose.yaml'), 'utf8')).toBe('made quiet')
-    expect([times(), (await readdir(folder)).sort()]).toEqual([1, ['box', 'dump']])
-  },
-)
+test.each(damages)('a manifest that %s is fetched again with its dump, and changed box files are not overwritten', async (_, harm) => {
+  const { deps, wanted, manifest, dumpFolder, boxFolder, path, folder, times } = await aFetchedSnapshot()
+  await harm(path)
+  expect(await manifestOfFetched(deps, { ...wanted, repository })).toEqual(manifest)
+  expect((await readVerifiedDump(dumpFolder))?.sha256).toBe(wanted.manifestSha256)
+  expect(await readFile(join(boxFolder, 'compose.yaml'), 'utf8')).toBe('made quiet')
+  expect([times(), (await readdir(folder)).sort()]).toEqual([1, ['box', 'dump']])
+})
 
-test.each(damages)('a fetch that finds a manifest which %s brings it anew', async (_, harm) => {
+test.each(damages)('a fetch that finds a manifest which %s fetches it again', async (_, harm) => {
   const { deps, wanted, manifest, path } = await aFetchedSnapshot()
   await harm(path)
   const again = await fetchSnapshot(deps, { ...wanted, repository: vault })
   expect(again).toMatchObject({ manifest, manifestSha256: wanted.manifestSha256 })
 })
 
-test('where the sum was never kept, what is no manifest any more is brought once more too', async () => {
+test('without a stored checksum, an unreadable manifest is fetched again too', async () => {
   const { deps, wanted, manifest, path } = await aFetchedSnapshot()
   await writeFile(path, '{"format":')
   expect(await manifestOfFetched(deps, { ...wanted, manifestSha256: null, repository })).toEqual(manifest)

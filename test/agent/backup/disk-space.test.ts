@@ -81,7 +81,7 @@ describe('room that one command was given', () => {
     expect(both.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
   })
 
-  test('is no obstacle to itself: what it asks for anew takes the place of what it had on that disk', async () => {
+  test('a repeated reservation replaces the owner’s earlier one on that disk', async () => {
     const { disk } = shared()
     await reserveDiskSpace(disk, oak, part(30))
     await reserveDiskSpace(disk, oak, part(40))
@@ -107,7 +107,7 @@ describe('room that one command was given', () => {
 })
 
 describe('the disks of this host', () => {
-  test('are told apart by what is mounted, also for a folder that is still to be made', async () => {
+  test('disks are distinguished by mount, also for a folder that does not exist yet', async () => {
     const here = await hostDisk.diskOf(tmpdir())
     expect(await hostDisk.diskOf(join(tmpdir(), 'not', 'made', 'yet'))).toBe(here)
     expect(await hostDisk.diskOf('/proc')).not.toBe(here)
@@ -129,7 +129,7 @@ test('a dump lies a second time where its repository is on this host', () => {
   expect(spaceForDump('/agent', { repository: '/srv/restic', password, env }, 7)).toEqual(twice)
 })
 
-describe('a snapshot that is brought back takes', () => {
+describe('a restored snapshot takes', () => {
   const parts = async (snapshot: { totalBytes: number | null; databaseBytes: number | null }, fetched: boolean, here = 0) =>
     spaceForSnapshot(
       {
@@ -145,7 +145,7 @@ describe('a snapshot that is brought back takes', () => {
     ['no more dump than all of it', { totalBytes: 100, databaseBytes: 400 }, false, 0, [100, 400]],
     ['the rest once its dump is here', { totalBytes: 1_000, databaseBytes: 400 }, true, 150, [0, 1_250]],
     ['nothing for what an interrupted try has brought', { totalBytes: 1_000, databaseBytes: 400 }, false, 150, [250, 1_000]],
-    ['what the box has now where nobody knows better', { totalBytes: null, databaseBytes: null }, false, 0, [500, 580]],
+    ['the present size of the box when the snapshot size is unknown', { totalBytes: null, databaseBytes: null }, false, 0, [500, 580]],
     ['the same after that was fetched', { totalBytes: null, databaseBytes: null }, true, 150, [0, 580]],
   ])('%s', async (_, snapshot, fetched, here, expected) => {
     expect(await parts(snapshot, fetched, here)).toEqual(expected)

@@ -60,7 +60,7 @@ test('a snapshot comes back to another folder, with all that is needed to make t
   for (const { data, into } of volumes) expect(await readdir(into)).toEqual(await readdir(data.folder))
 })
 
-test('volumes are brought beside each other, one that two services share once, and a failure ends the others before it is told', async () => {
+test('volumes are fetched in parallel, a shared one once, and a failure ends the others before it is reported', async () => {
   const folders: string[] = []
   const ended: string[] = []
   const snapshots = {
@@ -114,7 +114,7 @@ test('a dump that is not what its manifest says is refused, and of the files tha
 })
 
 test.each([
-  ['as far as the snapshot tells where they lay', [], ['box', 'dump']],
+  ['with the paths that the snapshot names', [], ['box', 'dump']],
   ['and are brought by the manifest where more than one folder could be them', ['/srv/other'], ['dump', 'box']],
 ])('the files of the box come beside the dump, once, %s', async (_, more, order) => {
   const { host, deps, taken } = await aTakenSnapshot()
@@ -153,7 +153,7 @@ test('what an interrupted fetch left damaged is fetched again', async () => {
   expect(await readFile(join(again.boxFolder, 'compose.yaml'), 'utf8')).toBe(composeText('oak'))
 })
 
-test('a dump that is brought once more stays known by its manifest through a kill, and the files of the box as they became', async () => {
+test('a dump fetched again is still verified by its manifest after a kill, and changed box files are not overwritten', async () => {
   const { host, deps, taken } = await aTakenSnapshot()
   const folder = join(host.folder, 'fetched')
   const wanted = { repository, snapshotId: taken.snapshotId, manifestSha256: taken.snapshotSha256, folder }
@@ -183,7 +183,7 @@ test('a dump that was left whole is not made again, and a torn one is', async ()
   expect((await takeBoxSnapshot(deps, request)).counts.local_media_repository).toBe(2)
 })
 
-test('a repository without the snapshot is told so', async () => {
+test('a missing snapshot is reported', async () => {
   const { host, deps } = await aTakenSnapshot()
   const wanted = { repository, snapshotId: 'a'.repeat(64), manifestSha256: null, folder: join(host.folder, 'fetched') }
   await expect(fetchSnapshot(deps, wanted)).rejects.toMatchObject({ code: 'RESTORE_FAILED', message: expect.stringContaining('aaaa') })

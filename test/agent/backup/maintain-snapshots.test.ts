@@ -11,7 +11,7 @@ async function aFullRepository() {
 }
 
 describe('a repository on the host itself', () => {
-  test('is rid of what it is told, pruned, checked and listed', async () => {
+  test('forgets the named snapshots, prunes, checks and lists', async () => {
     const { ids, tend } = await aFullRepository()
     const tended = await tend(aTendPayload({ forget: [ids[0]!], prune: true, check: 'data' }))
     expect(boxCommands['tenant-box.tend_snapshots'].result.parse(tended)).toMatchObject({

@@ -51,7 +51,7 @@ describe('a snapshot of a box that serves', () => {
   })
 })
 
-describe('a snapshot that fails leaves nothing on the host and tells the same failure again', () => {
+describe('a failed snapshot leaves nothing on the host and reports the same failure again', () => {
   const faults: [fault: Fault, code: string][] = [
     [{ kind: 'dump-fails' }, 'SNAPSHOT_FAILED'],
     [{ kind: 'disk-full', at: 'dump' }, 'DISK_FULL'],
@@ -96,7 +96,7 @@ describe('a snapshot that fails leaves nothing on the host and tells the same fa
   })
 })
 
-test('only a snapshot that is tried again looks for what an earlier try left: each look opens the repository anew', async () => {
+test('only a retried snapshot lists the repository for leftovers of an earlier try', async () => {
   const { host, agent, take } = await aBackedUpBox()
   const lists: unknown[] = []
   const listed = (deps: Awaited<ReturnType<typeof agent>>) => ({
@@ -120,14 +120,14 @@ describe('killed at every touch of the world, the next agent ends the snapshot',
   test.each(['before', 'after'] as const)('%s its effect', async (when) => {
     const places: string[] = []
     for (let at = 1; at <= most; at++) {
-      const { host, box, shelf, agent, take, workFolder } = await aBackedUpBox()
+      const { host, box, fileStore, agent, take, workFolder } = await aBackedUpBox()
       const life = mortal((touch, name) => {
         if (touch === at) places.push(name)
         return touch === at
       }, when)
       const kept = {
-        ...shelf,
-        write: async (name: string, text: string) => void (await life.touch('write', () => shelf.write(name, text))),
+        ...fileStore,
+        write: async (name: string, text: string) => void (await life.touch('write', () => fileStore.write(name, text))),
       }
       const deps = await agent(wrapped(host, life.touch), kept)
       const lived = await take(aSnapshotPayload(), aContext({ signal: life.signal }), deps).catch((error: Error) => error)

@@ -20,7 +20,7 @@ export function germanVersion(): string | undefined {
 /** A server never runs as root. */
 const nobody = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}
 
-/** A PostgreSQL that tells its errors in German, whatever language its askers wish for, with a database `synapse` of an owner who is nobody else. */
+/** A PostgreSQL with German error messages, whatever the client's language, and a database `synapse` with its own owner. */
 export async function aGermanServer(version: string) {
   const folder = await mkdtemp(join(tmpdir(), 'tenantry-german-'))
   const [data, bin] = [join(folder, 'data'), join(programs, version, 'bin')]

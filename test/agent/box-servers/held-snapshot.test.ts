@@ -11,7 +11,7 @@ import { emptyDatabase } from '../../support/databases.ts'
 const login = { user: 'synapse', database: 'synapse', superuser: 'postgres' }
 const view = { box: { slug: 'oak' }, container: () => ({ id: 'c1', state: 'running' }) } as unknown as BoxView
 
-/** A psql that answers what it is asked, in its own time, and writes down what happened. */
+/** A psql that answers with delays and records what happened. */
 function aSession(answers: Readonly<Record<string, string>>) {
   const events: string[] = []
   let end: (result: ExecResult) => void = () => undefined
@@ -56,7 +56,7 @@ test('the question about a moment is answered beside the work on it, and the mom
   expect(events).toEqual(['pg_export_snapshot', 'count the rows', 'work on 00000003-0000001B-1', 'end'])
 })
 
-test('work that fails ends the session, and its failure is told', async () => {
+test('failed work ends the session, and its error is thrown', async () => {
   const { run, events } = aSession(answers)
   const failed = withExportedSnapshot(run, 'count the rows;\n', () => Promise.reject(new Error('pg_dump')))
   await expect(failed).rejects.toThrow('pg_dump')
@@ -73,7 +73,7 @@ test('work that fails does not wait until the rows are counted', async () => {
   await expect(failed).rejects.toThrow('pg_dump')
 })
 
-test('a server that can is told to look whether its asker is still there, and each to wait for no table longer than a dump does', async () => {
+test('the session sets a client connection check where supported, and the lock timeout of a dump', async () => {
   let said = ''
   const exec: ContainerEngine['exec'] = async (_, __, { stdin } = {}) => {
     said = String((stdin as Readable).read() ?? (await once(stdin as Readable, 'data'))[0])
@@ -92,7 +92,7 @@ test('a server that can is told to look whether its asker is still there, and ea
   expect(settings).toEqual([{ looks: '1s', waits: `${lockWaitMs / 1000}s` }])
 })
 
-test('a session that ends before it told a moment fails, and no work is begun', async () => {
+test('a session that ends before it returns a snapshot id fails, and no work begins', async () => {
   const { run, die } = aSession({})
   let begun = false
   const failed = withExportedSnapshot(run, 'count the rows;\n', async () => {
@@ -103,7 +103,7 @@ test('a session that ends before it told a moment fails, and no work is begun', 
   expect(begun).toBe(false)
 })
 
-test('a session that ended during the work fails: nobody knows whether the counts would have been of that moment', async () => {
+test('a session that ended during the work fails, because its counts may belong to another moment', async () => {
   const { run, die } = aSession(answers)
   const failed = withExportedSnapshot(run, 'count the rows;\n', async () => die())
   await expect(failed).rejects.toMatchObject({ code: 'SNAPSHOT_FAILED' })
@@ -154,7 +154,7 @@ test('a table that keeps changing fails the dump with a fix', async () => {
   expect(sessions()).toBe(6)
 })
 
-test('what is not there at all is told as it is', async () => {
+test('a missing database is reported as such', async () => {
   const { run, sessions } = aSession(answers)
   const lacks = problem('SNAPSHOT_FAILED', 'pg_dump of oak ended with exit code 1: role "synapse" does not exist')
   await expect(withExportedSnapshot(run, 'count the rows;\n', () => Promise.reject(lacks))).rejects.toBe(lacks)

@@ -19,7 +19,7 @@ const version = germanVersion()
 const patience = { timeout: 20_000, interval: 20 }
 const variables: Record<string, string> = { TENANTRY_DATABASE: 'synapse', POSTGRES_USER: 'postgres' }
 
-/** Nobody waits five seconds for a table here. */
+/** Shortens the lock timeout of five seconds. */
 const waitMs = 300
 const sooner = () =>
   new Transform({
@@ -67,7 +67,7 @@ describe.skipIf(version === undefined)('a server that speaks German', () => {
     german.as('synapse', 'synapse', 'insert into events values (1), (2)')
   })
 
-  /** A box whose programs run here; `before` is told what is about to run. */
+  /** A box whose programs run on this machine; `before` is called before each program. */
   function aDump(before: (program: string, time: number) => Promise<unknown>) {
     const times: Record<string, number> = {}
     const exec: ContainerEngine['exec'] = async (_, argv, options = {}) => {
@@ -83,7 +83,7 @@ describe.skipIf(version === undefined)('a server that speaks German', () => {
     return { times, dumped: () => dumpDatabase(engine, box, join(folder, 'dump')) }
   }
 
-  /** Somebody else in the database, who goes on when told. */
+  /** Another session in the database, which continues on request. */
   function another(...sql: string[]) {
     const child = spawn(german.psql, ['-X', '-q', '-h', '127.0.0.1', '-U', 'synapse', '-d', 'synapse'], {
       env: german.env,
@@ -140,7 +140,7 @@ describe.skipIf(version === undefined)('a server that speaks German', () => {
     expect(times.psql).toBe(2)
   }, 30_000)
 
-  test('is told in its own words where every try met a change', async () => {
+  test('the server’s own error is reported when every try meets a change', async () => {
     const other = another('begin', 'lock table rooms in access exclusive mode')
     await expect.poll(() => locks(true, 'AccessExclusiveLock'), patience).toBe(1)
     const { times, dumped } = aDump(async () => undefined)

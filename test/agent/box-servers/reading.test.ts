@@ -60,7 +60,7 @@ describe('the login of a database', () => {
     ],
     [{ POSTGRES_USER: 'chat' }, { user: 'chat', database: 'chat', superuser: 'chat' }],
     [{}, { user: 'postgres', database: 'postgres', superuser: 'postgres' }],
-  ])('in a stack of another make is what its image was told: %j', async (environment, login) => {
+  ])('in a foreign stack comes from the image’s environment: %j', async (environment, login) => {
     expect(await ofEnvironment(environment as Record<string, string>)).toEqual(login)
   })
 

@@ -124,21 +124,21 @@ describe('asking after a box', () => {
     expect(probe).toMatchObject({ verdict: 'failed', components: { objectStorage: { ok: false }, chatApi: { ok: true } } })
   })
 
-  test('the report tells what runs, not what the file says', async () => {
+  test('the report contains what runs, not what the file says', async () => {
     const { host, deps } = await provisioned()
     const { project } = (await deps.boxes.find('oak'))!
     await writeFile(project.composeFile, (await readFile(project.composeFile, 'utf8')).replace('synapse:v1.157.1', 'synapse:v1.163.2'))
     await writeFile(fenceFile(project), '')
     await host.engine.stop(project, ['minio'])
-    const told = (await report(deps)(aContext().context, known)).report
-    expect(told).toMatchObject({
+    const sent = (await report(deps)(aContext().context, known)).report
+    expect(sent).toMatchObject({
       fenced: true,
       installed: { synapse: '1.157.1', minio: 'unknown' },
       services: { minio: { state: 'exited' } },
     })
   })
 
-  test('the report tells the size of the database, and nothing of it while it is away', async () => {
+  test('the report contains the size of the database, or nothing while it is down', async () => {
     const { host, deps } = await provisioned()
     const size = async () => (await report(deps)(aContext().context, known)).report.databaseBytes
     expect(await size()).toBeGreaterThan(0)

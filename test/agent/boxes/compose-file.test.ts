@@ -174,7 +174,7 @@ describe('rewriting', () => {
     expect(refusal(() => rewriteImages(text, { synapse: 'a:2' }))).toMatch(reason)
   })
 
-  test('an anchor that nobody uses does not matter', () => {
+  test('an unused anchor does not matter', () => {
     expect(rewriteImages(minimal('&mine a:1'), { synapse: 'a:2' })).toBe(minimal('&mine a:2'))
   })
 

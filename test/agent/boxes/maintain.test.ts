@@ -49,7 +49,7 @@ test('the fence of a command is neither taken over nor lifted', async () => {
   expect(await readFile(path, 'utf8')).toBe(theirs)
 })
 
-test('a switch that nobody can read is still a fence, of an unknown holder', async () => {
+test('an unreadable fence file is still a fence, of an unknown owner', async () => {
   const { deps, command, path } = await aManagedBox()
   for (const text of ['', 'null', '[]', '{"commandId":7}']) {
     await writeFile(path, text)

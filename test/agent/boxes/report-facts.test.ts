@@ -37,7 +37,7 @@ const edit = async ({ project }: LocalBox, change: (text: string) => string) =>
   writeFile(project.composeFile, change(await readFile(project.composeFile, 'utf8')))
 
 describe('a report', () => {
-  test('tells what a pre-flight weighs', async () => {
+  test('reports the facts of the preflight', async () => {
     const { host, box, facts } = await aReportingHost()
     host.traffic.uploadMedia(box)
     await expect.poll(async () => (await facts()).mediaBytes).toBeGreaterThan(0) // walked beside the first reports
@@ -48,7 +48,7 @@ describe('a report', () => {
     })
   })
 
-  test('tells the head that the database knows, whatever the host remembers', async () => {
+  test('reports the head in the database, not the one stored on the host', async () => {
     const { host, box, boxes, report } = await aReportingHost()
     await boxes.put({ ...box, migrationsHead: '0007' })
     expect((await report()).installed.migrationsHead).toBe('0000')

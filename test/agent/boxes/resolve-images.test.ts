@@ -21,7 +21,7 @@ async function anAgent(change: Partial<ContainerEngine> = {}) {
   return { host, ask }
 }
 
-test('several tags are told at once; one that nobody can tell is told with its reason, and keeps no other from it', async () => {
+test('several tags are resolved at once; a failed one is reported with its reason and does not affect the others', async () => {
   const { host, ask } = await anAgent()
   host.inject({ kind: 'tag-missing', image: 'v9.9.9' })
   const missing = newer.replace('v1.163.2', 'v9.9.9')
@@ -34,7 +34,7 @@ test('several tags are told at once; one that nobody can tell is told with its r
   expect(await host.engine.localDigest(newer)).toBeUndefined()
 })
 
-test('a tag that lies is told as something else, which no pull by digest finds', async () => {
+test('a tag that lies resolves to another digest, which no pull by digest finds', async () => {
   const { host, ask } = await anAgent()
   host.inject({ kind: 'lying-digest', image: newer, times: 1 })
   const digest = (await ask([newer]))[0]?.digest as string
@@ -42,7 +42,7 @@ test('a tag that lies is told as something else, which no pull by digest finds',
   await expect(host.engine.pull(newer, { digest })).rejects.toMatchObject({ code: 'PULL_FAILED' })
 })
 
-test('a registry that is silent counts as away in time and is not asked on, and what others said is told', async () => {
+test('a silent registry counts as unavailable after the timeout and is not asked again, and answers of others are reported', async () => {
   let waiting: AbortSignal | undefined
   const { host, ask } = await anAgent({
     resolve: (image, { signal }) => {

@@ -25,7 +25,7 @@ async function upOn(volume: string, tries: readonly string[], mounted: string) {
   return done
 }
 
-test('the server of a try that was given up is taken away by force, before the next begins', async () => {
+test('the server of an abandoned try is removed by force before the next begins', async () => {
   expect(await upOn('data-r1-2', ['data-r1-1', 'data-r1-2'], 'data-r1-1')).toEqual(['discard', 'up', 'remove data-r1-1'])
 })
 

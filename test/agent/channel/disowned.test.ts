@@ -68,7 +68,7 @@ async function anAgent(execute: (context: CommandContext) => Promise<unknown>, c
   return { identity, start }
 }
 
-test('a box of another host is stopped before a command is taken, and then told of', async () => {
+test('a box of another host is stopped before commands are taken, and then reported', async () => {
   world.told.disowned = [disowned]
   const seen: string[] = []
   const { identity, start } = await anAgent(

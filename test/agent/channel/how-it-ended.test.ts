@@ -12,10 +12,10 @@ test.each<[string, CommandOutcome, Record<string, unknown>]>([
   ['no answer at all', { ok: true, result: null }, { ok: true }],
   ['a change that held', { ok: true, result: { outcome: 'committed', error: null } }, { ok: true, outcome: 'committed' }],
   [
-    'a change that was undone',
+    'a change that was rolled back',
     { ok: true, result: { outcome: 'rolled_back', error: why } },
     { ok: true, outcome: 'rolled_back', code: 'SNAPSHOT_FAILED', why: 'the store is full' },
   ],
-])('%s is told as it was', (_, outcome, line) => {
+])('the log line of %s is correct', (_, outcome, line) => {
   expect(outcomeSummary(outcome)).toEqual(line)
 })

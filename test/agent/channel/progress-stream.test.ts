@@ -9,27 +9,27 @@ const start = '2026-01-05T02:00:00.000Z'
 /** A stream to a daemon that is there or not, and all that reached it. */
 function aStream() {
   const clock = manualClock(start)
-  const told: Progress[] = []
+  const sent: Progress[] = []
   const daemon = { away: false }
   const stream = progressStream(clock, async (progress) => {
     if (daemon.away) throw new Error('away')
-    told.push(...progress)
+    sent.push(...progress)
   })
-  return { clock, told, daemon, stream }
+  return { clock, sent, daemon, stream }
 }
 
 test('of what one step says meanwhile the last word stands, and still it counts from when it began', async () => {
-  const { clock, told, stream } = aStream()
+  const { clock, sent, stream } = aStream()
   stream.report({ step: 'pull', percent: 0 })
   await clock.advance(400)
   stream.report({ step: 'pull', percent: 50 })
   await stream.end()
-  const last = told.at(-1)
+  const last = sent.at(-1)
   expect(last).toMatchObject({ step: 'pull', percent: 50, at: '2026-01-05T02:00:00.400Z', since: start })
 })
 
 test('while the daemon is away the beginning of each step is not lost', async () => {
-  const { clock, told, daemon, stream } = aStream()
+  const { clock, sent, daemon, stream } = aStream()
   daemon.away = true
   for (const step of ['fence', 'stop', 'snapshot']) {
     for (let n = 0; n < 200; n++) {
@@ -39,7 +39,7 @@ test('while the daemon is away the beginning of each step is not lost', async ()
   }
   daemon.away = false
   await stream.end()
-  expect(addSteps([], told).map(({ step, at }) => [step, at.slice(11, 19)])).toEqual([
+  expect(addSteps([], sent).map(({ step, at }) => [step, at.slice(11, 19)])).toEqual([
     ['fence', '02:00:00'],
     ['stop', '02:00:20'],
     ['snapshot', '02:00:40'],

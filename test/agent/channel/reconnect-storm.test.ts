@@ -4,7 +4,7 @@ import { seededRandom } from '../../../src/agent/simulated/index.ts'
 import { manualClock, problem } from '../../../src/core/kit/index.ts'
 
 const agents = 1000
-/** What the daemon told each of a thousand at hello. */
+/** The daemon's answer to each of a thousand hellos. */
 const reconnectSpreadMs = agents * 10
 
 /** How many hellos came in each second after the daemon was back, when all agents lost it in one moment. */

@@ -31,7 +31,7 @@ async function until(condition: () => unknown, stepMs = 100): Promise<void> {
   throw new Error('it never came to that')
 }
 
-/** An agent whose engine tells what the test lets happen; each report says how often anything happened by then. */
+/** An agent with scripted engine events; each report contains the number of events until then. */
 async function anAgent(change: Partial<AgentDeps> = {}) {
   const identity = await world.enrol('host-1')
   const leaving = new AbortController()
@@ -112,13 +112,13 @@ test('the death of a container is reported within seconds', async () => {
   expect(reports.at(-1)!.atMs - diedMs).toBeLessThan(5_000)
 })
 
-test('a container that dies every second for ten minutes floods nobody, and its last death is told', async () => {
+test('a container that exits every second for ten minutes causes few reports, and its last exit is reported', async () => {
   const { reports, happen } = await anAgent()
   const before = reports.length
   for (let second = 0; second < 600; second++) {
     happen()
     await turn(1_000)
-    // However long a report is on its way here: it is told within its second.
+    // A report may be delayed here, but is sent within its second.
     await expect.poll(() => world.told.reports.length, { interval: 1 }).toBe(reports.length)
   }
   const during = reports.length - before
@@ -127,7 +127,7 @@ test('a container that dies every second for ten minutes floods nobody, and its 
   await until(() => reports.at(-1)!.saw === 600, 1_000)
 })
 
-test('what happened while the engine told nothing is reported once it does again', async () => {
+test('changes during a lost event stream are reported when it is back', async () => {
   const { reports, happen, breakOff } = await anAgent()
   breakOff(true)
   await turn(100)

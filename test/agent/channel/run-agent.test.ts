@@ -98,7 +98,7 @@ const aChange = (boxId = 'box_1') => ({
 const status = async (which = id) => (await commandById(world.deps.db, which)).status
 const answer = async () => ({ report: aReport() })
 
-test('an agent fetches a command, tells its steps, and delivers its result', async () => {
+test('an agent fetches a command, reports its steps and delivers its result', async () => {
   const acknowledged: string[] = []
   const { identity } = await anAgent(
     async (context) => {
@@ -150,13 +150,13 @@ test('failures travel as problems, and a fault of the agent as one too', async (
 test.each([
   ['ENOSPC', 'DISK_FULL', /host's disk is full: .* mkdir '\/mnt\/oak'$/],
   ['EROFS', 'CONFIG', /mkdir '\/mnt\/oak'\. fix: .*ReadWritePaths=/],
-])('a host that answers %s is no fault of the agent', async (code, told, says) => {
+])('a host that answers %s is not reported as an agent error', async (code, reported, says) => {
   const { identity } = await anAgent(async () => {
     throw Object.assign(new Error(`${code}: it said so, mkdir '/mnt/oak'`), { code })
   })
   await world.enqueue({ id: 'one', hostId: identity.hostId })
   await until(async () => (await status('one')) === 'failed')
-  expect((await commandById(world.deps.db, 'one')).error).toEqual({ code: told, message: expect.stringMatching(says) })
+  expect((await commandById(world.deps.db, 'one')).error).toEqual({ code: reported, message: expect.stringMatching(says) })
 })
 
 test('boxes are worked on at the same time, one command each, and not more than there are slots', async () => {
@@ -276,7 +276,7 @@ test('a command that was running when the agent died is called again with the sa
   expect(await commandById(world.deps.db, id)).toMatchObject({ status: 'succeeded', leaseToken: 1 })
 })
 
-test('a dead agent’s command is offered again to its next run even when its shelf is lost', async () => {
+test('a dead agent’s command is offered again to its next run even when its store is lost', async () => {
   const never = new Promise<never>(() => undefined)
   let started = 0
   const first = await anAgent(async () => {
@@ -331,7 +331,7 @@ test('on its signal an agent finishes what runs, and takes nothing new', async (
   await world.enqueue({ id, hostId: identity.hostId })
   await until(async () => (await status()) === 'running')
   const left = leave()
-  // Until the daemon has seen that nobody waits for an answer any more.
+  // Until the daemon has noticed that the poll was closed.
   for (let turns = 0; turns < 20; turns++) await socketsTurn()
   await world.enqueue({ id: 'new', hostId: identity.hostId, boxId: 'box_2' })
   finish()
@@ -340,7 +340,7 @@ test('on its signal an agent finishes what runs, and takes nothing new', async (
   expect(await status('new')).toBe('queued')
 })
 
-test('what is not over when the drain ends is broken off then, and stays on the shelf without an outcome', async () => {
+test('commands that outlast the drain are aborted and stay stored without an outcome', async () => {
   const texts = memoryStore()
   let brokenOffAt = Number.NaN
   const { identity, leave } = await anAgent(
@@ -358,13 +358,13 @@ test('what is not over when the drain ends is broken off then, and stays on the 
   const beganAt = world.clock.monotonicMs()
   expect(await leave()).toBe('drained')
   expect(brokenOffAt - beganAt).toBeGreaterThanOrEqual(10_000)
-  // What the drain gives to outcomes that are being told is no more time for work.
+  // The extra drain time for deliveries is not available to executors.
   expect(brokenOffAt - beganAt).toBeLessThan(15_000)
   expect(await commandStore(texts).all()).toMatchObject([{ id, outcome: null }])
   expect(await status()).toBe('running')
 })
 
-test('what came to its end as it was broken off is told all the same', async () => {
+test('a command that ends while it is aborted is reported', async () => {
   const texts = memoryStore()
   const { identity, leave } = await anAgent(
     async ({ signal }) => {
@@ -427,7 +427,7 @@ test('an agent that is shut out breaks off no change of a box, however long it t
   expect(await commandStore(texts).all()).toMatchObject([{ id, outcome: { ok: true } }])
 })
 
-test('an agent that is shut out and told to stop drains as ever', async () => {
+test('a rejected agent that is stopped drains normally', async () => {
   const texts = memoryStore()
   const { identity, end, leave } = await anAgent(
     ({ signal }) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
@@ -444,14 +444,14 @@ test('an agent that is shut out and told to stop drains as ever', async () => {
   expect(await commandStore(texts).all()).toMatchObject([{ id, outcome: null }])
 })
 
-/** A shelf whose disk is full while the condition holds. */
-const fullShelf = (isFull: (text: string) => boolean): FileStore => {
-  const shelf = memoryStore()
+/** A store whose disk is full while the condition holds. */
+const fullStore = (isFull: (text: string) => boolean): FileStore => {
+  const fileStore = memoryStore()
   const write: FileStore['write'] = async (name, text) => {
     if (isFull(text)) throw Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' })
-    await shelf.write(name, text)
+    await fileStore.write(name, text)
   }
-  return { ...shelf, write }
+  return { ...fileStore, write }
 }
 
 test('a command that cannot be kept is refused, and its hand is free for the next one', async () => {
@@ -462,7 +462,7 @@ test('a command that cannot be kept is refused, and its hand is free for the nex
       begun.push(commandId)
       return answer()
     },
-    { texts: fullShelf(() => full), slots: 1 },
+    { texts: fullStore(() => full), slots: 1 },
   )
   await world.enqueue({ id, hostId: identity.hostId, ...aChange() } as never)
   await until(async () => (await status()) === 'failed')
@@ -474,15 +474,15 @@ test('a command that cannot be kept is refused, and its hand is free for the nex
   expect(begun).toEqual(['next'])
 })
 
-test('an outcome that cannot be kept is told all the same', async () => {
-  const { identity } = await anAgent(answer, { texts: fullShelf((text) => text.includes('"ok":true')), slots: 1 })
+test('an outcome that cannot be stored is still delivered', async () => {
+  const { identity } = await anAgent(answer, { texts: fullStore((text) => text.includes('"ok":true')), slots: 1 })
   for (const one of ['one', 'two']) {
     await world.enqueue({ id: one, hostId: identity.hostId, ...aChange() } as never)
     await until(async () => (await status(one)) === 'succeeded')
   }
 })
 
-test('an outcome that the journal cannot note as told frees its hand', async () => {
+test('an outcome whose delivery cannot be recorded still frees its slot', async () => {
   const full = async () => {
     throw new Error('ENOSPC: no space left on device')
   }
@@ -532,8 +532,8 @@ test('an agent that died while its key was replaced ends that first, and its res
   let next: AgentPrivateKey | undefined = await newAgentKey()
   const { kty, crv, x } = next
   await connect({ ...world, random: systemRandom, identity }).rotateKey({ body: { publicKey: { kty, crv, x } } })
-  const anew = { ...identity, keyId: await calculateJwkThumbprint({ kty, crv, x }), privateKey: next }
-  await connect({ ...world, random: systemRandom, identity: anew }).rotateKey({ body: { publicKey: { kty, crv, x } } })
+  const renewed = { ...identity, keyId: await calculateJwkThumbprint({ kty, crv, x }), privateKey: next }
+  await connect({ ...world, random: systemRandom, identity: renewed }).rotateKey({ body: { publicKey: { kty, crv, x } } })
   await world.enqueue({ id, hostId: identity.hostId })
   await world.deps.db.updateTable('commands').set({ status: 'running', lease_token: 1 }).execute()
   const payload = { slug: 'elm-school', boxId: 'box_1', ownershipEpoch: 1 }
@@ -549,10 +549,10 @@ test('an agent that died while its key was replaced ends that first, and its res
   }
   const { end } = await anAgent(answer, { identity, texts, keys })
   await until(async () => (await status()) === 'succeeded')
-  expect([adopted, end()]).toEqual([[anew.keyId], undefined])
+  expect([adopted, end()]).toEqual([[renewed.keyId], undefined])
 })
 
-test('what of the machine is in use is told once a minute at most, with how far the clock is off', async () => {
+test('resource usage is reported at most once a minute, with the clock offset', async () => {
   let asked = 0
   const resources = async () => {
     asked += 1
@@ -611,7 +611,7 @@ test('secrets of a command that is no longer ours are a lost lease', async () =>
   expect(code).toBe('LEASE_LOST')
 })
 
-test('box migrations are fetched by whoever needs them, and what is not their sum is not handed on', async () => {
+test('executors fetch box migrations, and a wrong checksum is refused', async () => {
   const [first, second] = readBoxMigrations(
     ['0001-a.sql', '0002-b.sql'].map((file) => ({ file, text: `create table tenantry.t${file[3]} (id integer);` })),
   ) as [BoxMigration, BoxMigration]
@@ -679,11 +679,11 @@ test('an agent that starts with an update in hand may ask for its secrets before
 test('a command file that cannot be read is set aside, and the agent starts all the same', async () => {
   const texts = memoryStore()
   await texts.write('torn.json', '{"id":"to')
-  const told: string[] = []
-  const { identity } = await anAgent(answer, { store: commandStore(texts, (path) => told.push(path)) })
+  const damaged: string[] = []
+  const { identity } = await anAgent(answer, { store: commandStore(texts, (path) => damaged.push(path)) })
   await world.enqueue({ id, hostId: identity.hostId })
   await until(async () => (await status()) === 'succeeded')
-  expect(told).toEqual(['torn.json'])
+  expect(damaged).toEqual(['torn.json'])
   expect(await texts.aside()).toEqual(['torn.json'])
 })
 

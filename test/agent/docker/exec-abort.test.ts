@@ -86,7 +86,7 @@ test.each(stages)('a program is ended that is let go of %s', async (stage) => {
   expect(await ended).toBe('SIGKILL')
 })
 
-test('one that has ended is left alone, and so is whoever has its number now', async () => {
+test('an ended process is not signalled, nor is a later one with the same pid', async () => {
   const { program, answerStarted, looks, abort, ran } = await anAskedStart()
   answerStarted()
   const { child } = aProcess()

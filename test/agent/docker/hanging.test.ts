@@ -72,7 +72,7 @@ test('a file that no program came to read is closed', async () => {
   expect([unread.destroyed, tooLate.destroyed]).toEqual([true, true])
 })
 
-test('a registry that is asked what a tag is keeps no connection open once nobody waits for it', async () => {
+test('resolving a tag leaves no connection open after an abort', async () => {
   const patient = dockerEngine({ dockerHost: `unix://${folder}/docker.sock` })
   const over = new AbortController()
   const called = new Promise<Socket>((resolve) => silent.once('connection', resolve))

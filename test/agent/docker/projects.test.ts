@@ -26,7 +26,7 @@ function anEngine() {
   return { docker: docker as unknown as Docker, gone }
 }
 
-test('beside a service of another kind only what is of the box goes, and what stays is told', async () => {
+test('other services of the project stay and are reported; only the box is removed', async () => {
   const { docker, gone } = anEngine()
   expect(await removeProject(docker, 'elm', ['media', 'shared'])).toEqual([
     'container synapse',

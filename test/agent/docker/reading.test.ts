@@ -20,7 +20,7 @@ test.each([
   ['service "a" refers to undefined volume x: invalid compose project', 'COMPOSE_INVALID'],
   ['Bind for 127.0.0.1:8001 failed: port is already allocated', 'PORT_TAKEN'],
   ['listen tcp4 127.0.0.1:8001: bind: address already in use', 'PORT_TAKEN'],
-  ['something nobody has seen', 'BOX_UNHEALTHY'],
+  ['an unknown failure', 'BOX_UNHEALTHY'],
 ])('%j is %s', (said, code) => {
   expect(outputProblem(said, 'up', 'BOX_UNHEALTHY').code).toBe(code)
 })
@@ -30,7 +30,7 @@ test('a socket that is missing or closed is the engine, and control characters g
   expect(outputProblem('\u001b[31mred', 'up', 'BOX_UNHEALTHY').message).not.toContain('\u001b')
 })
 
-test('compose is told everything and hears nothing of the environment', () => {
+test('compose gets every setting as an argument and nothing from the environment', () => {
   const project = { name: 'box-oak', folder: '/b/oak', composeFile: '/b/oak/compose.yaml' }
   expect(composeArguments(project, ['config']).slice(0, 9)).toEqual([
     'compose',

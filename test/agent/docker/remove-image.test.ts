@@ -51,7 +51,7 @@ test.each<[string, Meanwhile, string[]]>([
   expect([...tags].sort()).toEqual([name, other, ...more].sort())
 })
 
-test('one that has a name by which nobody judged it is not touched', async () => {
+test('an image with a name that was not evaluated stays', async () => {
   const { docker, tags } = anEngine(undefined, [name, added])
   await expect(removeImage(docker, { id, names: [name] })).rejects.toMatchObject({
     code: 'CONFLICT',

@@ -6,7 +6,7 @@ import { problem } from '../../../src/core/kit/index.ts'
 import { aContext, address, around, type Deps, type MovingHost, mortalAtChange, running, twoHosts } from '../move/a-move.ts'
 import { snapshotOfBox } from '../move/a-snapshot.ts'
 import { moving } from '../simulated/boxes.ts'
-import { deadShelf, mortal } from '../update/mortal.ts'
+import { mortal, storeWhileAlive } from '../update/mortal.ts'
 
 const commandId = 'drill-1'
 
@@ -65,7 +65,7 @@ test.each([
   [{ kind: 'disk-full', at: 'load', times: 1 }, 'DISK_FULL'],
   [{ kind: 'store-down', times: 1 }, 'SNAPSHOT_STORE_UNAVAILABLE'],
   [{ kind: 'dies-at-start', image: 'synapse', times: 1 }, 'BOX_UNHEALTHY'],
-] as const)('what goes wrong is told: %j', async (fault, code) => {
+] as const)('a failure is reported: %j', async (fault, code) => {
   const world = await drilled()
   world.old.host.inject(fault)
   const result = await world.run()
@@ -86,7 +86,7 @@ test('counts that differ from the manifest fail a drill', async () => {
   await expectUntouched(world)
 })
 
-test('a dump that the disk damages once it is fetched is fetched once more, and one that it damages again fails a drill', async () => {
+test('a fetched dump that the disk damages is fetched again, and a second damage fails the drill', async () => {
   for (const times of [1, 2]) {
     const world = await drilled()
     const deps = await world.old.agent()
@@ -176,7 +176,7 @@ test('the copy keeps quiet, and cannot be reached nor reach anybody', async () =
 /** One life that ends at a touch, and then one that lives. */
 async function killedOnce(world: World, place: number, when: 'before' | 'after'): Promise<DrillResult | undefined> {
   const life = mortalAtChange(place, when)
-  const deps = await world.old.agent(around(life.touch), deadShelf(world.old.shelf, life))
+  const deps = await world.old.agent(around(life.touch), storeWhileAlive(world.old.fileStore, life))
   const first = await world.run(deps, {}, aContext(commandId, { signal: life.signal })).catch((error: Error) => error)
   if (!life.died()) return undefined
   expect((first as Error).message).toMatch(/killed|dead/)
@@ -203,12 +203,12 @@ test.each(['before', 'after'] as const)(
 test('what a drill left whose command is over or unknown goes when the agent starts; an open one is left to its command', async () => {
   const world = await drilled()
   const life = mortal((_, name) => name === 'loadDatabase', 'after')
-  const dying = await world.old.agent(around(life.touch), deadShelf(world.old.shelf, life))
+  const dying = await world.old.agent(around(life.touch), storeWhileAlive(world.old.fileStore, life))
   await world.run(dying, {}, aContext(commandId, { signal: life.signal })).catch(() => undefined)
   const left = async (host: MovingHost) => host.host.engine.projects(drillProjects(`${host.folder}/state`))
   expect(await left(world.old)).toHaveLength(1)
   expect(await sweepDrills(await world.old.agent())).toEqual([])
-  const forgetful = await world.old.agent((same) => same, { ...world.old.shelf, names: async () => [] })
+  const forgetful = await world.old.agent((same) => same, { ...world.old.fileStore, names: async () => [] })
   expect(await sweepDrills(forgetful)).toHaveLength(1)
   expect(await left(world.old)).toEqual([])
   expect(world.old.host.volumeNames()).toHaveLength(3)
@@ -227,8 +227,11 @@ test('images that a drill could not let go of are let go at the next start, thou
 test('the drills of another agent on the same engine are left alone', async () => {
   const world = await drilled()
   const life = mortal((_, name) => name === 'loadDatabase', 'after')
-  const dying = await world.old.agent(around(life.touch), deadShelf(world.old.shelf, life))
+  const dying = await world.old.agent(around(life.touch), storeWhileAlive(world.old.fileStore, life))
   await world.run(dying, {}, aContext(commandId, { signal: life.signal })).catch(() => undefined)
-  const other = { ...(await world.old.agent((same) => same, { ...world.old.shelf, names: async () => [] })), stateFolder: '/var/lib/other' }
+  const other = {
+    ...(await world.old.agent((same) => same, { ...world.old.fileStore, names: async () => [] })),
+    stateFolder: '/var/lib/other',
+  }
   expect(await sweepDrills(other)).toEqual([])
 })

@@ -6,36 +6,36 @@ import { fileDiskReserve, memoryStore, withDiskReserve } from '../../../src/agen
 
 let folder: string
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'tenantry-ballast-'))
+  folder = await mkdtemp(join(tmpdir(), 'tenantry-reserve-'))
 })
 afterEach(() => rm(folder, { recursive: true, force: true }))
 
 const sizeOf = async (path: string) => (await stat(path).catch(() => undefined))?.size ?? 0
 const full = () => Object.assign(new Error('no space left on device'), { code: 'ENOSPC' })
 
-test('a ballast takes real room, and gives it up', async () => {
-  const path = join(folder, 'ballast')
-  const ballast = fileDiskReserve(path)
-  await ballast.refill()
-  await ballast.refill()
+test('a disk reserve uses real disk space and releases it', async () => {
+  const path = join(folder, 'reserve')
+  const reserve = fileDiskReserve(path)
+  await reserve.refill()
+  await reserve.refill()
   expect(await sizeOf(path)).toBe(16 * 1024 * 1024)
   expect((await stat(path)).blocks * 512).toBeGreaterThanOrEqual(16 * 1024 * 1024)
-  await ballast.release()
+  await reserve.release()
   expect(await sizeOf(path)).toBe(0)
 })
 
-test('on a full disk a write gives up the ballast before it gives up itself', async () => {
-  const shelf = memoryStore()
+test('on a full disk a write releases the reserve and is retried before it fails', async () => {
+  const fileStore = memoryStore()
   let there = true
-  const onFullDisk = { ...shelf, write: (name: string, text: string) => (there ? Promise.reject(full()) : shelf.write(name, text)) }
+  const onFullDisk = { ...fileStore, write: (name: string, text: string) => (there ? Promise.reject(full()) : fileStore.write(name, text)) }
   const release = async () => {
     there = false
   }
   await withDiskReserve(onFullDisk, { release }).write('a', 'text')
-  expect(await shelf.read('a')).toBe('text')
+  expect(await fileStore.read('a')).toBe('text')
 })
 
-test('any other failure leaves the ballast where it is', async () => {
+test('any other failure leaves the reserve unchanged', async () => {
   const broken = { ...memoryStore(), write: () => Promise.reject(new Error('read-only')) }
   const release = () => Promise.reject(new Error('must not be released'))
   await expect(withDiskReserve(broken, { release }).write('a', 'text')).rejects.toThrow('read-only')

@@ -77,19 +77,19 @@ describe('a damaged journal', () => {
     expect(await (await openJournal({ store: folderStore(folder), clock: manualClock() })).open()).toEqual([])
   })
 
-  test('a file whose first line is torn is set aside and told of; the other commands go on, its own is refused for good', async () => {
+  test('a file with a torn first line is set aside and reported; its command is refused, the others continue', async () => {
     const deps = { store: folderStore(folder), clock: manualClock() }
     const journal = await openJournal(deps)
     await journal.begin(anUpdate)
     await journal.begin({ ...anUpdate, commandId: 'other', slug: 'south-school' })
     await writeFile(join(folder, `${anUpdate.commandId}.jsonl`), '{"he')
-    const told: string[] = []
-    const opened = () => openJournal({ ...deps, onDamaged: (path) => told.push(path) })
+    const damaged: string[] = []
+    const opened = () => openJournal({ ...deps, onDamaged: (path) => damaged.push(path) })
     expect(await (await opened()).open()).toMatchObject([{ commandId: 'other' }])
     expect(await readFile(join(damagedFolder(folder), `${anUpdate.commandId}.jsonl`), 'utf8')).toBe('{"he')
     const again = (await opened()).begin(anUpdate)
     await expect(again).rejects.toMatchObject({ code: 'INTERNAL', message: expect.stringContaining(anUpdate.slug) })
-    expect(told).toEqual([join(damagedFolder(folder), `${anUpdate.commandId}.jsonl`)])
+    expect(damaged).toEqual([join(damagedFolder(folder), `${anUpdate.commandId}.jsonl`)])
     await rm(damagedFolder(folder), { recursive: true })
   })
 

@@ -37,9 +37,9 @@ async function aMovingHost(name: string, clock: ManualClock, vaults: SimulatedVa
   const folder = await realpath(await mkdtemp(join(tmpdir(), `tenantry-${name}-`)))
   const host = simulatedHost({ clock, random: seededRandom(name), folder, vaults })
   const boxes = localBoxes(join(folder, 'state'))
-  const shelf = memoryStore()
-  const agent = async (around: (ports: Ports) => Ports = (same) => same, kept: FileStore = shelf): Promise<Deps> => {
-    const journal = await openJournal({ store: kept, clock })
+  const fileStore = memoryStore()
+  const agent = async (around: (ports: Ports) => Ports = (same) => same, files: FileStore = fileStore): Promise<Deps> => {
+    const journal = await openJournal({ store: files, clock })
     const locks = memoryLocks()
     return {
       ...around(host),
@@ -68,7 +68,7 @@ async function aMovingHost(name: string, clock: ManualClock, vaults: SimulatedVa
     const box = await boxes.find('oak')
     return box && readIfThere(fenceFile(box.project))
   }
-  return { name, folder, host, boxes, shelf, agent, fence }
+  return { name, folder, host, boxes, fileStore, agent, fence }
 }
 export type MovingHost = Awaited<ReturnType<typeof aMovingHost>>
 

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { handOver, takeOver } from '../../../src/agent/move/index.ts'
 import { problem } from '../../../src/core/kit/index.ts'
 import { moving } from '../simulated/boxes.ts'
-import { deadShelf } from '../update/mortal.ts'
+import { storeWhileAlive } from '../update/mortal.ts'
 import { aContext, around, handOverPayload, type MovingHost, mortalAtChange, takeOverPayload, twoHosts } from './a-move.ts'
 
 // The new host was away, the daemon gave the take-over up and the box back to its old host; then the new host's agent starts again.
@@ -17,7 +17,7 @@ const given = async () => {
 type Given = Awaited<ReturnType<typeof given>>
 
 const secretsOf = aContext('take-over').secrets
-const givenUp = async (): Promise<never> => {
+const abandoned = async (): Promise<never> => {
   throw problem('LEASE_LOST', 'this agent has no command take-over in hand')
 }
 
@@ -28,7 +28,7 @@ const live = async ({ next, clock, order }: Given, change: Parameters<typeof aCo
 async function killedAt(world: Given, place: number, when: 'before' | 'after'): Promise<boolean> {
   const { next } = world
   const life = mortalAtChange(place, when)
-  await live(world, { signal: life.signal }, next.agent(around(life.touch), deadShelf(next.shelf, life))).catch(() => undefined)
+  await live(world, { signal: life.signal }, next.agent(around(life.touch), storeWhileAlive(next.fileStore, life))).catch(() => undefined)
   return life.died()
 }
 
@@ -48,10 +48,10 @@ test.each(['before', 'after'] as const)(
         return
       }
       const { next } = world
-      // It was its own, and open, before anybody gave it up: that is told to the daemon, and the next hello stops it.
+      // The box was owned and open before the daemon abandoned it: the agent reports that, and the next hello stops the box.
       const opened = (await next.boxes.find('oak')) !== undefined && (await next.fence()) === undefined
       if (opened) continue
-      expect(await live(world, { secrets: givenUp })).toMatchObject({ outcome: 'failed', error: { code: 'LEASE_LOST' } })
+      expect(await live(world, { secrets: abandoned })).toMatchObject({ outcome: 'failed', error: { code: 'LEASE_LOST' } })
       await nothingLeft(next)
     }
   },
@@ -62,12 +62,12 @@ test.each(['before', 'after'] as const)(
 async function killedWhenWriting(world: Given, line: RegExp): Promise<void> {
   const { next } = world
   const dying = new AbortController()
-  const write: typeof next.shelf.write = async (name, text) => {
+  const write: typeof next.fileStore.write = async (name, text) => {
     if (line.test(text)) dying.abort(new Error('killed'))
     dying.signal.throwIfAborted()
-    await next.shelf.write(name, text)
+    await next.fileStore.write(name, text)
   }
-  await live(world, { signal: dying.signal }, next.agent(undefined, { ...next.shelf, write })).catch(() => undefined)
+  await live(world, { signal: dying.signal }, next.agent(undefined, { ...next.fileStore, write })).catch(() => undefined)
   expect(dying.signal.aborted).toBe(true)
 }
 
@@ -75,7 +75,7 @@ test('killed between its record and the line of the journal that says so, it is 
   const world = await given()
   await killedWhenWriting(world, /"step":"keep","mark":"done"/)
   expect(await world.next.boxes.find('oak')).toBeDefined()
-  expect(await live(world, { secrets: givenUp })).toMatchObject({ outcome: 'failed', error: { code: 'LEASE_LOST' } })
+  expect(await live(world, { secrets: abandoned })).toMatchObject({ outcome: 'failed', error: { code: 'LEASE_LOST' } })
   await nothingLeft(world.next)
 })
 
@@ -83,14 +83,14 @@ test('killed after it became its own and before it was opened, it stays closed u
   const world = await given()
   const { next } = world
   await killedWhenWriting(world, /"step":"open","mark":"intent"/)
-  const result = await live(world, { secrets: givenUp })
+  const result = await live(world, { secrets: abandoned })
   expect(result).toMatchObject({ outcome: 'restored', error: { code: 'LEASE_LOST', message: expect.stringMatching(/stays fenced/) } })
   expect(await next.fence()).toContain('take-over')
 })
 
-test('a take-over that is given up while it runs is not kept', async () => {
+test('a take-over that is abandoned while it runs is rolled back', async () => {
   const world = await given()
-  const secrets = async () => ((await world.next.fence()) === undefined && !probed ? secretsOf() : givenUp())
+  const secrets = async () => ((await world.next.fence()) === undefined && !probed ? secretsOf() : abandoned())
   let probed = false
   const deps = world.next.agent(
     around(async (name, act) => {
@@ -102,7 +102,7 @@ test('a take-over that is given up while it runs is not kept', async () => {
   await nothingLeft(world.next)
 })
 
-test('one that is given up while what it is to record is brought once more is not kept', async () => {
+test('a take-over that is abandoned while its snapshot is fetched again is rolled back', async () => {
   const world = await given()
   const { next } = world
   const work = join(next.folder, 'state', 'work')
@@ -117,7 +117,7 @@ test('one that is given up while what it is to record is brought once more is no
       return act()
     }),
   )
-  const secrets = async () => (gone ? givenUp() : secretsOf())
+  const secrets = async () => (gone ? abandoned() : secretsOf())
   expect(await live(world, { secrets }, deps)).toMatchObject({ outcome: 'failed', error: { code: 'LEASE_LOST' } })
   expect(gone).toBe(true)
   await nothingLeft(next)

@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { handOver, remove, takeBack, takeOver } from '../../../src/agent/move/index.ts'
 import { moving } from '../simulated/boxes.ts'
-import { deadShelf } from '../update/mortal.ts'
+import { storeWhileAlive } from '../update/mortal.ts'
 import {
   aContext,
   address,
@@ -30,7 +30,9 @@ async function killedOnce(two: Two, host: MovingHost, place: number, when: When,
   const lived = async (deps: Deps, signal?: AbortSignal) =>
     moving(two.clock, () => run(deps, aContext('the-command', signal ? { signal } : {})), 5_000)
   const life = mortalAtChange(place, when)
-  const first = await lived(await host.agent(around(life.touch), deadShelf(host.shelf, life)), life.signal).catch((error: Error) => error)
+  const first = await lived(await host.agent(around(life.touch), storeWhileAlive(host.fileStore, life)), life.signal).catch(
+    (error: Error) => error,
+  )
   if (!life.died()) return undefined
   expect((first as Error).message).toMatch(/killed|dead/)
   return lived(await host.agent())

@@ -6,7 +6,7 @@ import type { LocalBox } from '../../../src/agent/ports/index.ts'
 import { quarantineReason } from '../../../src/core/boxes/index.ts'
 import { problem } from '../../../src/core/kit/index.ts'
 import { moving } from '../simulated/boxes.ts'
-import { deadShelf, mortal } from '../update/mortal.ts'
+import { mortal, storeWhileAlive } from '../update/mortal.ts'
 import {
   aContext,
   address,
@@ -100,7 +100,7 @@ test('a handed-over box does nothing but be taken back or removed; the same comm
   await expect(given(two, { ownershipEpoch: 0 }, 'older')).rejects.toMatchObject({ code: 'LEASE_LOST' })
 })
 
-test('a box that nobody took is taken back under a higher epoch, opened after the proof', async () => {
+test('a box without a take-over is taken back under a higher epoch and opened after the proof', async () => {
   const two = await twoHosts()
   await given(two)
   const { probe: last, report } = await back(two)
@@ -112,17 +112,17 @@ test('a box that nobody took is taken back under a higher epoch, opened after th
   await expect(back(two, 3, 'again')).rejects.toMatchObject({ code: 'CONFLICT', message: expect.stringMatching(/nothing to take back/) })
 })
 
-test('a box that is taken back and does not prove healthy rests as before', async () => {
+test('a taken-back box that does not prove healthy stays fenced and stopped', async () => {
   const two = await twoHosts()
   await given(two)
-  const mend = two.old.host.inject({ kind: 'probe-fails' })
+  const recover = two.old.host.inject({ kind: 'probe-fails' })
   await expect(back(two, 2, 'take-back', probe)).rejects.toMatchObject({
     code: 'PROBE_FAILED',
     message: expect.stringMatching(/stays fenced and stopped/),
   })
   expect(running(two.old, two.box)).toEqual(['edge'])
   expect(two.old.host.traffic.sendMessage(two.box)).toBe('fenced')
-  mend()
+  recover()
   await expect(back(two)).rejects.toMatchObject({ code: 'PROBE_FAILED' })
   expect((await back(two, 3, 'once more')).report.ownershipEpoch).toBe(3)
 })
@@ -133,15 +133,15 @@ test('a box that is taken back and proven, but not opened, says that its fence s
   const { old, box } = two
   const said = (await old.fence()) as string
   const path = fenceFile(box.project)
-  const mend = async () => {
+  const recover = async () => {
     await rm(path, { recursive: true })
     await writeFile(path, said)
   }
-  const write: typeof old.shelf.write = async (name, text) => {
-    await old.shelf.write(name, text)
-    if (text.match(/"step":"open","mark":"failed"/g)?.length === 5 && !text.includes('"closed"')) await mend()
+  const write: typeof old.fileStore.write = async (name, text) => {
+    await old.fileStore.write(name, text)
+    if (text.match(/"step":"open","mark":"failed"/g)?.length === 5 && !text.includes('"closed"')) await recover()
   }
-  const deps = await old.agent(undefined, { ...old.shelf, write })
+  const deps = await old.agent(undefined, { ...old.fileStore, write })
   const put: typeof deps.boxes.put = async (kept) => {
     await deps.boxes.put(kept)
     if (kept.handedOver) return
@@ -158,13 +158,13 @@ test('a box that is taken back and proven, but not opened, says that its fence s
   expect(quarantineReason('hand-over', (await old.boxes.find('oak'))!, records)).toBe('unfence')
 })
 
-test('a take-back that is done is told as done, however long the box cannot be looked at then', async () => {
+test('a finished take-back is reported as done, however long the box cannot be read afterwards', async () => {
   const two = await twoHosts()
   await given(two)
   let [kept, refused] = [false, 0]
   const deps = await two.old.agent(
     around(async (name, act) => {
-      if (kept && name === 'containers' && ++refused <= 20) throw problem('DOCKER_UNAVAILABLE', 'the engine starts anew')
+      if (kept && name === 'containers' && ++refused <= 20) throw problem('DOCKER_UNAVAILABLE', 'the engine restarts')
       return act()
     }),
   )
@@ -214,7 +214,7 @@ test('a hand-over whose record was written by a disk that then failed leads back
   expect((await two.old.boxes.find('oak'))!.handedOver).toBeUndefined()
 })
 
-test('a take-back whose record was written by a disk that then failed rests as before, and is taken back by the next one', async () => {
+test('a take-back whose record was written before a disk failure stays stopped, and the next take-back succeeds', async () => {
   const two = await twoHosts()
   await given(two)
   const rested = await two.old.boxes.find('oak')
@@ -251,7 +251,7 @@ test('a hand-over that was killed after its record was written, and then fails, 
   expect((await given(two, {}, 'again')).snapshot.tier).toBe('final')
 })
 
-test('a hand-over whose box does not come back rests fenced and says so', async () => {
+test('a failed hand-over whose box cannot be restarted stays fenced and reports it', async () => {
   const two = await twoHosts()
   two.old.host.inject({ kind: 'snapshot-fails', times: 1 })
   two.old.host.inject({ kind: 'probe-fails' })
@@ -286,7 +286,7 @@ test.each([
   expect((await back(two)).probe.verdict).toBe('ok')
 })
 
-test('a take-over that cannot be tidied up is one all the same: nobody may take the box back', async () => {
+test('a take-over whose cleanup fails still counts: the box must not be taken back', async () => {
   const two = await twoHosts()
   const { snapshot } = await given(two)
   const unpinless = around(async (name, act) => {
@@ -298,7 +298,7 @@ test('a take-over that cannot be tidied up is one all the same: nobody may take 
   expect(result).toMatchObject({ outcome: 'restored', error: null, report: { fenced: false } })
 })
 
-test('a take-over that is proven but not opened belongs to its new host, and says that it rests fenced', async () => {
+test('a proven take-over that cannot be opened belongs to its new host and is reported as fenced', async () => {
   const two = await twoHosts()
   const { snapshot } = await given(two)
   const { next } = two
@@ -381,13 +381,13 @@ test('a box with a service that no box has is not handed over, because no snapsh
   expect(two.old.host.traffic.sendMessage(two.box)).toBe('stored')
 })
 
-test('of a box whose project has other services only what is its own is removed, and what stays is told', async () => {
+test('other services of a removed box’s project stay and are reported', async () => {
   const two = await twoHosts()
   await given(two)
   await withBridge(two)
-  const { removed: told } = await removed(two, two.old)
-  expect(told).toEqual(expect.arrayContaining(['volume old-oak-postgres', 'left: volume old-oak-bridge', 'record oak']))
-  expect(told).toContainEqual(expect.stringMatching(/^left: folder .*boxes\/oak/))
+  const { removed: reported } = await removed(two, two.old)
+  expect(reported).toEqual(expect.arrayContaining(['volume old-oak-postgres', 'left: volume old-oak-bridge', 'record oak']))
+  expect(reported).toContainEqual(expect.stringMatching(/^left: folder .*boxes\/oak/))
   expect(two.old.host.volumeNames()).toEqual(['old-oak-bridge'])
   expect(await two.old.boxes.list()).toEqual([])
 })
@@ -425,12 +425,12 @@ test('a box that a command works on is not disowned at once', async () => {
   expect(await disownBox(deps, { ...address, ownershipEpoch: 2 })).toBe(true)
 })
 
-test('what was begun for a box that is another host’s by now is over: a half-made copy goes, and nobody goes on with it', async () => {
+test('a command for a box that now belongs to another host ends: its partial copy is removed and it does not resume', async () => {
   const two = await twoHosts()
   const { snapshot } = await given(two)
   const { next, clock } = two
   const life = mortal((_, name) => name === 'loadDatabase', 'after')
-  const dying = await next.agent(around(life.touch), deadShelf(next.shelf, life))
+  const dying = await next.agent(around(life.touch), storeWhileAlive(next.fileStore, life))
   const order = takeOverPayload(snapshot)
   await moving(clock, () => takeOver(dying)(aContext('take-over', { signal: life.signal }), order), 5_000).catch(() => undefined)
   expect(await next.host.engine.projects('next-')).toEqual(['next-oak'])

@@ -11,7 +11,7 @@ import { aContext, address, around, type Deps, handOverPayload, type MovingHost,
 import { snapshotOfBox } from './a-snapshot.ts'
 
 describe('a take-over without room', () => {
-  /** What the snapshot says that is needed, to the byte, and how often anything was fetched when there is that much and `lacking` less. */
+  /** The needed bytes of the snapshot, and the number of fetches with that much space minus `lacking`. */
   const attempt = async (two: Awaited<ReturnType<typeof twoHosts>>, { lacking, already = 0 }: { lacking: number; already?: number }) => {
     const { snapshot } = await moving(two.clock, async () => handOver(await two.old.agent())(aContext('h'), handOverPayload()), 5_000)
     const deps = await two.next.agent()
@@ -121,10 +121,10 @@ describe('where volumes lie on a disk of their own, a take-over needs', () => {
   })
 })
 
-describe('the room that it was given is held again by an agent that was restarted, and told by the same words:', () => {
+describe('a restarted agent reserves the same space again, with the same messages:', () => {
   type Lives = Readonly<{ two: Awaited<ReturnType<typeof twoHosts>>; run(deps: Deps, context: CommandContext): Promise<unknown> }>
 
-  /** What others are told is promised while `call` is made: by the agent that is ended there, and by the next one. */
+  /** The space reserved for others during `call`: by the killed agent, and by the next one. */
   async function promisedAt(call: string, { two, run }: Lives, host: MovingHost) {
     const seen: ReservedForOthers[] = []
     const life = async (over?: AbortController) => {

@@ -83,7 +83,7 @@ test('what is typed without naming any settings is about the agent of the usual 
   expect(await agent(['box', 'list'], { env: { TENANTRY_AGENT_STATE_DIR: elsewhere }, usualSettings })).toMatchObject(none)
 })
 
-test('where no agent has its folder nobody is told that the host has no boxes, and none is made', async () => {
+test('without the agent’s folder the command fails instead of listing no boxes, and creates no folder', async () => {
   const env = { TENANTRY_AGENT_STATE_DIR: join(folder, 'nothing') }
   for (const verb of [['list'], ['probe', 'oak'], ['maintenance', 'off', 'oak']])
     expect(await agent(['box', ...verb], { env, usualSettings: join(folder, 'none.yaml') })).toMatchObject({
@@ -93,7 +93,7 @@ test('where no agent has its folder nobody is told that the host has no boxes, a
   expect(await readdir(folder)).not.toContain('nothing')
 })
 
-test('maintenance is begun and ended from the host itself, and the fence tells whose it is', async () => {
+test('maintenance starts and ends on the host itself, and the fence names its owner', async () => {
   expect(await agent(['box', 'maintenance', 'on', 'oak', '--reason', 'new disks', '--json'])).toMatchObject({
     exit: 0,
     stdout: expect.stringMatching(/"holder": "maintenance"/),
@@ -125,7 +125,7 @@ test('whatever changes a box is refused while the agent works on it, or has some
   expect(await fence()).toBeDefined()
 })
 
-test('a box that rests closed after a failed way back is opened by its name, typed, and only then', async () => {
+test('a box fenced after a failed rollback is opened only after its name was typed', async () => {
   await fenced()
   await aRecord({ outcome: 'rollback_failed' })
   const piped = await agent(['box', 'unfence', 'oak'])
@@ -150,14 +150,14 @@ test('a box that rests closed after a failed way back is opened by its name, typ
 test.each([
   ['a hand-over that failed for good', 'hand_over', { failure: { code: 'DISK_FULL', message: 'full' } }, /: the rollback of .* failed\./],
   ['a take-over that was not opened', 'take_over', { outcome: 'restored', error: { code: 'INTERNAL' } }, /: the unfence after .* failed\./],
-])('a box that rests closed since %s is opened by its name', async (_, kind, result, says) => {
+])('a box fenced since %s is opened by its name', async (_, kind, result, says) => {
   await boxes().put({ ...box, ...(kind === 'hand_over' ? { handedOver: { at: '', holder: commandId } } : {}) })
   await fenced()
   await aRecord(result, kind)
   expect((await agent(['box', 'unfence', 'oak'])).stderr).toMatch(says)
   expect(await agent(['box', 'unfence', 'oak', '--confirm', 'oak'])).toMatchObject({ exit: 0, stdout: 'oak is open: no fence\n' })
   expect(await fence()).toBeUndefined()
-  // What is open here is ours: no command may be refused because a record says otherwise.
+  // An open box belongs to this host: no command may be refused because of an old record.
   expect((await boxes().find('oak'))?.handedOver).toBeUndefined()
 })
 

@@ -72,7 +72,7 @@ test.each([
   ['pull', 'volumes'],
   ['dump', 'dump'],
   ['snapshot', '/state'],
-] as const)('a %s ends for the disk of %s, whatever room others have', async (name, folder) => {
+] as const)('a %s ends when the disk of %s is full, whatever space other disks have', async (name, folder) => {
   const { works } = await aWatchedHost({ freeBytes: async (path) => (path.endsWith(folder) ? reserveBytes - 1 : 1e12) })
   await expect(works[name]()).rejects.toMatchObject({
     code: 'DISK_FULL',
@@ -80,7 +80,7 @@ test.each([
   })
 })
 
-test('what brings a snapshot back goes on where the reserve is used up: it may be the way back', async () => {
+test('fetching a snapshot continues below the reserve, because a rollback may need it', async () => {
   const { host, ports } = await aWatchedHost({ freeBytes: async () => 0 })
   const request = { tier: 'manual', commandId: 'sn_1', slug: 'oak', paths: [host.folder] } as const
   const { id } = await host.snapshots.take(repository, request)
@@ -93,11 +93,14 @@ test.each(['pull', 'dump', 'snapshot'] as const)('a %s is not begun where the re
   expect(looks()).toBe(1)
 })
 
-test.each(['pull', 'dump', 'snapshot'] as const)('a %s that finds room comes to its end, and nobody looks on', async (name) => {
-  const { host, works } = await aHostWithRoom(1)
-  await moving(host.clock, () => works[name]())
-  expect(host.clock.sleepers()).toBe(0)
-})
+test.each(['pull', 'dump', 'snapshot'] as const)(
+  'a %s with enough space completes, and the disk is not polled afterwards',
+  async (name) => {
+    const { host, works } = await aHostWithRoom(1)
+    await moving(host.clock, () => works[name]())
+    expect(host.clock.sleepers()).toBe(0)
+  },
+)
 
 test('who is to stop has not failed for want of room', async () => {
   const { host, works } = await aHostWithRoom(1)

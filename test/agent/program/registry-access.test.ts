@@ -24,7 +24,7 @@ function aHost() {
   return { pulled, noted, pulling, run }
 }
 
-test('a command that may have registries fetches them when it pulls, and nobody else knows them afterwards', async () => {
+test('a command fetches its registry credentials when it pulls, and they are dropped afterwards', async () => {
   const { pulled, noted, pulling, run } = aHost()
   await run('tenant-box.provision', async () => ({ registries }))
   await pulling.pull('nginx:1', {})
@@ -52,7 +52,7 @@ test('what the daemon refuses is the failure of the pull, and the next pull asks
   expect(pulled).toEqual([{ registries }])
 })
 
-test('a command that was lost meanwhile keeps nobody from pulling: another in hand may fetch the same', async () => {
+test('a lost command does not prevent a pull: another running command may fetch the credentials', async () => {
   const { pulled, run } = aHost()
   let answer: (secrets: CommandSecrets) => void = () => undefined
   const good = run(

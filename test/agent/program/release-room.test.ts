@@ -14,12 +14,12 @@ test.each([
   const during: number[] = []
   const update = async () => {
     ledger.reserve({ commandId: aContext().commandId, what: 'updating oak' }, bytes)
-    during.push(ledger.reservedForOthers('nobody', 'a disk').bytes)
+    during.push(ledger.reservedForOthers('none', 'a disk').bytes)
     return work()
   }
   const executors = releaseSpace(ledger, { 'tenant-box.update': update } as unknown as CommandExecutors)
   const [end] = await Promise.allSettled([executors['tenant-box.update'](aContext(), aPayload())])
   expect(end).toEqual(ends)
   expect(during).toEqual([14])
-  expect(ledger.reservedForOthers('nobody', 'a disk')).toEqual({ bytes: 7, to: ['a snapshot of elm'] })
+  expect(ledger.reservedForOthers('none', 'a disk')).toEqual({ bytes: 7, to: ['a snapshot of elm'] })
 })

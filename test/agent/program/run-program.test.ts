@@ -108,7 +108,7 @@ test('an enrolment that never got its answer is asked for again with the same ke
   expect(await readdir(state())).toEqual(['identity.json'])
 })
 
-test('after its host was revoked an agent enrols anew under the same name with another key', async () => {
+test('after its host was revoked, an agent enrols again under the same name with another key', async () => {
   await agent(['enrol', '--url', world.baseUrl], { input: await invite() })
   const first = JSON.parse(await readFile(join(state(), 'identity.json'), 'utf8'))
   await revokeHost(world.deps, anna, { name: 'host-1', reason: 'lost' })
@@ -174,7 +174,7 @@ test('rotate-key replaces the key while no agent runs, and asks the one that doe
   expect(await readdir(state())).not.toContain('rotate-key')
 })
 
-test('doctor names each thing that is wrong and how to mend it', async () => {
+test('doctor names each failure and its fix', async () => {
   const { exit, stdout } = await agent(['doctor', '--json'])
   const checks = checksOf(stdout)
   expect(exit).toBe(1)
@@ -185,7 +185,7 @@ test('doctor names each thing that is wrong and how to mend it', async () => {
   expect((await agent(['doctor'])).stdout).toMatch(/✗ engine.*\n\s+fix: /)
 })
 
-test('doctor believes a daemon that knows us, tells a clock that is wrong, and never disturbs the agent that runs', async () => {
+test('doctor accepts a daemon that knows this host, reports a wrong clock, and never replaces the running agent', async () => {
   await agent(['enrol', '--url', world.baseUrl], { input: await invite() })
   expect(checksOf((await agent(['doctor', '--json'])).stdout).daemon).toMatchObject({ state: 'ok' })
   const skewed = checksOf((await agent(['doctor', '--json'], { offMs: 600_000 })).stdout)
@@ -208,7 +208,7 @@ test('doctor believes a daemon that knows us, tells a clock that is wrong, and n
   })
 })
 
-test('doctor tells of files that were set aside, and of boxes whose record cannot be read', async () => {
+test('doctor reports files that were set aside, and boxes whose record cannot be read', async () => {
   await mkdir(join(state(), 'journal-damaged'), { recursive: true, mode: 0o700 })
   await writeFile(join(state(), 'journal-damaged', 'ro_1.box_1.1.update.jsonl'), '{"he')
   await mkdir(join(state(), 'boxes'))

@@ -35,13 +35,13 @@ afterEach(async () => {
 })
 
 const boxes = () => localBoxes(join(folder, 'state'))
-const shelves = { commands: memoryStore(), journal: memoryStore() }
+const stores = { commands: memoryStore(), journal: memoryStore() }
 
 /** The whole agent over the simulated host; what it keeps outlives it. */
 async function anAgent() {
   const leaving = new AbortController()
   const { clock } = world
-  const journal = await openJournal({ store: shelves.journal, clock })
+  const journal = await openJournal({ store: stores.journal, clock })
   const executors = boxExecutors({
     ...host,
     clock,
@@ -67,7 +67,7 @@ async function anAgent() {
     identity,
     agentVersion: '0.1.0',
     executors,
-    store: commandStore(shelves.commands),
+    store: commandStore(stores.commands),
     acknowledge: journal.acknowledge,
     reports: async () => Promise.all((await boxes().list()).map((box) => reportVersions({ ...host, clock }, box))),
     machine: async () => ({ engine: { ...(await host.engine.info()), restic: await host.snapshots.version() }, resources: null }),
@@ -114,7 +114,7 @@ const newer = 'registry.test/tenantry/synapse:v1.163.2'
 const probe = { consecutive: 3, spacingMs: 60_000, timeoutMs: 1_800_000 }
 const named = { slug: 'oak', boxId: 'box_oak', ownershipEpoch: 1 }
 
-test('a box is provisioned and updated over the channel; an agent that dies in the middle of the update goes on with it', async () => {
+test('a box is provisioned and updated over the channel; an agent that is killed during the update resumes it', async () => {
   const first = await anAgent()
   const { report } = await (await ask('provision', 'tenant-box.provision', aProvision())).result()
   expect(report.installed.synapse).toBe('1.157.1')

@@ -18,7 +18,7 @@ const never = { again: () => Promise.reject(new Error('nothing was damaged')) }
 const inVain = { again: async () => undefined }
 const twice = { code: 'RESTORE_FAILED', message: expect.stringContaining('fetched twice') }
 
-test('what is done with a whole dump is done, and its failure is told', async () => {
+test('work on an intact dump runs once, and its failure is thrown', async () => {
   const dump = await aDump()
   const done: string[] = []
   await whileVerified(dump, async () => void done.push('loaded'), never)

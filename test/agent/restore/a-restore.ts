@@ -56,7 +56,7 @@ export async function aLivedOnBox(options: Options = {}) {
     deadlineMs: 30 * 86_400_000,
     ...change,
   })
-  const agent = (around?: (ports: Ports) => Ports, shelf?: FileStore): Promise<RestoreDeps> => world.agent(around, shelf)
+  const agent = (around?: (ports: Ports) => Ports, fileStore?: FileStore): Promise<RestoreDeps> => world.agent(around, fileStore)
   const run = async (change: Partial<Payload> = {}, { deps, steps = restoreStepsOfBox, context }: Run = {}): Promise<RestoreResult> => {
     const agentDeps = deps ?? (await agent())
     const given = { ...aContext({ commandId: restoreId }), ...context }

@@ -4,7 +4,7 @@ import { type RestoreStep, restoreSteps } from '../../../src/core/boxes/index.ts
 import { problem } from '../../../src/core/kit/index.ts'
 import { composeText } from '../simulated/boxes.ts'
 import { aContext, type Ports, withoutDaemon, wrapped } from '../update/an-update.ts'
-import { deadShelf, type Mortal, mortal } from '../update/mortal.ts'
+import { type Mortal, mortal, storeWhileAlive } from '../update/mortal.ts'
 import { aLivedOnBox, asInSnapshot, asItLivedOn, type LivedOn } from './a-restore.ts'
 
 // An agent is killed at every place where it touches the world, before and after the touch; the next one knows only what is on disk.
@@ -24,7 +24,7 @@ const mortalSteps = ({ touch }: Mortal): RestoreSteps =>
     restoreSteps.map((step) => [step, (run: Parameters<RestoreSteps['fence']>[0]) => touch(step, () => restoreStepsOfBox[step](run))]),
   ) as RestoreSteps
 
-/** One life that ends where it is told to, and then as many as it takes; the daemon is away as soon as the box is fenced. */
+/** One run that ends at the given place, then as many as needed; the daemon is away once the box is fenced. */
 async function killedOnce(world: LivedOn, life: Mortal, deps: RestoreDeps, steps = restoreStepsOfBox) {
   const { secrets } = aContext()
   const away = { secrets: async () => ((await world.fence()) === undefined ? secrets() : withoutDaemon()) }
@@ -56,7 +56,12 @@ describe.each(paths)('%s', (path) => {
     async (step, when) => {
       const world = await started(path)
       const life = mortal((_, name) => name === step, when)
-      const { outcome } = await killedOnce(world, life, await world.agent((same) => same, deadShelf(world.shelf, life)), mortalSteps(life))
+      const { outcome } = await killedOnce(
+        world,
+        life,
+        await world.agent((same) => same, storeWhileAlive(world.fileStore, life)),
+        mortalSteps(life),
+      )
       expect(life.died()).toBe(true)
       await expectAsIfNothingHappened(world, path, outcome)
     },
@@ -70,7 +75,7 @@ describe.each(paths)('%s', (path) => {
         const world = await started(path)
         const life = mortal((touch) => touch === place, when)
         const around = (ports: Ports) => wrapped(ports, life.touch)
-        const { outcome } = await killedOnce(world, life, await world.agent(around, deadShelf(world.shelf, life)))
+        const { outcome } = await killedOnce(world, life, await world.agent(around, storeWhileAlive(world.fileStore, life)))
         if (!life.died()) return
         await expectAsIfNothingHappened(world, path, outcome)
       }
@@ -83,7 +88,7 @@ test('killed at the load, a half-filled volume is thrown away and the next try h
   const world = await aLivedOnBox()
   const life = mortal((_, name) => name === 'loadDatabase', 'after')
   const around = (ports: Ports) => wrapped(ports, life.touch)
-  await killedOnce(world, life, await world.agent(around, deadShelf(world.shelf, life)))
+  await killedOnce(world, life, await world.agent(around, storeWhileAlive(world.fileStore, life)))
   expect(life.died()).toBe(true)
   expect(await world.compose()).toMatch(/box-oak-postgres-r[0-9a-f]{8}-2 /)
   expect(world.host.volumeNames().filter((name) => name.includes('postgres'))).toHaveLength(1)
@@ -92,7 +97,7 @@ test('killed at the load, a half-filled volume is thrown away and the next try h
 test('a half-filled volume that does not go at once turns no restore round: it goes at the end', async () => {
   const world = await aLivedOnBox()
   const life = mortal((_, name) => name === 'loadDatabase', 'after')
-  const mortalAgent = await world.agent((ports) => wrapped(ports, life.touch), deadShelf(world.shelf, life))
+  const mortalAgent = await world.agent((ports) => wrapped(ports, life.touch), storeWhileAlive(world.fileStore, life))
   await world.run({}, { deps: mortalAgent, context: { signal: life.signal } }).catch(() => undefined)
   expect(life.died()).toBe(true)
   let refusals = 0
@@ -106,7 +111,7 @@ test('a half-filled volume that does not go at once turns no restore round: it g
   await expectAsIfNothingHappened(world, paths[0], 'restored')
 })
 
-test('killed under the fence while the daemon stays away: from the load on it goes on alone, before that it goes back', async () => {
+test('killed under the fence while the daemon stays away: from the load on it continues alone, before that it rolls back', async () => {
   for (const [step, outcome] of [
     ['keep', 'failed'],
     ['load', 'restored'],

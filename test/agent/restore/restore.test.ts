@@ -88,7 +88,7 @@ describe('a restore', () => {
     expect(world.host.volumeNames()).toHaveLength(3)
   })
 
-  test('goes back to the image that the snapshot was made with', async () => {
+  test('restores the image that the snapshot was made with', async () => {
     const world = await aLivedOnBox()
     await world.host.engine.pull(newSynapse, {})
     await writeFile(world.box.project.composeFile, rewriteImages(await world.compose(), { synapse: newSynapse }))
@@ -117,7 +117,7 @@ describe('a restore', () => {
     ['before', 'restored'],
     ['before each', 'failed'],
     ['after', 'restored'],
-  ])('a dump that the disk damages %s load is fetched once more, then the restore has %s', async (when, outcome) => {
+  ])('a dump that the disk damages %s load is fetched again, then the restore has %s', async (when, outcome) => {
     const world = await aLivedOnBox()
     const deps = await world.agent()
     let loads = 0
@@ -164,7 +164,7 @@ test('a database that does not come up is restored too: its files are in the sto
   expect(await world.fence()).toBeUndefined()
 })
 
-test('a database whose streams nobody can read is restored in the same way', async () => {
+test('a database with unreadable streams is restored in the same way', async () => {
   const world = await aLivedOnBox()
   const deps = await world.agent((ports) => ({
     ...ports,
@@ -180,7 +180,7 @@ test('a database whose streams nobody can read is restored in the same way', asy
   expect(world.host.volumeNames()).toHaveLength(6)
 })
 
-test('a record of a box that cannot be written waits for room: what is restored is told as restored', async () => {
+test('a box record that cannot be written is retried, and the restore is reported as restored', async () => {
   const world = await aLivedOnBox()
   await world.boxes.put({ ...world.box, migrationsHead: '0007' })
   const deps = await world.agent()
@@ -260,7 +260,7 @@ describe('a restore that cannot be kept', () => {
     await expectAsBefore(world)
   })
 
-  test('a dump that was damaged after it was fetched is loaded for nobody, though the load did not see it', async () => {
+  test('a load from a dump damaged after the fetch is discarded, even when the load itself succeeded', async () => {
     const world = await aLivedOnBox()
     const loads: string[] = []
     const deps = await world.agent((ports) => ({
@@ -307,7 +307,7 @@ describe('a restore that cannot be kept', () => {
     expect(world.host.volumeNames()).toHaveLength(3)
   })
 
-  test('a way back that does not prove healthy rests fenced and stopped, with both sets of volumes', async () => {
+  test('a rollback that does not prove healthy stays fenced and stopped, with both sets of volumes', async () => {
     const world = await aLivedOnBox()
     world.inject({ kind: 'probe-fails' })
     const result = await world.run()
@@ -317,7 +317,7 @@ describe('a restore that cannot be kept', () => {
     expect(world.host.volumeNames()).toHaveLength(6)
   })
 
-  test('once somebody lifted the fence of a box that serves restored data, nothing goes back', async () => {
+  test('once the fence of a box with restored data was lifted by hand, there is no rollback', async () => {
     const world = await aLivedOnBox()
     world.inject({ kind: 'probe-fails' })
     const start: typeof restoreStepsOfBox.start = async (run) => {
@@ -332,7 +332,7 @@ describe('a restore that cannot be kept', () => {
   })
 })
 
-describe('a box that rests after a failed way back', () => {
+describe('a box in quarantine after a failed rollback', () => {
   const atRest = async () => {
     const world = await aLivedOnBox()
     const heal = world.inject({ kind: 'probe-fails' })
@@ -361,7 +361,7 @@ describe('a box that rests after a failed way back', () => {
     expect(seen.slice(0, seen.lastIndexOf(true)).every(Boolean)).toBe(true)
   })
 
-  test('tells nothing of what clients have seen: its files are kept, no dump of it, and all streams move far on', async () => {
+  test('has unknown stream positions: its files are kept without a dump, and all streams move far ahead', async () => {
     const world = await aLivedOnBox()
     world.inject({ kind: 'probe-fails', image: newSynapse })
     const heal = world.inject({ kind: 'load-fails' })
@@ -378,7 +378,7 @@ describe('a box that rests after a failed way back', () => {
     expect(world.host.traffic.content(world.box).stream).toBeGreaterThan(1_000_000)
   })
 
-  test('rests again when the restore fails: there is nothing healthy to go back to', async () => {
+  test('is in quarantine again when the restore fails: there is no healthy state to roll back to', async () => {
     const world = await atRest()
     world.inject({ kind: 'load-fails' })
     expect(await world.run()).toMatchObject({ outcome: 'restore_failed' })
@@ -396,7 +396,7 @@ describe('a box that rests after a failed way back', () => {
   })
 })
 
-test('a box whose hand-over failed, and could not be brought back, is restored under the fence that stands', async () => {
+test('a box whose failed hand-over could not be reverted is restored under the existing fence', async () => {
   const world = await aLivedOnBox()
   world.inject({ kind: 'snapshot-fails', times: 1 })
   const heal = world.inject({ kind: 'probe-fails' })

@@ -60,7 +60,7 @@ describe('where volumes lie on a disk of their own a restore', () => {
     },
   )
 
-  test('is refused once its dump is here and tells that the rest is larger: no volume was made', async () => {
+  test('is refused when the fetched dump shows that the rest is larger: no volume was created', async () => {
     const { world, free, needed } = await onTwoDisks()
     expect(needed.volumes).toBeGreaterThan(needed.volumesBefore)
     Object.assign(free, { work: needed.work, volumes: needed.volumes - 1 })

@@ -31,8 +31,8 @@ boxServersSuite('the servers of a simulated box', async () => {
       nextVersion: '1.163.2',
     },
     refuseWrites: async () => {
-      const mend = host.inject({ kind: 'probe-fails', components: ['database'] })
-      return async () => mend()
+      const removeFault = host.inject({ kind: 'probe-fails', components: ['database'] })
+      return async () => removeFault()
     },
     crashDatabase: async () => {
       await host.engine.stop(box.project, ['postgres'])

@@ -12,7 +12,7 @@ export const images = {
   minio: 'registry.test/tenantry/minio:RELEASE.2025-09-07T16-13-09Z',
 }
 
-/** A simulated host in a folder of its own, on a clock that stands still. */
+/** A simulated host in its own folder, on a clock that does not move. */
 export async function aHost(options: Partial<SimulatedHostOptions> = {}) {
   const clock = manualClock()
   const folder = await mkdtemp(join(tmpdir(), 'tenantry-sim-'))

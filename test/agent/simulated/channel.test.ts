@@ -59,9 +59,9 @@ async function anAgentOn(...faults: Fault[]) {
 test('a host that is offline is silent, and heard again when the fault is over', async () => {
   const { host, until, isAway } = await anAgentOn()
   await until(async () => !(await isAway()))
-  const mend = host.inject({ kind: 'offline' })
+  const removeFault = host.inject({ kind: 'offline' })
   await until(isAway)
-  mend()
+  removeFault()
   await until(async () => !(await isAway()))
 })
 

@@ -1,4 +1,4 @@
-/** What a killed process does: it answers nothing any more. */
+/** Simulates a killed process: no call returns. */
 export class Killed extends Error {}
 
 /** Counts the calls of everything wrapped with it and dies at one of them; from then on no call goes through, as after `kill -9`. */

@@ -77,7 +77,7 @@ describe('schema', () => {
     expect((await host.servers.probe(box)).verdict).toBe('failed')
   })
 
-  test('a schema upgrade takes its time and the probe tells it from a failure', async () => {
+  test('a schema upgrade takes time, and the probe distinguishes it from a failure', async () => {
     const host = await aHost({ profile: { ...realistic, faults: [] } })
     const box = await aBox(host)
     await writeFile(box.project.composeFile, rewriteImages(composeText('oak'), { synapse: older }))
@@ -120,7 +120,7 @@ describe('faults', () => {
     await host.engine.pull(newer, {})
   })
 
-  test('a lying tag is noticed by whoever pulls by digest', async () => {
+  test('a pull by digest detects a lying tag', async () => {
     const host = await aHost()
     const digest = await host.engine.pull(newer, {})
     host.inject({ kind: 'lying-digest', image: newer })

@@ -64,7 +64,7 @@ describe('what is written back', () => {
 
   describe('is read without the lock', () => {
     const noSync: SyncDisk = async () => undefined
-    /** Writes down how it was called; without the lock it ends as told. */
+    /** Records its calls; without the lock it exits with the given code. */
     const ending = (script: string) => fakeRestic(`echo "$*" >> ${join(folder, 'calls')}\n[ "$1" != --no-lock ] || { ${script}; }`)
     const locks = async () => (await readFile(join(folder, 'calls'), 'utf8')).match(/^(--no-lock )?restore/gm)
 
@@ -73,7 +73,7 @@ describe('what is written back', () => {
       expect(await locks()).toEqual(['--no-lock restore'])
     })
 
-    test('and once more under it when a prune took something away meanwhile', async () => {
+    test('and again under the lock when a prune removed data meanwhile', async () => {
       await restoring(await ending('echo "Load(<data/ab>, 0, 0) failed: does not exist" >&2; exit 1'), noSync)
       expect(await locks()).toEqual(['--no-lock restore', 'restore'])
     })
@@ -126,7 +126,7 @@ describe.skipIf(!program)('snapshots with a real restic', () => {
     expect((await store().take(aRepository(), aRequest({ paths: [dump, data] }))).addedBytes).toBeLessThan(20_000)
   })
 
-  test('a wrong password is told as a wrong key, and is in no message', async () => {
+  test('a wrong password is reported as a wrong key and is in no message', async () => {
     await store().prepare(aRepository())
     const wrong = store().prepare(aRepository({ password: 'another key' }))
     await expect(wrong).rejects.toMatchObject({ code: 'BACKUP_KEY_INVALID', message: expect.not.stringContaining('another key') })
@@ -138,7 +138,7 @@ describe.skipIf(!program)('snapshots with a real restic', () => {
     await expect(taken).rejects.toMatchObject({ code: 'SNAPSHOT_FAILED' })
   })
 
-  test('a store that nobody listens at is told as unavailable, in the time that was given', async () => {
+  test('an unreachable store is reported as unavailable within the timeout', async () => {
     const env = { AWS_ACCESS_KEY_ID: 'a', AWS_SECRET_ACCESS_KEY: 'b' }
     const prepared = store(1_500).prepare(aRepository({ repository: 's3:http://127.0.0.1:9/tenantry-snapshots/north', env }))
     await expect(prepared).rejects.toMatchObject({ code: 'SNAPSHOT_STORE_UNAVAILABLE' })
@@ -153,7 +153,7 @@ describe.skipIf(!program)('snapshots with a real restic', () => {
     expect(await store().ofCommand(aRepository(), 'ro_1.box_1.1.update')).toBeUndefined()
   })
 
-  test.skipIf(process.getuid?.() !== 0)('a full disk is told as one', async (context) => {
+  test.skipIf(process.getuid?.() !== 0)('a full disk is reported as DISK_FULL', async (context) => {
     const disk = join(folder, 'disk')
     await mkdir(disk)
     try {
@@ -221,7 +221,7 @@ describe('restic as a program', () => {
   })
 
   describe('when not all could be read', () => {
-    /** Ends as told, one time after the other; each `backup` makes a snapshot of its own. Writes down what it was called with. */
+    /** Exits with the given codes in turn; each `backup` creates a snapshot. Records its arguments. */
     const endingWith = (codes: readonly number[]) =>
       fakeRestic(`
 echo "$*" >> ${join(folder, 'calls')}
@@ -232,7 +232,7 @@ exit $(echo "${codes.join(' ')}" | cut -d' ' -f$n)`)
     const calls = async () => (await readFile(join(folder, 'calls'), 'utf8')).trim().split('\n')
     const forgotten = async () => (await calls()).filter((call) => call.startsWith('forget'))
 
-    test('a live snapshot is taken once more, and the first is taken off the list', async () => {
+    test('a live snapshot is taken again, and the first is forgotten', async () => {
       const store = storeOf(await endingWith([3, 0]))
       expect(await store.take(aRepository(), aRequest({ live: true }))).toMatchObject({ id: 's2' })
       expect(await forgotten()).toEqual(['forget -- s1'])

@@ -78,7 +78,7 @@ describe.skipIf(!program)('what a prune takes away while a snapshot is written b
   })
 })
 
-test('where the lock cannot be taken for another reading, what was missed is told too', async () => {
+test('when the lock for another read is not available, missed files are reported too', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'tenantry-back-'))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
   const path = join(folder, 'restic')

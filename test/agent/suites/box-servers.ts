@@ -6,7 +6,7 @@ import type { BoxServers, ContainerEngine, LocalBox, RowCounts, StreamPositions 
 import { type BoxMigration, type ProbeComponent, Service } from '../../../src/core/boxes/index.ts'
 import { secret, sha256Hex } from '../../../src/core/kit/index.ts'
 
-type Undo = () => Promise<void>
+type Revert = () => Promise<void>
 
 /** A box of our template that serves and has no box migration. It is used up: nothing of it runs in the end. */
 type ServersUnderTest = Readonly<{
@@ -15,16 +15,16 @@ type ServersUnderTest = Readonly<{
   box: LocalBox
   /** For what the tests write. */
   folder: string
-  /** What its servers are. */
+  /** Versions of its servers. */
   versions: Readonly<{ synapse: string; postgres: string; minio: string }>
   /** Images of chat servers: one that listens and serves nothing, one that is too old for the database, and the next one. */
   releases: Readonly<{ mute: string; tooOld: string; next: string; nextVersion: string }>
   /** Lets the database answer questions and take no writes. */
-  refuseWrites(): Promise<Undo>
+  refuseWrites(): Promise<Revert>
   /** Ends the database's server as a power cut would, and starts it again. */
   crashDatabase(): Promise<void>
   /** Makes a database of somebody else beside the chat server's. */
-  addDatabase(name: string): Promise<Undo>
+  addDatabase(name: string): Promise<Revert>
 }>
 
 const patience = { timeout: 60_000, interval: 500 }
@@ -33,7 +33,7 @@ const aMigration = (head: string, sql: string): BoxMigration => ({ head, name: '
 const first = aMigration('0001', 'create table tenantry.suite (id integer primary key);')
 const second = aMigration('0002', 'create table tenantry.suite_too (id integer primary key);')
 
-/** What every inside of a box does, real or simulated. One box serves all tests, in their order: to make one is slow. */
+/** Rules for the servers of every box, real or simulated. One box serves all tests in their order, because creating one is slow. */
 export function boxServersSuite(title: string, make: () => Promise<ServersUnderTest>): void {
   describe(title, () => {
     let under: ServersUnderTest
@@ -72,7 +72,7 @@ export function boxServersSuite(title: string, make: () => Promise<ServersUnderT
         })
       })
 
-      test('tells the versions of its servers', async () => {
+      test('reports the versions of its servers', async () => {
         const { synapse, postgres, minio } = under.versions
         expect(await servers.serverVersions(box)).toEqual({
           synapse: expect.stringContaining(synapse),
@@ -81,7 +81,7 @@ export function boxServersSuite(title: string, make: () => Promise<ServersUnderT
         })
       })
 
-      test('tells what a pre-flight weighs, databases of others among it', async () => {
+      test('reports the facts of the preflight, including other databases', async () => {
         expect(await servers.databaseReady(box)).toBe(true)
         expect(await servers.databaseBytes(box)).toBeGreaterThan(1_000_000)
         const facts = {
@@ -114,9 +114,9 @@ export function boxServersSuite(title: string, make: () => Promise<ServersUnderT
         expect((await servers.databaseFacts(box))?.migrations).toEqual([first, second].map(({ head, sha256 }) => ({ head, sha256 })))
       })
 
-      test('is not touched by what was told to stop before', async () => {
-        const told = new Error('told to stop')
-        const signal = AbortSignal.abort(told)
+      test('ignores calls whose signal has already aborted', async () => {
+        const reason = new Error('stop requested')
+        const signal = AbortSignal.abort(reason)
         const folder = join(under.folder, 'never')
         const calls: Record<string, () => Promise<unknown>> = {
           probe: () => servers.probe(box, signal),
@@ -129,7 +129,7 @@ export function boxServersSuite(title: string, make: () => Promise<ServersUnderT
           throwAway: () => servers.createTemporaryAccount(box, secret('any'), signal),
           migration: () => servers.applyMigration(box, aMigration('0003', 'create table tenantry.never (id integer);'), signal),
         }
-        for (const [name, call] of Object.entries(calls)) expect([name, await call().catch((error) => error)]).toEqual([name, told])
+        for (const [name, call] of Object.entries(calls)) expect([name, await call().catch((error) => error)]).toEqual([name, reason])
         expect(await applied()).toEqual(['0001', '0002'])
       })
     })
@@ -168,7 +168,7 @@ export function boxServersSuite(title: string, make: () => Promise<ServersUnderT
         await expect(servers.createTemporaryAccount(box, secret('any'))).rejects.toMatchObject(failed)
       })
 
-      test('a dump goes into a folder for nobody else, and says how many rows it holds', async () => {
+      test('a dump goes into a private folder with its row counts', async () => {
         await under.addDatabase('bridge')
         counts = await servers.dumpDatabase(box, dump)
         expect(counts.events).toBeGreaterThan(2)
@@ -177,7 +177,7 @@ export function boxServersSuite(title: string, make: () => Promise<ServersUnderT
         await expect(servers.dumpDatabase(box, '/dev/null/x')).rejects.toThrow()
       })
 
-      test('a database is told from one that holds other rows; tables of which nothing is expected do not matter', async () => {
+      test('a database with other row counts is detected; tables without expected counts do not matter', async () => {
         await servers.finishDatabaseLoad(box, counts)
         await servers.finishDatabaseLoad(box, {})
         const more = { ...counts, events: (counts.events ?? 0) + 1 }
@@ -231,7 +231,7 @@ export function boxServersSuite(title: string, make: () => Promise<ServersUnderT
         expect(await applied()).toEqual(['0001', '0002'])
       })
 
-      test('streams are moved past what clients know, never back, and furthest where nobody knows', async () => {
+      test('streams move past the positions of clients, never back, and furthest when these are unknown', async () => {
         const far = 5_000
         const before = await servers.streamPositions(box)
         expect(Object.keys(before.sequences)).toContain('events_stream_seq')
@@ -258,7 +258,7 @@ export function boxServersSuite(title: string, make: () => Promise<ServersUnderT
         await well()
       })
 
-      test('finds its probe account again, which nobody gets without the token', async () => {
+      test('finds its probe account again, which requires the token', async () => {
         const { appserviceToken } = (await readBoxSecrets(box.project))!
         const account = await servers.createProbeAccount(box, secret(appserviceToken))
         expect(account).toEqual(await readProbeAccount(box.project))
@@ -320,9 +320,9 @@ export function boxServersSuite(title: string, make: () => Promise<ServersUnderT
       }
 
       test('a database that answers and takes no writes', async () => {
-        const undo = await under.refuseWrites()
+        const revert = await under.refuseWrites()
         expect(await wrongParts()).toContain('database')
-        await undo()
+        await revert()
         expect((await servers.probe(box)).components.database.ok).toBe(true)
       })
 

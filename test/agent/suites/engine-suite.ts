@@ -6,7 +6,7 @@ import { rewriteImages, rewriteVolumes } from '../../../src/agent/boxes/index.ts
 import type { ContainerEngine, ContainerState, EngineEvent, Project } from '../../../src/agent/ports/index.ts'
 import { Service } from '../../../src/core/boxes/index.ts'
 
-/** Images of the registry under test. `newer` is another postgres; nobody runs what is in them: every service sleeps. */
+/** Images of the registry under test. `newer` is another postgres. Their programs do not run: every service sleeps. */
 type SuiteImages = Readonly<{
   edge: string
   synapse: string
@@ -17,7 +17,7 @@ type SuiteImages = Readonly<{
   nowhere: string
 }>
 
-/** A registry that answers nobody, an image of it, and where that is found all the same. */
+/** A registry that does not answer, an image of it, and a mirror that has it. */
 type Mirrored = Readonly<{ registry: string; mirror: string; image: string }>
 /** An image that only one account may have. */
 type Guarded = Readonly<{ registry: string; image: string; username: string; password: string }>
@@ -27,7 +27,7 @@ export type EngineUnderTest = Readonly<{ engine: ContainerEngine; images: SuiteI
 const all: readonly Service[] = Service.options
 let nextProject = 1
 
-/** What every container engine does, real or simulated. */
+/** Rules for every container engine, real or simulated. */
 export function engineSuite(title: string, fresh: () => Promise<EngineUnderTest>): void {
   describe(title, () => {
     let engine: ContainerEngine
@@ -63,7 +63,7 @@ export function engineSuite(title: string, fresh: () => Promise<EngineUnderTest>
       (await engine.containers(project)).find((container) => container.service === service) as ContainerState
     const ids = async (project: Project) => Object.fromEntries((await engine.containers(project)).map(({ service, id }) => [service, id]))
 
-    test('it tells its versions', async () => {
+    test('it reports its versions', async () => {
       expect(await engine.info()).toEqual({ engine: expect.stringMatching(/./), compose: expect.stringMatching(/./) })
     })
 
@@ -76,7 +76,7 @@ export function engineSuite(title: string, fresh: () => Promise<EngineUnderTest>
         expect(await engine.localDigest(images.missing)).toBeUndefined()
       })
 
-      test('what cannot be pulled is told apart, with the image in the message', async () => {
+      test('failed pulls have distinct codes, with the image in the message', async () => {
         await expect(engine.pull(images.missing, {})).rejects.toMatchObject({
           code: 'PULL_FAILED',
           message: expect.stringContaining(images.missing),
@@ -104,7 +104,7 @@ export function engineSuite(title: string, fresh: () => Promise<EngineUnderTest>
           expect(await engine.pull(images.postgres, { registries: { [ours]: { mirror } } })).toBe(await engine.localDigest(images.postgres))
       })
 
-      test('a registry that wants an account gives nothing to another, and nobody else is shown it', async () => {
+      test('a registry refuses another account, and credentials go to no other registry', async () => {
         const { image, registry, username, password } = guarded
         const pull = (account: object) => engine.pull(image, { registries: { [registry]: account } })
         await expect(engine.pull(image, {})).rejects.toMatchObject({ code: 'PULL_FAILED' })
@@ -115,7 +115,7 @@ export function engineSuite(title: string, fresh: () => Promise<EngineUnderTest>
         expect(await pull({ username, password })).toBe(await engine.localDigest(image))
       })
 
-      test('what a tag is now is told without a pull: the digest that a pull of it answers', async () => {
+      test('a tag is resolved without a pull, to the digest that a pull returns', async () => {
         const { image: elsewhere, registry, mirror } = mirrored
         const registries = { [registry]: { mirror } }
         expect(await engine.resolve(images.newer, {})).toBe(await engine.localDigest(images.newer))
@@ -129,7 +129,7 @@ export function engineSuite(title: string, fresh: () => Promise<EngineUnderTest>
         expect(await engine.localDigest(images.missing)).toBeUndefined()
       })
 
-      test('a registry that wants an account tells nobody else what a tag is', async () => {
+      test('a registry with an account resolves no tag for another account', async () => {
         const { image, registry, username, password } = guarded
         const ask = (account: object) => engine.resolve(image, { registries: { [registry]: account } })
         await expect(engine.resolve(image, {})).rejects.toMatchObject({ code: 'PULL_FAILED' })
@@ -141,7 +141,7 @@ export function engineSuite(title: string, fresh: () => Promise<EngineUnderTest>
         expect(await engine.pull(image, { digest, registries: { [registry]: { username, password } } })).toBe(digest)
       })
 
-      test('one that is here tells its C library, and stays as it is', async () => {
+      test('a local image reports its C library and stays unchanged', async () => {
         expect(await engine.imageLibc(images.postgres)).toBe('glibc')
         expect(await engine.imageLibc(images.postgres)).toBe('glibc')
         await expect(engine.imageLibc(images.missing)).rejects.toMatchObject({ code: 'NOT_FOUND' })
@@ -156,7 +156,7 @@ export function engineSuite(title: string, fresh: () => Promise<EngineUnderTest>
         await expect(engine.pin(images.missing, 'x')).rejects.toMatchObject({ code: expect.stringMatching(/NOT_FOUND|PULL_FAILED/) })
       })
 
-      test('are told with what keeps them, and one that nothing keeps goes with its names and no other', async () => {
+      test('are listed with their users, and an unused one is removed with its names and no other', async () => {
         const { project } = await aProject()
         const named = async (name: string) => (await engine.images()).find(({ names }) => names.includes(name))
         await engine.pull(images.newer, {})
@@ -258,7 +258,7 @@ export function engineSuite(title: string, fresh: () => Promise<EngineUnderTest>
       })
     })
 
-    test('a program in a container tells its output as it comes, and at its end', async () => {
+    test('the output of a program in a container is streamed, and returned at its end', async () => {
       const { project } = await aProject()
       await engine.up(project, ['postgres'])
       const heard: string[] = []
@@ -284,7 +284,7 @@ export function engineSuite(title: string, fresh: () => Promise<EngineUnderTest>
         expect((await engine.exec(before.postgres!, ['true'])).exitCode).toBe(0)
       })
 
-      test('are told to whoever listens', async () => {
+      test('are sent to all listeners', async () => {
         const { project } = await aProject()
         const abort = new AbortController()
         const seen: EngineEvent[] = []
@@ -327,13 +327,13 @@ export function engineSuite(title: string, fresh: () => Promise<EngineUnderTest>
         expect(await the(other.project, 'edge')).toMatchObject({ state: 'running' })
       })
 
-      test('of it what is no volume of a box stays, and is told, when only those shall go', async () => {
+      test('other volumes stay and are reported when only the volumes of the box are removed', async () => {
         const { project } = await aProject()
         await engine.up(project, ['postgres', 'edge'])
         await engine.createVolume(project, 'postgres', `${project.name}-postgres-2`)
         await engine.createVolume(project, 'bridge', `${project.name}-bridge`)
-        const told = await engine.removeProject(project.name, ['postgres', 'media', 'objects'])
-        expect(told).toEqual(
+        const removed = await engine.removeProject(project.name, ['postgres', 'media', 'objects'])
+        expect(removed).toEqual(
           expect.arrayContaining([
             `container ${project.name}-edge-1`,
             `volume ${project.name}-postgres`,

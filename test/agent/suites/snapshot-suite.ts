@@ -7,7 +7,7 @@ import { maintainRepository } from '../../../src/node/restic/index.ts'
 
 type Under = Readonly<{ store: SnapshotStore; repository: Repository }>
 
-/** What every snapshot store does. One repository serves all tests, in their order: opening one is slow on purpose. */
+/** Rules for every snapshot store. One repository serves all tests in their order, because opening one is slow. */
 export function snapshotSuite(name: string, make: (folder: string) => Promise<Under>): void {
   describe(name, () => {
     let folder: string
@@ -62,7 +62,7 @@ export function snapshotSuite(name: string, make: (folder: string) => Promise<Un
       expect(await store.find(repository, id)).toMatchObject({ warm: true, databaseBytes: null })
     })
 
-    test('a live snapshot of files that nobody touches is taken like any other', async () => {
+    test('a live snapshot of unchanged files is taken like any other', async () => {
       const id = await take({ commandId: 'sn_4.snapshot', live: true })
       expect(await under.store.ofCommand(under.repository, 'sn_4.snapshot')).toMatchObject({ id })
     })
@@ -75,7 +75,7 @@ export function snapshotSuite(name: string, make: (folder: string) => Promise<Un
       expect(await ids()).toEqual(before)
     })
 
-    test('tending forgets what it is told and no other, prunes, checks and lists, and may be done again', async () => {
+    test('maintenance forgets only the named snapshots, prunes, checks and lists, and may be repeated', async () => {
       const { store, repository } = under
       const before = await ids()
       const gone = await take({ commandId: 'sn_5.snapshot' })

@@ -33,7 +33,7 @@ export const aPayload = (change: Partial<Payload> = {}): Payload => ({
 
 export type Counts = Record<string, number>
 
-/** Counts what was really done to the host, whoever asked for it. */
+/** Counts the real changes of the host. */
 function counted(ports: Ports): { ports: Ports; counts: Counts } {
   const counts: Counts = {}
   const around = (name: string, act: () => Promise<unknown>) => {
@@ -70,13 +70,13 @@ export async function aWorld({ profile, images = {}, change = () => ({}), box: b
   host.traffic.uploadMedia(box)
   const boxes = localBoxes(host.folder)
   await boxes.put(box)
-  const shelf = memoryStore()
+  const fileStore = memoryStore()
   const { ports, counts } = counted(host)
   const compose = () => readFile(box.project.composeFile, 'utf8')
 
-  /** A fresh agent: nothing in memory, all it knows is on the shelf and on the host. */
-  const agent = async (around: (ports: Ports) => Ports = (same) => same, kept: FileStore = shelf) => {
-    const journal = await openJournal({ store: kept, clock: host.clock })
+  /** A fresh agent: all its state is in the file store and on the host. */
+  const agent = async (around: (ports: Ports) => Ports = (same) => same, files: FileStore = fileStore) => {
+    const journal = await openJournal({ store: files, clock: host.clock })
     const deps: UpdateDeps = {
       ...around(ports),
       boxes,
@@ -98,7 +98,7 @@ export async function aWorld({ profile, images = {}, change = () => ({}), box: b
     host,
     box,
     boxes,
-    shelf,
+    fileStore,
     counts,
     agent,
     run,
@@ -127,7 +127,7 @@ export const withoutDaemon = async (): Promise<never> => {
   throw problem('UNREACHABLE', 'the daemon does not answer')
 }
 
-/** Refuses the one call that makes the volume of a cold copy: the way back has to load the dump. */
+/** Fails the call that creates the volume of a cold copy, so that the rollback loads the dump. */
 export const withoutColdCopy = (ports: Ports): Ports => ({
   ...ports,
   engine: {

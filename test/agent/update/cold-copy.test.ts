@@ -21,7 +21,7 @@ async function expectAsBefore(world: World) {
   expect(await world.fence()).toBeUndefined()
 }
 
-test('the way back takes the copy of the cold database, and nothing is loaded', async () => {
+test('the rollback uses the cold copy of the database and loads nothing', async () => {
   const world = await failing()
   expect((await world.run()).outcome).toBe('rolled_back')
   expect(world.counts.finishDatabaseLoad).toBe(1)
@@ -32,14 +32,14 @@ test('the way back takes the copy of the cold database, and nothing is loaded', 
 test.each([
   ['the cold copy', (ports: Parameters<typeof withoutColdCopy>[0]) => ports],
   ['the dump', withoutColdCopy],
-])('the way back tells and proves that it came from %s, and how long that took', async (from, around) => {
+])('the rollback reports that the data came from %s, and its duration', async (from, around) => {
   const world = await failing()
-  const told: string[] = []
-  const context = aContext({ progress: ({ step, detail }) => void (step === 'restore-data' && detail && told.push(detail)) })
+  const details: string[] = []
+  const context = aContext({ progress: ({ step, detail }) => void (step === 'restore-data' && detail && details.push(detail)) })
   const { restored } = await world.run(aPayload(), { deps: await world.agent(around), context })
   const copied = from === 'the dump' ? {} : { copiedMs: expect.any(Number) }
   expect(restored).toEqual({ from: from === 'the dump' ? 'dump' : 'cold-copy', tookMs: expect.any(Number), ...copied })
-  expect(told).toEqual([expect.stringMatching(new RegExp(`^database restored from ${from} in [0-9]`))])
+  expect(details).toEqual([expect.stringMatching(new RegExp(`^database restored from ${from} in [0-9]`))])
 })
 
 test('a committed update leaves no copy behind', async () => {
@@ -49,12 +49,12 @@ test('a committed update leaves no copy behind', async () => {
   expect(world.host.volumeNames()).toEqual(['box-oak-media', 'box-oak-objects', 'box-oak-postgres'])
 })
 
-test('a copy that cannot be made is told and fails no update', async () => {
+test('a failed cold copy is reported and does not fail the update', async () => {
   const world = await aWorld()
-  const told: string[] = []
-  const context = aContext({ progress: ({ step, detail }) => void (step === 'cold-copy' && detail && told.push(detail)) })
+  const details: string[] = []
+  const context = aContext({ progress: ({ step, detail }) => void (step === 'cold-copy' && detail && details.push(detail)) })
   expect((await world.run(aPayload(), { deps: await world.agent(withoutColdCopy), context })).outcome).toBe('committed')
-  expect(told).toEqual([expect.stringMatching(/no cold copy after .*the engine makes no volume/)])
+  expect(details).toEqual([expect.stringMatching(/no cold copy after .*the engine makes no volume/)])
 })
 
 test.each([
@@ -82,7 +82,7 @@ test.each([
   await expectAsBefore(world)
 })
 
-test('without a copy the way back loads the dump', async () => {
+test('without a copy the rollback loads the dump', async () => {
   const world = await failing()
   expect((await world.run(aPayload(), { deps: await world.agent(withoutColdCopy) })).outcome).toBe('rolled_back')
   expect(world.counts.loadDatabase).toBe(1)
@@ -160,8 +160,8 @@ test('where room was promised to another command no copy takes it', async () => 
   const ledger = spaceLedger()
   const disk = aDisk({ freeBytes: async () => reserveBytes + 3e6, ledger })
   const world = await aWorld({ change: () => ({ disk }) })
-  const told: string[] = []
-  const context = aContext({ progress: ({ step, detail }) => void (step === 'cold-copy' && detail && told.push(detail)) })
+  const details: string[] = []
+  const context = aContext({ progress: ({ step, detail }) => void (step === 'cold-copy' && detail && details.push(detail)) })
   // It comes after the update was given its own.
   const dumping = (ports: Parameters<typeof withoutColdCopy>[0]) => ({
     ...ports,
@@ -174,7 +174,7 @@ test('where room was promised to another command no copy takes it', async () => 
     },
   })
   expect((await world.run(aPayload(), { deps: await world.agent(dumping), context })).outcome).toBe('committed')
-  expect(told).toEqual(['not enough disk space for a cold copy of the database'])
+  expect(details).toEqual(['not enough disk space for a cold copy of the database'])
 })
 
 test('an update that goes on after a crash has its room as before', async () => {

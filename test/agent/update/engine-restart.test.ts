@@ -26,7 +26,7 @@ const countedFrom = async (restarts: (probes: number) => number) => {
   return world.run(undefined, { deps })
 }
 
-test('an engine that starts anew while the box is probed, and counts restarts from zero, takes no good update back', async () => {
+test('an engine restart during the probes, which resets restart counts, does not roll back a good update', async () => {
   expect(await countedFrom((probes) => (probes === 0 ? 2 : 0))).toMatchObject({ outcome: 'committed' })
 })
 
@@ -34,7 +34,7 @@ test('one more restart than before does', async () => {
   expect(await countedFrom((probes) => (probes === 0 ? 0 : 1))).toMatchObject({ error: { code: 'PROBE_FAILED' } })
 })
 
-describe('a host that starts anew while a good update is probed', () => {
+describe('a host that restarts while a good update is probed', () => {
   /** Each container as it is at the n-th look between probes. */
   const seenAs = async (
     look: (container: ContainerState, looks: number, probes: number) => ContainerState,
@@ -96,7 +96,7 @@ describe('a host that starts anew while a good update is probed', () => {
     expect(await seenAs(story)).toMatchObject({ outcome: 'rolled_back', error: { code: 'PROBE_FAILED' } })
   })
 
-  test('a chat server that dies while the others run through is no host that starts anew', async () => {
+  test('a chat server that dies while the others keep running is not a host restart', async () => {
     const story = (container: ContainerState, looks: number): ContainerState =>
       looks < 3 || container.service !== 'synapse' ? container : booted(restarts(container, 1))
     expect(await seenAs(story)).toMatchObject({ outcome: 'rolled_back', error: { code: 'PROBE_FAILED' } })

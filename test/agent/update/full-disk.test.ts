@@ -57,7 +57,7 @@ test('a snapshot that would lack the objects is none', async () => {
   expect(await world.fence()).toBeUndefined()
 })
 
-test('on the way back a full disk gives up its ballast, and the box is as it was', async () => {
+test('during a rollback a full disk releases its reserve, and the box is as before', async () => {
   const world = await aWorld()
   world.inject({ kind: 'probe-fails', image: newSynapse })
   let hasReserve = true

@@ -4,7 +4,7 @@ import { type Fault, simulatedImage } from '../../../src/agent/simulated/index.t
 import type { BoxCommandPayload, UpdateResult } from '../../../src/core/boxes/index.ts'
 import { images } from '../simulated/boxes.ts'
 import { aContext, aPayload, aWorld, newPostgres, newSynapse, type Ports, wrapped } from './an-update.ts'
-import { deadShelf, type Mortal, mortal, type When } from './mortal.ts'
+import { type Mortal, mortal, storeWhileAlive, type When } from './mortal.ts'
 
 // Updates whose box is opened before they are decided, killed at every place. Users write whenever they are let in: whatever was answered
 // with "stored" is there in the end, and no fence is left behind.
@@ -82,11 +82,12 @@ async function expectEnd(world: World, result: UpdateResult, { outcome, leftOpen
   expect(world.host.traffic.sendMessage(world.box)).toBe('stored')
 }
 
-const atTouches: Lives = (world, life, around) => world.agent((ports) => wrapped(around(ports), life.touch), deadShelf(world.shelf, life))
-const atLines: Lives = (world, life, around) => world.agent(around, mortalShelf(world.shelf, life))
-const mortalShelf = (shelf: FileStore, { touch }: Mortal): FileStore => ({
-  ...shelf,
-  write: async (name, text) => void (await touch('write', () => shelf.write(name, text))),
+const atTouches: Lives = (world, life, around) =>
+  world.agent((ports) => wrapped(around(ports), life.touch), storeWhileAlive(world.fileStore, life))
+const atLines: Lives = (world, life, around) => world.agent(around, killableStore(world.fileStore, life))
+const killableStore = (fileStore: FileStore, { touch }: Mortal): FileStore => ({
+  ...fileStore,
+  write: async (name, text) => void (await touch('write', () => fileStore.write(name, text))),
 })
 
 async function killedEverywhere(one: Case, when: When, lives: Lives, from = 1): Promise<void> {

@@ -4,7 +4,7 @@ import { type UpdateDeps, type UpdateSteps, updateSteps } from '../../../src/age
 import { UpdateStep } from '../../../src/core/boxes/index.ts'
 import { composeText, images } from '../simulated/boxes.ts'
 import { aContext, aPayload, aWorld, newSynapse, type Ports, withoutDaemon, wrapped } from './an-update.ts'
-import { deadShelf, type Mortal, mortal, type When } from './mortal.ts'
+import { type Mortal, mortal, storeWhileAlive, type When } from './mortal.ts'
 
 // An agent is killed at every place where it touches the world, before and after the touch; the next one knows only what is on disk.
 // Whatever the place, the end is that of an agent that lived.
@@ -19,16 +19,16 @@ const started = async (path: Path): Promise<World> => {
   return world
 }
 
-const mortalShelf = (shelf: FileStore, { touch }: Mortal): FileStore => ({
-  ...shelf,
-  write: async (name, text) => void (await touch('write', () => shelf.write(name, text))),
+const killableStore = (fileStore: FileStore, { touch }: Mortal): FileStore => ({
+  ...fileStore,
+  write: async (name, text) => void (await touch('write', () => fileStore.write(name, text))),
 })
 const mortalSteps = ({ touch }: Mortal): UpdateSteps =>
   Object.fromEntries(
     UpdateStep.options.map((step) => [step, (run: Parameters<UpdateSteps['fence']>[0]) => touch(step, () => updateSteps[step](run))]),
   ) as UpdateSteps
 
-/** One life that ends where it is told to, and then as many as it takes; the daemon is away as soon as the box is fenced. */
+/** One run that ends at the given place, then as many as needed; the daemon is away once the box is fenced. */
 async function killedOnce(world: World, mortal: Mortal, deps: UpdateDeps, steps = updateSteps) {
   const secrets = aContext().secrets
   const away = { secrets: async () => ((await world.fence()) === undefined ? secrets() : withoutDaemon()) }
@@ -64,7 +64,12 @@ describe.each(paths)('%s', (path) => {
     async (step, when) => {
       const world = await started(path)
       const life = mortal((_, name) => name === step, when)
-      const result = await killedOnce(world, life, await world.agent((same) => same, deadShelf(world.shelf, life)), mortalSteps(life))
+      const result = await killedOnce(
+        world,
+        life,
+        await world.agent((same) => same, storeWhileAlive(world.fileStore, life)),
+        mortalSteps(life),
+      )
       expect(life.died()).toBe(true)
       await expectAsIfNothingHappened(world, path, result.outcome)
       expect(world.counts.pull).toBe(1)
@@ -84,7 +89,7 @@ describe.each(paths)('%s', (path) => {
         const world = await started(path)
         const life = mortal((touch) => touch === place, when)
         const around = (ports: Ports) => wrapped(ports, life.touch)
-        const result = await killedOnce(world, life, await world.agent(around, deadShelf(world.shelf, life)))
+        const result = await killedOnce(world, life, await world.agent(around, storeWhileAlive(world.fileStore, life)))
         if (!life.died()) return
         await expectAsIfNothingHappened(world, path, result.outcome)
       }
@@ -98,7 +103,7 @@ describe.each(paths)('%s', (path) => {
       for (let place = 1; ; place++) {
         const world = await started(path)
         const life = mortal((touch) => touch === place, when)
-        const deps = await world.agent((same) => same, mortalShelf(world.shelf, life))
+        const deps = await world.agent((same) => same, killableStore(world.fileStore, life))
         const result = await killedOnce(world, life, deps)
         if (!life.died()) return
         await expectAsIfNothingHappened(world, path, result.outcome)
@@ -142,7 +147,7 @@ describe('killed under the fence while the daemon stays away', () => {
   })
 
   test.each(['restore-stop', 'restore-data', 'restore-start', 'restore-probe'] as const)(
-    'on the way back, at %s: it goes on alone',
+    'during the rollback, at %s: it continues alone',
     async (step) => {
       const world = await started(paths[1])
       expect((await killedAt(world, step, 'after')).outcome).toBe('rolled_back')

@@ -3,7 +3,7 @@ import { prefetch } from '../../../src/agent/update/index.ts'
 import { type BoxMigration, readBoxMigrations } from '../../../src/core/boxes/index.ts'
 import { moving } from '../simulated/boxes.ts'
 import { aContext, aPayload, aWorld, newSynapse, type Ports, withoutDaemon, wrapped } from './an-update.ts'
-import { deadShelf, mortal } from './mortal.ts'
+import { mortal, storeWhileAlive } from './mortal.ts'
 
 type World = Awaited<ReturnType<typeof aWorld>>
 
@@ -23,7 +23,7 @@ const already = async (world: World, ...before: readonly BoxMigration[]) => {
 const run = (world: World, head: string, change = {}) => world.run(to(head), { context: aContext({ ...withMigrations, ...change }) })
 
 describe('an update to another head', () => {
-  test('applies what lacks, and the report tells it from the database', async () => {
+  test('applies missing migrations, and the report reads them from the database', async () => {
     const world = await aWorld()
     await already(world, first)
     const result = await run(world, '0003')
@@ -33,7 +33,7 @@ describe('an update to another head', () => {
     expect((await world.boxes.find('oak'))?.migrationsHead).toBe('0003')
   })
 
-  test('is told as committed, although the record of the box has to wait for room', async () => {
+  test('is reported as committed, although the box record must wait for disk space', async () => {
     const world = await aWorld()
     const deps = await world.agent()
     let refusals = 0
@@ -64,20 +64,20 @@ describe('an update to another head', () => {
     expect((await run(world, '0003', away)).outcome).toBe('committed')
   })
 
-  test('asks nobody where the box is there already', async () => {
+  test('does not ask the daemon when the box is at the head already', async () => {
     const world = await aWorld()
     await already(world, first)
     expect((await run(world, '0001', { migrations: withoutDaemon })).outcome).toBe('committed')
   })
 
-  test('one that fails takes the update back, with every message and the former head', async () => {
+  test('one that fails rolls the update back, with every message and the former head', async () => {
     const world = await aWorld()
     await already(world, first)
     world.inject({ kind: 'migration-fails' })
     const result = await run(world, '0003')
     expect(result).toMatchObject({
       outcome: 'rolled_back',
-      error: { code: 'UPDATE_FAILED', message: expect.stringContaining('the box migration 0002-notes failed in oak: ERROR:') },
+      error: { code: 'UPDATE_FAILED', message: expect.stringContaining('Box migration 0002-notes failed in oak: ERROR:') },
       report: { installed: { migrationsHead: '0001' } },
     })
     expect(await headsOf(world)).toEqual(['0001'])
@@ -100,11 +100,11 @@ describe('refused before any outage:', () => {
       'a migration whose text was changed after it was applied',
       '0002',
       { migrations: async () => changed },
-      /applied to the box with another text/,
+      /0001-marks was applied with other SQL/,
     ],
-    ['a head that lies before', '0000', {}, /at migrations head 0001, and 0000 lies before it/],
-    ['a head that the daemon does not know', '0009', {}, /no box migration 0009 is known here/],
-    ['one that nobody can bring', '0002', { migrations: withoutDaemon }, /does not answer/],
+    ['an older head', '0000', {}, /at migrations head 0001, and 0000 is older/],
+    ['a head that the daemon does not know', '0009', {}, /box migration 0009 does not exist \(newest: 0003\)/],
+    ['one that is not available', '0002', { migrations: withoutDaemon }, /does not answer/],
   ])('%s', async (_, head, change, message) => {
     const world = await aWorld()
     await already(world, first)
@@ -134,7 +134,7 @@ describe('an agent killed while it applies them', () => {
       if (end === 'goes back') world.inject({ kind: 'probe-fails', image: newSynapse })
       let applied = 0
       const life = mortal((_, name) => name === 'applyMigration' && ++applied === nth, when)
-      const deps = await world.agent((ports: Ports) => wrapped(ports, life.touch), deadShelf(world.shelf, life))
+      const deps = await world.agent((ports: Ports) => wrapped(ports, life.touch), storeWhileAlive(world.fileStore, life))
       const context = aContext({ ...withMigrations, signal: life.signal })
       await expect(world.run(to('0003'), { deps, context })).rejects.toThrow(/killed|dead/)
       const result = await run(world, '0003', { migrations: withoutDaemon })

@@ -28,7 +28,7 @@ export function mortal(dieAt: (touch: number, name: string) => boolean, when: Wh
 }
 export type Mortal = ReturnType<typeof mortal>
 
-export const deadShelf = (shelf: FileStore, { whileAlive }: Mortal): FileStore => ({
-  ...shelf,
-  write: (name, text) => whileAlive(() => shelf.write(name, text)),
+export const storeWhileAlive = (fileStore: FileStore, { whileAlive }: Mortal): FileStore => ({
+  ...fileStore,
+  write: (name, text) => whileAlive(() => fileStore.write(name, text)),
 })

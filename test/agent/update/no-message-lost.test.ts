@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import type { Fault } from '../../../src/agent/simulated/index.ts'
 import { composeText } from '../simulated/boxes.ts'
 import { aContext, aPayload, aWorld, newSynapse, type Ports, withoutDaemon, wrapped } from './an-update.ts'
-import { deadShelf, mortal } from './mortal.ts'
+import { mortal, storeWhileAlive } from './mortal.ts'
 
 // The promise itself: users write all the time, things fail, agents die again and again. What was answered with "stored" is there at the end.
 
@@ -49,7 +49,7 @@ async function live({ faults, deaths, daemonAway }: typeof aStory extends fc.Arb
 
   for (const { at, when } of deaths) {
     const life = mortal((touch) => touch === at, when)
-    const deps = await world.agent((ports) => users(wrapped(ports, life.touch)), deadShelf(world.shelf, life))
+    const deps = await world.agent((ports) => users(wrapped(ports, life.touch)), storeWhileAlive(world.fileStore, life))
     await world.run(aPayload(), { deps, context: aContext({ signal: life.signal, secrets: asked }) }).catch(() => undefined)
   }
   const { outcome } = await world.run(aPayload(), { deps: await world.agent(users), context: aContext({ secrets: asked }) })

@@ -10,7 +10,7 @@ import { aPayload, aWorld, newSynapse } from './an-update.ts'
 
 const day = 86_400_000
 
-/** As they are where no mirror was ever asked and nobody looks for an image meanwhile. */
+/** The state without mirrors and without concurrent pulls. */
 const alone = { removals: imageRemovals(), mirrors: { originNames: async () => (name: string) => name } }
 
 async function aSweptHost({ keepDays = 30, allowedImages = ['registry.test/tenantry/*'] } = {}) {

@@ -51,7 +51,7 @@ test('an open command of the box keeps them, one of another box does not', async
 })
 
 test.each([
-  ['at rest after a failed way back', { outcome: 'rollback_failed' }],
+  ['in quarantine after a failed rollback', { outcome: 'rollback_failed' }],
   ['at rest after a failed restore', { outcome: 'restore_failed' }],
   ['that was left open unproven', { outcome: 'failed', leftOpen: true }],
 ])('a box %s keeps what a person may need', async (_, result) => {

@@ -12,7 +12,7 @@ beforeEach(async () => {
 })
 afterEach(() => rm(workFolder, { recursive: true, force: true }))
 
-test('of dumps only those stay that an open update, or a person after a failed way back, still needs', async () => {
+test('only dumps that an open update or a failed rollback still needs are retained', async () => {
   const store = memoryStore()
   await store.write('damaged.jsonl', '{"he')
   const journal = await openJournal({ store, clock: manualClock() })

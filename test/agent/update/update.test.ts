@@ -104,7 +104,7 @@ describe('an update that does not prove healthy', () => {
     expect(world.host.traffic.sendMessage(world.box)).toBe('stored')
   })
 
-  test('keeps the probes that decided: what each new reason was, and the last before it gave up', async () => {
+  test('records the deciding probes: each new reason, and the last before the timeout', async () => {
     const world = await aWorld()
     world.inject({ kind: 'probe-fails', image: newSynapse, components: ['chatSync'], times: 2 })
     world.inject({ kind: 'probe-fails', image: newSynapse, components: ['database'] })
@@ -116,7 +116,7 @@ describe('an update that does not prove healthy', () => {
     expect(probes.slice(0, gaveUp).at(-1)?.reason).toBe(bad.at(-1))
   })
 
-  test('goes back although the daemon is away', async () => {
+  test('rolls back although the daemon is away', async () => {
     const world = await aWorld()
     world.inject({ kind: 'probe-fails', image: newSynapse })
     const secrets = aContext().secrets
@@ -124,13 +124,13 @@ describe('an update that does not prove healthy', () => {
     expect((await world.run(aPayload(), { context })).outcome).toBe('rolled_back')
   })
 
-  test('a chat server that dies at its start turns the update round at once', async () => {
+  test('a chat server that dies at its start rolls the update back at once', async () => {
     const world = await aWorld()
     world.inject({ kind: 'dies-at-start', image: newSynapse })
     const result = await world.run()
     expect(result).toMatchObject({
       outcome: 'rolled_back',
-      error: { code: 'PROBE_FAILED', message: expect.stringContaining('died at its start') },
+      error: { code: 'PROBE_FAILED', message: expect.stringContaining('synapse exited at start') },
     })
     expect(result.probes.filter(({ verdict }) => verdict !== 'ok')).toEqual([])
   })
@@ -171,7 +171,7 @@ describe('an update that does not prove healthy', () => {
     expect(seen).toEqual([1, 2, 3].map((number) => [expect.stringMatching(new RegExp(`-${number}$`))]))
   })
 
-  test('a restore that fails for good rests fenced and stopped, with both volumes and the dump', async () => {
+  test('a permanently failed restore stays fenced and stopped, with both volumes and the dump', async () => {
     const world = await aWorld()
     world.inject({ kind: 'probe-fails', image: newSynapse })
     world.inject({ kind: 'load-fails' })
@@ -267,13 +267,13 @@ describe('an update whose box is opened before it is decided', () => {
       expect(await world.fence()).toBeUndefined()
       expect(world.host.traffic.sendMessage(world.box)).toBe('stored')
       expect((await marks(world)).some((line) => line.startsWith('restore'))).toBe(false)
-      // Whoever goes back needs them.
+      // A rollback needs them.
       expect(world.host.pinnedImages()).toContain(images.synapse)
       expect(world.counts.loadDatabase).toBeUndefined()
     },
   )
 
-  test('without a fence the chat server rests while the snapshot is taken, and nothing is ever fenced', async () => {
+  test('without a fence the chat server is stopped while the snapshot is taken, and nothing is fenced', async () => {
     const world = await aWorld()
     const seen: unknown[] = []
     const deps = await world.agent((ports) =>
@@ -290,7 +290,7 @@ describe('an update whose box is opened before it is decided', () => {
     expect(await world.image('synapse')).toBe(newSynapse)
   })
 
-  test('without a fence, a failure before the chat server was started on the new version goes all the way back', async () => {
+  test('without a fence, a failure before the chat server was started on the new version is rolled back completely', async () => {
     const world = await aWorld()
     world.inject({ kind: 'dies-at-start', image: newPostgres })
     const services = { postgres: { image: newPostgres, digest: digestOf(newPostgres) } }
@@ -308,7 +308,7 @@ describe('an update whose box is opened before it is decided', () => {
     expect(await world.image('synapse')).toBe(images.synapse)
   })
 
-  test('a box that could not be brought back rests closed, whatever its mode', async () => {
+  test('a box that could not be rolled back stays fenced, whatever its mode', async () => {
     const world = await aWorld()
     world.inject({ kind: 'dies-at-start', image: newPostgres })
     world.inject({ kind: 'load-fails' })
@@ -387,7 +387,7 @@ describe('a failure before anything was touched', () => {
     await asBefore(world)
   })
 
-  test('a tag that only moved is refused, because there would be no way back', async () => {
+  test('a tag that only moved is refused, because a rollback would be impossible', async () => {
     const world = await aWorld()
     const services = { synapse: { image: images.synapse, digest: digestOf(newSynapse) } }
     const result = await world.run(aPayload({ targets: { services, migrationsHead: '0000' } }))
@@ -406,7 +406,7 @@ describe('a failure before anything was touched', () => {
     expect(await world.run()).toMatchObject({ outcome: 'failed', fencedMs: 0, error: { code: 'DISK_FULL' } })
   })
 
-  test('room is needed for a dump in the work folder and a second database where volumes lie: on one disk for both', async () => {
+  test('space is needed for a dump in the work folder and a second database on the disk of the volumes, or for both on one disk', async () => {
     const usedBytes = 1e6
     const updated = async (freeBytes: number, diskOf: (path: string) => Promise<string>) => {
       const disk = aDisk({ usedBytes: async () => usedBytes, freeBytes: async () => reserveBytes + freeBytes, diskOf })
@@ -462,7 +462,7 @@ describe('the deadline', () => {
     expect(await world.fence()).toBeUndefined()
   })
 
-  test('probing that outlasts it goes back', async () => {
+  test('probing that exceeds it rolls back', async () => {
     const world = await aWorld()
     const result = await world.run(
       aPayload({ deadlineMs: 2 * 86_400_000, probe: { consecutive: 20, spacingMs: 2 * 86_400_000, timeoutMs: 1e10 } }),

@@ -46,9 +46,9 @@ export async function aRealBox({ slug, boxId, ports, messages = 5 }: Wanted) {
   await provision({ ...look, portInUse, random: systemRandom, settings })(aContext().context, order)
   const talk = await converse(reachableBox(slug, join(folder, 'boxes', slug), ports), messages)
   const box = (await boxes.find(slug))!
-  const shelf = folderStore(join(folder, 'journal'))
-  const agent = async (kept: FileStore = shelf) => {
-    const journal = await openJournal({ store: kept, clock: systemClock })
+  const fileStore = folderStore(join(folder, 'journal'))
+  const agent = async (files: FileStore = fileStore) => {
+    const journal = await openJournal({ store: files, clock: systemClock })
     return {
       ...look,
       journal,
@@ -62,5 +62,5 @@ export async function aRealBox({ slug, boxId, ports, messages = 5 }: Wanted) {
     await engine.down(box.project, { volumes: true })
     await rm(folder, { recursive: true, force: true })
   }
-  return { folder, engine, servers, box, talk, shelf, agent, remove }
+  return { folder, engine, servers, box, talk, fileStore, agent, remove }
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { type Fleet, startFleet } from './fleet.ts'
 import { platformBehindEdge } from './platform-app.ts'
 
-/** What a login answers. */
+/** Response of a login. */
 export type Session = Readonly<{
   token: string
   expiresIn: number

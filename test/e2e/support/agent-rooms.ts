@@ -42,9 +42,9 @@ export async function agentRooms(name: string) {
     },
   })
   const contextOf = (commandId: string) => {
-    const told = aContext()
+    const base = aContext()
     const secrets = async () => ({ snapshots: { repository: `file:${join(folder, 'repository')}`, password: 'a key', env: {} } })
-    return { ...told, context: { ...told.context, commandId, secrets } }
+    return { ...base, context: { ...base.context, commandId, secrets } }
   }
   const end = async () => {
     for (const { project } of await boxes.list()) await engine.removeProject(project.name)

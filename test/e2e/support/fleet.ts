@@ -169,7 +169,7 @@ async function removeBoxes(testbed: Testbed, folder: string): Promise<void> {
 }
 
 /** Shows what daemon and agent said last when a test of this file fails. */
-export function tellOnFailure(fleet: () => Fleet): void {
+export function logOnFailure(fleet: () => Fleet): void {
   afterEach(({ task }) => {
     if (task.result?.state !== 'fail') return
     const { daemon, agent } = fleet()

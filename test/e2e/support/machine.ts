@@ -5,7 +5,7 @@ import { dockerEnvironment, readTestbed } from '../../testbed/testbed.ts'
 
 const repository = resolve(import.meta.dirname, '../../..')
 
-/** A machine of its own with systemd and a container engine, for what nobody may do to this one; it goes with `end()`. */
+/** A machine of its own with systemd and a container engine, for tests that must not change this one; removed by `end()`. */
 export type RealMachine = Readonly<{
   name: string
   /** Runs a script as root, as typed in a login shell; answers what it printed, and fails with it. */

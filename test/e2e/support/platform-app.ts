@@ -3,14 +3,14 @@ import { Agent, type FormData, fetch, type Response } from 'undici'
 import { startPlatformEdge } from '../../support/platform-edge.ts'
 import { eventually } from './programs.ts'
 
-// What an app sees of the platform: its name, TLS and the nginx before it, nothing of the daemon behind.
+// The platform as an app sees it: its name, TLS and nginx, not the daemon.
 
 type Asked = Readonly<{ token?: string; body?: unknown; form?: FormData; headers?: Readonly<Record<string, string>> }>
 type Answer<T> = Readonly<{ status: number; headers: Response['headers']; body: T }>
-type Told = Readonly<{ id: string; event: string; data: Readonly<{ type: string; ids: Readonly<Record<string, string>> }> }>
+type StreamEvent = Readonly<{ id: string; event: string; data: Readonly<{ type: string; ids: Readonly<Record<string, string>> }> }>
 
-/** What a stream has told so far. */
-export type Stream = Readonly<{ told: Told[]; until(type: string): Promise<Told>; ended: Promise<void> }>
+/** Events that a stream has received. */
+export type Stream = Readonly<{ received: StreamEvent[]; until(type: string): Promise<StreamEvent>; ended: Promise<void> }>
 
 /** The platform of the daemon at `daemonUrl`, as apps outside reach it. */
 export async function platformBehindEdge(daemonUrl: string) {
@@ -46,10 +46,10 @@ export async function platformBehindEdge(daemonUrl: string) {
     const asked = lastEventId === undefined ? { token } : { token, headers: { 'last-event-id': lastEventId } }
     const response = await send('GET', '/api/platform/v1/events/stream', asked)
     if (!response.ok) throw new Error(`the stream answered ${response.status}`)
-    const told: Told[] = []
-    const ended = read(response, (one) => told.push(one)).catch(() => undefined)
-    const until = (type: string) => eventually(`the stream tells ${type}`, async () => told.find((one) => one.event === type))
-    return { told, until, ended }
+    const received: StreamEvent[] = []
+    const ended = read(response, (one) => received.push(one)).catch(() => undefined)
+    const until = (type: string) => eventually(`the stream sends ${type}`, async () => received.find((one) => one.event === type))
+    return { received, until, ended }
   }
 
   const close = async () => {
@@ -60,7 +60,7 @@ export async function platformBehindEdge(daemonUrl: string) {
   return { send, ask, follow, close }
 }
 
-async function read(response: Response, tell: (one: Told) => void): Promise<void> {
+async function read(response: Response, onEvent: (one: StreamEvent) => void): Promise<void> {
   let text = ''
   for await (const chunk of response.body ?? []) {
     text += Buffer.from(chunk).toString('utf8')
@@ -69,7 +69,7 @@ async function read(response: Response, tell: (one: Told) => void): Promise<void
     for (const block of blocks) {
       const field = (name: string) => new RegExp(`^${name}: (.*)$`, 'm').exec(block)?.[1]
       const data = field('data')
-      if (data !== undefined) tell({ id: field('id') ?? '', event: field('event') ?? '', data: JSON.parse(data) })
+      if (data !== undefined) onEvent({ id: field('id') ?? '', event: field('event') ?? '', data: JSON.parse(data) })
     }
   }
 }

@@ -14,7 +14,7 @@ export function boxPorts(): Readonly<{ public: number; platform: number; probe: 
   return { public: first, platform: first + 1, probe: first + 2 }
 }
 
-/** `count` neighbouring ports that nobody listens on. */
+/** `count` consecutive free ports. */
 export async function freePorts(count: number): Promise<number> {
   for (let first = lane + 500 + turn * 50; first + count <= lane + 2_500; first += count) {
     const taken = await Promise.all(Array.from({ length: count }, (_, n) => isTaken(first + n)))

@@ -53,7 +53,7 @@ export async function run(name: ProgramName, args: readonly string[], env: Envir
 
 /**
  * Asks again until the answer is there. It waits for other processes, whose clocks no test can move. A question that gets no answer at all within
- * `answerMs` is said so and asked anew: one lost connection must not hold a file for ever.
+ * `answerMs` is logged and retried: one lost connection must not hold a file for ever.
  */
 export async function eventually<T>(
   what: string,

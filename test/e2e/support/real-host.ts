@@ -21,7 +21,7 @@ export type RealDeps = MoveDeps & DrillDeps
 
 export const soon = { consecutive: 2, spacingMs: 300, timeoutMs: 60_000 }
 
-/** One host on this machine's engine, which tells its projects from those of others by their prefix; everything goes with `end()`. */
+/** One host on this machine's engine, with its own prefix of project names; `end()` removes everything. */
 export async function realHost(prefix: string, repository: string) {
   const { images, dockerHost, dockerConfig, docker, registry, restic } = readTestbed()
   const folder = await realpath(await mkdtemp(join(tmpdir(), `tenantry-${prefix}`)))
@@ -32,7 +32,7 @@ export async function realHost(prefix: string, repository: string) {
     snapshots: resticSnapshots({ program: restic, owner: folder, cacheFolder: join(folder, 'cache') }),
   }
   const boxes = localBoxes(join(folder, 'state'))
-  const shelf = folderStore(join(folder, 'journal'))
+  const fileStore = folderStore(join(folder, 'journal'))
   const allowedImages = [`${registry}/tenantry/*`]
   const settings = {
     boxesFolder: join(folder, 'boxes'),
@@ -43,8 +43,8 @@ export async function realHost(prefix: string, repository: string) {
     maxUploadMegabytes: 50,
   }
   /** An agent that knows only what is on disk. */
-  const agent = async (around: (ports: Ports) => Ports = (same) => same, kept: FileStore = shelf): Promise<RealDeps> => {
-    const journal = await openJournal({ store: kept, clock: systemClock })
+  const agent = async (around: (ports: Ports) => Ports = (same) => same, files: FileStore = fileStore): Promise<RealDeps> => {
+    const journal = await openJournal({ store: files, clock: systemClock })
     return {
       ...around(ports),
       clock: systemClock,
@@ -80,6 +80,6 @@ export async function realHost(prefix: string, repository: string) {
     for (const project of await engine.projects(prefix)) await engine.removeProject(project)
     await rm(folder, { recursive: true, force: true })
   }
-  return { folder, engine, ports, boxes, shelf, agent, make, contextOf, end }
+  return { folder, engine, ports, boxes, fileStore, agent, make, contextOf, end }
 }
 export type RealHost = Awaited<ReturnType<typeof realHost>>

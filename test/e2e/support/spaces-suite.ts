@@ -19,7 +19,7 @@ type Subject = Readonly<{
 
 type Person = PlatformPrincipal & Readonly<{ chatToken: string }>
 
-/** What spaces are in a real Synapse, and what members can do there by themselves. Each test goes on where the one before ended. */
+/** Rules for spaces in a real Synapse, and for actions of members there. Each test continues the one before. */
 export function spacesSuite(subject: () => Subject): void {
   const password = secret('a good password')
   let room: HomeserverWorld & ReturnType<typeof spacesOver> & { log: ReturnType<typeof silentLogger> }
@@ -105,7 +105,7 @@ export function spacesSuite(subject: () => Subject): void {
     expect(await roomsOf(ben)).toEqual([])
   })
 
-  test('after a restore all stands as the platform has it: rooms are made again, members put in, deleted ones taken away, nobody has left', async () => {
+  test('after a restore the chat matches the platform: rooms are created again, members added, deleted rooms removed, no leaves recorded', async () => {
     const { id: deleted } = await room.aSpace(anna)
     await chatOf(deleted)
     const bringBack = await subject().backUp()

@@ -119,7 +119,7 @@ describe.skipIf(!program)('a repository that is looked after with a real restic'
     expect(await careWith().list(repository)).toEqual([])
   })
 
-  test('a wrong key, and a store that nobody listens at, are told as such and in time', async () => {
+  test('a wrong key and an unreachable store are reported with their codes and in time', async () => {
     await aRepository()
     const work = { forget: [], prune: true, check: 'none' as const }
     const another = { ...repository, password: 'another' }
@@ -138,7 +138,7 @@ describe.skipIf(!program)('a repository that is looked after with a real restic'
   })
 })
 
-describe('what restic is told', () => {
+describe('arguments and environment of restic', () => {
   test('the recovery key reaches it by a file without a name: it is in no argument, no variable and no folder', async () => {
     const fake = join(folder, 'fake-restic')
     const seen = join(folder, 'seen')
@@ -160,7 +160,7 @@ describe('what restic is told', () => {
     ['SlowDown: Please reduce your request rate.', 'SNAPSHOT_STORE_UNAVAILABLE'],
     ['context deadline exceeded (Client.Timeout exceeded while awaiting headers)', 'SNAPSHOT_STORE_UNAVAILABLE'],
     ['no space left on device', 'DISK_FULL'],
-    ['something that nobody has seen yet', 'SNAPSHOT_FAILED'],
+    ['an unknown failure', 'SNAPSHOT_FAILED'],
   ])('a check that %s broke off is %s, and says nothing against the snapshots', async (trouble, code) => {
     const said = [
       `pack ${pack} contains 1 errors: [download error: ${trouble}]`,
@@ -191,11 +191,11 @@ describe('what restic is told', () => {
     ['s3:https://store.example/snapshots/north', 's3:https://store.example/snapshots/north'],
     ['file:/srv/snapshots/north', '/srv/snapshots/north'],
     ['file:///srv/snapshots/north', '/srv/snapshots/north'],
-  ])('the repository %s is reached as %s', async (given, told) => {
+  ])('the repository %s is reached as %s', async (given, passed) => {
     const fake = join(folder, 'fake-restic')
     await writeFile(fake, `#!/bin/sh\nenv > ${join(folder, 'seen')}; echo '[]'\n`, { mode: 0o755 })
     await careWith({ program: fake }).list({ ...repository, repository: given })
-    expect(await readFile(join(folder, 'seen'), 'utf8')).toContain(`RESTIC_REPOSITORY=${told}\n`)
+    expect(await readFile(join(folder, 'seen'), 'utf8')).toContain(`RESTIC_REPOSITORY=${passed}\n`)
   })
 
   test('one that hangs is ended in its time', async () => {

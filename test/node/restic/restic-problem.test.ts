@@ -17,7 +17,7 @@ test('a count alone says no more than the exit code', () => {
   expect(said([counted]).message).toBe('restic failed with exit code 1')
 })
 
-test('a folder that a unit does not let be written is told with what to set', () => {
+test('a folder that the unit makes read-only is reported with the setting to change', () => {
   const problem = said([
     { message_type: 'exit_error', code: 1, message: 'Fatal: create repository at /mnt/s failed: mkdir /mnt/s: read-only file system' },
   ])
