@@ -31,7 +31,7 @@ onBothDialects('the approval token of an emergency', (fresh) => {
     test('to everybody but admins who logged in, before anything else', async () => {
       const world = await emergencyWorld(await fresh(), fleet, { approvalTokenSha256: undefined })
       await expect((await world.as(anOperator)).createEmergency({ body: wrong })).rejects.toEqual(
-        refusedWith('FORBIDDEN', /needs the role admin/),
+        refusedWith('FORBIDDEN', /requires the role admin/),
       )
       await expect((await world.as(aTokenActor)).createEmergency({ body: wrong })).rejects.toEqual(refusedWith('FORBIDDEN', /API tokens/))
     })
