@@ -89,12 +89,12 @@ export async function startDaemon({ config, clock, random, log, validateAnswers 
 }
 
 /** The largest file over the slowest line that is to do: 50 MB at 256 kbit/s. Who may call is asked again when a body was slow. */
-const longestRequestMs = 30 * 60_000
+const maxRequestMs = 30 * 60_000
 
 async function listen(app: ReturnType<typeof buildApp>, address: string): Promise<Server> {
   const at = address.lastIndexOf(':')
   const server = app.listen(Number(address.slice(at + 1)), address.slice(0, at).replace(/^\[|\]$/g, ''))
-  server.requestTimeout = longestRequestMs
+  server.requestTimeout = maxRequestMs
   await new Promise<void>((ready, failed) => {
     server.once('listening', ready)
     server.once('error', ({ code }: NodeJS.ErrnoException) =>
@@ -104,11 +104,11 @@ async function listen(app: ReturnType<typeof buildApp>, address: string): Promis
   return server
 }
 
-/** Whoever has not sent a whole request or taken a whole answer by then is cut off. */
+/** Open connections are closed after this. */
 const drainMs = 5000
 const idleEveryMs = 50
 
-/** Requests under way are finished; long polls and streams have been told to end. Connections that clients keep open for later are closed. */
+/** Running requests finish; long polls and streams end by their signal. Idle connections are closed. */
 const closeServer = (server: Server) =>
   new Promise<void>((closed) => {
     const idle = setInterval(() => server.closeIdleConnections(), idleEveryMs)

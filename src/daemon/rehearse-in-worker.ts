@@ -10,7 +10,7 @@ type Answer =
   | Readonly<{ rehearsal: Rehearsal }>
   | Readonly<{ problem: Readonly<{ code: ProblemCode; message: string; details?: { path: string; reason: string }[] }> }>
 
-/** Plays rehearsals in a thread that dies alone: with what it needs too much of, with an error of its own, or when nobody waits any more. */
+/** Runs rehearsals in a worker thread, so that a crash, high memory use or a cancelled request does not affect the daemon. */
 export const rehearseInWorker =
   (databaseUrl: string): Rehearse =>
   (given, signal) =>

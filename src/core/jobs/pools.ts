@@ -1,6 +1,6 @@
 import { sha256Hex } from '../kit/index.ts'
 
-/** What a job waits for: the database alone, a mail server or webhook, or a tenant's chat server. */
+/** The resource a job depends on: the database alone, a mail server or webhook, or a tenant's chat server. */
 export type JobPool = 'own' | 'mail' | 'chat'
 
 /** A queue whose server did not answer moves to the pool `away`, so that it occupies no worker of its own pool. */

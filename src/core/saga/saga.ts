@@ -53,11 +53,11 @@ export type Saga<Step extends string, World> = Readonly<{
   fixedFrom?: Step
   /** From the first begin of one of these on, the runner waits for what does not answer; absent: from the beginning. */
   mustFinishFrom?: readonly Step[]
-  /** Of a step that never holds, and of an end step that does not return; default: CONFLICT and INTERNAL. */
+  /** Error codes for a step that is never observed as done, and for an end step that times out. Default: CONFLICT, INTERNAL. */
   codes?: Readonly<{ neverHolds: string; timedOut: string }>
 }>
 
-/** What the journal says. */
+/** Facts folded from the journal. */
 export type SagaFacts<Step extends string> = Readonly<{
   entries: readonly SagaEntry[]
   begun: ReadonlySet<Step>

@@ -24,13 +24,13 @@ const move = (deps: Deps, actor: PlatformPrincipal, { id }: One, change: TaskMov
     return taskView(await store(deps, tx, { before: task, after: moved, by: actor.userId }))
   })
 
-const todo = 'this task is not yours to do: it is for its assignee, or, as long as nobody has taken it, for those of its role'
+const todo = 'Only the assignee may do this task, or users with its role while it is unassigned.'
 const refusals = {
   start: todo,
   complete: todo,
-  assign: 'you may take a task of your role or hand yours back; giving it to others needs the capability manageBoards',
-  cancel: 'only who made a task may cancel it, and who has the capability manageBoards',
-  escalate: 'only whoever made a task or has to do it may escalate it, and who has the capability manageBoards',
+  assign: 'You may take a task of your role or give yours back; assigning it to others needs the capability manageBoards.',
+  cancel: 'Only the creator of a task may cancel it, or users with the capability manageBoards.',
+  escalate: 'Only the creator or the assignee of a task may escalate it, or users with the capability manageBoards.',
 } as const satisfies Record<TaskMove['type'], string>
 
 export const startTask = (deps: Deps, actor: PlatformPrincipal, one: One) => move(deps, actor, one, { type: 'start', by: actor.userId })
