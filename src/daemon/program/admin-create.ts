@@ -7,7 +7,7 @@ import { readNewPassword } from './password.ts'
 
 type Options = Globals & Readonly<{ name: string; role: string; passwordFile?: string }>
 
-/** Creates an account, on an empty database too: the first admin. */
+/** Creates an account, also the first admin in an empty database. */
 export async function adminCreate(machine: Machine, options: Options): Promise<undefined> {
   const role = parsePart(AdminRoleName, options.role, 'role')
   const name = parsePart(AccountName, options.name, 'name')

@@ -4,17 +4,17 @@ import { withInstallation } from './installation.ts'
 
 type Options = Globals & Readonly<{ name: string }>
 
-/** Lifts the lock that failed logins put on an account. */
+/** Unlocks an account after failed logins. */
 export async function adminUnlock(machine: Machine, options: Options): Promise<undefined> {
   await withInstallation(machine, options, (installation) => unlockAccount(installation, installation.actor, options))
-  print(machine, options, { unlocked: options.name }, `${options.name} may log in again`)
+  print(machine, options, { unlocked: options.name }, `${options.name} can log in again`)
   return undefined
 }
 
-/** For a lost phone. */
+/** Removes the one-time codes of an account, for example after the loss of a phone. */
 export async function adminResetTotp(machine: Machine, options: Options): Promise<undefined> {
   await withInstallation(machine, options, (installation) => resetTotp(installation, installation.actor, options))
-  const words = `${options.name} logs in without a code now; where the role needs one, the next login sets it up anew`
+  const words = `removed the one-time codes of ${options.name}; if the role requires them, the next login sets up new ones`
   print(machine, options, { reset: options.name }, words)
   return undefined
 }

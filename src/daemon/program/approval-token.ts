@@ -1,7 +1,7 @@
 import { sha256Hex } from '../../core/kit/index.ts'
 import { type Globals, type Machine, print } from '../../node/command-line.ts'
 
-/** Makes an approval token. It is stored nowhere: the settings keep its hash. */
+/** Creates an approval token. Only its hash is stored, in the settings. */
 export async function approvalToken(machine: Machine, options: Globals): Promise<undefined> {
   const token = Buffer.from(machine.random.bytes(32)).toString('base64url')
   const sha256 = sha256Hex(token)
@@ -9,7 +9,7 @@ export async function approvalToken(machine: Machine, options: Globals): Promise
     `token   ${token}`,
     `sha256  ${sha256}`,
     '',
-    'Give the token to those who may approve an emergency rollout; it is not shown again.',
+    'Give the token to the approvers of emergency rollouts. Save it now, it is not shown again.',
     `Set TENANTRY_APPROVAL_TOKEN_SHA256=${sha256} and restart the daemon.`,
   ]
   print(machine, options, { token, sha256 }, words.join('\n'))

@@ -7,7 +7,7 @@ import { objectPlace } from '../objects/index.ts'
 import { loadRoleBook } from '../users/index.ts'
 import { settingsOf } from './installation.ts'
 
-/** Shows what the daemon would run with, secrets left out; a setting that is wrong is thrown with its path. */
+/** Prints the effective settings without secrets. Throws for invalid settings, with their paths. */
 export async function checkConfig(machine: Machine, options: Globals): Promise<undefined> {
   const config = settingsOf(machine, options)
   await loadRoleBook(config.roles ?? packageRoot('config/roles.yaml'))
@@ -39,6 +39,6 @@ function redacted(config: Config): Record<string, unknown> {
   }
 }
 
-/** Passwords stand between `:` and `@`, or in the query. */
+/** Redacts the password in the authority or the query of a URL. */
 const withoutPassword = (url: string) =>
   url.replace(/^(\w+:\/\/[^/?#]*?:)[^/?#]*@/, `$1${hidden}@`).replace(/([?&]password=)[^&]*/gi, `$1${hidden}`)

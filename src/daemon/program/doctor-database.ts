@@ -9,11 +9,11 @@ import { type Db, dialectOf, migrationState, type OpenDatabase, openDatabase } f
 import { type Keyring, loadKeyring, opensAll } from '../sealed/index.ts'
 import { fleetChecks } from './doctor-fleet.ts'
 
-/** What needs the database: it answers, is of this version, its secrets open, somebody may log in, and its clock agrees. */
+/** Checks the database: reachable, schema version, secret key, accounts, clock, abandoned work and the fleet. */
 export async function databaseChecks(machine: Machine, config: Config): Promise<Check[]> {
   const keys = await secretKey(machine, config)
   const file = config.databaseUrl.startsWith('sqlite:') ? config.databaseUrl.slice('sqlite:'.length) : undefined
-  if (file && !(await isThere(file))) return [keys.check, passed('database', `${file} will be made at the first start`)]
+  if (file && !(await isThere(file))) return [keys.check, passed('database', `${file} will be created at the first start`)]
   let opened: OpenDatabase | undefined
   try {
     opened = openDatabase(config.databaseUrl)
@@ -24,7 +24,7 @@ export async function databaseChecks(machine: Machine, config: Config): Promise<
         ? [
             await clockCheck(machine, opened.db),
             await accounts(opened.db),
-            ...(await givenUp(opened.db)),
+            ...(await abandonedWork(opened.db)),
             ...(await fleetChecks({ db: opened.db, clock: machine.clock }, config.redis)),
           ]
         : []
@@ -32,7 +32,10 @@ export async function databaseChecks(machine: Machine, config: Config): Promise<
     return [opens, schema, ...more]
   } catch (error) {
     const reason = (error as Error).message || (error as { code?: string }).code
-    return [keys.check, failed('database', `it does not answer: ${reason}`, 'is the server running, and is TENANTRY_DATABASE right?')]
+    return [
+      keys.check,
+      failed('database', `does not answer: ${reason}`, 'check that the server runs and that TENANTRY_DATABASE is correct'),
+    ]
   } finally {
     await opened?.close()
   }
@@ -44,19 +47,19 @@ const isThere = (file: string) =>
     () => false,
   )
 
-/** Looks for the key without making one. */
+/** Reads the secret key without creating it. */
 async function secretKey({ random }: Machine, config: Config): Promise<{ check: Check; keyring?: Keyring }> {
   const file = join(config.dataDir, 'secret.key')
   if (!config.secretKey && !config.production && !(await isThere(file)))
-    return { check: passed('secret key', `${file} will be made at the first start`) }
+    return { check: passed('secret key', `${file} will be created at the first start`) }
   try {
     const keyring = await loadKeyring({ random }, config)
     return { keyring, check: passed('secret key', config.secretKey ? 'from TENANTRY_SECRET_KEY' : file) }
   } catch (error) {
-    const mend = config.production
-      ? 'TENANTRY_SECRET_KEY=$(openssl rand -base64 32), kept where no backup of the database is'
+    const fix = config.production
+      ? 'set TENANTRY_SECRET_KEY=$(openssl rand -base64 32), and store it apart from database backups'
       : `chmod 600 ${file}`
-    return { check: failed('secret key', (error as Error).message, mend) }
+    return { check: failed('secret key', (error as Error).message, fix) }
   }
 }
 
@@ -66,34 +69,38 @@ async function secretsOpen(db: Db, keyring: Keyring): Promise<Check> {
     return passed('secret key', 'opens every secret in the database')
   } catch (error) {
     if (!isProblem(error)) throw error
-    return failed('secret key', error.message, 'put the key that this database was written with into TENANTRY_SECRET_KEY')
+    return failed('secret key', error.message, 'add the key that sealed this database to TENANTRY_SECRET_KEY')
   }
 }
 
 async function schemaCheck(db: Db): Promise<Check> {
   const { pending, unknown } = await migrationState(db)
-  const newer = 'start the newer tenantryd, or restore a backup made by this one'
-  if (unknown.length > 0) return failed('database', `written by a newer program (${unknown.join(', ')})`, newer)
+  const newer = 'start the newer tenantryd, or restore a backup made by this version'
+  if (unknown.length > 0) return failed('database', `has migrations of a newer version (${unknown.join(', ')})`, newer)
   if (pending.length > 0)
-    return warning('database', `reachable, and ${pending.length} migrations behind`, 'back it up; `tenantryd serve` brings it up to date')
+    return warning(
+      'database',
+      `reachable, ${plural(pending.length, 'migration')} pending`,
+      'back up the database; `tenantryd serve` migrates it',
+    )
   return passed('database', `${dialectOf(db) === 'sqlite' ? 'SQLite' : 'PostgreSQL'}, up to date`)
 }
 
 const [doubtfulSkewMs, mostSkewMs] = [1000, 5000]
 
-/** Against the database's clock, and against what was written last: tokens, leases, sessions and budgets hang on it. */
+/** Compares the clock with the database's and with the newest audit entry. Tokens, leases, sessions and budgets depend on it. */
 export async function clockCheck({ clock }: Pick<Machine, 'clock'>, db: Db): Promise<Check> {
-  const mend = 'set the clock, and let it be kept: timedatectl set-ntp true'
+  const fix = 'set the clock and enable NTP: timedatectl set-ntp true'
   const skewMs = dialectOf(db) === 'postgres' ? await aheadMs(clock, db) : 0
   if (Math.abs(skewMs) >= doubtfulSkewMs) return skewed(skewMs)
   const now = clock.now().getTime()
   const last = await db.selectFrom('audit').select('at').orderBy('at', 'desc').limit(1).executeTakeFirst()
   const behindMs = last ? Date.parse(last.at) - now : 0
-  if (behindMs > mostSkewMs) return failed('clock', `it is ${duration(behindMs)} behind the newest entry of the audit log`, mend)
+  if (behindMs > mostSkewMs) return failed('clock', `${duration(behindMs)} behind the newest entry of the audit log`, fix)
   return passed('clock', clock.now().toISOString())
 }
 
-/** How far this clock is before that of the database, by the quickest of some answers: half of what one took may be on either way. */
+/** Milliseconds that this clock is ahead of the database's, from the fastest of three round trips. */
 async function aheadMs(clock: Clock, db: Db): Promise<number> {
   let [quickestMs, ahead] = [Number.POSITIVE_INFINITY, 0]
   for (let n = 0; n < 3; n++) {
@@ -106,10 +113,10 @@ async function aheadMs(clock: Clock, db: Db): Promise<number> {
 }
 
 function skewed(skewMs: number): Check {
-  const apart = `${(Math.abs(skewMs) / 1000).toFixed(1)} s ${skewMs > 0 ? 'ahead of' : 'behind'} that of the database`
-  const says = `it is ${apart}: leases, sessions and budgets end too ${skewMs > 0 ? 'early' : 'late'} here`
-  const mend = 'set the clocks of this machine and of the database server, and let them be kept: timedatectl set-ntp true on each'
-  return Math.abs(skewMs) > mostSkewMs ? failed('clock', says, mend) : warning('clock', says, mend)
+  const apart = `${(Math.abs(skewMs) / 1000).toFixed(1)} s ${skewMs > 0 ? 'ahead of' : 'behind'} the database clock`
+  const says = `${apart}: leases, sessions and budgets expire too ${skewMs > 0 ? 'early' : 'late'} here`
+  const fix = 'set the clocks of this machine and the database server and enable NTP on both: timedatectl set-ntp true'
+  return Math.abs(skewMs) > mostSkewMs ? failed('clock', says, fix) : warning('clock', says, fix)
 }
 
 async function accounts(db: Db): Promise<Check> {
@@ -120,19 +127,19 @@ async function accounts(db: Db): Promise<Check> {
     .where('status', '=', 'active')
     .where('password_hash', 'is not', null)
     .execute()
-  if (admins.length === 0) return warning('accounts', 'nobody with the role admin can log in', '`tenantryd admin create --name <name>`')
+  if (admins.length === 0) return warning('accounts', 'no account with the role admin can log in', '`tenantryd admin create --name <name>`')
   return passed('accounts', `${admins.length === 1 ? '1 admin' : `${admins.length} admins`} can log in`)
 }
 
-/** What the daemon was to do or to tell, and could not. */
-async function givenUp(db: Db): Promise<Check[]> {
+/** Alert messages and jobs that failed every attempt. */
+async function abandonedWork(db: Db): Promise<Check[]> {
   const counted = db.fn.countAll().as('count')
-  const letters = await db.selectFrom('outbox').select(counted).where('status', '=', 'dead').executeTakeFirst()
+  const jobs = await db.selectFrom('outbox').select(counted).where('status', '=', 'dead').executeTakeFirst()
   const messages = await db.selectFrom('alert_deliveries').select(counted).where('status', '=', 'dead').executeTakeFirst()
-  const [work, told] = [Number(letters?.count ?? 0), Number(messages?.count ?? 0)]
-  if (work + told === 0) return []
-  const says = `${plural(told, 'alert message')} and ${plural(work, 'job')} abandoned`
+  const [jobCount, messageCount] = [Number(jobs?.count ?? 0), Number(messages?.count ?? 0)]
+  if (jobCount + messageCount === 0) return []
+  const says = `${plural(messageCount, 'alert message')} and ${plural(jobCount, 'job')} abandoned`
   return [
-    warning('given up', says, '`tenantry alerts list` shows them; `tenantry alerts resend <number>` and `tenantry jobs retry` try again'),
+    warning('abandoned', says, '`tenantry alerts list` shows them; `tenantry alerts resend <number>` and `tenantry jobs retry` retry them'),
   ]
 }

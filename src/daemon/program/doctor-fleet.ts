@@ -9,8 +9,8 @@ import { redisStore } from '../limits/index.ts'
 type Deps = Readonly<{ db: Db; clock: Clock }>
 
 /**
- * What only shows with more than one machine or tenant: hosts whose boxes are looked for on this one, daemons that do not know of each other's
- * budgets, tenants and hosts who are called like a word of the interface.
+ * Checks for several machines: hosts without a platform address, reserved names of boxes and hosts, and daemons with separate request
+ * budgets.
  */
 export const fleetChecks = async (deps: Deps, redis: string | undefined): Promise<Check[]> => [
   ...(await chatServers(deps)),
@@ -18,7 +18,7 @@ export const fleetChecks = async (deps: Deps, redis: string | undefined): Promis
   ...(redis === undefined ? await budgetsApart(deps) : []),
 ]
 
-/** Loopback is one machine: of several hosts without an address all but one are looked for in the wrong place. */
+/** Without an address a host's boxes are reached at this machine, which is right for one host at most. */
 async function chatServers({ db }: Deps): Promise<Check[]> {
   const rows = await db
     .selectFrom('boxes')
@@ -34,11 +34,11 @@ async function chatServers({ db }: Deps): Promise<Check[]> {
   if (rows.length < 2) return []
   const names = rows.map(({ name }) => name)
   const some = names.length > 5 ? `${names.slice(0, 5).join(', ')} and ${names.length - 5} more` : names.join(', ')
-  const mend = 'for each that is another machine: `tenantry hosts platform <host> --address http://<its address>:{port}`'
-  return [warning('chat servers', `those on ${some} are looked for on this machine`, mend)]
+  const fix = 'for each other machine: `tenantry hosts platform <host> --address http://<its address>:{port}`'
+  return [warning('chat servers', `${some} have no platform address; their chat servers are reached at this machine`, fix)]
 }
 
-/** From before such names were refused. All works for them but the pages that would be at their name. */
+/** Reports names from before reserved words were refused. Only their pages by name are unreachable. */
 async function calledLikeWords({ db }: Deps): Promise<Check[]> {
   const slugs = db
     .selectFrom('boxes')
@@ -58,9 +58,9 @@ async function calledLikeWords({ db }: Deps): Promise<Check[]> {
 }
 
 const calledLikeWord = (what: 'box' | 'host', name: string, at: string): Check =>
-  warning('names', `a ${what} is called ${name}, which is a word of the interface`, `programs ask for it by its id: GET /api/admin/v1${at}`)
+  warning('names', `the ${what} name ${name} is a reserved word of the API`, `address the ${what} by id: GET /api/admin/v1${at}`)
 
-/** Each daemon holds something for some seconds at a time; one that was just started again counts twice until then. */
+/** Counts daemons by their leases; a restarted daemon counts twice until its old leases expire. */
 async function budgetsApart({ db, clock }: Deps): Promise<Check[]> {
   if (dialectOf(db) === 'sqlite') return []
   const rows = await db
@@ -71,17 +71,17 @@ async function budgetsApart({ db, clock }: Deps): Promise<Check[]> {
     .where('expires_at', '>', isoNow(clock))
     .execute()
   if (rows.length < 2) return []
-  const says = `${rows.length} daemons share the database, and each counts requests for itself: a tenant has its budget ${rows.length} times`
-  return [warning('budgets', says, 'give all of them the same TENANTRY_REDIS')]
+  const says = `${rows.length} daemons share the database but count requests separately: each tenant has ${rows.length} times its budget`
+  return [warning('budgets', says, 'set the same TENANTRY_REDIS on all daemons')]
 }
 
-/** Asks the server as the daemon would: by taking something from a budget and giving it back. */
+/** Tests Redis with a write, as the daemon uses it. */
 export async function redisCheck(clock: Clock, url: string | undefined): Promise<Check[]> {
   if (url === undefined) return []
   const store = await redisStore({ clock, log: silentLogger(), url, deadlineMs: 1000 })
   try {
-    if (store.isUp()) return [passed('redis', 'answers, and takes what is written')]
-    return [failed('redis', 'it does not answer', 'is the server running, and is TENANTRY_REDIS right? Requests go uncounted until then')]
+    if (store.isUp()) return [passed('redis', 'reachable and writable')]
+    return [failed('redis', 'does not answer; requests are not counted', 'check that the server runs and that TENANTRY_REDIS is correct')]
   } finally {
     await store.close()
   }

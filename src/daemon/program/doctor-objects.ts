@@ -6,23 +6,23 @@ import { objectPlace, openObjectStore } from '../objects/index.ts'
 
 const name = 'files'
 
-/** Whether the files of spaces can be kept where the settings say. */
+/** Checks that the object store for files of spaces is usable. */
 export async function objects(config: Config): Promise<Check> {
   try {
     const place = objectPlace(config)
-    if (place.kind === 'file' && !(await isThere(place.folder))) return passed(name, `${place.folder} will be made at the first start`)
+    if (place.kind === 'file' && !(await isThere(place.folder))) return passed(name, `${place.folder} will be created at the first start`)
     await (await openObjectStore(config)).look()
-    if (place.kind === 's3') return passed(name, `go to ${place.url}`)
+    if (place.kind === 's3') return passed(name, `stored in ${place.url}`)
     const alone = warning(
       name,
-      `go to ${place.folder}, which a second daemon on this database would not see`,
-      'set TENANTRY_OBJECT_STORE to a bucket before there are two',
+      `stored in ${place.folder}, which other daemons on this database cannot read`,
+      'set TENANTRY_OBJECT_STORE to a bucket before you start a second daemon',
     )
-    return config.databaseUrl.startsWith('postgres') ? alone : passed(name, `go to ${place.folder}`)
+    return config.databaseUrl.startsWith('postgres') ? alone : passed(name, `stored in ${place.folder}`)
   } catch (error) {
     if (!isProblem(error)) throw error
     const { message: cause } = (error.cause ?? error) as Error
-    return failed(name, `cannot be kept: ${cause}`, 'look at TENANTRY_OBJECT_STORE and its credentials, and whether the bucket is there')
+    return failed(name, `object store unusable: ${cause}`, 'check TENANTRY_OBJECT_STORE, its credentials, and that the bucket exists')
   }
 }
 

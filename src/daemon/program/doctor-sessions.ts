@@ -4,13 +4,13 @@ import { settlingFetch } from '../../node/index.ts'
 import type { Config } from '../config/index.ts'
 import { agentRepository, assertSnapshotsConfigured, reachesStore } from '../snapshots/index.ts'
 
-/** Whom the session is for matters to nobody: it is thrown away. */
-const nobody = 'ten_doctor' as TenantId
+/** A placeholder tenant: the session is discarded. */
+const testTenant = 'ten_doctor' as TenantId
 
 const name = 'snapshot sessions'
 const hourMs = 60 * 60_000
 
-/** What agents are given to reach a bucket with; where there are sessions, one is asked for. */
+/** Checks the agents' access to the bucket; requests a test session if sessions are configured. */
 export async function storeSessions({ clock }: Readonly<{ clock: Clock }>, config: Config): Promise<Check[]> {
   if (!reachesStore(config)) return []
   const { snapshotSessions: sessions } = config
@@ -18,30 +18,28 @@ export async function storeSessions({ clock }: Readonly<{ clock: Clock }>, confi
     return [
       warning(
         name,
-        'every host has the same key of the snapshot store: whoever takes over one can overwrite what all tenants have there',
-        'set TENANTRY_SNAPSHOT_SESSIONS_ENDPOINT: each command then gets a session for its tenant alone (docs/snapshots.md, Setting up)',
+        'all hosts share one key of the snapshot store; a compromised host can overwrite the snapshots of every tenant',
+        'set TENANTRY_SNAPSHOT_SESSIONS_ENDPOINT, so that each command gets a session for one tenant (docs/snapshots.md)',
       ),
     ]
   try {
     assertSnapshotsConfigured(config)
-    await agentRepository({ clock, fetch: settlingFetch }, config, nobody)
+    await agentRepository({ clock, fetch: settlingFetch }, config, testTenant)
     return [
-      ending(config, sessions) ?? passed(name, `from ${new URL(sessions.endpoint).origin}, for one tenant and ${sessions.hours} h each`),
+      ending(config, sessions) ?? passed(name, `from ${new URL(sessions.endpoint).origin}, per tenant, valid for ${sessions.hours} h each`),
     ]
   } catch (error) {
     if (!isProblem(error)) throw error
-    return [
-      failed(name, error.message, 'no snapshot can be taken until agents get a session: correct the settings, or the rights of the key'),
-    ]
+    return [failed(name, error.message, 'correct the settings or the permissions of the key; until then snapshots fail')]
   }
 }
 
-/** A session that ends in the middle of a snapshot or a restore takes the command with it. */
+/** A command fails when its session expires. */
 function ending({ snapshots: { deadlineMs } }: Config, { hours }: NonNullable<Config['snapshotSessions']>): Check | undefined {
   if (hours * hourMs >= deadlineMs) return undefined
   return warning(
     name,
-    `sessions end after ${hours} h, and one snapshot or restore may take ${Math.round((10 * deadlineMs) / hourMs) / 10} h: whatever takes longer than its session fails`,
+    `sessions expire after ${hours} h, and one snapshot or restore may take ${Math.round((10 * deadlineMs) / hourMs) / 10} h: longer commands fail`,
     'raise TENANTRY_SNAPSHOT_SESSIONS_HOURS, or lower TENANTRY_SNAPSHOTS_DEADLINE_MS',
   )
 }

@@ -7,7 +7,7 @@ import { redisCheck } from './doctor-fleet.ts'
 import { machineChecks } from './doctor-machine.ts'
 import { settingsOf } from './installation.ts'
 
-/** Looks at everything the daemon stands on and changes nothing. Exit code 1 when something would keep it from working. */
+/** Checks everything the daemon depends on; read-only. Exit code 1 when a check failed. */
 export async function doctor(machine: Machine, options: Globals): Promise<ExitCode> {
   return printChecks(machine, options, await allChecks(machine, options), 16)
 }
@@ -18,11 +18,11 @@ async function allChecks(machine: Machine, options: Globals): Promise<Check[]> {
     config = settingsOf(machine, options)
   } catch (error) {
     if (!isProblem(error)) throw error
-    return [failed('settings', error.message, '`tenantryd check-config` lists every setting that is wrong')]
+    return [failed('settings', error.message, '`tenantryd check-config` lists every invalid setting')]
   }
-  const source = options.config ? `${options.config} and the environment` : 'from the environment and defaults'
+  const source = options.config ? `${options.config} and environment` : 'from environment and defaults'
   return [
-    passed('settings', `${source}; ${config.production ? 'production' : 'this machine only'}, at ${config.baseUrl}`),
+    passed('settings', `${source}; ${config.production ? 'production' : 'development (loopback only)'}, at ${config.baseUrl}`),
     ...(await machineChecks(machine, config, options)),
     ...(await databaseChecks(machine, config)),
     ...(await redisCheck(machine.clock, config.redis)),

@@ -4,13 +4,13 @@ import type { Globals, Machine } from '../../node/command-line.ts'
 import { type Config, loadConfig } from '../config/index.ts'
 import { type Db, migrate, openDatabase } from '../db/index.ts'
 
-/** Settings and database of this machine, for a command that does one thing with them. */
+/** Settings and database of this machine for a one-shot command. */
 export type Installation = Readonly<{ config: Config; db: Db; clock: Clock; random: Random; actor: SystemActor }>
 
 export const settingsOf = ({ env }: Machine, { config }: Globals): Config =>
   loadConfig({ env, ...(config === undefined ? {} : { file: config }) })
 
-/** Opens the database, brought up to this program if it is older or empty, and closes it afterwards. A daemon may be running beside. */
+/** Opens and migrates the database, runs `work`, and closes it. A daemon may be running. */
 export async function withInstallation<Result>(
   machine: Machine,
   globals: Globals,

@@ -3,7 +3,7 @@ import { systemClock } from '../../node/clock.ts'
 import { systemRandom } from '../../node/random.ts'
 import { runProgram } from './run-program.ts'
 
-/** `tenantryd` on this machine. The first SIGINT or SIGTERM asks it to end in order, the second ends it at once. */
+/** Runs `tenantryd`. The first SIGINT or SIGTERM shuts it down gracefully, the second kills it. */
 export async function main(): Promise<ExitCode> {
   const ending = new AbortController()
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => ending.abort())

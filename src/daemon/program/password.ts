@@ -4,7 +4,7 @@ import { parsePart } from '../../core/contract/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import type { Machine } from '../../node/command-line.ts'
 
-/** A new password from a file, from a person (typed twice, without echo), or from stdin. Throws VALIDATION when it is too short. */
+/** Reads a new password from a file, a prompt (twice, without echo) or stdin. Throws VALIDATION if it is too short. */
 export async function readNewPassword(machine: Machine, file: string | undefined): Promise<string> {
   const password = file !== undefined ? await fromFile(file) : machine.stdin.isTTY ? await fromPerson(machine) : await fromStdin(machine)
   return parsePart(NewPassword, password, 'password')
@@ -18,7 +18,7 @@ async function fromFile(file: string): Promise<string> {
   } catch (error) {
     throw problem(
       'USAGE',
-      `${file} cannot be read (${(error as NodeJS.ErrnoException).code}): --password-file names a file with the password`,
+      `${file} cannot be read (${(error as NodeJS.ErrnoException).code}). fix: pass the file with the password to --password-file`,
     )
   }
 }
@@ -34,6 +34,6 @@ async function fromPerson({ signal }: Machine): Promise<string> {
   const context = { output: process.stderr, signal }
   const validate = (text: string) => NewPassword.safeParse(text).error?.issues[0]?.message ?? true
   const first = await password({ message: 'Password (at least 12 characters):', mask: false, validate }, context)
-  await password({ message: 'Once more:', mask: false, validate: (text) => text === first || 'is not the same' }, context)
+  await password({ message: 'Repeat password:', mask: false, validate: (text) => text === first || 'passwords do not match' }, context)
   return first
 }

@@ -6,13 +6,13 @@ import { packageVersion } from '../../node/package.ts'
 import { registerOneShots } from './one-shots.ts'
 import { registerServe } from './register-serve.ts'
 
-/** Joins a command to the program. `act` wraps what it does with options and arguments: its exit code becomes the program's. */
+/** Adds commands to the program. `act` wraps an action; its exit code becomes the program's. */
 export type Register = (program: Command, machine: Machine, act: Act) => void
 type Act = (work: (options: never, given: readonly string[]) => Promise<ExitCode | undefined>) => (...given: unknown[]) => Promise<void>
 
 const commands: readonly Register[] = [registerServe, registerOneShots]
 
-/** Runs one command line to its exit code. Nothing is thrown. */
+/** Runs one command line and returns its exit code. Never throws. */
 export async function runProgram(argv: readonly string[], machine: Machine): Promise<ExitCode> {
   let exit: ExitCode = 0
   const act: Act =
@@ -31,24 +31,24 @@ export async function runProgram(argv: readonly string[], machine: Machine): Pro
 
 function build(machine: Machine, act: Act): Command {
   const program = new Command('tenantryd')
-    .description('The Tenantry daemon, and what is done on its own machine')
+    .description('The Tenantry daemon and its local administration')
     .version(packageVersion(), '--version')
-    .option('--config <file>', 'settings; environment variables win over it')
+    .option('--config <file>', 'settings file (environment variables take precedence)')
     .option('--json', 'print results as JSON')
   for (const register of commands) register(program, machine, act)
   return connectOutput(program, machine)
 }
 
 function fail(machine: Machine, error: unknown, json: boolean): ExitCode {
-  // Help and version are answers; every mistake comes as a problem.
+  // Commander throws for --help and --version; usage errors are problems.
   if (error instanceof CommanderError) return 0
   if (isInterrupt(error)) return 1
   const found = isProblem(error)
     ? error
-    : problem('INTERNAL', `a fault of this program (${(error as Error)?.message ?? error}); with TENANTRY_DEBUG=1 it shows where`)
+    : problem('INTERNAL', `internal error: ${(error as Error)?.message ?? error}. fix: run with TENANTRY_DEBUG=1 for a stack trace`)
   if (machine.env.TENANTRY_DEBUG && error instanceof Error) machine.stderr.write(`${error.stack}\n`)
   return printProblem(machine, found, json)
 }
 
-/** Ctrl-C at a question. */
+/** Ctrl-C at a prompt. */
 const isInterrupt = (error: unknown) => error instanceof Error && (error.name === 'ExitPromptError' || error.name === 'AbortPromptError')

@@ -5,7 +5,7 @@ import { startDaemon } from '../daemon.ts'
 import { rehearseInWorker } from '../rehearse-in-worker.ts'
 import { settingsOf } from './installation.ts'
 
-/** Runs the daemon until SIGINT or SIGTERM, then finishes requests and hands its work to other replicas. */
+/** Runs the daemon until SIGINT or SIGTERM, then finishes requests and releases its leases. */
 export async function serveDaemon(machine: Machine, options: Globals): Promise<undefined> {
   const { clock, random, signal, stdout } = machine
   const config = settingsOf(machine, options)
@@ -16,8 +16,8 @@ export async function serveDaemon(machine: Machine, options: Globals): Promise<u
     signal.addEventListener('abort', () => ended())
     if (signal.aborted) ended()
   })
-  log.info('draining: requests under way are finished, work goes to other replicas')
+  log.info('shutting down: finishing requests')
   await daemon.close()
-  log.info('closed')
+  log.info('stopped')
   return undefined
 }

@@ -107,8 +107,8 @@ onBothDialects('chat servers of several hosts without an address', (fresh) => {
       {
         name: 'chat servers',
         state: 'warn',
-        says: 'those on host-1, host-2 are looked for on this machine',
-        mend: 'for each that is another machine: `tenantry hosts platform <host> --address http://<its address>:{port}`',
+        says: 'host-1, host-2 have no platform address; their chat servers are reached at this machine',
+        mend: 'for each other machine: `tenantry hosts platform <host> --address http://<its address>:{port}`',
       },
     ])
     const set = { address: 'http://10.0.0.2:{port}', updated_at: '2026', updated_by: 'olga' }
@@ -123,10 +123,10 @@ onBothDialects('chat servers of several hosts without an address', (fresh) => {
 onBothDialects('the clock of this machine beside that of its database', (fresh, dialect) => {
   test.each([
     [0, 'ok', ''],
-    [2000, 'warn', /^it is [12]\.\d s ahead of that of the database: leases, sessions and budgets end too early here$/],
-    [-2000, 'warn', /^it is [12]\.\d s behind that of the database: leases, sessions and budgets end too late here$/],
-    [60_000, 'failed', /^it is (59|60)\.\d s ahead of/],
-    [-60_000, 'failed', /^it is (59|60)\.\d s behind/],
+    [2000, 'warn', /^[12]\.\d s ahead of the database clock: leases, sessions and budgets expire too early here$/],
+    [-2000, 'warn', /^[12]\.\d s behind the database clock: leases, sessions and budgets expire too late here$/],
+    [60_000, 'failed', /^(59|60)\.\d s ahead of/],
+    [-60_000, 'failed', /^(59|60)\.\d s behind/],
   ] as const)('%i ms apart: %s', async (apartMs, state, says) => {
     const db = await fresh()
     const look = () => clockCheck({ clock: { ...systemClock, now: () => new Date(Date.now() + apartMs) } }, db)

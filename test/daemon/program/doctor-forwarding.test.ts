@@ -22,9 +22,9 @@ async function found({ proxies = '', url = 'http://127.0.0.1:8440', seen }: Give
 const https = 'https://platform.school.example'
 
 test.each<[string, Given, string, string]>([
-  ['nothing was sent, on this machine', {}, 'ok', 'nobody is believed'],
-  ['a proxy is trusted', { proxies: '10.0.3.7', url: https }, 'ok', 'believed from 10.0.3.7'],
-  ['TLS ends at a proxy that is not trusted', { url: https }, 'warn', 'all users count as its one address'],
+  ['nothing was sent, on this machine', {}, 'ok', 'no trusted proxies configured'],
+  ['a proxy is trusted', { proxies: '10.0.3.7', url: https }, 'ok', 'trusted proxies: 10.0.3.7'],
+  ['TLS ends at a proxy that is not trusted', { url: https }, 'warn', 'all users share its address'],
   ['a peer that is not trusted sent one', { seen: { peer: '10.0.3.7', hoursAgo: 2 } }, 'warn', '10.0.3.7 sent x-forwarded-for'],
   [
     'another than the trusted sent one',
@@ -36,17 +36,17 @@ test.each<[string, Given, string, string]>([
     'the one who sent it is trusted by now',
     { proxies: '10.0.3.0/24', seen: { peer: '10.0.3.7', hoursAgo: 2 } },
     'ok',
-    'believed from 10.0.3.0/24',
+    'trusted proxies: 10.0.3.0/24',
   ],
-  ['so is its spelling as IPv6', { proxies: '10.0.3.0/24', seen: { peer: '::ffff:10.0.3.7', hoursAgo: 2 } }, 'ok', 'believed'],
-  ['it is long ago', { seen: { peer: '10.0.3.7', hoursAgo: 8 * 24 } }, 'ok', 'nobody is believed'],
-  ['half of the world is trusted', { proxies: '128.0.0.0/1' }, 'warn', 'any address counts'],
-  ['all that IPv6 has is trusted', { proxies: '2000::/3' }, 'warn', 'any address counts'],
+  ['so is its spelling as IPv6', { proxies: '10.0.3.0/24', seen: { peer: '::ffff:10.0.3.7', hoursAgo: 2 } }, 'ok', 'trusted proxies: '],
+  ['it is long ago', { seen: { peer: '10.0.3.7', hoursAgo: 8 * 24 } }, 'ok', 'no trusted proxies configured'],
+  ['half of the world is trusted', { proxies: '128.0.0.0/1' }, 'warn', 'every address is a trusted proxy'],
+  ['all that IPv6 has is trusted', { proxies: '2000::/3' }, 'warn', 'every address is a trusted proxy'],
 ])('%s', async (_, given, state, says) => {
   expect(await found(given)).toMatchObject({ name: 'forwarding', state, says: expect.stringContaining(says) })
 })
 
-test('the mend is the setting to type', async () => {
+test('the fix names the setting', async () => {
   const { mend } = await found({ seen: { peer: '10.0.3.7', hoursAgo: 2 } })
   expect(mend).toContain('TENANTRY_TRUSTED_PROXIES=10.0.3.7')
 })

@@ -222,7 +222,7 @@ describe('doctor', () => {
     await expect(chmod(dataDir, 0o700)).rejects.toMatchObject({ code: 'ENOENT' })
   })
 
-  test('every line that is not well says how to mend it', async () => {
+  test('every failed check and warning has a fix', async () => {
     await create()
     await chmod(dataDir, 0o755)
     const { exit, found, state } = await checks()
@@ -329,7 +329,7 @@ describe('the command line', () => {
   test('help is broken for a terminal, and not where another program reads it', async () => {
     const widest = (text: string) => Math.max(...text.split('\n').map((line) => line.length))
     const piped = (await tenantryd(['admin', '--help'])).out
-    expect(piped).toMatch(/^ {2}create .*password is asked for, or read from stdin or a file$/m)
+    expect(piped).toMatch(/^ {2}create .*password from prompt, stdin or file\)$/m)
     const shown = (await tenantryd(['admin', '--help'], { columns: 70 })).out
     expect([widest(shown) <= 70, shown.replace(/\s+/g, ' ')]).toEqual([true, piped.replace(/\s+/g, ' ')])
   })
