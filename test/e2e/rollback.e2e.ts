@@ -137,8 +137,8 @@ describe.skipIf(!testbedExists())('a rollout over real boxes that is rolled back
   const actionOf = async (slug: string) => (await world.show(rolloutOf(slug))).actions.find(({ tenantSlug }) => tenantSlug === slug)
 
   /**
-   * What ben gets that is said from now on, sync after sync, from a position on of which only what the release knows is given: more parts it
-   * refuses.
+   * Ben's new messages from a stream position on, over several syncs. The position is cut to `parts` streams, because an older release refuses
+   * a token with more.
    */
   async function newSince(slug: string, position: string, parts: number): Promise<string[]> {
     const { anna, ben, roomId } = talkIn(slug)

@@ -18,7 +18,7 @@ export function germanVersion(): string | undefined {
 }
 
 /** A server never runs as root. */
-const nobody = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}
+const unprivileged = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}
 
 /** A PostgreSQL with German error messages, whatever the client's language, and a database `synapse` with its own owner. */
 export async function aGermanServer(version: string) {
@@ -26,17 +26,17 @@ export async function aGermanServer(version: string) {
   const [data, bin] = [join(folder, 'data'), join(programs, version, 'bin')]
   mkdirSync(data)
   chmodSync(folder, 0o755)
-  if (nobody.uid !== undefined) chownSync(data, nobody.uid, nobody.gid)
+  if (unprivileged.uid !== undefined) chownSync(data, unprivileged.uid, unprivileged.gid)
   const port = String(await freePort())
   execFileSync(join(bin, 'initdb'), ['-D', data, '-U', 'postgres', '--locale=C', '--encoding=UTF8', '-A', 'trust', '-N'], {
-    ...nobody,
+    ...unprivileged,
     cwd: data,
     stdio: 'ignore',
   })
   const settings = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', 'fsync=off', 'lc_messages=C.UTF-8']
   const control = (...asked: string[]) =>
     execFileSync(join(bin, 'pg_ctl'), ['-D', data, '-w', ...asked], {
-      ...nobody,
+      ...unprivileged,
       cwd: data,
       env: { PATH: process.env.PATH, LANGUAGE: 'de', LC_ALL: 'C.UTF-8' },
       stdio: 'ignore',

@@ -14,7 +14,7 @@ type Given = Readonly<{
   ran?: { argv: string; stdin: string }[]
 }>
 
-/** A box whose database takes a load, and what was run in it; `freshened`: what psql says that makes the database anew; `fails`: with what pg_restore does. */
+/** A box whose database takes a load, and the programs run in it. `freshened`: output of the psql that recreates the database; `fails`: error of pg_restore. */
 async function aLoadedBox({ signal, dumpFolder, freshened = 'fresh\n', fails, ran = [] }: Given = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'tenantry-load-'))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))

@@ -61,7 +61,7 @@ describe('a new box', () => {
     expect(await order()).toBe('0002')
     const bare = await run(await anAgent(), aProvision(), {
       ...aContext().context,
-      migrations: () => Promise.reject(new Error('nobody asks')),
+      migrations: () => Promise.reject(new Error('not expected')),
     })
     expect(bare.report.installed.migrationsHead).toBe('0000')
   })

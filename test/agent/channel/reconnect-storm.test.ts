@@ -14,7 +14,7 @@ async function hellosPerSecond(awayMs: number): Promise<number[]> {
   const back = clock.monotonicMs() + awayMs
   const heard: number[] = []
   const hello = async () => {
-    if (clock.monotonicMs() < back) throw problem('UNREACHABLE', 'nobody listens')
+    if (clock.monotonicMs() < back) throw problem('UNREACHABLE', 'no listener')
     heard.push(clock.monotonicMs() - back)
   }
   const comeBack = async (nth: number) => {

@@ -48,9 +48,9 @@ test('a box moves with all that was said in it, and each host knows where it is'
   expect(snapshot).toMatchObject({ tier: 'final', installed: { synapse: '1.157.1' } })
   expect(running(old, box)).toEqual(['edge'])
   expect(old.host.traffic.sendMessage(box)).toBe('fenced')
-  const rests = (await old.boxes.find('oak'))!
-  expect(rests.handedOver).toMatchObject({ holder: 'hand-over' })
-  expect(await reportVersions({ ...old.host, clock: two.clock }, rests)).toMatchObject({ handedOver: true, fenced: true })
+  const stopped = (await old.boxes.find('oak'))!
+  expect(stopped.handedOver).toMatchObject({ holder: 'hand-over' })
+  expect(await reportVersions({ ...old.host, clock: two.clock }, stopped)).toMatchObject({ handedOver: true, fenced: true })
 
   const result = await taken(two, takeOverPayload(snapshot))
   expect(result).toMatchObject({ outcome: 'restored', error: null, report: { ownershipEpoch: 2, managed: true, fenced: false } })
@@ -124,7 +124,7 @@ test('a taken-back box that does not prove healthy stays fenced and stopped', as
   expect(two.old.host.traffic.sendMessage(two.box)).toBe('fenced')
   recover()
   await expect(back(two)).rejects.toMatchObject({ code: 'PROBE_FAILED' })
-  expect((await back(two, 3, 'once more')).report.ownershipEpoch).toBe(3)
+  expect((await back(two, 3, 'again')).report.ownershipEpoch).toBe(3)
 })
 
 test('a box that is taken back and proven, but not opened, says that its fence stands; a restore or a person may lift it', async () => {

@@ -127,11 +127,11 @@ describe('refused before any outage:', () => {
 
 describe('an agent killed while it applies them', () => {
   const places = [1, 2, 3].flatMap((nth) => [[nth, 'before'] as const, [nth, 'after'] as const])
-  test.each(places.flatMap(([nth, when]) => [[nth, when, 'commits'] as const, [nth, when, 'goes back'] as const]))(
+  test.each(places.flatMap(([nth, when]) => [[nth, when, 'commits'] as const, [nth, when, 'rolls back'] as const]))(
     'at number %i, %s it is applied, goes on and %s',
     async (nth, when, end) => {
       const world = await aWorld()
-      if (end === 'goes back') world.inject({ kind: 'probe-fails', image: newSynapse })
+      if (end === 'rolls back') world.inject({ kind: 'probe-fails', image: newSynapse })
       let applied = 0
       const life = mortal((_, name) => name === 'applyMigration' && ++applied === nth, when)
       const deps = await world.agent((ports: Ports) => wrapped(ports, life.touch), storeWhileAlive(world.fileStore, life))
