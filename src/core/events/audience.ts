@@ -2,36 +2,36 @@ import { z } from 'zod'
 import { Capability } from '../contract/index.ts'
 
 /**
- * Who of a tenant is told of an event: each whom one of the parts names. Members and holders are those at the time of telling, not of the event:
- * who has left a space hears no more of it, on replay neither.
+ * The users of a tenant to which an event is published: the union of all parts. Membership and capabilities are evaluated at publication, also
+ * on replay, so a former member of a space receives nothing.
  */
 export const Audience = z.union([
   z.literal('tenant'),
   z.strictObject({
     /** Members of these spaces. */
     spaces: z.array(z.string()).min(1).optional(),
-    /** These users, by the ids of the registry: who was just put out of a space, say. */
+    /** Users by id, such as a user just removed from a space. */
     users: z.array(z.string()).min(1).optional(),
-    /** Users whose roles grant it. */
+    /** Users whose roles grant this capability. */
     capability: Capability.optional(),
-    /** Users who have one of these roles, as the role book spells them. */
+    /** Users with one of these roles of the role book. */
     roles: z.array(z.string()).min(1).optional(),
   }),
 ])
 export type Audience = Readonly<z.infer<typeof Audience>>
 
 export type Reader = Readonly<{ userId: string; roles: readonly string[]; capabilities: readonly Capability[] }>
-/** Whether a user is a member of a space now. */
+/** True if a user is a member of a space now. */
 export type IsMember = (spaceId: string, userId: string) => boolean
 
 export function reaches(audience: Audience | null, { userId, roles, capabilities }: Reader, isMember: IsMember): boolean {
   if (audience === null) return false
   if (audience === 'tenant') return true
-  const { spaces = [], users = [], capability, roles: told = [] } = audience
+  const { spaces = [], users = [], capability, roles: audienceRoles = [] } = audience
   return (
     users.includes(userId) ||
     spaces.some((spaceId) => isMember(spaceId, userId)) ||
     (capability !== undefined && capabilities.includes(capability)) ||
-    told.some((role) => roles.includes(role))
+    audienceRoles.some((role) => roles.includes(role))
   )
 }

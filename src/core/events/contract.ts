@@ -3,7 +3,7 @@ import { Slug } from '../boxes/index.ts'
 import { admin, type Contract, endpoint, platform, sse, Timestamp } from '../contract/index.ts'
 import { StreamData } from './stream-type.ts'
 
-/** A stored event as operators see it: what it is about and who is told, without what it says. */
+/** A stored event for operators: type, ids and audience, without content. */
 export const EventRecord = z.object({
   stream: z.string().meta({ description: '`tenant:<id>`, `rollout:<id>` or `admin`' }),
   seq: z.int().meta({ description: 'Its number in its stream: the order of commits, without gaps' }),

@@ -1,73 +1,73 @@
 import type { StreamType } from './stream-type.ts'
 
 type Known = Readonly<{
-  /** What clients are told it is; null: nobody outside is told. */
+  /** The stream type published to clients; null for internal events. */
   stream: StreamType | null
-  /** Fields of the payload that name things. These alone leave the daemon. */
+  /** Ids in the payload; the only fields published to clients. */
   ids: readonly string[]
-  /** More of them, which may be absent or null. */
+  /** Optional ids, absent or null. */
   perhaps: readonly string[]
 }>
 
-/** Told to clients under the name of the stream type. */
-const told = <const Ids extends readonly string[], const Perhaps extends readonly string[] = []>(
+/** Declares an event published to clients under a stream type. */
+const published = <const Ids extends readonly string[], const Perhaps extends readonly string[] = []>(
   stream: StreamType,
   ids: Ids,
   perhaps: Perhaps = [] as unknown as Perhaps,
 ) => ({ stream, ids, perhaps })
 
-/** For operators only. */
+/** Declares an internal event, visible to operators only. */
 const kept = <const Perhaps extends readonly string[]>(...perhaps: Perhaps) => ({ stream: null, ids: [] as const, perhaps })
 
-/** Every event that is ever stored, and what of it clients are told. An event that does not stand here cannot be stored. */
+/** All event types that can be stored, with the part published to clients. */
 export const eventTypes = {
   // spaces and who is in them (spec 6)
-  'space.created': told('space.changed', ['spaceId']),
-  'space.updated': told('space.changed', ['spaceId']),
-  'space.ready': told('space.changed', ['spaceId']),
-  'space.deleted': told('space.changed', ['spaceId']),
-  'user.joined': told('membership.changed', ['userId', 'spaceId']),
-  'user.left': told('membership.changed', ['userId', 'spaceId']),
+  'space.created': published('space.changed', ['spaceId']),
+  'space.updated': published('space.changed', ['spaceId']),
+  'space.ready': published('space.changed', ['spaceId']),
+  'space.deleted': published('space.changed', ['spaceId']),
+  'user.joined': published('membership.changed', ['userId', 'spaceId']),
+  'user.left': published('membership.changed', ['userId', 'spaceId']),
   // users
-  'user.created': told('contacts.changed', ['userId']),
-  'user.enabled': told('contacts.changed', ['userId']),
-  'user.disabled': told('contacts.changed', ['userId']),
-  'user.roles_changed': told('contacts.changed', ['userId']),
-  'user.contact_changed': told('contacts.changed', ['userId']),
-  'user.profile_changed': told('profile.changed', ['userId']),
+  'user.created': published('contacts.changed', ['userId']),
+  'user.enabled': published('contacts.changed', ['userId']),
+  'user.disabled': published('contacts.changed', ['userId']),
+  'user.roles_changed': published('contacts.changed', ['userId']),
+  'user.contact_changed': published('contacts.changed', ['userId']),
+  'user.profile_changed': published('profile.changed', ['userId']),
   // tasks and files
-  'task.created': told('task.created', ['taskId'], ['spaceId', 'eventId', 'runId', 'assigneeId']),
-  'task.updated': told('task.updated', ['taskId'], ['spaceId', 'eventId', 'runId', 'assigneeId']),
-  'task.escalated': told('task.escalated', ['taskId'], ['spaceId', 'eventId', 'runId', 'assigneeId']),
-  'file.created': told('file.changed', ['fileId', 'spaceId'], ['folderId']),
-  'file.updated': told('file.changed', ['fileId', 'spaceId'], ['folderId']),
-  'file.deleted': told('file.changed', ['fileId', 'spaceId'], ['folderId']),
-  'folder.created': told('file.changed', ['folderId', 'spaceId']),
-  'folder.deleted': told('file.changed', ['folderId', 'spaceId']),
+  'task.created': published('task.created', ['taskId'], ['spaceId', 'eventId', 'runId', 'assigneeId']),
+  'task.updated': published('task.updated', ['taskId'], ['spaceId', 'eventId', 'runId', 'assigneeId']),
+  'task.escalated': published('task.escalated', ['taskId'], ['spaceId', 'eventId', 'runId', 'assigneeId']),
+  'file.created': published('file.changed', ['fileId', 'spaceId'], ['folderId']),
+  'file.updated': published('file.changed', ['fileId', 'spaceId'], ['folderId']),
+  'file.deleted': published('file.changed', ['fileId', 'spaceId'], ['folderId']),
+  'folder.created': published('file.changed', ['folderId', 'spaceId']),
+  'folder.deleted': published('file.changed', ['folderId', 'spaceId']),
   // modules, marketplace
-  'module.installed': told('module.changed', ['moduleId']),
-  'module.activated': told('module.changed', ['moduleId']),
-  'module.deactivated': told('module.changed', ['moduleId']),
-  'module.uninstalled': told('module.changed', ['moduleId']),
-  'module.data_deleted': told('module.changed', ['moduleId']),
-  'tenant.flags_changed': told('flag.changed', []),
-  'marketplace.item_changed': told('marketplace.changed', ['itemId']),
-  'subscription.activated': told('subscription.changed', ['subscriptionId'], ['itemId']),
-  'subscription.cancelled': told('subscription.changed', ['subscriptionId'], ['itemId']),
+  'module.installed': published('module.changed', ['moduleId']),
+  'module.activated': published('module.changed', ['moduleId']),
+  'module.deactivated': published('module.changed', ['moduleId']),
+  'module.uninstalled': published('module.changed', ['moduleId']),
+  'module.data_deleted': published('module.changed', ['moduleId']),
+  'tenant.flags_changed': published('flag.changed', []),
+  'marketplace.item_changed': published('marketplace.changed', ['itemId']),
+  'subscription.activated': published('subscription.changed', ['subscriptionId'], ['itemId']),
+  'subscription.cancelled': published('subscription.changed', ['subscriptionId'], ['itemId']),
   // boards, runs, crises
-  'board.created': told('board.changed', ['boardId']),
-  'board.saved': told('board.changed', ['boardId']),
-  'board.published': told('board.changed', ['boardId']),
-  'board.archived': told('board.changed', ['boardId']),
-  'run.started': told('run.updated', ['runId', 'boardId']),
-  'run.advanced': told('run.updated', ['runId', 'boardId']),
-  'run.completed': told('run.updated', ['runId', 'boardId']),
-  'run.failed': told('run.updated', ['runId', 'boardId']),
-  'checkpoint.created': told('checkpoint.created', ['checkpointId', 'runId']),
-  'checkpoint.resolved': told('checkpoint.resolved', ['checkpointId', 'runId']),
-  'sla.warning': told('sla.warning', ['runId'], ['boardId', 'taskId']),
-  'crisis.updated': told('crisis.updated', ['eventId'], ['roomId']),
-  'message.notice': told('message.notice', ['roomId'], ['spaceId', 'eventId']),
+  'board.created': published('board.changed', ['boardId']),
+  'board.saved': published('board.changed', ['boardId']),
+  'board.published': published('board.changed', ['boardId']),
+  'board.archived': published('board.changed', ['boardId']),
+  'run.started': published('run.updated', ['runId', 'boardId']),
+  'run.advanced': published('run.updated', ['runId', 'boardId']),
+  'run.completed': published('run.updated', ['runId', 'boardId']),
+  'run.failed': published('run.updated', ['runId', 'boardId']),
+  'checkpoint.created': published('checkpoint.created', ['checkpointId', 'runId']),
+  'checkpoint.resolved': published('checkpoint.resolved', ['checkpointId', 'runId']),
+  'sla.warning': published('sla.warning', ['runId'], ['boardId', 'taskId']),
+  'crisis.updated': published('crisis.updated', ['eventId'], ['roomId']),
+  'message.notice': published('message.notice', ['roomId'], ['spaceId', 'eventId']),
   // read by the platform itself: a name, a branding, an id that other systems know the tenant by
   'tenant.changed': kept(),
   // what operators follow
@@ -103,24 +103,24 @@ export const eventTypes = {
 } as const satisfies Record<string, Known>
 
 export type EventType = keyof typeof eventTypes
-/** Those that clients of a tenant may hear of. */
+/** Event types published to clients of a tenant. */
 export type TenantEventType = { [Type in EventType]: (typeof eventTypes)[Type]['stream'] extends null ? never : Type }[EventType]
 
 type Ids<Type extends EventType> = (typeof eventTypes)[Type]['ids'][number]
 type Perhaps<Type extends EventType> = (typeof eventTypes)[Type]['perhaps'][number]
 
-/** What an event carries: the ids that its type is told by, and whatever else belongs to the record. */
+/** Payload of an event: the ids of its type and further stored fields. */
 export type PayloadOf<Type extends EventType> = Readonly<Record<Ids<Type>, string>> &
   Readonly<Partial<Record<Perhaps<Type>, string | null>>> &
   Readonly<Record<string, unknown>>
 
 const known: Readonly<Record<string, Known>> = eventTypes
 
-/** Undefined for one that an older or newer daemon stored. */
+/** Undefined for a type of an older or newer version. */
 export const streamTypeOf = (eventType: string): StreamType | undefined =>
   Object.hasOwn(known, eventType) ? (known[eventType]?.stream ?? undefined) : undefined
 
-/** The ids in a payload, and nothing else of it: names, texts and reasons stay in the database. */
+/** Extracts the ids of a payload; names, texts and reasons are never published. */
 export function idsOf(eventType: string, payload: unknown): Record<string, string> {
   if (!Object.hasOwn(known, eventType) || typeof payload !== 'object' || payload === null) return {}
   const { ids = [], perhaps = [] } = known[eventType] ?? {}

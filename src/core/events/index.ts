@@ -1,5 +1,6 @@
-// What happens in a tenant and who may hear of it: every stored event type, the 19 types clients are told, the audience of each.
-// It holds no event: the daemon stores and sends them. A message carries ids alone; whoever may read the thing reads it by its own rules.
+// Events of tenants: all stored types, the 19 types published to clients, audiences, cursors and stream messages.
+// A message contains ids only; clients read the changed resources through their own endpoints and permissions.
+// This folder stores and sends nothing.
 export { Audience, type IsMember, reaches } from './audience.ts'
 export { EventRecord, eventsContract } from './contract.ts'
 export { type EventType, eventTypes, idsOf, type PayloadOf, streamTypeOf, type TenantEventType } from './event-types.ts'

@@ -3,7 +3,7 @@ import { formatStreamMessage, Timestamp } from '../contract/index.ts'
 
 import { idsOf, streamTypeOf } from './event-types.ts'
 
-/** What a client may be told of; it then reads what changed, by the rules of that reading. */
+/** Event types of the client stream. A client then reads the changed resource through its endpoint. */
 export const StreamType = z.enum([
   'space.changed',
   'contacts.changed',
@@ -41,9 +41,9 @@ const StreamEvent = z
 
 const StreamReset = z
   .object({ type: z.literal('reset'), at: Timestamp, ids: z.object({}), reason: ResetReason })
-  .meta({ description: 'Events may have been missed: read everything anew; the stream goes on from here' })
+  .meta({ description: 'Events may have been missed: read everything again; the stream continues from here' })
 
-/** The data of one message. `reset` is none of the event types: it tells of the stream itself. */
+/** The data of one message. `reset` is about the stream itself and not an event type. */
 export const StreamData = z.discriminatedUnion('type', [StreamEvent, StreamReset])
 export type StreamData = z.infer<typeof StreamData>
 

@@ -2,11 +2,11 @@ import { type IsMember, positionMessage, type ResetReason, reaches, resetMessage
 import { type Clock, isoNow, type PlatformPrincipal } from '../../core/kit/index.ts'
 import type { Channel } from '../http/index.ts'
 import type { EventBus } from './event-bus.ts'
-import type { Follower, Told, Topic } from './topic.ts'
+import type { Follower, OutgoingEvent, Topic } from './topic.ts'
 
 type Deps = Readonly<{ clock: Clock; bus: EventBus }>
 
-/** Where it begins, and what is said of that first. */
+/** Start position, and the reason for a reset message if positions were lost. */
 export type Beginning = Readonly<{ seq: number; reset?: ResetReason }>
 
 type Opened = Readonly<{ principal: PlatformPrincipal; authorization: string | undefined; seq: number }>
@@ -14,24 +14,24 @@ type Opened = Readonly<{ principal: PlatformPrincipal; authorization: string | u
 const comment = Buffer.from(': \n\n')
 
 /**
- * One client who listens. It follows its topic, or catches up by itself from where it is: after it came, or after its standing was in doubt.
- * `#seq` only rises and every event passes here in order, so none is told twice and none is left out.
+ * The event stream of one client. It follows its topic, or first catches up from its own position: after it opened or was reauthenticated.
+ * `#seq` only increases and events arrive in order, so each event is published exactly once.
  */
 export class ClientStream implements Follower {
   principal: PlatformPrincipal
   readonly topic: Topic
-  /** What it was opened with; whether that still stands is asked anew when there is a doubt. */
+  /** The authorization header of the request, for reauthentication. */
   readonly authorization: string | undefined
-  /** Wall clock, as the token has it. */
+  /** The token's expiry in wall clock time. */
   readonly expiresAtMs: number
-  readonly #needs: Deps
+  readonly #deps: Deps
   #seq: number
   #channel: Channel | undefined
-  /** Rises with each new start: what was under way before has nothing to say any more. */
-  #course = 0
+  /** Incremented at each pause; catch-up of an older generation stops. */
+  #generation = 0
 
   constructor(deps: Deps, topic: Topic, { principal, authorization, seq }: Opened) {
-    this.#needs = deps
+    this.#deps = deps
     this.topic = topic
     this.principal = principal
     this.authorization = authorization
@@ -39,33 +39,33 @@ export class ClientStream implements Follower {
     this.#seq = seq
   }
 
-  /** Says hello; events come from `resume` on. `retryMs` is when the client comes back after a loss: not all at once. */
+  /** Sends the head of the stream; events follow after `resume`. `retryMs` is the client's reconnect delay. */
   begin(channel: Channel, { retryMs, reset }: Readonly<{ retryMs: number; reset?: ResetReason | undefined }>): void {
     this.#channel = channel
     channel.write(`retry: ${retryMs}\nid: ${this.#seq}\n\n`)
-    if (reset) channel.write(resetMessage(this.#seq, isoNow(this.#needs.clock), reset))
+    if (reset) channel.write(resetMessage(this.#seq, isoNow(this.#deps.clock), reset))
   }
 
-  /** Tells nothing until `resume`: nobody knows whether this user may still hear. */
+  /** Publishes nothing until `resume`, while the user's access is checked. Returns the new generation. */
   pause(): number {
     this.topic.followers.delete(this)
-    this.#course += 1
-    return this.#course
+    this.#generation += 1
+    return this.#generation
   }
 
-  /** Nothing else happened since that pause. */
-  isAt(course: number): boolean {
-    return course === this.#course
+  /** True if there was no other pause since. */
+  isAt(generation: number): boolean {
+    return generation === this.#generation
   }
 
-  /** Goes on where it was, with the capabilities of now. */
+  /** Continues at its position with the current capabilities. */
   resume(principal: PlatformPrincipal): void {
-    const course = this.pause()
+    const generation = this.pause()
     this.principal = principal
-    void this.#catchUp(course).catch(() => this.end())
+    void this.#catchUp(generation).catch(() => this.end())
   }
 
-  tell({ seq, audience, bytes }: Told, isMember: IsMember): void {
+  publish({ seq, audience, bytes }: OutgoingEvent, isMember: IsMember): void {
     if (seq <= this.#seq) return
     this.#seq = seq
     if (bytes && reaches(audience, this.principal, isMember)) this.#channel?.write(bytes)
@@ -73,39 +73,39 @@ export class ClientStream implements Follower {
 
   miss(seq: number): void {
     this.#seq = seq
-    this.#channel?.write(resetMessage(seq, isoNow(this.#needs.clock), 'too_old'))
+    this.#channel?.write(resetMessage(seq, isoNow(this.#deps.clock), 'too_old'))
   }
 
-  /** Keeps the connection open, and takes the client's position past what is not for it: it need not be read again when the client comes back. */
+  /** A keep-alive message that also moves the client's position past events for others. */
   keepAlive(): Buffer {
     return this.topic.followers.has(this) && this.#seq > 0 ? Buffer.from(positionMessage(this.#seq)) : comment
   }
 
-  /** The client comes back, if it still may. */
+  /** Ends the stream; a client with access reconnects. */
   end(): void {
     this.pause()
     this.#channel?.cut()
   }
 
-  /** Page by page up to where the topic is, at the client's pace; the moment it is level it follows. */
-  async #catchUp(course: number): Promise<void> {
-    const { bus } = this.#needs
+  /** Reads page by page at the client's pace until it reaches the topic's position, then follows the topic. */
+  async #catchUp(generation: number): Promise<void> {
+    const { bus } = this.#deps
     const channel = this.#channel
-    while (course === this.#course && channel && !channel.closed) {
+    while (generation === this.#generation && channel && !channel.closed) {
       if (this.#seq >= this.topic.position) return void this.topic.followers.add(this)
       const page = await bus.readBehind(this.topic.stream, this.#seq)
-      if (course !== this.#course) return
-      if (page.hasGap || page.told.length === 0) this.miss(this.topic.position)
-      for (const one of page.hasGap ? [] : page.told) {
-        this.tell(one, page.isMember)
+      if (generation !== this.#generation) return
+      if (page.hasGap || page.events.length === 0) this.miss(this.topic.position)
+      for (const one of page.hasGap ? [] : page.events) {
+        this.publish(one, page.isMember)
         await channel.drained()
-        if (course !== this.#course) return
+        if (generation !== this.#generation) return
       }
     }
   }
 }
 
-/** When the token of a call ends, from the claim of a token whose signature was verified before; at once when it names no end. */
+/** Expiry of a verified token in milliseconds; 0 without the claim. */
 function tokenExpiryMs(authorization: string | undefined): number {
   try {
     const claims = JSON.parse(Buffer.from(authorization?.split('.')[1] ?? '', 'base64url').toString()) as { exp?: unknown }

@@ -10,42 +10,42 @@ export type BusDeps = Readonly<{
   clock: Clock
   log: Logger
   membersOf: MembersOf
-  /** Nothing is told before it is known who lost their standing. */
+  /** Revocations are read before events are published. */
   revocations: Revocations
 }>
 
-/** The events of this process's listeners: read once per tenant, told to all who follow. */
+/** Reads the events of each tenant once per process and publishes them to all followers. */
 export type EventBus = Readonly<{
-  /** The topic of a stream, for somebody who listens; each is left again with `leave`. */
+  /** Returns the topic of a stream; each call needs one `leave`. */
   enter(stream: string): Promise<Topic>
   leave(topic: Topic): void
-  /** There may be something new in it. */
-  wake(stream: string): void
-  /** Reads what came in any stream that somebody listens to, whoever stored it. */
-  look(): Promise<void>
-  /** A page for one who is behind; few at a time, so that they hold up nobody who is not. */
+  /** Reads the stream soon; it may have new events. */
+  notify(stream: string): void
+  /** Finds new events of all topics, of other daemons too. */
+  poll(): Promise<void>
+  /** Reads a page for a client that is behind; limited, so that live clients are not delayed. */
   readBehind(stream: string, after: number): Promise<Page>
   topics(): number
-  /** Nothing that it was woken for is still to be told. */
+  /** True when no notification is pending. */
   isIdle(): boolean
 }>
 
 const liveReads = 4
 const readsBehind = 2
-/** Others get their turn after this time: a thousand clients take a while. */
-const longestBreathMs = 10
-const mostBytesAtOnce = 64 * 1024
+/** Maximum time on the event loop before yielding. */
+const maxBlockMs = 10
+const maxBatchBytes = 64 * 1024
 const streamsPerQuestion = 500
 
 export function makeEventBus(deps: BusDeps): EventBus {
   const { db, log } = deps
   const topics = new Map<string, Topic>()
-  const live = inTurn(liveReads)
-  const behind = inTurn(readsBehind)
+  const live = limitConcurrency(liveReads)
+  const behind = limitConcurrency(readsBehind)
 
   const enter = async (stream: string): Promise<Topic> => {
     const head = topics.has(stream) ? 0 : await headOf(db, stream)
-    const topic = topics.get(stream) ?? new Topic(stream, head) // somebody else may have entered meanwhile
+    const topic = topics.get(stream) ?? new Topic(stream, head) // a concurrent call may have created it
     topics.set(stream, topic)
     topic.users += 1
     return topic
@@ -54,22 +54,22 @@ export function makeEventBus(deps: BusDeps): EventBus {
     topic.users -= 1
     if (topic.users === 0) topics.delete(topic.stream)
   }
-  const wake = (stream: string) => {
+  const notify = (stream: string) => {
     const topic = topics.get(stream)
-    if (topic?.turn === 'running') topic.turn = 'again'
-    if (topic?.turn !== 'idle') return
-    topic.turn = 'queued'
+    if (topic?.state === 'running') topic.state = 'again'
+    if (topic?.state !== 'idle') return
+    topic.state = 'queued'
     void live(() => run(topic))
   }
   const run = async (topic: Topic) => {
-    topic.turn = 'running'
-    // What failed is tried again when somebody looks next.
+    topic.state = 'running'
+    // A failed read is retried by the next poll.
     const isMore = await advance(deps, topic).catch((err) => log.warn({ err, stream: topic.stream }, 'events cannot be read'))
-    const isAgain = (topic.turn as Topic['turn']) === 'again'
-    topic.turn = 'idle'
-    if (isMore || isAgain) wake(topic.stream)
+    const isAgain = (topic.state as Topic['state']) === 'again'
+    topic.state = 'idle'
+    if (isMore || isAgain) notify(topic.stream)
   }
-  const look = async () => {
+  const poll = async () => {
     const streams = [...topics.keys()]
     for (let n = 0; n < streams.length; n += streamsPerQuestion) {
       const heads = await db
@@ -77,41 +77,41 @@ export function makeEventBus(deps: BusDeps): EventBus {
         .selectAll()
         .where('stream', 'in', streams.slice(n, n + streamsPerQuestion))
         .execute()
-      for (const { stream, seq } of heads) if (Number(seq) > (topics.get(stream)?.position ?? Number.POSITIVE_INFINITY)) wake(stream)
+      for (const { stream, seq } of heads) if (Number(seq) > (topics.get(stream)?.position ?? Number.POSITIVE_INFINITY)) notify(stream)
     }
   }
   const readBehind = (stream: string, after: number) => behind(() => readPage(deps, { stream, after }))
   return {
     enter,
     leave,
-    wake,
-    look,
+    notify,
+    poll,
     readBehind,
     topics: () => topics.size,
-    isIdle: () => [...topics.values()].every(({ turn }) => turn === 'idle'),
+    isIdle: () => [...topics.values()].every(({ state }) => state === 'idle'),
   }
 }
 
-/** Tells the next page; true when there may be more. */
+/** Publishes the next page; true if there may be more. */
 async function advance(deps: BusDeps, topic: Topic): Promise<boolean> {
   const { revocations, clock } = deps
   const page = await readPage(deps, { stream: topic.stream, after: topic.position })
-  // Whoever lost their standing a second ago is told nothing of it.
+  // A user whose access was revoked before the event must not receive it.
   if (!revocations.fresh()) await revocations.readNow()
-  const last = page.told.at(-1)
+  const last = page.events.at(-1)
   if (page.hasGap && last) topic.miss(last.seq)
-  else await tellAll(clock, topic, page)
+  else await publishPage(clock, topic, page)
   return page.isFull
 }
 
-/** Sockets take what was written only in between: a healthy client is not to look slow. */
-async function tellAll(clock: Clock, topic: Topic, { told, isMember }: Page): Promise<void> {
+/** Yields to the event loop, because sockets are flushed only there and a healthy client would look slow. */
+async function publishPage(clock: Clock, topic: Topic, { events, isMember }: Page): Promise<void> {
   let breathedAt = clock.monotonicMs()
   let bytes = 0
-  for (const one of told) {
-    topic.tell(one, isMember)
+  for (const one of events) {
+    topic.publish(one, isMember)
     bytes += one.bytes?.length ?? 0
-    if (bytes < mostBytesAtOnce && clock.monotonicMs() - breathedAt < longestBreathMs) continue
+    if (bytes < maxBatchBytes && clock.monotonicMs() - breathedAt < maxBlockMs) continue
     await yieldToEventLoop()
     breathedAt = clock.monotonicMs()
     bytes = 0
@@ -119,8 +119,8 @@ async function tellAll(clock: Clock, topic: Topic, { told, isMember }: Page): Pr
   await yieldToEventLoop()
 }
 
-/** Runs at most so many pieces of work at a time; the others wait in the order they came. */
-export function inTurn(most: number): <Result>(work: () => Promise<Result>) => Promise<Result> {
+/** Runs at most `max` tasks at a time; others wait in order of arrival. */
+export function limitConcurrency(max: number): <Result>(work: () => Promise<Result>) => Promise<Result> {
   const waiting: (() => void)[] = []
   let running = 0
   const leave = () => {
@@ -129,7 +129,7 @@ export function inTurn(most: number): <Result>(work: () => Promise<Result>) => P
     else running -= 1
   }
   return async (work) => {
-    if (running >= most) await new Promise<void>((begin) => waiting.push(begin))
+    if (running >= max) await new Promise<void>((begin) => waiting.push(begin))
     else running += 1
     try {
       return await work()

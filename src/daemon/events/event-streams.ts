@@ -4,7 +4,7 @@ import type { Revoked } from '../auth/index.ts'
 import { headOf } from '../db/index.ts'
 import type { PushStream } from '../http/index.ts'
 import { type Beginning, ClientStream } from './client-stream.ts'
-import { type BusDeps, type EventBus, inTurn } from './event-bus.ts'
+import { type BusDeps, type EventBus, limitConcurrency } from './event-bus.ts'
 
 import { streamOf } from './record-event.ts'
 import { StreamPlaces } from './stream-places.ts'
@@ -13,45 +13,45 @@ import type { Topic } from './topic.ts'
 export type StreamsDeps = BusDeps &
   Readonly<{
     bus: EventBus
-    /** This daemon among those that share the database. */
+    /** Name of this daemon in the shared database. */
     replica: string
     random: Random
-    /** Who calls with these credentials, as the records have it now. Throws when token, session, user or tenant has lost its standing. */
+    /** Authenticates against the database. Throws if token, session, user or tenant is no longer valid. */
     authenticate: (authorization: string | undefined) => Promise<PlatformPrincipal>
   }>
 
-/** The streams that are open in this process. */
+/** The open streams of this process. */
 export type EventStreams = Readonly<{
-  open(principal: PlatformPrincipal, wanted: Wanted): Promise<PushStream>
-  /** Ends those whose token is no longer valid. */
+  open(principal: PlatformPrincipal, input: StreamInput): Promise<PushStream>
+  /** Ends streams whose token has expired. */
   endExpired(): void
-  /** Keeps the places of those that are open here, and lets go of those of daemons that died. */
+  /** Renews the slots of open streams and releases those of dead daemons. */
   keepPlaces(): Promise<void>
   count(): number
 }>
 
-type Wanted = Readonly<{ authorization: string | undefined; lastEventId: string | undefined }>
+type StreamInput = Readonly<{ authorization: string | undefined; lastEventId: string | undefined }>
 
-const looksAtOnce = 4
+const maxConcurrentChecks = 4
 
 export function makeEventStreams(deps: StreamsDeps): EventStreams {
   const { bus, clock, revocations } = deps
   const places = new StreamPlaces(deps)
   const streams = new Set<ClientStream>()
-  const look = inTurn(looksAtOnce)
+  const limited = limitConcurrency(maxConcurrentChecks)
 
-  /** Tells it nothing until it is known that its user may still hear. */
-  const prove = async (stream: ClientStream) => {
-    const course = stream.pause()
-    const principal = await look(() => deps.authenticate(stream.authorization)).catch(() => undefined)
+  /** Pauses the stream until its user is authenticated again. */
+  const reauthenticate = async (stream: ClientStream) => {
+    const generation = stream.pause()
+    const principal = await limited(() => deps.authenticate(stream.authorization)).catch(() => undefined)
     if (!principal) stream.end()
-    else if (stream.isAt(course)) stream.resume(principal)
+    else if (stream.isAt(generation)) stream.resume(principal)
   }
   revocations.onRevoked((revoked) => {
-    for (const stream of streams) if (isMeant(revoked, stream.principal)) void prove(stream)
+    for (const stream of streams) if (isAffected(revoked, stream.principal)) void reauthenticate(stream)
   })
 
-  const open = async (principal: PlatformPrincipal, wanted: Wanted): Promise<PushStream> => {
+  const open = async (principal: PlatformPrincipal, input: StreamInput): Promise<PushStream> => {
     const leavePlace = await places.take(principal.userId)
     const topic = await bus.enter(streamOf(principal.tenantId)).catch((error) => {
       leavePlace()
@@ -61,16 +61,16 @@ export function makeEventStreams(deps: StreamsDeps): EventStreams {
       bus.leave(topic)
       leavePlace()
     }
-    const { seq, reset } = await beginning(deps, topic, wanted.lastEventId).catch((error) => {
+    const { seq, reset } = await beginning(deps, topic, input.lastEventId).catch((error) => {
       leave()
       throw error
     })
-    const stream = new ClientStream(deps, topic, { principal, authorization: wanted.authorization, seq })
+    const stream = new ClientStream(deps, topic, { principal, authorization: input.authorization, seq })
     return {
       opened: (channel) => {
         streams.add(stream)
         stream.begin(channel, { retryMs: retryMs(deps.random), reset })
-        void prove(stream) // whoever lost their standing before the stream was known here was told of too early
+        void reauthenticate(stream) // a revocation before `streams.add` did not reach this stream
       },
       closed: () => {
         streams.delete(stream)
@@ -88,20 +88,20 @@ export function makeEventStreams(deps: StreamsDeps): EventStreams {
   return { open, endExpired, keepPlaces: () => places.renew(), count: () => streams.size }
 }
 
-/** Where a client goes on. An id that the stream has not reached is of another one, or of a database that was brought back from a backup. */
+/** Start position of a client. An id beyond the stream's head is from another stream, or from before a database restore. */
 async function beginning({ db }: StreamsDeps, topic: Topic, lastEventId: string | undefined): Promise<Beginning> {
   const cursor = readCursor(lastEventId)
   if (cursor.kind === 'none') return { seq: topic.position }
   if (cursor.kind === 'unknown') return { seq: topic.position, reset: 'unknown' }
-  // Another replica may have told it what is still to be read here.
+  // Another replica may have published events that are not read here yet.
   const isReached = cursor.seq <= topic.position || cursor.seq <= (await headOf(db, topic.stream))
   return isReached ? { seq: cursor.seq } : { seq: topic.position, reset: 'unknown' }
 }
 
-/** From two to six seconds: after a restart not all come back at once. */
+/** Two to six seconds, so that clients do not reconnect all at once after a restart. */
 const retryMs = (random: Random): number => 2000 + (((random.bytes(1)[0] as number) * 4000) >> 8)
 
-const isMeant = (revoked: Revoked | 'everything', { sessionId, userId, tenantId }: PlatformPrincipal): boolean =>
+const isAffected = (revoked: Revoked | 'everything', { sessionId, userId, tenantId }: PlatformPrincipal): boolean =>
   revoked === 'everything' ||
   (revoked.kind === 'user-session' && revoked.subject === sessionId) ||
   (revoked.kind === 'user' && revoked.subject === userId) ||

@@ -1,14 +1,14 @@
 import { type Clock, isoIn, plural } from '../../core/kit/index.ts'
 import type { Db } from '../db/index.ts'
 
-/** A client that was away for longer reads everything anew. */
-const keptMs = 90 * 86_400_000
-/** Rows per statement: others want to write too. */
+/** A client that was disconnected for longer gets a reset. */
+const retentionMs = 90 * 86_400_000
+/** Rows per statement, so that writers are not blocked. */
 const chunkSize = 1000
 
-/** Deletes events of 90 days ago, from the front of their streams; those of rollouts have a retention of their own. Says how many. */
+/** Deletes events older than 90 days from the front of their streams, except rollout events. Returns a summary. */
 export async function forgetEvents({ db, clock }: Readonly<{ db: Db; clock: Clock }>, signal: AbortSignal): Promise<string> {
-  const before = isoIn(clock, -keptMs)
+  const before = isoIn(clock, -retentionMs)
   let deleted = 0
   for (let after = ''; !signal.aborted; ) {
     const old = await oldStreams(db, { after, before })
@@ -23,9 +23,8 @@ export async function forgetEvents({ db, clock }: Readonly<{ db: Db; clock: Cloc
 type Old = Readonly<{ stream: string; upTo: number; at: string }>
 
 /**
- * Clocks of replicas differ a little: what lies before the newest old one is as old, so that no gap is left in a stream. The oldest are picked
- * before they are put together by stream: a database that does both at once may read every event there is, stream by stream. Each look begins
- * where the last one ended, or it would go again over what stays and over what is deleted but not cleared up yet.
+ * Finds the oldest events by stream. All events before an old one in its stream are deleted too, so that clock skew leaves no gaps. The subquery
+ * limits before grouping, because a combined query may scan all events; each query starts where the last ended, to skip dead rows.
  */
 async function oldStreams(db: Db, { after, before }: Readonly<{ after: string; before: string }>): Promise<Old[]> {
   const oldest = db

@@ -1,5 +1,6 @@
-// What happened in tenants, as it is stored and as it is told: one append-only table, and the streams that their users listen to.
-// Only ids leave here, and only to those who may read what they name. What an event means is the business of the room that recorded it.
+// Events of tenants: one append-only table, the event streams of users, and the event tail for operators.
+// Clients receive ids only, and only if they may read the resource. Features record their own events with `recordEvent`.
+// This feature never interprets an event.
 import './events.tables.ts'
 import { feature } from '../feature/index.ts'
 import { eventsRoutes } from './events.routes.ts'

@@ -6,13 +6,13 @@ type Deps = BusDeps & Omit<StreamsDeps, 'bus'> & Readonly<{ registry: Registry }
 
 export type Events = Deps & Readonly<{ bus: EventBus; streams: EventStreams }>
 
-/** The event bus of a daemon, and the streams that hang on it. */
+/** Creates the event bus and the client streams of a daemon. */
 export function openEvents(deps: Deps): Events {
   const bus = makeEventBus(deps)
   const streams = makeEventStreams({ ...deps, bus })
   new Gauge({
     name: 'tenantry_event_streams',
-    help: 'Event streams of users that are open at this daemon',
+    help: 'Open event streams of users at this daemon',
     registers: [deps.registry],
     collect() {
       this.set(streams.count())

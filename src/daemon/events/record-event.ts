@@ -7,17 +7,17 @@ export const streamOf = (tenantId: string): string => `tenant:${tenantId}`
 
 type Happened<Type extends TenantEventType> = Readonly<{
   tenantId: string
-  /** Who emits it: `core`, or the id of a module (spec 6). */
+  /** `core`, or the id of a module (spec 6). */
   source?: string
   type: Type
   payload: PayloadOf<Type>
-  /** Who is told, by the rule of reading what it is about. */
+  /** Users who may read the changed resource. */
   audience: Audience
 }>
 
 /**
- * Stores what happened in a tenant, in the transaction of the change; its audience hears of it once that commits. It holds the tenant's
- * counter until then: call it late in the transaction, before the audit entry.
+ * Stores an event of a tenant in the transaction of the change; it is published after the commit. It locks the tenant's event counter: call it
+ * late in the transaction, before the audit entry.
  */
 export const recordEvent = <Type extends TenantEventType>(
   tx: Tx,
@@ -25,7 +25,7 @@ export const recordEvent = <Type extends TenantEventType>(
   { tenantId, source = 'core', type, payload, audience }: Happened<Type>,
 ): Promise<number> => appendEvent(tx, clock, { stream: streamOf(tenantId), source, eventType: type, payload, tenantId, audience })
 
-/** The same for several of one tenant, which are not none, in their order; answers the number of the last. */
+/** Stores one or more events of a tenant in order; returns the number of the last. */
 export const recordEvents = <Type extends TenantEventType>(
   tx: Tx,
   clock: Clock,
@@ -36,7 +36,7 @@ export const recordEvents = <Type extends TenantEventType>(
   return appendEvents(tx, streamOf(tenantId), rows)
 }
 
-/** Stores what changed in a tenant for the platform's own readers, at its place among the others; nobody outside is told. Called as late. */
+/** Stores an internal event of a tenant in order; it is not published to clients. Call it late in the transaction too. */
 export const recordInternalEvent = (
   tx: Tx,
   clock: Clock,

@@ -6,46 +6,46 @@ import type { EventStreams } from './event-streams.ts'
 
 type Deps = Readonly<{ db: Db; clock: Clock; log: Logger; bus: EventBus; streams: EventStreams }>
 
-/** How often events are looked for that nobody told of. */
-const lookMs = 1000
-const hearAgainMs = 5000
-/** A stream ends within a second of its token. */
+/** Interval of polling for events without notification. */
+const pollMs = 1000
+const reconnectMs = 5000
+/** A stream ends within a second of its token's expiry. */
 const expiryMs = 500
 const placesMs = 10_000
 
-/** Moves events from the database to those who listen, until the daemon drains. Hearing makes it quick; looking makes it sure. */
+/** Publishes events from the database until the daemon drains. Notifications make it fast, polling makes it reliable. */
 export async function runEvents(deps: Deps, signal: AbortSignal): Promise<void> {
-  await Promise.all([keepLooking(deps, signal), keepHearing(deps, signal), keepEnding(deps, signal), keepPlaces(deps, signal)])
+  await Promise.all([pollEvents(deps, signal), listenForEvents(deps, signal), endExpiredStreams(deps, signal), keepPlaces(deps, signal)])
 }
 
-async function keepLooking({ clock, log, bus }: Deps, signal: AbortSignal): Promise<void> {
+async function pollEvents({ clock, log, bus }: Deps, signal: AbortSignal): Promise<void> {
   let failing = false
   while (!signal.aborted) {
     try {
-      await bus.look()
+      await bus.poll()
       failing = false
     } catch (err) {
-      if (!failing) log.warn({ err }, 'events cannot be looked for and will be later')
+      if (!failing) log.warn({ err }, 'polling for events failed; retrying')
       failing = true
     }
-    await clock.sleep(lookMs, signal)
+    await clock.sleep(pollMs, signal)
   }
 }
 
-async function keepHearing({ db, clock, log, bus }: Deps, signal: AbortSignal): Promise<void> {
+async function listenForEvents({ db, clock, log, bus }: Deps, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     try {
-      const hearing = await listenForCommits(db, bus.wake)
+      const hearing = await listenForCommits(db, bus.notify)
       await Promise.race([hearing.ended, aborted(signal)])
       await hearing.close()
     } catch (err) {
-      log.warn({ err }, 'events are not heard of at once: they are looked for every second')
+      log.warn({ err }, 'event notifications unavailable; polling every second')
     }
-    await clock.sleep(hearAgainMs, signal)
+    await clock.sleep(reconnectMs, signal)
   }
 }
 
-async function keepEnding({ clock, streams }: Deps, signal: AbortSignal): Promise<void> {
+async function endExpiredStreams({ clock, streams }: Deps, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     streams.endExpired()
     await clock.sleep(expiryMs, signal)
@@ -54,7 +54,7 @@ async function keepEnding({ clock, streams }: Deps, signal: AbortSignal): Promis
 
 async function keepPlaces({ clock, log, streams }: Deps, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
-    await streams.keepPlaces().catch((err) => log.warn({ err }, 'how many event streams are open cannot be told to other daemons'))
+    await streams.keepPlaces().catch((err) => log.warn({ err }, 'renewing event stream slots failed; retrying'))
     await clock.sleep(placesMs, signal)
   }
 }

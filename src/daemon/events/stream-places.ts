@@ -5,56 +5,55 @@ import { type Db, forNoKeyUpdate, type Tx } from '../db/index.ts'
 
 type Deps = Readonly<{ db: Db; clock: Clock; log: Logger; replica: string }>
 
-const mostPerUser = 10
+const maxPerUser = 10
 const atOnce = 200
-/** Places of a replica that is not heard of count for so long. */
+/** Slots of a replica count until its lease expires. */
 const leaseMs = 30_000
-const buryAfterMs = 5 * 60_000
+const deleteAfterMs = 5 * 60_000
 
-type Asking = Readonly<{ userId: string; answer: (isTaken: boolean) => void; fail: (error: unknown) => void }>
+type PendingSlot = Readonly<{ userId: string; answer: (isTaken: boolean) => void; fail: (error: unknown) => void }>
 
 /**
- * How many streams a user has open, at all replicas together. What is open here is counted here; the database knows the count of each user and
- * replica, written whenever it changed, many users in one transaction. Whoever takes a place is counted with what the others have while the user is
- * held, so never are more taken than there are. A replica that dies gives its places back by its lease.
+ * Limits the open streams per user over all replicas. Each replica counts its own streams in memory and writes changed counts in batches. A new
+ * slot is checked against the other replicas under a row lock on the user. The slots of a dead replica expire with its lease.
  */
 export class StreamPlaces {
-  readonly #needs: Deps
-  /** With those that are being asked for. */
+  readonly #deps: Deps
+  /** Open streams by user, including pending requests. */
   readonly #open = new Map<string, number>()
-  /** Whose row may not be what `#open` says. */
+  /** Users whose stored count may differ from `#open`. */
   readonly #due = new Set<string>()
-  #asking: Asking[] = []
+  #pending: PendingSlot[] = []
   #working = false
 
   constructor(deps: Deps) {
-    this.#needs = deps
+    this.#deps = deps
   }
 
-  /** Takes a place; what it answers gives it back. Throws RATE_LIMITED when all are taken. */
+  /** Takes a slot and returns its release function. Throws RATE_LIMITED if all are taken. */
   async take(userId: string): Promise<() => void> {
-    if ((this.#open.get(userId) ?? 0) >= mostPerUser) throw full()
+    if ((this.#open.get(userId) ?? 0) >= maxPerUser) throw full()
     this.#change(userId, 1)
     this.#due.add(userId)
     const isTaken = await new Promise<boolean>((answer, fail) => {
-      this.#asking.push({ userId, answer, fail })
-      void this.#work()
+      this.#pending.push({ userId, answer, fail })
+      void this.#flush()
     })
     if (!isTaken) throw full()
     return () => this.#leave(userId)
   }
 
-  /** Says that this replica lives, mends what could not be written, and lets go of what replicas held that died. */
+  /** Renews the lease of this replica, retries failed writes, and releases the slots of dead replicas. */
   async renew(): Promise<void> {
-    const isKnown = await this.#needs.db.transaction().execute((tx) => live(tx, this.#needs))
+    const isKnown = await this.#deps.db.transaction().execute((tx) => live(tx, this.#deps))
     if (!isKnown) for (const userId of this.#open.keys()) this.#due.add(userId)
-    await this.#work()
+    await this.#flush()
   }
 
   #leave(userId: string): void {
     this.#change(userId, -1)
     this.#due.add(userId)
-    void this.#work()
+    void this.#flush()
   }
 
   #change(userId: string, by: 1 | -1): void {
@@ -63,36 +62,36 @@ export class StreamPlaces {
     else this.#open.delete(userId)
   }
 
-  async #work(): Promise<void> {
+  async #flush(): Promise<void> {
     if (this.#working) return
     this.#working = true
     try {
-      while (this.#due.size > 0) await this.#turn()
+      while (this.#due.size > 0) await this.#writeBatch()
     } catch (err) {
-      this.#needs.log.warn({ err }, 'how many event streams are open cannot be written and will be later')
+      this.#deps.log.warn({ err }, 'writing event stream counts failed; retrying')
     } finally {
       this.#working = false
     }
   }
 
-  /** Some of those that are due, always in one order: others lock the same users. */
-  async #turn(): Promise<void> {
+  /** Writes one batch, in the order of user ids to avoid deadlocks. */
+  async #writeBatch(): Promise<void> {
     const users = [...this.#due].sort().slice(0, atOnce)
     const counts = new Map(users.map((userId) => [userId, this.#open.get(userId) ?? 0]))
-    const batch = this.#asking.filter(({ userId }) => counts.has(userId))
-    this.#asking = this.#asking.filter(({ userId }) => !counts.has(userId))
+    const batch = this.#pending.filter(({ userId }) => counts.has(userId))
+    this.#pending = this.#pending.filter(({ userId }) => !counts.has(userId))
     for (const userId of users) this.#due.delete(userId)
     try {
-      this.#answer(batch, await this.#needs.db.transaction().execute((tx) => write(tx, this.#needs, counts)))
+      this.#answer(batch, await this.#deps.db.transaction().execute((tx) => write(tx, this.#deps, counts)))
     } catch (error) {
       for (const userId of users) this.#due.add(userId)
-      // Who came meanwhile is told too: nobody works on until somebody asks again.
-      this.#fail([...batch, ...this.#asking.splice(0)], error)
+      // Requests that arrived meanwhile fail too: the loop stops here.
+      this.#fail([...batch, ...this.#pending.splice(0)], error)
       throw error
     }
   }
 
-  #answer(batch: readonly Asking[], tooMany: Map<string, number>): void {
+  #answer(batch: readonly PendingSlot[], tooMany: Map<string, number>): void {
     for (const { userId, answer } of batch) {
       const more = tooMany.get(userId) ?? 0
       if (more > 0) this.#change(userId, -1)
@@ -101,7 +100,7 @@ export class StreamPlaces {
     }
   }
 
-  #fail(batch: readonly Asking[], error: unknown): void {
+  #fail(batch: readonly PendingSlot[], error: unknown): void {
     for (const { userId, fail } of batch) {
       this.#change(userId, -1)
       fail(error)
@@ -110,11 +109,11 @@ export class StreamPlaces {
 }
 
 const full = () =>
-  problem('RATE_LIMITED', `${mostPerUser} event streams of this user are open: close one, or listen in one place for all windows`, {
+  problem('RATE_LIMITED', `${maxPerUser} event streams of this user are open: close one, or listen in one place for all windows`, {
     retryAfterSeconds: 15,
   })
 
-/** Writes the counts of these users down; answers how many are too many of each, which are not written. */
+/** Writes the counts of users; returns the excess per user, which is not written. */
 async function write(tx: Tx, { clock, replica }: Deps, counts: ReadonlyMap<string, number>): Promise<Map<string, number>> {
   const users = [...counts.keys()]
   await tx.selectFrom('users').select('id').where('id', 'in', users).orderBy('id').modifyEnd(forNoKeyUpdate(tx)).execute()
@@ -124,7 +123,7 @@ async function write(tx: Tx, { clock, replica }: Deps, counts: ReadonlyMap<strin
     .onConflict((c) => c.column('replica').doNothing())
     .execute()
   const elsewhere = await countElsewhere(tx, isoNow(clock), replica, users)
-  const tooMany = new Map(users.map((id) => [id, Math.max(0, (counts.get(id) ?? 0) + (elsewhere.get(id) ?? 0) - mostPerUser)]))
+  const tooMany = new Map(users.map((id) => [id, Math.max(0, (counts.get(id) ?? 0) + (elsewhere.get(id) ?? 0) - maxPerUser)]))
   const rows = users.map((id) => ({ user_id: id, replica, open: Math.max(0, (counts.get(id) ?? 0) - (tooMany.get(id) ?? 0)) }))
   await store(tx, replica, rows)
   return tooMany
@@ -157,11 +156,11 @@ async function countElsewhere(tx: Tx, now: string, replica: string, users: reado
   return new Map(rows.map((row) => [row.user_id, Number(row.open)]))
 }
 
-/** False when this replica was taken for dead, or is new: then nothing of what it holds may be written down. */
+/** Renews the lease. False if this replica is new or was deleted as dead: then no count of it is stored. */
 async function live(tx: Tx, { clock, replica }: Deps): Promise<boolean> {
   const lease_until = isoIn(clock, leaseMs)
   const { numUpdatedRows } = await tx.updateTable('stream_replicas').set({ lease_until }).where('replica', '=', replica).executeTakeFirst()
-  const dead = await tx.selectFrom('stream_replicas').select('replica').where('lease_until', '<=', isoIn(clock, -buryAfterMs)).execute()
+  const dead = await tx.selectFrom('stream_replicas').select('replica').where('lease_until', '<=', isoIn(clock, -deleteAfterMs)).execute()
   for (const one of dead) {
     await tx.deleteFrom('stream_places').where('replica', '=', one.replica).execute()
     await tx.deleteFrom('stream_replicas').where('replica', '=', one.replica).execute()

@@ -4,12 +4,12 @@ import { type Clock, problem } from '../../core/kit/index.ts'
 import { type Db, eventsAfter, type StoredEvent, toEvent } from '../db/index.ts'
 import { streamOf } from './record-event.ts'
 
-/** The tenant that a slug names, if there is one: the app wires the registry. */
+/** Finds the id of a tenant by slug; composed by the app. */
 export type TenantIdOf = (db: Db, slug: string) => Promise<string | undefined>
 
 type Deps = Readonly<{ db: Db; clock: Clock; tenantIdOf: TenantIdOf }>
 
-type Wanted = Readonly<{
+type TailInput = Readonly<{
   tenant?: string | undefined
   type?: string | undefined
   last: number
@@ -17,13 +17,13 @@ type Wanted = Readonly<{
   signal: AbortSignal
 }>
 
-const lookMs = 1000
+const pollMs = 1000
 const pageOf = 500
 
-/** Stored events as they come, of all streams or of one tenant; before them some that came earlier. Throws NOT_FOUND for an unknown tenant. */
-export async function tailEvents(deps: Deps, wanted: Wanted): Promise<AsyncIterable<StreamMessage<EventRecord>>> {
-  const stream = wanted.tenant === undefined ? undefined : await streamOfSlug(deps, wanted.tenant)
-  return messages(deps, wanted, stream)
+/** Streams stored events of all streams or of one tenant, beginning with earlier ones on request. Throws NOT_FOUND for an unknown tenant. */
+export async function tailEvents(deps: Deps, input: TailInput): Promise<AsyncIterable<StreamMessage<EventRecord>>> {
+  const stream = input.tenant === undefined ? undefined : await streamOfSlug(deps, input.tenant)
+  return messages(deps, input, stream)
 }
 
 async function streamOfSlug({ db, tenantIdOf }: Deps, slug: string): Promise<string> {
@@ -34,19 +34,19 @@ async function streamOfSlug({ db, tenantIdOf }: Deps, slug: string): Promise<str
 
 async function* messages(
   { db, clock }: Omit<Deps, 'tenantIdOf'>,
-  wanted: Wanted,
+  input: TailInput,
   stream: string | undefined,
 ): AsyncGenerator<StreamMessage<EventRecord>> {
-  const { signal } = wanted
+  const { signal } = input
   const describe = describer(db)
-  const fits = typeFilter(wanted.type)
-  // First how far every stream is: what is after that is told as it comes, what is not is looked up, and nothing is both.
-  const told = await headsOf(db, stream)
-  for await (const event of eventsBefore(db, told, wanted, stream)) if (fits(event) && !signal.aborted) yield await describe(event)
+  const fits = typeFilter(input.type)
+  // Positions are read first: events up to them come from the history, later ones from polling.
+  const positions = await headsOf(db, stream)
+  for await (const event of eventsBefore(db, positions, input, stream)) if (fits(event) && !signal.aborted) yield await describe(event)
   while (!signal.aborted) {
-    await clock.sleep(lookMs, signal)
+    await clock.sleep(pollMs, signal)
     for (const [name, head] of await headsOf(db, stream)) {
-      for (let after = told.get(name) ?? 0; after < head && !signal.aborted; told.set(name, after)) {
+      for (let after = positions.get(name) ?? 0; after < head && !signal.aborted; positions.set(name, after)) {
         const page = await eventsAfter(db, { stream: name, after })
         for (const event of page) if (fits(event)) yield await describe(event)
         after = page.at(-1)?.seq ?? head
@@ -55,7 +55,7 @@ async function* messages(
   }
 }
 
-/** The number of the newest event of each stream. Numbers that count other things than events are left out. */
+/** Number of the newest event per event stream. */
 async function headsOf(db: Db, stream: string | undefined): Promise<Map<string, number>> {
   const all = db.selectFrom('streams').selectAll()
   const rows = await (stream === undefined
@@ -68,11 +68,11 @@ async function headsOf(db: Db, stream: string | undefined): Promise<Map<string, 
 /** The newest, or all since then, page by page: a client that lost its connection in a burst is to miss nothing. */
 async function* eventsBefore(
   db: Db,
-  told: ReadonlyMap<string, number>,
-  { last, since, type, signal }: Wanted,
+  positions: ReadonlyMap<string, number>,
+  { last, since, type, signal }: TailInput,
   stream: string | undefined,
 ): AsyncGenerator<StoredEvent> {
-  const isTold = ({ stream: name, seq }: StoredEvent) => seq <= (told.get(name) ?? 0)
+  const isTold = ({ stream: name, seq }: StoredEvent) => seq <= (positions.get(name) ?? 0)
   if (since === undefined) return yield* (await newestOf(db, last, { stream, type })).filter(isTold)
   for (let from: Place | undefined = { createdAt: new Date(since).toISOString(), stream: '', seq: 0 }; from && !signal.aborted; ) {
     const page: StoredEvent[] = await pageFrom(db, from, { stream, type })
@@ -113,7 +113,7 @@ const typeFilter =
   ({ eventType }: StoredEvent): boolean =>
     type === undefined || (type.endsWith('*') ? eventType.startsWith(type.slice(0, -1)) : eventType === type)
 
-/** Says of an event what it is about and who hears of it. Tenants are looked up once. */
+/** Converts events to records for operators; slugs are cached. */
 function describer(db: Db): (event: StoredEvent) => Promise<StreamMessage<EventRecord>> {
   const slugs = new Map<string, string | null>()
   const slugOf = async (tenantId: string | null): Promise<string | null> => {

@@ -11,7 +11,7 @@ type World = Awaited<ReturnType<typeof world>>
 
 /** Polls as the daemon does every second, and waits until the topic has all stored events. */
 const told = async ({ bus }: World) => {
-  await bus.look()
+  await bus.poll()
   await until('nothing is left to tell', () => bus.isIdle())
 }
 

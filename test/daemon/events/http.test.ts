@@ -76,7 +76,7 @@ test.each([path, '/api/platform/v1/workflow/events/stream', '/platform/v1/workfl
   // No chunked framing: the response ends with its connection.
   expect([answer.headers['transfer-encoding'], answer.headers.connection]).toEqual([undefined, 'close'])
   await happened(one)
-  await one.bus.look()
+  await one.bus.poll()
   await until('it heard', () => heard.text.includes('data:'))
   expect(heard.text).toContain('id: 1\nevent: space.changed\ndata: {"type":"space.changed"')
 })
@@ -124,7 +124,7 @@ test('a client that does not read is disconnected; others get every event, and i
       for (let n = 0; n < 20; n++) await happen(tx, one.clock, { payload: { spaceId: long } })
     })
     stored += 20
-    await one.bus.look()
+    await one.bus.poll()
     await until('the quick one heard', () => count() === stored)
   }
   expect(one.streams.count()).toBe(1)

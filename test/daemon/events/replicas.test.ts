@@ -186,7 +186,7 @@ async function play(all: readonly Replica[], tenants: readonly string[], steps: 
       ) // ten are enough
     } else if (one.kind === 'leave') clients[one.client]?.client.end()
     else if (one.kind === 'doubt') replica(one.replica).revocations.tell('everything')
-    else under.push(replica(one.replica).bus.look())
+    else under.push(replica(one.replica).bus.poll())
     if (under.length % 3 === 0) await new Promise((next) => setImmediate(next))
   }
   await Promise.all(under)
