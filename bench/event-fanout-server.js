@@ -58,7 +58,7 @@ async function ours() {
   const tell = async () => {
     const event = { tenantId: 't1', type: 'space.created', payload: { spaceId: 's1', name: 'Class 3b' }, audience: 'tenant' }
     await db.transaction().execute((tx) => recordEvent(tx, systemClock, event))
-    await bus.look()
+    await bus.poll()
     while (!bus.isIdle()) await new Promise(setImmediate)
   }
   return { port: await listening(createServer(app)), tell }

@@ -15,7 +15,7 @@ export type Client<C extends Contract> = {
 
 type ClientDeps = Readonly<{
   baseUrl: string
-  /** Headers of each call, asked for anew each time: tokens expire. */
+  /** Headers, computed per call because tokens expire. */
   headers?: () => Record<string, string> | Promise<Record<string, string>>
   fetch?: typeof globalThis.fetch
 }>
@@ -45,7 +45,7 @@ async function invoke(deps: ClientDeps, endpoint: EndpointShape, call: LooseCall
   return undefined
 }
 
-/** What is no JSON came from somebody else: a page of a proxy, a login wall. An answer that was cut off stays what it is. */
+/** A response that is not JSON comes from a proxy or login wall. */
 function notOurs(baseUrl: string, { status }: Response, error: unknown): never {
   if (!(error instanceof SyntaxError)) throw error
   throw problem('UNREACHABLE', `${baseUrl} answered ${status} without a result: is it the daemon's address?`, { cause: error })
@@ -98,7 +98,7 @@ function urlOf(baseUrl: string, { path }: EndpointShape, { params = {}, query = 
   return `${baseUrl.replace(/\/$/, '')}${filled}${search.size > 0 ? `?${search}` : ''}`
 }
 
-/** The problem in an error answer; what is not in the error shape (a proxy's page, say) is told as it is. */
+/** The problem of an error response, or its text if it is not in the error shape. */
 async function problemOf(baseUrl: string, response: Response): Promise<Problem> {
   const body = (await response.json().catch(() => undefined)) as ProblemBody | undefined
   const retryAfter = Number(response.headers.get('retry-after'))

@@ -32,7 +32,7 @@ export const platform = (capability?: Capability) =>
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
-/** What comes back beside JSON: nothing (204), an event stream, text such as metrics, or the bytes of a file. */
+/** Responses other than JSON: empty (204), event stream, text such as metrics, or a file. */
 export type StreamAnswer<Event extends z.ZodType = z.ZodType> = Readonly<{ kind: 'sse'; event: Event }>
 export type EmptyAnswer = Readonly<{ kind: 'empty' }>
 export type TextAnswer = Readonly<{ kind: 'text'; contentType: string }>
@@ -94,7 +94,7 @@ export const isSchema = (answer: Answer): answer is z.ZodType => 'safeParse' in 
 type Parsed<Schema> = Schema extends z.ZodType ? z.output<Schema> : undefined
 type Given<Schema> = Schema extends z.ZodType ? z.input<Schema> : undefined
 
-/** Who the caller is once the endpoint's `auth` was satisfied. */
+/** The actor after the endpoint's `auth`. */
 export type ActorOf<A extends Auth> = A extends { kind: 'admin'; person: true }
   ? AdminActor
   : A extends { kind: 'admin' }
@@ -105,18 +105,18 @@ export type ActorOf<A extends Auth> = A extends { kind: 'admin'; person: true }
         ? PlatformPrincipal
         : undefined
 
-/** What a handler receives after validation. */
+/** Validated input of a handler. */
 export type RequestOf<E extends EndpointShape> = Readonly<{
   params: Parsed<E['params']>
   query: Parsed<E['query']>
   body: Parsed<E['body']>
 }>
 
-/** What a client sends as a file; `fields` are its text parts. */
+/** A file sent by a client; `fields` are its text parts. */
 type GivenUpload<M> =
   M extends Multipart<infer Fields> ? Readonly<{ content: Blob; fileName: string; fields?: z.input<Fields> }> : undefined
 
-/** What a client gives; parts that the endpoint does not declare are left out. */
+/** Input of a client call; only the parts that the endpoint declares. */
 export type CallOf<E extends EndpointShape> = (E['params'] extends z.ZodType ? { params: Given<E['params']> } : { params?: undefined }) &
   (E['query'] extends z.ZodType ? { query?: Given<E['query']> } : { query?: undefined }) &
   (E['body'] extends z.ZodType
@@ -126,7 +126,7 @@ export type CallOf<E extends EndpointShape> = (E['params'] extends z.ZodType ? {
     : { body?: undefined }) &
   (E['multipart'] extends Multipart ? { upload: GivenUpload<E['multipart']> } : { upload?: undefined })
 
-/** What success carries, as the wire has it. */
+/** The success response as sent. */
 export type ResultOf<E extends EndpointShape> = E['returns'] extends z.ZodType
   ? z.output<E['returns']>
   : E['returns'] extends TextAnswer

@@ -90,8 +90,8 @@ const range = header('Range', 'One part, such as `bytes=1000-`; several parts, o
 const ifRange = header('If-Range', 'The `ETag` of the file that you have a part of: when it is another by now, the whole is the answer')
 
 const stillHolds = { 304: { description: 'The answer that you have still holds; no body' } }
-const told = (description: string) => ({ description, schema: { type: 'string' } })
-const etag = { ETag: told('Changes exactly when the answer does') }
+const responseHeader = (description: string) => ({ description, schema: { type: 'string' } })
+const etag = { ETag: responseHeader('Changes exactly when the answer does') }
 const etagHeader = { headers: etag }
 
 function success({ returns, status, tagged }: EndpointShape): Record<string, unknown> {
@@ -124,7 +124,7 @@ const message = ({ event }: StreamAnswer) => ({
 })
 
 const bytes = { 'application/octet-stream': { schema: { type: 'string', contentMediaType: 'application/octet-stream' } } }
-const ofFile = { ...etag, 'Accept-Ranges': told('`bytes`: parts can be asked for') }
+const ofFile = { ...etag, 'Accept-Ranges': responseHeader('`bytes`: parts can be asked for') }
 const fileAnswers = {
   200: {
     description: 'The bytes; the type is that of the file where it is a picture or a PDF',
@@ -133,12 +133,12 @@ const fileAnswers = {
   },
   206: {
     description: 'The part that `Range` asks for',
-    headers: { ...ofFile, 'Content-Range': told('Which part of how many bytes, such as `bytes 1000-4999/5000`') },
+    headers: { ...ofFile, 'Content-Range': responseHeader('Which part of how many bytes, such as `bytes 1000-4999/5000`') },
     content: { ...bytes, '*/*': {} },
   },
   ...stillHolds,
 }
-const outOfRange = { headers: { 'Content-Range': told('How many bytes there are, such as `bytes */5000`') } }
+const outOfRange = { headers: { 'Content-Range': responseHeader('How many bytes there are, such as `bytes */5000`') } }
 
 /** Problems that an endpoint can raise without naming them, from the way it is called. */
 const impliedProblems = ({ auth, params, query, body, multipart, returns }: EndpointShape): readonly ProblemCode[] => [

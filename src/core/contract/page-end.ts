@@ -12,7 +12,7 @@ export function readPageEnd(cursor: string): PageEnd {
   throw noSuchPage()
 }
 
-/** What whoever names a cursor is told that no page returned. */
+/** The problem for a cursor that no page returned. */
 export function noSuchPage(): Problem {
   const reason = 'must be as the page before returned it'
   return problem('VALIDATION', `cursor: ${reason}`, { details: [{ path: 'cursor', reason }] })
