@@ -46,7 +46,6 @@ if (unknown.length > 0 || (isWritten && named.length > 0)) {
   process.exit(3)
 }
 
-/** Of what could not be run here nobody knows whether it would reach its goal: `ok` is undefined. */
 function verdictOf(ok) {
   if (ok === undefined) return 'not run'
   return ok ? 'reached' : 'MISSED'
@@ -67,12 +66,12 @@ const hour = hourOf(begin, bareNode())
 console.log(`${hour}\n\n${table}`)
 
 const notes = `\`node bench/run.js <name>…\` runs some of them after a build; the names are those of the files in \`bench/\`.
-What is said of CPU time, and the bootstrap, the fan-out and the registry, which are told turn by turn, mean the same on a busy machine. The rest
-needs a quiet one: throughput, memory, pick-up times, logins, snapshots and restores. \`not run\` says that something was not there to run it with:
-\`redis-server\`, the test bed of real boxes, or a limit of open files that 5,000 streams fit under.
+CPU times, and the interleaved comparisons (bootstrap, fan-out, registry), are valid on a busy machine. All others need an idle one: throughput,
+memory, pick-up times, logins, snapshots and restores. \`not run\` means that something was missing: \`redis-server\`, the test bed of real boxes, or a
+limit of open files for 5,000 streams.
 
 ${hour}
-Absolute figures of two runs are compared by these: where Node.js itself took half as much again, so did what is told in seconds of CPU time.`
+Compare absolute figures of two runs by these: if Node.js itself took 1.5 times as long, so did all CPU times.`
 
 if (isWritten) {
   const machine = `${cpus().length} × ${cpus()[0]?.model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GiB, Node.js ${process.version}`
