@@ -16,7 +16,7 @@ export {
   writeProbeAccount,
 } from './box-secrets.ts'
 export { type ComposeFacts, isLiteralImage, mountSources, ownerFindings, readCompose, resolvedCompose } from './compose-file.ts'
-export { type ComposeRecord, composeRecord, recordCompose } from './compose-record.ts'
+export { composeRecord, recordCompose } from './compose-record.ts'
 export {
   assertNotInMaintenance,
   beginMaintenance,

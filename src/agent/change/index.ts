@@ -13,7 +13,6 @@ export {
   volumeOfTry,
   volumesOfTries,
 } from './database-volume.ts'
-export { fatalLine, lastWords } from './fatal-lines.ts'
 export { acquireFence, liftFence, raiseFence } from './fence.ts'
 export { proveHealthy } from './prove-healthy.ts'
 export { isAlive, startServices, stopAll, stopWriters, waitForDatabase } from './services.ts'

@@ -14,7 +14,7 @@ type ScreenProps = Readonly<{ state: TopState; style: Style; rows: number; keys:
 const frameRows = 7
 
 /** The number of tenants that fit the terminal. */
-export const maxTenants = (rows: number): number => Math.max(1, rows - frameRows - 1)
+const maxTenants = (rows: number): number => Math.max(1, rows - frameRows - 1)
 
 /** The whole board; never more lines than the terminal has rows. */
 export function Screen({ state: { limits, error }, style, rows, keys }: ScreenProps) {

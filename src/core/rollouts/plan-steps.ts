@@ -196,5 +196,5 @@ const statusDuring = (step: string): ActionStatus | null => (Object.hasOwn(statu
 const tens = (progress: Progress | null): number => Math.floor((progress?.percent ?? 0) / 10)
 
 /** True when the stored progress already shows the same. */
-export const isShown = (stored: Progress | null, now: Progress): boolean =>
+const isShown = (stored: Progress | null, now: Progress): boolean =>
   stored !== null && stored.step === now.step && stored.detail === now.detail && tens(stored) === tens(now)

@@ -1,7 +1,7 @@
 import { type EndStep, foldSaga, isCommitted, type Saga, type SagaEntry, type SagaError, type SagaFacts } from './saga.ts'
 
 /** Milliseconds since the saga began; the deadline applies to forward steps only. */
-export type SagaTime = Readonly<{ elapsedMs: number; deadlineMs: number | null }>
+type SagaTime = Readonly<{ elapsedMs: number; deadlineMs: number | null }>
 
 /** `unfinished`: committed, but a finish step was abandoned. `abandoned`: neither committed nor fully compensated. */
 export type SagaOutcome = 'committed' | 'unfinished' | 'rolled_back' | 'abandoned'
@@ -87,7 +87,7 @@ const isPending = <Step extends string, World>(
 ): boolean => (when?.(facts, world) ?? true) && !(isComplete ? isComplete(world) : facts.done.has(name))
 
 /** Whether an end step used up its tries. */
-export const isExhausted = <Step extends string>(
+const isExhausted = <Step extends string>(
   { name, maxTries = Infinity, maxFailures = Infinity }: Pick<EndStep<Step, never>, 'name' | 'maxTries' | 'maxFailures'>,
   { tries, failures }: Pick<SagaFacts<Step>, 'tries' | 'failures'>,
 ): boolean => (tries[name] ?? 0) >= maxTries || (failures[name] ?? 0) >= maxFailures

@@ -8,7 +8,6 @@ import { adminRoutes } from './admin.routes.ts'
 import { type CleanupDeps, passwordCleanup } from './clean-expired-credentials.ts'
 import type { AdminDeps } from './deps.ts'
 
-export { adminSealedColumns } from './accounts.repo.ts'
 export { createAccountWithPassword, unlockAccount } from './accounts.ts'
 export { adminRoutes } from './admin.routes.ts'
 export { authenticateAdmin } from './authenticate-admin.ts'

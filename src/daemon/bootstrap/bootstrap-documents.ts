@@ -15,7 +15,7 @@ type Batch = { streams: Set<string>; result: Promise<ReadonlyMap<string, number>
  * Batches concurrent calls into one read. Every request checks its document against the database, so replicas need no notification, and under load
  * the check costs almost nothing.
  */
-export function batchedHeads(db: Db): Heads {
+function batchedHeads(db: Db): Heads {
   let next: Batch | undefined
   let last: Promise<unknown> = Promise.resolve()
   const begin = (): Batch => {

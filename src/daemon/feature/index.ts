@@ -1,5 +1,5 @@
 // Declares features: a feature says once which endpoints, jobs, crons, loops, clean-ups, metrics and sealed columns it has.
 // `app/features.ts` lists all features, and `app/compose.ts` folds the declarations into the running daemon.
 // It knows no feature and runs nothing by itself.
-export { type Cron, type CronDefinition, defineCron } from './cron.ts'
-export { type Cleanup, type Feature, feature, type Loop, repeat, withDeps } from './feature.ts'
+export { type Cron, defineCron } from './cron.ts'
+export { type Cleanup, type Feature, feature, repeat, withDeps } from './feature.ts'

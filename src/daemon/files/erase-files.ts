@@ -10,7 +10,7 @@ type Erased = Readonly<{ id: string; tenantId: string }>
  * Erases a file in state `erasing`: first its object, then its row and its share of the quota. After a crash in between the row still names the
  * object.
  */
-export async function eraseFile({ db, objects }: Pick<EraseDeps, 'db' | 'objects'>, { id, tenantId }: Erased): Promise<void> {
+async function eraseFile({ db, objects }: Pick<EraseDeps, 'db' | 'objects'>, { id, tenantId }: Erased): Promise<void> {
   await objects.remove(objectKey({ id, tenantId }))
   await db.transaction().execute(async (tx) => {
     const row = await tx.deleteFrom('files').where('id', '=', id).where('state', '=', 'erasing').returning('bytes').executeTakeFirst()

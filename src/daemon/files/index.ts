@@ -8,11 +8,9 @@ import { filesJobs } from './erase-files.ts'
 import { filesRoutes } from './files.routes.ts'
 import { deleteOldFolders } from './folders.ts'
 
-export { filesJobs } from './erase-files.ts'
 export { fileUsageOf } from './file-usage.ts'
 export { spacesWithFiles } from './files.repo.ts'
 export { filesRoutes } from './files.routes.ts'
-export { deleteOldFolders } from './folders.ts'
 
 export const filesFeature = feature<FilesDeps>({
   name: 'files',

@@ -18,12 +18,12 @@ export type ChatTarget = Readonly<{
   fenced: boolean
 }>
 
-export type TargetDeps = Readonly<{ db: Db; keyring: Keyring; networks: PlainNetworks }>
+type TargetDeps = Readonly<{ db: Db; keyring: Keyring; networks: PlainNetworks }>
 
 const unreachable = (reason: string): Fault => ({ kind: 'unreachable', retryAfterSeconds: 60, reason })
 
 /** The target of the live box, or the fault that explains why there is none. */
-export async function findTarget({ db, keyring, networks }: TargetDeps, tenantId: TenantId): Promise<ChatTarget | Fault> {
+async function findTarget({ db, keyring, networks }: TargetDeps, tenantId: TenantId): Promise<ChatTarget | Fault> {
   const box = await db
     .selectFrom('boxes')
     .innerJoin('tenants', 'tenants.id', 'boxes.tenant_id')

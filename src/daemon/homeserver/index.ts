@@ -9,7 +9,7 @@ import type { CallDeps } from './call.ts'
 import { loginChat, logoutChat, sendToChat, whoIs } from './chat-sessions.ts'
 import { homeserverRoutes } from './platform-address.ts'
 
-export { adminLocalpart, homeserverSealedColumns } from './admin-token.ts'
+export { adminLocalpart } from './admin-token.ts'
 export { homeserverProblem } from './call.ts'
 export { makeChatClient } from './chat-client.ts'
 export { plainNetworks } from './plain-networks.ts'

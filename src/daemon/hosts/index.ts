@@ -12,7 +12,7 @@ import { runCommandSweep } from './sweep-commands.ts'
 
 export { agentRoutes } from './agent.routes.ts'
 export { authenticateAgent } from './authenticate-agent.ts'
-export { awaitCommand, type CommandBus, makeCommandBus, runBusPoll } from './command-bus.ts'
+export { awaitCommand, type CommandBus, makeCommandBus } from './command-bus.ts'
 export { type CommandListener, composeHandlers, notifyFailures, registrySecrets, secretsByKind } from './command-handlers.ts'
 export {
   type Command,
@@ -33,7 +33,6 @@ export { abandonCommand } from './expire-commands.ts'
 export { hostsJobs } from './hosts.jobs.ts'
 export { allHosts, type Host, type HostSummary, hostById, hostByName, hostSummaries, lockHost } from './hosts.repo.ts'
 export { hostsRoutes } from './hosts.routes.ts'
-export { hostsSealedColumns } from './registries.ts'
 export { assertWindows, commandSweep, runCommandSweep } from './sweep-commands.ts'
 
 export const hostsFeature = feature<HostsDeps & RegistryDeps & HousekeepingDeps & Parameters<typeof runCommandSweep>[0]>({

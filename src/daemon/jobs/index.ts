@@ -11,7 +11,6 @@ import { runJobs } from './run-jobs.ts'
 import { watchJobs } from './watch-jobs.ts'
 import type { RunJobsDeps } from './work-queue.ts'
 
-export { jobsRoutes } from './jobs.routes.ts'
 export { jobsMetrics } from './jobs-metrics.ts'
 export { drainJobs, runJobs } from './run-jobs.ts'
 export { watchJobs } from './watch-jobs.ts'

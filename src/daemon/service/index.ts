@@ -4,7 +4,6 @@ import { fleetMetrics } from './fleet-metrics.ts'
 import { type ServiceDeps, serviceRoutes } from './service.routes.ts'
 
 export { fleetMetrics } from './fleet-metrics.ts'
-export { serviceRoutes } from './service.routes.ts'
 
 export const serviceFeature = feature<ServiceDeps & Readonly<{ offlineAfterMs: number }>>({
   name: 'service',

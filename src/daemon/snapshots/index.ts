@@ -11,7 +11,6 @@ import { snapshotsJobs } from './snapshots.jobs.ts'
 import { snapshotsRoutes } from './snapshots.routes.ts'
 
 export type { SnapshotsDeps } from './deps.ts'
-export { runStoreMaintenance } from './maintain-stores.ts'
 export { snapshotForMove } from './move-snapshots.ts'
 export { snapshotsOfBox } from './proofs.ts'
 export { commandsOfRestores, recordRestore, slugsBeingRestored } from './restore-box.ts'
@@ -27,7 +26,6 @@ export {
   repositoryAddress,
   snapshotRepository,
 } from './snapshot-store.ts'
-export { runSnapshotTasks } from './snapshot-tasks.ts'
 export { snapshotsJobs } from './snapshots.jobs.ts'
 export { registeredSnapshots } from './snapshots.repo.ts'
 export { snapshotsRoutes } from './snapshots.routes.ts'

@@ -89,7 +89,7 @@ export const removeSpaceMember = ({ db, clock }: Deps, actor: PlatformPrincipal,
 type MemberChange = Readonly<{ space: Pick<SpaceRecord, 'id' | 'tenantId'>; userId: string; actorId: string | null }>
 
 /** Returns false, without an event, if the user is a member. */
-export async function addMember(
+async function addMember(
   tx: Tx,
   clock: Clock,
   { space, userId, role, actorId }: MemberChange & Readonly<{ role: SpaceRole }>,

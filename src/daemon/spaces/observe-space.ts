@@ -32,7 +32,7 @@ async function observeRoom(chat: Chat, space: SpaceRecord, kind: RoomKind): Prom
   return undefined
 }
 
-export const knownRoom = ({ spaceRoomId, roomId }: SpaceRecord, kind: RoomKind): string | null => (kind === 'space' ? spaceRoomId : roomId)
+const knownRoom = ({ spaceRoomId, roomId }: SpaceRecord, kind: RoomKind): string | null => (kind === 'space' ? spaceRoomId : roomId)
 
 const pollMs = 500
 const maxPolls = 20

@@ -32,7 +32,7 @@ type SpaceMemberTable = {
   chat_refused_at: string | null
 }
 
-export type SpaceActivityTable = {
+type SpaceActivityTable = {
   space_id: string
   /** Sequence number of the event. */
   seq: number

@@ -101,7 +101,7 @@ type RecordDeps = Pick<SpacesDeps, 'db' | 'clock'>
  * Records that the chat has the revision that was synced; returns false if the space has changed since. Publishes `space.ready` when the rooms were
  * created, and again when they were recreated. This event is not part of the space's activity.
  */
-export async function recordSynced(deps: RecordDeps, space: SpaceRecord, observed: ObservedSpace): Promise<boolean> {
+async function recordSynced(deps: RecordDeps, space: SpaceRecord, observed: ObservedSpace): Promise<boolean> {
   const synced = { spaceRoomId: observed.space?.id ?? null, roomId: observed.room?.id ?? null, chatRevision: space.revision }
   const isKnown = space.chatRevision !== 0 && synced.spaceRoomId === space.spaceRoomId && synced.roomId === space.roomId
   if (space.deletedAt === null && !isKnown) return recordReady(deps, space, synced)

@@ -49,7 +49,7 @@ export const changeTenant = async (
     })
 
 /** Locks and returns the tenant. Throws NOT_FOUND. */
-export async function lockAndReadTenant(tx: Tx, slug: string): Promise<TenantRecord> {
+async function lockAndReadTenant(tx: Tx, slug: string): Promise<TenantRecord> {
   await lockTenant(tx, slug)
   return existingTenant(tx, slug)
 }

@@ -56,7 +56,7 @@ function wrongDigest(
  * The plan showed which image the fleet runs under a tag. A first pull that finds another one fails the attempt once: an operator who has
  * seen that digest and resumes the rollout accepts it.
  */
-export async function otherThanPlanned(
+async function otherThanPlanned(
   { tx, rollout, action }: Readonly<{ tx: Tx; rollout: Pick<StoredRollout, 'id' | 'digests'>; action: StoredAction }>,
   pulled: Readonly<Record<string, string>>,
 ): Promise<ActionError | undefined> {
