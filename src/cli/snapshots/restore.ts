@@ -45,7 +45,7 @@ async function startRestore({ api, yes, ask, notify }: Context, slug: string, bo
   try {
     return await restoreBox(allowVulnerable)
   } catch (error) {
-    if (yes || !isProblem(error, 'REOPENS_HOLE')) throw error
+    if (yes || !isProblem(error, 'REINTRODUCES_CVE')) throw error
     notify(`\n${clean(error.message)}`)
     const typed = await ask.text('Type "vulnerable" to restore anyway:', 'pass --allow-vulnerable')
     if (typed.trim() !== 'vulnerable') throw problem('CANCELLED', 'nothing was changed')

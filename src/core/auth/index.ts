@@ -1,3 +1,3 @@
-// What others may know of the daemon's signing keys: the published half, and when a key is published, used and retired.
-// Private keys never come here.
+// Signing keys: the published keys, and the times at which a key is published, used and retired.
+// Private keys are not part of it.
 export { authContract, type PublicKey } from './contract.ts'

@@ -75,7 +75,7 @@ async function send(deps: ClientDeps, endpoint: EndpointShape, call: LooseCall, 
   }
 }
 
-/** What OpenSSL says at length has a name: `ERR_SSL_WRONG_VERSION_NUMBER`, where no TLS is spoken. */
+/** Prefers the error code, such as `ERR_SSL_WRONG_VERSION_NUMBER`, to OpenSSL's long message. */
 function reasonOf({ message, cause }: Error): string {
   const { message: inner, code } = (cause ?? {}) as { message?: string; code?: string }
   return code?.startsWith('ERR_SSL_') ? `it speaks no TLS that fits: ${code}` : inner || message

@@ -8,9 +8,8 @@ export type AdminRole = (typeof adminRoles)[number]
 export const roleAtLeast = (role: AdminRole, lowest: AdminRole): boolean => adminRoles.indexOf(role) >= adminRoles.indexOf(lowest)
 
 /**
- * Who may call: nobody in particular, an admin of at least a role (`person` shuts API tokens out), the agent of a host, or a user of a tenant,
- * all of them or those with a capability.
- * `setup` lets in a session that still has to change its password or set up one-time codes; everything else refuses it.
+ * Permitted callers: everyone, an admin of at least a role (`person`: no API tokens), an agent, or a user of a tenant, optionally with a
+ * capability. `setup` also permits a session that must still change its password or set up TOTP.
  */
 export type Auth =
   | Readonly<{ kind: 'none' }>
@@ -137,5 +136,5 @@ export type ResultOf<E extends EndpointShape> = E['returns'] extends z.ZodType
         ? AsyncIterable<StreamMessage<z.output<Event>>>
         : undefined
 
-/** One message of an event stream; `id` goes back as `Last-Event-ID` to continue after it. */
+/** One message of an event stream; send `id` as `Last-Event-ID` to continue after it. */
 export type StreamMessage<Data> = Readonly<{ id?: string; event: string; data: Data }>

@@ -4,7 +4,7 @@ import { admin, type Contract, endpoint, Timestamp } from '../contract/index.ts'
 const JobKey = z.string().regex(/^[a-z][a-z0-9-]{1,60}$/, 'must be the key of a job, such as tenant-box-drift-detection')
 const byKey = z.object({ jobKey: JobKey })
 
-/** `missed`: nobody was there at its time. `skipped`: the run before it was still going on. */
+/** `missed`: no daemon was running at its time. `skipped`: the previous run had not finished. */
 export const CronRunStatus = z.enum(['running', 'succeeded', 'failed', 'missed', 'skipped'])
 export type CronRunStatus = z.infer<typeof CronRunStatus>
 

@@ -16,7 +16,7 @@ export function wrongNativeOrigin(text: string): string | undefined {
   return undefined
 }
 
-/** What an app may read beside the headers that browsers always show: how much is left, when to come again, what to ask with next time. */
+/** Response headers that scripts may read beside the CORS-safelisted ones. */
 const exposed = [
   ...['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Slowdown', 'Retry-After', 'ETag', 'X-Request-Id'],
   ...['Content-Disposition', 'Content-Range', 'Accept-Ranges'],

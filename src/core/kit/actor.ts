@@ -1,4 +1,4 @@
-/** Who does something. Every state change and audit entry names one. Roles come from the record, never from a token's claim. */
+/** The author of a state change or audit entry. Roles come from the database, never from a token. */
 export type AdminActor = Readonly<{
   kind: 'admin'
   accountId: string

@@ -1,6 +1,6 @@
 /**
- * Time as a capability. `now` is the wall clock, for records; `monotonicMs` never goes back, for durations and deadlines;
- * `sleep` resolves after `ms` or as soon as the signal aborts (it never rejects: the caller looks at the signal).
+ * Time as a capability. `now` is the wall clock, for records; `monotonicMs` never decreases, for durations and deadlines;
+ * `sleep` resolves after `ms` or as soon as the signal aborts (it never rejects: check the signal).
  */
 export type Clock = Readonly<{
   now(): Date

@@ -1,6 +1,6 @@
 import { bare, displayWidth } from './display-width.ts'
 
-/** What is read or copied as one: a command, between backticks or to the end of its line or a semicolon, and a duration. */
+/** Parts that are never wrapped: commands (in backticks, or up to the end of the line or a semicolon) and durations. */
 const whole = /`[^`]*`|\btenantry(?:d|-agent)? (?:'[^']*'|[^;'])*|\b\d+ (?:h \d\d min|min \d+ s|min|h|s|ms)\b/g
 
 /** A sign that stands in no text of ours or of others. */

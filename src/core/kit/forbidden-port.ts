@@ -6,7 +6,7 @@ const forbidden = new Set([
   ...[6668, 6669, 6679, 6697, 10080],
 ])
 
-/** Why an address can never be called, whoever listens there; undefined where nothing is in the way. */
+/** The reason why fetch refuses the port of an address; undefined for an allowed port. */
 export const forbiddenPort = ({ port }: URL): string | undefined =>
   forbidden.has(Number(port))
     ? `port ${port} is kept for another protocol, and no HTTP client calls it: choose another, such as 8443`

@@ -1,4 +1,4 @@
-// What every room stands on: problems, time, ids, secrets, canonical text.
+// Shared by every feature: problems, time, ids, secrets, canonical text.
 // It decides nothing about the product and does no input or output.
 export { type Actor, type AdminActor, type AgentActor, actorLabel, type SystemActor, type TokenActor } from './actor.ts'
 export { addressBytes } from './address-bytes.ts'

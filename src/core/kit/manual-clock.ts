@@ -2,7 +2,7 @@ import type { Clock } from './clock.ts'
 
 type Sleeper = { due: number; wake: () => void }
 
-/** A clock that stands still until it is moved: tests and rehearsals run hours in milliseconds. */
+/** A clock that only moves by `advance`: tests and rehearsals run hours in milliseconds. */
 export type ManualClock = Clock & Readonly<{ advance(ms: number): Promise<void>; sleepers(): number }>
 
 export function manualClock(startIso = '2026-01-05T02:00:00.000Z'): ManualClock {

@@ -1,4 +1,3 @@
-/** One entry of the catalogue: what a code means on the wire and in a shell. */
 type Entry = Readonly<{ status: number; retryable: boolean; exit: ExitCode; title: string }>
 
 /** Exit codes of the three programs: 0 done, 1 failed, 2 usage, 3 not found, 4 not allowed, 5 conflict, 6 unavailable, 7 rollout failed, 8 rollout paused. */
@@ -7,72 +6,72 @@ export type ExitCode = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8
 const entry = (status: number, exit: ExitCode, title: string, retryable = false): Entry => ({ status, retryable, exit, title })
 
 /**
- * The one catalogue of everything that is expected to go wrong. A code that is not here cannot be raised.
- * Codes that only the agent and its host can raise carry status 500: they travel inside results, not as answers.
+ * Every expected failure. A code that is not listed cannot be raised. Codes raised only by agents have status 500: they are part of results,
+ * not of HTTP responses.
  */
 export const catalogue = {
   // the request itself
-  VALIDATION: entry(400, 2, 'The request does not fit the contract'),
+  VALIDATION: entry(400, 2, 'The request is not valid'),
   BAD_JSON: entry(400, 2, 'The body is not JSON'),
-  UNAUTHENTICATED: entry(401, 4, 'A valid token is needed'),
-  FORBIDDEN: entry(403, 4, 'This account may not do that'),
-  NOT_FOUND: entry(404, 3, 'There is no such thing'),
-  METHOD_NOT_ALLOWED: entry(405, 2, 'This path does not take that method'),
-  CONFLICT: entry(409, 5, 'Something else changed it first'),
+  UNAUTHENTICATED: entry(401, 4, 'A valid token is required'),
+  FORBIDDEN: entry(403, 4, 'Not permitted for this account'),
+  NOT_FOUND: entry(404, 3, 'Not found'),
+  METHOD_NOT_ALLOWED: entry(405, 2, 'Method not allowed for this path'),
+  CONFLICT: entry(409, 5, 'Conflict with the current state'),
   ALREADY_EXISTS: entry(409, 5, 'The name is taken'),
   INVALID_TRANSITION: entry(409, 5, 'Not possible in this state'),
   PAYLOAD_TOO_LARGE: entry(413, 2, 'The body is too large'),
-  RANGE_NOT_SATISFIABLE: entry(416, 2, 'The file does not reach that far'),
+  RANGE_NOT_SATISFIABLE: entry(416, 2, 'The range is outside the file'),
   UNSUPPORTED_MEDIA_TYPE: entry(415, 2, 'The body has the wrong type'),
   RATE_LIMITED: entry(429, 6, 'Too many requests', true),
-  INTERNAL: entry(500, 1, 'A fault of the program'),
+  INTERNAL: entry(500, 1, 'Internal error'),
   UNAVAILABLE: entry(503, 6, 'Not available right now', true),
-  CONFIG: entry(503, 6, 'A needed setting is missing'),
+  CONFIG: entry(503, 6, 'A required setting is missing'),
   // admin accounts
   LOGIN_FAILED: entry(401, 4, 'Name, password or code is wrong'),
   ACCOUNT_LOCKED: entry(429, 4, 'Too many failed logins', true),
-  SETUP_REQUIRED: entry(403, 4, 'The account is not set up in full'),
-  TOTP_REQUIRED: entry(401, 4, 'A one-time code is needed'),
+  SETUP_REQUIRED: entry(403, 4, 'The account set-up is incomplete'),
+  TOTP_REQUIRED: entry(401, 4, 'A TOTP code is required'),
   // sessions of tenants' users
-  INVALID_MATRIX_TOKEN: entry(401, 4, 'A chat token where a platform token belongs'),
+  INVALID_MATRIX_TOKEN: entry(401, 4, 'A chat token was sent instead of a platform token'),
   REFRESH_TOKEN_INVALID: entry(401, 4, 'The refresh token is unknown or has expired'),
   REFRESH_TOKEN_REUSED: entry(401, 4, 'The refresh token was used before'),
-  // what tenants keep
-  QUOTA_EXCEEDED: entry(409, 5, 'There is no space left for it'),
-  OBJECT_STORE_UNAVAILABLE: entry(503, 6, 'Files cannot be kept or read right now', true),
+  // files
+  QUOTA_EXCEEDED: entry(409, 5, 'The quota is exceeded'),
+  OBJECT_STORE_UNAVAILABLE: entry(503, 6, 'The object store does not answer', true),
   // chat servers of tenants
-  HOMESERVER_UNREACHABLE: entry(503, 6, 'The chat server cannot be used right now', true),
+  HOMESERVER_UNREACHABLE: entry(503, 6, 'The chat server is not available', true),
   // agents and hosts
   ENROLMENT_INVALID: entry(401, 4, 'The enrolment token is unknown, used or expired'),
   HOST_REVOKED: entry(401, 4, 'The host was revoked'),
   HOST_FROZEN: entry(401, 4, 'Two agents used the key of the host'),
   HOST_OFFLINE: entry(503, 6, 'The host is offline', true),
-  CLOCK_SKEW: entry(401, 6, 'The clocks disagree', true),
-  PROTOCOL_VERSION: entry(409, 5, 'Agent and daemon speak different versions'),
+  CLOCK_SKEW: entry(401, 6, 'The clocks differ', true),
+  PROTOCOL_VERSION: entry(409, 5, 'Agent and daemon have no common protocol version'),
   COMMAND_EXPIRED: entry(409, 5, 'The deadline of the command passed'),
-  LEASE_LOST: entry(409, 5, 'Somebody else holds this now'),
-  // boxes, as the agent finds them
-  BOX_HELD: entry(409, 5, 'Another action holds the box'),
+  LEASE_LOST: entry(409, 5, 'The lease was lost to another owner'),
+  // boxes
+  BOX_HELD: entry(409, 5, 'The box is on hold by another operation'),
   BOX_NOT_MANAGED: entry(409, 5, 'The box is only observed'),
   BOX_UNHEALTHY: entry(409, 5, 'The box is not healthy'),
   COMPOSE_INVALID: entry(422, 5, 'The compose file cannot be used'),
   FOLDER_UNSAFE: entry(422, 5, 'Others can write to the project folder'),
   MANIFEST_INVALID: entry(400, 2, 'The manifest is not valid'),
-  IMAGE_NOT_ALLOWED: entry(403, 4, 'The image is not on the list of this host'),
+  IMAGE_NOT_ALLOWED: entry(403, 4, 'The image is not on the allow-list of this host'),
   PULL_FAILED: entry(502, 6, 'The image could not be pulled', true),
   REGISTRY_UNAVAILABLE: entry(503, 6, 'The registry does not answer', true),
-  DIGEST_MISMATCH: entry(409, 5, 'Another image than the planned one'),
+  DIGEST_MISMATCH: entry(409, 5, 'The image digest differs from the planned one'),
   DISK_FULL: entry(507, 6, 'The disk is full', true),
   BACKUP_KEY_INVALID: entry(503, 6, 'The backup key is missing or wrong'),
   RESTIC_UNUSABLE: entry(503, 6, 'restic is missing or too old'),
   SNAPSHOT_FAILED: entry(500, 1, 'The snapshot was not completed', true),
   SNAPSHOT_STORE_UNAVAILABLE: entry(503, 6, 'The snapshot store does not answer', true),
-  PROBE_FAILED: entry(500, 1, 'The box did not prove healthy'),
+  PROBE_FAILED: entry(500, 1, 'The box failed its health probe'),
   UPDATE_FAILED: entry(500, 1, 'The update failed'),
   RESTORE_FAILED: entry(500, 1, 'The restore failed'),
   DOCKER_UNAVAILABLE: entry(503, 6, 'The container engine does not answer', true),
   PREFLIGHT_REFUSED: entry(409, 5, 'The pre-flight refused the box'),
-  REOPENS_HOLE: entry(409, 5, 'It would open a hole again that an emergency closed'),
+  REINTRODUCES_CVE: entry(409, 5, 'It would reintroduce a vulnerability that an emergency fixed'),
   PORT_TAKEN: entry(409, 5, 'The port is in use'),
   // rollouts
   PLAN_REFUSED: entry(409, 5, 'The plan has refusals'),
@@ -82,15 +81,15 @@ export const catalogue = {
   CONFIG_INVALID: entry(500, 2, 'The settings are not valid'),
   DATABASE_NEWER: entry(500, 5, 'The database was written by a newer program'),
   SEALED_UNREADABLE: entry(500, 1, 'A sealed value cannot be opened'),
-  AUDIT_BROKEN: entry(500, 1, 'The audit log does not hold together'),
+  AUDIT_BROKEN: entry(500, 1, 'The audit log failed verification'),
   UNREACHABLE: entry(503, 6, 'The daemon does not answer', true),
-  USAGE: entry(400, 2, 'The command line does not fit'),
-  CANCELLED: entry(400, 1, 'A person stopped it before anything was changed'),
+  USAGE: entry(400, 2, 'The command line is not valid'),
+  CANCELLED: entry(400, 1, 'Cancelled before anything was changed'),
 } as const satisfies Record<string, Entry>
 
 export type ProblemCode = keyof typeof catalogue
 
-/** What was wrong with one field of a request. `path` is dotted: `targets.pro.synapse`. */
+/** The error of one request field. `path` is dotted: `targets.pro.synapse`. */
 export type FieldReason = Readonly<{ path: string; reason: string }>
 
 type Extras = Readonly<{ details?: readonly FieldReason[]; violations?: readonly string[]; retryAfterSeconds?: number; cause?: unknown }>

@@ -1,8 +1,7 @@
 import { LRUCache } from 'lru-cache'
 
 /**
- * Answers the same question about the same text without working it out again, as long as it is among the last so many. For pure work, with
- * answers that nobody changes. What is thrown is not remembered.
+ * Memoises a pure function of texts for its `max` most recent inputs. Results must not be changed by callers; errors are not cached.
  */
 export function remembered<Answer extends object | string>(
   max: number,

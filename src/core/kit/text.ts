@@ -12,7 +12,7 @@ export const isVisible = (text: string): boolean => !anyUnseen.test(text)
 /** `isVisible` of what is left without the space at its ends, and that there is something: for documents, which know of patterns only. */
 export const visiblePattern = `^[${space}]*[^${space}${unseen}](?:[^${unseen}]*[^${space}${unseen}])?[${space}]*$`
 
-/** A text with the first 12 signs of each digest in it: enough to tell images apart, and no digest is cut in the middle by whoever cuts the text. */
+/** Shortens each digest in a text to 12 characters, which still identify an image. */
 export const shortDigests = (text: string): string => text.replace(/(sha256:[0-9a-f]{12})[0-9a-f]{52}/g, '$1')
 
 /** `1 box`, `3 boxes`: counts as a person says them. */
@@ -28,7 +28,7 @@ export function duration(ms: number): string {
   return `${Math.floor(minutes / 60)} h ${String(minutes % 60).padStart(2, '0')} min`
 }
 
-/** What a JSON text says; undefined for one that is none. */
+/** Parses JSON; undefined for invalid JSON. */
 export function asJson(text: string): unknown {
   try {
     return JSON.parse(text)

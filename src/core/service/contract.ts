@@ -10,7 +10,7 @@ const Readiness = z.object({
 })
 export type Readiness = z.infer<typeof Readiness>
 
-/** What tells of the daemon itself. None of it needs a token, and none of it tells of a tenant. */
+/** Health, metrics and documentation of the daemon; without token and without data of tenants. */
 export const serviceContract = {
   healthz: endpoint({ method: 'GET', path: '/healthz', auth: open, returns: empty, status: 200, summary: 'The process lives' }),
   readyz: endpoint({

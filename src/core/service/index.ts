@@ -1,2 +1,2 @@
-// What the daemon tells of itself: alive, ready, metrics, documentation of its own interface.
+// The daemon itself: health, readiness, metrics and API documentation.
 export { type Readiness, serviceContract } from './contract.ts'

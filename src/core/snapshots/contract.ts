@@ -96,7 +96,7 @@ export const snapshotsContract = {
       reopens: z.array(ReintroducedVulnerability).meta({ description: 'The vulnerabilities that were allowed' }),
     }),
     status: 202,
-    problems: ['NOT_FOUND', 'CONFLICT', 'CONFIG', 'HOST_OFFLINE', 'BOX_HELD', 'BOX_NOT_MANAGED', 'REOPENS_HOLE'],
+    problems: ['NOT_FOUND', 'CONFLICT', 'CONFIG', 'HOST_OFFLINE', 'BOX_HELD', 'BOX_NOT_MANAGED', 'REINTRODUCES_CVE'],
     summary: 'Restore a box from a snapshot; the current data is kept as a pre-restore snapshot',
   }),
   drillBox: endpoint({

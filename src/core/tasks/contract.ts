@@ -18,9 +18,9 @@ const Id = z.string().min(1).max(100)
 
 const CreateTaskBody = z.strictObject({
   title: TaskTitle,
-  externalId: OuterTaskId.optional().meta({ description: 'Your own name for it: unique per event, or among tasks of no event' }),
+  externalId: OuterTaskId.optional().meta({ description: 'Your own id for the task: unique per event, or among tasks without an event' }),
   eventId: OuterTaskId.optional(),
-  spaceId: Id.optional().meta({ description: 'A space that you are a member of; its members read the task' }),
+  spaceId: Id.optional().meta({ description: 'A space you are a member of; its members can read the task' }),
   assignedRole: AssignedRole.optional(),
   assigneeId: Id.optional(),
   dueAt: Timestamp.optional(),
@@ -45,8 +45,8 @@ const EscalateBody = z.strictObject({
     .min(1)
     .max(1000)
     .optional()
-    .meta({ description: 'The level to reach; one that was reached changes nothing. Without it, the next' }),
-  assignedRole: AssignedRole.optional().meta({ description: 'To whom it goes now; whoever had it has it no more' }),
+    .meta({ description: 'Target level; a level already reached changes nothing. Default: the next level' }),
+  assignedRole: AssignedRole.optional().meta({ description: 'New role; the previous assignee loses the task' }),
 })
 
 const act = <const Path extends string>(path: Path, summary: string) =>
@@ -60,7 +60,6 @@ const act = <const Path extends string>(path: Path, summary: string) =>
     summary,
   })
 
-/** What has to be done in a tenant. Boards and automation make tasks; users see theirs in the bootstrap document. */
 export const tasksContract = {
   listTasks: endpoint({
     method: 'GET',
@@ -68,7 +67,7 @@ export const tasksContract = {
     auth: platform(),
     query: Filters,
     returns: z.object({ tasks: z.array(Task), nextCursor: z.string().nullable() }),
-    summary: 'Tasks that you may read, the newest first',
+    summary: 'List tasks you may read, newest first',
   }),
   createTask: endpoint({
     method: 'POST',
@@ -78,9 +77,9 @@ export const tasksContract = {
     returns: Task,
     status: 201,
     problems: ['ALREADY_EXISTS', 'NOT_FOUND'],
-    summary: 'Make a task, for a user or for whoever has a role',
+    summary: 'Create a task for a user or a role',
   }),
-  showTask: endpoint({ method: 'GET', path: `${base}/:id`, auth: platform(), params: one, returns: Task, summary: 'One task' }),
+  showTask: endpoint({ method: 'GET', path: `${base}/:id`, auth: platform(), params: one, returns: Task, summary: 'Show a task' }),
   changeTask: endpoint({
     method: 'PATCH',
     path: `${base}/:id`,
@@ -89,17 +88,17 @@ export const tasksContract = {
     body: ChangeTaskBody,
     returns: Task,
     problems: ['INVALID_TRANSITION'],
-    summary: 'Say anew what is to be done or until when; what is not named stays',
+    summary: 'Change the title or due date of a task',
   }),
-  startTask: act('start', 'Begin a task; one that was of a role alone is yours then'),
+  startTask: act('start', 'Start a task; an unassigned one is assigned to you'),
   assignTask: endpoint({
-    ...act('assign', 'Give a task to a user, take it, or hand it back'),
-    body: z.strictObject({ assigneeId: Id.nullable().meta({ description: 'Null hands it back to the role' }) }),
+    ...act('assign', 'Assign a task to a user, take it, or return it to its role'),
+    body: z.strictObject({ assigneeId: Id.nullable().meta({ description: 'Null returns the task to its role' }) }),
   }),
-  completeTask: act('complete', 'Say that a task is done'),
-  cancelTask: act('cancel', 'Say that a task need not be done any more'),
+  completeTask: act('complete', 'Complete a task'),
+  cancelTask: act('cancel', 'Cancel a task'),
   escalateTask: endpoint({
-    ...act('escalate', 'Raise a task that is not done in time, to other people if need be'),
+    ...act('escalate', 'Escalate an overdue task, optionally to another role'),
     body: EscalateBody.default({}),
   }),
 } as const satisfies Contract

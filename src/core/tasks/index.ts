@@ -1,5 +1,5 @@
-// What has to be done in a tenant: the life of a task, who may read it, and who may do what to it.
-// Whoever may read a task is told of it: one rule decides both. It stores nothing and knows no board and no automation.
+// Tasks of a tenant: the contract, the states of a task, and the rules for reading and changing it.
+// One rule decides who may read a task and who receives its events. It stores nothing and knows no boards and no automation.
 export { tasksContract } from './contract.ts'
 export { audienceOf, audienceOfChange, isAssignedTo, mayMove, type TaskCaller } from './rules.ts'
 export { roleKey, Task, TaskStatus, unfinished } from './task.ts'

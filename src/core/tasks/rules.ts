@@ -3,17 +3,17 @@ import type { Capability } from '../kit/index.ts'
 import { roleKey, type Task } from './task.ts'
 import type { TaskMove } from './transition.ts'
 
-/** Who asks, as the record has it now. */
+/** The caller, with its current roles. */
 export type TaskCaller = Readonly<{ userId: string; roles: readonly string[]; capabilities: readonly Capability[] }>
 
 type Placed = Pick<Task, 'spaceId' | 'assignedRole' | 'assigneeId'> & Readonly<{ createdBy: string | null }>
 
-/** Boards and automation make tasks, so those who manage boards manage the tasks that they may read. */
+/** Users with `manageBoards` may change every task they may read. */
 const manages = ({ capabilities }: TaskCaller): boolean => capabilities.includes('manageBoards')
 
 /**
- * Who may read a task, and so who is told of it: whoever has to do it, who made it, and the members of its space; of one that is in no space those who
- * manage boards. A task of a closed space is no business of managers who are not in it.
+ * The readers of a task, who also receive its events: assignee or role, creator, and the members of its space. Without a space: users with
+ * `manageBoards`, who do not see tasks of private spaces they are not in.
  */
 export function audienceOf({ spaceId, assignedRole, assigneeId, createdBy }: Placed): Exclude<Audience, 'tenant'> {
   const users = [...new Set([assigneeId, createdBy])].filter((id) => id !== null)
@@ -24,7 +24,7 @@ export function audienceOf({ spaceId, assignedRole, assigneeId, createdBy }: Pla
   }
 }
 
-/** Of a change: also whom the task is taken from, so that their clients let it go. */
+/** The audience of a change, including the previous assignee, so that its clients remove the task. */
 export function audienceOfChange(before: Placed, after: Placed): Exclude<Audience, 'tenant'> {
   const [was, is] = [audienceOf(before), audienceOf(after)]
   const users = [...new Set([...(is.users ?? []), ...(was.users ?? [])])]
@@ -32,19 +32,19 @@ export function audienceOfChange(before: Placed, after: Placed): Exclude<Audienc
   return { ...is, ...(users.length > 0 ? { users } : {}), ...(roles.length > 0 ? { roles } : {}) }
 }
 
-/** Whether it falls to the caller to do it: by name, or by a role as long as nobody of it has taken it. */
+/** True if the caller is the assignee, or has the role of an unassigned task. */
 export const isAssignedTo = (
   { assignedRole, assigneeId }: Pick<Task, 'assignedRole' | 'assigneeId'>,
   { userId, roles }: TaskCaller,
 ): boolean => (assigneeId === null ? assignedRole !== null && roles.includes(roleKey(assignedRole)) : assigneeId === userId)
 
-/** Whether somebody who may read a task may also do this to it. */
+/** True if a reader of the task may also make this move. */
 export function mayMove(task: Placed, caller: TaskCaller, move: TaskMove): boolean {
   if (manages(caller)) return true
   const made = task.createdBy === caller.userId
   if (move.type === 'cancel') return made
   if (move.type === 'escalate') return made || isAssignedTo(task, caller)
   if (move.type !== 'assign') return isAssignedTo(task, caller)
-  // One may take it or hand it back, not push it on to somebody.
+  // Taking a task or returning it is allowed, assigning it to others is not.
   return isAssignedTo(task, caller) && (move.assigneeId === null || move.assigneeId === caller.userId)
 }

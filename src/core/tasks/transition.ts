@@ -1,21 +1,20 @@
 import { problem } from '../kit/index.ts'
 import type { Task, TaskStatus } from './task.ts'
 
-/** The part of a task that moves change. */
 type TaskState = Pick<Task, 'status' | 'assignedRole' | 'assigneeId' | 'escalationLevel' | 'escalatedAt'>
 
-/** What can be done to a task. `at` is the time it is done, ISO 8601. */
+/** A change of a task. `at`: time of the change, ISO 8601. */
 export type TaskMove =
-  /** Who begins is the assignee from then on when nobody was. */
+  /** Assigns an unassigned task to the caller. */
   | Readonly<{ type: 'start'; by: string }>
-  /** To a user, or back to the role. */
+  /** To a user, or (null) back to the role. */
   | Readonly<{ type: 'assign'; assigneeId: string | null }>
   | Readonly<{ type: 'complete' }>
   | Readonly<{ type: 'cancel' }>
-  /** To a level, the next one where none is named; to another role, whose people then decide who takes it. */
+  /** To `level` (default: the next), optionally unassigned to another role. */
   | Readonly<{ type: 'escalate'; at: string; level?: number | undefined; assignedRole?: string | undefined }>
 
-/** Which moves each status allows; everything else is `InvalidTransition`. */
+/** Allowed moves per status; all others throw INVALID_TRANSITION. */
 const allowed = {
   open: ['start', 'assign', 'complete', 'cancel', 'escalate'],
   in_progress: ['assign', 'complete', 'cancel', 'escalate'],
@@ -23,12 +22,12 @@ const allowed = {
   cancelled: [],
 } as const satisfies Record<TaskStatus, readonly TaskMove['type'][]>
 
-/** Makes a move, or throws INVALID_TRANSITION. Pure; what has nothing to change comes back as it is. The caller stores what comes back. */
+/** Returns the task after a move, or the same object if nothing changes. Throws INVALID_TRANSITION. */
 export function transition<State extends TaskState>(task: State, move: TaskMove): State {
   const moves: readonly string[] = allowed[task.status]
   if (!moves.includes(move.type)) {
-    const left = moves.length > 0 ? `it takes ${moves.join(', ')}` : 'nothing can be done to it any more'
-    throw problem('INVALID_TRANSITION', `the task is ${task.status}, so ${move.type} is not possible: ${left}`)
+    const left = moves.length > 0 ? `Possible: ${moves.join(', ')}.` : 'It cannot be changed any more.'
+    throw problem('INVALID_TRANSITION', `The task is ${task.status}, so ${move.type} is not possible. ${left}`)
   }
   const changes = changesOf(task, move)
   return changes === undefined ? task : { ...task, ...changes }
@@ -39,7 +38,7 @@ function changesOf(task: TaskState, move: TaskMove): Partial<TaskState> | undefi
     case 'start':
       return { status: 'in_progress', assigneeId: task.assigneeId ?? move.by }
     case 'assign':
-      // Somebody else has not begun yet.
+      // A new assignee has not started yet.
       return move.assigneeId === task.assigneeId ? undefined : { status: 'open', assigneeId: move.assigneeId }
     case 'complete':
       return { status: 'done' }
@@ -50,10 +49,10 @@ function changesOf(task: TaskState, move: TaskMove): Partial<TaskState> | undefi
   }
 }
 
-/** A level that was reached is not reached again: whoever repeats a call that broke off escalates once. */
+/** Undefined for a level already reached, so that a repeated call escalates once. */
 function escalation(task: TaskState, { at, level, assignedRole }: TaskMove & { type: 'escalate' }): Partial<TaskState> | undefined {
   const reached = level ?? task.escalationLevel + 1
   if (reached <= task.escalationLevel) return undefined
-  const handedOn = assignedRole === undefined ? {} : ({ assignedRole, assigneeId: null, status: 'open' } as const)
-  return { escalationLevel: reached, escalatedAt: at, ...handedOn }
+  const reassigned = assignedRole === undefined ? {} : ({ assignedRole, assigneeId: null, status: 'open' } as const)
+  return { escalationLevel: reached, escalatedAt: at, ...reassigned }
 }

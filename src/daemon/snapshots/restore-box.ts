@@ -37,7 +37,7 @@ export async function slugsBeingRestored(db: DbOrTx): Promise<string[]> {
 
 /**
  * Starts a restore and takes a hold on the box until its agent reports the end. Throws NOT_FOUND for a snapshot of another tenant, CONFLICT for a deleted one,
- * REOPENS_HOLE for one that reintroduces a vulnerability unless allowed, and what `getReadyBox` throws.
+ * REINTRODUCES_CVE for one that reintroduces a vulnerability unless allowed, and what `getReadyBox` throws.
  */
 export async function restoreBox(deps: SnapshotsDeps, actor: Actor, { slug, snapshotId, reason, allowHole }: Input): Promise<Accepted> {
   const { db, clock, random, bus } = deps
@@ -193,11 +193,11 @@ async function versionsIn(
   return command_id === null ? null : versionsBefore(tx, command_id)
 }
 
-/** Throws REOPENS_HOLE. */
+/** Throws REINTRODUCES_CVE. */
 function assertNoVulnerabilities(slug: string, snapshotId: string, found: readonly ReintroducedVulnerability[]): void {
   if (found.length === 0) return
   throw problem(
-    'REOPENS_HOLE',
+    'REINTRODUCES_CVE',
     `snapshot ${snapshotId.slice(0, 8)} of ${slug} reintroduces ${vulnerabilitiesText(found)}. ` +
       `fix: choose a newer snapshot, or pass \`--allow-vulnerable\` (allowHole), then \`tenantry rollouts create --target ${slug} --start\``,
   )

@@ -237,7 +237,7 @@ describe('restore', () => {
       const [asked, told, answers]: [unknown[], string[], string[]] = [[], [], [...typed]]
       const restoreBox = async ({ body }: { body: { allowHole?: boolean } }) => {
         asked.push(body.allowHole ?? 'unsaid')
-        if (!body.allowHole) throw problem('REOPENS_HOLE', `snapshot of anna-schule reintroduces ${says})`)
+        if (!body.allowHole) throw problem('REINTRODUCES_CVE', `snapshot of anna-schule reintroduces ${says})`)
         return { commandId: 'cmd_1', snapshotId: id('3f2a91c0'), reopens: [hole] }
       }
       const context = {
@@ -266,7 +266,7 @@ describe('restore', () => {
 
     test('is refused for any other text, and with --yes alone', async () => {
       expect(await run(['anna-schule', 'anna-schule'])).toMatchObject({ code: 'CANCELLED', asked: ['unsaid'] })
-      expect(await run([], { yes: true })).toMatchObject({ code: 'REOPENS_HOLE', asked: ['unsaid'] })
+      expect(await run([], { yes: true })).toMatchObject({ code: 'REINTRODUCES_CVE', asked: ['unsaid'] })
     })
 
     test('is done if a script passes the flag', async () => {

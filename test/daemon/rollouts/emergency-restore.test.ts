@@ -48,7 +48,7 @@ onBothDialects('a person who brings a box back behind an emergency', (fresh) => 
     const { restore, emergency, held, said } = await begin()
     const id = await emergency()
     const holes = `CVE-2026-12345 (synapse 1.157.1; fixed in 1.163.4 by emergency ${id})`
-    await expect(restore('acme')).rejects.toMatchObject({ code: 'REOPENS_HOLE', message: expect.stringContaining(holes) })
+    await expect(restore('acme')).rejects.toMatchObject({ code: 'REINTRODUCES_CVE', message: expect.stringContaining(holes) })
     await expect(restore('acme')).rejects.toThrow('tenantry rollouts create --target acme')
     expect([await held(), await said()]).toEqual([[], []])
   })
@@ -109,14 +109,14 @@ onBothDialects('a person who brings a box back behind an emergency', (fresh) => 
       .set({ slug: 'acme', ...kept })
       .where('snapshot_id', '=', snapshotIdOf('acme'))
       .execute()
-    await expect(restore('acme')).rejects.toMatchObject({ code: 'REOPENS_HOLE', message: expect.stringContaining(says) })
+    await expect(restore('acme')).rejects.toMatchObject({ code: 'REINTRODUCES_CVE', message: expect.stringContaining(says) })
   })
 
   test('of a snapshot that holds nobody knows what, by when it was taken', async () => {
     const { db, clock, restore, emergency } = await begin()
     await emergency()
     await db.updateTable('snapshots').set({ command_id: null, installed: null }).execute()
-    await expect(restore('acme')).rejects.toMatchObject({ code: 'REOPENS_HOLE', message: expect.stringContaining('synapse unknown') })
+    await expect(restore('acme')).rejects.toMatchObject({ code: 'REINTRODUCES_CVE', message: expect.stringContaining('synapse unknown') })
     await clock.advance(1000)
     await db.updateTable('snapshots').set({ taken_at: clock.now().toISOString() }).execute()
     expect(await restore('acme')).toMatchObject({ reopens: [] })

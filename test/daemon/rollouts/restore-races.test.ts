@@ -71,7 +71,7 @@ onBothDialects('a restore and an emergency at the same moment', (fresh) => {
     await heldUpOrOver(db, asked)
     begun.open()
     await started
-    await expect(asked).rejects.toMatchObject({ code: 'REOPENS_HOLE', message: expect.stringContaining(id) })
+    await expect(asked).rejects.toMatchObject({ code: 'REINTRODUCES_CVE', message: expect.stringContaining(id) })
     expect((await show(id)).actions.map(({ status }) => status)).toEqual(['skipped', 'skipped'])
     expect(await db.selectFrom('box_holds').select('holder').execute()).toEqual([])
   })
