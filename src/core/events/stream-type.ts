@@ -58,7 +58,7 @@ export function readCursor(lastEventId: string | undefined): Cursor {
 
 type Stored = Readonly<{ seq: number; eventType: string; payload: unknown; createdAt: string }>
 
-/** The message that tells clients of a stored event, as it goes over the wire; undefined when they are told nothing. */
+/** The stream message of a stored event; undefined for internal events. */
 export function messageOf({ seq, eventType, payload, createdAt }: Stored): string | undefined {
   const type = streamTypeOf(eventType)
   if (type === undefined) return undefined

@@ -1,4 +1,4 @@
-// What clocks on walls show: time zones, days on which they are changed, and the openings of windows that go by them.
+// Local time: time zones, daylight saving changes, and the openings of maintenance windows.
 // A window is open whenever a clock in its zone shows a time that lies in it: what such a clock skips does not open, what it shows twice
 // opens twice. Nothing here knows whose window it is, or what time it is now.
 export { momentText } from './moment-text.ts'

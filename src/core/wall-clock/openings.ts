@@ -18,7 +18,7 @@ export function openings(window: readonly WindowPart[], timeZone: string, fromMs
   return joined(found.filter((opening) => opening.fromMs < opening.toMs))
 }
 
-/** As a clock that nobody changes shows them, from the day before: one that began then may still be open. */
+/** Openings in local time without clock changes, from the previous day on: one that began then may still be open. */
 function onWallClock(window: readonly WindowPart[], fromMs: number, toMs: number): Opening[] {
   const found: Opening[] = []
   for (let day = Math.floor(fromMs / dayMs) - 1; day * dayMs < toMs; day++)
@@ -36,7 +36,7 @@ function onDay(day: number, { from, to }: WindowPart): Opening {
 
 const timeMs = (time: string) => (Number(time.slice(0, 2)) * 60 + Number(time.slice(3))) * 60_000
 
-/** What touches is one. */
+/** Merges adjacent openings. */
 export function joined(found: readonly Opening[]): Opening[] {
   const whole: Opening[] = []
   for (const next of found.toSorted((a, b) => a.fromMs - b.fromMs)) {

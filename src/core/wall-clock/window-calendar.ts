@@ -13,7 +13,7 @@ export type WindowCalendar = Readonly<{
 }>
 
 const dayMs = 24 * 60 * 60_000
-/** An opening that began before the first moment is told from its beginning; none is looked back for any longer. */
+/** An opening that began before the first moment is returned with its true beginning, up to this long before. */
 const backMs = 8 * dayMs
 const chunkMs = 16 * dayMs
 /** Windows come again every week, and one that the clocks skip the week after. */

@@ -1,13 +1,13 @@
 import { asTimes, windowCalendar } from '../wall-clock/index.ts'
 import type { BoxWindow, MaintenanceWindow, TenantWindow } from './window.ts'
 
-/** What holds for tenants that say nothing themselves: a zone, and per tier a window, or null for any time. */
+/** Defaults for tenants without their own settings: time zone, and window per tier (null: any time). */
 export type WindowRules = Readonly<{
   timeZone: string
   windows: Readonly<Record<'free' | 'pro' | 'enterprise', MaintenanceWindow | null>>
 }>
 
-/** What a tenant says itself; null leaves it to its tier. */
+/** A tenant's own settings; null uses those of its tier. */
 export type OwnWindow = Readonly<{ timeZone: string | null; maintenanceWindow: TenantWindow | null }>
 
 /** `own` is false when it is the tier's. */

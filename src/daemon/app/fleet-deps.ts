@@ -19,15 +19,15 @@ import { spaceResyncListener } from '../spaces/index.ts'
 import { userResyncListener } from '../users/index.ts'
 import type { BaseDeps } from './deps.ts'
 
-/** Which holes emergencies closed, and what snapshots of updates hold. */
-const holes = { fixes: fixesOfEmergencies, versionsBefore: versionsBeforeUpdate }
+/** Vulnerabilities fixed by emergencies, and versions in snapshots. */
+const vulnerabilities = { fixes: fixesOfEmergencies, versionsBefore: versionsBeforeUpdate }
 
 /** Dependencies of boxes, hosts, rollouts and snapshots. */
 export function fleetDeps(deps: BaseDeps & Readonly<{ owner: string }>) {
   const { owner, config, db, clock, random, keyring, log, migrations } = deps
   const bus = makeCommandBus()
   const times = { staleAfterMs: config.boxes.staleAfterMs, offlineAfterMs: config.agents.offlineAfterMs }
-  const snapshotsListen = snapshotListener({ clock, ...holes })
+  const snapshotsListen = snapshotListener({ clock, ...vulnerabilities })
   const onCommandAbandoned = (tx: Tx, command: Command) => notifyFailures(tx, snapshotsListen, [command.id])
   const boxes = { db, clock, random, bus, ...times, firstPort: config.boxes.firstPort, migrations, ...lifeDeps(config), onCommandAbandoned }
   const secretsFor = secretsByKind({
@@ -62,7 +62,7 @@ export function fleetDeps(deps: BaseDeps & Readonly<{ owner: string }>) {
     rule: retentionRule(config),
     deadlineMs: config.snapshots.deadlineMs,
     references: [snapshotsOfRollouts, snapshotsOfLifecycle],
-    ...holes,
+    ...vulnerabilities,
     maintain: (...[repository, tending, signal]: Parameters<SnapshotsDeps['maintain']>) =>
       maintainRepository(care, repository, tending, signal),
   }
@@ -80,7 +80,7 @@ const lifeRules = ({ probe, boxes, snapshots, fence }: Config) => ({
 const lifeDeps = (config: Config) => ({
   ...lifeRules(config),
   assertSnapshotsConfigured: () => assertSnapshotsConfigured(config),
-  newestSnapshot: snapshotForMove(holes),
+  newestSnapshot: snapshotForMove(vulnerabilities),
   snapshotsOfBox,
   windows: { timeZone: config.timeZone, windows: config.windows },
 })

@@ -13,11 +13,11 @@ export type CheckpointDeps = Readonly<{
   clock: Clock
   log: Logger
   dataDir: string
-  /** Told of each head that was signed, so that it leaves the machine; of the same one again after a crash. */
+  /** Called with each signed head, so that it leaves the machine; again with the same head after a crash. */
   signed?: (checkpoint: Checkpoint) => Promise<void>
-  /** Told of a chain that no longer holds what was signed of it; `count` entries were, at `at`. */
+  /** Called for a chain that no longer matches its signed head of `count` entries at `at`. */
   broken?: (facts: Pick<Checkpoint, 'chain' | 'count' | 'at'>) => Promise<void>
-  /** Told of a chain that holds what was signed of it, each time that is looked at. */
+  /** Called for a chain that matches its signed head, at each check. */
   whole?: (chain: string) => Promise<void>
 }>
 
@@ -33,7 +33,7 @@ export const checkpointHandler =
   async (payload) => {
     const { chain } = payload as { chain?: string }
     if ((await checkpointAudit(deps, { chain })).length > 0) return
-    // Signed already, maybe by a process that died before it told anybody: who is told knows a head that he has heard of.
+    // Already signed, maybe by a process that died before it published the head; receivers ignore a known head.
     const last = (await checkpointsOf(deps)).findLast((one) => one.chain === chain)
     if (last) await deps.signed?.(last)
   }
@@ -59,7 +59,7 @@ export async function checkpointAudit(deps: CheckpointDeps, { chain }: { chain?:
     if (await isToSign(deps, name, head, last.get(name))) made.push(await signed(deps, { chain: name, count: head.seq, hash: head.hash }))
   }
   if (made.length === 0) return made
-  const cutShort = before !== '' && !before.endsWith('\n') // a crash in the middle of a line: ours begins on the next
+  const cutShort = before !== '' && !before.endsWith('\n') // a crash left a partial line: start a new one
   const lines = made.map((checkpoint) => `${JSON.stringify(checkpoint)}\n`).join('')
   await appendFile(file, cutShort ? `\n${lines}` : lines, { mode: 0o600, flush: true })
   for (const checkpoint of made) {
@@ -83,7 +83,7 @@ async function isToSign(
   }
   log.error(
     { chain, count: last.count, signedAt: last.at },
-    'the audit log no longer holds what was signed of it: it was cut or written anew; keep the database and compare it with a backup',
+    'The audit log no longer matches its signed head: it was truncated or rewritten. fix: keep the database and compare it with a backup',
   )
   await broken?.({ chain, count: last.count, at: last.at })
   return false

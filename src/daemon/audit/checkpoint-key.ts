@@ -7,7 +7,7 @@ import { readIfThere, writeFileAtomic } from '../../node/index.ts'
 
 export type CheckpointKey = Readonly<{ id: string; privateKey: KeyObject; publicKey: KeyObject }>
 
-/** The Ed25519 key of the checkpoints: a 0600 file outside the database, made once, with its public half beside it for whoever checks. */
+/** The Ed25519 key of checkpoints: a 0600 file outside the database, created once, with the public key beside it. */
 export async function loadCheckpointKey(dataDir: string): Promise<CheckpointKey> {
   const file = join(dataDir, 'audit-checkpoint.key')
   const found = await readIfThere(file)
@@ -36,7 +36,7 @@ function asKey(privateKey: KeyObject): CheckpointKey {
   return { id: checkpointKeyId(publicKey.export({ type: 'spki', format: 'der' })), privateKey, publicKey }
 }
 
-/** What whoever checks needs, in PEM. */
+/** The public key in PEM. */
 export const publicHalf = ({ id, publicKey }: CheckpointKey) => ({
   keyId: id,
   publicKey: String(publicKey.export({ type: 'spki', format: 'pem' })),

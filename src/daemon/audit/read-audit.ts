@@ -36,8 +36,7 @@ export async function listAudit({ db }: { db: Db }, query: Query): Promise<{ ent
 type Page = Readonly<{ chain: string; after: number; limit: number }>
 
 /**
- * A page of a chain in its order, with the head as it is now. Whoever exports asks for pages up to the head of the first one: what is
- * appended meanwhile belongs to the next export. Throws NOT_FOUND for a chain without entries.
+ * A page of a chain in order, with the current head. An export reads pages up to the head of the first page.
  */
 export async function exportAudit(
   { db }: Readonly<{ db: Db }>,
@@ -101,7 +100,7 @@ async function verifyOne(db: Db, chain: string): Promise<ChainReport> {
   }
   if (proved.hash !== head.hash) return broken(head.seq, 'the head does not belong to the last entry')
   const [beyond] = await entriesAfter(db, chain, head.seq, 1)
-  // What is written meanwhile moves the head with it; an entry that no head counts was left over when somebody set it back.
+  // Concurrent writes move the head too; an entry beyond the head is left over from a reset head.
   if (beyond && (await headOf(db, chain)).seq < beyond.seq)
     return broken(beyond.seq, head.seq === 0 ? 'there are entries, but the head is gone' : `entry ${beyond.seq} stands after the head`)
   return { chain, entries: head.seq, ok: true, head }

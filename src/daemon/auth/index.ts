@@ -1,5 +1,5 @@
 // Signing keys and what became of the tokens signed with them: keys rotate, are sealed and published, each audience has its own;
-// a sequence of revocations tells every replica within a second what it must no longer believe.
+// a sequence of revocations invalidates caches on every replica within a second.
 // It never decides who may do what: a token says who and which session, the record says the rest.
 import './auth.tables.ts'
 import type { Logger } from '../../node/index.ts'

@@ -51,7 +51,7 @@ export async function deleteOldRevocations(tx: Tx, clock: Clock): Promise<void> 
 /** Re-reads the sequence until the signal aborts. Resolves after the first read. */
 export async function watchRevocations({ db, clock, log }: Deps, signal: AbortSignal): Promise<Revocations> {
   const listeners = new Set<(revoked: Revoked | 'everything') => void>()
-  const tell = (revoked: Revoked | 'everything') => {
+  const publish = (revoked: Revoked | 'everything') => {
     for (const listener of listeners) listener(revoked)
   }
   let position = await lastSeq(db)
@@ -63,8 +63,8 @@ export async function watchRevocations({ db, clock, log }: Deps, signal: AbortSi
     const begun = clock.monotonicMs()
     const rows = await db.selectFrom('revocations').selectAll().where('seq', '>', position).orderBy('seq').execute()
     // After a gap, rows may have been cleaned away unseen.
-    if (!fresh()) tell('everything')
-    for (const { kind, subject } of rows) tell({ kind, subject } as Revoked)
+    if (!fresh()) publish('everything')
+    for (const { kind, subject } of rows) publish({ kind, subject } as Revoked)
     position = Number(rows.at(-1)?.seq ?? position)
     readAt = begun
   }

@@ -13,7 +13,7 @@ const rotateEveryMs = 30 * 24 * 60 * 60_000
 
 /**
  * Makes the next key when the newest is old enough (or at once with `force`), published ten minutes before it signs.
- * The first key of an audience signs at once: nobody holds a token yet. Any number of replicas may call it; one makes the key.
+ * The first key of an audience signs at once, because no token exists yet. Any number of replicas may call it; one makes the key.
  */
 export async function rotateSigningKeys(deps: KeyDeps, audience: Audience, { force = false } = {}): Promise<{ rotated: boolean }> {
   const { db, clock } = deps

@@ -49,7 +49,7 @@ export const Settings = z.strictObject({
     .string()
     .regex(/^(sqlite:|postgres(ql)?:\/\/)/, 'must begin with sqlite: or postgres://')
     .optional(),
-  /** What PostgreSQL may take for one statement, and let a transaction rest, before it ends it; 0: as long as it takes. */
+  /** Time limit of PostgreSQL for a statement and for an idle transaction; 0: none. */
   databaseTimeoutMs: z.coerce
     .number()
     .int()
@@ -65,9 +65,9 @@ export const Settings = z.strictObject({
   /** Opens every repository by its second key, on the day when the backup key is lost. Keep a copy where neither is. */
   recoveryKey: Base64Key.optional(),
   snapshotStore: StoreAddress.optional(),
-  /** What agents are given; best a key that cannot delete. */
+  /** Sent to agents; best a key that cannot delete. */
   snapshotStoreCredentials: AccessKey.optional(),
-  /** Who gives each command a session of the store for its tenant's part alone, without the right to delete; absent: agents get the key itself. */
+  /** STS endpoint for temporary credentials per command and tenant; default: agents get the key itself. */
   snapshotSessions: z
     .strictObject({
       endpoint: SessionsAddress,
@@ -82,7 +82,7 @@ export const Settings = z.strictObject({
       hours: z.coerce.number().int().min(1).max(36).default(12),
     })
     .optional(),
-  /** What the daemon itself removes old snapshots with; agents never see it. The default is the agents' own. */
+  /** Used by the daemon to delete old snapshots, never sent to agents. Default: the agents' own. */
   snapshotUpkeep: AccessKey.optional(),
   /** How long snapshots are kept, and how long one may take. */
   snapshots: z
@@ -159,18 +159,18 @@ export const Settings = z.strictObject({
       folder: z.string().min(1).optional(),
     })
     .prefault({}),
-  /** Whom the daemon tells when something needs a person. */
+  /** Recipients of alerts. */
   alerts: z
     .strictObject({
       mailTo: List.pipe(z.array(z.email('must be a mail address'))).default([]),
       webhook: z.strictObject({ url: WebhookUrl, secret: WebhookSecret }).optional(),
-      /** While an alert is open and happens again, it is told again after this. */
+      /** A repeated open alert is sent again after this. */
       repeatAfterMs: Ms.default(60 * 60_000),
     })
     .prefault({}),
   fence: z
     .strictObject({
-      /** A plan refuses boxes whose chat would be away for longer than this, unless it is told to allow it. */
+      /** A plan refuses boxes with a longer expected downtime, unless that is allowed. */
       maxMinutes: z.coerce
         .number()
         .min(1)
@@ -214,7 +214,7 @@ export const Settings = z.strictObject({
       absoluteDays: Count.max(3650).default(90),
       /** A refresh token that lies unused for longer is over. */
       idleDays: Count.max(3650).default(30),
-      /** A refresh token just used is taken once more within this, as long as nothing that came of it was used. 0: using one twice ends its session. */
+      /** A used refresh token is accepted again within this, unless its successor was used. 0: a second use ends the session. */
       graceSeconds: z.coerce.number().int().min(0).max(300).default(0),
       /** A login beyond these ends the session that was unused for longest. */
       mostPerUser: Count.max(1000).default(100),

@@ -11,13 +11,13 @@ export type RunDeps = Readonly<{ db: Db; clock: Clock; random: Random; owner: st
 export type BegunRun = Readonly<{ id: string; startedAt: string }>
 
 export const leaseMs = 60_000
-/** A run that begins later than this is not the run of its time any more. */
+/** A run that starts later than this counts as missed. */
 const graceMs = 60_000
-const keptMs = 90 * 24 * 60 * 60_000
+const retentionMs = 90 * 24 * 60 * 60_000
 
 /**
- * Sees to all occurrences of a job up to now, for all replicas: the row of the job is locked, so one of them does it and the others find
- * nothing left. Those that nobody was there for are `missed`, and the job is run once in their place; one that falls into a run is `skipped`.
+ * Handles all due occurrences of a job, in one replica under the lock of the job's row. Occurrences without a running daemon are `missed`, and
+ * the job runs once instead; one during another run is `skipped`.
  */
 export const beginDueRun = ({ db, ...deps }: RunDeps, job: Cron): Promise<BegunRun | undefined> =>
   db.transaction().execute(async (tx) => {
@@ -28,7 +28,7 @@ export const beginDueRun = ({ db, ...deps }: RunDeps, job: Cron): Promise<BegunR
     await servedUntil(tx, job.key, latest.toISOString())
     const isOnTime = now.getTime() - latest.getTime() <= graceMs
     for (const at of isOnTime ? due.slice(0, -1) : due) await recordMissed(deps, tx, job, at)
-    await forgetRunsBefore(tx, job.key, isoIn(deps.clock, -keptMs))
+    await forgetRunsBefore(tx, job.key, isoIn(deps.clock, -retentionMs))
     const running = await runningRun(tx, job.key, isoNow(deps.clock))
     const occurrence = isOnTime ? latest.toISOString() : `after ${latest.toISOString()}`
     if (!running) return begin(deps, tx, job, occurrence)

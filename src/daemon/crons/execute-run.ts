@@ -7,7 +7,7 @@ import type { RunTracker } from './track-runs.ts'
 
 export type ExecuteDeps = RunDeps & Readonly<{ log: Logger; runs: RunTracker }>
 
-/** Runs the job and stores how it ended; never throws for the job's own failure. A run that was taken for lost is told to stop. */
+/** Runs the job and stores how it ended; never throws for the job's own failure. A run that lost its lease is aborted. */
 export async function executeRun(deps: ExecuteDeps, job: Cron, run: BegunRun, draining: AbortSignal): Promise<void> {
   const { db, clock, log } = deps
   const over = new AbortController()

@@ -1,5 +1,5 @@
 // Jobs that run by themselves: when each is due, whose a run is, what became of it. All times are UTC.
-// A run belongs to one replica; what was missed, skipped or lost is told in the history. What a job does is its room's own.
+// A run belongs to one replica; missed, skipped and lost runs are in the history. The feature that declares a cron decides what it does.
 import './crons.tables.ts'
 import { feature } from '../feature/index.ts'
 import { type CronsDeps, cronsRoutes } from './crons.routes.ts'

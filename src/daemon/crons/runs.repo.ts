@@ -72,7 +72,7 @@ export async function runningRun(tx: Tx, jobKey: string, now: string): Promise<C
   return row && toRun(row)
 }
 
-/** Extends the lease of a run that is still ours; false when it was given up. */
+/** Extends the lease of a run; false if it was lost. */
 export async function renewRun(db: DbOrTx, id: string, now: string, until: string): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('cron_runs')

@@ -5,7 +5,7 @@ import { type ExecuteDeps, executeRun } from './execute-run.ts'
 import { buryLostRuns, registerJob } from './runs.repo.ts'
 
 /** At the longest between two looks: clocks are set, machines sleep, and other replicas die. */
-const longestSleepMs = 60_000
+const maxSleepMs = 60_000
 
 /**
  * Runs the jobs at their times until the signal aborts, then waits for the runs of this process. Every replica does this; the database decides
@@ -38,5 +38,5 @@ export async function beginAllDue(deps: ExecuteDeps, jobs: readonly Cron[], sign
 function untilNext({ clock }: ExecuteDeps, jobs: readonly Cron[]): number {
   const now = clock.now()
   const waits = jobs.map((job) => (job.nextAfter(now)?.getTime() ?? Number.POSITIVE_INFINITY) - now.getTime())
-  return Math.max(1, Math.min(longestSleepMs, ...waits))
+  return Math.max(1, Math.min(maxSleepMs, ...waits))
 }

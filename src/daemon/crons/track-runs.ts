@@ -1,6 +1,6 @@
 /** Runs that began in this process, by their time or by hand: the daemon waits for them before it closes the database. */
 export type RunTracker = Readonly<{
-  /** Takes part in a run's fate; a failure to store its end is passed on to nobody else. */
+  /** Tracks a run until its end; a failure to store the end is only logged. */
   watch(run: Promise<void>): void
   settled(): Promise<void>
 }>

@@ -22,7 +22,6 @@ export async function triggerJob(
   deps.runs.watch(executeRun(deps, job, run, draining).finally(() => over.abort()))
   await clock.sleep(patienceMs, over.signal)
   const { status, message } = await runById(db, run.id)
-  if (status === 'running')
-    return { success: true, message: `${job.key} is running: \`tenantry crons history ${job.key}\` will tell its end` }
+  if (status === 'running') return { success: true, message: `${job.key} is running. Result: tenantry crons history ${job.key}` }
   return { success: status === 'succeeded', message: message ?? status }
 }

@@ -23,7 +23,7 @@ export function openEdge({ config, db, clock, log, revocations }: Deps): EdgeSid
   const untrusted = recordUntrusted({
     clock,
     dataDir: config.dataDir,
-    tell: ({ peer, header }) =>
+    publish: ({ peer, header }) =>
       log.warn({ peer, header }, 'a forwarding header from a peer that is no trusted proxy is ignored: `tenantryd doctor` says more'),
     failed: (err) => log.debug({ err }, 'an untrusted forwarding header could not be noted for the doctor'),
   })

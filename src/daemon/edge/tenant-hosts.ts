@@ -10,11 +10,12 @@ type Deps = Readonly<{ db: Db; revocations: Revocations }>
 export function tenantHosts({ db, revocations }: Deps): (host: string) => Promise<boolean> {
   const hosts = new Map<string, string>()
   const hostOf = new Map<string, string>()
-  let told: Set<string> | 'everything' = 'everything'
+  let changes: Set<string> | 'everything' = 'everything'
   let reading: Promise<void> | undefined
   revocations.onRevoked((what) => {
-    if (what === 'everything') told = 'everything'
-    else if (what.kind === 'tenant' && told !== 'everything') told = told.size < mostByName ? told.add(what.subject) : 'everything'
+    if (what === 'everything') changes = 'everything'
+    else if (what.kind === 'tenant' && changes !== 'everything')
+      changes = changes.size < maxByName ? changes.add(what.subject) : 'everything'
   })
 
   const put = (changed: Set<string> | 'everything', rows: readonly Readonly<{ id: string; chat_domain: string }>[]) => {
@@ -28,15 +29,15 @@ export function tenantHosts({ db, revocations }: Deps): (host: string) => Promis
       hostOf.set(id, chat_domain)
     }
   }
-  const isBehind = () => told === 'everything' || told.size > 0
+  const isBehind = () => changes === 'everything' || changes.size > 0
   const catchUp = async () => {
     while (isBehind()) {
-      const changed = told
-      told = new Set()
+      const changed = changes
+      changes = new Set()
       try {
         put(changed, await rowsOf(db, changed))
       } catch (error) {
-        told = 'everything'
+        changes = 'everything'
         throw error
       }
     }
@@ -55,7 +56,7 @@ export function tenantHosts({ db, revocations }: Deps): (host: string) => Promis
 }
 
 /** More names than this in one query is more than databases like. */
-const mostByName = 500
+const maxByName = 500
 
 function rowsOf(db: Db, changed: Set<string> | 'everything') {
   const query = db.selectFrom('tenants').select(['id', 'chat_domain'])

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { type Clock, isoNow } from '../../core/kit/index.ts'
 import { readIfThere, writeFileAtomic } from '../../node/index.ts'
 
-/** Who said last on whose behalf it asks, without anybody vouching for it. */
+/** The last untrusted peer that sent a forwarding header. */
 const Untrusted = z.object({ peer: z.string(), header: z.string(), at: z.iso.datetime() })
 export type Untrusted = z.infer<typeof Untrusted>
 
@@ -12,13 +12,13 @@ const fileIn = (dataDir: string) => join(dataDir, 'untrusted-forwarding.json')
 const headers = ['x-forwarded-for', 'forwarded']
 const recordEveryMs = 60_000
 
-type Deps = Readonly<{ clock: Clock; dataDir: string; tell: (seen: Untrusted) => void; failed: (error: unknown) => void }>
+type Deps = Readonly<{ clock: Clock; dataDir: string; publish: (seen: Untrusted) => void; failed: (error: unknown) => void }>
 
 /**
  * Notes that a peer which is no trusted proxy sends a forwarding header: either a proxy was forgotten, and all its clients count as one
  * address, or somebody tries to be another. The header itself is ignored. Kept in the data directory for `doctor`, once a minute at most.
  */
-export function recordUntrusted({ clock, dataDir, tell, failed }: Deps): RequestHandler {
+export function recordUntrusted({ clock, dataDir, publish, failed }: Deps): RequestHandler {
   let notedMs: number | undefined
   return (request, _, next) => {
     next()
@@ -29,13 +29,13 @@ export function recordUntrusted({ clock, dataDir, tell, failed }: Deps): Request
     const peer = request.socket.remoteAddress ?? ''
     if (peer === '' || request.app.get('trust proxy fn')(peer, 0)) return
     const seen = { peer, header, at: isoNow(clock) }
-    if (notedMs === undefined) tell(seen)
+    if (notedMs === undefined) publish(seen)
     notedMs = nowMs
     writeFileAtomic(fileIn(dataDir), JSON.stringify(seen), { mode: 0o600 }).catch(failed)
   }
 }
 
-/** What was noted last. Undefined when nothing was, or when the file is none of ours. */
+/** The last recorded header; undefined if there is none or the file is not readable as one. */
 export async function readUntrusted(dataDir: string): Promise<Untrusted | undefined> {
   const text = await readIfThere(fileIn(dataDir))
   if (text === undefined) return undefined

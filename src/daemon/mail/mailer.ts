@@ -4,7 +4,7 @@ import { folderMailer } from './folder-mailer.ts'
 import { smtpMailer } from './smtp-mailer.ts'
 
 export type Mail = Readonly<{
-  /** Lower-case letters, digits, `_`: the same mail sent twice has the same, so that its reader can tell. */
+  /** Lower-case letters, digits, `_`. A mail that is sent twice keeps its id, so that receivers can drop duplicates. */
   id: string
   to: string
   subject: string

@@ -46,16 +46,16 @@ function readAddress(address: string): Server {
 
 type SmtpError = Error & Readonly<{ code?: string; response?: string }>
 
-/** What the server said is foreign, and may repeat what it was told. */
+/** The server's response is untrusted and may contain what was sent to it. */
 function spoken({ code, response, message }: SmtpError, { host, port, user, password }: Server): Problem {
   const secrets = [password, base64(password), user, base64(user), base64(`\0${user}\0${password}`)]
   const said = withoutSecrets(printable((response ?? message).replace(/\s+/g, ' ')), secrets)
   // A server that answered is there: whom it refuses is another question.
-  const mend =
+  const fix =
     response === undefined ? 'does it run, and is mail.smtp right?' : 'may it have mail for this reader, from mail.from, by this account?'
   return problem(
     'UNAVAILABLE',
-    `the mail server ${host}:${port} did not take the mail (${code ?? 'failed'}: ${said.slice(0, 200)}): ${mend}`,
+    `The mail server ${host}:${port} rejected the mail (${code ?? 'failed'}: ${said.slice(0, 200)}). fix: ${fix}`,
   )
 }
 
@@ -63,7 +63,7 @@ const base64 = (text: string) => Buffer.from(text).toString('base64')
 
 const brokenOff = (signal: AbortSignal): Promise<never> =>
   new Promise((_, failed) => {
-    const tell = () => failed(Object.assign(new Error('broken off'), { code: 'ETIMEDOUT' }))
-    if (signal.aborted) tell()
-    signal.addEventListener('abort', tell, { once: true })
+    const fail = () => failed(Object.assign(new Error('broken off'), { code: 'ETIMEDOUT' }))
+    if (signal.aborted) fail()
+    signal.addEventListener('abort', fail, { once: true })
   })

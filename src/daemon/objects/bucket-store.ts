@@ -100,7 +100,7 @@ async function putInParts(s3: S3Client, place: Place, first: Buffer, rest: Async
     for await (const part of rest) done.push(await putPart(s3, { ...place, UploadId, PartNumber: done.length + 1 }, part))
     await s3.send(new CompleteMultipartUploadCommand({ ...place, UploadId, MultipartUpload: { Parts: done } }))
   } catch (error) {
-    // What this cannot take back is found again when the key is removed.
+    // An object that remains is found again when its key is removed.
     await s3.send(new AbortMultipartUploadCommand({ ...place, UploadId })).catch(() => undefined)
     throw error
   }

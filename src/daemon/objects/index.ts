@@ -1,4 +1,4 @@
 // Where the bytes of files are: a folder, or a bucket that all daemons reach. Keys are made of ids, never of names that people give.
-// It keeps an object whole or not at all. It knows nobody who may read one and counts against no quota: that is decided by who keeps it.
+// It stores an object completely or not at all. Permissions and quotas belong to the features that use it.
 export type { Kept, ObjectStore } from './object-store.ts'
 export { objectPlace, openObjectStore } from './open-object-store.ts'

@@ -5,8 +5,8 @@ export type Kept = Readonly<{ bytes: number; sha256: string }>
 export type Stretch = Readonly<{ from: number; to: number }>
 
 /**
- * Every verb may throw OBJECT_STORE_UNAVAILABLE. A key is put once: whoever replaces content makes a new one. Rows that name a key are written
- * before its object, so that a kill leaves nothing that nobody knows of.
+ * Every verb may throw OBJECT_STORE_UNAVAILABLE. A key is put once: replaced content gets a new key. Rows that name a key are written
+ * before its object, so that a kill leaves no unknown object.
  */
 export type ObjectStore = Readonly<{
   /** Keeps what comes, whole or not at all: once it resolves, a power cut takes nothing away. What reading `content` throws is thrown on. */
@@ -27,7 +27,7 @@ export function checkedKey(key: string): string {
   return key
 }
 
-/** Passes the content on, and knows in the end what it was. `reason` tells a store that failed from content that broke off: a client left. */
+/** Streams content and returns its size and hash. `reason` separates a failed store from an interrupted upload. */
 export function summed(content: AsyncIterable<Uint8Array>) {
   const hash = createHash('sha256')
   let bytes = 0

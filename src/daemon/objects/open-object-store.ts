@@ -32,16 +32,16 @@ export async function openObjectStore(settings: ObjectSettings, log: Logger = si
   return telling(log, bucketStore(place.url, place.credentials))
 }
 
-/** Why the store failed is for the log: those who asked are told only that it did. */
+/** Logs the reason of a failure; callers only get OBJECT_STORE_UNAVAILABLE. */
 function telling(log: Logger, store: ObjectStore): ObjectStore {
-  const tell = (error: unknown): never => {
+  const fail = (error: unknown): never => {
     if (isProblem(error, 'OBJECT_STORE_UNAVAILABLE')) log.error({ err: error.cause }, 'the object store failed')
     throw error
   }
   return {
-    put: (...given) => store.put(...given).catch(tell),
-    get: (...given) => store.get(...given).catch(tell),
-    remove: (key) => store.remove(key).catch(tell),
-    look: () => store.look().catch(tell),
+    put: (...given) => store.put(...given).catch(fail),
+    get: (...given) => store.get(...given).catch(fail),
+    remove: (key) => store.remove(key).catch(fail),
+    look: () => store.look().catch(fail),
   }
 }

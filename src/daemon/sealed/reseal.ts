@@ -8,17 +8,17 @@ export type SealedColumn = Readonly<{ table: string; column: string; key: string
 
 type Deps = Readonly<{ db: Db; random: Random; keyring: Keyring }>
 
-/** Seals every value of a column anew under the newest key; returns how many were under an older one. Safe while a daemon runs. */
+/** Seals every value of a column again with the newest key; returns how many used an older one. Safe while a daemon runs. */
 export async function reseal({ db, random, keyring }: Deps, where: SealedColumn): Promise<number> {
   const { table, column, key } = where
   const newest = `${keyring.keys[0]?.id}.`
   const older = (await sealedValues(db, where)).filter(({ value }) => !value.startsWith(newest))
   for (const { row, value } of older) {
     const place = { table, row, column }
-    const anew = seal(keyring, random, place, unseal(keyring, place, value))
+    const resealed = seal(keyring, random, place, unseal(keyring, place, value))
     // Guarded by the value that was opened: what the daemon replaced meanwhile stays.
     const guard = sql`${sql.ref(key)} = ${row} and ${sql.ref(column)} = ${value}`
-    await sql`update ${sql.table(table)} set ${sql.ref(column)} = ${anew} where ${guard}`.execute(db)
+    await sql`update ${sql.table(table)} set ${sql.ref(column)} = ${resealed} where ${guard}`.execute(db)
   }
   return older.length
 }

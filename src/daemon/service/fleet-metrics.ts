@@ -6,7 +6,7 @@ type Deps = Readonly<{ db: Db; clock: Clock; registry: Registry; offlineAfterMs:
 type Counted = readonly Readonly<{ label: string; count: number | string | bigint }>[]
 
 /**
- * What an operator's alerts look at, counted when it is asked for: silent hosts, drifting boxes, commands that pile up.
+ * Metrics for an operator's alerts, counted at each scrape: silent hosts, drifting boxes, queued commands.
  * Counts only, and a handful of statements: scraping must not cost what grows with the fleet more than one pass over it.
  */
 export function fleetMetrics({ db, clock, registry, offlineAfterMs }: Deps): void {

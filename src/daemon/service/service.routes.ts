@@ -25,13 +25,14 @@ export const serviceRoutes = (deps: ServiceDeps) =>
     docsStyle: () => docsStyle,
   })
 
-/** Throws UNAVAILABLE when a load balancer should send nobody here. */
+/** Throws UNAVAILABLE when a load balancer must not send requests here. */
 async function readiness({ db, clock, version, draining }: ServiceDeps): Promise<Readiness> {
   if (draining.aborted) throw problem('UNAVAILABLE', 'this replica is shutting down: ask another')
   const databaseError = await sql`select 1`.execute(db).then(
     () => undefined,
     (error: Error) => error,
   )
-  if (databaseError) throw problem('UNAVAILABLE', 'the database does not answer: the log of the daemon tells why', { cause: databaseError })
+  if (databaseError)
+    throw problem('UNAVAILABLE', 'The database does not answer. fix: check the log of the daemon', { cause: databaseError })
   return { ready: true, version, time: isoNow(clock), checks: { database: { ok: true } } }
 }
