@@ -50,9 +50,7 @@ type SmtpError = Error & Readonly<{ code?: string; response?: string }>
 function spoken({ code, response, message }: SmtpError, { host, port, user, password }: Server): Problem {
   const secrets = [password, base64(password), user, base64(user), base64(`\0${user}\0${password}`)]
   const said = withoutSecrets(printable((response ?? message).replace(/\s+/g, ' ')), secrets)
-  // A server that answered is there: whom it refuses is another question.
-  const fix =
-    response === undefined ? 'does it run, and is mail.smtp right?' : 'may it have mail for this reader, from mail.from, by this account?'
+  const fix = response === undefined ? 'check that it runs and that mail.smtp is right' : 'check the recipient, mail.from and the account'
   return problem(
     'UNAVAILABLE',
     `The mail server ${host}:${port} rejected the mail (${code ?? 'failed'}: ${said.slice(0, 200)}). fix: ${fix}`,

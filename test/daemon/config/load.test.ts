@@ -83,7 +83,7 @@ test('a value where a group belongs is refused, also when the environment sets p
 })
 
 test('a missing file is refused by name', () => {
-  expect(refusedPaths('/nowhere/tenantryd.yaml')[0]).toMatch(/\/nowhere\/tenantryd\.yaml cannot be read \(ENOENT\)/)
+  expect(refusedPaths('/nowhere/tenantryd.yaml')[0]).toMatch(/Cannot read \/nowhere\/tenantryd\.yaml: ENOENT/)
 })
 
 test('variables of the other programs are left alone', () => {
@@ -102,7 +102,7 @@ test.each([
   [{ TENANTRY_PUBLIC_URL: 'https://127.example.org' }, true],
   [{ TENANTRY_DATABASE: 'postgres://db/tenantry' }, true],
   [{ TENANTRY_LISTEN: '0.0.0.0:8440' }, true],
-] as const)('%j is production: %s, and there one-time codes are demanded', (env, production) => {
+] as const)('%j is production: %s, which decides whether TOTP is required', (env, production) => {
   expect(loadConfig({ env })).toMatchObject({ production, totpRequired: production })
 })
 
@@ -112,9 +112,9 @@ test('every settings file that the package carries loads', async () => {
 })
 
 test.each([
-  ['s3+http://8.8.8.8:9000/bucket', /snapshotStore may be s3\+http:\/\/ only at a loopback or private address/],
+  ['s3+http://8.8.8.8:9000/bucket', /snapshotStore may be s3\+http:\/\/ only for a loopback or private address/],
   ['s3://s3.example', /snapshotStore must be s3:\/\/host\/bucket/],
-  ['file:snapshots', /snapshotStore must name a folder from the root/],
-])('a snapshot store %s is refused with what would do', (store, says) => {
+  ['file:snapshots', /snapshotStore must be an absolute path/],
+])('a snapshot store %s is refused with the valid form', (store, says) => {
   expect(() => loadConfig({ env: { TENANTRY_SNAPSHOT_STORE: store } })).toThrow(says)
 })

@@ -56,14 +56,14 @@ test('a password does not leave this machine in the clear', async () => {
   expect(server.said.join('\n')).not.toMatch(/AUTH/)
 })
 
-test('a server that is away, or refuses the mail, is told of by its name', async () => {
+test('an unreachable or rejecting server is named in the error', async () => {
   const server = await smtpServer()
   server.behave({ accepts: '550 mailbox\u001b[31m unknown' })
   await expect(bySmtp(server.url).send(mail)).rejects.toThrow(
-    /127\.0\.0\.1:\d+ did not take the mail \(EMESSAGE: 550 mailbox�\[31m unknown\): may it have mail for this reader/,
+    /127\.0\.0\.1:\d+ rejected the mail \(EMESSAGE: 550 mailbox�\[31m unknown\)\. fix: check the recipient, mail\.from and the account/,
   )
   await server.close()
-  await expect(bySmtp(server.url).send(mail)).rejects.toThrow(/did not take the mail \((?:ECONNREFUSED|ESOCKET).*does it run/)
+  await expect(bySmtp(server.url).send(mail)).rejects.toThrow(/rejected the mail \((?:ECONNREFUSED|ESOCKET).*check that it runs/)
 })
 
 test('whoever ends meanwhile does not wait for a server that says nothing', async () => {
