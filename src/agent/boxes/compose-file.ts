@@ -1,7 +1,8 @@
 import { type Document, isMap, parseAllDocuments, type YAMLMap } from 'yaml'
 import { ImageRef, Service } from '../../core/boxes/index.ts'
-import { type Problem, problem, remembered } from '../../core/kit/index.ts'
+import { type Problem, problem } from '../../core/kit/index.ts'
 import { type DatabaseVolume, databaseVolumeOf, recordOf } from './mounts.ts'
+import { remembered } from './remembered.ts'
 
 /** A box as its compose file describes it, with anchors and merges resolved. */
 export type ComposeFacts = Readonly<{

@@ -1,7 +1,7 @@
 import { isAlias, isMap, isScalar, isSeq, type Pair, type Scalar, visit, type YAMLMap } from 'yaml'
 import { ImageRef, type Service } from '../../core/boxes/index.ts'
-import { remembered } from '../../core/kit/index.ts'
 import { composeInvalid, parseCompose } from './compose-file.ts'
+import { remembered } from './remembered.ts'
 
 /** Replaces the text from `start` to `end`. */
 type Edit = Readonly<{ start: number; end: number; text: string }>

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Service } from '../../core/boxes/index.ts'
-import { canonicalJson, problem, remembered, sha256Hex } from '../../core/kit/index.ts'
-import { readCompose, resolvedCompose } from '../boxes/index.ts'
+import { canonicalJson, problem, sha256Hex } from '../../core/kit/index.ts'
+import { readCompose, remembered, resolvedCompose } from '../boxes/index.ts'
 import type { EngineEvent, Project } from '../ports/index.ts'
 import { chatState } from './servers.ts'
 import {

@@ -7,9 +7,9 @@ import type {
   UpdateWorld,
   VersionedService,
 } from '../../core/boxes/index.ts'
-import { remembered, sha256Hex } from '../../core/kit/index.ts'
+import { sha256Hex } from '../../core/kit/index.ts'
 import type { DiskUse } from '../backup/index.ts'
-import { rewriteImages, rewriteVolumes } from '../boxes/index.ts'
+import { remembered, rewriteImages, rewriteVolumes } from '../boxes/index.ts'
 import {
   type Baseline,
   composeBackup,

@@ -1,5 +1,6 @@
 // Shared by every feature: problems, time, ids, secrets, canonical text.
 // It decides nothing about the product and does no input or output.
+
 export { type Actor, type AdminActor, type AgentActor, actorLabel, type SystemActor, type TokenActor } from './actor.ts'
 export { addressBytes } from './address-bytes.ts'
 export { canonicalJson, sha256Hex } from './canonical-json.ts'
@@ -21,7 +22,6 @@ export {
   type ProblemCode,
   problem,
 } from './problem.ts'
-export { remembered } from './remembered.ts'
 export { Secret, secret } from './secret.ts'
 export { asJson, duration, isVisible, plural, printable, shortDigests, visiblePattern } from './text.ts'
 export { withoutSecrets } from './without-secrets.ts'

@@ -30,7 +30,7 @@ test('is given what the daemon goes by, and the moment', async () => {
   })
   expect(await play(wanted, never())).toBe(result)
   expect(given).toMatchObject([
-    { wanted, startIso: clock.now().toISOString(), settings: { rollouts: { parallel: 3 }, daemonVersion: '0.1.0' } },
+    { request: wanted, startIso: clock.now().toISOString(), settings: { rollouts: { parallel: 3 }, daemonVersion: '0.1.0' } },
   ])
   expect(structuredClone(given)).toEqual(given)
 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { remembered } from '../../../src/core/kit/index.ts'
+import { remembered } from '../../../src/agent/boxes/index.ts'
 
 function counted(most: number) {
   const asked: string[] = []
