@@ -36,7 +36,8 @@ export async function listAudit({ db }: { db: Db }, query: Query): Promise<{ ent
 type Page = Readonly<{ chain: string; after: number; limit: number }>
 
 /**
- * A page of a chain in order, with the current head. An export reads pages up to the head of the first page.
+ * A page of a chain in order, with the current head. An export reads pages up to the head of the first page; later entries belong to the next
+ * export. Throws NOT_FOUND for a chain without entries.
  */
 export async function exportAudit(
   { db }: Readonly<{ db: Db }>,
