@@ -42,8 +42,11 @@ export async function aSubject(world: RolloutWorld, failureThreshold: number) {
     if (fate === 'rollback-fails') fenced.add(slug)
     else fenced.delete(slug)
   }
-  // The daemon cannot detect this one: a restore that reports success without effect.
-  const possible = ({ kind }: Command, fate: Fate): Fate => (kind === 'tenant-box.restore' && fate === 'lies' ? 'commits' : fate)
+  // The daemon cannot detect a restore that reports success without effect; only a prefetch ends as a failed pull.
+  const possible = ({ kind }: Command, fate: Fate): Fate => {
+    if (kind === 'tenant-box.restore' && fate === 'lies') return 'commits'
+    return changesBox(kind) && fate === 'pull-fails' ? 'fails' : fate
+  }
 
   const work = async (command: Command, told: Fate) => {
     const [slug, fate] = [slugOf(command), possible(command, told)]

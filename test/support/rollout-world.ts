@@ -171,6 +171,7 @@ function worldOf(room: BoxesRoom, boxes: readonly BoxSpec[], settings: Partial<R
     if (fate === 'commits') installed.set(slug, { ...(installed.get(slug) ?? before), synapse: parseImage(image).tag.slice(1) })
     const good = fate === 'commits' || fate === 'lies'
     const outcomes = { 'rolls-back': 'rolled_back', 'rollback-fails': 'rollback_failed', fails: 'failed' } as const
+    if (!good && !Object.hasOwn(outcomes, fate)) throw new Error(`an update cannot end as ${fate}`)
     return {
       outcome: good ? 'committed' : outcomes[fate as keyof typeof outcomes],
       snapshotOk: fate !== 'fails',
