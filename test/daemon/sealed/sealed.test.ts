@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, readFile, stat, writeFile } from 'node:fs/promises'
+import { chmod, mkdtemp, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -57,6 +57,13 @@ test('on one machine a key file is made once, for its owner only', async () => {
   const made = await loadKeyring({ random }, { dataDir, production: false })
   expect((await stat(join(dataDir, 'secret.key'))).mode & 0o777).toBe(0o600)
   expect(await loadKeyring({ random }, { dataDir, production: false })).toEqual(made)
+})
+
+test('programs that start at once use one key', async () => {
+  const dataDir = await aFolder()
+  const rings = await Promise.all(Array.from({ length: 10 }, () => loadKeyring({ random }, { dataDir, production: false })))
+  expect(new Set(rings.map(({ keys }) => keys[0]?.id)).size).toBe(1)
+  expect(await readdir(dataDir)).toEqual(['secret.key'])
 })
 
 test('a key file that others can read is refused', async () => {
