@@ -5,6 +5,7 @@ import { onTestFinished } from 'vitest'
 import { runCommandLine } from '../../src/cli/kit/index.ts'
 import { treeFor } from '../../src/cli/nouns.ts'
 import { type Clock, type ExitCode, manualClock, type ProblemBody } from '../../src/core/kit/index.ts'
+import type { typist } from './typist.ts'
 
 /** A request of the program. */
 export type Asked = Readonly<{ method: string; path: string; search: string; body: unknown; headers: Headers }>
@@ -21,6 +22,8 @@ type Options = Readonly<{
   stdin?: string
   /** An interactive terminal; the test gives the answers. */
   person?: boolean
+  /** A terminal whose person answers the prompts. */
+  typist?: Pick<ReturnType<typeof typist>, 'stdin' | 'stderr'>
   /** The columns of the terminal; without it stdout is a pipe. */
   columns?: number
   /** The columns of stderr if they differ from stdout; 0 is a pipe. */
@@ -45,9 +48,9 @@ export async function tenantry(line: readonly string[], options: Options = {}): 
   const [out, err] = [new Sink(options.columns), new Sink(options.stderrColumns ?? options.columns)]
   const exit = await runCommandLine(await treeFor(line), line, '9.9.9', {
     env: { XDG_CONFIG_HOME: configFolder, ...(options.url ? { TENANTRY_URL: options.url } : {}), ...options.env },
-    stdin: Object.assign(stdinOf(options.stdin ?? ''), { isTTY: options.person === true }),
+    stdin: options.typist?.stdin ?? Object.assign(stdinOf(options.stdin ?? ''), { isTTY: options.person === true }),
     stdout: out,
-    stderr: err,
+    stderr: options.typist?.stderr ?? err,
     signal: options.signal ?? new AbortController().signal,
     clock: options.clock ?? manualClock(),
     fetch: options.url ? globalThis.fetch : stubFetch(options.answers ?? {}, asked),

@@ -1,5 +1,5 @@
 import type { SetupStep } from '../../core/admin/index.ts'
-import { isProblem, problem } from '../../core/kit/index.ts'
+import { isProblem } from '../../core/kit/index.ts'
 import { type Context, clean, command, fields, readSecretLines, sections, stamp, text } from '../kit/index.ts'
 
 export const login = command(
@@ -54,29 +54,49 @@ async function setUpSession(context: Context, { token, setup }: NewSession, { pa
 
 async function changePassword({ api, ask, notify }: Context, token: string, { password, newPassword }: Passwords): Promise<string> {
   if (newPassword === undefined) notify('This password is valid for one login. Choose a new one of at least 12 characters.')
-  const chosen = newPassword ?? (await promptNewPassword(ask))
+  const chosen = newPassword ?? (await chooseNewPassword(ask, notify, password))
   await api.admin.changePassword({ body: { currentPassword: password, newPassword: chosen } }, bearer(token))
   return chosen
 }
 
-async function promptNewPassword(ask: Context['ask']): Promise<string> {
-  const fix = 'put it on line 2 of the --password-file'
-  const chosen = await ask.password('New password', fix)
-  if (chosen !== (await ask.password('Repeat new password', fix))) throw problem('USAGE', 'passwords do not match; nothing was changed')
-  return chosen
+async function chooseNewPassword(ask: Context['ask'], notify: Context['notify'], current: string): Promise<string> {
+  const [{ NewPassword }, { promptNewPassword }] = await Promise.all([
+    import('../../core/admin/index.ts'),
+    import('../../node/new-password.ts'),
+  ])
+  return promptNewPassword({
+    prompt: (message) => ask.password(message, 'put it on line 2 of the --password-file'),
+    reasonAgainst: (text) =>
+      text === current ? 'must differ from the current password' : NewPassword.safeParse(text).error?.issues[0]?.message,
+    notify,
+  })
 }
 
-async function enrolTotp({ api, ask, notify }: Context, token: string, password: string): Promise<void> {
+async function enrolTotp(context: Context, token: string, password: string): Promise<void> {
+  const { api, notify } = context
   const { uri, secret } = await api.admin.enrolTotp({ body: { password } }, bearer(token))
   notify(
     `\nYour role requires one-time codes. Add this to an authenticator app now; it is not shown again.\n\n  ${uri}\n\n  manual entry: ${secret}\n`,
   )
-  const code = await ask.text('Code from the app', 'run tenantry login on a terminal')
-  const { recoveryCodes } = await api.admin.confirmTotp({ body: { totp: code } }, bearer(token))
+  const recoveryCodes = await confirmCode(context, token)
   const listed = recoveryCodes.map((recovery) => `  ${recovery}`).join('\n')
   notify(
     `\nRecovery codes (each valid for one login without the app). Save them away from the app; they are not shown again.\n\n${listed}\n`,
   )
+}
+
+/** Prompts until the code is right: a failure here would end a login whose one-time password is used up. */
+async function confirmCode(context: Context, token: string): Promise<readonly string[]> {
+  const { api, ask, notify } = context
+  for (;;) {
+    const totp = await ask.text('Code from the app', 'run tenantry login on a terminal')
+    try {
+      return (await api.admin.confirmTotp({ body: { totp } }, bearer(token))).recoveryCodes
+    } catch (error) {
+      if (!isProblem(error, 'LOGIN_FAILED') && !isProblem(error, 'VALIDATION')) throw error
+      notify('The code is wrong. Check the clock of the phone, and enter the next code.')
+    }
+  }
 }
 
 export const logout = command(

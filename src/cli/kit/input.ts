@@ -1,4 +1,5 @@
 import { problem } from '../../core/kit/index.ts'
+import type { Machine } from './terminal.ts'
 
 /** Prompts to a person. Each throws USAGE when stdin is not a terminal, so that a script never hangs. `fix` names the option a script passes. */
 export type Ask = Readonly<{
@@ -13,11 +14,10 @@ export type Ask = Readonly<{
   confirm: (message: string) => Promise<boolean>
 }>
 
-type AskDeps = Readonly<{ interactive: boolean; yes: boolean; signal: AbortSignal }>
-
 /** Prompts on stderr, so that a redirected stdout holds results only. */
-export function promptOn({ interactive, yes, signal }: AskDeps): Ask {
-  const context = { output: process.stderr, signal }
+export function promptOn({ stdin, stderr, signal }: Pick<Machine, 'stdin' | 'stderr' | 'signal'>, yes: boolean): Ask {
+  const interactive = stdin.isTTY === true
+  const context = { input: stdin as NodeJS.ReadStream, output: stderr as NodeJS.WriteStream, signal }
   const prompt = async <Answer>(missing: string, fix: string, run: (prompts: PromptLibrary) => Promise<Answer>): Promise<Answer> => {
     if (!interactive) throw problem('USAGE', `${missing} required, but stdin is not a terminal. fix: ${fix}`)
     return run(await import('@inquirer/prompts')).catch((error: Error) => {

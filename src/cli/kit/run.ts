@@ -39,7 +39,7 @@ async function contextFor(globals: Globals, machine: Machine, local: boolean): P
     url,
     logins,
     byToken: Boolean(env.TENANTRY_TOKEN),
-    ask: promptOn({ interactive: stdin.isTTY === true, yes: globals.yes === true, signal }),
+    ask: promptOn(machine, globals.yes === true),
     yes: globals.yes === true,
     json: globals.json === true,
     progress: progressFor(machine),

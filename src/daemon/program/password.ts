@@ -3,6 +3,7 @@ import { NewPassword } from '../../core/admin/index.ts'
 import { parsePart } from '../../core/contract/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import type { Machine } from '../../node/command-line.ts'
+import { promptNewPassword } from '../../node/new-password.ts'
 
 /** Reads a new password from a file, a prompt (twice, without echo) or stdin. Throws VALIDATION if it is too short. */
 export async function readNewPassword(machine: Machine, file: string | undefined): Promise<string> {
@@ -29,11 +30,12 @@ async function fromStdin({ stdin }: Machine): Promise<string> {
   return firstLine(text)
 }
 
-async function fromPerson({ signal }: Machine): Promise<string> {
+async function fromPerson({ stdin, stderr, signal }: Machine): Promise<string> {
   const { password } = await import('@inquirer/prompts')
-  const context = { output: process.stderr, signal }
-  const validate = (text: string) => NewPassword.safeParse(text).error?.issues[0]?.message ?? true
-  const first = await password({ message: 'Password (at least 12 characters):', mask: false, validate }, context)
-  await password({ message: 'Repeat password:', mask: false, validate: (text) => text === first || 'passwords do not match' }, context)
-  return first
+  const context = { input: stdin as NodeJS.ReadStream, output: stderr as NodeJS.WriteStream, signal }
+  return promptNewPassword({
+    prompt: (message) => password({ message, mask: false }, context),
+    reasonAgainst: (text) => NewPassword.safeParse(text).error?.issues[0]?.message,
+    notify: (line) => stderr.write(`${line}\n`),
+  })
 }

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { type Answers, type Asked, problemAnswer, stubUrl, temporaryFolder, tenantry } from '../../support/command-line.ts'
 import { at } from '../../support/records.ts'
+import { typist } from '../../support/typist.ts'
 
 const account = { id: 'acc_0123456789abcdefghjk', name: 'anna', role: 'admin' }
 const session = { token: 'jwt-of-anna', expiresAt: at('14:00:00'), account, setup: [] as string[] }
@@ -86,6 +87,36 @@ describe('login', () => {
     expect(ran.exit).toBe(2)
     expect(ran.stderr).toContain(enrolled.uri)
     expect(ran.stdout).not.toContain(enrolled.secret)
+  })
+
+  test('a person whose new password or code is refused is asked again: the one-time password is used up', async () => {
+    const wrongCode = problemAnswer(401, { code: 'LOGIN_FAILED', message: 'The code is wrong.', retryable: false })
+    const person = typist([
+      ['Password', 'one-time password'],
+      ['New password', 'one-time password'],
+      ['New password', 'a password of my own'],
+      ['Repeat new password', 'a pasword of my own'],
+      ['New password', 'a password of my own'],
+      ['Repeat new password', 'a password of my own'],
+      ['Code from the app', '111111'],
+      ['Code from the app', '222222'],
+    ])
+    const ran = await tenantry(['login', '--name', 'anna'], {
+      answers: {
+        ...answers,
+        [login]: { ...session, setup: ['password', 'totp'] },
+        'POST /api/admin/v1/password': undefined,
+        'POST /api/admin/v1/totp/enrol': { secret: 'JBSWY3DP', uri: 'otpauth://totp/Tenantry:anna?secret=JBSWY3DP' },
+        'POST /api/admin/v1/totp/confirm': [wrongCode, { recoveryCodes: ['aaaa-bbbb'] }],
+      },
+      typist: person,
+    })
+    expect([ran.exit, person.unasked()]).toEqual([0, []])
+    const sent = (path: string) => ran.asked.filter((asked) => asked.path === path).map(({ body }) => body)
+    expect(sent('/api/admin/v1/password')).toEqual([{ currentPassword: 'one-time password', newPassword: 'a password of my own' }])
+    expect(sent('/api/admin/v1/totp/confirm')).toEqual([{ totp: '111111' }, { totp: '222222' }])
+    expect(person.shown()).toContain('The password must differ from the current password.')
+    expect(person.shown()).toContain('The passwords do not match. Enter both again.')
   })
 
   test('a wrong password stores nothing', async () => {
