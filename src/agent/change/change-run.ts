@@ -6,7 +6,7 @@ import { assertManaged, assertNotInMaintenance, boxOfCommand, boxOfStartedComman
 import type { CommandJournal, JournalEntry, OnceOnly, Stopwatch } from '../journal/index.ts'
 import type { BoxServers, CommandContext, CommandExecutor, ContainerEngine, LocalBox, Repository, SnapshotStore } from '../ports/index.ts'
 import { openSagaLog, runSaga, type SagaLog } from '../saga/index.ts'
-import { readComposeText } from './compose-exchange.ts'
+import { presentCompose } from './compose-exchange.ts'
 import { fenceOf } from './fence.ts'
 import { isAlive } from './services.ts'
 
@@ -169,7 +169,7 @@ export async function observeBox({ box, context, deps }: ChangeRun) {
   const [fence, containers, text] = await Promise.all([
     fenceOf(box, context.commandId),
     deps.engine.containers(box.project),
-    readComposeText(box),
+    presentCompose(box),
   ])
   const runs = (service: Service) => containers.some((container) => container.service === service && isAlive(container))
   const serving = runs('synapse')

@@ -55,7 +55,11 @@ export async function removeLeftover(run: ChangeRun, { volumes, keepImages = fal
   await ignoreFailure(clearDump(deps, context.commandId))
   await ignoreFailure(rm(run.fetchFolder, { recursive: true, force: true }))
   if (migrationsHead === undefined || migrationsHead === box.migrationsHead) return
-  await retry(run, `the record of ${box.slug} cannot be written`, () => deps.boxes.put({ ...box, migrationsHead }))
+  // The record is only a copy of what the database says: the result does not wait for it longer than the daemon waits for the result.
+  const isOver = () => run.elapsedMs() > run.payload.deadlineMs
+  const put = () => deps.boxes.put({ ...box, migrationsHead })
+  await ignoreFailure(retry({ ...run, isOver }, `the record of ${box.slug} cannot be written`, put))
+  run.context.signal.throwIfAborted()
 }
 
 /** A box that is still fenced waits for a person's decision, which may need the former images. */

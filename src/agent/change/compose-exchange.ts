@@ -2,7 +2,7 @@ import { constants } from 'node:fs'
 import { open, readdir, readFile, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { isoNow, problem, sha256Hex } from '../../core/kit/index.ts'
-import { syncFolder, writeFileAtomic } from '../../node/index.ts'
+import { readIfThere, syncFolder, writeFileAtomic } from '../../node/index.ts'
 import type { LocalBox } from '../ports/index.ts'
 import type { ChangeRun } from './change-run.ts'
 
@@ -10,10 +10,13 @@ type Exchange = Pick<ChangeRun, 'deps' | 'box' | 'context'>
 
 export const readComposeText = ({ project }: LocalBox): Promise<string> => readFile(project.composeFile, 'utf8')
 
-/** Replaces the compose file by one rename. */
+/** Empty for a file that is missing: a deleted file is neither the former one nor the target. */
+export const presentCompose = async ({ project }: LocalBox): Promise<string> => (await readIfThere(project.composeFile)) ?? ''
+
+/** Replaces the compose file by one rename, or makes it again. */
 export async function replaceCompose({ box }: Pick<Exchange, 'box'>, text: string): Promise<void> {
-  if ((await readComposeText(box)) === text) return
-  const { mode } = await stat(box.project.composeFile)
+  if ((await presentCompose(box)) === text) return
+  const { mode } = await stat(box.project.composeFile).catch(() => ({ mode: 0o600 }))
   await writeFileAtomic(box.project.composeFile, text, { mode: mode & 0o777 })
 }
 
@@ -36,17 +39,22 @@ async function findComposeBackup(run: Exchange, sha256: string): Promise<string 
   return undefined
 }
 
-/** The text of the former compose file. Throws RESTORE_FAILED when its backup is gone. */
-export async function formerCompose(run: Exchange, sha256: string): Promise<string> {
+/** The text of the former compose file: its backup, else what `derive` makes of the present file. Throws RESTORE_FAILED without either. */
+export async function formerCompose(run: Exchange, sha256: string, derive: (present: string) => string = (same) => same): Promise<string> {
   const backup = await findComposeBackup(run, sha256)
-  if (!backup) throw problem('RESTORE_FAILED', `the backup of ${run.box.project.composeFile} is gone`)
-  return readFile(backup, 'utf8')
+  if (backup) return readFile(backup, 'utf8')
+  const derived = derive(await presentCompose(run.box))
+  if (sha256Hex(derived) === sha256) return derived
+  const { slug, project } = run.box
+  const gone = `the backup of ${project.composeFile} is gone, so the former file cannot be restored`
+  throw problem('RESTORE_FAILED', `${gone}. fix: tenantry snapshots restore ${slug}`)
 }
 
-/** Restores the former file byte for byte, if it was replaced. */
-export async function restoreCompose(run: Exchange, sha256: string): Promise<void> {
+/** Restores the former file byte for byte, if it was replaced. Returns false without a backup, which leaves the file as it is. */
+export async function restoreCompose(run: Exchange, sha256: string): Promise<boolean> {
   const backup = await findComposeBackup(run, sha256)
   if (backup) await replaceCompose(run, await readFile(backup, 'utf8'))
+  return backup !== undefined
 }
 
 async function writeBackup(run: Exchange, sha256: string): Promise<string> {

@@ -3,7 +3,7 @@
 // implement their steps. Never decides which step is next or which data is retained.
 export { type Baseline, type ChangeDeps, observeBox, type Run, resultOf, runChange } from './change-run.ts'
 export { commonResult, errorOf, removeLeftover } from './close.ts'
-export { composeBackup, formerCompose, readComposeText, replaceCompose, restoreCompose } from './compose-exchange.ts'
+export { composeBackup, formerCompose, presentCompose, readComposeText, replaceCompose, restoreCompose } from './compose-exchange.ts'
 export {
   assertDatabaseVolume,
   assertMounted,

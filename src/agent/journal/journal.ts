@@ -1,4 +1,5 @@
 import { type Clock, isoNow, problem } from '../../core/kit/index.ts'
+import { isFullDisk } from './disk-reserve.ts'
 import type { FileStore } from './file-store.ts'
 import { fileNameOf, printRecord, readRecord } from './record-text.ts'
 
@@ -35,15 +36,23 @@ export type CommandJournal = Readonly<{
   isDamaged(commandId: string): boolean
   /** Durable when it resolves. */
   append(commandId: string, entry: Omit<JournalEntry, 'at'>): Promise<CommandRecord>
-  /** Ends the command with the result for the daemon. */
+  /**
+   * Ends the command with the result for the daemon. A full disk never changes the result: this agent knows that the command is over, and
+   * the next one comes to the same result from its entries.
+   */
   close(commandId: string, result: unknown): Promise<void>
+  /** Removes an open command that has touched nothing and failed: a later agent must not continue it. */
+  discard(commandId: string): Promise<void>
   /** All records, oldest first. */
   all(): Promise<readonly CommandRecord[]>
   /** Commands that are not over: a started agent continues them. */
   open(): Promise<readonly CommandRecord[]>
   /** Over, but the daemon does not have the result yet. */
   unacknowledged(): Promise<readonly CommandRecord[]>
-  /** The daemon has the result. The record stays some days, because an old lease may deliver the command again. */
+  /**
+   * The daemon has the result. The record stays some days, because an old lease may deliver the command again; one that a full disk
+   * keeps from being written is removed, because there it may still be open.
+   */
   acknowledge(commandId: string): Promise<void>
 }>
 
@@ -70,6 +79,7 @@ export async function openJournal({ store, clock, keepDays = 30, onDamaged }: De
     records.set(record.commandId, record)
     return record
   }
+  const remove = async (commandId: string): Promise<void> => store.remove(fileNameOf(commandId))
   const known = (commandId: string): CommandRecord => {
     const record = records.get(commandId)
     if (!record) throw problem('NOT_FOUND', `the journal has no command ${commandId}`)
@@ -93,16 +103,35 @@ export async function openJournal({ store, clock, keepDays = 30, onDamaged }: De
     },
     close: async (commandId, result) => {
       const record = known(commandId)
-      if (!record.closed) await save({ ...record, closed: { at: isoNow(clock), result, acknowledgedAt: null } })
+      if (record.closed) return
+      const closed = { ...record, closed: { at: isoNow(clock), result, acknowledgedAt: null } }
+      await save(closed).catch((error) => {
+        unlessDiskIsFull(error)
+        records.set(commandId, closed)
+      })
+    },
+    discard: async (commandId) => {
+      await remove(commandId)
+      records.delete(commandId)
     },
     all: async () => all(),
     open: async () => all().filter(({ closed }) => !closed),
     unacknowledged: async () => all().filter(({ closed }) => closed && !closed.acknowledgedAt),
     acknowledge: async (commandId) => {
       const record = records.get(commandId)
-      if (record?.closed) await save({ ...record, closed: { ...record.closed, acknowledgedAt: isoNow(clock) } })
+      if (!record?.closed) return
+      const acknowledged = { ...record, closed: { ...record.closed, acknowledgedAt: isoNow(clock) } }
+      await save(acknowledged).catch(async (error) => {
+        unlessDiskIsFull(error)
+        await remove(commandId)
+        records.set(commandId, acknowledged)
+      })
     },
   }
+}
+
+function unlessDiskIsFull(error: unknown): void {
+  if (!isFullDisk(error)) throw error
 }
 
 async function readAll(store: FileStore, onDamaged?: (path: string) => void): Promise<Map<string, CommandRecord>> {

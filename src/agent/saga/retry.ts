@@ -4,15 +4,27 @@ import type { CommandContext } from '../ports/index.ts'
 
 const [firstPauseMs, maxPauseMs] = [1_000, 60_000]
 
-type Retried = Readonly<{ deps: Readonly<{ clock: Clock }>; context: Pick<CommandContext, 'signal' | 'progress'> }>
+type Retried = Readonly<{
+  deps: Readonly<{ clock: Clock }>
+  context: Pick<CommandContext, 'signal' | 'progress'>
+  isOver?: () => boolean
+}>
 
-/** Retries until the act succeeds and reports what it waits for. Throws only when the agent drains; the command then continues at the next start. */
-export async function retry<Value>({ deps: { clock }, context: { signal, progress } }: Retried, what: string, act: () => Promise<Value>) {
+/**
+ * Retries until the act succeeds and reports what it waits for. Throws when the agent drains; the command then continues at the next start.
+ * Throws the last failure once `isOver`, which most callers never let happen.
+ */
+export async function retry<Value>(
+  { deps: { clock }, context: { signal, progress }, isOver }: Retried,
+  what: string,
+  act: () => Promise<Value>,
+) {
   for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(2 * pauseMs, maxPauseMs)) {
     try {
       return await act()
     } catch (error) {
       signal.throwIfAborted()
+      if (isOver?.()) throw error
       progress({ step: 'waiting', detail: `${what}: ${asSagaError(error).message}`.slice(0, 300) })
       await clock.sleep(pauseMs, signal)
       signal.throwIfAborted()

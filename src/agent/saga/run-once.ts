@@ -1,6 +1,6 @@
 import type { AgentError } from '../../core/boxes/index.ts'
 import { isProblem, isProblemCode, problem } from '../../core/kit/index.ts'
-import type { CommandRecord, OnceOnly } from '../journal/index.ts'
+import { type CommandRecord, isFullDisk, type OnceOnly } from '../journal/index.ts'
 import type { CommandContext } from '../ports/index.ts'
 
 /** How a command ends whose failures are thrown: the daemon gets the same failure when it sends the command again. */
@@ -43,6 +43,8 @@ export async function runOnce<Result>(
 }
 
 function failureOf(error: unknown, signal: AbortSignal): AgentError {
-  if (signal.aborted || !isProblem(error)) throw error
-  return { code: error.code, message: error.message }
+  if (!signal.aborted && isProblem(error)) return { code: error.code, message: error.message }
+  if (!signal.aborted && isFullDisk(error))
+    return { code: 'DISK_FULL', message: `the disk of this host is full: ${(error as Error).message}` }
+  throw error
 }

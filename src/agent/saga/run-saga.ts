@@ -37,9 +37,19 @@ type Running<Step extends string, World> = Readonly<{
 
 /**
  * Observes, asks core for the next step, does it, and repeats until the saga is over. Throws when the agent drains, which leaves the command
- * open, and while nothing has begun, when the journal cannot be written.
+ * open, and while nothing has begun, when the journal cannot be written: the command has then failed, and its record is removed.
  */
 export async function runSaga<Step extends string, World>(deps: Deps, running: Running<Step, World>): Promise<SagaOutcome> {
+  const { saga, log, context } = running
+  try {
+    return await runSteps(deps, running)
+  } catch (error) {
+    if (!context.signal.aborted && !mustFinish(saga, log.facts())) await log.discard()
+    throw error
+  }
+}
+
+async function runSteps<Step extends string, World>(deps: Deps, running: Running<Step, World>): Promise<SagaOutcome> {
   const { saga, log, context, deadlineMs } = running
   for (;;) {
     context.signal.throwIfAborted()

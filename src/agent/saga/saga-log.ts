@@ -13,6 +13,8 @@ export type SagaLog<Step extends string> = Readonly<{
   /** Since the command began, over restarts of the agent. */
   elapsedMs(): number
   write(step: string, mark: JournalEntry['mark'], data?: unknown): Promise<void>
+  /** Removes the record of a command that ends before it touched anything; best effort. */
+  discard(): Promise<void>
 }>
 
 type Deps = Readonly<{ journal: CommandJournal; clock: Clock }>
@@ -27,6 +29,7 @@ export function openSagaLog<Step extends string, World>(deps: Deps, { context, r
     facts,
     resultOf: (step) => resultIn(record, step),
     elapsedMs,
+    discard: () => deps.journal.discard(record.commandId).catch(() => undefined),
     write: async (step, mark, data) => {
       const entry = { elapsedMs: elapsedMs(), step, mark, ...(data === undefined ? {} : { data }) }
       const append = () => deps.journal.append(record.commandId, entry)

@@ -16,6 +16,7 @@ import {
   type DatabaseVolume,
   formerCompose,
   observeBox,
+  presentCompose,
   type Run,
   replaceCompose,
   restoreCompose,
@@ -101,11 +102,24 @@ export async function switchToTarget(run: UpdateRun): Promise<string> {
   return backup
 }
 
-/** Restores the former compose file byte for byte, if it was replaced. */
-export const switchBack = (run: UpdateRun): Promise<void> => restoreCompose(run, beforeOf(run).composeSha256)
+/** Restores the former compose file byte for byte, if it was replaced. Without a backup only our own target is replaced. */
+export async function switchBack(run: UpdateRun): Promise<void> {
+  const { composeSha256, targetSha256 } = beforeOf(run)
+  if (await restoreCompose(run, composeSha256)) return
+  if (sumOf(await presentCompose(run.box)) === targetSha256) await replaceCompose(run, await formerText(run))
+}
+
+/** A target without a backup becomes the former file again, because only the images differ. Throws RESTORE_FAILED. */
+const formerText = (run: UpdateRun): Promise<string> => {
+  const { composeSha256, targetSha256, planned, containers } = beforeOf(run)
+  const images = planned.flatMap((service) => (containers[service] ? [[service, containers[service].image]] : []))
+  return formerCompose(run, composeSha256, (text) =>
+    sumOf(text) === targetSha256 ? rewriteImages(text, Object.fromEntries(images)) : text,
+  )
+}
 
 /** The former images over another database volume, by one rename. */
 export async function switchToRestored(run: UpdateRun, volume: string): Promise<void> {
-  const { composeSha256, database } = beforeOf(run)
-  await replaceCompose(run, rewriteVolumes(await formerCompose(run, composeSha256), { [database.key]: volume }))
+  const { database } = beforeOf(run)
+  await replaceCompose(run, rewriteVolumes(await formerText(run), { [database.key]: volume }))
 }

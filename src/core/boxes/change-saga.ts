@@ -18,7 +18,7 @@ export const foreignFence: SagaError = {
 
 export const composeChanged = (what: string): SagaError => ({
   code: 'COMPOSE_INVALID',
-  message: `the compose file was changed by hand during the ${what}. fix: check the file, then try again`,
+  message: `the compose file was changed or deleted by hand during the ${what}. fix: check the file, then try again`,
 })
 
 const quarantineLimits = { maxFailures: 6, maxTries: 40 }

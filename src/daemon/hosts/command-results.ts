@@ -25,13 +25,13 @@ export async function storeProgress(deps: HostsDeps, agent: AgentActor, held: He
 }
 
 /**
- * Stores the outcome of a command once; a repeated call returns the same status. The late result of an expired command is stored and handled
- * too, but the command stays `expired`, because others have acted on that.
+ * Stores the outcome of a command once; a repeated call returns the same status. The late result of an expired command, or of one that its
+ * agent first reported as failed, is stored and handled too, but the status stays, because others have acted on it.
  */
 export async function storeResult(deps: HostsDeps, agent: AgentActor, held: HeldCommand, outcome: CommandOutcome): Promise<CommandStatus> {
   const status = await deps.db.transaction().execute(async (tx) => {
     const command = await lockLeasedCommand(tx, deps, agent, held)
-    if (isFinal(command.status) && (command.status !== 'expired' || command.result !== null)) return command.status
+    if (isFinal(command.status) && !isNews(command, outcome)) return command.status
     return storeOutcome(tx, deps, command, outcome)
   })
   deps.bus.changed(held.id)
@@ -39,9 +39,13 @@ export async function storeResult(deps: HostsDeps, agent: AgentActor, held: Held
   return status
 }
 
+/** Whether an outcome says more than the stored end of the command. An agent that could not finish reports a failure, and later the result. */
+const isNews = ({ status, result }: Command, { ok }: CommandOutcome): boolean =>
+  result === null && (status === 'expired' || (status === 'failed' && ok))
+
 async function storeOutcome(tx: Tx, { clock, boxes }: HostsDeps, command: Command, outcome: CommandOutcome): Promise<CommandStatus> {
   const result = outcome.ok ? parsePart(boxCommands[command.kind].result, outcome.result, 'outcome.result') : null
-  const status = command.status === 'expired' ? 'expired' : outcome.ok ? 'succeeded' : 'failed'
+  const status = isFinal(command.status) ? command.status : outcome.ok ? 'succeeded' : 'failed'
   const done = await tx
     .updateTable('commands')
     .set({

@@ -47,6 +47,15 @@ describe('an update to another head', () => {
     expect((await world.boxes.find('oak'))?.migrationsHead).toBe('0003')
   })
 
+  test('is reported by its deadline, although the box record can never be written', async () => {
+    const world = await aWorld()
+    const deps = await world.agent()
+    const put = () => Promise.reject(Object.assign(new Error('no space left on device'), { code: 'ENOSPC' }))
+    const given = { deps: { ...deps, boxes: { ...deps.boxes, put } }, context: aContext(withMigrations) }
+    const result = await world.run({ ...to('0003'), deadlineMs: 10 * 3_600_000 }, given)
+    expect(result).toMatchObject({ outcome: 'committed', error: null, report: { installed: { migrationsHead: '0003' } } })
+  })
+
   test('may change nothing else', async () => {
     const world = await aWorld()
     const payload = aPayload({ targets: { services: {}, migrationsHead: '0001' } })

@@ -60,6 +60,22 @@ onBothDialects('a command that ends without a result', (fresh) => {
     expect(told.results).toEqual([])
   })
 
+  test('that its agent reports first as failed and later with a result: the result is stored and handled, the status stays', async () => {
+    const { heard, take, post, told, deps } = await setUp()
+    await take()
+    expect(await post(bad)).toEqual({ status: 'failed' })
+    expect(await post(good)).toEqual({ status: 'failed' })
+    expect(await post(good)).toEqual({ status: 'failed' })
+    expect(await post(bad)).toEqual({ status: 'failed' })
+    expect([heard, told.results.length]).toEqual([['failed PULL_FAILED told'], 1])
+    const { status, result, error } = await commandById(deps.db, id)
+    expect({ status, result, error }).toMatchObject({
+      status: 'failed',
+      result: { report: { slug: good.result.report.slug } },
+      error: { code: 'PULL_FAILED' },
+    })
+  })
+
   test('is reported when its host is revoked', async () => {
     const { heard, baseUrl } = await setUp()
     const admin = makeClient(hostsContract, { baseUrl, headers: () => ({ authorization: 'Bearer anna' }) })
