@@ -13,7 +13,7 @@ type Deps = Pick<AgentDeps, 'clock' | 'random' | 'identity' | 'fetch'>
 export type Connection = Readonly<{
   client: AgentClient
   identity(): AgentIdentity
-  /** While `work` replaces the key, a call refused with 401 waits for its end and is retried with the new key. */
+  /** While `work` replaces the key, other calls wait: a call by a replaced key looks like one by a thief. A late one is retried with the new key. */
   replaceKey<Value>(work: (use: (identity: AgentIdentity) => void) => Promise<Value>): Promise<Value>
   /** A client of this run with another key. */
   as(identity: AgentIdentity): AgentClient
@@ -69,12 +69,13 @@ const bounded =
 /** The current signer, and a promise that resolves after a key rotation. */
 type Signing = Readonly<{ signer(): AgentSigner; settled(): Promise<unknown> }>
 
-/** During a key rotation a call signed with the old key may arrive late; it is retried with the new key. */
+/** Calls wait for the end of a key rotation. One sent before it may arrive late; it is retried with the new key. */
 const signed =
   ({ signer, settled }: Signing, fetch: Fetch): Fetch =>
   async (input, init) => {
     const send = async (by: AgentSigner) =>
       fetch(input, { ...init, headers: { ...(init?.headers as Record<string, string>), authorization: await by.header() } })
+    await settled()
     const used = signer()
     const answer = await send(used)
     if (answer.status !== 401) return answer

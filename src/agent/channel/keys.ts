@@ -65,29 +65,47 @@ export const rotateKey = (connection: Connection, keys: KeyStore): Promise<Agent
 
 type Patient = Readonly<{ clock: Clock; random: Random; signal: AbortSignal }>
 
-/** Finishes a rotation of an earlier run, retrying until the daemon answers. */
+/**
+ * Finishes a rotation of an earlier run, retrying until the daemon answers. Every other call waits for the daemon's answer about the new key,
+ * because a call by a replaced key freezes the host. A key unknown to the daemon is announced once this agent is connected.
+ */
 export async function finishKeyRotation(deps: Patient, connection: Connection, keys: KeyStore): Promise<void> {
-  if (!(await keys.pending())) return
   const { signal } = deps
-  await connection.replaceKey((use) => retry(deps, () => replace(connection, keys, use), { signal, isFinal: isFatal }))
+  const retrying = <Value>(call: () => Promise<Value>) => retry(deps, call, { signal, isFinal: isFatal })
+  const isAdopted = await connection.replaceKey(async (use) => {
+    const begun = await keys.pending()
+    return !begun || retrying(() => adoptIfKnown({ connection, keys, use }, begun))
+  })
+  if (!isAdopted) await retrying(() => rotateKey(connection, keys))
 }
 
 async function replace(connection: Connection, keys: KeyStore, use: Use): Promise<AgentIdentity> {
   const begun = await keys.pending()
-  const { kty, crv, x, d } = begun ?? (await keys.prepare())
-  const publicKey: AgentPublicKey = { kty, crv, x }
-  const former = connection.identity()
-  const next = { ...former, keyId: await calculateJwkThumbprint(publicKey), privateKey: { kty, crv, x, d } }
-  if (!begun || !(await isHeard(connection, next, publicKey))) {
-    await connection.as(former).rotateKey({ body: { publicKey } })
-    if (!(await isHeard(connection, next, publicKey))) throw problem('UNAVAILABLE', 'The daemon does not know the new key yet')
-  }
+  const rotation = { connection, keys, use }
+  const known = begun && (await adoptIfKnown(rotation, begun))
+  if (known) return known
+  const key = begun ?? (await keys.prepare())
+  await connection.as(connection.identity()).rotateKey({ body: { publicKey: publicHalf(key) } })
+  const adopted = await adoptIfKnown(rotation, key)
+  if (!adopted) throw problem('UNAVAILABLE', 'The daemon does not know the new key yet')
+  return adopted
+}
+
+type Rotation = Readonly<{ connection: Connection; keys: KeyStore; use: Use }>
+
+/** Uses the new key for the first time, which makes it the only valid one, and stores it. Undefined when the daemon does not know it. */
+async function adoptIfKnown({ connection, keys, use }: Rotation, privateKey: AgentPrivateKey): Promise<AgentIdentity | undefined> {
+  const publicKey = publicHalf(privateKey)
+  const next = { ...connection.identity(), keyId: await calculateJwkThumbprint(publicKey), privateKey }
+  if (!(await isHeard(connection, next, publicKey))) return undefined
   use(next)
   await keys.adopt(next)
   return next
 }
 
-/** Uses the new key for the first time, which makes it the only valid one. Returns false when the daemon does not know it. */
+const publicHalf = ({ kty, crv, x }: AgentPrivateKey): AgentPublicKey => ({ kty, crv, x })
+
+/** False when the daemon does not know the new key. */
 async function isHeard(connection: Connection, next: AgentIdentity, publicKey: AgentPublicKey): Promise<boolean> {
   try {
     return (await connection.as(next).rotateKey({ body: { publicKey } })).state === 'current'

@@ -18,16 +18,20 @@ export const fenceStuck = (of: Readonly<{ slug: string; holder: string | null; s
   standing: true,
 })
 
-export const hostFrozen = (of: Readonly<{ host: string }>): NewAlert => ({
+/** `replacedAt`: a call was signed with a key that was replaced then; absent: two agents used the current key. */
+export const hostFrozen = ({ host, replacedAt }: Readonly<{ host: string; replacedAt?: string }>): NewAlert => ({
   kind: 'host_frozen',
-  key: `host_frozen:${of.host}`,
-  subject: of.host,
+  key: `host_frozen:${host}`,
+  subject: host,
   severity: 'critical',
-  title: `Host ${of.host} is frozen: two agents use its key`,
+  title: replacedAt === undefined ? `Host ${host} is frozen: two agents use its key` : `Host ${host} is frozen: a replaced key is in use`,
   body:
-    `Two running agents authenticated as ${of.host}: its machine was copied or its key was stolen. Neither gets commands any more.\n` +
+    (replacedAt === undefined
+      ? `Two running agents authenticated as ${host}: its machine was copied or its key was stolen. Neither gets commands any more.\n`
+      : `An agent signed with a key of ${host} that was replaced on ${humanTime(replacedAt)}: its machine was copied or restored from a backup, ` +
+        'or a thief of the key replaced it. No agent of the host gets commands any more.\n') +
     'The boxes on it keep serving their users. If you know of no copy of the machine, treat the key as stolen.',
-  command: `tenantry hosts show ${of.host}`,
+  command: `tenantry hosts show ${host}`,
 })
 
 type LateSnapshot = Readonly<{ slug: string; newestAt: string | null }>

@@ -22,7 +22,7 @@ export {
   isOffline,
   isSkewed,
 } from './host.ts'
-export { classifyInstance, type Instances, noInstances, withNewInstance } from './instances.ts'
+export { classifyInstance, classifyReplacedKey, type Instances, type KeyReplacement, noInstances, withNewInstance } from './instances.ts'
 export {
   agentAudience,
   agentToken,

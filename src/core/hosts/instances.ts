@@ -18,6 +18,18 @@ export function classifyInstance({ current, retired }: Instances, id: string, no
   return now.getTime() - Date.parse(old.at) <= graceMs ? 'late' : 'twice'
 }
 
+/** When and by which instance a key was replaced. */
+export type KeyReplacement = Readonly<{ at: string; by: string | null }>
+
+/**
+ * Classifies a validly signed call by a replaced key. `own`: the instance that replaced the key, whose calls may be on the way or whose response
+ * was lost. Every other agent knows the new key, so after the grace period the call proves a copy of the key: `stolen`.
+ */
+export function classifyReplacedKey({ at, by }: KeyReplacement, id: string, now: Date): 'own' | 'late' | 'stolen' {
+  if (id === by) return 'own'
+  return now.getTime() - Date.parse(at) <= graceMs ? 'late' : 'stolen'
+}
+
 /** Makes a new instance current and retires the former. */
 export const withNewInstance = ({ current, retired }: Instances, id: string, now: Date): Instances => ({
   current: id,

@@ -25,7 +25,7 @@ export function agentRoutes(deps: HostsDeps) {
     heartbeat: known(({ actor, body }) => receiveHeartbeat(deps, actor, body)),
     rotateKey: async ({ actor, body }) => {
       // `tenantry-agent rotate-key` may run while no agent is connected.
-      await assertCurrentInstance(deps, actor, 'allowed')
+      await assertCurrentInstance(deps, actor, 'unless-online')
       return rotateKey(deps, actor, body.publicKey)
     },
     postProgress: known(async ({ actor, params, body }) => {

@@ -1,20 +1,21 @@
 import { decodeProtectedHeader, errors, importJWK, jwtVerify } from 'jose'
 import { LRUCache } from 'lru-cache'
-import { type AgentPublicKey, agentAudience, agentToken } from '../../core/hosts/index.ts'
-import { type AgentActor, elapsedMs, isoNow, type Problem, problem } from '../../core/kit/index.ts'
+import { type AgentPublicKey, agentAudience, agentToken, classifyReplacedKey, type KeyReplacement } from '../../core/hosts/index.ts'
+import { type AgentActor, type Problem, problem } from '../../core/kit/index.ts'
 import type { HostsDeps } from './deps.ts'
-import { findHostByKeyId, type Host } from './hosts.repo.ts'
+import { findFormerKey, findHostByKeyId, type Host, hostById } from './hosts.repo.ts'
 import { trackLastSeen } from './last-seen.ts'
+import { type FreezeDeps, freezeHost } from './revoke-host.ts'
 import { replaceKey } from './rotate-key.ts'
 
-type Deps = Pick<HostsDeps, 'db' | 'clock' | 'log' | 'baseUrl'>
+type Deps = FreezeDeps & Pick<HostsDeps, 'baseUrl'>
 
 /** After this only the announced key is accepted, even if unused. */
 const formerKeyMs = 10 * 60_000
 
 /**
  * Authenticates an agent by a JWT of at most 60 s signed with its key for this daemon. The host is read at each call, so a revocation takes
- * effect at once. Throws UNAUTHENTICATED, CLOCK_SKEW, HOST_REVOKED, HOST_FROZEN.
+ * effect at once. A call by a replaced key freezes the host. Throws UNAUTHENTICATED, CLOCK_SKEW, HOST_REVOKED, HOST_FROZEN, UNAVAILABLE.
  */
 export function authenticateAgent(deps: Deps): (authorization: string | undefined) => Promise<AgentActor> {
   const read = keyReader()
@@ -24,12 +25,13 @@ export function authenticateAgent(deps: Deps): (authorization: string | undefine
     const token = /^Bearer (\S+)$/.exec(authorization ?? '')?.[1]
     if (!token) throw problem('UNAUTHENTICATED', 'Missing header `Authorization: Bearer <token>`; agents sign each call with their key.')
     const keyId = keyIdOf(token)
-    const host = await findHostByKeyId(deps.db, keyId)
-    if (!host) throw problem('UNAUTHENTICATED', 'No host is enrolled with this key. fix: tenantry-agent enrol')
-    const instanceId = await check(token, await read(keyId, keyOf(deps, host, keyId)))
+    const { host, publicKey, replaced } = await signingKey(deps, keyId)
+    const instanceId = await check(token, await read(keyId, publicKey))
     assertNotBlocked(host)
+    if (replaced) return refuseReplacedKey(deps, { host, replaced, instanceId })
     if (host.nextKey?.id === keyId) await replaceKey(deps, host, instanceId)
-    await see(host)
+    // Another process with the key must not pass for the connected agent.
+    if (host.instances.current === instanceId) await see(host)
     return { kind: 'agent', hostId: host.id, name: host.name, instanceId }
   }
 }
@@ -58,11 +60,38 @@ function keyIdOf(token: string): string {
   }
 }
 
-/** Accepts the announced key at once, the former key until the first use of the new one or for ten minutes. Throws UNAUTHENTICATED. */
-function keyOf({ clock }: Deps, { name, keyId, publicKey, nextKey }: Host, signedWith: string): AgentPublicKey {
-  if (nextKey?.id === signedWith) return nextKey.publicKey
-  if (signedWith === keyId && (!nextKey || elapsedMs(nextKey.announcedAt, isoNow(clock)) <= formerKeyMs)) return publicKey
-  throw problem('UNAUTHENTICATED', `The key of ${name} was replaced. fix: enrol the agent again`)
+type SigningKey = Readonly<{ host: Host; publicKey: AgentPublicKey; replaced?: KeyReplacement }>
+
+/**
+ * The announced key is valid at once, the former one until the first use of the announced one or for ten minutes. A replaced key is returned
+ * too, because a call by it counts as evidence only with a valid signature. Throws UNAUTHENTICATED.
+ */
+async function signingKey({ db, clock }: Deps, keyId: string): Promise<SigningKey> {
+  const host = await findHostByKeyId(db, keyId)
+  if (!host) {
+    const former = await findFormerKey(db, keyId)
+    if (!former) throw problem('UNAUTHENTICATED', 'No host is enrolled with this key. fix: tenantry-agent enrol')
+    return { ...former, host: await hostById(db, former.hostId) }
+  }
+  const { publicKey, nextKey, instances } = host
+  if (!nextKey) return { host, publicKey }
+  if (nextKey.id === keyId) return { host, publicKey: nextKey.publicKey }
+  const endMs = Date.parse(nextKey.announcedAt) + formerKeyMs
+  if (clock.now().getTime() <= endMs) return { host, publicKey }
+  return { host, publicKey, replaced: { at: new Date(endMs).toISOString(), by: instances.current } }
+}
+
+type ReplacedKeyCall = Readonly<{ host: Host; replaced: KeyReplacement; instanceId: string }>
+
+async function refuseReplacedKey(deps: Deps, { host, replaced, instanceId }: ReplacedKeyCall): Promise<never> {
+  const verdict = classifyReplacedKey(replaced, instanceId, deps.clock.now())
+  if (verdict === 'own') throw problem('UNAUTHENTICATED', `The key of ${host.name} was replaced. fix: enrol the agent again`)
+  if (verdict === 'late') throw problem('UNAVAILABLE', `The key of ${host.name} was just replaced.`, { retryAfterSeconds: 10 })
+  await freezeHost(deps, host, { instanceId, replacedAt: replaced.at })
+  throw problem(
+    'HOST_FROZEN',
+    `This call is signed with a replaced key of ${host.name}; the host is frozen. fix: find the second agent, then enrol the host again`,
+  )
 }
 
 type Verified = Readonly<{ key: Key; instanceId: string; fromMs: number; untilMs: number }>

@@ -5,7 +5,7 @@ import { closeAlerts } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import type { Db, Tx } from '../db/index.ts'
 import type { HostsDeps } from './deps.ts'
-import { findHostByKeyId, findHostByName, saveEnrolment } from './hosts.repo.ts'
+import { findFormerKey, findHostByKeyId, findHostByName, saveEnrolment } from './hosts.repo.ts'
 
 const inviteMs = 15 * 60_000
 
@@ -71,8 +71,9 @@ export async function enrolHost(deps: EnrolDeps, enrol: Enrol): Promise<{ hostId
   return deps.db.transaction().execute(async (tx) => {
     const name = await consumeInvite(tx, isoNow(deps.clock), sha256Hex(enrol.token), keyId)
     const known = await findHostByKeyId(tx, keyId)
-    if (known?.name === name && known.status === 'active') return { hostId: known.id, name, keyId }
-    if (known) throw problem('CONFLICT', 'This key was enrolled before. fix: delete the state folder of the agent and enrol again')
+    if (known?.name === name && known.keyId === keyId && known.status === 'active') return { hostId: known.id, name, keyId }
+    if (known || (await findFormerKey(tx, keyId)))
+      throw problem('CONFLICT', 'This key was enrolled before. fix: delete the state folder of the agent and enrol again')
     return { hostId: await admit(deps, tx, { name, keyId, enrol }), name, keyId }
   })
 }

@@ -1,6 +1,13 @@
 import { sql } from 'kysely'
 import type { VersionsReport } from '../../core/boxes/index.ts'
-import { classifyInstance, type EngineInfo, type HeldCommand, type HostResources, withNewInstance } from '../../core/hosts/index.ts'
+import {
+  classifyInstance,
+  type EngineInfo,
+  type HeldCommand,
+  type HostResources,
+  isOffline,
+  withNewInstance,
+} from '../../core/hosts/index.ts'
 import { type AgentActor, elapsedMs, isoNow, problem } from '../../core/kit/index.ts'
 import type { Tx } from '../db/index.ts'
 import { assertNotBlocked } from './authenticate-agent.ts'
@@ -58,23 +65,33 @@ function timesOf({ agents, clock }: HostsDeps, { keySince }: Host) {
 
 const spreadOf = async ({ db }: HostsDeps): Promise<number> => Math.min(maxSpreadMs, (await countActiveHosts(db)) * spreadPerHostMs)
 
-/** Asserts that the caller is the instance of the latest hello. Throws HOST_FROZEN, UNAVAILABLE, CONFLICT. */
+/**
+ * Asserts that the caller is the instance of the latest hello. Unknown instances: `unless-online` allows them while the host is offline.
+ * Throws HOST_FROZEN, UNAVAILABLE, CONFLICT.
+ */
 export async function assertCurrentInstance(
   deps: HostsDeps,
   { hostId, instanceId }: AgentActor,
-  unknownInstances: 'allowed' | 'refused',
+  unknownInstances: 'allowed' | 'unless-online' | 'refused',
 ): Promise<void> {
   const host = await hostById(deps.db, hostId)
   const verdict = classifyInstance(host.instances, instanceId, deps.clock.now())
   if (verdict === 'twice') {
-    await freezeHost(deps, host, instanceId)
+    await freezeHost(deps, host, { instanceId })
     throw problem(
       'HOST_FROZEN',
       `Two agents use the key of ${host.name}; the host is frozen. fix: stop the second agent, then enrol the host again`,
     )
   }
   if (verdict === 'late') throw problem('UNAVAILABLE', 'Another agent of this host has just connected.', { retryAfterSeconds: 10 })
-  if (verdict === 'unknown' && unknownInstances === 'refused') throw problem('CONFLICT', 'Not connected. fix: call hello first')
+  if (verdict !== 'unknown' || unknownInstances === 'allowed') return
+  if (unknownInstances === 'refused') throw problem('CONFLICT', 'Not connected. fix: call hello first')
+  const { offlineAfterMs } = deps.agents
+  if (host.instances.current !== null && !isOffline(host, deps.clock.now(), offlineAfterMs)) {
+    const waitSeconds = Math.ceil(offlineAfterMs / 1000)
+    const text = `The agent of ${host.name} is connected, and only it can replace its key. fix: run tenantry-agent rotate-key on the host, or stop its agent and retry after ${waitSeconds} s`
+    throw problem('UNAVAILABLE', text, { retryAfterSeconds: 10 })
+  }
 }
 
 async function storeHello({ clock }: HostsDeps, tx: Tx, host: Host, { instanceId }: AgentActor, input: Hello): Promise<void> {

@@ -1,6 +1,13 @@
 import type { Selectable } from 'kysely'
 import type { HostId } from '../../core/boxes/index.ts'
-import { type AgentPublicKey, type EngineInfo, type HostResources, type Instances, isHostId } from '../../core/hosts/index.ts'
+import {
+  type AgentPublicKey,
+  type EngineInfo,
+  type HostResources,
+  type Instances,
+  isHostId,
+  type KeyReplacement,
+} from '../../core/hosts/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import { type DbOrTx, forNoKeyUpdate, type Tx } from '../db/index.ts'
 import type { HostTable } from './hosts.tables.ts'
@@ -102,7 +109,7 @@ const noNextKey = { next_key_id: null, next_public_key: null, next_key_at: null 
 
 export type Enrolment = Readonly<{ id: string; name: string; keyId: string; publicKey: AgentPublicKey; agentVersion: string; at: string }>
 
-/** Inserts a host, or activates a revoked or frozen one under a new key; its id and boxes stay. */
+/** Inserts a host, or activates a revoked or frozen one under a new key; its id and boxes stay. Former keys of an earlier enrolment are deleted. */
 export async function saveEnrolment(tx: Tx, { id, name, keyId, publicKey, agentVersion, at }: Enrolment): Promise<void> {
   const fresh = {
     status: 'active',
@@ -122,6 +129,7 @@ export async function saveEnrolment(tx: Tx, { id, name, keyId, publicKey, agentV
     .values({ id, name, protocol_version: null, engine: null, resources: null, resources_at: null, clock_offset_ms: null, ...fresh })
     .onConflict((c) => c.column('name').doUpdateSet(fresh))
     .execute()
+  await tx.deleteFrom('host_former_keys').where('host_id', '=', id).execute()
 }
 
 /** Returns false if the host was already blocked. */
@@ -178,15 +186,41 @@ export async function announceKey(tx: Tx, host: Host, next: NonNullable<Host['ne
   return done.numUpdatedRows > 0n
 }
 
-/** Makes the announced key current and deletes the former. Returns false if another call did it first. */
-export async function promoteKey(tx: Tx, { id }: Host, next: NonNullable<Host['nextKey']>, at: string): Promise<boolean> {
+/** Makes the announced key current and the former one a former key. Returns false if another call did it first. */
+export async function promoteKey(tx: Tx, host: Host, next: NonNullable<Host['nextKey']>, { at, by }: KeyReplacement): Promise<boolean> {
   const done = await tx
     .updateTable('hosts')
     .set({ key_id: next.id, public_key: JSON.stringify(next.publicKey), key_since: at, ...noNextKey })
-    .where('id', '=', id)
+    .where('id', '=', host.id)
+    .where('key_id', '=', host.keyId)
     .where('next_key_id', '=', next.id)
     .executeTakeFirst()
-  return done.numUpdatedRows > 0n
+  if (done.numUpdatedRows === 0n) return false
+  const former = { key_id: host.keyId, host_id: host.id, public_key: JSON.stringify(host.publicKey) }
+  await tx
+    .insertInto('host_former_keys')
+    .values({ ...former, replaced_at: at, replaced_by: by })
+    .execute()
+  return true
+}
+
+export type FormerKey = Readonly<{ hostId: HostId; publicKey: AgentPublicKey; replaced: KeyReplacement }>
+
+/** A key that was replaced since the last enrolment of its host. All are retained: a thief could rotate until an older one is forgotten. */
+export async function findFormerKey(db: DbOrTx, keyId: string): Promise<FormerKey | undefined> {
+  const row = await db.selectFrom('host_former_keys').selectAll().where('key_id', '=', keyId).executeTakeFirst()
+  return (
+    row && {
+      hostId: row.host_id as HostId,
+      publicKey: JSON.parse(row.public_key),
+      replaced: { at: row.replaced_at, by: row.replaced_by },
+    }
+  )
+}
+
+/** Ends every invitation of the name, used or not. Before any change of the host itself, the order in which an enrolment locks both. */
+export async function deleteInvites(tx: Tx, name: string): Promise<void> {
+  await tx.deleteFrom('host_invites').where('host_name', '=', name).execute()
 }
 
 export async function countActiveHosts(db: DbOrTx): Promise<number> {

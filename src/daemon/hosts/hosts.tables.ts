@@ -36,6 +36,15 @@ export type RegistryTable = {
   updated_by: string
 }
 
+type FormerKeyTable = {
+  key_id: string
+  host_id: string
+  public_key: string
+  replaced_at: string
+  /** The agent instance that first used the next key. */
+  replaced_by: string | null
+}
+
 type HostInviteTable = {
   token_sha256: string
   host_name: string
@@ -74,6 +83,7 @@ declare module '../db/database.ts' {
   interface Tables {
     hosts: HostTable
     host_invites: HostInviteTable
+    host_former_keys: FormerKeyTable
     commands: CommandTable
     registries: RegistryTable
   }

@@ -5,7 +5,7 @@ import { recordAudit } from '../audit/index.ts'
 import { notifyFailures } from './command-handlers.ts'
 import type { HostsDeps } from './deps.ts'
 import { expireCommands } from './expire-commands.ts'
-import { type Host, hostByName, setHostBlocked } from './hosts.repo.ts'
+import { deleteInvites, type Host, hostByName, setHostBlocked } from './hosts.repo.ts'
 
 type RevokeDeps = Pick<HostsDeps, 'db' | 'clock' | 'bus' | 'log' | 'boxes'>
 
@@ -17,6 +17,7 @@ export async function revokeHost(
 ): Promise<Host> {
   const { host, expired } = await db.transaction().execute(async (tx) => {
     const { id } = await hostByName(tx, name)
+    await deleteInvites(tx, name)
     if (!(await setHostBlocked(tx, id, 'revoked', reason))) throw problem('CONFLICT', `Host ${name} is already revoked.`)
     const error = { code: 'HOST_REVOKED', message: `${name} was revoked: ${reason}` }
     const expired = await expireCommands(tx, isoNow(clock), { hostId: id, error })
@@ -30,16 +31,24 @@ export async function revokeHost(
   return host
 }
 
-/** Two agents use one key and cannot be distinguished, so both are refused until an operator acts. */
-export async function freezeHost({ db, clock, bus, log }: Omit<RevokeDeps, 'boxes'>, host: Host, instanceId: string): Promise<void> {
-  const reason = `two agents used its key at ${isoNow(clock)}`
+export type FreezeDeps = Omit<RevokeDeps, 'boxes'>
+
+/** `replacedAt`: the caller signed with a key that was replaced then; absent: two agents used the current key. */
+type Evidence = Readonly<{ instanceId: string; replacedAt?: string }>
+
+/** The agent and the holder of a copied key cannot be distinguished, so both are refused until an operator acts. */
+export async function freezeHost({ db, clock, bus, log }: FreezeDeps, host: Host, { instanceId, replacedAt }: Evidence): Promise<void> {
+  const evidence = replacedAt === undefined ? 'two agents used its key' : 'a replaced key was used'
+  const reason = `${evidence} at ${isoNow(clock)}`
+  const instances = [host.instances.current, instanceId]
   await db.transaction().execute(async (tx) => {
+    await deleteInvites(tx, host.name)
     if (!(await setHostBlocked(tx, host.id, 'frozen', reason))) return
     const actor = { kind: 'agent', hostId: host.id, name: host.name, instanceId } as const
-    const instances = [host.instances.current, instanceId]
-    await raiseAlert(tx, clock, alertOf.host_frozen({ host: host.name }))
-    await recordAudit(tx, clock, { actor, action: 'host.frozen', subject: host.name, data: { hostId: host.id, instances } })
+    await raiseAlert(tx, clock, alertOf.host_frozen({ host: host.name, ...(replacedAt === undefined ? {} : { replacedAt }) }))
+    const data = { hostId: host.id, instances, ...(replacedAt === undefined ? {} : { replacedAt }) }
+    await recordAudit(tx, clock, { actor, action: 'host.frozen', subject: host.name, data })
   })
   bus.queued(host.id)
-  log.error({ host: host.name, instances: [host.instances.current, instanceId] }, 'two agents use the key of this host: host frozen')
+  log.error({ host: host.name, instances }, `host frozen: ${evidence}`)
 }

@@ -534,6 +534,7 @@ test('an agent that died while its key was replaced ends that first, and its res
   await connect({ ...world, random: systemRandom, identity }).rotateKey({ body: { publicKey: { kty, crv, x } } })
   const renewed = { ...identity, keyId: await calculateJwkThumbprint({ kty, crv, x }), privateKey: next }
   await connect({ ...world, random: systemRandom, identity: renewed }).rotateKey({ body: { publicKey: { kty, crv, x } } })
+  await world.clock.advance(60_000) // from here a call by the former key freezes the host
   await world.enqueue({ id, hostId: identity.hostId })
   await world.deps.db.updateTable('commands').set({ status: 'running', lease_token: 1 }).execute()
   const payload = { slug: 'elm-school', boxId: 'box_1', ownershipEpoch: 1 }

@@ -154,8 +154,8 @@ onBothDialects('an alert of a host', (fresh) => {
   test('is raised when the host is frozen and closes when it is revoked', async () => {
     const { deps, enrol } = await hostWorld(await fresh())
     const { hostId } = await enrol('host-1')
-    await freezeHost(deps, await hostById(deps.db, hostId), 'another')
-    await freezeHost(deps, await hostById(deps.db, hostId), 'another')
+    await freezeHost(deps, await hostById(deps.db, hostId), { instanceId: 'another' })
+    await freezeHost(deps, await hostById(deps.db, hostId), { instanceId: 'another' })
     expect(await alertsOf(deps.db)).toEqual(['host_frozen host-1 open'])
     await revokeHost(deps, anOperator, { name: 'host-1', reason: 'stolen' })
     expect(await alertsOf(deps.db)).toEqual(['host_frozen host-1 closed'])

@@ -11,7 +11,7 @@ import { beginManualRun } from '../../../src/daemon/crons/begin-run.ts'
 import { beginAllDue, trackRuns } from '../../../src/daemon/crons/index.ts'
 import { enqueueJob } from '../../../src/daemon/db/index.ts'
 import { enqueueCommand } from '../../../src/daemon/hosts/commands.repo.ts'
-import { findHostByKeyId } from '../../../src/daemon/hosts/hosts.repo.ts'
+import { findFormerKey, findHostByKeyId } from '../../../src/daemon/hosts/hosts.repo.ts'
 import { nextCommand } from '../../../src/daemon/hosts/next-command.ts'
 import { drainJobs } from '../../../src/daemon/jobs/index.ts'
 import { findJob } from '../../../src/daemon/jobs/testing.ts'
@@ -59,6 +59,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s, in a registry that has gr
   test('an agent is found by its key and fetches its command', async () => {
     const { hosts } = fleetDeps(deps)
     expect(await wholeReads(() => findHostByKeyId(deps.db, 'key_id-7'))).toEqual([])
+    expect(await wholeReads(() => findFormerKey(deps.db, 'key_id-7'))).toEqual([])
     const address = { hostId: 'hosts_1', boxId: 'boxes_1' }
     const queue = () =>
       inTransaction((tx) => {

@@ -58,7 +58,8 @@ onBothDialects('rotation of agent keys', (fresh) => {
     expect(next.keyId).not.toBe(identity.keyId)
     expect(disk).toEqual({ identity: next })
     await connection.client.heartbeat(beat)
-    await expect(speak(identity).client.hello({ body: silence })).rejects.toEqual(refused('UNAUTHENTICATED'))
+    await expect(connection.as(identity).hello({ body: silence })).rejects.toEqual(refused('UNAUTHENTICATED'))
+    await expect(speak(identity).client.hello({ body: silence })).rejects.toEqual(refused('UNAVAILABLE'))
     expect(await actions()).toEqual(['host.invited', 'host.enrolled', 'host.key_announced', 'host.key_rotated'])
     const events = await deps.db.selectFrom('events').select('event_type').where('source', '=', 'hosts').execute()
     expect(events).toEqual([{ event_type: 'host.key_rotated' }])
@@ -109,8 +110,9 @@ onBothDialects('rotation of agent keys', (fresh) => {
     await rotateKey(connection, again.keys)
     expect(again.disk.next).toBeUndefined()
     await speak(again.disk.identity).client.hello({ body: silence })
+    await clock.advance(10_000)
     if (again.disk.identity.keyId !== identity.keyId)
-      await expect(speak(identity).client.hello({ body: silence })).rejects.toEqual(refused('UNAUTHENTICATED'))
+      await expect(speak(identity).client.hello({ body: silence })).rejects.toEqual(refused('HOST_FROZEN'))
   })
 
   test('a late call signed with the former key is sent again with the new one', async () => {

@@ -33,6 +33,7 @@ import { whatGrows } from './0032-what-grows.ts'
 import { databaseBack } from './0033-database-back.ts'
 import { fixes } from './0035-fixes.ts'
 import { jobRunAt } from './0036-job-run-at.ts'
+import { formerKeys } from './0037-former-keys.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order they are applied. Add at the end; never change or reorder what shipped. */
@@ -72,4 +73,5 @@ export const migrations: readonly Migration[] = [
   databaseBack,
   fixes,
   jobRunAt,
+  formerKeys,
 ]
