@@ -4,14 +4,13 @@ import type { Server } from 'node:http'
 import { type Clock, problem, type Random } from '../core/kit/index.ts'
 import { type Logger, packageRoot } from '../node/index.ts'
 import { compose } from './app/index.ts'
-import { importManifest, loadBoxMigrations } from './boxes/index.ts'
+import { importManifest } from './boxes/index.ts'
 import type { Config } from './config/index.ts'
 import { migrate, openDatabase } from './db/index.ts'
-import { assertWindows } from './hosts/index.ts'
 import { buildApp } from './http/index.ts'
-import { loadSynapseSchemas, type Rehearse } from './rollouts/index.ts'
+import type { Rehearse } from './rollouts/index.ts'
 import { loadKeyring } from './sealed/index.ts'
-import { loadRoleBook } from './users/index.ts'
+import { assertStartable } from './start-conditions.ts'
 
 export type DaemonDeps = Readonly<{
   config: Config
@@ -28,10 +27,7 @@ export type Daemon = Readonly<{ url: string; close(): Promise<void> }>
 
 /** Brings a daemon up: settings checked, database migrated, rooms wired, port open. Throws a Problem when it cannot start. */
 export async function startDaemon({ config, clock, random, log, validateAnswers = false, rehearse }: DaemonDeps): Promise<Daemon> {
-  assertWindows(config.agents)
-  const migrations = await loadBoxMigrations(packageRoot('config/box-migrations'))
-  const schemas = await loadSynapseSchemas(packageRoot('config/synapse-schema.yaml'))
-  const book = await loadRoleBook(config.roles ?? packageRoot('config/roles.yaml'))
+  const { migrations, schemas, roles: book } = await assertStartable(config)
   const roles = { ...book, operatorTenant: config.operatorTenant }
   await mkdir(config.dataDir, { recursive: true, mode: 0o700 })
   const keyring = await loadKeyring({ random }, config)
@@ -97,12 +93,15 @@ async function listen(app: ReturnType<typeof buildApp>, address: string): Promis
   server.requestTimeout = maxRequestMs
   await new Promise<void>((ready, failed) => {
     server.once('listening', ready)
-    server.once('error', ({ code }: NodeJS.ErrnoException) =>
-      failed(problem('PORT_TAKEN', `cannot listen on ${address} (${code}): another tenantryd may be running, or set TENANTRY_LISTEN`)),
-    )
+    server.once('error', ({ code }: NodeJS.ErrnoException) => failed(cannotListen(address, code)))
   })
   return server
 }
+
+const cannotListen = (address: string, code = 'unknown error') =>
+  code === 'EACCES'
+    ? problem('CONFIG_INVALID', `Cannot listen on ${address} (${code}): this user may not. fix: set TENANTRY_LISTEN to a port above 1023`)
+    : problem('PORT_TAKEN', `cannot listen on ${address} (${code}): another tenantryd may be running, or set TENANTRY_LISTEN`)
 
 /** Open connections are closed after this. */
 const drainMs = 5000

@@ -42,6 +42,7 @@ export const Settings = z.strictObject({
   listen: z
     .string()
     .regex(/^(\[[0-9a-f:]+\]|[^:]+):[0-9]{1,5}$/, 'must be address:port, such as 127.0.0.1:8440')
+    .refine((listen) => Number(listen.slice(listen.lastIndexOf(':') + 1)) <= 65_535, 'must have a port of at most 65535')
     .default('127.0.0.1:8440'),
   dataDir: z.string().default('./.tenantry'),
   /** `sqlite:<file>` or `postgres://…`; the default is a file in `dataDir`. */

@@ -2,6 +2,7 @@ import { createRequire } from 'node:module'
 import type { Socket } from 'node:net'
 import { Kysely, PostgresDialect } from 'kysely'
 import type Pg from 'pg'
+import { problem } from '../../core/kit/index.ts'
 import { type CommitListener, type CommitSubscription, commitChannel, setCommitSource } from './commit-notifications.ts'
 import type { Db, Tables } from './database.ts'
 import { markConnectErrors, markQueryErrors } from './no-answer.ts'
@@ -33,6 +34,18 @@ export function openPostgres(connectionString: string, statementTimeoutMs: numbe
   if (statementTimeoutMs > 0) openUnlimited.set(db, () => openPostgres(connectionString, 0))
   setCommitSource(db, (listener) => subscribe(connectionString, listener))
   return { db, close: () => db.destroy() }
+}
+
+/** Throws CONFIG_INVALID for a URL that the driver cannot read. The reason is left out: it may quote a password. */
+export function assertPostgresUrl(connectionString: string): void {
+  try {
+    ;new (driver().Client)({ connectionString })
+  } catch {
+    throw problem(
+      'CONFIG_INVALID',
+      'The PostgreSQL URL of the database cannot be read. fix: write it as postgres://user:password@host:5432/name, with special characters of the password percent-encoded',
+    )
+  }
 }
 
 /** Loaded on demand: a daemon on SQLite does not need the driver. */

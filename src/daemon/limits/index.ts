@@ -11,7 +11,7 @@ import { type WatchDeps, watchBudgets } from './watch-budgets.ts'
 export { limitsRoutes } from './limits.routes.ts'
 export { memoryStore } from './memory-store.ts'
 export { type Limits, openLimits } from './open-limits.ts'
-export { redisStore } from './redis-store.ts'
+export { assertRedisUrl, redisStore } from './redis-store.ts'
 export { watchBudgets } from './watch-budgets.ts'
 
 export const limitsFeature = feature<Parameters<typeof limitsRoutes>[0] & WatchDeps & Readonly<{ log: Logger }>>({

@@ -1,5 +1,5 @@
 import type { createClient } from 'redis'
-import type { Clock } from '../../core/kit/index.ts'
+import { type Clock, problem } from '../../core/kit/index.ts'
 import type { Taken } from '../../core/limits/index.ts'
 import type { Logger } from '../../node/index.ts'
 import { batchCalls } from './batch-calls.ts'
@@ -15,6 +15,16 @@ type Deps = Readonly<{
   /** Lua expression for the current second. Default: the server's clock; tests set their own. */
   seconds?: string
 }>
+
+/** Throws CONFIG_INVALID for an address that the client cannot read. The reason is left out: it may quote a password. */
+export async function assertRedisUrl(url: string): Promise<void> {
+  const { createClient } = await import('redis')
+  try {
+    createClient({ url })
+  } catch {
+    throw problem('CONFIG_INVALID', 'The Redis address cannot be read. fix: write it as redis://user:password@host:6379/0')
+  }
+}
 
 export type RedisStore = BudgetStore & Readonly<{ isUp(): boolean }>
 

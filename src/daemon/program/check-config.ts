@@ -1,18 +1,13 @@
 import { stringify } from 'yaml'
 import { type Globals, type Machine, print } from '../../node/command-line.ts'
-import { packageRoot } from '../../node/index.ts'
 import type { Config } from '../config/index.ts'
-import { plainNetworks } from '../homeserver/index.ts'
-import { objectPlace } from '../objects/index.ts'
-import { loadRoleBook } from '../users/index.ts'
+import { assertStartable } from '../start-conditions.ts'
 import { settingsOf } from './installation.ts'
 
-/** Prints the effective settings without secrets. Throws for invalid settings, with their paths. */
+/** Prints the effective settings without secrets. Throws what `serve` would throw for them. */
 export async function checkConfig(machine: Machine, options: Globals): Promise<undefined> {
   const config = settingsOf(machine, options)
-  await loadRoleBook(config.roles ?? packageRoot('config/roles.yaml'))
-  plainNetworks(config.homeservers.privateNetworks)
-  objectPlace(config)
+  await assertStartable(config)
   const shown = redacted(config)
   print(machine, options, shown, stringify(shown).trimEnd())
   return undefined

@@ -9,33 +9,43 @@ type Deps = Readonly<{ random: Random }>
 type Source = Readonly<{ secretKey?: readonly string[] | undefined; dataDir: string; production: boolean }>
 
 /**
- * The keys of this daemon: from the settings, or, on a single machine, a 0600 file that is made once.
+ * The keys of this daemon: from the settings, or, on a single machine, a 0600 file that is created once.
  * Throws CONFIG in production without a key: a key beside the data it protects protects nothing.
  */
-export async function loadKeyring({ random }: Deps, { secretKey, dataDir, production }: Source): Promise<Keyring> {
+export async function loadKeyring({ random }: Deps, source: Source): Promise<Keyring> {
+  const stored = await readKeyring(source)
+  if (stored) return stored
+  await createKey({ random }, source.dataDir)
+  return loadKeyring({ random }, source)
+}
+
+/** Like `loadKeyring`, but creates nothing: undefined when the file does not exist yet. */
+export async function readKeyring({ secretKey, dataDir, production }: Source): Promise<Keyring | undefined> {
   if (secretKey) return keyring(secretKey)
   if (production)
     throw problem('CONFIG', 'TENANTRY_SECRET_KEY is not set: in production the key comes from the environment (`openssl rand -base64 32`)')
-  const file = join(dataDir, 'secret.key')
-  const found = (await readIfThere(file)) ?? (await createKey({ random }, dataDir, file))
+  const file = keyFile(dataDir)
+  const stored = await readIfThere(file)
+  if (stored === undefined) return undefined
   if ((statSync(file).mode & 0o077) !== 0) throw problem('CONFIG', `${file} can be read by others: chmod 600 ${file}`)
-  const keys = found.trim().split(/[\s,]+/)
+  const keys = stored.trim().split(/[\s,]+/)
   if (!keys.every((key) => Buffer.from(key, 'base64').length === 32))
     throw problem('CONFIG', `${file} must hold keys of 32 bytes in base64: put the right file back, or remove it if nothing was sealed yet`)
   return keyring(keys)
 }
 
-/** Of several programs that start at once only one creates the file, and all use its key. */
-async function createKey({ random }: Deps, dataDir: string, file: string): Promise<string> {
+const keyFile = (dataDir: string) => join(dataDir, 'secret.key')
+
+/** When several programs start at once, one creates the file and all use its key. */
+async function createKey({ random }: Deps, dataDir: string): Promise<void> {
   const temporary = join(dataDir, `.secret.key.${Buffer.from(random.bytes(8)).toString('hex')}.tmp`)
   await writeFileAtomic(temporary, `${Buffer.from(random.bytes(32)).toString('base64')}\n`, { mode: 0o600 })
   try {
-    await link(temporary, file).catch((error: NodeJS.ErrnoException) => {
+    await link(temporary, keyFile(dataDir)).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw error
     })
   } finally {
     await rm(temporary, { force: true })
   }
   await syncFolder(dataDir)
-  return (await readIfThere(file)) ?? ''
 }
