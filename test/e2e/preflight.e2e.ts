@@ -80,7 +80,7 @@ describe.skipIf(!testbedExists())('the pre-flight of a real box', () => {
     const engine: ContainerEngine = {
       ...real,
       exec: (id, argv, options) => counting(argv[0] ?? '', real.exec)(id, argv, options),
-      configHashes: counting('compose config', real.configHashes),
+      composedServices: counting('compose config', real.composedServices),
       imageLibc: counting('a look into an image', real.imageLibc),
     }
     const clock = systemClock

@@ -8,6 +8,8 @@ import {
   assertSafeFolder,
   type BoxSecrets,
   type BoxSettings,
+  differenceFindings,
+  fileSetFindings,
   type LocalBoxes,
   otherDatabasesFinding,
   plainUrl,
@@ -64,6 +66,8 @@ export async function planCompletion(deps: PlanDeps, box: LocalBox, payload: Com
   const found = [
     ...findingsOf(survey, payload.chatDomain),
     ...findings,
+    ...(await fileSetFindings(box.project)),
+    ...(await differenceFindings(deps.engine, box.project)),
     ...(await otherDatabases(deps, survey)),
     ...(await fenceFinding(box)),
   ]

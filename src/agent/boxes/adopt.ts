@@ -1,13 +1,14 @@
 import { readdir, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { type BoxCommandPayload, boxCommands } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
-import { readIfThere } from '../../node/index.ts'
-import type { CommandExecutor, LocalBox, Project } from '../ports/index.ts'
+import type { CommandExecutor, ContainerEngine, LocalBox, Project } from '../ports/index.ts'
 import { readCompose } from './compose-file.ts'
+import { composeNames, fileOfContainers, fileSetFindings } from './file-set.ts'
 import { assertStackUnclaimed, existingBox, type LocalBoxes } from './local-boxes.ts'
 
 import { type ReportDeps, reportVersions } from './report-versions.ts'
+import { differenceFindings } from './running-versus-file.ts'
 import { assertSafeFolder } from './safe-folder.ts'
 
 type Adopt = BoxCommandPayload<'tenant-box.adopt'>
@@ -17,7 +18,7 @@ export const adopt =
   (deps: ReportDeps & Readonly<{ boxes: LocalBoxes; agentUid?: number }>): CommandExecutor<'tenant-box.adopt'> =>
   async (_, given) => {
     const payload = boxCommands['tenant-box.adopt'].payload.parse(given)
-    const project = await projectIn(payload)
+    const project = await projectIn(deps.engine, payload)
     await assertSafeFolder(project, deps.agentUid)
     const facts = readCompose(await readFile(project.composeFile, 'utf8'), project.name)
     const box = await observed(deps.boxes, payload, project)
@@ -27,6 +28,8 @@ export const adopt =
     const findings = [
       ...facts.findings,
       ...missing.map((service) => `service ${service} is missing. fix: add it to the compose file`),
+      ...(await fileSetFindings(project)),
+      ...(await differenceFindings(deps.engine, project)),
       ...facts.otherServices.map((service) => `service ${service} does not belong to a box; updates ignore it`),
     ]
     return { report: await reportVersions(deps, box), findings }
@@ -36,22 +39,25 @@ export const adopt =
 async function observed(boxes: LocalBoxes, payload: Adopt, project: Project): Promise<LocalBox> {
   const { slug, boxId, ownershipEpoch } = payload
   const known = await existingBox(boxes, payload)
-  if (known?.project.folder === project.folder) return { ...known, ownershipEpoch }
+  if (known?.project.folder === project.folder) return { ...known, ...(known.managed ? {} : { project }), ownershipEpoch }
   if (known)
     throw problem('ALREADY_EXISTS', `Box ${slug} already exists in ${known.project.folder}. fix: adopt that folder or use another slug`)
   return { slug, boxId, ownershipEpoch, managed: false, chatDomain: 'unknown', project, ports: null, migrationsHead: '0000' }
 }
 
-/** The default file names of compose, in its order. */
-const composeNames = ['compose.yaml', 'compose.yml', 'docker-compose.yaml', 'docker-compose.yml']
-
-async function projectIn({ folder, project: name }: Adopt): Promise<Project> {
+/** The files that the running containers name; else compose's default names. */
+async function projectIn(engine: ContainerEngine, { folder, project: name }: Adopt): Promise<Project> {
   const present = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
     throw problem('NOT_FOUND', `Cannot read folder ${folder}: ${error.code}`)
   })
+  const containers = await engine.containers({ name, folder, composeFile: join(folder, composeNames[0] as string) })
+  const named = (key: 'composeFiles' | 'envFiles') => {
+    const path = fileOfContainers(folder, containers, key)
+    return path !== undefined && present.includes(basename(path)) ? path : undefined
+  }
   const file = composeNames.find((candidate) => present.includes(candidate))
-  if (file === undefined) throw problem('NOT_FOUND', `No compose file in ${folder} (looked for ${composeNames.join(', ')})`)
-  const envFile = join(folder, '.env')
-  const hasEnv = (await readIfThere(envFile)) !== undefined
-  return { name, folder, composeFile: join(folder, file), ...(hasEnv ? { envFile } : {}) }
+  const composeFile = named('composeFiles') ?? (file === undefined ? undefined : join(folder, file))
+  if (composeFile === undefined) throw problem('NOT_FOUND', `No compose file in ${folder} (looked for ${composeNames.join(', ')})`)
+  const envFile = named('envFiles') ?? (present.includes('.env') ? join(folder, '.env') : undefined)
+  return { name, folder, composeFile, ...(envFile === undefined ? {} : { envFile }) }
 }

@@ -6,6 +6,7 @@ import { type Clock, sha256Hex } from '../../core/kit/index.ts'
 import type { ContainerEngine, ContainerState, DatabaseFacts, LibC, LocalBox } from '../ports/index.ts'
 import { readCompose } from './compose-file.ts'
 import type { ComposeRecord } from './compose-record.ts'
+import { type Composed, differencesOf, profilesIn } from './running-versus-file.ts'
 
 /** Facts for the preflight beside versions. An unknown fact is null and never fails a report. */
 export type FindFacts = (box: LocalBox, containers: readonly ContainerState[], database: DatabaseFacts | undefined) => Promise<BoxFacts>
@@ -22,7 +23,7 @@ export function factFinder(deps: Deps): FindFacts {
   const { engine, disk, compose } = deps
   const sizes = folderSizes(deps.clock)
   const libcs = new Map<string, LibC | null>()
-  const hashes = new Map<string, { of: string; hashes: Readonly<Record<string, readonly string[]>> }>()
+  const composed = new Map<string, { of: string; services: Composed }>()
   const bytesIn = async (containers: readonly ContainerState[], service: string) => {
     const volumes = containers.find((container) => container.service === service)?.volumes ?? []
     const found = await Promise.all(volumes.map((volume) => bytesOfVolume(engine, sizes, volume)))
@@ -34,32 +35,36 @@ export function factFinder(deps: Deps): FindFacts {
     if (!libcs.has(key)) libcs.set(key, await engine.imageLibc(database.image))
     return libcs.get(key) ?? null
   }
-  const hashesNow = async (box: LocalBox, text: string) => {
+  const composedNow = async (box: LocalBox, text: string) => {
     const { project } = box
     const of = sha256Hex(`${text}\n${project.envFile ? await readFile(project.envFile, 'utf8') : ''}`)
-    const known = hashes.get(project.composeFile)
-    if (known?.of === of) return known.hashes
-    const found = await engine.configHashes(project)
-    hashes.set(project.composeFile, { of, hashes: found })
-    return found
+    const known = composed.get(project.composeFile)
+    if (known?.of === of) return known.services
+    const services = await engine.composedServices(project)
+    composed.set(project.composeFile, { of, services })
+    return services
   }
+  const differences = async (box: LocalBox, text: string, containers: readonly ContainerState[]) =>
+    differencesOf(box.project, { composed: await composedNow(box, text), containers, profiles: await profilesIn(box.project) })
   return async (box, containers, database) => {
     const text = await readFile(box.project.composeFile, 'utf8').catch(() => undefined)
     const postgres = containers.find(({ service }) => service === 'postgres')
     const orNull = <Value>(work: Promise<Value>): Promise<Value | null> => work.catch(() => null)
-    const [libc, mediaBytes, objectBytes, freeDiskBytes, wouldRecreate, composeChanged] = await Promise.all([
+    const [libc, mediaBytes, objectBytes, freeDiskBytes, differing, composeChanged] = await Promise.all([
       orNull(libcOf(postgres)),
       orNull(bytesIn(containers, 'synapse')),
       orNull(bytesIn(containers, 'minio')),
       orNull(freeBytes(engine, disk, box, postgres)),
-      text === undefined ? null : orNull(hashesNow(box, text).then((now) => recreatedBy(now, containers))),
+      text === undefined ? null : orNull(differences(box, text, containers)),
       text === undefined ? null : orNull(compose.isChanged(box, text)),
     ])
     const { schemaVersion = null, compatVersion = null, backgroundUpdates = null, collation = null } = database ?? {}
     const otherServices = text === undefined ? null : otherServicesIn(text, box)
     return {
       ...{ schemaVersion, compatVersion, backgroundUpdates, collation, libc },
-      ...{ mediaBytes, objectBytes, freeDiskBytes, otherServices, wouldRecreate, composeChanged },
+      ...{ mediaBytes, objectBytes, freeDiskBytes, otherServices, composeChanged },
+      wouldRecreate: differing && [...new Set(differing.map(({ service }) => service))].sort(),
+      ...(differing && differing.length > 0 ? { differences: differing.slice(0, 20).map(({ text }) => text.slice(0, 500)) } : {}),
     }
   }
 }
@@ -80,12 +85,6 @@ async function freeBytes(
   const folder = volume === undefined ? undefined : await engine.volumePath(volume)
   return disk.freeBytes(folder ?? box.project.folder)
 }
-
-/** Services whose container compose would recreate without a version change. */
-const recreatedBy = (hashes: Readonly<Record<string, readonly string[]>>, containers: readonly ContainerState[]): string[] =>
-  [
-    ...new Set(containers.filter(({ service, configHash }) => !hashes[service]?.includes(configHash ?? '')).map(({ service }) => service)),
-  ].sort()
 
 function otherServicesIn(text: string, box: LocalBox): string[] | null {
   try {

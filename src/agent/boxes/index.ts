@@ -28,6 +28,7 @@ export {
   readFence,
   removeFenceFile,
 } from './fence.ts'
+export { fileSetFindings } from './file-set.ts'
 export { assertAllowedImage, fullName, fullRepository, isAllowedName, type KnownMirrors, knownMirrors } from './image-names.ts'
 export {
   assertCurrentOwner,
@@ -48,5 +49,6 @@ export { remembered } from './remembered.ts'
 export { renderedFiles } from './render-box.ts'
 export { healthcheck, installedVersion, type ReportDeps, report, reportVersions } from './report-versions.ts'
 export { rewriteImages, rewritePlace, rewriteVolumes } from './rewrite-compose.ts'
+export { assertRunsAsWritten, differenceFindings } from './running-versus-file.ts'
 export { assertSafeFolder } from './safe-folder.ts'
 export { crashLoopDetector, lastLogLine, waitForService, waitUntil, waitUntilStable } from './wait.ts'

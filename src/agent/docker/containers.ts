@@ -1,5 +1,5 @@
 import { Service } from '../../core/boxes/index.ts'
-import type { ContainerState, Project } from '../ports/index.ts'
+import type { ContainerMount, ContainerState, Project } from '../ports/index.ts'
 import type { Docker } from './connect.ts'
 import { engineProblem, hasStatus } from './engine-problem.ts'
 import { digestsIn } from './pull.ts'
@@ -64,8 +64,21 @@ function stateOf(container: Inspected, digests: ReadonlyMap<string, readonly str
     startedAt: State.StartedAt,
     address: State.Running && !State.Restarting ? addressOf(container) : null,
     volumes: namedVolumes(container).map(({ name }) => name),
+    mounts: mountsOf(container),
+    networks: Object.keys(container.NetworkSettings.Networks).sort(),
+    composeFiles: listed(Config.Labels['com.docker.compose.project.config_files']),
+    envFiles: listed(Config.Labels['com.docker.compose.project.environment_file']),
   }
 }
+
+const listed = (label: string | undefined): string[] => (label ?? '').split(',').filter((path) => path !== '')
+
+const mountsOf = (container: Inspected): ContainerMount[] => [
+  ...namedVolumes(container).map(({ name, target }): ContainerMount => ({ kind: 'volume', source: name, target })),
+  ...container.Mounts.flatMap(({ Type, Source, Destination }): ContainerMount[] =>
+    Type === 'bind' ? [{ kind: 'bind', source: Source, target: Destination }] : [],
+  ),
+]
 
 function stateName({ Status }: Inspected['State']): ContainerState['state'] {
   if (Status === 'running' || Status === 'restarting' || Status === 'created') return Status

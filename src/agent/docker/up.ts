@@ -2,14 +2,10 @@ import pRetry from 'p-retry'
 import type { Service } from '../../core/boxes/index.ts'
 import type { Project } from '../ports/index.ts'
 import { composeArguments, runDocker } from './compose.ts'
+import { type ComposeModel, composeModel, mountsIn } from './compose-model.ts'
 import { type Docker, type DockerSettings, limitsOf } from './connect.ts'
 import { inspectAll, namedVolumes, serviceOf } from './containers.ts'
 import { engineProblem, hasStatus } from './engine-problem.ts'
-
-type ComposeModel = Readonly<{
-  services: Readonly<Record<string, Readonly<{ volumes?: readonly Readonly<{ type: string; source?: string; target: string }>[] }>>>
-  volumes?: Readonly<Record<string, Readonly<{ name: string }>>>
-}>
 
 /**
  * Starts or recreates services as the file defines them. Removes a container with other volumes first, because compose's hash ignores real
@@ -49,25 +45,9 @@ export async function up(
 const isStillBusy = ({ message }: Error): boolean =>
   /container name .* is already in use|removal of container .* is already in progress|is marked for removal/i.test(message)
 
-async function composeModel(settings: DockerSettings, project: Project, signal?: AbortSignal): Promise<ComposeModel> {
-  const printed = await runDocker(settings, composeArguments(project, ['config', '--format', 'json']), {
-    what: `Compose file of ${project.name}`,
-    otherwise: 'COMPOSE_INVALID',
-    timeoutMs: limitsOf(settings).composeReadMs,
-    signal,
-  })
-  return JSON.parse(printed) as ComposeModel
-}
-
-function mountsWhatItShould(
-  { services, volumes = {} }: ComposeModel,
-  service: Service,
-  mounted: readonly { name: string; target: string }[],
-): boolean {
-  const wanted = (services[service]?.volumes ?? []).filter(({ type, source }) => type === 'volume' && source !== undefined)
-  return wanted.every(({ source, target }) =>
-    mounted.some((mount) => mount.target === target && mount.name === volumes[source ?? '']?.name),
-  )
+function mountsWhatItShould(model: ComposeModel, service: Service, mounted: readonly { name: string; target: string }[]): boolean {
+  const wanted = mountsIn(model, service).filter(({ kind }) => kind === 'volume')
+  return wanted.every(({ source, target }) => mounted.some((mount) => mount.target === target && mount.name === source))
 }
 
 async function removeContainer(docker: Docker, id: string): Promise<void> {

@@ -5,6 +5,18 @@ import type { CommandSecrets, Service } from '../../core/boxes/index.ts'
  */
 export type Project = Readonly<{ name: string; folder: string; composeFile: string; envFile?: string }>
 
+/** A volume by its real name or a host path, and its place in the container. Anonymous volumes and tmpfs are left out. */
+export type ContainerMount = Readonly<{ kind: 'volume' | 'bind'; source: string; target: string }>
+
+/** A service as compose would bring it up now. */
+export type ComposedService = Readonly<{
+  /** The possible config hashes; see `configHashes`. */
+  hashes: readonly string[]
+  mounts: readonly ContainerMount[]
+  /** Real names; null where the service uses another container's network or the host's. */
+  networks: readonly string[] | null
+}>
+
 export type ContainerState = Readonly<{
   id: string
   service: Service
@@ -21,6 +33,12 @@ export type ContainerState = Readonly<{
   address: string | null
   /** Names of mounted volumes. */
   volumes: readonly string[]
+  mounts: readonly ContainerMount[]
+  /** Real names of its networks. */
+  networks: readonly string[]
+  /** The compose files and the env files that it was brought up from, absolute; empty where compose did not record them. */
+  composeFiles: readonly string[]
+  envFiles: readonly string[]
 }>
 
 export type PullProgress = Readonly<{ percent: number; detail: string }>
@@ -95,6 +113,8 @@ export type ContainerEngine = Readonly<{
   containers(project: Project): Promise<readonly ContainerState[]>
   /** Config hashes that compose would set now, by service. Throws COMPOSE_INVALID. */
   configHashes(project: Project): Promise<Readonly<Record<string, readonly string[]>>>
+  /** The services that compose would bring up now; without those of inactive profiles. Throws COMPOSE_INVALID. */
+  composedServices(project: Project): Promise<Readonly<Record<string, ComposedService>>>
   /**
    * Creates or recreates the given services and starts them; dependents stay untouched. A service with another image or other volumes than its
    * container is recreated. Images must be on the host.

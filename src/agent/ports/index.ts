@@ -4,7 +4,9 @@
 export type { BoxServers, DatabaseFacts, LocalBox, ProbeAccount, RowCounts, StreamPositions } from './box-servers.ts'
 export type { CommandContext, CommandExecutor, CommandExecutors } from './command.ts'
 export type {
+  ComposedService,
   ContainerEngine,
+  ContainerMount,
   ContainerState,
   EngineEvent,
   ExecOptions,

@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Service } from '../../core/boxes/index.ts'
 import { canonicalJson, problem, sha256Hex } from '../../core/kit/index.ts'
-import { readCompose, remembered, resolvedCompose } from '../boxes/index.ts'
-import type { EngineEvent, Project } from '../ports/index.ts'
+import { mountsOf, readCompose, recordOf, remembered, resolvedCompose } from '../boxes/index.ts'
+import type { ContainerMount, EngineEvent, Project } from '../ports/index.ts'
 import { chatState } from './servers.ts'
 import {
   assertEngineUp,
@@ -66,25 +66,44 @@ export async function* streamEvents(world: World, signal: AbortSignal): AsyncGen
   }
 }
 
-type ServiceModel = Readonly<{ service: Service; image: string; volumes: readonly string[]; configHash: string }>
+type ServiceModel = Readonly<{
+  service: Service
+  image: string
+  volumes: readonly string[]
+  configHash: string
+  mounts: readonly ContainerMount[]
+  networks: readonly string[]
+}>
 
 /** Reads the project's compose file. Throws COMPOSE_INVALID. */
 export async function readModel(project: Project): Promise<readonly ServiceModel[]> {
-  return modelsIn(await resolved(project, await readText(project)), project.name)
+  return modelsIn(await resolved(project, await readText(project)), project.name, project.folder)
 }
 
 const maxTexts = 32
 
-const modelsIn = remembered(maxTexts, (text: string, projectName: string): readonly ServiceModel[] => {
-  const { services, database } = readCompose(text, projectName)
+const modelsIn = remembered(maxTexts, (text: string, projectName: string, folder: string): readonly ServiceModel[] => {
+  const { services, database, volumes } = readCompose(text, projectName)
+  const written = recordOf(resolvedCompose(text).services)
   const hashes = configHashes(text)
   return Object.entries(services).map(([service, facts]) => ({
     service: service as Service,
     image: facts.image,
     volumes: service === 'postgres' ? dataFirst(facts.volumes, database?.volume) : facts.volumes,
     configHash: hashes[service] as string,
+    mounts: realMounts(recordOf(written[service]), volumes, folder),
+    networks: networksOf(recordOf(written[service])).map((key) => `${projectName}_${key}`),
   }))
 })
+
+const realMounts = (service: Record<string, unknown>, volumes: Readonly<Record<string, string>>, folder: string): ContainerMount[] =>
+  mountsOf(service).flatMap(({ kind, source, target }): ContainerMount[] => {
+    if (kind === 'other' || source === '') return []
+    return [{ kind, source: kind === 'bind' ? resolve(folder, source) : (volumes[source] ?? source), target }]
+  })
+
+const networksOf = ({ networks }: Record<string, unknown>): string[] =>
+  Array.isArray(networks) ? networks.map(String) : networks ? Object.keys(recordOf(networks)) : ['default']
 
 /** Like compose, hashes the service's settings without real volume names. */
 const configHashes = remembered(maxTexts, (text: string): Readonly<Record<string, string>> => {

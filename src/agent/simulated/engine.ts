@@ -66,6 +66,13 @@ export function simulatedEngine(world: World, execScript: ExecScript = () => und
     },
     configHashes: async (project) =>
       Object.fromEntries((await readModel(project)).map(({ service, configHash }) => [service, [configHash]])),
+    composedServices: async (project) =>
+      Object.fromEntries(
+        (await readModel(project)).map(({ service, configHash, mounts, networks }) => [
+          service,
+          { hashes: [configHash], mounts, networks },
+        ]),
+      ),
     up: (project, services, signal) => recreate(world, project, services, signal),
     stop: async (project, services) => {
       assertEngineUp(world)
@@ -160,7 +167,7 @@ const eachOf = (world: World, project: Project, service: SimulatedContainer['ser
 }
 
 function stateOf(world: World, container: SimulatedContainer): ContainerState {
-  const { id, service, image, digest, configHash, startedAt, volumes, dies, wanted } = container
+  const { id, service, image, digest, configHash, startedAt, volumes, mounts, networks, dies, wanted } = container
   const running = wanted === 'running'
   return {
     id,
@@ -170,6 +177,10 @@ function stateOf(world: World, container: SimulatedContainer): ContainerState {
     configHash,
     startedAt,
     volumes,
+    mounts,
+    networks,
+    composeFiles: [container.project.composeFile],
+    envFiles: container.project.envFile === undefined ? [] : [container.project.envFile],
     state: running ? (dies ? 'restarting' : 'running') : 'exited',
     exitCode: running ? (dies ? 1 : null) : 0,
     restartCount: restartsOf(world, container),

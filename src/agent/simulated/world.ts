@@ -1,7 +1,7 @@
 import semver from 'semver'
 import { parseImage, type Service } from '../../core/boxes/index.ts'
 import { type Clock, isoNow, problem, type Random, sha256Hex } from '../../core/kit/index.ts'
-import type { EngineEvent, Project } from '../ports/index.ts'
+import type { ContainerMount, EngineEvent, Project } from '../ports/index.ts'
 import type { Faults } from './faults.ts'
 import type { SimulatedVolumes } from './volumes.ts'
 
@@ -13,6 +13,8 @@ export type SimulatedContainer = {
   readonly digest: string
   readonly configHash: string
   readonly volumes: readonly string[]
+  readonly mounts: readonly ContainerMount[]
+  readonly networks: readonly string[]
   wanted: 'running' | 'stopped'
   startedAt: string
   startedMs: number
@@ -87,6 +89,8 @@ type Wanted = Readonly<{
   digest: string
   configHash: string
   volumes: readonly string[]
+  mounts: readonly ContainerMount[]
+  networks: readonly string[]
 }>
 
 /** Creates a container that replaces the service's previous one. */

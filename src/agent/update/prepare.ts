@@ -6,6 +6,7 @@ import { writeFileAtomic } from '../../node/index.ts'
 import { type DiskUse, reserveDiskSpace, spaceForDump, volumeBytes } from '../backup/index.ts'
 import {
   assertNoOtherDatabases,
+  assertRunsAsWritten,
   assertSafeFolder,
   type ComposeFacts,
   migrationsFor,
@@ -44,6 +45,7 @@ async function observeBefore(run: UpdateRun): Promise<Before> {
   const compose = readCompose(text, box.project.name)
   const containers = await deps.engine.containers(box.project)
   const former = Service.options.map((service) => [service, formerContainer(box, compose, containers, service)] as const)
+  await assertRunsAsWritten(deps.engine, box, 'updating')
   const planned = changedServices(payload.targets, Object.fromEntries(former))
   return {
     containers: Object.fromEntries(former),

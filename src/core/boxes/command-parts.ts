@@ -30,9 +30,11 @@ export const BoxFacts = z.object({
   mediaBytes: z.number().min(0).nullable(),
   objectBytes: z.number().min(0).nullable(),
   freeDiskBytes: z.number().min(0).nullable(),
-  /** Compose services beside the four, and services that `up` would recreate without a plan. */
+  /** Compose services beside the four, and services whose container differs from what compose would bring up. */
   otherServices: z.array(z.string().max(100)).max(50).nullable(),
   wouldRecreate: z.array(z.string().max(100)).max(50).nullable(),
+  /** The differences of `wouldRecreate`, one sentence each with its fix; absent where there are none. */
+  differences: z.array(z.string().max(500)).max(20).nullable().optional(),
   /** The compose file differs from the one this agent wrote last. */
   composeChanged: z.boolean().nullable(),
 })

@@ -9,7 +9,7 @@ export function factFindings(box: KnownBox, target: TierVersions, changes: reado
   if (!facts) return []
   return [
     ...spaceFindings(box, facts, changes),
-    ...composeFindings(box, facts, changes),
+    ...composeFindings(box, facts),
     ...serviceFindings(box, facts),
     ...(changes.includes('synapse') ? backgroundFindings(box, facts, target, limits) : []),
   ]
@@ -37,22 +37,18 @@ export function spaceFindings({ slug, databaseBytes }: KnownBox, { freeDiskBytes
 
 const inGb = (bytes: number): string => `${(bytes / 1e9).toFixed(1)} GB`
 
-/** An update applies the compose file to its own services only; other changes of the file would come with any later `up`. */
-export function composeFindings({ slug }: KnownBox, { wouldRecreate, composeChanged }: BoxFacts, changes: readonly Component[]): Finding[] {
-  const planned = (service: string) => (changes as readonly string[]).includes(service)
-  const others = (wouldRecreate ?? []).filter((service) => !planned(service))
-  if (others.length > 0)
+/** A container that differs from its file would change, or lose a change, with the update or any later `up`. */
+export function composeFindings({ slug }: KnownBox, facts: Pick<BoxFacts, 'wouldRecreate' | 'composeChanged' | 'differences'>): Finding[] {
+  const { wouldRecreate, composeChanged, differences } = facts
+  if (wouldRecreate !== null && wouldRecreate.length > 0) {
+    const detail = (differences ?? []).slice(0, 3).join('; ')
     return [
       refusal(
         'WOULD_RECREATE',
-        `in ${slug} compose would also recreate ${others.join(', ')}, which this rollout does not change${composeChanged ? ': its compose file was changed by hand' : ''}. fix: revert the file, or run \`docker compose up -d\` first`,
+        `in ${slug} what runs is not what compose would bring up (${wouldRecreate.join(', ')})${composeChanged ? '; its compose file was changed by hand' : ''}${detail === '' ? '. fix: revert the file, or run `docker compose up -d` first' : `: ${detail}`}`,
       ),
     ]
-  const along = (wouldRecreate ?? []).filter(planned)
-  if (along.length > 0)
-    return [
-      warning('COMPOSE_CHANGED', `the compose file of ${slug} was changed by hand; the update applies the change to ${along.join(', ')}`),
-    ]
+  }
   return composeChanged
     ? [
         warning(

@@ -38,7 +38,7 @@ export function imageRollbackFindings(update: CompletedUpdate, box: KnownBox, li
     ...migrationFindings(update, box),
     ...(back.includes('postgres') ? postgresFindings(update, box) : []),
     ...(back.includes('synapse') ? synapseFindings(update, box, limits) : []),
-    ...(facts ? [...spaceFindings(box, facts, back), ...composeFindings(box, facts, back)] : []),
+    ...(facts ? [...spaceFindings(box, facts, back), ...composeFindings(box, facts)] : []),
   ]
 }
 

@@ -1,3 +1,5 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { aCompletion, aStack, handMade, homeserver } from './a-stack.ts'
 
@@ -95,6 +97,33 @@ test.each(rows)('%s is a finding that refuses the completion', async (_, change,
   const seen = await stack.seen()
   await expect(stack.run(seen)).rejects.toMatchObject({ code: 'PREFLIGHT_REFUSED', message: expect.stringMatching(says) })
   expect(await stack.all()).toEqual(before)
+})
+
+test.each([
+  [
+    'another volume',
+    (text: string) => text.replace('- db:/var/', '- old:/var/').replace('  db:\n', '  old:\n'),
+    /postgres mounts volume elm_db at \/var\/lib\/postgresql\/data, but docker-compose\.yml mounts volume elm_old there/,
+  ],
+  [
+    'another name of the volume, which the hash does not see',
+    (text: string) => text.replace('  db:\n', '  db: { name: other }\n'),
+    /postgres mounts volume elm_db at .*, but docker-compose\.yml mounts volume other there/,
+  ],
+  ['another command', (text: string) => text.replace('server /data', 'server /data --quiet'), /minio runs with other settings/],
+])('an edit that was not brought up refuses the completion: %s', async (_, edit, says) => {
+  const stack = await aStack()
+  await writeFile(join(stack.folder, 'docker-compose.yml'), edit(handMade))
+  const before = await stack.all()
+  const seen = await stack.seen()
+  await expect(stack.run(seen)).rejects.toMatchObject({ code: 'PREFLIGHT_REFUSED', message: expect.stringMatching(says) })
+  expect(await stack.all()).toEqual(before)
+  expect([...stack.host.running('elm')].sort()).toEqual(['minio', 'postgres', 'synapse'])
+})
+
+test('an override file refuses the completion, also one that changes nothing now', async () => {
+  const { findings } = await findingsOf({ more: { 'docker-compose.override.yml': 'services: {}\n' } })
+  expect(findings).toEqual([expect.stringMatching(/^docker compose adds docker-compose\.override\.yml to docker-compose\.yml/)])
 })
 
 test('a stopped service is a finding, not a guess', async () => {

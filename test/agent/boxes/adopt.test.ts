@@ -2,7 +2,7 @@ import { chmod, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { adopt, fenceFile, healthcheck, provision, report } from '../../../src/agent/boxes/index.ts'
-import { aBox, composeText, moving } from '../simulated/boxes.ts'
+import { aBox, composeText, images, moving } from '../simulated/boxes.ts'
 import { aContext, anAgent, aProvision } from './provisioning.ts'
 
 const order = (folder: string) => ({ slug: 'elm', boxId: 'box_elm', ownershipEpoch: 1, folder, project: 'elm' })
@@ -52,6 +52,61 @@ describe('adopting', () => {
     await rename(stack.composeFile, join(stack.folder, 'docker-compose.yml'))
     await stack.adopt()
     expect((await stack.agent.deps.boxes.find('elm'))?.project.composeFile).toMatch(/docker-compose\.yml$/)
+  })
+
+  test('reads the files that the running containers name', async () => {
+    const stack = await aStack()
+    const { host, deps } = stack.agent
+    const prod = join(stack.folder, 'prod.yaml')
+    await rename(stack.composeFile, prod)
+    await writeFile(stack.composeFile, composeText('another'))
+    await writeFile(join(stack.folder, 'prod.env'), '')
+    const project = { name: 'elm', folder: stack.folder, composeFile: prod, envFile: join(stack.folder, 'prod.env') }
+    await moving(host.clock, async () => {
+      for (const image of Object.values(images)) await host.engine.pull(image, {})
+      await host.engine.up(project, ['postgres', 'minio', 'synapse', 'edge'])
+    })
+    expect((await moving(host.clock, () => stack.adopt())).findings).toEqual([])
+    expect((await deps.boxes.find('elm'))?.project).toEqual(project)
+  })
+
+  test('names each way in which what runs is not what the file says, with what to do', async () => {
+    const stack = await aStack()
+    const { host } = stack.agent
+    const both = join(stack.folder, 'both.yaml')
+    const text = composeText('elm')
+      .replace('"postgres:/var/lib', '"bigdisk:/var/lib')
+      .replace('volumes:\n', 'volumes:\n  bigdisk:\n')
+      .replace('"media:/media" ]', '"media:/media" ], networks: [default, proxy]')
+    await writeFile(both, `${text}networks: { proxy: }\n`)
+    await writeFile(join(stack.folder, 'compose.override.yaml'), '{}')
+    const project = { name: 'elm', folder: stack.folder, composeFile: both }
+    await moving(host.clock, async () => {
+      for (const image of Object.values(images)) await host.engine.pull(image, {})
+      await host.engine.up(project, ['postgres', 'synapse', 'edge'])
+      await host.engine.up({ ...project, composeFile: stack.composeFile }, ['minio'])
+    })
+    await writeFile(stack.composeFile, composeText('elm').replace('"objects:/data" ]', '"objects:/data" ], command: [server]'))
+    const { findings } = await moving(host.clock, () => stack.adopt())
+    const cause =
+      ': it was started from both.yaml, but the agent reads only compose.yaml. fix: move the settings of both.yaml into compose.yaml'
+    expect(findings).toEqual([
+      'docker compose adds compose.override.yaml to compose.yaml, but the agent reads only compose.yaml. fix: move its settings into compose.yaml, then remove compose.override.yaml',
+      `synapse is in the networks elm_default, elm_proxy, but compose.yaml puts it in elm_default${cause}, then remove both.yaml`,
+      `postgres mounts volume elm_bigdisk at /var/lib/postgresql/data, but compose.yaml mounts volume box-elm-postgres there${cause}, then remove both.yaml`,
+      `minio runs with other settings than compose.yaml has (edited but not brought up, or started with other variables). fix: revert the change, or apply it with docker compose --project-name elm --file ${stack.composeFile} up -d`,
+    ])
+  })
+
+  test.each([
+    ['COMPOSE_FILE=compose.yaml:prod.yaml # both', /COMPOSE_FILE in \.env adds prod\.yaml to compose\.yaml, .* remove COMPOSE_FILE/],
+    ['COMPOSE_PATH_SEPARATOR=,\r\nexport COMPOSE_FILE="compose.yaml,prod.yaml"\r', /COMPOSE_FILE in \.env adds prod\.yaml/],
+  ])('names the other files that %j adds', async (text, says) => {
+    const stack = await aStack()
+    await writeFile(join(stack.folder, '.env'), `A=b\n${text}\n`)
+    expect((await stack.adopt()).findings).toEqual([expect.stringMatching(says)])
+    await writeFile(join(stack.folder, '.env'), 'COMPOSE_FILE=compose.yaml\n#COMPOSE_FILE=a:b\n')
+    expect((await stack.adopt()).findings).toEqual([])
   })
 
   test('refuses unsafe folders, files that are none, and names that are taken', async () => {

@@ -18,7 +18,7 @@ async function aReportingHost(disk = { freeBytes: async () => 7e9 }) {
   const engine = {
     ...host.engine,
     ...Object.fromEntries(
-      (['configHashes', 'imageLibc'] as const).map((name) => [
+      (['composedServices', 'imageLibc'] as const).map((name) => [
         name,
         (argument: never) => {
           counts[name] = (counts[name] ?? 0) + 1
@@ -63,7 +63,13 @@ describe('a report', () => {
     await edit(box, (text) =>
       text.replace('"objects:/data" ] }', '"objects:/data" ], command: [ server ] }\n  bridge: { image: "bridge:1" }'),
     )
-    expect(await facts()).toMatchObject({ wouldRecreate: ['minio'], otherServices: ['bridge'] })
+    expect(await facts()).toMatchObject({
+      wouldRecreate: ['minio'],
+      otherServices: ['bridge'],
+      differences: [
+        expect.stringMatching(/^minio runs with other settings than compose\.yaml has .* fix: revert the change, or apply it with/),
+      ],
+    })
   })
 
   test('is made of a broken compose file and a disk that cannot be asked too', async () => {
@@ -75,10 +81,10 @@ describe('a report', () => {
   test('asks for what is dear only when it may have changed', async () => {
     const { box, counts, facts } = await aReportingHost()
     for (let turn = 0; turn < 3; turn++) await facts()
-    expect(counts).toEqual({ configHashes: 1, imageLibc: 1 })
+    expect(counts).toEqual({ composedServices: 1, imageLibc: 1 })
     await appendFile(box.project.composeFile, '# a remark\n')
     await facts()
-    expect(counts).toEqual({ configHashes: 2, imageLibc: 1 })
+    expect(counts).toEqual({ composedServices: 2, imageLibc: 1 })
   })
 })
 

@@ -230,6 +230,26 @@ describe('an update that does not prove healthy', () => {
   })
 })
 
+describe('a box whose containers are not what its file says', () => {
+  test.each([
+    ['another volume of the service to update', '"media:/media"', '"media2:/media"', /synapse mounts volume box-oak-media at \/media/],
+    ['a setting of it', '"media:/media" ]', '"media:/media" ], user: other', /synapse runs with other settings than compose\.yaml/],
+    ['another volume of the database', 'box-oak-postgres', 'box-oak-other', /postgres mounts volume box-oak-postgres at .*box-oak-other/],
+  ])('is refused before anything stops: %s', async (_, from, to, says) => {
+    const world = await aWorld()
+    const text = await world.compose()
+    await writeFile(world.box.project.composeFile, text.replace(from, to).replace('volumes:\n', 'volumes:\n  media2:\n'))
+    const result = await world.run()
+    expect(result).toMatchObject({
+      outcome: 'failed',
+      fencedMs: 0,
+      error: { code: 'PREFLIGHT_REFUSED', message: expect.stringMatching(says) },
+    })
+    expect(world.counts).not.toHaveProperty('stop')
+    expect(world.host.traffic.content(world.box).messages).toBe(3)
+  })
+})
+
 describe('an update whose box is opened before it is decided', () => {
   const early = (mode: 'until-first-ok' | 'none', change = {}) => aPayload({ fence: { mode }, ...change })
   const marks = async (world: Awaited<ReturnType<typeof aWorld>>) => {

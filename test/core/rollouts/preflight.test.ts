@@ -146,16 +146,16 @@ const cases: Case[] = [
   ['too little space', 'refuse NO_SPACE', { databaseBytes: 30e9, ...withFacts({}) }, /needs about 60.9 GB free .*, but 50.0 GB are free/],
   ['a compose file changed by hand', 'warn COMPOSE_CHANGED', withFacts({ composeChanged: true }), /its containers match the file/],
   [
-    'a change by hand to what is updated',
-    'warn COMPOSE_CHANGED',
-    withFacts({ composeChanged: true, wouldRecreate: ['synapse'] }),
-    /the update applies the change to synapse/,
+    'a change by hand to what is updated, which the update would apply or drop',
+    'refuse WOULD_RECREATE',
+    withFacts({ composeChanged: true, wouldRecreate: ['synapse'], differences: ['synapse mounts volume b at /media. fix: write it'] }),
+    /is not what compose would bring up \(synapse\); its compose file was changed by hand: synapse mounts volume b at .media\. fix: write it/,
   ],
   [
     'a service that compose would recreate beside the plan',
     'refuse WOULD_RECREATE',
     withFacts({ composeChanged: true, wouldRecreate: ['minio', 'synapse'] }),
-    /also recreate minio, which this rollout does not change: its compose file was changed by hand/,
+    /\(minio, synapse\); its compose file was changed by hand. fix: revert the file/,
   ],
   ['services of another make', 'warn OTHER_SERVICES', withFacts({ otherServices: ['bridge'] }), /1 service unknown to Tenantry \(bridge\)/],
 ]

@@ -1,0 +1,133 @@
+import { readFile } from 'node:fs/promises'
+import { basename, dirname } from 'node:path'
+import { Service } from '../../core/boxes/index.ts'
+import { isProblem, problem } from '../../core/kit/index.ts'
+import type { ComposedService, ContainerEngine, ContainerMount, ContainerState, LocalBox, Project } from '../ports/index.ts'
+import { resolvedCompose } from './compose-file.ts'
+import { recordOf } from './mounts.ts'
+
+/** One way in which a running service is not what compose would bring up; `text` is a sentence with its fix. */
+type Difference = Readonly<{ service: Service; text: string }>
+
+export type Composed = Readonly<Record<string, ComposedService>>
+
+/**
+ * Compares the containers with what compose would bring up from the project's file. What runs is the truth: while anything differs, every
+ * recreation would change more than intended, up to the volume that holds the data.
+ */
+async function runningDifferences(engine: ContainerEngine, project: Project): Promise<Difference[]> {
+  const [composed, containers] = await Promise.all([engine.composedServices(project), engine.containers(project)])
+  return differencesOf(project, { composed, containers, profiles: await profilesIn(project) })
+}
+
+/** The differences as findings; a file that compose refuses is one. */
+export async function differenceFindings(engine: ContainerEngine, project: Project): Promise<string[]> {
+  try {
+    return (await runningDifferences(engine, project)).map(({ text }) => text)
+  } catch (error) {
+    if (!isProblem(error, 'COMPOSE_INVALID')) throw error
+    return [`${error.message}. fix: correct ${basename(project.composeFile)} until docker compose config accepts it`]
+  }
+}
+
+/** Throws PREFLIGHT_REFUSED. `doing` is a verb such as updating. */
+export async function assertRunsAsWritten(engine: ContainerEngine, { slug, project }: LocalBox, doing: string): Promise<void> {
+  const differences = await runningDifferences(engine, project)
+  if (differences.length === 0) return
+  const named = differences.slice(0, maxNamed).map(({ text }) => text)
+  const more = differences.length - named.length
+  throw problem(
+    'PREFLIGHT_REFUSED',
+    `the containers of ${slug} are not what compose would bring up, so ${doing} it would change more than its images: ${named.join('; ')}${more > 0 ? `; and ${more} more` : ''}`,
+  )
+}
+
+const maxNamed = 3
+
+type Seen = Readonly<{
+  composed: Composed
+  containers: readonly ContainerState[]
+  /** Profiles of each service in the file. */
+  profiles: Readonly<Record<string, readonly string[]>>
+}>
+
+export function differencesOf(project: Project, { composed, containers, profiles }: Seen): Difference[] {
+  return containers
+    .toSorted((one, other) => Service.options.indexOf(one.service) - Service.options.indexOf(other.service))
+    .flatMap((container) => {
+      const { service } = container
+      const found = differencesIn(project, container, { composed: composed[service], profiles: profiles[service] ?? [] })
+      return found.map((text) => ({ service, text }))
+    })
+}
+
+/** The profiles that services have; empty where the file cannot be read. */
+export async function profilesIn({ composeFile }: Project): Promise<Record<string, readonly string[]>> {
+  try {
+    const services = recordOf(resolvedCompose(await readFile(composeFile, 'utf8')).services)
+    return Object.fromEntries(
+      Object.entries(services).map(([name, service]) => {
+        const { profiles } = recordOf(service)
+        return [name, Array.isArray(profiles) ? profiles.map(String) : []]
+      }),
+    )
+  } catch {
+    return {}
+  }
+}
+
+type Now = Readonly<{ composed: ComposedService | undefined; profiles: readonly string[] }>
+
+function differencesIn(project: Project, container: ContainerState, { composed, profiles }: Now): string[] {
+  const { service } = container
+  const file = basename(project.composeFile)
+  if (!composed && profiles.length > 0)
+    return [
+      `${service} belongs to the profile ${profiles.join(', ')}, which is not active. fix: remove the profiles of ${service} from ${file}`,
+    ]
+  if (!composed) return [`${service} runs, but ${file} does not define it. fix: define it in ${file}`]
+  const fix = fixOf(project, container)
+  const found = [...mountDifferences(file, container, composed), ...networkDifferences(file, container, composed)]
+  if (found.length > 0) return found.map((text) => `${text}${fix ?? `. fix: write what runs into ${file}`}`)
+  if (composed.hashes.includes(container.configHash ?? '')) return []
+  return [
+    `${service} runs with other settings than ${file} has${
+      fix ??
+      ` (edited but not brought up, or started with other variables). fix: revert the change, or apply it with docker compose --project-name ${project.name} --file ${project.composeFile} up -d`
+    }`,
+  ]
+}
+
+/** Names the other files that the container was started from. */
+function fixOf(project: Project, { composeFiles }: ContainerState): string | undefined {
+  const shown = (path: string) => (dirname(path) === project.folder ? basename(path) : path)
+  // Files of the agent itself, from a restore, are no cause.
+  const others = composeFiles.filter((path) => path !== project.composeFile && !basename(path).startsWith('.compose.')).map(shown)
+  if (others.length === 0) return undefined
+  const file = shown(project.composeFile)
+  const list = others.join(', ')
+  return `: it was started from ${composeFiles.map(shown).join(' and ')}, but the agent reads only ${file}. fix: move the settings of ${list} into ${file}, then remove ${list}`
+}
+
+function mountDifferences(file: string, { service, mounts }: ContainerState, composed: ComposedService): string[] {
+  const at = (list: readonly ContainerMount[], target: string) => list.find((mount) => mount.target === target)
+  const targets = [...new Set([...mounts, ...composed.mounts].map(({ target }) => target))].sort()
+  return targets.flatMap((target) => {
+    const [runs, written] = [at(mounts, target), at(composed.mounts, target)]
+    if (runs?.kind === written?.kind && runs?.source === written?.source) return []
+    return [`${service} mounts ${shownMount(runs)} at ${target}, but ${file} mounts ${shownMount(written)} there`]
+  })
+}
+
+const shownMount = (mount: ContainerMount | undefined): string =>
+  mount === undefined ? 'nothing' : `${mount.kind === 'volume' ? 'volume' : 'folder'} ${mount.source}`
+
+function networkDifferences(file: string, { service, networks }: ContainerState, composed: ComposedService): string[] {
+  const { networks: written } = composed
+  if (written === null) return []
+  const more = networks.filter((name) => !written.includes(name))
+  const fewer = written.filter((name) => !networks.includes(name))
+  if (more.length === 0 && fewer.length === 0) return []
+  const list = (names: readonly string[]) => names.join(', ') || 'none'
+  return [`${service} is in the networks ${list(networks)}, but ${file} puts it in ${list(written)}`]
+}

@@ -1,0 +1,69 @@
+import { posix } from 'node:path'
+import type { ComposedService, ContainerMount, Project } from '../ports/index.ts'
+import { composeArguments, configHashes, runDocker } from './compose.ts'
+import { type DockerSettings, limitsOf } from './connect.ts'
+
+type FileOrVolume = Readonly<{ type: string; source?: string; target: string }>
+type FileReference = Readonly<{ source: string; target?: string }>
+type ServiceModel = Readonly<{
+  volumes?: readonly FileOrVolume[]
+  networks?: Readonly<Record<string, unknown>> | null
+  network_mode?: string
+  secrets?: readonly FileReference[]
+  configs?: readonly FileReference[]
+}>
+
+/** The project as compose resolves it: variables, anchors, profiles and paths. */
+export type ComposeModel = Readonly<{
+  services?: Readonly<Record<string, ServiceModel>>
+  volumes?: Readonly<Record<string, Readonly<{ name: string }>>>
+  networks?: Readonly<Record<string, Readonly<{ name: string }>>>
+  secrets?: Readonly<Record<string, Readonly<{ file?: string }>>>
+  configs?: Readonly<Record<string, Readonly<{ file?: string }>>>
+}>
+
+/** Throws COMPOSE_INVALID. */
+export async function composeModel(settings: DockerSettings, project: Project, signal?: AbortSignal): Promise<ComposeModel> {
+  const printed = await runDocker(settings, composeArguments(project, ['config', '--format', 'json']), {
+    what: `Compose file of ${project.name}`,
+    otherwise: 'COMPOSE_INVALID',
+    timeoutMs: limitsOf(settings).composeReadMs,
+    signal,
+  })
+  return JSON.parse(printed) as ComposeModel
+}
+
+export async function composedServices(settings: DockerSettings, project: Project): Promise<Record<string, ComposedService>> {
+  const [model, hashes] = await Promise.all([composeModel(settings, project), configHashes(settings, project)])
+  return Object.fromEntries(
+    Object.keys(model.services ?? {}).map((service) => [
+      service,
+      { hashes: hashes[service] ?? [], mounts: mountsIn(model, service), networks: networksIn(model, service) },
+    ]),
+  )
+}
+
+/** Named volumes, host paths, and files of secrets and configs. */
+export function mountsIn({ services = {}, volumes = {}, secrets = {}, configs = {} }: ComposeModel, service: string): ContainerMount[] {
+  const { volumes: mounts = [], secrets: ownSecrets = [], configs: ownConfigs = [] } = services[service] ?? {}
+  return [
+    ...mounts.flatMap(({ type, source, target }): ContainerMount[] => {
+      if (source === undefined || (type !== 'volume' && type !== 'bind')) return []
+      return [{ kind: type, source: type === 'volume' ? (volumes[source]?.name ?? source) : source, target: withoutSlash(target) }]
+    }),
+    ...ownSecrets.flatMap((one) => fileMount(secrets[one.source]?.file, '/run/secrets', one)),
+    ...ownConfigs.flatMap((one) => fileMount(configs[one.source]?.file, '/', one)),
+  ]
+}
+
+const fileMount = (file: string | undefined, folder: string, { source, target = source }: FileReference): ContainerMount[] =>
+  file === undefined ? [] : [{ kind: 'bind', source: file, target: posix.resolve(folder, target) }]
+
+/** As the engine prints it. */
+const withoutSlash = (path: string): string => posix.normalize(path).replace(/(?<=.)\/$/, '')
+
+function networksIn({ services = {}, networks = {} }: ComposeModel, service: string): string[] | null {
+  const { networks: own, network_mode: mode } = services[service] ?? {}
+  if (mode !== undefined) return null
+  return Object.keys(own ?? {}).map((key) => networks[key]?.name ?? key)
+}
