@@ -134,6 +134,14 @@ describe.skipIf(!testbedExists())('the pre-flight of a real box', () => {
       error: { code: 'PREFLIGHT_REFUSED', message: expect.stringMatching(/minio/) },
     })
     await revertMinio()
+    const revertVolume = await editCompose((text) => text.replace(/(\n {2}postgres:\n)( {4}name:)/, '$1    external: true\n$2'))
+    expect(found(await one.report(), { synapse: '1.999.0' })).toContain('refuse NOT_RESTORABLE')
+    expect(await attempt('external', { synapse: one.target('synapse-1.157.1') })).toMatchObject({
+      outcome: 'failed',
+      fencedMs: 0,
+      error: { code: 'NOT_RESTORABLE', message: expect.stringMatching(/the volume postgres \(line [0-9]+ .*is external/) },
+    })
+    await revertVolume()
     expect((await one.report()).facts).toMatchObject({ composeChanged: false, wouldRecreate: [], otherServices: [] })
   })
 

@@ -1,10 +1,10 @@
-import { mkdtemp, readFile, realpath, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hostDisk } from '../../src/agent/backup/index.ts'
 import { boxServers } from '../../src/agent/box-servers/index.ts'
-import { fenceFile, type LocalBoxes, localBoxes, portInUse, provision } from '../../src/agent/boxes/index.ts'
+import { fenceFile, type LocalBoxes, localBoxes, portInUse, provision, readCompose } from '../../src/agent/boxes/index.ts'
 import { dockerEngine } from '../../src/agent/docker/index.ts'
 import { fileLocks, folderStore, onceOnly, openJournal } from '../../src/agent/journal/index.ts'
 import type { ContainerEngine } from '../../src/agent/ports/index.ts'
@@ -118,9 +118,17 @@ describe.skipIf(!testbedExists())('the guarded update of a real box', () => {
   })
 
   test('an image that dies at its start is taken back at once, from the dump where there is no cold copy', async () => {
+    const { composeFile, name: projectName } = (await boxes.find(slug))!.project
+    const text = await readFile(composeFile, 'utf8')
+    const volume = readCompose(text, projectName).database!.volume
+    // As owners write it: an alias, and a name with a variable.
+    const edited = `x-database: &database\n  name: "\${STACK:-${volume}}"\n${text.replace(`postgres:\n    name: ${volume}`, 'postgres: *database')}`
+    expect(edited).toContain('  postgres: *database\n')
+    await writeFile(composeFile, edited)
     const createVolume = () => Promise.reject(problem('DOCKER_UNAVAILABLE', 'no volume today'))
     const result = await update({ ...deps, engine: { ...engine, createVolume } })(contextOf('dies'), payloadOf('synapse-dies'))
     expect(result).toMatchObject({ outcome: 'rolled_back', error: { code: 'PROBE_FAILED' } })
+    expect(readCompose(await readFile(composeFile, 'utf8'), projectName).database!.volume).toMatch(/-r[0-9a-f]{8}-1$/)
     await talk.expectComplete()
     const [copied, cold, dump] = [
       await resultOf('broken', 'cold-copy'),

@@ -2,7 +2,7 @@ import { mkdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { InstalledVersions, SnapshotTaken, SnapshotTier } from '../../core/boxes/index.ts'
 import { type Clock, isoNow, isProblem, problem } from '../../core/kit/index.ts'
-import { fenceFile, readCompose } from '../boxes/index.ts'
+import { fenceFile, readCompose, resolvedFacts } from '../boxes/index.ts'
 import type { BoxServers, ContainerEngine, LocalBox, Repository, RowCounts, SnapshotStore } from '../ports/index.ts'
 import { type DumpManifest, readVerifiedDump, writeManifest } from './dump-manifest.ts'
 
@@ -139,7 +139,7 @@ export type DataFolder = Readonly<{
 /** The folders of all media and object volumes. Throws SNAPSHOT_FAILED if one is missing, because the snapshot would be incomplete. */
 export async function dataFolders(engine: ContainerEngine, box: LocalBox): Promise<DataFolder[]> {
   const containers = await engine.containers(box.project)
-  const keys = await volumeKeys(box)
+  const keys = await volumeKeys(engine, box)
   const mounts = (['synapse', 'minio'] as const).flatMap((service) => {
     const found = containers.filter((container) => container.service === service)
     if (found.length === 0)
@@ -151,8 +151,13 @@ export async function dataFolders(engine: ContainerEngine, box: LocalBox): Promi
   )
 }
 
-async function volumeKeys({ project }: LocalBox): Promise<Map<string, string>> {
-  const { volumes } = readCompose(await readFile(project.composeFile, 'utf8'), project.name)
+/** Keys by real name. A file that compose refuses must not prevent a snapshot. */
+async function volumeKeys(engine: ContainerEngine, box: LocalBox): Promise<Map<string, string>> {
+  const text = await readFile(box.project.composeFile, 'utf8')
+  const { volumes } = await resolvedFacts({ engine }, box, text).catch((error) => {
+    if (isProblem(error, 'COMPOSE_INVALID')) return readCompose(text, box.project.name)
+    throw error
+  })
   return new Map(Object.entries(volumes).map(([key, name]) => [name, key]))
 }
 

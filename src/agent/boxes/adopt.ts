@@ -8,8 +8,10 @@ import { composeNames, fileOfContainers, fileSetFindings } from './file-set.ts'
 import { assertStackUnclaimed, existingBox, type LocalBoxes } from './local-boxes.ts'
 
 import { type ReportDeps, reportVersions } from './report-versions.ts'
+import { reasonNotRestorable } from './restorable.ts'
 import { differenceFindings } from './running-versus-file.ts'
 import { assertSafeFolder } from './safe-folder.ts'
+import { scaledFinding, scaledServices } from './scaled-services.ts'
 
 type Adopt = BoxCommandPayload<'tenant-box.adopt'>
 
@@ -20,7 +22,8 @@ export const adopt =
     const payload = boxCommands['tenant-box.adopt'].payload.parse(given)
     const project = await projectIn(deps.engine, payload)
     await assertSafeFolder(project, deps.agentUid)
-    const facts = readCompose(await readFile(project.composeFile, 'utf8'), project.name)
+    const text = await readFile(project.composeFile, 'utf8')
+    const facts = readCompose(text, project.name)
     const box = await observed(deps.boxes, payload, project)
     await assertStackUnclaimed(deps.boxes, box)
     await deps.boxes.put(box)
@@ -31,9 +34,21 @@ export const adopt =
       ...(await fileSetFindings(project)),
       ...(await differenceFindings(deps.engine, project)),
       ...facts.otherServices.map((service) => `service ${service} does not belong to a box; updates ignore it`),
+      ...(missing.length > 0 ? [] : await guardFindings(deps, box, text)),
     ]
     return { report: await reportVersions(deps, box), findings }
   }
+
+/** Findings that would refuse each update of the box. An observed stack that compose refuses is still reported. */
+export async function guardFindings({ engine }: Pick<ReportDeps, 'engine'>, box: LocalBox, text: string): Promise<string[]> {
+  const containers = await engine.containers(box.project)
+  const whole = await engine.resolveCompose(box.project, text).catch(() => ({}))
+  const reason = await reasonNotRestorable({ engine }, box, text)
+  return [
+    ...scaledServices(whole, containers).map(scaledFinding),
+    ...(reason === undefined ? [] : [`the box could not be restored: ${reason}`]),
+  ]
+}
 
 /** Adoption never turns a managed box into an observed one. */
 async function observed(boxes: LocalBoxes, payload: Adopt, project: Project): Promise<LocalBox> {

@@ -2,11 +2,11 @@ import { lstat, opendir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pLimit from 'p-limit'
 import type { BoxFacts } from '../../core/boxes/index.ts'
-import { type Clock, sha256Hex } from '../../core/kit/index.ts'
+import type { Clock } from '../../core/kit/index.ts'
 import type { ContainerEngine, ContainerState, DatabaseFacts, LibC, LocalBox } from '../ports/index.ts'
 import { readCompose } from './compose-file.ts'
 import type { ComposeRecord } from './compose-record.ts'
-import { type Composed, differencesOf, profilesIn } from './running-versus-file.ts'
+import { fileFactFinder } from './file-facts.ts'
 
 /** Facts for the preflight beside versions. An unknown fact is null and never fails a report. */
 export type FindFacts = (box: LocalBox, containers: readonly ContainerState[], database: DatabaseFacts | undefined) => Promise<BoxFacts>
@@ -23,7 +23,7 @@ export function factFinder(deps: Deps): FindFacts {
   const { engine, disk, compose } = deps
   const sizes = folderSizes(deps.clock)
   const libcs = new Map<string, LibC | null>()
-  const composed = new Map<string, { of: string; services: Composed }>()
+  const fileFacts = fileFactFinder(engine)
   const bytesIn = async (containers: readonly ContainerState[], service: string) => {
     const volumes = containers.find((container) => container.service === service)?.volumes ?? []
     const found = await Promise.all(volumes.map((volume) => bytesOfVolume(engine, sizes, volume)))
@@ -35,27 +35,16 @@ export function factFinder(deps: Deps): FindFacts {
     if (!libcs.has(key)) libcs.set(key, await engine.imageLibc(database.image))
     return libcs.get(key) ?? null
   }
-  const composedNow = async (box: LocalBox, text: string) => {
-    const { project } = box
-    const of = sha256Hex(`${text}\n${project.envFile ? await readFile(project.envFile, 'utf8') : ''}`)
-    const known = composed.get(project.composeFile)
-    if (known?.of === of) return known.services
-    const services = await engine.composedServices(project)
-    composed.set(project.composeFile, { of, services })
-    return services
-  }
-  const differences = async (box: LocalBox, text: string, containers: readonly ContainerState[]) =>
-    differencesOf(box.project, { composed: await composedNow(box, text), containers, profiles: await profilesIn(box.project) })
   return async (box, containers, database) => {
     const text = await readFile(box.project.composeFile, 'utf8').catch(() => undefined)
     const postgres = containers.find(({ service }) => service === 'postgres')
     const orNull = <Value>(work: Promise<Value>): Promise<Value | null> => work.catch(() => null)
-    const [libc, mediaBytes, objectBytes, freeDiskBytes, differing, composeChanged] = await Promise.all([
+    const [libc, mediaBytes, objectBytes, freeDiskBytes, file, composeChanged] = await Promise.all([
       orNull(libcOf(postgres)),
       orNull(bytesIn(containers, 'synapse')),
       orNull(bytesIn(containers, 'minio')),
       orNull(freeBytes(engine, disk, box, postgres)),
-      text === undefined ? null : orNull(differences(box, text, containers)),
+      text === undefined ? null : orNull(fileFacts(box, text, containers)),
       text === undefined ? null : orNull(compose.isChanged(box, text)),
     ])
     const { schemaVersion = null, compatVersion = null, backgroundUpdates = null, collation = null } = database ?? {}
@@ -63,8 +52,7 @@ export function factFinder(deps: Deps): FindFacts {
     return {
       ...{ schemaVersion, compatVersion, backgroundUpdates, collation, libc },
       ...{ mediaBytes, objectBytes, freeDiskBytes, otherServices, composeChanged },
-      wouldRecreate: differing && [...new Set(differing.map(({ service }) => service))].sort(),
-      ...(differing && differing.length > 0 ? { differences: differing.slice(0, 20).map(({ text }) => text.slice(0, 500)) } : {}),
+      ...(file ?? { wouldRecreate: null, scaledServices: null, notRestorable: null }),
     }
   }
 }

@@ -40,15 +40,17 @@ export function parseCompose(text: string): Document.Parsed<YAMLMap.Parsed> {
 const maxTexts = 32
 
 /** Reads the services, volumes and findings; `projectName` names volumes that the file leaves unnamed. Throws COMPOSE_INVALID. */
-export const readCompose: (text: string, projectName: string) => ComposeFacts = remembered(maxTexts, factsOf)
+export const readCompose: (text: string, projectName: string) => ComposeFacts = remembered(maxTexts, (text, projectName) =>
+  composeFacts(resolvedCompose(text), projectName),
+)
 
 /** The whole file as plain values, anchors and merges resolved; treat it as immutable. Throws COMPOSE_INVALID. */
 export const resolvedCompose: (text: string) => Readonly<Record<string, unknown>> = remembered(maxTexts, (text) =>
   plain(parseCompose(text)),
 )
 
-function factsOf(text: string, projectName: string): ComposeFacts {
-  const whole = resolvedCompose(text)
+/** The same facts from a resolved file, such as the one that the engine resolves with the values of variables. */
+export function composeFacts(whole: Readonly<Record<string, unknown>>, projectName: string): ComposeFacts {
   const services = recordOf(whole.services)
   const volumes = Object.fromEntries(
     Object.entries(recordOf(whole.volumes)).map(([key, value]) => [key, volumeName(projectName, key, value)]),
@@ -74,8 +76,10 @@ function plain(document: Document): Record<string, unknown> {
 }
 
 const volumeName = (projectName: string, key: string, value: unknown) => {
-  const { name } = recordOf(value)
-  return typeof name === 'string' ? name : `${projectName}_${key}`
+  const { name, external } = recordOf(value)
+  if (typeof name === 'string') return name
+  const former = recordOf(external).name
+  return typeof former === 'string' ? former : external ? key : `${projectName}_${key}`
 }
 
 function serviceFacts(name: Service, service: Record<string, unknown>, volumes: Record<string, string>) {
@@ -105,12 +109,12 @@ export function mountSources(mounts: unknown): string[] {
 export const isLiteralImage = (image: string): boolean => ImageRef.safeParse(image).success
 
 /** Findings for an operator, one sentence each, in file order. */
-const composeFindings = (whole: Record<string, unknown>): string[] => findings(whole, imageFindings)
+const composeFindings = (whole: Readonly<Record<string, unknown>>): string[] => findings(whole, imageFindings)
 
 /** Findings that only the owner of the stack can fix; excludes images without a literal tag. */
-export const ownerFindings = (whole: Record<string, unknown>): string[] => findings(whole, () => [])
+export const ownerFindings = (whole: Readonly<Record<string, unknown>>): string[] => findings(whole, () => [])
 
-function findings(whole: Record<string, unknown>, more: typeof imageFindings): string[] {
+function findings(whole: Readonly<Record<string, unknown>>, more: typeof imageFindings): string[] {
   const services = Object.entries(recordOf(whole.services))
   return [
     ...(whole.include === undefined

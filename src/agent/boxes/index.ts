@@ -15,7 +15,15 @@ export {
   secretsText,
   writeProbeAccount,
 } from './box-secrets.ts'
-export { type ComposeFacts, isLiteralImage, mountSources, ownerFindings, readCompose, resolvedCompose } from './compose-file.ts'
+export {
+  type ComposeFacts,
+  composeFacts,
+  isLiteralImage,
+  mountSources,
+  ownerFindings,
+  readCompose,
+  resolvedCompose,
+} from './compose-file.ts'
 export { composeRecord, recordCompose } from './compose-record.ts'
 export {
   assertNotInMaintenance,
@@ -48,7 +56,10 @@ export { pinImage, pullImages, resolveImages } from './pull-images.ts'
 export { remembered } from './remembered.ts'
 export { renderedFiles } from './render-box.ts'
 export { healthcheck, installedVersion, type ReportDeps, report, reportVersions } from './report-versions.ts'
-export { rewriteImages, rewritePlace, rewriteVolumes } from './rewrite-compose.ts'
+export { assertRestorable, reasonNotRestorable, resolvedFacts } from './restorable.ts'
+export { rewriteImages, rewritePlace } from './rewrite-compose.ts'
+export { rewriteVolumes } from './rewrite-volumes.ts'
 export { assertRunsAsWritten, differenceFindings } from './running-versus-file.ts'
 export { assertSafeFolder } from './safe-folder.ts'
+export { assertNotScaled } from './scaled-services.ts'
 export { crashLoopDetector, lastLogLine, waitForService, waitUntil, waitUntilStable } from './wait.ts'

@@ -4,7 +4,7 @@ import { composeInvalid, parseCompose } from './compose-file.ts'
 import { remembered } from './remembered.ts'
 
 /** Replaces the text from `start` to `end`. */
-type Edit = Readonly<{ start: number; end: number; text: string }>
+export type Edit = Readonly<{ start: number; end: number; text: string }>
 
 /** Replaces the images of services; all other bytes stay. Throws COMPOSE_INVALID where that is impossible. */
 export const rewriteImages = (text: string, images: Readonly<Partial<Record<Service, string>>>): string =>
@@ -24,22 +24,7 @@ const withImages = remembered(maxTexts, (text: string, wanted: string): string =
   return apply(text, edits)
 })
 
-/** Sets the real names of volumes by their keys in the file. Throws COMPOSE_INVALID. */
-export function rewriteVolumes(text: string, names: Readonly<Record<string, string>>): string {
-  const document = parseCompose(text)
-  const volumes = document.get('volumes', true)
-  const edits = Object.entries(names).map(([key, name]) => {
-    if (!/^[a-zA-Z0-9][a-zA-Z0-9_.-]*$/.test(name)) throw composeInvalid(`cannot use the volume name ${name}`)
-    const pair = isMap(volumes) ? pairOf(volumes, key) : undefined
-    if (!pair) throw composeInvalid(`has no volume ${key}`)
-    if (isMap(pair.value)) return nameVolume(document, text, pair.value, key, name)
-    if (isScalar(pair.value) && pair.value.value === null) return nameEmptyVolume(text, pair.value, name)
-    throw composeInvalid(`defines the volume ${key} through an alias`)
-  })
-  return apply(text, edits)
-}
-
-const pairOf = (map: YAMLMap, key: string): Pair | undefined =>
+export const pairOf = (map: YAMLMap, key: string): Pair | undefined =>
   map.items.find((pair) => (isScalar(pair.key) ? pair.key.value : pair.key) === key)
 
 /** The map's own scalar; a value from a merge or an alias is shared with other nodes. */
@@ -74,30 +59,8 @@ function isUsed(document: ReturnType<typeof parseCompose>, anchor: string): bool
   return used
 }
 
-function nameVolume(document: ReturnType<typeof parseCompose>, text: string, volume: YAMLMap, key: string, name: string): Edit {
-  const external = pairOf(volume, 'external')?.value
-  if (external !== undefined && !(isScalar(external) && external.value === false)) throw composeInvalid(`has an external volume ${key}`)
-  if (volume.anchor && isUsed(document, volume.anchor))
-    throw composeInvalid(`shares the volume ${key} with others through the anchor &${volume.anchor}`)
-  if (pairOf(volume, 'name')) {
-    const what = `the name of the volume ${key}`
-    return replaceScalar(document, text, ownScalar(volume, 'name', what), name, what)
-  }
-  const start = volume.range?.[0] ?? 0
-  if (volume.flow) return { start: start + 1, end: start + 1, text: volume.items.length > 0 ? ` name: ${name},` : ` name: ${name} ` }
-  const indent = text.slice(text.lastIndexOf('\n', start - 1) + 1, start)
-  return { start, end: start, text: `name: ${name}${text.includes('\r\n') ? '\r\n' : '\n'}${indent}` }
-}
-
-// `db:`, `db: ~` and `db: null` all define a volume with defaults.
-function nameEmptyVolume(text: string, scalar: Scalar, name: string): Edit {
-  const [start, end] = scalar.range ?? [0, 0]
-  const colon = start === end ? text.lastIndexOf(':', start) + 1 : start
-  return { start: colon, end: start === end ? colon : end, text: start === end ? ` { name: ${name} }` : `{ name: ${name} }` }
-}
-
 /** Applies edits from the end, so that offsets stay valid. Parses the result, so an unreadable file is never written. */
-function apply(text: string, edits: readonly Edit[]): string {
+export function apply(text: string, edits: readonly Edit[]): string {
   const result = [...edits]
     .sort((a, b) => b.start - a.start)
     .reduce((now, { start, end, text: put }) => now.slice(0, start) + put + now.slice(end), text)

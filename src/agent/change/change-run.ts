@@ -30,8 +30,11 @@ export type ChangeDeps = Readonly<{
   releaseDiskReserve?: () => Promise<void>
 }>
 
-/** Containers as they were started: another id or one more restart means that one died. `startedAt` is absent in journals of older agents. */
-export type Baseline = Readonly<Record<string, Readonly<{ id: string; restartCount: number; startedAt?: string }>>>
+/**
+ * Containers as they were started, by id: another id or one more restart means that one died. Journals of older agents have one entry per
+ * service instead, by its name, and may lack `startedAt`.
+ */
+export type Baseline = Readonly<Record<string, Readonly<{ service?: Service; id: string; restartCount: number; startedAt?: string }>>>
 
 /** A change without its types: what the shared steps use. */
 export type ChangeRun = Readonly<{

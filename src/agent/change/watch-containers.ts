@@ -32,8 +32,9 @@ export function watchContainers(run: ChangeRun, { baseline: first, digests }: Ex
     if (!containers) return
     last = containers
     if (host === 'unchanged' && allRestarted(containers, baseline)) host = 'restarting'
-    for (const [service, before] of Object.entries(baseline)) {
-      const container = containers.find((candidate) => candidate.service === service)
+    for (const before of startedIn(baseline)) {
+      const { service } = before
+      const container = nowOf(containers, before)
       const harm = replaced(container, before, digests[service]) ?? (host === 'restarting' ? undefined : restarted(container, before))
       if (harm) throw await harmed(run, service, harm, container)
     }
@@ -70,7 +71,15 @@ function logSinceStart({ deps, elapsedMs }: ChangeRun, { id, startedAt }: Contai
 }
 
 export const baselineFrom = (containers: readonly ContainerState[]): Baseline =>
-  Object.fromEntries(containers.map(({ service, id, restartCount, startedAt }) => [service, { id, restartCount, startedAt }]))
+  Object.fromEntries(containers.map(({ service, id, restartCount, startedAt }) => [id, { service, id, restartCount, startedAt }]))
+
+type Started = Baseline[string] & Readonly<{ service: string }>
+
+const startedIn = (baseline: Baseline): Started[] => Object.entries(baseline).map(([key, one]) => ({ ...one, service: one.service ?? key }))
+
+/** The same container now, else one that replaced it. */
+const nowOf = (containers: readonly ContainerState[], { id, service }: Started): ContainerState | undefined =>
+  containers.find((container) => container.id === id) ?? containers.find((container) => container.service === service)
 
 async function containersNow({ deps, box }: ChangeRun): Promise<readonly ContainerState[] | undefined> {
   try {
@@ -83,9 +92,9 @@ async function containersNow({ deps, box }: ChangeRun): Promise<readonly Contain
 
 /** The host restarted if no container kept running, not even the edge, which no change of a box restarts once it is probed. */
 const allRestarted = (containers: readonly ContainerState[], baseline: Baseline): boolean =>
-  Object.entries(baseline).every(([service, { id, startedAt }]) => {
-    const container = containers.find((candidate) => candidate.service === service)
-    return startedAt !== undefined && container?.id === id && (container.state !== 'running' || container.startedAt !== startedAt)
+  startedIn(baseline).every(({ id, startedAt }) => {
+    const container = containers.find((candidate) => candidate.id === id)
+    return startedAt !== undefined && container !== undefined && (container.state !== 'running' || container.startedAt !== startedAt)
   })
 
 function replaced(container: ContainerState | undefined, before: Baseline[string], digest: string | undefined): string | undefined {

@@ -22,16 +22,23 @@ export type ComposeModel = Readonly<{
   configs?: Readonly<Record<string, Readonly<{ file?: string }>>>
 }>
 
+type Reading = Readonly<{ signal?: AbortSignal | undefined; input?: string }>
+
 /** Throws COMPOSE_INVALID. */
-export async function composeModel(settings: DockerSettings, project: Project, signal?: AbortSignal): Promise<ComposeModel> {
-  const printed = await runDocker(settings, composeArguments(project, ['config', '--format', 'json']), {
+export const composeModel = async (settings: DockerSettings, project: Project, signal?: AbortSignal): Promise<ComposeModel> =>
+  JSON.parse(await printedModel(settings, project, { signal })) as ComposeModel
+
+/** From standard input, so that a candidate is never a file that somebody could bring up. */
+export const resolveCompose = async (settings: DockerSettings, project: Project, text: string): Promise<Record<string, unknown>> =>
+  JSON.parse(await printedModel(settings, { ...project, composeFile: '-' }, { input: text })) as Record<string, unknown>
+
+const printedModel = (settings: DockerSettings, project: Project, how: Reading): Promise<string> =>
+  runDocker(settings, composeArguments(project, ['config', '--format', 'json']), {
     what: `Compose file of ${project.name}`,
     otherwise: 'COMPOSE_INVALID',
     timeoutMs: limitsOf(settings).composeReadMs,
-    signal,
+    ...how,
   })
-  return JSON.parse(printed) as ComposeModel
-}
 
 export async function composedServices(settings: DockerSettings, project: Project): Promise<Record<string, ComposedService>> {
   const [model, hashes] = await Promise.all([composeModel(settings, project), configHashes(settings, project)])

@@ -2,7 +2,7 @@ import type { Service } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import type { ContainerEngine, Project } from '../ports/index.ts'
 import { composeArguments, configHashes, runDocker } from './compose.ts'
-import { composedServices } from './compose-model.ts'
+import { composedServices, resolveCompose } from './compose-model.ts'
 import { connect, type Docker, type DockerSettings, limitsOf } from './connect.ts'
 import { containersIn } from './containers.ts'
 import { engineProblem } from './engine-problem.ts'
@@ -36,6 +36,7 @@ export function dockerEngine(settings: DockerSettings): ContainerEngine {
     containers: (project) => containersIn(questions, project),
     configHashes: (project) => configHashes(settings, project),
     composedServices: (project) => composedServices(settings, project),
+    resolveCompose: (project, text) => resolveCompose(settings, project, text),
     up: (project, services, signal) => up(changes, settings, project, services, signal),
     // Through the API, because a box must be stoppable while its compose file is broken.
     stop: (project, services) => eachContainer(changes, project, services, (container) => container.stop()),

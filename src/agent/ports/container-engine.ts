@@ -116,6 +116,11 @@ export type ContainerEngine = Readonly<{
   /** The services that compose would bring up now; without those of inactive profiles. Throws COMPOSE_INVALID. */
   composedServices(project: Project): Promise<Readonly<Record<string, ComposedService>>>
   /**
+   * A text as compose would read it in place of the compose file: variables, anchors and defaults resolved, real names of volumes set, services
+   * of inactive profiles left out. Throws COMPOSE_INVALID.
+   */
+  resolveCompose(project: Project, text: string): Promise<Readonly<Record<string, unknown>>>
+  /**
    * Creates or recreates the given services and starts them; dependents stay untouched. A service with another image or other volumes than its
    * container is recreated. Images must be on the host.
    */

@@ -13,7 +13,16 @@ import {
   spaceForSnapshot,
   volumeBytes,
 } from '../backup/index.ts'
-import { assertNoOtherDatabases, assertSafeFolder, type ComposeFacts, pinImage, readCompose, reportVersions } from '../boxes/index.ts'
+import {
+  assertNoOtherDatabases,
+  assertNotScaled,
+  assertRestorable,
+  assertSafeFolder,
+  type ComposeFacts,
+  pinImage,
+  reportVersions,
+  resolvedFacts,
+} from '../boxes/index.ts'
 import { assertDatabaseVolume, readComposeText, removeVolumes } from '../change/index.ts'
 import type { StoredSnapshot } from '../ports/index.ts'
 import { pullFormerImages } from '../rebuild/index.ts'
@@ -27,7 +36,9 @@ export async function fetchAll(run: RestoreRun): Promise<Before> {
   const { deps, box, payload, signal, context } = run
   await assertSafeFolder(box.project)
   const text = await readComposeText(box)
-  const compose = readCompose(text, box.project.name)
+  await assertNotScaled(deps, box, text)
+  await assertRestorable(deps, box, text)
+  const compose = await resolvedFacts(deps, box, text)
   const before = await observeBefore(run, text, compose)
   // A box whose database is down must still be restorable.
   await assertNoOtherDatabases(deps, box, 'pass')

@@ -1,6 +1,6 @@
 import { type RestoreFacts, type RestoreOutcome, type RestoreResult, restoreOutcome } from '../../core/boxes/index.ts'
 import { isProblem } from '../../core/kit/index.ts'
-import { readBoxSecrets, readCompose } from '../boxes/index.ts'
+import { readBoxSecrets, resolvedFacts } from '../boxes/index.ts'
 import { commonResult, errorOf, readComposeText, removeLeftover } from '../change/index.ts'
 import { dropLoadingFile } from './load.ts'
 import { databaseVolumes, dataVolumes, type RestoreRun } from './restore-run.ts'
@@ -55,6 +55,6 @@ async function unusedVolumes(run: RestoreRun, outcome: RestoreOutcome): Promise<
 /** A failed fetch recorded nothing; its volumes are found by the names in the unchanged compose file. */
 async function volumesOfFailedFetch(run: RestoreRun): Promise<string[]> {
   const text = await readComposeText(run.box).catch(() => undefined)
-  const volumes = text === undefined ? {} : readCompose(text, run.box.project.name).volumes
+  const volumes = text === undefined ? {} : (await resolvedFacts(run.deps, run.box, text)).volumes
   return Object.values(volumes).flatMap((volume) => dataVolumes(run, volume))
 }

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Service } from '../../core/boxes/index.ts'
 import { canonicalJson, problem, sha256Hex } from '../../core/kit/index.ts'
-import { mountsOf, readCompose, recordOf, remembered, resolvedCompose } from '../boxes/index.ts'
+import { composeFacts, mountsOf, readCompose, recordOf, remembered, resolvedCompose } from '../boxes/index.ts'
 import type { ContainerMount, EngineEvent, Project } from '../ports/index.ts'
 import { chatState } from './servers.ts'
 import {
@@ -80,6 +80,20 @@ export async function readModel(project: Project): Promise<readonly ServiceModel
   return modelsIn(await resolved(project, await readText(project)), project.name, project.folder)
 }
 
+/** Like compose, with the real names of volumes and the long form of mounts. Throws COMPOSE_INVALID. */
+export async function resolveText(project: Project, text: string): Promise<Readonly<Record<string, unknown>>> {
+  const whole = resolvedCompose(await resolved(project, text))
+  const { volumes } = composeFacts(whole, project.name)
+  const named = Object.entries(recordOf(whole.volumes)).map(([key, value]) => [key, { ...recordOf(value), name: volumes[key] }])
+  const services = Object.entries(recordOf(whole.services)).map(([name, service]) => [name, withLongMounts(recordOf(service))])
+  return { ...whole, services: Object.fromEntries(services), volumes: Object.fromEntries(named) }
+}
+
+const withLongMounts = (service: Record<string, unknown>) =>
+  service.volumes === undefined
+    ? service
+    : { ...service, volumes: mountsOf(service).map(({ kind, source, target }) => ({ type: kind, source, target })) }
+
 const maxTexts = 32
 
 const modelsIn = remembered(maxTexts, (text: string, projectName: string, folder: string): readonly ServiceModel[] => {
@@ -119,7 +133,7 @@ const dataFirst = (volumes: readonly string[], data: string | undefined): readon
 async function resolved({ envFile }: Project, text: string): Promise<string> {
   const lines = envFile === undefined ? [] : (await readFile(envFile, 'utf8')).split('\n')
   const variables = new Map(lines.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]))
-  return text.replace(/\$\{(\w+)\}/g, (_, name: string) => variables.get(name) ?? '')
+  return text.replace(/\$\{(\w+)(?::-([^}]*))?\}/g, (_, name: string, otherwise = '') => variables.get(name) || otherwise)
 }
 
 async function readText(project: Project): Promise<string> {

@@ -1,6 +1,6 @@
 import { isoNow, problem } from '../../core/kit/index.ts'
 import type { ContainerEngine, ContainerState, LocalImage, Project } from '../ports/index.ts'
-import { readModel, recreate, streamEvents } from './compose.ts'
+import { readModel, recreate, resolveText, streamEvents } from './compose.ts'
 import { pullSimulated, resolveSimulated } from './pull.ts'
 import { chatState, logOf, printedLog, restartsOf } from './servers.ts'
 
@@ -73,6 +73,10 @@ export function simulatedEngine(world: World, execScript: ExecScript = () => und
           { hashes: [configHash], mounts, networks },
         ]),
       ),
+    resolveCompose: async (project, text) => {
+      assertEngineUp(world)
+      return resolveText(project, text)
+    },
     up: (project, services, signal) => recreate(world, project, services, signal),
     stop: async (project, services) => {
       assertEngineUp(world)

@@ -6,6 +6,8 @@ import { writeFileAtomic } from '../../node/index.ts'
 import { type DiskUse, reserveDiskSpace, spaceForDump, volumeBytes } from '../backup/index.ts'
 import {
   assertNoOtherDatabases,
+  assertNotScaled,
+  assertRestorable,
   assertRunsAsWritten,
   assertSafeFolder,
   type ComposeFacts,
@@ -14,6 +16,7 @@ import {
   pullImages,
   readCompose,
   reportVersions,
+  resolvedFacts,
 } from '../boxes/index.ts'
 import { assertDatabaseVolume, readComposeText } from '../change/index.ts'
 import type { BoxServers, ContainerEngine, ContainerState, LocalBox } from '../ports/index.ts'
@@ -27,6 +30,9 @@ export async function prepareUpdate(run: UpdateRun): Promise<Before> {
   const { box, deps, payload, context } = run
   await assertSafeFolder(box.project)
   const before = await observeBefore(run)
+  const text = await readComposeText(box)
+  await assertNotScaled(deps, box, text)
+  await assertRestorable(deps, box, text)
   await assertNoOtherDatabases(deps, box)
   const migrations = await migrationsFor(deps, context, box, payload.targets.migrationsHead)
   await deps.snapshots.prepare(await run.repository())
@@ -52,7 +58,7 @@ async function observeBefore(run: UpdateRun): Promise<Before> {
     planned,
     composeSha256: sha256Hex(text),
     targetSha256: sha256Hex(targetText(run, text, planned)),
-    database: assertDatabaseVolume(run, compose),
+    database: assertDatabaseVolume(run, await resolvedFacts(deps, box, text)),
     installed: (await reportVersions(deps, box)).installed,
   }
 }

@@ -37,6 +37,9 @@ export const BoxFacts = z.object({
   differences: z.array(z.string().max(500)).max(20).nullable().optional(),
   /** The compose file differs from the one this agent wrote last. */
   composeChanged: z.boolean().nullable(),
+  /** Why no restore could replace the volumes, and services with more than one container; absent in reports of older agents. */
+  notRestorable: z.array(z.string().max(500)).max(10).nullable().optional(),
+  scaledServices: z.array(Service).nullable().optional(),
 })
 export type BoxFacts = z.infer<typeof BoxFacts>
 

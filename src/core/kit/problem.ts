@@ -71,6 +71,7 @@ export const catalogue = {
   RESTORE_FAILED: entry(500, 1, 'The restore failed'),
   DOCKER_UNAVAILABLE: entry(503, 6, 'The container engine does not answer', true),
   PREFLIGHT_REFUSED: entry(409, 5, 'The pre-flight refused the box'),
+  NOT_RESTORABLE: entry(409, 5, 'The box could not be restored'),
   REINTRODUCES_CVE: entry(409, 5, 'It would reintroduce a vulnerability that an emergency fixed'),
   PORT_TAKEN: entry(409, 5, 'The port is in use'),
   // rollouts

@@ -16,6 +16,8 @@ export const FindingCode = z.enum([
   'COMPOSE_CHANGED',
   'WOULD_RECREATE',
   'OTHER_SERVICES',
+  'SCALED_SERVICE',
+  'NOT_RESTORABLE',
   // the version change
   'VERSION_UNKNOWN',
   'DOWNGRADE',

@@ -10,6 +10,7 @@ export function factFindings(box: KnownBox, target: TierVersions, changes: reado
   return [
     ...spaceFindings(box, facts, changes),
     ...composeFindings(box, facts),
+    ...guardFindings(box, facts),
     ...serviceFindings(box, facts),
     ...(changes.includes('synapse') ? backgroundFindings(box, facts, target, limits) : []),
   ]
@@ -58,6 +59,17 @@ export function composeFindings({ slug }: KnownBox, facts: Pick<BoxFacts, 'would
       ]
     : []
 }
+
+/** Without these no rollback could succeed, so nothing begins. */
+export const guardFindings = ({ slug }: KnownBox, { scaledServices, notRestorable }: BoxFacts): Finding[] => [
+  ...(scaledServices ?? []).map((service) =>
+    refusal(
+      'SCALED_SERVICE',
+      `${service} of ${slug} has more than one container. fix: remove replicas and scale from the compose file, then run \`docker compose up -d --scale ${service}=1\``,
+    ),
+  ),
+  ...(notRestorable ?? []).map((reason) => refusal('NOT_RESTORABLE', `${slug} could not be restored after an update: ${reason}`)),
+]
 
 const serviceFindings = ({ slug }: KnownBox, { otherServices }: BoxFacts): Finding[] =>
   otherServices === null || otherServices.length === 0

@@ -3,7 +3,7 @@ import { plural } from '../kit/index.ts'
 import { type Finding, refusal, warning } from './finding.ts'
 import type { CompletedUpdate, PlannedRollback } from './plan-rollback.ts'
 import type { KnownBox, Limits } from './preflight.ts'
-import { composeFindings, spaceFindings } from './preflight-facts.ts'
+import { composeFindings, guardFindings, spaceFindings } from './preflight-facts.ts'
 import { majorOf, schemaTooNew } from './preflight-versions.ts'
 import { changedServices } from './rollback-findings.ts'
 
@@ -38,7 +38,7 @@ export function imageRollbackFindings(update: CompletedUpdate, box: KnownBox, li
     ...migrationFindings(update, box),
     ...(back.includes('postgres') ? postgresFindings(update, box) : []),
     ...(back.includes('synapse') ? synapseFindings(update, box, limits) : []),
-    ...(facts ? [...spaceFindings(box, facts, back), ...composeFindings(box, facts)] : []),
+    ...(facts ? [...spaceFindings(box, facts, back), ...composeFindings(box, facts), ...guardFindings(box, facts)] : []),
   ]
 }
 

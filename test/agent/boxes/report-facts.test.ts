@@ -44,7 +44,7 @@ describe('a report', () => {
     expect(await facts()).toEqual({
       ...{ schemaVersion: 94, compatVersion: 84, backgroundUpdates: [], collation: 'C', libc: 'glibc' },
       ...{ mediaBytes: expect.any(Number), objectBytes: expect.any(Number), freeDiskBytes: 7e9 },
-      ...{ otherServices: [], wouldRecreate: [], composeChanged: null },
+      ...{ otherServices: [], wouldRecreate: [], composeChanged: null, scaledServices: [], notRestorable: [] },
     })
   })
 
@@ -72,10 +72,28 @@ describe('a report', () => {
     })
   })
 
+  test('names services with several containers, and why the box could not be restored', async () => {
+    const { box, facts } = await aReportingHost()
+    await edit(box, (text) =>
+      text.replace('"objects:/data" ] }', '"objects:/data" ], scale: 2 }').replace('{ name: box-oak-media }', '{ external: true }'),
+    )
+    expect(await facts()).toMatchObject({
+      scaledServices: ['minio'],
+      notRestorable: [expect.stringMatching(/^the volume media \(line 9 .*external/)],
+    })
+  })
+
   test('is made of a broken compose file and a disk that cannot be asked too', async () => {
     const { box, facts } = await aReportingHost({ freeBytes: async () => Promise.reject(new Error('no such disk')) })
     await writeFile(box.project.composeFile, 'services: [')
-    expect(await facts()).toMatchObject({ wouldRecreate: null, otherServices: null, freeDiskBytes: null, collation: 'C' })
+    expect(await facts()).toMatchObject({
+      wouldRecreate: null,
+      otherServices: null,
+      scaledServices: null,
+      notRestorable: null,
+      freeDiskBytes: null,
+      collation: 'C',
+    })
   })
 
   test('asks for what is dear only when it may have changed', async () => {

@@ -157,6 +157,18 @@ const cases: Case[] = [
     withFacts({ composeChanged: true, wouldRecreate: ['minio', 'synapse'] }),
     /\(minio, synapse\); its compose file was changed by hand. fix: revert the file/,
   ],
+  [
+    'a service with two containers',
+    'refuse SCALED_SERVICE',
+    withFacts({ scaledServices: ['minio'] }),
+    /minio of acme has more than one container.*--scale minio=1/,
+  ],
+  [
+    'a volume that a restore cannot replace',
+    'refuse NOT_RESTORABLE',
+    withFacts({ notRestorable: ['the volume db is external'] }),
+    /acme could not be restored after an update: the volume db is external/,
+  ],
   ['services of another make', 'warn OTHER_SERVICES', withFacts({ otherServices: ['bridge'] }), /1 service unknown to Tenantry \(bridge\)/],
 ]
 

@@ -1,0 +1,42 @@
+import { readFile } from 'node:fs/promises'
+import type { BoxFacts } from '../../core/boxes/index.ts'
+import { sha256Hex } from '../../core/kit/index.ts'
+import type { ContainerEngine, ContainerState, LocalBox } from '../ports/index.ts'
+import { reasonNotRestorable } from './restorable.ts'
+import { type Composed, differencesOf, profilesIn } from './running-versus-file.ts'
+import { scaledServices } from './scaled-services.ts'
+
+type FileFacts = Pick<BoxFacts, 'wouldRecreate' | 'differences' | 'scaledServices' | 'notRestorable'>
+
+/** What compose says of a file; each part costs a program. */
+type Read = Readonly<{ composed: Composed; whole: Readonly<Record<string, unknown>>; reason: string | undefined }>
+
+/** Facts of a box's compose file beside its containers. Compose reads the file again only after it or its variables have changed. */
+export function fileFactFinder(engine: ContainerEngine) {
+  const known = new Map<string, { of: string; read: Promise<Read> }>()
+  const readNow = async (box: LocalBox, text: string): Promise<Read> => {
+    const { composeFile, envFile } = box.project
+    const of = sha256Hex(`${text}\n${envFile ? await readFile(envFile, 'utf8') : ''}`)
+    const before = known.get(composeFile)
+    if (before?.of === of) return before.read
+    const read = readFileFacts(engine, box, text)
+    known.set(composeFile, { of, read })
+    read.catch(() => known.delete(composeFile))
+    return read
+  }
+  return async (box: LocalBox, text: string, containers: readonly ContainerState[]): Promise<FileFacts> => {
+    const { composed, whole, reason } = await readNow(box, text)
+    const differing = differencesOf(box.project, { composed, containers, profiles: await profilesIn(box.project) })
+    return {
+      wouldRecreate: [...new Set(differing.map(({ service }) => service))].sort(),
+      ...(differing.length > 0 ? { differences: differing.slice(0, 20).map((one) => one.text.slice(0, 500)) } : {}),
+      scaledServices: scaledServices(whole, containers),
+      notRestorable: reason === undefined ? [] : [reason.slice(0, 500)],
+    }
+  }
+}
+
+async function readFileFacts(engine: ContainerEngine, box: LocalBox, text: string): Promise<Read> {
+  const [composed, whole] = await Promise.all([engine.composedServices(box.project), engine.resolveCompose(box.project, text)])
+  return { composed, whole, reason: await reasonNotRestorable({ engine }, box, text) }
+}

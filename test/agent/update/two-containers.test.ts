@@ -1,0 +1,44 @@
+import { describe, expect, test } from 'vitest'
+import type { ContainerState } from '../../../src/agent/ports/index.ts'
+import { updateSteps } from '../../../src/agent/update/index.ts'
+import { aWorld } from './an-update.ts'
+
+/** An update of a box in which MinIO has a second container, whenever the condition holds. */
+async function withTwo(condition: (world: Awaited<ReturnType<typeof aWorld>>) => Promise<boolean>) {
+  const world = await aWorld()
+  const deps = await world.agent((ports) => ({
+    ...ports,
+    engine: {
+      ...ports.engine,
+      containers: async (project) => {
+        const containers = await ports.engine.containers(project)
+        const twin = containers.filter(({ service }) => service === 'minio').map((one): ContainerState => ({ ...one, id: 'the-twin' }))
+        return (await condition(world)) ? [...containers, ...twin] : containers
+      },
+    },
+  }))
+  return world.run(undefined, { deps })
+}
+
+describe('two containers of a service', () => {
+  test('are refused before anything stops', async () => {
+    expect(await withTwo(async () => true)).toMatchObject({
+      outcome: 'failed',
+      fencedMs: 0,
+      error: { code: 'PREFLIGHT_REFUSED', message: expect.stringMatching(/minio has more than one container.*--scale minio=1/) },
+    })
+  })
+
+  test('that appear during a good update do not roll it back', async () => {
+    expect(await withTwo(async (world) => (await world.fence()) !== undefined)).toMatchObject({ outcome: 'committed' })
+  })
+})
+
+test('the journal of an older agent, with one container per service, proves the same', async () => {
+  const recreate: typeof updateSteps.recreate = async (run) => {
+    const started = (await updateSteps.recreate(run)) as Record<string, { service: string }>
+    return Object.fromEntries(Object.values(started).map(({ service, ...one }) => [service, one]))
+  }
+  const world = await aWorld()
+  expect(await world.run(undefined, { steps: { ...updateSteps, recreate } })).toMatchObject({ outcome: 'committed' })
+})
