@@ -73,7 +73,7 @@ function logSinceStart({ deps, elapsedMs }: ChangeRun, { id, startedAt }: Contai
 export const baselineFrom = (containers: readonly ContainerState[]): Baseline =>
   Object.fromEntries(containers.map(({ service, id, restartCount, startedAt }) => [id, { service, id, restartCount, startedAt }]))
 
-type Started = Baseline[string] & Readonly<{ service: string }>
+type Started = Omit<Baseline[string], 'service'> & Readonly<{ service: string }>
 
 const startedIn = (baseline: Baseline): Started[] => Object.entries(baseline).map(([key, one]) => ({ ...one, service: one.service ?? key }))
 
@@ -97,13 +97,13 @@ const allRestarted = (containers: readonly ContainerState[], baseline: Baseline)
     return startedAt !== undefined && container !== undefined && (container.state !== 'running' || container.startedAt !== startedAt)
   })
 
-function replaced(container: ContainerState | undefined, before: Baseline[string], digest: string | undefined): string | undefined {
+function replaced(container: ContainerState | undefined, before: Started, digest: string | undefined): string | undefined {
   if (!container) return 'is gone'
   if (container.id !== before.id) return 'was restarted or replaced'
   return digest !== undefined && container.digest !== digest ? `runs ${container.digest} and not ${digest}` : undefined
 }
 
-function restarted(container: ContainerState | undefined, before: Baseline[string]): string | undefined {
+function restarted(container: ContainerState | undefined, before: Started): string | undefined {
   if (container?.state !== 'running') return `is ${container?.state} (exit code ${container?.exitCode ?? 'unknown'})`
   // A restarted engine counts from zero, so a lower count is no harm.
   return container.restartCount > before.restartCount ? 'was restarted or replaced' : undefined
