@@ -36,16 +36,32 @@ export const apply = command(
       const { changes, revision } = await api.boxes.diffManifest({ body })
       if (changes.length > 0) {
         notify((style) => changesView(changes, style))
+        if (ask.interactive) await warnOfActiveRollouts({ api, notify })
         await assertConfirmed(ask, `Apply ${plural(changes.length, 'change')} to revision ${revision}?`)
       }
     }
-    return api.boxes.applyManifest({ body })
+    const applied = await api.boxes.applyManifest({ body })
+    if (yes && applied.changed) await warnOfActiveRollouts({ api, notify })
+    return applied
   },
   ({ changed, changes, revision }, { paint }) =>
     changed
       ? `${paint.green(`Revision ${revision}`)} applied (${plural(changes.length, 'change')}). Boxes are unchanged. Next: tenantry rollouts plan`
       : `No changes: equal to revision ${revision}.`,
 )
+
+/** Older unfinished rollouts are not named. */
+const newestRollouts = 100
+
+/** A rollout keeps the versions from its creation, so a new manifest leaves its boxes in drift. Where the list fails, nothing is said. */
+async function warnOfActiveRollouts({ api, notify }: Pick<Context, 'api' | 'notify'>): Promise<void> {
+  const { rollouts } = await api.rollouts.listRollouts({ query: { limit: newestRollouts } }).catch(() => ({ rollouts: [] }))
+  for (const { id, status, manifestRevision } of rollouts.filter(({ startedAt, finishedAt }) => startedAt !== null && finishedAt === null))
+    notify(
+      ({ paint }) =>
+        `${paint.yellow(`Rollout ${clean(id)} is active (${clean(status)}).`)} It continues to revision ${manifestRevision}, not to this one. Stop it first: tenantry rollouts abort ${clean(id)}`,
+    )
+}
 
 function manifestView({ revision, manifest, appliedAt, appliedBy }: ManifestRevision, style: Style): string {
   return sections(

@@ -1,14 +1,15 @@
 import { assertConfirmed, command, flag, many, required, text } from '../kit/index.ts'
-import { followIfRequested, followOptions, resultExit, resultView, watchRollout } from './follow.ts'
+import { queue, startBody } from './create.ts'
+import { allowSkipped, followIfRequested, followOptions, resultExit, resultView, watchRollout } from './follow.ts'
 import { rolloutView } from './rollout.view.ts'
 import { exitOfRollout } from './words.ts'
 
 export const start = command(
   'start <id>',
   'Start a queued rollout in the background',
-  { skipRefused: flag('--skip-refused', 'skip boxes that the plan blocks'), ...followOptions },
-  async (context, { id, skipRefused, ...how }) =>
-    followIfRequested(context, await context.api.rollouts.startRollout({ params: { id }, body: { skipRefused } }), how),
+  { skipRefused: flag('--skip-refused', 'skip boxes that the plan blocks'), queue, ...followOptions },
+  async (context, { id, skipRefused, queue, ...how }) =>
+    followIfRequested(context, await context.api.rollouts.startRollout({ params: { id }, ...startBody({ skipRefused, queue }) }), how),
   resultView,
   { exit: resultExit },
 )
@@ -16,7 +17,7 @@ export const start = command(
 export const watch = command(
   'watch <id>',
   'Watch a rollout live',
-  {},
+  { allowSkipped },
   (context, { id }) => watchRollout(context, id),
   () => '',
   { exit: exitOfRollout },

@@ -1,10 +1,13 @@
 import { isProblem, plural, problem } from '../../core/kit/index.ts'
 import type { PlannedImage, RolloutDetail, RolloutPlan } from '../../core/rollouts/index.ts'
-import { type Context, clean, command, count, flag, many, oneOf, text } from '../kit/index.ts'
+import { assertConfirmed, type Context, clean, command, count, flag, many, oneOf, text } from '../kit/index.ts'
 import { followIfRequested, followOptions, resultExit, resultView } from './follow.ts'
-import { allowLongFence, ignoreWindows, planSummary } from './plan.ts'
+import { activeText, allowLongFence, ignoreWindows, planSummary } from './plan.ts'
 
 import { fenceModes, phases } from './words.ts'
+
+/** Also of `start`. */
+export const queue = flag('--queue', 'wait for unfinished rollouts that include these boxes')
 
 export const create = command(
   'create',
@@ -23,24 +26,25 @@ export const create = command(
       fenceModes,
     ),
     idempotencyKey: text('--idempotency-key <key>', 'repeat calls with this key return the same rollout'),
-    start: flag('--start', 'start the rollout'),
+    start: flag('--start', 'start the rollout; on a terminal after its plan is shown and confirmed'),
+    queue,
     ...followOptions,
   },
-  async (context, { target, idempotencyKey, start, watch, wait, ...body }) => {
+  async (context, { target, idempotencyKey, start, queue, watch, wait, allowSkipped, ...body }) => {
     const { rollouts } = context.api
-    if ((watch || wait) && !start) throw problem('USAGE', '--watch and --wait require --start')
+    if ((watch || wait || queue) && !start) throw problem('USAGE', '--queue, --watch and --wait require --start')
     if (watch && wait) throw problem('USAGE', 'pass either --watch or --wait')
     const targets = target.length > 0 ? { targetSlugs: [...target] } : {}
     const planInput = { ...targets, allowLongFence: body.allowLongFence, ignoreWindows: body.ignoreWindows }
     const isRepeated = start && (await isRepeatedCall(context, idempotencyKey))
-    const seen = start && !isRepeated ? await preview(context, planInput, body) : undefined
+    const seen = start && !isRepeated ? await preview(context, planInput, { ...body, queue }) : undefined
     const headers = idempotencyKey ? { headers: { 'idempotency-key': idempotencyKey } } : {}
     const queued = await rollouts.createRollout({ body: { ...body, ...targets } }, headers)
     // A repeated call finds the first rollout, which may already have started.
     if (!start || queued.status !== 'queued') return followIfRequested(context, queued, { watch, wait })
-    if (isRepeated) showPlan(context, queued.plan)
+    if (isRepeated) await confirmPlan(context, queued.plan, `Start ${queued.id}?`)
     if (seen) assertTagsUnmoved(seen, queued)
-    const started = await rollouts.startRollout({ params: { id: queued.id } }).catch((error: unknown) => {
+    const started = await rollouts.startRollout({ params: { id: queued.id }, ...startBody({ queue }) }).catch((error: unknown) => {
       context.notify(`rollout ${queued.id} stays queued. Start it later: tenantry rollouts start ${queued.id}`)
       throw error
     })
@@ -58,26 +62,45 @@ export const create = command(
   },
 )
 
+/** Sent only when set, because an older daemon refuses unknown fields. */
+export const startBody = ({ skipRefused, queue }: { skipRefused?: boolean; queue: boolean }) => {
+  const body = { ...(skipRefused === undefined ? {} : { skipRefused }), ...(queue ? { queue } : {}) }
+  return Object.keys(body).length > 0 ? { body } : {}
+}
+
 type PlanInput = { targetSlugs?: string[]; allowLongFence: boolean; ignoreWindows: boolean }
 
-/** Shows the plan to a person before the rollout starts. A blocked plan creates no rollout. */
+/** Shows the plan to a person and asks before anything is created. A blocked plan creates no rollout. */
 async function preview(
   context: Context,
   input: PlanInput,
-  { skipRefused }: Readonly<{ skipRefused: boolean }>,
+  { skipRefused, queue }: Readonly<{ skipRefused: boolean; queue: boolean }>,
 ): Promise<RolloutPlan | undefined> {
   if (skipRefused && !isInteractive(context)) return undefined
   const plan = await context.api.rollouts.planRollout({ body: input })
   if (!skipRefused) assertNoBlockers(plan)
+  if (!queue) assertNoneActive(plan)
   if (!isInteractive(context)) return undefined
-  showPlan(context, plan)
+  await confirmPlan(context, plan, `Create and start this rollout of ${plural(plan.updates, 'box', 'boxes')}?`)
   return plan
 }
 
 const isInteractive = ({ ask, json }: Context): boolean => ask.interactive && !json
 
-function showPlan(context: Context, plan: RolloutPlan): void {
-  if (isInteractive(context)) context.notify((style) => `${planSummary(plan, style)}\n`)
+/** Scripts are not asked; on a terminal `--yes` confirms. */
+async function confirmPlan(context: Context, plan: RolloutPlan, question: string): Promise<void> {
+  if (!isInteractive(context)) return
+  context.notify((style) => `${planSummary(plan, style)}\n`)
+  await assertConfirmed(context.ask, question)
+}
+
+function assertNoneActive({ activeRollouts = [] }: RolloutPlan): void {
+  const [first] = activeRollouts
+  if (!first) return
+  throw problem(
+    'ROLLOUT_ACTIVE',
+    `${activeText(activeRollouts).join('; ')}; no rollout was created. fix: wait for its end (\`tenantry rollouts watch ${clean(first.rolloutId)}\`), or start behind it with --queue`,
+  )
 }
 
 /** Throws CONFLICT when an image changed after the plan was shown. */
@@ -92,10 +115,9 @@ function assertTagsUnmoved(seen: RolloutPlan, { id, plan }: RolloutDetail): void
 
 function assertNoBlockers({ boxes, refusals }: RolloutPlan): void {
   if (refusals === 0) return
-  const violations = boxes.flatMap(({ tenantSlug, findings }) => {
-    const first = findings.find(({ severity }) => severity === 'refuse')
-    return first ? [`${tenantSlug}: ${first.message} [${first.code}]`] : []
-  })
+  const violations = boxes.flatMap(({ tenantSlug, findings }) =>
+    findings.flatMap(({ severity, message, code }) => (severity === 'refuse' ? [`${tenantSlug}: ${message} [${code}]`] : [])),
+  )
   throw problem('PLAN_REFUSED', `the plan blocks ${plural(refusals, 'box', 'boxes')}; no rollout was created`, { violations })
 }
 

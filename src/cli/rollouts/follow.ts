@@ -64,10 +64,14 @@ export async function follow(deps: Deps, id: string, { opened, changed, until }:
   return state
 }
 
+/** Also of `watch`. */
+export const allowSkipped = flag('--allow-skipped', 'exit 0 instead of 9 if the rollout skipped boxes')
+
 /** Options of every command that starts or continues a rollout. */
 export const followOptions = {
   watch: flag('--watch', 'watch it live'),
-  wait: flag('--wait', 'wait for the result (exit 7: failed, 8: paused)'),
+  wait: flag('--wait', 'wait for the result (exit 7: aborted or rolled back, 8: paused, 9: boxes skipped)'),
+  allowSkipped,
 }
 type How = Readonly<{ watch: boolean; wait: boolean }>
 
@@ -120,4 +124,5 @@ export function resultView(rollout: Rollout | RolloutDetail, style: Style, { wat
   return sections(planView(rollout.plan, style), rolloutView({ ...rollout, actions: [] }, style))
 }
 
-export const resultExit = (rollout: Rollout, { watch, wait }: How): ExitCode => (watch || wait ? exitOfRollout(rollout) : 0)
+export const resultExit = (rollout: Rollout, { watch, wait, allowSkipped }: How & Readonly<{ allowSkipped: boolean }>): ExitCode =>
+  watch || wait ? exitOfRollout(rollout, { allowSkipped }) : 0

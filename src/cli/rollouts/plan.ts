@@ -1,7 +1,8 @@
 import { duration, plural } from '../../core/kit/index.ts'
-import type { PlannedBox, PlannedImage, RolloutPlan } from '../../core/rollouts/index.ts'
+import type { ActiveRollout, PlannedBox, PlannedImage, RolloutPlan } from '../../core/rollouts/index.ts'
 import { versionMoves } from '../boxes/index.ts'
 import { ago, type Column, clean, command, flag, many, padEnd, type Style, sections, table } from '../kit/index.ts'
+import { rolloutWord } from './words.ts'
 
 export const allowLongFence = flag('--allow-long-fence', 'include boxes whose downtime exceeds fence.maxMinutes')
 
@@ -14,29 +15,64 @@ export const plan = command(
     target: many('--target <slugs>', 'only these boxes (comma-separated or repeated)'),
     allowLongFence,
     ignoreWindows,
+    exitCode: flag('--exit-code', 'exit 2 if boxes differ from the manifest, 7 if the rollout cannot start'),
   },
-  ({ api }, { target, ...body }) =>
+  ({ api }, { target, exitCode, ...body }) =>
     api.rollouts.planRollout({ body: { ...body, ...(target.length > 0 ? { targetSlugs: [...target] } : {}) } }),
   planView,
+  { exit: (plan, { exitCode }) => (exitCode ? exitOfPlan(plan) : 0), examples: ['plan', 'plan --exit-code --json > plan.json'] },
 )
+
+/** For CI: 0 all boxes are up to date, 2 some would be updated, 7 some are blocked. */
+const exitOfPlan = ({ updates, refusals, activeRollouts = [] }: RolloutPlan): 0 | 2 | 7 =>
+  refusals > 0 || activeRollouts.length > 0 ? 7 : updates > 0 ? 2 : 0
 
 /** Blockers first, because they prevent the start; then boxes in order with their version changes; then the totals. */
 export function planView(plan: RolloutPlan, style: Style): string {
   const moving = inPhaseOrder(plan).filter(({ does }) => does === 'update')
   return sections(
     refusals(plan, style),
-    moving.length > 0 ? table(style, columns(style), moving) : plan.refusals > 0 ? '' : 'All boxes are up to date with the manifest.',
+    moving.length > 0
+      ? table(style, columns(style), moving)
+      : plan.refusals > 0
+        ? ''
+        : plan.boxes.some(({ findings }) => findings.length > 0)
+          ? 'No box to update.'
+          : 'All boxes are up to date with the manifest.',
     imagesView(plan, style),
-    warnings(moving, style),
+    activeView(plan, style),
+    warnings(plan.boxes, style),
     totals(plan, moving),
     proposal(plan),
   )
 }
 
+/** Unfinished rollouts with boxes of the plan, one line each. */
+export const activeText = (active: readonly ActiveRollout[]): string[] =>
+  active.map(({ rolloutId, status, slugs }) => {
+    const some = `${slugs.slice(0, maxPerKind).map(clean).join(', ')}${slugs.length > maxPerKind ? ` and ${slugs.length - maxPerKind} more` : ''}`
+    return `rollout ${clean(rolloutId)} (${rolloutWord(status)}) has not finished and includes ${some}`
+  })
+
+const activeView = ({ activeRollouts = [] }: RolloutPlan, { paint }: Style): string =>
+  activeRollouts.length === 0
+    ? ''
+    : [
+        paint.yellow('Active rollouts: wait for their end, or start with --queue'),
+        ...activeText(activeRollouts).map((line) => `  ${line}`),
+      ].join('\n')
+
 /** The plan without a row per box. */
 export function planSummary(plan: RolloutPlan, style: Style): string {
   const moving = inPhaseOrder(plan).filter(({ does }) => does === 'update')
-  return sections(imagesView(plan, style), warnings(moving, style), totals(plan, moving), proposal(plan))
+  return sections(
+    refusals(plan, style),
+    imagesView(plan, style),
+    activeView(plan, style),
+    warnings(plan.boxes, style),
+    totals(plan, moving),
+    proposal(plan),
+  )
 }
 
 /** The images of a plan, each with its digest and where that came from. */
@@ -123,11 +159,13 @@ const proposal = ({ proposedFenceMode: mode }: RolloutPlan): string =>
     : `Image rollbacks from these versions have succeeded before, so consider \`--fence-mode ${mode}\`: maintenance ends sooner, but a box that fails later stays on the new version until you decide.`
 
 function totals(plan: RolloutPlan, moving: readonly PlannedBox[]): string {
-  const skipped = plan.boxes.filter(({ does }) => does === 'skip').length
+  const skipped = plan.boxes.filter(({ does, findings }) => does === 'skip' && findings.length > 0).length
+  const upToDate = plan.boxes.filter(({ does }) => does === 'skip').length - skipped
   const maxDowntimeMs = Math.max(0, ...moving.map(({ worstFenceMs }) => worstFenceMs))
   const parts = [
     `${plural(plan.updates, 'box', 'boxes')} to update`,
-    skipped > 0 && `${skipped} already up to date`,
+    upToDate > 0 && `${upToDate} already up to date`,
+    skipped > 0 && `${skipped} skipped`,
     plan.refusals > 0 && `${plan.refusals} blocked`,
     `${plan.parallel} at a time`,
     `manifest revision ${plan.manifestRevision}`,

@@ -19,7 +19,7 @@ import {
   outcomeTint,
   outcomeWord,
   rolloutState,
-  rolloutTint,
+  stateTint,
   stepsWhenNotWatching,
   stepWord,
   whyOf,
@@ -50,7 +50,7 @@ function factsOf(report: Report, style: Style): string {
   return fields(style, [
     ['rollout', paint.bold(rollout.id)],
     ['kind', rollout.kind === 'emergency_cve' ? `emergency ${clean(rollout.cveId ?? '')}` : null],
-    ['status', `${paint[rolloutTint(rollout.status)](rolloutState(rollout.status))}${pausedPhase(rollout)}`],
+    ['status', `${paint[stateTint(rollout)](rolloutState(rollout))}${pausedPhase(rollout)}`],
     ['reason', clean(whyOf(rollout) ?? '')],
     ['boxes', countsText(rollout.counts)],
     ['waiting', waitingText(rollout, now)],

@@ -15,13 +15,15 @@ import {
   errorOf,
   fenceModeText,
   hasFailed,
+  leftOutOf,
   type NextStep,
   outcomeTint,
   outcomeWord,
   phases,
+  queuedText,
   rolloutState,
-  rolloutTint,
   rolloutWord,
+  stateTint,
   stepsWhenNotWatching,
   waitOf,
   whyOf,
@@ -62,7 +64,7 @@ export function rolloutView(rollout: Rollout | RolloutDetail, style: Style): str
   const actions = 'actions' in rollout ? rollout.actions : []
   const facts = fields(style, [
     ['rollout', paint.bold(rollout.id)],
-    ['status', `${paint[rolloutTint(rollout.status)](rolloutState(rollout.status))}${pausedPhase(rollout)}`],
+    ['status', `${paint[stateTint(rollout)](rolloutState(rollout))}${pausedPhase(rollout)}`],
     ['reason', clean(whyOf(rollout) ?? '')],
     ['boxes', countsText(rollout.counts)],
     ['waiting', waitingText(rollout, now)],
@@ -91,8 +93,11 @@ export const termsOf = ({ holdAfter, failureThreshold, ignoreWindows, fenceMode 
   ['fence mode', fenceModeText(fenceMode)],
 ]
 
-/** The next opening of a maintenance window, when all boxes wait for one. */
-export const waitingText = ({ waitingUntil }: Pick<Rollout, 'waitingUntil'>, now: Date): string | undefined =>
+/** Unfinished rollouts, or the next opening of a maintenance window when all boxes wait for one. */
+export const waitingText = (rollout: Pick<Rollout, 'waitingUntil' | 'queuedBehind'>, now: Date): string | undefined =>
+  queuedText(rollout) ?? windowText(rollout, now)
+
+const windowText = ({ waitingUntil }: Pick<Rollout, 'waitingUntil'>, now: Date): string | undefined =>
   waitingUntil && Date.parse(waitingUntil) > now.getTime() ? `until ${stamp(waitingUntil, now)} for a maintenance window` : undefined
 
 /** By the phase order of the rollout's kind. */
@@ -134,9 +139,13 @@ export const actionColumns: readonly Column<RolloutAction>[] = [
   { title: 'ERROR', value: actionErrorText, priority: 2, minWidth: 14, paint: () => 'red' },
 ]
 
+/** `done (1 skipped)`; the column UPDATED has the others. */
+const listedState = ({ status, counts }: RolloutSummary): string =>
+  status === 'done' && leftOutOf(counts) > 0 ? `done (${leftOutOf(counts)} skipped)` : rolloutWord(status)
+
 const listColumns = ({ now }: Style): Column<RolloutSummary>[] => [
   { title: 'ROLLOUT', value: ({ id }) => id, priority: 1 },
-  { title: 'STATUS', value: ({ status }) => rolloutWord(status), priority: 1, paint: ({ status }) => rolloutTint(status) },
+  { title: 'STATUS', value: listedState, priority: 1, paint: stateTint },
   { title: 'UPDATED', value: ({ counts }) => `${counts.succeeded}/${counts.total - counts.skipped}`, priority: 1, align: 'right' },
   {
     title: 'FAILED',

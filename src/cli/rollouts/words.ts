@@ -1,5 +1,5 @@
 import { shortDigests } from '../../core/kit/index.ts'
-import type { ActionStatus, FenceMode, Phase, Rollout, RolloutAction, RolloutStatus } from '../../core/rollouts/index.ts'
+import type { ActionCounts, ActionStatus, FenceMode, Phase, Rollout, RolloutAction, RolloutStatus } from '../../core/rollouts/index.ts'
 import type { Paint } from '../kit/index.ts'
 
 /** The phases of a staged rollout, in order. */
@@ -22,12 +22,24 @@ const rolloutTints: Partial<Record<RolloutStatus, Tint>> = {
 export const rolloutTint = (status: RolloutStatus): Tint => rolloutTints[status] ?? 'cyan'
 
 export const statusWord = (status: RolloutStatus | ActionStatus): string => status.replaceAll('_', ' ')
-/** Phases keep the name that commands use. */
-export const rolloutWord = (status: RolloutStatus): string => (status === 'rolled_back' ? 'rolled back' : status)
+const rolloutWords: Partial<Record<RolloutStatus, string>> = { rolled_back: 'rolled back', failed: 'aborted' }
+/** Phases keep the name that commands use. Only an abort ends a rollout as `failed`. */
+export const rolloutWord = (status: RolloutStatus): string => rolloutWords[status] ?? status
 
 const isRunningPhase = (status: RolloutStatus): boolean => (phases as readonly string[]).includes(status)
-/** The status in a sentence; a bare phase name reads as incomplete. */
-export const rolloutState = (status: RolloutStatus): string => (isRunningPhase(status) ? `in progress (${status})` : rolloutWord(status))
+/** `paused: lunch`. The default reason of an abort names the act already. */
+export const stopText = (status: RolloutStatus, reason: string | undefined): string =>
+  reason === undefined ? rolloutWord(status) : /^aborted by /.test(reason) ? reason : `${rolloutWord(status)}: ${reason}`
+
+/** The status in a sentence; a bare phase name reads as incomplete. `done (23 updated, 1 skipped)` where boxes were left out. */
+export function rolloutState({ status, counts }: Pick<Rollout, 'status' | 'counts'>): string {
+  if (isRunningPhase(status)) return `in progress (${status})`
+  const left = leftOutOf(counts)
+  return status === 'done' && left > 0 ? `done (${counts.succeeded} updated, ${left} skipped)` : rolloutWord(status)
+}
+/** Running phases are cyan, and a rollout that left boxes out is yellow. */
+export const stateTint = ({ status, counts }: Pick<Rollout, 'status' | 'counts'>): Tint =>
+  status === 'done' && leftOutOf(counts) > 0 ? 'yellow' : rolloutTint(status)
 
 /** Display names of agent steps; empty where the status already names the step. Other steps keep their name. */
 const stepWords: Readonly<Record<string, string>> = {
@@ -173,6 +185,10 @@ export const exitOfRollback = ({ counts }: Pick<Rollout, 'counts'>): 0 | 1 | 8 =
 export const waitOf = ({ status, progress }: Pick<RolloutAction, 'status' | 'progress'>): string | undefined =>
   status === 'pending' && progress?.step === 'wait' ? progress.detail : undefined
 
+/** The unfinished rollouts that a rollout waits for; an older daemon does not report them. */
+export const queuedText = ({ queuedBehind }: Pick<Rollout, 'queuedBehind'>): string | undefined =>
+  queuedBehind?.length ? `for the end of ${queuedBehind.join(', ')}` : undefined
+
 const fenceTexts = {
   'until-stable': null,
   'until-first-ok': 'maintenance ends after the first passed probe; a box that fails later stays on the new version until you decide',
@@ -183,9 +199,18 @@ export const fenceModes = Object.keys(fenceTexts) as FenceMode[]
 /** The trade-off of a fence mode; null for the default. */
 export const fenceModeText = (mode: FenceMode): string | null => fenceTexts[mode]
 
-/** Exit codes after waiting for a rollout: 7 failed or rolled back, 8 paused. */
-export const exitOfRollout = ({ status }: { status: RolloutStatus }): 0 | 7 | 8 =>
-  status === 'failed' || status === 'rolled_back' ? 7 : status === 'paused' ? 8 : 0
+/** Boxes that an operator left out; an older daemon does not report them. */
+export const leftOutOf = ({ leftOut }: Pick<ActionCounts, 'leftOut'>): number => leftOut ?? 0
+
+/** Exit codes after waiting for a rollout: 7 aborted or rolled back, 8 paused, 9 done without some boxes, unless that is allowed. */
+export function exitOfRollout(
+  { status, counts }: Pick<Rollout, 'status' | 'counts'>,
+  { allowSkipped }: Readonly<{ allowSkipped: boolean }> = { allowSkipped: false },
+): 0 | 7 | 8 | 9 {
+  if (status === 'failed' || status === 'rolled_back') return 7
+  if (status === 'paused') return 8
+  return status === 'done' && leftOutOf(counts) > 0 && !allowSkipped ? 9 : 0
+}
 
 /** The reason of a pause or failure, without the commands that the daemon appends; views print those on their own lines. */
 export const whyOf = ({ pauseReason, error }: Pick<Rollout, 'pauseReason' | 'error'>): string | undefined =>

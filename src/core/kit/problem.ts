@@ -1,7 +1,7 @@
 type Entry = Readonly<{ status: number; retryable: boolean; exit: ExitCode; title: string }>
 
-/** Exit codes of the three programs: 0 done, 1 failed, 2 usage, 3 not found, 4 not allowed, 5 conflict, 6 unavailable, 7 rollout failed, 8 rollout paused. */
-export type ExitCode = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8
+/** Exit codes of the three programs: 0 done, 1 failed, 2 usage, 3 not found, 4 not allowed, 5 conflict, 6 unavailable, 7 rollout failed, 8 rollout paused, 9 rollout done without some boxes. */
+export type ExitCode = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9
 
 const entry = (status: number, exit: ExitCode, title: string, retryable = false): Entry => ({ status, retryable, exit, title })
 
@@ -76,6 +76,7 @@ export const catalogue = {
   PORT_TAKEN: entry(409, 5, 'The port is in use'),
   // rollouts
   PLAN_REFUSED: entry(409, 5, 'The plan has refusals'),
+  ROLLOUT_ACTIVE: entry(409, 5, 'Another rollout has not finished with these boxes'),
   PLAN_STALE: entry(409, 5, 'The plan is too old'),
   AUTH: entry(401, 4, 'The approval token is wrong'),
   // local programs

@@ -67,7 +67,7 @@ export const RolloutAction = z.object({
   progress: Progress.nullable(),
   /** When the maintenance window opens that it waits for; null without one. In the past: it waits for a free slot only. */
   waitsUntil: Timestamp.nullable(),
-  /** True once an operator skipped this failure. */
+  /** True once an operator left this box out: a failure, a blocked box, or by name. */
   waived: z.boolean(),
   /** Null unless the rollout was rolled back with its boxes. */
   undo: ActionRollback.nullable(),

@@ -125,9 +125,15 @@ export const rolloutsContract = {
     auth: admin('operator'),
     params: one,
     /** May be empty. `skipRefused` skips boxes that the plan blocks, also in an emergency. */
-    body: z.strictObject({ skipRefused: z.boolean().default(false) }).prefault({}),
+    body: z
+      .strictObject({
+        skipRefused: z.boolean().default(false),
+        /** Begins once the unfinished rollouts that include its boxes have finished; without it they refuse the start. */
+        queue: z.boolean().default(false),
+      })
+      .prefault({}),
     returns: Rollout,
-    problems: ['INVALID_TRANSITION', 'PLAN_STALE', 'PLAN_REFUSED', 'CONFIG', 'CONFLICT'],
+    problems: ['INVALID_TRANSITION', 'PLAN_STALE', 'PLAN_REFUSED', 'ROLLOUT_ACTIVE', 'CONFIG', 'CONFLICT'],
     summary: 'Start a rollout in the background; an emergency needs the role admin and pauses running staged rollouts',
     spec: '4.6',
   }),

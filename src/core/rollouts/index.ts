@@ -38,7 +38,7 @@ export {
   explainWait,
   mustSkipFailures,
 } from './pause-reason.ts'
-export { PlannedBox, PlannedImage, RolloutPlan } from './plan.ts'
+export { type ActiveRollout, PlannedBox, PlannedImage, RolloutPlan } from './plan.ts'
 export type { PastRollback } from './plan-expectations.ts'
 export { dumpMsOf, type Expectation, type PastUpdate } from './plan-expectations.ts'
 export { type HostToAsk, hostsToAsk, pinnedDigests, type RegistryAnswer, type RegistryAnswers, unresolvedImages } from './plan-images.ts'

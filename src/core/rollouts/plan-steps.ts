@@ -12,7 +12,9 @@ import { assignSlots, type Parallelism, type Slot, slowestFirst } from './schedu
 /** The commands of one attempt, in their order. */
 export type CommandStep = 'observe' | 'prefetch' | 'update' | 'restore'
 
-export type EngineRollout = Pick<RolloutState, 'kind' | 'status'> & Readonly<{ failureThreshold: number }>
+/** `queuedBehind`: unfinished rollouts that it waits for before its first box. */
+export type EngineRollout = Pick<RolloutState, 'kind' | 'status'> &
+  Readonly<{ failureThreshold: number; queuedBehind?: readonly string[] | undefined }>
 
 export type EngineAction = Slot &
   Readonly<{
@@ -80,7 +82,7 @@ export function planSteps({ rollout, actions, commands }: Observed, limits: Para
   const steps = flying.flatMap((action) => stepsFromCommand(action, action.commandId === null ? undefined : commands.get(action.commandId)))
   const phase = phaseOf(rollout)
   // Reports come first: what they change may forbid to begin more boxes.
-  if (!phase || steps.some((step) => step.do !== 'show-progress')) return steps
+  if (!phase || rollout.queuedBehind?.length || steps.some((step) => step.do !== 'show-progress')) return steps
   return [...steps, ...stepsOfPhase({ ...rollout, phase }, { actions, flying }, limits)]
 }
 

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { Component, Digest, InstalledVersions, Tier, TierVersions, VersionedService } from '../boxes/index.ts'
 import { Timestamp } from '../contract/index.ts'
 import { Finding } from './finding.ts'
-import { FenceMode, Phase, RolloutId, RolloutKind, TierTargets } from './rollout.ts'
+import { FenceMode, Phase, RolloutId, RolloutKind, RolloutStatus, TierTargets } from './rollout.ts'
 
 /** The planned change of one box. `skip`: already up to date. */
 export const PlannedBox = z.object({
@@ -47,6 +47,10 @@ export const PlannedImage = z.object({
 })
 export type PlannedImage = z.infer<typeof PlannedImage>
 
+/** An unfinished rollout with boxes of the plan. */
+export const ActiveRollout = z.object({ rolloutId: RolloutId, status: RolloutStatus, slugs: z.array(z.string()) })
+export type ActiveRollout = z.infer<typeof ActiveRollout>
+
 /** The order of the boxes, their version changes and findings. */
 export const RolloutPlan = z.object({
   kind: RolloutKind,
@@ -66,6 +70,8 @@ export const RolloutPlan = z.object({
   expectedMs: z.number(),
   /** Another fence mode that past rollbacks support; it is only proposed. */
   proposedFenceMode: FenceMode.optional(),
+  /** Only of a staged rollout: the unfinished ones with boxes of this plan; they refuse its start without `queue`. */
+  activeRollouts: z.array(ActiveRollout).optional(),
   /** Only of an emergency: the running staged rollouts that its start pauses. */
   pauses: z.array(RolloutId).optional(),
   /** Only of an emergency: rollouts with pending rollbacks, which its start cancels. */

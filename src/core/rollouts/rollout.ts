@@ -58,6 +58,8 @@ export const ActionCounts = z.object({
   rollbackFailed: z.number(),
   skipped: z.number(),
   cancelled: z.number(),
+  /** Boxes that an operator left out: failed ones, blocked ones, and those skipped by name. They are counted by their status too. */
+  leftOut: z.number(),
   /** Progress of the rollback of boxes; null unless the rollout was rolled back with its boxes. */
   undo: RollbackCounts.nullable(),
 })
@@ -100,6 +102,8 @@ export const RolloutSummary = z.object({
   ignoreWindows: z.boolean(),
   /** Nothing is in flight, and the next maintenance window opens then. */
   waitingUntil: Timestamp.nullable(),
+  /** Unfinished rollouts that it waits for before its first box; empty unless it was started with `queue`. */
+  queuedBehind: z.array(RolloutId),
   createdAt: Timestamp,
   startedAt: Timestamp.nullable(),
   finishedAt: Timestamp.nullable(),

@@ -74,7 +74,7 @@ const skippedAction = (action: StoredAction): StoredAction =>
   isFailure(action)
     ? { ...action, waived: true }
     : action.status === 'pending'
-      ? { ...action, progress: null, waitsUntil: null, status: 'skipped' }
+      ? { ...action, progress: null, waitsUntil: null, status: 'skipped', waived: true }
       : action
 
 function assertNothingToSkip(id: string, skip: readonly string[]): [] {

@@ -86,6 +86,7 @@ export const newRollout = (clock: Clock, actor: Actor, { id, manifest, plan }: P
   startedAt: null,
   finishedAt: null,
   ignoreWindows: false,
+  queuedBehind: [],
   ...options,
 })
 
@@ -143,7 +144,7 @@ const actionFor = ({ id, skipRefused }: StoredRollout, box: PlannedBox): StoredA
   to: box.to,
   findings: box.findings,
   attempt: 0,
-  waived: false,
+  waived: box.does === 'refuse' && skipRefused,
   undo: null,
   expectedMs: box.expectedMs,
   expectedFenceMs: box.expectedFenceMs,

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import {
   type ActionRollback,
   ActionStatus,
+  type ActiveRollout,
   inFlightStatuses,
   isInFlight,
   isOver,
@@ -50,6 +51,49 @@ export const withRollbacks = (db: DbOrTx, statuses: readonly ActionRollback['sta
 export async function rolloutsWithPendingRollbacks(db: DbOrTx): Promise<string[]> {
   const rows = await withRollbacks(db, ['pending']).distinct().orderBy('rollout_id').execute()
   return rows.map(({ rollout_id }) => rollout_id)
+}
+
+const claimingActions = ActionStatus.options.filter((status) => status !== 'skipped' && status !== 'cancelled')
+
+/**
+ * Rollouts that were started and are not finished, or still roll boxes back, with those of the boxes that they include. A skipped box is not
+ * theirs. A box that an unfinished rollout has already updated is: its rollback would change it.
+ */
+export async function activeRollouts(db: DbOrTx, slugs: readonly string[], except?: string): Promise<ActiveRollout[]> {
+  const open = await db
+    .selectFrom('rollouts')
+    .select(['id', 'status'])
+    .where((row) => row.or([row('status', 'in', openRollouts), row('id', 'in', withRollbacks(db))]))
+    .where('started_at', 'is not', null)
+    .orderBy('id')
+    .execute()
+  const wanted = new Set(slugs)
+  const found: ActiveRollout[] = []
+  for (const { id, status } of open) {
+    if (id === except) continue
+    const boxes = await boxesOf(db, id, isOver(status))
+    const shared = boxes.filter((slug) => wanted.has(slug))
+    if (shared.length > 0) found.push({ rolloutId: id, status, slugs: shared })
+  }
+  return found
+}
+
+async function boxesOf(db: DbOrTx, rolloutId: string, isFinished: boolean): Promise<string[]> {
+  const boxes = db.selectFrom('rollout_actions').select('slug').where('rollout_id', '=', rolloutId).orderBy('slug')
+  const rows = await (isFinished ? boxes.where('undo_status', 'in', openRollbacks) : boxes.where('status', 'in', claimingActions)).execute()
+  return rows.map(({ slug }) => slug)
+}
+
+/** Those of these rollouts that are not finished, or still roll boxes back. */
+export async function unfinishedAmong(db: DbOrTx, rolloutIds: readonly string[]): Promise<ReadonlySet<string>> {
+  if (rolloutIds.length === 0) return new Set()
+  const rows = await db
+    .selectFrom('rollouts')
+    .select('id')
+    .where('id', 'in', rolloutIds)
+    .where((row) => row.or([row('status', 'in', openRollouts), row('id', 'in', withRollbacks(db))]))
+    .execute()
+  return new Set(rows.map(({ id }) => id))
 }
 
 /** Slugs of boxes that any rollout updates or rolls back now. */

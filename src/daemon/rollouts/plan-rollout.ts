@@ -17,7 +17,7 @@ import { currentManifest } from '../boxes/index.ts'
 import { pastUpdates } from './actions.repo.ts'
 import type { RolloutsDeps } from './deps.ts'
 import { knownBoxes } from './known-boxes.ts'
-import { rolloutsWithPendingRollbacks, runningStagedRollouts } from './open-rollouts.repo.ts'
+import { activeRollouts, rolloutsWithPendingRollbacks, runningStagedRollouts } from './open-rollouts.repo.ts'
 import { pastImageRollbacks } from './rollback/completed-updates.repo.ts'
 
 export type PlanDeps = Pick<
@@ -57,7 +57,9 @@ export function planStaged(deps: PlanDeps, { targetSlugs, allowLongFence, ignore
   return withImages(deps, async (resolved) => {
     const { manifest, revision } = await currentManifest(deps.db)
     const target: Target = { rolloutId: id, kind: 'staged', manifest, manifestRevision: revision, ...asked, resolved }
-    return { id, manifest, plan: await planFor(deps, target) }
+    const plan = await planFor(deps, target)
+    const moving = plan.boxes.filter(({ does }) => does === 'update').map(({ tenantSlug }) => tenantSlug)
+    return { id, manifest, plan: { ...plan, activeRollouts: await activeRollouts(deps.db, moving) } }
   })
 }
 

@@ -25,7 +25,7 @@ import {
   timesOfBoxes,
 } from './report.repo.ts'
 import { rolloutById } from './rollouts.repo.ts'
-import { summaryOf, waitingUntil } from './show-rollout.ts'
+import { summaryOf, waitsOf } from './show-rollout.ts'
 
 type Deps = Pick<VerbDeps, 'db' | 'clock'>
 
@@ -43,7 +43,7 @@ export async function reportRollout({ db, clock }: Deps, { id }: { id: string })
     shown.map((box) => box.id),
   )
   const counts = await countActions(db, [id])
-  const waits = await waitingUntil(db, [stored], counts)
+  const waits = await waitsOf(db, [stored], counts)
   return {
     rollout: summaryOf(stored, counts(id), waits(id)),
     madeAt: now,

@@ -6,7 +6,7 @@ import { type DbOrTx, forUpdate, type Tx } from '../db/index.ts'
 import { withRollbacks } from './open-rollouts.repo.ts'
 import type { RolloutTable } from './rollouts.tables.ts'
 
-/** A rollout as it is stored, without its plan. */
+/** A rollout as it is stored, without its plan. `queuedBehind` has the rollouts that were unfinished at its start. */
 export type StoredRollout = Readonly<Omit<Rollout, 'counts' | 'waitingUntil' | 'auditLog' | 'targets'> & { manifest: Manifest }>
 
 const columns = [
@@ -29,6 +29,7 @@ const columns = [
   'hold_after',
   'fence_mode',
   'ignore_windows',
+  'queued_behind',
   'created_at',
   'started_at',
   'finished_at',
@@ -56,6 +57,7 @@ const rolloutOf = (row: Row): StoredRollout => ({
   holdAfter: row.hold_after,
   fenceMode: row.fence_mode,
   ignoreWindows: row.ignore_windows === 1,
+  queuedBehind: row.queued_behind === null ? [] : JSON.parse(row.queued_behind),
   createdAt: row.created_at,
   startedAt: row.started_at,
   finishedAt: row.finished_at,
@@ -117,6 +119,7 @@ const stateColumns = (rollout: StoredRollout) => ({
   pause_reason: rollout.pauseReason,
   error: rollout.error,
   digests: JSON.stringify(rollout.digests),
+  queued_behind: rollout.queuedBehind.length > 0 ? JSON.stringify(rollout.queuedBehind) : null,
   skip_refused: rollout.skipRefused ? 1 : 0,
   started_at: rollout.startedAt,
   finished_at: rollout.finishedAt,

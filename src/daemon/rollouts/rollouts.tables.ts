@@ -34,6 +34,8 @@ export type RolloutTable = {
   hold_after: Phase | null
   fence_mode: FenceMode
   ignore_windows: number
+  /** Ids of the rollouts that it was queued behind at its start; null without any. */
+  queued_behind: string | null
   idempotency_key: string | null
   idempotency_sum: string | null
   created_at: string

@@ -3,6 +3,7 @@ import { type Actor, problem } from '../../core/kit/index.ts'
 import {
   type ActionCounts,
   type AuditLine,
+  isOver,
   phaseOf,
   type Rollout,
   type RolloutAction,
@@ -17,6 +18,7 @@ import type { Db, DbOrTx } from '../db/index.ts'
 import { actionBySlug, actionsOf, countActions, publicAction } from './actions.repo.ts'
 import { attemptsOf } from './attempts.repo.ts'
 import { keyOf } from './create-rollout.ts'
+import { unfinishedAmong } from './open-rollouts.repo.ts'
 import { streamOf } from './publish.ts'
 import { planOf, rolloutById, rolloutsPage, type StoredRollout } from './rollouts.repo.ts'
 
@@ -25,15 +27,18 @@ type Deps = Readonly<{ db: Db }>
 /** An answer carries the newest entries of the chain; `tenantry audit list` has all. */
 const maxAuditLines = 1000
 
-export function summaryOf(stored: StoredRollout, counts: ActionCounts, waitingUntil: string | null): RolloutSummary {
+/** What the rollout waits for now. */
+type Waits = Pick<RolloutSummary, 'waitingUntil' | 'queuedBehind'>
+
+export function summaryOf(stored: StoredRollout, counts: ActionCounts, waits: Waits): RolloutSummary {
   const { manifest, digests, skipRefused, ...summary } = stored
-  return { ...summary, counts, waitingUntil }
+  return { ...summary, ...waits, counts }
 }
 
 /** The whole record with counts and audit log. */
 export async function describeRollout(db: DbOrTx, stored: StoredRollout): Promise<Rollout> {
   const counts = await countActions(db, [stored.id])
-  const waits = await waitingUntil(db, [stored], counts)
+  const waits = await waitsOf(db, [stored], counts)
   const { manifest, digests, skipRefused } = stored
   return {
     ...summaryOf(stored, counts(stored.id), waits(stored.id)),
@@ -77,8 +82,24 @@ export async function showAction(
   return { action: publicAction(action), attempts: await attemptsOf(db, action.id) }
 }
 
+/** The maintenance windows and the rollouts that each of these rollouts waits for. */
+export async function waitsOf(
+  db: DbOrTx,
+  rollouts: readonly StoredRollout[],
+  counts: (rolloutId: string) => ActionCounts,
+): Promise<(rolloutId: string) => Waits> {
+  const until = await waitingUntil(db, rollouts, counts)
+  const running = rollouts.filter(({ status }) => !isOver(status))
+  const unfinished = await unfinishedAmong(
+    db,
+    running.flatMap(({ queuedBehind }) => queuedBehind),
+  )
+  const behind = new Map(running.map(({ id, queuedBehind }) => [id, queuedBehind.filter((other) => unfinished.has(other))]))
+  return (id) => ({ waitingUntil: until(id), queuedBehind: behind.get(id) ?? [] })
+}
+
 /** Until when each rollout waits for maintenance windows: nothing is in flight and no box of its phase may begin before. */
-export async function waitingUntil(
+async function waitingUntil(
   db: DbOrTx,
   rollouts: readonly StoredRollout[],
   counts: (rolloutId: string) => ActionCounts,
@@ -127,7 +148,7 @@ export async function listRollouts(
     db,
     page.map(({ id }) => id),
   )
-  const waits = await waitingUntil(db, page, counts)
+  const waits = await waitsOf(db, page, counts)
   const last = page.at(-1)
   return {
     rollouts: page.map((rollout) => summaryOf(rollout, counts(rollout.id), waits(rollout.id))),

@@ -1,46 +1,52 @@
 import { alertOf } from '../../core/alerts/index.ts'
 import { type Actor, actorLabel, duration, elapsedMs, isoNow, plural, problem } from '../../core/kit/index.ts'
-import { type Rollout, refusalsOf, transition } from '../../core/rollouts/index.ts'
+import { type ActiveRollout, type Rollout, refusalsOf, transition } from '../../core/rollouts/index.ts'
 import { raiseAlert } from '../alerts/index.ts'
-import type { Tx } from '../db/index.ts'
 import { actionsOf, type StoredAction } from './actions.repo.ts'
 import { type AmongOthersTx, changeAmongOthers } from './change-rollout.ts'
 import type { RolloutsDeps, VerbDeps } from './deps.ts'
 import { lockForEmergency } from './emergency/emergencies.repo.ts'
 import { assertEmergencyRole, assertNoEmergencyBeside, includeBoxesBehind, pauseStaged, stopRollbacks } from './emergency/precedence.ts'
+import { activeRollouts } from './open-rollouts.repo.ts'
 import { closeRolloutAlerts, publishEvent, recordRolloutAudit, updateAction } from './publish.ts'
 
 import { replaceRollout, type StoredRollout } from './rollouts.repo.ts'
 
 type Deps = VerbDeps & Pick<RolloutsDeps, 'assertSnapshotsConfigured'>
-type Input = Readonly<{ id: string; skipRefused?: boolean }>
+type Input = Readonly<{ id: string; skipRefused?: boolean; queue?: boolean }>
 
 /** An older plan says too little about the fleet of today. */
 const maxPlanAgeMs = 24 * 60 * 60_000
 
 /**
  * Starts a queued rollout; the engine runs it. An emergency pauses the running staged rollouts, stops pending rollbacks, and includes boxes
- * that fell behind since its creation, in the same transaction. `skipRefused` skips the boxes that the plan blocks. Throws
- * INVALID_TRANSITION, FORBIDDEN, CONFIG, PLAN_STALE, PLAN_REFUSED, and CONFLICT beside an emergency.
+ * that fell behind since its creation, in the same transaction. `skipRefused` skips the boxes that the plan blocks. With `queue` a staged
+ * rollout begins once the unfinished rollouts that include its boxes have finished. Throws INVALID_TRANSITION, FORBIDDEN, CONFIG, PLAN_STALE,
+ * PLAN_REFUSED, ROLLOUT_ACTIVE, and CONFLICT beside an emergency.
  */
-export const startRollout = (deps: Deps, actor: Actor, { id, skipRefused = false }: Input): Promise<Rollout> =>
+export const startRollout = (deps: Deps, actor: Actor, { id, skipRefused = false, queue = false }: Input): Promise<Rollout> =>
   changeAmongOthers(deps, id, async ({ tx, clock, rollout, others }) => {
     const at = isoNow(clock)
     const isEmergency = rollout.kind === 'emergency_cve'
     if (isEmergency) assertEmergencyRole(actor)
     const moved = transition(rollout, { type: 'start', at })
-    const started = { tx, clock, others, rollout: { ...moved, skipRefused: rollout.skipRefused || skipRefused } }
     deps.assertSnapshotsConfigured()
     assertPlanIsFresh(rollout, at)
     assertNoEmergencyBeside(rollout, others)
-    const blocked = await blockedActions(tx, rollout)
+    const pending = await actionsOf(tx, id, ['pending'])
+    const blocked = pending.filter(isBlocked)
     if (!skipRefused) assertNoneBlocked(rollout, blocked)
+    const active = isEmergency ? [] : await activeRollouts(tx, slugsOf(pending.filter((action) => !isBlocked(action))), id)
+    if (!queue) assertNoneActive(rollout, active)
+    const queuedBehind = active.map(({ rolloutId }) => rolloutId)
+    const started = { tx, clock, others, rollout: { ...moved, skipRefused: rollout.skipRefused || skipRefused, queuedBehind } }
     if (isEmergency) await lockForEmergency(tx)
     await replaceRollout(tx, rollout, started.rollout)
     await publishEvent(started, { type: 'rollout.started' })
-    for (const action of blocked) await updateAction(started, action, { ...action, status: 'skipped' })
+    for (const action of blocked) await updateAction(started, action, { ...action, status: 'skipped', waived: true })
     const first = isEmergency ? await putFirst(started, actor) : undefined
-    const data = { ...first, ...(blocked.length > 0 ? { leftOut: slugsOf(blocked) } : {}) }
+    const leftOut = blocked.length > 0 ? { leftOut: slugsOf(blocked) } : {}
+    const data = { ...first, ...leftOut, ...(queuedBehind.length > 0 ? { queuedBehind } : {}) }
     await recordRolloutAudit(started, { actor, action: 'rollout.started', data })
     return first ? [...first.paused, ...first.stoppedUndos] : []
   })
@@ -78,8 +84,24 @@ function assertPlanIsFresh({ id, kind, createdAt }: StoredRollout, now: string):
 
 const slugsOf = (actions: readonly StoredAction[]) => actions.map(({ tenantSlug }) => tenantSlug)
 
-const blockedActions = async (tx: Tx, { id }: StoredRollout): Promise<StoredAction[]> =>
-  (await actionsOf(tx, id, ['pending'])).filter(({ findings }) => refusalsOf(findings).length > 0)
+const isBlocked = ({ findings }: StoredAction): boolean => refusalsOf(findings).length > 0
+
+/** Two unfinished rollouts over one box would update it in an order that nobody chose. */
+function assertNoneActive({ id }: StoredRollout, active: readonly ActiveRollout[]): void {
+  const [first] = active
+  if (!first) return
+  const others = active.length > 1 ? ` and ${plural(active.length - 1, 'other rollout')}` : ''
+  const listed = active.map(({ rolloutId, status, slugs }) => `${rolloutId} (${status}): ${someOf(slugs)}`)
+  throw problem(
+    'ROLLOUT_ACTIVE',
+    `rollout ${first.rolloutId} (${first.status})${others} has not finished and includes ${someOf(first.slugs)}. ` +
+      `fix: wait for its end, or start this one behind it with \`tenantry rollouts start ${id} --queue\``,
+    { violations: listed.slice(0, 100) },
+  )
+}
+
+const someOf = (slugs: readonly string[]): string =>
+  `${slugs.slice(0, 5).join(', ')}${slugs.length > 5 ? ` and ${slugs.length - 5} more` : ''}`
 
 function assertNoneBlocked({ id }: StoredRollout, actions: readonly StoredAction[]): void {
   if (actions.length === 0) return

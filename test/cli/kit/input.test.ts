@@ -48,6 +48,20 @@ test('manifest apply shows the diff and prompts; without a terminal it applies n
   expect([ran.exit, ran.asked[0]?.body]).toEqual([0, { manifest: { tiers: {} } }])
 })
 
+test('manifest apply warns of an active rollout, which keeps its own revision', async () => {
+  const file = await manifestFile('tiers: {}\n')
+  const { startedAt, finishedAt, ...active } = aRollout({ status: 'paused' })
+  const rollouts = [
+    { ...active, startedAt, finishedAt },
+    { ...active, id: 'ro_0000000000000000000d', status: 'done', startedAt, finishedAt: startedAt },
+    { ...active, id: 'ro_0000000000000000000q', status: 'queued', startedAt: null, finishedAt: null },
+  ]
+  const answers = { ...changed, 'GET /admin/tenant-boxes/rollouts': { rollouts, nextCursor: null } }
+  const ran = await tenantry(['manifest', 'apply', file, '--yes'], { answers })
+  expect([ran.exit, ran.stderr.match(/ro_\w+ is active/g)]).toEqual([0, [`${rolloutId} is active`]])
+  expect(ran.stderr.replace(/\s+/g, ' ')).toContain('continues to revision 4, not to this one')
+})
+
 test('a manifest may come from stdin', async () => {
   const ran = await tenantry(['manifest', 'diff', '-'], { answers: changed, stdin: 'tiers: {free: {synapse: "1.163.2"}}' })
   expect(ran.stdout).toBe('ITEM     TIERS  CURRENT  NEW\nsynapse  free   1.157.1  1.163.2\n')

@@ -63,7 +63,7 @@ describe('the reducer', () => {
 describe('the model', () => {
   test('phases, progress and running boxes, oldest first', () => {
     const model = boardModel(fleet(), now)
-    expect(model.phases.map(({ phase, state, settled, total }) => [phase, state, settled, total])).toEqual([
+    expect(model.phases.map(({ phase, state, succeeded, total }) => [phase, state, succeeded, total])).toEqual([
       ['canary', 'done', 1, 1],
       ['free_5', 'running', 0, 2],
       ['free_100', 'waiting', 0, 14],
@@ -87,18 +87,31 @@ describe('the model', () => {
     expect(boardModel(pausedFleet(), now).etaMs).toBeUndefined()
   })
 
+  test('failures are counted apart from what succeeded, and boxes left out by an operator too', () => {
+    const boxes = [
+      anAction('a', { status: 'succeeded' }),
+      anAction('b', { status: 'rolled_back', waived: true }),
+      anAction('c', { status: 'skipped', waived: true }),
+      anAction('d', { status: 'failed' }),
+    ]
+    const model = boardModel(openBoard(aRolloutDetail(boxes, { status: 'done' })), now)
+    expect(model).toMatchObject({ succeeded: 1, failed: 2, leftOut: 2, total: 3, progress: 1, failedShare: 2 / 3 })
+    expect(model.phases.find(({ phase }) => phase === 'canary')).toMatchObject({ state: 'failed', succeeded: 1, failed: 2, total: 3 })
+    expect(closingLines(openBoard(aRolloutDetail(boxes, { status: 'done' })))[0]).toBe('done: 1 of 3 boxes updated, 2 failed, 2 skipped')
+  })
+
   test('cancelled boxes are not counted as finished', () => {
     const left = anAction('b', { phase: 'pro', status: 'cancelled' })
     const state = openBoard(aRolloutDetail([anAction('a', { status: 'succeeded' }), left], { status: 'failed', error: 'aborted by anna' }))
     const { phases, progress } = boardModel(state, now)
-    expect(phases.map(({ phase, state, settled, total }) => [phase, state, settled, total])).toEqual(
+    expect(phases.map(({ phase, state, succeeded, total }) => [phase, state, succeeded, total])).toEqual(
       expect.arrayContaining([
         ['canary', 'done', 1, 1],
         ['pro', 'waiting', 0, 1],
       ]),
     )
     expect(progress).toBe(0.5)
-    expect(closingLines(state)[0]).toBe('failed, 1 of 2 boxes finished')
+    expect(closingLines(state)[0]).toBe('aborted: 1 of 2 boxes updated')
   })
 
   test('a pause shows its reason and the next commands', () => {
@@ -222,7 +235,7 @@ describe('plain lines', () => {
       'reconnected',
       '02:00:09  a  failed: no such tag\ufffd[31m [PULL_FAILED]',
       '02:00:09  paused: 1 box of canary failed',
-      'paused, 1 of 2 boxes finished',
+      'paused: 0 of 2 boxes updated, 1 failed',
       '  details  tenantry rollouts show ro_0123456789abcdefghjk --box a',
       '  retry    tenantry rollouts resume ro_0123456789abcdefghjk',
       '  skip     tenantry rollouts resume ro_0123456789abcdefghjk --skip-failed',
@@ -253,16 +266,16 @@ describe('boxes that are cancelled', () => {
     [['b', 'c'], 'cancelled: b, c'],
     [Array.from({ length: 400 }, (_, n) => `box-${n}`), 'cancelled: 400 boxes'],
   ])('share one log line', (slugs, says) => {
-    expect(abortedWith(slugs).lines).toEqual([`02:00:09  ${says}`, '02:00:09  failed: aborted by anna'])
+    expect(abortedWith(slugs).lines).toEqual([`02:00:09  ${says}`, '02:00:09  aborted by anna'])
   })
 
   test('are neither pending nor finished on the board', () => {
-    const { settled, total, running, etaMs } = boardModel(abortedWith(['b', 'c']).state, now)
-    expect({ settled, total, running, etaMs }).toEqual({ settled: 1, total: 3, running: [], etaMs: undefined })
+    const { succeeded, total, running, etaMs } = boardModel(abortedWith(['b', 'c']).state, now)
+    expect({ succeeded, total, running, etaMs }).toEqual({ succeeded: 1, total: 3, running: [], etaMs: undefined })
   })
 
   test('add no line when there are none', () => {
-    expect(abortedWith([]).lines).toEqual(['02:00:09  failed: aborted by anna'])
+    expect(abortedWith([]).lines).toEqual(['02:00:09  aborted by anna'])
   })
 })
 

@@ -1,8 +1,21 @@
-import { describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { formatStreamMessage } from '../../../src/core/contract/index.ts'
 import type { RolloutDetail, RolloutEvent } from '../../../src/core/rollouts/index.ts'
 import { type Answers, problemAnswer, tenantry } from '../../support/command-line.ts'
 import { anAction, anEvent, aPlan, aPlannedBox, aRollout, aRolloutDetail, at, rolloutId } from '../../support/records.ts'
+
+/** The questions, and the answers in order; yes without any. */
+const prompts = vi.hoisted(() => ({ asked: [] as string[], answers: [] as boolean[] }))
+vi.mock('@inquirer/prompts', () => ({
+  confirm: async ({ message }: { message: string }) => {
+    prompts.asked.push(message)
+    return prompts.answers.shift() ?? true
+  },
+}))
+beforeEach(() => {
+  prompts.asked.length = 0
+  prompts.answers.length = 0
+})
 
 const path = `/admin/tenant-boxes/rollouts/${rolloutId}`
 
@@ -55,17 +68,40 @@ describe('--wait', () => {
   })
 })
 
+describe('a rollout that is done without some boxes', () => {
+  const left = { ...ended('done'), counts: { ...running.counts, pending: 0, succeeded: 23, total: 24, skipped: 1, leftOut: 1 } }
+  const answers = { ...story('done'), [`GET ${path}`]: [running, left] }
+
+  test.each([
+    [[], 9],
+    [['--allow-skipped'], 0],
+  ] as const)('exits 9 after a wait, unless that is allowed: %s', async (more, exit) => {
+    expect((await tenantry(['rollouts', 'resume', rolloutId, '--wait', ...more], { answers })).exit).toBe(exit)
+    expect((await tenantry(['rollouts', 'watch', rolloutId, ...more], { answers })).exit).toBe(exit)
+  })
+
+  test('says how many', async () => {
+    const ran = await tenantry(['rollouts', 'resume', rolloutId, '--wait'], { answers })
+    expect(ran.stdout).toMatch(/^status +done \(23 updated, 1 skipped\)$/m)
+    const { plan, actions, lastEventId, ...summary } = left
+    const list = await tenantry(['rollouts', 'list'], {
+      answers: { 'GET /admin/tenant-boxes/rollouts': { rollouts: [summary], nextCursor: null } },
+    })
+    expect(list.stdout).toContain('done (1 skipped)')
+  })
+})
+
 test('--watch on a CI terminal writes plain lines', async () => {
   const ran = await tenantry(['rollouts', 'resume', rolloutId, '--watch'], { answers: story('paused'), columns: 80, env: { CI: 'true' } })
   expect(ran.exit).toBe(8)
-  expect(ran.stdout).toMatch(/paused: a failed\npaused, 0 of 1 box finished/)
+  expect(ran.stdout).toMatch(/paused: a failed\npaused: 0 of 1 box updated/)
 })
 
 test('--watch into a pipe writes lines to stdout and ends with the next command', async () => {
   const ran = await tenantry(['rollouts', 'resume', rolloutId, '--watch'], { answers: story('paused') })
   expect(ran.exit).toBe(8)
   expect(ran.stderr).toBe('')
-  expect(ran.stdout).toMatch(/paused: a failed\npaused, 0 of 1 box finished/)
+  expect(ran.stdout).toMatch(/paused: a failed\npaused: 0 of 1 box updated/)
   expect(ran.stdout).toContain(`tenantry rollouts resume ${rolloutId}`)
 })
 
@@ -151,6 +187,56 @@ test('the plan is shown on a terminal before the start, not in a script', async 
   expect(person.asked.map(({ method, path }) => `${method} ${path}`)[0]).toBe('POST /admin/tenant-boxes/rollouts/plan')
   const script = await tenantry(['rollouts', 'create', '--start', '--skip-refused'], { answers: story('done') })
   expect([script.stderr, script.asked.length]).toEqual(['', 2])
+})
+
+describe('create --start on a terminal', () => {
+  const line = ['rollouts', 'create', '--start']
+  const create = 'POST /admin/tenant-boxes/rollouts'
+  const callsOf = (asked: readonly { method: string; path: string }[]) => asked.map((one) => `${one.method} ${one.path}`)
+
+  test('asks after the plan, and creates nothing without a yes', async () => {
+    prompts.answers = [false]
+    const ran = await tenantry(line, { answers: story('done'), person: true })
+    expect(prompts.asked).toEqual(['Create and start this rollout of 1 box?'])
+    expect([ran.exit, callsOf(ran.asked)]).toEqual([1, [`${create}/plan`]])
+    expect(ran.stderr).toMatch(/1 box to update[\s\S]*nothing was changed/)
+  })
+
+  test('does not ask with --yes, with --json, or in a script', async () => {
+    for (const [more, person] of [
+      [['--yes'], true],
+      [['--json'], true],
+      [[], false],
+    ] as const)
+      expect((await tenantry([...line, ...more], { answers: story('done'), person })).exit).toBe(0)
+    expect(prompts.asked).toEqual([])
+  })
+})
+
+describe('a rollout over boxes of an unfinished one', () => {
+  const other = 'ro_0000000000000000000a'
+  const plan = aPlan([aPlannedBox('a')], { activeRollouts: [{ rolloutId: other, status: 'paused', slugs: ['a'] }] })
+  const answers = { ...story('done'), 'POST /admin/tenant-boxes/rollouts/plan': plan }
+
+  test('is not created, and the plan names it', async () => {
+    const ran = await tenantry(['rollouts', 'create', '--start'], { answers })
+    expect([ran.exit, ran.asked.length]).toEqual([5, 1])
+    expect(ran.stderr.replace(/\s+/g, ' ')).toContain(`rollout ${other} (paused) has not finished and includes a; no rollout was created`)
+    expect(ran.stderr).toMatch(/--queue/)
+    const shown = await tenantry(['rollouts', 'plan'], { answers })
+    expect(shown.stdout).toContain(`rollout ${other} (paused) has not finished and includes a`)
+  })
+
+  test('starts behind it with --queue, and says what it waits for', async () => {
+    const queued = { ...answers, [`POST ${path}/start`]: aRollout({ queuedBehind: [other] }) }
+    const ran = await tenantry(['rollouts', 'create', '--start', '--queue'], { answers: queued })
+    expect([ran.exit, ran.asked.at(-1)?.body]).toEqual([0, { queue: true }])
+    expect(ran.stdout).toContain(`for the end of ${other}`)
+    const watched = await tenantry(['rollouts', 'watch', rolloutId], {
+      answers: { ...queued, [`GET ${path}`]: [{ ...running, queuedBehind: [other] }, ended('done')] },
+    })
+    expect(watched.stdout).toContain(`waiting for the end of ${other}`)
+  })
 })
 
 test('a tag moved after the shown plan prevents the start', async () => {

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { paintWith, type Style } from '../../../src/cli/kit/index.ts'
 import { planSummary, planView } from '../../../src/cli/rollouts/plan.ts'
 import type { Finding } from '../../../src/core/rollouts/finding.ts'
+import { tenantry } from '../../support/command-line.ts'
 import { aPlan, aPlannedBox, at } from '../../support/records.ts'
 
 const style: Style = { width: 200, colour: false, paint: paintWith(false), now: new Date(at('02:00:00')) }
@@ -85,4 +86,27 @@ test('a proposed fence mode comes last, with its trade-off', () => {
     expect(view({ ...plan, proposedFenceMode: 'until-first-ok' }, style)).toMatch(
       /`--fence-mode until-first-ok`: .* stays on the new version until you decide\.$/,
     )
+})
+
+const offlineHost: Finding = { severity: 'refuse', code: 'HOST_OFFLINE', message: 'the host is offline' }
+const observed: Finding = { severity: 'warn', code: 'NOT_MANAGED', message: 'birch is observed; it is skipped' }
+
+test('plan and the summary before a start show the same findings, also those of blocked and skipped boxes', () => {
+  const boxes = [refused('elm', offlineHost), aPlannedBox('birch', { does: 'skip', findings: [observed] }), aPlannedBox('oak')]
+  for (const shown of [planView(aPlan(boxes), style), planSummary(aPlan(boxes), style)]) {
+    expect(shown).toContain('  elm: the host is offline [HOST_OFFLINE]')
+    expect(shown).toContain('  birch: birch is observed; it is skipped [NOT_MANAGED]')
+    expect(shown).toMatch(/1 box to update, 1 skipped, 1 blocked/)
+  }
+})
+
+test.each([
+  ['a box to update', aPlan([aPlannedBox('oak')]), 2],
+  ['a blocked box', aPlan([aPlannedBox('oak'), refused('elm', offlineHost)]), 7],
+  ['an active rollout', aPlan([aPlannedBox('oak')], { activeRollouts: [{ rolloutId: 'ro_0', status: 'pro', slugs: ['oak'] }] }), 7],
+  ['nothing to do', aPlan([aPlannedBox('oak', { does: 'skip' })]), 0],
+] as const)('--exit-code tells CI about %s', async (_, plan, exit) => {
+  const answers = { 'POST /admin/tenant-boxes/rollouts/plan': plan }
+  expect((await tenantry(['rollouts', 'plan', '--exit-code'], { answers })).exit).toBe(exit)
+  expect((await tenantry(['rollouts', 'plan'], { answers })).exit).toBe(0)
 })

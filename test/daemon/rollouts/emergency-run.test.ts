@@ -62,7 +62,7 @@ onBothDialects('an emergency under way', (fresh) => {
   describe('and a staged rollout', () => {
     test('that runs is paused by its start, with a reason that names it; one that is queued or paused stays so', async () => {
       const { deps, queued, start, started, show, api } = await begin()
-      const [running, waiting] = [await started(), (await api.createRollout({ body: {} })).id]
+      const [running, waiting] = [await started({ targetSlugs: ['acme'] }), (await api.createRollout({ body: {} })).id]
       const paused = await started({ targetSlugs: ['beta'] })
       await pauseRollout(deps, anOperator, { id: paused, reason: 'the weekend' })
       const id = await queued()
@@ -197,10 +197,10 @@ onBothDialects('an emergency under way', (fresh) => {
     await pauseRollout(deps, anOperator, { id: paused, reason: 'for a moment' })
     const id = await queued()
     const ends = await Promise.allSettled([
-      ...waiting.slice(0, 2).map((one) => startRollout(deps, anOperator, { id: one })),
+      ...waiting.slice(0, 2).map((one) => startRollout(deps, anOperator, { id: one, queue: true })),
       tick(),
       start(id),
-      ...waiting.slice(2).map((one) => startRollout(deps, anOperator, { id: one })),
+      ...waiting.slice(2).map((one) => startRollout(deps, anOperator, { id: one, queue: true })),
       resume(paused),
       ...running.map((one) => pauseRollout(deps, anOperator, { id: one, reason: 'me too' })),
       tick(),

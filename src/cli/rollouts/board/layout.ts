@@ -25,7 +25,7 @@ const footRows = 2
  */
 export function layout(model: BoardModel, { columns, rows }: Size): Layout {
   const { running, failures } = model
-  const spare = rows - frameRows - footRows - (model.waiting ? 1 : 0) - outcomeRows(model, columns)
+  const spare = rows - frameRows - footRows - (model.waiting ? 1 : 0) - (model.queued ? 1 : 0) - outcomeRows(model, columns)
   if (running.length === 0 || failures.length === 0) return cut(model, spare - listRows, spare - listRows)
   const both = spare - 2 * listRows
   if (both < 2) return model.next.length > 0 ? cut(model, 0, spare - listRows) : cut(model, spare - listRows, 0)

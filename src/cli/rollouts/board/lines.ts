@@ -1,7 +1,7 @@
 import { duration, plural } from '../../../core/kit/index.ts'
 import type { RolloutAction, RolloutEvent } from '../../../core/rollouts/index.ts'
 import { clean, padEnd } from '../../kit/index.ts'
-import { errorOf, hasFailed, isFinished, outcomeWord, rolloutState, rolloutWord, waitOf, whyOf } from '../words.ts'
+import { errorOf, hasFailed, isFinished, outcomeWord, queuedText, rolloutState, rolloutWord, stopText, waitOf, whyOf } from '../words.ts'
 import { type BoardModel, boardModel } from './model.ts'
 import { allBoxes, type BoardMessage, type BoardState, boxOf } from './state.ts'
 
@@ -9,9 +9,11 @@ import { allBoxes, type BoardMessage, type BoardState, boxOf } from './state.ts'
 export function openingLines({ rollout, actions }: BoardState): string[] {
   const moving = allBoxes(actions).filter(({ status }) => status !== 'skipped').length
   const why = isStopped(rollout.status) ? whyOf(rollout) : undefined
+  const queued = queuedText(rollout)
   return [
-    `rollout ${rollout.id} is ${rolloutState(rollout.status)}: ${plural(moving, 'box', 'boxes')}, manifest revision ${rollout.manifestRevision}`,
+    `rollout ${rollout.id} is ${rolloutState(rollout)}: ${plural(moving, 'box', 'boxes')}, manifest revision ${rollout.manifestRevision}`,
     ...(why ? [`reason: ${clean(why)}`] : []),
+    ...(queued ? [`waiting ${clean(queued)}`] : []),
     ...allBoxes(actions).flatMap((action) => waitLine(undefined, action) ?? []),
   ]
 }
@@ -41,12 +43,11 @@ function eventLine(before: BoardState, event: RolloutEvent, after: BoardState): 
   if (event.action)
     return actionLine(boxOf(before.actions, event.action.tenantSlug), boxOf(after.actions, event.action.tenantSlug) as RolloutAction)
   const why = whyOf({ pauseReason: event.reason, error: null })
-  const reason = why ? `: ${clean(why)}` : ''
   if (event.type === 'rollout.started') return `started`
   if (event.type === 'rollout.resumed') return `resumed in ${event.status}`
   if (event.type === 'rollout.phase') return phaseLine(after, event)
   if (event.type === 'rollout.created') return undefined
-  return `${rolloutWord(event.status)}${reason}`
+  return stopText(event.status, why && clean(why))
 }
 
 /** Undefined for a phase without boxes. */
@@ -111,15 +112,22 @@ function outcomeOf(action: RolloutAction): string {
 /** The last lines: the result and the next commands. The reason was logged when it happened. */
 export function closingLines(state: BoardState): string[] {
   const { status } = state.rollout
-  const { settled, total, rollback, next } = boardModel(state, 0)
+  const model = boardModel(state, 0)
+  const { next } = model
   const left = Math.max(0, ...next.map(({ label }) => label.length))
   return [
-    ...(isStopped(status)
-      ? [`${rolloutWord(status)}, ${settled} of ${plural(total, 'box', 'boxes')} finished${rollbackText(rollback)}`]
-      : []),
+    ...(isStopped(status) ? [`${rolloutWord(status)}: ${updatedText(model)}${rollbackText(model.rollback)}`] : []),
     ...next.map(({ command, label }) => `  ${padEnd(label, left)}  ${command}`),
   ]
 }
+
+/** `22 of 24 boxes updated, 1 failed, 2 skipped` */
+export const updatedText = ({ succeeded, failed, leftOut, total }: BoardModel): string =>
+  [
+    `${succeeded} of ${plural(total, 'box', 'boxes')} updated`,
+    ...(failed > 0 ? [`${failed} failed`] : []),
+    ...(leftOut > 0 ? [`${leftOut} skipped`] : []),
+  ].join(', ')
 
 const rollbackText = (rollback: BoardModel['rollback']): string =>
   rollback ? `, ${rollback.rolledBack} of ${rollback.total} rolled back` : ''

@@ -1,10 +1,10 @@
 import type { Phase, RolloutAction } from '../../../core/rollouts/index.ts'
-import { errorOf, type NextStep, nextSteps, outcomeWord, statusWord, stepWord, whyOf } from '../words.ts'
+import { errorOf, isFinished, type NextStep, nextSteps, outcomeWord, queuedText, statusWord, stepWord, whyOf } from '../words.ts'
 import { type BoardState, daemonNowMs } from './state.ts'
 import { plannedBy, remainingMs, type Tally, tallyOf } from './tally.ts'
 
 export type PhaseState = 'done' | 'running' | 'paused' | 'failed' | 'waiting' | 'empty'
-export type PhaseLine = Readonly<{ phase: Phase; state: PhaseState; settled: number; total: number }>
+export type PhaseLine = Readonly<{ phase: Phase; state: PhaseState; succeeded: number; failed: number; total: number }>
 export type RunningBox = Readonly<{ slug: string; phase: Phase; step: string; detail: string; elapsedMs: number }>
 export type Failure = Readonly<{ slug: string; outcome: string; reason: string; waived: boolean }>
 
@@ -17,12 +17,19 @@ export type BoardModel = Readonly<{
   phases: readonly PhaseLine[]
   /** 0 to 1; running boxes count in part. */
   progress: number
-  settled: number
+  /** The share of `progress` that failed. */
+  failedShare: number
+  succeeded: number
+  failed: number
+  /** Boxes that an operator left out. */
+  leftOut: number
   total: number
   /** Progress of the rollback of boxes. */
   rollback: Readonly<{ rolledBack: number; ended: number; total: number }> | undefined
   /** Boxes that wait for their maintenance windows, and the first opening. */
   waiting: Readonly<{ boxes: number; until: string }> | undefined
+  /** The unfinished rollouts that it waits for before its first box. */
+  queued: string | undefined
   etaMs: number | undefined
   running: readonly RunningBox[]
   failures: readonly Failure[]
@@ -34,7 +41,7 @@ export type BoardModel = Readonly<{
 export function boardModel(state: BoardState, localNowMs: number): BoardModel {
   const { rollout, plan } = state
   const nowMs = daemonNowMs(state, localNowMs)
-  const { settled, total, running, failures, openings, ...tally } = tallyOf(state)
+  const { settled, succeeded, failed, leftOut, total, running, failures, openings, ...tally } = tallyOf(state)
   const rollback = rollbackOf(tally)
   return {
     id: rollout.id,
@@ -43,10 +50,11 @@ export function boardModel(state: BoardState, localNowMs: number): BoardModel {
     manifestRevision: rollout.manifestRevision,
     phases: plan.phases.map(({ phase }) => phaseLine(state, phase)),
     progress: rollback ? rollback.ended / rollback.total : progressOf(state, nowMs),
-    settled,
-    total,
+    failedShare: rollback || total === 0 ? 0 : failed / total,
+    ...{ succeeded, failed, leftOut, total },
     rollback,
     waiting: rollout.status === 'paused' ? undefined : waitingOf(openings, nowMs),
+    queued: settled === 0 && running.length === 0 && !isFinished(rollout.status) ? queuedText(rollout) : undefined,
     etaMs: remainingMs(state, nowMs),
     running: running.toSorted(byStart).map(runningBoxAt(nowMs)),
     failures: failures.toSorted(openFirst).map(failureOf),
@@ -72,11 +80,11 @@ const endOf = ({ rollout }: BoardState, nowMs: number) => (rollout.finishedAt ? 
 
 function phaseLine(state: BoardState, phase: Phase): PhaseLine {
   const { rollout } = state
-  const { total = 0, settled = 0, hasOpenFailure = false, running = [] } = tallyOf(state).phases.get(phase) ?? {}
-  const counts = { phase, settled, total }
+  const { total = 0, settled = 0, succeeded = 0, failed = 0, hasOpenFailure = false, running = [] } = tallyOf(state).phases.get(phase) ?? {}
+  const counts = { phase, succeeded, failed, total }
   if (total === 0) return { ...counts, state: 'empty' }
   if (hasOpenFailure) return { ...counts, state: 'failed' }
-  if (settled === total) return { ...counts, state: 'done' }
+  if (settled === total) return { ...counts, state: failed > 0 ? 'failed' : 'done' }
   if (rollout.status === 'paused' && rollout.previousStatus === phase) return { ...counts, state: 'paused' }
   return { ...counts, state: rollout.status === phase || running.length > 0 ? 'running' : 'waiting' }
 }

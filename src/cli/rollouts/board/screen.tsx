@@ -2,8 +2,9 @@ import { Box, Text } from 'ink'
 import type { ReactNode } from 'react'
 import { duration, plural } from '../../../core/kit/index.ts'
 import { clean, type Paint, padEnd, padStart, shorten } from '../../kit/index.ts'
-import { type NextStep, rolloutTint, rolloutWord } from '../words.ts'
+import { type NextStep, rolloutTint, rolloutWord, stopText } from '../words.ts'
 import { layout, reasonRows, type Size, stepIndent, stepRows } from './layout.ts'
+import { updatedText } from './lines.ts'
 import type { BoardModel, Failure, PhaseLine, PhaseState, RunningBox } from './model.ts'
 
 type Tint = Exclude<keyof Paint, 'bold' | 'dim'>
@@ -29,6 +30,11 @@ export function Screen({ model, size, colour, keys }: { model: BoardModel; size:
       <Phases part={model.phases} colour={colour} width={width} />
       <Gap />
       <Bar part={model} colour={colour} width={width} />
+      {model.queued && (
+        <Tinted colour={colour} tint="yellow">
+          {shorten(`waiting ${clean(model.queued)}`, width)}
+        </Tinted>
+      )}
       {model.waiting && <Waiting part={model.waiting} colour={colour} width={width} />}
       {shown.running.length > 0 && <Running part={shown.running} more={shown.moreRunning} colour={colour} width={width} />}
       {shown.failures.length > 0 && <Failures part={shown.failures} more={shown.moreFailures} colour={colour} width={width} />}
@@ -69,10 +75,10 @@ const phaseMarks = {
 } as const satisfies Record<PhaseState, readonly [string, keyof Paint]>
 
 function Phases({ part: phases, colour, width }: Part<readonly PhaseLine[]>) {
-  const words = phases.map(({ phase, state, settled, total }) => ({
+  const words = phases.map(({ phase, state, succeeded, total }) => ({
     phase,
     state,
-    text: `${phaseMarks[state][0]} ${phase} ${settled}/${total}`,
+    text: `${phaseMarks[state][0]} ${phase} ${succeeded}/${total}`,
   }))
   const fits = words.reduce((sum, { text }) => sum + text.length + 3, 0) - 3 <= width
   return (
@@ -86,18 +92,22 @@ function Phases({ part: phases, colour, width }: Part<readonly PhaseLine[]>) {
   )
 }
 
-function Bar({ part: { progress, settled, total, rollback, etaMs, status }, colour, width }: Part<BoardModel>) {
+/** What succeeded in the colour of the rollout, then what failed in red. */
+function Bar({ part: model, colour, width }: Part<BoardModel>) {
+  const { progress, failedShare, rollback, etaMs, status } = model
   const eta = etaMs === undefined ? '' : `   about ${duration(roughly(etaMs))} left`
-  const counted = rollback
-    ? `${rollback.rolledBack} of ${plural(rollback.total, 'box', 'boxes')} rolled back`
-    : `${settled} of ${plural(total, 'box', 'boxes')}`
+  const counted = rollback ? `${rollback.rolledBack} of ${plural(rollback.total, 'box', 'boxes')} rolled back` : updatedText(model)
   const words = `${padStart(String(Math.floor(progress * 100)), 4)} %   ${counted}${eta}`
   const cells = Math.max(8, Math.min(32, width - words.length))
   const filled = Math.round(progress * cells)
+  const failed = Math.min(filled, Math.ceil(failedShare * cells))
   return (
     <Text wrap="truncate">
       <Tinted colour={colour} tint={rolloutTint(status)}>
-        {'━'.repeat(filled)}
+        {'━'.repeat(filled - failed)}
+      </Tinted>
+      <Tinted colour={colour} tint="red">
+        {'╍'.repeat(failed)}
       </Tinted>
       <Tinted colour={colour} tint="dim">
         {'┄'.repeat(cells - filled)}
@@ -201,7 +211,7 @@ function Outcome({ part: model, colour, width }: Part<BoardModel>) {
       {reason && (
         <Box marginTop={1}>
           <Tinted colour={colour} tint={rolloutTint(status)}>
-            {reasonRows(`${rolloutWord(status)}: ${clean(reason)}`, width).join('\n')}
+            {reasonRows(stopText(status, clean(reason)), width).join('\n')}
           </Tinted>
         </Box>
       )}

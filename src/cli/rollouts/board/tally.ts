@@ -5,14 +5,19 @@ import type { BoardState, Page } from './state.ts'
 /** Pending boxes of a phase: expected durations, and the window openings they wait for. */
 type Pending = { totalMs: number; maxMs: number; waits: { opensAt: string; expectedMs: number }[] }
 
-type PhaseTally = { total: number; settled: number; hasOpenFailure: boolean; running: RolloutAction[]; pending: Pending }
+/** Settled boxes apart: updated ones, and those that failed. A rollback with the rollout counts as settled only. */
+type Outcomes = { succeeded: number; failed: number }
+
+type PhaseTally = Outcomes & { total: number; settled: number; hasOpenFailure: boolean; running: RolloutAction[]; pending: Pending }
 
 /**
  * Counts over all boxes, independent of the time. Lists running and failed boxes, counts all others. Cancelled boxes are not settled.
  */
-export type Tally = {
+export type Tally = Outcomes & {
   settled: number
   total: number
+  /** Boxes that an operator left out. */
+  leftOut: number
   /** Boxes that are rolled back with the rollout. */
   rollbacks: { total: number; rolledBack: number; failed: number }
   running: RolloutAction[]
@@ -52,7 +57,7 @@ function memoized<Value>(memo: Memo<Value>, key: object, plan: BoardState['plan'
 const countedPage = (page: Page, plan: BoardState['plan']): Counted => memoized(pages, page, plan, () => count(page, plannedBy(plan)))
 
 const emptyTally = (): Counted => ({
-  ...{ settled: 0, total: 0, rollbacks: { total: 0, rolledBack: 0, failed: 0 } },
+  ...{ settled: 0, succeeded: 0, failed: 0, total: 0, leftOut: 0, rollbacks: { total: 0, rolledBack: 0, failed: 0 } },
   ...{ running: [], failures: [], openings: [], phases: new Map(), ratios: [] },
 })
 
@@ -62,6 +67,7 @@ function count(page: Page, planned: Planned): Counted {
     countRollback(tally.rollbacks, action)
     const isFailed = hasFailed(action)
     if (isFailed) tally.failures.push(action)
+    if (action.waived && !action.undo) tally.leftOut += 1
     if (action.status === 'skipped') continue
     const phase = phaseIn(tally, action.phase)
     tally.total += 1
@@ -69,7 +75,8 @@ function count(page: Page, planned: Planned): Counted {
     if (isFailed && !action.waived) phase.hasOpenFailure = true
     if (action.status === 'pending') addPending(tally, phase.pending, action, planned)
     else if (isInProgress(action)) addRunning(tally, phase, action)
-    else if (action.status !== 'cancelled') addSettled(tally, phase)
+    else if (action.status !== 'cancelled')
+      addSettled(tally, phase, isFailed ? 'failed' : action.status === 'succeeded' ? 'succeeded' : undefined)
     if (action.status === 'succeeded' && action.durationMs !== null)
       tally.ratios.push(action.durationMs / Math.max(1, planned.get(action.tenantSlug)?.expectedMs ?? 1))
   }
@@ -77,8 +84,7 @@ function count(page: Page, planned: Planned): Counted {
 }
 
 function addPage(all: Counted, page: Counted): void {
-  all.settled += page.settled
-  all.total += page.total
+  for (const count of ['settled', 'succeeded', 'failed', 'total', 'leftOut'] as const) all[count] += page[count]
   for (const end of ['total', 'rolledBack', 'failed'] as const) all.rollbacks[end] += page.rollbacks[end]
   all.running.push(...page.running)
   all.failures.push(...page.failures)
@@ -87,9 +93,8 @@ function addPage(all: Counted, page: Counted): void {
   for (const [phase, tally] of page.phases) addPhase(phaseIn(all, phase), tally)
 }
 
-function addPhase(all: PhaseTally, { total, settled, hasOpenFailure, running, pending }: PhaseTally): void {
-  all.total += total
-  all.settled += settled
+function addPhase(all: PhaseTally, { hasOpenFailure, running, pending, ...counts }: PhaseTally): void {
+  for (const count of ['settled', 'succeeded', 'failed', 'total'] as const) all[count] += counts[count]
   all.hasOpenFailure ||= hasOpenFailure
   all.running.push(...running)
   all.pending.totalMs += pending.totalMs
@@ -101,7 +106,7 @@ function phaseIn({ phases }: Counted, phase: Phase): PhaseTally {
   const known = phases.get(phase)
   if (known) return known
   const pending: Pending = { totalMs: 0, maxMs: 0, waits: [] }
-  const added: PhaseTally = { total: 0, settled: 0, hasOpenFailure: false, running: [], pending }
+  const added: PhaseTally = { total: 0, settled: 0, succeeded: 0, failed: 0, hasOpenFailure: false, running: [], pending }
   phases.set(phase, added)
   return added
 }
@@ -127,9 +132,11 @@ function addRunning(tally: Counted, phase: PhaseTally, action: RolloutAction): v
   phase.running.push(action)
 }
 
-function addSettled(tally: Counted, phase: PhaseTally): void {
-  tally.settled += 1
-  phase.settled += 1
+function addSettled(tally: Counted, phase: PhaseTally, outcome: keyof Outcomes | undefined): void {
+  for (const one of [tally, phase]) {
+    one.settled += 1
+    if (outcome) one[outcome] += 1
+  }
 }
 
 type Planned = ReadonlyMap<string, Readonly<{ expectedMs: number; opensAt: string | undefined }>>

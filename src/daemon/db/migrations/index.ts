@@ -34,6 +34,7 @@ import { databaseBack } from './0033-database-back.ts'
 import { fixes } from './0035-fixes.ts'
 import { jobRunAt } from './0036-job-run-at.ts'
 import { formerKeys } from './0037-former-keys.ts'
+import { queuedBehind } from './0038-queued-behind.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order they are applied. Add at the end; never change or reorder what shipped. */
@@ -74,4 +75,5 @@ export const migrations: readonly Migration[] = [
   fixes,
   jobRunAt,
   formerKeys,
+  queuedBehind,
 ]

@@ -3,6 +3,7 @@ import { type EngineAction, type EngineCommand, isInFlight, phaseOf } from '../.
 import { holdsBySlug } from '../../boxes/index.ts'
 import type { DbOrTx } from '../../db/index.ts'
 import { type CommandState, statesOfCommands } from '../../hosts/index.ts'
+import { unfinishedAmong } from '../open-rollouts.repo.ts'
 import { streamOf } from '../publish.ts'
 import { rolloutById, type StoredRollout } from '../rollouts.repo.ts'
 import { actionsToRollBack, actionsToUpdate, closedWindows } from './engine-actions.repo.ts'
@@ -23,7 +24,8 @@ export type AwaitedCommand = Pick<CommandState, 'id' | 'revision'>
 /** Reads the rollout, its relevant actions and the commands in flight. */
 export async function observeRollout({ deps, rolloutId }: LeasedRollout): Promise<Observation> {
   const { db, clock } = deps
-  const rollout = await rolloutById(db, rolloutId) // before its actions: a resume in between has reset them
+  const stored = await rolloutById(db, rolloutId) // before its actions: a resume in between has reset them
+  const rollout = { ...stored, queuedBehind: [...(await unfinishedAmong(db, stored.queuedBehind))] }
   const holds = await holdsBySlug(db, clock, streamOf(rolloutId))
   const actions =
     rollout.status === 'rolled_back'
