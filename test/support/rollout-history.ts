@@ -52,7 +52,7 @@ function movesWrong(before: RolloutAction | undefined, now: RolloutAction, { sta
   if (was === 'succeeded' && now.status !== 'succeeded' && !goesBack) wrong.push(`becomes ${now.status} though it had succeeded`)
   if ((was === 'skipped' || was === 'cancelled') && now.status !== was) wrong.push(`becomes ${now.status} though it was ${was}`)
   if (now.status === 'succeeded' && !(now.snapshotOk && now.snapshotId)) wrong.push('was updated without a snapshot')
-  if (now.status === 'rolled_back' && now.updateOk && !goesBackIsOver(now))
+  if (now.status === 'rolled_back' && now.healthOk && !goesBackIsOver(now))
     wrong.push('was brought back after its update had been committed')
   return wrong
 }

@@ -25,7 +25,7 @@ async function resultFrom(run: UpdateRun, facts: UpdateFacts): Promise<UpdateRes
   return {
     outcome,
     snapshotOk: facts.done.has('snapshot'),
-    updateOk: outcome === 'committed' || isLeftOpen(facts),
+    updateOk: facts.done.has('recreate'),
     healthOk: outcome === 'committed',
     rolledBack: outcome === 'rolled_back',
     ...(isLeftOpen(facts) ? { leftOpen: true } : {}),

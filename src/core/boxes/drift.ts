@@ -97,8 +97,10 @@ function parseMinio(version: string): MinioVersion | undefined {
 }
 
 function compareMinio(installed: string, target: string): Verdict {
+  if (installed === target) return inSync
   const [here, there] = [parseMinio(installed), parseMinio(target)]
-  if (!here || !there) return unknown
+  // A custom build: it is known what runs, but not which is newer.
+  if (!here || !there) return minor('not comparable: the tag has no release time')
   if (here.at !== there.at) return minor(`a release ${direction(here.at - there.at)}`)
   return here.hotfix === there.hotfix ? inSync : minor('same release, different hotfix')
 }

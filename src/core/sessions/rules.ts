@@ -15,9 +15,12 @@ const dayMs = 24 * 60 * 60_000
  */
 export type SessionRules = Readonly<{ absoluteDays: number; idleDays: number; graceSeconds: number; mostPerUser: number }>
 
-/** The fixed end of a new session. Without a refresh token it ends with its only platform token. */
+/** Time between the start of a session and the issue of its first token, so that the token has its full lifetime. */
+const issueMs = 60_000
+
+/** The fixed end of a new session. Without a refresh token it ends with its only platform token, or within a minute after it. */
 export const sessionEnd = (rules: SessionRules, now: string, refreshable: boolean): string =>
-  later(now, refreshable ? rules.absoluteDays * dayMs : tokenMs)
+  later(now, refreshable ? rules.absoluteDays * dayMs : tokenMs + issueMs)
 
 /** The end of a refresh token issued now: the idle time, but never after its session. */
 export const refreshEnd = (rules: SessionRules, now: string, sessionExpiresAt: string): string =>

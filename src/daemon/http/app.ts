@@ -99,6 +99,3 @@ export function trustOf(trustedProxies: readonly string[]): (address: string) =>
 const setTrust = (app: express.Express, trustedProxies: readonly string[]): void => {
   app.set('trust proxy', trustedProxies.length > 0 ? [...trustedProxies] : false)
 }
-
-/** Path prefixes for users of tenants and anonymous clients. Operators and agents use other paths. */
-export const clientPaths = ['/api/auth', '/api/platform', '/api/public', '/platform'] as const

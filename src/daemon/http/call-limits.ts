@@ -12,3 +12,6 @@ export type CallLimits = Readonly<{
   /** Sets the rate limit headers on a response that does not count. */
   show(response: Response, tenantId: string): Promise<void>
 }>
+
+/** Path prefixes for users of tenants and anonymous clients. Operators and agents use other paths. */
+export const clientPaths = ['/api/auth', '/api/platform', '/api/public', '/platform'] as const

@@ -3,7 +3,8 @@
 // Rate limits come in through `CallLimits`; identities through `Authenticators`.
 
 export { addressSlots } from './address-limit.ts'
-export { buildApp, clientPaths, trustOf } from './app.ts'
+export { buildApp, trustOf } from './app.ts'
+export { clientPaths } from './call-limits.ts'
 export type { PushStream } from './event-stream.ts'
 export { Channel } from './event-stream.ts'
 export { type HttpMetrics, makeMetrics } from './metrics.ts'

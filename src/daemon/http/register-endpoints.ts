@@ -5,12 +5,13 @@ import {
   type AdminActor,
   type AgentActor,
   type Clock,
+  isProblem,
   type PlatformPrincipal,
   problem,
   type TokenActor,
 } from '../../core/kit/index.ts'
 import { addressLimit } from './address-limit.ts'
-import type { CallLimits } from './call-limits.ts'
+import { type CallLimits, clientPaths } from './call-limits.ts'
 import { type KeepAlive, makeKeepAlive, sendStream } from './event-stream.ts'
 import { IncomingCall } from './incoming-call.ts'
 import { revalidateIdentity, revalidateUntilEnd } from './revalidate.ts'
@@ -52,8 +53,10 @@ export function registerEndpoints(app: Express, served: readonly Served[], deps:
   for (const sharing of byPath(served)) {
     for (const one of sharing) registerEndpoint(app, one, { ...deps, keepAlives })
     const methods = sharing.map(({ endpoint }) => endpoint.method)
-    app.all((sharing[0] as Served).endpoint.path, methodNotAllowed(methods))
+    const { path } = (sharing[0] as Served).endpoint
+    app.all(path, ...(isClientPath(path) ? [countStrayCall(deps)] : []), methodNotAllowed(methods))
   }
+  app.use([...clientPaths], countStrayCall(deps))
   app.use(({ path }) => {
     throw problem('NOT_FOUND', `${path} does not exist. See /docs for all endpoints.`)
   })
@@ -70,6 +73,16 @@ function byPath(served: readonly Served[]): readonly (readonly Served[])[] {
   const inOrder = [...paths.keys()].toSorted((a, b) => (rank(a) < rank(b) ? -1 : Number(rank(a) > rank(b))))
   return inOrder.map((path) => paths.get(path) as Served[])
 }
+
+const isClientPath = (path: string) => clientPaths.some((prefix) => path.startsWith(`${prefix}/`))
+
+/** A call of a user to no endpoint counts too, and its response has the limit headers. An invalid token changes nothing: 404 and 405 come first. */
+const countStrayCall =
+  ({ authenticate, limits }: EndpointDeps): RequestHandler =>
+  async (request, response, next) => {
+    const user = limits && (await userOf(request, authenticate).catch(() => undefined))
+    if (!user || (await limits.pass(response, user.tenantId))) next()
+  }
 
 const methodNotAllowed =
   (methods: readonly string[]): RequestHandler =>
@@ -149,9 +162,19 @@ function answerCall({ endpoint, handler }: Served, deps: AnswerDeps): RequestHan
   return async (request, response) => {
     const actor: Actor | undefined = response.locals.actor
     const revalidate = () => identify(endpoint.auth, request, deps.authenticate)
+    const showLimits = async ({ tenantId }: IncomingCall) => {
+      if (tenantId !== undefined) await deps.limits?.show(response, tenantId)
+    }
     const call = new IncomingCall({ endpoint, request, response, actor, draining: deps.draining, revalidate })
-    const result = await handler(call as never)
-    if (call.tenantId !== undefined) await deps.limits?.show(response, call.tenantId)
+    let result: unknown
+    try {
+      result = await handler(call as never)
+    } catch (error) {
+      // A failed login must not reveal that the tenant exists.
+      if (!isProblem(error, 'LOGIN_FAILED')) await showLimits(call)
+      throw error
+    }
+    await showLimits(call)
     if (!isSchema(endpoint.returns) && endpoint.returns.kind === 'file') {
       const file = result as FileBody
       return sendFile(request, response, file, (download) => {

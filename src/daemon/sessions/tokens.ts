@@ -40,12 +40,12 @@ export async function refresh(deps: Deps, { refreshToken, setTenant }: RefreshIn
     return outcome
   })
   const rotated = await rotating.catch((error) => recoverLostCommit(deps, { hash, successor }, error))
+  if (session) setTenant?.(session.tenantId)
   if (rotated.kind === 'reused') {
     await revocations.readNow()
     throw problem('REFRESH_TOKEN_REUSED', 'This refresh token was used before, so its session has ended. fix: log in again')
   }
   if (rotated.kind === 'invalid' || !issued) throw invalidToken()
-  if (session) setTenant?.(session.tenantId)
   return { ...issued, refreshToken: successor, refreshTokenExpiresAt: rotated.expiresAt }
 }
 

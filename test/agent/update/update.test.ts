@@ -93,6 +93,8 @@ describe('an update that does not prove healthy', () => {
       rolledBack: true,
       healthOk: false,
       snapshotOk: true,
+      // The containers were replaced; only the probes failed.
+      updateOk: true,
       error: { code: 'PROBE_FAILED' },
     })
     expect(await world.image('synapse')).toBe(images.synapse)

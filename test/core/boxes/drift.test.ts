@@ -37,7 +37,11 @@ describe('drift of a component', () => {
     ['minio', 'RELEASE.2023-01-01T00-00-00Z', 'RELEASE.2025-09-07T16-13-09Z', 'minor'],
     ['minio', 'RELEASE.2026-02-12T20-18-48Z', 'RELEASE.2025-09-07T16-13-09Z', 'minor'],
     ['minio', 'RELEASE.2025-09-07T16-13-09Z.hotfix.1a2b', 'RELEASE.2025-09-07T16-13-09Z', 'minor'],
-    ['minio', 'RELEASE.2025-19-47T16-13-09Z', 'RELEASE.2025-09-07T16-13-09Z', 'major'],
+    ['minio', 'RELEASE.2025-19-47T16-13-09Z', 'RELEASE.2025-09-07T16-13-09Z', 'minor'],
+    ['minio', 'DEVELOPMENT.GOGET', 'RELEASE.2025-09-07T16-13-09Z', 'minor'],
+    ['minio', 'RELEASE.2025-09-07T16-13-09Z', 'school-build-7', 'minor'],
+    ['minio', 'school-build-7', 'school-build-7', 'none'],
+    ['minio', '', 'RELEASE.2025-09-07T16-13-09Z', 'major'],
     ['minio', 'latest', 'RELEASE.2025-09-07T16-13-09Z', 'major'],
     ['minio', 'unknown', 'RELEASE.2025-09-07T16-13-09Z', 'major'],
   ] as const)('%s %s against %s is %s', (component, installed, target, severity) => {

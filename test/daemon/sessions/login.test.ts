@@ -68,6 +68,17 @@ onBothDialects('login', (fresh) => {
     })
   })
 
+  test.each([true, false])(
+    'a platform token lasts a day, also after a slow start of its session (refreshable: %s)',
+    async (issueRefreshToken) => {
+      const { room } = await aWorld(await fresh())
+      let reads = 0
+      // A second passes at each reading, as on a slow machine.
+      const clock = { ...room.clock, now: () => new Date(room.clock.now().getTime() + 1000 * reads++) }
+      expect((await logIn({ ...room, clock }, { issueRefreshToken })).expiresIn).toBe(86_400)
+    },
+  )
+
   test('a login with the old password during a reset leaves no session and no device', async () => {
     const db = await fresh()
     const { room, chat } = await aWorld(db)

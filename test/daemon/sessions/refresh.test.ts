@@ -58,11 +58,13 @@ onBothDialects('refresh', (fresh) => {
     const first = await firstToken(room)
     const { refreshToken: second, token } = await refresh(room, { refreshToken: first })
     await other.authenticate(`Bearer ${token}`)
-    await expect(refresh(other, { refreshToken: first })).rejects.toMatchObject({
+    const tenants: string[] = []
+    await expect(refresh(other, { refreshToken: first, setTenant: (id) => tenants.push(id) })).rejects.toMatchObject({
       code: 'REFRESH_TOKEN_REUSED',
       status: 401,
       retryable: false,
     })
+    expect(tenants).toEqual(['ten_one'])
     await expect(other.authenticate(`Bearer ${token}`)).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
     expect(await codeOf(room, second)).toBe('REFRESH_TOKEN_INVALID')
     expect(await codeOf(room, first)).toBe('REFRESH_TOKEN_REUSED')
