@@ -3,11 +3,21 @@ import { join } from 'node:path'
 import { type CompletionStep, type ProbeResult, Service } from '../../core/boxes/index.ts'
 import { type Clock, problem, secret } from '../../core/kit/index.ts'
 import { readIfThere, writeFileAtomic } from '../../node/index.ts'
-import { probeFile, pullImages, readBoxSecrets, readCompose, waitForService, waitUntilStable, writeProbeAccount } from '../boxes/index.ts'
-import type { BoxServers, CommandContext, ContainerEngine, LocalBox } from '../ports/index.ts'
+import {
+  differencesOf,
+  probeFile,
+  pullImages,
+  readBoxSecrets,
+  readCompose,
+  waitForService,
+  waitUntilStable,
+  writeProbeAccount,
+} from '../boxes/index.ts'
+import type { BoxServers, CommandContext, ContainerEngine, LocalBox, RowCounts } from '../ports/index.ts'
 import type { SagaActs, StepContext } from '../saga/index.ts'
 import { applyFiles, type BackedUpFile, backUpFiles, makeFenceFolder, restoreFiles } from './kept-files.ts'
 import { type Complete, type FileChange, type Plan, type PlanDeps, planCompletion } from './plan-completion.ts'
+import { assertSameRows, assertSameVolumes, countQuietRows, type DataPlace, mountsNow } from './same-data.ts'
 import { pendingFile } from './secrets.ts'
 
 /** State of the box before the change, stored in the journal; sufficient for a rollback without the plan. */
@@ -19,6 +29,8 @@ type Before = Readonly<{
   diff: string
   /** Previous record; absent in journals of earlier agents. */
   recorded?: Pick<LocalBox, 'chatDomain' | 'ports'>
+  /** Absent in journals of earlier agents. */
+  place?: DataPlace
 }>
 
 type Completion = Readonly<{
@@ -37,7 +49,19 @@ export const completionSteps = (run: Completion): SagaActs<CompletionStep> => ({
     await applyFiles(await plannedChanges(run))
     await makeFenceFolder(run.box.project.folder)
   },
-  start: async (at) => bringUp(run.deps, completed(run), { reread: beforeOf(at).reread, signal: at.signal }),
+  count: async (at) => {
+    const { place } = beforeOf(at)
+    return place && countQuietRows(run, place, at.signal)
+  },
+  start: async (at) => {
+    const { reread, place } = beforeOf(at)
+    const rows = at.resultOf('count') as RowCounts | null | undefined
+    const onceDatabaseRuns = async () => {
+      if (place && rows) await assertSameRows(run, { place, rows }, at.signal)
+    }
+    await bringUp(run.deps, completed(run), { reread, signal: at.signal, onceDatabaseRuns })
+    if (place) await assertSameVolumes(run, place.mounts)
+  },
   account: async ({ signal }) => {
     const { appserviceToken } = await currentSecrets(run)
     await writeProbeAccount(run.box.project, await run.deps.servers.createProbeAccount(completed(run), secret(appserviceToken), signal))
@@ -101,6 +125,7 @@ async function keep(run: Completion): Promise<Before> {
     reread: rereaders(box, plan.changes),
     diff: plan.diff,
     recorded: { chatDomain: box.chatDomain, ports: box.ports },
+    place: { database: plan.database, mounts: await mountsNow(run) },
   }
 }
 
@@ -144,21 +169,19 @@ function prove({ deps, context, payload, ...run }: Completion, signal: AbortSign
 
 type Deps = Readonly<{ engine: ContainerEngine; servers: BoxServers; clock: Clock }>
 
+type BringUp = Readonly<{ reread: readonly Service[]; signal: AbortSignal; onceDatabaseRuns?: () => Promise<void> }>
+
 /**
  * Starts or recreates services that are outdated, stopped or in `reread` (changed config); leaves others alone. Synapse is stopped while its
  * database is recreated.
  */
-async function bringUp(
-  { engine, servers, clock }: Deps,
-  box: LocalBox,
-  { reread, signal }: Readonly<{ reread: readonly Service[]; signal: AbortSignal }>,
-): Promise<void> {
+async function bringUp({ engine, servers, clock }: Deps, box: LocalBox, { reread, signal, onceDatabaseRuns }: BringUp): Promise<void> {
   const { project } = box
-  const hashes = await engine.configHashes(project)
-  const present = await engine.containers(project)
+  const [composed, containers] = await Promise.all([engine.composedServices(project), engine.containers(project)])
+  const differing = differencesOf(project, { composed, containers, profiles: {} }).map(({ service }) => service)
   const isCurrent = (service: Service) =>
-    present.some((one) => one.service === service && hashes[service]?.includes(one.configHash ?? '') && one.state === 'running')
-  const wanted = Service.options.filter((service) => hashes[service] !== undefined)
+    containers.some((one) => one.service === service && one.state === 'running') && !differing.includes(service)
+  const wanted = Service.options.filter((service) => composed[service] !== undefined)
   const stale = wanted.filter((service) => !isCurrent(service) || reread.includes(service))
   const all = stale.includes('postgres') ? [...new Set<Service>([...stale, 'synapse'])] : stale
   await engine.stop(
@@ -170,6 +193,7 @@ async function bringUp(
   }
   await up('postgres')
   await waitForService({ engine, clock }, { signal }, box, 'postgres', () => servers.databaseReady(box))
+  await onceDatabaseRuns?.()
   await up('minio')
   await up('synapse')
   await up('edge')

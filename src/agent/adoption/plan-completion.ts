@@ -51,7 +51,14 @@ export type FileChange = Readonly<{
   gid: number
 }>
 
-export type Plan = Readonly<{ changes: readonly FileChange[]; findings: readonly string[]; diff: string; diffSha256: string }>
+export type Plan = Readonly<{
+  changes: readonly FileChange[]
+  findings: readonly string[]
+  diff: string
+  diffSha256: string
+  /** The chat server's database. */
+  database: string
+}>
 
 const maxDiffLength = 190_000
 
@@ -79,7 +86,8 @@ export async function planCompletion(deps: PlanDeps, box: LocalBox, payload: Com
   )
   if (diff.length > maxDiffLength)
     throw problem('PAYLOAD_TOO_LARGE', `The diff of ${box.slug} is too large to review. fix: adapt the stack manually`)
-  return { changes, findings: 'unable' in planned ? [...found, planned.unable] : found, diff, diffSha256: sumOf(changes) }
+  const { database } = databaseNames(survey).said
+  return { changes, findings: 'unable' in planned ? [...found, planned.unable] : found, diff, diffSha256: sumOf(changes), database }
 }
 
 /** Checksum over the real files including secrets. */

@@ -9,7 +9,7 @@ import { finishDatabaseLoad, loadDatabase } from './load.ts'
 
 import { objectStoreVersion } from './objects.ts'
 import { type BoxServersDeps, probe } from './probe.ts'
-import { querySql } from './sql.ts'
+import { countRows, querySql } from './sql.ts'
 import { raiseStreams, streamPositions } from './streams.ts'
 
 /** The servers of real boxes, over HTTP and programs in their containers. */
@@ -28,6 +28,7 @@ export function boxServers(deps: BoxServersDeps): BoxServers {
       withChat(deps, box, 'the probe user', (chat) => makeAccount(chat, box, appserviceToken, signal), signal),
     createTemporaryAccount: (box, registrationSecret, signal) =>
       withChat(deps, box, 'a temporary user', (chat) => makeTemporaryAccount(chat, deps.random, registrationSecret, signal), signal),
+    countRows: (box, database, signal) => countRows(engine, box, database, signal),
     databaseBytes: async (box) => {
       const answer = await sql(deps, box, 'select pg_database_size(current_database());').catch(() => undefined)
       return /^[0-9]+$/.test(answer ?? '') ? Number(answer) : undefined

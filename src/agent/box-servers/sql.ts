@@ -1,6 +1,6 @@
 import { problem } from '../../core/kit/index.ts'
-import type { ContainerEngine, ExecOptions, ExecResult, RowCounts } from '../ports/index.ts'
-import { type BoxView, runningId } from './box-view.ts'
+import type { ContainerEngine, ExecOptions, ExecResult, LocalBox, RowCounts } from '../ports/index.ts'
+import { type BoxView, inspectBox, runningId } from './box-view.ts'
 
 /**
  * Role and database of a box, from the environment of its container. In the box template `user` only owns the database; other stacks may use
@@ -84,7 +84,7 @@ export async function querySql(engine: ContainerEngine, view: BoxView, sql: stri
 }
 
 /** Output of SQL that must succeed; throws `code` otherwise. */
-export async function runSql(run: SqlRun, sql: string, code: 'SNAPSHOT_FAILED' | 'RESTORE_FAILED'): Promise<string> {
+export async function runSql(run: SqlRun, sql: string, code: 'SNAPSHOT_FAILED' | 'RESTORE_FAILED' | 'BOX_UNHEALTHY'): Promise<string> {
   const { exitCode, stdout, stderr } = await psql(run, sql)
   if (exitCode === 0) return stdout
   throw problem(code, `psql in ${run.view.box.slug} failed with exit code ${exitCode}: ${lastLine(stderr)}`)
@@ -127,6 +127,13 @@ export const parseCounts = (printed: string): RowCounts =>
         return [line.slice(0, at), Number(line.slice(at + 1))]
       }),
   )
+
+/** As the superuser, because the database may belong to another role. Throws BOX_UNHEALTHY. */
+export async function countRows(engine: ContainerEngine, box: LocalBox, database: string, signal?: AbortSignal): Promise<RowCounts> {
+  const view = await inspectBox(engine, box)
+  const login = { ...asSuperuser(await databaseLogin(engine, view, signal)), database }
+  return parseCounts(await runSql({ engine, view, login, signal }, countSql, 'BOX_UNHEALTHY'))
+}
 
 /** Throws RESTORE_FAILED with the tables that differ; ignores unexpected tables. */
 export function assertSameCounts(slug: string, expected: RowCounts, loaded: RowCounts): void {

@@ -58,6 +58,8 @@ export type BoxServers = Readonly<{
    * when an application service is configured, because it owns such names.
    */
   createTemporaryAccount(box: LocalBox, registrationSecret: Secret, signal?: AbortSignal): Promise<ProbeAccount>
+  /** Row counts of one database by name; exact only while the chat server is stopped. Throws BOX_UNHEALTHY. */
+  countRows(box: LocalBox, database: string, signal?: AbortSignal): Promise<RowCounts>
   /** Size of the database on disk in bytes; undefined when it does not answer. */
   databaseBytes(box: LocalBox): Promise<number | undefined>
   /** Facts for the preflight; undefined when the database does not answer. */

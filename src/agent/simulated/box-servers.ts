@@ -6,7 +6,16 @@ import { isoNow, problem, randomText, type Secret } from '../../core/kit/index.t
 import { readIfThere } from '../../node/index.ts'
 import { fenceFile, readBoxSecrets } from '../boxes/index.ts'
 import type { BoxServers, LocalBox, ProbeAccount } from '../ports/index.ts'
-import { applySimulated, dumpSimulated, factsOf, finishLoadSimulated, loadSimulated, positionsOf, raiseSimulated } from './database.ts'
+import {
+  applySimulated,
+  countSimulated,
+  dumpSimulated,
+  factsOf,
+  finishLoadSimulated,
+  loadSimulated,
+  positionsOf,
+  raiseSimulated,
+} from './database.ts'
 import { chatState, databaseState, objectsState, type ServerState } from './servers.ts'
 import { containerOf, runs, type World } from './world.ts'
 
@@ -31,6 +40,7 @@ export const simulatedServers = (world: World): BoxServers => ({
     signal?.throwIfAborted()
     return simulatedTemporaryAccount(world, box, registrationSecret)
   },
+  countRows: (box, _database, signal) => countSimulated(world, box, signal),
   databaseBytes: async (box) => factsOf(world, box)?.bytes,
   databaseFacts: async (box) => factsOf(world, box),
   applyMigration: (box, migration, signal) => applySimulated(world, box, migration, signal),

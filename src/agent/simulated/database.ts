@@ -92,6 +92,11 @@ export async function raiseSimulated(world: World, box: LocalBox, past: StreamPo
   world.volumes.change(volume, { stream: raised })
 }
 
+export async function countSimulated(world: World, box: LocalBox, signal?: AbortSignal): Promise<RowCounts> {
+  signal?.throwIfAborted()
+  return countsOf(world.volumes.read(databaseVolume(world, box)))
+}
+
 /** Undefined when it does not answer. */
 export function factsOf(world: World, box: LocalBox): DatabaseFacts | undefined {
   if (databaseState(world, box.project.name) !== 'ready') return undefined

@@ -75,6 +75,7 @@ export type CompletionStep =
   | 'images'
   | 'keep'
   | 'apply'
+  | 'count'
   | 'start'
   | 'account'
   | 'prove'
@@ -85,13 +86,17 @@ export type CompletionStep =
   | 'start-again'
   | 'forget'
 
-/** An observed box becomes a managed one, or is restored: nothing is applied before the former files are stored. */
+/**
+ * An observed box becomes a managed one, or is restored: nothing is applied before the former files are stored, and no container is recreated
+ * before the rows of its database are counted.
+ */
 export const completionSaga: Saga<CompletionStep, unknown> = {
   name: 'completion',
   steps: [
     { name: 'images' },
     { name: 'keep' },
     { name: 'apply' },
+    { name: 'count' },
     { name: 'start' },
     { name: 'account' },
     { name: 'prove' },

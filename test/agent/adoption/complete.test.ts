@@ -1,7 +1,8 @@
-import { readdir, stat, symlink, unlink, writeFile } from 'node:fs/promises'
+import { readdir, readFile, stat, symlink, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
+import type { CompletionDeps } from '../../../src/agent/adoption/index.ts'
 import { readBoxSecrets, readProbeAccount } from '../../../src/agent/boxes/index.ts'
 import { problem } from '../../../src/core/kit/index.ts'
 import { images } from '../simulated/boxes.ts'
@@ -269,6 +270,48 @@ test.each([
   await expect(stack.run(payload)).rejects.toMatchObject({ code })
   const { context } = aContext({ commandId: 'adopt.box_elm.2.complete' })
   expect(await stack.run(payload, undefined, context)).toMatchObject({ applied: true })
+})
+
+test.each([
+  [
+    'rows are missing in the recreated database',
+    (deps: CompletionDeps): CompletionDeps => {
+      let counted = 0
+      const countRows: typeof deps.servers.countRows = async (): Promise<Record<string, number>> =>
+        counted++ === 0 ? { events: 7, users: 2 } : { events: 0 }
+      return { ...deps, servers: { ...deps.servers, countRows } }
+    },
+    /lost rows when it was recreated: events has 0 rows instead of 7; users has no rows instead of 2/,
+  ],
+  [
+    'the database comes up on another volume',
+    (deps: CompletionDeps): CompletionDeps => {
+      let isFirst = true
+      const up: typeof deps.engine.up = async (project, services, signal) => {
+        if (!services.includes('postgres') || !isFirst) return deps.engine.up(project, services, signal)
+        isFirst = false
+        const composeFile = `${project.composeFile}.other`
+        await writeFile(composeFile, (await readFile(project.composeFile, 'utf8')).replace(/^ {2}db:/m, '  db: { name: elsewhere }'))
+        await deps.engine.up({ ...project, composeFile }, services, signal)
+        await unlink(composeFile)
+      }
+      return { ...deps, engine: { ...deps.engine, up } }
+    },
+    /postgres of elm no longer mounts volume elm_db at \/var\/lib\/postgresql\/data/,
+  ],
+] as const)('when %s, the chat server is not started on it, and the former files are back', async (_, around, says) => {
+  const stack = await aStack()
+  stack.host.traffic.sendMessage(stack.box)
+  const content = () => stack.host.traffic.content(stack.box)
+  const [payload, before, messages] = [await stack.seen(), await stack.all(), content()]
+  const { context } = aContext()
+  await expect(stack.run(payload, await stack.agent(around), context)).rejects.toMatchObject({
+    code: 'BOX_UNHEALTHY',
+    message: expect.stringMatching(says),
+  })
+  expect(await stack.all()).toEqual(before)
+  expect([...stack.host.running('elm')].sort()).toEqual(['minio', 'postgres', 'synapse'])
+  expect(content()).toMatchObject({ messages: messages.messages })
 })
 
 test('what somebody changed or made while the box was completed is still there when the former files are back', async () => {
