@@ -11,10 +11,13 @@ export async function main(): Promise<ExitCode> {
   return 0
 }
 
-/** The first Ctrl-C aborts the command; a second one ends the process. */
+/**
+ * The first Ctrl-C aborts the command; a second one ends the process. The listener stays: without one, the library of the board ends the
+ * process before its last screen is drawn.
+ */
 async function run(words: readonly string[]): Promise<ExitCode> {
   const interrupted = new AbortController()
-  process.once('SIGINT', () => interrupted.abort())
+  process.on('SIGINT', () => (interrupted.signal.aborted ? process.exit(130) : interrupted.abort()))
   const { systemClock } = await import('../node/clock.ts')
   const { packageVersion } = await import('../node/package.ts')
   const { runCommandLine } = await import('./kit/index.ts')

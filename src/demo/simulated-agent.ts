@@ -4,11 +4,10 @@ import { composeRecord, factFinder, localBoxes, reportVersions } from '../agent/
 import { type AgentIdentity, commandStore, enrolAgent, newAgentKey, runAgent } from '../agent/channel/index.ts'
 import { memoryLocks, memoryStore, openJournal } from '../agent/journal/index.ts'
 import { disownBox } from '../agent/move/index.ts'
-import type { CommandExecutors } from '../agent/ports/index.ts'
 import { boxExecutors } from '../agent/program/index.ts'
-import { type Fault, realistic, type SimulatedVaults, seededRandom, simulatedHost } from '../agent/simulated/index.ts'
+import { type Fault, type Latencies, realistic, type SimulatedVaults, seededRandom, simulatedHost } from '../agent/simulated/index.ts'
 import { isProblem, secret } from '../core/kit/index.ts'
-import { acceleratedClock, packageRoot, packageVersion, silentLogger, systemClock, systemRandom } from '../node/index.ts'
+import { packageRoot, packageVersion, silentLogger, systemClock, systemRandom } from '../node/index.ts'
 
 type SimulatedAgent = Readonly<{
   name: string
@@ -20,8 +19,12 @@ type SimulatedAgent = Readonly<{
   signal: AbortSignal
 }>
 
-/** Simulated hosts run at one minute per second. */
-const speedup = 60
+/** A simulated box takes one second for what takes a real one a minute. */
+export const speedup = 60
+
+const brisk = Object.fromEntries(
+  Object.entries(realistic.latencies).map(([what, [min, max]]) => [what, [min / speedup, max / speedup]]),
+) as unknown as Latencies
 
 const settings = (folder: string) => ({
   boxesFolder: join(folder, 'boxes'),
@@ -33,13 +36,11 @@ const settings = (folder: string) => ({
 
 const disk = { freeBytes: async () => 200e9, usedBytes: async () => 4e8, diskOf: async () => 'the only one' }
 
-/**
- * Runs the real agent on a simulated host. The channel uses wall-clock time; boxes run faster. Resolves when the signal aborts.
- */
+/** Runs the real agent on a simulated host until the signal aborts. */
 export async function runSimulatedAgent({ name, daemonUrl, token, folder, faults, vaults, signal }: SimulatedAgent): Promise<void> {
-  const clock = acceleratedClock(speedup)
+  const clock = systemClock
   await mkdir(folder, { recursive: true, mode: 0o700 })
-  const host = simulatedHost({ clock, random: seededRandom(name), folder, profile: { ...realistic, faults }, vaults })
+  const host = simulatedHost({ clock, random: seededRandom(name), folder, profile: { latencies: brisk, faults }, vaults })
   const boxes = localBoxes(join(folder, 'state'))
   const journal = await openJournal({ store: memoryStore(), clock })
   const stateFolder = join(folder, 'state')
@@ -53,7 +54,7 @@ export async function runSimulatedAgent({ name, daemonUrl, token, folder, faults
     log: silentLogger(),
     identity,
     agentVersion,
-    executors: inWallTime(speedup, boxExecutors({ ...here, portInUse: async () => false, settings: settings(folder) })),
+    executors: boxExecutors({ ...here, portInUse: async () => false, settings: settings(folder) }),
     store: commandStore(memoryStore()),
     disown: (box) => disownBox({ ...here, settings: settings(folder), workFolder: join(folder, 'state', 'work') }, box),
     acknowledge: journal.acknowledge,
@@ -75,32 +76,4 @@ async function enrolled(daemon: { daemonUrl: string; agentVersion: string }, tok
       await systemClock.sleep(500)
     }
   }
-}
-
-/**
- * Converts durations in results to wall-clock time, so that the steps of an update add up to its measured duration. Converts timeouts in
- * payloads to simulated time.
- */
-export const inWallTime = (speedup: number, executors: CommandExecutors): CommandExecutors =>
-  Object.fromEntries(
-    Object.entries(executors).map(([kind, execute]) => [
-      kind,
-      async (context: unknown, payload: object) =>
-        shortened(await (execute as (...all: unknown[]) => unknown)(context, lengthened(payload, speedup)), speedup),
-    ]),
-  ) as unknown as CommandExecutors
-
-const lengthened = (payload: object, factor: number): object =>
-  'withinMs' in payload ? { ...payload, withinMs: Number(payload.withinMs) * factor } : payload
-
-/** Scales every field named `…Ms` in a result. */
-function shortened(result: unknown, factor: number): unknown {
-  if (Array.isArray(result)) return result.map((item) => shortened(item, factor))
-  if (typeof result !== 'object' || result === null) return result
-  return Object.fromEntries(
-    Object.entries(result).map(([name, value]) => [
-      name,
-      typeof value === 'number' && name.endsWith('Ms') ? Math.round(value / factor) : shortened(value, factor),
-    ]),
-  )
 }

@@ -4,6 +4,7 @@ import { createServer } from 'node:net'
 import { join, resolve } from 'node:path'
 import { api } from '../core/api.ts'
 import { type Client, makeClient } from '../core/contract/index.ts'
+import { problem } from '../core/kit/index.ts'
 import { createAccountWithPassword } from '../daemon/admin/index.ts'
 import { loadConfig } from '../daemon/config/index.ts'
 import { type Daemon, startDaemon } from '../daemon/daemon.ts'
@@ -16,21 +17,34 @@ import { runSimulatedAgent } from './simulated-agent.ts'
 type DemoApi = { readonly [Feature in keyof typeof api]: Client<(typeof api)[Feature]> }
 
 /** A running daemon with an admin session; `token` is for the operator's CLI. */
-export type Stage = Readonly<{ url: string; token: string; api: DemoApi; folder: string; close(): Promise<void> }>
+export type Stage = Readonly<{
+  url: string
+  token: string
+  api: DemoApi
+  folder: string
+  close(): Promise<void>
+  removeFiles(): Promise<void>
+}>
 
-const folder = resolve('.tenantry/demo')
 const defaultPort = 8440
 
-/** Starts a daemon with default settings in an empty folder, and creates an admin. */
-export async function openStage(): Promise<Stage> {
-  await rm(folder, { recursive: true, force: true })
+/** Starts a daemon with default settings in an empty folder of its own, and creates an admin. */
+export async function openStage(wantedPort: number | undefined): Promise<Stage> {
+  const port = wantedPort ?? (await freePort(defaultPort))
+  if (wantedPort !== undefined && (await freePort(wantedPort)) !== wantedPort)
+    throw problem('USAGE', `Port ${wantedPort} is in use. fix: choose another one, or leave out --port`)
+  const folder = resolve('.tenantry/demo', String(port))
+  const removeFiles = () => rm(folder, { recursive: true, force: true })
+  await removeFiles()
   const key = () => randomBytes(32).toString('base64')
   const env = {
-    TENANTRY_LISTEN: `127.0.0.1:${await freePort(defaultPort)}`,
+    TENANTRY_LISTEN: `127.0.0.1:${port}`,
     TENANTRY_DATA_DIR: join(folder, 'daemon'),
     TENANTRY_BACKUP_KEY: key(),
-    // Shortens the wait for the failing box.
-    TENANTRY_PROBE_TIMEOUT_MS: String(8 * 60_000),
+    // The simulated boxes update in seconds; with these, plans and probes are in the same clock.
+    TENANTRY_PROBE_SPACING_MS: '1000',
+    TENANTRY_PROBE_TIMEOUT_MS: '8000',
+    TENANTRY_ROLLOUTS_ASSUMED_UPDATE_MS: '1000',
     TENANTRY_SNAPSHOT_STORE: `file:${join(folder, 'snapshots')}`,
   }
   const config = loadConfig({ env })
@@ -42,7 +56,7 @@ export async function openStage(): Promise<Stage> {
   const session = await connect(daemon.url).admin.login({ body: { name: 'demo', password } })
   const api = connect(daemon.url, session.token)
   const { token } = await api.admin.createToken({ body: { name: 'demo', role: 'operator', days: 1 } })
-  return { url: daemon.url, token, api, folder, close: daemon.close }
+  return { url: daemon.url, token, api, folder, close: daemon.close, removeFiles }
 }
 
 const connect = (baseUrl: string, token?: string): DemoApi => {

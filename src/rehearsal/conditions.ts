@@ -1,8 +1,12 @@
 import { type Fault, type Latencies, realistic, seededRandom } from '../agent/simulated/index.ts'
-import type { ProbeRule } from '../core/boxes/index.ts'
-import { dumpMsOf, type Expectation, type RehearsedFaults } from '../core/rollouts/index.ts'
+import { dumpMsOf, type Expectation, type RehearsalSettings, type RehearsedFaults } from '../core/rollouts/index.ts'
 
 type Measured = Readonly<{ expectation: Expectation; databaseBytes: number | null; hasHistory: boolean; imageIsHere: boolean }>
+
+type Settings = Pick<RehearsalSettings, 'probe' | 'rollouts'>
+
+/** The realistic latencies are of updates whose parts take about as long. */
+const realisticUpdateMs = 60_000
 
 /** The pull of an image that is already on the host. */
 const cachedPullMs = [200, 1_500] as const
@@ -11,11 +15,12 @@ const cachedPullMs = [200, 1_500] as const
  * Latencies of a box, scaled to its own history or that of its tier; without history as measured on small boxes, plus time for the size of its
  * database. History knows the whole duration and the downtime only, so all parts of each are scaled by one factor.
  */
-export function latenciesOf(probe: ProbeRule, { expectation, databaseBytes, hasHistory, imageIsHere }: Measured): Latencies {
+export function latenciesOf({ probe, rollouts }: Settings, { expectation, databaseBytes, hasHistory, imageIsHere }: Measured): Latencies {
   const { latencies } = realistic
   const provenMs = (probe.consecutive - 1) * probe.spacingMs
-  const fenced = hasHistory ? stretch(expectation.expectedFenceMs - provenMs, fencedParts) : 1
-  const before = hasHistory ? stretch(expectation.expectedMs - expectation.expectedFenceMs, openParts) : 1
+  const assumed = (rollouts.assumedUpdateMs ?? realisticUpdateMs) / realisticUpdateMs
+  const fenced = hasHistory ? stretch(expectation.expectedFenceMs - provenMs, fencedParts) : assumed
+  const before = hasHistory ? stretch(expectation.expectedMs - expectation.expectedFenceMs, openParts) : assumed
   const dumpExtraMs = hasHistory ? 0 : dumpMsOf(databaseBytes)
   const scaled = (what: keyof Latencies, by: number, more = 0) => latencies[what].map((ms) => ms * by + more) as [number, number]
   return {
@@ -29,6 +34,7 @@ export function latenciesOf(probe: ProbeRule, { expectation, databaseBytes, hasH
     dumpMs: scaled('dumpMs', fenced, dumpExtraMs),
     loadMs: scaled('loadMs', fenced, dumpExtraMs),
     snapshotMs: scaled('snapshotMs', (fenced + before) / 2),
+    schemaUpgradeMs: scaled('schemaUpgradeMs', fenced),
   }
 }
 

@@ -86,7 +86,7 @@ async function boxFactory({ db, clock, seed, folder, settings, faults }: Deps) {
       ownershipEpoch: Number(row?.ownership_epoch ?? 1),
       images: imagesNow(manifest.images, from),
       migrations: appliedTo(settings.migrations, from.migrationsHead),
-      latencies: latenciesOf(settings.probe, { expectation, databaseBytes, hasHistory: tiersWithHistory.has(tier), imageIsHere }),
+      latencies: latenciesOf(settings, { expectation, databaseBytes, hasHistory: tiersWithHistory.has(tier), imageIsHere }),
       faults: faultsOf(seed, faults, { slug, image, isSynapse: service === 'synapse' }),
     })
   }

@@ -13,15 +13,16 @@ export type Expectation = Readonly<{ expectedMs: number; expectedFenceMs: number
 
 type Sized = Readonly<{ slug: string; tier: Tier; databaseBytes: number | null }>
 
-/** Without any history: pull, snapshot, recreate; the same again for a rollback. */
-const workMs = 60_000
 /** Speed of a dump or a load on a slow disk. */
 const bytesPerMs = 25_000
 /** Duration of the dump or the load of a database. */
 export const dumpMsOf = (databaseBytes: number | null): number => Math.round((databaseBytes ?? 0) / bytesPerMs)
 
+/** The settings that estimates use. `assumedUpdateMs`: pull and snapshot, or recreate, without any history; the same again for a rollback. */
+export type Assumptions = Readonly<{ probe: ProbeRule; assumedUpdateMs: number }>
+
 /** By the last update of the box itself; else by the median of its tier plus the size of its database. */
-export function expectations(history: readonly PastUpdate[], probe: ProbeRule): (box: Sized) => Expectation {
+export function expectations(history: readonly PastUpdate[], { probe, assumedUpdateMs: workMs }: Assumptions): (box: Sized) => Expectation {
   const bySlug = new Map(history.toReversed().map((past) => [past.slug, past])) // the newest one wins
   const provenMs = (probe.consecutive - 1) * probe.spacingMs
   const medians = new Map(Tier.options.map((tier) => [tier, mediansOf(history.filter((past) => past.tier === tier))]))

@@ -24,6 +24,8 @@ export type PlanInput = Limits &
     rollbacks: readonly PastRollback[]
     probe: ProbeRule
     limits: Parallelism
+    /** Duration of the parts of an update until one was measured. */
+    assumedUpdateMs?: number
     /** A longer expected downtime is refused, unless allowed. */
     fenceMaxMs: number
     allowLongFence: boolean
@@ -33,10 +35,13 @@ export type PlanInput = Limits &
     resolved?: RegistryAnswers
   }>
 
+/** Measured on small boxes with a slow registry. */
+const defaultUpdateMs = 60_000
+
 /** The order of the boxes, their version changes, findings and durations. Throws VALIDATION for unknown slugs. */
 export function planRollout(input: PlanInput): RolloutPlan {
   const scope = narrow(input)
-  const expect = expectations(input.history, input.probe)
+  const expect = expectations(input.history, { probe: input.probe, assumedUpdateMs: input.assumedUpdateMs ?? defaultUpdateMs })
   const windowOf = planWindows(input.now, input.kind === 'emergency_cve' || input.ignoreWindows === true)
   const examined = scope.map((box) => {
     const expected = expect(box)

@@ -113,7 +113,7 @@ export const rehearseRollout = endpoint({
 
 /** The settings of the daemon that a rollout depends on, as plain values: a rehearsal runs in a worker. */
 export type RehearsalSettings = Readonly<{
-  rollouts: Parallelism & Readonly<{ pollMs: number; actionDeadlineMs: number }>
+  rollouts: Parallelism & Readonly<{ pollMs: number; actionDeadlineMs: number; assumedUpdateMs?: number }>
   probe: ProbeRule
   staleAfterMs: number
   offlineAfterMs: number

@@ -127,6 +127,8 @@ export const Settings = z.strictObject({
       pollMs: Ms.default(5000),
       /** A box that takes longer than this, all steps together, has failed. */
       actionDeadlineMs: Ms.default(2 * 60 * 60_000),
+      /** Pull and snapshot, or recreate: plans assume this until the fleet has measured updates. */
+      assumedUpdateMs: Ms.default(60_000),
     })
     .prefault({}),
   /** Where budgets are counted when several daemons share them; without it each counts for itself. */

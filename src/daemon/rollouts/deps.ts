@@ -8,7 +8,7 @@ import type { CommandBus } from '../hosts/index.ts'
 import type { AskRegistries } from './resolve-images.ts'
 import type { RolloutBus } from './rollout-bus.ts'
 
-type RolloutSettings = Parallelism & Readonly<{ pollMs: number; actionDeadlineMs: number }>
+type RolloutSettings = Parallelism & Readonly<{ pollMs: number; actionDeadlineMs: number; assumedUpdateMs?: number }>
 
 /** Throws what creating the rollout would throw, and the signal's reason once it aborts. */
 export type Rehearse = (input: RehearsalInput, signal: AbortSignal) => Promise<Rehearsal>

@@ -115,6 +115,7 @@ async function planFor(deps: PlanDeps, target: Target): Promise<RolloutPlan> {
     rollbacks: await pastImageRollbacks(db),
     probe,
     limits: settings,
+    ...(settings.assumedUpdateMs === undefined ? {} : { assumedUpdateMs: settings.assumedUpdateMs }),
     now: isoNow(clock),
     staleAfterMs,
     schemas,

@@ -38,7 +38,7 @@ const tooLong = problem(
 
 const settingsOf = (deps: Deps): RehearsalSettings => {
   const { settings, probe, staleAfterMs, offlineAfterMs, fenceMaxMs, windows, schemas, migrations, daemonVersion } = deps
-  const { parallel, perHost, pollMs, actionDeadlineMs } = settings
-  const rollouts = { parallel, perHost, pollMs, actionDeadlineMs }
+  const { parallel, perHost, pollMs, actionDeadlineMs, assumedUpdateMs } = settings
+  const rollouts = { parallel, perHost, pollMs, actionDeadlineMs, ...(assumedUpdateMs === undefined ? {} : { assumedUpdateMs }) }
   return { rollouts, probe, staleAfterMs, offlineAfterMs, fenceMaxMs, windows, schemas, migrations, daemonVersion }
 }

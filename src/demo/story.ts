@@ -1,0 +1,49 @@
+import { duration, plural } from '../core/kit/index.ts'
+import { phaseOrder, type RolloutReport } from '../core/rollouts/index.ts'
+import { packageRoot } from '../node/index.ts'
+import { after, before, fleet, hosts, unlucky } from './fleet.ts'
+
+/** What the demo shows, and its three words. */
+export const opening = `Tenantry demo: ${plural(fleet.length, 'simulated box', 'simulated boxes')} on ${hosts.length} hosts. A simulated update takes seconds, a real one minutes.
+
+  box      the chat server, database and object store of one tenant
+  canary   the box that is updated first; its failure stops the rollout before any other box is touched
+  fence    maintenance: users get an error page while their box is updated
+`
+
+type Seen = Readonly<{ rollout: Pick<RolloutReport['rollout'], 'status' | 'counts'>; restoredInMs: number | null }> &
+  Pick<RolloutReport, 'fence' | 'phases'>
+
+/** What the person saw, with the measured durations. */
+export function closing({ rollout, fence, phases, restoredInMs }: Seen): string {
+  const { status, counts } = rollout
+  if (status !== 'paused')
+    return `\n${isPhase(status) ? `The rollout continues with phase ${status}` : `The rollout is ${status}`}; ${counts.succeeded} of ${plural(fleet.length, 'box is', 'boxes are')} updated.`
+  const left = fleet.length - counts.succeeded - 1
+  return `
+What you saw:
+  canary     one box first, then ${plural(phases.length - 1, 'further phase')}: ${plural(counts.succeeded, 'box', 'boxes')} went from Synapse ${before} to ${after}
+  fence      ${fence ? `each box was in maintenance for about ${duration(fence.medianMs)} (${fence.worstSlug}: ${duration(fence.worstMs)})` : 'none'}
+  rollback   ${unlucky} failed its health checks on ${after}; its agent restored ${before}${restoredInMs === null ? '' : ` in ${duration(restoredInMs)}`}, with no data lost
+  pause      the rollout stopped there: ${plural(left, 'box', 'boxes')} of the last phase still ${left === 1 ? 'runs' : 'run'} ${before}`
+}
+
+const isPhase = (status: string): boolean => (phaseOrder.staged as readonly string[]).includes(status)
+
+type Access = Readonly<{ url: string; token: string; id: string }>
+
+/** Commands for another terminal. `npx tenantry` would build the project first. */
+export const commands = ({ url, token, id }: Access): string => `
+You are the operator now. Run in another terminal:
+
+  alias tenantry="node '${packageRoot('bin/tenantry.js')}'"
+  export TENANTRY_URL=${url}
+  export TENANTRY_TOKEN=${token}
+
+  tenantry rollouts show ${id} --box ${unlucky}
+  tenantry rollouts rehearse --fail ${unlucky}
+  tenantry rollouts resume ${id} --skip-failed
+  tenantry rollouts watch ${id}
+  tenantry boxes list
+  tenantry audit verify
+`
