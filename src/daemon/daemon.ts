@@ -84,6 +84,9 @@ export async function startDaemon({ config, clock, random, log, validateAnswers 
   }
 }
 
+/** Four times the event streams a daemon is measured with. Beyond it new connections are refused, so that files and databases can still be opened. */
+const maxConnections = 20_000
+
 /** The largest file over the slowest line that is to do: 50 MB at 256 kbit/s. Who may call is asked again when a body was slow. */
 const maxRequestMs = 30 * 60_000
 
@@ -91,6 +94,7 @@ async function listen(app: ReturnType<typeof buildApp>, address: string): Promis
   const at = address.lastIndexOf(':')
   const server = app.listen(Number(address.slice(at + 1)), address.slice(0, at).replace(/^\[|\]$/g, ''))
   server.requestTimeout = maxRequestMs
+  server.maxConnections = maxConnections
   await new Promise<void>((ready, failed) => {
     server.once('listening', ready)
     server.once('error', ({ code }: NodeJS.ErrnoException) => failed(cannotListen(address, code)))

@@ -72,6 +72,7 @@ describe('a daemon on embedded defaults', () => {
     const bytesPerSecond = 256_000 / 8
     expect(servers[0]?.requestTimeout).toBeGreaterThan((1000 * maxFileBytes) / bytesPerSecond)
     expect(servers[0]?.headersTimeout).toBeLessThanOrEqual(60_000)
+    expect(servers[0]?.maxConnections).toBe(20_000)
   })
 
   test('a port in use is a clear problem', async () => {

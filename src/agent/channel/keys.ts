@@ -1,7 +1,7 @@
 import { calculateJwkThumbprint, exportJWK, generateKeyPair } from 'jose'
 import { makeClient } from '../../core/contract/index.ts'
 import { type AgentPublicKey, agentContract, plainUrl, protocolVersion } from '../../core/hosts/index.ts'
-import { type Clock, isProblem, problem, type Random, type Secret } from '../../core/kit/index.ts'
+import { type Clock, isLoopback, isProblem, problem, type Random, type Secret } from '../../core/kit/index.ts'
 import { settlingFetch } from '../../node/index.ts'
 import type { Connection } from './connection.ts'
 import type { AgentIdentity, AgentPrivateKey } from './identity.ts'
@@ -14,8 +14,7 @@ type EnrolDeps = Readonly<{ daemonUrl: string; agentVersion: string; fetch?: typ
 export function assertSafeUrl(daemonUrl: string): string {
   const url = URL.canParse(daemonUrl) ? new URL(daemonUrl) : undefined
   if (!url || !/^https?:$/.test(url.protocol)) throw problem('CONFIG_INVALID', `${daemonUrl} is not a daemon URL. fix: use https://…`)
-  const loopback = /^(127\.|localhost$|\[::1\]$)/.test(url.hostname)
-  if (url.protocol === 'http:' && !loopback)
+  if (url.protocol === 'http:' && !isLoopback(url))
     throw problem('CONFIG_INVALID', `${daemonUrl} is neither encrypted nor on this machine. fix: use the daemon's https:// URL`)
   return plainUrl(daemonUrl)
 }

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { api } from '../../core/api.ts'
 import type { Client } from '../../core/contract/index.ts'
-import { forbiddenPort, problem } from '../../core/kit/index.ts'
+import { forbiddenPort, isLoopback, problem } from '../../core/kit/index.ts'
 
 /** The address of a daemon with default settings. */
 const defaultUrl = 'http://127.0.0.1:8440'
@@ -17,7 +17,7 @@ function checkUrl(input: string): string {
   const url = URL.canParse(input) ? new URL(input) : undefined
   if (!url || !['http:', 'https:'].includes(url.protocol))
     throw problem('USAGE', `${input} is not a daemon address; expected a URL such as https://tenantry.example`)
-  if (url.protocol === 'http:' && !onLoopback(url.hostname))
+  if (url.protocol === 'http:' && !isLoopback(url))
     throw problem('USAGE', `${input} would send tokens unencrypted; use https (plain http works on 127.0.0.1 only)`)
   const forbidden = forbiddenPort(url)
   if (forbidden) throw problem('USAGE', `${input} cannot be called: ${forbidden}`)
@@ -25,8 +25,6 @@ function checkUrl(input: string): string {
     throw problem('USAGE', 'the address contains a user name or password; remove them: tenantry login prompts for credentials')
   return `${url.origin}${url.pathname.replace(/\/+$/, '')}`
 }
-
-const onLoopback = (hostname: string) => hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)
 
 /** The daemon's features as functions: `api.rollouts.pauseRollout({ params, body })`. */
 export type Api = { readonly [Feature in keyof typeof api]: Client<(typeof api)[Feature]> }

@@ -9,6 +9,7 @@ export { bare, displayWidth } from './display-width.ts'
 export { fold, foldBeside, wordsOf } from './fold.ts'
 export { forbiddenPort } from './forbidden-port.ts'
 export { type Branded, newId, type Random, randomText } from './ids.ts'
+export { isLoopback } from './loopback.ts'
 export { type ManualClock, manualClock } from './manual-clock.ts'
 export { type Capability, capabilities, type PlatformPrincipal, type TenantId, type UserId } from './principal.ts'
 export {

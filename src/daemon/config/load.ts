@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { z } from 'zod'
 import { fieldReasons } from '../../core/contract/index.ts'
-import { type FieldReason, problem } from '../../core/kit/index.ts'
+import { type FieldReason, isLoopback, problem } from '../../core/kit/index.ts'
 import { isObject, readSettingsFile } from '../../node/settings-file.ts'
 import { Settings } from './settings.ts'
 
@@ -87,11 +87,9 @@ function unwrap(schema: z.ZodType): z.ZodObject | undefined {
   return undefined
 }
 
-const onLoopback = (url: string) => /^(127(\.\d{1,3}){3}|localhost|\[::1\])$/.test(new URL(url).hostname)
-
 function derive(settings: Settings): Config {
   const baseUrl = (settings.publicUrl ?? `http://${settings.listen}`).replace(/\/$/, '')
   const databaseUrl = settings.database ?? `sqlite:${resolve(settings.dataDir, 'tenantry.db')}`
-  const production = !onLoopback(baseUrl) || databaseUrl.startsWith('postgres')
+  const production = !isLoopback(new URL(baseUrl)) || databaseUrl.startsWith('postgres')
   return { ...settings, baseUrl, databaseUrl, production, totpRequired: settings.admin.requireTotp ?? production }
 }

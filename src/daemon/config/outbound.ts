@@ -1,14 +1,12 @@
 import { z } from 'zod'
-import { forbiddenPort } from '../../core/kit/index.ts'
+import { forbiddenPort, isLoopback } from '../../core/kit/index.ts'
 
 // Settings of what the daemon itself writes to: other people's servers.
-
-const onLoopback = ({ hostname }: URL) => /^(127(\.\d{1,3}){3}|localhost|\[::1\])$/.test(hostname)
 
 function wrongWebhook(text: string): string | undefined {
   if (!URL.canParse(text)) return 'must be an https: address'
   const url = new URL(text)
-  if (url.protocol !== 'https:' && !(url.protocol === 'http:' && onLoopback(url))) return 'must begin with https:, unless it is on loopback'
+  if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLoopback(url))) return 'must begin with https:, unless it is on loopback'
   if (url.username + url.password !== '') return 'must not hold a user name: what opens it belongs into its path'
   return forbiddenPort(url)
 }

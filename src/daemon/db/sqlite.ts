@@ -1,3 +1,4 @@
+import { chmodSync, closeSync, openSync } from 'node:fs'
 import { performance } from 'node:perf_hooks'
 import { setImmediate } from 'node:timers/promises'
 import Database from 'better-sqlite3'
@@ -8,6 +9,7 @@ import { cacheStatements } from './statement-cache.ts'
 
 /** Opens a SQLite file, or `:memory:`. */
 export function openSqlite(file: string): Readonly<{ db: Db; close(): Promise<void> }> {
+  if (file !== ':memory:') makePrivate(file)
   const database = new Database(file)
   database.pragma('journal_mode = WAL')
   // An acknowledged commit must survive a power cut: agents act on it.
@@ -18,6 +20,19 @@ export function openSqlite(file: string): Readonly<{ db: Db; close(): Promise<vo
   const db = new Kysely<Tables>({ dialect: new ImmediateSqliteDialect(cacheStatements(database), commits) })
   setCommitSource(db, commits.subscribe)
   return { db, close: () => db.destroy() }
+}
+
+/** The folder may be open to others. SQLite gives its other files the mode of this one. */
+function makePrivate(file: string): void {
+  closeSync(openSync(file, 'a', 0o600))
+  for (const part of [file, `${file}-wal`, `${file}-shm`]) {
+    try {
+      chmodSync(part, 0o600)
+    } catch (error) {
+      // Absent, or it belongs to another user, who decides.
+      if (!['ENOENT', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
+    }
+  }
 }
 
 type TransactionEnds = Readonly<{ onCommit: () => void; onRollback: () => void }>

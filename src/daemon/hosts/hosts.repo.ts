@@ -98,10 +98,11 @@ export async function allHosts(db: DbOrTx): Promise<Host[]> {
 
 /**
  * Must be the first statement of a transaction that leases or requeues commands of the host. Queuing a command does not take this lock, to
- * avoid a deadlock.
+ * avoid a deadlock. Throws NOT_FOUND.
  */
 export async function lockHost(tx: Tx, id: string): Promise<Host> {
-  const row = await tx.selectFrom('hosts').selectAll().where('id', '=', id).modifyEnd(forNoKeyUpdate(tx)).executeTakeFirstOrThrow()
+  const row = await tx.selectFrom('hosts').selectAll().where('id', '=', id).modifyEnd(forNoKeyUpdate(tx)).executeTakeFirst()
+  if (!row) throw problem('NOT_FOUND', `Host with id ${id} does not exist.`)
   return hostOf(row)
 }
 

@@ -3,13 +3,22 @@ import helmet, { type HelmetOptions } from 'helmet'
 import { type Random, randomText } from '../../core/kit/index.ts'
 import type { Logger } from '../../node/index.ts'
 import { noAnswerOf } from '../db/index.ts'
+import { limitBodyTime } from './body-time.ts'
 import type { HttpMetrics } from './metrics.ts'
-import { asProblem } from './problems.ts'
+import { asProblem, shownTo } from './problems.ts'
 import { type EndpointDeps, registerEndpoints } from './register-endpoints.ts'
 import type { Served } from './serve.ts'
 
 type AppDeps = EndpointDeps &
-  Readonly<{ random: Random; log: Logger; metrics: HttpMetrics; trustedProxies: readonly string[]; outermost?: (app: Express) => void }>
+  Readonly<{
+    random: Random
+    log: Logger
+    metrics: HttpMetrics
+    trustedProxies: readonly string[]
+    outermost?: (app: Express) => void
+    /** Time for a body without a file; default 30 s. */
+    maxBodyMs?: number
+  }>
 
 /** Security headers for JSON and the docs page. Headers for old browsers or implied by the policy are omitted. */
 const headers: HelmetOptions = {
@@ -35,6 +44,7 @@ export function buildApp(served: readonly Served[], deps: AppDeps): Express {
   setTrust(app, deps.trustedProxies)
   app.use(helmet(headers))
   app.use(identifyRequest(deps))
+  app.use(limitBodyTime(deps.maxBodyMs))
   deps.outermost?.(app)
   deps.limits?.addresses(app)
   registerEndpoints(app, served, deps)
@@ -74,9 +84,9 @@ function logRequest(log: Logger, request: Request, response: Response, ms: numbe
 
 function answerProblem({ log }: AppDeps) {
   return (error: unknown, request: Request, response: Response, _next: NextFunction) => {
-    const found = asProblem(error)
+    const found = shownTo(response.locals.actor, asProblem(error))
     const about = { requestId: response.locals.requestId, path: request.path, err: error }
-    if (found.code === 'INTERNAL') log.error(about, 'request failed')
+    if (found.code === 'INTERNAL' || found.code === 'SEALED_UNREADABLE') log.error(about, 'request failed')
     // An unreachable database is logged by the loops that poll it.
     else if (noAnswerOf(error) === 'slow') log.warn(about, 'database timeout')
     if (response.headersSent) return void response.destroy()

@@ -1,4 +1,4 @@
-import { isProblem, type Problem, problem } from '../../core/kit/index.ts'
+import { type Actor, isProblem, type Problem, problem } from '../../core/kit/index.ts'
 import { noAnswerOf } from '../db/index.ts'
 
 /** Database errors of transactions that conflicted with another and were rolled back; a retry succeeds. */
@@ -20,3 +20,9 @@ export function asProblem(error: unknown): Problem {
   if (status === 400 || error instanceof URIError) return problem('VALIDATION', 'The URL or body of the request is malformed.')
   return problem('INTERNAL', 'Internal error of the daemon; see its log for this request id.', { cause: error })
 }
+
+/** The problem as the caller may read it: only admins get the table and row of a sealed value. */
+export const shownTo = (actor: Actor | undefined, found: Problem): Problem =>
+  found.code === 'SEALED_UNREADABLE' && actor?.kind !== 'admin'
+    ? problem(found.code, 'A stored secret cannot be opened; see the log of the daemon for this request id.', { cause: found })
+    : found

@@ -11,6 +11,7 @@ import {
   type TokenActor,
 } from '../../core/kit/index.ts'
 import { addressLimit } from './address-limit.ts'
+import { allowSlowBody, hasBody } from './body-time.ts'
 import { type CallLimits, clientPaths } from './call-limits.ts'
 import { type KeepAlive, makeKeepAlive, sendStream } from './event-stream.ts'
 import { IncomingCall } from './incoming-call.ts'
@@ -43,6 +44,9 @@ export type EndpointDeps = Readonly<{
 type AnswerDeps = EndpointDeps & Readonly<{ keepAlives: KeepAlive }>
 
 const defaultBodyLimit = 256 * 1024
+
+/** A larger body may take longer than the limit of other bodies on a slow line. */
+const maxShortBody = 1024 * 1024
 
 /**
  * Registers the endpoints. Each checks identity, role and budget before it reads the body, then content type and input, then runs the handler.
@@ -108,23 +112,29 @@ function registerEndpoint(app: Express, one: Served, deps: AnswerDeps): void {
   )
 }
 
-const readBody = (endpoint: EndpointShape): RequestHandler[] =>
-  endpoint.body ? [assertJson, express.json({ limit: endpoint.bodyLimit ?? defaultBodyLimit, strict: false, type: () => true })] : []
+/** The caller is identified by now, so a body that takes minutes on a slow line may take them. */
+const readBody = ({ body, multipart, bodyLimit = defaultBodyLimit }: EndpointShape): RequestHandler[] => [
+  ...(multipart || bodyLimit > maxShortBody ? [allowSlow] : []),
+  ...(body ? [assertJson, express.json({ limit: bodyLimit, strict: false, type: () => true })] : []),
+]
+
+const allowSlow: RequestHandler = (_, response, next) => {
+  allowSlowBody(response)
+  next()
+}
 
 function assertJson(request: Request, _: Response, next: NextFunction): void {
-  const hasBody =
-    request.headers['content-length'] !== undefined
-      ? request.headers['content-length'] !== '0'
-      : request.headers['transfer-encoding'] !== undefined
-  if (hasBody && !request.is(['application/json', '+json'])) throw problem('UNSUPPORTED_MEDIA_TYPE', 'Send the body as application/json.')
+  if (hasBody(request) && !request.is(['application/json', '+json']))
+    throw problem('UNSUPPORTED_MEDIA_TYPE', 'Send the body as application/json.')
   next()
 }
 
 function authenticateCall({ auth, perAddress }: EndpointShape, { authenticate, clock }: EndpointDeps): RequestHandler {
   const limit = perAddress === undefined ? undefined : addressLimit(clock, perAddress)
   return async (request, response, next) => {
-    limit?.(request.ip ?? 'unknown')
+    // A caller that is not identified gets no other answer, and uses up no budget.
     const actor = await identify(auth, request, authenticate)
+    limit?.(request.ip ?? 'unknown')
     if (actor) response.locals.actor = actor
     response.locals.identifiedAtMs = clock.monotonicMs()
     next()

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { admin, type Contract, empty, endpoint, makeClient, open, sse } from '../../../src/core/contract/index.ts'
 import { isProblem, manualClock, problem } from '../../../src/core/kit/index.ts'
 import { type Served, serve } from '../../../src/daemon/http/index.ts'
+import { keyring, unseal } from '../../../src/daemon/sealed/index.ts'
 import { servedApp } from '../../support/served-app.ts'
 
 const contract = {
@@ -28,8 +29,14 @@ const contract = {
   broken: endpoint({ method: 'GET', path: '/broken', auth: open, returns: empty, summary: 'Has a fault' }),
   busy: endpoint({ method: 'GET', path: '/busy', auth: open, returns: empty, summary: 'Is busy' }),
   guarded: endpoint({ method: 'GET', path: '/guarded', auth: open, perAddress: 2, returns: empty, summary: 'Few at a time' }),
+  limited: endpoint({ method: 'GET', path: '/limited', auth: admin('viewer'), perAddress: 1, returns: empty, summary: 'Few at a time' }),
+  sealed: endpoint({ method: 'GET', path: '/sealed', auth: open, returns: empty, summary: 'Opens a secret' }),
+  sealedAdmin: endpoint({ method: 'GET', path: '/sealed/admin', auth: admin('viewer'), returns: empty, summary: 'Opens a secret' }),
   count: endpoint({ method: 'GET', path: '/count', auth: open, returns: sse(z.object({ n: z.number() })), summary: 'Counts' }),
 } satisfies Contract
+
+const openSealed = () =>
+  void unseal(keyring([Buffer.alloc(32).toString('base64')]), { table: 'signing_keys', row: 'k1', column: 'private' }, 'damaged')
 
 async function* counting() {
   for (const n of [1, 2, 3]) yield { id: String(n), event: 'n', data: { n } }
@@ -47,6 +54,9 @@ async function start(role: 'viewer' | 'operator' = 'viewer') {
       throw problem('UNAVAILABLE', 'try again', { retryAfterSeconds: 7 })
     }),
     serve(contract.guarded, () => undefined),
+    serve(contract.limited, () => undefined),
+    serve(contract.sealed, openSealed),
+    serve(contract.sealedAdmin, openSealed),
     serve(contract.count, () => counting()),
   ]
   const authenticate = {
@@ -126,6 +136,25 @@ test('the fifth request at once from one address is refused where strangers may 
   const statuses = []
   for (let n = 0; n < 5; n++) statuses.push((await fetch(`${base}/guarded`)).status)
   expect(statuses).toEqual([204, 204, 204, 204, 429])
+})
+
+test('a caller that is not identified gets 401 where calls are limited, and uses up none of them', async () => {
+  const base = await start()
+  const status = async (headers: Record<string, string> = {}) => (await fetch(`${base}/limited`, { headers })).status
+  for (let n = 0; n < 5; n++) expect(await status()).toBe(401)
+  const good = { authorization: 'Bearer good' }
+  expect([await status(good), await status(good), await status(good)]).toEqual([204, 204, 429])
+})
+
+test('only an admin gets the table and row of a sealed value that does not open', async () => {
+  const base = await start()
+  const text = async (path: string) => (await fetch(`${base}${path}`, { headers: { authorization: 'Bearer good' } })).json()
+  expect(await text('/sealed')).toEqual({
+    code: 'SEALED_UNREADABLE',
+    message: 'A stored secret cannot be opened; see the log of the daemon for this request id.',
+    retryable: false,
+  })
+  expect(await text('/sealed/admin')).toMatchObject({ code: 'SEALED_UNREADABLE', message: expect.stringContaining('signing_keys') })
 })
 
 test('a request id from outside is kept when it is harmless and replaced when it is not', async () => {

@@ -308,4 +308,12 @@ onBothDialects('the list of boxes', (fresh) => {
     expect(await slugs('h-1')).toEqual(['north-1'])
     for (const pattern of ['n%h', '%', '_', 'nort_', '\\']) expect(await slugs(pattern)).toEqual([])
   })
+
+  test('is refused for a box whose host is unknown', async () => {
+    const world = await lifeWorld(await fresh())
+    await world.aBox('north')
+    await world.db.updateTable('boxes').set({ managed: 0, host_id: 'host_gone', first_port: null, internal_url: null }).execute()
+    const api = await world.api()
+    expect(await code(api.completeBox({ ...north, body: { expected: null } }))).toBe('NOT_FOUND')
+  })
 })
