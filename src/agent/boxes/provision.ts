@@ -24,6 +24,8 @@ export type BoxSettings = Readonly<{
   projectPrefix?: string
   templateFolder: string
   allowedImages: readonly string[]
+  /** Allowed registry mirrors, as `registry=mirror`; default none. */
+  allowedMirrors?: readonly string[]
   binds: Readonly<{ public: string; platform: string }>
   maxUploadMegabytes: number
 }>

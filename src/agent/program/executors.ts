@@ -48,7 +48,7 @@ type ExecutorDeps = Readonly<{
 
 /** All executors of an agent. */
 export function boxExecutors(host: ExecutorDeps): CommandExecutors {
-  const registries = registryAccess(knownMirrors(host.stateFolder))
+  const registries = registryAccess({ mirrors: knownMirrors(host.stateFolder), allowedMirrors: host.settings.allowedMirrors ?? [] })
   const ledger = spaceLedger()
   const deps = { ...host, engine: registries.pulling(host.engine), disk: { ...host.disk, ledger } }
   const changes = {

@@ -1,4 +1,5 @@
-import { type BoxCommandKind, boxCommands, type CommandSecrets } from '../../core/boxes/index.ts'
+import { type BoxCommandKind, boxCommands, type CommandSecrets, parseImage, registryOf } from '../../core/boxes/index.ts'
+import { isProblem, problem } from '../../core/kit/index.ts'
 import type { KnownMirrors } from '../boxes/index.ts'
 import type { CommandContext, CommandExecutors, ContainerEngine, PullOptions } from '../ports/index.ts'
 
@@ -9,13 +10,18 @@ type AnyExecutor = (context: CommandContext, payload: never) => Promise<unknown>
  * in memory for the duration of that command.
  */
 export type RegistryAccess = Readonly<{
-  /** Wraps the engine to use the host's mirrors and credentials. Throws the daemon's error when they cannot be fetched. */
+  /** Wraps the engine to use the host's credentials, and its mirrors as far as the agent's settings allow them. Throws the daemon's error when they cannot be fetched. */
   pulling(engine: ContainerEngine): ContainerEngine
   /** Wraps the executors whose kind may fetch registry secrets as sources of them. */
   offering(executors: CommandExecutors): CommandExecutors
 }>
 
-export function registryAccess(mirrors: Pick<KnownMirrors, 'record'>): RegistryAccess {
+type Registries = NonNullable<CommandSecrets['registries']>
+
+/** `allowedMirrors`: entries `registry=mirror` of the agent's settings. */
+type MirrorDeps = Readonly<{ mirrors: Pick<KnownMirrors, 'record'>; allowedMirrors: readonly string[] }>
+
+export function registryAccess({ mirrors, allowedMirrors }: MirrorDeps): RegistryAccess {
   const sources = new Set<() => Promise<CommandSecrets>>()
   const offering = (kind: BoxCommandKind, execute: AnyExecutor): AnyExecutor => {
     const wanted: readonly string[] = boxCommands[kind].secrets
@@ -37,20 +43,25 @@ export function registryAccess(mirrors: Pick<KnownMirrors, 'record'>): RegistryA
       }
     }
   }
-  const withRegistries = async <Options extends object>(options: Options) => {
+  const pullWith = async <Options extends object>(
+    image: string,
+    options: Options,
+    call: (options: Options & Pick<PullOptions, 'registries'>) => Promise<string>,
+  ): Promise<string> => {
     const { registries } = await firstOf([...sources].reverse())
-    return registries ? { ...options, registries } : options
+    if (!registries) return call(options)
+    const usable = withAllowedMirrors(allowedMirrors, registries)
+    // An unrecorded mirror only delays image removal.
+    await mirrors.record(usable).catch(() => undefined)
+    return call({ ...options, registries: usable }).catch((error) => {
+      throw namingMirror(error, unusedMirror({ image, registries, usable }))
+    })
   }
   return {
     pulling: (engine) => ({
       ...engine,
-      pull: async (image, options) => {
-        const wanted = await withRegistries<PullOptions>(options)
-        // An unrecorded mirror only delays image removal.
-        if (wanted.registries) await mirrors.record(wanted.registries).catch(() => undefined)
-        return engine.pull(image, wanted)
-      },
-      resolve: async (image, options) => engine.resolve(image, await withRegistries(options)),
+      pull: (image, options) => pullWith(image, options, (access) => engine.pull(image, access)),
+      resolve: (image, options) => pullWith(image, options, (access) => engine.resolve(image, access)),
     }),
     offering: (executors) =>
       Object.fromEntries(
@@ -71,4 +82,31 @@ async function firstOf(sources: readonly (() => Promise<CommandSecrets>)[]): Pro
   }
   if (failure) throw failure
   return {}
+}
+
+/**
+ * Leaves out mirrors that the agent's settings do not allow for their registry. A mirror decides the content of an allowed name, so a
+ * compromised daemon could otherwise run any image. The registry is part of an entry: a mirror of Docker Hub has images that anyone named.
+ */
+const withAllowedMirrors = (allowed: readonly string[], registries: Registries): Registries =>
+  Object.fromEntries(
+    Object.entries(registries).map(([registry, { mirror, ...account }]) => [
+      registry,
+      mirror !== undefined && allowed.includes(`${registry}=${mirror}`) ? { mirror, ...account } : account,
+    ]),
+  )
+
+type Access = Readonly<{ image: string; registries: Registries; usable: Registries }>
+
+/** The mirror that the daemon sets for the image and that is not used, as an entry of the settings. */
+function unusedMirror({ image, registries, usable }: Access): string | undefined {
+  const { registry } = registryOf(parseImage(image).repository)
+  const set = Object.hasOwn(registries, registry) ? registries[registry]?.mirror : undefined
+  return set === undefined || usable[registry]?.mirror === set ? undefined : `${registry}=${set}`
+}
+
+function namingMirror(error: unknown, unused: string | undefined): unknown {
+  if (unused === undefined || !isProblem(error)) return error
+  const reason = `its mirror is not allowed on this host. fix: add ${unused} to "mirrors" in the agent's settings`
+  return problem(error.code, `${error.message}; ${reason}`, { cause: error })
 }

@@ -107,7 +107,7 @@ async function serve(
 }
 
 function realHost(
-  { boxesDir, projectPrefix, templateDir, images, publicBind, platformBind, maxUploadMegabytes }: AgentSettings,
+  { boxesDir, projectPrefix, templateDir, images, mirrors, publicBind, platformBind, maxUploadMegabytes }: AgentSettings,
   { owner }: LocalHost,
 ) {
   const settings = {
@@ -115,6 +115,7 @@ function realHost(
     projectPrefix,
     templateFolder: resolve(templateDir),
     allowedImages: images,
+    allowedMirrors: mirrors,
     binds: { public: publicBind, platform: platformBind },
     maxUploadMegabytes,
   }

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { z } from 'zod'
 import { fieldReasons } from '../../core/contract/index.ts'
+import { RegistryMirror, RegistryName } from '../../core/hosts/index.ts'
 import { type FieldReason, problem } from '../../core/kit/index.ts'
 import type { Globals, Machine } from '../../node/command-line.ts'
 import { packageRoot } from '../../node/package.ts'
@@ -15,6 +16,14 @@ const List = z.union([
       .filter(Boolean),
   ),
 ])
+
+const MirrorEntry = z
+  .string()
+  .refine(
+    (entry) =>
+      RegistryName.safeParse(entry.split('=', 1)[0]).success && RegistryMirror.safeParse(entry.slice(entry.indexOf('=') + 1)).success,
+    'must be registry=mirror, such as docker.io=mirror.example:5000/hub',
+  )
 
 /** All settings of an agent, as in the settings file. Environment variables such as TENANTRY_AGENT_BOXES_DIR override them. */
 export const AgentSettings = z.strictObject({
@@ -31,6 +40,8 @@ export const AgentSettings = z.strictObject({
     .default('box-'),
   /** Allowed images: full repositories, or prefixes that end in `/*`. The daemon cannot extend the list; empty allows none. */
   images: List.default([]),
+  /** Allowed registry mirrors, as `registry=mirror`. The daemon can only choose among them; without an entry the registry itself is used. */
+  mirrors: List.pipe(z.array(MirrorEntry)).default([]),
   dockerHost: z
     .string()
     .regex(/^(unix|tcp):\/\//, 'must begin with unix:// or tcp://')

@@ -34,4 +34,4 @@ export {
   type SpokenProtocols,
   supportedProtocols,
 } from './protocol.ts'
-export type { RegistryEntry, RegistrySetting } from './registry.ts'
+export { type RegistryEntry, RegistryMirror, RegistryName, type RegistrySetting } from './registry.ts'

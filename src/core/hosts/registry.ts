@@ -13,7 +13,7 @@ export const RegistryName = z
   .refine(isRegistry, 'must contain a dot or a port; Docker treats other names as Docker Hub repositories')
 
 /** `host:port`, optionally with a path prefix. */
-const RegistryMirror = z
+export const RegistryMirror = z
   .string()
   .max(300)
   .regex(new RegExp(`^${name}(?:/[a-z0-9]+(?:[._/-][a-z0-9]+)*)?$`), 'must be a host with port and path, such as mirror.example:5000/hub')

@@ -56,6 +56,7 @@ async function anAgent() {
       boxesFolder: join(folder, 'boxes'),
       templateFolder,
       allowedImages: ['registry.test/tenantry/*'],
+      allowedMirrors: ['registry.test=near.test:5000'],
       binds: { public: '127.0.0.1', platform: '127.0.0.1' },
       maxUploadMegabytes: 50,
     },
