@@ -72,14 +72,15 @@ async function validated(
   }
 }
 
-/** Options are passed on as they are; the daemon validates them before it creates anything. */
+/** Options are shown as the daemon stores them; it validates them before it creates anything. */
 async function promptTargets(context: Context, input: Input): Promise<EmergencyTargets> {
-  const named = targetNames.flatMap((name) => (input[name] === undefined ? [] : [[name, input[name]]]))
+  const { EmergencyTargets } = await import('../../core/rollouts/index.ts')
+  const storedAs = (name: TargetName, typed: string) => EmergencyTargets.shape[name].safeParse(typed).data ?? typed
+  const named = targetNames.flatMap((name) => (input[name] === undefined ? [] : [[name, storedAs(name, input[name])]]))
   if (named.length > 0) return Object.fromEntries(named)
   const { ask, api } = context
   const flags = targetNames.map((name) => targetWords[name].flag).join(', ')
   if (!ask.interactive) throw problem('USAGE', `no target version; pass at least one of ${flags}`)
-  const { EmergencyTargets } = await import('../../core/rollouts/index.ts')
   const now = await api.rollouts.planRollout({ body: {} })
   for (let prefix = ''; ; prefix = 'Invalid: enter at least one version. ') {
     const targets: Partial<Record<TargetName, string>> = {}
@@ -90,7 +91,7 @@ async function promptTargets(context: Context, input: Input): Promise<EmergencyT
         async (prefix) => (await ask.optionalText(`${prefix}${message}`, `pass ${targetWords[name].flag}`)).trim(),
         (typed) => (typed === '' ? undefined : EmergencyTargets.shape[name].safeParse(typed).error?.issues[0]?.message),
       )
-      if (answer !== '') targets[name] = answer
+      if (answer !== '') targets[name] = storedAs(name, answer)
     }
     if (Object.keys(targets).length > 0) return targets
   }

@@ -3,11 +3,12 @@ import type { Manifest, TierVersions } from '../boxes/index.ts'
 import { fieldReasons } from '../contract/index.ts'
 import { type Clock, printable, problem, type Random, randomText, type Secret } from '../kit/index.ts'
 
-/** Versions in the notation of each component; a private build may follow after a dash. */
+/** Versions in the notation of each component, with or without the `v` of a tag; a private build may follow after a dash. */
 const numbered = (such: string) =>
   z
     .string()
     .max(100)
+    .overwrite((text) => text.replace(/^v(?=[0-9])/, ''))
     .regex(/^[0-9]+(\.[0-9]+){1,2}(rc[0-9]+)?([-_.][A-Za-z0-9_.-]*)?$/, `must be a version such as ${such}`)
 
 /** The versions of an emergency; other components keep those of the manifest. */

@@ -68,6 +68,18 @@ const line = (...more: string[]) => ['rollouts', 'emergency', ...flags, ...more]
 const paths = (asked: readonly Asked[]) => asked.map(({ method, path }) => `${method} ${path}`)
 
 describe('for a script', () => {
+  test('a version may have the v of its tag', async () => {
+    const { exit, asked } = await tenantry([...line('--token-file', '-', '--yes'), '--to-chat-server', 'v1.163.2'], {
+      answers,
+      stdin: `${token}\n`,
+    })
+    expect([exit, asked[0]?.body, asked[1]?.body]).toEqual([
+      0,
+      { kind: 'emergency_cve', toChatServer: '1.163.2' },
+      { ...order, approvalToken: token },
+    ])
+  })
+
   test('all input is on the command line, except the token, which comes from a file or stdin', async () => {
     const file = join(await temporaryFolder(), 'token')
     await writeFile(file, `${token}\n`, { mode: 0o600 })

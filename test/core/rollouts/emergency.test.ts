@@ -69,6 +69,10 @@ describe('an order', () => {
     expect(read(all)).toEqual({ ...good, ...all })
   })
 
+  test('takes the v of a tag as part of no version', () => {
+    expect(read({ toChatServer: 'v1.163.2', toDatabase: 'v17.7' })).toEqual({ ...good, toDatabase: '17.7' })
+  })
+
   test.each<[string, Record<string, unknown>, readonly string[], RegExp]>([
     ['a reason that is too short', { reason: 'CVE-2026-12345' }, [], /reason must have at least 20/],
     ['a reason without a CVE id', { reason: 'somebody reads all our messages' }, [], /reason must name the CVE/],
@@ -77,7 +81,7 @@ describe('an order', () => {
     ['nobody who decided it', {}, ['triggeredBy'], /triggeredBy is missing/],
     ['an empty name', { triggeredBy: '   ' }, [], /triggeredBy must say who/],
     ['a chat server called latest', { toChatServer: 'latest' }, [], /toChatServer must be a version/],
-    ['a chat server with a v', { toChatServer: 'v1.163.2' }, [], /toChatServer must be a version/],
+    ['a chat server with two v', { toChatServer: 'vv1.163.2' }, [], /toChatServer must be a version/],
     ['a database with a shell in it', { toDatabase: '17.6; rm' }, [], /toDatabase must be a version/],
     ['an object store by number', { toObjectStore: '17.6' }, [], /toObjectStore must be a release/],
     ['a head of three digits', { toMigrationsHead: '003' }, [], /toMigrationsHead must be four digits/],
