@@ -35,7 +35,7 @@ type Accepted = Readonly<{ box: BoxDetail; commandId: string }>
 /** Waits until the agent has set up a box, and returns the box; without `wait` the accepted one. */
 async function awaitSetUp(context: Context, { box, commandId }: Accepted, wait: boolean): Promise<BoxDetail> {
   // The set-up command of a ready box may be deleted already.
-  if (!wait || box.status === 'ready') return box
+  if (!wait || box.status === 'ready' || box.status === 'restoring') return box
   const { slug } = box
   const progress = await context.progress(`${slug}: sent to the agent of ${box.host}`)
   try {

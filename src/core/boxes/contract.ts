@@ -16,8 +16,11 @@ const base = '/api/admin/v1/boxes'
 const bySlug = z.object({ slug: Slug })
 const byKey = z.object({ slug: BoxKey })
 
-/** `provisioning` until the first good report; `failed` may be provisioned again under the same slug; `removed` can still be restored. */
-export const BoxStatus = z.enum(['provisioning', 'ready', 'failed', 'removed'])
+/**
+ * `provisioning` until the first good report; `restoring` while its snapshot is restored; `failed` may be provisioned again under the same slug;
+ * `removed` can still be restored.
+ */
+export const BoxStatus = z.enum(['provisioning', 'ready', 'restoring', 'failed', 'removed'])
 export type BoxStatus = z.infer<typeof BoxStatus>
 
 /** A box as lists show it. */

@@ -72,6 +72,7 @@ export async function readBoxContexts(
   const ids: BoxId[] = boxes.map(({ id }) => id)
   const holds = await holdsOf(db, clock, ids)
   const moves = await latestMoves(db, ids)
+  const restoring = await boxesBeingRestored(db, ids)
   const begun = boxes.filter(({ live }) => !live).map(({ setUp }) => setUp.commandId)
   const commands = new Map((await commandsByIds(db, begun)).map((command) => [command.id, command]))
   return (box) => {
@@ -80,15 +81,22 @@ export async function readBoxContexts(
       fleet,
       hold: holds.get(box.id),
       move: moves.get(box.id),
-      status: statusOf(box, command),
+      status: statusOf(box, command, restoring.has(box.id)),
       setUpError: box.live ? null : (command?.error ?? null),
       reportAgeMs: box.reportedAt === null ? null : Math.max(0, elapsedMs(box.reportedAt, isoNow(clock))),
     }
   }
 }
 
-function statusOf({ live, removal }: BoxRecord, setUp: Command | undefined): BoxStatus {
-  if (live) return 'ready'
+/** Boxes with an open restore of a snapshot: by an operator or by a rollback. */
+async function boxesBeingRestored(db: DbOrTx, ids: readonly BoxId[]): Promise<ReadonlySet<string>> {
+  const open = db.selectFrom('box_restores').select('box_id').where('status', 'in', ['open', 'unheard'])
+  const rows = await open.where('box_id', 'in', ids.length > 0 ? ids : ['']).execute()
+  return new Set(rows.map(({ box_id }) => box_id))
+}
+
+function statusOf({ live, removal }: BoxRecord, setUp: Command | undefined, isRestoring: boolean): BoxStatus {
+  if (live) return isRestoring ? 'restoring' : 'ready'
   if (removal) return 'removed'
   return setUp && hasFailed(setUp) ? 'failed' : 'provisioning'
 }

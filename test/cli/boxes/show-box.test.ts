@@ -21,6 +21,17 @@ test('a box with a reserved slug is read by its id from the list', async () => {
   ])
 })
 
+test.each([
+  ['provisioning', { live: false, freshness: 'never', heldBy: 'maintenance' }],
+  ['restoring', { fenced: true, heldBy: 'restore:cmd_1', maintenance: { by: 'anna', reason: 'disk', since: scan.createdAt } }],
+] as const)('a box that is %s is so in the list and in its own view', async (status, change) => {
+  const box = aBoxDetail({ slug: 'linden', status, ...change })
+  const answers = { [list]: { boxes: [box], nextCursor: null }, [`${list}/linden`]: box }
+  const [listed, shown] = [await tenantry(['boxes', 'list'], { answers }), await tenantry(['boxes', 'show', 'linden'], { answers })]
+  expect(listed.stdout).toMatch(new RegExp(`linden .* ${status} `))
+  expect(shown.stdout).toMatch(new RegExp(`^state +${status}$`, 'm'))
+})
+
 test('an unknown one is not found, and others are read directly', async () => {
   const none = await show('adopt', { answers: { [list]: { boxes: [], nextCursor: null } } })
   expect([none.exit, none.stderr]).toEqual([3, expect.stringContaining('box adopt does not exist')])

@@ -318,7 +318,7 @@ describe('for a person', () => {
       'CVE-2026-12345',
       'x',
       'rooms of others can be read',
-      'v1.163.2',
+      'vv1.163.2',
       '',
       '',
       '',

@@ -45,9 +45,11 @@ onBothDialects('a restore', (fresh) => {
   })
 
   test('holds the box from the call to its agent’s result', async () => {
-    const { ask, heldBy, answer, events, audit, box, snapshotId, room } = await setUp()
+    const { ask, heldBy, answer, events, audit, box, api, snapshotId, room } = await setUp()
     const { commandId } = await ask()
     expect(await heldBy()).toBe(`restore:${commandId}`)
+    const statuses = async () => [(await api.showBox(north)).status, (await api.listBoxes({ query: {} })).boxes[0]?.status]
+    expect(await statuses()).toEqual(['restoring', 'restoring'])
     const { payload } = await answer('tenant-box.restore', aRestore())
     expect(payload).toEqual({
       slug: 'north',
@@ -58,7 +60,7 @@ onBothDialects('a restore', (fresh) => {
       probe: room.probe,
       deadlineMs: 6 * hourMs,
     })
-    expect(await heldBy()).toBe(null)
+    expect([await heldBy(), ...(await statuses())]).toEqual([null, 'ready', 'ready'])
     expect((await events()).at(-1)).toMatchObject({
       eventType: 'box.restored',
       slug: 'north',
