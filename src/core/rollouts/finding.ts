@@ -28,7 +28,6 @@ export const FindingCode = z.enum([
   'SCHEMA_TOO_NEW',
   'SCHEMA_UNKNOWN',
   'BACKGROUND_UPDATES',
-  'IMAGE_NOT_FOUND',
   // space and time
   'NO_SPACE',
   'LONG_FENCE',

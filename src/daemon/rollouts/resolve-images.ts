@@ -51,9 +51,7 @@ export function askedOnce(ask: AskRegistries): AskRegistries {
 
 /** The reason of the first host comes first: its box would pull first. */
 const joined = (before: RegistryAnswer | undefined, now: RegistryAnswer): RegistryAnswer =>
-  before?.digest === null && now.digest === null
-    ? { digest: null, why: `${before.why}; ${now.why}`, missing: before.missing === true || now.missing === true }
-    : now
+  before?.digest === null && now.digest === null ? { digest: null, why: `${before.why}; ${now.why}` } : now
 
 const askHost =
   (deps: Deps): AskHost =>
@@ -103,10 +101,9 @@ function answersBy({ hostName }: HostToAsk, asked: readonly string[], { result }
   const { images }: BoxCommandResult<typeof kind> = boxCommands[kind].result.parse(result)
   const byName = new Map(images.map((one) => [one.image, one]))
   return new Map(
-    asked.map((image): readonly [string, RegistryAnswer] => {
+    asked.map((image) => {
       const { digest, error } = byName.get(image) ?? { digest: null, error: null }
-      if (digest !== null) return [image, { digest, host: hostName }]
-      return [image, { digest, why: `${hostName}: ${error?.message ?? 'no reason given'}`, missing: error?.code === 'IMAGE_NOT_FOUND' }]
+      return [image, digest === null ? { digest, why: `${hostName}: ${error?.message ?? 'no reason given'}` } : { digest, host: hostName }]
     }),
   )
 }

@@ -1,0 +1,91 @@
+import { type BoardFinding, type CheckContext, checkEdges, checkPaths, checkReferences, error, titled } from './check-graph.ts'
+import { exploreTokens, maxStates, type TokenFault } from './check-tokens.ts'
+import type { BoardDefinition, BoardElement } from './definition.ts'
+import { expressionChecker } from './expression.ts'
+import { type Graph, graphOf } from './graph.ts'
+import { namesIn, runNames } from './template.ts'
+import { certainVariables, declaredVariables, type VariableType } from './variables.ts'
+
+/**
+ * Every fault of a board that can be known before it runs (spec 2.12). Without errors each run ends and no token is ever stuck, whatever
+ * people, times and answers decide. `isTemplate`: parameters may be unbound, as at the intake of a flow.
+ */
+export function checkBoard(board: BoardDefinition, context: CheckContext, { isTemplate = false } = {}): BoardFinding[] {
+  const graph = graphOf(board)
+  const edges = checkEdges(board, graph)
+  const rest = [...checkReferences(board, context, isTemplate), ...checkVariables(board, graph)]
+  if (edges.length > 0) return [...edges, ...rest]
+  const paths = checkPaths(graph)
+  return [...paths, ...(paths.length > 0 ? [] : exploreTokens(graph).map((fault) => tokenFinding(fault, graph))), ...rest]
+}
+
+const assumption = 'Every condition counts as possible here, whatever the answers are.'
+
+function tokenFinding({ code, elementId, path }: TokenFault, { elements }: Graph): BoardFinding {
+  const name = titled(elements.get(elementId) as BoardElement)
+  const messages: Readonly<Record<TokenFault['code'], string>> = {
+    DEADLOCK: `${name} waits for a branch that never comes. ${assumption}`,
+    TOKENS_MEET: `${name} can be reached twice at the same time. fix: join the branches first. ${assumption}`,
+    JOIN_TWICE: `one branch can reach ${name} twice before the others do. ${assumption}`,
+    NO_WAY_OUT: `a run at ${name} can never end. ${assumption}`,
+    TOO_MANY_STATES: `the board has more than ${maxStates} states, so whether a run can get stuck is not known. fix: use fewer parallel branches`,
+  }
+  return { severity: code === 'TOO_MANY_STATES' ? 'warning' : 'error', code, elementId, message: messages[code], path }
+}
+
+function checkVariables(board: BoardDefinition, graph: Graph): BoardFinding[] {
+  const declared = declaredVariables(board)
+  const mixed = [...declared].filter(([, types]) => types.size > 1)
+  const types = new Map([...declared].map(([name, [type]]) => [name, type as VariableType]))
+  const names = new Set<string>([...declared.keys(), ...runNames])
+  return [
+    ...mixed.map(([name, types]) =>
+      error('VARIABLE_TYPES', null, `the variable ${name} is ${[...types].join(' and ')}. fix: use two names`),
+    ),
+    ...runNames
+      .filter((name) => declared.has(name))
+      .map((name) => error('VARIABLE_RESERVED', null, `${name} is set by the run itself. fix: use another name`)),
+    ...repeatedFields(board),
+    ...board.elements.flatMap((element) =>
+      textsOf(element).flatMap((text) =>
+        namesIn(text)
+          .filter((name) => !names.has(name))
+          .map((name) =>
+            error('VARIABLE_UNKNOWN', element.id, `${titled(element)} names {${name}}, which no form and no start variable sets`),
+          ),
+      ),
+    ),
+    ...checkExpressions(graph, types, certainVariables(board, graph)),
+  ]
+}
+
+const repeatedFields = ({ elements }: BoardDefinition): BoardFinding[] =>
+  elements.flatMap((element) => {
+    if (element.kind !== 'form') return []
+    const names = element.config.fields.map(({ name }) => name)
+    const twice = [...new Set(names.filter((name, nth) => names.indexOf(name) !== nth))]
+    return twice.map((name) => error('FIELD_REPEATED', element.id, `${titled(element)} has two fields named ${name}`))
+  })
+
+const textsOf = (element: BoardElement): string[] =>
+  element.kind === 'message' ? [element.config.body] : element.kind === 'report' ? [element.config.template] : []
+
+function checkExpressions(
+  graph: Graph,
+  types: ReadonlyMap<string, VariableType>,
+  certain: ReadonlyMap<string, ReadonlySet<string>>,
+): BoardFinding[] {
+  const check = expressionChecker(types)
+  return [...graph.elements.values()].flatMap((element) =>
+    graph.out(element.id).flatMap(({ condition }) => {
+      if (condition.type !== 'expression') return []
+      const { error: wrong, reads, guarded } = check(condition.expression)
+      const name = `${titled(element)}: the expression ${condition.expression}`
+      if (wrong !== null) return [error('EXPRESSION_INVALID', element.id, `${name} ${wrong}`)]
+      const open = [...reads].filter((one) => !guarded.has(one) && !certain.get(element.id)?.has(one))
+      return open.map((one) =>
+        error('VARIABLE_UNGUARDED', element.id, `${name} reads ${one}, which may have no value. fix: write has(vars.${one}) && …`),
+      )
+    }),
+  )
+}

@@ -1,0 +1,145 @@
+import { z } from 'zod'
+
+/** Limits of one board. */
+const boardLimits = { elements: 2_000, edges: 5_000, fields: 200, columns: 50 } as const
+
+const Id = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,79}$/, 'must be 1 to 80 letters, digits, "-" or "_"')
+const Label = z.string().trim().min(1).max(200)
+const Name = z.string().regex(/^[A-Za-z][A-Za-z0-9_]{0,39}$/, 'must be a name of at most 40 letters, digits and "_"')
+const Order = z.int().min(0).max(1_000_000)
+
+/** A role of the tenant, or `{ role }`: a parameter of a template, filled by `bindings`. */
+const RoleRef = z.union([z.string().min(1).max(80), z.strictObject({ role: Name })])
+export type RoleRef = z.infer<typeof RoleRef>
+
+/** `space`: the room of the space of the run; else a room id, or `{ room }`: a parameter of a template. */
+const RoomRef = z.union([z.literal('space'), z.string().regex(/^!.+/, 'must be `space` or a room id'), z.strictObject({ room: Name })])
+export type RoomRef = z.infer<typeof RoomRef>
+
+/** An ISO 8601 duration such as `PT4H` or `P2D`, or a date and time in UTC. */
+const When = z
+  .string()
+  .refine(
+    (text) => durationMs(text) !== undefined || isMoment(text),
+    'must be a duration such as PT4H or P2D, or a time such as 2026-11-27T08:00:00Z',
+  )
+
+const maxDurationMs = 3_650 * 86_400_000
+const durationForm = /^P(?=.)(?:(\d{1,4})W)?(?:(\d{1,5})D)?(?:T(?=\d)(?:(\d{1,6})H)?(?:(\d{1,7})M)?(?:(\d{1,9})S)?)?$/
+
+/** Milliseconds of an ISO 8601 duration without months and years; undefined for any other text and above ten years. */
+function durationMs(text: string): number | undefined {
+  const parts = durationForm.exec(text)
+  if (!parts) return undefined
+  const [weeks, days, hours, minutes, seconds] = parts.slice(1).map((part) => Number(part ?? 0)) as [number, number, number, number, number]
+  const ms = (((weeks * 7 + days) * 24 + hours) * 60 + minutes) * 60_000 + seconds * 1_000
+  return ms <= maxDurationMs ? ms : undefined
+}
+
+const momentForm = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?Z$/
+const isMoment = (text: string): boolean => momentForm.test(text) && !Number.isNaN(Date.parse(text))
+
+/** The time, ISO 8601, that a valid `When` means for something that begins at `now`. */
+export function whenAt(text: string, now: string): string {
+  const ms = durationMs(text)
+  return new Date(ms === undefined ? Date.parse(text) : Date.parse(now) + ms).toISOString()
+}
+
+const field = <Kind extends string, Shape extends z.ZodRawShape>(kind: Kind, shape: Shape) =>
+  z.strictObject({ name: Name, label: Label, required: z.boolean().default(false), kind: z.literal(kind), ...shape })
+
+/** A field of a form; its value becomes the variable of its name. */
+export const FormField = z.discriminatedUnion('kind', [
+  field('text', { minLength: z.int().min(0).max(10_000).optional(), maxLength: z.int().min(1).max(10_000).default(2_000) }),
+  field('number', { min: z.number().optional(), max: z.number().optional() }),
+  field('date', { min: z.iso.date().optional(), max: z.iso.date().optional() }),
+  field('choice', { options: z.array(z.string().trim().min(1).max(200)).min(1).max(100) }),
+  field('file', {}),
+  field('signature', {}),
+])
+export type FormField = z.infer<typeof FormField>
+
+const work = { assignedRole: RoleRef, dueAt: When.optional(), escalationRole: RoleRef.optional() }
+const none = z.strictObject({})
+
+const element = <Kind extends string, Config extends z.ZodType>(kind: Kind, config: Config) =>
+  z.strictObject({
+    id: Id,
+    kind: z.literal(kind),
+    label: Label,
+    columnId: Id.nullable().default(null),
+    sortOrder: Order.default(0),
+    config,
+  })
+
+export const BoardElement = z.discriminatedUnion('kind', [
+  element('start', none),
+  element('task', z.strictObject({ ...work, skippable: z.boolean().default(false) })),
+  element(
+    'checkpoint',
+    z.strictObject({ ...work, requiredApprovals: z.int().min(1).max(20).default(1), allowSelfApproval: z.boolean().default(false) }),
+  ),
+  element(
+    'form',
+    z.strictObject({ ...work, skippable: z.boolean().default(false), fields: z.array(FormField).min(1).max(boardLimits.fields) }),
+  ),
+  element('decision', none),
+  element('parallel_split', none),
+  element('parallel_join', none),
+  element('timer', z.strictObject({ until: When })),
+  element('message', z.strictObject({ room: RoomRef, body: z.string().trim().min(1).max(4_000) })),
+  element('report', z.strictObject({ title: Label, template: z.string().min(1).max(100_000) })),
+  element('end', z.strictObject({ terminate: z.boolean().default(false) })),
+])
+export type BoardElement = z.infer<typeof BoardElement>
+export type ElementKind = BoardElement['kind']
+export type ElementOf<Kind extends ElementKind> = Extract<BoardElement, { kind: Kind }>
+
+const Condition = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.enum(['always', 'else', 'approved', 'rejected', 'timed_out']) }),
+  z.strictObject({ type: z.literal('expression'), expression: z.string().trim().min(1).max(2_000) }),
+])
+export type ConditionType = z.infer<typeof Condition>['type']
+
+export const BoardEdge = z.strictObject({
+  id: Id,
+  source: Id,
+  target: Id,
+  condition: Condition.default({ type: 'always' }),
+  sortOrder: Order.default(0),
+})
+export type BoardEdge = z.infer<typeof BoardEdge>
+
+const BoardColumn = z.strictObject({ id: Id, name: Label, sortOrder: Order.default(0) })
+
+export const variableTypes = ['text', 'number', 'date', 'boolean'] as const
+
+/** A variable that the caller passes at the start of a run. */
+const StartVariable = z.strictObject({ name: Name, type: z.enum(variableTypes), required: z.boolean().default(false) })
+
+/** The versioned part of a board; a run keeps the version it began with. */
+export const BoardDefinition = z.strictObject({
+  columns: z.array(BoardColumn).max(boardLimits.columns).default([]),
+  elements: z.array(BoardElement).max(boardLimits.elements),
+  edges: z.array(BoardEdge).max(boardLimits.edges),
+  variables: z.array(StartVariable).max(boardLimits.fields).default([]),
+  /** Roles that may start a run; empty: every user. */
+  startRoles: z.array(RoleRef).max(50).default([]),
+  /** Time for a whole run: a warning at 80 %, an escalation at the end. */
+  sla: When.refine((text) => durationMs(text) !== undefined, 'must be a duration such as P1D')
+    .nullable()
+    .default(null),
+  retentionDays: z.int().min(30).max(3_650).default(365),
+  bindings: z
+    .strictObject({ roles: z.record(Name, z.string().max(80)).default({}), rooms: z.record(Name, z.string().max(255)).default({}) })
+    .default({ roles: {}, rooms: {} }),
+})
+export type BoardDefinition = z.infer<typeof BoardDefinition>
+
+/** The role that a reference means; undefined for a parameter that no binding fills. */
+export const boundRole = ({ bindings }: Pick<BoardDefinition, 'bindings'>, ref: RoleRef): string | undefined =>
+  typeof ref === 'string' ? ref : bindings.roles[ref.role]
+
+/** The room that a reference means: `space`, a room id, or undefined for a parameter that no binding fills. */
+export const boundRoom = ({ bindings }: Pick<BoardDefinition, 'bindings'>, ref: RoomRef): string | undefined =>
+  typeof ref === 'string' ? ref : bindings.rooms[ref.room]

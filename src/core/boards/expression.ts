@@ -1,0 +1,91 @@
+import { type ASTNode, Environment } from '@marcbachmann/cel-js'
+import type { VariableType } from './variables.ts'
+
+// Conditions are CEL over `vars`, the variables of the run: `vars.people > 10`, `has(vars.note) && vars.note != ''`.
+
+/** The variables that an expression reads, and those it guards by `has()`. `error` is a text for the person who wrote it; the rest is empty then. */
+type Compiled = Readonly<{ error: string | null; reads: ReadonlySet<string>; guarded: ReadonlySet<string> }>
+
+const celTypes: Readonly<Record<VariableType, string>> = {
+  text: 'string',
+  date: 'string',
+  number: 'double',
+  boolean: 'bool',
+  file: 'string',
+  signature: 'string',
+}
+
+/** Regular expressions may take for ever; loops over values repeat work without a bound. */
+const refused = ['matches', 'map', 'filter', 'exists', 'exists_one', 'all', 'join']
+const limits = { maxAstNodes: 300, maxDepth: 30, maxListElements: 100, maxMapEntries: 20, maxCallArguments: 8 }
+
+type Types = ReadonlyMap<string, VariableType>
+
+/** Type checks expressions of one board; one checker serves all of them. */
+export function expressionChecker(types: Types): (expression: string) => Compiled {
+  const environment = environmentOf(types)
+  return (expression) => {
+    const nothing = { reads: new Set<string>(), guarded: new Set<string>() }
+    const checked = environment.check(expression)
+    if (!checked.valid) return { ...nothing, error: firstLine(checked.error?.message ?? 'cannot be read') }
+    if (checked.type !== 'bool') return { ...nothing, error: `gives ${checked.type}, not true or false` }
+    const { refused: error, ...uses } = usesIn(environment.parse(expression).ast)
+    return error === undefined ? { ...uses, error: null } : { ...nothing, error }
+  }
+}
+
+const firstLine = (message: string): string => message.split('\n', 1)[0] as string
+
+/** As in CEL, but a number equals a whole number too: people write `vars.people == 10`. */
+const environmentOf = (types: Types): Environment =>
+  new Environment({ limits, unlistedVariablesAreDyn: false })
+    .registerOperator('double == int', (left: number, right: bigint) => left === Number(right))
+    .registerVariable({ name: 'vars', schema: Object.fromEntries([...types].map(([name, type]) => [name, celTypes[type]])) })
+
+type Uses = { reads: Set<string>; guarded: Set<string>; refused: string | undefined }
+
+function usesIn(root: ASTNode): Uses {
+  const uses: Uses = { reads: new Set(), guarded: new Set(), refused: undefined }
+  const visit = (node: unknown): void => {
+    if (Array.isArray(node)) for (const one of node) visit(one)
+    if (!isNode(node)) return
+    const { op, args } = node
+    const variable = variableIn(node)
+    if (variable !== undefined) {
+      uses.reads.add(variable)
+      return
+    }
+    if (op === 'id' && args === 'vars') uses.refused ??= 'uses vars without a name; write vars.<name>'
+    if ((op === 'call' || op === 'rcall') && refused.includes(args[0])) uses.refused ??= `uses ${args[0]}(), which is not supported`
+    if (op === 'call' && args[0] === 'has') for (const one of args[1]) uses.guarded.add(variableIn(one) ?? '')
+    visit(args)
+  }
+  visit(root)
+  return uses
+}
+
+const isNode = (node: unknown): node is ASTNode => typeof node === 'object' && node !== null && 'op' in node
+
+/** `vars.people` names `people`. */
+const variableIn = ({ op, args }: ASTNode): string | undefined =>
+  op === '.' && args[0].op === 'id' && args[0].args === 'vars' ? args[1] : undefined
+
+export type Variables = Readonly<Record<string, string | number | boolean>>
+
+/** The value of a condition for these variables. Throws an error with a readable message where it has none: it is never false then. */
+export function evaluate(expression: string, types: Types, variables: Variables): boolean {
+  const vars = Object.fromEntries(Object.entries(variables).filter(([name]) => types.has(name)))
+  const value: unknown = cached(expression, types)({ vars })
+  if (typeof value !== 'boolean') throw new Error(`gives ${typeof value}, not true or false`)
+  return value
+}
+
+const parsed = new WeakMap<Types, Map<string, ReturnType<Environment['parse']>>>()
+
+function cached(expression: string, types: Types): ReturnType<Environment['parse']> {
+  const known = parsed.get(types) ?? new Map<string, ReturnType<Environment['parse']>>()
+  parsed.set(types, known)
+  const found = known.get(expression) ?? environmentOf(types).parse(expression)
+  known.set(expression, found)
+  return found
+}

@@ -1,0 +1,90 @@
+import type { BoardDefinition } from './definition.ts'
+import type { Variables } from './expression.ts'
+import { type Graph, graphOf } from './graph.ts'
+import { declaredVariables, type VariableType } from './variables.ts'
+
+/** `waiting`: for a person; `running`: for a time only. */
+export type RunStatus = 'running' | 'waiting' | 'completed' | 'failed'
+
+/** A place where the run waits. A new one has a new id, also at the same element. */
+export type Token = Readonly<{
+  id: string
+  elementId: string
+  since: string
+  dueAt: string | null
+  escalated: boolean
+  approvals: readonly Readonly<{ userId: string; at: string }>[]
+}>
+
+export type RunFailure = Readonly<{
+  code: 'REJECTED' | 'CANCELLED' | 'EXPRESSION_FAILED' | 'TOO_MANY_STEPS' | 'DEADLOCK'
+  elementId: string | null
+  message: string
+}>
+
+/** The state of a run: all that decides what happens next. Times are ISO 8601. */
+export type RunState = Readonly<{
+  status: RunStatus
+  startedBy: string | null
+  startedAt: string
+  finishedAt: string | null
+  dueAt: string | null
+  tokens: readonly Token[]
+  /** How often each incoming edge of a join was taken since it fired last. */
+  joins: Readonly<Record<string, Readonly<Record<string, number>>>>
+  variables: Variables
+  /** Users who submitted a form; with `startedBy` they are the ones that a checkpoint without self-approval refuses. */
+  submitters: readonly string[]
+  failure: RunFailure | null
+  /** Edges that a failed element left to be taken by a retry. */
+  pending: readonly string[]
+  /** Number of accepted inputs. */
+  seq: number
+  nextToken: number
+}>
+
+/** A definition with what is computed from it once. */
+export type Board = Readonly<{ definition: BoardDefinition; graph: Graph; types: ReadonlyMap<string, VariableType> }>
+
+export const compileBoard = (definition: BoardDefinition): Board => ({
+  definition,
+  graph: graphOf(definition),
+  types: new Map([...declaredVariables(definition)].map(([name, [type]]) => [name, type as VariableType])),
+})
+
+/** Ids of the elements where the run waits, and of their columns, in the order of the board. */
+export function activeOf({ definition }: Board, { tokens }: Pick<RunState, 'tokens'>): { elementIds: string[]; columnIds: string[] } {
+  const at = new Set(tokens.map(({ elementId }) => elementId))
+  const elements = definition.elements.filter(({ id }) => at.has(id)).toSorted((a, b) => a.sortOrder - b.sortOrder)
+  const columns = new Set(elements.map(({ columnId }) => columnId))
+  const inOrder = definition.columns.toSorted((a, b) => a.sortOrder - b.sortOrder).filter(({ id }) => columns.has(id))
+  return { elementIds: elements.map(({ id }) => id), columnIds: inOrder.map(({ id }) => id) }
+}
+
+export type RunInput =
+  | Readonly<{ type: 'complete' | 'skip' | 'reject'; elementId: string; by: string }>
+  | Readonly<{ type: 'submit'; elementId: string; by: string; values: unknown }>
+  /** `eligible`: the active users in the role of the checkpoint at this time. */
+  | Readonly<{ type: 'approve'; elementId: string; by: string; eligible: readonly string[] }>
+  | Readonly<{ type: 'timer'; tokenId: string | null; name: TimerName }>
+  | Readonly<{ type: 'cancel' }>
+  | Readonly<{ type: 'retry' }>
+
+/** `warn` at 80 % of a due time, `due` at its end, `elapsed` of a timer element; without a token they are those of the run. */
+type TimerName = 'warn' | 'due' | 'elapsed'
+
+type Closed = 'done' | 'approved' | 'rejected' | 'skipped' | 'timed_out' | 'cancelled'
+
+/** Work for the caller, in the same transaction. Messages and reports become jobs, keyed by the token id. */
+export type RunEffect =
+  | Readonly<{ type: 'opened'; token: Token; role: string }>
+  | Readonly<{ type: 'closed'; token: Token; outcome: Closed }>
+  | Readonly<{ type: 'timer_set'; tokenId: string | null; name: TimerName; at: string }>
+  | Readonly<{ type: 'timers_cleared'; tokenId: string | null }>
+  | Readonly<{ type: 'message'; tokenId: string; elementId: string; room: string; body: string }>
+  | Readonly<{ type: 'report'; tokenId: string; elementId: string; title: string; markdown: string; missing: readonly string[] }>
+  | Readonly<{ type: 'sla_warning'; elementId: string | null; dueAt: string }>
+  | Readonly<{ type: 'escalated'; elementId: string | null; role: string | null }>
+  | Readonly<{ type: 'ended'; status: 'completed' | 'failed' }>
+
+export type Stepped = Readonly<{ run: RunState; effects: readonly RunEffect[] }>

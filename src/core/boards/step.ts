@@ -1,0 +1,189 @@
+import { problem } from '../kit/index.ts'
+import { type BoardElement, boundRole, type ElementKind, type ElementOf, whenAt } from './definition.ts'
+import type { Variables } from './expression.ts'
+import { readForm } from './form.ts'
+import type { Board, RunInput, RunState, RunStatus, Stepped, Token } from './run.ts'
+import { close, closeAll, type Draft, deadline, edgeBy, fail, walk } from './walk.ts'
+
+const maxVariableBytes = 262_144
+
+type At = Readonly<{ board: Board; now: string }>
+
+/** Begins a run: it has passed everything up to the first elements that wait. `by`: the user who started it; null for a trigger. */
+export function startRun({ board, now }: At, { by, variables }: Readonly<{ by: string | null; variables: Variables }>): Stepped {
+  const { sla } = board.definition
+  const dueAt = sla === null ? null : whenAt(sla, now)
+  const nothing = { tokens: [], joins: {}, submitters: [], failure: null, pending: [], finishedAt: null }
+  const run: RunState = { ...nothing, status: 'running', startedBy: by, startedAt: now, dueAt, variables, seq: 0, nextToken: 0 }
+  return worked({ board, now }, run, (draft) => {
+    if (dueAt !== null) draft.effects.push(...deadline(null, now, dueAt))
+    walk(draft, edgeBy(draft, board.graph.start?.id ?? '', 'always'))
+  })
+}
+
+/**
+ * The run after one input, and what is to be done in the same transaction (spec 3.8). An input that changes nothing any more, such as a timer
+ * of a token that is gone or a second approval of one person, returns the same run. Throws INVALID_TRANSITION, FORBIDDEN, VALIDATION or
+ * PAYLOAD_TOO_LARGE; nothing has changed then.
+ */
+export function stepRun(at: At, run: RunState, input: RunInput): Stepped {
+  if (input.type === 'timer') return timer(at, run, input)
+  const isOver = run.status === 'completed' || run.failure?.code === 'CANCELLED' || run.failure?.code === 'REJECTED'
+  if (input.type === 'cancel') {
+    if (isOver) throw refusal(run, 'cancel')
+    return worked(at, run, (draft) => {
+      closeAll(draft)
+      fail(draft, 'CANCELLED', { elementId: null, message: 'the run was cancelled' })
+    })
+  }
+  if (input.type === 'retry') {
+    if (isOver || run.status !== 'failed') throw refusal(run, 'retry')
+    return worked(at, { ...run, failure: null, pending: [] }, (draft) => walk(draft, run.pending))
+  }
+  if (run.status === 'failed' || run.status === 'completed') throw refusal(run, input.type)
+  return person(at, run, input)
+}
+
+const refusal = ({ status }: RunState, what: string) => problem('INVALID_TRANSITION', `The run is ${status}, so ${what} is not possible.`)
+
+type PersonInput = Exclude<RunInput, { type: 'timer' | 'cancel' | 'retry' }>
+
+const kindFor: Readonly<Record<PersonInput['type'], readonly ElementKind[]>> = {
+  complete: ['task'],
+  submit: ['form'],
+  approve: ['checkpoint'],
+  reject: ['checkpoint'],
+  skip: ['task', 'form'],
+}
+
+function person(at: At, run: RunState, input: PersonInput): Stepped {
+  const { token, element } = activeElement(at.board, run, input)
+  switch (input.type) {
+    case 'complete':
+      return worked(at, run, (draft) => leave(draft, token, 'done'))
+    case 'skip':
+      if (!(element as ElementOf<'task' | 'form'>).config.skippable)
+        throw problem('INVALID_TRANSITION', `"${element.label}" may not be skipped.`)
+      return worked(at, run, (draft) => leave(draft, token, 'skipped'))
+    case 'submit':
+      return submit(at, run, { token, element: element as ElementOf<'form'>, by: input.by, values: input.values })
+    case 'reject':
+      assertNotSelf(run, element as ElementOf<'checkpoint'>, input.by)
+      return worked(at, run, (draft) => reject(draft, token))
+    case 'approve':
+      assertNotSelf(run, element as ElementOf<'checkpoint'>, input.by)
+      return approve(at, run, { token, element: element as ElementOf<'checkpoint'>, by: input.by, eligible: input.eligible })
+  }
+}
+
+function activeElement({ graph }: Board, run: RunState, { type, elementId }: PersonInput): { token: Token; element: BoardElement } {
+  const element = graph.elements.get(elementId)
+  if (!element) throw problem('NOT_FOUND', `The board has no element ${elementId}.`)
+  const token = run.tokens.find((one) => one.elementId === elementId)
+  if (!token) throw problem('INVALID_TRANSITION', `The run does not wait at "${element.label}".`)
+  if (!kindFor[type].includes(element.kind))
+    throw problem('INVALID_TRANSITION', `"${element.label}" is a ${element.kind}, so ${type} is not possible.`)
+  return { token, element }
+}
+
+function assertNotSelf({ startedBy, submitters }: RunState, { label, config }: ElementOf<'checkpoint'>, by: string): void {
+  if (!config.allowSelfApproval && (startedBy === by || submitters.includes(by)))
+    throw problem('FORBIDDEN', `Who started the run or submitted a form in it cannot decide "${label}".`)
+}
+
+type Deciding = Readonly<{ token: Token; element: ElementOf<'checkpoint'>; by: string; eligible: readonly string[] }>
+
+function approve(at: At, run: RunState, { token, element, by, eligible }: Deciding): Stepped {
+  if (token.approvals.some(({ userId }) => userId === by)) return { run, effects: [] }
+  const approved: Token = { ...token, approvals: [...token.approvals, { userId: by, at: at.now }] }
+  const counted = approved.approvals.filter(({ userId }) => eligible.includes(userId)).length
+  return worked(at, run, (draft) => {
+    draft.tokens = draft.tokens.map((one) => (one.id === token.id ? approved : one))
+    if (counted >= element.config.requiredApprovals) leave(draft, approved, 'approved')
+  })
+}
+
+function reject(draft: Draft, token: Token): void {
+  const edge = edgeBy(draft, token.elementId, 'rejected')
+  close(draft, token, 'rejected')
+  if (edge.length > 0) {
+    walk(draft, edge)
+    return
+  }
+  closeAll(draft)
+  fail(draft, 'REJECTED', {
+    elementId: token.elementId,
+    message: `"${draft.board.graph.elements.get(token.elementId)?.label}" was rejected`,
+  })
+}
+
+type Submitted = Readonly<{ token: Token; element: ElementOf<'form'>; by: string; values: unknown }>
+
+function submit(at: At, run: RunState, { token, element, by, values }: Submitted): Stepped {
+  const variables = { ...run.variables, ...readForm(element.config.fields, values) }
+  const bytes = new TextEncoder().encode(JSON.stringify(variables)).length
+  if (bytes > maxVariableBytes)
+    throw problem('PAYLOAD_TOO_LARGE', `The variables of the run would take ${bytes} bytes; at most ${maxVariableBytes} are possible.`)
+  return worked(at, run, (draft) => {
+    draft.variables = variables
+    draft.submitters = [...new Set([...run.submitters, by])]
+    leave(draft, token, 'done')
+  })
+}
+
+const edgeFor = { done: 'always', skipped: 'always', approved: 'approved', timed_out: 'timed_out' } as const
+
+function leave(draft: Draft, token: Token, outcome: keyof typeof edgeFor): void {
+  const edges = edgeBy(draft, token.elementId, edgeFor[outcome])
+  close(draft, token, outcome)
+  walk(draft, edges)
+}
+
+function timer(at: At, run: RunState, { tokenId, name }: Extract<RunInput, { type: 'timer' }>): Stepped {
+  if (run.status === 'failed' || run.status === 'completed') return { run, effects: [] }
+  if (tokenId === null) return worked(at, run, (draft) => overdueRun(draft, name))
+  const token = run.tokens.find(({ id }) => id === tokenId)
+  if (!token) return { run, effects: [] }
+  return worked(at, run, (draft) => {
+    if (name === 'elapsed') return leave(draft, token, 'done')
+    if (name === 'warn') return void draft.effects.push({ type: 'sla_warning', elementId: token.elementId, dueAt: token.dueAt ?? at.now })
+    if (edgeBy(draft, token.elementId, 'timed_out').length > 0) return leave(draft, token, 'timed_out')
+    escalate(draft, token)
+  })
+}
+
+function overdueRun(draft: Draft, name: 'warn' | 'due' | 'elapsed'): void {
+  if (name === 'warn') draft.effects.push({ type: 'sla_warning', elementId: null, dueAt: draft.dueAt ?? draft.now })
+  else draft.effects.push({ type: 'escalated', elementId: null, role: null })
+}
+
+function escalate(draft: Draft, token: Token): void {
+  const { config } = draft.board.graph.elements.get(token.elementId) as ElementOf<'task'>
+  const role = config.escalationRole === undefined ? undefined : boundRole(draft.board.definition, config.escalationRole)
+  draft.tokens = draft.tokens.map((one) => (one.id === token.id ? { ...one, escalated: true } : one))
+  draft.effects.push({ type: 'escalated', elementId: token.elementId, role: role ?? null })
+}
+
+/** Applies a change to a copy of the run, and derives its status from what is left. */
+function worked({ board, now }: At, run: RunState, change: (draft: Draft) => void): Stepped {
+  const draft: Draft = { ...run, effects: [], now, board }
+  change(draft)
+  const { effects, now: _, board: __, ...state } = draft
+  if (!state.failure && state.tokens.length === 0 && Object.keys(state.joins).length > 0) {
+    const [elementId] = Object.keys(state.joins) as [string]
+    state.failure = { code: 'DEADLOCK', elementId, message: 'a join waits for a branch that never comes' }
+  }
+  state.status = statusOf(board, state)
+  const isOver = state.status === 'completed' || state.status === 'failed'
+  state.seq = run.seq + 1
+  state.finishedAt = isOver ? now : null
+  if (!isOver) return { run: state, effects }
+  const cleared = state.tokens.length === 0 ? [{ type: 'timers_cleared', tokenId: null } as const] : []
+  return { run: state, effects: [...effects, ...cleared, { type: 'ended', status: state.status as 'completed' | 'failed' }] }
+}
+
+function statusOf({ graph }: Board, { failure, tokens }: Pick<RunState, 'failure' | 'tokens'>): RunStatus {
+  if (failure) return 'failed'
+  if (tokens.length === 0) return 'completed'
+  return tokens.every(({ elementId }) => graph.elements.get(elementId)?.kind === 'timer') ? 'running' : 'waiting'
+}

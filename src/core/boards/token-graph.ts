@@ -1,0 +1,171 @@
+import type { BoardElement } from './definition.ts'
+import { type Graph, waits } from './graph.ts'
+
+// The part of a board that decides where tokens can be. Parts that cannot change whether a run gets stuck are folded into one edge or one element first, so
+// that a board built of nested blocks is explored in a few states.
+
+type TokenNode = Readonly<{ id: string; role: 'start' | 'wait' | 'pass' | 'split' | 'join' | 'end'; terminates: boolean }>
+
+/** `through`: the folded elements that a token passes on it. */
+export type TokenEdge = { id: string; source: string; target: string; through: readonly string[] }
+
+export type TokenGraph = Readonly<{
+  node(id: string): TokenNode
+  out(id: string): readonly TokenEdge[]
+  into(id: string): readonly TokenEdge[]
+  startId: string
+}>
+
+const roles: Partial<Record<BoardElement['kind'], TokenNode['role']>> = {
+  start: 'start',
+  end: 'end',
+  parallel_split: 'split',
+  parallel_join: 'join',
+}
+
+/** The token graph of a board whose edges are right. */
+export function tokenGraph(graph: Graph, startId: string): TokenGraph {
+  const nodes = new Map<string, TokenNode>()
+  const [outs, ins] = [new Map<string, Set<TokenEdge>>(), new Map<string, Set<TokenEdge>>()]
+  for (const element of graph.elements.values()) {
+    const { id, kind } = element
+    nodes.set(id, {
+      id,
+      role: roles[kind] ?? (waits(element) ? 'wait' : 'pass'),
+      terminates: element.kind === 'end' && element.config.terminate,
+    })
+    outs.set(id, new Set())
+    ins.set(id, new Set())
+  }
+  const add = (edge: TokenEdge) => {
+    outs.get(edge.source)?.add(edge)
+    ins.get(edge.target)?.add(edge)
+  }
+  const remove = (edge: TokenEdge) => {
+    outs.get(edge.source)?.delete(edge)
+    ins.get(edge.target)?.delete(edge)
+  }
+  for (const id of nodes.keys())
+    for (const edge of graph.out(id)) add({ id: edge.id, source: edge.source, target: edge.target, through: [] })
+  const folding: Folding = {
+    node: (id) => nodes.get(id) as TokenNode,
+    out: (id) => [...(outs.get(id) ?? [])],
+    into: (id) => [...(ins.get(id) ?? [])],
+    startId,
+    add,
+    remove,
+    drop: (id) => nodes.delete(id),
+  }
+  const queue = new Set(nodes.keys())
+  for (const id of queue) {
+    queue.delete(id)
+    if (!nodes.has(id)) continue
+    const near = [...folding.out(id).map(({ target }) => target), ...folding.into(id).map(({ source }) => source)]
+    if (!fold(folding, id)) continue
+    for (const one of [id, ...near, ...near.flatMap((other) => folding.into(other).map(({ source }) => source))])
+      if (nodes.has(one)) queue.add(one)
+  }
+  return folding
+}
+
+type Folding = TokenGraph & Readonly<{ add(edge: TokenEdge): void; remove(edge: TokenEdge): void; drop(id: string): void }>
+
+const fold = (graph: Folding, id: string): boolean =>
+  dropTwins(graph, id) ||
+  dropSelfLoop(graph, id) ||
+  passThrough(graph, id) ||
+  fuseChain(graph, id) ||
+  leaveJoinPlace(graph, id) ||
+  dropAlternatives(graph, id)
+
+/** Two edges of one choice to one element are one; so are two of a split to one join. */
+function dropTwins(graph: Folding, id: string): boolean {
+  const isSplit = graph.node(id).role === 'split'
+  const seen = new Set<string>()
+  const twin = graph.out(id).find(({ target }) => {
+    if ((graph.node(target).role === 'join') !== isSplit) return false
+    if (seen.has(target)) return true
+    seen.add(target)
+    return false
+  })
+  if (twin) graph.remove(twin)
+  return twin !== undefined
+}
+
+/** An edge of a waiting element to itself changes nothing. */
+function dropSelfLoop(graph: Folding, id: string): boolean {
+  if (graph.node(id).role !== 'wait' || graph.out(id).length < 2) return false
+  const loop = graph.out(id).find(({ target }) => target === id)
+  if (loop) graph.remove(loop)
+  return loop !== undefined
+}
+
+/** Where nothing waits, splits or joins, tokens go straight on. */
+function passThrough(graph: Folding, id: string): boolean {
+  const { role } = graph.node(id)
+  const [into, [next, ...others]] = [graph.into(id), graph.out(id)]
+  if (!next || others.length > 0 || next.target === id) return false
+  const passes = role === 'pass' || role === 'split' || (role === 'join' && into.length === 1)
+  if (!passes || (graph.node(next.target).role === 'join' && into.length > 1)) return false
+  redirect(graph, id, next)
+  return true
+}
+
+/** A waiting element that only another one leads to, which leads nowhere else, is one place with it. */
+function fuseChain(graph: Folding, id: string): boolean {
+  const [next, ...others] = graph.out(id)
+  if (graph.node(id).role !== 'wait' || !next || others.length > 0 || next.target === id) return false
+  if (graph.node(next.target).role !== 'wait' || graph.into(next.target).length > 1) return false
+  const leaving = graph.out(next.target)
+  graph.remove(next)
+  for (const edge of leaving) {
+    graph.remove(edge)
+    graph.add({ ...edge, source: id, through: [...next.through, next.target, ...edge.through] })
+  }
+  graph.drop(next.target)
+  return true
+}
+
+/** A token before a join waits at the join. */
+function leaveJoinPlace(graph: Folding, id: string): boolean {
+  const [[next, ...others], into] = [graph.out(id), graph.into(id)]
+  if (graph.node(id).role !== 'wait' || !next || others.length > 0 || into.length !== 1) return false
+  if (graph.node(next.target).role !== 'join' || into[0]?.source === next.target) return false
+  redirect(graph, id, next)
+  return true
+}
+
+/** Several waiting elements between the same two count as one; an edge around them equals leaving at once. */
+function dropAlternatives(graph: Folding, id: string): boolean {
+  if (graph.node(id).role === 'split') return false
+  const between = graph.out(id).flatMap((edge) => {
+    const { role } = graph.node(edge.target)
+    const [next, ...others] = graph.out(edge.target)
+    const isBetween = role === 'wait' && graph.into(edge.target).length === 1 && next && others.length === 0 && edge.target !== id
+    return isBetween && graph.node(next.target).role !== 'join' ? [{ edge, next }] : []
+  })
+  for (const [nth, { next }] of between.entries()) {
+    const around = graph.out(id).find(({ target }) => target === next.target && target !== id)
+    if (around) {
+      graph.remove(around)
+      return true
+    }
+    const twin = between.slice(nth + 1).find((other) => other.next.target === next.target)
+    if (twin) {
+      graph.remove(twin.edge)
+      graph.remove(twin.next)
+      graph.drop(twin.edge.target)
+      return true
+    }
+  }
+  return false
+}
+
+function redirect(graph: Folding, id: string, next: TokenEdge): void {
+  graph.remove(next)
+  for (const edge of graph.into(id)) {
+    graph.remove(edge)
+    graph.add({ ...edge, target: next.target, through: [...edge.through, id, ...next.through] })
+  }
+  graph.drop(id)
+}

@@ -1,0 +1,164 @@
+import { type BoardEdge, type BoardElement, boundRole, boundRoom, type ConditionType, type ElementOf, whenAt } from './definition.ts'
+import { evaluate } from './expression.ts'
+import { waits } from './graph.ts'
+import type { Board, RunEffect, RunFailure, RunState, Token } from './run.ts'
+import { fillTemplate } from './template.ts'
+
+/** Elements that one input may pass without a person or a timer. A checked board never comes near. */
+const maxSteps = 1_000
+
+/** A run while one input is worked in. */
+export type Draft = { -readonly [Key in keyof RunState]: RunState[Key] } & {
+  effects: RunEffect[]
+  readonly now: string
+  readonly board: Board
+}
+
+export function fail(draft: Draft, code: RunFailure['code'], at: Readonly<{ elementId: string | null; message: string }>): void {
+  draft.failure = { code, ...at }
+}
+
+/** Takes edges and all that follow until every token waits or is gone. */
+export function walk(draft: Draft, edgeIds: readonly string[]): void {
+  const { graph, definition } = draft.board
+  const byId = new Map(definition.edges.map((edge) => [edge.id, edge]))
+  const queue = [...edgeIds]
+  for (let steps = 1; queue.length > 0; steps++) {
+    const edge = byId.get(queue[0] as string) as BoardEdge
+    const element = graph.elements.get(edge.target) as BoardElement
+    const next = steps > maxSteps ? tooMany(draft, element) : enter(draft, element, edge)
+    if (next === 'failed') {
+      draft.pending = queue
+      return
+    }
+    if (next === 'terminated') return
+    queue.shift()
+    queue.push(...next)
+  }
+}
+
+function tooMany(draft: Draft, { id }: BoardElement): 'failed' {
+  fail(draft, 'TOO_MANY_STEPS', { elementId: id, message: `more than ${maxSteps} elements were passed without a person or a timer` })
+  return 'failed'
+}
+
+type Next = readonly string[] | 'failed' | 'terminated'
+
+/** The edges that the token takes on, if it does not stay. */
+function enter(draft: Draft, element: BoardElement, edge: BoardEdge): Next {
+  switch (element.kind) {
+    case 'end':
+      if (!element.config.terminate) return []
+      closeAll(draft)
+      return 'terminated'
+    case 'parallel_join':
+      return join(draft, element.id, edge.id)
+    case 'parallel_split':
+      return draft.board.graph.out(element.id).map(({ id }) => id)
+    case 'decision':
+      return decide(draft, element)
+    case 'message':
+      message(draft, element)
+      return edgeBy(draft, element.id, 'always')
+    case 'report':
+      report(draft, element)
+      return edgeBy(draft, element.id, 'always')
+    default:
+      if (waits(element)) stay(draft, element)
+      return []
+  }
+}
+
+/** The edge of an element with this condition; empty where it has none. */
+export const edgeBy = ({ board }: Draft, elementId: string, type: ConditionType): string[] =>
+  board.graph
+    .out(elementId)
+    .filter(({ condition }) => condition.type === type)
+    .map(({ id }) => id)
+    .slice(0, 1)
+
+function join(draft: Draft, id: string, edgeId: string): readonly string[] {
+  const taken = { ...draft.joins[id], [edgeId]: (draft.joins[id]?.[edgeId] ?? 0) + 1 }
+  const { graph } = draft.board
+  const fires = graph.into(id).every((edge) => (taken[edge.id] ?? 0) > 0)
+  const left = Object.fromEntries(
+    Object.entries(taken).flatMap(([edge, count]) => (count > (fires ? 1 : 0) ? [[edge, count - (fires ? 1 : 0)]] : [])),
+  )
+  const { [id]: _, ...others } = draft.joins
+  draft.joins = Object.keys(left).length > 0 ? { ...others, [id]: left } : others
+  return fires ? edgeBy(draft, id, 'always') : []
+}
+
+function decide(draft: Draft, { id }: BoardElement): readonly string[] | 'failed' {
+  for (const edge of draft.board.graph.out(id)) {
+    if (edge.condition.type !== 'expression') continue
+    const { expression } = edge.condition
+    try {
+      if (evaluate(expression, draft.board.types, draft.variables)) return [edge.id]
+    } catch (cause) {
+      const why = (cause as Error).message.split('\n', 1)[0]
+      fail(draft, 'EXPRESSION_FAILED', { elementId: id, message: `the condition ${expression} has no value: ${why}` })
+      return 'failed'
+    }
+  }
+  return edgeBy(draft, id, 'else')
+}
+
+/** The id of the next token; messages and reports get one too, which makes each of them unique. */
+const nextId = (draft: Draft): string => {
+  draft.nextToken += 1
+  return `t${draft.nextToken}`
+}
+
+/** Values of a text: the variables and what every run has. The name of the board and the id of the run are added by the caller of `stepRun`. */
+const valuesOf = ({ variables, startedAt, startedBy }: Draft) => ({ ...variables, startedAt, ...(startedBy === null ? {} : { startedBy }) })
+
+function message(draft: Draft, { id, config }: ElementOf<'message'>): void {
+  const { text } = fillTemplate(config.body, valuesOf(draft))
+  draft.effects.push({
+    type: 'message',
+    tokenId: nextId(draft),
+    elementId: id,
+    room: boundRoom(draft.board.definition, config.room) ?? 'space',
+    body: text,
+  })
+}
+
+function report(draft: Draft, { id, config }: ElementOf<'report'>): void {
+  const { text, missing } = fillTemplate(config.template, valuesOf(draft))
+  draft.effects.push({ type: 'report', tokenId: nextId(draft), elementId: id, title: config.title, markdown: text, missing })
+}
+
+function stay(draft: Draft, element: BoardElement): void {
+  const due = 'until' in element.config ? element.config.until : 'dueAt' in element.config ? element.config.dueAt : undefined
+  const dueAt = due === undefined ? null : whenAt(due, draft.now)
+  const token: Token = { id: nextId(draft), elementId: element.id, since: draft.now, dueAt, escalated: false, approvals: [] }
+  draft.tokens = [...draft.tokens, token]
+  if ('assignedRole' in element.config)
+    draft.effects.push({ type: 'opened', token, role: boundRole(draft.board.definition, element.config.assignedRole) ?? '' })
+  if (dueAt === null) return
+  if (element.kind === 'timer') draft.effects.push({ type: 'timer_set', tokenId: token.id, name: 'elapsed', at: dueAt })
+  else draft.effects.push(...deadline(token.id, draft.now, dueAt))
+}
+
+/** A warning at 80 % of the time, and the end of it. */
+export const deadline = (tokenId: string | null, from: string, dueAt: string): RunEffect[] => {
+  const [begin, end] = [Date.parse(from), Date.parse(dueAt)]
+  const warnAt = new Date(begin + (end - begin) * 0.8).toISOString()
+  return [
+    ...(end > begin ? [{ type: 'timer_set', tokenId, name: 'warn', at: warnAt } as const] : []),
+    { type: 'timer_set', tokenId, name: 'due', at: dueAt },
+  ]
+}
+
+/** Ends one token: its work is closed and its timers are gone. */
+export function close(draft: Draft, token: Token, outcome: Extract<RunEffect, { type: 'closed' }>['outcome']): void {
+  draft.tokens = draft.tokens.filter(({ id }) => id !== token.id)
+  draft.effects.push({ type: 'closed', token, outcome }, { type: 'timers_cleared', tokenId: token.id })
+}
+
+export function closeAll(draft: Draft): void {
+  for (const token of draft.tokens) close(draft, token, 'cancelled')
+  draft.joins = {}
+  draft.pending = []
+}

@@ -1,0 +1,148 @@
+import { describe, expect, test } from 'vitest'
+import { checkBoard } from '../../../src/core/boards/index.ts'
+import { sketch } from './sketch.ts'
+
+const context = { roles: new Set(['teacher', 'principal']), rooms: new Set(['!room:school']) }
+const found = (...args: Parameters<typeof sketch>) =>
+  checkBoard(sketch(...args), context).map(({ severity, code, elementId }) => `${severity} ${code} ${elementId}`)
+
+describe('sound boards', () => {
+  test.each([
+    's > t1 > e',
+    's > c1 > e; c1 -rejected-> t1 > c1',
+    's > d1; d1 -1 > 2-> t1 > e; d1 -else-> e',
+    's > p1 > t1 > j1 > e; p1 > c1 > j1',
+    's > p1 > t1 > e1; p1 > t2 > e2',
+    's > p1 > p2 > t1 > j2 > j1 > e; p2 > t2 > j2; p1 > t3 > j1',
+    's > f1 > d1; d1 -vars.people > 10-> m1 > e; d1 -else-> e',
+    's > w1 > d1; d1 -1 > 2-> w1; d1 -else-> e',
+  ])('%s', (text) => {
+    expect(found(text)).toEqual([])
+  })
+
+  test('ten branches of a hundred tasks each are one place each', () => {
+    const branch = (nth: number) => `p1 > ${Array.from({ length: 100 }, (_, n) => `t${nth}x${n}`).join(' > ')} > j1`
+    expect(found(`s > p1; ${Array.from({ length: 10 }, (_, nth) => branch(nth)).join(';')}; j1 > e`)).toEqual([])
+  })
+
+  test('twenty decisions one after the other are twenty, not a million, paths', () => {
+    const diamond = (nth: number) => `d${nth} -1 > 2-> m${nth} > d${nth + 1}; d${nth} -else-> d${nth + 1}`
+    const last = 'd20 -1 > 2-> e; d20 -else-> e'
+    expect(found(`s > d0; ${Array.from({ length: 20 }, (_, nth) => diamond(nth)).join(';')}; ${last}`)).toEqual([])
+  })
+})
+
+test.each([
+  ['s > d1; d1 -1 > 2-> t1 > j1; d1 -else-> t2 > j1; j1 > e', ['error DEADLOCK j1']],
+  ['s > p1 > t1 > j1 > e; p1 > c1 > j1; c1 -rejected-> e2', ['error DEADLOCK j1']],
+  ['s > p1 > t1 > t3 > e; p1 > t2 > t3', ['error TOKENS_MEET t3']],
+  ['s > p1 > t1 > j1 > e; p1 > t2 > j1; t1 -timed_out-> p1', expect.arrayContaining(['error JOIN_TWICE j1'])],
+  ['s > t1 > t2 > t1; s2 > e', expect.arrayContaining(['error START_REPEATED s2'])],
+  ['s > t1; t1 -timed_out-> e; t1 > t1', ['error DUE_MISSING t1']],
+  ['s > t1 > e; t2 > e', ['error UNREACHABLE t2']],
+  ['s > t1 > e; t1 -timed_out-> t2 > t2', expect.arrayContaining(['error DUE_MISSING t1'])],
+  ['s > d1; d1 -1 > 2-> m1 > d1; d1 -else-> e', ['error LOOP_WITHOUT_WAIT d1']],
+  ['s > d1; d1 -1 > 2-> e; d1 -2 > 1-> e', ['error EDGE_MISSING d1']],
+  ['s > c1; c1 -rejected-> e', ['error EDGE_MISSING c1']],
+  ['s > p1 > e', ['error SPLIT_TOO_FEW p1']],
+  ['s > j1 > e', ['error JOIN_TOO_FEW j1']],
+  ['s > t1', expect.arrayContaining(['error EDGE_MISSING t1'])],
+])('%s', (text, expected) => {
+  const due = { t1: { assignedRole: 'teacher', ...(text.startsWith('s > p1 > t1 > j1 > e; p1 > t2') ? { dueAt: 'PT1H' } : {}) } }
+  expect(found(text, due)).toEqual(expected)
+})
+
+test('a loop without an end is a fault', () => {
+  expect(found('s > p1 > t1 > e; p1 > t2 > t3 > t2')).toEqual(['error NO_END t2', 'error NO_END t3'])
+})
+
+test('the path of a deadlock leads from the start to where the run stands still', () => {
+  const [deadlock] = checkBoard(sketch('s > d1; d1 -1 > 2-> t1 > j1; d1 -else-> t2 > j1; j1 > e'), context)
+  expect(deadlock?.path?.slice(0, 2)).toEqual(['s', 'd1'])
+  expect(deadlock?.path?.at(-1)).toBe('j1')
+  expect(deadlock?.message).toContain('waits for a branch that never comes')
+})
+
+describe('references and variables', () => {
+  const form = (fields: object[]) => ({ f1: { fields } })
+  test.each<[string, Parameters<typeof sketch>, string[]]>([
+    ['an unknown role', ['s > t1 > e', { t1: { assignedRole: 'pilot' } }], ['error ROLE_UNKNOWN t1']],
+    ['an unknown escalation role', ['s > t1 > e', { t1: { escalationRole: 'pilot' } }], ['error ROLE_UNKNOWN t1']],
+    ['an unbound role', ['s > t1 > e', { t1: { assignedRole: { role: 'head' } } }], ['error BINDING_MISSING t1']],
+    ['a bound role', ['s > t1 > e', { t1: { assignedRole: { role: 'head' } } }, { bindings: { roles: { head: 'teacher' } } }], []],
+    ['an unknown room', ['s > m1 > e', { m1: { room: '!other:school' } }], ['error ROOM_UNKNOWN m1']],
+    ['a room of the tenant', ['s > m1 > e', { m1: { room: '!room:school' } }], []],
+    ['a name that nothing sets', ['s > m1 > e', { m1: { body: 'For {people}' } }], ['error VARIABLE_UNKNOWN m1']],
+    [
+      'one variable of two types',
+      ['s > f1 > e', form([{ name: 'a', label: 'A', kind: 'text' }]), { variables: [{ name: 'a', type: 'number' }] }],
+      ['error VARIABLE_TYPES null'],
+    ],
+    [
+      'a field twice',
+      [
+        's > f1 > e',
+        form([
+          { name: 'a', label: 'A', kind: 'text' },
+          { name: 'a', label: 'B', kind: 'text' },
+        ]),
+      ],
+      ['error FIELD_REPEATED f1'],
+    ],
+    ['a reserved name', ['s > e', {}, { variables: [{ name: 'run', type: 'text' }] }], ['error VARIABLE_RESERVED null']],
+  ])('%s', (_, args, expected) => {
+    expect(found(...args)).toEqual(expected)
+  })
+
+  test('a template may leave its parameters open', () => {
+    const board = sketch('s > t1 > m1 > e', { t1: { assignedRole: { role: 'head' } }, m1: { room: { room: 'staff' } } })
+    expect(checkBoard(board, context, { isTemplate: true })).toEqual([])
+    expect(checkBoard(board, context).map(({ code }) => code)).toEqual(['BINDING_MISSING', 'BINDING_MISSING'])
+  })
+})
+
+describe('expressions', () => {
+  const decide = (expression: string, required = true) =>
+    found(`s > f1 > d1; d1 -${expression}-> t1 > e; d1 -else-> e`, {
+      f1: {
+        fields: [
+          { name: 'people', label: 'People', kind: 'number', required },
+          { name: 'note', label: 'Note', kind: 'text' },
+        ],
+      },
+    })
+
+  test.each([
+    'vars.people > 10',
+    'vars.people == 10',
+    "has(vars.note) && vars.note != ''",
+    'vars.people > 1.5 ? true : false',
+    'vars.people in [1.0, 2.0]',
+  ])('%s is accepted', (expression) => {
+    expect(decide(expression)).toEqual([])
+  })
+
+  test.each([
+    ['vars.persons > 10', 'EXPRESSION_INVALID'],
+    ['vars.people + 1.0', 'EXPRESSION_INVALID'],
+    ["vars.people == 'ten'", 'EXPRESSION_INVALID'],
+    ['vars.people >', 'EXPRESSION_INVALID'],
+    ["has(vars.note) && vars.note.matches('(a+)+$')", 'EXPRESSION_INVALID'],
+    ['[1,2].exists(x, x > 1)', 'EXPRESSION_INVALID'],
+    ['size(vars) > 1', 'EXPRESSION_INVALID'],
+    [`vars.people > 1${' && vars.people > 1'.repeat(80)}`, 'EXPRESSION_INVALID'],
+    ["vars.note == 'x'", 'VARIABLE_UNGUARDED'],
+  ])('%s is refused', (expression, code) => {
+    expect(decide(expression)).toEqual([`error ${code} d1`])
+  })
+
+  test('a value that only one of two paths sets needs a guard', () => {
+    const text = (expression: string) => `s > d1; d1 -1 > 2-> f1 > d2; d1 -else-> d2; d2 -${expression}-> t1 > e; d2 -else-> e`
+    expect(found(text('vars.people > 10'))).toEqual(['error VARIABLE_UNGUARDED d2'])
+    expect(found(text('has(vars.people) && vars.people > 10'))).toEqual([])
+  })
+
+  test('after a join the values of all branches are set', () => {
+    expect(found('s > p1 > f1 > j1 > d1; p1 > t1 > j1; d1 -vars.people > 10-> t2 > e; d1 -else-> e')).toEqual([])
+  })
+})
