@@ -29,6 +29,7 @@ images() {
   printf ',\n' && image synapse-dies synapse "v$SYNAPSE_NEWEST-dies"
   printf ',\n' && image postgres postgres "$postgres"
   printf ',\n' && image minio minio "$MINIO_RELEASE"
+  printf ',\n' && image minio-former minio "$MINIO_FORMER_RELEASE"
   printf ',\n' && image edge edge "$edge"
 }
 

@@ -41,11 +41,12 @@ synapse_variant() {
   build_and_push synapse "v$SYNAPSE_NEWEST-$1" "$TESTBED_DIR/images/synapse-$1"
 }
 
+# minio <binary> <release>
 minio() {
   local context
   context=$(context_of minio)
-  ln "$CACHE/bin/minio" "$context/minio"
-  build_and_push minio "$MINIO_RELEASE" "$context"
+  ln "$1" "$context/minio"
+  build_and_push minio "$2" "$context"
   rm -rf "$context"
 }
 
@@ -57,8 +58,9 @@ edge_version=$(<"$CACHE/parts/edge-version")
 case ${1:-} in
   postgres) once image-postgres "$(pin "$postgres_version" "$(hash_of images/postgres)")" build_and_push postgres "$postgres_version" "$TESTBED_DIR/images/postgres" ;;
   edge) once image-edge "$(pin "$edge_version" "$(hash_of images/edge)")" build_and_push edge "$edge_version" "$TESTBED_DIR/images/edge" ;;
-  minio) once image-minio "$(pin "$MINIO_RELEASE" "$(hash_of images/minio)")" minio ;;
+  minio) once image-minio "$(pin "$MINIO_RELEASE" "$(hash_of images/minio)")" minio "$CACHE/bin/minio" "$MINIO_RELEASE" ;;
+  minio-former) once image-minio-former "$(pin "$MINIO_FORMER_RELEASE" "$(hash_of images/minio)")" minio "$CACHE/bin/former/minio" "$MINIO_FORMER_RELEASE" ;;
   synapse) once "image-synapse-$2" "$(pin "$(hash_of images/synapse/Dockerfile images/synapse/start.py "images/synapse/lock-$2.txt")")" synapse "$2" ;;
   broken | dies) once "image-synapse-$1" "$(pin "$(hash_of images/synapse/Dockerfile images/synapse/start.py "images/synapse/lock-$SYNAPSE_NEWEST.txt" "images/synapse-$1")")" synapse_variant "$1" ;;
-  *) die 'usage: images.sh postgres | edge | minio | synapse <version> | broken | dies' ;;
+  *) die 'usage: images.sh postgres | edge | minio | minio-former | synapse <version> | broken | dies' ;;
 esac

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# parts.sh base | machine | minio | synapse <version>: what goes into the images, made on the host, since a container here has no way out to package indexes.
+# parts.sh base | machine | minio | minio-former | synapse <version>: what goes into the images, made on the host, since a container here has no way out to package indexes.
 set -euo pipefail
 source "$(dirname -- "$0")/cache.sh"
 
@@ -34,14 +34,15 @@ machine() {
     --skip=cleanup/reproducible --skip=output/dev "$DEBIAN_SUITE" - "$mirror" | docker import - tenantry-testbed/machine
 }
 
+# minio <folder> <module> <release>
 minio() {
-  local time=${MINIO_RELEASE#RELEASE.}
+  local bin=$1 module=$2 release=$3 time=${3#RELEASE.}
   # Unless told, a build from source calls itself DEVELOPMENT.
   local set=github.com/minio/minio/cmd
-  GOBIN=$CACHE/bin CGO_ENABLED=0 go install -trimpath -ldflags "-s -w
-    -X $set.ReleaseTag=$MINIO_RELEASE -X $set.Version=$(sed -E 's/T(..)-(..)-(..)Z/T\1:\2:\3Z/' <<<"$time")
-    -X $set.CommitID=${MINIO_MODULE##*-} -X $set.ShortCommitID=${MINIO_MODULE##*-}" "$MINIO_MODULE"
-  "$CACHE/bin/minio" --version
+  GOBIN=$bin CGO_ENABLED=0 go install -trimpath -ldflags "-s -w
+    -X $set.ReleaseTag=$release -X $set.Version=$(sed -E 's/T(..)-(..)-(..)Z/T\1:\2:\3Z/' <<<"$time")
+    -X $set.CommitID=${module##*-} -X $set.ShortCommitID=${module##*-}" "$module"
+  "$bin/minio" --version
 }
 
 # The lock file beside the image's Dockerfile pins what Synapse itself leaves open.
@@ -59,7 +60,8 @@ if [[ ${1:-} == machine ]] && ! docker image inspect tenantry-testbed/machine >/
 case ${1:-} in
   base) once base "$DEBIAN_SUITE $(declare -f base | sha256sum | cut -c1-16)" base ;;
   machine) once machine "$DEBIAN_SUITE $(declare -f machine | sha256sum | cut -c1-16)" machine ;;
-  minio) once minio "$MINIO_MODULE $MINIO_RELEASE" minio ;;
+  minio) once minio "$MINIO_MODULE $MINIO_RELEASE" minio "$CACHE/bin" "$MINIO_MODULE" "$MINIO_RELEASE" ;;
+  minio-former) once minio-former "$MINIO_FORMER_MODULE $MINIO_FORMER_RELEASE" minio "$CACHE/bin/former" "$MINIO_FORMER_MODULE" "$MINIO_FORMER_RELEASE" ;;
   synapse) once "synapse-$2" "$(hash_of "images/synapse/lock-$2.txt")" synapse "$2" ;;
-  *) die 'usage: parts.sh base | machine | minio | synapse <version>' ;;
+  *) die 'usage: parts.sh base | machine | minio | minio-former | synapse <version>' ;;
 esac

@@ -21,6 +21,7 @@ export type TestbedImageKey =
   | 'synapse-dies'
   | 'postgres'
   | 'minio'
+  | 'minio-former'
   | 'edge'
 
 export interface Testbed {

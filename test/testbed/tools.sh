@@ -50,7 +50,7 @@ trixie_packages() {
 }
 
 # Debian's own is too old to build MinIO and to fetch a newer toolchain by itself.
-command -v go >/dev/null || [[ -f $CACHE/stamps/minio ]] || die 'Go 1.21 or newer is needed for the first run'
+command -v go >/dev/null || [[ -f $CACHE/stamps/minio && -f $CACHE/stamps/minio-former ]] || die 'Go 1.21 or newer is needed for the first run'
 
 mapfile -t missing < <(missing_packages)
 if ((${#missing[@]})); then

@@ -18,7 +18,7 @@ export DOCKER_HOST
 step registry.sh 9>&-
 
 # The compiler takes the longest by far and the rest mostly waits for the network, so they run side by side.
-step parts.sh minio & parts=($!)
+{ step parts.sh minio && step parts.sh minio-former; } & parts=($!)
 for version in "${SYNAPSE_VERSIONS[@]}"; do step parts.sh synapse "$version" & parts+=($!); done
 step parts.sh base
 step parts.sh machine & parts+=($!)
@@ -27,6 +27,7 @@ step images.sh edge
 for part in "${parts[@]}"; do wait "$part"; done
 
 step images.sh minio
+step images.sh minio-former
 for version in "${SYNAPSE_VERSIONS[@]}"; do step images.sh synapse "$version"; done
 step images.sh broken
 step images.sh dies

@@ -17,3 +17,6 @@ PYTHON_ABI=3.11 # bookworm's, the one the wheels are chosen for
 # The module proxy serves MinIO by commit; the release time is that commit's.
 MINIO_MODULE=github.com/minio/minio@v0.0.0-20260212201848-7aac2a2c5b7c
 MINIO_RELEASE=RELEASE.2026-02-12T20-18-48Z
+# An older release, for updates of the object store and their rollback.
+MINIO_FORMER_MODULE=github.com/minio/minio@v0.0.0-20250907161309-07c3a429bfed
+MINIO_FORMER_RELEASE=RELEASE.2025-09-07T16-13-09Z

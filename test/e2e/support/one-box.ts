@@ -29,6 +29,7 @@ import { boxPorts } from './ports.ts'
 type Wanted = Readonly<{
   slug: string
   synapse?: TestbedImageKey
+  minio?: TestbedImageKey
   migrationsHead?: string
   migrations?: readonly BoxMigration[]
 }>
@@ -49,7 +50,13 @@ export type OneBox = Readonly<{
   end(): Promise<void>
 }>
 
-export async function oneBox({ slug, synapse = 'synapse-1.157.1', migrationsHead, migrations = [] }: Wanted): Promise<OneBox> {
+export async function oneBox({
+  slug,
+  synapse = 'synapse-1.157.1',
+  minio = 'minio',
+  migrationsHead,
+  migrations = [],
+}: Wanted): Promise<OneBox> {
   const testbed = readTestbed()
   const { images, dockerHost, dockerConfig, docker, registry, restic } = testbed
   const folder = await realpath(await mkdtemp(join(tmpdir(), `tenantry-${slug}-`)))
@@ -90,7 +97,7 @@ export async function oneBox({ slug, synapse = 'synapse-1.157.1', migrationsHead
     boxId: `box_${slug}`,
     chatDomain: `${slug}.test`,
     publicUrl: `http://127.0.0.1:${ports.public}`,
-    images: { edge: images.edge.ref, synapse: images[synapse].ref, postgres: images.postgres.ref, minio: images.minio.ref },
+    images: { edge: images.edge.ref, synapse: images[synapse].ref, postgres: images.postgres.ref, minio: images[minio].ref },
     ports,
     probe: { consecutive: 2, spacingMs: 200, timeoutMs: 60_000 },
     ...(migrationsHead === undefined ? {} : { migrationsHead }),
