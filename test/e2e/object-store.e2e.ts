@@ -18,6 +18,8 @@ import {
 import { execa } from 'execa'
 import { afterAll, describe, expect, test } from 'vitest'
 import { update } from '../../src/agent/update/index.ts'
+import { canObjectStoreReturn } from '../../src/core/boxes/index.ts'
+import { synapseSchemas } from '../support/synapse-schemas.ts'
 import { dockerEnvironment, readTestbed, type TestbedImageKey, testbedExists } from '../testbed/testbed.ts'
 import { oneBox } from './support/one-box.ts'
 import { eventually } from './support/programs.ts'
@@ -111,6 +113,8 @@ describe.skipIf(!testbedExists())('two releases of MinIO', () => {
   })
 
   test('the older one serves all objects after the newer one has opened the volume and written to it', async () => {
+    const { minio, 'minio-former': former } = readTestbed().images
+    expect(canObjectStoreReturn(synapseSchemas, former.tag, minio.tag)).toBe(true)
     const older = await run('minio-former')
     await prepare(older)
     const first = await fill(older, 'older')

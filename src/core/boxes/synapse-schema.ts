@@ -2,6 +2,7 @@ import semver from 'semver'
 import { z } from 'zod'
 import { fieldReasons } from '../contract/index.ts'
 import { problem } from '../kit/index.ts'
+import { isOlder } from './drift.ts'
 
 const Version = z.string().regex(/^[0-9]+\.[0-9]+\.[0-9]+$/, 'must be a version such as 1.163.2')
 
@@ -19,8 +20,15 @@ export const SynapseSchema = z.strictObject({
 })
 export type SynapseSchema = z.infer<typeof SynapseSchema>
 
+const Release = z.string().regex(/^RELEASE\.\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ$/, 'must be a release such as RELEASE.2025-09-07T16-13-09Z')
+
 /** `config/synapse-schema.yaml`, ascending. Versions above `knownUpTo` are unknown. */
-export const SynapseSchemas = z.strictObject({ knownUpTo: Version, versions: z.array(SynapseSchema).min(1) })
+export const SynapseSchemas = z.strictObject({
+  knownUpTo: Version,
+  versions: z.array(SynapseSchema).min(1),
+  /** MinIO releases of which the oldest served all objects after the newest had opened and written the volume. */
+  objectStores: z.array(z.strictObject({ from: Release, to: Release })).optional(),
+})
 export type SynapseSchemas = z.infer<typeof SynapseSchemas>
 
 /** Throws CONFIG_INVALID for an invalid or unordered table. */
@@ -36,6 +44,10 @@ const disorder = ({ knownUpTo, versions }: SynapseSchemas): string[] =>
     const before = all[at - 1]
     return before === undefined || semver.lt(before, version) ? [] : [`${version} is listed after ${before}`]
   })
+
+/** True where the older release is known to serve objects that the newer one has opened. */
+export const canObjectStoreReturn = ({ objectStores = [] }: SynapseSchemas, older: string, newer: string): boolean =>
+  !isOlder('minio', newer, older) && objectStores.some(({ from, to }) => !isOlder('minio', older, from) && !isOlder('minio', to, newer))
 
 /** The entry of a version; undefined when it is older or newer than the table, or unreadable. */
 export function synapseSchemaOf({ knownUpTo, versions }: SynapseSchemas, version: string): SynapseSchema | undefined {

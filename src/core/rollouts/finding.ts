@@ -27,6 +27,7 @@ export const FindingCode = z.enum([
   'COLLATION',
   'SCHEMA_TOO_NEW',
   'SCHEMA_UNKNOWN',
+  'OBJECT_STORE_UNKNOWN',
   'BACKGROUND_UPDATES',
   // space and time
   'NO_SPACE',

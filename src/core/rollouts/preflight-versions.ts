@@ -1,5 +1,6 @@
 import {
   type Component,
+  canObjectStoreReturn,
   type InstalledVersions,
   isOlder,
   isUnknown,
@@ -13,7 +14,23 @@ import type { KnownBox, Limits } from './preflight.ts'
 /** Findings about the change from the installed versions to the target. */
 export function versionFindings(box: KnownBox, target: TierVersions, changes: readonly Component[], limits: Limits): Finding[] {
   const each = changes.flatMap((component) => componentFindings(component, box, target))
-  return changes.includes('synapse') ? [...each, ...synapseFindings(box, target, limits)] : each
+  return [
+    ...each,
+    ...(changes.includes('synapse') ? synapseFindings(box, target, limits) : []),
+    ...(changes.includes('minio') ? objectStoreFindings(box, target, limits) : []),
+  ]
+}
+
+/** A failed update runs the former MinIO on the volume that the new one has opened. */
+function objectStoreFindings({ slug, installed }: KnownBox, { minio }: TierVersions, { schemas }: Limits): Finding[] {
+  const from = installed.minio
+  if (isUnknown(from) || isOlder('minio', minio, from) || canObjectStoreReturn(schemas, from, minio)) return []
+  return [
+    warning(
+      'OBJECT_STORE_UNKNOWN',
+      `it is unknown whether ${from} of ${slug} could read its objects again after a rollback from ${minio}. fix: try the pair on a canary; add it to \`objectStores\` in the compatibility table`,
+    ),
+  ]
 }
 
 function componentFindings(component: Component, { slug, installed, report }: KnownBox, target: TierVersions): Finding[] {

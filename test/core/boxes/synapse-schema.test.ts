@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { parseSynapseSchemas, synapseSchemaOf } from '../../../src/core/boxes/index.ts'
+import { canObjectStoreReturn, parseSynapseSchemas, synapseSchemaOf } from '../../../src/core/boxes/index.ts'
 
 const shipped = parseSynapseSchemas(parse(readFileSync(join(import.meta.dirname, '../../../config/synapse-schema.yaml'), 'utf8')))
 
@@ -36,8 +36,21 @@ describe('the shipped table', () => {
 })
 
 test.each([
+  ['RELEASE.2025-09-07T16-13-09Z', 'RELEASE.2026-02-12T20-18-48Z', true],
+  ['2025-10-15T17:29:55Z', 'RELEASE.2026-02-12T20-18-48Z', true],
+  ['RELEASE.2025-09-06T00-00-00Z', 'RELEASE.2026-02-12T20-18-48Z', false],
+  ['RELEASE.2025-09-07T16-13-09Z', 'RELEASE.2026-02-12T20-18-49Z', false],
+  ['unknown', 'RELEASE.2026-02-12T20-18-48Z', false],
+  ['RELEASE.2025-09-07T16-13-09Z', 'latest', false],
+])('the object store %s can return from %s: %s', (older, newer, can) => {
+  expect(canObjectStoreReturn(shipped, older, newer)).toBe(can)
+  expect(canObjectStoreReturn({ ...shipped, objectStores: [] }, older, newer)).toBe(false)
+})
+
+test.each([
   ['out of order', { versions: [...shipped.versions].reverse() }, /is listed after/],
   ['that ends before its last row', { knownUpTo: '1.100.0' }, /1.100.0 is listed after 1.151.0/],
+  ['with a MinIO tag that is no release', { objectStores: [{ from: 'latest', to: 'latest' }] }, /objectStores.*must be a release/],
   ['without a row', { versions: [] }, /versions/],
   ['with a word that it does not know', { more: 1 }, /more|unrecognized/i],
 ])('a table %s is refused', (_, change, message) => {

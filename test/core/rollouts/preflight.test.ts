@@ -94,6 +94,12 @@ const cases: Case[] = [
   ['an unknown version', 'refuse VERSION_UNKNOWN', withVersions({ synapse: 'unknown' }), /version of synapse in acme is unknown/],
   ['an unknown migrations head', 'refuse VERSION_UNKNOWN', withVersions({ migrationsHead: 'unknown' }), /migrationsHead/],
   ['an older Synapse', 'refuse DOWNGRADE', withVersions({ synapse: '1.164.0' }), /1.164.0 → 1.163.2 is a downgrade/],
+  [
+    'a pair of object stores that was never rolled back',
+    'warn OBJECT_STORE_UNKNOWN',
+    withVersions({ minio: 'RELEASE.2025-01-01T00-00-00Z' }),
+    /whether RELEASE.2025-01-01T00-00-00Z of acme could read its objects again after a rollback/,
+  ],
   ['an older object store', 'refuse DOWNGRADE', withVersions({ minio: 'RELEASE.2025-10-01T00-00-00Z' }), /is a downgrade/],
   ['an older PostgreSQL', 'refuse DOWNGRADE', withVersions({ postgres: '17.7' }), /is a downgrade/],
   [
