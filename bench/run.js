@@ -19,6 +19,7 @@ import { rolloutEngine } from './rollout-engine.js'
 import { rolloutMakespan } from './rollout-makespan.js'
 import { routeThroughput } from './route-throughput.js'
 import { snapshotOverhead } from './snapshot-overhead.js'
+import { snapshotVerification } from './snapshot-verification.js'
 
 /** Each under the name of its file. */
 const benchmarks = {
@@ -37,6 +38,7 @@ const benchmarks = {
   'rollout-engine': rolloutEngine,
   'rollout-board': rolloutBoard,
   'snapshot-overhead': snapshotOverhead,
+  'snapshot-verification': snapshotVerification,
 }
 
 const [named, isWritten] = [process.argv.slice(2).filter((one) => !one.startsWith('--')), process.argv.includes('--write')]

@@ -50,12 +50,14 @@ export const isFullManifest = (manifest: DumpManifest): manifest is FullManifest
 
 const fileName = 'manifest.json'
 
+export const manifestPath = (folder: string): string => join(folder, fileName)
+
 /** Writes the manifest over all files of the folder, and returns its checksum. */
 export async function writeManifest(folder: string, facts: Omit<FullManifest, 'format' | 'files'>): Promise<string> {
   // Durable before the manifest says so: after a power cut the rollback must not depend on the daemon.
   const manifest: FullManifest = { format: 1, ...facts, files: await sumsOf(folder, syncFile) }
   const text = `${JSON.stringify(manifest, null, 2)}\n`
-  await writeFileAtomic(join(folder, fileName), text)
+  await writeFileAtomic(manifestPath(folder), text)
   return sha256Hex(text)
 }
 
@@ -69,7 +71,7 @@ export async function readVerifiedDump(folder: string): Promise<ReadManifest | u
 
 /** The manifest alone, without checking the files that it names. */
 export async function readManifest(folder: string): Promise<ReadManifest | undefined> {
-  const text = await readIfThere(join(folder, fileName))
+  const text = await readIfThere(manifestPath(folder))
   const manifest = text === undefined ? undefined : parse(text)
   return text === undefined || !manifest ? undefined : { manifest, sha256: sha256Hex(text) }
 }

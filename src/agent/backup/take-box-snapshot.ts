@@ -4,7 +4,7 @@ import type { InstalledVersions, SnapshotTaken, SnapshotTier } from '../../core/
 import { type Clock, isoNow, isProblem, problem } from '../../core/kit/index.ts'
 import { fenceFile, readCompose, resolvedFacts } from '../boxes/index.ts'
 import type { BoxServers, ContainerEngine, LocalBox, Repository, RowCounts, SnapshotStore } from '../ports/index.ts'
-import { type DumpManifest, readVerifiedDump, writeManifest } from './dump-manifest.ts'
+import { type DumpManifest, manifestPath, readVerifiedDump, writeManifest } from './dump-manifest.ts'
 
 export type BoxSnapshotDeps = Readonly<{
   engine: ContainerEngine
@@ -55,6 +55,7 @@ export async function takeBoxSnapshot(
     repository,
     {
       ...{ tier, commandId, slug: box.slug, paths: pathsOf(deps, request, data), exclude: excluded(box, data), live },
+      sample: { path: manifestPath(dumpFolderOf(deps.workFolder, commandId)), sha256 },
       ...(manifest.databaseBytes === undefined ? {} : { databaseBytes: manifest.databaseBytes }),
     },
     signal,

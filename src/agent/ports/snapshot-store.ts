@@ -15,6 +15,8 @@ export type SnapshotRequest = Readonly<{
   exclude?: readonly string[]
   /** The box keeps writing during the snapshot, so vanished files lead to one retry. */
   live?: boolean
+  /** One of its files, with its checksum: read back from the store once the snapshot is taken. */
+  sample?: Readonly<{ path: string; sha256: string }>
   /** A warm snapshot (media and objects of a running box) shortens the later one under the fence. */
   warm?: boolean
 }>
@@ -26,7 +28,7 @@ export type SnapshotStore = RepositoryMaintenance &
     version(): Promise<string>
     /** Creates the repository and its recovery slot if missing. Throws BACKUP_KEY_INVALID for a wrong password. */
     prepare(repository: Repository): Promise<void>
-    /** An incomplete snapshot is deleted and throws SNAPSHOT_FAILED. */
+    /** Takes a snapshot and, unless it is warm, verifies it in the store. One that is not whole is deleted and throws SNAPSHOT_FAILED. */
     take(repository: Repository, request: SnapshotRequest, signal?: AbortSignal): Promise<SnapshotFacts>
     /** The full (not warm) snapshot of a command, if any. */
     ofCommand(repository: Repository, commandId: string): Promise<SnapshotFacts | undefined>

@@ -17,6 +17,7 @@ import {
   searchPath,
   storeTimeoutOf,
   tagsOf,
+  verifySnapshot,
 } from '../../node/restic/index.ts'
 import { ownedEnvironment } from '../journal/index.ts'
 import type { Repository, SnapshotFacts, SnapshotRequest, SnapshotStore } from '../ports/index.ts'
@@ -72,6 +73,24 @@ const notAllRead = 3
  * snapshot is removed, where the store lets an agent do so.
  */
 async function take(
+  options: ResticOptions,
+  repository: Repository,
+  request: SnapshotRequest,
+  signal?: AbortSignal,
+): Promise<SnapshotFacts> {
+  const facts = await backUp(options, repository, request, signal)
+  const { commandId, sample, warm } = request
+  if (warm) return facts // never restored
+  try {
+    await verifySnapshot(options, repository, { id: facts.id, commandId, sample, signal })
+  } catch (error) {
+    if (isProblem(error, 'SNAPSHOT_FAILED')) await dropPartial(options, repository, [facts.id])
+    throw error
+  }
+  return facts
+}
+
+async function backUp(
   options: ResticOptions,
   repository: Repository,
   request: SnapshotRequest,

@@ -43,7 +43,7 @@ type Listed = {
 
 /** Parses `snapshots --json`, oldest first. */
 export function readSnapshots(stdout: string): StoredSnapshot[] {
-  const listed = JSON.parse(stdout || '[]') as Listed[] | null
+  const listed = JSON.parse(stdout.trim() || '[]') as Listed[] | null
   return (listed ?? []).map(({ id, time, paths = [], tags = [], summary }) => ({
     id,
     addedBytes: summary?.data_added ?? 0,

@@ -43,6 +43,7 @@ export async function runRestic(options: ResticOptions, repository: Repository, 
     extendEnv: false,
     detached: true,
     reject: false,
+    stripFinalNewline: false,
   })
   const watch = watched(child.pid, run)
   try {

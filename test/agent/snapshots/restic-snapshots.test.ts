@@ -1,11 +1,12 @@
 import { execFileSync } from 'node:child_process'
-import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Repository, SnapshotRequest } from '../../../src/agent/ports/index.ts'
 import { resticSnapshots } from '../../../src/agent/snapshots/index.ts'
 import { type SyncDisk, syncDisk } from '../../../src/agent/snapshots/restic-snapshots.ts'
+import { sha256Hex } from '../../../src/core/kit/index.ts'
 import { resticProgram } from './restic-program.ts'
 
 let folder: string
@@ -171,6 +172,70 @@ describe.skipIf(!program)('snapshots with a real restic', () => {
       execFileSync('umount', ['--lazy', disk])
     }
   })
+})
+
+describe.skipIf(!program)('a new snapshot is verified in the store', () => {
+  const store = () => storeOf(program as string)
+  const take = (change: Partial<SnapshotRequest> = {}) => store().take(aRepository(), aRequest(change))
+  const packs = async () => {
+    const names = await readdir(join(folder, 'repository', 'data'), { recursive: true, withFileTypes: true })
+    return names.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
+  }
+  const resticItself = (...args: string[]) =>
+    execFileSync(program as string, ['-r', join(folder, 'repository'), ...args], { input: 'a key of 32 bytes\n', stdio: 'pipe' })
+  const listed = async () => (await store().list(aRepository())).map(({ id }) => id)
+  const notWhole = (what: RegExp) => ({ code: 'SNAPSHOT_FAILED', message: expect.stringMatching(what) })
+  beforeEach(() => store().prepare(aRepository()))
+
+  test('packs that vanished before it was taken fail it, and after a repair the next one is whole', async () => {
+    const { id } = await take()
+    for (const pack of await packs()) await rm(pack)
+    await writeFile(join(data, 'media', 'b.png'), 'another picture')
+    await expect(take()).rejects.toMatchObject(notWhole(/not whole .*2 packs missing or damaged.*fix: .*docs\/snapshots.md/))
+    expect(await listed()).toEqual([id])
+    resticItself('repair', 'index')
+    resticItself('repair', 'snapshots', '--forget')
+    const whole = await take()
+    await store().restore(aRepository(), whole.id, data, join(folder, 'back'))
+    expect((await readdir(join(folder, 'back', 'media'))).sort()).toEqual(['a.png', 'b.png'])
+  })
+
+  test('a pack of another size fails it', async () => {
+    await writeFile(join(data, 'media', 'large'), execFileSync('head', ['-c', '300000', '/dev/urandom']))
+    await take()
+    for (const pack of await packs()) if ((await stat(pack)).size > 300_000) await truncate(pack, 1_000)
+    await expect(take()).rejects.toMatchObject(notWhole(/1 pack missing or damaged/))
+  })
+
+  test('packs that only older snapshots need do not', async () => {
+    await writeFile(join(data, 'media', 'old'), execFileSync('head', ['-c', '300000', '/dev/urandom']))
+    const { id } = await take()
+    const ofOld = await packs()
+    await rm(join(data, 'media'), { recursive: true })
+    await writeFile(join(data, 'new'), 'new')
+    await take()
+    for (const pack of ofOld) await rm(pack)
+    const whole = await take()
+    expect(await listed()).toEqual([id, expect.any(String), whole.id])
+  })
+
+  test('its sample is read back and compared', async () => {
+    const path = join(data, 'media', 'a.png')
+    const sha256 = sha256Hex('a picture')
+    await expect(take({ sample: { path, sha256 } })).resolves.toMatchObject({ files: 1 })
+    await expect(take({ sample: { path, sha256: sha256Hex('another') } })).rejects.toMatchObject(notWhole(/cannot be read back/))
+    await expect(take({ sample: { path: join(data, 'none'), sha256 } })).rejects.toMatchObject({ code: 'SNAPSHOT_FAILED' })
+  })
+})
+
+test('packs that a prune moves while a snapshot is verified do not fail it', async () => {
+  const missing = `echo '{"message_type":"error","message":"pack ${'ab'.repeat(32)}: does not exist"}' >&2; exit 1`
+  const moved = await fakeRestic(
+    `echo "$*" >> ${join(folder, 'calls')}\ncase "$*" in "check --json --no-lock"*) ${missing};; esac\necho '{"message_type":"summary","snapshot_id":"s1"}'`,
+  )
+  await expect(storeOf(moved).take(aRepository(), aRequest())).resolves.toMatchObject({ id: 's1' })
+  const checks = (await readFile(join(folder, 'calls'), 'utf8')).match(/^check.*$/gm)
+  expect(checks).toEqual(['check --json --no-lock --with-cache', 'check --json'])
 })
 
 describe('restic as a program', () => {
