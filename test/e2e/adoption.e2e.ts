@@ -1,4 +1,4 @@
-import { chmod, chown, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { chmod, chown, mkdir, readFile, rename, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { BoxCommandPayload } from '../../src/core/boxes/index.ts'
@@ -14,7 +14,7 @@ const chatDomain = `${slug}.test`
 const password = 'correct-horse-battery-staple'
 
 /** As a person writes it: variables, a published chat server, no edge at all. */
-const composeText = () => {
+const composeText = (database = 'bigdisk') => {
   const { images, registry } = readTestbed()
   return `# By hand, years ago.
 services:
@@ -33,18 +33,26 @@ services:
       - POSTGRES_USER=synapse
       - POSTGRES_PASSWORD=${password}
       - POSTGRES_INITDB_ARGS=--encoding=UTF8 --locale=C
-    volumes: ["db:/var/lib/postgresql/data"]
+    volumes: [${database}:/var/lib/postgresql/data]
   minio:
     image: ${images.minio.ref}
     command: ["server", "/data"]
     environment: { MINIO_ROOT_USER: school, MINIO_ROOT_PASSWORD: ${password} }
     volumes: ["objects:/data"]
 volumes:
-  db:
+  ${database}:
   media:
   objects:
 `
 }
+
+/** The disk was full once, and somebody moved the database without a change of the main file. */
+const overrideText = `services:
+  postgres:
+    volumes: ["bigdisk:/var/lib/postgresql/data"]
+volumes:
+  bigdisk:
+`
 
 const homeserverText = `# Ours.
 server_name: "${chatDomain}"
@@ -82,27 +90,85 @@ describe.skipIf(!testbedExists())('a stack that somebody set up by hand', () => 
   })
   const file = (path: string) => readFile(join(folder, path), 'utf8')
 
+  /** As its people call compose: with the files beside the main one. */
+  const byHand =
+    (...files: string[]) =>
+    (...args: string[]) =>
+      compose(readTestbed(), folder)(...files.flatMap((name) => ['--file', join(folder, name)]), '--project-name', slug, ...args)
+  const write = (path: string, text: string) => writeFile(join(folder, path), text, { mode: 0o600 })
+  const adopt = () => rooms.executors['tenant-box.adopt'](rooms.contextOf('adopt').context, { ...known, folder, project: slug })
+  const show = (commandId: string) => rooms.executors['tenant-box.complete'](rooms.contextOf(commandId).context, completion(null))
+  const containerIds = async () => {
+    const containers = await rooms.engine.containers((await rooms.boxes.find(slug))!.project)
+    return Object.fromEntries(containers.map(({ service, id, state }) => [service, `${state} ${id}`]))
+  }
+  const beginUpdate = async (commandId: string) => {
+    const { ref, digest } = readTestbed().images['synapse-1.163.2']
+    return rooms.executors['tenant-box.update'](rooms.contextOf(commandId).context, {
+      ...known,
+      targets: { services: { synapse: { image: ref, digest } }, migrationsHead: '0000' },
+      probe: { consecutive: 2, spacingMs: 300, timeoutMs: 60_000 },
+      fence: { mode: 'until-stable' },
+      deadlineMs: 600_000,
+    })
+  }
+
   beforeAll(async () => {
     rooms = await agentRooms('lc-adoption')
     folder = join(rooms.folder, 'by-hand')
     await mkdir(join(folder, 'synapse'), { recursive: true, mode: 0o700 })
     await chmod(folder, 0o700)
-    await writeFile(join(folder, 'compose.yaml'), composeText(), { mode: 0o600 })
+    await writeFile(join(folder, 'compose.yaml'), composeText('db'), { mode: 0o600 })
+    await writeFile(join(folder, 'compose.override.yaml'), overrideText, { mode: 0o600 })
     await writeFile(join(folder, '.env'), 'SYNAPSE_TAG=v1.157.1\n', { mode: 0o600 })
     await writeFile(join(folder, 'synapse/homeserver.yaml'), homeserverText, { mode: 0o600 })
     await writeFile(join(folder, 'synapse/signing.key'), `ed25519 a_hand ${Buffer.alloc(32, 9).toString('base64').replaceAll('=', '')}\n`, {
       mode: 0o600,
     })
     for (const path of ['synapse', 'synapse/homeserver.yaml', 'synapse/signing.key']) await chown(join(folder, path), 991, 991)
-    await compose(readTestbed(), folder)('--project-name', slug, 'up', '-d')
+    await byHand('compose.override.yaml')('up', '-d')
     await eventually('the stack answers', async () => (await fetch(`http://127.0.0.1:${ports.public}/health`)).ok)
   })
   afterAll(() => rooms?.end())
 
+  test('whose override file moves the database is refused before anything is touched, and told which file', async () => {
+    const moved = `postgres mounts volume ${slug}_bigdisk at /var/lib/postgresql/data, but compose.yaml mounts volume ${slug}_db there: it was started from compose.yaml and compose.override.yaml`
+    expect((await adopt()).findings).toEqual(expect.arrayContaining([expect.stringContaining(moved)]))
+    const { findings, diffSha256 } = await show('look-override')
+    expect(findings).toEqual([
+      expect.stringMatching(/^docker compose adds compose\.override\.yaml to compose\.yaml, .* fix: move its settings into compose\.yaml/),
+      expect.stringContaining(moved),
+    ])
+    const before = await containerIds()
+    await expect(rooms.executors['tenant-box.complete'](rooms.contextOf('override').context, completion(diffSha256))).rejects.toMatchObject(
+      { code: 'PREFLIGHT_REFUSED', message: expect.stringContaining(moved) },
+    )
+    expect(await containerIds()).toEqual(before)
+    await rename(join(folder, 'compose.override.yaml'), join(folder, 'prod.yaml'))
+    await write('.env', 'SYNAPSE_TAG=v1.157.1\nCOMPOSE_FILE=compose.yaml:prod.yaml\n')
+    expect((await show('look-variable')).findings[0]).toMatch(/^COMPOSE_FILE in \.env adds prod\.yaml to compose\.yaml/)
+  })
+
+  test('needs no restart when its settings are in one file, and is refused with an edit that was not brought up', async () => {
+    const before = await containerIds()
+    await unlink(join(folder, 'prod.yaml'))
+    await write('.env', 'SYNAPSE_TAG=v1.157.1\n')
+    await write('compose.yaml', composeText().replace('  bigdisk:\n', '  bigdisk: { name: other }\n'))
+    expect((await show('look-name')).findings).toEqual([
+      expect.stringMatching(/postgres mounts volume \S+_bigdisk at .*, but compose\.yaml mounts volume other there/),
+    ])
+    await write('compose.yaml', composeText().replace('"server", "/data"', '"server", "--quiet", "/data"'))
+    expect((await show('look-command')).findings).toEqual([expect.stringMatching(/^minio runs with other settings than compose\.yaml has/)])
+    await write('compose.yaml', composeText())
+    expect((await show('look-same')).findings).toEqual([])
+    expect(await containerIds()).toEqual(before)
+  })
+
   test('is observed, and asked what it lacks: one difference without a secret, and nothing changed', async () => {
-    const adopted = await rooms.executors['tenant-box.adopt'](rooms.contextOf('adopt').context, { ...known, folder, project: slug })
+    const adopted = await adopt()
+    expect(adopted.findings.filter((finding) => /mounts|settings|networks/.test(finding))).toEqual([])
     expect(adopted.report).toMatchObject({ managed: false, installed: { synapse: '1.157.1' } })
-    const seen = await rooms.executors['tenant-box.complete'](rooms.contextOf('look').context, completion(null))
+    const seen = await show('look')
     expect(seen.findings).toEqual([])
     for (const name of ['compose.yaml', 'synapse/homeserver.yaml', 'synapse/tenantry-appservice.yaml', 'edge/conf.d/box.conf'])
       expect(seen.diff).toContain(`+++ b/${name}`)
@@ -142,15 +208,29 @@ describe.skipIf(!testbedExists())('a stack that somebody set up by hand', () => 
     await talk.expectComplete()
   })
 
-  test('and then one guarded update passes on it, with every message', async () => {
-    const { ref, digest } = readTestbed().images['synapse-1.163.2']
-    const result = await rooms.executors['tenant-box.update'](rooms.contextOf('update').context, {
-      ...known,
-      targets: { services: { synapse: { image: ref, digest } }, migrationsHead: '0000' },
-      probe: { consecutive: 2, spacingMs: 300, timeoutMs: 60_000 },
-      fence: { mode: 'until-stable' },
-      deadlineMs: 600_000,
+  test('is not updated while a volume of the chat server comes from an override file: the update would drop it', async () => {
+    await write('compose.override.yaml', 'services: { synapse: { volumes: ["media2:/media"] } }\nvolumes: { media2: }\n')
+    await byHand('compose.override.yaml')('up', '-d', '--no-deps', 'synapse')
+    const before = await containerIds()
+    const refused = await beginUpdate('update-override')
+    expect(refused).toMatchObject({
+      outcome: 'failed',
+      fencedMs: 0,
+      error: {
+        code: 'PREFLIGHT_REFUSED',
+        message: expect.stringMatching(/synapse mounts volume \S+_media2 at \/media, .*compose\.override\.yaml/),
+      },
     })
+    expect(refused.report?.facts).toMatchObject({ wouldRecreate: ['synapse'], differences: [expect.stringContaining('_media2')] })
+    expect(await containerIds()).toEqual(before)
+    await unlink(join(folder, 'compose.override.yaml'))
+    // A server that is only starting ignores the signal to stop.
+    await byHand()('up', '-d', '--no-deps', '--timeout', '1', 'synapse')
+    await eventually('the chat server answers', async () => (await fetch(`http://127.0.0.1:${ports.public}/health`)).ok)
+  })
+
+  test('and then one guarded update passes on it, with every message', async () => {
+    const result = await beginUpdate('update')
     expect(result).toMatchObject({ outcome: 'committed', error: null, report: { installed: { synapse: '1.163.2' }, fenced: false } })
     await talk.expectComplete()
   })
