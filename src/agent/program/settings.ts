@@ -21,7 +21,9 @@ const MirrorEntry = z
   .string()
   .refine(
     (entry) =>
-      RegistryName.safeParse(entry.split('=', 1)[0]).success && RegistryMirror.safeParse(entry.slice(entry.indexOf('=') + 1)).success,
+      entry.includes('=') &&
+      RegistryName.safeParse(entry.split('=', 1)[0]).success &&
+      RegistryMirror.safeParse(entry.slice(entry.indexOf('=') + 1)).success,
     'must be registry=mirror, such as docker.io=mirror.example:5000/hub',
   )
 
