@@ -3,8 +3,8 @@ import { createReadStream } from 'node:fs'
 import { open, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { InstalledVersions } from '../../core/boxes/index.ts'
-import { sha256Hex } from '../../core/kit/index.ts'
+import { Digest, InstalledVersions } from '../../core/boxes/index.ts'
+import { problem, sha256Hex } from '../../core/kit/index.ts'
 import { readIfThere, writeFileAtomic } from '../../node/index.ts'
 
 const DataFolder = z.object({ service: z.enum(['synapse', 'minio']), key: z.string().nullable(), volume: z.string(), folder: z.string() })
@@ -17,8 +17,8 @@ const DumpManifest = z.object({
   boxId: z.string(),
   at: z.string(),
   tier: z.string(),
-  images: z.record(z.string(), z.object({ image: z.string(), digest: z.string().nullable() })),
-  migrationsHead: z.string(),
+  images: z.record(z.string(), z.object({ image: z.string(), digest: Digest.nullable() })),
+  migrationsHead: z.string().regex(/^[\w-]{1,64}$/),
   rows: z.record(z.string(), z.number()),
   /** Size of the database on disk, which is larger than its dump. */
   databaseBytes: z.number().exactOptional(),
@@ -88,6 +88,13 @@ function parse(text: string): DumpManifest | undefined {
   } catch {
     return undefined
   }
+}
+
+/** Throws RESTORE_FAILED for a link or device in a dump folder: it could stand for any file of this host. */
+export async function assertPlainDump(folder: string): Promise<void> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch(() => [])
+  const special = entries.find((entry) => !(entry.isFile() || entry.isDirectory()))
+  if (special) throw problem('RESTORE_FAILED', `the dump has ${JSON.stringify(special.name.slice(0, 80))}, which is not a regular file`)
 }
 
 /** The names of all files of a dump folder except its manifest. */

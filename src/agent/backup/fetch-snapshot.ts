@@ -3,7 +3,7 @@ import { basename, join } from 'node:path'
 import { problem } from '../../core/kit/index.ts'
 import { syncFolder } from '../../node/index.ts'
 import type { Repository, SnapshotStore, StoredSnapshot } from '../ports/index.ts'
-import { dumpFiles, type FullManifest, isFullManifest, matchesManifest, readManifest } from './dump-manifest.ts'
+import { assertPlainDump, dumpFiles, type FullManifest, isFullManifest, matchesManifest, readManifest } from './dump-manifest.ts'
 import { type DataFolder, dumpFolderOf } from './take-box-snapshot.ts'
 
 type Deps = Readonly<{ snapshots: SnapshotStore }>
@@ -114,6 +114,7 @@ type Located = Pick<Input, 'folder' | 'snapshotId' | 'manifestSha256'>
 
 /** The manifest in the folder, if it matches; the files of the dump are not checked. */
 async function manifestIn({ folder, snapshotId, manifestSha256 }: Located): Promise<Dump | undefined> {
+  await assertPlainDump(dumpIn(folder))
   const read = await readManifest(dumpIn(folder)).catch(() => undefined)
   if (!read || (manifestSha256 !== null && read.sha256 !== manifestSha256)) return undefined
   const { manifest, sha256 } = read
@@ -162,6 +163,7 @@ export async function fetchDumpAgain(
   for (const name of await dumpFiles(dumpFolder)) await rm(join(dumpFolder, name), { recursive: true, force: true })
   const aside = `${dumpFolder}.again`
   await fetchPath(deps, input, manifest.paths.dumpFolder, aside)
+  await assertPlainDump(aside)
   for (const name of await dumpFiles(aside)) await rename(join(aside, name), join(dumpFolder, name))
   await syncFolder(dumpFolder)
   await rm(aside, { recursive: true, force: true })

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { z } from 'zod'
-import { problem, type Random, randomText } from '../../core/kit/index.ts'
+import { asJson, problem, type Random, randomText } from '../../core/kit/index.ts'
 import { readIfThere, writeFileAtomic } from '../../node/index.ts'
 import type { ProbeAccount, Project } from '../ports/index.ts'
 
@@ -54,6 +54,10 @@ export const writeBoxSecrets = (project: Project, secrets: BoxSecrets): Promise<
   writeFileAtomic(secretsFile(project), secretsText(secrets))
 export const writeProbeAccount = (project: Project, account: ProbeAccount): Promise<void> =>
   writeFileAtomic(probeFile(project), `${JSON.stringify(account, null, 2)}\n`)
+
+/** Secrets and probe account from texts that were read already; undefined for a text that is not valid. */
+export const parseBoxSecrets = (text: string | undefined): BoxSecrets | undefined => BoxSecrets.safeParse(asJson(text ?? '')).data
+export const parseProbeAccount = (text: string | undefined): ProbeAccount | undefined => ProbeAccountFile.safeParse(asJson(text ?? '')).data
 
 async function readSecretFile<Schema extends z.ZodType>(path: string, schema: Schema): Promise<z.output<Schema> | undefined> {
   const text = await readIfThere(path)

@@ -7,12 +7,15 @@ export { type FindFacts, factFinder } from './box-facts.ts'
 export {
   type BoxSecrets,
   newBoxSecrets,
+  parseBoxSecrets,
+  parseProbeAccount,
   probeFile,
   readBoxSecrets,
   readProbeAccount,
   readSecretsAt,
   secretsFile,
   secretsText,
+  writeBoxSecrets,
   writeProbeAccount,
 } from './box-secrets.ts'
 export {
@@ -51,10 +54,11 @@ export {
 } from './local-boxes.ts'
 export { logLines, logs } from './logs.ts'
 export { type Mount, mountOf, mountsOf, recordOf } from './mounts.ts'
+export { assertNoLinks, listPlainFolder, readPlainFile } from './plain-files.ts'
 export { assertPlaceFree, type BoxSettings, type ProvisionDeps, plainUrl, portInUse, provision } from './provision.ts'
 export { pinImage, pullImages, resolveImages } from './pull-images.ts'
 export { remembered } from './remembered.ts'
-export { renderedFiles } from './render-box.ts'
+export { type RenderFacts, renderedFiles, writeBoxFiles } from './render-box.ts'
 export { healthcheck, installedVersion, type ReportDeps, report, reportVersions } from './report-versions.ts'
 export { assertRestorable, reasonNotRestorable, resolvedFacts } from './restorable.ts'
 export { rewriteImages, rewritePlace } from './rewrite-compose.ts'

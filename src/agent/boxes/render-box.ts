@@ -5,7 +5,7 @@ import { writeFileAtomic } from '../../node/index.ts'
 import type { BoxSecrets } from './box-secrets.ts'
 
 /** Template values of a box other than its secrets. */
-type BoxFacts = Readonly<{
+export type RenderFacts = Readonly<{
   slug: string
   boxId: string
   project: string
@@ -17,6 +17,8 @@ type BoxFacts = Readonly<{
   /** Published addresses of the two outer listeners; the probe listener is always on loopback. */
   binds: Readonly<{ public: string; platform: string }>
   maxUploadMegabytes: number
+  /** Default: the project. */
+  minioRootUser?: string
 }>
 
 /** Contains no secret and runs as the image's user. */
@@ -26,8 +28,11 @@ const initFile = 'postgres/init/10-owner.sh'
 const synapseUid = 991
 
 /** Writes all files of a box from the templates. Deterministic, so it can run again after a crash. */
-export async function renderBox(templateFolder: string, folder: string, facts: BoxFacts, secrets: BoxSecrets): Promise<void> {
-  const files = await renderedFiles(templateFolder, facts, secrets)
+export const renderBox = async (templateFolder: string, folder: string, facts: RenderFacts, secrets: BoxSecrets): Promise<void> =>
+  writeBoxFiles(folder, await renderedFiles(templateFolder, facts, secrets))
+
+/** Writes rendered files with the owners and modes that the box template needs. */
+export async function writeBoxFiles(folder: string, files: ReadonlyMap<string, string>): Promise<void> {
   await mkdir(join(folder, 'edge', 'fence'), { recursive: true, mode: 0o700 })
   for (const [path, content] of files) await writeBoxFile(folder, path, content)
   // The nginx workers and PostgreSQL read these as unprivileged users.
@@ -36,7 +41,7 @@ export async function renderBox(templateFolder: string, folder: string, facts: B
 }
 
 /** File contents by path within the box's folder. */
-export const renderedFiles = async (templateFolder: string, facts: BoxFacts, secrets: BoxSecrets): Promise<Map<string, string>> =>
+export const renderedFiles = async (templateFolder: string, facts: RenderFacts, secrets: BoxSecrets): Promise<Map<string, string>> =>
   renderTemplates(await readTemplates(templateFolder), valuesOf(facts, secrets))
 
 async function readTemplates(templateFolder: string): Promise<Map<string, string>> {
@@ -58,7 +63,7 @@ async function giveSynapseItsFiles(folder: string, paths: readonly string[]): Pr
   for (const path of ['synapse', ...own]) await chown(join(folder, path), synapseUid, synapseUid)
 }
 
-function valuesOf(facts: BoxFacts, secrets: BoxSecrets): Record<string, string> {
+function valuesOf(facts: RenderFacts, secrets: BoxSecrets): Record<string, string> {
   const { boxId: _, ...rendered } = secrets
   return {
     project: facts.project,
@@ -80,7 +85,7 @@ function valuesOf(facts: BoxFacts, secrets: BoxSecrets): Record<string, string> 
     chatDomain: facts.chatDomain,
     chatDomainPattern: facts.chatDomain.replaceAll('.', '\\.'),
     maxUploadMegabytes: String(facts.maxUploadMegabytes),
-    minioRootUser: facts.project,
+    minioRootUser: facts.minioRootUser ?? facts.project,
     ...rendered,
   }
 }

@@ -22,6 +22,18 @@ const causes: readonly [RegExp, ProblemCode][] = [
   ],
 ]
 
+/** A registry that hides private repositories says `denied` too: that proves nothing. */
+const isMissing = (said: string): boolean =>
+  /manifest unknown|manifest for .* not found|name unknown|not found: manifest|: not found$/i.test(said) &&
+  !/denied|unauthorized|authentication required/i.test(said)
+
+/** An error of a question to a registry: IMAGE_NOT_FOUND where it says that it has no such image. */
+export function registryProblem(error: unknown, what: string): Problem {
+  const found = engineProblem(error, what, 'PULL_FAILED')
+  if (found.code !== 'PULL_FAILED' || !isMissing(found.message)) return found
+  return problem('IMAGE_NOT_FOUND', found.message, { cause: error })
+}
+
 type ApiError = Error & Readonly<{ code?: string; statusCode?: number; json?: { message?: string } }>
 
 /** Maps an error of the engine's API to a problem; `otherwise` is the code of unknown errors. */

@@ -5,7 +5,7 @@ import { problem } from '../../core/kit/index.ts'
 import type { ResolveOptions } from '../ports/index.ts'
 import type { Docker, DockerSettings } from './connect.ts'
 
-import { engineProblem } from './engine-problem.ts'
+import { registryProblem } from './engine-problem.ts'
 
 type AuthConfig = Readonly<{ username: string; password: string; serveraddress: string }>
 
@@ -48,7 +48,7 @@ async function resolveAt(
     if (Descriptor?.digest) return Descriptor.digest
   } catch (error) {
     signal?.throwIfAborted()
-    throw engineProblem(error, what, 'PULL_FAILED')
+    throw registryProblem(error, what)
   }
   throw problem('PULL_FAILED', `${what}: the engine returned no digest`)
 }

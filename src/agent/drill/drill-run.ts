@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { BoxCommandPayload, DrillStep } from '../../core/boxes/index.ts'
 import { type Random, sha256Hex } from '../../core/kit/index.ts'
 import { type DiskSpace, dumpFolderOf, repositoryOnce } from '../backup/index.ts'
-import type { LocalBoxes } from '../boxes/index.ts'
+import type { BoxSettings, LocalBoxes } from '../boxes/index.ts'
 import type { CommandJournal, OnceOnly } from '../journal/index.ts'
 import type { CommandContext, ContainerEngine, LocalBox, Repository } from '../ports/index.ts'
 import type { RebuildDeps } from '../rebuild/index.ts'
@@ -15,6 +15,7 @@ export type DrillDeps = RebuildDeps &
     journal: CommandJournal
     once: OnceOnly
     disk: DiskSpace
+    settings: Pick<BoxSettings, 'templateFolder' | 'maxUploadMegabytes'>
     /** Fetched snapshots are below it until the command is over. */
     workFolder: string
     /** The agent's own folder: distinguishes the drills of agents that share an engine. */
@@ -43,14 +44,14 @@ export type DrillActs = SagaActs<DrillStep>
 
 export function startDrill(deps: DrillDeps, { context, payload, original }: Pick<DrillRun, 'context' | 'payload' | 'original'>): DrillRun {
   const folder = dumpFolderOf(deps.workFolder, context.commandId)
-  const boxFolder = join(folder, 'box')
+  const copyFolder = join(folder, 'copy')
   const name = drillProject(deps.stateFolder, context.commandId)
   return {
     deps,
     context,
     payload,
     original,
-    copy: { ...original, ports: null, project: { name, folder: boxFolder, composeFile: join(boxFolder, '.drill.yaml') } },
+    copy: { ...original, ports: null, project: { name, folder: copyFolder, composeFile: join(copyFolder, '.drill.yaml') } },
     folder,
     repository: repositoryOnce(context),
   }

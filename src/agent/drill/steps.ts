@@ -1,8 +1,6 @@
-import { readFile, rm } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { rm } from 'node:fs/promises'
 import type { ProbeResult } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
-import { writeFileAtomic } from '../../node/index.ts'
 import {
   type DiskUse,
   fetchSnapshot,
@@ -17,7 +15,8 @@ import type { StoredSnapshot } from '../ports/index.ts'
 import { fetchedSnapshot, fillProject, pullFormerImages, startProject, watchfulServers } from '../rebuild/index.ts'
 import type { StepContext } from '../saga/index.ts'
 import type { DrillActs, DrillRun } from './drill-run.ts'
-import { drillCompose, drilledServices, makeConfigQuiet, registrationSecretOf } from './isolated-copy.ts'
+import { drilledServices, registrationSecretOf } from './isolated-copy.ts'
+import { renderCopy } from './render-copy.ts'
 
 /** One good probe is enough; the timeout is for a server that starts. */
 const rule = { consecutive: 1, spacingMs: 1_000, timeoutMs: 15 * 60_000 }
@@ -35,10 +34,7 @@ export const drillActs = (run: DrillRun): DrillActs => ({
     await pullFormerImages(run.deps, manifest, { services: drilledServices, pin: run.copy.project.name, context: run.context, signal })
   },
   files: async ({ signal }) => {
-    const { manifest, boxFolder } = await fetchedSnapshot(run.deps, { ...run, signal })
-    const text = await readFile(join(boxFolder, basename(manifest.box.composeFile)), 'utf8')
-    await makeConfigQuiet(boxFolder, run.deps.random)
-    await writeFileAtomic(run.copy.project.composeFile, drillCompose(text, run.copy.project.name))
+    await renderCopy(run, await fetchedSnapshot(run.deps, { ...run, signal }))
   },
   fill: async ({ signal }) => {
     const fetched = await fetchedSnapshot(run.deps, { ...run, signal })

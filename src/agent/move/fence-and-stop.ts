@@ -1,4 +1,4 @@
-import { isoNow, problem } from '../../core/kit/index.ts'
+import { isoNow, problem, type Random } from '../../core/kit/index.ts'
 import type { DiskSpace } from '../backup/index.ts'
 import { type BoxSettings, createFenceFile, type LocalBoxes, readFence } from '../boxes/index.ts'
 import { isAlive } from '../change/index.ts'
@@ -9,6 +9,7 @@ import type { RebuildDeps } from '../rebuild/index.ts'
 export type MoveDeps = RebuildDeps &
   Readonly<{
     boxes: LocalBoxes
+    random: Random
     journal: CommandJournal
     once: OnceOnly
     disk: DiskSpace

@@ -48,6 +48,7 @@ import {
   withRemark,
 } from '../saga/index.ts'
 import { closeBox, type MoveDeps, stopServices } from './fence-and-stop.ts'
+import { assertMovable } from './render-moved-box.ts'
 
 const kind = 'tenant-box.hand_over'
 type Payload = BoxCommandPayload<typeof kind>
@@ -127,6 +128,7 @@ async function prepareHandOver(run: Run): Promise<Ready> {
   const { deps, box } = run
   await assertSafeFolder(box.project)
   await assertNoOtherServices(box)
+  await assertMovable(deps, box)
   const containers = await deps.engine.containers(box.project)
   const down = Service.options.find((service) => containers.find((one) => one.service === service)?.state !== 'running')
   if (down) throw problem('BOX_UNHEALTHY', `${down} of ${box.slug} does not run. fix: repair the box before moving it`)

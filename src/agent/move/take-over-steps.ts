@@ -7,7 +7,7 @@ import type { LocalBox, StoredSnapshot, StreamPositions } from '../ports/index.t
 import { fetchedSnapshot, fillProject, pullFormerImages, startProject, watchfulServers } from '../rebuild/index.ts'
 import type { SagaActs, StepContext } from '../saga/index.ts'
 import { closeBox, stopServices } from './fence-and-stop.ts'
-import { layOutSnapshot } from './lay-out-snapshot.ts'
+import { portablePart, renderMovedBox } from './render-moved-box.ts'
 import { reserveSpaceFor, type TakeOverRun } from './take-over.ts'
 
 export const takeOverActs = (run: TakeOverRun): SagaActs<TakeOverStep> => {
@@ -26,6 +26,7 @@ export const takeOverActs = (run: TakeOverRun): SagaActs<TakeOverStep> => {
         throw problem('RESTORE_FAILED', `the snapshot ${snapshotId} is of the box ${slug} (${boxId}) and not of ${payload.slug}`)
       if (!box.managed)
         throw problem('BOX_NOT_MANAGED', `the snapshot ${snapshotId} is of a box that is only observed, which cannot be moved`)
+      await portablePart(deps, payload, fetched)
       return { room } satisfies Reserved
     },
     images: async ({ signal }) => {
@@ -33,10 +34,9 @@ export const takeOverActs = (run: TakeOverRun): SagaActs<TakeOverStep> => {
       await pullFormerImages(deps, manifest, { services: Service.options, pin: payload.slug, context, signal })
     },
     files: async ({ signal }) => {
-      const { manifest } = await fetchedSnapshot(deps, { ...run, signal })
-      await layOutSnapshot(run, manifest, signal)
+      await renderMovedBox(run, await fetchedSnapshot(deps, { ...run, signal }))
       // Before anything of it runs: until it is proven and recorded, no client may reach it.
-      await closeBox(deps, boxOf(run, manifest), context.commandId)
+      await closeBox(deps, run.box, context.commandId)
     },
     fill: ({ signal }) => fill(run, signal),
     start: async ({ signal }) => {
@@ -66,18 +66,11 @@ export const takeOverActs = (run: TakeOverRun): SagaActs<TakeOverStep> => {
   }
 }
 
-/** The box with what its snapshot has of it. */
-function boxOf({ box }: TakeOverRun, manifest: FullManifest): LocalBox {
-  const composeFile = fileIn(box, manifest.box.composeFile)
-  const { envFile } = manifest.box
-  const project = { ...box.project, composeFile, ...(envFile === undefined ? {} : { envFile: fileIn(box, envFile) }) }
-  return { ...box, migrationsHead: manifest.migrationsHead, project }
-}
+/** The box with its snapshot's migrations head. */
+const boxOf = ({ box }: TakeOverRun, { migrationsHead }: FullManifest): LocalBox => ({ ...box, migrationsHead })
 
 const boxAsFetched = async (run: TakeOverRun, signal: AbortSignal): Promise<LocalBox> =>
   boxOf(run, (await fetchedSnapshot(run.deps, { ...run, signal })).manifest)
-
-const fileIn = ({ project }: LocalBox, path: string): string => `${project.folder}/${path.split('/').at(-1)}`
 
 async function fill(run: TakeOverRun, signal: AbortSignal): Promise<void> {
   const { deps, payload } = run

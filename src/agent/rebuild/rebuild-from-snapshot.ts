@@ -42,9 +42,10 @@ async function makeAndFill(deps: RebuildDeps, box: LocalBox, filling: Filling): 
   const { engine } = deps
   await engine.removeProject(box.project.name)
   const volumes = await makeVolumes(deps, box)
+  assertOneVolumeEach(box, filling.fetched.manifest)
   await fillVolumes(deps, box, {
     ...filling,
-    folderOf: ({ key }) => folderOf(deps, box, volumes, key),
+    folderOf: ({ service }) => folderOf(deps, box, volumes[templateVolumes[service]]),
     upDatabase: async (within) => {
       await engine.up(box.project, ['postgres'], within)
       await waitForDatabase(deps, box, within)
@@ -79,15 +80,20 @@ async function makeVolumes({ engine }: RebuildDeps, { project }: LocalBox): Prom
   return volumes
 }
 
-async function folderOf(
-  { engine }: RebuildDeps,
-  { slug }: LocalBox,
-  volumes: Readonly<Record<string, string>>,
-  key: string | null,
-): Promise<string> {
-  const folder = key === null ? undefined : await engine.volumePath(volumes[key] ?? '-')
-  if (folder === undefined)
-    throw problem('RESTORE_FAILED', `the snapshot of ${slug} has a volume that its compose file does not name. fix: restore it by hand`)
+/** Keys of the volumes with media and objects in the box template. */
+const templateVolumes = { synapse: 'media', minio: 'objects' } as const
+
+/** The content of two volumes would mix in one. */
+function assertOneVolumeEach({ slug }: LocalBox, { paths }: FullManifest): void {
+  const services = paths.data.map(({ service }) => service)
+  const twice = services.find((service, index) => services.indexOf(service) !== index)
+  if (twice)
+    throw problem('RESTORE_FAILED', `the snapshot of ${slug} has several volumes of ${twice}, but a box has one. fix: restore it by hand`)
+}
+
+async function folderOf({ engine }: RebuildDeps, { slug }: LocalBox, volume: string | undefined): Promise<string> {
+  const folder = volume === undefined ? undefined : await engine.volumePath(volume)
+  if (folder === undefined) throw problem('RESTORE_FAILED', `${slug} has no volume for its media or objects on this machine`)
   return folder
 }
 

@@ -18,7 +18,7 @@ export async function resolveSimulated(world: World, image: string, options: Res
   assertEngineUp(world)
   options.signal?.throwIfAborted()
   return pullFromSources(image, options, async (source) =>
-    askRegistry(world, referenceAt(source, image), source, world.image(image).digest),
+    askRegistry(world, referenceAt(source, image), source, { digest: world.image(image).digest, missing: 'IMAGE_NOT_FOUND' }),
   )
 }
 
@@ -27,7 +27,7 @@ const referenceAt = ({ repository }: PullSource, image: string): string => `${re
 /** Pulls in a few parts. A `lying-digest` fault returns another digest, which only a pull by digest detects. */
 async function pullFrom(world: World, name: string, source: PullSource, { digest, onProgress, signal }: PullOptions): Promise<string> {
   const image = referenceAt(source, name)
-  const offered = askRegistry(world, image, source, world.image(name).digest)
+  const offered = askRegistry(world, image, source, { digest: world.image(name).digest, missing: 'PULL_FAILED' })
   if (digest !== undefined && digest !== offered) throw problem('PULL_FAILED', `${image} with ${digest} does not exist in its registry`)
   const pullMs = world.faults.draw('pullMs') + slowness(world, image)
   for (let part = 1; part <= parts; part++) {
@@ -43,12 +43,15 @@ async function pullFrom(world: World, name: string, source: PullSource, { digest
   return offered
 }
 
-function askRegistry({ faults, random }: World, image: string, { account }: PullSource, digest: string): string {
+/** What the registry has under the tag, and the code of a tag that it lacks. */
+type Registered = Readonly<{ digest: string; missing: 'IMAGE_NOT_FOUND' | 'PULL_FAILED' }>
+
+function askRegistry({ faults, random }: World, image: string, { account }: PullSource, { digest, missing }: Registered): string {
   if (faults.strike('registry-down', { image })) throw problem('REGISTRY_UNAVAILABLE', `The registry of ${image} does not answer`)
   const isAnother = ({ username, password }: { username: string; password: string }) =>
     account?.username !== username || account.password !== password
   if (faults.strike('needs-account', { image }, isAnother)) throw problem('PULL_FAILED', `Cannot pull ${image}: unauthorized`)
-  if (faults.strike('tag-missing', { image })) throw problem('PULL_FAILED', `${image} does not exist in its registry: manifest unknown`)
+  if (faults.strike('tag-missing', { image })) throw problem(missing, `${image} does not exist in its registry: manifest unknown`)
   return faults.strike('lying-digest', { image }) ? lie(random) : digest
 }
 

@@ -88,7 +88,7 @@ export async function pullFromSources<Answer>(
 }
 
 /** The mirror does not answer, lacks the image, or has another one under the tag. */
-const lacking: readonly string[] = ['PULL_FAILED', 'REGISTRY_UNAVAILABLE', 'DIGEST_MISMATCH']
+const lacking: readonly string[] = ['IMAGE_NOT_FOUND', 'PULL_FAILED', 'REGISTRY_UNAVAILABLE', 'DIGEST_MISMATCH']
 
 type StoredImage = Readonly<{ names: readonly string[]; pulled: boolean; pinned: boolean; used: boolean; namedAt: string | null }>
 

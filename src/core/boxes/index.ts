@@ -110,6 +110,7 @@ export {
   tierOf,
   VersionedService,
 } from './names.ts'
+export { chatConfigPath, type PortableStack, portableStack, type StackMounts } from './portable-stack.ts'
 export { allocatePorts, type BoxPorts, portsFrom } from './ports.ts'
 export { ProbeComponent, ProbeResult, ProbeRule } from './probe.ts'
 export { BoxRemoval, isRemovalFinished, type RemovalEvent, RemovalState, removalCommands, transitionRemoval } from './removal.ts'

@@ -58,6 +58,7 @@ export const catalogue = {
   FOLDER_UNSAFE: entry(422, 5, 'Others can write to the project folder'),
   MANIFEST_INVALID: entry(400, 2, 'The manifest is not valid'),
   IMAGE_NOT_ALLOWED: entry(403, 4, 'The image is not on the allow-list of this host'),
+  IMAGE_NOT_FOUND: entry(422, 5, 'The registry has no such image'),
   PULL_FAILED: entry(502, 6, 'The image could not be pulled', true),
   REGISTRY_UNAVAILABLE: entry(503, 6, 'The registry does not answer', true),
   DIGEST_MISMATCH: entry(409, 5, 'The image digest differs from the planned one'),

@@ -29,6 +29,7 @@ export const FindingCode = z.enum([
   'SCHEMA_UNKNOWN',
   'OBJECT_STORE_UNKNOWN',
   'BACKGROUND_UPDATES',
+  'IMAGE_NOT_FOUND',
   // space and time
   'NO_SPACE',
   'LONG_FENCE',

@@ -1,10 +1,11 @@
+import { type Finding, refusal } from './finding.ts'
 import type { PlannedBox, PlannedImage, RolloutPlan } from './plan.ts'
 import type { KnownBox } from './preflight.ts'
 
 // The digest of each tag in a plan: what the fleet runs under it, else what its registry resolves. The first pull pins what stays unresolved.
 
-/** The digest of a tag by its registry, and the host that asked it; or why it stays unresolved. */
-export type RegistryAnswer = Readonly<{ digest: string; host: string } | { digest: null; why: string }>
+/** The digest of a tag by its registry, and the host that asked it; or why it stays unresolved. `missing`: the registry says it has no such tag. */
+export type RegistryAnswer = Readonly<{ digest: string; host: string } | { digest: null; why: string; missing?: boolean }>
 export type RegistryAnswers = ReadonlyMap<string, RegistryAnswer>
 
 /** A host that may ask registries: one of its boxes is updated, so it will pull from them anyway. */
@@ -18,10 +19,18 @@ export function knownImages(boxes: readonly KnownBox[], resolved: RegistryAnswer
     if (running) return { image, digest: running, from: 'fleet' }
     const answer = resolved.get(image)
     if (!answer) return { image, digest: null, from: 'first-pull' }
-    if (answer.digest === null) return { image, digest: null, from: 'first-pull', why: answer.why }
+    if (answer.digest === null) return { image, digest: null, from: answer.missing ? 'missing' : 'first-pull', why: answer.why }
     return { image, digest: answer.digest, from: 'registry', askedFrom: answer.host }
   }
 }
+
+/** An image that its registry does not have blocks the box; a registry that does not answer does not. */
+export const missingImageFindings = (slug: string, images: readonly PlannedImage[]): Finding[] =>
+  images
+    .filter(({ from }) => from === 'missing')
+    .map(({ image, why }) =>
+      refusal('IMAGE_NOT_FOUND', `the image ${image} of ${slug} does not exist (${why}). fix: push it, or correct the manifest`),
+    )
 
 function fleetDigests(boxes: readonly KnownBox[]): ReadonlyMap<string, string | null> {
   const found = new Map<string, string | null>()

@@ -2,7 +2,7 @@ import { type Component, type Manifest, type ProbeRule, type Tier, targetImage, 
 import { problem } from '../kit/index.ts'
 import type { PlannedBox, PlannedImage, PlannedPhase, RolloutPlan } from './plan.ts'
 import { type Expectation, expectations, fenceFindings, type PastRollback, type PastUpdate, proposeFenceMode } from './plan-expectations.ts'
-import { imagesOf, knownImages, type RegistryAnswers } from './plan-images.ts'
+import { imagesOf, knownImages, missingImageFindings, type RegistryAnswers } from './plan-images.ts'
 import { isRefused, type KnownBox, type Limits, type Preflight, preflightBox } from './preflight.ts'
 
 import { type Phase, phaseOrder, type RolloutKind } from './rollout.ts'
@@ -43,17 +43,17 @@ export function planRollout(input: PlanInput): RolloutPlan {
   const scope = narrow(input)
   const expect = expectations(input.history, { probe: input.probe, assumedUpdateMs: input.assumedUpdateMs ?? defaultUpdateMs })
   const windowOf = planWindows(input.now, input.kind === 'emergency_cve' || input.ignoreWindows === true)
+  const imageOf = knownImages(input.boxes, input.resolved ?? new Map())
   const examined = scope.map((box) => {
     const expected = expect(box)
     const window = windowOf(box, expected)
-    return { box, expected, window, found: preflightWithTime(input, box, { expected, window }) }
+    return { box, expected, window, found: preflightForPlan(input, box, { expected, window, imageOf }) }
   })
   const phases = assignPhases(
     input.rolloutId,
     input.kind,
     examined.map(({ box, found }) => ({ ...box, updates: found.does === 'update' })),
   )
-  const imageOf = knownImages(input.boxes, input.resolved ?? new Map())
   const boxes = examined
     .map(({ box, ...examined }) => planBox(input, imageOf, box, { ...examined, phase: phases.get(box.slug) as Phase }))
     .toSorted(bySlug)
@@ -78,19 +78,26 @@ export function planRollout(input: PlanInput): RolloutPlan {
   }
 }
 
-type Timing = Readonly<{ expected: Expectation; window: PlannedWindow }>
+type Planning = Readonly<{ expected: Expectation; window: PlannedWindow; imageOf: ImageOf }>
+type ImageOf = (image: string) => PlannedImage
 
 /** A rollout of the whole fleet skips observed boxes; naming one in `targetSlugs` refuses it. */
-function preflightWithTime(input: PlanInput, box: KnownBox, timing: Timing): Preflight {
-  const found = withTimeFindings(input, preflightBox(box, input.manifest.tiers[box.tier], input), { ...timing, slug: box.slug })
+function preflightForPlan(input: PlanInput, box: KnownBox, planning: Planning): Preflight {
+  const found = withPlanFindings(input, preflightBox(box, input.manifest.tiers[box.tier], input), { ...planning, box })
   if (box.managed || input.targetSlugs !== null || found.does === 'skip') return found
   const message = `${box.slug} is observed, not managed; it is skipped until its adoption is complete`
   return { ...found, does: 'skip', findings: [{ severity: 'warn', code: 'NOT_MANAGED', message }] }
 }
 
-function withTimeFindings(input: PlanInput, found: Preflight, { slug, expected, window }: Timing & { slug: string }): Preflight {
+/** Adds what only a plan checks: images, downtime and maintenance window. */
+function withPlanFindings(
+  input: PlanInput,
+  found: Preflight,
+  { box: { slug, tier }, expected, window, imageOf }: Planning & { box: KnownBox },
+): Preflight {
   if (found.does === 'skip') return found
-  const findings = [...found.findings, ...fenceFindings(slug, expected, input), ...window.findings]
+  const images = changedImages(input.manifest, tier, found.changes).map(([, image]) => imageOf(image))
+  const findings = [...found.findings, ...missingImageFindings(slug, images), ...fenceFindings(slug, expected, input), ...window.findings]
   return { ...found, does: isRefused(findings) ? 'refuse' : 'update', findings }
 }
 
@@ -111,12 +118,7 @@ function narrow({ boxes, targetSlugs }: PlanInput): readonly KnownBox[] {
 
 type Examined = Readonly<{ expected: Expectation; window: PlannedWindow; found: Preflight; phase: Phase }>
 
-function planBox(
-  input: PlanInput,
-  imageOf: (image: string) => PlannedImage,
-  box: KnownBox,
-  { expected, window, found, phase }: Examined,
-): PlannedBox {
+function planBox(input: PlanInput, imageOf: ImageOf, box: KnownBox, { expected, window, found, phase }: Examined): PlannedBox {
   const { does, changes, findings } = found
   const images = changedImages(input.manifest, box.tier, changes).map(([service, image]) => [
     service,

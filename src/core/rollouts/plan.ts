@@ -34,12 +34,12 @@ export type PlannedPhase = z.infer<typeof PlannedPhase>
 
 /**
  * An image that boxes would get. `fleet`: a box runs it already. `registry`: resolved by its registry, and pulled by that digest.
- * `first-pull`: unresolved; the first box that pulls it pins the digest for all.
+ * `first-pull`: unresolved; the first box that pulls it pins the digest for all. `missing`: its registry has no such tag; it blocks its boxes.
  */
 export const PlannedImage = z.object({
   image: z.string(),
   digest: Digest.nullable(),
-  from: z.enum(['fleet', 'registry', 'first-pull']),
+  from: z.enum(['fleet', 'registry', 'first-pull', 'missing']),
   /** The host that asked the registry. */
   askedFrom: z.string().optional(),
   /** Why the registry did not resolve it; absent where none was asked. */

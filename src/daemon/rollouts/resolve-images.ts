@@ -51,7 +51,9 @@ export function askedOnce(ask: AskRegistries): AskRegistries {
 
 /** The reason of the first host comes first: its box would pull first. */
 const joined = (before: RegistryAnswer | undefined, now: RegistryAnswer): RegistryAnswer =>
-  before?.digest === null && now.digest === null ? { digest: null, why: `${before.why}; ${now.why}` } : now
+  before?.digest === null && now.digest === null
+    ? { digest: null, why: `${before.why}; ${now.why}`, missing: before.missing === true || now.missing === true }
+    : now
 
 const askHost =
   (deps: Deps): AskHost =>
@@ -101,9 +103,10 @@ function answersBy({ hostName }: HostToAsk, asked: readonly string[], { result }
   const { images }: BoxCommandResult<typeof kind> = boxCommands[kind].result.parse(result)
   const byName = new Map(images.map((one) => [one.image, one]))
   return new Map(
-    asked.map((image) => {
+    asked.map((image): readonly [string, RegistryAnswer] => {
       const { digest, error } = byName.get(image) ?? { digest: null, error: null }
-      return [image, digest === null ? { digest, why: `${hostName}: ${error?.message ?? 'no reason given'}` } : { digest, host: hostName }]
+      if (digest !== null) return [image, { digest, host: hostName }]
+      return [image, { digest, why: `${hostName}: ${error?.message ?? 'no reason given'}`, missing: error?.code === 'IMAGE_NOT_FOUND' }]
     }),
   )
 }

@@ -27,7 +27,7 @@ test('several tags are resolved at once; a failed one is reported with its reaso
   const missing = newer.replace('v1.163.2', 'v9.9.9')
   expect(await ask([newer, missing, images.postgres, 'elsewhere.test/miner:1'])).toEqual([
     { image: newer, digest: simulatedImage(newer).digest, error: null },
-    { image: missing, digest: null, error: { code: 'PULL_FAILED', message: expect.stringContaining(missing) } },
+    { image: missing, digest: null, error: { code: 'IMAGE_NOT_FOUND', message: expect.stringContaining(missing) } },
     { image: images.postgres, digest: simulatedImage(images.postgres).digest, error: null },
     { image: 'elsewhere.test/miner:1', digest: null, error: { code: 'IMAGE_NOT_ALLOWED', message: expect.stringContaining('miner') } },
   ])

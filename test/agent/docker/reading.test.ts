@@ -1,7 +1,7 @@
 import { Readable, Writable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import { childEnvironment, composeArguments } from '../../../src/agent/docker/compose.ts'
-import { engineProblem, outputProblem } from '../../../src/agent/docker/engine-problem.ts'
+import { engineProblem, outputProblem, registryProblem } from '../../../src/agent/docker/engine-problem.ts'
 import { pullProgress } from '../../../src/agent/docker/pull.ts'
 import { demux } from '../../../src/agent/docker/streams.ts'
 
@@ -23,6 +23,19 @@ test.each([
   ['an unknown failure', 'BOX_UNHEALTHY'],
 ])('%j is %s', (said, code) => {
   expect(outputProblem(said, 'up', 'BOX_UNHEALTHY').code).toBe(code)
+})
+
+test.each([
+  ['manifest for r.test/a:1 not found: manifest unknown: manifest unknown', 'IMAGE_NOT_FOUND'],
+  ['manifest unknown: manifest unknown', 'IMAGE_NOT_FOUND'],
+  ['errors:\nname unknown: repository name not known to registry', 'IMAGE_NOT_FOUND'],
+  ['failed to resolve reference "r.test/a:1": r.test/a:1: not found', 'IMAGE_NOT_FOUND'],
+  ['pull access denied for a, repository does not exist or may require login', 'PULL_FAILED'],
+  ['unauthorized: authentication required, name unknown', 'PULL_FAILED'],
+  ['dial tcp: lookup r.test: no such host', 'REGISTRY_UNAVAILABLE'],
+  ['an unknown failure', 'PULL_FAILED'],
+])('of a question to a registry %j is %s', (said, code) => {
+  expect(registryProblem(new Error(said), 'Cannot resolve r.test/a:1').code).toBe(code)
 })
 
 test('a socket that is missing or closed is the engine, and control characters go no further', () => {

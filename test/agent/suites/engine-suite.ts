@@ -122,7 +122,7 @@ export function engineSuite(title: string, fresh: () => Promise<EngineUnderTest>
         expect(await engine.resolve(images.newer, {})).not.toBe(await engine.resolve(images.postgres, {}))
         expect(await engine.resolve(elsewhere, { registries })).toBe(await engine.pull(elsewhere, { registries }))
         await expect(engine.resolve(images.missing, {})).rejects.toMatchObject({
-          code: 'PULL_FAILED',
+          code: 'IMAGE_NOT_FOUND',
           message: expect.stringContaining(images.missing),
         })
         await expect(engine.resolve(images.nowhere, {})).rejects.toMatchObject({ code: 'REGISTRY_UNAVAILABLE' })

@@ -30,6 +30,7 @@ describe('what an image is', () => {
     ['is that too under a tag of which the fleet runs two', [running('a', sum('a')), running('b', sum('b'))], told, { from: 'registry' }],
     ['is that too where the fleet has no digest of it', [running('a', null)], told, { digest: sum('c'), from: 'registry' }],
     ['is told by the first pull, where nobody could say', [], silent, { digest: null, from: 'first-pull', why: silent.why as string }],
+    ['does not exist, where its registry says so', [], { ...silent, missing: true }, { digest: null, from: 'missing' }],
     ['is told by the first pull, where nobody was asked', [], undefined, { image, digest: null, from: 'first-pull' }],
     ['is not one of two', [running('a', sum('a')), running('b', sum('b'))], undefined, { digest: null, from: 'first-pull' }],
   ])('%s', (_, boxes, said, expected) => {

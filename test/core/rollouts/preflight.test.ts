@@ -180,6 +180,7 @@ const cases: Case[] = [
 
 /** What no look at a box alone can find: it takes a plan, a window, or a way back. */
 const foundElsewhere = [
+  'IMAGE_NOT_FOUND',
   'LONG_FENCE',
   'WINDOW_TOO_SHORT',
   'AHEAD_OF_PLAN',

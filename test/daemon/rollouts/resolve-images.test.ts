@@ -131,6 +131,43 @@ onBothDialects('the tags of a plan', (fresh) => {
     expect(boxes[0]?.images.synapse?.digest).toBeNull()
   })
 
+  test('block the boxes where a registry says that they do not exist, and only where no host finds them', async () => {
+    const { world, deps, nextQuestion, plan } = await aWorld(await fresh(), fleet.slice(0, 2))
+    const missing = { code: 'IMAGE_NOT_FOUND', message: 'manifest unknown' }
+    const away = { code: 'REGISTRY_UNAVAILABLE', message: 'connection refused' }
+    const answer = async (question: Command, error: typeof missing | null) => {
+      const digest = error === null ? digestOf(newImage) : null
+      await world.answer(question.id, { images: [{ image: newImage, digest, error }] })
+    }
+    const planned = async (...errors: (typeof missing | null)[]) => {
+      await world.clock.advance(11_000) // answers are reused for ten seconds
+      await world.heartbeat()
+      const planning = plan()
+      let before: Command | undefined
+      for (const error of errors) {
+        before = await nextQuestion(before)
+        await answer(before, error)
+      }
+      return planning
+    }
+    expect(await planned(away, away)).toMatchObject({ updates: 2, refusals: 0, images: [{ image: newImage, from: 'first-pull' }] })
+    expect(await planned(missing, null)).toMatchObject({ updates: 2, refusals: 0, images: [{ from: 'registry', askedFrom: 'sperling' }] })
+    const refused = await planned(missing, away)
+    expect(refused).toMatchObject({ updates: 0, refusals: 2 })
+    expect(refused.boxes[0]?.findings).toEqual([
+      {
+        severity: 'refuse',
+        code: 'IMAGE_NOT_FOUND',
+        message: expect.stringMatching(
+          new RegExp(`${newImage} of acme does not exist \\(amsel: manifest unknown; sperling: connection refused\\)`),
+        ),
+      },
+    ])
+    const creating = createRollout(deps, anOperator, wanted)
+    const { id } = await creating
+    await expect(startRollout(deps, anOperator, { id })).rejects.toMatchObject({ code: 'PLAN_REFUSED' })
+  })
+
   test('are asked of a second host where the first is silent, also on a clock that tells parts of milliseconds', async () => {
     const { world, deps, nextQuestion, slept, tell } = await aWorld(await fresh())
     const clock = { ...world.clock, monotonicMs: () => world.clock.monotonicMs() * 1.0001 }

@@ -1,0 +1,56 @@
+import { constants, type Stats } from 'node:fs'
+import { lstat, open, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Problem, problem } from '../../core/kit/index.ts'
+
+// Reads files that another host or a container wrote. A link in them could name any file of this host.
+
+const maxBytes = 1_000_000
+
+/** Text of a file below a folder; undefined if it is missing. Throws FOLDER_UNSAFE for a link, a special file or a large one. */
+export async function readPlainFile(folder: string, path: string): Promise<string | undefined> {
+  const facts = await plainPath(folder, path)
+  if (!facts) return undefined
+  if (!facts.isFile()) throw unsafe(folder, path, 'is not a regular file')
+  if (facts.nlink > 1) throw unsafe(folder, path, 'is a hard link')
+  if (facts.size > maxBytes) throw unsafe(folder, path, `has ${facts.size} bytes; the maximum is ${maxBytes}`)
+  const file = await open(join(folder, path), constants.O_RDONLY | constants.O_NOFOLLOW)
+  try {
+    return await file.readFile('utf8')
+  } finally {
+    await file.close()
+  }
+}
+
+/** Names in a folder below a folder; none if it is missing. Throws FOLDER_UNSAFE if it is reached through a link. */
+export async function listPlainFolder(folder: string, path: string): Promise<string[]> {
+  const facts = await plainPath(folder, path)
+  if (!facts) return []
+  if (!facts.isDirectory()) throw unsafe(folder, path, 'is not a folder')
+  return (await readdir(join(folder, path))).sort()
+}
+
+/** Throws FOLDER_UNSAFE if anything on the way to a path below a folder is a link; missing parts are fine. */
+export const assertNoLinks = async (folder: string, path: string): Promise<void> => void (await plainPath(folder, path))
+
+/** Facts of a path below a folder; undefined if it is missing. */
+async function plainPath(folder: string, path: string): Promise<Stats | undefined> {
+  const parts = path.split('/')
+  if (parts.some((part) => part === '' || part === '.' || part === '..')) throw unsafe(folder, path, 'is outside the folder')
+  let facts: Stats | undefined
+  for (let depth = 1; depth <= parts.length; depth++) {
+    const here = parts.slice(0, depth).join('/')
+    facts = await lstat(join(folder, here)).catch(ifMissing)
+    if (!facts) return undefined
+    if (facts.isSymbolicLink()) throw unsafe(folder, here, 'is a symbolic link')
+  }
+  return facts
+}
+
+const ifMissing = (error: NodeJS.ErrnoException): undefined => {
+  if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined
+  throw error
+}
+
+const unsafe = (folder: string, path: string, reason: string): Problem =>
+  problem('FOLDER_UNSAFE', `${join(folder, path)} ${reason}. fix: replace it with a regular file or folder of the box`)
