@@ -8,10 +8,14 @@ export const about = 'Moves fleets of stateful tenant boxes to new versions with
 
 /** Options of every command: flags as commander reads them, and help text. */
 export const globalOptions = {
-  version: ['-V, --version', 'show the version'],
+  version: ['-v, --version', 'show the version'],
   url: ['--url <address>', 'daemon address (default: TENANTRY_URL, then the last login)'],
-  json: ['--json', 'print the API response as JSON'],
-  yes: ['--yes', 'skip confirmation prompts'],
+  output: ['-o, --output <format>', 'json, yaml or wide (all columns, not cut)'],
+  json: ['--json', 'print the API response as JSON (same as -o json)'],
+  columns: ['--columns <titles>', 'only these columns of a table, comma-separated'],
+  quiet: ['-q, --quiet', 'names only in tables; no progress'],
+  verbose: ['--verbose', 'every detail of a view'],
+  yes: ['-y, --yes', 'skip confirmation prompts'],
   noColor: ['--no-color', 'disable colours (also: NO_COLOR)'],
   help: ['-h, --help', 'show help'],
 } as const
@@ -35,8 +39,8 @@ export const firstPage = ({ nouns, alone }: Names): string =>
       alone.map(({ name, summary }) => [name, summary]),
     ),
     ...block('Options', Object.values(globalOptions)),
-    'tenantry <noun> --help         list the verbs of a noun',
-    'tenantry <noun> <verb> --help  show the options of a command',
+    'tenantry help <noun>         list the verbs of a noun',
+    'tenantry help <noun> <verb>  show the options of a command',
     '',
   ].join('\n')
 

@@ -15,10 +15,10 @@ const nouns: readonly (readonly [name: string, verbs: string, Load<Noun>])[] = [
   ['limits', 'top', async () => (await import('./limits/index.ts')).limits],
   [
     'boxes',
-    'list show provision adopt scan check logs maintenance move remove release reconcile',
+    'list show provision adopt scan check logs maintenance canary move remove release reconcile',
     async () => (await import('./boxes/index.ts')).boxes,
   ],
-  ['manifest', 'show diff apply', async () => (await import('./boxes/index.ts')).manifest],
+  ['manifest', 'show history diff apply rollback', async () => (await import('./boxes/index.ts')).manifest],
   ['snapshots', 'list take restore drill', async () => (await import('./snapshots/index.ts')).snapshots],
   [
     'rollouts',
@@ -32,13 +32,15 @@ const nouns: readonly (readonly [name: string, verbs: string, Load<Noun>])[] = [
   ['audit', 'list verify export checkpoint public-key', async () => (await import('./audit/index.ts')).audit],
   ['tokens', 'list create revoke', async () => (await import('./admin/index.ts')).tokens],
   ['accounts', 'list create disable role', async () => (await import('./admin/index.ts')).accounts],
-  ['completion', 'bash zsh fish', async () => (await import('./completion/index.ts')).completionOf(wholeTree)],
+  ['contexts', 'list use remove', async () => (await import('./admin/index.ts')).contexts],
+  ['completion', 'bash zsh fish names', async () => (await import('./completion/index.ts')).completionOf(wholeTree)],
 ]
 
 const alone: readonly (readonly [name: string, summary: string, Load<Command>])[] = [
   ['login', 'Log in interactively', async () => (await import('./admin/index.ts')).login],
   ['logout', 'Log out and end the session on the daemon', async () => (await import('./admin/index.ts')).logout],
   ['whoami', 'Show current identity and session expiry', async () => (await import('./admin/index.ts')).whoAmI],
+  ['status', 'Show alerts, rollouts, drift and hosts on one screen', async () => (await import('./service/index.ts')).status],
   ['doctor', 'Check daemon, login and clock', async () => (await import('./service/index.ts')).doctor],
 ]
 

@@ -3,7 +3,7 @@ import { phaseOrder, type RolloutReport } from '../core/rollouts/index.ts'
 import { packageRoot } from '../node/index.ts'
 import { after, before, fleet, hosts, unlucky } from './fleet.ts'
 
-/** What the demo shows, and its three words. */
+/** Introduces the demo and its three words. */
 export const opening = `Tenantry demo: ${plural(fleet.length, 'simulated box', 'simulated boxes')} on ${hosts.length} hosts. A simulated update takes seconds, a real one minutes.
 
   box      the chat server, database and object store of one tenant
@@ -14,7 +14,7 @@ export const opening = `Tenantry demo: ${plural(fleet.length, 'simulated box', '
 type Seen = Readonly<{ rollout: Pick<RolloutReport['rollout'], 'status' | 'counts'>; restoredInMs: number | null }> &
   Pick<RolloutReport, 'fence' | 'phases'>
 
-/** What the person saw, with the measured durations. */
+/** Sums the rollout up, with the measured durations. */
 export function closing({ rollout, fence, phases, restoredInMs }: Seen): string {
   const { status, counts } = rollout
   if (status !== 'paused')

@@ -47,7 +47,7 @@ export async function formerCompose(run: Exchange, sha256: string, derive: (pres
   if (sha256Hex(derived) === sha256) return derived
   const { slug, project } = run.box
   const gone = `the backup of ${project.composeFile} is gone, so the former file cannot be restored`
-  throw problem('RESTORE_FAILED', `${gone}. fix: tenantry snapshots restore ${slug}`)
+  throw problem('RESTORE_FAILED', `${gone}. fix: tenantry snapshots restore ${slug} --snapshot <id> --reason <why>`)
 }
 
 /** Restores the former file byte for byte, if it was replaced. Returns false without a backup, which leaves the file as it is. */

@@ -3,8 +3,9 @@
 import { noun } from '../kit/index.ts'
 import { check } from './check.ts'
 import { logs } from './logs.ts'
-import { maintenance, reconcile, release } from './maintenance.ts'
-import { apply, diff, show as showManifest } from './manifest.ts'
+import { canary, maintenance, reconcile, release } from './maintenance.ts'
+import { apply, diff, rollback, show as showManifest } from './manifest.ts'
+import { history } from './manifest-history.ts'
 import { move } from './move.ts'
 import { adopt, provision } from './provision.ts'
 import { remove } from './remove.ts'
@@ -24,9 +25,10 @@ export const boxes = noun('boxes', 'Manage tenant boxes (chat server, database, 
   check,
   logs,
   maintenance,
+  canary,
   move,
   remove,
   release,
   reconcile,
 ])
-export const manifest = noun('manifest', 'Manage the version manifest', [showManifest, diff, apply])
+export const manifest = noun('manifest', 'Manage the version manifest', [showManifest, history, diff, apply, rollback])

@@ -1,6 +1,6 @@
 import { type LogLine, Service } from '../../core/boxes/index.ts'
 import { printable, problem } from '../../core/kit/index.ts'
-import { type Context, command, count, flag, many, momentOf, type Style, text } from '../kit/index.ts'
+import { type Context, command, count, flag, hidden, many, momentOf, type Style, text } from '../kit/index.ts'
 import { awaitAnswer } from './await-command.ts'
 
 type LogsQuery = Readonly<{ slug: string; services: Service[] | undefined; lines: number | undefined; since: string | undefined }>
@@ -10,13 +10,14 @@ export const logs = command(
   'Show the logs of a box, also during an update',
   {
     service: many('--service <name>', 'edge, synapse, postgres or minio; comma-separated (default: all)'),
-    lines: count('--lines <count>', 'number of newest lines (default: 200, max: 2000)'),
+    tail: count('--tail <count>', 'number of newest lines (default: 200, max: 2000)'),
+    lines: hidden(count('--lines <count>', 'former name of --tail')),
     since: text('--since <time>', 'only lines after this time: 2026-01-05T02:00:00Z, 10m, 2h, 1d'),
     follow: flag('--follow', 'follow new lines until Ctrl-C'),
   },
-  async (context, { slug, service, lines, since, follow }): Promise<{ lines: LogLine[] } | undefined> => {
+  async (context, { slug, service, tail, lines, since, follow }): Promise<{ lines: LogLine[] } | undefined> => {
     const services = service.length > 0 ? service.map(serviceOf) : undefined
-    const wish = { slug, services, lines, since: since === undefined ? undefined : momentOf(since, context.clock.now()) }
+    const wish = { slug, services, lines: tail ?? lines, since: since === undefined ? undefined : momentOf(since, context.clock.now()) }
     if (!follow) return { lines: (await fetchLogs(context, wish)).lines }
     await followLogs(context, wish)
     return undefined

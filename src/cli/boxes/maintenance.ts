@@ -16,7 +16,7 @@ export const maintenance = command(
   },
   async (context, { 'on|off': state, slug, reason, wait }) => {
     const { boxes } = context.api
-    if (state !== 'on' && state !== 'off') throw wrongState(state, slug)
+    if (state !== 'on' && state !== 'off') throw wrongState(state, slug, 'maintenance')
     if (state === 'on' && !reason) throw problem('USAGE', 'a reason is required. fix: --reason <text>')
     const body = { on: state === 'on', reason: reason ?? 'maintenance finished' }
     const { commandId } = await boxes.maintainBox({ params: { slug }, body })
@@ -27,11 +27,23 @@ export const maintenance = command(
   { examples: ["maintenance on anna-schule --reason 'moving its disk'", 'maintenance off anna-schule'] },
 )
 
+export const canary = command(
+  'canary <on|off> <slug>',
+  'Mark or unmark a box as a canary',
+  {},
+  ({ api }, { 'on|off': state, slug }) => {
+    if (state !== 'on' && state !== 'off') throw wrongState(state, slug, 'canary')
+    return api.boxes.changeBox({ params: { slug }, body: { canary: state === 'on' } })
+  },
+  ({ slug, canary: isCanary }) => `${slug} is ${isCanary ? 'a canary now: rollouts update it first' : 'no longer a canary'}.`,
+  { examples: ['canary on anna-schule'] },
+)
+
 /** The error for a wrong state; a swapped order gets the corrected command. */
-const wrongState = (state: string, slug: string) =>
+const wrongState = (state: string, slug: string, verb: 'maintenance' | 'canary') =>
   slug === 'on' || slug === 'off'
-    ? problem('USAGE', `wrong order. fix: \`tenantry boxes maintenance ${slug} ${state}\``)
-    : problem('USAGE', `expected on or off, got ${state}. fix: \`tenantry boxes maintenance on ${slug}\``)
+    ? problem('USAGE', `wrong order. fix: \`tenantry boxes ${verb} ${slug} ${state}\``)
+    : problem('USAGE', `expected on or off, got ${state}. fix: \`tenantry boxes ${verb} on ${slug}\``)
 
 export const release = command(
   'release <slug>',

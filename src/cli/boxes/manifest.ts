@@ -7,6 +7,7 @@ import {
   type Context,
   clean,
   command,
+  count,
   fields,
   readTextFile,
   type Style,
@@ -15,8 +16,15 @@ import {
   table,
   tableWithText,
 } from '../kit/index.ts'
+import { readRevision } from './manifest-history.ts'
 
-export const show = command('show', 'Show the current manifest', {}, ({ api }) => api.boxes.showManifest(), manifestView)
+export const show = command(
+  'show',
+  'Show the current manifest, or an earlier revision',
+  { revision: count('--revision <number>', 'an earlier revision; all are in the history') },
+  ({ api }, { revision }) => (revision === undefined ? api.boxes.showManifest() : readRevision(api, revision)),
+  manifestView,
+)
 
 export const diff = command(
   'diff <file>',
@@ -30,25 +38,51 @@ export const apply = command(
   'apply <file>',
   'Apply a manifest file; only rollouts update boxes',
   {},
-  async ({ api, ask, yes, notify, readStdin }, { file }) => {
-    const body = { manifest: await readManifest({ readStdin }, file) }
-    if (!yes) {
-      const { changes, revision } = await api.boxes.diffManifest({ body })
-      if (changes.length > 0) {
-        notify((style) => changesView(changes, style))
-        if (ask.interactive) await warnOfActiveRollouts({ api, notify })
-        await assertConfirmed(ask, `Apply ${plural(changes.length, 'change')} to revision ${revision}?`)
-      }
-    }
-    const applied = await api.boxes.applyManifest({ body })
-    if (yes && applied.changed) await warnOfActiveRollouts({ api, notify })
-    return applied
-  },
-  ({ changed, changes, revision }, { paint }) =>
-    changed
-      ? `${paint.green(`Revision ${revision}`)} applied (${plural(changes.length, 'change')}). Boxes are unchanged. Next: tenantry rollouts plan`
-      : `No changes: equal to revision ${revision}.`,
+  async (context, { file }) => applyAfterDiff(context, await readManifest(context, file)),
+  appliedView,
 )
+
+export const rollback = command(
+  'rollback <revision>',
+  'Apply an earlier manifest again; only rollouts update boxes',
+  {},
+  async (context, { revision }) => {
+    const { manifest } = await readRevision(context.api, revisionOf(revision))
+    return applyAfterDiff(context, manifest)
+  },
+  appliedView,
+  { examples: ['rollback 12'] },
+)
+
+function revisionOf(typed: string): number {
+  const revision = Number(typed)
+  if (!Number.isInteger(revision) || revision < 1) throw problem('USAGE', `${typed} is not a revision. fix: \`tenantry manifest history\``)
+  return revision
+}
+
+/** Shows the changes and asks, then applies them. */
+async function applyAfterDiff({ api, ask, yes, notify }: Context, manifest: unknown) {
+  const body = { manifest }
+  if (!yes) {
+    const { changes, revision } = await api.boxes.diffManifest({ body })
+    if (changes.length > 0) {
+      notify((style) => changesView(changes, style))
+      if (ask.interactive) await warnOfActiveRollouts({ api, notify })
+      await assertConfirmed(ask, `Apply ${plural(changes.length, 'change')} to revision ${revision}?`)
+    }
+  }
+  const applied = await api.boxes.applyManifest({ body })
+  if (yes && applied.changed) await warnOfActiveRollouts({ api, notify })
+  return applied
+}
+
+type Applied = Readonly<{ changed: boolean; changes: readonly unknown[]; revision: number }>
+
+function appliedView({ changed, changes, revision }: Applied, { paint }: Style): string {
+  return changed
+    ? `${paint.green(`Revision ${revision}`)} applied (${plural(changes.length, 'change')}). Boxes are unchanged. Next: tenantry rollouts plan`
+    : `No changes: equal to revision ${revision}.`
+}
 
 /** Older unfinished rollouts are not named. */
 const newestRollouts = 100

@@ -1,6 +1,9 @@
 // `tenantry completion bash|zsh|fish`: prints a completion script generated from the command tree.
-// It never calls a daemon.
+// Names of boxes, tenants, rollouts and hosts are read from the daemon when they are completed.
+
+import { globalOptions } from '../first-page.ts'
 import { type Command, command, type Noun, noun, type Tree } from '../kit/index.ts'
+import { kindOf, kindOfOption, kinds, names } from './names.ts'
 
 /** The `completion` noun for a command tree. */
 export function completionOf(tree: () => Promise<Tree>): Noun {
@@ -17,15 +20,31 @@ export function completionOf(tree: () => Promise<Tree>): Noun {
     verb('bash', bashScript, 'source <(tenantry completion bash)'),
     verb('zsh', zshScript, 'source <(tenantry completion zsh)'),
     verb('fish', fishScript, 'tenantry completion fish | source'),
+    names,
   ])
 }
 
-const globalFlags = ['--url', '--json', '--yes', '--no-color', '--help']
+const globalFlags = Object.values(globalOptions)
+  .flatMap(([flags]) => /--[a-z-]+/.exec(flags) ?? [])
+  .filter((flag) => flag !== '--version')
 
 const flagsOf = ({ options }: Command): string[] => [
-  ...Object.values(options).map(({ flags }) => /--[a-z-]+/.exec(flags)?.[0] ?? ''),
+  ...Object.values(options)
+    .filter(({ hidden }) => !hidden)
+    .map(({ flags }) => /--[a-z-]+/.exec(flags)?.[0] ?? ''),
   ...globalFlags,
 ]
+
+/** Commands whose arguments are names of one kind, as one shell pattern each. */
+const namedCommands = ({ nouns }: Tree): (readonly [pattern: string, kind: string])[] =>
+  nouns.flatMap(({ name, verbs }) =>
+    verbs.flatMap((verb) => {
+      const kind = kindOf(name, verb)
+      return kind === undefined ? [] : [[`${name} ${verb.name}`, kind] as const]
+    }),
+  )
+
+const valued = ['--url', '--output', '--columns']
 
 const firstWords = ({ nouns, alone }: Tree) => [...nouns, ...alone].map(({ name }) => name)
 
@@ -36,8 +55,10 @@ export function bashScript(tree: Tree): string {
     ...tree.nouns.flatMap(({ name, verbs }) => verbs.map((verb) => `    "${name} ${verb.name}") words="${flagsOf(verb).join(' ')}" ;;`)),
     ...tree.alone.map((command) => `    "${command.name} "*) words="${flagsOf(command).join(' ')}" ;;`),
   ]
+  const named = namedCommands(tree).map(([pattern, kind]) => `        "${pattern}") kind=${kind} ;;`)
+  const optionKinds = kinds.map((kind) => `    ${kindOfOption[kind].join('|')}) kind=${kind} ;;`)
   return `_tenantry() {
-  local current="\${COMP_WORDS[COMP_CWORD]}" words=""
+  local current="\${COMP_WORDS[COMP_CWORD]}" previous="\${COMP_WORDS[COMP_CWORD-1]}" words="" kind=""
   if [ "$COMP_CWORD" -eq 1 ]; then
     words="${firstWords(tree).join(' ')} ${globalFlags.join(' ')}"
   elif [ "$COMP_CWORD" -eq 2 ] && [[ "$current" != -* ]]; then
@@ -48,7 +69,16 @@ ${nouns.join('\n')}
     case "\${COMP_WORDS[1]} \${COMP_WORDS[2]}" in
 ${commands.join('\n')}
     esac
+    if [[ "$current" != -* ]]; then
+      case "\${COMP_WORDS[1]} \${COMP_WORDS[2]}" in
+${named.join('\n')}
+      esac
+    fi
   fi
+  case "$previous" in
+${optionKinds.join('\n')}
+  esac
+  if [ -n "$kind" ]; then words="$(tenantry completion names "$kind" 2>/dev/null)"; fi
   COMPREPLY=($(compgen -W "$words" -- "$current"))
 }
 complete -o default -F _tenantry tenantry`
@@ -66,6 +96,8 @@ export function zshScript(tree: Tree): string {
     ),
     ...tree.alone.map((command) => `      '${command.name} '*) choices=(${flagsOf(command).join(' ')}) ;;`),
   ]
+  const named = namedCommands(tree).map(([pattern, kind]) => `        '${pattern}') kind=${kind} ;;`)
+  const optionKinds = kinds.map((kind) => `      ${kindOfOption[kind].join('|')}) kind=${kind} ;;`)
   return `#compdef tenantry
 _tenantry() {
   local -a choices
@@ -81,6 +113,16 @@ ${nouns.join('\n')}
     case "$words[2] $words[3]" in
 ${commands.join('\n')}
     esac
+    local kind=""
+    if [[ $PREFIX != -* ]]; then
+      case "$words[2] $words[3]" in
+${named.join('\n')}
+      esac
+    fi
+    case "$words[CURRENT-1]" in
+${optionKinds.join('\n')}
+    esac
+    if [[ -n $kind ]]; then choices=(\${(f)"$(tenantry completion names $kind 2>/dev/null)"}); fi
     compadd -- $choices || _files
   fi
 }
@@ -97,10 +139,14 @@ export function fishScript(tree: Tree): string {
     const seen = `__fish_seen_subcommand_from ${name}; and not __fish_seen_subcommand_from ${names}`
     return verbs.map((verb) => `complete -c tenantry -f -n ${quoted(seen)} -a ${verb.name} -d ${quoted(verb.summary)}`)
   })
+  const namesAfter = (flag: string) => {
+    const kind = kinds.find((one) => kindOfOption[one].includes(flag))
+    return kind && ` -x -a ${quoted(`(tenantry completion names ${kind} 2>/dev/null)`)}`
+  }
   const flagLines = (seen: string, command: Command) =>
     Object.values(command.options).map(({ flags, summary }) => {
       const name = /--([a-z-]+)/.exec(flags)?.[1] ?? ''
-      return `complete -c tenantry -n ${quoted(seen)} -l ${name}${flags.includes('<') ? ' -r' : ''} -d ${quoted(summary)}`
+      return `complete -c tenantry -n ${quoted(seen)} -l ${name}${namesAfter(`--${name}`) ?? (flags.includes('<') ? ' -r' : '')} -d ${quoted(summary)}`
     })
   const flags = [
     ...tree.nouns.flatMap(({ name, verbs }) =>
@@ -108,6 +154,11 @@ export function fishScript(tree: Tree): string {
     ),
     ...tree.alone.flatMap((command) => flagLines(`__fish_seen_subcommand_from ${command.name}`, command)),
   ]
-  const everywhere = globalFlags.map((flag) => `complete -c tenantry -l ${flag.slice(2)}${flag === '--url' ? ' -r' : ''}`)
-  return [...first, ...verbs, ...flags, ...everywhere].join('\n')
+  const everywhere = globalFlags.map((flag) => `complete -c tenantry -l ${flag.slice(2)}${valued.includes(flag) ? ' -r' : ''}`)
+  const named = namedCommands(tree).map(([pattern, kind]) => {
+    const [noun, verb] = pattern.split(' ')
+    const seen = `__fish_seen_subcommand_from ${noun}; and __fish_seen_subcommand_from ${verb}`
+    return `complete -c tenantry -f -n ${quoted(seen)} -a ${quoted(`(tenantry completion names ${kind} 2>/dev/null)`)}`
+  })
+  return [...first, ...verbs, ...flags, ...named, ...everywhere].join('\n')
 }

@@ -67,6 +67,8 @@ export type OptionSpec<Value = unknown> = Readonly<{
   flags: string
   summary: string
   mandatory: boolean
+  /** A former name, not in help. */
+  hidden?: true
   /** Accepted values; any value when absent. */
   choices?: readonly string[]
   /** Turns the text after the flag into the value, or throws the reason. `before` is the previous value of a repeated option. */
@@ -139,6 +141,9 @@ export const many = (flags: string, summary: string): OptionSpec<readonly string
       .filter(Boolean),
   ],
 })
+
+/** Leaves an option out of help. */
+export const hidden = <Value>(spec: OptionSpec<Value>): OptionSpec<Value> => ({ ...spec, hidden: true })
 
 /** Makes an option mandatory. */
 export const required = <Value>(spec: OptionSpec<Value>): OptionSpec<Exclude<Value, undefined>> => ({ ...spec, mandatory: true }) as never

@@ -55,7 +55,12 @@ export type StoredLogins = Readonly<{
   last: () => Promise<string | undefined>
   at: (url: string) => Promise<StoredLogin | undefined>
   save: (url: string, login: StoredLogin) => Promise<void>
+  /** Removes the login; its address stays the default, so that the next login goes to the same daemon. */
   forget: (url: string) => Promise<void>
+  /** Every address with a login. */
+  all: () => Promise<readonly (StoredLogin & { url: string })[]>
+  /** Makes an address the default. */
+  use: (url: string) => Promise<void>
 }>
 
 export function storedLogins(env: Readonly<Record<string, string | undefined>>): StoredLogins {
@@ -72,8 +77,10 @@ export function storedLogins(env: Readonly<Record<string, string | undefined>>):
     forget: (url) =>
       change(({ last, logins }) => {
         const { [url]: _, ...others } = logins
-        return { ...(last && last !== url ? { last } : {}), logins: others }
+        return { ...(last ? { last } : {}), logins: others }
       }),
+    all: async () => Object.entries((await read(path)).logins).map(([url, login]) => ({ ...login, url })),
+    use: (url) => change(({ logins }) => ({ last: url, logins })),
   }
 }
 

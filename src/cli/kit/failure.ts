@@ -1,8 +1,8 @@
 import { type ExitCode, fold, isProblem, type Problem, type ProblemBody, type ProblemCode, plural } from '../../core/kit/index.ts'
 import { widthOf } from '../../node/command-line.ts'
 import { clean } from './fields.ts'
-import type { Globals } from './program.ts'
-import { type Paint, paintWith, shorten } from './style.ts'
+import { addressToRepeat, type Globals } from './globals.ts'
+import { type Paint, paintWith, shorten, withAddress } from './style.ts'
 
 import { type Machine, usesColour } from './terminal.ts'
 
@@ -102,7 +102,7 @@ export const exitOf = (error: unknown): ExitCode => (isProblem(error) ? error.ex
 export function reportFailure(
   error: unknown,
   typed: TypedCommand,
-  globals: Pick<Globals, 'json' | 'color'>,
+  globals: Pick<Globals, 'json' | 'color' | 'url'>,
   { stderr, env, signal }: Machine,
 ): ExitCode {
   if (env.TENANTRY_DEBUG) stderr.write(`${causes(error).join('\ncaused by ')}\n`)
@@ -110,7 +110,9 @@ export function reportFailure(
   else if (globals.json) stderr.write(`${JSON.stringify(failureBody(error))}\n`)
   else {
     const text = explain(error, { ...typed, byToken: Boolean(env.TENANTRY_TOKEN) }, paintWith(usesColour(stderr, env, !globals.color)))
-    stderr.write(`${fold(text, widthOf(stderr, env))}\n`)
+    // The address itself may be wrong, and help needs none.
+    const repeated = isProblem(error, 'USAGE') ? undefined : addressToRepeat(globals, env)
+    stderr.write(`${fold(withAddress(text, repeated), widthOf(stderr, env))}\n`)
   }
   return exitOf(error)
 }

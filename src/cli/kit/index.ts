@@ -2,7 +2,22 @@
 // It knows no feature.
 // It imports nothing heavy before a command runs, so that help is instant.
 
-export { type Command, command, count, flag, many, type Noun, nameOnly, noun, oneOf, required, share, type Tree, text } from './command.ts'
+export {
+  type Command,
+  command,
+  count,
+  flag,
+  hidden,
+  many,
+  type Noun,
+  nameOnly,
+  noun,
+  oneOf,
+  required,
+  share,
+  type Tree,
+  text,
+} from './command.ts'
 export type { Context } from './context.ts'
 export { clean, fields, sections } from './fields.ts'
 export { assertConfirmed, readSecretLines, readTextFile } from './input.ts'

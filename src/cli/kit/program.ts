@@ -4,10 +4,8 @@ import { minHelpColumns, outputOf, usageErrorText } from '../../node/command-lin
 import { about, firstPage, globalOptions } from '../first-page.ts'
 import type { Command, Noun, OptionSpec, Tree } from './command.ts'
 import type { TypedCommand } from './failure.ts'
+import type { Globals } from './globals.ts'
 import type { Machine } from './terminal.ts'
-
-/** Options that every command takes. */
-export type Globals = Readonly<{ url?: string; json?: boolean; yes?: boolean; color: boolean }>
 
 /** A parsed command line. */
 export type Parsed = Readonly<{ command: Command; typed: TypedCommand; globals: Globals; input: Readonly<Record<string, unknown>> }>
@@ -23,6 +21,7 @@ function parseCommandLine(tree: Tree, argv: readonly string[], version: string, 
   const program = root(tree, version, machine)
   for (const noun of tree.nouns) {
     const built = program.command(noun.name).description(noun.summary).usage('<verb> [options]').helpCommand(false)
+    built.addHelpText('after', `\nOptions of a verb:        tenantry ${noun.name} <verb> --help\nOptions of every command: tenantry --help`)
     const loaded = noun.verbs.filter((verb) => !verb.nameOnly)
     for (const verb of loaded) addCommand(built, verb, `${noun.name} `, store({ noun, verb }, verb))
   }
@@ -41,7 +40,11 @@ function root(tree: Tree, version: string, machine: Machine): Commander {
     .description(about)
     .version(version, ...globalOptions.version)
     .option(...globalOptions.url)
+    .addOption(new Option(...globalOptions.output).argParser(outputFormat))
     .option(...globalOptions.json)
+    .option(...globalOptions.columns, columnTitles)
+    .option(...globalOptions.quiet)
+    .option(...globalOptions.verbose)
     .option(...globalOptions.yes)
     .option(...globalOptions.noColor)
     .helpOption(...globalOptions.help)
@@ -52,8 +55,12 @@ function root(tree: Tree, version: string, machine: Machine): Commander {
   const standard = program.createHelp()
   return program.configureHelp({
     showGlobalOptions: true,
+    // The help of a noun lists its verbs alone, so that it fits on one screen.
+    visibleOptions: (command) => (isNoun(command) ? [] : standard.visibleOptions(command)),
     visibleGlobalOptions: (command) =>
-      standard.visibleGlobalOptions.call({ showGlobalOptions: true } as Help, command).filter(({ long }) => long !== '--version'),
+      isNoun(command)
+        ? []
+        : standard.visibleGlobalOptions.call({ showGlobalOptions: true } as Help, command).filter(({ long }) => long !== '--version'),
     minWidthToWrap: minHelpColumns,
     formatHelp: (command, helper) => {
       assertKnownVerb(command)
@@ -61,6 +68,16 @@ function root(tree: Tree, version: string, machine: Machine): Commander {
     },
   })
 }
+
+const isNoun = (command: Commander): boolean => command.parent !== null && command.commands.length > 0
+
+function outputFormat(text: string): string {
+  if (!['json', 'yaml', 'wide'].includes(text)) throw new InvalidArgumentError('Allowed choices are json, yaml, wide.')
+  return text
+}
+
+/** `--columns box,last-report` */
+const columnTitles = (text: string): string[] => text.split(',').map((title) => title.trim().replaceAll('-', ' ').toUpperCase())
 
 /** Help for an unknown verb must not print the help of its noun. */
 function assertKnownVerb(command: Commander): void {
@@ -70,14 +87,36 @@ function assertKnownVerb(command: Commander): void {
 
 function addCommand(parent: Commander, command: Command, before: string, then: (built: Commander, args: readonly unknown[]) => void): void {
   const built = parent.command(command.usage).description(command.summary)
+  const alias = aliases[command.name]
+  if (alias) built.alias(alias)
+  if (parent.parent) built.helpGroup(readVerbs.has(command.name) ? 'Read:' : 'Change:')
   for (const spec of Object.values(command.options)) built.addOption(optionOf(spec))
   const { examples } = command
   if (examples) built.addHelpText('after', () => `\nExamples:\n${examples.map((line) => `  tenantry ${before}${line}`).join('\n')}`)
   built.action((...args: unknown[]) => then(built, args))
 }
 
-function optionOf({ flags, summary, mandatory, choices, parse }: OptionSpec): Option {
-  const option = new Option(flags, mandatory ? `${summary} (required)` : summary).makeOptionMandatory(mandatory)
+/** Names that people know from other programs, for the verbs of every noun. */
+const aliases: Readonly<Record<string, string>> = { list: 'ls', remove: 'rm' }
+
+/** Verbs that change nothing, listed first in the help of a noun. */
+const readVerbs = new Set(
+  'list show history plan rehearse diff watch check logs scan verify export checkpoint public-key top tail sessions bash zsh fish names'.split(
+    ' ',
+  ),
+)
+
+/** One letter per meaning, for the options of every command. */
+const shortFlags: Readonly<Record<string, string>> = { '--limit': '-n', '--tail': '-n', '--follow': '-f' }
+
+const withShort = (flags: string): string => {
+  const short = shortFlags[flags.split(' ')[0] as string]
+  return short ? `${short}, ${flags}` : flags
+}
+
+function optionOf({ flags, summary, mandatory, hidden, choices, parse }: OptionSpec): Option {
+  const option = new Option(withShort(flags), mandatory ? `${summary} (required)` : summary).makeOptionMandatory(mandatory)
+  if (hidden) option.hideHelp()
   if (choices) option.choices([...choices])
   if (parse)
     option.argParser((text: string, before: unknown) => {
@@ -91,7 +130,8 @@ function optionOf({ flags, summary, mandatory, choices, parse }: OptionSpec): Op
 }
 
 function parsedOf({ noun, verb }: Names, command: Command, built: Commander, args: readonly unknown[]): Parsed {
-  const globals = built.optsWithGlobals() as Globals
+  const given = built.optsWithGlobals() as Globals
+  const globals: Globals = { ...given, json: given.json === true || given.output === 'json' }
   const values = built.opts() as Record<string, unknown>
   const names = built.registeredArguments.map((argument) => argument.name())
   const words = Object.fromEntries(names.map((name, index) => [name, args[index]]))
@@ -108,6 +148,8 @@ function parsedOf({ noun, verb }: Names, command: Command, built: Commander, arg
   return { command, typed, globals, input: { ...words, ...Object.fromEntries(options) } }
 }
 
+const asksJson = (argv: readonly string[]): boolean => argv.includes('--json') || / (-o|--output)[ =]?json( |$)/.test(` ${argv.join(' ')}`)
+
 const isCommanderError = (error: unknown): error is CommanderError => error instanceof Error && error.name === 'CommanderError'
 
 /** Help and version exit 0 and are no failure; all else is a usage error. */
@@ -120,19 +162,27 @@ function throwUsage(error: CommanderError): undefined {
 export async function runCommandLine(tree: Tree, argv: readonly string[], version: string, machine: Machine): Promise<ExitCode> {
   let parsed: Parsed | undefined
   try {
-    parsed = parseCommandLine(tree, argv, version, machine)
+    parsed = parseCommandLine(tree, standardForm(argv), version, machine)
     return parsed ? await (await import('./run.ts')).runParsed(parsed, machine) : 0
   } catch (error) {
     const typed = parsed?.typed ?? typedWords(tree, argv)
-    const globals = parsed?.globals ?? { json: argv.includes('--json'), color: !argv.includes('--no-color') }
+    const globals = parsed?.globals ?? { json: asksJson(argv), color: !argv.includes('--no-color') }
     return (await import('./failure.ts')).reportFailure(error, typed, globals, machine)
   }
+}
+
+/** `help boxes list` is `boxes list --help`; `-V` was the flag for the version before `-v`. */
+function standardForm(argv: readonly string[]): readonly string[] {
+  const [first, ...rest] = argv
+  if (first === 'help') return [...rest, '--help']
+  return argv.length === 1 && first === '-V' ? ['--version'] : argv
 }
 
 /** The noun and verb of a line that does not parse, to point to their help. */
 function typedWords(tree: Tree, argv: readonly string[]): TypedCommand {
   const words = argv.filter((word) => !word.startsWith('-'))
   const noun = tree.nouns.find(({ name }) => name === words[0])
-  const verb = (noun?.verbs ?? tree.alone).find(({ name }) => name === words[noun ? 1 : 0])
+  const typed = words[noun ? 1 : 0]
+  const verb = (noun?.verbs ?? tree.alone).find(({ name }) => name === typed || (typed !== undefined && aliases[name] === typed))
   return { ...(noun ? { noun: noun.name } : {}), ...(verb ? { verb: verb.name } : {}) }
 }

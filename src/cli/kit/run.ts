@@ -1,18 +1,29 @@
 import { type ExitCode, fold, isProblem, problem } from '../../core/kit/index.ts'
 import { type Api, chooseUrl, connect, type StoredLogins, storedLogins } from './connection.ts'
 import type { Context } from './context.ts'
+import { addressToRepeat, type Globals } from './globals.ts'
 import { promptOn } from './input.ts'
-import type { Globals, Parsed } from './program.ts'
-import type { Style } from './style.ts'
-import { type Machine, type Output, type Progress, plainProgress, readAll, spinner, styleOf } from './terminal.ts'
+import type { Parsed } from './program.ts'
+import { type Style, withAddress } from './style.ts'
+import { type Machine, type Output, type Progress, plainProgress, readAll, silentProgress, spinner, styleOf } from './terminal.ts'
 
 /** Runs a parsed command and prints its result. */
 export async function runParsed({ command, globals, input }: Parsed, machine: Machine): Promise<ExitCode> {
   const context = await contextFor(globals, machine, command.local === true)
   const result = await command.run(context, input as never).catch((error: unknown) => explainNotLoggedIn(context, error))
-  const shown = globals.json ? jsonText(result) : folded((style) => command.view(result as never, style, input as never), context.style())
-  if (shown !== '') machine.stdout.write(`${shown}\n`)
+  const shown = await formatted(globals, result, () =>
+    folded((style) => command.view(result as never, style, input as never), context.style()),
+  )
+  const [text, rest = ''] = globals.quiet && command.name === 'list' ? splitAtBlankLine(shown) : [shown]
+  if (text !== '') machine.stdout.write(`${text}\n`)
+  if (rest !== '') machine.stderr.write(`${rest}\n`)
   return command.exit?.(result as never, input as never) ?? 0
+}
+
+/** With `--quiet` the names alone go to stdout, and the cursor of the next page to stderr. */
+const splitAtBlankLine = (text: string): [string, string?] => {
+  const at = text.indexOf('\n\n')
+  return at < 0 ? [text] : [text.slice(0, at), text.slice(at + 2)]
 }
 
 /** The API's UNAUTHENTICATED message is about headers; a person without a login needs the address instead. */
@@ -21,14 +32,26 @@ async function explainNotLoggedIn({ byToken, logins, url }: Context, error: unkn
   throw problem('UNAUTHENTICATED', `not logged in to ${url}`)
 }
 
-const folded = (view: (style: Style) => string, style: Style) => fold(view(style), style.width)
+const folded = (view: (style: Style) => string, style: Style) => fold(withAddress(view(style), style.repeatedUrl), style.width)
+
+async function formatted({ json, output }: Globals, result: unknown, view: () => string): Promise<string> {
+  if (json) return jsonText(result)
+  if (output !== 'yaml') return view()
+  return result === undefined ? '' : (await import('yaml')).stringify(JSON.parse(JSON.stringify(result))).trimEnd()
+}
 
 /** Empty when the API answers without a body. */
 const jsonText = (result: unknown) => (result === undefined ? '' : JSON.stringify(result, null, 2))
 
 async function contextFor(globals: Globals, machine: Machine, local: boolean): Promise<Context> {
   const { env, stdin, stdout, stderr, signal, clock } = machine
-  const styleFor = (output: Output) => ({ ...styleOf(output, env, !globals.color, clock.now()), url })
+  const repeatedUrl = addressToRepeat(globals, env)
+  const styleFor = (output: Output): Style => ({
+    ...styleOf(output, env, globals),
+    now: clock.now(),
+    url,
+    ...(repeatedUrl === undefined ? {} : { repeatedUrl }),
+  })
   const logins = storedLogins(env)
   const option = globals.url
   const url = local ? '' : chooseUrl({ option, environment: env.TENANTRY_URL, lastLogin: await logins.last() })
@@ -41,8 +64,8 @@ async function contextFor(globals: Globals, machine: Machine, local: boolean): P
     byToken: Boolean(env.TENANTRY_TOKEN),
     ask: promptOn(machine, globals.yes === true),
     yes: globals.yes === true,
-    json: globals.json === true,
-    progress: progressFor(machine),
+    json: globals.json === true || globals.output === 'yaml',
+    progress: globals.quiet ? async () => silentProgress : progressFor(machine),
     clock,
     readStdin: () => readAll(stdin),
     stdout,

@@ -1,10 +1,32 @@
 import { displayWidth } from '../../core/kit/index.ts'
 
+/** Repeats `--url` in the commands of a text: without it they would go to another daemon. */
+export const withAddress = (text: string, url: string | undefined): string =>
+  url === undefined ? text : text.replace(/(?<![\w./-])tenantry (?=[a-z])/g, `tenantry --url ${url} `)
+
 /** Terminal colours; each is the identity when colour is off. */
 export type Paint = Readonly<Record<'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan', (text: string) => string>>
 
-/** The terminal a view renders for: width in columns (infinite without a terminal), colours, the current time, the daemon's address. */
-export type Style = Readonly<{ width: number; colour: boolean; paint: Paint; now: Date; url?: string }>
+/** The terminal a view renders for. */
+export type Style = Readonly<{
+  /** In columns; infinite without a terminal. */
+  width: number
+  colour: boolean
+  paint: Paint
+  now: Date
+  /** The daemon's address. */
+  url?: string
+  /** The address that printed commands must repeat. */
+  repeatedUrl?: string
+  /** Every column of a table, also an empty one: for a pipe, or asked for. */
+  allColumns?: boolean
+  /** Titles of the only columns. */
+  columns?: readonly string[]
+  /** The first column of a table alone, without its title. */
+  quiet?: boolean
+  /** Every detail of a view. */
+  verbose?: boolean
+}>
 
 const codes = { bold: [1, 22], dim: [2, 22], red: [31, 39], green: [32, 39], yellow: [33, 39], cyan: [36, 39] } as const
 

@@ -1,4 +1,4 @@
-import { displayWidth, fold, printable } from '../../core/kit/index.ts'
+import { displayWidth, fold, printable, problem } from '../../core/kit/index.ts'
 import { clean } from './fields.ts'
 import { type Paint, padEnd, padStart, type Style, shorten } from './style.ts'
 
@@ -23,8 +23,12 @@ type Drawn<Row> = Readonly<{ column: Column<Row>; cells: readonly string[]; widt
  * Rows as text that fits the terminal: long texts are cut first, then columns of low priority are dropped.
  * Removes control characters of foreign text.
  */
-export function table<Row>({ width, paint }: Style, columns: readonly Column<Row>[], rows: readonly Row[]): string {
-  const fitted = fitTo(columns.map((column) => draw(column, rows)).filter(hasContent), width)
+export function table<Row>(style: Style, columns: readonly Column<Row>[], rows: readonly Row[]): string {
+  const { width, paint, allColumns, quiet } = style
+  const [name] = columns
+  if (quiet && name) return rows.map((row) => cellText(name.value(row))).join('\n')
+  const drawn = chosen(style, columns).map((column) => draw(column, rows))
+  const fitted = fitTo(allColumns || style.columns ? drawn : drawn.filter(hasContent), width)
   const line = (cellOf: (drawn: Drawn<Row>, last: boolean) => string) =>
     fitted
       .map((drawn, index) => cellOf(drawn, index === fitted.length - 1))
@@ -33,6 +37,18 @@ export function table<Row>({ width, paint }: Style, columns: readonly Column<Row
   const head = line(({ column, width }, last) => paint.dim(place(column, column.title, width, last)))
   const body = rows.map((row, index) => line((drawn, last) => paintedCell(drawn, row, index, paint, last)))
   return [head, ...body].join('\n')
+}
+
+/** The columns of `--columns`, in that order. Throws USAGE for a title that the table does not have. */
+function chosen<Row>({ columns: titles }: Style, columns: readonly Column<Row>[]): readonly Column<Row>[] {
+  return titles === undefined
+    ? columns
+    : titles.map((wanted) => {
+        const found = columns.find(({ title }) => title === wanted)
+        if (found) return found
+        const known = columns.map(({ title }) => title.toLowerCase().replaceAll(' ', '-')).join(', ')
+        throw problem('USAGE', `the table has no column ${wanted.toLowerCase()}. fix: use some of ${known}`)
+      })
 }
 
 function draw<Row>(column: Column<Row>, rows: readonly Row[]): Drawn<Row> {

@@ -27,9 +27,22 @@ export type Machine = Readonly<{
 export const usesColour = (output: Output, env: Environment, noColour: boolean): boolean =>
   output.isTTY === true && !noColour && !env.NO_COLOR && env.TERM !== 'dumb'
 
-export function styleOf(output: Output, env: Environment, noColour: boolean, now: Date): Style {
-  const colour = usesColour(output, env, noColour)
-  return { width: widthOf(output, env), colour, paint: paintWith(colour), now }
+type Wishes = Readonly<{ color: boolean; output?: string; columns?: readonly string[]; quiet?: boolean; verbose?: boolean }>
+
+/** Text for a pipe is never cut or folded, whatever COLUMNS says. */
+export function styleOf(output: Output, env: Environment, { color, output: format, columns, quiet, verbose }: Wishes): Omit<Style, 'now'> {
+  const colour = usesColour(output, env, !color)
+  const allColumns = output.isTTY !== true || format === 'wide'
+  const width = allColumns ? Number.POSITIVE_INFINITY : widthOf(output, env)
+  return {
+    width,
+    colour,
+    paint: paintWith(colour),
+    allColumns,
+    ...(columns ? { columns } : {}),
+    quiet: quiet === true,
+    verbose: verbose === true,
+  }
 }
 
 export async function readAll(input: AsyncIterable<unknown>): Promise<string> {
@@ -46,6 +59,9 @@ export type Progress = Readonly<{
   /** Removes the spinner without a last line. */
   stop: () => void
 }>
+
+/** For `--quiet`. */
+export const silentProgress: Progress = { update: () => undefined, done: () => undefined, fail: () => undefined, stop: () => undefined }
 
 /** One line per change, for logs and pipes. */
 export function plainProgress(output: Output, firstLine: string): Progress {

@@ -1,9 +1,12 @@
 // `tenantry doctor`: checks whether this machine can work with the daemon, and names a fix for each failed check.
-// It changes nothing.
+// `tenantry status`: alerts, rollouts, drift and hosts on one screen.
+// Both change nothing.
 import { catalogue } from '../../core/kit/index.ts'
 import { packageVersion } from '../../node/package.ts'
 import { clean, command, type Paint, padEnd } from '../kit/index.ts'
 import { allChecks, type Check } from './checks.ts'
+
+export { status } from './status.ts'
 
 const marks = { ok: ['✓', 'green'], warn: ['!', 'yellow'], failed: ['✗', 'red'], skipped: ['·', 'dim'] } as const satisfies Record<
   Check['state'],

@@ -6,14 +6,15 @@ import { asksFirstPage, firstPage } from '../../../src/cli/first-page.ts'
 import type { Tree } from '../../../src/cli/kit/index.ts'
 import { names, treeFor, wholeTree } from '../../../src/cli/nouns.ts'
 import { tenantry } from '../../support/command-line.ts'
+import { aHost } from '../../support/records.ts'
 
 /** The nouns and verbs that scripts rely on. */
 const promised = {
   hosts: 'invite list show revoke registries platform',
   tenants: 'list show create update window suspend resume',
   users: 'list show create update roles disable enable reset-password sessions end-session import',
-  boxes: 'list show provision adopt scan check logs maintenance move remove release reconcile',
-  manifest: 'show diff apply',
+  boxes: 'list show provision adopt scan check logs maintenance canary move remove release reconcile',
+  manifest: 'show history diff apply rollback',
   snapshots: 'list take restore drill',
   rollouts: 'plan rehearse create start watch pause resume abort rollback show list emergency',
   alerts: 'list show acknowledge resend test',
@@ -22,7 +23,8 @@ const promised = {
   audit: 'list verify export checkpoint public-key',
   tokens: 'list create revoke',
   accounts: 'list create disable role',
-  completion: 'bash zsh fish',
+  contexts: 'list use remove',
+  completion: 'bash zsh fish names',
 } as const
 
 describe('help', () => {
@@ -31,7 +33,7 @@ describe('help', () => {
     expect(exit).toBe(0)
     for (const [noun, verbs] of Object.entries(promised))
       expect(stdout).toMatch(new RegExp(`^  ${noun} +${verbs.replaceAll(' ', ' \\| ')}$`, 'm'))
-    for (const alone of ['login', 'logout', 'whoami', 'doctor']) expect(stdout).toMatch(new RegExp(`^  ${alone} `, 'm'))
+    for (const alone of ['login', 'logout', 'whoami', 'status', 'doctor']) expect(stdout).toMatch(new RegExp(`^  ${alone} `, 'm'))
   })
 
   test('each command has its own help, without a request', async () => {
@@ -112,6 +114,34 @@ describe('completion', () => {
     expect(complete('tenantry', 'rollouts', 'res')).toBe('resume')
     expect(complete('tenantry', 'rollouts', 'resume', 'ro_x', '--skip-')).toBe('--skip-failed')
     expect(complete('tenantry', 'login', '--na')).toBe('--name')
+  })
+
+  test('bash completes names of boxes, tenants, rollouts and hosts, also after an option', async () => {
+    const { stdout: script } = await tenantry(['completion', 'bash'])
+    const program =
+      'tenantry() { case "$*" in *boxes) echo anna-schule;; *hosts) echo host-1;; *rollouts) echo ro_x;; *tenants) echo oak;; esac; }'
+    const complete = (...words: string[]) => {
+      const run = `${script}\n${program}\nCOMP_WORDS=(${words.map((word) => `"${word}"`).join(' ')}); COMP_CWORD=${words.length - 1}; _tenantry; echo "\${COMPREPLY[@]}"`
+      return execFileSync('bash', ['-c', run], { encoding: 'utf8' }).trim()
+    }
+    expect(complete('tenantry', 'boxes', 'show', '')).toBe('anna-schule')
+    expect(complete('tenantry', 'hosts', 'revoke', 'h')).toBe('host-1')
+    expect(complete('tenantry', 'rollouts', 'watch', '')).toBe('ro_x')
+    expect(complete('tenantry', 'users', 'list', '')).toBe('oak')
+    expect(complete('tenantry', 'rollouts', 'create', '--target', 'a')).toBe('anna-schule')
+    expect(complete('tenantry', 'boxes', 'list', '--host', '')).toBe('host-1')
+    expect(complete('tenantry', 'boxes', 'provision', '')).not.toContain('anna-schule')
+    expect(complete('tenantry', 'boxes', 'show', '--js')).toBe('--json')
+  })
+
+  test('zsh and fish read names from the daemon too', async () => {
+    for (const shell of ['zsh', 'fish']) expect((await tenantry(['completion', shell])).stdout).toContain('tenantry completion names')
+  })
+
+  test('names are printed one a line, and nothing without a daemon', async () => {
+    const answers = { 'GET /api/admin/v1/hosts': { hosts: [aHost({ name: 'host-1' }), aHost({ name: 'host-2' })] } }
+    expect((await tenantry(['completion', 'names', 'hosts'], { answers })).stdout).toBe('host-1\nhost-2\n')
+    expect(await tenantry(['completion', 'names', 'boxes'])).toMatchObject({ exit: 0, stdout: '', stderr: '' })
   })
 })
 
