@@ -145,6 +145,36 @@ describe.skipIf(!testbedExists())('the pre-flight of a real box', () => {
     expect((await one.report()).facts).toMatchObject({ composeChanged: false, wouldRecreate: [], otherServices: [] })
   })
 
+  test('refuses a service that was scaled by hand', async () => {
+    const { project } = await one.box()
+    const { testbed } = one
+    const scale = (count: number) => {
+      const args = [
+        'compose',
+        '-p',
+        project.name,
+        '-f',
+        project.composeFile,
+        'up',
+        '-d',
+        '--no-recreate',
+        '--scale',
+        `minio=${count}`,
+        'minio',
+      ]
+      return execa(testbed.docker, args, { env: dockerEnvironment(testbed), extendEnv: false })
+    }
+    await scale(2)
+    expect(found(await one.report(), { synapse: '1.999.0' })).toContain('refuse SCALED_SERVICE')
+    expect(await attempt('scaled', { synapse: one.target('synapse-1.157.1') })).toMatchObject({
+      outcome: 'failed',
+      fencedMs: 0,
+      error: { code: 'PREFLIGHT_REFUSED', message: expect.stringMatching(/minio has more than one container/) },
+    })
+    await scale(1)
+    expect((await one.report()).facts).toMatchObject({ scaledServices: [], notRestorable: [] })
+  })
+
   test('stops at images that are not there, at digests that are others, and at a registry that does not answer', async () => {
     const { slug, boxId, ownershipEpoch } = one.payload({ services: {}, migrationsHead: '0000' })
     const { image, digest } = one.target('synapse-1.157.1')

@@ -10,6 +10,7 @@ import {
   type BoxSettings,
   differenceFindings,
   fileSetFindings,
+  guardFindings,
   type LocalBoxes,
   otherDatabasesFinding,
   plainUrl,
@@ -78,6 +79,8 @@ export async function planCompletion(deps: PlanDeps, box: LocalBox, payload: Com
     ...(await otherDatabases(deps, survey)),
     ...(await fenceFinding(box)),
   ]
+  // Only once the rest is right: a stack without a database volume has its finding already.
+  if (found.length === 0) found.push(...(await guardFindings(deps, box, survey.compose.text)))
   const planned = await changesOf(deps, survey, payload, { images, secrets })
   const changes = 'unable' in planned ? [] : planned.filter(({ before, after }) => before !== after)
   const diff = redact(

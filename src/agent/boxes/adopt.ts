@@ -8,10 +8,9 @@ import { composeNames, fileOfContainers, fileSetFindings } from './file-set.ts'
 import { assertStackUnclaimed, existingBox, type LocalBoxes } from './local-boxes.ts'
 
 import { type ReportDeps, reportVersions } from './report-versions.ts'
-import { reasonNotRestorable } from './restorable.ts'
+import { guardFindings } from './restorable.ts'
 import { differenceFindings } from './running-versus-file.ts'
 import { assertSafeFolder } from './safe-folder.ts'
-import { scaledFinding, scaledServices } from './scaled-services.ts'
 
 type Adopt = BoxCommandPayload<'tenant-box.adopt'>
 
@@ -38,17 +37,6 @@ export const adopt =
     ]
     return { report: await reportVersions(deps, box), findings }
   }
-
-/** Findings that would refuse each update of the box. An observed stack that compose refuses is still reported. */
-export async function guardFindings({ engine }: Pick<ReportDeps, 'engine'>, box: LocalBox, text: string): Promise<string[]> {
-  const containers = await engine.containers(box.project)
-  const whole = await engine.resolveCompose(box.project, text).catch(() => ({}))
-  const reason = await reasonNotRestorable({ engine }, box, text)
-  return [
-    ...scaledServices(whole, containers).map(scaledFinding),
-    ...(reason === undefined ? [] : [`the box could not be restored: ${reason}`]),
-  ]
-}
 
 /** Adoption never turns a managed box into an observed one. */
 async function observed(boxes: LocalBoxes, payload: Adopt, project: Project): Promise<LocalBox> {

@@ -43,7 +43,7 @@ const defaultFolder = '/var/lib/postgresql/data'
  */
 export function databaseVolumeOf(postgres: Record<string, unknown>, volumes: Readonly<Record<string, string>>): DatabaseVolume | undefined {
   const mounts = mountsOf(postgres)
-  const mount = mountOf(mounts, dataFolder(postgres.environment)) ?? onlyVolume(mounts)
+  const mount = mountOf(mounts, environmentValue(postgres, 'PGDATA') ?? defaultFolder) ?? onlyVolume(mounts)
   const volume = mount?.kind === 'volume' ? volumes[mount.source] : undefined
   return mount === undefined || volume === undefined ? undefined : { key: mount.source, volume }
 }
@@ -53,8 +53,9 @@ function onlyVolume(mounts: readonly Mount[]): Mount | undefined {
   return named.length === 1 ? named[0] : undefined
 }
 
-function dataFolder(environment: unknown): string {
-  const listed = Array.isArray(environment) ? environment.map(String).find((entry) => entry.startsWith('PGDATA=')) : undefined
-  const said = listed?.slice('PGDATA='.length) ?? recordOf(environment).PGDATA
-  return typeof said === 'string' && said !== '' ? said : defaultFolder
+/** A variable of a service, from the list or the map; undefined where it is empty. */
+export function environmentValue({ environment }: Record<string, unknown>, name: string): string | undefined {
+  const listed = Array.isArray(environment) ? environment.map(String).find((entry) => entry.startsWith(`${name}=`)) : undefined
+  const said = listed?.slice(name.length + 1) ?? recordOf(environment)[name]
+  return typeof said === 'string' && said !== '' ? said : undefined
 }

@@ -2,14 +2,30 @@ import { Service } from '../../core/boxes/index.ts'
 import { isProblem, problem } from '../../core/kit/index.ts'
 import type { ContainerEngine, LocalBox } from '../ports/index.ts'
 import { type ComposeFacts, composeFacts, resolvedCompose } from './compose-file.ts'
-import { mountsOf, recordOf } from './mounts.ts'
+import { environmentValue, mountOf, mountsOf, recordOf } from './mounts.ts'
 import { lineOfVolume, rewriteVolumes } from './rewrite-volumes.ts'
+import { scaledFinding, scaledServices } from './scaled-services.ts'
 
 type Deps = Readonly<{ engine: Pick<ContainerEngine, 'resolveCompose'> }>
 
 /** The facts of a box's compose file as compose resolves it: the real name of each volume, whatever form it is written in. */
 export const resolvedFacts = async ({ engine }: Deps, { project }: LocalBox, text: string): Promise<ComposeFacts> =>
   composeFacts(await engine.resolveCompose(project, text), project.name)
+
+/** Findings that would refuse each update of the box. An observed stack that compose refuses is still reported. */
+export async function guardFindings(
+  { engine }: Readonly<{ engine: Pick<ContainerEngine, 'resolveCompose' | 'containers'> }>,
+  box: LocalBox,
+  text: string,
+): Promise<string[]> {
+  const containers = await engine.containers(box.project)
+  const whole = await engine.resolveCompose(box.project, text).catch(() => ({}))
+  const reason = await reasonNotRestorable({ engine }, box, text)
+  return [
+    ...scaledServices(whole, containers).map(scaledFinding),
+    ...(reason === undefined ? [] : [`the box could not be restored: ${reason}`]),
+  ]
+}
 
 /**
  * Throws NOT_RESTORABLE for a compose file under which no restore could put other volumes. Renders what a rollback and a restore would write,
@@ -29,7 +45,8 @@ export async function reasonNotRestorable({ engine }: Deps, { project }: LocalBo
     const keys = dataKeys(whole, composeFacts(whole, project.name))
     if (typeof keys === 'string') return keys
     const fixed = keys.all.map((key) => fixedVolume(whole, text, key)).find((reason) => reason !== undefined)
-    if (fixed !== undefined) return fixed
+    const bound = fixed ?? boundMount(whole) ?? outsideLog(whole, keys.database)
+    if (bound !== undefined) return bound
     // A rollback replaces the volume of the database, a restore all of them.
     for (const some of [[keys.database], keys.all]) {
       const names = Object.fromEntries(some.map((key) => [key, `${project.name}-candidate-${key}`]))
@@ -77,6 +94,23 @@ function fixedVolume(whole: Readonly<Record<string, unknown>>, text: string, key
   if (what === undefined) return undefined
   const line = lineOfVolume(text, key)
   return `the volume ${key}${line === undefined ? '' : ` (line ${line} of the compose file)`} ${what}`
+}
+
+/** A new volume has no folders yet. */
+function boundMount({ services }: Readonly<Record<string, unknown>>): string | undefined {
+  const name = (['postgres', 'synapse', 'minio'] as const).find((service) => {
+    const { volumes } = recordOf(recordOf(services)[service])
+    return Array.isArray(volumes) && volumes.some((mount) => recordOf(recordOf(mount).volume).subpath !== undefined)
+  })
+  return name && `${name} mounts a subpath of a volume, which a new volume does not have. fix: mount the whole volume`
+}
+
+/** A log in another volume still belongs to the former database. */
+function outsideLog({ services }: Readonly<Record<string, unknown>>, database: string): string | undefined {
+  const postgres = recordOf(recordOf(services).postgres)
+  const folder = environmentValue(postgres, 'POSTGRES_INITDB_WALDIR')
+  if (folder === undefined || mountOf(mountsOf(postgres), folder)?.source === database) return undefined
+  return `PostgreSQL has its write-ahead log outside its data volume (POSTGRES_INITDB_WALDIR=${folder}). fix: move it into the data volume`
 }
 
 /** The first service that would not mount exactly what it mounts now, under the new names. */

@@ -92,7 +92,10 @@ export async function resolveText(project: Project, text: string): Promise<Reado
 const withLongMounts = (service: Record<string, unknown>) =>
   service.volumes === undefined
     ? service
-    : { ...service, volumes: mountsOf(service).map(({ kind, source, target }) => ({ type: kind, source, target })) }
+    : { ...service, volumes: mountsOf(service).map((mount, index) => ({ ...longForm(service, index), ...typed(mount) })) }
+
+const longForm = ({ volumes }: Record<string, unknown>, index: number) => (Array.isArray(volumes) ? recordOf(volumes[index]) : {})
+const typed = ({ kind, source, target }: ReturnType<typeof mountsOf>[number]) => ({ type: kind, source, target })
 
 const maxTexts = 32
 

@@ -16,6 +16,16 @@ const rows: [string, Parameters<typeof aStack>[0], RegExp][] = [
     /minio is privileged/,
   ],
   [
+    'two containers of a service',
+    { compose: handMade.replace('command: server /data', 'command: server /data\n    deploy: { replicas: 2 }') },
+    /minio has more than one container/,
+  ],
+  [
+    'a volume bound to a place',
+    { compose: handMade.replace('\n  media:\n', '\n  media: { driver_opts: { device: /mnt } }\n') },
+    /could not be restored: the volume media \(line 24 of the compose file\) has driver_opts/,
+  ],
+  [
     'a database in a folder',
     { compose: handMade.replace('- db:/var/lib/postgresql/data', '- ./db:/var/lib/postgresql/data\n      - db:/backups') },
     /postgres stores its data in \.\/db; a rollback needs a named volume/,

@@ -70,6 +70,20 @@ describe('adopting', () => {
     expect((await deps.boxes.find('elm'))?.project).toEqual(project)
   })
 
+  test('names services with several containers, and a volume that no restore could replace', async () => {
+    const stack = await aStack()
+    const { host } = stack.agent
+    const text = composeText('elm')
+      .replace('"objects:/data" ]', '"objects:/data" ], deploy: { replicas: 2 }')
+      .replace('{ name: box-elm-media }', '{ name: box-elm-media, driver_opts: { device: /mnt } }')
+    await writeFile(stack.composeFile, text)
+    const { findings } = await moving(host.clock, () => stack.adopt())
+    expect(findings).toEqual([
+      expect.stringMatching(/^minio has more than one container/),
+      expect.stringMatching(/^the box could not be restored: the volume media \(line 9 of the compose file\) has driver_opts/),
+    ])
+  })
+
   test('names each way in which what runs is not what the file says, with what to do', async () => {
     const stack = await aStack()
     const { host } = stack.agent

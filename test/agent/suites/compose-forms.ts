@@ -61,6 +61,16 @@ const refused: readonly [form: string, text: string, reason: RegExp][] = [
     `${services.replace('db:/var', './db:/var')}volumes: { media: , objects: }\n`,
     /no named volume for the data of PostgreSQL/,
   ],
+  [
+    'a log elsewhere',
+    `${services.replace('volumes: [ "db:', 'environment: [ POSTGRES_INITDB_WALDIR=/wal ], volumes: [ "wal:/wal", "db:')}volumes: { db: , wal: , media: , objects: }\n`,
+    /write-ahead log outside its data volume/,
+  ],
+  [
+    'a part of a volume',
+    `${services.replace('target: /data }', 'target: /data, volume: { subpath: a } }')}volumes: { db: , media: , objects: }\n`,
+    /minio mounts a subpath/,
+  ],
   ['no YAML', `${services}volumes: [\n`, /compose/i],
 ]
 
