@@ -3,6 +3,7 @@ import { isProblem, problem } from '../../core/kit/index.ts'
 import type { ContainerEngine, LocalBox } from '../ports/index.ts'
 import { type ComposeFacts, composeFacts, resolvedCompose } from './compose-file.ts'
 import { environmentValue, mountOf, mountsOf, recordOf } from './mounts.ts'
+import { rewriteImages } from './rewrite-compose.ts'
 import { lineOfVolume, rewriteVolumes } from './rewrite-volumes.ts'
 import { scaledFinding, scaledServices } from './scaled-services.ts'
 
@@ -36,21 +37,34 @@ export async function assertRestorable(deps: Deps, box: LocalBox, text: string):
   if (reason !== undefined) throw problem('NOT_RESTORABLE', `${box.slug} could not be restored after an update: ${reason}`)
 }
 
-/** Why no restore could put other volumes under a box; undefined if it could. Throws DOCKER_UNAVAILABLE. */
-export async function reasonNotRestorable({ engine }: Deps, { project }: LocalBox, text: string): Promise<string | undefined> {
+/**
+ * Why no restore could put other volumes or images under a box; undefined if it could. A completion still writes images out, so those of an
+ * observed box are not checked. Throws DOCKER_UNAVAILABLE.
+ */
+export async function reasonNotRestorable(
+  { engine }: Deps,
+  { project, managed }: Pick<LocalBox, 'project' | 'managed'>,
+  text: string,
+): Promise<string | undefined> {
   try {
     const whole = await engine.resolveCompose(project, text)
     const hidden = hiddenService(whole, text)
     if (hidden !== undefined) return hidden
-    const keys = dataKeys(whole, composeFacts(whole, project.name))
+    const facts = composeFacts(whole, project.name)
+    const images = Object.entries(facts.services).map(([service, { image }]) => [service, image])
+    const restored = managed ? rewriteImages(text, Object.fromEntries(images)) : text
+    const keys = dataKeys(whole, facts)
     if (typeof keys === 'string') return keys
     const fixed = keys.all.map((key) => fixedVolume(whole, text, key)).find((reason) => reason !== undefined)
     const bound = fixed ?? boundMount(whole) ?? outsideLog(whole, keys.database)
     if (bound !== undefined) return bound
     // A rollback replaces the volume of the database, a restore all of them.
-    for (const some of [[keys.database], keys.all]) {
+    for (const [file, some] of [
+      [text, [keys.database]],
+      [restored, keys.all],
+    ] as const) {
       const names = Object.fromEntries(some.map((key) => [key, `${project.name}-candidate-${key}`]))
-      const rendered = await engine.resolveCompose(project, rewriteVolumes(text, names))
+      const rendered = await engine.resolveCompose(project, rewriteVolumes(file, names))
       const wrong = differingService(whole, rendered, names)
       if (wrong !== undefined)
         return `compose would not mount the restored volumes of ${wrong}. fix: write its volumes out in the compose file`

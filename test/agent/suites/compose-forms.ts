@@ -79,7 +79,7 @@ export function composeForms(title: string, fresh: () => Promise<Pick<ContainerE
   describe(title, () => {
     let engine: Pick<ContainerEngine, 'resolveCompose'>
     const project = { name: 'box-oak', folder: '/srv/oak', composeFile: '/srv/oak/compose.yaml' }
-    const box = { slug: 'oak', project } as LocalBox
+    const box = { slug: 'oak', project, managed: true } as LocalBox
     beforeAll(async () => {
       engine = await fresh()
     })
