@@ -49,7 +49,7 @@ export const happening = (name: string, run: (model: RolloutModel, subject: Roll
   toString: () => name,
 })
 
-/** An operator's verb: where it is not allowed it changes nothing, and a finished rollout allows none. */
+/** An operator's verb other than a rollback: where it is not allowed it changes nothing, and a finished rollout allows none. */
 const verb = (name: string, leadsTo: (status: RolloutModel) => boolean, run: (subject: RolloutSubject) => Promise<unknown>): Happening =>
   happening(name, async (model, subject) => {
     const before = await subject.statusOf()
@@ -89,11 +89,16 @@ const abort = fc.constant(
   ),
 )
 const rollBack = fc.constantFrom('none' as const, 'images' as const, 'snapshot' as const).map((mode) =>
-  verb(
-    `roll back, boxes ${mode}`,
-    ({ status }) => status === 'rolled_back',
-    ({ world, id }) => world.rollBack(id, mode, { skipRefused: true }),
-  ),
+  happening(`roll back, boxes ${mode}`, async (model, subject) => {
+    const { world, id } = subject
+    const before = await subject.statusOf()
+    const refusal = await refusalOf(() => world.rollBack(id, mode, { skipRefused: true }))
+    const status = await subject.statusOf()
+    // A finished rollout keeps its status; only its boxes are rolled back.
+    expect(status).toBe(refusal === undefined && !isOver(before) ? 'rolled_back' : before)
+    if (isOver(before) && mode === 'none') expect(refusal).toBe('INVALID_TRANSITION')
+    model.status = status
+  }),
 )
 export const rollbackOrder = fc
   .constantFrom('resume' as const, 'stop' as const)

@@ -44,7 +44,9 @@ export function violationsIn(
 function movesWrong(before: RolloutAction | undefined, now: RolloutAction, { status }: RolloutEvent, kind: Kind): string[] {
   const was = before?.status ?? 'pending'
   const begins = isInFlight(now.status) && !isInFlight(was)
-  const goesBack = now.status === 'rolling_back' && status === 'rolled_back'
+  // Requested with the rollback of its rollout, or later of a finished one.
+  const isRequested = status === 'rolled_back' || (isOver(status) && before?.undo?.status === 'pending')
+  const goesBack = now.status === 'rolling_back' && isRequested
   const wrong: string[] = []
   if (begins && !goesBack && !phaseOf({ kind, status })) wrong.push(`begins while its rollout is ${status}`)
   if (begins && now.attempt !== (before?.attempt ?? 0) + 1) wrong.push(`begins attempt ${now.attempt} after ${before?.attempt ?? 0}`)

@@ -141,7 +141,7 @@ export const actionColumns: readonly Column<RolloutAction>[] = [
 
 /** `done (1 skipped)`; the column UPDATED has the others. */
 const listedState = ({ status, counts }: RolloutSummary): string =>
-  status === 'done' && leftOutOf(counts) > 0 ? `done (${leftOutOf(counts)} skipped)` : rolloutWord(status)
+  status === 'done' && !counts.undo && leftOutOf(counts) > 0 ? `done (${leftOutOf(counts)} skipped)` : rolloutWord(status)
 
 const listColumns = ({ now }: Style): Column<RolloutSummary>[] => [
   { title: 'ROLLOUT', value: ({ id }) => id, priority: 1 },

@@ -121,15 +121,22 @@ export const list = command(
   'list',
   'List rollouts, newest first',
   {
-    status: oneOf('--status <status>', 'filter by status', statuses),
+    status: oneOf('--status <status>', 'filter by status', [...statuses, 'aborted']),
     kind: oneOf('--kind <kind>', 'filter by kind', ['staged', 'emergency_cve']),
     since: text('--since <time>', 'created since a time (2026-01-05T02:00:00Z) or age (12h, 7d)'),
     idempotencyKey: text('--idempotency-key <key>', 'filter by idempotency key'),
     limit: count('--limit <count>', 'max results'),
     cursor: text('--cursor <cursor>', 'pagination cursor'),
   },
-  ({ api, clock }, { since, ...query }) =>
-    api.rollouts.listRollouts({ query: { ...query, ...(since === undefined ? {} : { since: momentOf(since, clock.now()) }) } }),
+  ({ api, clock }, { since, status, ...query }) =>
+    api.rollouts.listRollouts({
+      query: {
+        ...query,
+        // An aborted rollout has the status `failed` in the API.
+        status: status === 'aborted' ? 'failed' : status,
+        ...(since === undefined ? {} : { since: momentOf(since, clock.now()) }),
+      },
+    }),
   (page, style, { status, kind, since, idempotencyKey, cursor }) =>
     rolloutList(
       page,

@@ -34,6 +34,9 @@ export const stopText = (status: RolloutStatus, reason: string | undefined): str
 /** The status in a sentence; a bare phase name reads as incomplete. `done (23 updated, 1 skipped)` where boxes were left out. */
 export function rolloutState({ status, counts }: Pick<Rollout, 'status' | 'counts'>): string {
   if (isRunningPhase(status)) return `in progress (${status})`
+  const { undo } = counts
+  if (undo && (status === 'done' || status === 'failed'))
+    return `${rolloutWord(status)}, ${isRollingBack(counts) ? 'rolling back' : 'rolled back'} (${undo.undone} of ${undo.total})`
   const left = leftOutOf(counts)
   return status === 'done' && left > 0 ? `done (${counts.succeeded} updated, ${left} skipped)` : rolloutWord(status)
 }
@@ -207,7 +210,7 @@ export function exitOfRollout(
   { status, counts }: Pick<Rollout, 'status' | 'counts'>,
   { allowSkipped }: Readonly<{ allowSkipped: boolean }> = { allowSkipped: false },
 ): 0 | 7 | 8 | 9 {
-  if (status === 'failed' || status === 'rolled_back') return 7
+  if (status === 'failed' || status === 'rolled_back' || counts.undo) return 7
   if (status === 'paused') return 8
   return status === 'done' && leftOutOf(counts) > 0 && !allowSkipped ? 9 : 0
 }

@@ -188,8 +188,8 @@ export const rolloutsContract = {
       skipRefused: z.boolean().default(false),
     }),
     returns: Rollout,
-    problems: ['INVALID_TRANSITION', 'CONFLICT', 'PLAN_REFUSED', 'CONFIG'],
-    summary: 'Roll a rollout back: ends as rolled back, and rolls its updated boxes back if requested',
+    problems: ['INVALID_TRANSITION', 'CONFLICT', 'PLAN_REFUSED', 'ROLLOUT_ACTIVE', 'CONFIG'],
+    summary: 'Roll a rollout back: ends as rolled back, and rolls its updated boxes back if requested; a finished one keeps its status',
     spec: '3.7',
   }),
   planRollback: endpoint({

@@ -60,7 +60,7 @@ export const ActionCounts = z.object({
   cancelled: z.number(),
   /** Boxes that an operator left out: failed ones, blocked ones, and those skipped by name. They are counted by their status too. */
   leftOut: z.number(),
-  /** Progress of the rollback of boxes; null unless the rollout was rolled back with its boxes. */
+  /** Progress of the rollback of boxes, also of a finished rollout; null unless one was requested. */
   undo: RollbackCounts.nullable(),
 })
 export type ActionCounts = z.infer<typeof ActionCounts>

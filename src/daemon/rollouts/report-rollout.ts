@@ -50,13 +50,22 @@ export async function reportRollout({ db, clock }: Deps, { id }: { id: string })
     durationMs: stored.startedAt === null ? null : spanMs(stored.startedAt, stored.finishedAt ?? now),
     pausedMs: pauses.reduce((total, { durationMs }) => total + durationMs, 0),
     fence: fenceOf(times, await fencesOfAttempts(db, id)),
-    undo: rollbackSpanOf({ rolledBackAt: stored.finishedAt, counts: counts(id).undo, boxes: await rollbackSpans(db, id, times), now }),
+    undo: rollbackSpanOf({
+      rolledBackAt: rolledBackAt(timeline) ?? stored.finishedAt,
+      counts: counts(id).undo,
+      boxes: await rollbackSpans(db, id, times),
+      now,
+    }),
     ...{ timeline, phases, pauses },
     steps: await stepsOf(db, id, times),
     boxes: boxes.map(publicAction),
     boxesTotal: times.length,
   }
 }
+
+/** A finished rollout may be rolled back later. */
+const rolledBackAt = (timeline: RolloutReport['timeline']): string | undefined =>
+  timeline.findLast(({ action }) => action === 'rollout.rolled_back')?.at
 
 const failures: readonly ActionStatus[] = ['failed', 'rolled_back', 'rollback_failed']
 /** A box that was rolled back with its whole rollout is no failure; one whose rollback failed is. */

@@ -1,6 +1,13 @@
 import { expect, test } from 'vitest'
 import { snapshotsOfRollouts } from '../../../src/daemon/rollouts/index.ts'
-import { abortRollout, createRollout, planRollback, resumeRollback, stopRollback } from '../../../src/daemon/rollouts/testing.ts'
+import {
+  abortRollout,
+  createRollout,
+  planRollback,
+  reportRollout,
+  resumeRollback,
+  stopRollback,
+} from '../../../src/daemon/rollouts/testing.ts'
 import { anOperator } from '../../support/boxes-room.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { type BoxSpec, type RolloutWorld, rolloutWorld, snapshotIdOf } from '../../support/rollout-world.ts'
@@ -192,6 +199,75 @@ onBothDialects('a rollout that is rolled back with its boxes', (fresh) => {
   })
 })
 
+onBothDialects('a finished rollout', (fresh) => {
+  test.each([
+    ['done', async () => undefined],
+    ['failed', (world: RolloutWorld, id: string) => abortRollout(world.deps, anOperator, { id })],
+    ['rolled_back', (world: RolloutWorld, id: string) => world.rollBack(id, 'none')],
+  ] as const)('that is %s stays so, and its boxes are rolled back', async (status, end) => {
+    const world = await rolloutWorld(await fresh(), fleet)
+    const id = await world.started(status === 'done' ? {} : { holdAfter: 'pro' })
+    await world.settle()
+    await end(world, id)
+    const before = await world.show(id)
+    expect(before.status).toBe(status)
+    await world.clock.advance(3_600_000)
+    await world.heartbeat()
+    const plan = await planRollback(world.deps, { id, boxes: 'snapshot' })
+    expect(plan.boxes.every(({ losesMs }) => losesMs >= 3_600_000)).toBe(true)
+    const asked = await world.rollBack(id, 'images')
+    expect(asked).toMatchObject({ status, finishedAt: before.finishedAt, error: before.error, counts: { undo: { pending: plan.undoes } } })
+    await world.settle()
+    const after = await world.show(id)
+    expect(after).toMatchObject({ status, finishedAt: before.finishedAt, counts: { undo: { undone: plan.undoes, failed: 0 } } })
+    expect(synapses(world)).toMatchObject({ acme: '1.157.1', beta: '1.157.1' })
+    expect(after.auditLog.map(({ action }) => action).filter((action) => action === 'rollout.rolled_back').length).toBe(
+      status === 'rolled_back' ? 2 : 1,
+    )
+    const { undo: span } = await reportRollout(world.deps, { id })
+    expect(Date.parse(span?.startedAt ?? '')).toBeGreaterThanOrEqual(Date.parse(before.finishedAt ?? '') + 3_600_000)
+  })
+
+  test('is not rolled back by a snapshot that is gone', async () => {
+    const world = await rolloutWorld(await fresh(), fleet)
+    const id = await world.started()
+    await world.settle()
+    await world.deps.db.updateTable('snapshots').set({ status: 'forgotten' }).where('slug', '=', 'acme').execute()
+    await expect(world.rollBack(id, 'snapshot')).rejects.toMatchObject({ code: 'PLAN_REFUSED', violations: ['acme: SNAPSHOT_GONE'] })
+    await world.rollBack(id, 'snapshot', { skipRefused: true })
+    await world.settle()
+    expect(synapses(world)).toMatchObject({ acme: '1.163.2', beta: '1.157.1' })
+  })
+
+  test('is not rolled back while another rollout includes its boxes', async () => {
+    const world = await rolloutWorld(await fresh(), fleet)
+    const { db } = world.deps
+    const id = await world.started()
+    await world.settle()
+    await db.updateTable('boxes').set({ installed_synapse: '1.157.1' }).where('slug', '=', 'beta').execute()
+    const other = await world.started({ targetSlugs: ['beta'] })
+    const active = { code: 'ROLLOUT_ACTIVE', message: expect.stringContaining(other) }
+    await expect(world.rollBack(id, 'images', { skipRefused: true })).rejects.toMatchObject(active)
+    await abortRollout(world.deps, anOperator, { id: other })
+    await world.settle()
+    await world.rollBack(id, 'images', { skipRefused: true })
+  })
+
+  test('keeps its pending rollbacks through a kill of the daemon, and they can be stopped and resumed', async () => {
+    const world = await rolloutWorld(await fresh(), fleet)
+    const id = await world.started()
+    await world.settle()
+    await world.rollBack(id, 'images')
+    await world.tick()
+    expect((await stopRollback(world.deps, anOperator, { id, reason: 'not now' })).counts.undo?.pending).toBe(0)
+    await world.engine.releaseLeases()
+    await world.settle(world.replica('replica-2'))
+    await resumeRollback(world.deps, anOperator, { id })
+    await world.settle(world.replica('replica-2'))
+    expect(await world.show(id)).toMatchObject({ status: 'done', counts: { undo: { total: 4, undone: 4 } } })
+  })
+})
+
 onBothDialects('what cannot go back', (fresh) => {
   test('keeps the rollout from being rolled back that way, and is left as it is where that is asked for', async () => {
     const world = await rolloutWorld(await fresh(), fleet)
@@ -242,19 +318,25 @@ onBothDialects('what cannot go back', (fresh) => {
     expect((await world.show(id)).counts.undo).toMatchObject({ undone: 2, failed: 1 })
   })
 
-  test.each([
-    ['done', async () => undefined],
-    ['failed', (world: RolloutWorld, id: string) => abortRollout(world.deps, anOperator, { id })],
-    ['rolled_back', (world: RolloutWorld, id: string) => world.rollBack(id, 'none')],
-  ] as const)('of a rollout that is %s nothing does; the plan and the call say so at once, and what can be done', async (status, end) => {
+  test('of a finished rollout twice, or without its boxes, is refused at once, with what can be done', async () => {
     const world = await rolloutWorld(await fresh(), [{ slug: 'acme', canary: true }])
-    const id = await world.started(status === 'done' ? {} : { holdAfter: 'canary' })
+    const id = await world.started()
     await world.settle()
-    await end(world, id)
-    expect((await world.show(id)).status).toBe(status)
-    const refused = { code: 'INVALID_TRANSITION', message: expect.stringContaining('tenantry snapshots restore') }
-    await expect(planRollback(world.deps, { id, boxes: 'images' })).rejects.toMatchObject(refused)
-    await expect(world.rollBack(id, 'images')).rejects.toMatchObject(refused)
+    const noBoxes = { code: 'INVALID_TRANSITION', message: expect.stringContaining(`rollback ${id} --boxes images --plan`) }
+    await expect(world.rollBack(id, 'none')).rejects.toMatchObject(noBoxes)
+    await world.rollBack(id, 'images')
+    await world.settle()
+    const twice = { code: 'INVALID_TRANSITION', message: expect.stringContaining('tenantry snapshots restore') }
+    await expect(planRollback(world.deps, { id, boxes: 'images' })).rejects.toMatchObject(twice)
+    await expect(world.rollBack(id, 'snapshot')).rejects.toMatchObject(twice)
+  })
+
+  test('of a finished rollout that updated no box is refused', async () => {
+    const world = await rolloutWorld(await fresh(), [{ slug: 'acme', canary: true }])
+    const wanted = { skipRefused: false, allowLongFence: false, failureThreshold: 1 }
+    const { id } = await createRollout(world.deps, anOperator, wanted)
+    await abortRollout(world.deps, anOperator, { id })
+    await expect(world.rollBack(id, 'images')).rejects.toMatchObject({ code: 'INVALID_TRANSITION' })
   })
 
   test('nor of one that has not begun', async () => {
@@ -387,7 +469,7 @@ onBothDialects('a way back that fails', (fresh) => {
     await world.rollBack(id, 'none')
     await expect(resumeRollback(world.deps, anOperator, { id })).rejects.toMatchObject({
       code: 'CONFLICT',
-      message: expect.stringContaining('snapshots restore'),
+      message: expect.stringContaining(`rollouts rollback ${id} --boxes`),
     })
     await expect(stopRollback(world.deps, anOperator, { id, reason: 'no' })).rejects.toMatchObject({ code: 'CONFLICT' })
   })

@@ -47,6 +47,7 @@ function eventLine(before: BoardState, event: RolloutEvent, after: BoardState): 
   if (event.type === 'rollout.resumed') return `resumed in ${event.status}`
   if (event.type === 'rollout.phase') return phaseLine(after, event)
   if (event.type === 'rollout.created') return undefined
+  if (event.type === 'rollout.rolled_back') return stopText('rolled_back', why && clean(why)) // also of a finished rollout
   return stopText(event.status, why && clean(why))
 }
 

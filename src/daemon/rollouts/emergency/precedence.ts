@@ -58,7 +58,7 @@ export async function stopRollbacks({ tx, clock, rollout: emergency, others }: A
   const reason = explainEmergencyStop(emergency.id, emergency.cveId)
   const stopped: { rollout: StoredRollout; leftAsTheyAre: readonly string[] }[] = []
   for (const rollout of others) {
-    if (rollout.status !== 'rolled_back') continue
+    if (!isOver(rollout.status)) continue
     const leftAsTheyAre = await cancelRollbacks({ tx, clock, rollout }, reason)
     if (leftAsTheyAre.length > 0) stopped.push({ rollout, leftAsTheyAre })
   }

@@ -1,5 +1,5 @@
 import { isoNow } from '../../../core/kit/index.ts'
-import { type EngineAction, type EngineCommand, isInFlight, phaseOf } from '../../../core/rollouts/index.ts'
+import { type EngineAction, type EngineCommand, isInFlight, isOver, phaseOf } from '../../../core/rollouts/index.ts'
 import { holdsBySlug } from '../../boxes/index.ts'
 import type { DbOrTx } from '../../db/index.ts'
 import { type CommandState, statesOfCommands } from '../../hosts/index.ts'
@@ -27,10 +27,9 @@ export async function observeRollout({ deps, rolloutId }: LeasedRollout): Promis
   const stored = await rolloutById(db, rolloutId) // before its actions: a resume in between has reset them
   const rollout = { ...stored, queuedBehind: [...(await unfinishedAmong(db, stored.queuedBehind))] }
   const holds = await holdsBySlug(db, clock, streamOf(rolloutId))
-  const actions =
-    rollout.status === 'rolled_back'
-      ? await actionsToRollBack(db, { rolloutId, holds, limits: deps.settings })
-      : await actionsInPhase(deps, rollout, holds)
+  const actions = isOver(rollout.status)
+    ? await actionsToRollBack(db, { rolloutId, holds, limits: deps.settings })
+    : await actionsInPhase(deps, rollout, holds)
   const inFlight = actions.filter(({ status }) => isInFlight(status))
   const awaited = await statesOfCommands(
     db,

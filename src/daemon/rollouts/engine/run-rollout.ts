@@ -1,6 +1,6 @@
 import type { BoxCommandResult, RestoreResult, UpdateResult } from '../../../core/boxes/index.ts'
 import { isProblem } from '../../../core/kit/index.ts'
-import { planRollbackSteps, planSteps, type Step } from '../../../core/rollouts/index.ts'
+import { isOver, planRollbackSteps, planSteps, type Step } from '../../../core/rollouts/index.ts'
 import { evaluateUpdate, failUpdate } from './finish-update.ts'
 import { type AwaitedCommand, type Observation, observeRollout } from './observe.ts'
 import { orderUpdate } from './order-update.ts'
@@ -30,9 +30,7 @@ export async function runRollout(leased: LeasedRollout, signal: AbortSignal): Pr
 }
 
 function stepsAfter({ rollout, actions, commands }: Observation, { deps: { settings } }: LeasedRollout): Step[] {
-  return rollout.status === 'rolled_back'
-    ? planRollbackSteps(actions, commands, settings)
-    : planSteps({ rollout, actions, commands }, settings)
+  return isOver(rollout.status) ? planRollbackSteps(actions, commands, settings) : planSteps({ rollout, actions, commands }, settings)
 }
 
 /** Answers how many were executed. One that fails is logged and planned again: the trouble of one box stops no other. */

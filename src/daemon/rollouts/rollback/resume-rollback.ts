@@ -1,5 +1,5 @@
 import { type Actor, actorLabel, problem } from '../../../core/kit/index.ts'
-import { isOver, isRollbackStalled, type Rollout } from '../../../core/rollouts/index.ts'
+import { isRollbackStalled, type Rollout } from '../../../core/rollouts/index.ts'
 import { actionsOf, type StoredAction } from '../actions.repo.ts'
 import { changeAmongOthers, changeRollout } from '../change-rollout.ts'
 import type { RolloutsDeps, VerbDeps } from '../deps.ts'
@@ -51,10 +51,8 @@ export async function cancelRollbacks(step: RolloutTx, message: string): Promise
 async function rollbacksOf({ tx, rollout: { id, status } }: RolloutTx): Promise<StoredAction[]> {
   const actions = (await actionsOf(tx, id)).filter(({ undo: rollback }) => rollback !== null)
   if (actions.length > 0) return actions
-  const instead = isOver(status)
-    ? 'restore single boxes with `tenantry snapshots restore <slug> --snapshot <id> --reason <why>`'
-    : `start one with \`tenantry rollouts rollback ${id} --boxes …\``
-  throw problem('CONFLICT', `rollout ${id} is ${status} and has no rollback of boxes. fix: ${instead}`)
+  const start = `tenantry rollouts rollback ${id} --boxes …`
+  throw problem('CONFLICT', `rollout ${id} is ${status} and has no rollback of boxes. fix: start one with \`${start}\``)
 }
 
 const slugsOf = (actions: readonly StoredAction[]): string[] => actions.map(({ tenantSlug }) => tenantSlug)

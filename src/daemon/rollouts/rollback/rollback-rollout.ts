@@ -3,6 +3,7 @@ import { type Actor, actorLabel, isoNow, plural, problem } from '../../../core/k
 import {
   type ActionRollback,
   inFlightStatuses,
+  isInFlight,
   isOver,
   planRollback as plan,
   type RollbackMode,
@@ -21,6 +22,7 @@ import type { RolloutsDeps, VerbDeps } from '../deps.ts'
 import { fixesAround } from '../emergency/emergencies.repo.ts'
 import { assertNoEmergencyBeside } from '../emergency/precedence.ts'
 import { knownBoxes } from '../known-boxes.ts'
+import { activeRollouts } from '../open-rollouts.repo.ts'
 import {
   cancelPending,
   closeRolloutAlerts,
@@ -38,19 +40,23 @@ type Input = Readonly<{ id: string; reason: string; boxes: 'none' | RollbackMode
 
 /**
  * Ends the rollout as `rolled_back` at once, and requests the rollback of its updated boxes where `boxes` says how: the engine does it, box by
- * box. Boxes in flight finish first. Throws INVALID_TRANSITION, CONFIG, PLAN_REFUSED for boxes that cannot be rolled back, and CONFLICT for
- * boxes beside an emergency: it would count them as fixed although they are about to leave its versions.
+ * box. Boxes in flight finish first. A finished rollout keeps its status; only its boxes are rolled back. Throws INVALID_TRANSITION, CONFIG,
+ * PLAN_REFUSED for boxes that cannot be rolled back, ROLLOUT_ACTIVE for boxes of a finished rollout that an unfinished one includes, and
+ * CONFLICT for boxes beside an emergency: it would count them as fixed although they are about to leave its versions.
  */
 export const rollbackRollout = (deps: Deps, actor: Actor, { id, reason, boxes, skipRefused }: Input): Promise<Rollout> =>
   changeAmongOthers(deps, id, async (step) => {
     const { tx, clock, rollout, others } = step
-    assertNotFinished(rollout)
-    const ended = { tx, clock, rollout: transition(rollout, { type: 'rollback', reason, at: isoNow(clock) }) }
+    const isFinished = isOver(rollout.status)
+    if (isFinished) await assertBoxesLeft(tx, rollout, boxes)
+    const after = isFinished ? rollout : transition(rollout, { type: 'rollback', reason, at: isoNow(clock) })
+    const ended = { tx, clock, rollout: after }
     if (boxes !== 'none') deps.assertSnapshotsConfigured()
     if (boxes !== 'none') assertNoEmergencyBeside(rollout, others, 'boxes are rolled back after it')
     const marked = boxes === 'none' ? [] : await markedForRollback(deps, step, { mode: boxes, skipRefused })
+    if (isFinished) await assertNoneActive(tx, id, marked)
     await replaceRollout(tx, rollout, ended.rollout)
-    await requestCheckpoint(tx, clock, { chain: streamOf(id) })
+    if (!isFinished) await requestCheckpoint(tx, clock, { chain: streamOf(id) })
     // The events of boxes come before the end of the rollout: followers of the stream leave at that one.
     const cancelled = await cancelPending(step)
     for (const { before, after } of marked) await replaceAction(tx, before, after)
@@ -67,6 +73,42 @@ export const rollbackRollout = (deps: Deps, actor: Actor, { id, reason, boxes, s
     await recordRolloutAudit(ended, { actor, action: 'rollout.rolled_back', data })
     return []
   })
+
+/** Throws INVALID_TRANSITION where a finished rollout has no box to roll back, with what can be done instead. */
+async function assertBoxesLeft(db: DbOrTx, { id, status }: StoredRollout, boxes: Input['boxes']): Promise<void> {
+  const updated = await actionsOf(db, id, [...inFlightStatuses, 'succeeded', 'rolled_back', 'rollback_failed', 'failed'])
+  if (updated.some(({ undo }) => undo !== null))
+    throw notAgain(
+      id,
+      `its boxes were rolled back already; \`tenantry rollouts rollback ${id} --resume\` retries boxes whose rollback failed. fix: restore any single box`,
+    )
+  if (!updated.some(({ status }) => status === 'succeeded' || isInFlight(status)))
+    throw notAgain(id, `it is finished (${status}) and updated no box. fix: restore single boxes`)
+  if (boxes !== 'none') return
+  throw problem(
+    'INVALID_TRANSITION',
+    `rollout ${id} is finished (${status}); only its boxes can be rolled back. fix: preview it with \`tenantry rollouts rollback ${id} --boxes images --plan\``,
+  )
+}
+
+const notAgain = (id: string, reason: string) =>
+  problem(
+    'INVALID_TRANSITION',
+    `rollout ${id} cannot be rolled back: ${reason} with \`tenantry snapshots restore <slug> --snapshot <id> --reason <why>\` ` +
+      '(`tenantry snapshots list --slug <slug>` lists the snapshots from before the update)',
+  )
+
+/** An unfinished rollout would update a box before or after its rollback: nobody chose which. */
+async function assertNoneActive(tx: DbOrTx, id: string, marked: readonly Marked[]): Promise<void> {
+  const toRollBack = marked.filter(({ after }) => after.undo?.status === 'pending').map(({ before }) => before.tenantSlug)
+  const [first] = await activeRollouts(tx, toRollBack, id)
+  if (!first) return
+  throw problem(
+    'ROLLOUT_ACTIVE',
+    `rollout ${first.rolloutId} (${first.status}) has not finished and includes ${first.slugs.slice(0, 5).join(', ')}. ` +
+      `fix: wait for its end (\`tenantry rollouts watch ${first.rolloutId}\`) or abort it, then roll back ${id}`,
+  )
+}
 
 type Marked = Readonly<{ before: StoredAction; after: StoredAction }>
 type Wish = Readonly<{ mode: RollbackMode; skipRefused: boolean }>
@@ -112,8 +154,8 @@ type PlanInput = Readonly<{ id: string; boxes: RollbackMode }>
  */
 export async function planRollback(deps: RollbackDeps & Pick<RolloutsDeps, 'db'>, { id, boxes }: PlanInput): Promise<RollbackPlan> {
   const rollout = await rolloutById(deps.db, id)
-  assertNotFinished(rollout)
-  transition(rollout, { type: 'rollback', reason: 'preview', at: isoNow(deps.clock) })
+  if (isOver(rollout.status)) await assertBoxesLeft(deps.db, rollout, boxes)
+  else transition(rollout, { type: 'rollback', reason: 'preview', at: isoNow(deps.clock) })
   return rollbackPlanOf({ ...deps, db: deps.db }, rollout, boxes)
 }
 
@@ -135,18 +177,4 @@ async function rollbackPlanOf(
     schemas,
     daemonVersion,
   })
-}
-
-/** Throws INVALID_TRANSITION for a finished rollout, with what can be done instead. */
-function assertNotFinished({ id, status }: Pick<StoredRollout, 'id' | 'status'>): void {
-  if (!isOver(status)) return
-  const state =
-    status === 'rolled_back'
-      ? `is already rolled back. \`tenantry rollouts rollback ${id} --resume\` retries boxes whose rollback failed. fix: restore any single box`
-      : `is finished (${status}). fix: restore single boxes`
-  throw problem(
-    'INVALID_TRANSITION',
-    `rollout ${id} ${state} with \`tenantry snapshots restore <slug> --snapshot <id> --reason <why>\` ` +
-      '(`tenantry snapshots list --slug <slug>` lists the snapshots from before the update)',
-  )
 }

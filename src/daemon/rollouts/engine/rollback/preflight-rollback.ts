@@ -3,6 +3,7 @@ import { isoNow, problem } from '../../../../core/kit/index.ts'
 import {
   awaitsRollback,
   type CompletedUpdate,
+  isOver,
   type KnownBox,
   type PlannedRollback,
   planBoxRollback,
@@ -37,7 +38,7 @@ import { finishRollback } from './finish-rollback.ts'
 export const beginRollback = (leased: LeasedRollout, slug: string): Promise<void> =>
   onAction(leased, slug, async (step) => {
     const { tx, deps, rollout, action } = step
-    if (!awaitsRollback(action) || rollout.status !== 'rolled_back') return undefined
+    if (!awaitsRollback(action) || !isOver(rollout.status)) return undefined
     const box = await knownBox(deps, tx, slug)
     const isSameBox = box?.boxId === action.boxId
     if (isSameBox && !(await holdForRollout(step, box.boxId))) return undefined
@@ -158,7 +159,7 @@ async function queueRestore(
   const deadlineMs = remainingMs(deps, action)
   const payload = { slug, boxId, ownershipEpoch, snapshotId, snapshotSha256, probe: deps.probe, deadlineMs }
   const queued = await queueCommand(step, { step: 'restore', kind: 'tenant-box.restore', payload, deadlineMs })
-  const reason = `rollout ${rollout.id} was rolled back: ${rollout.error ?? ''}`
+  const reason = `rollout ${rollout.id} was rolled back${rollout.status === 'rolled_back' ? `: ${rollout.error ?? ''}` : ''}`
   await recordRestore(tx, clock, { commandId: queued.commandId as string, boxId, snapshotId, reason })
   await recordEvidence(tx, { actionId: action.id, attempt: action.attempt }, { snapshotId, snapshotSha256 })
   return queued
