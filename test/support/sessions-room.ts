@@ -66,7 +66,16 @@ export async function aSessionsRoom(
   const keys = await openSigningKeys(base, 'platform')
   const revocations = await watchRevocations({ db, log, clock: clock.unseen }, abort.signal)
   const whole = { absoluteDays: 90, idleDays: 30, graceSeconds: 0, mostPerUser: 100, ...rules }
-  const deps = { ...base, keys, revocations, homeservers: homeserversOf(servers), roles: roleBook, rules: whole, waiting: loginWaiters() }
+  const deps = {
+    ...base,
+    keys,
+    revocations,
+    homeservers: homeserversOf(servers),
+    roles: roleBook,
+    rules: whole,
+    waiting: loginWaiters(),
+    refusals: {},
+  }
   return { ...deps, ...userPorts, authenticate: authenticateUser(deps), stop: () => abort.abort() }
 }
 

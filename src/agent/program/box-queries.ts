@@ -34,7 +34,9 @@ export async function boxShow(machine: Machine, slug: string, options: Globals):
 
 export async function boxVersions(machine: Machine, slug: string, options: Globals): Promise<ExitCode> {
   const host = currentHost(machine, options)
-  const report = await reportVersions({ ...host, clock: machine.clock }, await findBox(host, slug))
+  // Facts for the pre-flight are left out: measuring volumes takes seconds, and nothing here shows them.
+  const { engine, servers } = host
+  const report = await reportVersions({ engine, servers, clock: machine.clock }, await findBox(host, slug))
   const lines = Object.entries(report.installed).map(([component, version]) => `${component.padEnd(15)} ${version}`)
   print(machine, options, { report }, [...lines, ...(report.fenced ? ['fenced: yes'] : [])].join('\n'))
   return 0

@@ -57,7 +57,7 @@ const nextStep: Partial<Record<ProblemCode, Advice>> = {
   UNREACHABLE: doctor,
   UNAVAILABLE: retry,
   RATE_LIMITED: retry,
-  CONFIG: () => "set it in the daemon's settings; tenantryd check-config lists what is missing",
+  CONFIG: () => "set it in the daemon's settings and restart it; on its machine, tenantryd doctor lists what is missing",
   HOST_OFFLINE: () => 'tenantry hosts list; on the host: tenantry-agent doctor',
   MANIFEST_INVALID: () => 'fix the file, then tenantry manifest diff <file>',
   PLAN_REFUSED: () => 'fix those boxes, or skip them with --skip-refused',

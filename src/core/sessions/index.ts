@@ -6,6 +6,7 @@ export { type EndedBy, type Session, sessionsContract } from './contract.ts'
 export {
   credentialForm,
   defaultDeviceName,
+  delayRefusal,
   deviceNameOf,
   failureMemoryMs,
   knownNetworkMs,
@@ -14,8 +15,8 @@ export {
   maxPendingMs,
   networkOf,
   refreshEnd,
-  refusalDelayMs,
   type SessionRules,
+  type SlowRefusal,
   sessionEnd,
   tokenLifetimeMs,
   tokenMs,

@@ -45,11 +45,31 @@ export const lockSubject = (tenant: Readonly<{ id: string }> | undefined, entere
 
 const refusalStepMs = 1000
 
+/** Slower refusals do not delay others, so a hanging chat server does not. */
+const maxFloorMs = 3000
+
+/** After a slow refusal all refusals are as slow for this long. */
+const slowMemoryMs = 60 * 60_000
+
+/** The last refusal that was slower than a second, at `atMs` of the monotonic clock. */
+export type SlowRefusal = Readonly<{ floorMs: number; atMs: number }>
+
 /**
- * How long to delay a refusal so that it is sent one second after the request arrived, or at the next full second after that. Response time
- * then does not reveal the reason (SECURITY).
+ * How long to delay a refusal: until one second after the request arrived, the next full second, or the time of the slowest refusal within the
+ * last hour, up to three seconds. Response time then reveals neither the reason nor, by a slow chat server, that the tenant exists (SECURITY).
  */
-export const refusalDelayMs = (elapsedMs: number): number => Math.max(1, Math.ceil(elapsedMs / refusalStepMs)) * refusalStepMs - elapsedMs
+export function delayRefusal(
+  elapsedMs: number,
+  nowMs: number,
+  slow?: SlowRefusal,
+): Readonly<{ delayMs: number; slow: SlowRefusal | undefined }> {
+  const known = slow && nowMs - slow.atMs < slowMemoryMs ? slow : undefined
+  const ownMs = Math.max(1, Math.ceil(elapsedMs / refusalStepMs)) * refusalStepMs
+  const endMs = Math.max(ownMs, known?.floorMs ?? 0)
+  const floorMs = Math.min(ownMs, maxFloorMs)
+  const isSlow = floorMs > refusalStepMs && floorMs >= (known?.floorMs ?? 0)
+  return { delayMs: endMs - elapsedMs, slow: isSlow ? { floorMs, atMs: nowMs } : known }
+}
 
 /** The limit of Synapse. */
 const maxDeviceNameLength = 100

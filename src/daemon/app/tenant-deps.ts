@@ -25,6 +25,7 @@ export async function tenantDeps(deps: Shared) {
     revocations,
     rules: config.sessions,
     waiting: loginWaiters(),
+    refusals: {},
   }
   const platform = authenticateUser(sessions)
   const limits = await openLimits({ ...deps, registry })

@@ -18,7 +18,7 @@ import { recordSuccess } from './login-attempts.ts'
 import { logoutDevice, type Proof, provePassword, withConstantTimeRefusal } from './prove-password.ts'
 import { validSession } from './sessions.repo.ts'
 
-type Deps = Pick<SessionsDeps, 'db' | 'clock' | 'log' | 'homeservers' | 'waiting' | 'draining'>
+type Deps = Pick<SessionsDeps, 'db' | 'clock' | 'log' | 'homeservers' | 'waiting' | 'refusals' | 'draining'>
 type Change = Readonly<{ currentPassword: string; newPassword: string; address: string; signal?: AbortSignal | undefined }>
 
 /** The short-lived chat device that proves the current password. */
@@ -29,7 +29,7 @@ const deviceName = 'Password check'
  * password, counted and delayed like a login; VALIDATION when the chat server rejects the new one; UNAVAILABLE after a concurrent change.
  */
 export const changePassword = (deps: Deps, actor: PlatformPrincipal, change: Change): Promise<void> =>
-  withConstantTimeRefusal(deps.clock, async () => {
+  withConstantTimeRefusal(deps, async () => {
     const { tenantSlug, userId } = actor
     const user = await findUserById(deps.db, userId)
     const version = await readPasswordVersion(deps, userId)

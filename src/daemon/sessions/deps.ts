@@ -6,6 +6,7 @@ import type { Logger } from '../../node/index.ts'
 import type { Revocations, SigningKeys } from '../auth/index.ts'
 import type { Db } from '../db/index.ts'
 import type { LoginWaiters } from './login-attempts.ts'
+import type { RefusalTimes } from './prove-password.ts'
 
 /** Dependencies of the feature. Each function takes the part it uses. */
 export type SessionsDeps = Readonly<{
@@ -20,6 +21,7 @@ export type SessionsDeps = Readonly<{
   roles: RoleBook
   rules: SessionRules
   waiting: LoginWaiters
+  refusals: RefusalTimes
   /** Aborts when the daemon shuts down. */
   draining?: AbortSignal | undefined
 }>

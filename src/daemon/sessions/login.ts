@@ -36,7 +36,7 @@ type LoginResult = Readonly<{
 
 /** Logs in to platform and chat (spec 2.2, 2.3). All refusals are alike, in content and in response time. */
 export const login = (deps: SessionsDeps, input: LoginInput): Promise<LoginResult> =>
-  withConstantTimeRefusal(deps.clock, () => logIn(deps, input))
+  withConstantTimeRefusal(deps, () => logIn(deps, input))
 
 /** Find tenant and user, prove the password, open the session in one transaction, then issue the token. */
 async function logIn(deps: SessionsDeps, { tenant: tenantEntered, deviceName: requested, setTenant, ...input }: LoginInput) {

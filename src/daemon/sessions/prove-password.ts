@@ -1,6 +1,6 @@
 import type { LoggedIn } from '../../core/homeserver/index.ts'
 import { type Clock, isProblem, secret } from '../../core/kit/index.ts'
-import { lockSubject, refusalDelayMs } from '../../core/sessions/index.ts'
+import { delayRefusal, lockSubject, type SlowRefusal } from '../../core/sessions/index.ts'
 import { canonicalLocalpart, isPlatformAccount, matrixUserIdOf } from '../../core/users/index.ts'
 import { homeserverProblem } from '../homeserver/index.ts'
 import type { TenantRecord } from '../tenants/index.ts'
@@ -80,17 +80,28 @@ export async function orLogoutDevice<T>(deps: Pick<Deps, 'homeservers' | 'log'>,
   }
 }
 
+/** The slowest refusal of this replica; the next ones are as slow. */
+export type RefusalTimes = { slow?: SlowRefusal | undefined }
+
 /**
- * Delays refused logins to a full second after arrival, so that response time reveals neither the reason nor the duration of other attempts. All
- * other results return at once.
+ * Delays refused logins, so that response time reveals neither the reason nor the duration of other attempts. All other results return at once.
+ * A locked account asked no chat server, so its refusal needs no other time than a second.
  */
-export async function withConstantTimeRefusal<Result>(clock: Clock, work: () => Promise<Result>): Promise<Result> {
+export async function withConstantTimeRefusal<Result>(
+  { clock, refusals }: Readonly<{ clock: Clock; refusals: RefusalTimes }>,
+  work: () => Promise<Result>,
+): Promise<Result> {
   const arrivedMs = clock.monotonicMs()
   try {
     return await work()
   } catch (error) {
-    if (isProblem(error, 'LOGIN_FAILED') || isProblem(error, 'ACCOUNT_LOCKED'))
-      await clock.sleep(refusalDelayMs(clock.monotonicMs() - arrivedMs))
+    const nowMs = clock.monotonicMs()
+    if (isProblem(error, 'LOGIN_FAILED')) {
+      const { delayMs, slow } = delayRefusal(nowMs - arrivedMs, nowMs, refusals.slow)
+      refusals.slow = slow
+      await clock.sleep(delayMs)
+    }
+    if (isProblem(error, 'ACCOUNT_LOCKED')) await clock.sleep(delayRefusal(nowMs - arrivedMs, nowMs).delayMs)
     throw error
   }
 }

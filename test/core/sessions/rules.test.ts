@@ -5,10 +5,10 @@ import { catalogue } from '../../../src/core/kit/index.ts'
 import {
   credentialForm,
   defaultDeviceName,
+  delayRefusal,
   deviceNameOf,
   lockSubject,
   refreshEnd,
-  refusalDelayMs,
   sessionEnd,
   sessionsContract,
   tokenLifetimeMs,
@@ -28,17 +28,38 @@ describe('the delay of a refusal', () => {
     [1000, 0],
     [1001, 999],
     [14_999, 1],
-  ])('after %i ms it waits another %i ms', (elapsed, wait) => expect(refusalDelayMs(elapsed)).toBe(wait))
+  ])('after %i ms it waits another %i ms', (elapsed, wait) => expect(delayRefusal(elapsed, elapsed).delayMs).toBe(wait))
 
   test('ends at a full second, the first at the earliest, and is never longer than a second', () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 60_000 }), (elapsed) => {
-        const wait = refusalDelayMs(elapsed)
+        const wait = delayRefusal(elapsed, elapsed).delayMs
         expect((elapsed + wait) % 1000).toBe(0)
         expect(elapsed + wait).toBeGreaterThanOrEqual(1000)
         expect(wait).toBeLessThanOrEqual(1000)
       }),
     )
+  })
+})
+
+describe('after a slow refusal', () => {
+  const hour = 60 * 60_000
+
+  test.each([
+    ['the next is as slow', 1400, 10, 10, 2000],
+    ['the next may be slower', 1400, 2100, 2100, 3000],
+    ['a fast one after an hour is fast', 1400, 10, hour + 10, 1000],
+    ['a hanging server delays others by three seconds at most', 14_200, 10, 10, 3000],
+    ['a fast one delays nobody', 900, 10, 10, 1000],
+  ])('%s', (_, firstMs, secondMs, laterMs, answeredMs) => {
+    const { slow } = delayRefusal(firstMs, 0)
+    expect(secondMs + delayRefusal(secondMs, laterMs, slow).delayMs).toBe(answeredMs)
+  })
+
+  test('a faster one does not shorten the memory', () => {
+    const { slow } = delayRefusal(2400, 0)
+    const next = delayRefusal(1400, 10, slow)
+    expect([next.delayMs, next.slow]).toEqual([1600, slow])
   })
 })
 

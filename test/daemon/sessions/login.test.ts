@@ -249,6 +249,20 @@ onBothDialects('login', (fresh) => {
     }
   })
 
+  test('after a slow refusal an unknown tenant is refused as late: a slow chat server does not show that its tenant exists', async () => {
+    const { room, chat } = await aWorld(await fresh())
+    const answeredIn = async (given: Given) => {
+      const began = room.clock.monotonicMs()
+      await fail(room, 1, given)
+      return room.clock.monotonicMs() - began
+    }
+    expect(await answeredIn({ tenant: 'nowhere' })).toBe(1000)
+    chat.during(() => room.clock.sleep(1300))
+    expect(await answeredIn({ username: 'nobody' })).toBe(2000)
+    chat.during(async () => undefined)
+    expect([await answeredIn({ tenant: 'nowhere' }), await answeredIn({ username: 'nobody' })]).toEqual([2000, 2000])
+  })
+
   test('a chat server that is down, fenced or limited is 503 with Retry-After at once, and is not counted', async () => {
     const db = await fresh()
     const { room, chat } = await aWorld(db)

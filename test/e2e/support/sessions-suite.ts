@@ -24,7 +24,7 @@ export function sessionsSuite(subject: () => Subject): void {
     const base = { db, clock: systemClock, random: systemRandom, keyring: aKeyring(), log: silentLogger() }
     const [keys, revocations] = [await openSigningKeys(base, 'platform'), await watchRevocations(base, stopping.signal)]
     const rules = { absoluteDays: 90, idleDays: 30, graceSeconds: 0, mostPerUser: 100 }
-    deps = { ...base, keys, revocations, rules, roles: roleBook, homeservers, waiting: loginWaiters() }
+    deps = { ...base, keys, revocations, rules, roles: roleBook, homeservers, waiting: loginWaiters(), refusals: {} }
     authenticate = authenticateUser(deps)
     for (const localpart of ['mia', 'leo'])
       expect(await homeserver.createUser({ localpart, password: secret(password) })).toEqual({ kind: 'created' })
