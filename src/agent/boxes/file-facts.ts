@@ -8,7 +8,7 @@ import { scaledServices } from './scaled-services.ts'
 
 type FileFacts = Pick<BoxFacts, 'wouldRecreate' | 'differences' | 'scaledServices' | 'notRestorable'>
 
-/** What compose says of a file; each part costs a program. */
+/** A file as compose resolves it; each part costs a program. */
 type Read = Readonly<{ composed: Composed; whole: Readonly<Record<string, unknown>>; reason: string | undefined }>
 
 /** Facts of a box's compose file beside its containers. Compose reads the file again only after it or its variables have changed. */
