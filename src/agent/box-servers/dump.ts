@@ -20,7 +20,8 @@ import {
 } from './sql.ts'
 
 export const dumpFile = 'database.dump'
-export const globalsFile = 'globals.sql'
+/** Only for a person who restores by hand, and for older agents: a load never runs it. */
+const globalsFile = 'globals.sql'
 
 /** Writes dump and globals into a folder. Dump and row counts use the same database snapshot. */
 export async function dumpDatabase(engine: ContainerEngine, box: LocalBox, folder: string, signal?: AbortSignal): Promise<RowCounts> {

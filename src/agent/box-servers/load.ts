@@ -1,11 +1,11 @@
 import { createReadStream } from 'node:fs'
-import { access, readFile } from 'node:fs/promises'
+import { lstat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { problem } from '../../core/kit/index.ts'
 import { runConcurrently } from '../backup/index.ts'
 import type { ContainerEngine, LocalBox, RowCounts } from '../ports/index.ts'
 import { inspectBox, runningId } from './box-view.ts'
-import { dumpFile, globalsFile } from './dump.ts'
+import { dumpFile } from './dump.ts'
 import {
   asSuperuser,
   assertSameCounts,
@@ -14,6 +14,7 @@ import {
   type DatabaseLogin,
   databaseLogin,
   lastLine,
+  literal,
   parseCounts,
   runSql,
   type SqlRun,
@@ -30,29 +31,39 @@ export async function loadDatabase(
   signal?.throwIfAborted()
   const view = await inspectBox(engine, box)
   const login = await databaseLogin(engine, view, signal)
-  await makeFresh({ engine, view, login, signal }, await readGlobals(box, folder))
+  await assertPresent(box, folder)
+  await makeFresh({ engine, view, login, signal })
   await restoreDump(
     engine,
     runningId(view, 'postgres'),
     box,
-    [...withoutWaiting, 'pg_restore', '--exit-on-error', ...connection(login)],
+    [...withoutWaiting, 'pg_restore', '-Fc', '--exit-on-error', ...asOneRole, ...connection(login)],
     join(folder, dumpFile),
     signal,
   )
   await finishDatabaseLoad(engine, box, expected, signal)
 }
 
-/** Replaces a database without tables by an empty one with the dump's roles; one psql run, because each one starts a process in the container. */
-async function makeFresh(run: SqlRun, globals: string): Promise<void> {
+/**
+ * Everything belongs to the box's own role: the dump names roles that its host made, and other roles of a cluster are not restored. Nothing
+ * of the dump goes through psql, whose meta-commands run programs.
+ */
+const asOneRole = ['--no-owner', '--no-privileges']
+
+/**
+ * Replaces a database without tables by an empty one, whose role has the password of this box; one psql run, because each one starts a
+ * process in the container.
+ */
+async function makeFresh(run: SqlRun): Promise<void> {
   const { view, login } = run
-  // Existing roles are ignored; a missing role fails the load itself.
-  const sql = `${emptySql}${asRole(asSuperuser(login))}${lenient(globals)}${freshSql(login.database, login.user)}\\echo fresh\n`
+  const password = view.secrets?.postgresPassword
+  const role = password ? passwordSql(login.user, password) : ''
+  const sql = `${emptySql}${asRole(asSuperuser(login))}${role}${freshSql(login.database, login.user)}\\echo fresh\n`
   const said = await runSql(run, sql, 'RESTORE_FAILED')
   const [, tables] = /^filled (.*)$/m.exec(said) ?? []
   if (tables !== undefined) throw problem('RESTORE_FAILED', `The database of ${view.box.slug} is not empty: it has ${tables} tables`)
-  // psql also succeeds on empty input, or when an unclosed string in a damaged globals file swallows the rest.
-  if (!/^fresh$/m.test(said))
-    throw problem('RESTORE_FAILED', `The database of ${view.box.slug} was not recreated: psql stopped early (damaged globals file?)`)
+  // psql also succeeds on empty input.
+  if (!/^fresh$/m.test(said)) throw problem('RESTORE_FAILED', `The database of ${view.box.slug} was not recreated: psql stopped early`)
 }
 
 /** Statements of the load do not wait for the disk. An interrupted load is repeated, and `onDiskSql` flushes a complete one. */
@@ -69,14 +80,12 @@ export async function finishDatabaseLoad(engine: ContainerEngine, box: LocalBox,
   await runConcurrently([count, finish], signal)
 }
 
-/** Checks both files before the load, so that a missing one is not mistaken for an engine failure. */
-async function readGlobals(box: LocalBox, folder: string): Promise<string> {
-  try {
-    await access(join(folder, dumpFile))
-    return await readFile(join(folder, globalsFile), 'utf8')
-  } catch (error) {
+/** Checks the dump before the load, so that a missing one is not mistaken for an engine failure. */
+async function assertPresent(box: LocalBox, folder: string): Promise<void> {
+  const facts = await lstat(join(folder, dumpFile)).catch((error) => {
     throw unreadable(box, error)
-  }
+  })
+  if (!facts.isFile()) throw unreadable(box, new Error(`${dumpFile} is not a regular file`))
 }
 
 const unreadable = ({ slug }: LocalBox, cause: unknown) =>
@@ -117,8 +126,7 @@ const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`
 /** Switches role and database for the rest of the script. */
 const asRole = ({ user, database }: Pick<DatabaseLogin, 'user' | 'database'>) => `\\connect ${quoted(database)} ${quoted(user)}\n`
 
-/** SQL whose errors are ignored. */
-const lenient = (sql: string) => `\\set ON_ERROR_STOP 0\n${sql}\n\\set ON_ERROR_STOP 1\n`
+const passwordSql = (user: string, password: string) => `alter role ${quoted(user)} password ${literal(password)};\n`
 
 const freshSql = (database: string, owner: string) => `drop database ${quoted(database)};
 create database ${quoted(database)} owner ${quoted(owner)} template template0 encoding 'UTF8' lc_collate 'C' lc_ctype 'C';

@@ -32,6 +32,8 @@ export type SnapshotStore = RepositoryMaintenance &
     take(repository: Repository, request: SnapshotRequest, signal?: AbortSignal): Promise<SnapshotFacts>
     /** The full (not warm) snapshot of a command, if any. */
     ofCommand(repository: Repository, commandId: string): Promise<SnapshotFacts | undefined>
+    /** True for a full id that this host took itself: other hosts may be compromised, so files of their snapshots are not put in place. */
+    isOwn(slug: string, id: string): Promise<boolean>
     /** The snapshot with this id, if the repository has it. */
     find(repository: Repository, id: string): Promise<StoredSnapshot | undefined>
     /** Restores the files of one path into an empty folder. They are flushed to disk when it resolves. */

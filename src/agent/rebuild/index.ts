@@ -4,7 +4,7 @@
 // It never touches a running box, and never decides who may reach the new one or when it is healthy.
 
 export { type FetchedFiles, fetchedSnapshot, whileVerified } from './fetched-snapshot.ts'
-export { type PortableBox, readPortableBox } from './portable-box.ts'
+export { type PortableBox, portableProbe, readPortableBox } from './portable-box.ts'
 export type { RebuildDeps } from './rebuild-from-snapshot.ts'
-export { fillProject, fillVolumes, pullFormerImages, startProject, watchfulServers } from './rebuild-from-snapshot.ts'
+export { fillProject, fillVolumes, pullFormerImages, startProject, templateVolumes, watchfulServers } from './rebuild-from-snapshot.ts'
 export { renderPortableBox } from './render-portable-box.ts'

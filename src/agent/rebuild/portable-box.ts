@@ -46,14 +46,14 @@ export async function readPortableBox({ folder, composeFile, templateFolder }: S
   const homeserver = config === undefined ? undefined : chatConfig(config)
   const stack = portableStack({ compose, mounts, homeserver })
   const secrets = parseBoxSecrets(await readPlainFile(folder, 'secrets/box.json'))
-  const probe = parseProbeAccount(await readPlainFile(folder, 'secrets/probe.json'))
+  const probe = await portableProbe(folder)
   const minioRootUser = (await readPlainFile(folder, 'secrets/minio/root-user'))?.trim()
   const serverName = ChatDomain.safeParse(recordOf(homeserver).server_name).data
   const wrong = wrongSecrets({ secrets, probe, minioRootUser })
   return {
     stack,
     secrets: secrets && wrongNames(secrets).length === 0 ? secrets : undefined,
-    probe: probe && isProbeAccount(probe) ? probe : undefined,
+    probe,
     minioRootUser: minioRootUser !== undefined && plain.test(minioRootUser) ? minioRootUser : undefined,
     serverName,
     findings: [
@@ -64,6 +64,12 @@ export async function readPortableBox({ folder, composeFile, templateFolder }: S
       ...(await edgeFindings(folder, templateFolder)),
     ],
   }
+}
+
+/** The probe account, which belongs to the database of the same snapshot; undefined unless valid. Throws FOLDER_UNSAFE for links. */
+export async function portableProbe(folder: string): Promise<ProbeAccount | undefined> {
+  const probe = parseProbeAccount(await readPlainFile(folder, 'secrets/probe.json'))
+  return probe && isProbeAccount(probe) ? probe : undefined
 }
 
 function chatConfig(text: string): unknown {
@@ -106,7 +112,7 @@ function wrongSecrets({ secrets, probe, minioRootUser }: Read): string[] {
   const names = secrets ? wrongNames(secrets).map((name) => `secrets/box.json: ${name}`) : ['secrets/box.json']
   return [
     ...names,
-    ...(probe && isProbeAccount(probe) ? [] : ['secrets/probe.json']),
+    ...(probe ? [] : ['secrets/probe.json']),
     ...(minioRootUser !== undefined && plain.test(minioRootUser) ? [] : ['secrets/minio/root-user']),
   ].map((what) => `${what} is missing or not valid: restore it from a snapshot of the box`)
 }

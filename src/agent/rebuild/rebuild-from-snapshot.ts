@@ -81,7 +81,7 @@ async function makeVolumes({ engine }: RebuildDeps, { project }: LocalBox): Prom
 }
 
 /** Keys of the volumes with media and objects in the box template. */
-const templateVolumes = { synapse: 'media', minio: 'objects' } as const
+export const templateVolumes = { synapse: 'media', minio: 'objects' } as const
 
 /** The content of two volumes would mix in one. */
 function assertOneVolumeEach({ slug }: LocalBox, { paths }: FullManifest): void {

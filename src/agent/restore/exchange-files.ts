@@ -1,7 +1,7 @@
-import { chown, mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import { lchown, lstat, mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join, relative } from 'node:path'
 import { syncFolder, writeFileAtomic } from '../../node/index.ts'
-import { rewriteImages, rewriteVolumes } from '../boxes/index.ts'
+import { assertNoLinks, rewriteImages, rewriteVolumes } from '../boxes/index.ts'
 import { composeBackup, formerCompose, replaceCompose, restoreCompose, resultOf } from '../change/index.ts'
 import type { Project } from '../ports/index.ts'
 import { formerFiles, type RestoreRun, snapshotFiles } from './restore-run.ts'
@@ -28,7 +28,10 @@ export async function switchToRestored(run: RestoreRun): Promise<{ edge: boolean
   const { project } = run.box
   await composeBackup(run, resultOf(run, 'fetch').composeSha256)
   await copyFormerFiles(project, formerFiles(run))
-  const changed = async (path: string) => !(await sameFiles(join(formerFiles(run), path), join(snapshotFiles(run), path)))
+  // A path that the snapshot does not have stays as it is.
+  const changed = async (path: string) =>
+    (await filesBelow(join(snapshotFiles(run), path))).length > 0 &&
+    !(await sameFiles(join(formerFiles(run), path), join(snapshotFiles(run), path)))
   await putFiles(project, snapshotFiles(run))
   // The edge reads every file there: a rule that is not in the snapshot could bypass its fence.
   await removeFiles(project, { listed: project.folder, unless: snapshotFiles(run), below: edgeRules })
@@ -43,11 +46,12 @@ export async function switchBack(run: RestoreRun): Promise<void> {
   await restoreCompose(run, resultOf(run, 'fetch').composeSha256)
 }
 
-/** Regular files below a folder, as relative paths; none if there is no folder. */
+/** Regular files below a folder, as relative paths; none if there is no folder. Follows no link. */
 async function filesBelow(folder: string): Promise<string[]> {
-  const facts = await stat(folder).catch(() => undefined)
+  const facts = await lstat(folder).catch(() => undefined)
   if (!facts) return []
   if (facts.isFile()) return ['']
+  if (!facts.isDirectory()) return []
   const entries = await readdir(folder, { recursive: true, withFileTypes: true })
   return entries
     .filter((entry) => entry.isFile())
@@ -86,13 +90,24 @@ async function removeFiles(project: Project, { listed, unless, below = '' }: Rem
   const staying = new Set(await filesBelow(join(unless, below)))
   for (const name of await filesBelow(join(listed, below))) {
     const path = join(below, name)
-    if (staying.has(name) || !isExchanged(project, path)) continue
+    if (staying.has(name) || !isExchanged(project, path) || (await isBehindLink(project.folder, path))) continue
     await rm(join(project.folder, path), { force: true })
     await syncFolder(dirname(join(project.folder, path)))
   }
 }
 
+/** A container that may write to a folder of the box can put a link to any folder of the host there. */
+const isBehindLink = (folder: string, path: string): Promise<boolean> =>
+  dirname(path) === '.'
+    ? Promise.resolve(false)
+    : assertNoLinks(folder, dirname(path)).then(
+        () => false,
+        () => true,
+      )
+
+/** Throws FOLDER_UNSAFE for a target behind a link. A link in its own place is replaced. */
 async function putFile(from: string, into: string, path: string): Promise<void> {
+  if (dirname(path) !== '.') await assertNoLinks(into, dirname(path))
   await makeFoldersLike(from, into, dirname(path))
   const { mode, uid, gid } = await stat(join(from, path))
   const content = await readFile(join(from, path))
@@ -105,8 +120,8 @@ async function putFile(from: string, into: string, path: string): Promise<void> 
 type Facts = Readonly<{ mode: number; uid: number; gid: number }>
 
 async function isEqual(path: string, content: Buffer, { mode, uid, gid }: Facts): Promise<boolean> {
-  const facts = await stat(path).catch(() => undefined)
-  if (!facts || facts.mode !== mode || facts.uid !== uid || facts.gid !== gid) return false
+  const facts = await lstat(path).catch(() => undefined)
+  if (!facts?.isFile() || facts.mode !== mode || facts.uid !== uid || facts.gid !== gid) return false
   return (await readFile(path)).equals(content)
 }
 
@@ -122,7 +137,7 @@ async function makeFoldersLike(from: string, into: string, path: string): Promis
 }
 
 const own = async (path: string, uid: number, gid: number): Promise<void> => {
-  if (process.getuid?.() === 0) await chown(path, uid, gid)
+  if (process.getuid?.() === 0) await lchown(path, uid, gid)
 }
 
 /** True if two folders or two files have the same content. */

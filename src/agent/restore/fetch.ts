@@ -1,4 +1,4 @@
-import { chmod, chown, stat } from 'node:fs/promises'
+import { chmod, chown, mkdir, rm, stat } from 'node:fs/promises'
 import { Service } from '../../core/boxes/index.ts'
 import { problem, sha256Hex } from '../../core/kit/index.ts'
 import { syncFolder } from '../../node/index.ts'
@@ -22,10 +22,11 @@ import {
   pinImage,
   reportVersions,
   resolvedFacts,
+  writeProbeAccount,
 } from '../boxes/index.ts'
 import { assertDatabaseVolume, readComposeText, removeVolumes } from '../change/index.ts'
 import type { StoredSnapshot } from '../ports/index.ts'
-import { pullFormerImages } from '../rebuild/index.ts'
+import { portableProbe, pullFormerImages, templateVolumes } from '../rebuild/index.ts'
 import { type Before, type DataVolume, dataVolumes, quarantinedBy, type RestoreRun } from './restore-run.ts'
 
 /**
@@ -53,6 +54,7 @@ export async function fetchAll(run: RestoreRun): Promise<Before> {
   const { manifest } = fetched
   if (manifest.boxId !== box.boxId)
     throw problem('RESTORE_FAILED', `the snapshot ${snapshotId} is of the box ${manifest.slug} (${manifest.boxId}) and not of ${box.slug}`)
+  if (!(await deps.snapshots.isOwn(box.slug, fetched.snapshot.id))) await keepProbeAccountOnly(fetched.boxFolder)
   for (const { image, digest } of Object.values(before.images))
     await pinImage(deps, { image, digest: digest ?? undefined, signal }, box.slug)
   await pullFormerImages(deps, manifest, { services: Service.options, pin: box.slug, context, signal })
@@ -60,6 +62,17 @@ export async function fetchAll(run: RestoreRun): Promise<Before> {
   const room = await needRoomFor(fetched.snapshot, true)
   const { images, migrationsHead } = manifest
   return { ...before, snapshot: { images, migrationsHead }, room, data: await fetchVolumes(run, manifest, compose) }
+}
+
+/**
+ * A host that the box has left may be compromised: of the files in its snapshot only the account of the probe is put in place, which belongs
+ * to the database. The present files of the box stay.
+ */
+async function keepProbeAccountOnly(folder: string): Promise<void> {
+  const probe = await portableProbe(folder)
+  await rm(folder, { recursive: true, force: true })
+  await mkdir(folder, { mode: 0o700 })
+  if (probe) await writeProbeAccount({ name: '', folder, composeFile: '' }, probe)
 }
 
 type Observed = Omit<Before, 'data' | 'snapshot' | 'room'>
@@ -102,7 +115,7 @@ async function fetchVolumes(run: RestoreRun, { paths }: FullManifest, compose: C
   const { deps, box, payload, signal, context } = run
   const made: { data: DataFolder; volume: DataVolume; into: string }[] = []
   for (const data of paths.data) {
-    const { key } = data
+    const key = volumeKey(data, compose, made)
     const former = key === null ? undefined : compose.volumes[key]
     if (key === null || former === undefined)
       throw problem(
@@ -117,6 +130,13 @@ async function fetchVolumes(run: RestoreRun, { paths }: FullManifest, compose: C
   await fetchData(deps, { repository, snapshotId: payload.snapshotId, signal }, made)
   for (const { volume, into } of made) await copyOwner(run, volume.former, into)
   return made.map(({ volume }) => volume)
+}
+
+/** The key in the present compose file. A box that was moved since has the volumes of the box template, one for each service. */
+function volumeKey({ key, service }: DataFolder, { volumes }: ComposeFacts, made: readonly { volume: DataVolume }[]): string | null {
+  if (key !== null && volumes[key] !== undefined) return key
+  const templateKey = templateVolumes[service]
+  return volumes[templateKey] === undefined || made.some(({ volume }) => volume.key === templateKey) ? key : templateKey
 }
 
 async function newVolume(run: RestoreRun, key: string, former: string): Promise<{ volume: string; folder: string }> {

@@ -2,11 +2,12 @@ import { rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { writeFileAtomic } from '../../node/index.ts'
 import { fetchDumpAgain } from '../backup/index.ts'
+import { readBoxSecrets } from '../boxes/index.ts'
 import { readComposeText, resultOf, startDatabaseOn } from '../change/index.ts'
 import type { LocalBox } from '../ports/index.ts'
 import { fetchedSnapshot, whileVerified } from '../rebuild/index.ts'
 import { withRestored } from './exchange-files.ts'
-import { databaseVolumes, type RestoreRun } from './restore-run.ts'
+import { databaseVolumes, type RestoreRun, snapshotFiles } from './restore-run.ts'
 
 /**
  * Loads the dump into a new volume with only PostgreSQL running, by a separate compose file: the box's own file stays unchanged. Then raises the
@@ -22,7 +23,7 @@ export async function load(run: RestoreRun): Promise<{ volume: string }> {
   const box = await loadingBox(run, volume)
   const loadInto = async (within: AbortSignal) => {
     await startDatabaseOn({ ...run, box, signal: within }, volume, tries)
-    await deps.servers.loadDatabase(box, fetched.dumpFolder, fetched.manifest.rows, within)
+    await deps.servers.loadDatabase(await withLaterSecrets(run, box), fetched.dumpFolder, fetched.manifest.rows, within)
   }
   const again = async () => {
     await fetchDumpAgain(deps, { repository: await run.repository(), snapshotId: payload.snapshotId, signal }, fetched)
@@ -33,6 +34,12 @@ export async function load(run: RestoreRun): Promise<{ volume: string }> {
   await whileVerified(fetched, loadInto, { again, signal })
   await deps.servers.raiseStreams(box, streams, signal)
   return { volume }
+}
+
+/** The role of the database gets the password that the box has after the switch, which may be that of the snapshot. */
+async function withLaterSecrets(run: RestoreRun, box: LocalBox): Promise<LocalBox> {
+  const project = { ...box.project, folder: snapshotFiles(run) }
+  return (await readBoxSecrets(project).catch(() => undefined)) ? { ...box, project } : box
 }
 
 const loadingFile = ({ project }: LocalBox): string => join(dirname(project.composeFile), '.compose.restoring.yaml')

@@ -22,6 +22,7 @@ export function simulatedSnapshots(world: World, vaults: SimulatedVaults): Snaps
     return vault
   }
   const care = simulatedCare(world, vaultOf)
+  const own = new Set<string>()
   return {
     ...care,
     version: async () => '0.18.0',
@@ -39,12 +40,14 @@ export function simulatedSnapshots(world: World, vaults: SimulatedVaults): Snaps
       const files = await readFiles(request)
       const snapshot = { request, files, takenAt: isoNow(world.clock), facts: factsOf(request, files, vault.taken++) }
       vault.snapshots.push(snapshot)
+      own.add(snapshot.facts.id)
       return snapshot.facts
     },
     ofCommand: async (repository, commandId) => {
       const taken = vaultOf(repository).snapshots
       return taken.findLast(({ request }) => request.commandId === commandId && request.warm !== true)?.facts
     },
+    isOwn: async (_, id) => own.has(id),
     find: async (repository, id) => {
       return (await care.list(repository)).find((stored) => stored.id === id || (id.length >= 8 && stored.id.startsWith(id)))
     },

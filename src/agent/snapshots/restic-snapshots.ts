@@ -21,6 +21,7 @@ import {
 } from '../../node/restic/index.ts'
 import { ownedEnvironment } from '../journal/index.ts'
 import type { Repository, SnapshotFacts, SnapshotRequest, SnapshotStore } from '../ports/index.ts'
+import { ownSnapshots } from './own-snapshots.ts'
 
 /** Every snapshot has the same host name, so that any machine finds and continues it. */
 const hostName = 'tenantry'
@@ -34,6 +35,7 @@ export function resticSnapshots({ owner, sync = syncDisk, ...input }: Options): 
   const { program = 'restic', cacheFolder } = options
   const timeoutMs = storeTimeoutOf(options)
   const care = resticMaintenance(options)
+  const own = ownSnapshots(owner)
 
   return {
     ...care,
@@ -49,7 +51,13 @@ export function resticSnapshots({ owner, sync = syncDisk, ...input }: Options): 
         })
       await care.addRecoverySlot(repository)
     },
-    take: (repository, request, signal) => take(options, repository, request, signal),
+    take: async (repository, request, signal) => {
+      const facts = await take(options, repository, request, signal)
+      // A snapshot without a record is restored without its files; that is no reason to fail it.
+      await own.record(request.slug, facts.id).catch(() => undefined)
+      return facts
+    },
+    isOwn: (slug, id) => own.has(slug, id).catch(() => false),
     ofCommand: async (repository, commandId) => {
       const args = ['snapshots', '--json', '--no-lock', '--tag', commandTag(commandId)]
       const { stdout } = await runRestic(options, repository, { args, timeoutMs })

@@ -1,12 +1,14 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { loadDatabase } from '../../../src/agent/box-servers/load.ts'
 import { engineProblem } from '../../../src/agent/docker/engine-problem.ts'
 import type { ContainerEngine, LocalBox } from '../../../src/agent/ports/index.ts'
 
 type Given = Readonly<{
+  /** Files beside the empty dump; the box has its folder there too. */
+  files?: Readonly<Record<string, string>>
   signal?: AbortSignal
   dumpFolder?: string
   freshened?: string
@@ -15,10 +17,14 @@ type Given = Readonly<{
 }>
 
 /** A box whose database takes a load, and the programs run in it. `freshened`: output of the psql that recreates the database; `fails`: error of pg_restore. */
-async function aLoadedBox({ signal, dumpFolder, freshened = 'fresh\n', fails, ran = [] }: Given = {}) {
+async function aLoadedBox({ files = {}, signal, dumpFolder, freshened = 'fresh\n', fails, ran = [] }: Given = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'tenantry-load-'))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
-  for (const name of ['database.dump', 'globals.sql']) await writeFile(join(folder, name), '')
+  await writeFile(join(folder, 'database.dump'), '')
+  for (const [name, text] of Object.entries(files)) {
+    await mkdir(dirname(join(folder, name)), { recursive: true })
+    await writeFile(join(folder, name), text)
+  }
   const engine = {
     containers: async () => [{ id: 'db', service: 'postgres', state: 'running' }],
     exec: async (_: string, argv: readonly string[], { stdin = '' }: { stdin?: unknown } = {}) => {
@@ -64,7 +70,7 @@ test('only the statements of the dump do not wait for the disk, and after them t
   const ran = await aLoadedBox()
   const waitsNot = ran.filter(({ argv, stdin }) => /synchronous_commit ?= ?off/.test(argv + stdin))
   expect(waitsNot.map(({ argv }) => argv.replace(/ -w .*/, ''))).toEqual([
-    'env PGOPTIONS=-c synchronous_commit=off pg_restore --exit-on-error',
+    'env PGOPTIONS=-c synchronous_commit=off pg_restore -Fc --exit-on-error --no-owner --no-privileges',
   ])
   const after = ran.slice(ran.findIndex(({ argv }) => argv.includes('pg_restore')) + 1)
   const last = after
@@ -78,4 +84,42 @@ test('only the statements of the dump do not wait for the disk, and after them t
 
 test('a load that is to stop says so, and does not look for its dump', async () => {
   await expect(aLoadedBox({ signal: AbortSignal.abort(new Error('drained')), dumpFolder: '/nothing' })).rejects.toThrow('drained')
+})
+
+const hostile = `\\! touch /tmp/owned
+copy (select 1) to program 'reboot';
+alter role synapse superuser;
+'`
+
+test('nothing of the globals file is run: psql and its meta-commands would run programs as superuser', async () => {
+  const [clean, attacked] = [await aLoadedBox(), await aLoadedBox({ files: { 'globals.sql': hostile } })]
+  expect(attacked).toEqual(clean)
+})
+
+test('the role of the box has the password of the box itself, whatever it consists of', async () => {
+  const names = [
+    'edgeSecret',
+    'minioRootPassword',
+    'macaroonSecret',
+    'formSecret',
+    'registrationSharedSecret',
+    'appserviceToken',
+    'homeserverToken',
+  ]
+  const secrets = { boxId: 'b', signingKeyId: 'a', signingKeySeed: 's', ...Object.fromEntries(names.map((name) => [name, 'x'])) }
+  const text = JSON.stringify({ ...secrets, postgresPassword: "it's \\! :mine" })
+  const ran = await aLoadedBox({ files: { 'secrets/box.json': text } })
+  expect(ran.flatMap(({ stdin }) => stdin.split('\n')).filter((line) => line.includes('role'))).toEqual([
+    `alter role "synapse" password 'it''s \\! :mine';`,
+  ])
+})
+
+test('a dump that is a link is not read', async () => {
+  const dumpFolder = await mkdtemp(join(tmpdir(), 'tenantry-load-'))
+  onTestFinished(() => rm(dumpFolder, { recursive: true, force: true }))
+  await symlink('/etc/passwd', join(dumpFolder, 'database.dump'))
+  await expect(aLoadedBox({ dumpFolder })).rejects.toMatchObject({
+    code: 'RESTORE_FAILED',
+    message: expect.stringMatching(/not a regular/),
+  })
 })

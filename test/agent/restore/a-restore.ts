@@ -1,10 +1,13 @@
-import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { clearDump, takeBoxSnapshot } from '../../../src/agent/backup/index.ts'
+import { newBoxSecrets, secretsText } from '../../../src/agent/boxes/index.ts'
 import type { FileStore } from '../../../src/agent/journal/index.ts'
 import type { CommandContext } from '../../../src/agent/ports/index.ts'
 import { type RestoreDeps, type RestoreSteps, restore, restoreStepsOfBox } from '../../../src/agent/restore/index.ts'
+import { seededRandom } from '../../../src/agent/simulated/index.ts'
 import type { BoxCommandPayload, RestoreResult } from '../../../src/core/boxes/index.ts'
+import { templateFolder } from '../boxes/provisioning.ts'
 import { moving } from '../simulated/boxes.ts'
 import { aContext, aWorld, type Ports } from '../update/an-update.ts'
 
@@ -63,6 +66,19 @@ export async function aLivedOnBox(options: Options = {}) {
     return moving(host.clock, () => restore(agentDeps, steps)(given, payloadOf(change)), 5_000)
   }
   return { ...world, agent, run, taken, restoreId, payloadOf, homeserver: () => readFile(config, 'utf8'), rules: () => readdir(rules) }
+}
+
+/** Gives the box the rest of what the box template has, so that it can be handed over. Returns what a move needs beside the deps of a restore. */
+export async function makeMovable({ box }: Pick<LivedOn, 'box'>) {
+  const { folder, composeFile } = box.project
+  await writeFile(composeFile, (await readFile(composeFile, 'utf8')).replace('"media:/media"', '"media:/media", "./synapse:/data"'))
+  await writeFile(join(folder, 'synapse/homeserver.yaml'), 'server_name: oak.test\nmedia_store_path: /media\n')
+  await rm(join(folder, 'edge/conf.d/later.conf'))
+  await mkdir(join(folder, 'secrets/minio'), { recursive: true })
+  await writeFile(join(folder, 'secrets/minio/root-user'), 'oak\n')
+  await writeFile(join(folder, 'secrets/box.json'), secretsText(newBoxSecrets(seededRandom('secrets'), box.boxId)))
+  await writeFile(join(folder, 'secrets/probe.json'), JSON.stringify({ userId: '@a:oak.test', accessToken: 'a', roomId: '!a:oak.test' }))
+  return { settings: { templateFolder } }
 }
 
 type Run = { deps?: RestoreDeps; steps?: RestoreSteps; context?: Partial<CommandContext> }

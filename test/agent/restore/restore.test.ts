@@ -10,7 +10,7 @@ import { problem } from '../../../src/core/kit/index.ts'
 import { composeText, images, moving } from '../simulated/boxes.ts'
 import { aDisk } from '../simulated/disks.ts'
 import { aContext, aPayload, newSynapse, withoutColdCopy, withoutDaemon, wrapped } from '../update/an-update.ts'
-import { aLivedOnBox, asInSnapshot, asItLivedOn, type LivedOn } from './a-restore.ts'
+import { aLivedOnBox, asInSnapshot, asItLivedOn, type LivedOn, makeMovable } from './a-restore.ts'
 
 const withoutNewNames = (text: string) => text.replaceAll(/-r[0-9a-f]{8}-[0-9]+/g, '')
 
@@ -400,7 +400,7 @@ test('a box whose failed hand-over could not be reverted is restored under the e
   const world = await aLivedOnBox()
   world.inject({ kind: 'snapshot-fails', times: 1 })
   const heal = world.inject({ kind: 'probe-fails' })
-  const deps = await world.agent()
+  const deps = { ...(await world.agent()), ...(await makeMovable(world)) }
   const order = { slug: 'oak', boxId: 'box_oak', ownershipEpoch: 1, deadlineMs: 30 * 86_400_000 }
   const handing = () => handOver(deps as never)(aContext({ commandId: 'mv_1.hand_over.1' }), order)
   await expect(moving(world.host.clock, handing, 5_000)).rejects.toThrow(/stays fenced on this host/)
