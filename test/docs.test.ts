@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { AgentSettings } from '../src/agent/program/settings.ts'
+import { globalOptions } from '../src/cli/first-page.ts'
 import { wholeTree } from '../src/cli/nouns.ts'
 import { loadConfig, variableNames } from '../src/daemon/config/load.ts'
 
@@ -40,7 +41,7 @@ describe('every command that is shown is one', async () => {
     ...nouns.flatMap((noun) => noun.verbs.map((verb) => [`${noun.name} ${verb.name}`, verb] as const)),
     ...alone.map((command) => [command.name, command] as const),
   ])
-  const everywhere = ['--json', '--yes', '--url', '--help', '--no-color']
+  const everywhere = Object.values(globalOptions).flatMap(([flags]) => /--[a-z-]+/.exec(flags) ?? [])
 
   /** In a console or between backticks, one line each. */
   const shownIn = (page: string) =>
@@ -48,6 +49,7 @@ describe('every command that is shown is one', async () => {
 
   const wrongWith = (line: string): string[] => {
     const [noun, verb] = line.split(' ')
+    if (noun === 'help') return verb === undefined ? [] : wrongWith(line.replace(/^help /, ''))
     if (verb?.includes('|')) return verb.split('|').flatMap((one) => wrongWith(`${noun} ${one}`))
     const command = commands.get(`${noun} ${verb}`) ?? commands.get(`${noun}`)
     if (!command) return nouns.some(({ name }) => name === noun) && (!verb || /^[<…]/.test(verb)) ? [] : [line]

@@ -89,7 +89,7 @@ function accountView(account: Account, style: Style): string {
     ['one-time codes', account.totp ? 'on' : 'off'],
     ['last login', stamp(account.lastLoginAt, style.now) ?? 'never'],
     ['created', `${stamp(account.createdAt, style.now)} by ${clean(account.createdBy)}`],
-    ['id', account.id],
+    ['id', account.id, 'detail'],
   ])
 }
 

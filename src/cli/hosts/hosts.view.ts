@@ -69,13 +69,13 @@ export function hostView(host: HostView, style: Style): string {
     ['status', paint[paintOf(host)](statusOf(host))],
     ['reason', host.reason && clean(host.reason)],
     ['last seen', stamp(host.lastSeenAt, now) ?? 'never'],
-    ['enrolled', stamp(host.enrolledAt, now)],
+    ['enrolled', stamp(host.enrolledAt, now), 'detail'],
     ['key since', stamp(host.keySince, now)],
     ['agent', host.agentVersion && `${clean(host.agentVersion)} (protocol ${host.protocolVersion})`],
     ['engine', engine && `Docker ${clean(engine.engine)}, compose ${clean(engine.compose)}, restic ${clean(engine.restic ?? 'missing')}`],
     ...(has ? resourceLines(has, host.diskLow, style) : []),
     ['last report', has && stamp(host.resourcesAt, now)],
-    ['id', host.id],
+    ['id', host.id, 'detail'],
   ])
   return sections(facts, adviceFor(host).join('\n'))
 }

@@ -1,12 +1,12 @@
 import { bare, displayWidth, printable, wordsOf } from '../../core/kit/index.ts'
 import { padEnd, type Style } from './style.ts'
 
+/** A `detail` is shown with `--verbose` alone, so that a view is a summary. */
+type Field = readonly [name: string, value: string | number | null | undefined, level?: 'detail']
+
 /** Name and value per line; values of several lines are indented, absent ones left out. */
-export function fields(
-  { paint, width }: Style,
-  pairs: readonly (readonly [name: string, value: string | number | null | undefined])[],
-): string {
-  const shown = pairs.filter(([, value]) => value !== undefined && value !== null && value !== '')
+export function fields({ paint, width, verbose }: Style, pairs: readonly Field[]): string {
+  const shown = pairs.filter(([, value, level]) => value !== undefined && value !== null && value !== '' && (verbose || level !== 'detail'))
   const left = Math.max(0, ...shown.map(([name]) => displayWidth(name)))
   return shown
     .map(([name, value]) => {

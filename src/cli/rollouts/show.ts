@@ -79,8 +79,8 @@ const attemptView = (attempt: RolloutAttempt, style: Style): string =>
       ['  database', databaseRestore(attempt)],
       ['  error', errorText(attempt.error, style)],
       ['  snapshot', attempt.snapshotId && clean(attempt.snapshotId)],
-      ['  manifest', attempt.snapshotSha256 && `sha256 ${clean(attempt.snapshotSha256)}`],
-      ['  compose backup', attempt.composeBackup && clean(attempt.composeBackup)],
+      ['  manifest', attempt.snapshotSha256 && `sha256 ${clean(attempt.snapshotSha256)}`, 'detail'],
+      ['  compose backup', attempt.composeBackup && clean(attempt.composeBackup), 'detail'],
       ['  images', images(attempt)],
       [
         '  probes',

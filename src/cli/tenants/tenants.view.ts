@@ -41,7 +41,7 @@ export const tenantView = (tenant: Tenant, style: Style): string =>
     ['', tenant.window && openingWords(tenant.window, style.now)],
     ['time zone', tenant.timeZone ?? tenant.window?.timeZone],
     ['created', stamp(tenant.createdAt, style.now)],
-    ['id', tenant.id],
+    ['id', tenant.id, 'detail'],
   ])
 
 export const tenantInFull = (tenant: TenantInFull, style: Style): string =>

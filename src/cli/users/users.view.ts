@@ -38,7 +38,7 @@ export const userView = (user: User, style: Style): string =>
     ['avatar', user.avatarUrl && clean(user.avatarUrl)],
     ['created', stamp(user.createdAt, style.now)],
     ['updated', stamp(user.updatedAt, style.now)],
-    ['id', user.id],
+    ['id', user.id, 'detail'],
   ])
 
 const shownOnce = (password: string | null, { paint }: Style): string =>

@@ -1,9 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import { globalOptions } from '../../../src/cli/first-page.ts'
 import type { Command } from '../../../src/cli/kit/index.ts'
 import { wholeTree } from '../../../src/cli/nouns.ts'
 
-const globalOptions = ['--json', '--yes', '--url', '--help', '--no-color']
+const globalNames = Object.values(globalOptions).flatMap(([flags]) => /--[a-z-]+/.exec(flags) ?? [])
 /** A placeholder in a template text. */
 const placeholder = '<…>'
 
@@ -20,7 +21,7 @@ const commandPattern = /(?<![\w-])tenantry [a-z][^`'"\n;:,.()\\]*/g
 function errorsIn(line: string, command: Command): string[] {
   const [, , ...words] = line.split(' ')
   const flags = Object.values(command.options).map((spec) => ({ ...spec, name: /--[a-z-]+/.exec(spec.flags)?.[0] ?? '' }))
-  const unknown = words.filter((word) => word.startsWith('--') && ![...globalOptions, ...flags.map(({ name }) => name)].includes(word))
+  const unknown = words.filter((word) => word.startsWith('--') && ![...globalNames, ...flags.map(({ name }) => name)].includes(word))
   if (words.includes('--help') || !words.some((word) => /^(<|--)/.test(word))) return unknown
   const values = words.filter((_, at) => flags.some(({ name, flags }) => name === words[at - 1] && flags.includes('<')))
   const given = words.filter((word) => !word.startsWith('--')).length - values.length

@@ -120,3 +120,11 @@ describe('commands in texts repeat --url', () => {
     expect(stubUrl).not.toBe(elsewhere)
   })
 })
+
+test('show is a summary; --verbose has every detail', async () => {
+  const one = { 'GET /api/admin/v1/hosts/host-1': aHost({ name: 'host-1' }) }
+  const summary = (await tenantry(['hosts', 'show', 'host-1'], { answers: one })).stdout
+  const whole = (await tenantry(['hosts', 'show', 'host-1', '--verbose'], { answers: one })).stdout
+  expect([/^id /m.test(summary), /^id /m.test(whole)]).toEqual([false, true])
+  expect(whole.split('\n')).toEqual(expect.arrayContaining(summary.split('\n').filter((line) => line.startsWith('status'))))
+})
