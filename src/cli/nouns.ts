@@ -15,7 +15,7 @@ const nouns: readonly (readonly [name: string, verbs: string, Load<Noun>])[] = [
   ['limits', 'top', async () => (await import('./limits/index.ts')).limits],
   [
     'boxes',
-    'list show provision adopt scan check logs maintenance canary move remove release reconcile',
+    'list show provision adopt scan check follow logs maintenance canary move remove release reconcile',
     async () => (await import('./boxes/index.ts')).boxes,
   ],
   ['manifest', 'show history diff apply rollback', async () => (await import('./boxes/index.ts')).manifest],

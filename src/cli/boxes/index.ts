@@ -2,6 +2,7 @@
 // It decides nothing about drift or health: daemon and agents do. Destructive commands ask for confirmation.
 import { noun } from '../kit/index.ts'
 import { check } from './check.ts'
+import { follow } from './follow.ts'
 import { logs } from './logs.ts'
 import { canary, maintenance, reconcile, release } from './maintenance.ts'
 import { apply, diff, rollback, show as showManifest } from './manifest.ts'
@@ -23,6 +24,7 @@ export const boxes = noun('boxes', 'Manage tenant boxes (chat server, database, 
   adopt,
   scan,
   check,
+  follow,
   logs,
   maintenance,
   canary,

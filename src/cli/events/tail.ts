@@ -64,10 +64,16 @@ function isNew(seen: Set<string>, { stream, seq }: EventRecord): boolean {
   return true
 }
 
-/** One line: time, stream, type, ids, audience. */
-function eventLine({ at, tenant, stream, seq, type, ids, audience }: EventRecord, { paint }: Pick<Style, 'paint'>): string {
+/** One line: time, stream, type, box, status and step of a rollout, ids, audience. The id of a rollout is its stream. */
+function eventLine({ at, tenant, stream, seq, type, ids, audience, ...progress }: EventRecord, { paint }: Pick<Style, 'paint'>): string {
   const whose = tenant ?? stream
-  const about = Object.entries(ids).map(([name, id]) => `${name}=${id}`)
+  const { box, status, step } = progress
+  const about = [
+    ...(box === undefined ? [] : [`box=${box}`]),
+    ...(status === undefined ? [] : [`status=${status}`]),
+    ...(step === undefined ? [] : [`step=${step}`]),
+    ...Object.entries(ids).flatMap(([name, id]) => (stream === `rollout:${id}` ? [] : [`${name}=${id}`])),
+  ]
   const recipients = audience === 'none' ? [] : [paint.dim(`audience: ${printable(audience)}`)]
   const time = paint.dim(printable(at).slice(0, 19).replace('T', ' '))
   return [time, `${printable(whose)} #${seq}`, printable(type), ...about.map(printable), ...recipients].join('  ')

@@ -82,7 +82,7 @@ const words = {
 
 function restoreView(restored: CommandView | Started, { paint }: Style, { slug }: { slug: string }): string {
   const result = outcomeOf(restored)
-  if (!result) return `Restore started; ${slug} is on hold until it finishes. Progress: tenantry boxes show ${slug}`
+  if (!result) return `Restore started; ${slug} is on hold until it finishes. Follow it: tenantry boxes follow ${slug}`
   const { outcome, error, preRestore, fencedMs } = result
   return sections(
     paint[outcome === 'restored' ? 'green' : 'red'](words[outcome](slug)),

@@ -13,8 +13,11 @@ export const rolloutSigned = (of: Readonly<{ rolloutId: string; status: string; 
     kind: 'rollout_signed',
     key: `rollout_signed:${of.rolloutId}:${count}`,
     subject: of.rolloutId,
-    severity: 'info',
-    title: `Rollout ${of.rolloutId} finished (${of.status.replace('_', ' ')}); audit log signed`,
+    severity: of.status === 'failed' ? 'warning' : 'info',
+    title:
+      of.status === 'failed'
+        ? `Rollout ${of.rolloutId} was aborted; audit log signed`
+        : `Rollout ${of.rolloutId} finished (${of.status.replace('_', ' ')}); audit log signed`,
     body:
       `The audit log of the rollout has ${count} entries and was signed at ${humanTime(at)} with key ${keyId}. No action is needed; keep this ` +
       'message. Saved to a file, the line below proves later changes of the log (`tenantry audit verify --checkpoint <file>`).\n' +

@@ -12,6 +12,9 @@ export const EventRecord = z.object({
   type: z.string(),
   at: Timestamp,
   ids: z.record(z.string(), z.string()),
+  box: z.string().optional().meta({ description: 'Events of rollouts only: the box that changed' }),
+  step: z.string().optional().meta({ description: 'Events of rollouts only: the step that its agent reported' }),
+  status: z.string().optional().meta({ description: 'Events of rollouts only: the status of that box, else of the rollout' }),
   audience: z.string().meta({ description: '`tenant`, `spaces`, `users`, `capability:<name>`, `roles`, several with +, or `none`' }),
 })
 export type EventRecord = z.infer<typeof EventRecord>

@@ -127,3 +127,15 @@ export function idsOf(eventType: string, payload: unknown): Record<string, strin
   const found = [...ids, ...perhaps].map((name) => [name, (payload as Record<string, unknown>)[name]] as const)
   return Object.fromEntries(found.filter((pair): pair is readonly [string, string] => typeof pair[1] === 'string'))
 }
+
+/** The box, step and status of a rollout's event; empty for other events. Nothing else of its payload is shown. */
+export function progressOf(eventType: string, payload: unknown): Readonly<{ box?: string; step?: string; status?: string }> {
+  if (!eventType.startsWith('rollout.')) return {}
+  const { status, action, progress } = (payload ?? {}) as Partial<Record<'status' | 'action' | 'progress', unknown>>
+  const { tenantSlug: box, status: boxStatus } = (action ?? {}) as Partial<Record<'tenantSlug' | 'status', unknown>>
+  const { step } = (progress ?? {}) as Partial<Record<'step', unknown>>
+  return { ...textAs('box', box), ...textAs('step', step), ...textAs('status', boxStatus ?? status) }
+}
+
+const textAs = <Name extends string>(name: Name, value: unknown): { [Key in Name]?: string } =>
+  typeof value === 'string' ? ({ [name]: value } as { [Key in Name]?: string }) : {}

@@ -24,6 +24,12 @@ export async function wasRaised(db: DbOrTx, key: string): Promise<boolean> {
   return (await db.selectFrom('alerts').select('id').where('key', '=', key).limit(1).executeTakeFirst()) !== undefined
 }
 
+/** The same for any alert of a kind about a subject. */
+export async function wasRaisedAbout(db: DbOrTx, kind: AlertKind, subject: string): Promise<boolean> {
+  const row = await db.selectFrom('alerts').select('id').where('subject', '=', subject).where('kind', '=', kind).limit(1).executeTakeFirst()
+  return row !== undefined
+}
+
 export async function deliveryById(db: DbOrTx, id: string): Promise<AlertDeliveryTable | undefined> {
   return db.selectFrom('alert_deliveries').selectAll().where('id', '=', id).executeTakeFirst()
 }

@@ -23,7 +23,7 @@ const alertsDeps = ({ config, db, clock, random }: BaseDeps) => {
 /** Each signed head also goes to its rollout; a broken chain raises an alert. */
 const auditDeps = (deps: BaseDeps) => ({
   ...{ db: deps.db, clock: deps.clock, log: deps.log, dataDir: deps.config.dataDir },
-  signed: (head: Checkpoint) => publishSignedHead(deps, head),
+  signed: (head: Checkpoint) => publishSignedHead({ ...deps, onDone: deps.config.alerts.onDone }, head),
   broken: (facts: Pick<Checkpoint, 'chain' | 'count' | 'at'>) => raiseAuditBroken(deps, facts),
   whole: (chain: string) => closeAuditBroken(deps, chain),
 })

@@ -169,6 +169,8 @@ export const Settings = z.strictObject({
       webhook: z.strictObject({ url: WebhookUrl, secret: WebhookSecret }).optional(),
       /** A repeated open alert is sent again after this. */
       repeatAfterMs: Ms.default(60 * 60_000),
+      /** Finished rollouts are reported too, each with the signed head of its audit log; an aborted one always is. */
+      onDone: z.union([z.boolean(), z.stringbool()]).default(false),
     })
     .prefault({}),
   fence: z

@@ -1,5 +1,5 @@
 import type { StreamMessage } from '../../core/contract/index.ts'
-import { type Audience, type EventRecord, idsOf } from '../../core/events/index.ts'
+import { type Audience, type EventRecord, idsOf, progressOf } from '../../core/events/index.ts'
 import { type Clock, problem } from '../../core/kit/index.ts'
 import { type Db, eventsAfter, type StoredEvent, toEvent } from '../db/index.ts'
 import { streamOf } from './record-event.ts'
@@ -129,7 +129,11 @@ function describer(db: Db): (event: StoredEvent) => Promise<StreamMessage<EventR
     const ids = idsOf(eventType, payload)
     return {
       event: eventType,
-      data: { stream, seq, tenant, source, type: eventType, at: createdAt, ids, audience: audienceWords(audience) },
+      data: {
+        ...{ stream, seq, tenant, source, type: eventType, at: createdAt, ids },
+        ...progressOf(eventType, payload),
+        audience: audienceWords(audience),
+      },
     }
   }
 }

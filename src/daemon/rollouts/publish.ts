@@ -2,7 +2,7 @@ import { type AlertKind, alertOf } from '../../core/alerts/index.ts'
 import type { Checkpoint } from '../../core/audit/index.ts'
 import { type Actor, actorLabel, type Clock, isoNow } from '../../core/kit/index.ts'
 import { isOver, type RolloutEvent, type RolloutEventType } from '../../core/rollouts/index.ts'
-import { closeAlerts, raiseAlert, wasRaised } from '../alerts/index.ts'
+import { closeAlerts, raiseAlert, wasRaised, wasRaisedAbout } from '../alerts/index.ts'
 import { recordAudit, requestCheckpoint } from '../audit/index.ts'
 import { appendEvents, type Db, type Tx } from '../db/index.ts'
 import { cancelAllPending, countActions, publicAction, replaceAction, type StoredAction } from './actions.repo.ts'
@@ -91,18 +91,26 @@ export const closeRolloutAlerts = ({ tx, clock, rollout }: RolloutTx, move: keyo
   return closeAlerts(tx, clock, { subject: rollout.id, kinds, because })
 }
 
+type SignedDeps = Readonly<{ db: Db; clock: Clock; onDone: boolean }>
+
 /**
- * Sends the signed head of a finished rollout's audit chain to the alert recipients, as a copy outside this machine. The alert closes
- * at once because it needs no action. The same head again, as after a crash, sends nothing.
+ * Reports the end of an aborted rollout once, when its last box has ended; with `onDone` that of every rollout, and each later head again. The
+ * message carries the signed head of its audit chain, as a copy outside this machine. The alert closes at once because it needs no action. The
+ * same head again, as after a crash, sends nothing.
  */
-export async function publishSignedHead({ db, clock }: Readonly<{ db: Db; clock: Clock }>, head: Checkpoint): Promise<void> {
+export async function publishSignedHead({ db, clock, onDone }: SignedDeps, head: Checkpoint): Promise<void> {
   const rolloutId = /^rollout:(.+)$/.exec(head.chain)?.[1]
   if (rolloutId === undefined) return
   await db.transaction().execute(async (tx) => {
     const rollout = await tx.selectFrom('rollouts').select('status').where('id', '=', rolloutId).executeTakeFirst()
     if (!rollout || !isOver(rollout.status)) return
+    const { running, undo: rollback } = (await countActions(tx, [rolloutId]))(rolloutId)
+    if (running + (rollback?.pending ?? 0) > 0) return
     const alert = alertOf.rollout_signed({ rolloutId, status: rollout.status, head })
-    if (await wasRaised(tx, alert.key)) return
+    const isReported = onDone
+      ? await wasRaised(tx, alert.key)
+      : rollout.status !== 'failed' || (await wasRaisedAbout(tx, 'rollout_signed', rolloutId))
+    if (isReported) return
     await raiseAlert(tx, clock, alert)
     await closeAlerts(tx, clock, { subject: rolloutId, kinds: ['rollout_signed'], because: 'no action needed' })
   })

@@ -43,6 +43,20 @@ test('a line has time, stream, type, ids and audience', async () => {
   expect(asked[0]?.search).toBe('?tenant=anna-schule&type=space.*&last=3')
 })
 
+test('a line of a rollout has box, status and step', async () => {
+  const rollout = { tenant: null, stream: 'rollout:ro_1', source: 'rollouts', audience: 'none', ids: { rolloutId: 'ro_1' } }
+  const { stdout } = await tailing([], () =>
+    streamOf(
+      record(1, { ...rollout, type: 'rollout.action', box: 'kita-nord', status: 'probing', step: 'probe' }),
+      record(2, { ...rollout, type: 'rollout.paused', status: 'paused' }),
+    ),
+  )
+  expect(stdout).toBe(
+    '2026-01-05 02:00:01  rollout:ro_1 #1  rollout.action  box=kita-nord  status=probing  step=probe\n' +
+      '2026-01-05 02:00:02  rollout:ro_1 #2  rollout.paused  status=paused\n',
+  )
+})
+
 test('--json prints each record unchanged', async () => {
   const { stdout } = await tailing(['--json'], () => streamOf(record(1), record(2, { tenant: null, stream: 'admin', audience: 'none' })))
   expect(

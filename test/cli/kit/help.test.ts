@@ -13,7 +13,7 @@ const promised = {
   hosts: 'invite list show revoke registries platform',
   tenants: 'list show create update window suspend resume',
   users: 'list show create update roles disable enable reset-password sessions end-session import',
-  boxes: 'list show provision adopt scan check logs maintenance canary move remove release reconcile',
+  boxes: 'list show provision adopt scan check follow logs maintenance canary move remove release reconcile',
   manifest: 'show history diff apply rollback',
   snapshots: 'list take restore drill',
   rollouts: 'plan rehearse create start watch pause resume abort rollback show list emergency',

@@ -230,7 +230,8 @@ describe('plain lines', () => {
       'rollout ro_0123456789abcdefghjk is queued: 2 boxes, manifest revision 4',
       '02:00:00  started',
       '02:00:00  phase canary: 1 box',
-      '02:00:01  a  preparing',
+      '02:00:01  a  pulling',
+      '02:00:02  a  pulling: verify images',
       'connection lost, reconnecting',
       'reconnected',
       '02:00:09  a  failed: no such tag\ufffd[31m [PULL_FAILED]',
@@ -242,6 +243,21 @@ describe('plain lines', () => {
       '  abort    tenantry rollouts abort ro_0123456789abcdefghjk',
     ])
   })
+})
+
+test('attached lines begin with the present state: counts, boxes in progress and failures', () => {
+  const boxes = [
+    anAction('a', { status: 'succeeded', durationMs: 18_000 }),
+    anAction('b', { status: 'probing', progress: { step: 'first-ok', at: at('02:00:05') } }),
+    anAction('c', { status: 'failed', error: { code: 'PULL_FAILED', message: 'no such tag' } }),
+    anAction('d', { phase: 'pro' }),
+  ]
+  expect(openingLines(openBoard(aRolloutDetail(boxes, { status: 'canary' })))).toEqual([
+    'rollout ro_0123456789abcdefghjk is in progress (canary): 4 boxes, manifest revision 4',
+    '1 of 4 boxes updated, 1 failed',
+    'b  probing: first passed probe',
+    'c  failed: no such tag [PULL_FAILED]',
+  ])
 })
 
 describe('boxes that are cancelled', () => {
@@ -280,6 +296,7 @@ describe('boxes that are cancelled', () => {
 })
 
 describe('a box in plain lines', () => {
+  const stepAt = (step: string) => ({ step, at: at('02:00:01') })
   const line = (from: Parameters<typeof anAction>[1], to: Parameters<typeof anAction>[1]) => {
     const before = { ...two(), actions: boxesOf([anAction('a', from)]) }
     const event = message({ action: anAction('a', to), at: at('02:00:01') })
@@ -287,11 +304,28 @@ describe('a box in plain lines', () => {
   }
 
   test.each([
-    ['begins', { status: 'pending' }, { status: 'preflight' }, ['a  preparing']],
-    ['goes on preparing', { status: 'preflight' }, { status: 'pulling' }, []],
-    ['is fenced', { status: 'pulling' }, { status: 'snapshotting' }, ['a  updating']],
-    ['verifies its images again', { status: 'snapshotting' }, { status: 'pulling' }, []],
-    ['is probed', { status: 'updating' }, { status: 'probing' }, []],
+    ['begins', { status: 'pending' }, { status: 'preflight' }, ['a  preflight']],
+    ['goes on preparing', { status: 'preflight' }, { status: 'pulling' }, ['a  pulling']],
+    ['is fenced', { status: 'pulling' }, { status: 'snapshotting', progress: stepAt('fence') }, ['a  snapshotting: start maintenance']],
+    [
+      'goes on in a step',
+      { status: 'pulling', progress: stepAt('pull') },
+      { status: 'pulling', progress: { ...stepAt('pull'), percent: 40 } },
+      [],
+    ],
+    ['is probed', { status: 'updating' }, { status: 'probing' }, ['a  probing']],
+    [
+      'is probed again',
+      { status: 'probing', progress: { ...stepAt('probe'), detail: '1 of 3 good' } },
+      { status: 'probing', progress: { ...stepAt('probe'), detail: '2 of 3 good' } },
+      [],
+    ],
+    [
+      'waits for its rollback',
+      { status: 'succeeded', durationMs: 18_000 },
+      { status: 'succeeded', durationMs: 18_000, undo: { mode: 'images', status: 'pending', error: null } },
+      [],
+    ],
     ['is restored', { status: 'probing' }, { status: 'rolling_back' }, ['a  rolling back']],
     [
       'is over',
@@ -299,7 +333,7 @@ describe('a box in plain lines', () => {
       { status: 'succeeded', durationMs: 18_000, fencedMs: 12_000 },
       ['a  succeeded in 18 s, downtime 12 s'],
     ],
-    ['is tried again', { status: 'failed' }, { status: 'pulling' }, ['a  preparing']],
+    ['is tried again', { status: 'failed' }, { status: 'pulling' }, ['a  pulling']],
   ] as const)('which %s', (_, from, to, lines) => {
     expect(line(from, to)).toEqual(lines)
   })

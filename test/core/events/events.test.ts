@@ -8,6 +8,7 @@ import {
   idsOf,
   messageOf,
   positionMessage,
+  progressOf,
   reaches,
   readCursor,
   resetMessage,
@@ -131,4 +132,17 @@ const cursors = [
 
 test.each(cursors)('Last-Event-ID %j', (given, cursor) => {
   expect(readCursor(given)).toEqual(cursor)
+})
+
+test.each([
+  [
+    'rollout.action',
+    { status: 'canary', action: { tenantSlug: 'a', status: 'probing', error: { message: 'secret' } }, progress: { step: 'probe' } },
+    { box: 'a', status: 'probing', step: 'probe' },
+  ],
+  ['rollout.paused', { status: 'paused', reason: 'no', action: null, progress: null }, { status: 'paused' }],
+  ['task.created', { status: 'open', action: { tenantSlug: 'a' } }, {}],
+  ['rollout.action', null, {}],
+] as const)('the progress of %s is its box, step and status alone', (type, payload, shown) => {
+  expect(progressOf(type, payload)).toEqual(shown)
 })

@@ -22,6 +22,7 @@ test('whom alerts go to can be said by variables alone', () => {
     mailTo: ['ops@school.example', 'anna@school.example'],
     webhook: { url: 'https://hooks.example/a', secret },
     repeatAfterMs: 3_600_000,
+    onDone: false,
   })
 })
 

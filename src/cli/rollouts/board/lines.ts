@@ -1,12 +1,26 @@
 import { duration, plural } from '../../../core/kit/index.ts'
 import type { RolloutAction, RolloutEvent } from '../../../core/rollouts/index.ts'
 import { clean, padEnd } from '../../kit/index.ts'
-import { errorOf, hasFailed, isFinished, outcomeWord, queuedText, rolloutState, rolloutWord, stopText, waitOf, whyOf } from '../words.ts'
+import {
+  errorOf,
+  hasFailed,
+  isFinished,
+  isInProgress,
+  outcomeWord,
+  queuedText,
+  rolloutState,
+  rolloutWord,
+  stepWord,
+  stopText,
+  waitOf,
+  whyOf,
+} from '../words.ts'
 import { type BoardModel, boardModel } from './model.ts'
 import { allBoxes, type BoardMessage, type BoardState, boxOf } from './state.ts'
 
-/** The first lines: the current state. */
-export function openingLines({ rollout, actions }: BoardState): string[] {
+/** The first lines: the current state, with the boxes that are in progress, wait or failed. */
+export function openingLines(state: BoardState): string[] {
+  const { rollout, actions } = state
   const moving = allBoxes(actions).filter(({ status }) => status !== 'skipped').length
   const why = isStopped(rollout.status) ? whyOf(rollout) : undefined
   const queued = queuedText(rollout)
@@ -14,9 +28,13 @@ export function openingLines({ rollout, actions }: BoardState): string[] {
     `rollout ${rollout.id} is ${rolloutState(rollout)}: ${plural(moving, 'box', 'boxes')}, manifest revision ${rollout.manifestRevision}`,
     ...(why ? [`reason: ${clean(why)}`] : []),
     ...(queued ? [`waiting ${clean(queued)}`] : []),
-    ...allBoxes(actions).flatMap((action) => waitLine(undefined, action) ?? []),
+    ...(isStopped(rollout.status) || rollout.status === 'queued' ? [] : [updatedText(boardModel(state, 0))]),
+    ...allBoxes(actions).flatMap((action) => (isOfInterest(action) ? (actionLine(undefined, action) ?? []) : [])),
   ]
 }
+
+/** Updated and skipped boxes are counted instead of named. */
+const isOfInterest = (action: RolloutAction): boolean => action.status === 'pending' || isInProgress(action) || hasFailed(action)
 
 /** The log lines of a message, with the daemon's time; often none. */
 export function linesOf(before: BoardState, message: BoardMessage, after: BoardState): string[] {
@@ -57,46 +75,20 @@ function phaseLine(after: BoardState, { status }: RolloutEvent): string | undefi
   return total > 0 ? `phase ${status}: ${plural(total, 'box', 'boxes')}` : undefined
 }
 
-/** The stages of a box in a log: before, during and after its downtime. */
-type Stage = 'pending' | 'preparing' | 'updating' | 'rolling back' | 'finished'
-
-const stages: Readonly<Record<string, Stage>> = {
-  pending: 'pending',
-  preflight: 'preparing',
-  pulling: 'preparing',
-  snapshotting: 'updating',
-  updating: 'updating',
-  probing: 'updating',
-  rolling_back: 'rolling back',
-}
-const stageOf = (action: RolloutAction | undefined): Stage => (action ? (stages[action.status] ?? 'finished') : 'pending')
-const order: readonly Stage[] = ['pending', 'preparing', 'updating', 'rolling back', 'finished']
-
-/**
- * One line per stage of a box, not per step. A step back within an attempt adds no line, except for a retry. Cancelled boxes may be thousands and
- * share one line.
- */
+/** One line per step and outcome of a box. Percentages and probe counts add none, and cancelled boxes, of which there may be thousands, share one. */
 function actionLine(before: RolloutAction | undefined, after: RolloutAction): string | undefined {
-  if (after.undo && after.undo.status !== 'pending') return rollbackLine(before, after)
-  const [was, is] = [stageOf(before), stageOf(after)]
-  if (was === 'pending' && after.status === 'cancelled') return undefined
-  const forward = order.indexOf(is) > order.indexOf(was)
-  const anotherTry = was === 'finished' && is !== 'finished'
-  const otherOutcome = was === 'finished' && is === 'finished' && before?.status !== after.status
-  if (!(forward || anotherTry || otherOutcome) || is === 'pending') return waitLine(before, after)
-  return `${after.tenantSlug}  ${is === 'finished' ? outcomeOf(after) : is}`
+  const text = stateOf(after)
+  return text === undefined || (before && text === stateOf(before)) ? undefined : `${after.tenantSlug}  ${text}`
 }
 
-/** One line when a box starts to wait, and when the reason changes. */
-function waitLine(before: RolloutAction | undefined, after: RolloutAction): string | undefined {
-  const wait = waitOf(after)
-  return wait === undefined || (before && wait === waitOf(before)) ? undefined : `${after.tenantSlug}  ${clean(wait)}`
-}
-
-/** `rolling back`, `rolled back in 40 s, downtime 22 s`, `rollback failed: … [PROBE_FAILED]` */
-function rollbackLine(before: RolloutAction | undefined, after: RolloutAction): string | undefined {
-  if (before?.undo?.status === after.undo?.status) return undefined
-  return `${after.tenantSlug}  ${after.undo?.status === 'running' ? outcomeWord(after) : outcomeOf(after)}`
+/** What a box waits for, its step, or its outcome; undefined for one that is only pending or cancelled. */
+function stateOf(action: RolloutAction): string | undefined {
+  if (action.status === 'cancelled') return undefined
+  if (action.status === 'pending') return waitOf(action) && clean(waitOf(action) as string)
+  // A box that waits for its rollback is shown as updated until that begins.
+  if (!isInProgress(action)) return outcomeOf(action.undo?.status === 'pending' ? { ...action, undo: null } : action)
+  const step = action.progress && stepWord(clean(action.progress.step))
+  return step ? `${outcomeWord(action)}: ${step}` : outcomeWord(action)
 }
 
 /** `succeeded in 18 s, downtime 12 s`, `rolled back: chat sync: … [PROBE_FAILED]` */

@@ -1,0 +1,58 @@
+import { expect, test } from 'vitest'
+import { manualClock } from '../../../src/core/kit/index.ts'
+import { type Answers, tenantry } from '../../support/command-line.ts'
+import { aBoxDetail, aCommand, at } from '../../support/records.ts'
+
+const box = 'GET /api/admin/v1/boxes/anna-schule'
+const open = (commandId: string, status: 'running' | 'expired' = 'running', kind = 'tenant-box.restore') => ({
+  ...{ commandId, kind, status, host: 'host-1' },
+  ...{ since: at('02:00:00'), deadlineAt: at('04:00:00') },
+})
+const busy = (...commands: ReturnType<typeof open>[]) =>
+  aBoxDetail({ slug: 'anna-schule', heldBy: 'restore:cmd_1', openCommands: commands })
+const idle = aBoxDetail({ slug: 'anna-schule', heldBy: null, openCommands: [] })
+
+const follow = (answers: Answers, ...more: string[]) => {
+  const clock = manualClock()
+  const sleep = async (ms: number) => void (await clock.advance(ms))
+  return tenantry(['boxes', 'follow', 'anna-schule', ...more], { answers, clock: { ...clock, sleep } })
+}
+
+const running = aCommand({ id: 'cmd_1', status: 'running', progress: [{ step: 'load', at: at('02:00:01'), percent: 40 }] })
+const restored = (outcome: string) => aCommand({ id: 'cmd_1', status: 'succeeded', result: { outcome } })
+
+test('prints the present step at once, each further one, and the outcome', async () => {
+  const probing = { ...running, revision: 9, progress: [{ step: 'start', at: at('02:00:09') }] }
+  const answers = { [box]: [busy(open('cmd_1')), idle], 'GET /api/admin/v1/commands/cmd_1': [running, probing, restored('restored')] }
+  const ran = await follow(answers)
+  expect([ran.exit, ran.stdout]).toEqual([
+    0,
+    'anna-schule  restore: load: 40 %\nanna-schule  restore: start\nanna-schule  restore: restored\n',
+  ])
+})
+
+test('exits 1 where the restore failed, and continues with what follows while the box is on hold', async () => {
+  const second = { ...aCommand({ id: 'cmd_2', status: 'succeeded', result: {} }) }
+  const answers = {
+    [box]: [busy(open('cmd_1')), busy(), busy(open('cmd_2', 'running', 'tenant-box.report_versions')), idle],
+    'GET /api/admin/v1/commands/cmd_1': restored('restore_failed'),
+    'GET /api/admin/v1/commands/cmd_2': second,
+  }
+  const ran = await follow(answers)
+  expect([ran.exit, ran.stdout]).toEqual([1, 'anna-schule  restore: restore failed\nanna-schule  report versions: succeeded\n'])
+})
+
+test('says so where nothing runs, also where a command has expired', async () => {
+  const ran = await follow({ [box]: aBoxDetail({ slug: 'anna-schule', heldBy: null, openCommands: [open('cmd_0', 'expired')] }) })
+  expect([ran.exit, ran.stdout]).toEqual([0, 'Nothing runs on anna-schule. Its state: tenantry boxes show anna-schule\n'])
+})
+
+test('--json has the outcomes on stdout and the steps on stderr', async () => {
+  const answers = { [box]: [busy(open('cmd_1')), idle], 'GET /api/admin/v1/commands/cmd_1': [running, restored('restored')] }
+  const ran = await follow(answers, '--json')
+  expect(JSON.parse(ran.stdout)).toEqual({
+    slug: 'anna-schule',
+    commands: [{ commandId: 'cmd_1', kind: 'restore', status: 'succeeded', outcome: 'restored', error: null }],
+  })
+  expect(ran.stderr).toContain('restore: load')
+})
