@@ -13,10 +13,10 @@ const ports = boxPorts()
 const chatDomain = `${slug}.test`
 const password = 'correct-horse-battery-staple'
 
-/** As a person writes it: variables, a published chat server, no edge at all. */
+/** As a person writes it, on Windows: variables, a published chat server, no edge at all. */
 const composeText = (database = 'bigdisk') => {
   const { images, registry } = readTestbed()
-  return `# By hand, years ago.
+  const text = `# By hand, years ago.
 services:
   synapse:
     image: ${registry}/tenantry/synapse:\${SYNAPSE_TAG}
@@ -39,11 +39,9 @@ services:
     command: ["server", "/data"]
     environment: { MINIO_ROOT_USER: school, MINIO_ROOT_PASSWORD: ${password} }
     volumes: ["objects:/data"]
-volumes:
-  ${database}:
-  media:
-  objects:
+volumes: { ${database}: , media: , objects: }
 `
+  return `\uFEFF${text.replaceAll('\n', '\r\n')}`
 }
 
 /** The disk was full once, and somebody moved the database without a change of the main file. */
@@ -153,7 +151,7 @@ describe.skipIf(!testbedExists())('a stack that somebody set up by hand', () => 
     const before = await containerIds()
     await unlink(join(folder, 'prod.yaml'))
     await write('.env', 'SYNAPSE_TAG=v1.157.1\n')
-    await write('compose.yaml', composeText().replace('  bigdisk:\n', '  bigdisk: { name: other }\n'))
+    await write('compose.yaml', composeText().replace('{ bigdisk: ,', '{ bigdisk: { name: other } ,'))
     expect((await show('look-name')).findings).toEqual([
       expect.stringMatching(/postgres mounts volume \S+_bigdisk at .*, but compose\.yaml mounts volume other there/),
     ])
@@ -204,6 +202,10 @@ describe.skipIf(!testbedExists())('a stack that somebody set up by hand', () => 
     expect(delivered).toEqual([expect.objectContaining({ registrationSharedSecret: 'shared-secret-of-the-school' })])
     const outside = await fetch(`http://127.0.0.1:${ports.public}/_matrix/client/v3/login`, { method: 'POST', body: '{}' })
     expect(outside.status).toBe(403)
+    const completed = await file('compose.yaml')
+    for (const kept of ['\uFEFF# By hand, years ago.\r\n', '\r\nvolumes: { bigdisk: , media: , objects: }\r\n'])
+      expect(completed).toContain(kept)
+    expect(completed.replaceAll('\r\n', '')).not.toContain('\n')
     talk = await converse(reachableBox(slug, folder, ports), 3)
     await talk.expectComplete()
   })

@@ -1,46 +1,18 @@
-import { type Document, isMap, isScalar, isSeq, parseDocument, type YAMLMap, type YAMLSeq } from 'yaml'
 import type { Service } from '../../core/boxes/index.ts'
 import { canonicalJson, problem } from '../../core/kit/index.ts'
-
 import { recordOf } from '../boxes/index.ts'
-
-// Edits manually written YAML: comments, order and values stay. Line layout may change, but only in files that change.
-
-type Editable = Readonly<{ document: Document; root: YAMLMap; plain: Record<string, unknown> }>
-
-/** Parses one YAML map for editing. Throws COMPOSE_INVALID with the file name. */
-function editable(name: string, text: string): Editable {
-  const document = parseDocument(text, { merge: true })
-  const [error] = document.errors
-  if (error) throw problem('COMPOSE_INVALID', `${name} is not YAML: ${error.message.split('\n')[0]}`)
-  if (!isMap(document.contents)) throw problem('COMPOSE_INVALID', `${name} is not a map`)
-  const plain = document.toJS({ maxAliasCount: 200 }) as Record<string, unknown>
-  return { document, root: document.contents as YAMLMap, plain }
-}
-
-/** Prints the edited file; identical to the previous text when nothing changed. */
-function printed({ document }: Editable, former: string, changed: boolean): string {
-  if (!changed) return former
-  const indentSeq = !/^( *)[^\s#-][^\n]*:[ \t]*\r?\n\1- /m.test(former)
-  const count = (form: RegExp) => former.match(form)?.length ?? 0
-  return document.toString({ lineWidth: 0, indentSeq, flowCollectionPadding: count(/[[{] \S/g) >= count(/[[{][\w"']/g) })
-}
-
-/** Sets a key of a map; a replaced string keeps its comment. */
-function setValue(document: Document, map: YAMLMap, key: string, value: unknown): void {
-  const now = map.get(key, true)
-  if (isScalar(now) && typeof value === 'string' && !now.anchor && !/^BLOCK/.test(now.type ?? '')) now.value = value
-  else map.set(key, document.createNode(value))
-}
+import { appendValue, ownMap, removeList, setValue, valuesOf, type YamlText } from './yaml-text.ts'
 
 const same = (a: unknown, b: unknown): boolean => canonicalJson(a ?? null) === canonicalJson(b ?? null)
 
-/** The file's own map; a map from an alias is shared with other nodes. */
-function ownMap(name: string, parent: YAMLMap, key: string): YAMLMap {
-  const value = parent.get(key, true)
-  if (isMap(value)) return value
-  throw problem('COMPOSE_INVALID', `${name} takes ${key} from an alias or a merge. fix: write it out, then show the diff again`)
-}
+/** Sets a value that differs. */
+const set = (file: YamlText, path: readonly (string | number)[], value: unknown): YamlText =>
+  same(
+    path.reduce<unknown>((at, key) => (at as Record<string | number, unknown> | undefined)?.[key], valuesOf(file)),
+    value,
+  )
+    ? file
+    : setValue(file, path, value)
 
 type ComposeWants = Readonly<{
   /** The edge service of the box template. */
@@ -55,69 +27,44 @@ const composeFileName = 'the compose file'
 const patientStop = '2m'
 const minGraceMs = 60_000
 
-/** Adds settings that safe updates need (config/box-template). Throws COMPOSE_INVALID where the file cannot be edited. */
+/** Adds settings that safe updates need (config/box-template); all other bytes stay. Throws COMPOSE_INVALID where the file cannot be edited. */
 export function completeCompose(text: string, wants: ComposeWants): string {
-  const file = editable(composeFileName, text)
-  const services = ownMap(composeFileName, file.root, 'services')
-  const changes = [
-    ...(['synapse', 'postgres', 'minio'] as const).map((service) => completeService(file, services, service, wants)),
-    completeEdge(file, services, wants.edge),
-  ]
-  const result = printed(file, text, changes.includes(true))
-  editable(composeFileName, result)
-  return result
+  const services = ['synapse', 'postgres', 'minio'] as const
+  for (const service of services) ownMap({ name: composeFileName, text }, ['services', service])
+  const completed = services.reduce<YamlText>((file, service) => completeService(file, service, wants), {
+    name: composeFileName,
+    text,
+  })
+  return set(completed, ['services', 'edge'], wants.edge).text
 }
 
-type Set = (key: string, value: unknown) => boolean
-
-function completeService(file: Editable, services: YAMLMap, service: Exclude<Service, 'edge'>, wants: ComposeWants): boolean {
-  const own = ownMap(`${composeFileName} (services)`, services, service)
-  const now = recordOf(recordOf(file.plain.services)[service])
-  const set: Set = (key, value) => {
-    if (same(now[key], value)) return false
-    setValue(file.document, own, key, value)
-    return true
-  }
+function completeService(file: YamlText, service: Exclude<Service, 'edge'>, wants: ComposeWants): YamlText {
+  const now = recordOf(recordOf(valuesOf(file).services)[service])
   const image = wants.images[service]
-  const changed = [
-    image === undefined ? false : set('image', image),
+  const { ports, stop_grace_period: grace } = now
+  const settings: Record<string, unknown> = {
+    ...(image === undefined ? {} : { image }),
     // With `always` an engine restart during an update would start a stopped container.
-    set('restart', 'unless-stopped'),
-    service === 'postgres' ? set('stop_signal', 'SIGINT') : false,
-    service !== 'minio' && graceMs(now.stop_grace_period) < minGraceMs ? set('stop_grace_period', patientStop) : false,
-    // Published ports of the chat server would bypass the fence.
-    service === 'synapse' && Array.isArray(now.ports) && now.ports.length > 0 ? withoutPorts(own, set) : false,
-    service === 'postgres' && wants.databaseName !== undefined
-      ? addVariable(file, own, now.environment, 'TENANTRY_DATABASE', wants.databaseName)
-      : false,
-  ]
-  return changed.includes(true)
+    restart: 'unless-stopped',
+    ...(service === 'postgres' ? { stop_signal: 'SIGINT' } : {}),
+    ...(service !== 'minio' && graceMs(grace) < minGraceMs ? { stop_grace_period: patientStop } : {}),
+  }
+  const completed = Object.entries(settings).reduce((text, [key, value]) => set(text, ['services', service, key], value), file)
+  // Published ports of the chat server would bypass the fence.
+  if (service === 'synapse')
+    return Array.isArray(ports) && ports.length > 0 ? removeList(completed, ['services', service, 'ports']) : completed
+  return service === 'postgres' && wants.databaseName !== undefined
+    ? setDatabaseName(completed, now.environment, wants.databaseName)
+    : completed
 }
 
-function withoutPorts(own: YAMLMap, set: Set): boolean {
-  // Ports from a merge can only be overridden.
-  return own.delete('ports') || set('ports', [])
-}
-
-function addVariable(file: Editable, own: YAMLMap, now: unknown, name: string, value: string): boolean {
+function setDatabaseName(file: YamlText, now: unknown, value: string): YamlText {
+  const name = 'TENANTRY_DATABASE'
+  const path = ['services', 'postgres', 'environment']
   const entry = `${name}=${value}`
-  if (Array.isArray(now) ? now.includes(entry) : recordOf(now)[name] === value) return false
-  const node = own.get('environment', true)
-  if (isMap(node)) node.set(name, value)
-  else if (isSeq(node)) node.add(file.document.createNode(entry))
-  else if (now === undefined || now === null) own.set('environment', file.document.createNode({ [name]: value }))
-  else
-    throw problem(
-      'COMPOSE_INVALID',
-      `${composeFileName} takes the environment of postgres from an alias or a merge. fix: write it out, then show the diff again`,
-    )
-  return true
-}
-
-function completeEdge(file: Editable, services: YAMLMap, edge: Record<string, unknown>): boolean {
-  if (same(recordOf(file.plain.services).edge, edge)) return false
-  services.set('edge', file.document.createNode(edge))
-  return true
+  if (now === undefined || now === null) return setValue(file, path, { [name]: value })
+  if (!Array.isArray(now)) return set(file, [...path, name], value)
+  return now.includes(entry) ? file : appendValue(file, path, entry)
 }
 
 /** Parses compose durations such as `1m30s`; default 10 s. */
@@ -158,57 +105,42 @@ const unlimited = () => ({ per_second: 9999, burst_count: 9999 })
  */
 const logins = { address: unlimited(), account: unlimited(), failed_attempts: { per_second: 0.02, burst_count: 100 } }
 
-/** Adds required settings to homeserver.yaml (config/box-template). Throws COMPOSE_INVALID where it cannot be edited. */
+/** Adds required settings to homeserver.yaml (config/box-template); all other bytes stay. Throws COMPOSE_INVALID where it cannot be edited. */
 export function completeHomeserver(text: string, wants: HomeserverWants): string {
-  const file = editable(fileName, text)
-  const changes = [
-    completeListeners(file),
-    add(file, 'app_service_config_files', (listed) => listed.includes(wants.appserviceFile), wants.appserviceFile),
-    setKey(file, 'rc_login', logins),
-    file.plain.registration_shared_secret ? false : setKey(file, 'registration_shared_secret', wants.registrationSharedSecret),
-  ]
-  const result = printed(file, text, changes.includes(true))
-  editable(fileName, result)
-  return result
-}
-
-function setKey({ document, root, plain }: Editable, key: string, value: unknown): boolean {
-  if (same(plain[key], value)) return false
-  root.set(key, document.createNode(value))
-  return true
+  const listening = completeListeners({ name: fileName, text })
+  const registered = add(listening, 'app_service_config_files', (listed) => listed.includes(wants.appserviceFile), wants.appserviceFile)
+  const limited = set(registered, ['rc_login'], logins)
+  const hasSecret = Boolean(valuesOf(limited).registration_shared_secret)
+  return (hasSecret ? limited : setValue(limited, ['registration_shared_secret'], wants.registrationSharedSecret)).text
 }
 
 /** Appends a value to a list; creates a missing list. */
-function add(file: Editable, key: string, isThere: (listed: readonly unknown[]) => boolean, value: unknown): boolean {
-  const listed = file.plain[key]
-  if (Array.isArray(listed) && isThere(listed)) return false
-  const node = file.root.get(key, true)
-  if (isSeq(node)) node.add(file.document.createNode(value))
-  else if (listed === undefined || listed === null) file.root.set(key, file.document.createNode([value]))
-  else throw problem('COMPOSE_INVALID', `${fileName} has no list in ${key}. fix: make it a list, then show the diff again`)
-  return true
+function add(file: YamlText, key: string, isThere: (listed: readonly unknown[]) => boolean, value: unknown): YamlText {
+  const listed = valuesOf(file)[key]
+  if (listed !== undefined && listed !== null && !Array.isArray(listed))
+    throw problem('COMPOSE_INVALID', `${fileName} has no list in ${key}. fix: make it a list, then show the diff again`)
+  return Array.isArray(listed) && isThere(listed) ? file : appendValue(file, [key], value)
 }
 
 const listensOn = (listed: readonly unknown[], port: number): boolean => listed.some((one) => recordOf(one).port === port)
 
-function completeListeners(file: Editable): boolean {
-  const corrected = correctOuter(file)
-  const added = [edgePort, platformPort].map((port) => add(file, 'listeners', (listed) => listensOn(listed, port), listener(port)))
-  return corrected || added.includes(true)
+function completeListeners(file: YamlText): YamlText {
+  return [edgePort, platformPort].reduce(
+    (now, port) => add(now, 'listeners', (listed) => listensOn(listed, port), listener(port)),
+    correctOuter(file),
+  )
 }
 
 /** The edge's listener must be reachable from another container and trust the edge's client address. */
-function correctOuter({ root, plain, document }: Editable): boolean {
-  const listed = Array.isArray(plain.listeners) ? plain.listeners : []
+function correctOuter(file: YamlText): YamlText {
+  const { listeners } = valuesOf(file)
+  const listed = Array.isArray(listeners) ? listeners : []
   const at = listed.findIndex((one) => recordOf(one).port === edgePort)
-  if (at < 0) return false
-  const now = recordOf(listed[at])
-  const list = root.get('listeners', true) as unknown as YAMLSeq
-  const change = (key: string, value: unknown) => list.setIn([at, key], document.createNode(value))
-  const loopback = !isReachable(now.bind_addresses)
-  if (loopback) change('bind_addresses', ['0.0.0.0'])
-  if (now.x_forwarded !== true) change('x_forwarded', true)
-  return loopback || now.x_forwarded !== true
+  if (at < 0) return file
+  const reachable = isReachable(recordOf(listed[at]).bind_addresses)
+    ? file
+    : setValue(file, ['listeners', at, 'bind_addresses'], ['0.0.0.0'])
+  return set(reachable, ['listeners', at, 'x_forwarded'], true)
 }
 
 /** Without bind addresses Synapse listens on all interfaces. */

@@ -136,8 +136,11 @@ type Wants = Readonly<{ images: Readonly<Record<string, string>>; secrets: BoxSe
 async function changesOf(deps: PlanDeps, survey: Survey, payload: Complete, wants: Wants): Promise<FileChange[] | { unable: string }> {
   try {
     const rendered = await renderedFiles(deps.settings.templateFolder, factsOf(deps, survey, payload), withPlain(wants.secrets))
+    const compose = composeChange(survey, rendered.get('compose.yaml') as string, wants.images)
+    // Compose's parser is stricter than ours in places.
+    await deps.engine.resolveCompose(survey.box.project, compose.after as string)
     return [
-      composeChange(survey, rendered.get('compose.yaml') as string, wants.images),
+      compose,
       ...chatChanges(survey, rendered.get('synapse/appservice.yaml') as string, wants.secrets),
       ...(await edgeChanges(survey, rendered)),
       ...(await secretChanges(survey, wants.secrets)),

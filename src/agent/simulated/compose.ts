@@ -73,6 +73,8 @@ type ServiceModel = Readonly<{
   configHash: string
   mounts: readonly ContainerMount[]
   networks: readonly string[]
+  /** In no profile; the simulated project activates none. */
+  isActive: boolean
 }>
 
 /** Reads the project's compose file. Throws COMPOSE_INVALID. */
@@ -110,6 +112,7 @@ const modelsIn = remembered(maxTexts, (text: string, projectName: string, folder
     configHash: hashes[service] as string,
     mounts: realMounts(recordOf(written[service]), volumes, folder),
     networks: networksOf(recordOf(written[service])).map((key) => `${projectName}_${key}`),
+    isActive: recordOf(written[service]).profiles === undefined,
   }))
 })
 

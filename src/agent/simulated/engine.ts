@@ -68,10 +68,9 @@ export function simulatedEngine(world: World, execScript: ExecScript = () => und
       Object.fromEntries((await readModel(project)).map(({ service, configHash }) => [service, [configHash]])),
     composedServices: async (project) =>
       Object.fromEntries(
-        (await readModel(project)).map(({ service, configHash, mounts, networks }) => [
-          service,
-          { hashes: [configHash], mounts, networks },
-        ]),
+        (await readModel(project))
+          .filter(({ isActive }) => isActive)
+          .map(({ service, configHash, mounts, networks }) => [service, { hashes: [configHash], mounts, networks }]),
       ),
     resolveCompose: async (project, text) => {
       assertEngineUp(world)

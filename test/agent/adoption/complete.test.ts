@@ -28,7 +28,7 @@ test('a look shows all that lacks as one difference, without a secret in it, and
     -    image: registry.test/tenantry/synapse:\${SYNAPSE_TAG}   # see .env
     -    restart: always
     -    ports: ["127.0.0.1:8008:8008"]
-    +    image: registry.test/tenantry/synapse:v1.157.1 # see .env
+    +    image: registry.test/tenantry/synapse:v1.157.1   # see .env
     +    restart: unless-stopped
          volumes:
            - ./synapse:/data
@@ -47,8 +47,7 @@ test('a look shows all that lacks as one difference, without a secret in it, and
        minio:
          image: registry.test/tenantry/minio:RELEASE.2025-09-07T16-13-09Z
          command: server /data
-    -    environment: { MINIO_ROOT_USER: school, MINIO_ROOT_PASSWORD: [secret] }
-    +    environment: {MINIO_ROOT_USER: school, MINIO_ROOT_PASSWORD: [secret]}
+         environment: { MINIO_ROOT_USER: school, MINIO_ROOT_PASSWORD: [secret] }
          volumes: [objects:/data]
     +    restart: unless-stopped
     +  edge:
@@ -86,7 +85,7 @@ test('a look shows all that lacks as one difference, without a secret in it, and
        media:
     --- a/synapse/homeserver.yaml
     +++ b/synapse/homeserver.yaml
-    @@ -8,11 +8,35 @@
+    @@ -8,6 +8,17 @@
          resources:
            - names: [client, federation]
              compress: false
@@ -103,10 +102,8 @@ test('a look shows all that lacks as one difference, without a secret in it, and
     +        compress: false
      database:
        name: psycopg2
-    -  args: { user: synapse, password: [secret], dbname: synapse, host: postgres }
-    +  args: {user: synapse, password: [secret], dbname: synapse, host: postgres}
-     media_store_path: /media
-     signing_key_path: /data/signing.key
+       args: { user: synapse, password: [secret], dbname: synapse, host: postgres }
+    @@ -16,3 +27,16 @@
      macaroon_secret_key: [secret]
      # registration is off
      enable_registration: false

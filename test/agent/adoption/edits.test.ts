@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { completeCompose, completeHomeserver } from '../../../src/agent/adoption/complete-config.ts'
@@ -47,6 +48,97 @@ describe('the compose file', () => {
     const once = completeCompose(text, { edge, images: {}, databaseName: 'chat' })
     expect(parse(once).services.postgres.environment).toEqual(expected)
     expect(completeCompose(once, { edge, images: {}, databaseName: 'chat' })).toBe(once)
+  })
+})
+
+describe('every byte that was not to change stays', () => {
+  test('spacing, quotes, comments and empty values', () => {
+    const text = `services:
+  synapse:
+    image:   'a.test/synapse:v1'   # ours
+    restart:  "always"   # why?
+    ports: ["8008:8008"]
+
+    # the end
+  postgres: { image: "a.test/postgres:15.1",   environment: { A: ,  B: } }
+  minio: {image: a.test/minio:1,stop_signal: }
+volumes: { db: , media: }
+`
+    const result = completeCompose(text, { edge, images: { synapse: 'a.test/synapse:v1.2' } })
+    expect(result).toBe(`services:
+  synapse:
+    image:   'a.test/synapse:v1.2'   # ours
+    restart:  "unless-stopped"   # why?
+    stop_grace_period: 2m
+
+    # the end
+  postgres: { image: "a.test/postgres:15.1",   environment: { A: ,  B: }, restart: unless-stopped, stop_signal: SIGINT, stop_grace_period: "2m" }
+  minio: {image: a.test/minio:1,stop_signal: , restart: unless-stopped }
+  edge:
+    image: a.test/edge:1
+    ports:
+      - 127.0.0.1:1:8080
+volumes: { db: , media: }
+`)
+  })
+
+  test('a byte order mark, Windows line ends and a missing last one', () => {
+    const text = '\uFEFFservices:\r\n  synapse:\r\n    image: a\r\n  postgres:\r\n    image: b\r\n  minio:\r\n    image: c # last'
+    const result = completeCompose(text, { edge, images: {} })
+    expect(result.startsWith('\uFEFFservices:\r\n  synapse:\r\n    image: a\r\n    restart: unless-stopped\r\n')).toBe(true)
+    expect(
+      result.endsWith(
+        'image: c # last\r\n    restart: unless-stopped\r\n  edge:\r\n    image: a.test/edge:1\r\n    ports:\r\n      - 127.0.0.1:1:8080',
+      ),
+    ).toBe(true)
+    expect(result.replaceAll('\r\n', '')).not.toMatch(/[\r\n]/)
+    expect(completeCompose(result, { edge, images: {} })).toBe(result)
+    const chat = completeHomeserver('\uFEFFserver_name: a.test\r\n', { appserviceFile: '/data/x.yaml', registrationSharedSecret: 's' })
+    expect(chat).toMatch(/^\uFEFFserver_name: a\.test\r\nlisteners:\r\n {2}- port: 8008\r\n/)
+  })
+
+  test('a service that is missing is named as missing', () => {
+    expect(() => completeCompose('services: { synapse: { image: a }, postgres: { image: b } }', { edge, images: {} })).toThrow(
+      /has no minio\. fix: add it/,
+    )
+  })
+
+  test.each([
+    ['an anchor that another service merges', '&db', '  minio:\n    <<: *db\n'],
+    ['an anchor of a value that is replaced', '', '  minio: { image: c, restart: &always always }\n  x: { restart: *always }\n'],
+  ])('else the edit is refused: %s', (_, anchor, more) => {
+    const text = `services:\n  synapse: { image: a }\n  postgres: ${anchor}\n    image: b\n${more}`
+    expect(() => completeCompose(text, { edge, images: {} })).toThrow(/cannot be edited at services\.\w+\.\w+: it uses an anchor/)
+  })
+
+  test('whatever the file, the result says what was wanted, and a second completion changes nothing', () => {
+    const gap = fc.constantFrom('', ' ', '  # c', ' # "c: {"')
+    const service = fc.constantFrom(
+      '{ image: a, environment: { A: } }',
+      '{image: a}',
+      '{ \'image\': "a", }',
+      '\n    image: a',
+      '\n      image: |-\n        a\n      restart: always',
+      '\n    # c\n    restart: always # c\n    image: "a"',
+      '\n    image: a\n    ports:\n    - "1:1"\n    - 2:2 # c',
+      '\n    restart:\n    image: a\n    volumes: [\n      a:/b\n    ]',
+    )
+    const file = fc.tuple(service, service, service, gap, fc.constantFrom('\n', '\r\n'), fc.constantFrom('', '\uFEFF'))
+    fc.assert(
+      fc.property(file, ([synapse, postgres, minio, comment, eol, mark]) => {
+        const lines = `${mark}# top\nservices:${comment}\n  synapse: ${synapse}\n\n  postgres: ${postgres}\n  minio: ${minio}\nvolumes: {a: }\n`
+        const text = lines.replaceAll('\n', eol)
+        const result = completeCompose(text, { edge, images: { synapse: 'a.test/synapse:v1' } })
+        const { services } = parse(result)
+        expect(services.synapse).toMatchObject({ image: 'a.test/synapse:v1', restart: 'unless-stopped', stop_grace_period: '2m' })
+        expect(services.synapse.ports ?? []).toEqual([])
+        expect(services.postgres).toMatchObject({ image: 'a', restart: 'unless-stopped', stop_signal: 'SIGINT' })
+        expect(services.edge).toEqual(edge)
+        expect(completeCompose(result, { edge, images: { synapse: 'a.test/synapse:v1' } })).toBe(result)
+        expect(result.startsWith(`${mark}# top${eol}services:${comment}${eol}`)).toBe(true)
+      }),
+      { numRuns: 40 },
+    )
   })
 })
 

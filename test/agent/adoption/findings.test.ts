@@ -1,6 +1,8 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { problem } from '../../../src/core/kit/index.ts'
+import { images } from '../simulated/boxes.ts'
 import { aCompletion, aStack, handMade, homeserver } from './a-stack.ts'
 
 const findingsOf = async (change: Parameters<typeof aStack>[0]) => {
@@ -129,6 +131,52 @@ test.each([
   await expect(stack.run(seen)).rejects.toMatchObject({ code: 'PREFLIGHT_REFUSED', message: expect.stringMatching(says) })
   expect(await stack.all()).toEqual(before)
   expect([...stack.host.running('elm')].sort()).toEqual(['minio', 'postgres', 'synapse'])
+})
+
+test.each([
+  [
+    'a digest',
+    handMade.replace(/(registry\.test\/tenantry\/minio):\S+/, `$1@sha256:${'0'.repeat(64)}`),
+    /minio has no image tag with a version .*: it is pinned by digest.* without the digest/,
+  ],
+  [
+    'a profile',
+    handMade.replace('  minio:\n', '  minio:\n    profiles: [extra]\n'),
+    /^minio belongs to the profile extra, which is not active\. fix: remove the profiles of minio from docker-compose\.yml$/m,
+  ],
+])('%s is named as the reason', async (_, compose, says) => {
+  const { stack } = await findingsOf({})
+  await writeFile(join(stack.folder, 'docker-compose.yml'), compose)
+  expect((await stack.run()).findings.join('\n')).toMatch(says)
+})
+
+test('a tag that was pulled again is a finding: the completion would start another image', async () => {
+  const stack = await aStack()
+  const agent = await stack.agent((deps) => ({
+    ...deps,
+    engine: {
+      ...deps.engine,
+      localDigest: async (image) => (image === images.postgres ? `sha256:${'1'.repeat(64)}` : deps.engine.localDigest(image)),
+    },
+  }))
+  expect((await stack.run(undefined, agent)).findings).toEqual([
+    expect.stringMatching(/^postgres runs another image than .* the tag was pulled again/),
+  ])
+})
+
+test('a result that compose refuses is a finding before anything is applied', async () => {
+  const stack = await aStack()
+  const agent = await stack.agent((deps) => ({
+    ...deps,
+    engine: {
+      ...deps.engine,
+      resolveCompose: async (project, text) => {
+        if (text.includes('  edge:')) throw problem('COMPOSE_INVALID', 'Compose file of elm: services.edge is refused')
+        return deps.engine.resolveCompose(project, text)
+      },
+    },
+  }))
+  expect((await stack.run(undefined, agent)).findings).toEqual(['Compose file of elm: services.edge is refused'])
 })
 
 test('an override file refuses the completion, also one that changes nothing now', async () => {
