@@ -18,7 +18,7 @@ const nouns: readonly (readonly [name: string, verbs: string, Load<Noun>])[] = [
     'list show provision adopt scan check follow logs maintenance canary move remove release reconcile',
     async () => (await import('./boxes/index.ts')).boxes,
   ],
-  ['manifest', 'show history diff apply rollback', async () => (await import('./boxes/index.ts')).manifest],
+  ['manifest', 'show history diff resolve apply rollback', async () => (await import('./boxes/index.ts')).manifest],
   ['snapshots', 'list take restore drill', async () => (await import('./snapshots/index.ts')).snapshots],
   [
     'rollouts',

@@ -5,7 +5,7 @@ import { check } from './check.ts'
 import { follow } from './follow.ts'
 import { logs } from './logs.ts'
 import { canary, maintenance, reconcile, release } from './maintenance.ts'
-import { apply, diff, rollback, show as showManifest } from './manifest.ts'
+import { apply, diff, resolve, rollback, show as showManifest } from './manifest.ts'
 import { history } from './manifest-history.ts'
 import { move } from './move.ts'
 import { adopt, provision } from './provision.ts'
@@ -33,4 +33,4 @@ export const boxes = noun('boxes', 'Manage tenant boxes (chat server, database, 
   release,
   reconcile,
 ])
-export const manifest = noun('manifest', 'Manage the version manifest', [showManifest, history, diff, apply, rollback])
+export const manifest = noun('manifest', 'Manage the version manifest', [showManifest, history, diff, resolve, apply, rollback])

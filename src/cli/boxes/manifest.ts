@@ -1,5 +1,4 @@
 import type { ManifestRevision } from '../../core/boxes/index.ts'
-
 import { fold, plural, problem } from '../../core/kit/index.ts'
 import {
   assertConfirmed,
@@ -32,6 +31,44 @@ export const diff = command(
   {},
   async (context, { file }) => context.api.boxes.diffManifest({ body: { manifest: await readManifest(context, file) } }),
   ({ changes, revision }, style) => (changes.length === 0 ? `No changes: equal to revision ${revision}.` : changesView(changes, style)),
+)
+
+export const resolve = command(
+  'resolve <file>',
+  'Write the digests of all images into a manifest file',
+  {},
+  async ({ api, notify, readStdin }, { file }) => {
+    const document = await readDocument({ readStdin }, file)
+    const { images } = await api.rollouts.resolveManifest({ body: { manifest: document.toJS() } })
+    const open = images.filter(({ digest }) => digest === null)
+    if (open.length > 0) {
+      const reasons = open.map(({ image, why }) => `${image} (${why ?? 'no host could be asked'})`)
+      throw problem('CONFLICT', `${file} is unchanged, because some digests are not known: ${reasons.join('; ')}`)
+    }
+    document.set('digests', Object.fromEntries(images.map(({ image, digest }) => [image, digest])))
+    const text = document.toString({ lineWidth: 0 })
+    if (file !== '-') await writeTextFile(file, text)
+    for (const { image, askedFrom } of images.filter(({ confirmedBy }) => confirmedBy === null))
+      notify(({ paint }) =>
+        paint.yellow(`Only ${clean(askedFrom ?? 'one host')} resolved ${clean(image)}; no second host confirmed the digest.`),
+      )
+    return { file, images, text }
+  },
+  ({ file, images, text }, style) =>
+    file === '-'
+      ? text.trimEnd()
+      : sections(
+          table(
+            style,
+            [
+              { title: 'IMAGE', value: ({ image }) => image, priority: 1 },
+              { title: 'DIGEST', value: ({ digest }) => digest, priority: 2, minWidth: 20 },
+              { title: 'HOSTS', value: ({ askedFrom, confirmedBy }) => [askedFrom, confirmedBy].filter(Boolean).join(' '), priority: 1 },
+            ],
+            images,
+          ),
+          `${plural(images.length, 'digest')} written to ${clean(file)}. Next: tenantry manifest apply ${clean(file)}`,
+        ),
 )
 
 export const apply = command(
@@ -157,10 +194,20 @@ function rowsView(rows: readonly Row[], style: Style): string {
 }
 
 /** Reads a manifest file (`-` is stdin); the daemon validates it. */
-async function readManifest({ readStdin }: Pick<Context, 'readStdin'>, file: string): Promise<unknown> {
+const readManifest = async (context: Pick<Context, 'readStdin'>, file: string): Promise<unknown> =>
+  (await readDocument(context, file)).toJS()
+
+async function readDocument({ readStdin }: Pick<Context, 'readStdin'>, file: string) {
   const [{ parseDocument }, text] = await Promise.all([import('yaml'), file === '-' ? readStdin() : readTextFile(file)])
   const document = parseDocument(text)
   const [wrong] = document.errors
   if (wrong) throw problem('MANIFEST_INVALID', `${file} is not YAML: ${wrong.message.split('\n')[0]?.replace(/:$/, '')}`)
-  return document.toJS()
+  return document
+}
+
+async function writeTextFile(file: string, text: string): Promise<void> {
+  const { writeFile } = await import('node:fs/promises')
+  await writeFile(file, text).catch((error: NodeJS.ErrnoException) => {
+    throw problem('USAGE', `cannot write ${file} (${error.code}); pass a file that is writable`)
+  })
 }

@@ -86,10 +86,17 @@ export function imagesView(plan: RolloutPlan, { paint }: Style): string {
   return [paint.bold('Images (pinned by digest; later changes of a tag are ignored)'), ...lines].join('\n')
 }
 
-const resolved = ({ digest, from, askedFrom }: PlannedImage): string =>
-  `${clean(digest ?? '')} ${from === 'fleet' ? '(already running in the fleet)' : `(resolved from the registry via ${clean(askedFrom ?? 'a host')})`}`
+const resolved = (one: PlannedImage): string => `${clean(one.digest ?? '')} (${sourceOf(one)})`
 
-const unresolved = ({ why }: PlannedImage): string => `unresolved${why === undefined ? '; pinned at the first pull' : `: ${clean(why)}`}`
+function sourceOf({ from, askedFrom, confirmedBy }: PlannedImage): string {
+  if (from === 'fleet') return 'already running in the fleet'
+  if (from === 'manifest') return 'pinned by the manifest'
+  const hosts = [askedFrom ?? 'a host', ...(confirmedBy ? [confirmedBy] : [])].map(clean).join(' and ')
+  return `resolved from the registry via ${hosts}${confirmedBy === null ? ' only' : ''}`
+}
+
+const unresolved = ({ from, why }: PlannedImage): string =>
+  `${from === 'disputed' ? 'disputed' : 'unresolved'}${why === undefined ? '; pinned at the first pull' : `: ${clean(why)}`}`
 
 /** Plans of earlier versions list images per box only. */
 function imagesBefore({ boxes }: RolloutPlan): PlannedImage[] {

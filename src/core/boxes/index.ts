@@ -82,7 +82,16 @@ export {
 export { BoxFence, boxHeld, fenceDueAt, holdText, maintenanceOwner, quarantineReason } from './fences.ts'
 export type { PullSource } from './images.ts'
 export { Digest, ImageRef, isRegistry, parseImage, pullFromSources, registryOf, unusedImages } from './images.ts'
-export { diffManifests, Manifest, type ManifestChange, ManifestRevision, parseManifest, TierVersions, targetImage } from './manifest.ts'
+export {
+  diffManifests,
+  imagesOfManifest,
+  Manifest,
+  type ManifestChange,
+  ManifestRevision,
+  parseManifest,
+  TierVersions,
+  targetImage,
+} from './manifest.ts'
 export {
   BoxMove,
   eventOfFailure,

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { admin, type Contract, CounterText, endpoint, fieldReasons, Paging, Timestamp } from '../contract/index.ts'
 import { problem } from '../kit/index.ts'
-import { ImagePattern, ImageRef, imageOf } from './images.ts'
-import type { Tier, VersionedService } from './names.ts'
+import { Digest, ImagePattern, ImageRef, imageOf } from './images.ts'
+import { Tier, VersionedService } from './names.ts'
 
 const Version = z
   .string()
@@ -23,6 +23,8 @@ export type TierVersions = z.infer<typeof TierVersions>
 export const Manifest = z.strictObject({
   images: z.strictObject({ edge: ImageRef, synapse: ImagePattern, postgres: ImagePattern, minio: ImagePattern }),
   tiers: z.strictObject({ free: TierVersions, pro: TierVersions, enterprise: TierVersions }),
+  /** Digest by image with tag: what rollouts pull, whatever the tag points to. Entries of other images are ignored. */
+  digests: z.record(ImageRef, Digest).optional(),
 })
 export type Manifest = z.infer<typeof Manifest>
 
@@ -39,6 +41,12 @@ export function parseManifest(value: unknown): Manifest {
 /** The image of a service for boxes of the tier. */
 export const targetImage = (manifest: Manifest, tier: Tier, service: VersionedService): string =>
   imageOf(manifest.images[service], manifest.tiers[tier][service])
+
+/** Every image that the manifest names, once, sorted. */
+export const imagesOfManifest = (manifest: Manifest): string[] => {
+  const services = VersionedService.options.flatMap((service) => Tier.options.map((tier) => targetImage(manifest, tier, service)))
+  return [...new Set([manifest.images.edge, ...services])].sort()
+}
 
 /** The changes from one manifest to the next, by dotted path. */
 export function diffManifests(from: Manifest | undefined, to: Manifest): ManifestChange[] {

@@ -3,7 +3,7 @@ import { Slug } from '../boxes/index.ts'
 import { admin, type Contract, endpoint, Paging, sse, Timestamp } from '../contract/index.ts'
 import { RollbackMode, RolloutAction, RolloutAttempt } from './action.ts'
 import { EmergencyTargets, hasNoTarget, targetNames } from './emergency.ts'
-import { RolloutPlan } from './plan.ts'
+import { PlannedImage, RolloutPlan } from './plan.ts'
 import { RollbackPlan } from './plan-rollback.ts'
 import { rehearseRollout } from './rehearsal-contract.ts'
 import { proofContract } from './report-contract.ts'
@@ -66,6 +66,15 @@ export const rolloutsContract = {
     returns: RolloutPlan,
     problems: ['NOT_FOUND'],
     summary: 'Preview a rollout: order, version changes and findings (stores nothing)',
+  }),
+  resolveManifest: endpoint({
+    method: 'POST',
+    path: '/api/admin/v1/manifest/resolve',
+    auth: admin('viewer'),
+    body: z.strictObject({ manifest: z.unknown().meta({ description: 'A manifest; see GET for its schema' }) }),
+    returns: z.object({ images: z.array(PlannedImage) }),
+    problems: ['MANIFEST_INVALID'],
+    summary: 'Resolve the digest of every image of a manifest by two hosts (read-only)',
   }),
   createRollout: endpoint({
     method: 'POST',

@@ -91,10 +91,10 @@ export const namedVersions = (targets: EmergencyTargets): Partial<TierVersions> 
   Object.fromEntries(targetNames.flatMap((name) => (targets[name] === undefined ? [] : [[componentOfTarget[name], targets[name]]])))
 
 /** The same manifest with these versions in all tiers. */
-export function emergencyManifest({ images, tiers }: Manifest, targets: EmergencyTargets): Manifest {
+export function emergencyManifest({ tiers, ...others }: Manifest, targets: EmergencyTargets): Manifest {
   const changes = namedVersions(targets)
   const moved = (versions: TierVersions): TierVersions => ({ ...versions, ...changes })
-  return { images, tiers: { free: moved(tiers.free), pro: moved(tiers.pro), enterprise: moved(tiers.enterprise) } }
+  return { ...others, tiers: { free: moved(tiers.free), pro: moved(tiers.pro), enterprise: moved(tiers.enterprise) } }
 }
 
 /** `cve-YYYYMMDD-<random8>` (spec 2.10), by the day in UTC. */

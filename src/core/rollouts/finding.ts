@@ -30,6 +30,8 @@ export const FindingCode = z.enum([
   'OBJECT_STORE_UNKNOWN',
   'BACKGROUND_UPDATES',
   'IMAGE_NOT_FOUND',
+  'DIGEST_DISPUTED',
+  'DIGEST_UNCONFIRMED',
   // space and time
   'NO_SPACE',
   'LONG_FENCE',

@@ -41,7 +41,17 @@ export {
 export { type ActiveRollout, PlannedBox, PlannedImage, RolloutPlan } from './plan.ts'
 export type { PastRollback } from './plan-expectations.ts'
 export { dumpMsOf, type Expectation, type PastUpdate } from './plan-expectations.ts'
-export { type HostToAsk, hostsToAsk, pinnedDigests, type RegistryAnswer, type RegistryAnswers, unresolvedImages } from './plan-images.ts'
+export {
+  combineAnswers,
+  type HostToAsk,
+  hostsToAsk,
+  isSettled,
+  knownImages,
+  pinnedDigests,
+  type RegistryAnswer,
+  type RegistryAnswers,
+  unresolvedImages,
+} from './plan-images.ts'
 export {
   type CompletedUpdate,
   imageRollbackVulnerabilities,

@@ -1,26 +1,60 @@
-import { type Finding, refusal } from './finding.ts'
+import type { Manifest } from '../boxes/index.ts'
+import { type Finding, refusal, warning } from './finding.ts'
 import type { PlannedBox, PlannedImage, RolloutPlan } from './plan.ts'
 import type { KnownBox } from './preflight.ts'
 
 // The digest of each tag in a plan: what the fleet runs under it, else what its registry resolves. The first pull pins what stays unresolved.
 
-/** The digest of a tag by its registry, and the host that asked it; or why it stays unresolved. `missing`: the registry says it has no such tag. */
-export type RegistryAnswer = Readonly<{ digest: string; host: string } | { digest: null; why: string; missing?: boolean }>
+/**
+ * The digest of a tag by its registry, and the host that asked it; or why it stays unresolved. `missing`: the registry says it has no such tag.
+ * `disputed`: hosts got different digests. `confirmedBy`: a second host that got the same digest; null: none of the others did.
+ */
+export type RegistryAnswer = Readonly<
+  | { digest: string; host: string; confirmedBy?: string | null }
+  | { digest: null; why: string; missing?: boolean; disputed?: boolean; confirmedBy?: null }
+>
 export type RegistryAnswers = ReadonlyMap<string, RegistryAnswer>
 
 /** A host that may ask registries: one of its boxes is updated, so it will pull from them anyway. */
 export type HostToAsk = Readonly<{ hostId: string; hostName: string; boxId: string }>
 
-/** Resolves each image. A tag under which the fleet runs several digests is not resolved by the fleet. */
-export function knownImages(boxes: readonly KnownBox[], resolved: RegistryAnswers): (image: string) => PlannedImage {
+/** Two hosts must agree where there are two: one alone would decide what all others pull. */
+export const isSettled = (answers: readonly RegistryAnswer[], hosts: number): boolean =>
+  answers.filter(({ digest }) => digest !== null).length >= Math.min(2, hosts)
+
+/** The answer of all hosts that were asked about one image, in the order in which they would pull. `hosts`: how many could be asked. */
+export function combineAnswers(answers: readonly RegistryAnswer[], hosts: number): RegistryAnswer {
+  const found = answers.flatMap((answer) => (answer.digest === null ? [] : [answer]))
+  const alone = hosts > 1 ? ({ confirmedBy: null } as const) : {}
+  const [first, second] = found
+  if (!first) {
+    const reasons = answers.flatMap((answer) => (answer.digest === null ? [answer] : []))
+    const missing = reasons.some((answer) => answer.missing)
+    return { digest: null, why: reasons.map(({ why }) => why).join('; '), missing, ...alone }
+  }
+  if (found.some(({ digest }) => digest !== first.digest))
+    return { digest: null, why: found.map(({ host, digest }) => `${host}: ${digest}`).join('; '), disputed: true }
+  return { digest: first.digest, host: first.host, ...(second ? { confirmedBy: second.host } : alone) }
+}
+
+/** Resolves each image. The manifest's digest decides; a tag under which the fleet runs several digests is not resolved by the fleet. */
+export function knownImages(
+  boxes: readonly KnownBox[],
+  resolved: RegistryAnswers,
+  digests: Manifest['digests'] = {},
+): (image: string) => PlannedImage {
   const inFleet = fleetDigests(boxes)
   return (image) => {
+    const pinned = Object.hasOwn(digests, image) ? digests[image] : undefined
+    if (pinned !== undefined) return { image, digest: pinned, from: 'manifest' }
     const running = inFleet.get(image)
     if (running) return { image, digest: running, from: 'fleet' }
     const answer = resolved.get(image)
     if (!answer) return { image, digest: null, from: 'first-pull' }
-    if (answer.digest === null) return { image, digest: null, from: answer.missing ? 'missing' : 'first-pull', why: answer.why }
-    return { image, digest: answer.digest, from: 'registry', askedFrom: answer.host }
+    const confirmed = answer.confirmedBy === undefined ? {} : { confirmedBy: answer.confirmedBy }
+    if (answer.digest !== null) return { image, digest: answer.digest, from: 'registry', askedFrom: answer.host, ...confirmed }
+    if (answer.disputed) return { image, digest: null, from: 'disputed', why: answer.why }
+    return { image, digest: null, from: answer.missing ? 'missing' : 'first-pull', why: answer.why, ...confirmed }
   }
 }
 
@@ -31,6 +65,19 @@ export const missingImageFindings = (slug: string, images: readonly PlannedImage
     .map(({ image, why }) =>
       refusal('IMAGE_NOT_FOUND', `the image ${image} of ${slug} does not exist (${why}). fix: push it, or correct the manifest`),
     )
+
+/** One host must not decide what the others pull: a disputed digest blocks the box, an unconfirmed one is a warning. */
+export const digestFindings = (slug: string, images: readonly PlannedImage[]): Finding[] =>
+  images.flatMap(({ image, from, why, askedFrom, confirmedBy }) => {
+    if (from === 'disputed') {
+      const fix = 'fix: find out which host or mirror is wrong, and write the right digest into `digests` of the manifest'
+      return [refusal('DIGEST_DISPUTED', `hosts get different digests for the image ${image} of ${slug} (${why}). ${fix}`)]
+    }
+    if (confirmedBy !== null || from === 'missing') return []
+    const reason = askedFrom === undefined ? 'no host resolved it, so the first pull decides for all' : `only ${askedFrom} resolved it`
+    const message = `no second host confirmed the digest of the image ${image} of ${slug}: ${reason}. fix: tenantry manifest resolve <file>`
+    return [warning('DIGEST_UNCONFIRMED', message)]
+  })
 
 function fleetDigests(boxes: readonly KnownBox[]): ReadonlyMap<string, string | null> {
   const found = new Map<string, string | null>()
@@ -52,7 +99,9 @@ export const unresolvedImages = ({ images = [] }: RolloutPlan): string[] =>
 
 /** Images pinned before the first pull. Those that the fleet runs are pulled by tag: an operator decides about a moved tag. */
 export const pinnedDigests = ({ images = [] }: RolloutPlan): Record<string, string> =>
-  Object.fromEntries(images.flatMap(({ image, digest, from }) => (from === 'registry' && digest !== null ? [[image, digest]] : [])))
+  Object.fromEntries(
+    images.flatMap(({ image, digest, from }) => ((from === 'registry' || from === 'manifest') && digest !== null ? [[image, digest]] : [])),
+  )
 
 /** In the order in which they would pull. An offline host has no box that is updated. */
 export function hostsToAsk({ phases, boxes }: RolloutPlan): HostToAsk[] {

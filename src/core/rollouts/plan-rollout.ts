@@ -2,7 +2,7 @@ import { type Component, type Manifest, type ProbeRule, type Tier, targetImage, 
 import { problem } from '../kit/index.ts'
 import type { PlannedBox, PlannedImage, PlannedPhase, RolloutPlan } from './plan.ts'
 import { type Expectation, expectations, fenceFindings, type PastRollback, type PastUpdate, proposeFenceMode } from './plan-expectations.ts'
-import { imagesOf, knownImages, missingImageFindings, type RegistryAnswers } from './plan-images.ts'
+import { digestFindings, imagesOf, knownImages, missingImageFindings, type RegistryAnswers } from './plan-images.ts'
 import { isRefused, type KnownBox, type Limits, type Preflight, preflightBox } from './preflight.ts'
 
 import { type Phase, phaseOrder, type RolloutKind } from './rollout.ts'
@@ -43,7 +43,7 @@ export function planRollout(input: PlanInput): RolloutPlan {
   const scope = narrow(input)
   const expect = expectations(input.history, { probe: input.probe, assumedUpdateMs: input.assumedUpdateMs ?? defaultUpdateMs })
   const windowOf = planWindows(input.now, input.kind === 'emergency_cve' || input.ignoreWindows === true)
-  const imageOf = knownImages(input.boxes, input.resolved ?? new Map())
+  const imageOf = knownImages(input.boxes, input.resolved ?? new Map(), input.manifest.digests)
   const examined = scope.map((box) => {
     const expected = expect(box)
     const window = windowOf(box, expected)
@@ -97,7 +97,13 @@ function withPlanFindings(
 ): Preflight {
   if (found.does === 'skip') return found
   const images = changedImages(input.manifest, tier, found.changes).map(([, image]) => imageOf(image))
-  const findings = [...found.findings, ...missingImageFindings(slug, images), ...fenceFindings(slug, expected, input), ...window.findings]
+  const findings = [
+    ...found.findings,
+    ...missingImageFindings(slug, images),
+    ...digestFindings(slug, images),
+    ...fenceFindings(slug, expected, input),
+    ...window.findings,
+  ]
   return { ...found, does: isRefused(findings) ? 'refuse' : 'update', findings }
 }
 

@@ -35,13 +35,16 @@ export type PlannedPhase = z.infer<typeof PlannedPhase>
 /**
  * An image that boxes would get. `fleet`: a box runs it already. `registry`: resolved by its registry, and pulled by that digest.
  * `first-pull`: unresolved; the first box that pulls it pins the digest for all. `missing`: its registry has no such tag; it blocks its boxes.
+ * `disputed`: hosts got different digests; it blocks its boxes. `manifest`: pinned by the manifest.
  */
 export const PlannedImage = z.object({
   image: z.string(),
   digest: Digest.nullable(),
-  from: z.enum(['fleet', 'registry', 'first-pull', 'missing']),
+  from: z.enum(['fleet', 'registry', 'first-pull', 'missing', 'disputed', 'manifest']),
   /** The host that asked the registry. */
   askedFrom: z.string().optional(),
+  /** A second host that got the same digest; null: none of the other hosts did; absent with one host. */
+  confirmedBy: z.string().nullable().optional(),
   /** Why the registry did not resolve it; absent where none was asked. */
   why: z.string().optional(),
 })

@@ -1,6 +1,6 @@
 import { type BoxCommandResult, type BoxId, boxCommands } from '../../core/boxes/index.ts'
 import { type Clock, isProblem, newId, type Random } from '../../core/kit/index.ts'
-import type { HostToAsk, RegistryAnswer, RegistryAnswers } from '../../core/rollouts/index.ts'
+import { combineAnswers, type HostToAsk, isSettled, type RegistryAnswer, type RegistryAnswers } from '../../core/rollouts/index.ts'
 import type { Logger } from '../../node/index.ts'
 import { boxById } from '../boxes/index.ts'
 import type { Db } from '../db/index.ts'
@@ -13,7 +13,7 @@ type Deps = Readonly<{ db: Db; clock: Clock; random: Random; log: Logger; bus: C
 
 /** An operator waits for the plan. */
 const maxMs = 10_000
-/** Another host may have a mirror, an account or a route that the first lacks. */
+/** Two hosts must agree. A third may have a mirror, an account or a route that one of them lacks. */
 const maxHosts = 3
 const perHostMs = 5_000
 /** Part of it for the transfer to the agent and back. */
@@ -29,14 +29,16 @@ export function askRegistries(deps: Deps): AskRegistries {
   const ask = oneAtATime(clock, minMs, askHost(deps))
   return async (images, hosts) => {
     const untilMs = clock.monotonicMs() + maxMs
-    const answers = new Map<string, RegistryAnswer>()
-    for (const host of hosts.slice(0, maxHosts)) {
-      const open = images.filter((image) => !answers.get(image)?.digest)
+    const answers = new Map(images.map((image): [string, RegistryAnswer[]] => [image, []]))
+    for (const round of [hosts.slice(0, 2), hosts.slice(2, maxHosts)]) {
+      const open = images.filter((image) => !isSettled(answers.get(image) ?? [], hosts.length))
       const withinMs = Math.min(perHostMs, untilMs - clock.monotonicMs())
-      if (open.length === 0 || withinMs < minMs) break
-      for (const [image, answer] of await ask(host, open, withinMs)) answers.set(image, joined(answers.get(image), answer))
+      if (round.length === 0 || open.length === 0 || withinMs < minMs) break
+      for (const answered of await Promise.all(round.map((host) => ask(host, open, withinMs))))
+        for (const [image, answer] of answered) answers.get(image)?.push(answer)
     }
-    return answers
+    const given = [...answers].filter(([, all]) => all.length > 0)
+    return new Map(given.map(([image, all]) => [image, combineAnswers(all, hosts.length)]))
   }
 }
 
@@ -48,12 +50,6 @@ export function askedOnce(ask: AskRegistries): AskRegistries {
     return asked
   }
 }
-
-/** The reason of the first host comes first: its box would pull first. */
-const joined = (before: RegistryAnswer | undefined, now: RegistryAnswer): RegistryAnswer =>
-  before?.digest === null && now.digest === null
-    ? { digest: null, why: `${before.why}; ${now.why}`, missing: before.missing === true || now.missing === true }
-    : now
 
 const askHost =
   (deps: Deps): AskHost =>

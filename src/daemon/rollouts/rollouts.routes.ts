@@ -8,6 +8,7 @@ import { followRollout } from './follow-rollout.ts'
 import { planAnyRollout } from './plan-rollout.ts'
 import { rehearsals } from './rehearse-rollout.ts'
 import { listEvidence, reportRollout } from './report-rollout.ts'
+import { resolveManifest } from './resolve-manifest.ts'
 import { resumeRollback, stopRollback } from './rollback/resume-rollback.ts'
 import { planRollback, rollbackRollout } from './rollback/rollback-rollout.ts'
 import { listRollouts, showAction, showRollout } from './show-rollout.ts'
@@ -19,6 +20,7 @@ export const rolloutsRoutes = (deps: RolloutsDeps, rehearse = rehearsals(deps)):
   }),
   ...serveContract(rolloutsContract, {
     planRollout: async ({ body }) => (await planAnyRollout(deps, body)).plan,
+    resolveManifest: async ({ body }) => ({ images: await resolveManifest(deps, body.manifest) }),
     rehearseRollout: ({ body, signal }) => rehearse(body, signal),
     createRollout: ({ actor, body, header }) => createRollout(deps, actor, body, header('idempotency-key')),
     listRollouts: ({ actor, query }) => listRollouts(deps, actor, query),

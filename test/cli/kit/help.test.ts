@@ -14,7 +14,7 @@ const promised = {
   tenants: 'list show create update window suspend resume',
   users: 'list show create update roles disable enable reset-password sessions end-session import',
   boxes: 'list show provision adopt scan check follow logs maintenance canary move remove release reconcile',
-  manifest: 'show history diff apply rollback',
+  manifest: 'show history diff resolve apply rollback',
   snapshots: 'list take restore drill',
   rollouts: 'plan rehearse create start watch pause resume abort rollback show list emergency',
   alerts: 'list show acknowledge resend test',

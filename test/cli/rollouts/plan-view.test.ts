@@ -50,14 +50,20 @@ test('images are listed once each with the source of the digest or why it is unr
   const images = [
     { image: 'registry.example/minio:R2', digest: null, from: 'first-pull', why: 'amsel: no such tag\u001b[2J' },
     { image: 'registry.example/postgres:17.7', digest, from: 'registry', askedFrom: 'amsel' },
+    { image: 'registry.example/postgres:17.8', digest, from: 'registry', askedFrom: 'amsel', confirmedBy: 'sperling' },
+    { image: 'registry.example/postgres:17.9', digest, from: 'registry', askedFrom: 'amsel', confirmedBy: null },
     { image: 'registry.example/synapse:v1.163.2', digest, from: 'fleet' },
+    { image: 'registry.example/synapse:v1.163.3', digest, from: 'manifest' },
   ] as const
   for (const view of [planView, planSummary]) {
     const shown = view(aPlan([aPlannedBox('ash')], { images: [...images] }), style)
     expect(shown.split('\n').filter((line) => line.includes('registry.example'))).toEqual([
       '  registry.example/minio:R2          unresolved: amsel: no such tag\ufffd[2J',
       `  registry.example/postgres:17.7     ${digest} (resolved from the registry via amsel)`,
+      `  registry.example/postgres:17.8     ${digest} (resolved from the registry via amsel and sperling)`,
+      `  registry.example/postgres:17.9     ${digest} (resolved from the registry via amsel only)`,
       `  registry.example/synapse:v1.163.2  ${digest} (already running in the fleet)`,
+      `  registry.example/synapse:v1.163.3  ${digest} (pinned by the manifest)`,
     ])
   }
 })

@@ -18,6 +18,11 @@ test.each([
   ['an image without the place of the version', { ...aManifest(), images: { ...aManifest().images, minio: 'minio:1' } }, 'images.minio'],
   ['a missing image', { ...aManifest(), images: { ...aManifest().images, edge: undefined } }, 'images.edge'],
   ['an unknown field', { ...aManifest(), comment: 'hi' }, 'comment'],
+  [
+    'a digest that is none',
+    { ...aManifest(), digests: { 'registry.example/synapse:v1': 'sha256:0' } },
+    'digests.registry.example/synapse:v1',
+  ],
   ['nothing at all', null, '(whole)'],
 ])('a manifest with %s is refused, naming the field', (_, manifest, path) => {
   try {

@@ -181,6 +181,8 @@ const cases: Case[] = [
 /** What no look at a box alone can find: it takes a plan, a window, or a way back. */
 const foundElsewhere = [
   'IMAGE_NOT_FOUND',
+  'DIGEST_DISPUTED',
+  'DIGEST_UNCONFIRMED',
   'LONG_FENCE',
   'WINDOW_TOO_SHORT',
   'AHEAD_OF_PLAN',
