@@ -6,13 +6,10 @@ import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
 import { api } from '../../src/core/api.ts'
 import { maxFileBytes } from '../../src/core/files/index.ts'
-import { compose } from '../../src/daemon/app/index.ts'
 import { loadConfig } from '../../src/daemon/config/index.ts'
 import { startDaemon } from '../../src/daemon/daemon.ts'
-import { migrate, openDatabase } from '../../src/daemon/db/index.ts'
-import { keyring } from '../../src/daemon/sealed/index.ts'
 import { silentLogger, systemClock, systemRandom } from '../../src/node/index.ts'
-import { synapseSchemas } from '../support/synapse-schemas.ts'
+import { composedDaemon } from '../support/composed-daemon.ts'
 
 const closing: (() => Promise<void>)[] = []
 afterEach(async () => {
@@ -29,21 +26,7 @@ async function start(listen: string) {
 }
 
 test('what is declared is mounted, and what is mounted is declared', async () => {
-  const { db, close } = openDatabase('sqlite::memory:')
-  closing.push(close)
-  await migrate(db)
-  const stop = new AbortController()
-  const { served } = await compose({
-    ...base,
-    config: loadConfig({ env: {} }),
-    db,
-    keyring: keyring([Buffer.alloc(32, 1).toString('base64')]),
-    migrations: [],
-    schemas: synapseSchemas,
-    roles: { defaultRole: 'member', roles: { member: { capabilities: [] } } },
-    draining: stop.signal,
-  })
-  stop.abort()
+  const { served } = await composedDaemon()
   const name = ({ method, path }: { method: string; path: string }) => `${method} ${path}`
   const declared = Object.values(api).flatMap((contract) => Object.values(contract).map(name))
   expect(served.map(({ endpoint }) => name(endpoint)).sort()).toEqual(declared.sort())
