@@ -128,7 +128,13 @@ onBothDialects('an emergency beside boxes that go back', (fresh) => {
     await settle()
     expect((await show(id)).status).toBe('done')
     await resumeRollback(deps, anOperator, { id: staged })
-    expect((await show(staged)).counts.undo).toMatchObject({ pending: 3 })
+    const { counts, auditLog } = await show(staged)
+    expect(counts.undo).toMatchObject({ pending: 3 })
+    expect(auditLog.at(-1)).toMatchObject({
+      action: 'rollout.undo.resumed',
+      actor: 'admin:anna',
+      data: { triedAgain: ['acme', 'beta', 'cora'] },
+    })
   })
 
   test('nor does any box go back to the hole once it is over, whether asked again or for the first time', async () => {
