@@ -43,7 +43,7 @@ async function pullFrom(world: World, name: string, source: PullSource, { digest
   return offered
 }
 
-/** What the registry has under the tag, and the code of a tag that it lacks. */
+/** The content of a tag in its registry, and the code of a missing tag. */
 type Registered = Readonly<{ digest: string; missing: 'IMAGE_NOT_FOUND' | 'PULL_FAILED' }>
 
 function askRegistry({ faults, random }: World, image: string, { account }: PullSource, { digest, missing }: Registered): string {

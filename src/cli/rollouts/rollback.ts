@@ -16,7 +16,8 @@ export const rollback = command(
     plan: flag('--plan', 'preview the rollback and its data loss (read-only)'),
     resume: flag('--resume', 'resume a stalled rollback: skip stalled boxes, retry failed ones'),
     stop: flag('--stop', 'stop the rollback: running boxes finish, pending ones stay updated'),
-    ...followOptions,
+    watch: followOptions.watch,
+    wait: followOptions.wait,
   },
   async (context, { id, watch, wait, ...input }): Promise<RollbackPlan | Rollout | RolloutDetail> => {
     assertOneMode(input)

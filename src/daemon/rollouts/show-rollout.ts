@@ -10,6 +10,7 @@ import {
   type RolloutAttempt,
   type RolloutDetail,
   type RolloutKind,
+  type RolloutPlan,
   type RolloutStatus,
   type RolloutSummary,
 } from '../../core/rollouts/index.ts'
@@ -18,7 +19,7 @@ import type { Db, DbOrTx } from '../db/index.ts'
 import { actionBySlug, actionsOf, countActions, publicAction } from './actions.repo.ts'
 import { attemptsOf } from './attempts.repo.ts'
 import { keyOf } from './create-rollout.ts'
-import { unfinishedAmong } from './open-rollouts.repo.ts'
+import { activeRollouts, unfinishedAmong } from './open-rollouts.repo.ts'
 import { streamOf } from './publish.ts'
 import { planOf, rolloutById, rolloutsPage, type StoredRollout } from './rollouts.repo.ts'
 
@@ -27,7 +28,7 @@ type Deps = Readonly<{ db: Db }>
 /** An answer carries the newest entries of the chain; `tenantry audit list` has all. */
 const maxAuditLines = 1000
 
-/** What the rollout waits for now. */
+/** Maintenance windows and rollouts that the rollout waits for now. */
 type Waits = Pick<RolloutSummary, 'waitingUntil' | 'queuedBehind'>
 
 export function summaryOf(stored: StoredRollout, counts: ActionCounts, waits: Waits): RolloutSummary {
@@ -64,7 +65,15 @@ export async function showRollout({ db }: Deps, id: string): Promise<RolloutDeta
   const lastEventId = await lastEventOf(db, id)
   const stored = await rolloutById(db, id)
   const actions = (await actionsOf(db, id)).map(publicAction)
-  return { ...(await describeRollout(db, stored)), plan: await planOf(db, id), actions, lastEventId }
+  return { ...(await describeRollout(db, stored)), plan: await currentPlan(db, stored), actions, lastEventId }
+}
+
+/** The stored plan. The active rollouts of its creation say nothing later: a queued rollout gets those of now, any other none. */
+async function currentPlan(db: DbOrTx, { id, kind, status }: StoredRollout): Promise<RolloutPlan> {
+  const { activeRollouts: _, ...plan } = await planOf(db, id)
+  if (kind !== 'staged' || status !== 'queued') return plan
+  const moving = plan.boxes.filter(({ does }) => does === 'update').map(({ tenantSlug }) => tenantSlug)
+  return { ...plan, activeRollouts: await activeRollouts(db, moving, id) }
 }
 
 async function lastEventOf(db: DbOrTx, id: string): Promise<string> {

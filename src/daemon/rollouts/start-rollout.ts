@@ -86,7 +86,7 @@ const slugsOf = (actions: readonly StoredAction[]) => actions.map(({ tenantSlug 
 
 const isBlocked = ({ findings }: StoredAction): boolean => refusalsOf(findings).length > 0
 
-/** Two unfinished rollouts over one box would update it in an order that nobody chose. */
+/** Two unfinished rollouts would update a box in an undefined order. */
 function assertNoneActive({ id }: StoredRollout, active: readonly ActiveRollout[]): void {
   const [first] = active
   if (!first) return

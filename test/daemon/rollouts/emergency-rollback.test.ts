@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { InstalledVersions } from '../../../src/core/boxes/index.ts'
-import { planRollback, resumeRollback, startRollout } from '../../../src/daemon/rollouts/testing.ts'
+import { abortRollout, planRollback, resumeRollback, rollbackRollout, startRollout } from '../../../src/daemon/rollouts/testing.ts'
 import { anOperator } from '../../support/boxes-room.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { anAdmin, anOrder, emergencyWorld } from '../../support/emergencies.ts'
@@ -60,6 +60,26 @@ onBothDialects('an emergency beside boxes that go back', (fresh) => {
     })
     const alerts = await deps.db.selectFrom('alerts').select('body').where('kind', '=', 'emergency_started').execute()
     expect(alerts).toEqual([{ body: expect.stringContaining(`Rollbacks stopped, decide afterwards: ${staged}`) }])
+  })
+
+  test('once finished is rolled back by an admin only, who is warned of its own vulnerability', async () => {
+    const { deps, staged, queued, start, settle, show, versions, clock, heartbeat } = await begin()
+    await abortRollout(deps, anOperator, { id: staged })
+    const id = await queued()
+    await start(id)
+    await settle()
+    await clock.advance(1000)
+    await heartbeat()
+    expect((await show(id)).status).toBe('done')
+    const wanted = { id, reason: 'worse than the vulnerability', boxes: 'images' as const, skipRefused: false }
+    await expect(rollbackRollout(deps, anOperator, wanted)).rejects.toMatchObject({ code: 'FORBIDDEN' })
+    const { boxes } = await planRollback(deps, { id, boxes: 'images' })
+    expect(boxes.map(({ tenantSlug, findings }) => [tenantSlug, findings.map(({ severity, code }) => `${severity} ${code}`)])).toEqual([
+      ['dora', expect.arrayContaining(['warn REINTRODUCES_CVE'])],
+    ])
+    await rollbackRollout(deps, anAdmin, wanted)
+    await settle()
+    expect([(await show(id)).status, versions().dora]).toEqual(['done', '1.157.1'])
   })
 
   test('takes in a box that is on its way back, once that is over', async () => {

@@ -81,7 +81,7 @@ function actionLine(before: RolloutAction | undefined, after: RolloutAction): st
   return text === undefined || (before && text === stateOf(before)) ? undefined : `${after.tenantSlug}  ${text}`
 }
 
-/** What a box waits for, its step, or its outcome; undefined for one that is only pending or cancelled. */
+/** The wait, step or outcome of a box; undefined for one that is only pending or cancelled. */
 function stateOf(action: RolloutAction): string | undefined {
   if (action.status === 'cancelled') return undefined
   if (action.status === 'pending') return waitOf(action) && clean(waitOf(action) as string)

@@ -92,7 +92,7 @@ function Phases({ part: phases, colour, width }: Part<readonly PhaseLine[]>) {
   )
 }
 
-/** What succeeded in the colour of the rollout, then what failed in red. */
+/** Updated boxes in the colour of the rollout, then failed ones in red. */
 function Bar({ part: model, colour, width }: Part<BoardModel>) {
   const { progress, failedShare, rollback, etaMs, status } = model
   const eta = etaMs === undefined ? '' : `   about ${duration(roughly(etaMs))} left`

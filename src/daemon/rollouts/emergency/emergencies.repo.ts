@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { Component, type Fix, type Manifest, Tier } from '../../../core/boxes/index.ts'
-import type { Fixes } from '../../../core/rollouts/index.ts'
+import { type Fixes, isOver } from '../../../core/rollouts/index.ts'
 import { type DbOrTx, lockExclusive, lockShared, type Tx } from '../../db/index.ts'
 import type { StoredRollout } from '../rollouts.repo.ts'
 
@@ -22,11 +22,16 @@ const emergencyStarts = 'an emergency begins'
 /** Taken before the start reads which boxes roll back, and before it publishes anything: restores that it waits for may publish too. */
 export const lockForEmergency = (tx: Tx): Promise<void> => lockExclusive(tx, emergencyStarts)
 
-/** The fixes of all emergencies but the rollout itself, by whether they started before or after the rollout was created. */
-export async function fixesAround(db: DbOrTx, { id, createdAt }: StoredRollout): Promise<Fixes> {
-  const others = (await startedEmergencies(db)).filter((row) => row.id !== id)
+/**
+ * The fixes of all emergencies by whether they started before or after the rollout was created. An emergency itself counts as before once it
+ * is finished: its rollback warns of its own vulnerability.
+ */
+export async function fixesAround(db: DbOrTx, { id, createdAt, status }: StoredRollout): Promise<Fixes> {
+  const emergencies = await startedEmergencies(db)
+  const isOwn = (row: Row) => row.id === id
   const isSince = ({ started_at }: Row) => started_at !== null && started_at >= createdAt
-  return { since: others.filter(isSince).map(fixOf), before: others.filter((row) => !isSince(row)).map(fixOf) }
+  const before = emergencies.filter((row) => (isOwn(row) ? isOver(status) : !isSince(row)))
+  return { since: emergencies.filter((row) => !isOwn(row) && isSince(row)).map(fixOf), before: before.map(fixOf) }
 }
 
 /** The last emergency that updated the box since the rollout was created; null where none did. */

@@ -48,6 +48,7 @@ export const rollbackRollout = (deps: Deps, actor: Actor, { id, reason, boxes, s
   changeAmongOthers(deps, id, async (step) => {
     const { tx, clock, rollout, others } = step
     const isFinished = isOver(rollout.status)
+    if (isFinished) assertMayReintroduce(actor, rollout)
     if (isFinished) await assertBoxesLeft(tx, rollout, boxes)
     const after = isFinished ? rollout : transition(rollout, { type: 'rollback', reason, at: isoNow(clock) })
     const ended = { tx, clock, rollout: after }
@@ -91,6 +92,15 @@ async function assertBoxesLeft(db: DbOrTx, { id, status }: StoredRollout, boxes:
   )
 }
 
+/** Throws FORBIDDEN: rolling back a finished emergency removes its fix, so it takes the role that starts one, and no API token. */
+function assertMayReintroduce(actor: Actor, { id, kind, cveId }: StoredRollout): void {
+  if (kind !== 'emergency_cve' || actor.kind === 'system' || (actor.kind === 'admin' && actor.role === 'admin')) return
+  throw problem(
+    'FORBIDDEN',
+    `rolling back the finished emergency ${id} makes its boxes vulnerable to ${cveId ?? 'its CVE'} again. fix: log in as a person with the role admin`,
+  )
+}
+
 const notAgain = (id: string, reason: string) =>
   problem(
     'INVALID_TRANSITION',
@@ -98,7 +108,7 @@ const notAgain = (id: string, reason: string) =>
       '(`tenantry snapshots list --slug <slug>` lists the snapshots from before the update)',
   )
 
-/** An unfinished rollout would update a box before or after its rollback: nobody chose which. */
+/** An unfinished rollout would update a box before or after its rollback, in an undefined order. */
 async function assertNoneActive(tx: DbOrTx, id: string, marked: readonly Marked[]): Promise<void> {
   const toRollBack = marked.filter(({ after }) => after.undo?.status === 'pending').map(({ before }) => before.tenantSlug)
   const [first] = await activeRollouts(tx, toRollBack, id)
