@@ -1,7 +1,7 @@
 import { readOnlyCommands } from '../../core/boxes/index.ts'
 import type { DbOrTx } from '../db/index.ts'
 
-import { type Command, commandsOfBox } from '../hosts/index.ts'
+import { type Command, commandsOfBox, isAnswered } from '../hosts/index.ts'
 
 /** Set-up commands of boxes that are not live, which explain why. */
 export async function commandsOfSetUp(db: DbOrTx): Promise<string[]> {
@@ -37,8 +37,7 @@ const harmlessKinds: readonly string[] = [...readOnlyCommands, 'tenant-box.healt
 const isOpen = ({ status }: Command): boolean => status === 'queued' || status === 'leased' || status === 'running'
 
 /** Expired, but leased by an agent that has not reported its end. */
-const isUnresolved = ({ status, leaseToken, heardAt, finishedAt }: Command): boolean =>
-  status === 'expired' && leaseToken > 0 && !(heardAt !== null && finishedAt !== null && heardAt > finishedAt)
+const isUnresolved = (command: Command): boolean => command.status === 'expired' && command.leaseToken > 0 && !isAnswered(command)
 
 /** Commands that may be changing the box, newest first. Unresolved ones count only when they are newer than the last finished one. */
 export async function openCommands(db: DbOrTx, boxId: string): Promise<Command[]> {

@@ -69,7 +69,7 @@ async function storeOutcome(tx: Tx, { clock, boxes }: HostsDeps, command: Comman
 }
 
 /** Later than `finishedAt` even under clock skew between replicas: that marks the late answer of an expired command. */
-function heardAt(clock: Clock, { finishedAt }: Command): string {
+export function heardAt(clock: Clock, { finishedAt }: Pick<Command, 'finishedAt'>): string {
   const now = isoNow(clock)
   return finishedAt === null || finishedAt < now ? now : new Date(Date.parse(finishedAt) + 1).toISOString()
 }

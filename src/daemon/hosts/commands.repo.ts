@@ -28,6 +28,10 @@ export type Command = Readonly<{
   finishedAt: string | null
 }>
 
+/** True for an expired command whose agent answered after all. */
+export const isAnswered = ({ heardAt, finishedAt }: Pick<Command, 'heardAt' | 'finishedAt'>): boolean =>
+  heardAt !== null && finishedAt !== null && heardAt > finishedAt
+
 export type NewCommand<Kind extends BoxCommandKind = BoxCommandKind> = Readonly<{
   /** Chosen by the caller, for idempotency. */
   id: string

@@ -11,6 +11,8 @@ import {
 import { type AgentActor, elapsedMs, isoNow, problem } from '../../core/kit/index.ts'
 import type { Tx } from '../db/index.ts'
 import { assertNotBlocked } from './authenticate-agent.ts'
+import { heardAt } from './command-results.ts'
+import { commandOf, isAnswered } from './commands.repo.ts'
 import type { HostsDeps } from './deps.ts'
 import { negotiateProtocol } from './enrolment.ts'
 import { countActiveHosts, type Host, hostById, lockHost, saveHello, saveMachine } from './hosts.repo.ts'
@@ -37,21 +39,22 @@ const maxSpreadMs = 30_000
 
 /**
  * Starts a session of an agent. The agent names all commands it works on; other leased commands of the host were lost with an earlier process
- * and are requeued at once. Throws PROTOCOL_VERSION, HOST_FROZEN.
+ * and are requeued at once. After a new enrolment, those that expired with the former one are answered as lost. Throws PROTOCOL_VERSION, HOST_FROZEN.
  */
 export async function hello(deps: HostsDeps, agent: AgentActor, input: Hello) {
   const protocol = negotiateProtocol(deps, input)
   await assertCurrentInstance(deps, agent, 'allowed')
-  const { requeued, host, disowned } = await deps.db.transaction().execute(async (tx) => {
+  const { changed, requeued, host, disowned } = await deps.db.transaction().execute(async (tx) => {
     const host = await lockHost(tx, agent.hostId)
     assertNotBlocked(host)
     await storeHello(deps, tx, host, agent, { ...input, protocolVersion: protocol })
     await renewLeases(tx, deps, agent, input.holding)
     const requeued = await requeueOthers(tx, agent.hostId, input.holding)
+    const lost = host.instances.current === null ? await answerLost(deps, tx, host, input.holding) : []
     await deps.boxes.reportHandler(tx, agent.hostId, input.reports)
-    return { requeued, host, disowned: await deps.boxes.disowned(tx, agent.hostId) }
+    return { changed: [...requeued, ...lost], requeued, host, disowned: await deps.boxes.disowned(tx, agent.hostId) }
   })
-  for (const id of requeued) deps.bus.changed(id)
+  for (const id of changed) deps.bus.changed(id)
   if (requeued.length > 0) deps.bus.queued(agent.hostId)
   return { hostId: agent.hostId, name: agent.name, protocol, ...timesOf(deps, host), reconnectSpreadMs: await spreadOf(deps), disowned }
 }
@@ -100,6 +103,37 @@ async function storeHello({ clock }: HostsDeps, tx: Tx, host: Host, { instanceId
   const at = isoNow(clock)
   await saveHello(tx, host.id, { instances, protocolVersion, agentVersion, engine, at })
   await saveMachine(tx, host.id, { resources, clockOffsetMs, at })
+}
+
+/**
+ * An agent that keeps its state folder over a new enrolment continues its commands and names them. One that does not has lost them for ever:
+ * waiting for their results would hold their boxes without end. Returns their ids.
+ */
+async function answerLost(
+  { clock }: HostsDeps,
+  tx: Tx,
+  { id, name, enrolledAt }: Host,
+  holding: readonly HeldCommand[],
+): Promise<string[]> {
+  const rows = await tx
+    .selectFrom('commands')
+    .selectAll()
+    .where('host_id', '=', id)
+    .where('status', '=', 'expired')
+    .where('lease_token', '>', 0)
+    .where('result', 'is', null)
+    .where('finished_at', '<=', enrolledAt)
+    .execute()
+  const held = new Set(holding.map((command) => command.id))
+  const lost = rows.map(commandOf).filter((command) => !held.has(command.id) && !isAnswered(command))
+  const message = `the agent of ${name} lost this command with its state folder; its box may be fenced or half changed. fix: docs/operating.md, "The state folder of an agent is lost"`
+  for (const command of lost)
+    await tx
+      .updateTable('commands')
+      .set({ error: JSON.stringify({ code: 'HOST_REVOKED', message }), heard_at: heardAt(clock, command), revision: sql`revision + 1` })
+      .where('id', '=', command.id)
+      .execute()
+  return lost.map((command) => command.id)
 }
 
 async function requeueOthers(tx: Tx, hostId: string, holding: readonly HeldCommand[]): Promise<string[]> {

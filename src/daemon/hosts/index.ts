@@ -23,6 +23,7 @@ export {
   deleteEndedCommands,
   enqueueCommand,
   enqueueCommands,
+  isAnswered,
   type NewCommand,
   statesOfCommands,
   stepsOfCommands,

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { connect } from '../../../src/agent/channel/index.ts'
 import { makeClient } from '../../../src/core/contract/index.ts'
 import { hostsContract } from '../../../src/core/hosts/index.ts'
-import { commandById, commandSweep, composeHandlers, type FailureHandlers } from '../../../src/daemon/hosts/index.ts'
+import { commandById, commandSweep, composeHandlers, type FailureHandlers, isAnswered } from '../../../src/daemon/hosts/index.ts'
 import { systemRandom } from '../../../src/node/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aReport, hostWorld } from '../../support/host-world.ts'
@@ -81,6 +81,28 @@ onBothDialects('a command that ends without a result', (fresh) => {
     const admin = makeClient(hostsContract, { baseUrl, headers: () => ({ authorization: 'Bearer anna' }) })
     await admin.revokeHost({ params: { name: 'host-1' }, body: { reason: 'broken' } })
     expect(heard).toEqual(['expired HOST_REVOKED given up'])
+  })
+
+  test.each([
+    ['lost with the state folder of the agent is answered by its next enrolment', []],
+    ['that the agent still has after its next enrolment waits for its result', [{ id, leaseToken: 1 }]],
+  ])('%s', async (_, holding) => {
+    const { heard, baseUrl, take, deps, enrol, clock } = await setUp()
+    await take()
+    const admin = makeClient(hostsContract, { baseUrl, headers: () => ({ authorization: 'Bearer anna' }) })
+    await clock.advance(1_000)
+    await admin.revokeHost({ params: { name: 'host-1' }, body: { reason: 'its disk is lost' } })
+    await clock.advance(1_000)
+    const agent = connect({ clock, random: systemRandom, identity: await enrol('host-1') })
+    const session = { ...silence, holding }
+    await agent.hello({ body: session })
+    const command = await commandById(deps.db, id)
+    expect([command.status, isAnswered(command)]).toEqual(['expired', holding.length === 0])
+    if (holding.length === 0) expect(command.error?.message).toContain('lost this command with its state folder')
+    expect(heard).toEqual(['expired HOST_REVOKED given up'])
+    const { revision } = command
+    await agent.hello({ body: { ...session, holding: [] } })
+    expect((await commandById(deps.db, id)).revision).toBe(revision)
   })
 
   test('is not passed to result handlers', async () => {

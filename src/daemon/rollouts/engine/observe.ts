@@ -2,7 +2,7 @@ import { isoNow } from '../../../core/kit/index.ts'
 import { type EngineAction, type EngineCommand, isInFlight, isOver, phaseOf } from '../../../core/rollouts/index.ts'
 import { holdsBySlug } from '../../boxes/index.ts'
 import type { DbOrTx } from '../../db/index.ts'
-import { type CommandState, statesOfCommands } from '../../hosts/index.ts'
+import { type CommandState, isAnswered, statesOfCommands } from '../../hosts/index.ts'
 import { unfinishedAmong } from '../open-rollouts.repo.ts'
 import { streamOf } from '../publish.ts'
 import { rolloutById, type StoredRollout } from '../rollouts.repo.ts'
@@ -48,9 +48,10 @@ async function actionsInPhase({ db, clock, windows, settings }: LeasedRollout['d
   return actionsToUpdate(db, { rolloutId: rollout.id, phase, holds, windows: closed, limits: settings })
 }
 
-function engineCommand({ id, status, leaseToken, result, error, progress, heardAt, finishedAt }: CommandState): EngineCommand {
+function engineCommand(command: CommandState): EngineCommand {
+  const { id, status, leaseToken, result, error, progress } = command
   // An agent's error that arrived after the command expired is its answer.
-  const failedLate = status === 'expired' && heardAt !== null && finishedAt !== null && heardAt > finishedAt && result === null
+  const failedLate = status === 'expired' && isAnswered(command) && result === null
   return { id, status: failedLate ? 'failed' : status, taken: leaseToken > 0, result, error, progress }
 }
 

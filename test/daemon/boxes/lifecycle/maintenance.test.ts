@@ -200,6 +200,22 @@ onBothDialects('a stale hold', (fresh) => {
     expect(await world.audit()).toContain('box.released')
   })
 
+  test('of a command that its agent took and never answered stays while the host is online, until the agent has lost it', async () => {
+    const world = await lifeWorld(await fresh())
+    const { id } = await world.aBox('north')
+    await held(world, id)
+    const at = isoNow(world.clock)
+    const command = { id: 'cmd_update', host_id: 'hst_host-1', box_id: id, kind: 'tenant-box.update', payload: '{}', revision: 1 }
+    const times = { created_at: at, deadline_at: at, started_at: at, heard_at: at, finished_at: at, lease_until: null }
+    await world.db
+      .insertInto('commands')
+      .values({ ...command, ...times, status: 'expired', lease_token: 1, progress: '[]', steps: '[]', result: null, error: null })
+      .execute()
+    expect(await code(release(world))).toBe('CONFLICT')
+    await world.db.updateTable('commands').set({ heard_at: '2030-01-01T00:00:00.000Z' }).where('id', '=', 'cmd_update').execute()
+    expect((await release(world)).next.join()).not.toContain('may still run')
+  })
+
   test('stays while its owner may still finish', async () => {
     const world = await lifeWorld(await fresh())
     await world.aBox('north')
