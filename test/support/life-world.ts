@@ -125,6 +125,7 @@ export function goodAnswer({ kind, payload }: Pick<LeasedCommand, 'kind' | 'payl
     'tenant-box.take_back': { report, probe },
     'tenant-box.remove': { removed: [`${slug}-postgres`] },
     'tenant-box.maintenance': { report: on ? { ...report, fenced: true, fence: { holder: 'maintenance', since: at } } : report },
+    'tenant-box.adopt_again': { report },
     'tenant-box.logs': { lines: [] },
     'tenant-box.report_versions': { report },
     'tenant-box.healthcheck': { report, probe },

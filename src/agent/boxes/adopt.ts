@@ -49,7 +49,7 @@ async function observed(boxes: LocalBoxes, payload: Adopt, project: Project): Pr
 }
 
 /** The files that the running containers name; else compose's default names. */
-async function projectIn(engine: ContainerEngine, { folder, project: name }: Adopt): Promise<Project> {
+export async function projectIn(engine: ContainerEngine, { folder, project: name }: Pick<Adopt, 'folder' | 'project'>): Promise<Project> {
   const present = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
     throw problem('NOT_FOUND', `Cannot read folder ${folder}: ${error.code}`)
   })

@@ -1,7 +1,9 @@
 // Boxes of one host: their records, files, secrets, fences and images; provisioning, adoption, reports and logs.
 // Reaches containers only through the ports.
 // Never decides what a box should run and never changes a version (`update` does).
+
 export { adopt } from './adopt.ts'
+export { adoptAgain } from './adopt-again.ts'
 export { applyMigrations, assertNoOtherDatabases, migrationsFor, otherDatabasesFinding } from './box-database.ts'
 export { type FindFacts, factFinder } from './box-facts.ts'
 export {

@@ -18,6 +18,7 @@ const Record = z.object({
   ports: z.object({ public: z.number(), platform: z.number(), probe: z.number() }).nullable(),
   migrationsHead: z.string(),
   handedOver: z.object({ at: z.string(), holder: z.string() }).exactOptional(),
+  orphanFence: z.string().exactOptional(),
 })
 
 /** Records of the boxes on this host, one file each in the agent's folder; readable while the daemon is unreachable. */

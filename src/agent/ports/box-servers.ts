@@ -89,4 +89,6 @@ export type LocalBox = Readonly<{
   migrationsHead: string
   /** The box is or may be on another host; here it is fenced and stopped. `holder` is the owner of its fence. */
   handedOver?: Readonly<{ at: string; holder: string }>
+  /** The owner of the fence that was up when the box was registered again: its command is lost and will not lift it. */
+  orphanFence?: string
 }>

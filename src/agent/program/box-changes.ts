@@ -62,7 +62,7 @@ export function boxUnfence(machine: Machine, slug: string, options: Confirmed): 
     const why = assertQuarantined(box, fence, records)
     const down = (await host.engine.containers(box.project)).filter(({ state }) => state !== 'running').map(({ service }) => service)
     await typed(machine, slug, options, [
-      `Box ${slug} is quarantined since ${fence.since ?? 'an unknown time'}: the ${why} ${why === 'unfence' ? 'after' : 'of'} ${fence.holder} failed.`,
+      `Box ${slug} is quarantined since ${fence.since ?? 'an unknown time'}: ${reasons[why](fence.holder)}.`,
       `Lifting the fence lets users in. Services: ${down.length > 0 ? `${down.join(', ')} down; start them first` : 'all running'}.`,
       'New writes are lost if you later restore the snapshot of that command. Data, volumes and the dump stay unchanged.',
     ])
@@ -72,13 +72,19 @@ export function boxUnfence(machine: Machine, slug: string, options: Confirmed): 
   })
 }
 
+const reasons = {
+  rollback: (holder: string) => `the rollback of ${holder} failed`,
+  unfence: (holder: string) => `the unfence after ${holder} failed`,
+  lost: (holder: string) => `${holder} was lost with the state folder of the agent`,
+} as const
+
 /** Clears the mark of a failed hand-over; with it the agent would refuse all commands for the box. */
 async function clearHandOver({ boxes }: LocalHost, { handedOver, ...owned }: LocalBox): Promise<void> {
   if (handedOver) await boxes.put(owned)
 }
 
 /** Only a fence of a command that ended in a failed rollback may be lifted by hand. Throws BOX_HELD. */
-function assertQuarantined(box: LocalBox, { holder }: Fence, records: readonly CommandRecord[]): 'rollback' | 'unfence' {
+function assertQuarantined(box: LocalBox, { holder }: Fence, records: readonly CommandRecord[]): keyof typeof reasons {
   const { slug } = box
   if (holder === 'maintenance') throw problem('BOX_HELD', `Box ${slug} is in maintenance. fix: tenantry-agent box maintenance off ${slug}`)
   const reason = quarantineReason(holder, box, records)

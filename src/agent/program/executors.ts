@@ -4,6 +4,7 @@ import { complete } from '../adoption/index.ts'
 import { type DiskSpace, maintainSnapshots, type SpaceLedger, snapshot, spaceLedger } from '../backup/index.ts'
 import {
   adopt,
+  adoptAgain,
   type BoxSettings,
   composeRecord,
   type FindFacts,
@@ -64,6 +65,7 @@ export function boxExecutors(host: ExecutorDeps): CommandExecutors {
     'tenant-box.logs': logs(deps),
     'tenant-box.resolve_images': resolveImages({ ...deps, ...deps.settings }),
     'tenant-box.adopt': adopt(deps),
+    'tenant-box.adopt_again': adoptAgain(deps),
     'tenant-box.complete': complete(changes),
     'tenant-box.maintenance': maintain(deps),
     'tenant-box.prefetch': prefetch(changes),

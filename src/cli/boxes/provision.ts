@@ -52,7 +52,7 @@ const adoptFlags = { host: '--host', folder: '--folder', project: '--project', n
 
 export const adopt = command(
   'adopt <slug>',
-  'Register an existing stack, or complete its adoption',
+  'Register an existing stack, complete its adoption, or register it again',
   {
     host: text('--host <name>', 'its host'),
     folder: text('--folder <path>', 'folder of its compose file on the host'),
@@ -62,17 +62,19 @@ export const adopt = command(
     domain: text('--domain <domain>', 'chat domain'),
     publicUrl: text('--public-url <url>', 'URL for clients (default: https:// and the chat domain)'),
     complete: flag('--complete', 'complete an adoption, after showing the diff'),
+    again: flag('--again', 'register a box again, after its agent lost its state folder'),
     wait: flag('--no-wait', 'do not wait for the agent'),
   },
-  async (context, { wait, complete, slug, publicUrl, ...input }) => {
+  async (context, { wait, complete, again, slug, publicUrl, ...input }) => {
     if (complete) return completeAdoption(context, slug)
+    if (again) return adoptAgain(context, slug, wait)
     const { host, folder, project, name, plan, domain: chatDomain } = input
     if (!host || !folder || !project || !name || !plan || !chatDomain) throw missing(input)
     const body = { slug, host, folder, project, name, plan, chatDomain, ...(publicUrl === undefined ? {} : { publicUrl }) }
     return awaitSetUp(context, await context.api.boxes.adoptBox({ body }), wait)
   },
   boxView,
-  { examples: ['adopt anna-schule --complete'] },
+  { examples: ['adopt anna-schule --complete', 'adopt anna-schule --again'] },
 )
 
 const missing = (input: Readonly<Record<string, unknown>>) => {
@@ -81,6 +83,12 @@ const missing = (input: Readonly<Record<string, unknown>>) => {
     'USAGE',
     `missing: ${flags.map(([, option]) => option).join(', ')}. fix: pass them to adopt a stack, or --complete alone to complete an adoption`,
   )
+}
+
+async function adoptAgain(context: Context, slug: string, wait: boolean): Promise<BoxDetail> {
+  const { commandId } = await context.api.boxes.adoptAgain({ params: { slug }, body: {} })
+  if (wait) await awaitWithProgress(context, commandId, `${slug}: registering it again`)
+  return getBox(context, slug)
 }
 
 type Completion = BoxCommandResult<'tenant-box.complete'>

@@ -84,6 +84,23 @@ export const boxCommands = {
     result: z.object({ report: VersionsReport, findings: z.array(z.string()) }),
     secrets: [],
   },
+  /** Registers a box again on its own host, whose agent lost its records. Changes nothing in the box. */
+  'tenant-box.adopt_again': {
+    payload: z.object({
+      ...AddressedBox,
+      chatDomain: ChatDomain,
+      managed: z.boolean(),
+      ports: Ports.nullable(),
+      /** Null for a box in the place of the box template. */
+      folder: z.string().startsWith('/').nullable(),
+      project: z
+        .string()
+        .regex(/^[a-z0-9][a-z0-9_-]*$/)
+        .nullable(),
+    }),
+    result: z.object({ report: VersionsReport }),
+    secrets: [],
+  },
   /** Renders what an observed box needs to be managed; with `expected`, the checksum of the shown diff, it applies exactly that diff. */
   'tenant-box.complete': {
     payload: z.object({

@@ -46,16 +46,18 @@ type JournaledCommand = Readonly<{
 type Ended = { outcome?: unknown; error?: unknown; failure?: unknown; result?: unknown } | null
 
 /**
- * Why a box stays fenced although no command will lift the fence: its rollback failed, or it is verified and only lifting the fence failed.
+ * Why a box stays fenced although no command will lift the fence: its rollback failed, it is verified and only lifting the fence failed, or
+ * its command was lost with the state folder of an agent.
  * Undefined while the fence may still be needed: its owner still runs, ended otherwise or is unknown, or another host has the box.
  */
 export function quarantineReason(
   holder: string,
-  box: Readonly<{ ownershipEpoch: number; handedOver?: unknown }>,
+  box: Readonly<{ ownershipEpoch: number; handedOver?: unknown; orphanFence?: string }>,
   commands: readonly JournaledCommand[],
-): 'rollback' | 'unfence' | undefined {
+): 'rollback' | 'unfence' | 'lost' | undefined {
   const ended = commands.flatMap((command) => (command.closed ? [{ ...command, result: command.closed.result as Ended }] : []))
   const own = ended.find(({ commandId }) => commandId === holder)
+  if (box.orphanFence === holder && !box.handedOver && !commands.some(({ commandId }) => commandId === holder)) return 'lost'
   const failedToHandOver = own?.kind === 'tenant-box.hand_over' && own.result?.failure !== undefined
   // A failed hand-over may leave its record behind. A record of another ownership means that the box is not ours.
   if (box.handedOver && !(failedToHandOver && (own.payload as { ownershipEpoch?: unknown }).ownershipEpoch === box.ownershipEpoch))

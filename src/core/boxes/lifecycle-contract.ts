@@ -150,6 +150,17 @@ export const lifecycleContract = {
     problems: ['HOST_OFFLINE', 'CONFLICT', 'BOX_HELD', 'PORT_TAKEN'],
     summary: 'Complete the adoption of an observed box, after its diff was shown',
   }),
+  adoptAgain: endpoint({
+    method: 'POST',
+    path: `${ofBox}/adopt-again`,
+    auth: admin('operator'),
+    params: bySlug,
+    body: z.strictObject({}),
+    returns: Asked,
+    status: 202,
+    problems: ['HOST_OFFLINE', 'CONFLICT', 'BOX_HELD'],
+    summary: 'Register a box again on its host, after the agent lost its state folder',
+  }),
   releaseBox: endpoint({
     method: 'POST',
     path: `${ofBox}/release`,

@@ -92,6 +92,28 @@ async function choosePorts({ firstPort }: LifecycleDeps, tx: Tx, box: BoxRecord)
   return ports
 }
 
+/**
+ * Registers a live box again on its own host, after the agent lost its state folder. Changes nothing in the box, so a hold does not matter.
+ * Throws NOT_FOUND, CONFLICT, HOST_OFFLINE.
+ */
+export async function adoptAgain(deps: LifecycleDeps, actor: Actor, slug: string): Promise<{ commandId: string }> {
+  const { db, clock, random, bus } = deps
+  const commandId = newId(random, 'cmd')
+  const { hostId } = await db.transaction().execute(async (tx) => {
+    const box = await lockBox(tx, slug)
+    assertLive(box)
+    await assertHostOnline(deps, tx, box)
+    const { id, ownershipEpoch, chatDomain, managed, ports, folder, project } = box
+    const payload = { slug, boxId: id, ownershipEpoch, chatDomain, managed, ports, folder, project }
+    const command = { id: commandId, hostId: box.hostId, boxId: id, kind: 'tenant-box.adopt_again', payload, deadlineMs } as const
+    await enqueueCommand(tx, clock, command)
+    await recordAudit(tx, clock, { actor, action: 'box.adopt.again', subject: slug, data: { commandId } })
+    return box
+  })
+  bus.queued(hostId)
+  return { commandId }
+}
+
 /** Stores the result: the report of an applied completion, or only the findings of a preview. */
 export async function finishAdoption(
   deps: StepDeps,

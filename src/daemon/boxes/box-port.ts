@@ -44,6 +44,7 @@ const boxResultHandlers = (deps: Deps): ResultHandlers => ({
   'tenant-box.healthcheck': (tx, command, { report, probe }) => storeReport(deps, tx, command, report, probe),
   'tenant-box.provision': (tx, command, { report, probe }) => finishSetUp(deps, tx, command, { report, probe, findings: [] }),
   'tenant-box.adopt': (tx, command, { report, findings }) => finishSetUp(deps, tx, command, { report, findings }),
+  'tenant-box.adopt_again': (tx, command, { report }) => storeReport(deps, tx, command, report),
   'tenant-box.restore': async (tx, command, { report, probes }) => {
     if (report) await storeReport(deps, tx, command, report, probes.at(-1))
   },

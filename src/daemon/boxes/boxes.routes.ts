@@ -3,7 +3,7 @@ import type { Actor, Clock } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import type { Db } from '../db/index.ts'
 import { serveContract } from '../http/index.ts'
-import { adoptBox, completeBox } from './adopt-box.ts'
+import { adoptAgain, adoptBox, completeBox } from './adopt-box.ts'
 import type { BoxRecord } from './box-record.ts'
 import { changeBox, existingBoxBy } from './boxes.repo.ts'
 import { type DriftDeps, detectDrift } from './detect-drift.ts'
@@ -31,6 +31,7 @@ export const boxesRoutes = (deps: BoxesDeps) =>
     removeBox: ({ actor, params, body }) => removeBox(deps, actor, { ...params, ...body }),
     undoRemoval: ({ actor, params }) => undoRemoval(deps, actor, params.slug),
     completeBox: ({ actor, params, body }) => completeBox(deps, actor, { ...params, ...body }),
+    adoptAgain: ({ actor, params }) => adoptAgain(deps, actor, params.slug),
     releaseBox: ({ actor, params, body }) => releaseBox(deps, actor, { ...params, ...body }),
     listBoxes: ({ query }) => listBoxes(deps, query),
     showBox: ({ params }) => showBox(deps, params.slug),

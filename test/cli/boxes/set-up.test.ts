@@ -229,3 +229,13 @@ When they are online again: tenantry boxes scan
     expect(await tenantry(['boxes', 'scan'], { answers: { ...answers, ...none } })).toMatchObject({ exit: 0, stderr: '' })
   })
 })
+
+test('adopt --again registers the box on its host and returns it', async () => {
+  const answers: Answers = {
+    'POST /api/admin/v1/boxes/anna-schule/adopt-again': { commandId: 'cmd_1' },
+    'GET /api/admin/v1/boxes/anna-schule': box,
+    [command]: [aCommand({ revision: 3 })],
+  }
+  const ran = await tenantry(['boxes', 'adopt', 'anna-schule', '--again', '--json'], { answers })
+  expect([ran.exit, JSON.parse(ran.stdout)]).toEqual([0, box])
+})

@@ -70,6 +70,7 @@ const mayStillRun = ({ kind, id }: Command): string => `${kind} (${id}) may stil
 const nextSteps = ({ slug, fenced }: BoxRecord): string[] =>
   fenced
     ? [
+        `if its agent lost its state folder: tenantry boxes adopt ${slug} --again`,
         `check its health: tenantry boxes check ${slug}`,
         `restore a snapshot: tenantry snapshots restore ${slug} --snapshot <id> --reason '…'`,
         `or, if its host is permanently lost: tenantry boxes move ${slug} --to <host> --reason '…' --old-host-is-dead <its name>`,

@@ -333,3 +333,28 @@ onBothDialects('the list of boxes', (fresh) => {
     expect(await code(api.completeBox({ ...north, body: { expected: null } }))).toBe('NOT_FOUND')
   })
 })
+
+onBothDialects('a box whose agent lost its state folder', (fresh) => {
+  const again = async (world: LifeWorld) => (await world.api()).adoptAgain({ ...north, body: {} })
+
+  test('is registered again on its host, also while it is on hold, and its fence is known', async () => {
+    const world = await lifeWorld(await fresh())
+    const { id } = await world.aBox('north')
+    await world.db.insertInto('box_holds').values({ box_id: id, holder: 'rollout:r1', until: '2030-01-01T00:00:00.000Z' }).execute()
+    const { commandId } = await again(world)
+    const since = isoNow(world.clock)
+    const report = aReport('north', { at: since, fenced: true, fence: { holder: 'ro_1.update', since } })
+    const command = await world.answer('host-1', 'tenant-box.adopt_again', { report })
+    expect(command).toMatchObject({ id: commandId, payload: { slug: 'north', boxId: id, managed: true } })
+    expect((await (await world.api()).showBox(north)).fence).toMatchObject({ holder: 'ro_1.update' })
+    expect(await world.audit()).toContain('box.adopt.again')
+  })
+
+  test('needs its host', async () => {
+    const world = await lifeWorld(await fresh())
+    expect(await code(again(world))).toBe('NOT_FOUND')
+    await world.aBox('north')
+    await world.silence('host-1')
+    expect(await code(again(world))).toBe('HOST_OFFLINE')
+  })
+})
