@@ -109,8 +109,15 @@ export const runChange =
           const acts = actsOf(change.steps, run)
           const { deadlineMs } = payload
           const endTimeoutMs = deps.rollbackStepTimeoutMs ?? defaultRollbackStepMs
-          await runSaga(deps, { saga, log, context, acts, observe: () => change.observe(run), deadlineMs, endTimeoutMs })
-          return change.close(run, run.facts())
+          const close = () => change.close(run, run.facts())
+          try {
+            await runSaga(deps, { saga, log, context, acts, observe: () => change.observe(run), deadlineMs, endTimeoutMs })
+          } catch (error) {
+            // Its record was removed, so nobody else removes what it fetched.
+            if (!(await deps.journal.find(context.commandId))) await close().catch(() => undefined)
+            throw error
+          }
+          return close()
         },
       },
     )

@@ -15,7 +15,7 @@ async function aLostBox({ boxId = 'box_oak', holder = 'ro_1.box_oak.1.update' } 
   const world = await aLivedOnBox()
   const { host, box, boxes } = world
   const { folder, name } = box.project
-  await writeBoxSecrets(box.project, newBoxSecrets(seededRandom(1), boxId))
+  await writeBoxSecrets(box.project, newBoxSecrets(seededRandom('secrets'), boxId))
   await createFenceFile(box.project, { commandId: holder, raisedAt: '2026-01-05T14:02:00.000Z' })
   await boxes.remove('oak')
   const { journal } = await world.agent()

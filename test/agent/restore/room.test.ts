@@ -88,3 +88,17 @@ test('what an interrupted try has brought is thrown away before room is looked f
   expect(isLeft()).toBe(true)
   expect(await world.run()).toMatchObject({ outcome: 'restored' })
 })
+
+test('a restore that ends at a full journal before the fence leaves no volume behind', async () => {
+  const world = await aLivedOnBox()
+  const before = world.host.volumeNames()
+  const deps = await world.agent()
+  const append: typeof deps.journal.append = (commandId, entry) =>
+    entry.step === 'fetch' && entry.mark === 'done'
+      ? Promise.reject(Object.assign(new Error('no space left on device'), { code: 'ENOSPC' }))
+      : deps.journal.append(commandId, entry)
+  const run = world.run({}, { deps: { ...deps, journal: { ...deps.journal, append } } })
+  await expect(run).rejects.toThrow('no space')
+  expect(world.host.volumeNames()).toEqual(before)
+  expect(await (await world.agent()).journal.open()).toEqual([])
+})
