@@ -22,7 +22,7 @@ const nouns: readonly (readonly [name: string, verbs: string, Load<Noun>])[] = [
   ['snapshots', 'list take restore drill', async () => (await import('./snapshots/index.ts')).snapshots],
   [
     'rollouts',
-    'plan rehearse create start watch pause resume abort rollback show list emergency',
+    'plan rehearse create start watch pause resume promote abort rollback show list emergency',
     async () => (await import('./rollouts/index.ts')).rollouts,
   ],
   ['alerts', 'list show acknowledge resend test', async () => (await import('./alerts/index.ts')).alerts],

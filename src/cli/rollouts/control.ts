@@ -1,8 +1,9 @@
+import { plural, problem } from '../../core/kit/index.ts'
 import { assertConfirmed, command, flag, many, required, text } from '../kit/index.ts'
 import { queue, startBody } from './create.ts'
 import { allowSkipped, followIfRequested, followOptions, resultExit, resultView, watchRollout } from './follow.ts'
 import { rolloutView } from './rollout.view.ts'
-import { exitOfRollout } from './words.ts'
+import { exitOfRollout, statusWord, whyOf } from './words.ts'
 
 export const start = command(
   'start <id>',
@@ -46,6 +47,24 @@ export const resume = command(
   resultView,
   { exit: resultExit },
 )
+
+export const promote = command(
+  'promote <id>',
+  'Continue a rollout that is held after a phase',
+  { ...followOptions },
+  async (context, { id, ...how }) => {
+    const { status, holdAfter, pauseReason, counts } = await context.api.rollouts.getRollout({ params: { id } })
+    if (status !== 'paused' || holdAfter === null || !pauseReason?.startsWith('held after '))
+      throw problem('INVALID_TRANSITION', `Rollout ${id} is not held after a phase: it is ${statusWord(status)}${whyPaused(pauseReason)}`)
+    if (counts.pending > 0)
+      await assertConfirmed(context.ask, `Continue ${id} past its hold after ${holdAfter}? ${plural(counts.pending, 'box', 'boxes')} left.`)
+    return followIfRequested(context, await context.api.rollouts.resumeRollout({ params: { id }, body: { skipFailed: false } }), how)
+  },
+  resultView,
+  { exit: resultExit },
+)
+
+const whyPaused = (reason: string | null): string => (reason === null ? '.' : ` (${whyOf({ pauseReason: reason, error: null })}).`)
 
 export const abort = command(
   'abort <id>',

@@ -1,7 +1,7 @@
 // `tenantry rollouts`: plans, starts, watches, pauses, resumes and rolls back updates of boxes.
 // It updates nothing itself: the daemon's engine does. It prompts, shows results and names the next command.
 import { noun } from '../kit/index.ts'
-import { abort, pause, resume, start, watch } from './control.ts'
+import { abort, pause, promote, resume, start, watch } from './control.ts'
 import { create } from './create.ts'
 import { emergency } from './emergency.ts'
 import { plan } from './plan.ts'
@@ -17,6 +17,7 @@ export const rollouts = noun('rollouts', 'Staged updates of boxes to the manifes
   watch,
   pause,
   resume,
+  promote,
   abort,
   rollback,
   show,

@@ -16,7 +16,7 @@ const promised = {
   boxes: 'list show provision adopt scan check follow logs maintenance canary move remove release reconcile',
   manifest: 'show history diff resolve apply rollback',
   snapshots: 'list take restore drill',
-  rollouts: 'plan rehearse create start watch pause resume abort rollback show list emergency',
+  rollouts: 'plan rehearse create start watch pause resume promote abort rollback show list emergency',
   alerts: 'list show acknowledge resend test',
   jobs: 'list show retry',
   crons: 'list run history',
