@@ -47,11 +47,20 @@ async function furnish(
   const file = await boss.files.uploadFile({ params: { spaceId: hidden.id }, upload })
   const task = await boss.tasks.createTask({ body: { title: `${word} task`, spaceId: hidden.id, assigneeId: memberId } })
   const other = await boss.tasks.createTask({ body: { title: `${word} role`, assignedRole: 'teacher', externalId: `${word}-1` } })
+  const definition = {
+    elements: [
+      { id: 's', kind: 'start' as const, label: `${word} start`, config: {} },
+      { id: 'e', kind: 'end' as const, label: 'End', config: {} },
+    ],
+    edges: [{ id: 'se', source: 's', target: 'e' }],
+  }
+  const board = await boss.boards.createBoard({ body: { name: `${word} board`, definition } })
+  await boss.boards.publishBoard({ params: { id: board.id } })
   await plain.tasks.startTask({ params: { id: task.id } })
   await plain.profile.changeProfile({ body: { displayName: `${word} Anna` } })
   return {
     ...{ 'spaces/:spaceId': [hidden.id, open.id], 'folders/:folderId': [folder.id] },
-    ...{ 'files/:fileId': [file.id], 'tasks/:id': [task.id, other.id] },
+    ...{ 'files/:fileId': [file.id], 'tasks/:id': [task.id, other.id], 'cascade-boards/:id': [board.id] },
   }
 }
 

@@ -1,3 +1,4 @@
+import { boardsContract } from '../../src/core/boards/index.ts'
 import { bootstrapContract } from '../../src/core/bootstrap/index.ts'
 import { makeClient } from '../../src/core/contract/index.ts'
 import { isoNow, manualClock, type PlatformPrincipal, problem, type UserId } from '../../src/core/kit/index.ts'
@@ -5,6 +6,7 @@ import { profileContract } from '../../src/core/profile/index.ts'
 import type { OwnSpace } from '../../src/core/spaces/index.ts'
 import { tasksContract } from '../../src/core/tasks/index.ts'
 import { capabilitiesOf, matrixUserIdOf, RoleBook } from '../../src/core/users/index.ts'
+import { boardsFeature } from '../../src/daemon/boards/index.ts'
 import { bootstrapRoutes, noModules } from '../../src/daemon/bootstrap/index.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
 import { profileRoutes } from '../../src/daemon/profile/index.ts'
@@ -33,12 +35,21 @@ const people = [
 export async function aTasksRoom(db: Db, { isFirst = true, clock = manualClock() } = {}) {
   if (isFirst) await settle(db)
   const spaces = new Map<string, OwnSpace[]>()
-  const deps = { db, clock, random: systemRandom, roles: taskRoles, modulesOf: noModules, spacesOf: spacesFrom(spaces) }
-  const { url: baseUrl } = await servedApp([...(tasksFeature.routes?.(deps) ?? []), ...profileRoutes(deps), ...bootstrapRoutes(deps)], {
+  const deps = {
+    db,
+    clock,
+    random: systemRandom,
+    roles: taskRoles,
+    modulesOf: noModules,
+    spacesOf: spacesFrom(spaces),
+    roomsOf: async () => ['!hall:school'],
+  }
+  const routes = [tasksFeature, boardsFeature].flatMap((feature) => feature.routes?.(deps) ?? [])
+  const { url: baseUrl } = await servedApp([...routes, ...profileRoutes(deps), ...bootstrapRoutes(deps)], {
     authenticate: { platform: (authorization) => principalOf(db, authorization?.slice('Bearer '.length) ?? '') },
     clock,
   })
-  const contract = { ...tasksContract, ...profileContract, ...bootstrapContract }
+  const contract = { ...tasksContract, ...boardsContract, ...profileContract, ...bootstrapContract }
   const as = (who: string) => makeClient(contract, { baseUrl, headers: () => ({ authorization: `Bearer ${who}`, connection: 'close' }) })
   return { ...deps, spaces, baseUrl, as }
 }

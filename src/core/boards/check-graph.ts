@@ -7,7 +7,7 @@ export type BoardFinding = Readonly<{
   code: string
   elementId: string | null
   message: string
-  path?: readonly string[]
+  path?: string[]
 }>
 
 export const error = (code: string, elementId: string | null, message: string): BoardFinding => ({

@@ -30,7 +30,7 @@ function tokenFinding({ code, elementId, path }: TokenFault, { elements }: Graph
     NO_WAY_OUT: `a run at ${name} can never end. ${assumption}`,
     TOO_MANY_STATES: `the board has more than ${maxStates} states, so whether a run can get stuck is not known. fix: use fewer parallel branches`,
   }
-  return { severity: code === 'TOO_MANY_STATES' ? 'warning' : 'error', code, elementId, message: messages[code], path }
+  return { severity: code === 'TOO_MANY_STATES' ? 'warning' : 'error', code, elementId, message: messages[code], path: [...path] }
 }
 
 function checkVariables(board: BoardDefinition, graph: Graph): BoardFinding[] {

@@ -36,6 +36,8 @@ export const catalogue = {
   INVALID_MATRIX_TOKEN: entry(401, 4, 'A chat token was sent instead of a platform token'),
   REFRESH_TOKEN_INVALID: entry(401, 4, 'The refresh token is unknown or has expired'),
   REFRESH_TOKEN_REUSED: entry(401, 4, 'The refresh token was used before'),
+  // boards
+  BOARD_INVALID: entry(422, 5, 'The board has faults'),
   // files
   QUOTA_EXCEEDED: entry(409, 5, 'The quota is exceeded'),
   OBJECT_STORE_UNAVAILABLE: entry(503, 6, 'The object store does not answer', true),

@@ -2,6 +2,7 @@ import { adminFeature } from '../admin/index.ts'
 import { alertsFeature } from '../alerts/index.ts'
 import { auditFeature } from '../audit/index.ts'
 import { authFeature } from '../auth/index.ts'
+import { boardsFeature } from '../boards/index.ts'
 import { bootstrapFeature } from '../bootstrap/index.ts'
 import { boxesFeature, commandsOfLifecycle, commandsOfSetUp } from '../boxes/index.ts'
 import { contactsFeature } from '../contacts/index.ts'
@@ -19,7 +20,7 @@ import { commandsOfRollouts, rolloutsFeature } from '../rollouts/index.ts'
 import { serviceFeature } from '../service/index.ts'
 import { sessionsFeature } from '../sessions/index.ts'
 import { commandsOfRestores, snapshotsFeature } from '../snapshots/index.ts'
-import { spacesFeature } from '../spaces/index.ts'
+import { roomsOfTenant, spacesFeature } from '../spaces/index.ts'
 import { tasksFeature } from '../tasks/index.ts'
 import { tenantsFeature } from '../tenants/index.ts'
 import { usersFeature } from '../users/index.ts'
@@ -43,6 +44,7 @@ export const features: readonly Feature<Deps>[] = [
   withDeps(sessionsFeature, ({ sessions }: Deps) => sessions),
   withDeps(eventsFeature, ({ events }: Deps) => events),
   tasksFeature,
+  withDeps(boardsFeature, (deps: Deps) => ({ ...deps, roomsOf: roomsOfTenant })),
   withDeps(filesFeature, ({ files }: Deps) => files),
   withDeps(spacesFeature, ({ users }: Deps) => ({ ...users, isReferenced: spacesWithFiles })),
   withDeps(hostsFeature, ({ hosts, declared }: Deps) => ({ ...hosts, commandsInUse, cleanups: () => declared().cleanups })),

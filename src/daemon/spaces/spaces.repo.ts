@@ -153,3 +153,15 @@ export async function membersOf(db: DbOrTx, spaceIds: readonly string[]): Promis
   }
   return found
 }
+
+/** Ids of the chat rooms of a tenant's spaces, without those that are being made or deleted. */
+export async function roomsOfTenant(db: DbOrTx, { tenantId }: Readonly<{ tenantId: string }>): Promise<string[]> {
+  const rows = await db
+    .selectFrom('spaces')
+    .select('chat_room_id')
+    .where('tenant_id', '=', tenantId)
+    .where('deleted_at', 'is', null)
+    .where('chat_room_id', 'is not', null)
+    .execute()
+  return rows.map(({ chat_room_id }) => chat_room_id as string)
+}

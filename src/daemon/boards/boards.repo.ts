@@ -1,0 +1,122 @@
+import { BoardDefinition, type BoardSummary } from '../../core/boards/index.ts'
+import type { PageEnd } from '../../core/contract/index.ts'
+import { type DbOrTx, forUpdate, type Tx } from '../db/index.ts'
+import type { BoardTable } from './boards.tables.ts'
+
+export type BoardRecord = BoardSummary & Readonly<{ tenantId: string; createdBy: string | null }>
+
+const toBoard = (row: BoardTable): BoardRecord => ({
+  id: row.id,
+  tenantId: row.tenant_id,
+  spaceId: row.space_id,
+  name: row.name,
+  description: row.description,
+  status: row.status,
+  version: Number(row.version),
+  publishedVersion: row.published_version === null ? null : Number(row.published_version),
+  createdBy: row.created_by,
+  createdAt: row.created_at,
+  updatedAt: row.updated_at,
+})
+
+const toRow = (board: BoardRecord): BoardTable => ({
+  id: board.id,
+  tenant_id: board.tenantId,
+  space_id: board.spaceId,
+  name: board.name,
+  description: board.description,
+  status: board.status,
+  version: board.version,
+  published_version: board.publishedVersion,
+  created_by: board.createdBy,
+  created_at: board.createdAt,
+  updated_at: board.updatedAt,
+})
+
+type One = Readonly<{ tenantId: string; id: string }>
+
+export async function findBoard(db: DbOrTx, { tenantId, id }: One): Promise<BoardRecord | undefined> {
+  const row = await db.selectFrom('boards').selectAll().where('tenant_id', '=', tenantId).where('id', '=', id).executeTakeFirst()
+  return row && toBoard(row)
+}
+
+/** The board, locked until the transaction ends. */
+export async function lockBoard(tx: Tx, { tenantId, id }: One): Promise<BoardRecord | undefined> {
+  const query = tx.selectFrom('boards').selectAll().where('tenant_id', '=', tenantId).where('id', '=', id)
+  const row = await query.modifyEnd(forUpdate(tx)).executeTakeFirst()
+  return row && toBoard(row)
+}
+
+export async function insertBoard(tx: Tx, board: BoardRecord): Promise<void> {
+  await tx.insertInto('boards').values(toRow(board)).execute()
+}
+
+/** The caller holds the lock of the board. */
+export async function replaceBoard(tx: Tx, board: BoardRecord): Promise<void> {
+  await tx.updateTable('boards').set(toRow(board)).where('tenant_id', '=', board.tenantId).where('id', '=', board.id).execute()
+}
+
+export async function deleteBoardRow(tx: Tx, { tenantId, id }: One): Promise<void> {
+  await tx.deleteFrom('board_versions').where('tenant_id', '=', tenantId).where('board_id', '=', id).execute()
+  await tx.deleteFrom('boards').where('tenant_id', '=', tenantId).where('id', '=', id).execute()
+}
+
+type Listing = Readonly<{ tenantId: string; status?: BoardSummary['status'] | undefined; after?: PageEnd | undefined; limit: number }>
+
+/** Boards of a tenant, newest first. */
+export async function boardsOf(db: DbOrTx, { tenantId, status, after, limit }: Listing): Promise<BoardRecord[]> {
+  let query = db
+    .selectFrom('boards')
+    .selectAll()
+    .where('tenant_id', '=', tenantId)
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(limit)
+  if (status) query = query.where('status', '=', status)
+  if (after)
+    query = query.where(({ eb, or, and }) =>
+      or([eb('created_at', '<', after.createdAt), and([eb('created_at', '=', after.createdAt), eb('id', '<', after.id)])]),
+    )
+  return (await query.execute()).map(toBoard)
+}
+
+export type BoardVersion = Readonly<{ version: number; definition: BoardDefinition; savedBy: string | null; savedAt: string }>
+
+export async function insertVersion(tx: Tx, { tenantId, id }: One, { version, definition, savedBy, savedAt }: BoardVersion): Promise<void> {
+  const saved = { version, definition: JSON.stringify(definition), saved_by: savedBy, saved_at: savedAt }
+  await tx
+    .insertInto('board_versions')
+    .values({ tenant_id: tenantId, board_id: id, ...saved })
+    .execute()
+}
+
+/** One version of a board; it never changes. A field that the stored text lacks has its default. */
+export async function findVersion(db: DbOrTx, { tenantId, id }: One, version: number): Promise<BoardVersion | undefined> {
+  const row = await db
+    .selectFrom('board_versions')
+    .selectAll()
+    .where('tenant_id', '=', tenantId)
+    .where('board_id', '=', id)
+    .where('version', '=', version)
+    .executeTakeFirst()
+  return row && { version, definition: BoardDefinition.parse(JSON.parse(row.definition)), savedBy: row.saved_by, savedAt: row.saved_at }
+}
+
+type Versions = Readonly<{ before?: number | undefined; limit: number }>
+
+/** The versions of a board without their definitions, newest first. */
+export async function versionsOf(
+  db: DbOrTx,
+  { tenantId, id }: One,
+  { before, limit }: Versions,
+): Promise<Omit<BoardVersion, 'definition'>[]> {
+  let query = db
+    .selectFrom('board_versions')
+    .select(['version', 'saved_by', 'saved_at'])
+    .where('tenant_id', '=', tenantId)
+    .where('board_id', '=', id)
+    .orderBy('version', 'desc')
+    .limit(limit)
+  if (before !== undefined) query = query.where('version', '<', before)
+  return (await query.execute()).map((row) => ({ version: Number(row.version), savedBy: row.saved_by, savedAt: row.saved_at }))
+}

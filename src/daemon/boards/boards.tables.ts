@@ -1,0 +1,31 @@
+export type BoardTable = {
+  id: string
+  tenant_id: string
+  space_id: string | null
+  name: string
+  description: string
+  status: 'draft' | 'active' | 'archived'
+  /** The last saved version. */
+  version: number
+  published_version: number | null
+  created_by: string | null
+  created_at: string
+  updated_at: string
+}
+
+type BoardVersionTable = {
+  tenant_id: string
+  board_id: string
+  version: number
+  /** JSON of a `BoardDefinition`. */
+  definition: string
+  saved_by: string | null
+  saved_at: string
+}
+
+declare module '../db/database.ts' {
+  interface Tables {
+    boards: BoardTable
+    board_versions: BoardVersionTable
+  }
+}

@@ -1,0 +1,30 @@
+// Flow boards of tenants: save versions, check, publish and archive them. A change and its event commit in one transaction.
+// The rules are in core/boards. A saved version never changes, so a run can keep the one it began with.
+import './boards.tables.ts'
+import { boardsContract as contract } from '../../core/boards/index.ts'
+import { feature } from '../feature/index.ts'
+import { serveContract } from '../http/index.ts'
+import type { BoardsDeps } from './deps.ts'
+import { archiveBoard, checkBoard, publishBoard } from './publish-board.ts'
+import { createBoard, deleteBoard, saveBoard } from './save-board.ts'
+import { listBoards, listVersions, showBoard, showVersion } from './show-boards.ts'
+
+export const boardsFeature = feature<BoardsDeps>({
+  name: 'boards',
+  routes: (deps) =>
+    serveContract(contract, {
+      listBoards: ({ actor, query }) => listBoards(deps, actor, query),
+      createBoard: ({ actor, body }) => createBoard(deps, actor, body),
+      showBoard: ({ actor, params }) => showBoard(deps, actor, params),
+      saveBoard: ({ actor, params, body }) => saveBoard(deps, actor, { ...params, ...body }),
+      deleteBoard: async ({ actor, params }) => {
+        await deleteBoard(deps, actor, params)
+        return undefined
+      },
+      checkBoard: ({ actor, params }) => checkBoard(deps, actor, params),
+      publishBoard: ({ actor, params }) => publishBoard(deps, actor, params),
+      archiveBoard: ({ actor, params }) => archiveBoard(deps, actor, params),
+      listBoardVersions: ({ actor, params, query }) => listVersions(deps, actor, { ...params, ...query }),
+      showBoardVersion: ({ actor, params }) => showVersion(deps, actor, params),
+    }),
+})

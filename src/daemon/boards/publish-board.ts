@@ -1,0 +1,73 @@
+import { type BoardFinding, checkBoard as checkDefinition } from '../../core/boards/index.ts'
+import { isoNow, type PlatformPrincipal, plural, problem } from '../../core/kit/index.ts'
+import { recordAudit } from '../audit/index.ts'
+import type { DbOrTx } from '../db/index.ts'
+import { type BoardRecord, findBoard, replaceBoard } from './boards.repo.ts'
+import type { BoardsDeps } from './deps.ts'
+import { lockOwnBoard, publishBoardEvent } from './save-board.ts'
+import { noSuchBoard, summaryOf, versionOf } from './show-boards.ts'
+
+type One = Readonly<{ id: string }>
+
+/** The faults of the last saved version. Throws NOT_FOUND. */
+export async function checkBoard(
+  deps: BoardsDeps,
+  { tenantId }: PlatformPrincipal,
+  { id }: One,
+): Promise<{ version: number; findings: BoardFinding[] }> {
+  const board = await findBoard(deps.db, { tenantId, id })
+  if (!board) throw noSuchBoard(id)
+  return { version: board.version, findings: (await checked(deps, deps.db, board)).findings }
+}
+
+async function checked({ roles, roomsOf }: BoardsDeps, db: DbOrTx, board: BoardRecord) {
+  const { definition } = await versionOf(db, board, board.version)
+  const rooms = new Set(await roomsOf(db, board))
+  return { definition, findings: checkDefinition(definition, { roles: new Set(Object.keys(roles.roles)), rooms }) }
+}
+
+/** Makes the last saved version the one that runs begin with. Throws NOT_FOUND, BOARD_INVALID with each fault. */
+export const publishBoard = (deps: BoardsDeps, actor: PlatformPrincipal, { id }: One) =>
+  deps.db.transaction().execute(async (tx) => {
+    const board = await lockOwnBoard(tx, actor, { id })
+    const { definition, findings } = await checked(deps, tx, board)
+    assertSound(board, findings)
+    if (board.status === 'active' && board.publishedVersion === board.version) return { ...summaryOf(board), definition }
+    const published: BoardRecord = { ...board, status: 'active', publishedVersion: board.version, updatedAt: isoNow(deps.clock) }
+    await replaceBoard(tx, published)
+    await publishBoardEvent(tx, deps.clock, { board: published, type: 'board.published' })
+    await recordAudit(tx, deps.clock, {
+      actor,
+      action: 'board.published',
+      subject: actor.tenantSlug,
+      data: { boardId: id, version: board.version },
+    })
+    return { ...summaryOf(published), definition }
+  })
+
+function assertSound({ name, version }: BoardRecord, findings: readonly BoardFinding[]): void {
+  const errors = findings.filter(({ severity }) => severity === 'error')
+  if (errors.length === 0) return
+  const violations = errors.slice(0, 100).map(({ elementId, code, message }) => `${elementId ?? 'board'}: ${code}: ${message}`)
+  throw problem(
+    'BOARD_INVALID',
+    `Version ${version} of "${name}" has ${plural(errors.length, 'fault')}, so it was not published. fix: POST …/check lists them`,
+    {
+      violations,
+    },
+  )
+}
+
+/** Ends the life of an active board: no new runs. Archiving it again changes nothing. Throws NOT_FOUND, INVALID_TRANSITION (a draft). */
+export const archiveBoard = (deps: BoardsDeps, actor: PlatformPrincipal, { id }: One) =>
+  deps.db.transaction().execute(async (tx) => {
+    const board = await lockOwnBoard(tx, actor, { id })
+    const { definition } = await versionOf(tx, board, board.version)
+    if (board.status === 'archived') return { ...summaryOf(board), definition }
+    if (board.status === 'draft') throw problem('INVALID_TRANSITION', `Board ${id} is a draft. fix: delete it, or publish it first`)
+    const archived: BoardRecord = { ...board, status: 'archived', updatedAt: isoNow(deps.clock) }
+    await replaceBoard(tx, archived)
+    await publishBoardEvent(tx, deps.clock, { board: archived, type: 'board.archived' })
+    await recordAudit(tx, deps.clock, { actor, action: 'board.archived', subject: actor.tenantSlug, data: { boardId: id } })
+    return { ...summaryOf(archived), definition }
+  })

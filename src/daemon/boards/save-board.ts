@@ -1,0 +1,104 @@
+import type { BoardDefinition, BoardSummary } from '../../core/boards/index.ts'
+import { type Clock, isoNow, newId, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
+import type { Tx } from '../db/index.ts'
+import { recordEvent } from '../events/index.ts'
+import { type BoardRecord, deleteBoardRow, insertBoard, insertVersion, lockBoard, replaceBoard } from './boards.repo.ts'
+import type { BoardsDeps } from './deps.ts'
+import { noSuchBoard, summaryOf } from './show-boards.ts'
+
+type BoardInput = Readonly<{ name: string; description: string; spaceId: string | null; definition: BoardDefinition }>
+type Saved = BoardSummary & Readonly<{ definition: BoardDefinition }>
+
+/** Boards per tenant, drafts and archived ones too. */
+const maxBoards = 500
+
+/** Creates a board as a draft. Throws VALIDATION for a space that the caller is not in, CONFLICT for too many boards. */
+export const createBoard = (deps: BoardsDeps, actor: PlatformPrincipal, { definition, ...input }: BoardInput): Promise<Saved> =>
+  deps.db.transaction().execute(async (tx) => {
+    const { tenantId, userId } = actor
+    await assertOwnSpace(deps, tx, { actor, spaceId: input.spaceId })
+    await assertRoomForBoard(tx, tenantId)
+    const at = isoNow(deps.clock)
+    const states = { status: 'draft', version: 1, publishedVersion: null } as const
+    const board: BoardRecord = {
+      id: newId(deps.random, 'brd'),
+      tenantId,
+      ...input,
+      ...states,
+      createdBy: userId,
+      createdAt: at,
+      updatedAt: at,
+    }
+    await insertBoard(tx, board)
+    await insertVersion(tx, board, { version: 1, definition, savedBy: userId, savedAt: at })
+    await publishBoardEvent(tx, deps.clock, { board, type: 'board.created' })
+    return { ...summaryOf(board), definition }
+  })
+
+async function assertRoomForBoard(tx: Tx, tenantId: string): Promise<void> {
+  const { count } = await tx
+    .selectFrom('boards')
+    .select(({ fn }) => fn.countAll<string>().as('count'))
+    .where('tenant_id', '=', tenantId)
+    .executeTakeFirstOrThrow()
+  if (Number(count) >= maxBoards)
+    throw problem('CONFLICT', `The tenant has ${maxBoards} boards, which is the limit. fix: delete drafts that are not needed`)
+}
+
+/**
+ * Saves the next version of a board. Runs and the published version stay as they are. Throws NOT_FOUND, CONFLICT (somebody else saved it since
+ * that version), VALIDATION.
+ */
+export const saveBoard = (
+  deps: BoardsDeps,
+  actor: PlatformPrincipal,
+  { id, version, definition, ...input }: BoardInput & Readonly<{ id: string; version: number }>,
+): Promise<Saved> =>
+  deps.db.transaction().execute(async (tx) => {
+    const board = await lockOwnBoard(tx, actor, { id })
+    if (board.version !== version)
+      throw problem('CONFLICT', `Board ${id} is at version ${board.version}, not ${version}. fix: read it again and repeat your change`)
+    if (input.spaceId !== board.spaceId) await assertOwnSpace(deps, tx, { actor, spaceId: input.spaceId })
+    const at = isoNow(deps.clock)
+    const saved: BoardRecord = { ...board, ...input, version: version + 1, updatedAt: at }
+    await replaceBoard(tx, saved)
+    await insertVersion(tx, saved, { version: saved.version, definition, savedBy: actor.userId, savedAt: at })
+    await publishBoardEvent(tx, deps.clock, { board: saved, type: 'board.saved' })
+    return { ...summaryOf(saved), definition }
+  })
+
+/** Deletes a board that was never published. Throws NOT_FOUND, INVALID_TRANSITION. */
+export const deleteBoard = (
+  { db, clock }: Pick<BoardsDeps, 'db' | 'clock'>,
+  actor: PlatformPrincipal,
+  { id }: Readonly<{ id: string }>,
+): Promise<void> =>
+  db.transaction().execute(async (tx) => {
+    const board = await lockOwnBoard(tx, actor, { id })
+    if (board.publishedVersion !== null)
+      throw problem('INVALID_TRANSITION', `Board ${id} was published, so its record stays. fix: archive it with POST …/archive`)
+    await deleteBoardRow(tx, board)
+    await publishBoardEvent(tx, clock, { board, type: 'board.saved' })
+  })
+
+/** The board of the caller's tenant, locked until the transaction ends. Throws NOT_FOUND. */
+export async function lockOwnBoard(tx: Tx, { tenantId }: PlatformPrincipal, { id }: Readonly<{ id: string }>): Promise<BoardRecord> {
+  const board = await lockBoard(tx, { tenantId, id })
+  if (!board) throw noSuchBoard(id)
+  return board
+}
+
+type Placed = Readonly<{ actor: PlatformPrincipal; spaceId: string | null }>
+
+async function assertOwnSpace({ spacesOf }: Pick<BoardsDeps, 'spacesOf'>, tx: Tx, { actor, spaceId }: Placed): Promise<void> {
+  if (spaceId === null || (await spacesOf(tx, actor)).some(({ id }) => id === spaceId)) return
+  const reason = 'must be a space that you are a member of'
+  throw problem('VALIDATION', `spaceId: ${reason}`, { details: [{ path: 'spaceId', reason }] })
+}
+
+type Happened = Readonly<{ board: BoardRecord; type: 'board.created' | 'board.saved' | 'board.published' | 'board.archived' }>
+
+/** Boards are read by users with `manageBoards`, so they get the events. */
+export async function publishBoardEvent(tx: Tx, clock: Clock, { board, type }: Happened): Promise<void> {
+  await recordEvent(tx, clock, { tenantId: board.tenantId, type, payload: { boardId: board.id }, audience: { capability: 'manageBoards' } })
+}

@@ -1,0 +1,69 @@
+import type { BoardDefinition, BoardSummary } from '../../core/boards/index.ts'
+import { noSuchPage, pageEnd, readPageEnd } from '../../core/contract/index.ts'
+import { type PlatformPrincipal, problem } from '../../core/kit/index.ts'
+import type { DbOrTx } from '../db/index.ts'
+import { type BoardRecord, type BoardVersion, boardsOf, findBoard, findVersion, versionsOf } from './boards.repo.ts'
+import type { BoardsDeps } from './deps.ts'
+
+type Deps = Pick<BoardsDeps, 'db'>
+type One = Readonly<{ id: string }>
+type Page = Readonly<{ cursor?: string | undefined; limit: number }>
+
+/** A board as lists return it. */
+export const summaryOf = ({ tenantId: _, createdBy: __, ...summary }: BoardRecord): BoardSummary => summary
+
+export const noSuchBoard = (id: string) =>
+  problem('NOT_FOUND', `Board ${id} does not exist. fix: list the boards with GET /api/platform/v1/cascade-boards`)
+
+/** A page of the tenant's boards, newest first. Throws VALIDATION for an invalid cursor. */
+export async function listBoards(
+  { db }: Deps,
+  { tenantId }: PlatformPrincipal,
+  { cursor, limit, status }: Page & Readonly<{ status?: BoardSummary['status'] | undefined }>,
+) {
+  const after = cursor === undefined ? undefined : readPageEnd(cursor)
+  const found = await boardsOf(db, { tenantId, status, after, limit: limit + 1 })
+  const page = found.slice(0, limit)
+  const last = page.at(-1)
+  return { boards: page.map(summaryOf), nextCursor: found.length > limit && last ? pageEnd(last) : null }
+}
+
+/** A board with its last saved definition. Throws NOT_FOUND. */
+export async function showBoard(
+  { db }: Deps,
+  { tenantId }: PlatformPrincipal,
+  { id }: One,
+): Promise<BoardSummary & { definition: BoardDefinition }> {
+  const board = await findBoard(db, { tenantId, id })
+  if (!board) throw noSuchBoard(id)
+  const { definition } = await versionOf(db, board, board.version)
+  return { ...summaryOf(board), definition }
+}
+
+/** A version that the board names; it is there as long as the board. */
+export async function versionOf(db: DbOrTx, board: BoardRecord, version: number): Promise<BoardVersion> {
+  const found = await findVersion(db, board, version)
+  if (!found) throw new Error(`board ${board.id} has no version ${version}`)
+  return found
+}
+
+/** A page of the versions of a board, newest first. Throws NOT_FOUND, VALIDATION for an invalid cursor. */
+export async function listVersions({ db }: Deps, { tenantId }: PlatformPrincipal, { id, cursor, limit }: One & Page) {
+  if (!(await findBoard(db, { tenantId, id }))) throw noSuchBoard(id)
+  if (cursor !== undefined && !/^\d{1,9}$/.test(cursor)) throw noSuchPage()
+  const found = await versionsOf(db, { tenantId, id }, { before: cursor === undefined ? undefined : Number(cursor), limit: limit + 1 })
+  const page = found.slice(0, limit)
+  return { versions: page, nextCursor: found.length > limit ? String(page.at(-1)?.version) : null }
+}
+
+/** One version of a board. Throws NOT_FOUND. */
+export async function showVersion(
+  { db }: Deps,
+  { tenantId }: PlatformPrincipal,
+  { id, version }: One & Readonly<{ version: number }>,
+): Promise<BoardVersion> {
+  if (!(await findBoard(db, { tenantId, id }))) throw noSuchBoard(id)
+  const found = await findVersion(db, { tenantId, id }, version)
+  if (!found) throw problem('NOT_FOUND', `Board ${id} has no version ${version}. fix: list them with GET …/versions`)
+  return found
+}

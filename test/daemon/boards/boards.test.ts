@@ -1,0 +1,207 @@
+import { expect, test } from 'vitest'
+import { eventsAfter } from '../../../src/daemon/db/index.ts'
+import { sketch } from '../../core/boards/sketch.ts'
+import { onBothDialects } from '../../support/databases.ts'
+import { aSpace, aTasksRoom, codeOf, type TasksRoom } from '../../support/tasks-room.ts'
+
+const sound = sketch('s > t1 > c1 > e', { c1: { assignedRole: 'school-principal' } })
+const deadlocked = sketch('s > d1; d1 -1 > 2-> t1 > j1; d1 -else-> t2 > j1; j1 > e')
+
+onBothDialects('boards', (fresh) => {
+  const room = async () => aTasksRoom(await fresh())
+  const create = (one: TasksRoom, change: Record<string, unknown> = {}) =>
+    one.as('mia').createBoard({ body: { name: 'Crisis', definition: sound, ...change } })
+  const eventTypes = async ({ db }: TasksRoom) =>
+    (await eventsAfter(db, { stream: 'tenant:ten_one', after: 0 })).map(({ eventType }) => eventType)
+  const audited = ({ db }: TasksRoom) => db.selectFrom('audit').select(['action', 'actor', 'subject']).orderBy('seq').execute()
+
+  test('a board is created as a draft, saved, published and archived, each with its event', async () => {
+    const one = await room()
+    const mia = one.as('mia')
+    const board = await create(one)
+    const params = { id: board.id }
+    expect(board).toMatchObject({ status: 'draft', version: 1, publishedVersion: null, definition: sound, spaceId: null, description: '' })
+    expect(await mia.publishBoard({ params })).toMatchObject({ status: 'active', version: 1, publishedVersion: 1 })
+    const saved = await mia.saveBoard({ params, body: { name: 'Crisis 2', definition: sketch('s > e'), version: 1 } })
+    expect(saved).toMatchObject({ name: 'Crisis 2', status: 'active', version: 2, publishedVersion: 1 })
+    expect((await mia.showBoard({ params })).definition).toEqual(sketch('s > e'))
+    expect(await mia.publishBoard({ params })).toMatchObject({ version: 2, publishedVersion: 2 })
+    expect(await mia.archiveBoard({ params })).toMatchObject({ status: 'archived' })
+    expect(await mia.publishBoard({ params })).toMatchObject({ status: 'active' })
+    expect(await eventTypes(one)).toEqual([
+      'board.created',
+      'board.published',
+      'board.saved',
+      'board.published',
+      'board.archived',
+      'board.published',
+    ])
+    expect((await audited(one)).map(({ action }) => action)).toEqual([
+      'board.published',
+      'board.published',
+      'board.archived',
+      'board.published',
+    ])
+  })
+
+  test('publishing and archiving again change nothing', async () => {
+    const one = await room()
+    const params = { id: (await create(one)).id }
+    for (const act of ['publishBoard', 'publishBoard', 'archiveBoard', 'archiveBoard'] as const) await one.as('mia')[act]({ params })
+    expect(await eventTypes(one)).toEqual(['board.created', 'board.published', 'board.archived'])
+  })
+
+  test('each saved version stays as it was saved', async () => {
+    const one = await room()
+    const mia = one.as('mia')
+    const params = { id: (await create(one)).id }
+    for (const version of [1, 2]) await mia.saveBoard({ params, body: { name: 'Crisis', definition: sketch('s > e'), version } })
+    const first = await mia.listBoardVersions({ params, query: { limit: 2 } })
+    expect(first).toMatchObject({ versions: [{ version: 3, savedBy: 'mia' }, { version: 2 }], nextCursor: '2' })
+    const rest = await mia.listBoardVersions({ params, query: { limit: 2, cursor: first.nextCursor as string } })
+    expect(rest).toMatchObject({ versions: [{ version: 1 }], nextCursor: null })
+    expect((await mia.showBoardVersion({ params: { ...params, version: 1 } })).definition).toEqual(sound)
+    expect(await codeOf(mia.showBoardVersion({ params: { ...params, version: 9 } }))).toBe('NOT_FOUND')
+    expect(await codeOf(mia.listBoardVersions({ params, query: { cursor: 'x' } }))).toBe('VALIDATION')
+  })
+
+  test('of two who save the same version one does, and the other is told the present version', async () => {
+    const one = await room()
+    const mia = one.as('mia')
+    const params = { id: (await create(one)).id }
+    const save = () => codeOf(mia.saveBoard({ params, body: { name: 'Crisis', definition: sound, version: 1 } }))
+    expect((await Promise.all([save(), save()])).toSorted()).toEqual(['CONFLICT', 'ok'])
+    expect(await mia.showBoard({ params })).toMatchObject({ version: 2 })
+  })
+
+  test('a board with faults can be saved and checked, but not published', async () => {
+    const one = await room()
+    const mia = one.as('mia')
+    const params = { id: (await create(one, { definition: deadlocked })).id }
+    const { findings } = await mia.checkBoard({ params })
+    expect(findings).toEqual([
+      expect.objectContaining({ severity: 'error', code: 'DEADLOCK', elementId: 'j1', path: expect.arrayContaining(['s', 'j1']) }),
+    ])
+    await expect(mia.publishBoard({ params })).rejects.toMatchObject({
+      code: 'BOARD_INVALID',
+      violations: [expect.stringMatching(/^j1: DEADLOCK: .*waits for a branch/)],
+    })
+    expect(await mia.showBoard({ params })).toMatchObject({ status: 'draft' })
+    expect(await eventTypes(one)).toEqual(['board.created'])
+  })
+
+  test('roles are those of the role file, rooms those of the tenant', async () => {
+    const one = await room()
+    const check = async (definition: unknown) => {
+      const { id } = await create(one, { definition })
+      return (await one.as('mia').checkBoard({ params: { id } })).findings.map(({ code }) => code)
+    }
+    expect(await check(sketch('s > t1 > e', { t1: { assignedRole: 'pilot' } }))).toEqual(['ROLE_UNKNOWN'])
+    expect(await check(sketch('s > m1 > e', { m1: { room: '!hall:school' } }))).toEqual([])
+    expect(await check(sketch('s > m1 > e', { m1: { room: '!other:school' } }))).toEqual(['ROOM_UNKNOWN'])
+  })
+
+  test('only a draft that was never published is deleted, and only a published board is archived', async () => {
+    const one = await room()
+    const mia = one.as('mia')
+    const [draft, active] = [{ id: (await create(one)).id }, { id: (await create(one)).id }]
+    expect(await codeOf(mia.archiveBoard({ params: draft }))).toBe('INVALID_TRANSITION')
+    await mia.publishBoard({ params: active })
+    expect(await codeOf(mia.deleteBoard({ params: active }))).toBe('INVALID_TRANSITION')
+    await mia.deleteBoard({ params: draft })
+    expect(await codeOf(mia.showBoard({ params: draft }))).toBe('NOT_FOUND')
+    expect((await mia.listBoards()).boards.map(({ id }) => id)).toEqual([active.id])
+  })
+
+  test('lists are paged, newest first, and filtered by status', async () => {
+    const one = await room()
+    const mia = one.as('mia')
+    const made: string[] = []
+    for (let n = 0; n < 3; n++) {
+      made.unshift((await create(one, { name: `Board ${n}` })).id)
+      await one.clock.advance(1000)
+    }
+    await mia.publishBoard({ params: { id: made[0] as string } })
+    const first = await mia.listBoards({ query: { limit: 2 } })
+    const rest = await mia.listBoards({ query: { limit: 2, cursor: first.nextCursor as string } })
+    expect([first, rest].flatMap(({ boards }) => boards.map(({ id }) => id))).toEqual(made)
+    expect(rest.nextCursor).toBeNull()
+    expect((await mia.listBoards({ query: { status: 'active' } })).boards.map(({ id }) => id)).toEqual([made[0]])
+  })
+
+  test('a space must be one of the caller', async () => {
+    const one = await room()
+    one.spaces.set('mia', [aSpace('spc_4b')])
+    expect(await codeOf(create(one, { spaceId: 'spc_4b' }))).toBe('ok')
+    expect(await codeOf(create(one, { spaceId: 'spc_other' }))).toBe('VALIDATION')
+  })
+
+  test.each(['listBoards', 'createBoard', 'publishBoard'] as const)('%s needs manageBoards', async (name) => {
+    const one = await room()
+    const { id } = await create(one)
+    const calls = {
+      listBoards: () => one.as('tim').listBoards(),
+      createBoard: () => one.as('tim').createBoard({ body: { name: 'Mine', definition: sound } }),
+      publishBoard: () => one.as('tim').publishBoard({ params: { id } }),
+    }
+    expect(await codeOf(calls[name]())).toBe('FORBIDDEN')
+  })
+
+  test('another tenant sees and changes nothing', async () => {
+    const one = await room()
+    const olga = one.as('olga')
+    const params = { id: (await create(one)).id }
+    const body = { name: 'Ours', definition: sound, version: 1 }
+    for (const call of [
+      () => olga.showBoard({ params }),
+      () => olga.saveBoard({ params, body }),
+      () => olga.publishBoard({ params }),
+      () => olga.archiveBoard({ params }),
+      () => olga.checkBoard({ params }),
+      () => olga.deleteBoard({ params }),
+      () => olga.listBoardVersions({ params }),
+      () => olga.showBoardVersion({ params: { ...params, version: 1 } }),
+    ])
+      expect(await codeOf(call())).toBe('NOT_FOUND')
+    expect((await olga.listBoards()).boards).toEqual([])
+    expect(await one.as('mia').showBoard({ params })).toMatchObject({ version: 1, status: 'draft' })
+  })
+
+  test.each([
+    ['an unknown kind', { elements: [{ id: 'a', kind: 'robot', label: 'A', config: {} }], edges: [] }],
+    ['an unknown field', { elements: [], edges: [], script: 'x' }],
+    [
+      'a form of 10,000 fields',
+      {
+        ...sound,
+        elements: [
+          {
+            id: 'f',
+            kind: 'form',
+            label: 'F',
+            config: {
+              assignedRole: 'teacher',
+              fields: Array.from({ length: 10_000 }, (_, n) => ({ name: `n${n}`, label: 'N', kind: 'text' })),
+            },
+          },
+        ],
+      },
+    ],
+    ['a time that is none', sketchWith({ dueAt: 'tomorrow' })],
+  ])('%s is refused', async (_, definition) => {
+    const one = await room()
+    expect(await codeOf(create(one, { definition }))).toBe('VALIDATION')
+    expect((await one.as('mia').listBoards()).boards).toEqual([])
+  })
+
+  test('a board of 2,000 elements is saved and published', async () => {
+    const one = await room()
+    const { id } = await create(one, { definition: sketch(`s > ${Array.from({ length: 1_998 }, (_, n) => `t${n}`).join(' > ')} > e`) })
+    expect(await one.as('mia').publishBoard({ params: { id } })).toMatchObject({ status: 'active' })
+  })
+})
+
+function sketchWith(config: object) {
+  const [start, task, ...others] = sketch('s > t1 > e').elements
+  return { ...sketch('s > t1 > e'), elements: [start, { ...task, config: { ...task?.config, ...config } }, ...others] }
+}
