@@ -30,7 +30,9 @@ export async function aFurnishedTenant(daemon: RunningDaemon, slug: string, word
   const own = { 'sessions/:id': [rows.sessionId], 'members/:userId': [rows.memberId], 'contacts/:userId': [rows.memberId] }
   const ids = [rows.tenantId, rows.headId, ...Object.values({ ...own, ...keys }).flat()]
   const marks = [rows.headId, word, rows.refreshToken, refreshHash(rows.refreshToken)]
-  return { slug, tenantId: rows.tenantId, head, member, refreshToken: rows.refreshToken, keys: { ...own, ...keys }, ids, marks }
+  // A version is a number of its board, so it is no id of the tenant.
+  const all = { ...own, ...keys, 'versions/:version': ['1'] }
+  return { slug, tenantId: rows.tenantId, head, member, refreshToken: rows.refreshToken, keys: all, ids, marks }
 }
 
 /** Uses every feature once as its users. */

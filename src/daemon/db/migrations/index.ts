@@ -35,7 +35,7 @@ import { fixes } from './0035-fixes.ts'
 import { jobRunAt } from './0036-job-run-at.ts'
 import { formerKeys } from './0037-former-keys.ts'
 import { queuedBehind } from './0038-queued-behind.ts'
-import { boards } from './0040-boards.ts'
+import { boards } from './0039-boards.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order they are applied. Add at the end; never change or reorder what shipped. */

@@ -2,7 +2,7 @@ import type { Migration } from './migration.ts'
 
 /** Flow boards and their saved versions. A version never changes. */
 export const boards: Migration = {
-  name: '0040-boards',
+  name: '0039-boards',
   async up(db) {
     await db.schema
       .createTable('boards')
