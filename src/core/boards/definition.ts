@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { Timestamp } from '../contract/index.ts'
 
 /** Limits of one board. */
 const boardLimits = { elements: 2_000, edges: 5_000, fields: 200, columns: 50 } as const
@@ -16,28 +17,20 @@ export type RoleRef = z.infer<typeof RoleRef>
 const RoomRef = z.union([z.literal('space'), z.string().regex(/^!.+/, 'must be `space` or a room id'), z.strictObject({ room: Name })])
 export type RoomRef = z.infer<typeof RoomRef>
 
-/** An ISO 8601 duration such as `PT4H` or `P2D`, or a date and time in UTC. */
-const When = z
-  .string()
-  .refine(
-    (text) => durationMs(text) !== undefined || isMoment(text),
-    'must be a duration such as PT4H or P2D, or a time such as 2026-11-27T08:00:00Z',
-  )
+const durationForm = /^P(?=.)(?:(\d{1,3})W)?(?:(\d{1,4})D)?(?:T(?=\d)(?:(\d{1,5})H)?(?:(\d{1,6})M)?(?:(\d{1,8})S)?)?$/
 
-const maxDurationMs = 3_650 * 86_400_000
-const durationForm = /^P(?=.)(?:(\d{1,4})W)?(?:(\d{1,5})D)?(?:T(?=\d)(?:(\d{1,6})H)?(?:(\d{1,7})M)?(?:(\d{1,9})S)?)?$/
+/** An ISO 8601 duration without months and years, such as `PT4H` or `P2D`. */
+const Duration = z.string().regex(durationForm, 'must be a duration such as PT4H or P2D')
 
-/** Milliseconds of an ISO 8601 duration without months and years; undefined for any other text and above ten years. */
+const When = z.union([Duration, Timestamp], { error: 'must be a duration such as PT4H or P2D, or a time such as 2026-11-27T08:00:00Z' })
+
+/** Milliseconds of a duration; undefined for any other text. */
 function durationMs(text: string): number | undefined {
   const parts = durationForm.exec(text)
   if (!parts) return undefined
   const [weeks, days, hours, minutes, seconds] = parts.slice(1).map((part) => Number(part ?? 0)) as [number, number, number, number, number]
-  const ms = (((weeks * 7 + days) * 24 + hours) * 60 + minutes) * 60_000 + seconds * 1_000
-  return ms <= maxDurationMs ? ms : undefined
+  return (((weeks * 7 + days) * 24 + hours) * 60 + minutes) * 60_000 + seconds * 1_000
 }
-
-const momentForm = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?Z$/
-const isMoment = (text: string): boolean => momentForm.test(text) && !Number.isNaN(Date.parse(text))
 
 /** The time, ISO 8601, that a valid `When` means for something that begins at `now`. */
 export function whenAt(text: string, now: string): string {
@@ -126,9 +119,7 @@ export const BoardDefinition = z.strictObject({
   /** Roles that may start a run; empty: every user. */
   startRoles: z.array(RoleRef).max(50).default([]),
   /** Time for a whole run: a warning at 80 %, an escalation at the end. */
-  sla: When.refine((text) => durationMs(text) !== undefined, 'must be a duration such as P1D')
-    .nullable()
-    .default(null),
+  sla: Duration.nullable().default(null),
   retentionDays: z.int().min(30).max(3_650).default(365),
   bindings: z
     .strictObject({ roles: z.record(Name, z.string().max(80)).default({}), rooms: z.record(Name, z.string().max(255)).default({}) })
