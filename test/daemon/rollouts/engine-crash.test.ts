@@ -160,7 +160,8 @@ describe('whatever comes in whatever order', () => {
       tick: () => world.tick(),
       'other replica': () => world.tick(world.replica('replica-2')),
       work: async () => {
-        world.fates.set(slug, [fate])
+        // Only a prefetch pulls.
+        world.fates.set(slug, [fate === 'pull-fails' && one?.kind === 'tenant-box.update' ? 'fails' : fate])
         if (one) await world.work(one)
       },
       take: async () => one && world.take(one.id),
@@ -168,7 +169,10 @@ describe('whatever comes in whatever order', () => {
       expire: async () => one && world.expire(one.id),
       'late answer': async () => {
         const [late] = await world.lost()
-        if (late) await world.answer(late.id, world.updated(late.id.split('.')[1] ?? '', (late.payload as { targets: never }).targets))
+        if (!late) return
+        const updated = late.id.split('.')[1] ?? ''
+        if (['pull-fails', 'refuses'].includes(world.fates.get(updated)?.[0] ?? '')) world.fates.set(updated, ['fails'])
+        await world.answer(late.id, world.updated(updated, (late.payload as { targets: never }).targets))
       },
       pause: () => pauseRollout(world.deps, anOperator, { id, reason: 'lunch time' }),
       resume: () => resumeRollout(world.deps, anOperator, { id, skipFailed: false }),

@@ -100,7 +100,8 @@ describe('whatever happens on the way back, in whatever order', () => {
       tick: () => world.tick(),
       'other replica': () => world.tick(world.replica('replica-2')),
       work: async () => {
-        world.fates.set(one?.id.split('.')[1] ?? '', [fate])
+        // Only a prefetch pulls.
+        world.fates.set(one?.id.split('.')[1] ?? '', [fate === 'pull-fails' && one?.kind === 'tenant-box.update' ? 'fails' : fate])
         if (one) await world.work(one)
       },
       take: async () => one && world.take(one.id),
@@ -108,6 +109,7 @@ describe('whatever happens on the way back, in whatever order', () => {
       'late answer': async () => {
         const [late] = await world.lost()
         const slug = late?.id.split('.')[1] ?? ''
+        if (['pull-fails', 'refuses'].includes(world.fates.get(slug)?.[0] ?? '')) world.fates.set(slug, ['fails'])
         const { targets, snapshotId } = (late?.payload ?? {}) as { targets: never; snapshotId: string }
         if (late)
           await world.answer(late.id, late.kind === 'tenant-box.update' ? world.updated(slug, targets) : world.restored(slug, snapshotId))
