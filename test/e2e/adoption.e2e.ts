@@ -228,7 +228,8 @@ describe.skipIf(!testbedExists())('a stack that somebody set up by hand', () => 
     await unlink(join(folder, 'compose.override.yaml'))
     // A server that is only starting ignores the signal to stop.
     await byHand()('up', '-d', '--no-deps', '--timeout', '1', 'synapse')
-    await eventually('the chat server answers', async () => (await fetch(`http://127.0.0.1:${ports.public}/health`)).ok)
+    const box = (await rooms.boxes.find(slug))!
+    await eventually('the chat server answers', async () => (await rooms.servers.serverVersions(box)).synapse === '1.157.1')
   })
 
   test('and then one guarded update passes on it, with every message', async () => {

@@ -56,7 +56,8 @@ export async function projectIn(engine: ContainerEngine, { folder, project: name
   const containers = await engine.containers({ name, folder, composeFile: join(folder, composeNames[0] as string) })
   const named = (key: 'composeFiles' | 'envFiles') => {
     const path = fileOfContainers(folder, containers, key)
-    return path !== undefined && present.includes(basename(path)) ? path : undefined
+    const isOurs = path !== undefined && basename(path).startsWith('.compose.')
+    return path !== undefined && !isOurs && present.includes(basename(path)) ? path : undefined
   }
   const file = composeNames.find((candidate) => present.includes(candidate))
   const composeFile = named('composeFiles') ?? (file === undefined ? undefined : join(folder, file))

@@ -3,7 +3,7 @@ import type { BoxFacts } from '../../core/boxes/index.ts'
 import { sha256Hex } from '../../core/kit/index.ts'
 import type { ContainerEngine, ContainerState, LocalBox } from '../ports/index.ts'
 import { reasonNotRestorable } from './restorable.ts'
-import { type Composed, differencesOf, profilesIn } from './running-versus-file.ts'
+import { type Composed, differencesOf, readCauses } from './running-versus-file.ts'
 import { scaledServices } from './scaled-services.ts'
 
 type FileFacts = Pick<BoxFacts, 'wouldRecreate' | 'differences' | 'scaledServices' | 'notRestorable'>
@@ -26,7 +26,7 @@ export function fileFactFinder(engine: ContainerEngine) {
   }
   return async (box: LocalBox, text: string, containers: readonly ContainerState[]): Promise<FileFacts> => {
     const { composed, whole, reason } = await readNow(box, text)
-    const differing = differencesOf(box.project, { composed, containers, profiles: await profilesIn(box.project) })
+    const differing = differencesOf(box.project, { composed, containers, ...(await readCauses(box.project, containers)) })
     return {
       wouldRecreate: [...new Set(differing.map(({ service }) => service))].sort(),
       ...(differing.length > 0 ? { differences: differing.slice(0, 20).map((one) => one.text.slice(0, 500)) } : {}),

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { access, readFile } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import { Service } from '../../core/boxes/index.ts'
 import { isProblem, problem } from '../../core/kit/index.ts'
@@ -17,7 +17,7 @@ export type Composed = Readonly<Record<string, ComposedService>>
  */
 async function runningDifferences(engine: ContainerEngine, project: Project): Promise<Difference[]> {
   const [composed, containers] = await Promise.all([engine.composedServices(project), engine.containers(project)])
-  return differencesOf(project, { composed, containers, profiles: await profilesIn(project) })
+  return differencesOf(project, { composed, containers, ...(await readCauses(project, containers)) })
 }
 
 /** The differences as findings; a file that compose refuses is one. */
@@ -44,25 +44,41 @@ export async function assertRunsAsWritten(engine: ContainerEngine, { slug, proje
 
 const maxNamed = 3
 
-type Seen = Readonly<{
-  composed: Composed
-  containers: readonly ContainerState[]
+/** What explains a difference. */
+type Causes = Readonly<{
   /** Profiles of each service in the file. */
   profiles: Readonly<Record<string, readonly string[]>>
+  /** Other files that containers were started from and that still exist. */
+  otherFiles: readonly string[]
 }>
 
-export function differencesOf(project: Project, { composed, containers, profiles }: Seen): Difference[] {
+type Seen = Readonly<{ composed: Composed; containers: readonly ContainerState[] }> & Partial<Causes>
+
+export function differencesOf(project: Project, { composed, containers, profiles = {}, otherFiles = [] }: Seen): Difference[] {
   return containers
     .toSorted((one, other) => Service.options.indexOf(one.service) - Service.options.indexOf(other.service))
     .flatMap((container) => {
       const { service } = container
-      const found = differencesIn(project, container, { composed: composed[service], profiles: profiles[service] ?? [] })
+      const now = { composed: composed[service], profiles: profiles[service] ?? [], otherFiles }
+      const found = differencesIn(project, container, now)
       return found.map((text) => ({ service, text }))
     })
 }
 
+export async function readCauses(project: Project, containers: readonly ContainerState[]): Promise<Causes> {
+  const named = containers.flatMap(({ composeFiles, envFiles }) => [...composeFiles, ...envFiles])
+  // Files of the agent itself, from a restore, are no cause.
+  const others = [...new Set(named)].filter(
+    (path) => path !== project.composeFile && path !== project.envFile && path !== '/dev/null' && !basename(path).startsWith('.compose.'),
+  )
+  const isThere = await Promise.all(others.map((path) => access(path).then(...yesOrNo)))
+  return { profiles: await profilesIn(project), otherFiles: others.filter((_, index) => isThere[index]) }
+}
+
+const yesOrNo = [() => true, () => false] as const
+
 /** The profiles that services have; empty where the file cannot be read. */
-export async function profilesIn({ composeFile }: Project): Promise<Record<string, readonly string[]>> {
+async function profilesIn({ composeFile }: Project): Promise<Record<string, readonly string[]>> {
   try {
     const services = recordOf(resolvedCompose(await readFile(composeFile, 'utf8')).services)
     return Object.fromEntries(
@@ -76,9 +92,9 @@ export async function profilesIn({ composeFile }: Project): Promise<Record<strin
   }
 }
 
-type Now = Readonly<{ composed: ComposedService | undefined; profiles: readonly string[] }>
+type Now = Readonly<{ composed: ComposedService | undefined; profiles: readonly string[]; otherFiles: readonly string[] }>
 
-function differencesIn(project: Project, container: ContainerState, { composed, profiles }: Now): string[] {
+function differencesIn(project: Project, container: ContainerState, { composed, profiles, otherFiles }: Now): string[] {
   const { service } = container
   const file = basename(project.composeFile)
   if (!composed && profiles.length > 0)
@@ -86,27 +102,30 @@ function differencesIn(project: Project, container: ContainerState, { composed, 
       `${service} belongs to the profile ${profiles.join(', ')}, which is not active. fix: remove the profiles of ${service} from ${file}`,
     ]
   if (!composed) return [`${service} runs, but ${file} does not define it. fix: define it in ${file}`]
-  const fix = fixOf(project, container)
+  const fix = fixOf(project, container, otherFiles)
   const found = [...mountDifferences(file, container, composed), ...networkDifferences(file, container, composed)]
   if (found.length > 0) return found.map((text) => `${text}${fix ?? `. fix: write what runs into ${file}`}`)
   if (composed.hashes.includes(container.configHash ?? '')) return []
-  return [
-    `${service} runs with other settings than ${file} has${
-      fix ??
-      ` (edited but not brought up, or started with other variables). fix: revert the change, or apply it with docker compose --project-name ${project.name} --file ${project.composeFile} up -d`
-    }`,
-  ]
+  return [`${service} runs with other settings than ${file} has${fix ?? notBroughtUp(project)}`]
+}
+
+function notBroughtUp({ name, composeFile, envFile }: Project): string {
+  const variables = envFile === undefined || basename(envFile) === '.env' ? '' : ` --env-file ${envFile}`
+  return ` (edited but not brought up, or started with other variables or by another compose version). fix: revert the change, or apply it with docker compose --project-name ${name} --file ${composeFile}${variables} up -d`
 }
 
 /** Names the other files that the container was started from. */
-function fixOf(project: Project, { composeFiles }: ContainerState): string | undefined {
+function fixOf(project: Project, { composeFiles, envFiles }: ContainerState, otherFiles: readonly string[]): string | undefined {
   const shown = (path: string) => (dirname(path) === project.folder ? basename(path) : path)
-  // Files of the agent itself, from a restore, are no cause.
-  const others = composeFiles.filter((path) => path !== project.composeFile && !basename(path).startsWith('.compose.')).map(shown)
-  if (others.length === 0) return undefined
   const file = shown(project.composeFile)
-  const list = others.join(', ')
-  return `: it was started from ${composeFiles.map(shown).join(' and ')}, but the agent reads only ${file}. fix: move the settings of ${list} into ${file}, then remove ${list}`
+  const others = composeFiles.filter((path) => otherFiles.includes(path)).map(shown)
+  if (others.length > 0) {
+    const list = others.join(', ')
+    return `: it was started from ${composeFiles.map(shown).join(' and ')}, but the agent reads only ${file}. fix: move the settings of ${list} into ${file}, then remove ${list}`
+  }
+  const variables = envFiles.filter((path) => otherFiles.includes(path)).map(shown)
+  if (variables.length === 0) return undefined
+  return `: it was started with the variables of ${variables.join(', ')}. fix: move them into .env beside ${file}, then adopt the stack again`
 }
 
 function mountDifferences(file: string, { service, mounts }: ContainerState, composed: ComposedService): string[] {

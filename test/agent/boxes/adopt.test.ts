@@ -108,7 +108,27 @@ describe('adopting', () => {
       'docker compose adds compose.override.yaml to compose.yaml, but the agent reads only compose.yaml. fix: move its settings into compose.yaml, then remove compose.override.yaml',
       `synapse is in the networks elm_default, elm_proxy, but compose.yaml puts it in elm_default${cause}, then remove both.yaml`,
       `postgres mounts volume elm_bigdisk at /var/lib/postgresql/data, but compose.yaml mounts volume box-elm-postgres there${cause}, then remove both.yaml`,
-      `minio runs with other settings than compose.yaml has (edited but not brought up, or started with other variables). fix: revert the change, or apply it with docker compose --project-name elm --file ${stack.composeFile} up -d`,
+      `minio runs with other settings than compose.yaml has (edited but not brought up, or started with other variables or by another compose version). fix: revert the change, or apply it with docker compose --project-name elm --file ${stack.composeFile} up -d`,
+    ])
+    // A label stays after its file is gone, so it explains nothing any more.
+    await rm(both)
+    expect((await moving(host.clock, () => stack.adopt())).findings[1]).toBe(
+      'synapse is in the networks elm_default, elm_proxy, but compose.yaml puts it in elm_default. fix: write what runs into compose.yaml',
+    )
+  })
+
+  test('names the env file that the containers were started with', async () => {
+    const stack = await aStack()
+    const { host } = stack.agent
+    const envFile = join(stack.folder, '..', 'elsewhere.env')
+    await writeFile(envFile, 'IMAGE=x\n')
+    await writeFile(stack.composeFile, composeText('elm').replace('"objects:/data" ]', `"objects:/data" ], user: "\${IMAGE}"`))
+    await moving(host.clock, async () => {
+      for (const image of Object.values(images)) await host.engine.pull(image, {})
+      await host.engine.up({ name: 'elm', folder: stack.folder, composeFile: stack.composeFile, envFile }, ['minio'])
+    })
+    expect((await stack.adopt()).findings).toEqual([
+      `minio runs with other settings than compose.yaml has: it was started with the variables of ${envFile}. fix: move them into .env beside compose.yaml, then adopt the stack again`,
     ])
   })
 
