@@ -44,7 +44,7 @@ export async function assertRunsAsWritten(engine: ContainerEngine, { slug, proje
 
 const maxNamed = 3
 
-/** What explains a difference. */
+/** Explanations of a difference. */
 type Causes = Readonly<{
   /** Profiles of each service in the file. */
   profiles: Readonly<Record<string, readonly string[]>>
