@@ -10,7 +10,8 @@ export const severityTint = { none: 'green', minor: 'yellow', major: 'red', unkn
 
 export const severityText = (severity: keyof typeof severityWord): string => severityWord[severity]
 
-function state(box: BoxRow): string {
+/** The state of a box in one word. */
+export function boxState(box: BoxRow): string {
   if (box.status !== 'ready') return box.status
   if (box.moving && box.moving.state !== 'confirming' && box.moving.state !== 'removing') return 'moving'
   if (box.maintenance) return 'maintenance'
@@ -19,7 +20,7 @@ function state(box: BoxRow): string {
 }
 
 const stateTint = (box: BoxRow): keyof Paint | undefined =>
-  box.status === 'failed' || box.fenceOverdue || state(box) === 'fenced' ? 'red' : state(box) === 'ready' ? 'green' : 'yellow'
+  box.status === 'failed' || box.fenceOverdue || boxState(box) === 'fenced' ? 'red' : boxState(box) === 'ready' ? 'green' : 'yellow'
 
 const marks = ({ canary, managed, live, status, fenceOverdue, moving }: BoxRow) =>
   [
@@ -37,7 +38,7 @@ const columns = ({ now }: Style): Column<BoxRow>[] => [
   { title: 'BOX', value: ({ slug }) => slug, priority: 1, minWidth: 14 },
   { title: 'PLAN', value: ({ plan }) => plan, priority: 3 },
   { title: 'HOST', value: ({ host }) => host, priority: 2, minWidth: 8 },
-  { title: 'STATE', value: state, priority: 1, paint: stateTint },
+  { title: 'STATE', value: boxState, priority: 1, paint: stateTint },
   { title: 'DRIFT', value: ({ severity }) => severityText(severity), priority: 1, paint: ({ severity }) => severityTint[severity] },
   { title: 'SYNAPSE', value: ({ installed }) => installed.synapse, priority: 2 },
   { title: 'POSTGRES', value: ({ installed }) => installed.postgres, priority: 4 },
@@ -62,7 +63,7 @@ export function boxView(box: BoxDetail, style: Style): string {
   const facts = fields(style, [
     ['box', paint.bold(box.slug)],
     ['tenant', `${clean(box.tenant)} (${box.plan}, tier ${box.tier})`],
-    ['state', paint[stateTint(box) ?? 'dim'](state(box))],
+    ['state', paint[stateTint(box) ?? 'dim'](boxState(box))],
     ['marks', marks(box)],
     ['drift', `${paint[severityTint[box.severity]](severityText(box.severity))}${whyUnknown(box)}`],
     ['host', `${box.host}${box.hostStatus === 'online' ? '' : paint.yellow(` (${box.hostStatus})`)}`],

@@ -28,6 +28,9 @@ const newNames = ['boxes provision', 'boxes adopt', 'tenants create', 'hosts inv
 export const kindOf = (noun: string, { name, usage }: Pick<Command, 'name' | 'usage'>): Kind | undefined =>
   /[<[](slug|slugs|id|name|tenant)(\.\.\.)?[>\]]/.test(usage) && !newNames.includes(`${noun} ${name}`) ? kindOfNoun[noun] : undefined
 
+/** The shell expands the words that it completes, so a name with `$(…)` would run as a command. */
+const plainName = /^[A-Za-z0-9][\w.-]*$/
+
 /** Prints one name a line, for completion scripts. Without a daemon or a login it prints nothing. */
 export const names = command(
   'names <kind>',
@@ -36,10 +39,11 @@ export const names = command(
   async (context, { kind }): Promise<readonly string[]> => {
     const known = kinds.find((one) => one === kind)
     if (!known) throw problem('USAGE', `unknown kind ${kind}. fix: ${kinds.join(', ')}`)
-    return read[known](context).catch((error: unknown) => {
+    const found = await read[known](context).catch((error: unknown) => {
       if (isProblem(error)) return []
       throw error
     })
+    return found.filter((name) => plainName.test(name))
   },
   (all) => all.join('\n'),
 )

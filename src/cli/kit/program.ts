@@ -21,7 +21,7 @@ function parseCommandLine(tree: Tree, argv: readonly string[], version: string, 
   const program = root(tree, version, machine)
   for (const noun of tree.nouns) {
     const built = program.command(noun.name).description(noun.summary).usage('<verb> [options]').helpCommand(false)
-    built.addHelpText('after', `\nOptions of a verb:        tenantry ${noun.name} <verb> --help\nOptions of every command: tenantry --help`)
+    built.addHelpText('after', `\nOptions: tenantry ${noun.name} <verb> --help; of every command: tenantry --help`)
     const loaded = noun.verbs.filter((verb) => !verb.nameOnly)
     for (const verb of loaded) addCommand(built, verb, `${noun.name} `, store({ noun, verb }, verb))
   }
@@ -101,7 +101,7 @@ const aliases: Readonly<Record<string, string>> = { list: 'ls', remove: 'rm' }
 
 /** Verbs that change nothing, listed first in the help of a noun. */
 const readVerbs = new Set(
-  'list show history plan rehearse diff watch check logs scan verify export checkpoint public-key top tail sessions bash zsh fish names'.split(
+  'list show history plan rehearse diff watch follow check logs scan verify export checkpoint public-key top tail sessions bash zsh fish names'.split(
     ' ',
   ),
 )
@@ -132,6 +132,8 @@ function optionOf({ flags, summary, mandatory, hidden, choices, parse }: OptionS
 function parsedOf({ noun, verb }: Names, command: Command, built: Commander, args: readonly unknown[]): Parsed {
   const given = built.optsWithGlobals() as Globals
   const globals: Globals = { ...given, json: given.json === true || given.output === 'json' }
+  if (globals.columns && !readVerbs.has(command.name))
+    throw problem('USAGE', `--columns is for commands that read, not for ${command.name}`)
   const values = built.opts() as Record<string, unknown>
   const names = built.registeredArguments.map((argument) => argument.name())
   const words = Object.fromEntries(names.map((name, index) => [name, args[index]]))

@@ -3,7 +3,7 @@ import type { BoxRow } from '../../core/boxes/index.ts'
 import type { HostView } from '../../core/hosts/index.ts'
 import { plural } from '../../core/kit/index.ts'
 import type { RolloutSummary } from '../../core/rollouts/index.ts'
-import { listAllBoxes } from '../boxes/index.ts'
+import { boxState, listAllBoxes } from '../boxes/index.ts'
 import { clean, command, fields, type Paint, type Style, sections } from '../kit/index.ts'
 
 type Status = Readonly<{
@@ -42,8 +42,7 @@ const isOpen = ({ status, counts: { undo } }: RolloutSummary): boolean =>
   !over.includes(status) || (undo !== null && undo.pending + undo.running > 0)
 
 function summaryOf(boxes: readonly BoxRow[]): Status['boxes'] {
-  const state = ({ status, freshness }: BoxRow) => (status === 'ready' && freshness !== 'fresh' ? freshness : status)
-  return { total: boxes.length, states: countBy(boxes, state), drift: countBy(boxes, ({ severity }) => severity) }
+  return { total: boxes.length, states: countBy(boxes, boxState), drift: countBy(boxes, ({ severity }) => severity) }
 }
 
 function countBy<Thing>(things: readonly Thing[], keyOf: (thing: Thing) => string): Counts {
@@ -110,7 +109,7 @@ function nextOf({ alerts, rollouts, boxes, hosts }: Status): string {
   if (paused) return `Next: tenantry rollouts show ${paused.id}`
   if (rollouts[0]) return `Next: tenantry rollouts watch ${rollouts[0].id}`
   const offline = hosts.find(({ status }) => status !== 'online')
-  if (offline) return `Next: tenantry hosts show ${offline.name}`
+  if (offline) return `Next: tenantry hosts show ${clean(offline.name)}`
   if (hosts.length === 0) return 'Next: tenantry hosts invite <name>'
   return (boxes.drift.minor ?? 0) + (boxes.drift.major ?? 0) > 0 ? 'Next: tenantry rollouts plan' : ''
 }

@@ -50,6 +50,11 @@ describe('output formats', () => {
     expect([unknown.exit, unknown.stderr.includes('fix: use some of host, status, last-seen')]).toEqual([2, true])
   })
 
+  test('--columns is refused before a command changes something', async () => {
+    const ran = await tenantry(['boxes', 'rm', 'anna-schule', '--reason', 'left', '-y', '--columns', 'box'], { answers })
+    expect([ran.exit, ran.asked]).toEqual([2, []])
+  })
+
   test('-q prints names alone, for scripts', async () => {
     expect((await hosts(['ls', '-q'])).stdout).toBe('host-1\na-host-with-a-very-long-name-indeed.example\n')
     expect((await tenantry(['boxes', 'ls', '-q'], { answers })).stdout).toBe('anna-schule\n')

@@ -143,6 +143,12 @@ describe('completion', () => {
     expect((await tenantry(['completion', 'names', 'hosts'], { answers })).stdout).toBe('host-1\nhost-2\n')
     expect(await tenantry(['completion', 'names', 'boxes'])).toMatchObject({ exit: 0, stdout: '', stderr: '' })
   })
+
+  test('a name that the shell would run as a command is left out', async () => {
+    const hosts = ['host-1', '$(touch /tmp/x)', '`id`', 'a;b', 'a b', '-rf'].map((name) => aHost({ name }))
+    const { stdout } = await tenantry(['completion', 'names', 'hosts'], { answers: { 'GET /api/admin/v1/hosts': { hosts } } })
+    expect(stdout).toBe('host-1\n')
+  })
 })
 
 /** Files loaded before the command is known: the static imports of `main.ts`, transitively. */
