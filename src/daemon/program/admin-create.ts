@@ -15,8 +15,9 @@ export async function adminCreate(machine: Machine, options: Options): Promise<u
     const password = await readNewPassword(machine, options.passwordFile)
     const account = await createAccountWithPassword(installation, installation.actor, { name, role, password })
     const codes = installation.config.totpRequired && (role === 'admin' || role === 'operator')
-    const next = codes ? 'next:  tenantry login, which will ask to set up one-time codes' : 'next:  tenantry login'
-    print(machine, options, account, `created ${account.name} with the role ${account.role}\n${next}`)
+    const login = `tenantry login --url ${installation.config.baseUrl} --name ${account.name}`
+    const next = codes ? `${login}, which will ask to set up one-time codes` : login
+    print(machine, options, account, `created ${account.name} with the role ${account.role}\nnext:  ${next}`)
   })
   return undefined
 }

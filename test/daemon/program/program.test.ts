@@ -50,6 +50,16 @@ describe('admin', () => {
     await close()
   })
 
+  test.each([
+    ['password only', {}, 'tenantry login --url http://127.0.0.1:8931 --name anna\n'],
+    ['with one-time codes', { TENANTRY_ADMIN_REQUIRE_TOTP: 'true' }, '--name anna, which will ask to set up one-time codes\n'],
+  ])('create names the login at this daemon (%s)', async (_, more, next) => {
+    Object.assign(env, { TENANTRY_LISTEN: '127.0.0.1:8931' }, more)
+    const { out } = await create()
+    expect(out).toContain('\nnext:  tenantry login --url http://127.0.0.1:8931')
+    expect(out.endsWith(next)).toBe(true)
+  })
+
   test('create takes the password from a file, and prints what the API would with --json', async () => {
     const file = join(await mkdtemp(join(tmpdir(), 'pw-')), 'password')
     await writeFile(file, `${password}\r\nsecond line\n`)
