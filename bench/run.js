@@ -62,15 +62,17 @@ for (const [name, benchmark] of Object.entries(benchmarks)) {
 const cells = rows.map(({ what, measured, reach, ok }) => [what, measured, reach, verdictOf(ok)])
 const heads = ['what', 'measured', 'to reach', '']
 const widths = heads.map((head, n) => Math.max(head.length, ...cells.map((row) => row[n].length)))
-const line = (row) => `| ${row.map((cell, n) => cell.padEnd(widths[n])).join(' | ')} |`
-const table = [line(heads), `|${widths.map((width) => '-'.repeat(width + 2)).join('|')}|`, ...cells.map(line)].join('\n')
+const tableOf = (pad) => {
+  const line = (row) => `| ${row.map(pad).join(' | ')} |`
+  return [line(heads), `|${widths.map(() => '---').join('|')}|`, ...cells.map(line)].join('\n')
+}
 const hour = hourOf(begin, bareNode())
-console.log(`${hour}\n\n${table}`)
+console.log(`${hour}\n\n${tableOf((cell, n) => cell.padEnd(widths[n]))}`)
 
 const notes = `\`node bench/run.js <name>…\` runs some of them after a build; the names are those of the files in \`bench/\`.
-CPU times, and the interleaved comparisons (bootstrap, fan-out, registry), are valid on a busy machine. All others need an idle one: throughput,
-memory, pick-up times, logins, snapshots and restores. \`not run\` means that something was missing: \`redis-server\`, the test bed of real boxes, or a
-limit of open files for 5,000 streams.
+CPU times, and the interleaved comparisons (bootstrap, fan-out, registry), are valid on a busy machine. All others need
+an idle one: throughput, memory, pick-up times, logins, snapshots and restores. \`not run\` means that something was
+missing: \`redis-server\`, the test bed of real boxes, or a limit of open files for 5,000 streams.
 
 ${hour}
 Compare absolute figures of two runs by these: if Node.js itself took 1.5 times as long, so did all CPU times.`
@@ -79,7 +81,7 @@ if (isWritten) {
   const machine = `${cpus().length} × ${cpus()[0]?.model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GiB, Node.js ${process.version}`
   writeFileSync(
     new URL('../docs/benchmarks.md', import.meta.url),
-    `# Benchmarks\n\nMade by \`npm run bench -- --write\`. Machine: ${machine}.\n${notes}\n\n${table}\n`,
+    `# Benchmarks\n\nMade by \`npm run bench -- --write\`. Machine: ${machine}.\n${notes}\n\n${tableOf((cell) => cell)}\n`,
   )
 }
 process.exitCode = rows.some(({ ok }) => ok === false) ? 1 : rows.some(({ ok }) => ok === undefined) ? 2 : 0
