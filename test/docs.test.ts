@@ -67,6 +67,16 @@ describe('every command that is shown is one', async () => {
   })
 })
 
+describe('lines have under 120 characters', () => {
+  test.each(['README.md', 'deploy/README.md', ...readdirSync('docs').flatMap((name) => (name.endsWith('.md') ? [`docs/${name}`] : []))])(
+    '%s',
+    (path) => {
+      const lines = readFileSync(path, 'utf8').split('\n')
+      expect(lines.flatMap((line, n) => ([...line].length < 120 ? [] : [`${n + 1}: ${line}`]))).toEqual([])
+    },
+  )
+})
+
 describe('every page that is linked is there', () => {
   test.each(['.', 'docs', 'docs/decisions'])('%s', (folder) => {
     const pages = readdirSync(folder).filter((name) => name.endsWith('.md'))
