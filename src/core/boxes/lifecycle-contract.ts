@@ -8,7 +8,11 @@ import { ReintroducedVulnerability } from './vulnerabilities.ts'
 const ofBox = '/api/admin/v1/boxes/:slug'
 const bySlug = z.object({ slug: Slug })
 const Reason = z.string().trim().min(3).max(300)
-const HostName = z.string().min(1).max(100)
+const HostName = z
+  .string()
+  .min(1)
+  .max(100)
+  .regex(/^[!-~]+$/, 'must be the name of a host')
 const Asked = z.object({ commandId: z.string() })
 const Sha256 = z.string().regex(/^[0-9a-f]{64}$/, 'must be the checksum of a shown diff')
 
