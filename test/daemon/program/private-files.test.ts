@@ -1,10 +1,10 @@
 import { chmod, mkdtemp, readdir, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { sql } from 'kysely'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { openDatabase } from '../../../src/daemon/db/index.ts'
-import { freePort } from '../../support/free-port.ts'
-import { realDaemon } from '../../support/real-daemon.ts'
+import { main } from '../../../src/daemon/program/main.ts'
 
 /** A data folder that was there before, with the usual mode of a folder. */
 async function openFolder(): Promise<string> {
@@ -19,18 +19,23 @@ async function modesIn(folder: string): Promise<Record<string, string>> {
   return modes
 }
 
-test('a daemon in a folder that others may read creates no file that they may read', async () => {
-  const tenantryd = await realDaemon()
+/** The usual umask of a shell, until the end of the test. */
+function usualUmask(): void {
+  const before = process.umask(0o022)
+  onTestFinished(() => void process.umask(before))
+}
+
+test('a database in a folder that others may read is for its own user only', async () => {
+  usualUmask()
   const folder = await openFolder()
-  const daemon = tenantryd(['serve'], { TENANTRY_DATA_DIR: folder, TENANTRY_LISTEN: `127.0.0.1:${await freePort()}` })
-  onTestFinished(() => daemon.stop('SIGKILL'))
-  await daemon.says('tenantryd is ready')
-  const { 'checkpoint.key.pub': _public, ...modes } = await modesIn(folder)
-  expect(modes).toMatchObject({ 'tenantry.db': '600', 'tenantry.db-wal': '600', 'tenantry.db-shm': '600', 'secret.key': '600' })
-  expect(Object.entries(modes).filter(([, mode]) => !/00$/.test(mode))).toEqual([])
+  const { db, close } = openDatabase(`sqlite:${join(folder, 'tenantry.db')}`)
+  onTestFinished(close)
+  await sql`create table notes (id text)`.execute(db)
+  expect(await modesIn(folder)).toEqual({ 'tenantry.db': '600', 'tenantry.db-shm': '600', 'tenantry.db-wal': '600' })
 })
 
-test('a database that others could read is closed to them when it is opened, and stays as it is', async () => {
+test('a database that others could read is closed to them when it is opened', async () => {
+  usualUmask()
   const folder = await openFolder()
   const file = join(folder, 'tenantry.db')
   await writeFile(file, '', { mode: 0o644 })
@@ -38,4 +43,20 @@ test('a database that others could read is closed to them when it is opened, and
   const { close } = openDatabase(`sqlite:${file}`)
   onTestFinished(close)
   expect(Object.values(await modesIn(folder)).filter((mode) => mode !== '600')).toEqual([])
+})
+
+test('tenantryd creates no file that others may read', async () => {
+  usualUmask()
+  const signals = ['SIGINT', 'SIGTERM'] as const
+  const before = new Set<unknown>(signals.flatMap((signal) => process.listeners(signal)))
+  const argv = process.argv
+  process.argv = [...argv.slice(0, 2), '--version']
+  const printed = vi.spyOn(process.stdout, 'write').mockReturnValue(true)
+  onTestFinished(() => {
+    process.argv = argv
+    printed.mockRestore()
+    for (const signal of signals) for (const listener of process.listeners(signal)) if (!before.has(listener)) process.off(signal, listener)
+  })
+  expect(await main()).toBe(0)
+  expect(process.umask()).toBe(0o077)
 })
