@@ -20,7 +20,7 @@ type SimulatedAgent = Readonly<{
 }>
 
 /** A simulated box takes one second for what takes a real one a minute. */
-export const speedup = 60
+const speedup = 60
 
 const brisk = Object.fromEntries(
   Object.entries(realistic.latencies).map(([what, [min, max]]) => [what, [min / speedup, max / speedup]]),

@@ -38,8 +38,8 @@ export const status = command(
 
 const over = ['done', 'failed', 'rolled_back']
 /** Also finished ones whose boxes are still being rolled back. */
-const isOpen = ({ status, counts: { undo } }: RolloutSummary): boolean =>
-  !over.includes(status) || (undo !== null && undo.pending + undo.running > 0)
+const isOpen = ({ status, counts: { undo: rollback } }: RolloutSummary): boolean =>
+  !over.includes(status) || (rollback !== null && rollback.pending + rollback.running > 0)
 
 function summaryOf(boxes: readonly BoxRow[]): Status['boxes'] {
   return { total: boxes.length, states: countBy(boxes, boxState), drift: countBy(boxes, ({ severity }) => severity) }
