@@ -113,7 +113,7 @@ export const runChange =
           try {
             await runSaga(deps, { saga, log, context, acts, observe: () => change.observe(run), deadlineMs, endTimeoutMs })
           } catch (error) {
-            // Its record was removed, so nobody else removes what it fetched.
+            // Its record was removed, so no other run removes what it fetched.
             if (!(await deps.journal.find(context.commandId))) await close().catch(() => undefined)
             throw error
           }

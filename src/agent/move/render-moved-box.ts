@@ -5,7 +5,7 @@ import type { LocalBox } from '../ports/index.ts'
 import { type FetchedFiles, type PortableBox, readPortableBox, renderPortableBox } from '../rebuild/index.ts'
 import type { TakeOverRun } from './take-over.ts'
 
-// The host that hands the box over may be compromised: whoever writes a compose file is root on the host that runs it. So the new host renders
+// The host that hands the box over may be compromised: the author of a compose file is root on the host that runs it. So the new host renders
 // every file from its own box template; core decides which settings a box takes along, and anything else is refused by name.
 
 /** Refuses a box whose own files cannot be expressed by the box template. Throws PREFLIGHT_REFUSED, FOLDER_UNSAFE, COMPOSE_INVALID. */

@@ -14,7 +14,7 @@ import {
 } from '../boxes/index.ts'
 import type { ProbeAccount } from '../ports/index.ts'
 
-/** What a box's own files say, read without following links. Nothing of it is used before it was checked here or in core. */
+/** The contents of a box's own files, read without following links. Each value is checked here or in core before use. */
 export type PortableBox = Readonly<{
   stack: PortableStack
   /** Undefined unless each value has its form; new ones can only be made for a copy. */

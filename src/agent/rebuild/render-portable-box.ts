@@ -56,7 +56,7 @@ export async function renderPortableBox(deps: Deps, { portable, project, facts }
   if (probe) await writeProbeAccount(project, probe)
 }
 
-/** Nobody but the box itself knows the password of its database, so one of an unusual form is replaced. */
+/** Only the box itself knows the password of its database, so a password of an unusual form is replaced. */
 function secretsOf(random: Random, { secrets }: PortableBox, boxId: string): BoxSecrets {
   const made = newBoxSecrets(random, boxId)
   if (!secrets) return made
