@@ -237,4 +237,28 @@ describe.skipIf(!testbedExists())('a stack that somebody set up by hand', () => 
     expect(result).toMatchObject({ outcome: 'committed', error: null, report: { installed: { synapse: '1.163.2' }, fenced: false } })
     await talk.expectComplete()
   })
+
+  test('and moves: its new host renders it from the box template, with every message', async () => {
+    const run = rooms.executors
+    const { snapshot } = await run['tenant-box.hand_over'](rooms.contextOf('hand-over').context, { ...known, deadlineMs: 300_000 })
+    await run['tenant-box.remove'](rooms.contextOf('remove').context, known)
+    const newPorts = boxPorts()
+    const result = await run['tenant-box.take_over'](rooms.contextOf('take-over').context, {
+      ...known,
+      ownershipEpoch: 2,
+      chatDomain,
+      publicUrl: `http://127.0.0.1:${newPorts.public}`,
+      snapshotId: snapshot.snapshotId,
+      snapshotSha256: snapshot.snapshotSha256,
+      ports: newPorts,
+      probe: { consecutive: 2, spacingMs: 300, timeoutMs: 60_000 },
+      deadlineMs: 300_000,
+    })
+    expect(result).toMatchObject({ outcome: 'restored', error: null, report: { managed: true, installed: { synapse: '1.163.2' } } })
+    const moved = join(rooms.folder, 'boxes', slug)
+    expect(await readFile(join(moved, 'synapse/homeserver.yaml'), 'utf8')).toContain('macaroon_secret_key: "macaroons of the school"')
+    expect(await readFile(join(moved, 'secrets/minio/root-user'), 'utf8')).toBe('school\n')
+    talk.follow(reachableBox(slug, moved, newPorts).publicUrl)
+    await talk.expectComplete()
+  })
 })

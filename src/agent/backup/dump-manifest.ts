@@ -13,8 +13,9 @@ const DataFolder = z.object({ service: z.enum(['synapse', 'minio']), key: z.stri
 const DumpManifest = z.object({
   format: z.literal(1),
   commandId: z.string(),
-  slug: z.string(),
-  boxId: z.string(),
+  // Shown in messages.
+  slug: z.string().regex(/^[\w.-]{1,100}$/),
+  boxId: z.string().regex(/^[\w.-]{1,100}$/),
   at: z.string(),
   tier: z.string(),
   images: z.record(z.string(), z.object({ image: z.string(), digest: Digest.nullable() })),

@@ -1,4 +1,4 @@
-import { isAlias, isMap, isScalar, isSeq, type Pair, type Scalar, visit, type YAMLMap } from 'yaml'
+import { isAlias, isMap, isScalar, type Pair, type Scalar, visit, type YAMLMap } from 'yaml'
 import { ImageRef, type Service } from '../../core/boxes/index.ts'
 import { composeInvalid, parseCompose } from './compose-file.ts'
 import { remembered } from './remembered.ts'
@@ -66,37 +66,4 @@ export function apply(text: string, edits: readonly Edit[]): string {
     .reduce((now, { start, end, text: put }) => now.slice(0, start) + put + now.slice(end), text)
   parseCompose(result)
   return result
-}
-
-type Place = Readonly<{
-  /** Compose project name, set only where the file has one. */
-  project: string
-  ports: Readonly<{ public: number; platform: number; probe: number }>
-  binds: Readonly<{ public: string; platform: string }>
-}>
-
-/** Listeners of the edge by container port (`config/box-template`). */
-const listeners = { '8080': 'public', '8081': 'platform', '8082': 'probe' } as const
-
-/**
- * Adapts a compose file to another host: project name and published addresses of the edge; all other bytes stay. Throws COMPOSE_INVALID
- * unless the edge publishes exactly three ports `address:port:8080|8081|8082`.
- */
-export function rewritePlace(text: string, { project, ports, binds }: Place): string {
-  const document = parseCompose(text)
-  const published = document.getIn(['services', 'edge', 'ports'], true)
-  if (!isSeq(published)) throw composeInvalid('publishes no ports of the edge')
-  const addresses = { ...binds, probe: '127.0.0.1' }
-  const edits: Edit[] = published.items.map((item) => {
-    const container = isScalar(item) ? /^[^:]+:[0-9]+:(808[012])$/.exec(String(item.value))?.[1] : undefined
-    if (!isScalar(item) || container === undefined)
-      throw composeInvalid('publishes a port of the edge in a form other than the box template')
-    const name = listeners[container as keyof typeof listeners]
-    return replaceScalar(document, text, item, `${addresses[name]}:${ports[name]}:${container}`, `the ${name} port`)
-  })
-  if (edits.length !== 3) throw composeInvalid(`publishes ${edits.length} ports of the edge, expected 3`)
-  const contents = document.contents
-  const name = isMap(contents) ? pairOf(contents, 'name')?.value : undefined
-  if (isScalar(name)) edits.push(replaceScalar(document, text, name, project, 'the name of the project'))
-  return apply(text, edits)
 }

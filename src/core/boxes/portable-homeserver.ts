@@ -36,13 +36,22 @@ const carried = new Set([
   ...['default_room_version', 'default_power_level_content_override', 'encryption_enabled_by_default_for_room_type'],
   ...['retention', 'media_retention', 'redaction_retention_period', 'user_ips_max_age', 'forgotten_room_retention_period'],
   ...['session_lifetime', 'refreshable_access_token_lifetime', 'refresh_token_lifetime', 'nonrefreshable_access_token_lifetime'],
-  ...['delete_stale_devices_after', 'forget_rooms_on_leave', 'block_non_admin_invites', 'presence', 'use_presence', 'user_directory'],
+  ...['delete_stale_devices_after', 'forget_rooms_on_leave', 'block_non_admin_invites', 'use_presence', 'user_directory'],
   ...['require_auth_for_profile_requests', 'limit_profile_requests_to_users_who_share_rooms', 'include_profile_data_on_invite'],
   ...['enable_set_displayname', 'enable_set_avatar_url', 'enable_3pid_changes', 'max_avatar_size', 'allowed_avatar_mimetypes'],
   ...['max_image_pixels', 'dynamic_thumbnails', 'thumbnail_sizes', 'max_event_delay_duration', 'limit_usage_by_mau', 'max_mau_value'],
   ...['turn_uris', 'turn_shared_secret', 'turn_username', 'turn_password', 'turn_user_lifetime', 'turn_allow_guests'],
   ...['admin_contact', 'server_notices', 'old_signing_keys', 'event_cache_size', 'caches', 'gc_thresholds', 'stats', 'push'],
 ])
+
+/** Keys with some parts that are data; `presence` and `password_config` can also name modules. */
+const partly: Readonly<Record<string, readonly string[]>> = {
+  presence: ['enabled', 'include_offline_users_on_sync'],
+  password_config: ['enabled', 'localdb_enabled', 'pepper', 'policy'],
+}
+
+const hasOnly = (value: unknown, known: readonly string[]): boolean =>
+  isRecord(value) && isPlainData(value) && Object.keys(value).every((key) => known.includes(key))
 
 const isCarried = (key: string): boolean => carried.has(key) || /^rc_[a-z0-9_]{1,60}$/.test(key)
 
@@ -65,9 +74,10 @@ export function portableHomeserver(homeserver: unknown): PortableHomeserver {
     if (key === 'max_upload_size') {
       maxUploadMegabytes = megabytes(value)
       if (maxUploadMegabytes === undefined) findings.push(refusal(key, 'write a size such as 50M'))
-    } else if (key === 'password_config') {
-      if (isPasswordConfig(value)) settings[key] = value
-      else findings.push(refusal(key, 'keep only enabled: true, localdb_enabled, pepper and policy'))
+    } else if (Object.hasOwn(partly, key)) {
+      const known = partly[key] as readonly string[]
+      if (hasOnly(value, known)) settings[key] = value
+      else findings.push(refusal(key, `keep only ${known.join(', ')}`))
     } else if (key === 'listeners') findings.push(...listenerFindings(value))
     else if (key === 'app_service_config_files') findings.push(...appserviceFindings(value))
     else if (Object.hasOwn(fixed, key)) {
@@ -96,12 +106,6 @@ function megabytes(value: unknown): number | undefined {
   const mega = Math.ceil(Number(count) * ({ K: 1 / 1024, M: 1, G: 1024 }[unit] ?? 1 / 1024 / 1024))
   return mega >= 1 && mega <= maxMegabytes ? mega : undefined
 }
-
-const isPasswordConfig = (value: unknown): boolean =>
-  isRecord(value) &&
-  isPlainData(value) &&
-  value.enabled !== false &&
-  Object.keys(value).every((key) => ['enabled', 'localdb_enabled', 'pepper', 'policy'].includes(key))
 
 /** The box template has listeners of its own, for clients alone. */
 function listenerFindings(value: unknown): string[] {

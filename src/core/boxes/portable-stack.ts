@@ -5,7 +5,7 @@ import { isRecord, type PortableHomeserver, portableHomeserver, shown } from './
 // a host that may be compromised: nothing of them applies unless it is listed here.
 
 /** A mount of a service. `source` is a volume key of the file or a path; empty for an anonymous volume. */
-export type StackMount = Readonly<{ kind: 'volume' | 'bind' | 'other'; source: string; target: string }>
+type StackMount = Readonly<{ kind: 'volume' | 'bind' | 'other'; source: string; target: string }>
 export type StackMounts = Readonly<Partial<Record<Service, readonly StackMount[]>>>
 
 type Files = Readonly<{

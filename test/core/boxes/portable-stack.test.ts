@@ -184,7 +184,7 @@ describe('homeserver.yaml is refused by the name of the key', () => {
     ['enable_registration', true],
     ['app_service_config_files', ['/data/a.yaml', '/data/b.yaml']],
     ['max_upload_size', '1e9'],
-    ['password_config', { enabled: false }],
+    ['presence', { presence_router: { module: 'os.system' } }],
     ['password_config', { enabled: true, local_script: 'x' }],
     ['retention', { text: 'a\u0000b' }],
     ['rc_message', { deep: [[[[[[[1]]]]]]] }],
