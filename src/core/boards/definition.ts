@@ -17,19 +17,22 @@ export type RoleRef = z.infer<typeof RoleRef>
 const RoomRef = z.union([z.literal('space'), z.string().regex(/^!.+/, 'must be `space` or a room id'), z.strictObject({ room: Name })])
 export type RoomRef = z.infer<typeof RoomRef>
 
-const durationForm = /^P(?=.)(?:(\d{1,3})W)?(?:(\d{1,4})D)?(?:T(?=\d)(?:(\d{1,5})H)?(?:(\d{1,6})M)?(?:(\d{1,8})S)?)?$/
+const durationForm = /^P(?:(\d{1,3})W|(\d{1,4})D|(?:(\d{1,4})D)?T(?:(\d{1,5})H(?:(\d{1,6})M)?|(\d{1,6})M|(\d{1,8})S))$/
 
-/** An ISO 8601 duration without months and years, such as `PT4H` or `P2D`. */
+/** An ISO 8601 duration without months and years, such as `PT4H`, `P2D` or `P1DT2H30M`. */
 const Duration = z.string().regex(durationForm, 'must be a duration such as PT4H or P2D')
 
 const When = z.union([Duration, Timestamp], { error: 'must be a duration such as PT4H or P2D, or a time such as 2026-11-27T08:00:00Z' })
+
+type Parts = [number, number, number, number, number, number, number]
 
 /** Milliseconds of a duration; undefined for any other text. */
 function durationMs(text: string): number | undefined {
   const parts = durationForm.exec(text)
   if (!parts) return undefined
-  const [weeks, days, hours, minutes, seconds] = parts.slice(1).map((part) => Number(part ?? 0)) as [number, number, number, number, number]
-  return (((weeks * 7 + days) * 24 + hours) * 60 + minutes) * 60_000 + seconds * 1_000
+  const [weeks, onlyDays, days, hours, minutes, onlyMinutes, seconds] = parts.slice(1).map((part) => Number(part ?? 0)) as Parts
+  const ofDays = weeks * 7 + onlyDays + days
+  return ((ofDays * 24 + hours) * 60 + minutes + onlyMinutes) * 60_000 + seconds * 1_000
 }
 
 /** The time, ISO 8601, that a valid `When` means for something that begins at `now`. */

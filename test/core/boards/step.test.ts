@@ -275,6 +275,22 @@ describe('time', () => {
     ])
   })
 
+  test.each([
+    ['PT30S', 0.5],
+    ['PT90M', 90],
+    ['PT1H30M', 90],
+    ['P1DT2H', 26 * 60],
+    ['P2D', 48 * 60],
+    ['P1W', 7 * 24 * 60],
+    ['2026-11-23T09:00:00Z', 60],
+  ])('%s is a time', (dueAt, minutes) => {
+    expect(play(['s > t1 > e', { t1: { dueAt } }]).run().tokens[0]?.dueAt).toBe(later(minutes))
+  })
+
+  test.each(['', 'P', 'PT', 'P1M', '1h', 'tomorrow', '2026-13-01T00:00:00Z'])('%s is none', (dueAt) => {
+    expect(() => sketch('s > t1 > e', { t1: { dueAt } })).toThrow('must be a duration')
+  })
+
   test('a timed_out edge is taken instead', () => {
     const { on, token, look } = play(['s > c1 > e; c1 -timed_out-> t1 > e', { c1: { dueAt: 'PT1H' } }])
     look()
