@@ -1,0 +1,160 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { MatrixClient } from 'matrix-js-sdk'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { readMessages, whoAmI } from '../testbed/matrix-client.ts'
+import { deleteTag, pushTag, testbedExists } from '../testbed/testbed.ts'
+import type { Session } from './support/a-school.ts'
+import { type ChatApp, chatApp } from './support/chat-app.ts'
+import { type Conversation, converse, liftMessageLimit, reachableBox } from './support/conversation.ts'
+import { type Fleet, logOnFailure, startFleet } from './support/fleet.ts'
+import { platformBehindEdge } from './support/platform-app.ts'
+import { freePorts } from './support/ports.ts'
+import { type StackSpec, stackSpecs, startStack, type WrittenStack } from './support/written-stack.ts'
+
+// Stacks that their owners wrote: each is refused with its reason and left untouched, or becomes a box that an update and a rollback leave whole.
+
+/** The image that dies under a version that a plan accepts as an upgrade. */
+const dying = '1.163.8'
+const password = 'correct horse battery'
+const specs = testbedExists() ? await stackSpecs() : []
+
+let fleet: Fleet
+let platform: Awaited<ReturnType<typeof platformBehindEdge>>
+const adopted = new Map<string, Readonly<{ stack: WrittenStack; talk: Conversation; writer: Writer }>>()
+
+beforeAll(async () => {
+  fleet = await startFleet({ TENANTRY_TRUSTED_PROXIES: '127.0.0.1', TENANTRY_ROLLOUTS_PER_HOST: '2' })
+  platform = await platformBehindEdge(fleet.url)
+  await fleet.applySynapse('1.157.1')
+  await pushTag('synapse', 'v1.163.2-dies', `v${dying}`, { relabel: true })
+})
+logOnFailure(() => fleet)
+afterAll(async () => {
+  for (const { writer } of adopted.values()) await writer.stop()
+  await deleteTag('synapse', `v${dying}`)
+  await platform?.close()
+  await fleet?.end()
+})
+
+describe.skipIf(!testbedExists())('a stack with', () => {
+  test.each(specs)('$name', async (spec) => {
+    const { stack, talk } = await startedStack(spec)
+    const before = { files: await stack.files(), containers: await stack.containers() }
+    const answer = await adopt(stack)
+    if (spec.refused !== undefined) {
+      expect(answer.said.replaceAll(/\s+/g, ' ')).toMatch(new RegExp(spec.refused))
+      expect(answer.managed).toBe(false)
+      expect({ files: await stack.files(), containers: await stack.containers() }).toEqual(before)
+      await talk.expectComplete()
+      return
+    }
+    expect(answer).toEqual({ managed: true, said: expect.any(String) })
+    const { ports } = (await fleet.must('boxes', 'show', stack.slug, '--json')).json<{ ports: { public: number; platform: number } }>()
+    const box = reachableBox(stack.slug, stack.folder, ports)
+    talk.follow(box.publicUrl)
+    await talk.expectComplete()
+    adopted.set(spec.name, { stack, talk, writer: await startWriter(stack, talk, box) })
+  })
+
+  const managed = specs.filter(({ refused }) => refused === undefined).map(({ name }) => name)
+
+  test(`one rollout updates the ${managed.length} that became boxes, and no acknowledged message is lost`, async () => {
+    expect([...adopted.keys()]).toEqual(managed)
+    expect(await rollOut('1.163.2')).toEqual({ exitCode: 0, statuses: Object.fromEntries(slugs().map((slug) => [slug, 'succeeded'])) })
+    await expectWhole('1.163.2')
+  })
+
+  test('an image that dies is rolled back in each of them, and no acknowledged message is lost', async () => {
+    const { statuses } = await rollOut(dying, ['--failure-threshold', '100'])
+    expect(statuses).toEqual(Object.fromEntries(slugs().map((slug) => [slug, 'rolled_back'])))
+    await expectWhole('1.163.2')
+  })
+})
+
+const slugs = () => [...adopted.values()].map(({ stack }) => stack.slug)
+
+async function startedStack(spec: StackSpec) {
+  const slug = `st-${spec.name}`
+  const stack = await startStack(spec, { testbed: fleet.testbed, folder: join(fleet.folder, slug), slug, port: await freePorts(1) })
+  return { stack, talk: await converse(stack.open, 5) }
+}
+
+/** Both steps of an adoption as an operator types them, and what they said. */
+async function adopt({ slug, chatDomain, folder }: WrittenStack) {
+  const about = ['--name', slug, '--plan', 'light', '--domain', chatDomain, '--host', 'host-1', '--folder', folder, '--project', slug]
+  const registered = await fleet.tenantry('boxes', 'adopt', slug, ...about)
+  const completed = registered.exitCode === 0 ? await fleet.tenantry('boxes', 'adopt', slug, '--complete', '--yes') : registered
+  const shown = await fleet.tenantry('boxes', 'show', slug, '--json')
+  const managed = shown.exitCode === 0 && shown.json<{ managed: boolean }>().managed
+  return { managed, said: `${completed.stdout}\n${completed.stderr}` }
+}
+
+async function rollOut(version: string, more: readonly string[] = []) {
+  await fleet.applySynapse(version)
+  const made = await fleet.tenantry('rollouts', 'create', '--target', slugs().join(','), ...more, '--start', '--wait', '--json')
+  const { id } = made.json<{ id: string }>()
+  const { actions } = (await fleet.must('rollouts', 'show', id, '--boxes', '--json')).json<{
+    actions: { tenantSlug: string; status: string }[]
+  }>()
+  return { exitCode: made.exitCode, statuses: Object.fromEntries(actions.map(({ tenantSlug, status }) => [tenantSlug, status])) }
+}
+
+async function expectWhole(version: string) {
+  for (const [name, { stack, talk, writer }] of adopted) {
+    const { installed, fence } = (await fleet.must('boxes', 'show', stack.slug, '--json')).json<{
+      installed: { synapse: string }
+      fence: unknown
+    }>()
+    expect([name, installed.synapse, fence]).toEqual([name, version, null])
+    await talk.expectComplete()
+    await writer.expectComplete()
+  }
+}
+
+type Writer = Readonly<{ expectComplete(): Promise<void>; stop(): Promise<void> }>
+
+/** A person with a chat app, logged in through the platform, who writes all the time; what the chat server acknowledged must stay. */
+async function startWriter({ slug, chatDomain }: WrittenStack, talk: Conversation, box: ReturnType<typeof reachableBox>): Promise<Writer> {
+  const passwordFile = join(fleet.folder, `password-of-${slug}`)
+  await writeFile(passwordFile, `${password}\n`, { mode: 0o600 })
+  await fleet.must('users', 'create', slug, 'clara', '--role', 'teacher', '--password-file', passwordFile)
+  const { status, body } = await platform.ask<Session>('POST', '/api/auth/v1/login', {
+    body: { tenant: slug, username: 'clara', password, deviceName: 'Phone of clara' },
+  })
+  expect([status, body.matrixUserId]).toEqual([200, `@clara:${chatDomain}`])
+  const server = { baseUrl: box.platformUrl, headers: { 'x-tenantry-edge-secret': box.edgeSecret } }
+  await liftMessageLimit({ ...talk.anna, ...server }, body.matrixUserId)
+  const app: ChatApp = await chatApp({ baseUrl: box.publicUrl, userId: body.matrixUserId, accessToken: body.matrixAccessToken })
+  const { room_id: roomId } = await app.client.createRoom({ name: 'Notes' })
+  const acknowledged: string[] = []
+  let isOver = false
+  const writing = write(app.client, roomId, acknowledged, () => isOver)
+  const clara = { baseUrl: box.publicUrl, userId: body.matrixUserId, accessToken: body.matrixAccessToken, deviceId: '' }
+  return {
+    expectComplete: async () => {
+      const count = acknowledged.length
+      expect(count).toBeGreaterThan(0)
+      expect(await whoAmI(clara)).toBe(body.matrixUserId)
+      const there = new Set((await readMessages(clara, roomId)).map(({ eventId }) => eventId))
+      expect(acknowledged.slice(0, count).filter((id) => !there.has(id))).toEqual([])
+      // The app's long poll has gone on by itself: it hears what is written now.
+      const { event_id } = await app.client.sendTextMessage(roomId, `after ${count}`)
+      expect((await app.hears(roomId, `after ${count}`)).getId()).toBe(event_id)
+    },
+    stop: async () => {
+      isOver = true
+      await writing
+      app.client.stopClient()
+    },
+  }
+}
+
+async function write(client: MatrixClient, roomId: string, acknowledged: string[], isOver: () => boolean): Promise<void> {
+  for (let n = 1; !isOver(); n++) {
+    // A refusal while the box is fenced or its server restarts is no acknowledgement.
+    const sent = await client.sendTextMessage(roomId, `note ${n}`).catch(() => undefined)
+    if (sent) acknowledged.push(sent.event_id)
+    await new Promise((next) => setTimeout(next, 500))
+  }
+}

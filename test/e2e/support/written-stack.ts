@@ -1,0 +1,102 @@
+import { chmod, chown, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import { execa } from 'execa'
+import { parse } from 'yaml'
+import { dockerEnvironment, type Testbed } from '../../testbed/testbed.ts'
+import type { ReachableBox } from './conversation.ts'
+import { eventually } from './programs.ts'
+
+// The stacks of `test/stacks` as their owners wrote them, filled in and started the way their owners start them.
+
+const root = resolve(import.meta.dirname, '../../stacks')
+
+/** `stack.yaml` of a stack: what it is, how it starts, the volumes made before, and what adoption is to do with it. */
+export type StackSpec = Readonly<{
+  name: string
+  about: string
+  up: readonly string[]
+  volumes: readonly string[]
+  /** Text of the refusal, by either step of the adoption; undefined for a stack that becomes managed. */
+  refused?: string
+}>
+
+export async function stackSpecs(): Promise<StackSpec[]> {
+  const names = (await readdir(root, { withFileTypes: true })).filter((entry) => entry.isDirectory()).map(({ name }) => name)
+  const specs = names.toSorted().map(async (name) => ({
+    ...{ name, up: ['up', '-d'], volumes: [] },
+    ...(parse(await readFile(join(root, name, 'stack.yaml'), 'utf8')) as Omit<StackSpec, 'name'>),
+  }))
+  return Promise.all(specs)
+}
+
+export type WrittenStack = Readonly<{
+  spec: StackSpec
+  slug: string
+  chatDomain: string
+  folder: string
+  /** The chat server itself, before it has an edge. */
+  open: ReachableBox
+  /** Every file of the owner, byte for byte. */
+  files(): Promise<Readonly<Record<string, string>>>
+  /** Name and id of each container of the project. */
+  containers(): Promise<string[]>
+}>
+
+type Where = Readonly<{ testbed: Testbed; folder: string; slug: string; port: number }>
+
+const password = 'correct-horse-battery-staple'
+
+/** Writes the files of the stack and starts it with plain `docker compose` in its folder. */
+export async function startStack(spec: StackSpec, { testbed, folder, slug, port }: Where): Promise<WrittenStack> {
+  const { images, registry, docker } = testbed
+  const chatDomain = `${slug}.test`
+  const values: Readonly<Record<string, string>> = {
+    ...{ slug, chatDomain, registry, password, port: String(port) },
+    synapse: images['synapse-1.157.1'].ref,
+    synapseTag: images['synapse-1.157.1'].tag,
+    synapseByDigest: `${images['synapse-1.157.1'].repository}@${images['synapse-1.157.1'].digest}`,
+    postgres: images.postgres.ref,
+    minio: images.minio.ref,
+  }
+  const filled = (text: string) => text.replace(/\{\{(\w+)\}\}/g, (_, name: string) => values[name] ?? `{{${name}}}`)
+  const lay = async (from: string, to: string) => {
+    await mkdir(dirname(to), { recursive: true, mode: 0o700 })
+    await writeFile(to, filled(await readFile(from, 'utf8')), { mode: 0o600 })
+  }
+  const own = (await readdir(join(root, spec.name), { recursive: true, withFileTypes: true }))
+    .filter((entry) => entry.isFile() && entry.name !== 'stack.yaml')
+    .map(({ parentPath, name }) => join(parentPath, name).slice(join(root, spec.name).length + 1))
+  const [after, first] = [own.filter((path) => path.startsWith('after/')), own.filter((path) => !path.startsWith('after/'))]
+  for (const path of first) await lay(join(root, spec.name, path), join(folder, path))
+  await lay(join(root, 'homeserver.yaml'), join(folder, 'synapse/homeserver.yaml'))
+  const key = Buffer.alloc(32, 9).toString('base64').replaceAll('=', '')
+  await writeFile(join(folder, 'synapse/signing.key'), `ed25519 a_hand ${key}\n`, { mode: 0o600 })
+  await chmod(folder, 0o700)
+  for (const path of ['synapse', 'synapse/homeserver.yaml', 'synapse/signing.key']) await chown(join(folder, path), 991, 991)
+
+  const call = (args: readonly string[]) => execa(docker, args, { cwd: folder, env: dockerEnvironment(testbed), extendEnv: false })
+  for (const volume of spec.volumes) await call(['volume', 'create', '--label', `com.docker.compose.project=${slug}`, filled(volume)])
+  await call(['compose', '--project-name', slug, ...spec.up])
+  const url = `http://127.0.0.1:${port}`
+  await eventually(`${spec.name} answers`, async () => (await fetch(`${url}/health`)).ok)
+  for (const path of after) await lay(join(root, spec.name, path), join(folder, path.slice('after/'.length)))
+
+  const owned = [...new Set([...first, ...after.map((path) => path.slice('after/'.length)), 'synapse/homeserver.yaml'])]
+  return {
+    ...{ spec, slug, chatDomain, folder },
+    open: { slug, folder, publicUrl: url, platformUrl: url, edgeSecret: 'none', sharedSecret: 'shared-secret-of-the-school' },
+    files: async () => Object.fromEntries(await Promise.all(owned.map(async (path) => [path, await readFile(join(folder, path), 'utf8')]))),
+    containers: async () => {
+      const { stdout } = await call([
+        'ps',
+        '-a',
+        '--no-trunc',
+        '--filter',
+        `label=com.docker.compose.project=${slug}`,
+        '--format',
+        '{{.Names}} {{.ID}}',
+      ])
+      return stdout.split('\n').toSorted()
+    },
+  }
+}
