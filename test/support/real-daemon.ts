@@ -3,7 +3,7 @@ import { mkdtemp, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 
-export type Ended = Readonly<{ exit: number | null; out: string; err: string }>
+type Ended = Readonly<{ exit: number | null; out: string; err: string }>
 export type Started = Readonly<{ ended: Promise<Ended>; stop(signal?: NodeJS.Signals): void; says(text: string): Promise<void> }>
 
 /**
