@@ -33,7 +33,7 @@ test('the folders that the agent cannot make itself are made by its unit, or by 
 })
 
 test('the settings that the README writes for the agent are those of its unit: what is typed by hand reads the file alone', async () => {
-  const [, lines = ''] = /^printf '%s\\n' (.*) > \/etc\/tenantry\/tenantry-agent\.yaml$/m.exec(readme) ?? []
+  const [, lines = ''] = /^printf '%s\\n' ((?:.|\\\n)*?)\s+> \/etc\/tenantry\/tenantry-agent\.yaml$/m.exec(readme) ?? []
   const file = AgentSettings.parse(parse([...lines.matchAll(/'([^']*)'/g)].map(([, line]) => line).join('\n')))
   expect(valuesOf(agent, 'Environment')).toEqual(
     expect.arrayContaining([`TENANTRY_AGENT_STATE_DIR=${file.stateDir}`, `TENANTRY_AGENT_BOXES_DIR=${file.boxesDir}`]),
