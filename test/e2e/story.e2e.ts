@@ -118,7 +118,7 @@ test('a paused rollout updates both boxes after it is resumed; a client sees 200
 
   const watched = await fleet.must('rollouts', 'resume', id, '--watch')
   const seen = await Promise.all(polls.map((poll) => poll.stop()))
-  expect(watched.stdout).toMatch(/schule-west +succeeded[\s\S]*done, 2 of 2 boxes finished/)
+  expect(watched.stdout).toMatch(/schule-west +succeeded[\s\S]*done: 2 of 2 boxes updated/)
   for (const answers of seen) {
     expect([...answers.keys()].sort()).toEqual(['200', 'fenced'])
   }
