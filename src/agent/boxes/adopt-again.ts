@@ -23,7 +23,7 @@ type Deps = ReportDeps &
   }>
 
 /**
- * Writes the record of a box again, after the agent lost its state folder. A box with a record keeps it. Changes nothing in the box: a fence
+ * Writes the record of a box again, after the agent lost its state folder. A box with a record keeps it, with the lost fence. Changes nothing in the box: a fence
  * stays, and counts as one that no command will lift. Throws ALREADY_EXISTS, CONFLICT (files of another box), FOLDER_UNSAFE, LEASE_LOST.
  */
 export const adoptAgain =
@@ -38,12 +38,15 @@ export const adoptAgain =
     }
   }
 
-async function recorded({ boxes }: Deps, { slug, boxId, ownershipEpoch }: Payload): Promise<LocalBox | undefined> {
-  const box = await boxes.find(slug)
+async function recorded(deps: Deps, { slug, boxId, ownershipEpoch }: Payload): Promise<LocalBox | undefined> {
+  const box = await deps.boxes.find(slug)
   if (!box) return undefined
   if (box.boxId !== boxId) throw problem('ALREADY_EXISTS', `This host has another box named ${slug} (id ${box.boxId})`)
   assertCurrentOwner(box, ownershipEpoch)
-  return box
+  // The journal of the command that raised the fence may be lost alone.
+  const found = { ...box, ...(await lostFence(deps, box.project)) }
+  if (found.orphanFence !== box.orphanFence) await deps.boxes.put(found)
+  return found
 }
 
 async function registered(deps: Deps, payload: Payload): Promise<LocalBox> {

@@ -14,7 +14,9 @@ export function fileOfContainers(
   containers: readonly ContainerState[],
   key: 'composeFiles' | 'envFiles',
 ): string | undefined {
-  const sets = [...new Set(containers.map((container) => container[key].join('\n')))]
+  // A container that a restore recreated names a file of the agent, which says nothing about the owner's.
+  const byOwner = containers.filter(({ composeFiles }) => !composeFiles.some((path) => basename(path).startsWith('.compose.')))
+  const sets = [...new Set(byOwner.map((container) => container[key].join('\n')))]
   const [only] = sets
   return sets.length === 1 && only && !only.includes('\n') && dirname(only) === folder ? only : undefined
 }

@@ -7,7 +7,7 @@ import { type Fence, readFence } from '../boxes/index.ts'
 import { type AgentIdentity, connect } from '../channel/index.ts'
 import { damagedFolder } from '../journal/index.ts'
 import type { LocalBox } from '../ports/index.ts'
-import { readIdentity } from './enrolment-file.ts'
+import { isRotationOpen, readIdentity } from './enrolment-file.ts'
 import { type LocalHost, localHost } from './local-host.ts'
 import { type AgentSettings, type Globals, type Machine, settingsFileOf, settingsOf } from './settings.ts'
 
@@ -40,7 +40,7 @@ async function allChecks(machine: Machine, options: Globals): Promise<Check[]> {
     passed('settings', settingsFileOf(machine, options) ?? 'from the environment and defaults'),
     ...(await Promise.all(looks)).flat(),
     enrolled,
-    ...(identity ? [await daemon(machine, identity)] : []),
+    ...(identity ? [await daemon(machine, settings, identity)] : []),
   ]
 }
 
@@ -193,8 +193,15 @@ const fixes: Readonly<Record<string, string>> = {
  * Makes a signed call without side effects. For an unknown instance id the daemon answers CONFLICT after it has accepted key and clock; a
  * hello would replace the running agent.
  */
-async function daemon({ clock, random }: Machine, identity: AgentIdentity): Promise<Check> {
+async function daemon({ clock, random }: Machine, { stateDir }: AgentSettings, identity: AgentIdentity): Promise<Check> {
   const name = 'daemon'
+  // The daemon may know the new key already: a call with the former one would freeze the host.
+  if (await isRotationOpen(stateDir))
+    return failed(
+      name,
+      'not asked: a key rotation of this agent is unfinished',
+      'start the agent, which finishes it, then run doctor again',
+    )
   const answered = passed(name, `${identity.daemonUrl}: host accepted, clocks in sync`)
   try {
     await connect({ clock, random, identity }).heartbeat({ body: { holding: [] } })

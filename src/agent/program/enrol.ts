@@ -2,7 +2,7 @@ import { mkdir, readFile } from 'node:fs/promises'
 import { type ExitCode, isProblem, problem, type Secret, secret } from '../../core/kit/index.ts'
 import { packageVersion } from '../../node/package.ts'
 import { assertSafeUrl, enrolAgent, openConnection, rotateKey } from '../channel/index.ts'
-import { askForRotation, keyStore, pendingKey, readIdentity, writeIdentity } from './enrolment-file.ts'
+import { askForRotation, forgetRotation, keyStore, pendingKey, readIdentity, writeIdentity } from './enrolment-file.ts'
 import { localHost } from './local-host.ts'
 import { lockAgent } from './run.ts'
 import { type Globals, type Machine, print, settingsOf } from './settings.ts'
@@ -22,6 +22,7 @@ export async function enrol(machine: Machine, options: Options): Promise<ExitCod
   const token = await readToken(machine, options)
   await mkdir(stateDir, { recursive: true, mode: 0o700 })
   const identity = await enrolAgent({ daemonUrl, agentVersion: packageVersion() }, await pendingKey(stateDir), token)
+  await forgetRotation(stateDir)
   await writeIdentity(stateDir, identity)
   const { hostId, name } = identity
   print(machine, options, { hostId, name, daemonUrl }, `Enrolled as ${name} at ${daemonUrl}. Next: tenantry-agent run`)

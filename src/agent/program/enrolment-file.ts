@@ -23,6 +23,18 @@ export async function writeIdentity(stateDir: string, identity: AgentIdentity): 
   await rm(pendingFile(stateDir), { force: true })
 }
 
+/** Whether a new key is stored that the agent does not use yet, or cannot be read. */
+export const isRotationOpen = (stateDir: string): Promise<boolean> =>
+  stat(nextFile(stateDir)).then(
+    () => true,
+    () => false,
+  )
+
+/** Ends an unfinished rotation of an earlier enrolment: its key is not announced for the new one. */
+export async function forgetRotation(stateDir: string): Promise<void> {
+  for (const file of [nextFile(stateDir), askedFile(stateDir)]) await rm(file, { force: true })
+}
+
 /** The key to enrol. It is stored first, so that an enrolment with a lost response can be repeated with the same key. */
 export async function pendingKey(stateDir: string): Promise<AgentPrivateKey> {
   const found = await readPrivate(pendingFile(stateDir), PrivateKey)

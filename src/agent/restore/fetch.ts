@@ -120,7 +120,7 @@ async function fetchVolumes(run: RestoreRun, { paths }: FullManifest, compose: C
     if (key === null || former === undefined)
       throw problem(
         'RESTORE_FAILED',
-        `the compose file of ${box.slug} has no volume ${key ?? 'with a name'} for ${data.service}, which the snapshot holds`,
+        `the compose file of ${box.slug} has no volume ${data.key ?? 'with a name'} for ${data.service}, which the snapshot holds`,
       )
     const { volume: restored, folder: into } = await newVolume(run, key, former)
     made.push({ data, volume: { key, former, restored }, into })
@@ -132,11 +132,19 @@ async function fetchVolumes(run: RestoreRun, { paths }: FullManifest, compose: C
   return made.map(({ volume }) => volume)
 }
 
-/** The key in the present compose file. A box that was moved since has the volumes of the box template, one for each service. */
-function volumeKey({ key, service }: DataFolder, { volumes }: ComposeFacts, made: readonly { volume: DataVolume }[]): string | null {
-  if (key !== null && volumes[key] !== undefined) return key
+/**
+ * The key in the present compose file, if the service mounts that volume: a snapshot never chooses the volume of another service. A box that was
+ * moved since has the volumes of the box template, one for each service.
+ */
+export function volumeKey(
+  { key, service }: Pick<DataFolder, 'key' | 'service'>,
+  { volumes, services }: Pick<ComposeFacts, 'volumes' | 'services'>,
+  made: readonly { volume: Pick<DataVolume, 'key'> }[],
+): string | null {
+  const named = key !== null && Object.hasOwn(volumes, key) ? volumes[key] : undefined
+  if (named !== undefined && services[service]?.volumes.includes(named)) return key
   const templateKey = templateVolumes[service]
-  return volumes[templateKey] === undefined || made.some(({ volume }) => volume.key === templateKey) ? key : templateKey
+  return volumes[templateKey] === undefined || made.some(({ volume }) => volume.key === templateKey) ? null : templateKey
 }
 
 async function newVolume(run: RestoreRun, key: string, former: string): Promise<{ volume: string; folder: string }> {

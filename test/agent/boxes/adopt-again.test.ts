@@ -73,7 +73,10 @@ test('a box with a record keeps it, and a record of a newer owner refuses', asyn
   await boxes.put({ ...box, ownershipEpoch: 2, migrationsHead: '0003' })
   await expect(again()).rejects.toMatchObject({ code: 'LEASE_LOST' })
   await again({ ownershipEpoch: 2 })
-  expect(await boxes.find('oak')).toEqual({ ...box, ownershipEpoch: 2, migrationsHead: '0003' })
+  expect(await boxes.find('oak')).toEqual({
+    ...{ ...box, ownershipEpoch: 2, migrationsHead: '0003' },
+    orphanFence: 'ro_1.box_oak.1.update',
+  })
 })
 
 test('maintenance stays maintenance', async () => {
@@ -81,4 +84,13 @@ test('maintenance stays maintenance', async () => {
   await writeFile(`${box.project.folder}/edge/fence/on`, JSON.stringify({ holder: 'maintenance' }))
   await again()
   expect((await boxes.find('oak'))?.orphanFence).toBeUndefined()
+})
+
+test('a box whose journal alone was lost keeps its record, with the fence that no command will lift', async () => {
+  const { again, boxes, box, fence } = await aLostBox()
+  await boxes.put(box)
+  const before = await fence()
+  await again()
+  expect(await boxes.find('oak')).toEqual({ ...box, orphanFence: 'ro_1.box_oak.1.update' })
+  expect(await fence()).toBe(before)
 })

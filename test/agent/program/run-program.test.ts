@@ -208,6 +208,21 @@ test('doctor accepts a daemon that knows this host, reports a wrong clock, and n
   })
 })
 
+test('doctor does not ask the daemon while a key rotation is unfinished, and a new enrolment forgets it', async () => {
+  await agent(['enrol', '--url', world.baseUrl], { input: await invite() })
+  for (const name of ['next-key.json', 'rotate-key']) await writeFile(join(state(), name), '{')
+  const { daemon } = checksOf((await agent(['doctor', '--json'])).stdout)
+  expect(daemon).toMatchObject({
+    state: 'failed',
+    says: expect.stringMatching(/key rotation/),
+    mend: expect.stringMatching(/start the agent/),
+  })
+  expect(await world.deps.db.selectFrom('hosts').select('status').execute()).toEqual([{ status: 'active' }])
+  expect(await agent(['enrol', '--anew', '--url', world.baseUrl], { input: await invite('host-2') })).toMatchObject({ exit: 0 })
+  expect(await readdir(state())).not.toEqual(expect.arrayContaining(['next-key.json']))
+  expect(await readdir(state())).not.toEqual(expect.arrayContaining(['rotate-key']))
+})
+
 test('doctor reports files that were set aside, and boxes whose record cannot be read', async () => {
   await mkdir(join(state(), 'journal-damaged'), { recursive: true, mode: 0o700 })
   await writeFile(join(state(), 'journal-damaged', 'ro_1.box_1.1.update.jsonl'), '{"he')

@@ -1,6 +1,7 @@
 import { mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { volumeKey } from '../../../src/agent/restore/fetch.ts'
 import type { RestoreDeps } from '../../../src/agent/restore/index.ts'
 import { aLivedOnBox, asInSnapshot, asItLivedOn, type LivedOn } from './a-restore.ts'
 
@@ -71,4 +72,20 @@ test('a link that a container put into the folder of the box is not followed, ne
   })
   for (const name of ['box.conf', 'only-here.conf']) expect(await readFile(join(victim, name), 'utf8')).toBe('of the host\n')
   expect(world.host.traffic.content(world.box)).toMatchObject(asItLivedOn)
+})
+
+test.each([
+  ['its own volume', 'objects', 'objects'],
+  ['the volume of another service', 'postgres', null],
+  ['a volume that no service mounts', 'spare', null],
+  ['a name of every object', 'constructor', null],
+  ['no key', null, null],
+])('a snapshot names %s for the object storage', (_, key, expected) => {
+  const volumes = { postgres: 'oak_postgres', objects: 'oak_objects', spare: 'oak_spare' }
+  const services = {
+    postgres: { image: 'registry.test/postgres:17', volumes: ['oak_postgres'] },
+    minio: { image: 'registry.test/minio:1', volumes: ['oak_objects'] },
+  }
+  const taken = key === 'objects' ? [] : [{ volume: { key: 'objects' } }]
+  expect(volumeKey({ key, service: 'minio' }, { volumes, services }, taken)).toBe(expected)
 })
