@@ -11,27 +11,35 @@ type FileFacts = Pick<BoxFacts, 'wouldRecreate' | 'differences' | 'scaledService
 /** A file as compose resolves it; each part costs a program. */
 type Read = Readonly<{ composed: Composed; whole: Readonly<Record<string, unknown>>; reason: string | undefined }>
 
-/** Facts of a box's compose file beside its containers. Compose reads the file again only after it or its variables have changed. */
+/**
+ * Facts of a box's compose file beside its containers. Compose reads the file again after it or its variables have changed, and before a fault is
+ * reported: another compose, or a failure of one call, may be the cause.
+ */
 export function fileFactFinder(engine: ContainerEngine) {
   const known = new Map<string, { of: string; read: Promise<Read> }>()
-  const readNow = async (box: LocalBox, text: string): Promise<Read> => {
+  const readNow = async (box: LocalBox, text: string): Promise<{ read: Read; isNew: boolean }> => {
     const { composeFile, envFile } = box.project
     const of = sha256Hex(`${text}\n${envFile ? await readFile(envFile, 'utf8') : ''}`)
     const before = known.get(composeFile)
-    if (before?.of === of) return before.read
+    if (before?.of === of) return { read: await before.read, isNew: false }
     const read = readFileFacts(engine, box, text)
     known.set(composeFile, { of, read })
     read.catch(() => known.delete(composeFile))
-    return read
+    return { read: await read, isNew: true }
   }
   return async (box: LocalBox, text: string, containers: readonly ContainerState[]): Promise<FileFacts> => {
-    const { composed, whole, reason } = await readNow(box, text)
-    const differing = differencesOf(box.project, { composed, containers, ...(await readCauses(box.project, containers)) })
+    const causes = await readCauses(box.project, containers)
+    const differencesNow = ({ composed }: Read) => differencesOf(box.project, { composed, containers, ...causes })
+    const { read: found, isNew } = await readNow(box, text)
+    const isStale = !isNew && (found.reason !== undefined || differencesNow(found).length > 0)
+    if (isStale) known.delete(box.project.composeFile)
+    const read = isStale ? (await readNow(box, text)).read : found
+    const differing = differencesNow(read)
     return {
       wouldRecreate: [...new Set(differing.map(({ service }) => service))].sort(),
       ...(differing.length > 0 ? { differences: differing.slice(0, 20).map((one) => one.text.slice(0, 500)) } : {}),
-      scaledServices: scaledServices(whole, containers),
-      notRestorable: reason === undefined ? [] : [reason.slice(0, 500)],
+      scaledServices: scaledServices(read.whole, containers),
+      notRestorable: read.reason === undefined ? [] : [read.reason.slice(0, 500)],
     }
   }
 }

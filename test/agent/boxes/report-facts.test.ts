@@ -8,7 +8,7 @@ import type { LocalBox } from '../../../src/agent/ports/index.ts'
 import type { BoxFacts } from '../../../src/core/boxes/index.ts'
 import { aHost, aRunningBox, composeText, moving } from '../simulated/boxes.ts'
 
-async function aReportingHost(disk = { freeBytes: async () => 7e9 }) {
+async function aReportingHost(disk = { freeBytes: async () => 7e9 }, hashes = { suffix: '' }) {
   const host = await aHost()
   const box = await aRunningBox(host)
   const boxes = localBoxes(host.folder)
@@ -27,7 +27,14 @@ async function aReportingHost(disk = { freeBytes: async () => 7e9 }) {
       ]),
     ),
   }
-  const findFacts = factFinder({ engine, clock: host.clock, disk, compose })
+  const composedServices: typeof engine.composedServices = async (project) =>
+    Object.fromEntries(
+      Object.entries(await engine.composedServices(project)).map(([name, service]) => [
+        name,
+        { ...service, hashes: service.hashes.map((hash) => `${hash}${hashes.suffix}`) },
+      ]),
+    )
+  const findFacts = factFinder({ engine: { ...engine, composedServices }, clock: host.clock, disk, compose })
   const report = () => moving(host.clock, () => reportVersions({ engine, servers: host.servers, clock: host.clock, findFacts }, box))
   const facts = async () => (await report()).facts as BoxFacts
   return { host, box, boxes, compose, counts, report, facts }
@@ -103,6 +110,14 @@ describe('a report', () => {
     await appendFile(box.project.composeFile, '# a remark\n')
     await facts()
     expect(counts).toEqual({ composedServices: 2, imageLibc: 1 })
+  })
+
+  test('a difference that another compose caused is gone once it reads the file as before', async () => {
+    const hashes = { suffix: ' of another version' }
+    const { facts } = await aReportingHost(undefined, hashes)
+    expect((await facts()).wouldRecreate).toEqual(['edge', 'minio', 'postgres', 'synapse'])
+    hashes.suffix = ''
+    expect((await facts()).wouldRecreate).toEqual([])
   })
 })
 
