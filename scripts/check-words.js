@@ -51,7 +51,11 @@ const allowed = [
   [/^src\/daemon\/(db|jobs|alerts)\//, /^outbox$/i, 'the table of jobs'],
   [/^(src|docs)\/.*(box|operating|lifecycle|removal|remove)/, /^undo/i, 'the removal of a box can be undone'],
   [/^src\/(core|agent|cli|daemon)\//, /^(ballast|followup|outbox)$/, 'fields, folders and topics on the wire and on disk'],
-  [/^src\/(core|daemon|cli)\/(rollouts|alerts|contract)|^src\/core\/alerts|^src\/cli\/service\/status/, /^undo$/, 'field and path names of the API'],
+  [
+    /^src\/(core|daemon|cli)\/(rollouts|alerts|contract)|^src\/core\/alerts|^src\/cli\/service\/status/,
+    /^undo$/,
+    'field and path names of the API',
+  ],
   [/^(src|docs)\/.*rollouts/, /^undo(es|ne)?$/, 'fields and values of the API'],
   [/^src\/node\/command-line/, /^mend$/, 'a field of `doctor --json`'],
   [/^CHANGELOG/, /./, 'names that were renamed'],
