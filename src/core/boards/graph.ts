@@ -3,6 +3,7 @@ import type { BoardDefinition, BoardEdge, BoardElement, ConditionType, ElementKi
 /** A board with its edges by element, in their sort order. Edges that name a missing element are left out. */
 export type Graph = Readonly<{
   elements: ReadonlyMap<string, BoardElement>
+  edges: ReadonlyMap<string, BoardEdge>
   out(id: string): readonly BoardEdge[]
   into(id: string): readonly BoardEdge[]
   start: BoardElement | undefined
@@ -18,6 +19,7 @@ export function graphOf({ elements, edges }: Pick<BoardDefinition, 'elements' | 
   }
   return {
     elements: byId,
+    edges: new Map(inOrder.map((edge) => [edge.id, edge])),
     out: (id) => out.get(id) ?? [],
     into: (id) => into.get(id) ?? [],
     start: elements.find(({ kind }) => kind === 'start'),

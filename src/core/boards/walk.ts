@@ -20,11 +20,10 @@ export function fail(draft: Draft, code: RunFailure['code'], at: Readonly<{ elem
 
 /** Takes edges and all that follow until every token waits or is gone. */
 export function walk(draft: Draft, edgeIds: readonly string[]): void {
-  const { graph, definition } = draft.board
-  const byId = new Map(definition.edges.map((edge) => [edge.id, edge]))
+  const { graph } = draft.board
   const queue = [...edgeIds]
   for (let steps = 1; queue.length > 0; steps++) {
-    const edge = byId.get(queue[0] as string) as BoardEdge
+    const edge = graph.edges.get(queue[0] as string) as BoardEdge
     const element = graph.elements.get(edge.target) as BoardElement
     const next = steps > maxSteps ? tooMany(draft, element) : enter(draft, element, edge)
     if (next === 'failed') {

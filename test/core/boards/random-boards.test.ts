@@ -185,7 +185,7 @@ describe('a board that somebody changed at random', () => {
           expect(Array.from({ length: 20 }, plays).flat()).toContain('stuck')
         }
       }),
-      { numRuns: 400 },
+      { numRuns: 2_000 },
     )
     expect(verdicts.sound).toBeGreaterThan(5)
     expect(verdicts.deadlock).toBeGreaterThan(5)
