@@ -20,8 +20,8 @@ import { eventually } from './support/programs.ts'
 describe.skipIf(!testbedExists())('a rollout over real boxes that is rolled back', () => {
   const near = `un-near-${process.pid}`
   const far = `un-far-${process.pid}`
-  /** Never begun: it keeps rollouts from being done. */
-  const last = `un-last-${process.pid}`
+  /** Never begun: it keeps the rollout of a box from being done. Each rollout has its own, because a box is in one active rollout only. */
+  const lastBeside = (slug: string) => `${slug}-last`
   const probe = { consecutive: 2, spacingMs: 300, timeoutMs: 60_000 }
   let db: Db
   let agent: AgentRooms
@@ -39,7 +39,8 @@ describe.skipIf(!testbedExists())('a rollout over real boxes that is rolled back
       [
         { slug: near, canary: true },
         { slug: far, canary: true },
-        { slug: last, plan: 'pro' },
+        { slug: lastBeside(near), plan: 'pro' },
+        { slug: lastBeside(far), plan: 'pro' },
       ],
       {},
       { probe },
@@ -60,9 +61,15 @@ describe.skipIf(!testbedExists())('a rollout over real boxes that is rolled back
     await db?.destroy()
   })
 
+  /** Updates the box in a rollout that is then held. Throws the error of the box where its update does not succeed. */
   async function updated(slug: string): Promise<void> {
-    rollouts.set(slug, await world.started({ targetSlugs: [slug, last], holdAfter: 'canary' }))
+    const id = await world.started({ targetSlugs: [slug, lastBeside(slug)], holdAfter: 'canary' })
+    rollouts.set(slug, id)
     await drive()
+    const { status, pauseReason } = await world.show(id)
+    const action = await actionOf(slug)
+    if (action?.status !== 'succeeded')
+      throw new Error(`${id} is ${status} (${pauseReason}); ${slug} is ${action?.status}: ${JSON.stringify(action?.error)}`)
   }
 
   /** Waits until the agent reports no pending background updates. */
