@@ -26,6 +26,16 @@ export async function readFence(project: Project): Promise<Fence | undefined> {
   }
 }
 
+/** True also when the record or the fence of the box cannot be read. */
+export const mayBeFenced = async (boxes: Pick<LocalBoxes, 'find'>, slug: string): Promise<boolean> => {
+  try {
+    const box = await boxes.find(slug)
+    return box !== undefined && (await readFence(box.project)) !== undefined
+  } catch {
+    return true
+  }
+}
+
 function asRecord(text: string): Record<string, unknown> {
   try {
     return Object(JSON.parse(text)) as Record<string, unknown>

@@ -38,6 +38,7 @@ export {
   type Fence,
   fenceFile,
   maintain,
+  mayBeFenced,
   readFence,
   removeFenceFile,
 } from './fence.ts'

@@ -60,19 +60,27 @@ type Deps = Readonly<{
   store: FileStore
   clock: Clock
   keepDays?: number
+  /** Whether a box is fenced: its records stay, because they tell why it is fenced and whether a person may lift the fence. */
+  isFenced?: (slug: string) => Promise<boolean>
   /** Called once for each file that was set aside. */
   onDamaged?: (path: string) => void
 }>
 
 /**
- * Opens the journal of an agent and deletes records that were acknowledged `keepDays` ago. An unreadable record is set aside, so that
+ * Opens the journal of an agent and deletes records that were acknowledged `keepDays` ago, except those of a fenced box. An unreadable record is set aside, so that
  * other boxes of the host continue; its own command is refused from then on.
  */
-export async function openJournal({ store, clock, keepDays = 30, onDamaged }: Deps): Promise<CommandJournal> {
+export async function openJournal({ store, clock, keepDays = 30, isFenced = async () => false, onDamaged }: Deps): Promise<CommandJournal> {
   const records = await readAll(store, onDamaged)
   const damaged = new Set(await store.aside())
   const isDamaged = (commandId: string) => damaged.has(fileNameOf(commandId))
-  await deleteOld(store, records, clock.now().getTime() - keepDays * 86_400_000)
+  const beforeMs = clock.now().getTime() - keepDays * 86_400_000
+  const old = [...records.values()].filter(({ closed }) => closed?.acknowledgedAt && Date.parse(closed.acknowledgedAt) < beforeMs)
+  for (const { commandId, slug } of old) {
+    if (await isFenced(slug)) continue
+    await store.remove(fileNameOf(commandId))
+    records.delete(commandId)
+  }
 
   const save = async (record: CommandRecord): Promise<CommandRecord> => {
     await store.write(fileNameOf(record.commandId), printRecord(record))
@@ -153,14 +161,6 @@ const damagedRecord = ({ commandId, slug }: NewCommand) =>
     'INTERNAL',
     `the journal of ${commandId} is damaged and was set aside, so its progress is unknown. fix: check the fence and containers of the box ${slug}, then plan again`,
   )
-
-async function deleteOld(store: FileStore, records: Map<string, CommandRecord>, beforeMs: number): Promise<void> {
-  for (const { commandId, closed } of records.values()) {
-    if (!closed?.acknowledgedAt || Date.parse(closed.acknowledgedAt) >= beforeMs) continue
-    await store.remove(fileNameOf(commandId))
-    records.delete(commandId)
-  }
-}
 
 /** Milliseconds since the command began, over restarts of the agent. */
 export type Stopwatch = () => number

@@ -4,7 +4,7 @@ import { type ExitCode, isProblem, problem } from '../../core/kit/index.ts'
 import { type Logger, makeLogger } from '../../node/index.ts'
 import { packageVersion } from '../../node/package.ts'
 import { hostDisk } from '../backup/index.ts'
-import { knownMirrors, portInUse, reportVersions } from '../boxes/index.ts'
+import { knownMirrors, mayBeFenced, portInUse, reportVersions } from '../boxes/index.ts'
 import { type CommandStore, commandStore, runAgent } from '../channel/index.ts'
 import { sweepDrills } from '../drill/index.ts'
 import {
@@ -55,7 +55,7 @@ async function serve(
   const diskReserve = fileDiskReserve(join(host.owner, 'ballast'))
   await diskReserve.refill()
   const storeIn = (name: string) => withDiskReserve(folderStore(join(host.owner, name)), diskReserve)
-  const journal = await openJournal({ store: storeIn('journal'), clock, onDamaged })
+  const journal = await openJournal({ store: storeIn('journal'), clock, isFenced: (slug) => mayBeFenced(host.boxes, slug), onDamaged })
   const store = commandStore(storeIn('commands'), onDamaged)
   const sweepPins = pinSweeper({ engine: host.engine, journal, clock })
   const { images: allowedImages, keepImagesDays: keepDays } = settings

@@ -58,6 +58,20 @@ describe.each([
     await deps.clock.advance(2 * day)
     expect(await (await openJournal(deps)).find(anUpdate.commandId)).toBeUndefined()
   })
+
+  test('the records of a box stay as long as it is fenced', async () => {
+    const deps = { store: makeStore(), clock: manualClock() }
+    const journal = await openJournal(deps)
+    for (const { commandId, slug } of [anUpdate, { commandId: 'other', slug: 'south-school' }]) {
+      await journal.begin({ ...anUpdate, commandId, slug })
+      await journal.close(commandId, { outcome: 'rollback_failed' })
+      await journal.acknowledge(commandId)
+    }
+    await deps.clock.advance(400 * day)
+    const fenced = await openJournal({ ...deps, isFenced: async (slug) => slug === anUpdate.slug })
+    expect((await fenced.all()).map(({ slug }) => slug)).toEqual([anUpdate.slug])
+    expect(await (await openJournal({ ...deps, isFenced: async () => false })).all()).toEqual([])
+  })
 })
 
 describe('a damaged journal', () => {

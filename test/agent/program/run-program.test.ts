@@ -3,9 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { fileLocks } from '../../../src/agent/journal/index.ts'
+import { createFenceFile, localBoxes, removeFenceFile } from '../../../src/agent/boxes/index.ts'
+import { fileLocks, folderStore, openJournal } from '../../../src/agent/journal/index.ts'
 import { runProgram } from '../../../src/agent/program/main.ts'
 import { loadAgentSettings } from '../../../src/agent/program/settings.ts'
+import { manualClock } from '../../../src/core/kit/index.ts'
 import { inviteHost } from '../../../src/daemon/hosts/enrolment.ts'
 import { revokeHost } from '../../../src/daemon/hosts/revoke-host.ts'
 import { systemRandom } from '../../../src/node/index.ts'
@@ -141,6 +143,29 @@ test('an agent runs without an engine, is seen online, refuses a second one besi
   expect(await agent(['run'])).toMatchObject({ exit: 5, stderr: expect.stringMatching(/Another tenantry-agent/) })
   leaving.abort()
   expect(await running).toMatchObject({ exit: 0 })
+})
+
+test('a started agent forgets an old failed rollback only once the fence of its box is gone', async () => {
+  await agent(['enrol', '--url', world.baseUrl], { input: await invite() })
+  const project = { name: 'oak', folder: join(folder, 'boxes', 'oak'), composeFile: 'compose.yaml' }
+  const box = { slug: 'oak', boxId: 'box_oak', ownershipEpoch: 1, managed: true, chatDomain: 'oak.example', project, ports: null }
+  await localBoxes(state()).put({ ...box, migrationsHead: '0000' })
+  const journal = await openJournal({ store: folderStore(join(state(), 'journal')), clock: manualClock('2020-01-01T00:00:00.000Z') })
+  await journal.begin({ commandId: 'ro_1.oak.update', kind: 'tenant-box.update', slug: 'oak', payload: {} })
+  await journal.close('ro_1.oak.update', { outcome: 'rollback_failed' })
+  await journal.acknowledge('ro_1.oak.update')
+  await createFenceFile(project, { commandId: 'ro_1.oak.update' })
+  const recordsAfterStart = async () => {
+    const leaving = new AbortController()
+    const [before, running] = [world.told.reports.length, agent(['run'], { signal: leaving.signal })]
+    while (world.told.reports.length === before) await new Promise((resolve) => setImmediate(resolve))
+    leaving.abort()
+    expect(await running).toMatchObject({ exit: 0 })
+    return readdir(join(state(), 'journal'))
+  }
+  expect(await recordsAfterStart()).toEqual(['ro_1.oak.update.jsonl'])
+  await removeFenceFile(project)
+  expect(await recordsAfterStart()).toEqual([])
 })
 
 test('an agent that is shut out ends with exit code 4', async () => {
