@@ -2,7 +2,7 @@ import { adminContract } from './admin/index.ts'
 import { alertsContract } from './alerts/index.ts'
 import { auditContract } from './audit/index.ts'
 import { authContract } from './auth/index.ts'
-import { boardsContract } from './boards/index.ts'
+import { boardsContract, bundleContract } from './boards/index.ts'
 import { bootstrapContract } from './bootstrap/index.ts'
 import { boxesContract } from './boxes/index.ts'
 import { contactsContract } from './contacts/index.ts'
@@ -49,6 +49,6 @@ export const api = {
   tasks: tasksContract,
   spaces: spacesContract,
   files: filesContract,
-  boards: boardsContract,
+  boards: { ...boardsContract, ...bundleContract },
   service: serviceContract,
 } as const satisfies Record<string, Contract>

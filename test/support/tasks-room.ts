@@ -1,4 +1,4 @@
-import { boardsContract } from '../../src/core/boards/index.ts'
+import { boardsContract, bundleContract } from '../../src/core/boards/index.ts'
 import { bootstrapContract } from '../../src/core/bootstrap/index.ts'
 import { makeClient } from '../../src/core/contract/index.ts'
 import { isoNow, manualClock, type PlatformPrincipal, problem, type UserId } from '../../src/core/kit/index.ts'
@@ -42,14 +42,15 @@ export async function aTasksRoom(db: Db, { isFirst = true, clock = manualClock()
     roles: taskRoles,
     modulesOf: noModules,
     spacesOf: spacesFrom(spaces),
-    roomsOf: async () => ['!hall:school'],
+    roomsOf: async (_: unknown, { tenantId }: Readonly<{ tenantId: string }>) =>
+      tenantId === 'ten_one' ? ['!hall:school'] : ['!hall:other'],
   }
   const routes = [tasksFeature, boardsFeature].flatMap((feature) => feature.routes?.(deps) ?? [])
   const { url: baseUrl } = await servedApp([...routes, ...profileRoutes(deps), ...bootstrapRoutes(deps)], {
     authenticate: { platform: (authorization) => principalOf(db, authorization?.slice('Bearer '.length) ?? '') },
     clock,
   })
-  const contract = { ...tasksContract, ...boardsContract, ...profileContract, ...bootstrapContract }
+  const contract = { ...tasksContract, ...boardsContract, ...bundleContract, ...profileContract, ...bootstrapContract }
   const as = (who: string) => makeClient(contract, { baseUrl, headers: () => ({ authorization: `Bearer ${who}`, connection: 'close' }) })
   return { ...deps, spaces, baseUrl, as }
 }

@@ -3,12 +3,12 @@ import { type Contract, empty, endpoint, Paging, platform, Timestamp } from '../
 import { isVisible, visiblePattern } from '../kit/index.ts'
 import { BoardDefinition } from './definition.ts'
 
-const base = '/api/platform/v1/cascade-boards'
+export const base = '/api/platform/v1/cascade-boards'
 const Id = z.string().min(1).max(100)
-const one = z.object({ id: Id })
+export const one = z.object({ id: Id })
 const Version = z.coerce.number().int().min(1).max(1_000_000)
 
-const BoardName = z
+export const BoardName = z
   .string()
   .max(200)
   .trim()
@@ -31,7 +31,7 @@ const BoardSummary = z.object({
 })
 export type BoardSummary = Readonly<z.infer<typeof BoardSummary>>
 
-const Board = BoardSummary.extend({ definition: BoardDefinition })
+export const Board = BoardSummary.extend({ definition: BoardDefinition })
 
 const BoardFinding = z.object({
   severity: z.enum(['error', 'warning']),
@@ -52,7 +52,7 @@ const fields = {
   definition: BoardDefinition,
 }
 
-const manage = platform('manageBoards')
+export const manage = platform('manageBoards')
 const bodyLimit = 4 * 1024 * 1024
 
 export const boardsContract = {

@@ -2,12 +2,12 @@ import { z } from 'zod'
 import { Timestamp } from '../contract/index.ts'
 
 /** Limits of one board. */
-const boardLimits = { elements: 2_000, edges: 5_000, fields: 200, columns: 50 } as const
+export const boardLimits = { elements: 2_000, edges: 5_000, fields: 200, columns: 50 } as const
 
-const Id = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,79}$/, 'must be 1 to 80 letters, digits, "-" or "_"')
-const Label = z.string().trim().min(1).max(200)
+export const BoardLocalId = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,79}$/, 'must be 1 to 80 letters, digits, "-" or "_"')
+export const Label = z.string().trim().min(1).max(200)
 const Name = z.string().regex(/^[A-Za-z][A-Za-z0-9_]{0,39}$/, 'must be a name of at most 40 letters, digits and "_"')
-const Order = z.int().min(0).max(1_000_000)
+export const Order = z.int().min(0).max(1_000_000)
 
 /** A role of the tenant, or `{ role }`: a parameter of a template, filled by `bindings`. */
 const RoleRef = z.union([z.string().min(1).max(80), z.strictObject({ role: Name })])
@@ -60,10 +60,10 @@ const none = z.strictObject({})
 
 const element = <Kind extends string, Config extends z.ZodType>(kind: Kind, config: Config) =>
   z.strictObject({
-    id: Id,
+    id: BoardLocalId,
     kind: z.literal(kind),
     label: Label,
-    columnId: Id.nullable().default(null),
+    columnId: BoardLocalId.nullable().default(null),
     sortOrder: Order.default(0),
     config,
   })
@@ -98,20 +98,27 @@ const Condition = z.discriminatedUnion('type', [
 export type ConditionType = z.infer<typeof Condition>['type']
 
 export const BoardEdge = z.strictObject({
-  id: Id,
-  source: Id,
-  target: Id,
+  id: BoardLocalId,
+  source: BoardLocalId,
+  target: BoardLocalId,
   condition: Condition.default({ type: 'always' }),
   sortOrder: Order.default(0),
 })
 export type BoardEdge = z.infer<typeof BoardEdge>
 
-const BoardColumn = z.strictObject({ id: Id, name: Label, sortOrder: Order.default(0) })
+const BoardColumn = z.strictObject({ id: BoardLocalId, name: Label, sortOrder: Order.default(0) })
 
 export const variableTypes = ['text', 'number', 'date', 'boolean'] as const
 
 /** A variable that the caller passes at the start of a run. */
 const StartVariable = z.strictObject({ name: Name, type: z.enum(variableTypes), required: z.boolean().default(false) })
+
+/** Values of the parameters of a template. */
+export const BoardBindings = z.strictObject({
+  roles: z.record(Name, z.string().max(80)).default({}),
+  rooms: z.record(Name, z.string().max(255)).default({}),
+})
+export type BoardBindings = z.infer<typeof BoardBindings>
 
 /** The versioned part of a board; a run keeps the version it began with. */
 export const BoardDefinition = z.strictObject({
@@ -124,9 +131,7 @@ export const BoardDefinition = z.strictObject({
   /** Time for a whole run: a warning at 80 %, an escalation at the end. */
   sla: Duration.nullable().default(null),
   retentionDays: z.int().min(30).max(3_650).default(365),
-  bindings: z
-    .strictObject({ roles: z.record(Name, z.string().max(80)).default({}), rooms: z.record(Name, z.string().max(255)).default({}) })
-    .default({ roles: {}, rooms: {} }),
+  bindings: BoardBindings.default({ roles: {}, rooms: {} }),
 })
 export type BoardDefinition = z.infer<typeof BoardDefinition>
 

@@ -36,6 +36,9 @@ const units: Readonly<Record<string, readonly [one: string, many: string]>> = {
   array: ['entry', 'entries'],
 }
 
+/** Reasons sent: a small body can have very many faults. */
+const maxDetails = 100
+
 /** Parses one part of a request (`body`, `query`, `params`) or throws VALIDATION with a reason per field. */
 export function parsePart<Schema extends z.ZodType>(schema: Schema, value: unknown, part: string): z.output<Schema> {
   const result = schema.safeParse(value)
@@ -44,9 +47,7 @@ export function parsePart<Schema extends z.ZodType>(schema: Schema, value: unkno
   throw problem(
     'VALIDATION',
     `${details[0]?.path}: ${details[0]?.reason}${details.length > 1 ? ` (and ${details.length - 1} more)` : ''}`,
-    {
-      details,
-    },
+    { details: details.slice(0, maxDetails) },
   )
 }
 

@@ -1,18 +1,19 @@
 // Flow boards of tenants: save versions, check, publish and archive them. A change and its event commit in one transaction.
 // The rules are in core/boards. A saved version never changes, so a run can keep the one it began with.
 import './boards.tables.ts'
-import { boardsContract as contract } from '../../core/boards/index.ts'
+import { bundleContract, boardsContract as contract } from '../../core/boards/index.ts'
 import { feature } from '../feature/index.ts'
 import { serveContract } from '../http/index.ts'
 import type { BoardsDeps } from './deps.ts'
 import { archiveBoard, checkBoard, publishBoard } from './publish-board.ts'
 import { createBoard, deleteBoard, saveBoard } from './save-board.ts'
 import { listBoards, listVersions, showBoard, showVersion } from './show-boards.ts'
+import { exportBoard, importBoard } from './transfer-board.ts'
 
 export const boardsFeature = feature<BoardsDeps>({
   name: 'boards',
-  routes: (deps) =>
-    serveContract(contract, {
+  routes: (deps) => [
+    ...serveContract(contract, {
       listBoards: ({ actor, query }) => listBoards(deps, actor, query),
       createBoard: ({ actor, body }) => createBoard(deps, actor, body),
       showBoard: ({ actor, params }) => showBoard(deps, actor, params),
@@ -27,4 +28,9 @@ export const boardsFeature = feature<BoardsDeps>({
       listBoardVersions: ({ actor, params, query }) => listVersions(deps, actor, { ...params, ...query }),
       showBoardVersion: ({ actor, params }) => showVersion(deps, actor, params),
     }),
+    ...serveContract(bundleContract, {
+      exportBoard: ({ actor, params }) => exportBoard(deps, actor, params),
+      importBoard: ({ actor, body }) => importBoard(deps, actor, body),
+    }),
+  ],
 })

@@ -84,6 +84,7 @@ const declared: Readonly<Record<string, Declared>> = {
   createBoard: ofUsers,
   saveBoard: ofUsers,
   deleteBoard: ofUsers,
+  importBoard: ofUsers,
   checkBoard: readsOnly,
   publishBoard: elsewhere('boards', 'board.published'),
   archiveBoard: elsewhere('boards', 'board.archived'),

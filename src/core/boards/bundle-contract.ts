@@ -1,0 +1,38 @@
+import { z } from 'zod'
+import { type Contract, endpoint } from '../contract/index.ts'
+import { FlowBundle } from './bundle.ts'
+import { Board, BoardName, base, manage, one } from './contract.ts'
+import { BoardBindings } from './definition.ts'
+
+/** A bundle is a little longer than the board that it holds, which has at most 4 MiB. */
+const bodyLimit = 5 * 1024 * 1024
+
+/** Boards as bundles of the format `svc.process-engine/v1`. */
+export const bundleContract = {
+  exportBoard: endpoint({
+    method: 'GET',
+    path: `${base}/:id/export`,
+    auth: manage,
+    params: one,
+    returns: FlowBundle,
+    problems: ['BOARD_INVALID'],
+    summary: 'Export the last saved version of a board as a bundle; room ids become parameters',
+    spec: '2.9',
+  }),
+  importBoard: endpoint({
+    method: 'POST',
+    path: `${base}/import`,
+    auth: manage,
+    body: z.strictObject({
+      bundle: FlowBundle,
+      name: BoardName.optional().meta({ description: 'Default: the name in the bundle' }),
+      bindings: BoardBindings.default({ roles: {}, rooms: {} }).meta({ description: 'Roles and rooms for the parameters of the bundle' }),
+    }),
+    bodyLimit,
+    returns: Board,
+    status: 201,
+    problems: ['CONFLICT', 'PAYLOAD_TOO_LARGE'],
+    summary: 'Import a bundle as a draft; open parameters are findings until they have bindings',
+    spec: '4.8',
+  }),
+} as const satisfies Contract

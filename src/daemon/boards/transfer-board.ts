@@ -1,0 +1,30 @@
+import { type BoardDefinition, boardFromBundle, bundleOf, type FlowBundle, roomsNamed } from '../../core/boards/index.ts'
+import { type PlatformPrincipal, problem } from '../../core/kit/index.ts'
+import type { BoardsDeps } from './deps.ts'
+import { createBoard } from './save-board.ts'
+import { showBoard } from './show-boards.ts'
+
+/** The bundle of the last saved version. Throws NOT_FOUND, BOARD_INVALID (repeated or missing ids). */
+export const exportBoard = async (
+  deps: Pick<BoardsDeps, 'db'>,
+  actor: PlatformPrincipal,
+  one: Readonly<{ id: string }>,
+): Promise<FlowBundle> => bundleOf(await showBoard(deps, actor, one))
+
+type Import = Readonly<{ bundle: FlowBundle; name?: string | undefined; bindings: BoardDefinition['bindings'] }>
+
+/** Creates a draft from a bundle. Throws VALIDATION, also for a room of another tenant, CONFLICT (too many boards); nothing is stored then. */
+export async function importBoard(deps: BoardsDeps, actor: PlatformPrincipal, { bundle, name, bindings }: Import) {
+  const { definition, ...template } = boardFromBundle(bundle, bindings)
+  const rooms = new Set(await deps.roomsOf(deps.db, actor))
+  const foreign = roomsNamed(definition).filter(({ room }) => !rooms.has(room))
+  if (foreign.length > 0) {
+    const details = foreign.slice(0, 100).map(({ path }) => ({ path, reason: 'is no room of a space of this tenant' }))
+    throw problem(
+      'VALIDATION',
+      `${details[0]?.path}: ${details[0]?.reason}. fix: name a room by a parameter, {"room": "staff"}, and bind it`,
+      { details },
+    )
+  }
+  return createBoard(deps, actor, { ...template, ...(name === undefined ? {} : { name }), spaceId: null, definition })
+}
