@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { open, readdir } from 'node:fs/promises'
+import { open, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { Digest, InstalledVersions } from '../../core/boxes/index.ts'
@@ -70,9 +70,14 @@ export async function readVerifiedDump(folder: string): Promise<ReadManifest | u
   return read && (await matchesManifest(folder, read.manifest)) ? read : undefined
 }
 
-/** The manifest alone, without checking the files that it names. */
+/** A manifest has a few kilobytes; one fetched from a store is not read into memory whatever its size. */
+const maxManifestBytes = 4_000_000
+
+/** The manifest alone, without checking the files that it names. Undefined if it is missing, damaged or too large. */
 export async function readManifest(folder: string): Promise<ReadManifest | undefined> {
-  const text = await readIfThere(manifestPath(folder))
+  const path = manifestPath(folder)
+  const { size = 0 } = (await stat(path).catch(() => undefined)) ?? {}
+  const text = size > maxManifestBytes ? undefined : await readIfThere(path)
   const manifest = text === undefined ? undefined : parse(text)
   return text === undefined || !manifest ? undefined : { manifest, sha256: sha256Hex(text) }
 }

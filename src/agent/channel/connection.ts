@@ -4,10 +4,11 @@ import { randomText } from '../../core/kit/index.ts'
 import { settlingFetch } from '../../node/index.ts'
 import type { AgentDeps } from './agent-deps.ts'
 import { type AgentIdentity, type AgentSigner, agentSigner, clockOffset } from './identity.ts'
+import { adoptPendingKey } from './keys.ts'
 
 export type AgentClient = Client<typeof agentContract>
 
-type Deps = Pick<AgentDeps, 'clock' | 'random' | 'identity' | 'fetch'>
+type Deps = Pick<AgentDeps, 'clock' | 'random' | 'identity' | 'fetch' | 'keys'>
 
 /** The connection of one agent run, with an instance id that no other run uses. */
 export type Connection = Readonly<{
@@ -22,7 +23,8 @@ export type Connection = Readonly<{
   clockOffsetMs(): number | null
 }>
 
-export function openConnection({ clock, random, identity, fetch = settlingFetch }: Deps): Connection {
+/** With `keys`, a call refused with 401 finishes an interrupted rotation and is sent again by the new key. */
+export function openConnection({ clock, random, identity, fetch = settlingFetch, keys }: Deps): Connection {
   const instanceId = randomText(random, 20)
   const gauge = clockOffset(clock)
   const plain = readServerTime(gauge.heard, bounded(fetch))
@@ -34,8 +36,16 @@ export function openConnection({ clock, random, identity, fetch = settlingFetch 
     now = next
     signer = signerOf(next)
   }
-  return {
-    client: clientOf({ signer: () => signer, settled: () => replacing }),
+  let finishing: Promise<unknown> | undefined
+  const finishRotation = async () => {
+    if (!keys) return
+    finishing ??= adoptPendingKey(connection, keys).finally(() => {
+      finishing = undefined
+    })
+    await finishing.catch(() => undefined) // the answer to the call says what is wrong
+  }
+  const connection: Connection = {
+    client: clientOf({ signer: () => signer, settled: () => replacing, refused: finishRotation }),
     identity: () => now,
     replaceKey: (work) => {
       const done = work(use)
@@ -44,11 +54,12 @@ export function openConnection({ clock, random, identity, fetch = settlingFetch 
     },
     as: (who) => {
       const other = signerOf(who)
-      return clientOf({ signer: () => other, settled: async () => undefined })
+      return clientOf({ signer: () => other, settled: async () => undefined, refused: async () => undefined })
     },
     setServerTime: gauge.heard,
     clockOffsetMs: gauge.offsetMs,
   }
+  return connection
 }
 
 /** Only the client, for a few calls. */
@@ -66,12 +77,12 @@ const bounded =
     return fetch(input, { ...init, signal: init?.signal ? AbortSignal.any([init.signal, limit]) : limit })
   }
 
-/** The current signer, and a promise that resolves after a key rotation. */
-type Signing = Readonly<{ signer(): AgentSigner; settled(): Promise<unknown> }>
+/** The current signer, a promise that resolves after a key rotation, and what to do about a 401. */
+type Signing = Readonly<{ signer(): AgentSigner; settled(): Promise<unknown>; refused(): Promise<void> }>
 
 /** Calls wait for the end of a key rotation. One sent before it may arrive late; it is retried with the new key. */
 const signed =
-  ({ signer, settled }: Signing, fetch: Fetch): Fetch =>
+  ({ signer, settled, refused }: Signing, fetch: Fetch): Fetch =>
   async (input, init) => {
     const send = async (by: AgentSigner) =>
       fetch(input, { ...init, headers: { ...(init?.headers as Record<string, string>), authorization: await by.header() } })
@@ -80,6 +91,7 @@ const signed =
     const answer = await send(used)
     if (answer.status !== 401) return answer
     await settled()
+    if (signer().keyId === used.keyId) await refused()
     if (signer().keyId === used.keyId) return answer
     await answer.body?.cancel()
     return send(signer())

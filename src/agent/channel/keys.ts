@@ -78,6 +78,14 @@ export async function finishKeyRotation(deps: Patient, connection: Connection, k
   if (!isAdopted) await retrying(() => rotateKey(connection, keys))
 }
 
+/** Adopts the stored new key if the daemon knows it: its first use was heard, but its answer was lost. */
+export async function adoptPendingKey(connection: Connection, keys: KeyStore): Promise<void> {
+  await connection.replaceKey(async (use) => {
+    const begun = await keys.pending()
+    return begun && adoptIfKnown({ connection, keys, use }, begun)
+  })
+}
+
 async function replace(connection: Connection, keys: KeyStore, use: Use): Promise<AgentIdentity> {
   const begun = await keys.pending()
   const rotation = { connection, keys, use }

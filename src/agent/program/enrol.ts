@@ -1,8 +1,17 @@
 import { mkdir, readFile } from 'node:fs/promises'
 import { type ExitCode, isProblem, problem, type Secret, secret } from '../../core/kit/index.ts'
 import { packageVersion } from '../../node/package.ts'
-import { assertSafeUrl, enrolAgent, openConnection, rotateKey } from '../channel/index.ts'
-import { askForRotation, forgetRotation, keyStore, pendingKey, readIdentity, writeIdentity } from './enrolment-file.ts'
+import { type AgentPrivateKey, assertSafeUrl, enrolAgent, openConnection, rotateKey } from '../channel/index.ts'
+import {
+  askForRotation,
+  forgetRotation,
+  keyStore,
+  newPendingKey,
+  pendingKey,
+  readIdentity,
+  readSigningIdentity,
+  writeIdentity,
+} from './enrolment-file.ts'
 import { localHost } from './local-host.ts'
 import { lockAgent } from './run.ts'
 import { type Globals, type Machine, print, settingsOf } from './settings.ts'
@@ -21,9 +30,15 @@ export async function enrol(machine: Machine, options: Options): Promise<ExitCod
     )
   const token = await readToken(machine, options)
   await mkdir(stateDir, { recursive: true, mode: 0o700 })
-  const identity = await enrolAgent({ daemonUrl, agentVersion: packageVersion() }, await pendingKey(stateDir), token)
-  await forgetRotation(stateDir)
+  const key = await pendingKey(stateDir)
+  const enrolKey = (key: AgentPrivateKey) => enrolAgent({ daemonUrl, agentVersion: packageVersion() }, key, token)
+  const identity = await enrolKey(key).catch(async (error) => {
+    // The daemon knows the key of an interrupted enrolment, which was revoked since. Its refusal has not used the invitation.
+    if (!isProblem(error, 'CONFLICT')) throw error
+    return enrolKey(await newPendingKey(stateDir))
+  })
   await writeIdentity(stateDir, identity)
+  await forgetRotation(stateDir)
   const { hostId, name } = identity
   print(machine, options, { hostId, name, daemonUrl }, `Enrolled as ${name} at ${daemonUrl}. Next: tenantry-agent run`)
   return 0
@@ -66,8 +81,6 @@ async function readAll(stdin: AsyncIterable<unknown>): Promise<string> {
 export async function rotateKeyNow(machine: Machine, options: Globals): Promise<ExitCode> {
   const settings = settingsOf(machine, options)
   const { stateDir } = settings
-  const identity = await readIdentity(stateDir)
-  if (!identity) throw problem('CONFIG', 'This agent is not enrolled and has no key. fix: tenantry-agent enrol')
   const alone = await lockAgent(localHost(machine, settings).owner).catch((error) => {
     if (isProblem(error, 'CONFLICT')) return undefined
     throw error
@@ -78,6 +91,7 @@ export async function rotateKeyNow(machine: Machine, options: Globals): Promise<
     return 0
   }
   try {
+    const identity = await readSigningIdentity(stateDir)
     const { keyId } = await rotateKey(openConnection({ ...machine, identity }), keyStore(stateDir))
     print(machine, options, { asked: false, keyId }, `Replaced the key of ${identity.name}; the previous key is no longer valid.`)
     return 0

@@ -19,7 +19,7 @@ import {
 } from '../journal/index.ts'
 import { disownBox } from '../move/index.ts'
 import { imageRemovals, imageSweeper, pinSweeper, sweepWork } from '../update/index.ts'
-import { isRotationAsked, keyStore, readIdentity } from './enrolment-file.ts'
+import { isRotationAsked, keyStore, readSigningIdentity } from './enrolment-file.ts'
 import { boxExecutors } from './executors.ts'
 import { describeMachine, hostResources, type LocalHost, localHost } from './local-host.ts'
 import { type AgentSettings, type Globals, type Machine, settingsOf } from './settings.ts'
@@ -27,28 +27,18 @@ import { type AgentSettings, type Globals, type Machine, settingsOf } from './se
 /** Runs the agent of this host until SIGTERM. */
 export async function run(machine: Machine, options: Globals): Promise<ExitCode> {
   const settings = settingsOf(machine, options)
-  const identity = await readIdentity(settings.stateDir)
-  if (!identity)
-    throw problem(
-      'CONFIG',
-      'This agent is not enrolled. fix: tenantry hosts invite, then tenantry-agent enrol --url <daemon> --token-file <file>',
-    )
   const host = localHost(machine, settings)
   const alone = await lockAgent(host.owner)
   try {
-    await serve(machine, settings, host, identity)
+    await serve(machine, settings, host)
   } finally {
     await alone.release()
   }
   return 0
 }
 
-async function serve(
-  machine: Machine,
-  settings: AgentSettings,
-  host: LocalHost,
-  identity: NonNullable<Awaited<ReturnType<typeof readIdentity>>>,
-) {
+async function serve(machine: Machine, settings: AgentSettings, host: LocalHost) {
+  const identity = await readSigningIdentity(settings.stateDir)
   const { clock, random, signal } = machine
   const log = loggerOf(machine, settings)
   const onDamaged = (path: string) => log.error({ path }, 'a file cannot be read and was set aside: check the box it belongs to')

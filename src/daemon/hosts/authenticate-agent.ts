@@ -25,9 +25,14 @@ export function authenticateAgent(deps: Deps): (authorization: string | undefine
     const token = /^Bearer (\S+)$/.exec(authorization ?? '')?.[1]
     if (!token) throw problem('UNAUTHENTICATED', 'Missing header `Authorization: Bearer <token>`; agents sign each call with their key.')
     const keyId = keyIdOf(token)
-    const { host, publicKey, replaced } = await signingKey(deps, keyId)
+    const { host, publicKey, replaced, isObsolete } = await signingKey(deps, keyId)
     const instanceId = await check(token, await read(keyId, publicKey))
     assertNotBlocked(host)
+    if (isObsolete)
+      throw problem(
+        'UNAUTHENTICATED',
+        `${host.name} was enrolled again with another key. fix: repeat that enrolment here, or enrol with a new invitation: tenantry-agent enrol --anew`,
+      )
     if (replaced) return refuseReplacedKey(deps, { host, replaced, instanceId })
     if (host.nextKey?.id === keyId) await replaceKey(deps, host, instanceId)
     // Another process with the key must not pass for the connected agent.
@@ -60,7 +65,7 @@ function keyIdOf(token: string): string {
   }
 }
 
-type SigningKey = Readonly<{ host: Host; publicKey: AgentPublicKey; replaced?: KeyReplacement }>
+type SigningKey = Readonly<{ host: Host; publicKey: AgentPublicKey; replaced?: KeyReplacement; isObsolete?: boolean }>
 
 /**
  * The announced key is valid at once, the former one until the first use of the announced one or for ten minutes. A replaced key is returned

@@ -73,7 +73,10 @@ export async function enrolHost(deps: EnrolDeps, enrol: Enrol): Promise<{ hostId
     const known = await findHostByKeyId(tx, keyId)
     if (known?.name === name && known.keyId === keyId && known.status === 'active') return { hostId: known.id, name, keyId }
     if (known || (await findFormerKey(tx, keyId)))
-      throw problem('CONFLICT', 'This key was enrolled before. fix: delete the state folder of the agent and enrol again')
+      throw problem(
+        'CONFLICT',
+        'This key was enrolled before. fix: enrol with a new key: remove pending-key.json from the state folder of the agent',
+      )
     return { hostId: await admit(deps, tx, { name, keyId, enrol }), name, keyId }
   })
 }

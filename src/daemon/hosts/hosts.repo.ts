@@ -110,8 +110,9 @@ const noNextKey = { next_key_id: null, next_public_key: null, next_key_at: null 
 
 export type Enrolment = Readonly<{ id: string; name: string; keyId: string; publicKey: AgentPublicKey; agentVersion: string; at: string }>
 
-/** Inserts a host, or activates a revoked or frozen one under a new key; its id and boxes stay. Former keys of an earlier enrolment are deleted. */
+/** Inserts a host, or activates a revoked or frozen one under a new key; its id and boxes stay. The keys of its earlier enrolment stay known as former keys. */
 export async function saveEnrolment(tx: Tx, { id, name, keyId, publicKey, agentVersion, at }: Enrolment): Promise<void> {
+  await retireKeys(tx, id, at)
   const fresh = {
     status: 'active',
     reason: null,
@@ -130,7 +131,19 @@ export async function saveEnrolment(tx: Tx, { id, name, keyId, publicKey, agentV
     .values({ id, name, protocol_version: null, engine: null, resources: null, resources_at: null, clock_offset_ms: null, ...fresh })
     .onConflict((c) => c.column('name').doUpdateSet(fresh))
     .execute()
-  await tx.deleteFrom('host_former_keys').where('host_id', '=', id).execute()
+}
+
+/** Makes the current and the announced key former ones. No instance replaced them, so a call by one proves no copy of the present key. */
+async function retireKeys(tx: Tx, hostId: string, at: string): Promise<void> {
+  await tx.updateTable('host_former_keys').set({ replaced_by: null }).where('host_id', '=', hostId).execute()
+  const host = await hostBy(tx, 'id', hostId)
+  if (!host) return
+  const keys = [{ id: host.keyId, publicKey: host.publicKey }, ...(host.nextKey ? [host.nextKey] : [])]
+  const rows = keys.map((key) => ({ key_id: key.id, public_key: JSON.stringify(key.publicKey) }))
+  await tx
+    .insertInto('host_former_keys')
+    .values(rows.map((row) => ({ ...row, host_id: hostId, replaced_at: at, replaced_by: null })))
+    .execute()
 }
 
 /** Returns false if the host was already blocked. */
@@ -205,9 +218,10 @@ export async function promoteKey(tx: Tx, host: Host, next: NonNullable<Host['nex
   return true
 }
 
-export type FormerKey = Readonly<{ hostId: HostId; publicKey: AgentPublicKey; replaced: KeyReplacement }>
+/** `isObsolete`: replaced by a new enrolment of the host. */
+export type FormerKey = Readonly<{ hostId: HostId; publicKey: AgentPublicKey; replaced: KeyReplacement; isObsolete: boolean }>
 
-/** A key that was replaced since the last enrolment of its host. All are retained: a thief could rotate until an older one is forgotten. */
+/** A replaced key. All are retained: a thief could rotate until an older one is forgotten. */
 export async function findFormerKey(db: DbOrTx, keyId: string): Promise<FormerKey | undefined> {
   const row = await db.selectFrom('host_former_keys').selectAll().where('key_id', '=', keyId).executeTakeFirst()
   return (
@@ -215,6 +229,7 @@ export async function findFormerKey(db: DbOrTx, keyId: string): Promise<FormerKe
       hostId: row.host_id as HostId,
       publicKey: JSON.parse(row.public_key),
       replaced: { at: row.replaced_at, by: row.replaced_by },
+      isObsolete: row.replaced_by === null,
     }
   )
 }

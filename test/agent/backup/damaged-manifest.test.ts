@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { appendFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { clearDump, fetchSnapshot, manifestOfFetched, readVerifiedDump, takeBoxSnapshot } from '../../../src/agent/backup/index.ts'
@@ -72,6 +72,13 @@ test.each(damages)('a fetch that finds a manifest which %s fetches it again', as
   await harm(path)
   const again = await fetchSnapshot(deps, { ...wanted, repository: vault })
   expect(again).toMatchObject({ manifest, manifestSha256: wanted.manifestSha256 })
+})
+
+test('a manifest that is far too large is not read', async () => {
+  const { path, dumpFolder } = await aFetchedSnapshot()
+  expect(await readVerifiedDump(dumpFolder)).toBeDefined()
+  await appendFile(path, ' '.repeat(8_000_000))
+  expect(await readVerifiedDump(dumpFolder)).toBeUndefined()
 })
 
 test('without a stored checksum, an unreadable manifest is fetched again too', async () => {

@@ -553,6 +553,34 @@ test('an agent that died while its key was replaced ends that first, and its res
   expect([adopted, end()]).toEqual([[renewed.keyId], undefined])
 })
 
+test('an agent whose first call by a new key got no answer goes on with that key', async () => {
+  const identity = await world.enrol('host-1')
+  let next: AgentPrivateKey | undefined
+  const adopted: AgentIdentity[] = []
+  const keys: AgentKeys = {
+    asked: async () => adopted.length === 0,
+    pending: async () => next,
+    prepare: async () => (next = await newAgentKey()),
+    adopt: async (one) => {
+      adopted.push(one)
+      next = undefined
+    },
+  }
+  let calls = 0
+  const fetch: typeof globalThis.fetch = async (input, init) => {
+    const answer = await globalThis.fetch(input, init)
+    if (String(input).endsWith('/key') && ++calls === 2) throw new TypeError('the connection broke')
+    return answer
+  }
+  const { end } = await anAgent(answer, { identity, keys, fetch })
+  await until(() => calls >= 2)
+  await world.enqueue({ id, hostId: identity.hostId })
+  await until(async () => (await status()) === 'succeeded')
+  expect(end()).toBeUndefined()
+  const { keyId, status: state } = await hostById(world.deps.db, identity.hostId)
+  expect([adopted.map((one) => one.keyId), state]).toEqual([[keyId], 'active'])
+})
+
 test('resource usage is reported at most once a minute, with the clock offset', async () => {
   let asked = 0
   const resources = async () => {

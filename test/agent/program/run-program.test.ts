@@ -5,6 +5,7 @@ import { Readable } from 'node:stream'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createFenceFile, localBoxes, removeFenceFile } from '../../../src/agent/boxes/index.ts'
 import { fileLocks, folderStore, openJournal } from '../../../src/agent/journal/index.ts'
+import { keyStore } from '../../../src/agent/program/enrolment-file.ts'
 import { runProgram } from '../../../src/agent/program/main.ts'
 import { loadAgentSettings } from '../../../src/agent/program/settings.ts'
 import { manualClock } from '../../../src/core/kit/index.ts'
@@ -197,6 +198,62 @@ test('rotate-key replaces the key while no agent runs, and asks the one that doe
   // Done by hand meanwhile, it is not done again.
   await agent(['rotate-key'])
   expect(await readdir(state())).not.toContain('rotate-key')
+})
+
+const identityOf = async () => JSON.parse(await readFile(join(state(), 'identity.json'), 'utf8'))
+
+test('the identity is read under the lock of the agent, so that no rotation can replace it meanwhile', async () => {
+  await agent(['enrol', '--url', world.baseUrl], { input: await invite() })
+  await writeFile(join(state(), 'identity.json'), '{', { mode: 0o600 })
+  const running = await fileLocks(join(state(), 'run')).acquire('agent')
+  expect(await agent(['run'])).toMatchObject({ exit: 5, stderr: expect.stringMatching(/Another tenantry-agent/) })
+  expect(await agent(['rotate-key'])).toMatchObject({ exit: 0, stdout: expect.stringMatching(/The running agent/) })
+  await running.release()
+  expect(await agent(['run'])).toMatchObject({ exit: 2, stderr: expect.stringMatching(/identity\.json is damaged/) })
+})
+
+test.each([
+  [
+    'damaged',
+    async (path: string) => writeFile(path, '{', { mode: 0o600 }),
+    /next-key\.json is damaged.*fix: .*hosts revoke host-1.*enrol --anew/,
+  ],
+  ['no file', async (path: string) => void (await mkdir(path)), /Cannot read .*next-key\.json: EISDIR.*fix: /],
+  ['readable by others', async (path: string) => writeFile(path, '{}', { mode: 0o644 }), /fix: chmod 600 .*next-key\.json/],
+])('an agent whose next key is %s stops and says what to do: the daemon may know only that key', async (_, harm, says) => {
+  await agent(['enrol', '--url', world.baseUrl], { input: await invite() })
+  await harm(join(state(), 'next-key.json'))
+  expect(await agent(['run'])).toMatchObject({ exit: 2, stderr: expect.stringMatching(says) })
+  expect(await agent(['rotate-key'])).toMatchObject({ exit: 2, stderr: expect.stringMatching(says) })
+  expect(world.told.reports).toEqual([])
+})
+
+test('a next key of an earlier enrolment is not taken for one of the new identity', async () => {
+  await agent(['enrol', '--url', world.baseUrl], { input: await invite() })
+  const former = await identityOf()
+  await keyStore(state()).prepare()
+  const left = await readFile(join(state(), 'next-key.json'))
+  expect(await agent(['enrol', '--anew', '--url', world.baseUrl], { input: await invite('host-2') })).toMatchObject({ exit: 0 })
+  // The agent was killed before it removed the key.
+  await writeFile(join(state(), 'next-key.json'), left, { mode: 0o600 })
+  const identity = await identityOf()
+  expect(identity.hostId).not.toBe(former.hostId)
+  expect(await keyStore(state()).pending()).toBeUndefined()
+  expect(await readdir(state())).not.toContain('next-key.json')
+  expect(await identityOf()).toEqual(identity)
+})
+
+test('a key that was enrolled before its host was revoked is replaced, without deleting the state folder', async () => {
+  const token = await invite()
+  await agent(['enrol', '--url', world.baseUrl], { input: token })
+  const { privateKey, hostId } = await identityOf()
+  // The agent was killed before it stored the answer, and the invitation is over.
+  await rm(join(state(), 'identity.json'))
+  await writeFile(join(state(), 'pending-key.json'), JSON.stringify(privateKey), { mode: 0o600 })
+  await revokeHost(world.deps, anna, { name: 'host-1', reason: 'lost' })
+  expect(await agent(['enrol', '--url', world.baseUrl], { input: await invite() })).toMatchObject({ exit: 0, stderr: '' })
+  const again = await identityOf()
+  expect([again.hostId, again.privateKey.x !== privateKey.x]).toEqual([hostId, true])
 })
 
 test('doctor names each failure and its fix', async () => {

@@ -190,7 +190,7 @@ onBothDialects('stolen keys and invitations', (fresh) => {
     expect(await status()).not.toBe('frozen')
   })
 
-  test('after a new enrolment the keys of the earlier one are unknown, so their holder cannot freeze the host again', async () => {
+  test('after a new enrolment the keys of the earlier one prove nothing: their holder cannot freeze the host again', async () => {
     const { admin, speak, identity, rotate, clock, enrolWith, status } = await setUp()
     const robbed = speak(identity)
     await robbed.hello({ body: silence })
@@ -200,8 +200,31 @@ onBothDialects('stolen keys and invitations', (fresh) => {
     const { token } = await admin.inviteHost({ body: { name: 'host-1' } })
     const anew = speak(await enrolWith(token, await newAgentKey()))
     await anew.hello({ body: silence })
-    await expect(speak(identity).hello({ body: silence })).rejects.toEqual(refused('UNAUTHENTICATED'))
+    await clock.advance(60_000)
+    await expect(speak(identity).hello({ body: silence })).rejects.toEqual(refused('UNAUTHENTICATED', /host-1 was enrolled again.*fix: /))
     expect(await status()).toBe('online')
+  })
+
+  test('the current and the announced key of an earlier enrolment stay known: they are enrolled and announced no more', async () => {
+    const world = await setUp()
+    const { admin, first, identity, speak, enrolWith, withKey, clock, status } = world
+    const announced = await newAgentKey()
+    const agent = speak(identity)
+    await agent.hello({ body: silence })
+    await agent.rotateKey({ body: { publicKey: publicHalf(announced) } })
+    await revoke(world)
+    const { token } = await admin.inviteHost({ body: { name: 'host-1' } })
+    const anew = speak(await enrolWith(token, await newAgentKey()))
+    await anew.hello({ body: silence })
+    await clock.advance(60_000)
+    for (const key of [first, announced]) {
+      await expect(speak(await withKey(key)).hello({ body: silence })).rejects.toEqual(refused('UNAUTHENTICATED', /enrolled again/))
+      await expect(anew.rotateKey({ body: { publicKey: publicHalf(key) } })).rejects.toEqual(refused('CONFLICT', /new key/))
+    }
+    expect(await status()).toBe('online')
+    await revoke(world)
+    const again = await admin.inviteHost({ body: { name: 'host-1' } })
+    await expect(enrolWith(again.token, first)).rejects.toEqual(refused('CONFLICT', /enrolled before/))
   })
 
   test('a replaced key cannot be announced again, by its host or by another one', async () => {
