@@ -6,10 +6,10 @@ import { reasonNotRestorable } from './restorable.ts'
 import { type Composed, differencesOf, readCauses } from './running-versus-file.ts'
 import { scaledServices } from './scaled-services.ts'
 
-type FileFacts = Pick<BoxFacts, 'wouldRecreate' | 'differences' | 'scaledServices' | 'notRestorable'>
+type FileFacts = Pick<BoxFacts, 'wouldRecreate' | 'differences' | 'otherCompose' | 'scaledServices' | 'notRestorable'>
 
 /** A file as compose resolves it; each part costs a program. */
-type Read = Readonly<{ composed: Composed; whole: Readonly<Record<string, unknown>>; reason: string | undefined }>
+type Read = Readonly<{ composed: Composed; compose: string; whole: Readonly<Record<string, unknown>>; reason: string | undefined }>
 
 /**
  * Facts of a box's compose file beside its containers. Compose reads the file again after it or its variables have changed, and before a fault is
@@ -29,15 +29,18 @@ export function fileFactFinder(engine: ContainerEngine) {
   }
   return async (box: LocalBox, text: string, containers: readonly ContainerState[]): Promise<FileFacts> => {
     const causes = await readCauses(box.project, containers)
-    const differencesNow = ({ composed }: Read) => differencesOf(box.project, { composed, containers, ...causes })
-    const { read: found, isNew } = await readNow(box, text)
-    const isStale = !isNew && (found.reason !== undefined || differencesNow(found).length > 0)
+    const differencesNow = ({ composed, compose }: Read) => differencesOf(box.project, { composed, compose, containers, ...causes })
+    const { read: former, isNew } = await readNow(box, text)
+    const isStale = !isNew && (former.reason !== undefined || differencesNow(former).length > 0)
     if (isStale) known.delete(box.project.composeFile)
-    const read = isStale ? (await readNow(box, text)).read : found
-    const differing = differencesNow(read)
+    const read = isStale ? (await readNow(box, text)).read : former
+    const found = differencesNow(read)
+    const differing = found.filter(({ isHashAlone }) => !isHashAlone)
+    const otherCompose = found.filter(({ isHashAlone }) => isHashAlone).map(({ service }) => service)
     return {
       wouldRecreate: [...new Set(differing.map(({ service }) => service))].sort(),
       ...(differing.length > 0 ? { differences: differing.slice(0, 20).map((one) => one.text.slice(0, 500)) } : {}),
+      ...(otherCompose.length > 0 ? { otherCompose } : {}),
       scaledServices: scaledServices(read.whole, containers),
       notRestorable: read.reason === undefined ? [] : [read.reason.slice(0, 500)],
     }
@@ -45,6 +48,10 @@ export function fileFactFinder(engine: ContainerEngine) {
 }
 
 async function readFileFacts(engine: ContainerEngine, box: LocalBox, text: string): Promise<Read> {
-  const [composed, whole] = await Promise.all([engine.composedServices(box.project), engine.resolveCompose(box.project, text)])
-  return { composed, whole, reason: await reasonNotRestorable({ engine }, box, text) }
+  const [composed, { compose }, whole] = await Promise.all([
+    engine.composedServices(box.project),
+    engine.info(),
+    engine.resolveCompose(box.project, text),
+  ])
+  return { composed, compose, whole, reason: await reasonNotRestorable({ engine }, box, text) }
 }

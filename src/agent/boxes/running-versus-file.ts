@@ -4,10 +4,14 @@ import { Service } from '../../core/boxes/index.ts'
 import { isProblem, problem } from '../../core/kit/index.ts'
 import type { ComposedService, ContainerEngine, ContainerMount, ContainerState, LocalBox, Project } from '../ports/index.ts'
 import { resolvedCompose } from './compose-file.ts'
+import { isHashOfOtherCompose } from './compose-upgrade.ts'
 import { recordOf } from './mounts.ts'
 
-/** One way in which a running service is not what compose would bring up; `text` is a sentence with its fix. */
-type Difference = Readonly<{ service: Service; text: string }>
+/**
+ * One way in which a running service is not what compose would bring up; `text` is a sentence with its fix. `isHashAlone`: an upgrade of compose
+ * explains it, and everything else is equal. Compose would recreate the service, but a refusal would block the box until someone does.
+ */
+type Difference = Readonly<{ service: Service; text: string; isHashAlone: boolean }>
 
 export type Composed = Readonly<Record<string, ComposedService>>
 
@@ -15,10 +19,19 @@ export type Composed = Readonly<Record<string, ComposedService>>
  * Compares the containers with what compose would bring up from the project's file. What runs is the truth: while anything differs, every
  * recreation would change more than intended, up to the volume that holds the data.
  */
-async function runningDifferences(engine: ContainerEngine, project: Project): Promise<Difference[]> {
-  const [composed, containers] = await Promise.all([engine.composedServices(project), engine.containers(project)])
-  return differencesOf(project, { composed, containers, ...(await readCauses(project, containers)) })
+async function runningDifferences(engine: ContainerEngine, project: Project, composeFile = project.composeFile): Promise<Difference[]> {
+  const [composed, containers, { compose }] = await Promise.all([
+    engine.composedServices({ ...project, composeFile }),
+    engine.containers(project),
+    engine.info(),
+  ])
+  const found = differencesOf(project, { composed, containers, compose, ...(await readCauses(project, containers)) })
+  return found.filter(({ isHashAlone }) => !isHashAlone)
 }
+
+/** The services that another file would change. */
+export const servicesChangedBy = async (engine: ContainerEngine, project: Project, composeFile: string): Promise<Service[]> =>
+  (await runningDifferences(engine, project, composeFile)).map(({ service }) => service)
 
 /** The differences as findings; a file that compose refuses is one. */
 export async function differenceFindings(engine: ContainerEngine, project: Project): Promise<string[]> {
@@ -52,16 +65,19 @@ type Causes = Readonly<{
   otherFiles: readonly string[]
 }>
 
-type Seen = Readonly<{ composed: Composed; containers: readonly ContainerState[] }> & Partial<Causes>
+/** `compose`: the installed version; without it every other hash is a difference. */
+type Seen = Readonly<{ composed: Composed; containers: readonly ContainerState[]; compose?: string }> & Partial<Causes>
 
-export function differencesOf(project: Project, { composed, containers, profiles = {}, otherFiles = [] }: Seen): Difference[] {
+export function differencesOf(
+  project: Project,
+  { composed, containers, compose = '', profiles = {}, otherFiles = [] }: Seen,
+): Difference[] {
   return containers
     .toSorted((one, other) => Service.options.indexOf(one.service) - Service.options.indexOf(other.service))
     .flatMap((container) => {
       const { service } = container
-      const now = { composed: composed[service], profiles: profiles[service] ?? [], otherFiles }
-      const found = differencesIn(project, container, now)
-      return found.map((text) => ({ service, text }))
+      const now = { composed: composed[service], compose, profiles: profiles[service] ?? [], otherFiles }
+      return differencesIn(project, container, now).map((found) => ({ service, isHashAlone: false, ...found }))
     })
 }
 
@@ -92,21 +108,23 @@ async function profilesIn({ composeFile }: Project): Promise<Record<string, read
   }
 }
 
-type Now = Readonly<{ composed: ComposedService | undefined; profiles: readonly string[]; otherFiles: readonly string[] }>
+type Now = Readonly<{ composed: ComposedService | undefined; compose: string; profiles: readonly string[]; otherFiles: readonly string[] }>
+type Found = Readonly<{ text: string; isHashAlone?: boolean }>
 
-function differencesIn(project: Project, container: ContainerState, { composed, profiles, otherFiles }: Now): string[] {
+function differencesIn(project: Project, container: ContainerState, { composed, compose, profiles, otherFiles }: Now): Found[] {
   const { service } = container
   const file = basename(project.composeFile)
-  if (!composed && profiles.length > 0)
-    return [
-      `${service} belongs to the profile ${profiles.join(', ')}, which is not active. fix: remove the profiles of ${service} from ${file}`,
-    ]
-  if (!composed) return [`${service} runs, but ${file} does not define it. fix: define it in ${file}`]
+  if (!composed && profiles.length > 0) {
+    const text = `${service} belongs to the profile ${profiles.join(', ')}, which is not active. fix: remove the profiles of ${service} from ${file}`
+    return [{ text }]
+  }
+  if (!composed) return [{ text: `${service} runs, but ${file} does not define it. fix: define it in ${file}` }]
   const fix = fixOf(project, container, otherFiles)
   const found = [...mountDifferences(file, container, composed), ...networkDifferences(file, container, composed)]
-  if (found.length > 0) return found.map((text) => `${text}${fix ?? `. fix: write what runs into ${file}`}`)
+  if (found.length > 0) return found.map((text) => ({ text: `${text}${fix ?? `. fix: write what runs into ${file}`}` }))
   if (composed.hashes.includes(container.configHash ?? '')) return []
-  return [`${service} runs with other settings than ${file} has${fix ?? notBroughtUp(project)}`]
+  const text = `${service} runs with other settings than ${file} has${fix ?? notBroughtUp(project)}`
+  return [{ text, isHashAlone: isHashOfOtherCompose(project, container, composed, compose) }]
 }
 
 function notBroughtUp({ name, composeFile, envFile }: Project): string {

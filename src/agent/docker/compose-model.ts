@@ -1,11 +1,16 @@
 import { posix } from 'node:path'
-import type { ComposedService, ContainerMount, Project } from '../ports/index.ts'
+import { sha256Hex } from '../../core/kit/index.ts'
+import type { ComposedService, ContainerMount, ContainerSettings, Project } from '../ports/index.ts'
 import { composeArguments, configHashes, runDocker } from './compose.ts'
 import { type DockerSettings, limitsOf } from './connect.ts'
 
 type FileOrVolume = Readonly<{ type: string; source?: string; target: string }>
 type FileReference = Readonly<{ source: string; target?: string }>
 type ServiceModel = Readonly<{
+  image?: string
+  environment?: Readonly<Record<string, string | null>> | null
+  command?: readonly string[] | null
+  entrypoint?: readonly string[] | null
   volumes?: readonly FileOrVolume[]
   networks?: Readonly<Record<string, unknown>> | null
   network_mode?: string
@@ -43,11 +48,29 @@ const printedModel = (settings: DockerSettings, project: Project, how: Reading):
 export async function composedServices(settings: DockerSettings, project: Project): Promise<Record<string, ComposedService>> {
   const [model, hashes] = await Promise.all([composeModel(settings, project), configHashes(settings, project)])
   return Object.fromEntries(
-    Object.keys(model.services ?? {}).map((service) => [
+    Object.entries(model.services ?? {}).map(([service, one]) => [
       service,
-      { hashes: hashes[service] ?? [], mounts: mountsIn(model, service), networks: networksIn(model, service) },
+      {
+        hashes: hashes[service] ?? [],
+        image: one.image ?? null,
+        settings: settingsIn(one),
+        mounts: mountsIn(model, service),
+        networks: networksIn(model, service),
+      },
     ]),
   )
+}
+
+/** Compose doubles each dollar sign that it prints. It leaves out variables without a value. */
+function settingsIn({ environment, command, entrypoint }: ServiceModel): Partial<ContainerSettings> {
+  const single = (text: string) => text.replaceAll('$$', '$')
+  return {
+    environment: Object.fromEntries(
+      Object.entries(environment ?? {}).flatMap(([name, value]) => (value === null ? [] : [[name, sha256Hex(single(value))]])),
+    ),
+    ...(command ? { command: command.map(single) } : {}),
+    ...(entrypoint ? { entrypoint: entrypoint.map(single) } : {}),
+  }
 }
 
 /** Named volumes, host paths, and files of secrets and configs. */

@@ -1,5 +1,6 @@
 import { Service } from '../../core/boxes/index.ts'
-import type { ContainerMount, ContainerState, Project } from '../ports/index.ts'
+import { sha256Hex } from '../../core/kit/index.ts'
+import type { ContainerMount, ContainerSettings, ContainerState, Project } from '../ports/index.ts'
 import type { Docker } from './connect.ts'
 import { engineProblem, hasStatus } from './engine-problem.ts'
 import { digestsIn } from './pull.ts'
@@ -9,8 +10,8 @@ type Inspected = Docker.ContainerInspectInfo
 /** Containers of the four services, found by compose labels. Skips a container removed during the read. */
 export async function containersIn(docker: Docker, project: Project): Promise<ContainerState[]> {
   const inspected = await inspectAll(docker, project)
-  const digests = await digestsOf(docker, inspected)
-  return inspected.map((container) => stateOf(container, digests)).sort(liveFirst)
+  const images = await imageFactsOf(docker, inspected)
+  return inspected.map((container) => stateOf(container, images.get(container.Image))).sort(liveFirst)
 }
 
 export async function inspectAll(docker: Docker, project: Project): Promise<Inspected[]> {
@@ -34,33 +35,38 @@ const inspectIfThere = (docker: Docker, id: string): Promise<Inspected | undefin
       throw error
     })
 
-/** Registry digests by image id; empty for an image removed while its container runs. */
-async function digestsOf(docker: Docker, containers: readonly Inspected[]): Promise<ReadonlyMap<string, readonly string[]>> {
+type ImageFacts = Readonly<{ digests: readonly string[]; settings: ContainerSettings }>
+
+/** By image id; empty for an image removed while its container runs. */
+async function imageFactsOf(docker: Docker, containers: readonly Inspected[]): Promise<ReadonlyMap<string, ImageFacts>> {
   const ids = [...new Set(containers.map(({ Image }) => Image))]
   const inspect = async (id: string) => {
     const image = await docker
       .getImage(id)
       .inspect()
       .catch(() => undefined)
-    return [id, image?.RepoDigests ?? []] as const
+    return [id, { digests: image?.RepoDigests ?? [], settings: settingsIn(image?.Config ?? {}) }] as const
   }
   return new Map(await Promise.all(ids.map(inspect)))
 }
 
 export const serviceOf = ({ Config }: Inspected): Service => Config.Labels['com.docker.compose.service'] as Service
 
-function stateOf(container: Inspected, digests: ReadonlyMap<string, readonly string[]>): ContainerState {
-  const { Id, Config, State, RestartCount, Image } = container
+function stateOf(container: Inspected, image: ImageFacts | undefined): ContainerState {
+  const { Id, Config, State, RestartCount } = container
   const repository = Config.Image.replace(/(?::[^/:]+)?(?:@.*)?$/, '')
   return {
     id: Id,
     service: serviceOf(container),
     image: Config.Image,
-    digest: digestsIn(digests.get(Image), repository).at(-1) ?? null,
+    digest: digestsIn(image?.digests, repository).at(-1) ?? null,
     state: stateName(State),
     exitCode: State.Running && !State.Restarting ? null : State.ExitCode,
     restartCount: RestartCount ?? 0,
     configHash: Config.Labels['com.docker.compose.config-hash'] ?? null,
+    composeVersion: Config.Labels['com.docker.compose.version'] ?? null,
+    settings: settingsIn(Config),
+    imageSettings: image?.settings ?? settingsIn({}),
     startedAt: State.StartedAt,
     address: State.Running && !State.Restarting ? addressOf(container) : null,
     volumes: namedVolumes(container).map(({ name }) => name),
@@ -70,6 +76,16 @@ function stateOf(container: Inspected, digests: ReadonlyMap<string, readonly str
     envFiles: listed(Config.Labels['com.docker.compose.project.environment_file']),
   }
 }
+
+type ConfigOfDocker = Readonly<{ Env?: string[] | null; Cmd?: string[] | null; Entrypoint?: string | string[] | null }>
+
+const settingsIn = ({ Env, Cmd, Entrypoint }: ConfigOfDocker): ContainerSettings => ({
+  environment: Object.fromEntries(
+    (Env ?? []).map((entry) => [entry.split('=', 1)[0] as string, sha256Hex(entry.slice(entry.indexOf('=') + 1))]),
+  ),
+  command: Cmd ?? [],
+  entrypoint: [Entrypoint ?? []].flat(),
+})
 
 const listed = (label: string | undefined): string[] => (label ?? '').split(',').filter((path) => path !== '')
 

@@ -8,10 +8,20 @@ export type Project = Readonly<{ name: string; folder: string; composeFile: stri
 /** A volume by its real name or a host path, and its place in the container. Anonymous volumes and tmpfs are left out. */
 export type ContainerMount = Readonly<{ kind: 'volume' | 'bind'; source: string; target: string }>
 
+/** Values of variables are hashed: many are secrets. */
+export type ContainerSettings = Readonly<{
+  environment: Readonly<Record<string, string>>
+  command: readonly string[]
+  entrypoint: readonly string[]
+}>
+
 /** A service as compose would bring it up now. */
 export type ComposedService = Readonly<{
   /** The possible config hashes; see `configHashes`. */
   hashes: readonly string[]
+  image: string | null
+  /** Without what the file leaves to the image. */
+  settings: Partial<ContainerSettings>
   mounts: readonly ContainerMount[]
   /** Real names; null where the service uses another container's network or the host's. */
   networks: readonly string[] | null
@@ -28,6 +38,11 @@ export type ContainerState = Readonly<{
   restartCount: number
   /** Compose's label; compared with `configHashes` to predict what `up` would recreate. */
   configHash: string | null
+  /** Version of compose that created the container; null where compose did not record it. */
+  composeVersion: string | null
+  settings: ContainerSettings
+  /** The defaults of its image. */
+  imageSettings: ContainerSettings
   startedAt: string
   /** Address on the project's network, reachable from the host; null unless running. */
   address: string | null

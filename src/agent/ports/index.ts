@@ -7,6 +7,7 @@ export type {
   ComposedService,
   ContainerEngine,
   ContainerMount,
+  ContainerSettings,
   ContainerState,
   EngineEvent,
   ExecOptions,

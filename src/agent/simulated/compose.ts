@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import type { Service } from '../../core/boxes/index.ts'
 import { canonicalJson, problem, sha256Hex } from '../../core/kit/index.ts'
 import { composeFacts, mountsOf, readCompose, recordOf, remembered, resolvedCompose } from '../boxes/index.ts'
-import type { ContainerMount, EngineEvent, Project } from '../ports/index.ts'
+import type { ContainerMount, ContainerSettings, EngineEvent, Project } from '../ports/index.ts'
 import { chatState } from './servers.ts'
 import {
   assertEngineUp,
@@ -71,6 +71,7 @@ type ServiceModel = Readonly<{
   image: string
   volumes: readonly string[]
   configHash: string
+  settings: Partial<ContainerSettings>
   mounts: readonly ContainerMount[]
   networks: readonly string[]
   /** In no profile; the simulated project activates none. */
@@ -110,6 +111,7 @@ const modelsIn = remembered(maxTexts, (text: string, projectName: string, folder
     image: facts.image,
     volumes: service === 'postgres' ? dataFirst(facts.volumes, database?.volume) : facts.volumes,
     configHash: hashes[service] as string,
+    settings: settingsOf(recordOf(written[service])),
     mounts: realMounts(recordOf(written[service]), volumes, folder),
     networks: networksOf(recordOf(written[service])).map((key) => `${projectName}_${key}`),
     isActive: recordOf(written[service]).profiles === undefined,
@@ -121,6 +123,12 @@ const realMounts = (service: Record<string, unknown>, volumes: Readonly<Record<s
     if (kind === 'other' || source === '') return []
     return [{ kind, source: kind === 'bind' ? resolve(folder, source) : (volumes[source] ?? source), target }]
   })
+
+/** The simulated project writes variables as a map and a command as a list. */
+const settingsOf = ({ environment, command }: Record<string, unknown>): Partial<ContainerSettings> => ({
+  environment: Object.fromEntries(Object.entries(recordOf(environment)).map(([name, value]) => [name, sha256Hex(String(value))])),
+  ...(Array.isArray(command) ? { command: command.map(String) } : {}),
+})
 
 const networksOf = ({ networks }: Record<string, unknown>): string[] =>
   Array.isArray(networks) ? networks.map(String) : networks ? Object.keys(recordOf(networks)) : ['default']

@@ -70,7 +70,7 @@ export function simulatedEngine(world: World, execScript: ExecScript = () => und
       Object.fromEntries(
         (await readModel(project))
           .filter(({ isActive }) => isActive)
-          .map(({ service, configHash, mounts, networks }) => [service, { hashes: [configHash], mounts, networks }]),
+          .map(({ service, configHash, ...model }) => [service, { hashes: [configHash], ...model }]),
       ),
     resolveCompose: async (project, text) => {
       assertEngineUp(world)
@@ -172,12 +172,16 @@ const eachOf = (world: World, project: Project, service: SimulatedContainer['ser
 function stateOf(world: World, container: SimulatedContainer): ContainerState {
   const { id, service, image, digest, configHash, startedAt, volumes, mounts, networks, dies, wanted } = container
   const running = wanted === 'running'
+  const imageSettings = { environment: {}, command: [], entrypoint: [] }
   return {
     id,
     service,
     image,
     digest,
     configHash,
+    composeVersion: '2.26.1',
+    settings: { ...imageSettings, ...container.settings },
+    imageSettings,
     startedAt,
     volumes,
     mounts,

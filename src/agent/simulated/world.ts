@@ -1,7 +1,7 @@
 import semver from 'semver'
 import { parseImage, type Service } from '../../core/boxes/index.ts'
 import { type Clock, isoNow, problem, type Random, sha256Hex } from '../../core/kit/index.ts'
-import type { ContainerMount, EngineEvent, Project } from '../ports/index.ts'
+import type { ContainerMount, ContainerSettings, EngineEvent, Project } from '../ports/index.ts'
 import type { Faults } from './faults.ts'
 import type { SimulatedVolumes } from './volumes.ts'
 
@@ -12,6 +12,7 @@ export type SimulatedContainer = {
   readonly image: string
   readonly digest: string
   readonly configHash: string
+  readonly settings: Partial<ContainerSettings>
   readonly volumes: readonly string[]
   readonly mounts: readonly ContainerMount[]
   readonly networks: readonly string[]
@@ -88,6 +89,7 @@ type Wanted = Readonly<{
   image: string
   digest: string
   configHash: string
+  settings: Partial<ContainerSettings>
   volumes: readonly string[]
   mounts: readonly ContainerMount[]
   networks: readonly string[]

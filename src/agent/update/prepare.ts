@@ -17,6 +17,7 @@ import {
   readCompose,
   reportVersions,
   resolvedFacts,
+  servicesChangedBy,
 } from '../boxes/index.ts'
 import { assertDatabaseVolume, readComposeText } from '../change/index.ts'
 import type { BoxServers, ContainerEngine, ContainerState, LocalBox } from '../ports/index.ts'
@@ -128,17 +129,16 @@ async function reserveSpace({ deps, box, context, repository }: UpdateRun, befor
   return room
 }
 
-/** Compares compose's config hashes under the target file with the containers. Throws PREFLIGHT_REFUSED if an unplanned service would change. */
+/** Compares the target file with the containers. Throws PREFLIGHT_REFUSED if an unplanned service would change. */
 async function assertNoOtherRecreation({ deps, box, ...run }: UpdateRun, before: Before): Promise<void> {
   const text = targetText({ deps, box, ...run }, await readComposeText(box), before.planned)
   const candidate = join(dirname(box.project.composeFile), '.compose.candidate.yaml')
   await writeFileAtomic(candidate, text)
   try {
-    const hashes = await deps.engine.configHashes({ ...box.project, composeFile: candidate })
-    const containers = await deps.engine.containers(box.project)
-    const hit = containers.filter(({ service, configHash }) => !isPlanned(before, service) && !hashes[service]?.includes(configHash ?? ''))
+    const changed = await servicesChangedBy(deps.engine, box.project, candidate)
+    const hit = [...new Set(changed)].filter((service) => !isPlanned(before, service))
     if (hit.length === 0) return
-    const names = hit.map(({ service }) => service).join(', ')
+    const names = hit.join(', ')
     throw problem(
       'PREFLIGHT_REFUSED',
       `compose would also recreate ${plural(hit.length, 'service')} outside the plan: ${names}; the compose file was changed by hand. fix: revert that change, or apply it to the box first`,

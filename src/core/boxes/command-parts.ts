@@ -35,6 +35,8 @@ export const BoxFacts = z.object({
   wouldRecreate: z.array(z.string().max(100)).max(50).nullable(),
   /** The differences of `wouldRecreate`, one sentence each with its fix; absent where there are none. */
   differences: z.array(z.string().max(500)).max(20).nullable().optional(),
+  /** Services that another compose version created, with nothing but its config hash different; absent where there are none. */
+  otherCompose: z.array(Service).nullable().optional(),
   /** The compose file differs from the one this agent wrote last. */
   composeChanged: z.boolean().nullable(),
   /** Why no restore could replace the volumes, and services with more than one container; absent in reports of older agents. */

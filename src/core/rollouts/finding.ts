@@ -14,6 +14,7 @@ export const FindingCode = z.enum([
   'BOX_FENCED',
   'BOX_UNHEALTHY',
   'COMPOSE_CHANGED',
+  'COMPOSE_UPGRADED',
   'WOULD_RECREATE',
   'OTHER_SERVICES',
   'SCALED_SERVICE',

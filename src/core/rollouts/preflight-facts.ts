@@ -39,8 +39,11 @@ export function spaceFindings({ slug, databaseBytes }: KnownBox, { freeDiskBytes
 const inGb = (bytes: number): string => `${(bytes / 1e9).toFixed(1)} GB`
 
 /** A container that differs from its file would change, or lose a change, with the update or any later `up`. */
-export function composeFindings({ slug }: KnownBox, facts: Pick<BoxFacts, 'wouldRecreate' | 'composeChanged' | 'differences'>): Finding[] {
-  const { wouldRecreate, composeChanged, differences } = facts
+export function composeFindings(
+  { slug }: KnownBox,
+  facts: Pick<BoxFacts, 'wouldRecreate' | 'composeChanged' | 'differences' | 'otherCompose'>,
+): Finding[] {
+  const { wouldRecreate, composeChanged, differences, otherCompose } = facts
   if (wouldRecreate !== null && wouldRecreate.length > 0) {
     const detail = (differences ?? []).slice(0, 3).join('; ')
     return [
@@ -50,14 +53,12 @@ export function composeFindings({ slug }: KnownBox, facts: Pick<BoxFacts, 'would
       ),
     ]
   }
-  return composeChanged
-    ? [
-        warning(
-          'COMPOSE_CHANGED',
-          `the compose file of ${slug} was changed by hand since its agent wrote it; its containers match the file`,
-        ),
-      ]
-    : []
+  const changed = `the compose file of ${slug} was changed by hand since its agent wrote it`
+  if (otherCompose && otherCompose.length > 0) {
+    const matches = `Compose was upgraded on the host of ${slug}, so its hash no longer proves that ${otherCompose.join(', ')} ${otherCompose.length > 1 ? 'match' : 'matches'} the compose file; images, mounts, networks, variables and commands do`
+    return [warning('COMPOSE_UPGRADED', composeChanged ? `${matches}; ${changed}. fix: check the change` : matches)]
+  }
+  return composeChanged ? [warning('COMPOSE_CHANGED', `${changed}; its containers match the file`)] : []
 }
 
 /** Without these no rollback could succeed, so nothing begins. */

@@ -8,7 +8,7 @@ import type { LocalBox } from '../../../src/agent/ports/index.ts'
 import type { BoxFacts } from '../../../src/core/boxes/index.ts'
 import { aHost, aRunningBox, composeText, moving } from '../simulated/boxes.ts'
 
-async function aReportingHost(disk = { freeBytes: async () => 7e9 }, hashes = { suffix: '' }) {
+async function aReportingHost(disk = { freeBytes: async () => 7e9 }, hashes: { suffix: string; compose?: string } = { suffix: '' }) {
   const host = await aHost()
   const box = await aRunningBox(host)
   const boxes = localBoxes(host.folder)
@@ -34,7 +34,8 @@ async function aReportingHost(disk = { freeBytes: async () => 7e9 }, hashes = { 
         { ...service, hashes: service.hashes.map((hash) => `${hash}${hashes.suffix}`) },
       ]),
     )
-  const findFacts = factFinder({ engine: { ...engine, composedServices }, clock: host.clock, disk, compose })
+  const info: typeof engine.info = async () => ({ ...(await engine.info()), ...(hashes.compose ? { compose: hashes.compose } : {}) })
+  const findFacts = factFinder({ engine: { ...engine, composedServices, info }, clock: host.clock, disk, compose })
   const report = () => moving(host.clock, () => reportVersions({ engine, servers: host.servers, clock: host.clock, findFacts }, box))
   const facts = async () => (await report()).facts as BoxFacts
   return { host, box, boxes, compose, counts, report, facts }
@@ -118,6 +119,12 @@ describe('a report', () => {
     expect((await facts()).wouldRecreate).toEqual(['edge', 'minio', 'postgres', 'synapse'])
     hashes.suffix = ''
     expect((await facts()).wouldRecreate).toEqual([])
+  })
+
+  test('names services that another compose created apart from those that differ', async () => {
+    const { box, facts } = await aReportingHost(undefined, { suffix: ' of another version', compose: '2.40.0' })
+    await edit(box, (text) => text.replace('"media:/media"', '"media:/other"'))
+    expect(await facts()).toMatchObject({ wouldRecreate: ['synapse'], otherCompose: ['edge', 'postgres', 'minio'] })
   })
 })
 

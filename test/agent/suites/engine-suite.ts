@@ -227,6 +227,23 @@ export function engineSuite(title: string, fresh: () => Promise<EngineUnderTest>
         expect((await engine.configHashes(project)).synapse).not.toContain((await the(project, 'synapse')).configHash)
       })
 
+      test('a container has the settings that compose names, dollar signs and defaults of its image included', async () => {
+        const { project, text } = await aProject()
+        const variables = text.replace('volumes: ["media:/media"]', 'volumes: ["media:/media"]\n    environment: { PASSWORD: "a$$b" }')
+        await writeFile(project.composeFile, variables)
+        await engine.up(project, ['synapse'])
+        const { settings, imageSettings, image, composeVersion } = await the(project, 'synapse')
+        const composed = (await engine.composedServices(project)).synapse
+        expect({ ...imageSettings, ...settings, ...composed?.settings }).toEqual({
+          ...settings,
+          environment: composed?.settings.environment,
+        })
+        expect(settings.environment).toEqual({ ...imageSettings.environment, ...composed?.settings.environment })
+        expect(JSON.stringify(settings)).not.toContain('a$')
+        expect(composed?.image).toBe(image)
+        expect(composeVersion).toMatch(/^\d+\.\d+\.\d+$/)
+      })
+
       test('never goes on with the former volume when the file names another', async () => {
         const { project, text } = await aProject()
         const other = `${project.name}-postgres-2`

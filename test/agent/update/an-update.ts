@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fenceFile, localBoxes } from '../../../src/agent/boxes/index.ts'
 import { type FileStore, memoryLocks, memoryStore, onceOnly, openJournal } from '../../../src/agent/journal/index.ts'
@@ -103,6 +103,7 @@ export async function aWorld({ profile, images = {}, change = () => ({}), box: b
     agent,
     run,
     compose,
+    edit: async (change: (text: string) => string) => writeFile(box.project.composeFile, change(await compose())),
     fence: () => readIfThere(fenceFile(box.project)),
     inject: (fault: Fault) => host.inject(fault),
     image: async (service: string) => (await host.engine.containers(box.project)).find((container) => container.service === service)?.image,

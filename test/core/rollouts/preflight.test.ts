@@ -152,6 +152,18 @@ const cases: Case[] = [
   ['too little space', 'refuse NO_SPACE', { databaseBytes: 30e9, ...withFacts({}) }, /needs about 60.9 GB free .*, but 50.0 GB are free/],
   ['a compose file changed by hand', 'warn COMPOSE_CHANGED', withFacts({ composeChanged: true }), /its containers match the file/],
   [
+    'containers of another compose version',
+    'warn COMPOSE_UPGRADED',
+    withFacts({ otherCompose: ['synapse'] }),
+    /no longer proves that synapse matches the compose file; images, mounts, networks, variables and commands do$/,
+  ],
+  [
+    'containers of another compose version under a file changed by hand',
+    'warn COMPOSE_UPGRADED',
+    withFacts({ composeChanged: true, otherCompose: ['minio', 'synapse'] }),
+    /minio, synapse match the compose file.*changed by hand since its agent wrote it. fix: check the change/,
+  ],
+  [
     'a change by hand to what is updated, which the update would apply or drop',
     'refuse WOULD_RECREATE',
     withFacts({ composeChanged: true, wouldRecreate: ['synapse'], differences: ['synapse mounts volume b at /media. fix: write it'] }),
