@@ -11,6 +11,7 @@ import { deleteOldFolders } from './folders.ts'
 export { fileUsageOf } from './file-usage.ts'
 export { spacesWithFiles } from './files.repo.ts'
 export { filesRoutes } from './files.routes.ts'
+export { type StoreDeps, storeFile } from './store-file.ts'
 
 export const filesFeature = feature<FilesDeps>({
   name: 'files',

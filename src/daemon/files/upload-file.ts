@@ -25,7 +25,7 @@ type ReservedUpload = Readonly<{ id: string; tenantId: string; reserved: number;
 type Received = Kept & Readonly<{ part: Pick<FilePart, 'fileName' | 'contentType'>; shownAs: string | null }>
 
 /** An unfinished upload of this age belongs to a dead process, and `file-cleanup` erases it. */
-const unfinishedMs = 24 * 60 * 60_000
+export const unfinishedMs = 24 * 60 * 60_000
 
 /**
  * Row, object, row: the first row reserves storage and names the object, so that a crash leaves nothing unknown. The file is visible after the last

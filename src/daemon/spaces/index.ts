@@ -10,7 +10,7 @@ import { spaceSyncJobs, spacesJobs } from './sync-jobs.ts'
 
 export { deleteOldSpaces, recordInSpace } from './activity.ts'
 export { authorizeSpace } from './show-spaces.ts'
-export { membersOf, roomsOfTenant, spacesOf } from './spaces.repo.ts'
+export { findSpace, membersOf, roomsOfTenant, spacesOf } from './spaces.repo.ts'
 export { spacesRoutes } from './spaces.routes.ts'
 export { enqueueTenantSync, spaceResyncListener, spaceSyncJobs, spacesJobs } from './sync-jobs.ts'
 

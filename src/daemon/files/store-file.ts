@@ -1,0 +1,78 @@
+import { bytesToReserve, declaredType, type File, inlineType, safeFileName } from '../../core/files/index.ts'
+import { isoIn, isoNow, problem, type TenantId } from '../../core/kit/index.ts'
+import type { SpaceId } from '../../core/spaces/index.ts'
+import type { Tx } from '../db/index.ts'
+import { findSpace, recordInSpace } from '../spaces/index.ts'
+import type { FilesDeps } from './deps.ts'
+import { addUsage, changeFileRow, findFile, insertUpload, lockUsage, objectKey, planOf } from './files.repo.ts'
+import { unfinishedMs } from './upload-file.ts'
+
+export type StoreDeps = Pick<FilesDeps, 'db' | 'clock' | 'objects' | 'quotas'>
+
+/** A file that the platform itself makes, such as a report. The caller chooses the id, so that a repeated call stores it once. */
+type PlatformFile = Readonly<{
+  id: string
+  tenantId: string
+  spaceId: string
+  name: string
+  contentType: string
+  content: Buffer
+  /** A user id, or the name of a part of the platform. */
+  createdBy: string
+}>
+
+/**
+ * Stores a file in a space, on the quota of the tenant, and returns it. The same id again returns the stored file. Throws NOT_FOUND (space),
+ * QUOTA_EXCEEDED, OBJECT_STORE_UNAVAILABLE, CONFLICT (an earlier attempt is being erased).
+ */
+export async function storeFile(deps: StoreDeps, file: PlatformFile): Promise<File> {
+  const stored = await deps.db.transaction().execute((tx) => reserve(deps, tx, file))
+  if (stored) return stored
+  const content = file.content
+  const { sha256 } = await deps.objects.put(
+    objectKey(file),
+    (async function* () {
+      yield content
+    })(),
+  )
+  return deps.db.transaction().execute((tx) => finish(deps, tx, { ...file, sha256 }))
+}
+
+/** Returns the file if it is stored. An unfinished attempt is continued: nobody has read its bytes. */
+async function reserve({ clock, quotas }: StoreDeps, tx: Tx, file: PlatformFile): Promise<File | undefined> {
+  const { id, tenantId, spaceId, createdBy } = file
+  const space = await findSpace(tx, { tenantId, spaceId })
+  if (!space) throw problem('NOT_FOUND', `Space ${spaceId} does not exist`)
+  const used = await lockUsage(tx, tenantId) // also serializes two calls with one id
+  const state = (await tx.selectFrom('files').select('state').where('id', '=', id).executeTakeFirst())?.state
+  if (state === 'uploading') return undefined // the next step replaces its bytes
+  if (state !== undefined) return existing(tx, file)
+  const limit = quotas[await planOf(tx, tenantId)]
+  const bytes = bytesToReserve({ used, limit }, { least: file.content.length, most: file.content.length })
+  const times = { at: isoNow(clock), eraseAt: isoIn(clock, unfinishedMs) }
+  await insertUpload(tx, { id, tenantId, spaceId, bytes, createdBy, ...times })
+  await addUsage(tx, tenantId, bytes)
+  return undefined
+}
+
+async function existing(tx: Tx, { id, tenantId, spaceId }: PlatformFile): Promise<File> {
+  const found = await findFile(tx, { tenantId, spaceId, fileId: id })
+  if (!found) throw problem('CONFLICT', `File ${id} is being erased. fix: try again with a new Idempotency-Key`)
+  return found.file
+}
+
+async function finish({ clock }: StoreDeps, tx: Tx, file: PlatformFile & Readonly<{ sha256: string }>): Promise<File> {
+  const { id, tenantId, spaceId, content, sha256 } = file
+  await lockUsage(tx, tenantId)
+  const row = await tx.selectFrom('files').select(['state', 'bytes']).where('id', '=', id).executeTakeFirst()
+  if (row?.state !== 'uploading') return existing(tx, file)
+  const at = isoNow(clock)
+  const known = { name: safeFileName(file.name), content_type: declaredType(file.contentType), shown_as: inlineType(content), sha256 }
+  const times = { created_at: at, updated_at: at, erase_at: null }
+  await changeFileRow(tx, { id, from: 'uploading' }, { ...known, ...times, bytes: content.length, state: 'ready' })
+  await addUsage(tx, tenantId, content.length - row.bytes)
+  const payload = { fileId: id, spaceId, folderId: null }
+  const space = { id: spaceId as SpaceId, tenantId: tenantId as TenantId }
+  await recordInSpace(tx, clock, { space, type: 'file.created', payload, actorId: null })
+  return existing(tx, file)
+}

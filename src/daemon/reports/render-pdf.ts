@@ -1,0 +1,98 @@
+import { createRequire } from 'node:module'
+import type PDFDocument from 'pdfkit'
+import { type Block, blocksOf, type Script, scriptRuns } from '../../core/reports/index.ts'
+
+type Document = InstanceType<typeof PDFDocument>
+
+const { resolve } = createRequire(import.meta.url)
+const fontFile = (script: Script, bold: boolean): string =>
+  resolve(`@fontsource/noto-sans/files/noto-sans-${script}-${bold ? 700 : 400}-normal.woff`)
+
+const margin = 56
+const indentWidth = 16
+const sizes = { 1: 18, 2: 14, 3: 12 } as const
+const textSize = 10.5
+/** Runs of text between two turns of the event loop: a long report must not hold up other requests. */
+const runsPerTurn = 200
+
+export type ReportText = Readonly<{
+  title: string
+  /** Variables are filled in already. */
+  markdown: string
+  /** ISO 8601. */
+  createdAt: string
+}>
+
+/** Renders a report as PDF on A4, with the font embedded. Characters outside the languages of Europe show as a replacement character. */
+export async function renderPdf({ title, markdown, createdAt }: ReportText): Promise<Buffer> {
+  // Loaded by the first report, to save memory in a daemon without reports.
+  const { default: Pdf } = await import('pdfkit')
+  const info = { Title: title, Producer: 'Tenantry', Creator: 'Tenantry', CreationDate: new Date(createdAt) }
+  // The first font file keeps pdfkit from loading a built-in font, which lacks most characters.
+  const document = new Pdf({ size: 'A4', margin, bufferPages: true, lang: '', info, font: fontFile('latin', false) })
+  const content = collect(document)
+  const blocks = [{ kind: 'heading', level: 1, spans: [{ text: title, bold: true }] } as const, ...blocksOf(markdown)]
+  const written = { runs: 0 }
+  for (const block of blocks) await writeBlock(document, block, written)
+  numberPages(document, title)
+  document.end()
+  return content
+}
+
+const collect = (document: Document): Promise<Buffer> =>
+  new Promise((done, failed) => {
+    const chunks: Buffer[] = []
+    document.on('data', (chunk: Buffer) => chunks.push(chunk))
+    document.on('end', () => done(Buffer.concat(chunks)))
+    document.on('error', failed)
+  })
+
+async function writeBlock(document: Document, block: Block, written: { runs: number }): Promise<void> {
+  if (block.kind === 'rule') return writeRule(document)
+  const size = block.kind === 'heading' ? sizes[block.level] : textSize
+  const indent = block.kind === 'item' ? (block.depth + 1) * indentWidth : block.kind === 'quote' ? indentWidth : 0
+  const spans = block.kind === 'heading' ? block.spans.map(({ text }) => ({ text, bold: true })) : block.spans
+  document.fontSize(size)
+  if (block.kind === 'item') writeMarker(document, block)
+  const runs = spans.flatMap(({ text, bold }) => scriptRuns(text).map((run) => ({ ...run, bold })))
+  const left = margin + indent
+  document.x = left
+  for (const [at, { script, text, bold }] of runs.entries()) {
+    const width = document.page.width - margin - left
+    document.font(fontFile(script, bold)).text(text, { width, continued: at < runs.length - 1 })
+    if (++written.runs % runsPerTurn === 0) await new Promise(setImmediate)
+  }
+  if (runs.length === 0) document.moveDown()
+  document.moveDown(block.kind === 'item' ? 0.15 : 0.5)
+}
+
+function writeRule(document: Document): void {
+  const { y, page } = document
+  document
+    .moveTo(margin, y)
+    .lineTo(page.width - margin, y)
+    .lineWidth(0.5)
+    .stroke('#999999')
+    .fillColor('#000000')
+  document.moveDown(0.5)
+}
+
+/** The marker is on the first line of the entry, so both move to the next page together. */
+function writeMarker(document: Document, { depth, marker }: Block & { kind: 'item' }): void {
+  if (document.y + document.currentLineHeight(true) > document.page.height - margin) document.addPage()
+  const { y } = document
+  document.font(fontFile('latin', false)).text(marker, margin + depth * indentWidth, y, { lineBreak: false })
+  document.y = y
+}
+
+function numberPages(document: Document, title: string): void {
+  const { start, count } = document.bufferedPageRange()
+  for (let page = start; page < start + count; page++) {
+    document.switchToPage(page)
+    const { width, height, margins } = document.page
+    margins.bottom = 0 // text in the margin must not begin another page
+    document.fontSize(8).font(fontFile('latin', false))
+    const shown = scriptRuns(title.slice(0, 80)).every(({ script }) => script === 'latin') ? `${title.slice(0, 80)} – ` : ''
+    document.text(`${shown}${page - start + 1}/${count}`, margin, height - margin / 2, { width: width - 2 * margin, lineBreak: false })
+  }
+}

@@ -1,0 +1,36 @@
+import { createHash } from 'node:crypto'
+import { type StoreDeps, storeFile } from '../files/index.ts'
+import { type ReportText, renderPdf } from './render-pdf.ts'
+
+type Report = ReportText &
+  Readonly<{
+    tenantId: string
+    spaceId: string
+    /** Unique in the tenant, the same for a repeated attempt: the report is stored once. */
+    key: string
+    /** A user id, or the part of the platform that made the report. */
+    createdBy: string
+  }>
+
+export type StoredReport = Readonly<{ markdownFileId: string; pdfFileId: string }>
+
+/**
+ * Stores a report in a space as Markdown and as PDF. A repeated call with the same key returns the same files. Throws NOT_FOUND (space),
+ * QUOTA_EXCEEDED, OBJECT_STORE_UNAVAILABLE.
+ */
+export async function storeReport(deps: StoreDeps, report: Report): Promise<StoredReport> {
+  const { tenantId, spaceId, createdBy, title, markdown } = report
+  const name = title.replace(/[/\\]/g, '-')
+  const shared = { tenantId, spaceId, createdBy }
+  const text = { id: idOf(report, 'md'), name: `${name}.md`, contentType: 'text/markdown', content: Buffer.from(markdown) }
+  const { id: markdownFileId } = await storeFile(deps, { ...shared, ...text })
+  const pdf = { id: idOf(report, 'pdf'), name: `${name}.pdf`, contentType: 'application/pdf', content: await renderPdf(report) }
+  const { id: pdfFileId } = await storeFile(deps, { ...shared, ...pdf })
+  return { markdownFileId, pdfFileId }
+}
+
+const idOf = ({ tenantId, key }: Report, form: 'md' | 'pdf'): string =>
+  `fil_${createHash('sha256')
+    .update(JSON.stringify([tenantId, key, form]))
+    .digest('hex')
+    .slice(0, 20)}`

@@ -1,0 +1,74 @@
+import { createRequire } from 'node:module'
+import { expect, test } from 'vitest'
+import { scriptRuns } from '../../../src/core/reports/index.ts'
+import { storeReport } from '../../../src/daemon/reports/index.ts'
+import { renderPdf } from '../../../src/daemon/reports/render-pdf.ts'
+import { onBothDialects } from '../../support/databases.ts'
+import { aFilesRoom } from '../../support/files-room.ts'
+import { codeOf } from '../../support/tasks-room.ts'
+
+const at = '2026-01-05T02:00:00.000Z'
+
+onBothDialects('reports', (fresh) => {
+  test('a report is stored once as Markdown and PDF, whatever fails in between', async () => {
+    const room = await aFilesRoom(await fresh())
+    const space = await room.aSpace(await room.aUser('anna'))
+    const report = { tenantId: room.tenantId, spaceId: space.id, key: 'e1', title: 'Alarm 1/2', markdown: '- **Türen** zu', createdAt: at }
+    const broken = { ...room, objects: { ...room.objects, put: () => Promise.reject(new Error('no disk')) } }
+    await expect(storeReport(broken, { ...report, createdBy: 'automation' })).rejects.toThrow('no disk')
+    const made = await storeReport(room, { ...report, createdBy: 'automation' })
+    expect(await storeReport(room, { ...report, createdBy: 'automation' })).toEqual(made)
+    const files = (await room.rows()).toSorted((a, b) => (a.name < b.name ? -1 : 1))
+    expect(files.map(({ name, state, shown_as }) => ({ name, state, shown_as }))).toEqual([
+      { name: 'Alarm 1-2.md', state: 'ready', shown_as: null },
+      { name: 'Alarm 1-2.pdf', state: 'ready', shown_as: 'application/pdf' },
+    ])
+    await room.agree()
+    const created = (await room.events()).filter((event) => event.type === 'file.created')
+    expect(created).toHaveLength(2)
+  })
+
+  test('a space of another tenant and a full quota take no report', async () => {
+    const room = await aFilesRoom(await fresh(), 10)
+    const space = await room.aSpace(await room.aUser('anna'))
+    const report = {
+      spaceId: space.id,
+      key: 'e1',
+      title: 'Alarm',
+      markdown: 'long enough for the quota',
+      createdAt: at,
+      createdBy: 'automation',
+    }
+    expect(await codeOf(storeReport(room, { ...report, tenantId: 'ten_other' }))).toBe('NOT_FOUND')
+    expect(await codeOf(storeReport(room, { ...report, tenantId: room.tenantId }))).toBe('QUOTA_EXCEEDED')
+    expect(await room.rows()).toEqual([])
+  })
+})
+
+test('the PDF embeds its fonts, numbers its pages and is the same every time', async () => {
+  const markdown = `# Łódź\n\nΩμέγα Привет 漢\n\n${'- entry\n'.repeat(120)}`
+  const pdf = await renderPdf({ title: 'Übung', markdown, createdAt: at })
+  expect(pdf.subarray(0, 5).toString()).toBe('%PDF-')
+  expect(pdf.includes('/FontFile')).toBe(true)
+  expect(pdf.includes('/Helvetica')).toBe(false)
+  expect(pdf.toString('latin1').match(/\/Type \/Page\b/g)?.length).toBe(3)
+  expect(await renderPdf({ title: 'Übung', markdown, createdAt: at })).toEqual(pdf)
+})
+
+test('the parts of the font have every character that they are used for', async () => {
+  const require = createRequire(import.meta.url)
+  const fontkit = createRequire(require.resolve('pdfkit'))('fontkit')
+  const has = (script: string) => {
+    const font = fontkit.openSync(require.resolve(`@fontsource/noto-sans/files/noto-sans-${script}-700-normal.woff`))
+    return (text: string) => [...text].every((one) => font.hasGlyphForCodePoint(one.codePointAt(0)))
+  }
+  const known = new Map<string, (text: string) => boolean>()
+  for (let code = 0x20; code < 0x2600; code++) {
+    if (code >= 0xd800 && code <= 0xdfff) continue
+    for (const { script, text } of scriptRuns(String.fromCodePoint(code))) {
+      const check = known.get(script) ?? has(script)
+      known.set(script, check)
+      expect.soft(check(text), `${code.toString(16)} in ${script}`).toBe(true)
+    }
+  }
+})
