@@ -10,6 +10,7 @@ import {
   Label,
   Order,
   type RoleRef,
+  type RoomRef,
 } from './definition.ts'
 
 // The flow bundle of spec 2.9: columns are components of the kind `column`, and an element names its column by `groupLocalId`. Room ids are
@@ -70,20 +71,23 @@ export function bundleOf({ name, description, definition }: Template): FlowBundl
   const { columns, elements: own, edges, bindings, ...settings } = definition
   const groups = columnIds(definition)
   const withoutRoom = roomParameters(definition)
-  const metadata = { ...settings, bindings: { roles: bindings.roles, rooms: {} } }
   const components: Component[] = [
     ...columns.map(({ id, name: label, sortOrder }) => ({
       ...{ _localId: groups.get(id) as string, groupLocalId: null, kind: 'column' as const, label, config: {}, sortOrder },
     })),
     ...own.map(({ id, columnId, ...element }) => {
       const groupLocalId = columnId === null ? null : (groups.get(columnId) ?? columnId)
-      return withoutRoom({ _localId: id, groupLocalId, ...element } as Grouped<BoardElement>)
+      const component = { _localId: id, groupLocalId, ...element } as Grouped<BoardElement>
+      if (component.kind !== 'message') return component
+      return { ...component, config: { ...component.config, room: withoutRoom(component.config.room) } }
     }),
   ]
   const inOrder = edges.toSorted((a, b) => a.sortOrder - b.sortOrder || (a.id < b.id ? -1 : 1))
   const links = inOrder.map(({ source, target, ...edge }) => ({
     ...{ sourceLocalId: source, targetLocalId: target, condition: edge.condition, sortOrder: edge.sortOrder },
   }))
+  const triggers = settings.triggers.map((one) => (one.kind === 'chat' ? { ...one, room: withoutRoom(one.room) } : one))
+  const metadata = { ...settings, triggers, bindings: { roles: bindings.roles, rooms: {} } }
   const template = { appKind: 'cascade-board', name, description, metadata }
   const faults = linkFaults(components, links)
   if (faults.length > 0)
@@ -108,20 +112,15 @@ function columnIds({ columns, elements: own }: BoardDefinition): Map<string, str
   return new Map(columns.map(({ id }) => [id, used.has(id) ? fresh() : id]))
 }
 
-/** Replaces each room id by a parameter, one per room. */
-function roomParameters(definition: BoardDefinition): (component: Grouped<BoardElement>) => Component {
+/** Replaces a room id by a parameter, one per room. */
+function roomParameters(definition: BoardDefinition): (room: RoomRef) => RoomRef {
   const used = parametersOf(definition).rooms
   const named = new Map<string, string>()
   const nameOf = (room: string): string => {
     for (let nth = named.size + 1; !named.has(room); nth++) if (!used.has(`room${nth}`)) named.set(room, add(used, `room${nth}`))
     return named.get(room) as string
   }
-  return (component) => {
-    if (component.kind !== 'message') return component
-    const { room } = component.config
-    if (typeof room !== 'string' || room === 'space') return component
-    return { ...component, config: { ...component.config, room: { room: nameOf(room) } } }
-  }
+  return (room) => (typeof room !== 'string' || room === 'space' ? room : { room: nameOf(room) })
 }
 
 const add = (names: Set<string>, name: string): string => {
@@ -132,10 +131,11 @@ const add = (names: Set<string>, name: string): string => {
 type Parameters = Readonly<Record<keyof BoardBindings, Set<string>>>
 
 /** The parameters of a template by kind. */
-function parametersOf({ elements: own, startRoles }: Pick<BoardDefinition, 'elements' | 'startRoles'>): Parameters {
+function parametersOf({ elements: own, startRoles, triggers }: Pick<BoardDefinition, 'elements' | 'startRoles' | 'triggers'>): Parameters {
   const found = { roles: new Set<string>(), rooms: new Set<string>() }
   const role = (ref: RoleRef | undefined) => typeof ref === 'object' && found.roles.add(ref.role)
   startRoles.forEach(role)
+  for (const one of triggers) if (one.kind === 'chat' && typeof one.room === 'object') found.rooms.add(one.room.room)
   for (const { config } of own) {
     if ('assignedRole' in config) [config.assignedRole, config.escalationRole].forEach(role)
     if ('room' in config && typeof config.room === 'object') found.rooms.add(config.room.room)
@@ -192,7 +192,7 @@ export function boardFromBundle({ templateExport }: FlowBundle, bindings: BoardB
     const { _localId: id, groupLocalId: _, ...element } = component
     return [{ id, columnId: null, ...element } as BoardElement]
   })
-  const parameters = parametersOf({ elements: ungrouped, startRoles: settings.startRoles })
+  const parameters = parametersOf({ ...settings, elements: ungrouped })
   assertNone(
     (['roles', 'rooms'] as const).flatMap((kind) =>
       Object.keys(bindings[kind])
@@ -222,11 +222,16 @@ function assertNone(faults: readonly FieldReason[]): void {
 }
 
 /** Room ids that a board names, with the places that name them. */
-export function roomsNamed({ elements: own, bindings }: BoardDefinition): { path: string; room: string }[] {
+export function roomsNamed({ elements: own, triggers, bindings }: BoardDefinition): { path: string; room: string }[] {
   return [
     ...own.flatMap(({ id, config }) =>
       'room' in config && typeof config.room === 'string' && config.room !== 'space'
         ? [{ path: `elements.${id}.room`, room: config.room }]
+        : [],
+    ),
+    ...triggers.flatMap((one) =>
+      one.kind === 'chat' && typeof one.room === 'string' && one.room !== 'space'
+        ? [{ path: `triggers.${one.id}.room`, room: one.room }]
         : [],
     ),
     ...Object.entries(bindings.rooms).map(([name, room]) => ({ path: `bindings.rooms.${name}`, room })),

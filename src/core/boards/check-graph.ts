@@ -1,3 +1,4 @@
+import type { TriggerPlace } from './check-triggers.ts'
 import { type BoardDefinition, type BoardElement, boundRole, boundRoom, type RoleRef } from './definition.ts'
 import { type Graph, outgoing, waits } from './graph.ts'
 
@@ -17,8 +18,8 @@ export const error = (code: string, elementId: string | null, message: string): 
   message,
 })
 
-/** `rooms`: ids of the rooms that the board may write to. */
-export type CheckContext = Readonly<{ roles: ReadonlySet<string>; rooms: ReadonlySet<string> }>
+/** `rooms`: ids of the rooms of the tenant's spaces. `place`: where the runs of the board happen; a template has none. */
+export type CheckContext = Readonly<{ roles: ReadonlySet<string>; rooms: ReadonlySet<string>; place?: TriggerPlace }>
 
 /** Faults of ids, edges and conditions. While there is one, what tokens do cannot be said. */
 export function checkEdges(board: BoardDefinition, graph: Graph): BoardFinding[] {

@@ -1,5 +1,6 @@
 import { type BoardFinding, type CheckContext, checkEdges, checkPaths, checkReferences, error, titled } from './check-graph.ts'
 import { exploreTokens, maxStates, type TokenFault } from './check-tokens.ts'
+import { checkTriggers } from './check-triggers.ts'
 import type { BoardDefinition, BoardElement } from './definition.ts'
 import { expressionChecker } from './expression.ts'
 import { type Graph, graphOf } from './graph.ts'
@@ -13,7 +14,8 @@ import { certainVariables, declaredVariables, type VariableType } from './variab
 export function checkBoard(board: BoardDefinition, context: CheckContext, { isTemplate = false } = {}): BoardFinding[] {
   const graph = graphOf(board)
   const edges = checkEdges(board, graph)
-  const rest = [...checkReferences(board, context, isTemplate), ...checkVariables(board, graph)]
+  const triggers = checkTriggers(board, { rooms: context.rooms, place: isTemplate ? undefined : context.place })
+  const rest = [...checkReferences(board, context, isTemplate), ...checkVariables(board, graph), ...triggers]
   if (edges.length > 0) return [...edges, ...rest]
   const paths = checkPaths(graph)
   return [...paths, ...(paths.length > 0 ? [] : exploreTokens(graph).map((fault) => tokenFinding(fault, graph))), ...rest]

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { Timestamp } from '../contract/index.ts'
 
 /** Limits of one board. */
-export const boardLimits = { elements: 2_000, edges: 5_000, fields: 200, columns: 50 } as const
+export const boardLimits = { elements: 2_000, edges: 5_000, fields: 200, columns: 50, triggers: 20 } as const
 
 export const BoardLocalId = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,79}$/, 'must be 1 to 80 letters, digits, "-" or "_"')
 export const Label = z.string().trim().min(1).max(200)
@@ -106,6 +106,26 @@ export const BoardEdge = z.strictObject({
 })
 export type BoardEdge = z.infer<typeof BoardEdge>
 
+const trigger = <Kind extends string, Shape extends z.ZodRawShape>(kind: Kind, shape: Shape) =>
+  z.strictObject({ id: BoardLocalId, kind: z.literal(kind), ...shape })
+
+/** Starts a run without a person: by an event of the tenant, a message in the room of a space, or a time. */
+const Trigger = z.discriminatedUnion('kind', [
+  trigger('event', { eventType: z.string().min(1).max(80), expression: z.string().trim().min(1).max(2_000).nullable().default(null) }),
+  trigger('chat', {
+    room: RoomRef.default('space'),
+    /** Words or phrases; case, accents and punctuation do not matter. */
+    phrases: z.array(z.string().trim().min(1).max(100)).min(1).max(20),
+    cooldownMinutes: z.int().min(0).max(1_440).default(10),
+    /** The start variable that gets the text of the message; null: the text is not stored. */
+    textVariable: Name.nullable().default(null),
+  }),
+  /** Five fields, in the time zone of the tenant. */
+  trigger('cron', { expression: z.string().trim().min(9).max(100) }),
+])
+export type Trigger = z.infer<typeof Trigger>
+export type TriggerOf<Kind extends Trigger['kind']> = Extract<Trigger, { kind: Kind }>
+
 const BoardColumn = z.strictObject({ id: BoardLocalId, name: Label, sortOrder: Order.default(0) })
 
 export const variableTypes = ['text', 'number', 'date', 'boolean'] as const
@@ -126,8 +146,9 @@ export const BoardDefinition = z.strictObject({
   elements: z.array(BoardElement).max(boardLimits.elements),
   edges: z.array(BoardEdge).max(boardLimits.edges),
   variables: z.array(StartVariable).max(boardLimits.fields).default([]),
-  /** Roles that may start a run; empty: every user. */
+  /** Roles that may start a run, also by a chat message; empty: every user. */
   startRoles: z.array(RoleRef).max(50).default([]),
+  triggers: z.array(Trigger).max(boardLimits.triggers).default([]),
   /** Time for a whole run: a warning at 80 %, an escalation at the end. */
   sla: Duration.nullable().default(null),
   retentionDays: z.int().min(30).max(3_650).default(365),

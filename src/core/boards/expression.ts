@@ -17,7 +17,7 @@ const celTypes: Readonly<Record<VariableType, string>> = {
 
 /** Regular expressions may take for ever; loops over values repeat work without a bound. */
 const refused = ['matches', 'map', 'filter', 'exists', 'exists_one', 'all', 'join']
-const limits = { maxAstNodes: 300, maxDepth: 30, maxListElements: 100, maxMapEntries: 20, maxCallArguments: 8 }
+export const expressionLimits = { maxAstNodes: 300, maxDepth: 30, maxListElements: 100, maxMapEntries: 20, maxCallArguments: 8 }
 
 type Types = ReadonlyMap<string, VariableType>
 
@@ -34,18 +34,18 @@ export function expressionChecker(types: Types): (expression: string) => Compile
   }
 }
 
-const firstLine = (message: string): string => message.split('\n', 1)[0] as string
+export const firstLine = (message: string): string => message.split('\n', 1)[0] as string
 
 /** As in CEL, but a number equals a whole number too: people write `vars.people == 10`. */
 const environmentOf = (types: Types): Environment =>
-  new Environment({ limits, unlistedVariablesAreDyn: false })
+  new Environment({ limits: expressionLimits, unlistedVariablesAreDyn: false })
     .registerOperator('double == int', (left: number, right: bigint) => left === Number(right))
     .registerVariable({ name: 'vars', schema: Object.fromEntries([...types].map(([name, type]) => [name, celTypes[type]])) })
 
 type Uses = { reads: Set<string>; guarded: Set<string>; refused: string | undefined }
 
 function usesIn(root: ASTNode): Uses {
-  const uses: Uses = { reads: new Set(), guarded: new Set(), refused: undefined }
+  const uses: Uses = { reads: new Set(), guarded: new Set(), refused: refusedCallIn(root) }
   const visit = (node: unknown): void => {
     if (Array.isArray(node)) for (const one of node) visit(one)
     if (!isNode(node)) return
@@ -56,12 +56,20 @@ function usesIn(root: ASTNode): Uses {
       return
     }
     if (op === 'id' && args === 'vars') uses.refused ??= 'uses vars without a name; write vars.<name>'
-    if ((op === 'call' || op === 'rcall') && refused.includes(args[0])) uses.refused ??= `uses ${args[0]}(), which is not supported`
     if (op === 'call' && args[0] === 'has') for (const one of args[1]) uses.guarded.add(variableIn(one) ?? '')
     visit(args)
   }
   visit(root)
   return uses
+}
+
+/** Why an expression is refused for a function that it calls. */
+export function refusedCallIn(node: unknown): string | undefined {
+  if (Array.isArray(node)) return node.map(refusedCallIn).find((one) => one !== undefined)
+  if (!isNode(node)) return undefined
+  const { op, args } = node
+  if ((op === 'call' || op === 'rcall') && refused.includes(args[0])) return `uses ${args[0]}(), which is not supported`
+  return refusedCallIn(args)
 }
 
 const isNode = (node: unknown): node is ASTNode => typeof node === 'object' && node !== null && 'op' in node

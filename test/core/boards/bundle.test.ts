@@ -118,6 +118,15 @@ describe('a bundle', () => {
     )
   })
 
+  test('names the room of a chat trigger by the parameter of its messages', () => {
+    const triggers = [{ id: 'alarm', kind: 'chat', phrases: ['alarm'], room: '!hall:school' }]
+    const definition = sketch('s > m1 > e', { m1: { room: '!hall:school' } }, { triggers })
+    const read = boardFromBundle(bundleOf({ name: 'A', description: '', definition }), { roles: {}, rooms: { room1: '!yard:school' } })
+    expect(JSON.stringify(read)).not.toContain('!hall')
+    expect(read.definition.triggers).toMatchObject([{ room: { room: 'room1' } }])
+    expect(read.definition.elements.find(({ id }) => id === 'm1')?.config).toMatchObject({ room: { room: 'room1' } })
+  })
+
   test.each([
     ['a repeated id', { elements: [...sketch('s > e').elements, ...sketch('s > e').elements] }],
     ['an edge to nowhere', { edges: [{ ...sketch('s > e').edges[0], target: 'nowhere' }] }],

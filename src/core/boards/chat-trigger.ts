@@ -1,0 +1,50 @@
+import { z } from 'zod'
+import { foldName } from '../users/index.ts'
+
+// A chat trigger starts a run when somebody writes one of its words or phrases in a room.
+
+/** A text that a person wrote in a room. `text` is without quoted lines. */
+export type ChatMessage = Readonly<{ eventId: string; roomId: string; sender: string; sentAtMs: number; text: string }>
+
+const Relation = z.object({ rel_type: z.string().optional() }).optional().catch(undefined)
+
+const RoomMessage = z.object({
+  event_id: z.string().min(1).max(255),
+  type: z.literal('m.room.message'),
+  sender: z.string().min(1).max(255),
+  origin_server_ts: z.int(),
+  state_key: z.undefined().optional(),
+  content: z.object({ msgtype: z.literal('m.text'), body: z.string().max(65_536), 'm.relates_to': Relation }),
+})
+
+/** Reads an event of a room; undefined for everything but a new text: notices of bots, edits, files, redacted messages. */
+export function readChatMessage(roomId: string, event: unknown): ChatMessage | undefined {
+  const { data } = RoomMessage.safeParse(event)
+  if (!data || data.content['m.relates_to']?.rel_type === 'm.replace') return undefined
+  const { event_id: eventId, sender, origin_server_ts: sentAtMs, content } = data
+  return { eventId, roomId, sender, sentAtMs, text: withoutQuotes(content.body) }
+}
+
+/** A reply quotes the message it answers in lines that begin with `>`. */
+const withoutQuotes = (body: string): string =>
+  body
+    .split('\n')
+    .filter((line) => !line.startsWith('>'))
+    .join('\n')
+
+/** Older messages start nothing: whoever wrote them no longer waits for it. */
+export const maxMessageAgeMs = 3_600_000
+
+export const isOutdated = ({ sentAtMs }: Pick<ChatMessage, 'sentAtMs'>, nowMs: number): boolean => nowMs - sentAtMs > maxMessageAgeMs
+
+/** The words of a text in a form that compares, between single spaces. */
+const spaced = (text: string): string => ` ${(foldName(text).match(/[\p{L}\p{N}\p{M}]+/gu) ?? []).join(' ')} `
+
+/** Whether a phrase has a word at all. */
+export const hasWords = (phrase: string): boolean => spaced(phrase).trim() !== ''
+
+/** Whether the text has one of the phrases as whole words, in this order; case, accents and punctuation do not matter. */
+export function saysOneOf(phrases: readonly string[], text: string): boolean {
+  const said = spaced(text)
+  return phrases.some((phrase) => hasWords(phrase) && said.includes(spaced(phrase)))
+}
