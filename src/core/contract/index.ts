@@ -27,5 +27,5 @@ export {
 } from './endpoint.ts'
 export { formatStreamMessage } from './event-stream.ts'
 export { openApiDocument, problemsOf } from './openapi.ts'
-export { noSuchPage, type PageEnd, pageEnd, readPageEnd } from './page-end.ts'
+export { noSuchPage, type PageEnd, pageEnd, pageOf, readPageEnd } from './page-end.ts'
 export { Capability, Counter, CounterText, fieldReasons, Paging, parsePart, Timestamp, YesNo } from './validate.ts'

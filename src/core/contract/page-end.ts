@@ -12,6 +12,15 @@ export function readPageEnd(cursor: string): PageEnd {
   throw noSuchPage()
 }
 
+type Page<T> = Readonly<{ page: T[]; nextCursor: string | null }>
+
+/** Cuts rows that were read with `limit + 1` to one page. `cursorOf` makes the cursor of the next page from the last row of this one. */
+export function pageOf<T>(found: readonly T[], limit: number, cursorOf: (last: T) => string): Page<T> {
+  const page = found.slice(0, limit)
+  const last = page.at(-1)
+  return { page, nextCursor: found.length > limit && last !== undefined ? cursorOf(last) : null }
+}
+
 /** The problem for a cursor that no page returned. */
 export function noSuchPage(): Problem {
   const reason = 'must be as the page before returned it'

@@ -1,4 +1,5 @@
 import type { Alert, AlertDetail, AlertKind, AlertStatus, DeadLetter } from '../../core/alerts/index.ts'
+import { pageOf } from '../../core/contract/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import type { Db, DbOrTx } from '../db/index.ts'
 import { type AlertRow, alertById, countDeliveries, deadLetters, deliveriesOf, pageOfAlerts } from './alerts.repo.ts'
@@ -54,11 +55,10 @@ export async function listAlerts(
 ): Promise<{ alerts: Alert[]; nextCursor: string | null; deadLetters: DeadLetter[] }> {
   const before = cursor === undefined ? undefined : readCursor(cursor)
   const found = await pageOfAlerts(db, { ...filter, limit: limit + 1, before })
-  const page = found.slice(0, limit)
-  const last = page.at(-1)
+  const { page, nextCursor } = pageOf(found, limit, ({ last_at, id }) => `${last_at}_${id}`)
   return {
     alerts: await describeAlerts(db, page),
-    nextCursor: found.length > limit && last ? `${last.last_at}_${last.id}` : null,
+    nextCursor,
     deadLetters: await deadLetters(db, maxDeadLetters),
   }
 }

@@ -1,5 +1,6 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { type AuditEntry, type ChainHead, type ChainReport, type Checkpoint, chainStart, verifyChain } from '../../core/audit/index.ts'
+import { pageOf } from '../../core/contract/index.ts'
 import type { Db } from '../db/index.ts'
 import { asEntry, chainNames, entriesAfter, headOf, noChain } from './audit.repo.ts'
 import { type CheckpointDeps, checkpointAudit, checkpointsOf } from './checkpoint-audit.ts'
@@ -29,8 +30,8 @@ export async function listAudit({ db }: { db: Db }, query: Query): Promise<{ ent
     } else if (wanted) select = select.where(filter, '=', wanted)
   }
   const rows = await select.limit(query.limit + 1).execute()
-  const entries = rows.slice(0, query.limit).map(asEntry)
-  return { entries, nextCursor: rows.length > query.limit ? String(entries.at(-1)?.seq) : null }
+  const { page, nextCursor } = pageOf(rows, query.limit, ({ seq }) => String(seq))
+  return { entries: page.map(asEntry), nextCursor }
 }
 
 type Page = Readonly<{ chain: string; after: number; limit: number }>

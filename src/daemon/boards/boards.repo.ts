@@ -1,6 +1,6 @@
 import { BoardDefinition, type BoardSummary } from '../../core/boards/index.ts'
 import type { PageEnd } from '../../core/contract/index.ts'
-import { type DbOrTx, forUpdate, type Tx } from '../db/index.ts'
+import { type DbOrTx, forUpdate, newestFirst, type Tx } from '../db/index.ts'
 import type { BoardTable } from './boards.tables.ts'
 
 export type BoardRecord = BoardSummary & Readonly<{ tenantId: string; createdBy: string | null }>
@@ -65,18 +65,8 @@ type Listing = Readonly<{ tenantId: string; status?: BoardSummary['status'] | un
 
 /** Boards of a tenant, newest first. */
 export async function boardsOf(db: DbOrTx, { tenantId, status, after, limit }: Listing): Promise<BoardRecord[]> {
-  let query = db
-    .selectFrom('boards')
-    .selectAll()
-    .where('tenant_id', '=', tenantId)
-    .orderBy('created_at', 'desc')
-    .orderBy('id', 'desc')
-    .limit(limit)
+  let query = newestFirst(db.selectFrom('boards').selectAll().where('tenant_id', '=', tenantId), { after, limit })
   if (status) query = query.where('status', '=', status)
-  if (after)
-    query = query.where(({ eb, or, and }) =>
-      or([eb('created_at', '<', after.createdAt), and([eb('created_at', '=', after.createdAt), eb('id', '<', after.id)])]),
-    )
   return (await query.execute()).map(toBoard)
 }
 

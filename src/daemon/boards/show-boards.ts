@@ -1,5 +1,5 @@
 import type { BoardDefinition, BoardSummary } from '../../core/boards/index.ts'
-import { noSuchPage, pageEnd, readPageEnd } from '../../core/contract/index.ts'
+import { noSuchPage, pageEnd, pageOf, readPageEnd } from '../../core/contract/index.ts'
 import { type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import type { DbOrTx } from '../db/index.ts'
 import { type BoardRecord, type BoardVersion, boardsOf, findBoard, findVersion, versionsOf } from './boards.repo.ts'
@@ -23,9 +23,8 @@ export async function listBoards(
 ) {
   const after = cursor === undefined ? undefined : readPageEnd(cursor)
   const found = await boardsOf(db, { tenantId, status, after, limit: limit + 1 })
-  const page = found.slice(0, limit)
-  const last = page.at(-1)
-  return { boards: page.map(summaryOf), nextCursor: found.length > limit && last ? pageEnd(last) : null }
+  const { page, nextCursor } = pageOf(found, limit, pageEnd)
+  return { boards: page.map(summaryOf), nextCursor }
 }
 
 /** A board with its last saved definition. Throws NOT_FOUND. */
@@ -52,8 +51,8 @@ export async function listVersions({ db }: Deps, { tenantId }: PlatformPrincipal
   if (!(await findBoard(db, { tenantId, id }))) throw noSuchBoard(id)
   if (cursor !== undefined && !/^\d{1,9}$/.test(cursor)) throw noSuchPage()
   const found = await versionsOf(db, { tenantId, id }, { before: cursor === undefined ? undefined : Number(cursor), limit: limit + 1 })
-  const page = found.slice(0, limit)
-  return { versions: page, nextCursor: found.length > limit ? String(page.at(-1)?.version) : null }
+  const { page, nextCursor } = pageOf(found, limit, ({ version }) => String(version))
+  return { versions: page, nextCursor }
 }
 
 /** One version of a board. Throws NOT_FOUND. */

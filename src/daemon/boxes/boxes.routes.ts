@@ -1,4 +1,5 @@
 import { boxesContract } from '../../core/boxes/index.ts'
+import { pageOf } from '../../core/contract/index.ts'
 import type { Actor, Clock } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import type { Db } from '../db/index.ts'
@@ -50,8 +51,8 @@ export const boxesRoutes = (deps: BoxesDeps) =>
     },
     listManifestRevisions: async ({ query: { cursor, limit } }) => {
       const found = await manifestsBefore(deps.db, { before: cursor, limit: limit + 1 })
-      const revisions = found.slice(0, limit)
-      return { revisions, nextCursor: found.length > limit ? String(revisions.at(-1)?.revision) : null }
+      const { page, nextCursor } = pageOf(found, limit, ({ revision }) => String(revision))
+      return { revisions: page, nextCursor }
     },
   })
 

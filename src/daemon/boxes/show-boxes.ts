@@ -9,6 +9,7 @@ import {
   type Severity,
   type Tier,
 } from '../../core/boxes/index.ts'
+import { pageOf } from '../../core/contract/index.ts'
 import { platformUrl } from '../../core/homeserver/index.ts'
 import { isoNow } from '../../core/kit/index.ts'
 import { type BoxWindow, type WindowRules, windowAt, windowInForce } from '../../core/windows/index.ts'
@@ -46,12 +47,9 @@ export async function listBoxes(deps: Deps, filter: Filter): Promise<{ boxes: Bo
   const hostId = host === undefined ? undefined : (await hostByName(db, host)).id
   const fleet = await readFleet(deps, db)
   const found = await boxesAfter(db, { tier, hostId, severity, slugPart: slug, after: cursor, limit: limit + 1 }, fleet)
-  const page = found.slice(0, limit)
+  const { page, nextCursor } = pageOf(found, limit, (box) => box.slug)
   const around = await readBoxContexts(deps, db, page, fleet)
-  return {
-    boxes: page.map((box) => rowOf(box, around(box))),
-    nextCursor: found.length > limit ? (page.at(-1)?.slug ?? null) : null,
-  }
+  return { boxes: page.map((box) => rowOf(box, around(box))), nextCursor }
 }
 
 /** By slug or id. */

@@ -1,5 +1,5 @@
 import { type Contact, contactAudience, visibilityOf } from '../../core/contacts/index.ts'
-import { noSuchPage } from '../../core/contract/index.ts'
+import { noSuchPage, pageOf } from '../../core/contract/index.ts'
 import { type Clock, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import type { RoleBook } from '../../core/users/index.ts'
 import type { Db, DbOrTx, Tx } from '../db/index.ts'
@@ -23,8 +23,8 @@ export async function listContacts({ db, roles }: ContactsDeps, caller: Caller, 
   const after = cursor === undefined ? undefined : await positionOf(db, viewer, cursor)
   if (cursor !== undefined && !after) throw noSuchPage()
   const found = await contactsAfter(db, viewer, { search, after, limit: limit + 1 })
-  const contacts = found.slice(0, limit)
-  return { contacts, nextCursor: found.length > limit ? (contacts.at(-1)?.userId ?? null) : null }
+  const { page, nextCursor } = pageOf(found, limit, ({ userId }) => userId)
+  return { contacts: page, nextCursor }
 }
 
 /** Throws NOT_FOUND for both missing and invisible users. */

@@ -17,6 +17,7 @@ export {
 export { enqueueJob, type JobHandler } from './enqueue-job.ts'
 export { acquireLease, holdLease, type Lease, releaseLease, releaseOwnLease, renewLease } from './leases.ts'
 export { migrate, migrationState } from './migrate.ts'
+export { newestFirst } from './newest-first.ts'
 export { noAnswerOf } from './no-answer.ts'
 export { assertDatabaseUrl, type OpenDatabase, openDatabase } from './open-database.ts'
 export { appendEvent, appendEvents, eventsAfter, headOf, nextSeq, type StoredEvent, toEvent } from './streams.ts'

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { PageEnd } from '../../core/contract/index.ts'
 import type { File } from '../../core/files/index.ts'
-import { type DbOrTx, forUpdate, type Tx } from '../db/index.ts'
+import { type DbOrTx, forUpdate, newestFirst, type Tx } from '../db/index.ts'
 import type { FileTable } from './files.tables.ts'
 
 /** A row of `files`. `shownAs`: the type a browser may display inline; null: download only. */
@@ -63,18 +63,10 @@ type Page = Where & Readonly<{ state: 'ready' | 'deleted'; folderId?: string | u
 
 /** Newest first. `folderId` may be `none`. */
 export async function filesAfter(db: DbOrTx, { tenantId, spaceId, state, folderId, after, limit }: Page): Promise<File[]> {
-  let query = db
-    .selectFrom('files')
-    .selectAll()
-    .where('space_id', '=', spaceId)
-    .where('tenant_id', '=', tenantId)
-    .where('state', '=', state)
-    .orderBy('created_at', 'desc')
-    .orderBy('id', 'desc')
-    .limit(limit)
+  const ofSpace = db.selectFrom('files').selectAll().where('space_id', '=', spaceId).where('tenant_id', '=', tenantId)
+  let query = newestFirst(ofSpace.where('state', '=', state), { after, limit })
   if (folderId === 'none') query = query.where('folder_id', 'is', null)
   else if (folderId !== undefined) query = query.where('folder_id', '=', folderId)
-  if (after) query = query.where(({ eb, refTuple, tuple }) => eb(refTuple('created_at', 'id'), '<', tuple(after.createdAt, after.id)))
   return (await query.execute()).map((row) => toRecord(row).file)
 }
 

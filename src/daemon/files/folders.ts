@@ -1,3 +1,4 @@
+import { pageOf } from '../../core/contract/index.ts'
 import type { Folder } from '../../core/files/index.ts'
 import { type Clock, isoIn, isoNow, newId, type PlatformPrincipal, plural, problem, type Random } from '../../core/kit/index.ts'
 import { type Db, forUpdate, type Tx } from '../db/index.ts'
@@ -19,10 +20,11 @@ export async function listFolders({ db }: Pick<Deps, 'db'>, actor: PlatformPrinc
     .orderBy('id')
     .limit(limit + 1)
     .execute()
-  const folders: Folder[] = rows
-    .slice(0, limit)
-    .map(({ id, name, created_by, created_at }) => ({ id, spaceId, name, createdBy: created_by, createdAt: created_at }))
-  return { folders, nextCursor: rows.length > limit ? (folders.at(-1)?.id ?? null) : null }
+  const { page, nextCursor } = pageOf(rows, limit, ({ id }) => id)
+  const folders: Folder[] = page.map(({ id, name, created_by, created_at }) => ({
+    ...{ id, spaceId, name, createdBy: created_by, createdAt: created_at },
+  }))
+  return { folders, nextCursor }
 }
 
 /** Throws NOT_FOUND to non-members, ALREADY_EXISTS. */

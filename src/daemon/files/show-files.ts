@@ -1,4 +1,4 @@
-import { pageEnd, readPageEnd } from '../../core/contract/index.ts'
+import { pageEnd, pageOf, readPageEnd } from '../../core/contract/index.ts'
 import type { File } from '../../core/files/index.ts'
 import { type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import type { FileBody } from '../http/index.ts'
@@ -41,9 +41,8 @@ export async function listFiles(
   await authorizeSpace(db, actor, { spaceId, right: 'enter' })
   const place = { tenantId: actor.tenantId, spaceId, folderId, after }
   const found = await filesAfter(db, { ...place, state: deleted ? 'deleted' : 'ready', limit: limit + 1 })
-  const files = found.slice(0, limit)
-  const last = files.at(-1)
-  return { files, nextCursor: found.length > limit && last ? pageEnd(last) : null }
+  const { page, nextCursor } = pageOf(found, limit, pageEnd)
+  return { files: page, nextCursor }
 }
 
 /** Also shows deleted files that can be restored. Throws NOT_FOUND. */

@@ -1,3 +1,4 @@
+import { pageOf } from '../../core/contract/index.ts'
 import { type Job, type JobCount, type JobState, jobsContract } from '../../core/jobs/index.ts'
 import { type Actor, type Clock, isoNow, problem } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
@@ -21,9 +22,8 @@ type Listed = { jobs: Job[]; nextCursor: string | null; counts: JobCount[] }
 export async function listJobs({ db }: Pick<Deps, 'db'>, { cursor, limit, ...filter }: Query): Promise<Listed> {
   const after = /^[0-9]{1,15}$/.test(cursor ?? '') ? Number(cursor) : 0
   const found = await jobsAfter(db, { ...filter, after, limit: limit + 1 })
-  const page = found.slice(0, limit)
-  const last = page.at(-1)
-  return { jobs: page, nextCursor: found.length > limit && last ? String(last.id) : null, counts: await countJobs(db) }
+  const { page, nextCursor } = pageOf(found, limit, ({ id }) => String(id))
+  return { jobs: page, nextCursor, counts: await countJobs(db) }
 }
 
 /** Throws NOT_FOUND for a finished job too: it is deleted. */

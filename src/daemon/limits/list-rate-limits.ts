@@ -1,5 +1,5 @@
 import type { Plan } from '../../core/boxes/index.ts'
-import { noSuchPage } from '../../core/contract/index.ts'
+import { noSuchPage, pageOf } from '../../core/contract/index.ts'
 import { type Budgets, delayMs, type RateLimits, type TenantUse, utilisation, windowSeconds } from '../../core/limits/index.ts'
 import type { Db } from '../db/index.ts'
 import type { BudgetStore } from './budget-store.ts'
@@ -19,24 +19,18 @@ export async function listRateLimits(deps: ListDeps, { plan, above, cursor, limi
   const after = cursor === undefined ? undefined : readCursor(cursor)
   const busy = await store.busy()
   const tenants = (await tenantsOf(db, [...busy.keys()])).filter((tenant) => plan === undefined || tenant.plan === plan)
-  const page = tenants
+  const found = tenants
     .map((tenant) => placed(tenant, budgets, busy.get(tenant.id) ?? 0))
     .filter((one) => comesAfter(one, after) && one.share > (above ?? 0))
     .sort(inOrder)
     .slice(0, limit + 1)
-  if (above === undefined && page.length <= limit) {
+  if (above === undefined && found.length <= limit) {
     const slug = after?.share === 0 ? after.slug : ''
-    const idle = await tenantsBeside(db, { plan, slug, count: limit + 1 - page.length, besides: new Set(busy.keys()) })
-    page.push(...idle.map((tenant) => placed(tenant, budgets, 0)))
+    const idle = await tenantsBeside(db, { plan, slug, count: limit + 1 - found.length, besides: new Set(busy.keys()) })
+    found.push(...idle.map((tenant) => placed(tenant, budgets, 0)))
   }
-  const shown = page.slice(0, limit)
-  const last = shown.at(-1)
-  return {
-    windowSeconds,
-    store: store.name,
-    tenants: shown.map(({ use }) => use),
-    nextCursor: page.length > limit && last ? `${last.share}:${last.slug}` : null,
-  }
+  const { page, nextCursor } = pageOf(found, limit, ({ share, slug }) => `${share}:${slug}`)
+  return { windowSeconds, store: store.name, tenants: page.map(({ use }) => use), nextCursor }
 }
 
 function placed({ id, slug, name, plan }: BudgetTenant, budgets: Budgets, used: number): Placed {

@@ -1,3 +1,4 @@
+import { pageOf } from '../../core/contract/index.ts'
 import { isoNow, problem, spanMs } from '../../core/kit/index.ts'
 import {
   type ActionStatus,
@@ -115,9 +116,8 @@ export async function listEvidence(
 ): Promise<{ evidence: AttemptEvidence[]; nextCursor: string | null }> {
   await rolloutById(db, id)
   const found = await evidencePage(db, id, { limit: limit + 1, after: cursor === undefined ? undefined : readCursor(id, cursor) })
-  const evidence = found.slice(0, limit)
-  const last = evidence.at(-1)
-  return { evidence, nextCursor: found.length > limit && last ? `${last.attempt}_${last.tenantSlug}` : null }
+  const { page, nextCursor } = pageOf(found, limit, ({ attempt, tenantSlug }) => `${attempt}_${tenantSlug}`)
+  return { evidence: page, nextCursor }
 }
 
 function readCursor(id: string, cursor: string): { actionId: string; attempt: number } {

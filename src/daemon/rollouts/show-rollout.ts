@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { pageOf } from '../../core/contract/index.ts'
 import { type Actor, problem } from '../../core/kit/index.ts'
 import {
   type ActionCounts,
@@ -152,17 +153,13 @@ export async function listRollouts(
   const after = cursor === undefined ? undefined : readCursor(cursor)
   const key = idempotencyKey && keyOf(actor, idempotencyKey)
   const found = await rolloutsPage(db, { ...filter, limit: limit + 1, after, since: since && new Date(since).toISOString(), key })
-  const page = found.slice(0, limit)
+  const { page, nextCursor } = pageOf(found, limit, ({ createdAt, id }) => `${createdAt}_${id}`)
   const counts = await countActions(
     db,
     page.map(({ id }) => id),
   )
   const waits = await waitsOf(db, page, counts)
-  const last = page.at(-1)
-  return {
-    rollouts: page.map((rollout) => summaryOf(rollout, counts(rollout.id), waits(rollout.id))),
-    nextCursor: found.length > limit && last ? `${last.createdAt}_${last.id}` : null,
-  }
+  return { rollouts: page.map((rollout) => summaryOf(rollout, counts(rollout.id), waits(rollout.id))), nextCursor }
 }
 
 function readCursor(cursor: string): { createdAt: string; id: string } {

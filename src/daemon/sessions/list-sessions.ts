@@ -1,3 +1,4 @@
+import { pageOf } from '../../core/contract/index.ts'
 import { isoNow, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import { canonicalLocalpart } from '../../core/users/index.ts'
 import { tenantBySlug } from '../tenants/index.ts'
@@ -35,9 +36,8 @@ type PageOfUser = Page & Readonly<{ userId: string; ended?: boolean }>
 async function readPage({ db, clock, rules }: Deps, { userId, ended = false, limit, cursor }: PageOfUser) {
   const before = cursor === undefined ? undefined : readCursor(cursor)
   const found = await sessionsBefore(db, { userId, ended, before, now: isoNow(clock), limit: limit + 1 })
-  const sessions = found.slice(0, limit)
-  const last = sessions.at(-1)
-  return { sessions, nextCursor: found.length > limit && last ? `${last.createdAt}_${last.id}` : null, most: rules.mostPerUser }
+  const { page, nextCursor } = pageOf(found, limit, ({ createdAt, id }) => `${createdAt}_${id}`)
+  return { sessions: page, nextCursor, most: rules.mostPerUser }
 }
 
 function readCursor(cursor: string): Position {

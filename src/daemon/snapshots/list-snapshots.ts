@@ -1,4 +1,5 @@
 import type { SnapshotTier } from '../../core/boxes/index.ts'
+import { pageOf } from '../../core/contract/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import type { Snapshot, SnapshotStatus } from '../../core/snapshots/index.ts'
 import type { Db } from '../db/index.ts'
@@ -20,14 +21,12 @@ type Query = Readonly<{
 /** A page of snapshots, newest first, with the reason for retention and the last drill. */
 export async function listSnapshots(deps: Deps, query: Query): Promise<{ snapshots: Snapshot[]; nextCursor: string | null }> {
   const { db } = deps
-  const found = await pageOf(db, query)
-  const page = found.slice(0, query.limit)
+  const { page, nextCursor } = pageOf(await readPage(db, query), query.limit, ({ taken_at, snapshot_id }) => `${taken_at}_${snapshot_id}`)
   const { verdicts, proofOf } = await evaluateSnapshots(deps, db, [...new Set(page.map(({ tenant_id }) => tenant_id))])
   const drillOf = await lastDrills(
     db,
     page.map(({ snapshot_id }) => snapshot_id),
   )
-  const last = page.at(-1)
   return {
     snapshots: page.map((row) => ({
       ...viewOf(row),
@@ -35,11 +34,11 @@ export async function listSnapshots(deps: Deps, query: Query): Promise<{ snapsho
       lastDrill: drillView(drillOf(row.tenant_id, row.snapshot_id)),
       lastProof: proofView(proofOf(row.tenant_id, row.snapshot_id)),
     })),
-    nextCursor: found.length > query.limit && last ? `${last.taken_at}_${last.snapshot_id}` : null,
+    nextCursor,
   }
 }
 
-async function pageOf(db: Db, { limit, cursor, slug, tier, status, id }: Query): Promise<SnapshotRow[]> {
+async function readPage(db: Db, { limit, cursor, slug, tier, status, id }: Query): Promise<SnapshotRow[]> {
   let query = db
     .selectFrom('snapshots')
     .selectAll()

@@ -1,5 +1,5 @@
 import type { Expression, SqlBool } from 'kysely'
-import { noSuchPage } from '../../core/contract/index.ts'
+import { noSuchPage, pageOf } from '../../core/contract/index.ts'
 import { type Audience, idsOf, type PayloadOf, type TenantEventType } from '../../core/events/index.ts'
 import { type Clock, isoIn, isoNow, type PlatformPrincipal, plural } from '../../core/kit/index.ts'
 import type { Activity } from '../../core/spaces/index.ts'
@@ -54,10 +54,11 @@ export async function spaceActivity({ db }: Pick<SpacesDeps, 'db'>, actor: Platf
     .orderBy('seq', 'desc')
     .limit(limit + 1)
     .execute()
-  const activity: Activity[] = rows
-    .slice(0, limit)
-    .map(({ seq, at, type, actor_id, ids }) => ({ id: String(seq), at, type, actorId: actor_id, ids: JSON.parse(ids) }))
-  return { activity, nextCursor: rows.length > limit ? (activity.at(-1)?.id ?? null) : null }
+  const { page, nextCursor } = pageOf(rows, limit, ({ seq }) => String(seq))
+  const activity: Activity[] = page.map(({ seq, at, type, actor_id, ids }) => ({
+    ...{ id: String(seq), at, type, actorId: actor_id, ids: JSON.parse(ids) },
+  }))
+  return { activity, nextCursor }
 }
 
 /** Same as the retention of events. */

@@ -1,3 +1,4 @@
+import { pageOf } from '../../core/contract/index.ts'
 import { type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import { type Space, type SpaceRights, type SpaceRole, spaceRights } from '../../core/spaces/index.ts'
 import type { Db, DbOrTx } from '../db/index.ts'
@@ -51,11 +52,8 @@ export async function listSpaces({ db }: Deps, actor: PlatformPrincipal, { curso
   const { tenantId, userId } = actor
   const all = spaceRights({ visibility: 'PRIVATE', role: null }, actor).find
   const found = await spacesAfter(db, { tenantId, userId, all, after: cursor, limit: limit + 1 })
-  const page = found.slice(0, limit)
-  return {
-    spaces: page.map(({ space, role }) => spaceView(space, role)),
-    nextCursor: found.length > limit ? (page.at(-1)?.space.id ?? null) : null,
-  }
+  const { page, nextCursor } = pageOf(found, limit, ({ space }) => space.id)
+  return { spaces: page.map(({ space, role }) => spaceView(space, role)), nextCursor }
 }
 
 export async function showSpace({ db }: Deps, actor: PlatformPrincipal, { spaceId }: Readonly<{ spaceId: string }>): Promise<Space> {
@@ -67,6 +65,6 @@ export async function showSpace({ db }: Deps, actor: PlatformPrincipal, { spaceI
 export async function listSpaceMembers({ db }: Deps, actor: PlatformPrincipal, { spaceId, cursor, limit }: Page & { spaceId: string }) {
   await authorizeSpace(db, actor, { spaceId, right: 'seeMembers' })
   const found = await membersAfter(db, { spaceId, after: cursor, limit: limit + 1 })
-  const members = found.slice(0, limit)
-  return { members, nextCursor: found.length > limit ? (members.at(-1)?.userId ?? null) : null }
+  const { page, nextCursor } = pageOf(found, limit, ({ userId }) => userId)
+  return { members: page, nextCursor }
 }

@@ -1,4 +1,4 @@
-import { pageEnd, readPageEnd } from '../../core/contract/index.ts'
+import { pageEnd, pageOf, readPageEnd } from '../../core/contract/index.ts'
 import { reaches } from '../../core/events/index.ts'
 import { type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import { audienceOf, type Task, type TaskStatus } from '../../core/tasks/index.ts'
@@ -53,7 +53,6 @@ export async function listTasks(
   const reader = { tenantId, userId, roles, spaceIds, manages: capabilities.includes('manageBoards') }
   const assigneeId = assignee === 'me' ? userId : assignee
   const found = await tasksFor(db, reader, { ...filters, assigneeId, after, limit: limit + 1 })
-  const page = found.slice(0, limit)
-  const last = page.at(-1)
-  return { tasks: page.map(taskView), nextCursor: found.length > limit && last ? pageEnd(last) : null }
+  const { page, nextCursor } = pageOf(found, limit, pageEnd)
+  return { tasks: page.map(taskView), nextCursor }
 }

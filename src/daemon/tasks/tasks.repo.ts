@@ -2,7 +2,7 @@ import { type ExpressionBuilder, type Kysely, sql } from 'kysely'
 import type { PageEnd } from '../../core/contract/index.ts'
 import { isoIn, plural } from '../../core/kit/index.ts'
 import { roleKey, type Task, type TaskStatus, unfinished } from '../../core/tasks/index.ts'
-import { type Db, type DbOrTx, forUpdate, type Tx } from '../db/index.ts'
+import { type Db, type DbOrTx, forUpdate, newestFirst, type Tx } from '../db/index.ts'
 import type { TasksDeps } from './deps.ts'
 import type { TaskTable } from './tasks.tables.ts'
 
@@ -133,27 +133,15 @@ type Wanted = Readonly<{
 /** Tasks that the reader may read, newest first. */
 export async function tasksFor(db: DbOrTx, reader: TaskReader, wanted: Wanted): Promise<TaskRecord[]> {
   const { status, assigneeId, eventId, spaceId, runId, after, limit } = wanted
-  let query = db
-    .selectFrom('tasks')
-    .selectAll()
-    .where('tenant_id', '=', reader.tenantId)
-    .where(readable(reader))
-    .orderBy('created_at', 'desc')
-    .orderBy('id', 'desc')
-    .limit(limit)
+  const ofReader = db.selectFrom('tasks').selectAll().where('tenant_id', '=', reader.tenantId).where(readable(reader))
+  let query = newestFirst(ofReader, { after, limit })
   if (status) query = query.where('status', '=', status)
   if (assigneeId) query = query.where('assignee_id', '=', assigneeId)
   if (eventId) query = query.where('event_id', '=', eventId)
   if (spaceId) query = query.where('space_id', '=', spaceId)
   if (runId) query = query.where('run_id', '=', runId)
-  if (after) query = query.where(isBefore(after))
   return (await query.execute()).map(toTask)
 }
-
-const isBefore =
-  ({ createdAt, id }: PageEnd) =>
-  ({ eb, or, and }: Condition) =>
-    or([eb('created_at', '<', createdAt), and([eb('created_at', '=', createdAt), eb('id', '<', id)])])
 
 type Whose = Readonly<{ tenantId: string; userId: string; roles: readonly string[] }>
 

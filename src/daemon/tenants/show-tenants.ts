@@ -1,4 +1,5 @@
 import type { Plan } from '../../core/boxes/index.ts'
+import { pageOf } from '../../core/contract/index.ts'
 import type { FileUsage } from '../../core/files/index.ts'
 import { type Clock, isoNow, problem } from '../../core/kit/index.ts'
 import type { Tenant, TenantInFull } from '../../core/tenants/index.ts'
@@ -47,9 +48,6 @@ type Page = Readonly<{ plan?: Plan | undefined; cursor?: string | undefined; lim
 /** A page of tenants by slug. */
 export async function listTenants(deps: Deps & Readonly<{ db: Db }>, { plan, cursor, limit }: Page) {
   const tenants = await tenantsAfter(deps.db, { plan, after: cursor, limit: limit + 1 })
-  const page = tenants.slice(0, limit)
-  return {
-    tenants: await tenantViews(deps, deps.db, page),
-    nextCursor: tenants.length > limit ? (page.at(-1)?.slug ?? null) : null,
-  }
+  const { page, nextCursor } = pageOf(tenants, limit, ({ slug }) => slug)
+  return { tenants: await tenantViews(deps, deps.db, page), nextCursor }
 }

@@ -1,3 +1,4 @@
+import { pageOf } from '../../core/contract/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import { matrixUserIdOf, type User, type UserStatus } from '../../core/users/index.ts'
 import type { Db, DbOrTx } from '../db/index.ts'
@@ -45,9 +46,6 @@ type Page = Readonly<{
 export async function listUsers({ db }: Readonly<{ db: Db }>, { slug, cursor, limit, ...filter }: Page) {
   const tenant = await existingTenant(db, slug)
   const users = await usersAfter(db, { tenantId: tenant.id, ...filter, after: cursor, limit: limit + 1 })
-  const page = users.slice(0, limit)
-  return {
-    users: page.map((user) => userView(tenant, user)),
-    nextCursor: users.length > limit ? (page.at(-1)?.localpart ?? null) : null,
-  }
+  const { page, nextCursor } = pageOf(users, limit, ({ localpart }) => localpart)
+  return { users: page.map((user) => userView(tenant, user)), nextCursor }
 }
