@@ -60,7 +60,7 @@ type Deps = Readonly<{
   store: FileStore
   clock: Clock
   keepDays?: number
-  /** Whether a box is fenced: its records stay, because they tell why it is fenced and whether a person may lift the fence. */
+  /** Whether a box is fenced: its records stay, because a person may lift the fence only if they show why it is there. */
   isFenced?: (slug: string) => Promise<boolean>
   /** Called once for each file that was set aside. */
   onDamaged?: (path: string) => void
