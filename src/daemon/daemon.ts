@@ -7,7 +7,7 @@ import { compose } from './app/index.ts'
 import { importManifest } from './boxes/index.ts'
 import type { Config } from './config/index.ts'
 import { migrate, openDatabase } from './db/index.ts'
-import { buildApp } from './http/index.ts'
+import { buildApp, capConnections, sharedAddresses } from './http/index.ts'
 import type { Rehearse } from './rollouts/index.ts'
 import { loadKeyring } from './sealed/index.ts'
 import { assertStartable } from './start-conditions.ts'
@@ -68,7 +68,7 @@ export async function startDaemon({ config, clock, random, log, validateAnswers 
       trustedProxies,
       validateAnswers,
     }
-    const server = await listen(buildApp(served, deps), config.listen)
+    const server = await listen(buildApp(served, deps), config)
     const loops = begin()
     log.info({ url: config.baseUrl, database: config.databaseUrl.split(':')[0] }, 'tenantryd is ready')
     const close = async () => {
@@ -87,14 +87,18 @@ export async function startDaemon({ config, clock, random, log, validateAnswers 
 /** Four times the event streams a daemon is measured with. Beyond it new connections are refused, so that files and databases can still be opened. */
 const maxConnections = 20_000
 
+/** A tenth of them for one network: thousands of agents or apps behind one address, and nine others are served beside a hostile one. */
+const maxPerNetwork = maxConnections / 10
+
 /** The largest file over the slowest line that is to do: 50 MB at 256 kbit/s. Who may call is asked again when a body was slow. */
 const maxRequestMs = 30 * 60_000
 
-async function listen(app: ReturnType<typeof buildApp>, address: string): Promise<Server> {
+async function listen(app: ReturnType<typeof buildApp>, { listen: address, trustedProxies }: Config): Promise<Server> {
   const at = address.lastIndexOf(':')
   const server = app.listen(Number(address.slice(at + 1)), address.slice(0, at).replace(/^\[|\]$/g, ''))
   server.requestTimeout = maxRequestMs
   server.maxConnections = maxConnections
+  capConnections(server, { maxPerNetwork, isShared: sharedAddresses(trustedProxies) })
   await new Promise<void>((ready, failed) => {
     server.once('listening', ready)
     server.once('error', ({ code }: NodeJS.ErrnoException) => failed(cannotListen(address, code)))

@@ -87,7 +87,7 @@ export const isRotationAsked = async (stateDir: string): Promise<boolean> => (aw
 
 /** The new key of an unfinished rotation. One that replaces another key than the current one is removed: it belongs to an earlier enrolment. */
 async function readNextKey(stateDir: string, identity: AgentIdentity | undefined): Promise<AgentPrivateKey | undefined> {
-  const fix = `the daemon may know only this key: tenantry hosts revoke ${identity?.name ?? '<host>'}, tenantry hosts invite, then tenantry-agent enrol --anew`
+  const fix = `the daemon may know only this key: tenantry hosts revoke ${identity?.name ?? '<host>'} --reason '…', tenantry hosts invite, then tenantry-agent enrol --anew`
   const next = await readPrivate(nextFile(stateDir), NextKey, fix)
   if (!next) return undefined
   const { replaces, ...key } = next

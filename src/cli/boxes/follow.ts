@@ -1,6 +1,6 @@
 import type { BoxDetail } from '../../core/boxes/index.ts'
 import { isProblem } from '../../core/kit/index.ts'
-import { type Context, clean, command } from '../kit/index.ts'
+import { type Context, clean, command, withAddress } from '../kit/index.ts'
 import { awaitCommand } from './await-command.ts'
 import { getBox } from './show.ts'
 
@@ -43,7 +43,8 @@ async function nextCommand(context: Context, slug: string, followed: ReadonlySet
 async function followOne(context: Context, slug: string, { commandId, kind: wireKind }: Open): Promise<Followed> {
   const kind = clean(wireKind.replace(/^tenant-box\./, '').replaceAll('_', ' '))
   const output = context.json ? context.stderr : context.stdout
-  const print = (line: string) => output.write(`${slug}  ${kind}: ${line}\n`)
+  const { repeatedUrl } = context.style()
+  const print = (line: string) => output.write(`${slug}  ${kind}: ${withAddress(line, repeatedUrl)}\n`)
   try {
     const { result } = await awaitCommand(context, commandId, print)
     const outcome = outcomeOf(result)

@@ -2,7 +2,7 @@ import { displayWidth } from '../../core/kit/index.ts'
 
 /** Repeats `--url` in the commands of a text: without it they would go to another daemon. */
 export const withAddress = (text: string, url: string | undefined): string =>
-  url === undefined ? text : text.replace(/(?<![\w./-])tenantry (?=[a-z])/g, `tenantry --url ${url} `)
+  url === undefined ? text : text.replace(/(?<![\w./-])tenantry (?=[a-z])/g, () => `tenantry --url ${url} `)
 
 /** Terminal colours; each is the identity when colour is off. */
 export type Paint = Readonly<Record<'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan', (text: string) => string>>

@@ -1,6 +1,6 @@
 import { type ExitCode, isProblem, problem } from '../../core/kit/index.ts'
 import type { Rollout, RolloutDetail } from '../../core/rollouts/index.ts'
-import { type Context, flag, type Output, type Style, sections } from '../kit/index.ts'
+import { type Context, flag, type Output, type Style, sections, withAddress } from '../kit/index.ts'
 import { closingLines, linesOf, openingLines } from './board/lines.ts'
 import { type BoardMessage, type BoardState, isOver, openBoard, reduce } from './board/state.ts'
 
@@ -101,21 +101,20 @@ async function waitForRollout(
   output: Output,
   closing: (state: BoardState) => string[] = () => [],
 ): Promise<RolloutDetail> {
-  const state = await follow(context, id, lineWriter(output))
-  for (const line of closing(state)) output.write(`${line}\n`)
+  const { repeatedUrl } = context.style()
+  const writeAll = (lines: readonly string[]) => {
+    for (const line of lines) output.write(`${withAddress(line, repeatedUrl)}\n`)
+  }
+  const state = await follow(context, id, lineWriter(writeAll))
+  writeAll(closing(state))
   return context.api.rollouts.getRollout({ params: { id } })
 }
 
-const lineWriter = (output: Output): Follower => {
-  const writeAll = (lines: readonly string[]) => {
-    for (const line of lines) output.write(`${line}\n`)
-  }
-  return {
-    opened: (state) => writeAll(openingLines(state)),
-    changed: (before, message, after) => writeAll(linesOf(before, message, after)),
-    until: (state) => isOver(state) || state.rollout.status === 'paused',
-  }
-}
+const lineWriter = (writeAll: (lines: readonly string[]) => void): Follower => ({
+  opened: (state) => writeAll(openingLines(state)),
+  changed: (before, message, after) => writeAll(linesOf(before, message, after)),
+  until: (state) => isOver(state) || state.rollout.status === 'paused',
+})
 
 /** Nothing after watching; a queued rollout with its plan; all else with its next commands. */
 export function resultView(rollout: Rollout | RolloutDetail, style: Style, { watch }: Pick<How, 'watch'>): string {

@@ -5,6 +5,7 @@
 export { addressSlots } from './address-limit.ts'
 export { buildApp, trustOf } from './app.ts'
 export { clientPaths } from './call-limits.ts'
+export { capConnections, sharedAddresses } from './connection-cap.ts'
 export type { PushStream } from './event-stream.ts'
 export { Channel } from './event-stream.ts'
 export { type HttpMetrics, makeMetrics } from './metrics.ts'

@@ -125,6 +125,17 @@ describe('the model', () => {
     ])
   })
 
+  test('the next commands repeat the address of the daemon', () => {
+    const { next } = boardModel(pausedFleet(), now, 'http://127.0.0.1:9999')
+    expect(next[1]?.command).toBe('tenantry --url http://127.0.0.1:9999 rollouts resume ro_0123456789abcdefghjk')
+  })
+
+  test('a broken box whose error names a command repeats the address too', () => {
+    const error = { code: 'BOX_HELD', message: 'held. fix: tenantry boxes release a' }
+    const state = openBoard(aRolloutDetail([anAction('a', { status: 'failed', error })]))
+    expect(boardModel(state, now, 'http://h:1').failures[0]?.reason).toContain('tenantry --url http://h:1 boxes release a')
+  })
+
   test("commands in the daemon's reason are not repeated", () => {
     const state = two({ status: 'paused', pauseReason: 'held after canary, as asked. Next: `tenantry rollouts resume ro_x`' })
     expect(boardModel(state, now).reason).toBe('held after canary, as asked')

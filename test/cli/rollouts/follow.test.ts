@@ -105,6 +105,13 @@ test('--watch into a pipe writes lines to stdout and ends with the next command'
   expect(ran.stdout).toContain(`tenantry rollouts resume ${rolloutId}`)
 })
 
+test('lines of a watch repeat the --url that the watch was given', async () => {
+  const url = 'http://127.0.0.1:9999'
+  const ran = await tenantry(['rollouts', 'resume', rolloutId, '--watch', '--url', url], { answers: story('paused') })
+  expect(ran.stdout).toContain(`tenantry --url ${url} rollouts resume ${rolloutId}`)
+  expect(ran.stdout).not.toContain('tenantry rollouts')
+})
+
 test('pending boxes are skipped by name', async () => {
   const ran = await tenantry(['rollouts', 'resume', rolloutId, '--skip', 'a,b'], { answers: story('paused') })
   expect(ran.asked.find(({ path }) => path.endsWith('/resume'))?.body).toEqual({ skipFailed: false, skip: ['a', 'b'] })

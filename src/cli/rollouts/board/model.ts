@@ -1,4 +1,5 @@
 import type { Phase, RolloutAction } from '../../../core/rollouts/index.ts'
+import { withAddress } from '../../kit/index.ts'
 import { errorOf, isFinished, type NextStep, nextSteps, outcomeWord, queuedText, statusWord, stepWord, whyOf } from '../words.ts'
 import { type BoardState, daemonNowMs } from './state.ts'
 import { plannedBy, remainingMs, type Tally, tallyOf } from './tally.ts'
@@ -38,7 +39,8 @@ export type BoardModel = Readonly<{
   connected: boolean
 }>
 
-export function boardModel(state: BoardState, localNowMs: number): BoardModel {
+/** `url`: the address that commands must repeat. */
+export function boardModel(state: BoardState, localNowMs: number, url?: string): BoardModel {
   const { rollout, plan } = state
   const nowMs = daemonNowMs(state, localNowMs)
   const { settled, succeeded, failed, leftOut, total, running, failures, openings, ...tally } = tallyOf(state)
@@ -57,12 +59,12 @@ export function boardModel(state: BoardState, localNowMs: number): BoardModel {
     queued: settled === 0 && running.length === 0 && !isFinished(rollout.status) ? queuedText(rollout) : undefined,
     etaMs: remainingMs(state, nowMs),
     running: running.toSorted(byStart).map(runningBoxAt(nowMs)),
-    failures: failures.toSorted(openFirst).map(failureOf),
+    failures: failures.toSorted(openFirst).map((action) => failureOf(action, url)),
     reason: whyOf(rollout),
     next: nextSteps(
       rollout,
       failures.filter(({ waived }) => !waived),
-    ),
+    ).map((step) => ({ ...step, command: withAddress(step.command, url) })),
     connected: state.connected,
   }
 }
@@ -125,12 +127,12 @@ function stepDetail(progress: RolloutAction['progress']): string {
   return [stepWord(progress.step), how].filter(Boolean).join(': ')
 }
 
-const failureOf = (action: RolloutAction): Failure => {
+const failureOf = (action: RolloutAction, url: string | undefined): Failure => {
   const error = errorOf(action)
   return {
     slug: action.tenantSlug,
     outcome: outcomeWord(action),
-    reason: error ? `${error.message} [${error.code}]` : '',
+    reason: error ? withAddress(`${error.message} [${error.code}]`, url) : '',
     waived: action.waived,
   }
 }

@@ -53,7 +53,7 @@ async function redraw({ clock }: Context, board: Board, draw: () => void): Promi
 
 const screenOf = ({ clock, stdout, style }: Context, state: BoardState, keys: boolean): ReactNode => (
   <Screen
-    model={boardModel(state, clock.now().getTime())}
+    model={boardModel(state, clock.now().getTime(), style().repeatedUrl)}
     size={{ columns: stdout.columns || 80, rows: stdout.rows || 24 }}
     colour={style().colour}
     keys={keys}
