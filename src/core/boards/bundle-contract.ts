@@ -3,11 +3,12 @@ import { type Contract, endpoint } from '../contract/index.ts'
 import { FlowBundle } from './bundle.ts'
 import { Board, BoardName, base, manage, one } from './contract.ts'
 import { BoardBindings } from './definition.ts'
+import { Simulation, SimulationScript } from './simulate.ts'
 
 /** A bundle is a little longer than the board that it holds, which has at most 4 MiB. */
 const bodyLimit = 5 * 1024 * 1024
 
-/** Boards as bundles of the format `svc.process-engine/v1`. */
+/** Boards as bundles of the format `svc.process-engine/v1`, and boards played without a run. */
 export const bundleContract = {
   exportBoard: endpoint({
     method: 'GET',
@@ -34,5 +35,16 @@ export const bundleContract = {
     problems: ['CONFLICT', 'PAYLOAD_TOO_LARGE'],
     summary: 'Import a bundle as a draft; open parameters are findings until they have bindings',
     spec: '4.8',
+  }),
+  simulateBoard: endpoint({
+    method: 'POST',
+    path: `${base}/:id/simulate`,
+    auth: manage,
+    params: one,
+    body: SimulationScript.prefault({}),
+    bodyLimit: 1024 * 1024,
+    returns: Simulation,
+    problems: ['BOARD_INVALID', 'PAYLOAD_TOO_LARGE'],
+    summary: 'Play the last saved version with scripted answers and moved time; nothing is stored or sent',
   }),
 } as const satisfies Contract

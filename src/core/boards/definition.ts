@@ -20,7 +20,7 @@ export type RoomRef = z.infer<typeof RoomRef>
 const durationForm = /^P(?:(\d{1,3})W|(\d{1,4})D|(?:(\d{1,4})D)?T(?:(\d{1,5})H(?:(\d{1,6})M)?|(\d{1,6})M|(\d{1,8})S))$/
 
 /** An ISO 8601 duration without months and years, such as `PT4H`, `P2D` or `P1DT2H30M`. */
-const Duration = z.string().regex(durationForm, 'must be a duration such as PT4H or P2D')
+export const Duration = z.string().regex(durationForm, 'must be a duration such as PT4H or P2D')
 
 const When = z.union([Duration, Timestamp], { error: 'must be a duration such as PT4H or P2D, or a time such as 2026-11-27T08:00:00Z' })
 

@@ -13,4 +13,5 @@ export { BoardDefinition, type BoardElement, boundRole, type Trigger, type Trigg
 export { causeOf, eventStarts, maxDepth, type TriggerEvent } from './event-trigger.ts'
 export { occurrenceKey, type TriggerKind } from './occurrence.ts'
 export { activeOf, type Board, compileBoard, type RunEffect, type RunInput, type RunState } from './run.ts'
+export { type Simulation, SimulationScript, simulateBoard } from './simulate.ts'
 export { startRun, stepRun } from './step.ts'

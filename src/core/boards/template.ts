@@ -8,9 +8,18 @@ const placeholder = /\{([A-Za-z][A-Za-z0-9_]{0,39})\}/g
 /** The names of `{name}` in a text, each once. */
 export const namesIn = (text: string): string[] => [...new Set([...text.matchAll(placeholder)].map(([, name]) => name as string))]
 
-/** Replaces each `{name}` by its value; a name without a value becomes `(none)` and is listed in `missing`. */
+/** Characters of a filled text: a template can name a long value thousands of times. */
+const maxLength = 1_000_000
+
+/** Replaces each `{name}` by its value; a name without a value becomes `(none)` and is listed in `missing`. Values beyond the limit are cut. */
 export function fillTemplate(text: string, values: Variables): { text: string; missing: string[] } {
   const missing = namesIn(text).filter((name) => !Object.hasOwn(values, name))
-  const filled = text.replace(placeholder, (_, name: string) => (Object.hasOwn(values, name) ? String(values[name]) : '(none)'))
+  let length = text.length
+  const filled = text.replace(placeholder, (_, name: string) => {
+    const value = Object.hasOwn(values, name) ? String(values[name]) : '(none)'
+    if (length + value.length > maxLength) return '(too long)'
+    length += value.length
+    return value
+  })
   return { text: filled, missing }
 }

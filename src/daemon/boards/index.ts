@@ -8,7 +8,7 @@ import type { BoardsDeps } from './deps.ts'
 import { archiveBoard, checkBoard, publishBoard } from './publish-board.ts'
 import { createBoard, deleteBoard, saveBoard } from './save-board.ts'
 import { listBoards, listVersions, showBoard, showVersion } from './show-boards.ts'
-import { exportBoard, importBoard } from './transfer-board.ts'
+import { exportBoard, importBoard, simulateBoard } from './transfer-board.ts'
 
 export const boardsFeature = feature<BoardsDeps>({
   name: 'boards',
@@ -31,6 +31,7 @@ export const boardsFeature = feature<BoardsDeps>({
     ...serveContract(bundleContract, {
       exportBoard: ({ actor, params }) => exportBoard(deps, actor, params),
       importBoard: ({ actor, body }) => importBoard(deps, actor, body),
+      simulateBoard: ({ actor, params, body }) => simulateBoard(deps, actor, { ...params, script: body }),
     }),
   ],
 })

@@ -1,8 +1,18 @@
-import { type BoardDefinition, boardFromBundle, bundleOf, type FlowBundle, roomsNamed } from '../../core/boards/index.ts'
-import { type PlatformPrincipal, problem } from '../../core/kit/index.ts'
+import {
+  type BoardDefinition,
+  boardFromBundle,
+  bundleOf,
+  type FlowBundle,
+  roomsNamed,
+  type SimulationScript,
+  simulateBoard as simulate,
+} from '../../core/boards/index.ts'
+import { isoNow, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import type { BoardsDeps } from './deps.ts'
 import { createBoard } from './save-board.ts'
 import { showBoard } from './show-boards.ts'
+
+type One = Readonly<{ id: string }>
 
 /** The bundle of the last saved version. Throws NOT_FOUND, BOARD_INVALID (repeated or missing ids). */
 export const exportBoard = async (
@@ -27,4 +37,14 @@ export async function importBoard(deps: BoardsDeps, actor: PlatformPrincipal, { 
     )
   }
   return createBoard(deps, actor, { ...template, ...(name === undefined ? {} : { name }), spaceId: null, definition })
+}
+
+/** Plays the last saved version. Throws NOT_FOUND, BOARD_INVALID, VALIDATION. */
+export async function simulateBoard(
+  deps: Pick<BoardsDeps, 'db' | 'clock'>,
+  actor: PlatformPrincipal,
+  { id, script }: One & Readonly<{ script: SimulationScript }>,
+) {
+  const { definition } = await showBoard(deps, actor, { id })
+  return simulate(definition, script, isoNow(deps.clock))
 }

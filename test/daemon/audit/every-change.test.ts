@@ -85,6 +85,7 @@ const declared: Readonly<Record<string, Declared>> = {
   saveBoard: ofUsers,
   deleteBoard: ofUsers,
   importBoard: ofUsers,
+  simulateBoard: readsOnly,
   checkBoard: readsOnly,
   publishBoard: elsewhere('boards', 'board.published'),
   archiveBoard: elsewhere('boards', 'board.archived'),
