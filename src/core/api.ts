@@ -16,6 +16,7 @@ import { jobsContract } from './jobs/index.ts'
 import { limitsContract } from './limits/index.ts'
 import { profileContract } from './profile/index.ts'
 import { emergencyContract, rolloutsContract } from './rollouts/index.ts'
+import { runsContract } from './runs/index.ts'
 import { serviceContract } from './service/index.ts'
 import { sessionsContract } from './sessions/index.ts'
 import { snapshotsContract } from './snapshots/index.ts'
@@ -50,5 +51,6 @@ export const api = {
   spaces: spacesContract,
   files: filesContract,
   boards: { ...boardsContract, ...bundleContract },
+  runs: runsContract,
   service: serviceContract,
 } as const satisfies Record<string, Contract>

@@ -49,20 +49,33 @@ async function furnish(
   const file = await boss.files.uploadFile({ params: { spaceId: hidden.id }, upload })
   const task = await boss.tasks.createTask({ body: { title: `${word} task`, spaceId: hidden.id, assigneeId: memberId } })
   const other = await boss.tasks.createTask({ body: { title: `${word} role`, assignedRole: 'teacher', externalId: `${word}-1` } })
-  const definition = {
-    elements: [
-      { id: 's', kind: 'start' as const, label: `${word} start`, config: {} },
-      { id: 'e', kind: 'end' as const, label: 'End', config: {} },
-    ],
-    edges: [{ id: 'se', source: 's', target: 'e' }],
-  }
-  const board = await boss.boards.createBoard({ body: { name: `${word} board`, definition } })
+  const board = await boss.boards.createBoard({
+    body: {
+      name: `${word} board`,
+      definition: {
+        elements: [
+          { id: 's', kind: 'start', label: `${word} start`, config: {} },
+          { id: 'r', kind: 'report', label: `${word} report`, config: { title: `${word} report`, template: `${word} text` } },
+          { id: 't', kind: 'task', label: `${word} step`, config: { assignedRole: 'tenant-admin' } },
+          { id: 'e', kind: 'end', label: 'End', config: {} },
+        ],
+        edges: [
+          { id: 'sr', source: 's', target: 'r' },
+          { id: 'rt', source: 'r', target: 't' },
+          { id: 'te', source: 't', target: 'e' },
+        ],
+      },
+    },
+  })
   await boss.boards.publishBoard({ params: { id: board.id } })
+  const run = await boss.runs.startRun({ params: { id: board.id }, body: { spaceId: hidden.id } })
+  const { reports } = await boss.runs.showRun({ params: { id: run.id } })
   await plain.tasks.startTask({ params: { id: task.id } })
   await plain.profile.changeProfile({ body: { displayName: `${word} Anna` } })
   return {
     ...{ 'spaces/:spaceId': [hidden.id, open.id], 'folders/:folderId': [folder.id] },
     ...{ 'files/:fileId': [file.id], 'tasks/:id': [task.id, other.id], 'cascade-boards/:id': [board.id] },
+    ...{ 'runs/:id': [run.id], 'reports/:id': reports.map(({ id }) => id) },
   }
 }
 

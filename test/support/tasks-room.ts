@@ -1,8 +1,10 @@
+import { pino } from 'pino'
 import { boardsContract, bundleContract } from '../../src/core/boards/index.ts'
 import { bootstrapContract } from '../../src/core/bootstrap/index.ts'
 import { makeClient } from '../../src/core/contract/index.ts'
 import { isoNow, manualClock, type PlatformPrincipal, problem, type UserId } from '../../src/core/kit/index.ts'
 import { profileContract } from '../../src/core/profile/index.ts'
+import { runsContract } from '../../src/core/runs/index.ts'
 import type { OwnSpace } from '../../src/core/spaces/index.ts'
 import { tasksContract } from '../../src/core/tasks/index.ts'
 import { capabilitiesOf, matrixUserIdOf, RoleBook } from '../../src/core/users/index.ts'
@@ -10,6 +12,7 @@ import { boardsFeature } from '../../src/daemon/boards/index.ts'
 import { bootstrapRoutes, noModules } from '../../src/daemon/bootstrap/index.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
 import { profileRoutes } from '../../src/daemon/profile/index.ts'
+import { runsFeature, runTasks } from '../../src/daemon/runs/index.ts'
 import { tasksFeature } from '../../src/daemon/tasks/index.ts'
 import { findUserById } from '../../src/daemon/users/index.ts'
 import { insertUser } from '../../src/daemon/users/users.repo.ts'
@@ -44,13 +47,15 @@ export async function aTasksRoom(db: Db, { isFirst = true, clock = manualClock()
     spacesOf: spacesFrom(spaces),
     roomsOf: async (_: unknown, { tenantId }: Readonly<{ tenantId: string }>) =>
       tenantId === 'ten_one' ? ['!hall:school'] : ['!hall:other'],
+    runTasks: runTasks({ clock, random: systemRandom }),
+    log: pino({ enabled: false }),
   }
-  const routes = [tasksFeature, boardsFeature].flatMap((feature) => feature.routes?.(deps) ?? [])
+  const routes = [tasksFeature, boardsFeature, runsFeature].flatMap((feature) => feature.routes?.(deps) ?? [])
   const { url: baseUrl } = await servedApp([...routes, ...profileRoutes(deps), ...bootstrapRoutes(deps)], {
     authenticate: { platform: (authorization) => principalOf(db, authorization?.slice('Bearer '.length) ?? '') },
     clock,
   })
-  const contract = { ...tasksContract, ...boardsContract, ...bundleContract, ...profileContract, ...bootstrapContract }
+  const contract = { ...tasksContract, ...boardsContract, ...bundleContract, ...runsContract, ...profileContract, ...bootstrapContract }
   const as = (who: string) => makeClient(contract, { baseUrl, headers: () => ({ authorization: `Bearer ${who}`, connection: 'close' }) })
   return { ...deps, spaces, baseUrl, as }
 }

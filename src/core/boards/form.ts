@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type FieldReason, problem } from '../kit/index.ts'
-import type { FormField } from './definition.ts'
+import type { BoardDefinition, FormField } from './definition.ts'
 import type { Variables } from './expression.ts'
 
 /** A stored file as the value of a field: its id. The caller has checked that the file is in the space of the run. */
@@ -35,16 +35,41 @@ function schemaOf(field: FormField): z.ZodType<string | number> {
 const formSchema = (fields: readonly FormField[]) =>
   z.strictObject(Object.fromEntries(fields.map((field) => [field.name, field.required ? schemaOf(field) : schemaOf(field).optional()])))
 
+const maxVariableBytes = 262_144
+
+/** Throws PAYLOAD_TOO_LARGE for more variables than a run may have. */
+export function assertSize(variables: Variables): void {
+  const bytes = new TextEncoder().encode(JSON.stringify(variables)).length
+  if (bytes > maxVariableBytes)
+    throw problem('PAYLOAD_TOO_LARGE', `The variables of the run would take ${bytes} bytes; at most ${maxVariableBytes} are possible.`)
+}
+
+const startTypes = { text: z.string(), number: z.number(), date: z.iso.date(), boolean: z.boolean() } as const
+
+/** The variables that a run begins with. Throws VALIDATION that names each wrong, missing or unknown one, PAYLOAD_TOO_LARGE. */
+export function readStartVariables({ variables }: Pick<BoardDefinition, 'variables'>, values: unknown): Variables {
+  const shape = variables.map(({ name, type, required }) => [name, required ? startTypes[type] : startTypes[type].optional()])
+  const read = z.strictObject(Object.fromEntries(shape)).safeParse(values)
+  if (!read.success) throw refusal('variables', 'variable of this board', read.error.issues)
+  assertSize(read.data as Variables)
+  return read.data as Variables
+}
+
+type Issues = z.ZodError['issues']
+
+function refusal(at: 'data' | 'variables', unknown: string, issues: Issues) {
+  const reasons: FieldReason[] = issues.flatMap(({ path, message, ...issue }) =>
+    issue.code === 'unrecognized_keys'
+      ? issue.keys.map((key) => ({ path: `${at}.${key}`, reason: `is no ${unknown}` }))
+      : [{ path: [at, ...path].join('.'), reason: message }],
+  )
+  const listed = reasons.map(({ path, reason }) => `${path} ${reason}`).join('; ')
+  return problem('VALIDATION', `The values were not accepted: ${listed}`, { details: reasons })
+}
+
 /** The values of a submitted form. Throws VALIDATION that names each wrong, missing or unknown field. */
 export function readForm(fields: readonly FormField[], values: unknown): Variables {
   const read = formSchema(fields).safeParse(values)
   if (read.success) return read.data as Variables
-  const reasons: FieldReason[] = read.error.issues.flatMap(({ path, message, ...issue }) =>
-    issue.code === 'unrecognized_keys'
-      ? issue.keys.map((key) => ({ path: `data.${key}`, reason: 'is no field of this form' }))
-      : [{ path: ['data', ...path].join('.'), reason: message }],
-  )
-  throw problem('VALIDATION', `The form was not accepted: ${reasons.map(({ path, reason }) => `${path} ${reason}`).join('; ')}`, {
-    details: reasons,
-  })
+  throw refusal('data', 'field of this form', read.error.issues)
 }

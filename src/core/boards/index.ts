@@ -9,9 +9,23 @@ export type { BoardFinding } from './check-graph.ts'
 export { roomOfTrigger, type TriggerPlace } from './check-triggers.ts'
 export { type BoardSummary, boardsContract } from './contract.ts'
 export { dueOccurrences, nextOccurrence } from './cron-trigger.ts'
-export { BoardDefinition, type BoardElement, boundRole, type Trigger, type TriggerOf } from './definition.ts'
+export { BoardDefinition, type BoardElement, boundRole, boundRoom, type ElementOf, type Trigger, type TriggerOf } from './definition.ts'
 export { causeOf, eventStarts, maxDepth, type TriggerEvent } from './event-trigger.ts'
+export type { Variables } from './expression.ts'
+export { readStartVariables } from './form.ts'
 export { occurrenceKey, type TriggerKind } from './occurrence.ts'
-export { activeOf, type Board, compileBoard, type RunEffect, type RunInput, type RunState } from './run.ts'
+export {
+  activeOf,
+  type Board,
+  type Closed,
+  compileBoard,
+  type RunEffect,
+  type RunInput,
+  type RunState,
+  type RunStatus,
+  type Stepped,
+  type TimerName,
+  type Token,
+} from './run.ts'
 export { type Simulation, SimulationScript, simulateBoard } from './simulate.ts'
 export { startRun, stepRun } from './step.ts'

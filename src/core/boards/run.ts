@@ -43,6 +43,9 @@ export type RunState = Readonly<{
   nextToken: number
 }>
 
+/** Values of `{board}` and `{run}` in texts: the name of the board and the id of the run. */
+export type RunNames = Readonly<{ board: string; run: string }>
+
 /** A definition with what is computed from it once. */
 export type Board = Readonly<{ definition: BoardDefinition; graph: Graph; types: ReadonlyMap<string, VariableType> }>
 
@@ -62,7 +65,9 @@ export function activeOf({ definition }: Board, { tokens }: Pick<RunState, 'toke
 }
 
 export type RunInput =
-  | Readonly<{ type: 'complete' | 'skip' | 'reject'; elementId: string; by: string }>
+  /** `by`: null when automation completed the task. */
+  | Readonly<{ type: 'complete'; elementId: string; by: string | null }>
+  | Readonly<{ type: 'skip' | 'reject'; elementId: string; by: string }>
   | Readonly<{ type: 'submit'; elementId: string; by: string; values: unknown }>
   /** `eligible`: the active users in the role of the checkpoint at this time. */
   | Readonly<{ type: 'approve'; elementId: string; by: string; eligible: readonly string[] }>
@@ -71,9 +76,9 @@ export type RunInput =
   | Readonly<{ type: 'retry' }>
 
 /** `warn` at 80 % of a due time, `due` at its end, `elapsed` of a timer element; without a token they are those of the run. */
-type TimerName = 'warn' | 'due' | 'elapsed'
+export type TimerName = 'warn' | 'due' | 'elapsed'
 
-type Closed = 'done' | 'approved' | 'rejected' | 'skipped' | 'timed_out' | 'cancelled'
+export type Closed = 'done' | 'approved' | 'rejected' | 'skipped' | 'timed_out' | 'cancelled'
 
 /** Work for the caller, in the same transaction. Messages and reports become jobs, keyed by the token id. */
 export type RunEffect =

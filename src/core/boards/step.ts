@@ -1,21 +1,21 @@
 import { problem } from '../kit/index.ts'
 import { type BoardElement, boundRole, type ElementKind, type ElementOf, whenAt } from './definition.ts'
 import type { Variables } from './expression.ts'
-import { readForm } from './form.ts'
-import type { Board, RunInput, RunState, RunStatus, Stepped, Token } from './run.ts'
+import { assertSize, readForm } from './form.ts'
+import type { Board, RunInput, RunNames, RunState, RunStatus, Stepped, Token } from './run.ts'
 import { close, closeAll, type Draft, deadline, edgeBy, fail, walk } from './walk.ts'
 
-const maxVariableBytes = 262_144
-
-type At = Readonly<{ board: Board; now: string }>
+/** `names`: the values of `{board}` and `{run}` in texts. */
+type At = Readonly<{ board: Board; now: string; names?: RunNames }>
 
 /** Begins a run: it has passed everything up to the first elements that wait. `by`: the user who started it; null for a trigger. */
-export function startRun({ board, now }: At, { by, variables }: Readonly<{ by: string | null; variables: Variables }>): Stepped {
+export function startRun(at: At, { by, variables }: Readonly<{ by: string | null; variables: Variables }>): Stepped {
+  const { board, now } = at
   const { sla } = board.definition
   const dueAt = sla === null ? null : whenAt(sla, now)
   const nothing = { tokens: [], joins: {}, submitters: [], failure: null, pending: [], finishedAt: null }
   const run: RunState = { ...nothing, status: 'running', startedBy: by, startedAt: now, dueAt, variables, seq: 0, nextToken: 0 }
-  return worked({ board, now }, run, (draft) => {
+  return worked(at, run, (draft) => {
     if (dueAt !== null) draft.effects.push(...deadline(null, now, dueAt))
     walk(draft, edgeBy(draft, board.graph.start?.id ?? '', 'always'))
   })
@@ -121,9 +121,7 @@ type Submitted = Readonly<{ token: Token; element: ElementOf<'form'>; by: string
 
 function submit(at: At, run: RunState, { token, element, by, values }: Submitted): Stepped {
   const variables = { ...run.variables, ...readForm(element.config.fields, values) }
-  const bytes = new TextEncoder().encode(JSON.stringify(variables)).length
-  if (bytes > maxVariableBytes)
-    throw problem('PAYLOAD_TOO_LARGE', `The variables of the run would take ${bytes} bytes; at most ${maxVariableBytes} are possible.`)
+  assertSize(variables)
   return worked(at, run, (draft) => {
     draft.variables = variables
     draft.submitters = [...new Set([...run.submitters, by])]
@@ -165,10 +163,10 @@ function escalate(draft: Draft, token: Token): void {
 }
 
 /** Applies a change to a copy of the run, and derives its status from what is left. */
-function worked({ board, now }: At, run: RunState, change: (draft: Draft) => void): Stepped {
-  const draft: Draft = { ...run, effects: [], now, board }
+function worked({ board, now, names = { board: '(none)', run: '(none)' } }: At, run: RunState, change: (draft: Draft) => void): Stepped {
+  const draft: Draft = { ...run, effects: [], now, board, names }
   change(draft)
-  const { effects, now: _, board: __, ...state } = draft
+  const { effects, now: _, board: __, names: ___, ...state } = draft
   if (!state.failure && state.tokens.length === 0 && Object.keys(state.joins).length > 0) {
     const [elementId] = Object.keys(state.joins) as [string]
     state.failure = { code: 'DEADLOCK', elementId, message: 'a join waits for a branch that never comes' }

@@ -1,7 +1,7 @@
 import { type BoardEdge, type BoardElement, boundRole, boundRoom, type ConditionType, type ElementOf, whenAt } from './definition.ts'
 import { evaluate } from './expression.ts'
 import { waits } from './graph.ts'
-import type { Board, RunEffect, RunFailure, RunState, Token } from './run.ts'
+import type { Board, RunEffect, RunFailure, RunNames, RunState, Token } from './run.ts'
 import { fillTemplate } from './template.ts'
 
 /** Elements that one input may pass without a person or a timer. A checked board never comes near. */
@@ -12,6 +12,7 @@ export type Draft = { -readonly [Key in keyof RunState]: RunState[Key] } & {
   effects: RunEffect[]
   readonly now: string
   readonly board: Board
+  readonly names: RunNames
 }
 
 export function fail(draft: Draft, code: RunFailure['code'], at: Readonly<{ elementId: string | null; message: string }>): void {
@@ -109,8 +110,13 @@ const nextId = (draft: Draft): string => {
   return `t${draft.nextToken}`
 }
 
-/** Values of a text: the variables and what every run has. The name of the board and the id of the run are added by the caller of `stepRun`. */
-const valuesOf = ({ variables, startedAt, startedBy }: Draft) => ({ ...variables, startedAt, ...(startedBy === null ? {} : { startedBy }) })
+/** Values of a text: the variables and what every run has (`runNames`). */
+const valuesOf = ({ variables, startedAt, startedBy, names }: Draft) => ({
+  ...variables,
+  ...names,
+  startedAt,
+  ...(startedBy === null ? {} : { startedBy }),
+})
 
 function message(draft: Draft, { id, config }: ElementOf<'message'>): void {
   const { text } = fillTemplate(config.body, valuesOf(draft))

@@ -38,6 +38,13 @@ export const catalogue = {
   REFRESH_TOKEN_REUSED: entry(401, 4, 'The refresh token was used before'),
   // boards
   BOARD_INVALID: entry(422, 5, 'The board has faults'),
+  BOARD_NOT_ACTIVE: entry(409, 5, 'The board is not active'),
+  // runs of boards
+  RUN_ENDED: entry(409, 5, 'The run has ended'),
+  RUN_FAILED: entry(409, 5, 'The run has failed'),
+  RUN_CHANGED: entry(409, 5, 'The run changed since it was read'),
+  ELEMENT_NOT_ACTIVE: entry(409, 5, 'The run does not wait at this element'),
+  KEY_REUSED: entry(409, 5, 'The idempotency key was used for another request'),
   // files
   QUOTA_EXCEEDED: entry(409, 5, 'The quota is exceeded'),
   OBJECT_STORE_UNAVAILABLE: entry(503, 6, 'The object store does not answer', true),

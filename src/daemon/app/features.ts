@@ -17,6 +17,7 @@ import { jobsFeature } from '../jobs/index.ts'
 import { limitsFeature } from '../limits/index.ts'
 import { profileFeature } from '../profile/index.ts'
 import { commandsOfRollouts, rolloutsFeature } from '../rollouts/index.ts'
+import { runsFeature, runTasks } from '../runs/index.ts'
 import { serviceFeature } from '../service/index.ts'
 import { sessionsFeature } from '../sessions/index.ts'
 import { commandsOfRestores, snapshotsFeature } from '../snapshots/index.ts'
@@ -43,8 +44,9 @@ export const features: readonly Feature<Deps>[] = [
   withDeps(snapshotsFeature, ({ snapshots }: Deps) => snapshots),
   withDeps(sessionsFeature, ({ sessions }: Deps) => sessions),
   withDeps(eventsFeature, ({ events }: Deps) => events),
-  tasksFeature,
+  withDeps(tasksFeature, (deps: Deps) => ({ ...deps, runTasks: runTasks(deps) })),
   withDeps(boardsFeature, (deps: Deps) => ({ ...deps, roomsOf: roomsOfTenant })),
+  runsFeature,
   withDeps(filesFeature, ({ files }: Deps) => files),
   withDeps(spacesFeature, ({ users }: Deps) => ({ ...users, isReferenced: spacesWithFiles })),
   withDeps(hostsFeature, ({ hosts, declared }: Deps) => ({ ...hosts, commandsInUse, cleanups: () => declared().cleanups })),

@@ -10,6 +10,9 @@ import { createBoard, deleteBoard, saveBoard } from './save-board.ts'
 import { listBoards, listVersions, showBoard, showVersion } from './show-boards.ts'
 import { exportBoard, importBoard, simulateBoard } from './transfer-board.ts'
 
+export { type BoardRecord, findBoard, findVersion } from './boards.repo.ts'
+export { noSuchBoard } from './show-boards.ts'
+
 export const boardsFeature = feature<BoardsDeps>({
   name: 'boards',
   routes: (deps) => [

@@ -1,9 +1,19 @@
 import type { Clock, Random } from '../../core/kit/index.ts'
 import type { OwnSpace } from '../../core/spaces/index.ts'
-import type { Db, DbOrTx } from '../db/index.ts'
+import type { Db, DbOrTx, Tx } from '../db/index.ts'
 
 /** Dependencies of the whole feature; each verb takes the part that it uses. */
-export type TasksDeps = Readonly<{ db: Db; clock: Clock; random: Random; spacesOf: SpacesOf }>
+export type TasksDeps = Readonly<{ db: Db; clock: Clock; random: Random; spacesOf: SpacesOf; runTasks: RunTasks }>
+
+type TaskOfRun = Readonly<{ tenantId: string; runId: string; id: string }>
+
+/** The runs of boards that tasks belong to. */
+export type RunTasks = Readonly<{
+  /** Locks the run before its task is locked, in the same order as a step of the run does. */
+  lock(tx: Tx, task: TaskOfRun): Promise<void>
+  /** Steps the run in the transaction that completes its task. `by`: null for automation. Throws INVALID_TRANSITION if the run has failed. */
+  completed(tx: Tx, task: TaskOfRun, by: string | null): Promise<void>
+}>
 
 /**
  * The spaces of a user. The feature that implements it records `user.joined` and `user.left` with each change of a membership, and `space.updated` with

@@ -12,9 +12,9 @@ import { listTasks, readTask, taskView } from './read-tasks.ts'
 import { deleteOldTasks } from './tasks.repo.ts'
 
 export { ensureTasks } from './create-task.ts'
-export type { SpacesOf } from './deps.ts'
-export { moveTask } from './move-task.ts'
-export { deleteOldTasks, unfinishedTasksOf } from './tasks.repo.ts'
+export type { RunTasks, SpacesOf } from './deps.ts'
+export { moveTask, moveTaskOfRun } from './move-task.ts'
+export { deleteOldTasks, findTask, unfinishedTasksOf } from './tasks.repo.ts'
 
 export const tasksFeature = feature<TasksDeps>({
   name: 'tasks',

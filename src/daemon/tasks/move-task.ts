@@ -5,7 +5,7 @@ import { assertAssignee, inUtc } from './create-task.ts'
 import type { TasksDeps } from './deps.ts'
 import { publishTaskEvent } from './publish-task.ts'
 import { readTaskForUpdate, taskView } from './read-tasks.ts'
-import { lockTask, replaceTask, type TaskRecord } from './tasks.repo.ts'
+import { findTask, lockTask, replaceTask, type TaskRecord } from './tasks.repo.ts'
 
 type Deps = Omit<TasksDeps, 'random'>
 type One = Readonly<{ id: string }>
@@ -18,11 +18,27 @@ const move = (deps: Deps, actor: PlatformPrincipal, { id }: One, change: TaskMov
   deps.db.transaction().execute(async (tx) => {
     const task = await readTaskForUpdate(deps, tx, actor, { id })
     if (!mayMove(task, actor, change)) throw problem('FORBIDDEN', refusals[change.type])
+    assertNotOfRun(task, change)
     const moved = transition(task, change)
     if (moved !== task && change.type === 'assign' && change.assigneeId !== null)
       await assertAssignee(tx, actor.tenantId, change.assigneeId)
-    return taskView(await store(deps, tx, { before: task, after: moved, by: actor.userId }))
+    const stored = await store(deps, tx, { before: task, after: moved, by: actor.userId })
+    await stepRunOf(deps, tx, { task: stored, change, by: actor.userId })
+    return taskView(stored)
   })
+
+/** Only the run cancels its tasks: a task that is gone would leave the run waiting for ever. */
+function assertNotOfRun({ id, runId }: TaskRecord, { type }: TaskMove): void {
+  if (type === 'cancel' && runId !== null)
+    throw problem('INVALID_TRANSITION', `Task ${id} belongs to run ${runId}, which alone cancels it. fix: cancel the run`)
+}
+
+type Moved = Readonly<{ task: TaskRecord; change: TaskMove; by: string | null }>
+
+async function stepRunOf({ runTasks }: Pick<Deps, 'runTasks'>, tx: Tx, { task, change, by }: Moved): Promise<void> {
+  const { id, tenantId, runId } = task
+  if (change.type === 'complete' && runId !== null) await runTasks.completed(tx, { id, tenantId, runId }, by)
+}
 
 const todo = 'Only the assignee may do this task, or users with its role while it is unassigned.'
 const refusals = {
@@ -45,15 +61,36 @@ type Escalation = Readonly<{ level?: number | undefined; assignedRole?: string |
 export const escalateTask = (deps: Deps, actor: PlatformPrincipal, { id, level, assignedRole }: One & Escalation) =>
   move(deps, actor, { id }, { type: 'escalate', at: isoNow(deps.clock), level, assignedRole })
 
-/** For other features, in their transaction; undefined when the tenant has no such task. Throws INVALID_TRANSITION. */
+/**
+ * For other features, in their transaction; undefined when the tenant has no such task. Completing the task of a run steps the run. Throws
+ * INVALID_TRANSITION.
+ */
 export async function moveTask(
-  deps: Pick<Deps, 'clock'>,
+  deps: Pick<Deps, 'clock' | 'runTasks'>,
   tx: Tx,
   { tenantId, id }: One & Readonly<{ tenantId: string }>,
   change: TaskMove,
 ): Promise<TaskRecord | undefined> {
+  const found = await findTask(tx, { tenantId, id })
+  if (found?.runId) await deps.runTasks.lock(tx, { tenantId, id, runId: found.runId })
+  const task = found && (await lockTask(tx, { tenantId, id }))
+  if (!task) return undefined
+  assertNotOfRun(task, change)
+  const stored = await store(deps, tx, { before: task, after: transition(task, change), by: null })
+  await stepRunOf(deps, tx, { task: stored, change, by: null })
+  return stored
+}
+
+/** For runs, who have locked the run: changes their own task unless it is finished, and does not step the run. */
+export async function moveTaskOfRun(
+  deps: Pick<Deps, 'clock'>,
+  tx: Tx,
+  { tenantId, id }: One & Readonly<{ tenantId: string }>,
+  change: TaskMove,
+): Promise<void> {
   const task = await lockTask(tx, { tenantId, id })
-  return task && store(deps, tx, { before: task, after: transition(task, change), by: null })
+  if (!task || task.status === 'done' || task.status === 'cancelled') return
+  await store(deps, tx, { before: task, after: transition(task, change), by: null })
 }
 
 type Change = Readonly<{ title?: string | undefined; dueAt?: string | null | undefined }>

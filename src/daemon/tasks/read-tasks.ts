@@ -27,9 +27,18 @@ async function readable(deps: Deps, db: DbOrTx, actor: PlatformPrincipal, task: 
 export const readTask = async (deps: Deps, db: DbOrTx, actor: PlatformPrincipal, { id }: One): Promise<TaskRecord> =>
   readable(deps, db, actor, await findTask(db, { tenantId: actor.tenantId, id }), id)
 
-/** The same, with the task locked until the transaction ends. */
-export const readTaskForUpdate = async (deps: Deps, tx: Tx, actor: PlatformPrincipal, { id }: One): Promise<TaskRecord> =>
-  readable(deps, tx, actor, await lockTask(tx, { tenantId: actor.tenantId, id }), id)
+/** The same, with the task, and before it the run that it belongs to, locked until the transaction ends. */
+export async function readTaskForUpdate(
+  deps: Deps & Pick<TasksDeps, 'runTasks'>,
+  tx: Tx,
+  actor: PlatformPrincipal,
+  { id }: One,
+): Promise<TaskRecord> {
+  const { tenantId } = actor
+  const found = await findTask(tx, { tenantId, id })
+  if (found?.runId) await deps.runTasks.lock(tx, { tenantId, id, runId: found.runId })
+  return readable(deps, tx, actor, await lockTask(tx, { tenantId, id }), id)
+}
 
 type ListInput = Readonly<{
   status?: TaskStatus | undefined

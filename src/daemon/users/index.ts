@@ -24,7 +24,7 @@ export {
 export { recordPasswordSet } from './reset-password.ts'
 export { userResyncJobs, userResyncListener } from './resync-users.ts'
 export { userSyncJobs } from './sync-users.ts'
-export { findUser, findUserById, type UserRecord } from './users.repo.ts'
+export { activeUsersWithRole, findUser, findUserById, type UserRecord } from './users.repo.ts'
 export { usersRoutes } from './users.routes.ts'
 
 export const usersFeature = feature<UsersDeps>({

@@ -1,6 +1,6 @@
 import type { TenantId, UserId } from '../../core/kit/index.ts'
 import { searchNameOf, type UserStatus } from '../../core/users/index.ts'
-import { type DbOrTx, forUpdate, type Tx } from '../db/index.ts'
+import { contains, type DbOrTx, forUpdate, type Tx } from '../db/index.ts'
 import type { UserRow } from './users.tables.ts'
 
 /** A row of `users`. `passwordVersion` changes with every write of the password. */
@@ -51,6 +51,19 @@ export async function findUser(
 export async function findUserById(db: DbOrTx, id: string): Promise<UserRecord | undefined> {
   const row = await db.selectFrom('users').selectAll().where('id', '=', id).executeTakeFirst()
   return row && toUser(row)
+}
+
+/** Ids of the active users of a tenant with a role. */
+export async function activeUsersWithRole(db: DbOrTx, { tenantId, role }: Readonly<{ tenantId: string; role: string }>): Promise<string[]> {
+  const rows = await db
+    .selectFrom('users')
+    .select(['id', 'roles'])
+    .where('tenant_id', '=', tenantId)
+    .where('status', '=', 'active')
+    // Role names are JSON strings, so a quoted name matches whole names only.
+    .where(contains('roles', JSON.stringify(role)))
+    .execute()
+  return rows.filter(({ roles }) => (JSON.parse(roles) as string[]).includes(role)).map(({ id }) => id)
 }
 
 type Page = Readonly<{

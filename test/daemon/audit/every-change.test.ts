@@ -89,6 +89,10 @@ const declared: Readonly<Record<string, Declared>> = {
   checkBoard: readsOnly,
   publishBoard: elsewhere('boards', 'board.published'),
   archiveBoard: elsewhere('boards', 'board.archived'),
+  startRun: ofUsers,
+  advanceRun: elsewhere('runs', 'run.skipped'),
+  cancelRun: elsewhere('runs', 'run.cancelled'),
+  retryRun: elsewhere('runs', 'run.retried'),
   // hosts
   inviteHost: ['host.invited'],
   revokeHost: ['host.revoked'],

@@ -36,6 +36,7 @@ import { jobRunAt } from './0036-job-run-at.ts'
 import { formerKeys } from './0037-former-keys.ts'
 import { queuedBehind } from './0038-queued-behind.ts'
 import { boards } from './0039-boards.ts'
+import { runs } from './0040-runs.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order they are applied. Add at the end; never change or reorder what shipped. */
@@ -78,4 +79,5 @@ export const migrations: readonly Migration[] = [
   formerKeys,
   queuedBehind,
   boards,
+  runs,
 ]

@@ -1,0 +1,4 @@
+// Runs of flow boards: the contract, and who may start, read and advance a run.
+// What a run does is decided in core/boards. It stores nothing.
+export { type RunDetail, type RunSummary, runsContract } from './contract.ts'
+export { mayActOn, mayRead, type Readers, withReaders } from './rules.ts'

@@ -1,0 +1,153 @@
+import { type Board, type RunInput, stepRun } from '../../core/boards/index.ts'
+import { isoNow, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
+import { mayActOn, mayRead, type RunSummary } from '../../core/runs/index.ts'
+import { recordAudit } from '../audit/index.ts'
+import type { Tx } from '../db/index.ts'
+import { applyStep } from './apply-step.ts'
+import { boardOf } from './compiled-boards.ts'
+import type { RunsDeps, StepDeps } from './deps.ts'
+import { openElements, type RunElement } from './elements.repo.ts'
+import { earlierAnswer, type Keyed } from './history.repo.ts'
+import { lockRun, type RunRecord, summaryOf } from './runs.repo.ts'
+import { noSuchRun } from './show-runs.ts'
+import { eligibleFor } from './stalled-checkpoints.ts'
+import { mayCompleteTask } from './task-of-run.ts'
+
+type Action = 'complete' | 'approve' | 'reject' | 'submit' | 'skip'
+type Advance = Readonly<{
+  id: string
+  elementId: string
+  action: Action
+  data?: Readonly<Record<string, unknown>> | undefined
+  expectedSeq?: number | undefined
+}>
+
+/**
+ * Applies the action of a user to an element that the run waits at. A repeated call with the same key gets the stored answer. Throws NOT_FOUND,
+ * FORBIDDEN (not the role of the element), RUN_CHANGED, RUN_ENDED, RUN_FAILED, ELEMENT_NOT_ACTIVE, KEY_REUSED, INVALID_TRANSITION, VALIDATION
+ * (values of a form), PAYLOAD_TOO_LARGE.
+ */
+export const advanceRun = (
+  deps: Pick<RunsDeps, 'db' | 'clock' | 'random'>,
+  actor: PlatformPrincipal,
+  { id, ...advance }: Advance,
+  key?: string,
+): Promise<RunSummary> =>
+  deps.db.transaction().execute(async (tx) => {
+    const run = await lockReadableRun(tx, actor, id)
+    const keyed = key === undefined ? undefined : keyedBy(actor, key, advance)
+    const answered = keyed && (await earlierAnswer(tx, run, keyed))
+    if (answered) return answered
+    const { board, element } = await openElement(tx, run, advance)
+    await assertRole(tx, actor, { element, action: advance.action })
+    const input = await inputOf(tx, { run, board, actor, advance })
+    const after = await advanceLocked(deps, tx, { run, input, keyed })
+    if (advance.action === 'skip') await audit(deps, tx, { actor, run, action: 'run.skipped', elementId: advance.elementId })
+    return summaryOf(after)
+  })
+
+/** The caller may read the run, which is locked. Throws NOT_FOUND for a missing run and one that the caller may not read. */
+async function lockReadableRun(tx: Tx, actor: PlatformPrincipal, id: string): Promise<RunRecord> {
+  const run = await lockRun(tx, { tenantId: actor.tenantId, id })
+  if (!run || !mayRead(run.readers, actor)) throw noSuchRun(id)
+  return run
+}
+
+/** Keys belong to their user, so they cannot meet those of others. */
+const keyedBy = ({ userId }: PlatformPrincipal, key: string, request: Omit<Advance, 'id'>): Keyed => {
+  if (!/^[\x21-\x7e]{1,200}$/.test(key))
+    throw problem('VALIDATION', 'Idempotency-Key must be 1 to 200 letters, digits or signs without spaces')
+  const { elementId, action, data = null, expectedSeq = null } = request
+  return { key: `${userId}:${key}`, request: JSON.stringify([elementId, action, data, expectedSeq]) }
+}
+
+async function openElement(
+  tx: Tx,
+  run: RunRecord,
+  { elementId, expectedSeq }: Omit<Advance, 'id'>,
+): Promise<Readonly<{ board: Board; element: RunElement }>> {
+  const { state } = run
+  if (state.status === 'completed' || (state.failure && isFinal(run)))
+    throw problem('RUN_ENDED', `Run ${run.id} has ended (${state.failure?.code.toLowerCase() ?? state.status}), so nothing of it changes.`)
+  if (state.failure)
+    throw problem('RUN_FAILED', `Run ${run.id} failed: ${state.failure.message}. fix: somebody with manageBoards retries or cancels it`)
+  if (expectedSeq !== undefined && expectedSeq !== state.seq)
+    throw problem('RUN_CHANGED', `Run ${run.id} is at seq ${state.seq}, not ${expectedSeq}. fix: read it again and repeat your action`)
+  const board = await boardOf(tx, { tenantId: run.tenantId, boardId: run.boardId, version: run.boardVersion })
+  if (!board.graph.elements.has(elementId)) throw problem('NOT_FOUND', `The board of the run has no element ${elementId}.`)
+  const open = await openElements(tx, { tenantId: run.tenantId, runId: run.id })
+  const element = open.find((one) => one.elementId === elementId)
+  if (!element) {
+    const waits = open.map((one) => one.elementId).join(', ') || 'no user'
+    throw problem('ELEMENT_NOT_ACTIVE', `Run ${run.id} does not wait at ${elementId}; it waits for: ${waits}.`)
+  }
+  return { board, element }
+}
+
+const isFinal = ({ state: { failure } }: RunRecord): boolean => failure?.code === 'CANCELLED' || failure?.code === 'REJECTED'
+
+async function assertRole(
+  tx: Tx,
+  actor: PlatformPrincipal,
+  { element, action }: Readonly<{ element: RunElement; action: Action }>,
+): Promise<void> {
+  const { kind, label, role, escalationRole } = element
+  if (mayActOn([role, kind === 'form' ? escalationRole : null], actor)) return
+  if (action === 'complete' && (await mayCompleteTask(tx, actor, element))) return
+  throw problem('FORBIDDEN', `"${label}" is done by the role ${role}, which you do not have.`)
+}
+
+type Asked = Readonly<{ run: RunRecord; board: Board; actor: PlatformPrincipal; advance: Omit<Advance, 'id'> }>
+
+async function inputOf(tx: Tx, { run, board, actor: { userId: by }, advance }: Asked): Promise<RunInput> {
+  const { elementId, action, data = {} } = advance
+  if (action === 'submit') return { type: 'submit', elementId, by, values: data }
+  if (action !== 'approve') return { type: action, elementId, by }
+  const element = board.graph.elements.get(elementId)
+  const eligible = element?.kind === 'checkpoint' ? await eligibleFor(tx, { run, definition: board.definition, element }) : []
+  // Only those whose approvals count are stored in the history.
+  const approvers = new Set([by, ...run.state.tokens.flatMap((token) => token.approvals.map(({ userId }) => userId))])
+  return { type: 'approve', elementId, by, eligible: eligible.filter((id) => approvers.has(id)) }
+}
+
+type Locked = Readonly<{ run: RunRecord; input: RunInput; keyed?: Keyed | undefined }>
+
+/** Steps a run that the caller has locked, in the caller's transaction. An input that changes nothing returns the same run. */
+export async function advanceLocked(deps: StepDeps, tx: Tx, { run, input, keyed }: Locked): Promise<RunRecord> {
+  const board = await boardOf(tx, { tenantId: run.tenantId, boardId: run.boardId, version: run.boardVersion })
+  const names = { board: run.boardName, run: run.id }
+  const stepped = stepRun({ board, now: isoNow(deps.clock), names }, run.state, input)
+  if (stepped.run === run.state) return run
+  return (await applyStep(deps, tx, { run, stepped, input, keyed })) as RunRecord
+}
+
+const manage = (deps: Pick<RunsDeps, 'db' | 'clock' | 'random'>, actor: PlatformPrincipal, id: string, type: 'cancel' | 'retry') =>
+  deps.db.transaction().execute(async (tx) => {
+    const run = await lockReadableRun(tx, actor, id)
+    if (run.state.status === 'completed' || isFinal(run))
+      throw problem('RUN_ENDED', `Run ${id} has ended, so ${type} is not possible. fix: start a new run`)
+    const after = await advanceLocked(deps, tx, { run, input: { type } })
+    await audit(deps, tx, { actor, run, action: type === 'cancel' ? 'run.cancelled' : 'run.retried' })
+    return summaryOf(after)
+  })
+
+type One = Readonly<{ id: string }>
+type Deps = Pick<RunsDeps, 'db' | 'clock' | 'random'>
+
+/** Ends a run: its tasks, checkpoints and timers are cancelled. Throws NOT_FOUND, RUN_ENDED. */
+export const cancelRun = (deps: Deps, actor: PlatformPrincipal, { id }: One) => manage(deps, actor, id, 'cancel')
+
+/** Continues a failed run at the element that failed. Throws NOT_FOUND, RUN_ENDED, INVALID_TRANSITION (it has not failed). */
+export const retryRun = (deps: Deps, actor: PlatformPrincipal, { id }: One) => manage(deps, actor, id, 'retry')
+
+type Audited = Readonly<{
+  actor: PlatformPrincipal
+  run: RunRecord
+  action: 'run.skipped' | 'run.cancelled' | 'run.retried'
+  elementId?: string
+}>
+
+async function audit({ clock }: Pick<RunsDeps, 'clock'>, tx: Tx, { actor, run, action, elementId }: Audited): Promise<void> {
+  const data = { runId: run.id, boardId: run.boardId, ...(elementId === undefined ? {} : { elementId }) }
+  await recordAudit(tx, clock, { actor, action, subject: actor.tenantSlug, data })
+}

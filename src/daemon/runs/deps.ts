@@ -1,0 +1,17 @@
+import type { Clock, Random } from '../../core/kit/index.ts'
+import type { OwnSpace } from '../../core/spaces/index.ts'
+import type { Logger } from '../../node/index.ts'
+import type { Db, DbOrTx } from '../db/index.ts'
+
+type User = Readonly<{ tenantId: string; userId: string }>
+
+/** What a step needs beside its transaction. */
+export type StepDeps = Readonly<{ clock: Clock; random: Random }>
+
+/** Dependencies of the whole feature; each verb takes the part that it uses. */
+export type RunsDeps = StepDeps &
+  Readonly<{
+    db: Db
+    log: Logger
+    spacesOf: (db: DbOrTx, user: User) => Promise<readonly OwnSpace[]>
+  }>

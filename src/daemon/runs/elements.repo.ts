@@ -1,0 +1,106 @@
+import type { Closed } from '../../core/boards/index.ts'
+import { type DbOrTx, inBatches, type Tx } from '../db/index.ts'
+import type { RunElementTable } from './runs.tables.ts'
+
+/** An element that waits, or waited, for a user. Its id is that of the token. */
+export type RunElement = Readonly<{
+  runId: string
+  tokenId: string
+  tenantId: string
+  elementId: string
+  kind: RunElementTable['kind']
+  label: string
+  role: string
+  /** Set once the element was escalated. */
+  escalationRole: string | null
+  requiredApprovals: number | null
+  approvals: readonly string[]
+  status: RunElementTable['status']
+  taskId: string | null
+  escalationTaskId: string | null
+  dueAt: string | null
+  openedAt: string
+}>
+
+const toElement = (row: RunElementTable): RunElement => ({
+  runId: row.run_id,
+  tokenId: row.token_id,
+  tenantId: row.tenant_id,
+  elementId: row.element_id,
+  kind: row.kind,
+  label: row.label,
+  role: row.role_key,
+  escalationRole: row.escalation_role,
+  requiredApprovals: row.required_approvals === null ? null : Number(row.required_approvals),
+  approvals: JSON.parse(row.approvals),
+  status: row.status,
+  taskId: row.task_id,
+  escalationTaskId: row.escalation_task_id,
+  dueAt: row.due_at,
+  openedAt: row.opened_at,
+})
+
+export async function insertElements(tx: Tx, elements: readonly RunElement[]): Promise<void> {
+  const rows = elements.map((one) => ({
+    ...{ run_id: one.runId, token_id: one.tokenId, tenant_id: one.tenantId, element_id: one.elementId, kind: one.kind, label: one.label },
+    ...{ role_key: one.role, escalation_role: one.escalationRole, required_approvals: one.requiredApprovals },
+    ...{ approvals: JSON.stringify(one.approvals), status: one.status, task_id: one.taskId, escalation_task_id: one.escalationTaskId },
+    ...{ due_at: one.dueAt, opened_at: one.openedAt, closed_at: null },
+  }))
+  for (const batch of inBatches(rows)) await tx.insertInto('run_elements').values(batch).execute()
+}
+
+type OfRun = Readonly<{ tenantId: string; runId: string }>
+
+export async function openElements(db: DbOrTx, { tenantId, runId }: OfRun): Promise<RunElement[]> {
+  const query = db.selectFrom('run_elements').selectAll().where('tenant_id', '=', tenantId).where('run_id', '=', runId)
+  return (await query.where('status', '=', 'open').orderBy('opened_at').orderBy('token_id').execute()).map(toElement)
+}
+
+type Changes = Partial<
+  Readonly<{
+    status: Closed
+    closed_at: string
+    approvals: string
+    escalation_role: string | null
+    escalation_task_id: string | null
+  }>
+>
+
+export async function changeElement(
+  tx: Tx,
+  { tenantId, runId, tokenId }: OfRun & Readonly<{ tokenId: string }>,
+  changes: Changes,
+): Promise<void> {
+  const query = tx.updateTable('run_elements').set(changes).where('tenant_id', '=', tenantId)
+  await query.where('run_id', '=', runId).where('token_id', '=', tokenId).execute()
+}
+
+type Mine = Readonly<{ tenantId: string; roles: readonly string[]; after?: Readonly<{ openedAt: string; id: string }>; limit: number }>
+
+/** Open checkpoints and forms of these roles, oldest first. */
+export async function openFor(db: DbOrTx, { tenantId, roles, after, limit }: Mine): Promise<RunElement[]> {
+  if (roles.length === 0) return []
+  let query = db
+    .selectFrom('run_elements')
+    .selectAll()
+    .where('tenant_id', '=', tenantId)
+    .where('status', '=', 'open')
+    .where('kind', 'in', ['checkpoint', 'form'])
+    .where('role_key', 'in', [...roles])
+    .orderBy('opened_at')
+    .orderBy('run_id')
+    .orderBy('token_id')
+    .limit(limit)
+  if (after) {
+    const [runId, tokenId] = after.id.split('.') as [string, string]
+    query = query.where(({ eb, or, and }) =>
+      or([
+        eb('opened_at', '>', after.openedAt),
+        and([eb('opened_at', '=', after.openedAt), eb('run_id', '>', runId)]),
+        and([eb('opened_at', '=', after.openedAt), eb('run_id', '=', runId), eb('token_id', '>', tokenId)]),
+      ]),
+    )
+  }
+  return (await query.execute()).map(toElement)
+}

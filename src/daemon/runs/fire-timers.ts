@@ -1,0 +1,49 @@
+import { isoNow } from '../../core/kit/index.ts'
+import { dialectOf } from '../db/index.ts'
+import { type Loop, repeat } from '../feature/index.ts'
+import { advanceLocked } from './advance-run.ts'
+import type { RunsDeps } from './deps.ts'
+import { lockFreeRun } from './runs.repo.ts'
+import { deleteTimer, runsDue, timersDue } from './timers.repo.ts'
+
+type Deps = Pick<RunsDeps, 'db' | 'clock' | 'random' | 'log'>
+
+const atOnce = 1000
+const everyMs = 500
+
+/** Fires due timers on every replica; a run that another replica works on is skipped. */
+export const timerLoop = (deps: Deps): Loop => repeat(deps, { everyMs, name: 'firing timers of runs', run: () => fireTimers(deps) })
+
+/** Fires the timers that are due now, each run in a transaction of its own. Returns the number of runs that were stepped. */
+export async function fireTimers(deps: Deps): Promise<number> {
+  const due = await runsDue(deps.db, isoNow(deps.clock), atOnce)
+  const queue = due[Symbol.iterator]()
+  let fired = 0
+  const work = async () => {
+    for (const run of queue) fired += await fireRun(deps, run)
+  }
+  // SQLite has one connection, so more workers would only wait for each other.
+  await Promise.all(Array.from({ length: dialectOf(deps.db) === 'postgres' ? 8 : 1 }, work))
+  return fired
+}
+
+type One = Readonly<{ tenantId: string; id: string }>
+
+/** A run that cannot be stepped keeps its timers, and the others go on. */
+async function fireRun(deps: Deps, { tenantId, id }: One): Promise<number> {
+  try {
+    return await deps.db.transaction().execute(async (tx) => {
+      let run = await lockFreeRun(tx, { tenantId, id })
+      if (!run) return 0
+      for (const { tokenId, name } of await timersDue(tx, { tenantId, runId: id }, isoNow(deps.clock))) {
+        await deleteTimer(tx, { tenantId, runId: id }, { tokenId, name })
+        run = await advanceLocked(deps, tx, { run, input: { type: 'timer', tokenId, name } })
+        if (run.state.failure) break
+      }
+      return 1
+    })
+  } catch (err) {
+    deps.log.warn({ err, runId: id }, 'the timers of a run did not fire; next attempt in 0.5 s')
+    return 0
+  }
+}

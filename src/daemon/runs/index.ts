@@ -1,0 +1,35 @@
+// Runs of flow boards: start, advance, cancel and retry them, fire their timers, send their messages, store their reports.
+// A step is stored in one transaction with its history, tasks, timers, events and jobs, so that it happens once or not at all.
+// What a step does is decided in core/boards. A run keeps the board version it began with.
+import './runs.tables.ts'
+import { runsContract as contract } from '../../core/runs/index.ts'
+import { feature } from '../feature/index.ts'
+import { serveContract } from '../http/index.ts'
+import { advanceRun, cancelRun, retryRun } from './advance-run.ts'
+import type { RunsDeps } from './deps.ts'
+import { timerLoop } from './fire-timers.ts'
+import { listCheckpoints, listRuns, showHistory, showReport, showRun } from './show-runs.ts'
+import { startRun } from './start-run.ts'
+
+export { advanceLocked } from './advance-run.ts'
+export { fireTimers } from './fire-timers.ts'
+export { lockRun, type RunRecord, type RunTrigger, summaryOf } from './runs.repo.ts'
+export { startBoardRun, startRolesOf } from './start-run.ts'
+export { runTasks } from './task-of-run.ts'
+
+export const runsFeature = feature<RunsDeps>({
+  name: 'runs',
+  routes: (deps) =>
+    serveContract(contract, {
+      startRun: ({ actor, params, body }) => startRun(deps, actor, { ...params, ...body }),
+      listRuns: ({ actor, params, query }) => listRuns(deps, actor, { ...params, ...query }),
+      showRun: ({ actor, params }) => showRun(deps, actor, params),
+      advanceRun: ({ actor, params, body, header }) => advanceRun(deps, actor, { ...params, ...body }, header('idempotency-key')),
+      cancelRun: ({ actor, params }) => cancelRun(deps, actor, params),
+      retryRun: ({ actor, params }) => retryRun(deps, actor, params),
+      runHistory: ({ actor, params, query }) => showHistory(deps, actor, { ...params, ...query }),
+      listCheckpoints: ({ actor, query }) => listCheckpoints(deps, actor, query),
+      showReport: ({ actor, params }) => showReport(deps, actor, params),
+    }),
+  loops: (deps) => [timerLoop(deps)],
+})

@@ -1,0 +1,83 @@
+import type { Board, Closed, ElementOf, RunEffect, Token } from '../../core/boards/index.ts'
+import type { Tx } from '../db/index.ts'
+import { ensureTasks, moveTaskOfRun } from '../tasks/index.ts'
+import type { AppliedStep } from './apply-step.ts'
+import type { StepDeps } from './deps.ts'
+import { changeElement, insertElements, openElements, type RunElement } from './elements.repo.ts'
+import type { RunRecord } from './runs.repo.ts'
+
+type Waiting = ElementOf<'task' | 'checkpoint' | 'form'>
+type Opened = Extract<RunEffect, { type: 'opened' }>
+
+/** Opens, closes and escalates the elements that wait for users, with their tasks. */
+export async function applyElements(deps: StepDeps, tx: Tx, step: AppliedStep): Promise<void> {
+  const { run, board, effects, at } = step
+  const closed = new Map(effects.flatMap((effect) => (effect.type === 'closed' ? [[effect.token.id, effect.outcome] as const] : [])))
+  const opened = effects.filter((effect): effect is Opened => effect.type === 'opened' && !closed.has(effect.token.id))
+  const escalated = effects.flatMap((effect) => (effect.type === 'escalated' && effect.elementId !== null ? [effect] : []))
+  if (closed.size > 0 || escalated.length > 0) {
+    const open = await openElements(tx, { tenantId: run.tenantId, runId: run.id })
+    for (const element of open) {
+      const outcome = closed.get(element.tokenId)
+      if (outcome) await closeElement(deps, tx, { element, outcome, at })
+    }
+    for (const { elementId, role } of escalated) {
+      const element = open.find((one) => one.elementId === elementId && !closed.has(one.tokenId))
+      if (element) await escalate(deps, tx, { run, element, role, at })
+    }
+  }
+  await open(deps, tx, { run, board, opened })
+}
+
+type Opening = Readonly<{ run: RunRecord; board: Board; opened: readonly Opened[] }>
+
+async function open(deps: StepDeps, tx: Tx, { run, board, opened }: Opening): Promise<void> {
+  if (opened.length === 0) return
+  const elements = opened.map(({ token, role }) => elementOf(run, board, { token, role }))
+  const tasks = elements.filter(({ kind }) => kind === 'task')
+  const made = await ensureTasks(
+    deps,
+    tx,
+    tasks.map(({ label, role, dueAt }) => taskOf(run, { title: label, assignedRole: role, dueAt })),
+  )
+  const taskIds = new Map(tasks.map(({ tokenId }, nth) => [tokenId, made[nth]?.task.id ?? null]))
+  await insertElements(
+    tx,
+    elements.map((one) => ({ ...one, taskId: taskIds.get(one.tokenId) ?? null })),
+  )
+}
+
+function elementOf({ id, tenantId }: RunRecord, { graph }: Board, { token, role }: Readonly<{ token: Token; role: string }>): RunElement {
+  const { kind, label, config } = graph.elements.get(token.elementId) as Waiting
+  return {
+    ...{ runId: id, tokenId: token.id, tenantId, elementId: token.elementId, kind, label, role, status: 'open', approvals: [] },
+    ...{ requiredApprovals: 'requiredApprovals' in config ? config.requiredApprovals : null, escalationRole: null },
+    ...{ taskId: null, escalationTaskId: null, dueAt: token.dueAt, openedAt: token.since },
+  }
+}
+
+type TaskText = Readonly<{ title: string; assignedRole: string; dueAt: string | null }>
+
+const taskOf = ({ id, tenantId, spaceId }: RunRecord, text: TaskText) => ({ ...text, tenantId, runId: id, spaceId, createdBy: null })
+
+type Closing = Readonly<{ element: RunElement; outcome: Closed; at: string }>
+
+async function closeElement(deps: StepDeps, tx: Tx, { element, outcome, at }: Closing): Promise<void> {
+  const { tenantId, taskId, escalationTaskId } = element
+  await changeElement(tx, element, { status: outcome, closed_at: at })
+  const isDone = outcome === 'done' || outcome === 'approved' || outcome === 'rejected'
+  for (const id of [taskId, escalationTaskId])
+    if (id !== null) await moveTaskOfRun(deps, tx, { tenantId, id }, { type: isDone ? 'complete' : 'cancel' })
+}
+
+type Escalating = Readonly<{ run: RunRecord; element: RunElement; role: string | null; at: string }>
+
+/** A task goes to the other role; for a checkpoint or a form that role gets a task, since only the first role can decide it. */
+async function escalate(deps: StepDeps, tx: Tx, { run, element, role, at }: Escalating): Promise<void> {
+  const { tenantId, taskId, kind, label } = element
+  if (taskId !== null) await moveTaskOfRun(deps, tx, { tenantId, id: taskId }, { type: 'escalate', at, assignedRole: role ?? undefined })
+  if (role === null) return
+  const late = taskOf(run, { title: `Overdue: ${label}`.slice(0, 200), assignedRole: role, dueAt: null })
+  const [made] = kind === 'task' ? [] : await ensureTasks(deps, tx, [late])
+  await changeElement(tx, element, { escalation_role: role, escalation_task_id: made?.task.id ?? null })
+}

@@ -1,0 +1,183 @@
+import type { RunState, RunStatus } from '../../core/boards/index.ts'
+import type { PageEnd } from '../../core/contract/index.ts'
+import type { Readers, RunSummary } from '../../core/runs/index.ts'
+import { contains, type DbOrTx, forUpdate, skipLocked, type Tx } from '../db/index.ts'
+import type { RunTable } from './runs.tables.ts'
+
+/** How a run began. A trigger names its occurrence; a chat trigger also the message and its sender. */
+export type RunTrigger = Readonly<{ type: 'manual' | 'event' | 'chat' | 'cron'; occurrence?: string; sender?: string; eventId?: string }>
+
+type Active = Readonly<{ elementIds: readonly string[]; columnIds: readonly string[] }>
+
+export type RunRecord = Readonly<{
+  id: string
+  tenantId: string
+  boardId: string
+  boardVersion: number
+  boardName: string
+  spaceId: string | null
+  trigger: RunTrigger
+  startKey: string | null
+  readers: Readers
+  active: Active
+  state: RunState
+  expiresAt: string | null
+}>
+
+const toRun = (row: RunTable): RunRecord => ({
+  id: row.id,
+  tenantId: row.tenant_id,
+  boardId: row.board_id,
+  boardVersion: Number(row.board_version),
+  boardName: row.board_name,
+  spaceId: row.space_id,
+  trigger: JSON.parse(row.trigger),
+  startKey: row.start_key,
+  readers: JSON.parse(row.readers),
+  active: JSON.parse(row.active),
+  state: JSON.parse(row.state),
+  expiresAt: row.expires_at,
+})
+
+/** The columns that change with each step. */
+const changing = ({ readers, active, state, expiresAt }: RunRecord, updatedAt: string) => ({
+  status: state.status,
+  seq: state.seq,
+  readers: JSON.stringify(readers),
+  active: JSON.stringify(active),
+  failure: state.failure && JSON.stringify(state.failure),
+  state: JSON.stringify(state),
+  finished_at: state.finishedAt,
+  updated_at: updatedAt,
+  expires_at: expiresAt,
+})
+
+/** Returns false if the board has a run of that start key. */
+export async function insertRun(tx: Tx, run: RunRecord): Promise<boolean> {
+  const { id, state } = run
+  const row: RunTable = {
+    id,
+    tenant_id: run.tenantId,
+    board_id: run.boardId,
+    board_version: run.boardVersion,
+    board_name: run.boardName,
+    space_id: run.spaceId,
+    trigger: JSON.stringify(run.trigger),
+    start_key: run.startKey,
+    started_by: state.startedBy,
+    started_at: state.startedAt,
+    due_at: state.dueAt,
+    ...changing(run, state.startedAt),
+  }
+  const { numInsertedOrUpdatedRows } = await tx
+    .insertInto('runs')
+    .values(row)
+    .onConflict((c) => c.columns(['board_id', 'start_key']).doNothing())
+    .executeTakeFirst()
+  return numInsertedOrUpdatedRows === 1n
+}
+
+/** The caller holds the lock of the run. */
+export async function replaceRun(tx: Tx, run: RunRecord, updatedAt: string): Promise<void> {
+  await tx.updateTable('runs').set(changing(run, updatedAt)).where('tenant_id', '=', run.tenantId).where('id', '=', run.id).execute()
+}
+
+type One = Readonly<{ tenantId: string; id: string }>
+
+export async function findRun(db: DbOrTx, { tenantId, id }: One): Promise<RunRecord | undefined> {
+  const row = await db.selectFrom('runs').selectAll().where('tenant_id', '=', tenantId).where('id', '=', id).executeTakeFirst()
+  return row && toRun(row)
+}
+
+/** The run, locked until the transaction ends. Whoever changes a run, its timers or its tasks locks it first, so they cannot deadlock. */
+export async function lockRun(tx: Tx, { tenantId, id }: One): Promise<RunRecord | undefined> {
+  const query = tx.selectFrom('runs').selectAll().where('tenant_id', '=', tenantId).where('id', '=', id)
+  const row = await query.modifyEnd(forUpdate(tx)).executeTakeFirst()
+  return row && toRun(row)
+}
+
+/** Like `lockRun`, but undefined if another transaction works on the run. */
+export async function lockFreeRun(tx: Tx, { tenantId, id }: One): Promise<RunRecord | undefined> {
+  const query = tx.selectFrom('runs').selectAll().where('tenant_id', '=', tenantId).where('id', '=', id)
+  const row = await query.modifyEnd(skipLocked(tx)).executeTakeFirst()
+  return row && toRun(row)
+}
+
+export async function runByStartKey(
+  db: DbOrTx,
+  { tenantId, boardId, startKey }: Readonly<{ tenantId: string; boardId: string; startKey: string }>,
+): Promise<RunRecord | undefined> {
+  const query = db.selectFrom('runs').selectAll().where('tenant_id', '=', tenantId).where('board_id', '=', boardId)
+  const row = await query.where('start_key', '=', startKey).executeTakeFirst()
+  return row && toRun(row)
+}
+
+const summarized = [
+  ...(['id', 'board_id', 'board_version', 'board_name', 'space_id', 'status', 'seq', 'trigger', 'active', 'failure'] as const),
+  ...(['started_by', 'started_at', 'finished_at', 'due_at'] as const),
+]
+type SummaryRow = Pick<RunTable, (typeof summarized)[number]>
+
+const toSummary = (row: SummaryRow): RunSummary => {
+  const { elementIds, columnIds }: Active = JSON.parse(row.active)
+  return {
+    id: row.id,
+    boardId: row.board_id,
+    boardName: row.board_name,
+    boardVersion: Number(row.board_version),
+    spaceId: row.space_id,
+    status: row.status,
+    trigger: (JSON.parse(row.trigger) as RunTrigger).type,
+    startedBy: row.started_by,
+    activeColumnId: columnIds[0] ?? null,
+    activeColumnIds: [...columnIds],
+    activeElementIds: [...elementIds],
+    seq: Number(row.seq),
+    failure: row.failure === null ? null : JSON.parse(row.failure),
+    startedAt: row.started_at,
+    completedAt: row.finished_at,
+    slaDeadline: row.due_at,
+    slaWarningAt: row.due_at && warningAt(row.started_at, row.due_at),
+  }
+}
+
+const warningAt = (from: string, to: string): string => new Date(Date.parse(from) + (Date.parse(to) - Date.parse(from)) * 0.8).toISOString()
+
+/** A run as lists return it. */
+export const summaryOf = (run: RunRecord): RunSummary =>
+  toSummary({
+    ...{ id: run.id, board_id: run.boardId, board_version: run.boardVersion, board_name: run.boardName, space_id: run.spaceId },
+    ...{ status: run.state.status, seq: run.state.seq, trigger: JSON.stringify(run.trigger), active: JSON.stringify(run.active) },
+    ...{ failure: run.state.failure && JSON.stringify(run.state.failure), started_by: run.state.startedBy },
+    ...{ started_at: run.state.startedAt, finished_at: run.state.finishedAt, due_at: run.state.dueAt },
+  })
+
+type Listing = Readonly<{
+  tenantId: string
+  boardId: string
+  status?: RunStatus | undefined
+  /** Only runs in which this user or one of these roles has a part. */
+  reader?: Readonly<{ userId: string; roles: readonly string[] }> | undefined
+  after?: PageEnd | undefined
+  limit: number
+}>
+
+/** Runs of a board, newest first. */
+export async function runsOf(db: DbOrTx, { tenantId, boardId, status, reader, after, limit }: Listing): Promise<RunSummary[]> {
+  let query = db
+    .selectFrom('runs')
+    .select(summarized)
+    .where('tenant_id', '=', tenantId)
+    .where('board_id', '=', boardId)
+    .orderBy('started_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(limit)
+  if (status) query = query.where('status', '=', status)
+  // Names in `readers` are JSON strings, so a quoted name matches whole names only.
+  if (reader) query = query.where(({ or }) => or([reader.userId, ...reader.roles].map((name) => contains('readers', JSON.stringify(name)))))
+  if (after)
+    query = query.where(({ eb, or, and }) =>
+      or([eb('started_at', '<', after.createdAt), and([eb('started_at', '=', after.createdAt), eb('id', '<', after.id)])]),
+    )
+  return (await query.execute()).map(toSummary)
+}

@@ -1,0 +1,89 @@
+import type { RunStatus } from '../../core/boards/index.ts'
+import { noSuchPage, pageEnd, readPageEnd } from '../../core/contract/index.ts'
+import { type PlatformPrincipal, problem } from '../../core/kit/index.ts'
+import { mayRead, type RunDetail } from '../../core/runs/index.ts'
+import { findBoard, noSuchBoard } from '../boards/index.ts'
+import type { DbOrTx } from '../db/index.ts'
+import type { RunsDeps } from './deps.ts'
+import { openElements, openFor, type RunElement } from './elements.repo.ts'
+import { historyAfter } from './history.repo.ts'
+import { checkpointId } from './publish-step.ts'
+import { findReport, reportsOf } from './reports.repo.ts'
+import { findRun, type RunRecord, runsOf, summaryOf } from './runs.repo.ts'
+
+type Deps = Pick<RunsDeps, 'db'>
+type One = Readonly<{ id: string }>
+type Page = Readonly<{ cursor?: string | undefined; limit: number }>
+
+/** The same answer for a missing run and one that the caller may not read. */
+export const noSuchRun = (id: string) =>
+  problem('NOT_FOUND', `Run ${id} does not exist, or you have no part in it. fix: list the runs with GET …/cascade-boards/:id/runs`)
+
+async function readableRun(db: DbOrTx, actor: PlatformPrincipal, id: string): Promise<RunRecord> {
+  const run = await findRun(db, { tenantId: actor.tenantId, id })
+  if (!run || !mayRead(run.readers, actor)) throw noSuchRun(id)
+  return run
+}
+
+/** A page of the runs of a board that the caller may read, newest first. Throws NOT_FOUND, VALIDATION for an invalid cursor. */
+export async function listRuns(
+  { db }: Deps,
+  actor: PlatformPrincipal,
+  { id, cursor, limit, status }: One & Page & Readonly<{ status?: RunStatus | undefined }>,
+) {
+  const { tenantId, capabilities } = actor
+  if (!(await findBoard(db, { tenantId, id }))) throw noSuchBoard(id)
+  const after = cursor === undefined ? undefined : readPageEnd(cursor)
+  const reader = capabilities.includes('manageBoards') ? undefined : actor
+  const found = await runsOf(db, { tenantId, boardId: id, status, reader, after, limit: limit + 1 })
+  const page = found.slice(0, limit)
+  const last = page.at(-1)
+  return { runs: page, nextCursor: found.length > limit && last ? pageEnd({ createdAt: last.startedAt, id: last.id }) : null }
+}
+
+const openView = ({ runId, tokenId, elementId, kind, label, role, taskId, openedAt, dueAt, requiredApprovals, approvals }: RunElement) => ({
+  ...{ checkpointId: kind === 'task' ? null : checkpointId(runId, tokenId), runId, elementId, kind, label, assignedRole: role, taskId },
+  ...{ since: openedAt, dueAt, requiredApprovals, approvals: kind === 'checkpoint' ? approvals.length : null },
+})
+
+/** A run with its variables. Throws NOT_FOUND. */
+export async function showRun({ db }: Deps, actor: PlatformPrincipal, { id }: One): Promise<RunDetail> {
+  const run = await readableRun(db, actor, id)
+  const one = { tenantId: run.tenantId, runId: id }
+  const [open, reports] = [await openElements(db, one), await reportsOf(db, one)]
+  const listed = reports.map(({ id: reportId, title, status }) => ({ id: reportId, title, status }))
+  return { ...summaryOf(run), context: { ...run.state.variables }, open: open.map(openView), reports: listed }
+}
+
+/** A page of the steps of a run, oldest first. Throws NOT_FOUND, VALIDATION for an invalid cursor. */
+export async function showHistory({ db }: Deps, actor: PlatformPrincipal, { id, cursor, limit }: One & Page) {
+  const { tenantId } = await readableRun(db, actor, id)
+  if (cursor !== undefined && !/^\d{1,9}$/.test(cursor)) throw noSuchPage()
+  const found = await historyAfter(db, { tenantId, runId: id }, { after: Number(cursor ?? 0), limit: limit + 1 })
+  const page = found.slice(0, limit)
+  const entries = page.map(({ seq, at, by, elementId, input }) => ({ seq, at, by, elementId, type: input.type }))
+  return { entries, nextCursor: found.length > limit ? String(page.at(-1)?.seq) : null }
+}
+
+/** A page of the open checkpoints and forms of the caller's roles, oldest first. Throws VALIDATION for an invalid cursor. */
+export async function listCheckpoints({ db }: Deps, { tenantId, roles }: PlatformPrincipal, { cursor, limit }: Page) {
+  const found = await openFor(db, { tenantId, roles, after: cursor === undefined ? undefined : readPlace(cursor), limit: limit + 1 })
+  const page = found.slice(0, limit)
+  const last = page.at(-1)
+  const next = found.length > limit && last ? `${last.openedAt}~${checkpointId(last.runId, last.tokenId)}` : null
+  return { checkpoints: page.map(openView), nextCursor: next }
+}
+
+function readPlace(cursor: string) {
+  const [, openedAt, id] = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)~([a-z0-9_]{1,60}\.t\d{1,9})$/.exec(cursor) ?? []
+  if (openedAt === undefined || id === undefined) throw noSuchPage()
+  return { openedAt, id }
+}
+
+/** A report of a run that the caller may read. Throws NOT_FOUND. */
+export async function showReport({ db }: Deps, actor: PlatformPrincipal, { id }: One) {
+  const report = await findReport(db, { tenantId: actor.tenantId, id })
+  const run = report && (await findRun(db, { tenantId: actor.tenantId, id: report.runId }))
+  if (!report || !run || !mayRead(run.readers, actor)) throw problem('NOT_FOUND', `Report ${id} does not exist, or you may not read it.`)
+  return { ...report, spaceId: run.spaceId }
+}

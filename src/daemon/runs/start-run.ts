@@ -1,0 +1,136 @@
+import { type BoardDefinition, boundRole, readStartVariables, startRun as startState } from '../../core/boards/index.ts'
+import { isoNow, newId, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
+import { mayActOn } from '../../core/runs/index.ts'
+import { type BoardRecord, findBoard, noSuchBoard } from '../boards/index.ts'
+import type { DbOrTx, Tx } from '../db/index.ts'
+import { applyStep } from './apply-step.ts'
+import { boardOf } from './compiled-boards.ts'
+import type { RunsDeps, StepDeps } from './deps.ts'
+import { earlierAnswer, type Keyed } from './history.repo.ts'
+import { type RunRecord, type RunTrigger, runByStartKey, summaryOf } from './runs.repo.ts'
+import { checkpointWarnings } from './stalled-checkpoints.ts'
+
+type StartInput = Readonly<{ id: string; spaceId: string | null; variables: Readonly<Record<string, unknown>>; key?: string | undefined }>
+
+/**
+ * Starts a run for a user. Throws NOT_FOUND, FORBIDDEN (no role that the board names), BOARD_NOT_ACTIVE, VALIDATION (variables, space),
+ * PAYLOAD_TOO_LARGE.
+ */
+export const startRun = (
+  deps: Pick<RunsDeps, 'db' | 'clock' | 'random' | 'spacesOf'>,
+  actor: PlatformPrincipal,
+  { id, spaceId, variables, key }: StartInput,
+) =>
+  deps.db.transaction().execute(async (tx) => {
+    const { tenantId, userId } = actor
+    const board = await activeBoard(tx, { tenantId, boardId: id })
+    const { definition } = await boardOf(tx, { tenantId, boardId: id, version: board.publishedVersion })
+    assertMayStart(definition, actor, board)
+    if (spaceId !== null && spaceId !== board.spaceId) await assertOwnSpace(deps, tx, { actor, board, spaceId })
+    // A key is the caller's own: another user with the same key starts another run.
+    const keyed = key === undefined ? undefined : { key: `${userId}:${key}`, request: JSON.stringify([spaceId, variables]) }
+    const { run, isNew } = await startBoardRun(deps, tx, {
+      ...{ tenantId, boardId: id, by: userId, trigger: { type: 'manual' }, spaceId, variables, keyed },
+      key: keyed?.key ?? null,
+    })
+    const answer = isNew || !keyed ? summaryOf(run) : ((await earlierAnswer(tx, run, keyed)) ?? summaryOf(run))
+    return { ...answer, warnings: await checkpointWarnings(tx, { run, definition }) }
+  })
+
+/** Roles that may start a run of the board; empty: every user. */
+export const startRolesOf = (definition: BoardDefinition): string[] =>
+  definition.startRoles.map((ref) => boundRole(definition, ref)).filter((role) => role !== undefined)
+
+function assertMayStart(definition: BoardDefinition, actor: PlatformPrincipal, { name }: BoardRecord): void {
+  if (definition.startRoles.length === 0 || mayActOn(startRolesOf(definition), actor)) return
+  throw problem('FORBIDDEN', `Runs of "${name}" are started by these roles: ${startRolesOf(definition).join(', ')}.`)
+}
+
+type Placed = Readonly<{ actor: PlatformPrincipal; board: BoardRecord; spaceId: string }>
+
+async function assertOwnSpace({ spacesOf }: Pick<RunsDeps, 'spacesOf'>, tx: Tx, { actor, board, spaceId }: Placed): Promise<void> {
+  const isMember = (await spacesOf(tx, actor)).some(({ id }) => id === spaceId)
+  if (isMember && board.spaceId === null) return
+  const reason =
+    board.spaceId === null ? 'must be a space that you are a member of' : `must be left out: runs of this board are in its space`
+  throw problem('VALIDATION', `spaceId: ${reason}`, { details: [{ path: 'spaceId', reason }] })
+}
+
+type Active = BoardRecord & Readonly<{ publishedVersion: number }>
+
+/** Throws NOT_FOUND, BOARD_NOT_ACTIVE. */
+async function activeBoard(db: DbOrTx, { tenantId, boardId }: Readonly<{ tenantId: string; boardId: string }>): Promise<Active> {
+  const board = await findBoard(db, { tenantId, id: boardId })
+  if (!board) throw noSuchBoard(boardId)
+  const { status, publishedVersion } = board
+  if (status !== 'active' || publishedVersion === null) {
+    const reason = status === 'archived' ? 'archived, so it starts no new runs' : 'a draft, so it starts no runs'
+    throw problem('BOARD_NOT_ACTIVE', `Board ${boardId} is ${reason}. fix: publish it with POST …/publish`)
+  }
+  return { ...board, publishedVersion }
+}
+
+type BoardRunInput = Readonly<{
+  tenantId: string
+  boardId: string
+  /** The user who starts the run; null for a trigger without one. */
+  by: string | null
+  trigger: RunTrigger
+  /** Ignored if the board has a space. */
+  spaceId: string | null
+  variables: Readonly<Record<string, unknown>>
+  /** One run per board and key. A trigger's `occurrence` is its key. */
+  key?: string | null
+  /** Stores the answer, for a caller that repeats the request. */
+  keyed?: Keyed | undefined
+}>
+
+/**
+ * Starts a run in the caller's transaction; also for triggers and automation, who have checked the right to start. A board has one run per
+ * occurrence or key: `isNew` is false for a repeated one. Throws NOT_FOUND, BOARD_NOT_ACTIVE, VALIDATION, PAYLOAD_TOO_LARGE.
+ */
+export async function startBoardRun(
+  deps: StepDeps,
+  tx: Tx,
+  { tenantId, boardId, by, trigger, spaceId, variables, key = null, keyed }: BoardRunInput,
+): Promise<Readonly<{ run: RunRecord; isNew: boolean }>> {
+  const startKey = startKeyOf(trigger, key)
+  // A repeated start answers also when the board was archived since.
+  const earlier = startKey === null ? undefined : await runByStartKey(tx, { tenantId, boardId, startKey })
+  if (earlier) return { run: earlier, isNew: false }
+  const board = await activeBoard(tx, { tenantId, boardId })
+  const compiled = await boardOf(tx, { tenantId, boardId, version: board.publishedVersion })
+  const names = { board: board.name, run: newId(deps.random, 'run') }
+  const read = readStartVariables(compiled.definition, variables)
+  const stepped = startState({ board: compiled, now: isoNow(deps.clock), names }, { by, variables: read })
+  const run: RunRecord = {
+    ...{ id: names.run, tenantId, boardId, boardVersion: board.publishedVersion, boardName: board.name, trigger, startKey },
+    ...{ spaceId: assertSpace(compiled.definition, board, spaceId), readers: { users: [], roles: [] } },
+    ...{ active: { elementIds: [], columnIds: [] }, expiresAt: null, state: { ...stepped.run, failure: null } },
+  }
+  const stored = await applyStep(deps, tx, { run, isNew: true, stepped, input: { type: 'start', by, variables: read }, keyed })
+  if (stored) return { run: stored, isNew: true }
+  // Somebody else started it at the same time.
+  const other = await runByStartKey(tx, { tenantId, boardId, startKey: startKey as string })
+  if (!other) throw new Error(`the run ${startKey} of board ${boardId} was there and is gone`)
+  return { run: other, isNew: false }
+}
+
+const startKeyOf = ({ type, occurrence }: RunTrigger, key: string | null): string | null => {
+  const unique = occurrence ?? key
+  return unique === null ? null : `${type}:${unique}`
+}
+
+/** The space of the run. Throws VALIDATION if an element needs one and there is none. */
+function assertSpace({ elements }: BoardDefinition, board: BoardRecord, spaceId: string | null): string | null {
+  const placed = board.spaceId ?? spaceId
+  const needs = elements.find(
+    ({ kind, config }) =>
+      kind === 'report' ||
+      (kind === 'message' && config.room === 'space') ||
+      (kind === 'form' && config.fields.some((field) => field.kind === 'file' || field.kind === 'signature')),
+  )
+  if (placed !== null || !needs) return placed
+  const reason = `is required: "${needs.label}" needs the space of the run`
+  throw problem('VALIDATION', `spaceId ${reason}`, { details: [{ path: 'spaceId', reason }] })
+}

@@ -1,0 +1,240 @@
+import { expect, test } from 'vitest'
+import { eventsAfter } from '../../../src/daemon/db/index.ts'
+import { fireTimers } from '../../../src/daemon/runs/index.ts'
+import { onBothDialects } from '../../support/databases.ts'
+import { aSpace, aTasksRoom, codeOf, type TasksRoom } from '../../support/tasks-room.ts'
+import { aBoard, aRun } from './a-board.ts'
+
+onBothDialects('runs', (fresh) => {
+  const room = async () => aTasksRoom(await fresh())
+  const eventTypes = async ({ db }: TasksRoom) =>
+    (await eventsAfter(db, { stream: 'tenant:ten_one', after: 0 }))
+      .map(({ eventType }) => eventType)
+      .filter((type) => !type.startsWith('board.'))
+  const advance = (one: TasksRoom, who: string, id: string, body: { elementId: string; action: 'complete' | 'approve' }, key?: string) =>
+    one.as(who).advanceRun({ params: { id }, body }, key === undefined ? {} : { headers: { 'idempotency-key': key } })
+
+  test('a run opens a real task, and completing the task ends the run, in one story of events', async () => {
+    const one = await room()
+    const run = await aRun(one, await aBoard(one, 's > t1 > e'))
+    expect(run).toMatchObject({ status: 'waiting', activeElementIds: ['t1'], seq: 1, startedBy: 'anna', warnings: [], trigger: 'manual' })
+    const { tasks } = await one.as('tim').listTasks({ query: { runId: run.id } })
+    expect(tasks).toMatchObject([{ title: 't1', assignedRole: 'teacher', status: 'open', runId: run.id }])
+    await one.as('tim').completeTask({ params: { id: tasks[0]?.id as string } })
+    expect(await one.as('anna').showRun({ params: { id: run.id } })).toMatchObject({ status: 'completed', seq: 2, open: [], failure: null })
+    expect(await eventTypes(one)).toEqual(['task.created', 'run.started', 'task.updated', 'run.advanced', 'run.completed'])
+    const { entries } = await one.as('anna').runHistory({ params: { id: run.id } })
+    expect(entries).toMatchObject([
+      { seq: 1, type: 'start', by: 'anna', elementId: null },
+      { seq: 2, type: 'complete', by: 'tim', elementId: 't1' },
+    ])
+  })
+
+  test('completing the element completes its task', async () => {
+    const one = await room()
+    const run = await aRun(one, await aBoard(one, 's > t1 > e'))
+    expect(await advance(one, 'tim', run.id, { elementId: 't1', action: 'complete' })).toMatchObject({ status: 'completed' })
+    expect((await one.as('tim').listTasks()).tasks).toMatchObject([{ status: 'done' }])
+  })
+
+  test('a user cannot cancel the task of a run; the run cancels it', async () => {
+    const one = await room()
+    const run = await aRun(one, await aBoard(one, 's > t1 > e'))
+    const id = (await one.as('tim').listTasks()).tasks[0]?.id as string
+    expect(await codeOf(one.as('mia').cancelTask({ params: { id } }))).toBe('INVALID_TRANSITION')
+    expect(await one.as('mia').cancelRun({ params: { id: run.id } })).toMatchObject({ status: 'failed', failure: { code: 'CANCELLED' } })
+    expect((await one.as('tim').showTask({ params: { id } })).status).toBe('cancelled')
+    expect(await codeOf(advance(one, 'tim', run.id, { elementId: 't1', action: 'complete' }))).toBe('RUN_ENDED')
+  })
+
+  test('one key starts one run and has one answer, also after the run went on', async () => {
+    const one = await room()
+    const id = await aBoard(one, 's > t1 > e')
+    const [first, second] = await Promise.all([aRun(one, id, { key: 'k' }), aRun(one, id, { key: 'k' })])
+    expect(second).toEqual(first)
+    await advance(one, 'tim', first.id, { elementId: 't1', action: 'complete' })
+    expect(await aRun(one, id, { key: 'k' })).toEqual(first)
+    expect(await codeOf(aRun(one, id, { key: 'k', spaceId: null, variables: { other: 1 } }))).toBe('KEY_REUSED')
+    const other = await one.as('ben').startRun({ params: { id }, body: { key: 'k' } })
+    expect(other.id).not.toBe(first.id)
+  })
+
+  test('each refusal has its code and changes nothing', async () => {
+    const one = await room()
+    const run = await aRun(one, await aBoard(one, 's > t1 > c1 > f1 > e'))
+    const as = (who: string, body: object) =>
+      codeOf(one.as(who).advanceRun({ params: { id: run.id }, body: { elementId: 't1', action: 'complete', ...body } as never }))
+    expect(await as('anna', {})).toBe('FORBIDDEN')
+    expect(await as('ben', {})).toBe('NOT_FOUND')
+    expect(await as('olga', {})).toBe('NOT_FOUND')
+    expect(await as('tim', { expectedSeq: 7 })).toBe('RUN_CHANGED')
+    expect(await as('tim', { elementId: 'c1', action: 'approve' })).toBe('ELEMENT_NOT_ACTIVE')
+    expect(await as('tim', { elementId: 'nowhere' })).toBe('NOT_FOUND')
+    expect(await as('tim', { action: 'submit', data: {} })).toBe('INVALID_TRANSITION')
+    expect(await as('tim', { action: 'skip' })).toBe('INVALID_TRANSITION')
+    expect(await as('tim', { action: 'dance' })).toBe('VALIDATION')
+    expect(await one.as('anna').showRun({ params: { id: run.id } })).toMatchObject({ seq: 1, activeElementIds: ['t1'] })
+  })
+
+  test('an action with a key happens once, and its answer stays the same', async () => {
+    const one = await room()
+    const run = await aRun(one, await aBoard(one, 's > t1 > t2 > e'))
+    const complete = () => advance(one, 'tim', run.id, { elementId: 't1', action: 'complete' }, 'k1')
+    const [first, second] = await Promise.all([complete(), complete()])
+    expect(second).toEqual(first)
+    expect(first).toMatchObject({ seq: 2, activeElementIds: ['t2'] })
+    expect(await codeOf(advance(one, 'tim', run.id, { elementId: 't2', action: 'complete' }, 'k1'))).toBe('KEY_REUSED')
+    await advance(one, 'tim', run.id, { elementId: 't2', action: 'complete' }, 'k2')
+    expect(await complete()).toEqual(first)
+  })
+
+  test('only active boards start runs, in the version that was published', async () => {
+    const one = await room()
+    const mia = one.as('mia')
+    const id = await aBoard(one, 's > t1 > e')
+    const params = { id }
+    const run = await aRun(one, id)
+    const { definition } = await mia.showBoard({ params })
+    const changed = { ...definition, elements: definition.elements.map((e) => (e.id === 't1' ? { ...e, label: 'Other' } : e)) }
+    await mia.saveBoard({ params, body: { name: 'Crisis', definition: changed, version: 1 } })
+    expect(await aRun(one, id)).toMatchObject({ boardVersion: 1 })
+    await mia.publishBoard({ params })
+    expect(await aRun(one, id)).toMatchObject({ boardVersion: 2 })
+    await mia.archiveBoard({ params })
+    expect(await codeOf(aRun(one, id))).toBe('BOARD_NOT_ACTIVE')
+    expect(await advance(one, 'tim', run.id, { elementId: 't1', action: 'complete' })).toMatchObject({
+      status: 'completed',
+      boardVersion: 1,
+    })
+    const draft = await mia.createBoard({ body: { name: 'Draft', definition } })
+    expect(await codeOf(aRun(one, draft.id))).toBe('BOARD_NOT_ACTIVE')
+  })
+
+  test('a board may name the roles that start it', async () => {
+    const one = await room()
+    const id = await aBoard(one, 's > t1 > e', {}, { startRoles: ['teacher'] })
+    expect(await codeOf(aRun(one, id))).toBe('FORBIDDEN')
+    expect(await codeOf(one.as('tim').startRun({ params: { id }, body: {} }))).toBe('ok')
+  })
+
+  test('variables are checked at the start, and so is the space', async () => {
+    const one = await room()
+    one.spaces.set('anna', [aSpace('spc_4b')])
+    const id = await aBoard(one, 's > t1 > e', {}, { variables: [{ name: 'people', type: 'number', required: true }] })
+    expect(await codeOf(aRun(one, id))).toBe('VALIDATION')
+    expect(await codeOf(aRun(one, id, { variables: { people: 'many' } }))).toBe('VALIDATION')
+    expect(await codeOf(aRun(one, id, { variables: { people: 1, more: 1 } }))).toBe('VALIDATION')
+    expect(await codeOf(aRun(one, id, { variables: { people: 1 }, spaceId: 'spc_5c' }))).toBe('VALIDATION')
+    const run = await aRun(one, id, { variables: { people: 1 }, spaceId: 'spc_4b' })
+    expect(await one.as('anna').showRun({ params: { id: run.id } })).toMatchObject({ spaceId: 'spc_4b', context: { people: 1 } })
+    const reporting = await aBoard(one, 's > r1 > e')
+    expect(await codeOf(aRun(one, reporting))).toBe('VALIDATION')
+  })
+
+  test('a checkpoint needs different users who still have the role, and warns if there are too few', async () => {
+    const one = await room()
+    const id = await aBoard(one, 's > c1 > e', { c1: { assignedRole: 'teacher', requiredApprovals: 2 } })
+    const run = await aRun(one, id)
+    expect(run.warnings).toMatchObject([{ elementId: 'c1', code: 'TOO_FEW_APPROVERS' }])
+    await one.db.updateTable('users').set({ roles: '["teacher"]' }).where('id', '=', 'ben').execute()
+    const approve = (who: string) => advance(one, who, run.id, { elementId: 'c1', action: 'approve' })
+    expect((await one.as('tim').listCheckpoints()).checkpoints).toMatchObject([{ runId: run.id, elementId: 'c1', approvals: 0 }])
+    expect(await approve('tim')).toMatchObject({ status: 'waiting', seq: 2 })
+    expect(await approve('tim')).toMatchObject({ status: 'waiting', seq: 2 })
+    expect((await one.as('tim').listCheckpoints()).checkpoints).toMatchObject([{ approvals: 1, requiredApprovals: 2 }])
+    await one.db.updateTable('users').set({ status: 'disabled' }).where('id', '=', 'tim').execute()
+    expect(await approve('ben')).toMatchObject({ status: 'waiting', seq: 3 })
+    await one.db.updateTable('users').set({ roles: '["teacher"]' }).where('id', '=', 'anna').execute()
+    expect(await codeOf(approve('anna'))).toBe('FORBIDDEN')
+    await one.db.updateTable('users').set({ roles: '["teacher","head"]' }).where('id', '=', 'mia').execute()
+    expect(await approve('mia')).toMatchObject({ status: 'completed' })
+    expect(await eventTypes(one)).toContain('checkpoint.resolved')
+    expect((await one.as('ben').listCheckpoints()).checkpoints).toEqual([])
+  })
+
+  test('a form sets variables; an unknown field is named and moves nothing', async () => {
+    const one = await room()
+    const run = await aRun(one, await aBoard(one, 's > f1 > d1; d1 -vars.people > 10-> t1 > e; d1 -else-> e2'))
+    const submit = (data: Record<string, unknown>) =>
+      one.as('tim').advanceRun({ params: { id: run.id }, body: { elementId: 'f1', action: 'submit', data } })
+    await expect(submit({ people: 12, colour: 'red' })).rejects.toMatchObject({
+      code: 'VALIDATION',
+      details: [{ path: 'data.colour', reason: 'is no field of this form' }],
+    })
+    expect(await submit({ people: 12 })).toMatchObject({ activeElementIds: ['t1'], seq: 2 })
+  })
+
+  test('readers are those with a part in the run', async () => {
+    const one = await room()
+    const id = await aBoard(one, 's > t1 > e')
+    const run = await aRun(one, id)
+    const ids = async (who: string) => (await one.as(who).listRuns({ params: { id } })).runs.map((each) => each.id)
+    for (const who of ['anna', 'tim', 'mia']) expect(await ids(who), who).toEqual([run.id])
+    expect(await ids('ben')).toEqual([])
+    expect(await codeOf(one.as('ben').showRun({ params: { id: run.id } }))).toBe('NOT_FOUND')
+    expect(await codeOf(one.as('ben').runHistory({ params: { id: run.id } }))).toBe('NOT_FOUND')
+    expect(await codeOf(one.as('anna').cancelRun({ params: { id: run.id } }))).toBe('FORBIDDEN')
+    for (const call of [one.as('olga').cancelRun, one.as('olga').retryRun, one.as('olga').showRun])
+      expect(await codeOf(call({ params: { id: run.id } }))).toBe('NOT_FOUND')
+    expect(await codeOf(one.as('olga').startRun({ params: { id }, body: {} }))).toBe('NOT_FOUND')
+  })
+
+  test('timers warn at 80 % once, escalate at the end, and a timer element goes on by itself', async () => {
+    const one = await room()
+    const run = await aRun(one, await aBoard(one, 's > t1 > w1 > e', { t1: { dueAt: 'PT10H', escalationRole: 'head' } }))
+    expect(await fireTimers(one)).toBe(0)
+    await one.clock.advance(8 * 3_600_000)
+    expect(await fireTimers(one)).toBe(1)
+    expect(await fireTimers(one)).toBe(0)
+    expect((await eventTypes(one)).filter((type) => type === 'sla.warning')).toHaveLength(1)
+    await one.clock.advance(2 * 3_600_000)
+    await fireTimers(one)
+    const { tasks } = await one.as('mia').listTasks()
+    expect(tasks).toMatchObject([{ escalationLevel: 1, assignedRole: 'head' }])
+    await one.as('mia').completeTask({ params: { id: tasks[0]?.id as string } })
+    expect(await one.as('anna').showRun({ params: { id: run.id } })).toMatchObject({ status: 'running', activeElementIds: ['w1'] })
+    await one.clock.advance(3_600_000)
+    await fireTimers(one)
+    expect(await one.as('anna').showRun({ params: { id: run.id } })).toMatchObject({ status: 'completed' })
+    expect(await one.db.selectFrom('run_timers').selectAll().execute()).toEqual([])
+  })
+
+  test('a failed run keeps its timers without firing them, and a retry goes on', async () => {
+    const one = await room()
+    const text = 's > p1 > t1 > d1 -has(vars.size) && int(vars.size) > 10-> e1; d1 -else-> e2; p1 > t2 > e3'
+    const id = await aBoard(one, text, { t2: { dueAt: 'PT1H' } }, { variables: [{ name: 'size', type: 'text' }] })
+    const run = await aRun(one, id, { variables: { size: 'large' } })
+    expect(await advance(one, 'tim', run.id, { elementId: 't1', action: 'complete' })).toMatchObject({
+      status: 'failed',
+      failure: { code: 'EXPRESSION_FAILED', elementId: 'd1' },
+    })
+    await one.clock.advance(2 * 3_600_000)
+    expect(await fireTimers(one)).toBe(0)
+    const task = (await one.as('tim').listTasks({ query: { status: 'open' } })).tasks[0]?.id as string
+    expect(await codeOf(one.as('tim').completeTask({ params: { id: task } }))).toBe('INVALID_TRANSITION')
+    expect(await codeOf(advance(one, 'tim', run.id, { elementId: 't2', action: 'complete' }))).toBe('RUN_FAILED')
+    const state = await one.db.selectFrom('runs').select('state').executeTakeFirstOrThrow()
+    const corrected = { ...JSON.parse(state.state), variables: { size: '20' } }
+    await one.db
+      .updateTable('runs')
+      .set({ state: JSON.stringify(corrected) })
+      .execute()
+    expect(await one.as('mia').retryRun({ params: { id: run.id } })).toMatchObject({ status: 'waiting', failure: null })
+    expect(await fireTimers(one)).toBe(1)
+    expect(await one.as('tim').completeTask({ params: { id: task } })).toMatchObject({ escalationLevel: 1, status: 'done' })
+    expect(await one.as('anna').showRun({ params: { id: run.id } })).toMatchObject({ status: 'completed' })
+    const audited = await one.db.selectFrom('audit').select('action').execute()
+    expect(audited.map(({ action }) => action)).toContain('run.retried')
+  })
+
+  test('cancelling and skipping are audited, and only an element that says so is skipped', async () => {
+    const one = await room()
+    const run = await aRun(one, await aBoard(one, 's > t1 > t2 > e', { t1: { skippable: true } }))
+    const skip = (elementId: string) => one.as('tim').advanceRun({ params: { id: run.id }, body: { elementId, action: 'skip' } })
+    expect(await skip('t1')).toMatchObject({ activeElementIds: ['t2'] })
+    expect(await codeOf(skip('t2'))).toBe('INVALID_TRANSITION')
+    await one.as('mia').cancelRun({ params: { id: run.id } })
+    const audited = await one.db.selectFrom('audit').select('action').execute()
+    expect(audited.map(({ action }) => action)).toEqual(['board.published', 'run.skipped', 'run.cancelled'])
+  })
+})
