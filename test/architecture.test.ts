@@ -99,6 +99,7 @@ const tablesRead: Readonly<Record<string, readonly string[]>> = {
   limits: ['tenants'],
   program: ['admin_accounts', 'alert_deliveries', 'audit', 'boxes', 'hosts', 'platform_addresses'],
   rollouts: ['audit', 'box_holds', 'boxes', 'hosts', 'manifests', 'tenants'],
+  runs: ['tenants'],
   service: ['boxes', 'commands', 'hosts', 'rollouts'],
   sessions: ['boxes', 'tenants', 'users'],
   snapshots: ['boxes', 'commands'],

@@ -49,6 +49,8 @@ export async function aTasksRoom(db: Db, { isFirst = true, clock = manualClock()
       tenantId === 'ten_one' ? ['!hall:school'] : ['!hall:other'],
     runTasks: runTasks({ clock, random: systemRandom }),
     log: pino({ enabled: false }),
+    sendMessage: async () => '$event',
+    storeReport: async () => ({ markdownFileId: 'fil_md', pdfFileId: 'fil_pdf' }),
   }
   const routes = [tasksFeature, boardsFeature, runsFeature].flatMap((feature) => feature.routes?.(deps) ?? [])
   const { url: baseUrl } = await servedApp([...routes, ...profileRoutes(deps), ...bootstrapRoutes(deps)], {

@@ -32,6 +32,8 @@ const kinds = Object.keys({
   accounts_remade: 0,
   passwords_old: 0,
   followups_late: 0,
+  checkpoint_stalled: 0,
+  run_overdue: 0,
 } satisfies Record<AlertKind, 0>) as AlertKind[]
 
 export const listAlerts = command(

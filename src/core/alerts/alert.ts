@@ -29,6 +29,8 @@ export const AlertKind = z.enum([
   'accounts_remade',
   'passwords_old',
   'followups_late',
+  'checkpoint_stalled',
+  'run_overdue',
 ])
 export type AlertKind = z.infer<typeof AlertKind>
 

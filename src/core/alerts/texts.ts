@@ -24,6 +24,7 @@ import {
   rolloutRolledBack,
   wrongImage,
 } from './rollout-texts.ts'
+import { checkpointStalled, runOverdue } from './run-texts.ts'
 
 /** Builds the text of each kind of alert from its facts. */
 export const alertOf = {
@@ -53,4 +54,6 @@ export const alertOf = {
   accounts_remade: accountsRemade,
   passwords_old: passwordsOld,
   followups_late: jobsLate,
+  checkpoint_stalled: checkpointStalled,
+  run_overdue: runOverdue,
 } as const satisfies Record<AlertKind, (facts: never) => NewAlert>

@@ -39,6 +39,8 @@ export const catalogue = {
   // boards
   BOARD_INVALID: entry(422, 5, 'The board has faults'),
   BOARD_NOT_ACTIVE: entry(409, 5, 'The board is not active'),
+  // automation
+  NO_ROOM: entry(409, 5, 'The event has no chat room'),
   // runs of boards
   RUN_ENDED: entry(409, 5, 'The run has ended'),
   RUN_FAILED: entry(409, 5, 'The run has failed'),

@@ -16,8 +16,9 @@ import { deleteEndedInvites, hostsFeature } from '../hosts/index.ts'
 import { jobsFeature } from '../jobs/index.ts'
 import { limitsFeature } from '../limits/index.ts'
 import { profileFeature } from '../profile/index.ts'
+import { storeReport } from '../reports/index.ts'
 import { commandsOfRollouts, rolloutsFeature } from '../rollouts/index.ts'
-import { runsFeature, runTasks } from '../runs/index.ts'
+import { runsFeature, runTasks, sendRunMessage } from '../runs/index.ts'
 import { serviceFeature } from '../service/index.ts'
 import { sessionsFeature } from '../sessions/index.ts'
 import { commandsOfRestores, snapshotsFeature } from '../snapshots/index.ts'
@@ -46,7 +47,11 @@ export const features: readonly Feature<Deps>[] = [
   withDeps(eventsFeature, ({ events }: Deps) => events),
   withDeps(tasksFeature, (deps: Deps) => ({ ...deps, runTasks: runTasks(deps) })),
   withDeps(boardsFeature, (deps: Deps) => ({ ...deps, roomsOf: roomsOfTenant })),
-  runsFeature,
+  withDeps(runsFeature, (deps: Deps) => ({
+    ...deps,
+    sendMessage: sendRunMessage(deps.users),
+    storeReport: (report: Parameters<typeof storeReport>[1]) => storeReport(deps.files, report),
+  })),
   withDeps(filesFeature, ({ files }: Deps) => files),
   withDeps(spacesFeature, ({ users }: Deps) => ({ ...users, isReferenced: spacesWithFiles })),
   withDeps(hostsFeature, ({ hosts, declared }: Deps) => ({ ...hosts, commandsInUse, cleanups: () => declared().cleanups })),

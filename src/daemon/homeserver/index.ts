@@ -10,6 +10,7 @@ import { loginChat, logoutChat, sendToChat, whoIs } from './chat-sessions.ts'
 import { homeserverRoutes } from './platform-address.ts'
 
 export { adminLocalpart } from './admin-token.ts'
+export { type BotMessage, botOf, sendAsBot } from './bot.ts'
 export { homeserverProblem } from './call.ts'
 export { makeChatClient } from './chat-client.ts'
 export { plainNetworks } from './plain-networks.ts'

@@ -1,8 +1,10 @@
 import { type Board, type RunInput, stepRun } from '../../core/boards/index.ts'
 import { isoNow, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import { mayActOn, mayRead, type RunSummary } from '../../core/runs/index.ts'
+import { mayMove } from '../../core/tasks/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import type { Tx } from '../db/index.ts'
+import type { DbOrTx, Tx } from '../db/index.ts'
+import { findTask } from '../tasks/index.ts'
 import { applyStep } from './apply-step.ts'
 import { boardOf } from './compiled-boards.ts'
 import type { RunsDeps, StepDeps } from './deps.ts'
@@ -11,7 +13,6 @@ import { earlierAnswer, type Keyed } from './history.repo.ts'
 import { lockRun, type RunRecord, summaryOf } from './runs.repo.ts'
 import { noSuchRun } from './show-runs.ts'
 import { eligibleFor } from './stalled-checkpoints.ts'
-import { mayCompleteTask } from './task-of-run.ts'
 
 type Action = 'complete' | 'approve' | 'reject' | 'submit' | 'skip'
 type Advance = Readonly<{
@@ -95,6 +96,12 @@ async function assertRole(
   if (mayActOn([role, kind === 'form' ? escalationRole : null], actor)) return
   if (action === 'complete' && (await mayCompleteTask(tx, actor, element))) return
   throw problem('FORBIDDEN', `"${label}" is done by the role ${role}, which you do not have.`)
+}
+
+/** The rule of tasks: the assignee, or users with `manageBoards`, may complete it too. */
+async function mayCompleteTask(db: DbOrTx, actor: PlatformPrincipal, { tenantId, taskId }: RunElement): Promise<boolean> {
+  const task = taskId === null ? undefined : await findTask(db, { tenantId, id: taskId })
+  return task !== undefined && mayMove(task, actor, { type: 'complete' })
 }
 
 type Asked = Readonly<{ run: RunRecord; board: Board; actor: PlatformPrincipal; advance: Omit<Advance, 'id'> }>

@@ -9,8 +9,10 @@ import { type HistoryInput, insertHistory, type Keyed } from './history.repo.ts'
 import { applyElements } from './open-elements.ts'
 import { publishStep } from './publish-step.ts'
 import { enqueueReports } from './reports.ts'
+import { alertOperators } from './run-alerts.ts'
 import { insertRun, type RunRecord, replaceRun, summaryOf } from './runs.repo.ts'
 import { enqueueMessages } from './send-messages.ts'
+import { escalateStalled } from './stalled-checkpoints.ts'
 import { deleteTimers, insertTimers, pauseTimers } from './timers.repo.ts'
 
 type Step = Readonly<{
@@ -38,12 +40,14 @@ export async function applyStep(
   const step = { run: after, board, effects: stepped.effects, at }
   await applyElements(deps, tx, step)
   if (input.type === 'approve') await recordApprovals(tx, after, input.elementId)
+  const stalled = await escalateStalled(deps, tx, step)
   await applyTimers(tx, run.state, step)
   await enqueueMessages(deps, tx, step)
   await enqueueReports(deps, tx, step)
   if (!isNew) await replaceRun(tx, after, at)
   await insertHistory(tx, { tenantId: run.tenantId, runId: run.id, seq: after.state.seq, at, input, keyed }, summaryOf(after))
   await publishStep(deps, tx, { ...step, isNew })
+  await alertOperators(deps, tx, { ...step, stalled })
   return after
 }
 

@@ -2,6 +2,7 @@ import type { Clock, Random } from '../../core/kit/index.ts'
 import type { OwnSpace } from '../../core/spaces/index.ts'
 import type { Logger } from '../../node/index.ts'
 import type { Db, DbOrTx } from '../db/index.ts'
+import type { StoredReport, storeReport } from '../reports/index.ts'
 
 type User = Readonly<{ tenantId: string; userId: string }>
 
@@ -14,4 +15,10 @@ export type RunsDeps = StepDeps &
     db: Db
     log: Logger
     spacesOf: (db: DbOrTx, user: User) => Promise<readonly OwnSpace[]>
+    /** Sends a message as the platform and returns its event id. The same transaction id sends nothing again. */
+    sendMessage: (message: RunMessage) => Promise<string>
+    /** Stores a report as files of its space; the same key stores it once. */
+    storeReport: (report: Parameters<typeof storeReport>[1]) => Promise<StoredReport>
   }>
+
+export type RunMessage = Readonly<{ tenantId: string; roomId: string; body: string; transactionId: string }>

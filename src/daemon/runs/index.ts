@@ -6,14 +6,18 @@ import { runsContract as contract } from '../../core/runs/index.ts'
 import { feature } from '../feature/index.ts'
 import { serveContract } from '../http/index.ts'
 import { advanceRun, cancelRun, retryRun } from './advance-run.ts'
+import { deleteOldRuns } from './delete-old-runs.ts'
 import type { RunsDeps } from './deps.ts'
 import { timerLoop } from './fire-timers.ts'
+import { reportJobs } from './reports.ts'
+import { messageJobs } from './send-messages.ts'
 import { listCheckpoints, listRuns, showHistory, showReport, showRun } from './show-runs.ts'
 import { startRun } from './start-run.ts'
 
 export { advanceLocked } from './advance-run.ts'
 export { fireTimers } from './fire-timers.ts'
 export { lockRun, type RunRecord, type RunTrigger, summaryOf } from './runs.repo.ts'
+export { sendRunMessage } from './send-messages.ts'
 export { startBoardRun, startRolesOf } from './start-run.ts'
 export { runTasks } from './task-of-run.ts'
 
@@ -31,5 +35,7 @@ export const runsFeature = feature<RunsDeps>({
       listCheckpoints: ({ actor, query }) => listCheckpoints(deps, actor, query),
       showReport: ({ actor, params }) => showReport(deps, actor, params),
     }),
+  jobs: (deps) => ({ ...messageJobs(deps), ...reportJobs(deps) }),
   loops: (deps) => [timerLoop(deps)],
+  cleanup: (deps) => [(signal) => deleteOldRuns(deps, signal)],
 })

@@ -16,22 +16,22 @@ export async function applyElements(deps: StepDeps, tx: Tx, step: AppliedStep): 
   const opened = effects.filter((effect): effect is Opened => effect.type === 'opened' && !closed.has(effect.token.id))
   const escalated = effects.flatMap((effect) => (effect.type === 'escalated' && effect.elementId !== null ? [effect] : []))
   if (closed.size > 0 || escalated.length > 0) {
-    const open = await openElements(tx, { tenantId: run.tenantId, runId: run.id })
-    for (const element of open) {
+    const waiting = await openElements(tx, { tenantId: run.tenantId, runId: run.id })
+    for (const element of waiting) {
       const outcome = closed.get(element.tokenId)
       if (outcome) await closeElement(deps, tx, { element, outcome, at })
     }
     for (const { elementId, role } of escalated) {
-      const element = open.find((one) => one.elementId === elementId && !closed.has(one.tokenId))
+      const element = waiting.find((one) => one.elementId === elementId && !closed.has(one.tokenId))
       if (element) await escalate(deps, tx, { run, element, role, at })
     }
   }
-  await open(deps, tx, { run, board, opened })
+  await openAll(deps, tx, { run, board, opened })
 }
 
 type Opening = Readonly<{ run: RunRecord; board: Board; opened: readonly Opened[] }>
 
-async function open(deps: StepDeps, tx: Tx, { run, board, opened }: Opening): Promise<void> {
+async function openAll(deps: StepDeps, tx: Tx, { run, board, opened }: Opening): Promise<void> {
   if (opened.length === 0) return
   const elements = opened.map(({ token, role }) => elementOf(run, board, { token, role }))
   const tasks = elements.filter(({ kind }) => kind === 'task')
@@ -77,7 +77,15 @@ async function escalate(deps: StepDeps, tx: Tx, { run, element, role, at }: Esca
   const { tenantId, taskId, kind, label } = element
   if (taskId !== null) await moveTaskOfRun(deps, tx, { tenantId, id: taskId }, { type: 'escalate', at, assignedRole: role ?? undefined })
   if (role === null) return
-  const late = taskOf(run, { title: `Overdue: ${label}`.slice(0, 200), assignedRole: role, dueAt: null })
-  const [made] = kind === 'task' ? [] : await ensureTasks(deps, tx, [late])
+  if (kind !== 'task' && element.escalationTaskId === null)
+    await createEscalationTask(deps, tx, { run, element, role, title: `Overdue: ${label}` })
+  else await changeElement(tx, element, { escalation_role: role })
+}
+
+type EscalationTask = Readonly<{ run: RunRecord; element: RunElement; role: string; title: string }>
+
+/** Asks another role to see to an element. The task ends with the element. */
+export async function createEscalationTask(deps: StepDeps, tx: Tx, { run, element, role, title }: EscalationTask): Promise<void> {
+  const [made] = await ensureTasks(deps, tx, [taskOf(run, { title: title.slice(0, 200), assignedRole: role, dueAt: null })])
   await changeElement(tx, element, { escalation_role: role, escalation_task_id: made?.task.id ?? null })
 }

@@ -1,9 +1,15 @@
-import { enqueueJob, type Tx } from '../db/index.ts'
+import { z } from 'zod'
+import type { Homeservers } from '../../core/homeserver/index.ts'
+import { chatQueue } from '../../core/jobs/index.ts'
+import { isProblem, type TenantId } from '../../core/kit/index.ts'
+import { type Db, enqueueJob, type JobHandler, type Tx } from '../db/index.ts'
+import { sendAsBot } from '../homeserver/index.ts'
+import { findSpace } from '../spaces/index.ts'
 import type { AppliedStep } from './apply-step.ts'
-import type { StepDeps } from './deps.ts'
+import type { RunsDeps, StepDeps } from './deps.ts'
 
 /** Job: send a message of a run. Its text is in the row, not in the job, which operators can read. */
-export const messageTopic = 'runs.message'
+const messageTopic = 'chat.run-message'
 
 /** Stores the messages of a step and enqueues a job for each; those of one run are sent in order. */
 export async function enqueueMessages({ clock }: Pick<StepDeps, 'clock'>, tx: Tx, { run, effects, at }: AppliedStep): Promise<void> {
@@ -16,11 +22,73 @@ export async function enqueueMessages({ clock }: Pick<StepDeps, 'clock'>, tx: Tx
       .insertInto('run_messages')
       .values({ ...row, status: 'pending', matrix_event_id: null })
       .execute()
-    await enqueueJob(tx, clock, {
-      topic: messageTopic,
-      payload: { tenantId, runId, tokenId },
-      queue: `${messageTopic}:${tenantId}`,
-      key: runId,
-    })
+    const payload = { tenantId, runId, tokenId }
+    await enqueueJob(tx, clock, { topic: messageTopic, payload, ...chatQueue({ tenantId, what: 'messages', key: runId }) })
   }
 }
+
+const Payload = z.object({ tenantId: z.string(), runId: z.string(), tokenId: z.string() })
+type OneMessage = z.infer<typeof Payload>
+
+type Deps = Pick<RunsDeps, 'db' | 'log' | 'sendMessage'>
+
+/**
+ * The job waits while the chat server is not available, such as during an update of the box. The transaction id is that of the token, so a job that
+ * runs twice sends once. A message that the server still refuses at the last attempt is marked as failed; the run went on long ago.
+ */
+export const messageJobs = (deps: Deps): Readonly<Record<string, JobHandler>> => ({
+  [messageTopic]: async (payload, { last }) => {
+    const one = Payload.parse(payload)
+    const message = await pendingMessage(deps, one)
+    if (!message) return
+    try {
+      const roomId = await roomOf(deps, one, message)
+      const transactionId = `${one.runId}.${one.tokenId}`
+      const eventId =
+        roomId === undefined ? null : await deps.sendMessage({ tenantId: one.tenantId, roomId, body: message.body, transactionId })
+      await record(deps, one, eventId)
+    } catch (err) {
+      if (!last || isProblem(err, 'HOMESERVER_UNREACHABLE')) throw err
+      deps.log.warn({ err, ...one }, 'a message of a run was not sent')
+      await record(deps, one, null)
+    }
+  },
+})
+
+type Pending = Readonly<{ room: string; body: string; spaceId: string | null }>
+
+async function pendingMessage({ db }: Pick<Deps, 'db'>, { tenantId, runId, tokenId }: OneMessage): Promise<Pending | undefined> {
+  const row = await db
+    .selectFrom('run_messages')
+    .innerJoin('runs', 'runs.id', 'run_messages.run_id')
+    .select(['run_messages.room', 'run_messages.body', 'runs.space_id'])
+    .where('run_messages.tenant_id', '=', tenantId)
+    .where('run_messages.run_id', '=', runId)
+    .where('run_messages.token_id', '=', tokenId)
+    .where('run_messages.status', '=', 'pending')
+    .executeTakeFirst()
+  return row && { room: row.room, body: row.body, spaceId: row.space_id }
+}
+
+/** Undefined for a space that was deleted. A room that is still being created is a reason to try again. */
+async function roomOf({ db }: Pick<Deps, 'db'>, { tenantId }: OneMessage, { room, spaceId }: Pending): Promise<string | undefined> {
+  if (room !== 'space') return room
+  const space = spaceId === null ? undefined : await findSpace(db, { tenantId: tenantId as TenantId, spaceId })
+  if (!space) return undefined
+  if (space.roomId === null) throw new Error(`the room of space ${spaceId} does not exist yet`)
+  return space.roomId
+}
+
+/** Without an event id the message was not sent and is not tried again. */
+async function record({ db }: Pick<Deps, 'db'>, { tenantId, runId, tokenId }: OneMessage, eventId: string | null): Promise<void> {
+  const query = db.updateTable('run_messages').set({ status: eventId === null ? 'failed' : 'sent', matrix_event_id: eventId })
+  await query.where('tenant_id', '=', tenantId).where('run_id', '=', runId).where('token_id', '=', tokenId).execute()
+}
+
+/** Sends a message of a run as the platform's bot. */
+export const sendRunMessage =
+  ({ db, homeservers }: Readonly<{ db: Db; homeservers: Homeservers }>): RunsDeps['sendMessage'] =>
+  async ({ tenantId, ...message }) => {
+    const tenant = await db.selectFrom('tenants').select('chat_domain').where('id', '=', tenantId).executeTakeFirstOrThrow()
+    return sendAsBot({ homeserver: homeservers.of(tenantId as TenantId), chatDomain: tenant.chat_domain }, message)
+  }

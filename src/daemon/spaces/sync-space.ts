@@ -2,6 +2,7 @@ import { newId, problem } from '../../core/kit/index.ts'
 import { type ChatStep, type ObservedSpace, planChat } from '../../core/spaces/index.ts'
 import { acquireLease, type Lease, releaseLease, renewLease } from '../db/index.ts'
 import { recordEvent } from '../events/index.ts'
+import { botOf } from '../homeserver/index.ts'
 import { findersOf } from './activity.ts'
 import { administratorOf, type Chat } from './chat-rooms.ts'
 import type { SpacesDeps } from './deps.ts'
@@ -88,7 +89,7 @@ type Planned = Readonly<{ space: SpaceRecord; observed: ObservedSpace; chat: Cha
 
 async function plan({ db }: SpacesDeps, { space, observed, chat, refused }: Planned): Promise<ChatStep[]> {
   const desired = { name: space.name, members: await desiredMembers(db, space.id) }
-  return planChat(desired, observed, new Set([administratorOf(chat)])).filter((step) => !refused.has(JSON.stringify(step)))
+  return planChat(desired, observed, new Set([administratorOf(chat), botOf(chat)])).filter((step) => !refused.has(JSON.stringify(step)))
 }
 
 async function renew(deps: SpacesDeps, lease: Lease): Promise<void> {

@@ -55,6 +55,15 @@ const cases: Readonly<Record<AlertKind, NewAlert>> = {
   }),
   accounts_remade: alertOf.accounts_remade({ slug: 'anna-schule', count: 3 }),
   passwords_old: alertOf.passwords_old({ slug: 'anna-schule', count: 3 }),
+  checkpoint_stalled: alertOf.checkpoint_stalled({
+    slug: 'anna-schule',
+    runId: 'run_0123456789abcdefghjk',
+    elementId: 'approve',
+    role: 'principal',
+    eligible: 1,
+    required: 2,
+  }),
+  run_overdue: alertOf.run_overdue({ slug: 'anna-schule', runId: 'run_0123456789abcdefghjk', elementId: null }),
   followups_late: alertOf.followups_late({ late: [{ topic: 'chat.user-lock', count: 2, since: at }] }),
 }
 

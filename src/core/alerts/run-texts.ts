@@ -1,0 +1,33 @@
+import type { NewAlert } from './alert.ts'
+
+type OfRun = Readonly<{ slug: string; runId: string; elementId: string | null }>
+
+const subjectOf = ({ slug, runId }: OfRun): string => `${slug}/${runId}`
+
+/** Too few active users of the tenant can approve a checkpoint, so its run waits for ever. */
+export const checkpointStalled = (of: OfRun & Readonly<{ role: string; eligible: number; required: number }>): NewAlert => ({
+  kind: 'checkpoint_stalled',
+  key: `checkpoint_stalled:${of.runId}:${of.elementId}`,
+  subject: subjectOf(of),
+  severity: 'warning',
+  title: `A checkpoint of ${of.slug} has too few approvers`,
+  body:
+    `The element ${of.elementId} of run ${of.runId} needs ${of.required} approvals of the role ${of.role}, and only ${of.eligible} active users can ` +
+    'give one. The run waits until more users have the role. Other runs are not affected.\n' +
+    'The command below lists the users; give one of them the role, or ask the school to cancel the run.',
+  command: `tenantry users list ${of.slug}`,
+})
+
+/** A run, or one of its elements, was not done in time. */
+export const runOverdue = (of: OfRun): NewAlert => ({
+  kind: 'run_overdue',
+  key: `run_overdue:${of.runId}:${of.elementId ?? ''}`,
+  subject: subjectOf(of),
+  severity: 'warning',
+  title: `A run of ${of.slug} is overdue`,
+  body:
+    `${of.elementId === null ? 'The whole run' : `The element ${of.elementId} of run`} ${of.runId} was not done in time. It was escalated within the ` +
+    'tenant, and continues to wait. Nothing else is affected.\n' +
+    'Ask the school whether somebody works on it; a user with manageBoards can cancel the run.',
+  command: `tenantry tenants show ${of.slug}`,
+})

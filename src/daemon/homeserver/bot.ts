@@ -1,0 +1,61 @@
+import { type Homeserver, isFault, type ServiceRequest } from '../../core/homeserver/index.ts'
+import { problem } from '../../core/kit/index.ts'
+import { matrixUserIdOf } from '../../core/users/index.ts'
+import { homeserverProblem } from './call.ts'
+
+/** The account that sends the platform's messages, in the namespace of the application service. */
+const botLocalpart = 'tenantry-bot'
+
+type Chat = Readonly<{ homeserver: Homeserver; chatDomain: string }>
+
+export const botOf = ({ chatDomain }: Pick<Chat, 'chatDomain'>): string => matrixUserIdOf(botLocalpart, chatDomain)
+
+export type BotMessage = Readonly<{
+  /** A room that the platform made. */
+  roomId: string
+  body: string
+  html?: string | undefined
+  /** The same id again sends nothing and returns the same event id. */
+  transactionId: string
+}>
+
+/**
+ * Sends a message as the platform's bot and returns its event id. The bot joins the room by its first message. Throws HOMESERVER_UNREACHABLE
+ * (down, or fenced during an update), NO_ROOM (the chat server has no such room, or the platform is not in it).
+ */
+export async function sendAsBot(chat: Chat, message: BotMessage): Promise<string> {
+  const first = await put(chat, message)
+  if (first.eventId !== undefined) return first.eventId
+  await enter(chat, message.roomId)
+  const second = await put(chat, message)
+  if (second.eventId !== undefined) return second.eventId
+  throw noRoom(message.roomId, second.reason)
+}
+
+const enc = encodeURIComponent
+
+async function put(chat: Chat, { roomId, body, html, transactionId }: BotMessage) {
+  const path = `/_matrix/client/v3/rooms/${enc(roomId)}/send/m.room.message/${enc(transactionId)}`
+  const formatted = html === undefined ? {} : { format: 'org.matrix.custom.html', formatted_body: html }
+  const answer = await ask(chat, { method: 'PUT', path, body: { msgtype: 'm.text', body, ...formatted }, as: botOf(chat) })
+  if (answer.kind === 'ok' && typeof answer.json.event_id === 'string') return { eventId: answer.json.event_id, reason: '' }
+  return { eventId: undefined, reason: answer.kind === 'ok' ? 'no event id' : `${answer.errcode} ${answer.reason}` }
+}
+
+/** Creates the account, which may exist, and lets the administrator join it to the room, where it may be. */
+async function enter(chat: Chat, roomId: string): Promise<void> {
+  const account = { type: 'm.login.application_service', username: botLocalpart, inhibit_login: true }
+  const made = await ask(chat, { method: 'POST', path: '/_matrix/client/v3/register', body: account })
+  if (made.kind === 'refused' && made.errcode !== 'M_USER_IN_USE')
+    throw new Error(`the chat server did not create the account of the bot: ${made.errcode} ${made.reason}`)
+  await ask(chat, { method: 'POST', path: `/_synapse/admin/v1/join/${enc(roomId)}`, body: { user_id: botOf(chat) }, admin: true })
+}
+
+async function ask({ homeserver, chatDomain }: Chat, request: ServiceRequest) {
+  const answer = await homeserver.send(request)
+  if (isFault(answer)) throw homeserverProblem(answer, chatDomain)
+  return answer
+}
+
+const noRoom = (roomId: string, reason: string) =>
+  problem('NO_ROOM', `The chat server accepts no message in room ${roomId}: ${reason}. fix: create the room again with create-room`)

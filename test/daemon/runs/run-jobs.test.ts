@@ -1,0 +1,138 @@
+import { expect, test } from 'vitest'
+import { problem } from '../../../src/core/kit/index.ts'
+import { runsFeature } from '../../../src/daemon/runs/index.ts'
+import { onBothDialects } from '../../support/databases.ts'
+import { aSpace, aTasksRoom, type TasksRoom } from '../../support/tasks-room.ts'
+import { aBoard, aRun } from './a-board.ts'
+
+type Ports = Partial<Pick<TasksRoom, 'sendMessage' | 'storeReport'>>
+
+/** Runs every pending job of runs once, with these ports. */
+async function work(room: TasksRoom, ports: object = {}, { last = false } = {}): Promise<void> {
+  const handlers = runsFeature.jobs?.({ ...room, ...(ports as Ports) }) ?? {}
+  const jobs = await room.db
+    .selectFrom('outbox')
+    .select(['topic', 'payload'])
+    .where('topic', 'in', Object.keys(handlers))
+    .orderBy('id')
+    .execute()
+  for (const { topic, payload } of jobs) await handlers[topic]?.(JSON.parse(payload), { last })
+}
+
+onBothDialects('jobs of runs', (fresh) => {
+  const room = async () => {
+    const one = await aTasksRoom(await fresh())
+    one.spaces.set('anna', [aSpace('spc_4b')])
+    const at = '2026-01-05T00:00:00.000Z'
+    const names = { name: '4b', type: 'CLASSROOM', visibility: 'PRIVATE' } as const
+    const chat = { revision: 1, chat_revision: 1, chat_space_id: '!s:one', chat_room_id: '!room:one' }
+    const times = { created_at: at, updated_at: at, created_by: 'anna', deleted_at: null }
+    await one.db
+      .insertInto('spaces')
+      .values({ id: 'spc_4b', tenant_id: 'ten_one', ...names, ...chat, ...times } as never)
+      .execute()
+    return one
+  }
+
+  test('a message goes to the room of the space, once per token, with its texts filled', async () => {
+    const one = await room()
+    const id = await aBoard(
+      one,
+      's > m1 > m2 > t1 > e',
+      {
+        m1: { body: '{board} ({run}): {people}' },
+        m2: { body: 'second', room: '!hall:school' },
+      },
+      { variables: [{ name: 'people', type: 'number' }] },
+    )
+    const run = await aRun(one, id, { spaceId: 'spc_4b', variables: { people: 3 } })
+    const sent: object[] = []
+    const sendMessage = async (message: object) => `$${sent.push(message)}`
+    await work(one, { sendMessage })
+    await work(one, { sendMessage })
+    expect(sent).toEqual([
+      { tenantId: 'ten_one', roomId: '!room:one', body: `Crisis (${run.id}): 3`, transactionId: `${run.id}.t1` },
+      { tenantId: 'ten_one', roomId: '!hall:school', body: 'second', transactionId: `${run.id}.t2` },
+    ])
+    expect(await one.db.selectFrom('outbox').select('payload').where('payload', 'like', '%second%').execute()).toEqual([])
+  })
+
+  test('a message waits while the chat server is away, and is given up only when the server refuses it', async () => {
+    const one = await room()
+    await aRun(one, await aBoard(one, 's > m1 > e'), { spaceId: 'spc_4b' })
+    const status = async () => (await one.db.selectFrom('run_messages').select('status').executeTakeFirstOrThrow()).status
+    const away = { sendMessage: () => Promise.reject(problem('HOMESERVER_UNREACHABLE', 'fenced')) }
+    await expect(work(one, away, { last: true })).rejects.toMatchObject({ code: 'HOMESERVER_UNREACHABLE' })
+    expect(await status()).toBe('pending')
+    const refused = { sendMessage: () => Promise.reject(problem('NO_ROOM', 'gone')) }
+    await expect(work(one, refused)).rejects.toMatchObject({ code: 'NO_ROOM' })
+    await work(one, refused, { last: true })
+    expect(await status()).toBe('failed')
+  })
+
+  test('a report becomes files of the space, and its readers find them', async () => {
+    const one = await room()
+    const id = await aBoard(
+      one,
+      's > r1 > e',
+      { r1: { title: 'Report', template: '# {board}\n{startedBy} {note}' } },
+      { variables: [{ name: 'note', type: 'text' }] },
+    )
+    const run = await aRun(one, id, { spaceId: 'spc_4b' })
+    const stored: object[] = []
+    const storeReport = async (report: object) => {
+      stored.push(report)
+      return { markdownFileId: 'fil_md', pdfFileId: 'fil_pdf' }
+    }
+    await work(one, { storeReport })
+    await work(one, { storeReport })
+    const { reports } = await one.as('anna').showRun({ params: { id: run.id } })
+    const params = { id: reports[0]?.id as string }
+    expect(stored).toMatchObject([{ tenantId: 'ten_one', spaceId: 'spc_4b', key: params.id, createdBy: 'anna', title: 'Report' }])
+    expect(await one.as('anna').showReport({ params })).toMatchObject({
+      ...{ status: 'ready', markdown: '# Crisis\nanna (none)', missing: ['note'], spaceId: 'spc_4b' },
+      ...{ markdownFileId: 'fil_md', pdfFileId: 'fil_pdf' },
+    })
+    for (const who of ['ben', 'olga']) await expect(one.as(who).showReport({ params })).rejects.toMatchObject({ code: 'NOT_FOUND' })
+  })
+
+  test('without its space a report fails and keeps its text', async () => {
+    const one = await room()
+    const run = await aRun(one, await aBoard(one, 's > r1 > e'), { spaceId: 'spc_4b' })
+    await work(one, { storeReport: () => Promise.reject(problem('NOT_FOUND', 'gone')) })
+    expect((await one.as('anna').showRun({ params: { id: run.id } })).reports).toMatchObject([{ status: 'failed' }])
+  })
+
+  test('ended runs are deleted after the days of their board, unfinished ones never', async () => {
+    const one = await room()
+    const id = await aBoard(one, 's > r1 > m1 > t1 > e', {}, { retentionDays: 30, sla: 'PT1H' })
+    const [ended, waiting] = [await aRun(one, id, { spaceId: 'spc_4b' }), await aRun(one, id, { spaceId: 'spc_4b' })]
+    await one.as('tim').advanceRun({ params: { id: ended.id }, body: { elementId: 't1', action: 'complete' } })
+    const clean = () => runsFeature.cleanup?.(one)[0]?.(new AbortController().signal)
+    await one.clock.advance(29 * 86_400_000)
+    expect(await clean()).toBe('0 old runs')
+    await one.clock.advance(86_400_000)
+    expect(await clean()).toBe('1 old run')
+    expect((await one.as('mia').listRuns({ params: { id } })).runs.map((run) => run.id)).toEqual([waiting.id])
+    for (const table of ['run_history', 'run_elements', 'run_messages', 'run_reports'] as const)
+      expect(
+        (await one.db.selectFrom(table).select('run_id').execute()).every(({ run_id }) => run_id === waiting.id),
+        table,
+      ).toBe(true)
+  })
+
+  test('a checkpoint that too few can approve raises an alert and asks its escalation role, until it is decided', async () => {
+    const one = await room()
+    const id = await aBoard(one, 's > c1 > e', { c1: { assignedRole: 'school-principal', escalationRole: 'head', dueAt: 'PT1H' } })
+    const run = await aRun(one, id)
+    const alerts = () => one.db.selectFrom('alerts').select(['kind', 'status', 'subject']).orderBy('id').execute()
+    expect(await alerts()).toEqual([{ kind: 'checkpoint_stalled', status: 'open', subject: `one/${run.id}` }])
+    expect((await one.as('mia').listTasks()).tasks).toMatchObject([
+      { title: 'Too few approvers: c1', assignedRole: 'head', status: 'open' },
+    ])
+    await one.db.updateTable('users').set({ roles: '["school-principal"]' }).where('id', '=', 'ben').execute()
+    await one.as('ben').advanceRun({ params: { id: run.id }, body: { elementId: 'c1', action: 'approve' } })
+    expect(await alerts()).toMatchObject([{ status: 'closed' }])
+    expect((await one.as('mia').listTasks()).tasks).toMatchObject([{ status: 'done' }])
+  })
+})
