@@ -101,32 +101,36 @@ test('the daemon is killed during an update: the agent commits alone, lifts the 
   await talk.expectComplete()
 })
 
-test.each(['prefetch', 'fence', 'stop', 'snapshot', 'cold-copy', 'rewrite', 'recreate', 'probe', 'commit'])(
-  'the agent is killed at "%s": it goes on and commits',
-  async (step) => {
-    await newVersion()
-    const id = await startRollout()
+/** Kills the agent at each of the steps, each time during the same update. */
+async function killAt(id: string, steps: readonly string[]): Promise<void> {
+  for (const step of steps) {
     await begun(id, step)
     await fleet.agent.kill('SIGKILL')
     fleet.agent.start()
+  }
+}
+
+// Every step once. Steps of one update lie apart, so that after each kill the agent continues through others first.
+test.each([[['prefetch', 'snapshot', 'recreate']], [['fence', 'cold-copy', 'probe']], [['stop', 'rewrite', 'commit']]])(
+  'the agent is killed at %j of one update: it continues each time and commits',
+  async (steps) => {
+    await newVersion()
+    const id = await startRollout()
+    await killAt(id, steps)
     expect(await ended(id)).toMatchObject({ status: 'done', actions: [{ status: 'succeeded', attempt: 1 }] })
-    await talk.say(`after a kill at ${step}`)
+    await talk.say(`after kills at ${steps}`)
     await talk.expectComplete()
   },
 )
 
 // One dies before it has opened the database; the broken one has written to it, so only the restored data are as they were.
 test.each([
-  ['restore-stop', 'dies'],
-  ['restore-data', 'broken'],
-  ['restore-start', 'broken'],
-  ['restore-probe', 'dies'],
-])('the agent is killed at "%s" during the rollback from 1.163.2-%s: it continues and the box is as before', async (step, how) => {
+  [['restore-stop', 'restore-probe'], 'dies'],
+  [['restore-data', 'restore-start'], 'broken'],
+])('the agent is killed at %j during the rollback from 1.163.2-%s: it continues and the box is as before', async (steps, how) => {
   await newVersion(`v1.163.2-${how}`)
   const id = await startRollout()
-  await begun(id, step)
-  await fleet.agent.kill('SIGKILL')
-  fleet.agent.start()
+  await killAt(id, steps)
   expect(await ended(id)).toMatchObject({ status: 'paused', actions: [{ status: 'rolled_back', attempt: 1 }] })
   await fleet.must('rollouts', 'abort', id, '--yes')
   await talk.expectComplete()

@@ -20,7 +20,7 @@ const oak = async () => (await fleet.must('boxes', 'show', 'oak', '--json')).jso
 
 beforeAll(async () => {
   // Slow probes: the update stays fenced at its probe until the agent is killed.
-  fleet = await startFleet({ TENANTRY_PROBE_SPACING_MS: '10000' })
+  fleet = await startFleet({ TENANTRY_PROBE_SPACING_MS: '5000' })
   await fleet.applySynapse('1.157.1')
   talk = await converse(await fleet.provision('oak', 'light'), 20)
   await fleet.must('snapshots', 'take', 'oak', '--wait')
@@ -34,7 +34,7 @@ test('the agent is killed under the fence, and its state folder is gone', async 
   await fleet.applySynapse('1.163.2')
   rollout = (await fleet.must('rollouts', 'create', '--target', 'oak', '--start', '--json')).json<{ id: string }>().id
   await eventually('the update is at its probe', async () => {
-    const { actions } = (await fleet.must('rollouts', 'show', rollout, '--json')).json<{ actions: { step?: string | null }[] }>()
+    const { actions } = await fleet.api.rollouts.getRollout({ params: { id: rollout } })
     return JSON.stringify(actions).includes('"probe"')
   })
   await fleet.agent.kill('SIGKILL')

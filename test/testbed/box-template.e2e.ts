@@ -63,8 +63,14 @@ describe.skipIf(!testbedExists())('the box template', () => {
     }
   }
   const secret = (box: BoxByHand) => ({ 'x-tenantry-edge-secret': box.edgeSecret })
-  const serves = (box: BoxByHand) =>
-    eventually(async () => expect((await raw(box.platformPort, '/health', { headers: secret(box) })).status).toBe(200))
+  // A cold start takes seconds, on a busy disk minutes: until the new database is written, the engine restarts Synapse, at ever longer intervals.
+  const serves = async (box: BoxByHand) => {
+    const isHealthy = async () => expect((await raw(box.platformPort, '/health', { headers: secret(box) })).status).toBe(200)
+    await eventually(isHealthy, 180).catch(async (cause) => {
+      const { stdout } = await on(box)('logs', '--timestamps', '--tail', '15')
+      throw new Error(`${box.folder} does not serve:\n${stdout}`, { cause })
+    })
+  }
   const up = async (box: BoxByHand) => {
     await on(box)('up', '--detach')
     await serves(box)
