@@ -44,7 +44,7 @@ onBothDialects('an emergency', (fresh) => {
     expect(made.targets).toEqual(manifest.tiers)
   })
 
-  test('leaves what it does not name where the manifest has it, tier by tier', async () => {
+  test('keeps the manifest versions of components that it does not name, in each tier', async () => {
     const world = await emergencyWorld(await fresh(), fleet)
     const base = aManifest({ synapse: '1.163.2' })
     const mixed = { ...base, tiers: { ...base.tiers, pro: { ...base.tiers.pro, postgres: '17.7' } } }
@@ -59,7 +59,7 @@ onBothDialects('an emergency', (fresh) => {
     })
   })
 
-  test('is in the audit log with the account beside who decided it, and raises an alert', async () => {
+  test('is in the audit log with the account and the person who decided it, and raises an alert', async () => {
     const world = await emergencyWorld(await fresh(), fleet)
     const { id, auditLog } = await (await world.as()).createEmergency({ body: anOrder })
     expect(auditLog).toMatchObject([
@@ -85,7 +85,7 @@ onBothDialects('an emergency', (fresh) => {
     expect(alerts).toEqual([{ kind: 'emergency_created', subject: id, body: expect.stringContaining('anna, on call') }])
   })
 
-  test('builds upon a manifest that somebody applied at the same moment', async () => {
+  test('includes the changes of a manifest that was applied at the same time', async () => {
     const world = await emergencyWorld(await fresh(), fleet)
     const { deps } = world
     const other = aManifest({ synapse: '1.163.2', postgres: '17.7' })
@@ -97,7 +97,7 @@ onBothDialects('an emergency', (fresh) => {
     expect((await deps.db.selectFrom('rollouts').select('id').execute()).length).toBe(1)
   })
 
-  test('and manifests applied all at once: none is lost, each has its revision', async () => {
+  test('created at the same time: none is lost, and each has its own manifest revision', async () => {
     const world = await emergencyWorld(await fresh(), fleet)
     const api = await world.as()
     const made = await Promise.all(
@@ -106,7 +106,7 @@ onBothDialects('an emergency', (fresh) => {
     expect(made.map(({ manifestRevision }) => manifestRevision).toSorted()).toEqual([3, 4, 5])
   })
 
-  test('is shown before it is made: a plan with its versions stores nothing and needs no token', async () => {
+  test('its plan shows its versions, stores nothing and needs no token', async () => {
     const world = await emergencyWorld(await fresh(), fleet)
     const staged = await world.started()
     const plan = await (await world.as(anOperator)).planRollout({ body: { kind: 'emergency_cve', toChatServer: '1.163.4' } })
@@ -120,12 +120,12 @@ onBothDialects('an emergency', (fresh) => {
     [{ kind: 'emergency_cve' as const }, /at least one target/],
     [{ kind: 'emergency_cve' as const, toChatServer: '1.163.4', targetSlugs: ['acme'] }, /whole fleet/],
     [{ kind: 'emergency_cve' as const, toMigrationsHead: '0009' }, /the last box migration is 0000/],
-  ])('a plan of half an emergency is refused: %j', async (body, says) => {
+  ])('an incomplete emergency plan is refused: %j', async (body, says) => {
     const world = await emergencyWorld(await fresh(), fleet)
     await expect((await world.as()).planRollout({ body })).rejects.toEqual(refusedWith('VALIDATION', says))
   })
 
-  test('keeps no box out because its chat is away for long', async () => {
+  test('includes a box with a long downtime, with a warning', async () => {
     const world = await emergencyWorld(await fresh(), fleet)
     await world.deps.db.updateTable('boxes').set({ database_bytes: 60e9 }).where('slug', '=', 'acme').execute()
     const { plan } = await (await world.as()).createEmergency({ body: anOrder })
@@ -138,7 +138,7 @@ onBothDialects('an emergency', (fresh) => {
   describe('with an Idempotency-Key', () => {
     const key = { headers: { 'idempotency-key': 'pager-17' } }
 
-    test('is made once, also when the call comes three times at once', async () => {
+    test('is created once, even if the call is sent three times at once', async () => {
       const world = await emergencyWorld(await fresh(), fleet)
       const api = await world.as()
       const made = await Promise.all([1, 2, 3].map(() => api.createEmergency({ body: anOrder }, key)))
@@ -146,7 +146,7 @@ onBothDialects('an emergency', (fresh) => {
       expect((await currentManifest(world.deps.db)).revision).toBe(3)
     })
 
-    test('belongs to its order, and every repetition needs the token', async () => {
+    test('a repeated call needs the token, and another body is a conflict', async () => {
       const world = await emergencyWorld(await fresh(), fleet)
       const api = await world.as()
       await api.createEmergency({ body: anOrder }, key)

@@ -3,7 +3,7 @@ import { besideEmergencies } from '../../support/emergency-happenings.ts'
 import { whateverHappens } from '../../support/rollout-happenings.ts'
 
 test(
-  'whatever happens to a rollout and to emergencies beside it, what was promised holds',
+  'a rollout and emergencies beside it keep their invariants under random operations',
   () => whateverHappens(besideEmergencies, [1, 100]),
   300_000,
 )

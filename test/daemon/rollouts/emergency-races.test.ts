@@ -14,7 +14,7 @@ const fleet: readonly BoxSpec[] = [
 /** What the staged rollouts of these worlds bring. */
 const fixed = { ...anOrder, toChatServer: '1.163.2' }
 
-test('an emergency that waited for a rollback leaves its boxes as they are too, as one that begins after it', async () => {
+test('an emergency that waited for the start of a rollback cancels the rollback of each pending box', async () => {
   const { db } = await emptyDatabase('postgres')
   const { deps, fates, started, settle, show, as } = await emergencyWorld(db, fleet)
   fates.set('beta', ['pull-fails'])
@@ -39,8 +39,8 @@ test('an emergency that waited for a rollback leaves its boxes as they are too, 
   expect((await show(staged)).counts.undo).toMatchObject({ total: 1, pending: 0, failed: 1 })
 })
 
-onBothDialects('an emergency beside a box under way', (fresh) => {
-  test('takes it in though it runs the fixed version already: its update may yet be taken back', async () => {
+onBothDialects('an emergency, while a staged rollout updates a box', (fresh) => {
+  test('includes the box although it runs the fixed version, because its update may still be rolled back', async () => {
     const { deps, fates, installed, started, settle, tick, open, take, answer, updated, work, show, as } = await emergencyWorld(
       await fresh(),
       fleet,

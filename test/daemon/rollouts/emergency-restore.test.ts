@@ -15,7 +15,7 @@ import { snapshotIdOf } from '../../support/rollout-world.ts'
 
 const holes = { fixes: fixesOfEmergencies, versionsBefore: versionsBeforeUpdate }
 
-onBothDialects('a person who brings a box back behind an emergency', (fresh) => {
+onBothDialects('a restore of a snapshot from before an emergency', (fresh) => {
   const begin = async () => {
     const world = await emergencyWorld(await fresh(), [{ slug: 'acme' }, { slug: 'beta' }])
     const { db } = world.deps
@@ -44,7 +44,7 @@ onBothDialects('a person who brings a box back behind an emergency', (fresh) => 
     return { ...world, db, restore, queue, start, emergency, held, said }
   }
 
-  test('is told which hole of which emergency would be open again, and nothing is asked of the agent', async () => {
+  test('is refused with the vulnerability and the emergency that fixed it, and the agent gets no command', async () => {
     const { restore, emergency, held, said } = await begin()
     const id = await emergency()
     const holes = `CVE-2026-12345 (synapse 1.157.1; fixed in 1.163.4 by emergency ${id})`
@@ -53,7 +53,7 @@ onBothDialects('a person who brings a box back behind an emergency', (fresh) => 
     expect([await held(), await said()]).toEqual([[], []])
   })
 
-  test('is told the same of the newest snapshot when its host is dead, and nothing keeps the box down', async () => {
+  test('is allowed in a move from a dead host, which names the same vulnerability', async () => {
     const { db, emergency } = await begin()
     const hole = { emergency: await emergency(), cveId: 'CVE-2026-12345', component: 'synapse', fixed: '1.163.4', version: '1.157.1' }
     const box = (await boxBySlug(db, 'acme')) as BoxRecord
@@ -61,7 +61,7 @@ onBothDialects('a person who brings a box back behind an emergency', (fresh) => 
     expect(chosen).toMatchObject({ snapshotId: snapshotIdOf('acme'), reopens: [hole] })
   })
 
-  test('may do it all the same by saying so, which the audit log keeps', async () => {
+  test('is allowed on request, and the audit log records the vulnerability', async () => {
     const { restore, emergency, held, said } = await begin()
     const hole = { emergency: await emergency(), cveId: 'CVE-2026-12345', component: 'synapse', fixed: '1.163.4', version: '1.157.1' }
     const { commandId, reopens } = await restore('acme', true)
@@ -70,7 +70,7 @@ onBothDialects('a person who brings a box back behind an emergency', (fresh) => 
     expect(await said()).toMatchObject([{ reason: 'its database broke', reopens: [hole] }])
   })
 
-  test('is asked about no more than an emergency changed that was made before what it is about was kept', async () => {
+  test('behind an emergency without recorded fixes: only the components that it changed count', async () => {
     const { db, emergency, restore } = await begin()
     await emergency()
     const older = { migrationsHead: '0000', postgres: '17.5', synapse: '1.157.1', minio: 'RELEASE.2025-09-07T16-13-09Z' }
@@ -82,7 +82,7 @@ onBothDialects('a person who brings a box back behind an emergency', (fresh) => 
     expect((await restore('acme', true)).reopens).toMatchObject([{ component: 'synapse', fixed: '1.163.4' }])
   })
 
-  test('is asked nothing where the box has the hole anyway, or the snapshot has none', async () => {
+  test('is allowed if the box has the vulnerability anyway, or the snapshot has none', async () => {
     const { restore, fates, queue, start, settle, said } = await begin()
     fates.set('acme', ['rolls-back'])
     await start(await queue())
@@ -93,9 +93,9 @@ onBothDialects('a person who brings a box back behind an emergency', (fresh) => 
   })
 
   test.each([
-    ['kept with it', {}, 'synapse 1.157.1'],
-    ['not kept with it, as in a database from before that', { installed: null }, 'synapse unknown'],
-  ])('of a snapshot from an attempt before the emergency, which is repeated after it, when what it holds is %s', async (_, kept, says) => {
+    ['recorded', {}, 'synapse 1.157.1'],
+    ['not recorded, as in an older database', { installed: null }, 'synapse unknown'],
+  ])('is refused for a snapshot of an attempt that was repeated after the emergency, if its versions are %s', async (_, kept, says) => {
     const { deps, db, fates, started, settle, emergency, restore, statuses } = await begin()
     fates.set('acme', ['rolls-back'])
     const staged = await started()
@@ -112,7 +112,7 @@ onBothDialects('a person who brings a box back behind an emergency', (fresh) => 
     await expect(restore('acme')).rejects.toMatchObject({ code: 'REINTRODUCES_CVE', message: expect.stringContaining(says) })
   })
 
-  test('of a snapshot that holds nobody knows what, by when it was taken', async () => {
+  test('is refused by the time of the snapshot if its versions are unknown', async () => {
     const { db, clock, restore, emergency } = await begin()
     await emergency()
     await db.updateTable('snapshots').set({ command_id: null, installed: null }).execute()
@@ -122,7 +122,7 @@ onBothDialects('a person who brings a box back behind an emergency', (fresh) => 
     expect(await restore('acme')).toMatchObject({ reopens: [] })
   })
 
-  test('takes in what a move from a dead host brings back then, though it ran the fixed version; what is handed over stays as it was', async () => {
+  test('the emergency includes a fixed box that a move restores from a dead host, but not one that is handed over', async () => {
     const { db, installed, clock, queue, start, settle, started, show } = await begin()
     await started()
     await settle()
@@ -158,7 +158,7 @@ onBothDialects('a person who brings a box back behind an emergency', (fresh) => 
     expect(installed.get('acme')?.synapse).toBe('1.163.2')
   })
 
-  test('takes in what may still be on its way back though its hold is over: nobody has heard how that ended', async () => {
+  test('the emergency includes a fixed box whose hold was released while its restore has no known end', async () => {
     const { db, queue, start, settle, started, restore, show, open, take } = await begin()
     await started()
     await settle()
@@ -171,7 +171,7 @@ onBothDialects('a person who brings a box back behind an emergency', (fresh) => 
     expect((await show(id)).actions.map(({ status }) => status)).toEqual(['pending', 'skipped'])
   })
 
-  test('before it begins is overtaken by it: what a restore has in hand is taken in, though it ran the fixed version', async () => {
+  test('that began before the emergency: the emergency includes the box although it ran the fixed version', async () => {
     const { installed, queue, start, settle, started, restore, show } = await begin()
     await started()
     await settle()

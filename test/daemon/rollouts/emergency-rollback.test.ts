@@ -16,7 +16,7 @@ const fleet: readonly BoxSpec[] = [
 /** What the staged rollout has just brought is what the emergency asks for. */
 const fixed = { ...anOrder, toChatServer: '1.163.2' }
 
-onBothDialects('an emergency beside boxes that go back', (fresh) => {
+onBothDialects('an emergency beside a rollback of boxes', (fresh) => {
   /** Three of four boxes run the fixed version; the rollout that brought it is paused. */
   const begin = async () => {
     const world = await emergencyWorld(await fresh(), fleet)
@@ -38,7 +38,7 @@ onBothDialects('an emergency beside boxes that go back', (fresh) => {
   }
   const allFixed = { acme: '1.163.2', beta: '1.163.2', cora: '1.163.2', dora: '1.163.2' }
 
-  test('leaves as they are those that wait to be brought back, and says so to everybody', async () => {
+  test('cancels pending rollbacks of boxes; its plan, the rollout and the audit log name them', async () => {
     const { deps, staged, queued, start, settle, rollBack, show, versions, api } = await begin()
     await rollBack(staged, 'images')
     expect((await api.planRollout({ body: { kind: 'emergency_cve', toChatServer: '1.163.2' } })).stopsUndosOf).toEqual([staged])
@@ -82,7 +82,7 @@ onBothDialects('an emergency beside boxes that go back', (fresh) => {
     expect([(await show(id)).status, versions().dora]).toEqual(['done', '1.157.1'])
   })
 
-  test('takes in a box that is on its way back, once that is over', async () => {
+  test('updates a box that is being rolled back, once its rollback has ended', async () => {
     const { staged, queued, start, settle, tick, steps, rollBack, show, versions } = await begin()
     await rollBack(staged, 'images')
     await tick()
@@ -100,9 +100,9 @@ onBothDialects('an emergency beside boxes that go back', (fresh) => {
   })
 
   test.each([
-    ['it is only being looked at', 0],
-    ['the images of its way back are only being pulled', 1],
-  ])('leaves a box as it is while %s', async (_, stepsDone) => {
+    ['the preflight runs', 0],
+    ['the images of its rollback are pulled', 1],
+  ])('cancels the rollback of a box while %s', async (_, stepsDone) => {
     const { staged, queued, start, settle, tick, steps, rollBack, show, versions } = await begin()
     await rollBack(staged, 'images')
     await tick()
@@ -114,7 +114,7 @@ onBothDialects('an emergency beside boxes that go back', (fresh) => {
     expect(versions()).toEqual(allFixed)
   })
 
-  test('takes in a box that was brought back between its plan and its start', async () => {
+  test('includes a box that was rolled back between its plan and its start', async () => {
     const { staged, queued, start, settle, rollBack, show, versions } = await begin()
     const id = await queued()
     await rollBack(staged, 'images')
@@ -127,7 +127,7 @@ onBothDialects('an emergency beside boxes that go back', (fresh) => {
     expect(versions()).toEqual(allFixed)
   })
 
-  test('keeps boxes from being brought back until it is over; a rollout may still be ended without them', async () => {
+  test('refuses rollbacks of boxes until it has finished; a rollout may still end without them', async () => {
     const { staged, queued, start, settle, rollBack, show } = await begin()
     const id = await queued()
     await start(id)
@@ -139,7 +139,7 @@ onBothDialects('an emergency beside boxes that go back', (fresh) => {
     await settle()
   })
 
-  test('nor is a way back that stands still gone on with meanwhile', async () => {
+  test('refuses to resume a stalled rollback until it has finished', async () => {
     const { deps, staged, queued, start, settle, rollBack, show } = await begin()
     await rollBack(staged, 'images')
     const id = await queued()
@@ -157,7 +157,7 @@ onBothDialects('an emergency beside boxes that go back', (fresh) => {
     })
   })
 
-  test('nor does any box go back to the hole once it is over, whether asked again or for the first time', async () => {
+  test('fails a resumed rollback to the vulnerable version after it has finished', async () => {
     const { deps, staged, queued, start, settle, rollBack, show, versions } = await begin()
     await rollBack(staged, 'images')
     const id = await queued()
@@ -173,7 +173,7 @@ onBothDialects('an emergency beside boxes that go back', (fresh) => {
     expect([status, undo]).toMatchObject(['succeeded', { status: 'failed', error: { code: 'PREFLIGHT_REFUSED', message: says } }])
   })
 
-  test('nor is that planned', async () => {
+  test('refuses the plan of a rollback to the vulnerable version after it has finished', async () => {
     const { staged, queued, start, settle, show, rollBack } = await begin()
     await start(await queued())
     await settle()
@@ -182,7 +182,7 @@ onBothDialects('an emergency beside boxes that go back', (fresh) => {
     expect((await show(staged)).status).toBe('paused')
   })
 
-  test('but one that an emergency had left open opens again with the rollout that closed it, and the plan says so', async () => {
+  test('a box that it had left vulnerable may be rolled back with the rollout that fixed it; the plan warns', async () => {
     const world = await emergencyWorld(await fresh(), fleet)
     const { deps, fates, started, settle, rollBack, installed, clock } = world
     for (const slug of ['cora', 'dora']) fates.set(slug, ['pull-fails'])
@@ -209,7 +209,7 @@ onBothDialects('an emergency beside boxes that go back', (fresh) => {
     expect(installed.get('cora')?.synapse).toBe('1.157.1')
   })
 
-  test('but an emergency whose own boxes were sent back keeps no others from it', async () => {
+  test('allows the rollback of other boxes after its own boxes were rolled back', async () => {
     const { deps, fates, installed, staged, queued, start, settle, rollBack, versions } = await begin()
     installed.set('cora', { ...(installed.get('cora') as InstalledVersions), synapse: '1.157.1' })
     await deps.db.updateTable('boxes').set({ installed_synapse: '1.157.1' }).where('slug', '=', 'cora').execute()

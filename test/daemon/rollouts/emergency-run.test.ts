@@ -15,7 +15,7 @@ const fleet: readonly BoxSpec[] = [
 const refusedWith = (code: ProblemCode, text?: RegExp) =>
   expect.toSatisfy((error: unknown) => isProblem(error, code) && (text === undefined || text.test(error.message)))
 
-onBothDialects('an emergency under way', (fresh) => {
+onBothDialects('a running emergency', (fresh) => {
   const begin = async (boxes = fleet) => {
     const world = await emergencyWorld(await fresh(), boxes)
     const { deps } = world
@@ -26,7 +26,7 @@ onBothDialects('an emergency under way', (fresh) => {
     return { ...world, api, queued, start, resume }
   }
 
-  test('goes to pro, then enterprise, then free', async () => {
+  test('updates pro, then enterprise, then free', async () => {
     const { queued, start, settle, show } = await begin()
     const id = await queued()
     expect(await start(id)).toMatchObject({ status: 'pro' })
@@ -50,7 +50,7 @@ onBothDialects('an emergency under way', (fresh) => {
     expect(await pauseRollout(deps, anOperator, { id, reason: 'one moment' })).toMatchObject({ status: 'paused' })
   })
 
-  test('tells by alert that it started, and whom it paused', async () => {
+  test('raises an alert that it started, with the rollouts that it paused', async () => {
     const { deps, queued, start, started } = await begin()
     const staged = await started()
     const id = await queued()
@@ -60,7 +60,7 @@ onBothDialects('an emergency under way', (fresh) => {
   })
 
   describe('and a staged rollout', () => {
-    test('that runs is paused by its start, with a reason that names it; one that is queued or paused stays so', async () => {
+    test('pauses when it starts, with a reason that names it; a queued or paused one stays so', async () => {
       const { deps, queued, start, started, show, api } = await begin()
       const [running, waiting] = [await started({ targetSlugs: ['acme'] }), (await api.createRollout({ body: {} })).id]
       const paused = await started({ targetSlugs: ['beta'] })
@@ -82,7 +82,7 @@ onBothDialects('an emergency under way', (fresh) => {
       expect((await show(id)).auditLog.at(-1)).toMatchObject({ action: 'rollout.started', data: { paused: [running] } })
     })
 
-    test('is neither started nor resumed until it is over, also while it is paused itself', async () => {
+    test('is neither started nor resumed until it has finished, even while it is paused', async () => {
       const { deps, queued, start, started, resume, settle, api, show } = await begin()
       const running = await started()
       const waiting = (await api.createRollout({ body: {} })).id
@@ -99,7 +99,7 @@ onBothDialects('an emergency under way', (fresh) => {
       expect(await resume(running)).toMatchObject({ status: 'canary' })
     })
 
-    test('goes on beside an emergency that nobody has started yet', async () => {
+    test('continues beside an emergency that has not started', async () => {
       const { queued, started, settle, show } = await begin()
       const staged = await started()
       await queued()
@@ -107,7 +107,7 @@ onBothDialects('an emergency under way', (fresh) => {
       expect((await show(staged)).status).toBe('done')
     })
 
-    test('finishes its boxes under way, and the emergency waits for each of them by name', async () => {
+    test('finishes its boxes in flight, and the emergency waits for each of them by name', async () => {
       const { queued, start, started, tick, open, work, settle, show, heartbeat } = await begin([
         { slug: 'prima', plan: 'pro', canary: true },
         { slug: 'secunda', plan: 'pro' },
@@ -139,7 +139,7 @@ onBothDialects('an emergency under way', (fresh) => {
       ])
     })
 
-    test('that is resumed looks at each box anew: what is further by then is passed over with a warning', async () => {
+    test('checks each box again when it is resumed, and skips newer boxes with a warning', async () => {
       const { queued, start, started, resume, settle, show, statuses } = await begin()
       const staged = await started()
       const id = await queued()
@@ -156,7 +156,7 @@ onBothDialects('an emergency under way', (fresh) => {
       }
     })
 
-    test('fails a box that somebody else brought further: only an emergency is known to be right', async () => {
+    test('fails a box that is newer without an emergency', async () => {
       const { started, installed, settle, statuses } = await begin([{ slug: 'acme' }])
       installed.set('acme', { migrationsHead: '0000', postgres: '17.6', synapse: '1.163.4', minio: 'RELEASE.2025-09-07T16-13-09Z' })
       const staged = await started()
@@ -166,7 +166,7 @@ onBothDialects('an emergency under way', (fresh) => {
   })
 
   describe('and a second one', () => {
-    test('is queued, but not started before the first is over', async () => {
+    test('is queued, but not started before the first has finished', async () => {
       const { deps, queued, start, settle, show } = await begin()
       const first = await queued()
       const second = await queued({ toChatServer: '1.163.5' })
@@ -179,7 +179,7 @@ onBothDialects('an emergency under way', (fresh) => {
       expect((await show(second)).actions.map(({ status }) => status)).toEqual(['succeeded', 'succeeded', 'succeeded', 'succeeded'])
     })
 
-    test('started at the same moment: one of them starts', async () => {
+    test('started at the same time: one of them starts', async () => {
       const { queued, start, show } = await begin()
       const ids = [await queued(), await queued({ toChatServer: '1.163.5' }), await queued({ toChatServer: '1.163.6' })]
       const ends = await Promise.allSettled(ids.map((id) => start(id)))
@@ -189,7 +189,7 @@ onBothDialects('an emergency under way', (fresh) => {
     })
   })
 
-  test('started at the same moment as staged rollouts are started, paused, resumed and driven: none runs beside it, nothing locks up', async () => {
+  test('starts while staged rollouts start, pause, resume and run: none runs beside it, and no transaction deadlocks', async () => {
     const { deps, queued, start, started, resume, api, show, tick } = await begin()
     const waiting = await Promise.all(Array.from({ length: 4 }, async () => (await api.createRollout({ body: {} })).id))
     const running = [await started({ targetSlugs: ['acme'] }), await started({ targetSlugs: ['beta'] })]
@@ -210,7 +210,7 @@ onBothDialects('an emergency under way', (fresh) => {
     for (const one of [...waiting, ...running, paused]) expect(['paused', 'queued']).toContain((await show(one)).status)
   })
 
-  test('keeps refused boxes from being forgotten: it starts without them only when that is said', async () => {
+  test('starts without blocked boxes only with skipRefused', async () => {
     const { deps, queued, start, settle, statuses, show } = await begin()
     await deps.db.updateTable('hosts').set({ last_seen_at: '2026-01-01T00:00:00.000Z' }).where('name', '=', 'host-of-beta').execute()
     const id = await queued()
@@ -225,7 +225,7 @@ onBothDialects('an emergency under way', (fresh) => {
     expect(actions.find(({ tenantSlug }) => tenantSlug === 'beta')?.findings).toMatchObject([{ code: 'HOST_OFFLINE' }, {}])
   })
 
-  test('whose plan is a day old is made anew', async () => {
+  test('with a plan that is a day old is not started', async () => {
     const { clock, queued, start } = await begin()
     const id = await queued()
     await clock.advance(86_400_001)

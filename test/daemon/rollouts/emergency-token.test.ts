@@ -28,7 +28,7 @@ const noSnapshots = () => {
 
 onBothDialects('the approval token of an emergency', (fresh) => {
   describe('is refused', () => {
-    test('to everybody but admins who logged in, before anything else', async () => {
+    test('for everyone but admins who logged in, before any other check', async () => {
       const world = await emergencyWorld(await fresh(), fleet, { approvalTokenSha256: undefined })
       await expect((await world.as(anOperator)).createEmergency({ body: wrong })).rejects.toEqual(
         refusedWith('FORBIDDEN', /requires the role admin/),
@@ -39,7 +39,7 @@ onBothDialects('the approval token of an emergency', (fresh) => {
     test.each([
       [
         'CONFIG',
-        'no token was ever made, whatever else is wrong',
+        'no token is configured, whatever else is wrong',
         { approvalTokenSha256: undefined, assertSnapshotsConfigured: noSnapshots },
         { reason: 'x' },
       ],
@@ -49,10 +49,10 @@ onBothDialects('the approval token of an emergency', (fresh) => {
         { assertSnapshotsConfigured: noSnapshots },
         { reason: 'x', approvalToken: 'y', colour: 1 },
       ],
-      ['AUTH', 'there is no token', {}, { ...anOrder, approvalToken: undefined }],
-      ['AUTH', 'the token is no text', {}, { ...anOrder, approvalToken: 7 }],
-      ['CONFIG', 'there is nowhere to put snapshots, whatever is asked', { assertSnapshotsConfigured: noSnapshots }, { approvalToken }],
-      ['VALIDATION', 'the order does not fit', {}, { ...anOrder, reason: 'because' }],
+      ['AUTH', 'the token is missing', {}, { ...anOrder, approvalToken: undefined }],
+      ['AUTH', 'the token is not text', {}, { ...anOrder, approvalToken: 7 }],
+      ['CONFIG', 'no snapshot store is configured, whatever the body', { assertSnapshotsConfigured: noSnapshots }, { approvalToken }],
+      ['VALIDATION', 'the body is invalid', {}, { ...anOrder, reason: 'because' }],
       ['VALIDATION', 'the migrations head is unknown', {}, { ...anOrder, toMigrationsHead: '0009' }],
     ] as const)('with %s when %s', async (code, _, change, body) => {
       const world = await emergencyWorld(await fresh(), fleet, change)
@@ -63,7 +63,7 @@ onBothDialects('the approval token of an emergency', (fresh) => {
   })
 
   describe('wrong tokens', () => {
-    test('lock the account out after five within a quarter of an hour, for a quarter of an hour, and nobody else', async () => {
+    test('lock only their account, for 15 minutes, after five within 15 minutes', async () => {
       const world = await emergencyWorld(await fresh(), fleet)
       const api = await world.as()
       for (let n = 1; n <= 5; n++) await expect(api.createEmergency({ body: wrong })).rejects.toEqual(refusedWith('AUTH'))
@@ -77,7 +77,7 @@ onBothDialects('the approval token of an emergency', (fresh) => {
       expect((await api.createEmergency({ body: anOrder })).status).toBe('queued')
     })
 
-    test('are forgotten after a quarter of an hour, and by the right one', async () => {
+    test('no longer count after 15 minutes or after the right token', async () => {
       const world = await emergencyWorld(await fresh(), fleet)
       const api = await world.as()
       const four = async () => {
@@ -92,7 +92,7 @@ onBothDialects('the approval token of an emergency', (fresh) => {
       expect(await codeOf(api.createEmergency({ body: anOrder }))).toBe('made')
     })
 
-    test('tried all at once: five are compared', async () => {
+    test('sent all at once: five are compared', async () => {
       const world = await emergencyWorld(await fresh(), fleet)
       const api = await world.as()
       const codes = await Promise.all(Array.from({ length: 30 }, () => codeOf(api.createEmergency({ body: wrong }))))
@@ -113,7 +113,7 @@ onBothDialects('the approval token of an emergency', (fresh) => {
       expect(last).toMatchObject({ action: 'rollout.emergency.wrong_token', actor: 'admin:anna', data: '{}' })
     })
 
-    test('lock out also while no token is set up', async () => {
+    test('also lock the account while no token is configured', async () => {
       const db = await fresh()
       const world = await emergencyWorld(db, fleet)
       const api = await world.as()
@@ -127,7 +127,7 @@ onBothDialects('the approval token of an emergency', (fresh) => {
       ).rejects.toEqual(refusedWith('RATE_LIMITED'))
     })
 
-    test('that cannot be counted are not compared: not even the right one opens', async () => {
+    test('that cannot be counted are not compared, and the right one is refused too', async () => {
       const world = await emergencyWorld(await fresh(), fleet)
       await sql`drop table approval_failures`.execute(world.deps.db)
       await expect((await world.as()).createEmergency({ body: anOrder })).rejects.toEqual(refusedWith('INTERNAL'))
@@ -135,7 +135,7 @@ onBothDialects('the approval token of an emergency', (fresh) => {
     })
   })
 
-  test('the token is nowhere afterwards: not in the database, the log, the metrics or any answer', async () => {
+  test('the token is in no table, log line, metric or response afterwards', async () => {
     const world = await emergencyWorld(await fresh(), fleet)
     const { baseUrl } = await world.as()
     const send = async (body: string, headers: Record<string, string> = {}) => {
