@@ -84,3 +84,9 @@ describe('every page that is linked is there', () => {
     expect(links.map(([, target]) => `${folder}/${target}`).filter((path) => !existsSync(path))).toEqual([])
   })
 })
+
+test('docs/development.md names files of src that exist', () => {
+  const named = [...readFileSync('docs/development.md', 'utf8').matchAll(/`((?:core|daemon|agent|cli|node)\/[\w./-]+)`/g)]
+  expect(named.length).toBeGreaterThan(5)
+  expect(named.map(([, path]) => path).filter((path) => !existsSync(`src/${path}`))).toEqual([])
+})
