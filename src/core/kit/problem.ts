@@ -47,6 +47,17 @@ export const catalogue = {
   RUN_CHANGED: entry(409, 5, 'The run changed since it was read'),
   ELEMENT_NOT_ACTIVE: entry(409, 5, 'The run does not wait at this element'),
   KEY_REUSED: entry(409, 5, 'The idempotency key was used for another request'),
+  // modules
+  UNKNOWN_MODULE: entry(400, 3, 'There is no such module'),
+  PERMISSION_NOT_DECLARED: entry(400, 2, 'The manifest does not declare the permission'),
+  ALREADY_INSTALLED: entry(409, 5, 'The module is already installed'),
+  RETENTION_EXPIRED: entry(409, 5, 'The data of the module has expired'),
+  INCOMPATIBLE: entry(409, 5, 'The module needs another version of the module interface'),
+  FLAG_TAKEN: entry(409, 5, 'The feature flag belongs to another module'),
+  VERSION_EXISTS: entry(409, 5, 'The version is not greater than the approved one'),
+  MODULE_INVALID: entry(422, 5, 'The module package is not valid'),
+  MANIFEST_MISMATCH: entry(422, 5, 'The manifest differs from the one in the package'),
+  SCAN_FAILED: entry(422, 5, 'The scan found forbidden code'),
   // files
   QUOTA_EXCEEDED: entry(409, 5, 'The quota is exceeded'),
   OBJECT_STORE_UNAVAILABLE: entry(503, 6, 'The object store does not answer', true),

@@ -1,0 +1,22 @@
+// Modules: manifest, permissions, life cycle of an installation, calls and limits of a run.
+// It decides which manifest, transition, permission and call is valid.
+// It stores nothing, runs no code of a module and reads no package: the scan and the sandbox do.
+export { assertFlagFree, withModuleFlags } from './flags.ts'
+export {
+  type InstallationChange,
+  type InstallationEvent,
+  type InstallationState,
+  InstallationStatus,
+  type InstallationVerb,
+  installationVerbs,
+  mayRun,
+  retentionDays,
+  transition,
+} from './lifecycle.ts'
+export { type RunLimits, type RunResult, runLimits, type Violation, type ViolationKind, violationKinds } from './limits.ts'
+export { assertSameManifest, ModuleId, ModuleManifest, manifestFile, moduleCategories, readModuleManifest } from './manifest.ts'
+export { approvedAfterUpdate, approvedOf, Permission, type PermissionDifference, permissionDifference } from './permissions.ts'
+export { SettingsSchema, secretSettings, settingsValues } from './settings.ts'
+export { type CallAnswer, CallRefused, type ServeCall, type SvcCall, type SvcHandlers, type SvcInput, serveCalls, svcCalls } from './svc.ts'
+export { billingPeriodOf, type UsageEvent, usageEvent } from './usage.ts'
+export { assertCompatible, assertNewVersion, coreVersion, isOneEditApart } from './versions.ts'

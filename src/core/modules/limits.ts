@@ -1,0 +1,56 @@
+/** Limits of one run of a type A module. */
+export type RunLimits = Readonly<{
+  /** From start to end, waiting for calls included. */
+  wallMs: number
+  /** Inside the interpreter. */
+  interpreterMs: number
+  memoryMb: number
+  answerBytes: number
+  calls: number
+  /** Of the argument and of the result of a call. */
+  callBytes: number
+  logLines: number
+}>
+
+export const runLimits: RunLimits = {
+  wallMs: 2000,
+  interpreterMs: 500,
+  memoryMb: 32,
+  answerBytes: 1_048_576,
+  calls: 200,
+  callBytes: 262_144,
+  logLines: 100,
+}
+
+/** A limit that a run broke, or a permission that it used without approval. Shown in the health of the module. */
+export const violationKinds = [
+  'wall_time',
+  'interpreter_time',
+  'memory',
+  'stack',
+  'answer_size',
+  'call_size',
+  'calls',
+  'permission',
+] as const
+export type ViolationKind = (typeof violationKinds)[number]
+export type Violation = Readonly<{ kind: ViolationKind; message: string }>
+
+type Common = Readonly<{
+  /** From start to end. */
+  ms: number
+  /** Inside the interpreter. */
+  interpreterMs: number
+  calls: number
+  log: readonly string[]
+  /** Refused calls, and the limit that ended the run. */
+  violations: readonly Violation[]
+}>
+
+/** `value` is JSON. `failed`: the module threw. `limit`: the run was ended, and nothing of it may be applied. */
+export type RunResult = Common &
+  (
+    | Readonly<{ outcome: 'done'; value: unknown }>
+    | Readonly<{ outcome: 'failed'; message: string }>
+    | Readonly<{ outcome: 'limit'; message: string }>
+  )

@@ -1,0 +1,78 @@
+import { z } from 'zod'
+import type { Violation } from './limits.ts'
+import { EventName } from './manifest.ts'
+import type { Permission } from './permissions.ts'
+
+// The calls of `svc` that leave the sandbox. The daemon, the test run and the author's own machine serve the same table.
+
+const Key = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._:/-]{0,199}$/, 'must be a key such as lesson:42')
+const Id = z.string().min(1).max(100)
+const FileName = z
+  .string()
+  .min(1)
+  .max(200)
+  .refine((name) => !/[\p{Cc}/\\]/u.test(name) && name.trim() === name, 'must be a file name without slashes')
+
+const call = <Input extends z.ZodType>(permission: Permission | null, input: Input) => ({ permission, input })
+
+/** Every call: the permission it needs, and its argument. */
+export const svcCalls = {
+  'data.get': call(null, z.strictObject({ key: Key })),
+  'data.put': call(null, z.strictObject({ key: Key, value: z.json() })),
+  'data.delete': call(null, z.strictObject({ key: Key })),
+  'data.list': call(
+    null,
+    z.strictObject({ prefix: z.string().max(200).default(''), limit: z.int().min(1).max(1000).default(100), after: Key.optional() }),
+  ),
+  'events.publish': call('events:publish', z.strictObject({ name: EventName, payload: z.json(), spaceId: Id.optional() })),
+  'spaces.list': call('spaces:read', z.strictObject({})),
+  'files.list': call('files:read', z.strictObject({ spaceId: Id })),
+  'files.read': call('files:read', z.strictObject({ fileId: Id })),
+  'files.write': call('files:write', z.strictObject({ spaceId: Id, name: FileName, content: z.string() })),
+} as const
+
+export type SvcCall = keyof typeof svcCalls
+export type SvcInput<Name extends SvcCall> = z.output<(typeof svcCalls)[Name]['input']>
+
+/** Serves the calls of one run. What they return must be JSON; `undefined` is null. */
+export type SvcHandlers = { readonly [Name in SvcCall]: (input: SvcInput<Name>) => Promise<unknown> }
+
+/** The answer to a call; `code` reaches the module as a property of the error. */
+export type CallAnswer = Readonly<{ value: unknown } | { error: Readonly<{ code: string; message: string }>; violation?: Violation }>
+
+/** An expected refusal of a call: the module sees its code and message. */
+export class CallRefused extends Error {
+  readonly code: string
+  constructor(code: string, message: string) {
+    super(message)
+    this.name = 'CallRefused'
+    this.code = code
+  }
+}
+
+export type ServeCall = (name: string, argument: unknown) => Promise<CallAnswer>
+
+/** Checks name, permission and argument of each call before a handler sees it. Everything that arrives is untrusted. */
+export const serveCalls =
+  (approved: readonly Permission[], handlers: SvcHandlers): ServeCall =>
+  async (name, argument) => {
+    if (!isSvcCall(name)) return { error: { code: 'UNKNOWN_CALL', message: 'svc has no such function' } }
+    const { permission, input } = svcCalls[name]
+    if (permission !== null && !approved.includes(permission)) {
+      const message = `svc.${name} needs the permission ${permission}, which is not approved`
+      return { error: { code: 'PERMISSION', message }, violation: { kind: 'permission', message } }
+    }
+    const parsed = input.safeParse(argument)
+    if (!parsed.success) {
+      const [issue] = parsed.error.issues
+      return { error: { code: 'ARGUMENT', message: `svc.${name}: ${issue?.path.join('.') || 'argument'}: ${issue?.message}` } }
+    }
+    try {
+      return { value: (await (handlers[name] as (input: unknown) => Promise<unknown>)(parsed.data)) ?? null }
+    } catch (error) {
+      if (error instanceof CallRefused) return { error: { code: error.code, message: error.message } }
+      throw error
+    }
+  }
+
+const isSvcCall = (name: string): name is SvcCall => Object.hasOwn(svcCalls, name)
