@@ -7,7 +7,7 @@ export type RunLimits = Readonly<{
   memoryMb: number
   answerBytes: number
   calls: number
-  /** Of the argument and of the result of a call. */
+  /** Applies to the argument and to the result of a call. */
   callBytes: number
   logLines: number
 }>
