@@ -1,0 +1,47 @@
+/** A place in a package that a reviewer must not find in a listed module. Line and column begin with 1; absent where the file as a whole is meant. */
+export type Finding = Readonly<{ rule: Rule; file: string; line?: number; column?: number; message: string }>
+
+/** Every rule with its message; `{}` is replaced by the name concerned. */
+export const rules = {
+  // the archive
+  'archive-unreadable': 'The package cannot be read: {}',
+  'archive-limit': 'The package is too large: {}',
+  'archive-name': 'The file name is not allowed: use letters, digits, dots, dashes and underscores',
+  'archive-duplicate': 'The package has this name twice, or another one that differs in case only: {}',
+  'archive-link': 'The package contains a link or a special file',
+  'archive-encrypted': 'The file is encrypted',
+  'archive-nested': 'The file is an archive',
+  'binary-code': 'The file is binary code: {}',
+  'manifest-missing': 'The package has no module.json at its root',
+  'main-missing': 'The manifest names {} as main, which the package does not have',
+  // text
+  'hidden-characters': 'The text contains a hidden or direction-changing character: {}',
+  'not-utf8': 'The file is not UTF-8 text',
+  // package.json
+  'package-script': 'package.json runs {} at installation',
+  'package-imports': 'package.json renames imports (imports)',
+  'package-native': 'package.json or binding.gyp builds native code',
+  'package-invalid': 'package.json is not JSON',
+  // code
+  unparsable: 'The file cannot be parsed: {}',
+  'code-too-large': 'The file is larger than {}: split it',
+  'import-not-literal': 'The name of an import must be a literal',
+  'import-not-relative': 'Only files of the package can be imported (./name.js), not {}',
+  'import-outside': 'The import leaves the package: {}',
+  require: 'require is not available: use import',
+  'global-name': '{} is not available in a module',
+  timer: '{} is not available in a module: there are no timers',
+  'constructor-access': 'Access to constructor: it leads to code made from text',
+  'dangerous-name': 'The name {} belongs to the inside of Node.js',
+  'import-meta': 'import.meta is not available in a module',
+  'with-statement': 'with hides which variable is meant',
+} as const
+
+export type Rule = keyof typeof rules
+
+export const finding = (rule: Rule, file: string, name = '', at: Readonly<{ line?: number; column?: number }> = {}): Finding => ({
+  rule,
+  file,
+  ...at,
+  message: rules[rule].replace('{}', name),
+})

@@ -1,0 +1,99 @@
+import { createHash } from 'node:crypto'
+import { fromBufferPromise } from 'yauzl'
+import { type Finding, finding } from '../../core/scan/index.ts'
+
+/** Limits of a package: the zip, its content, one file, the number of files, and the ratio of compression. */
+export const packageLimits = { zipBytes: 50e6, contentBytes: 200e6, fileBytes: 20e6, files: 5000, ratio: 100 }
+
+/** A small file may compress well without being a bomb. */
+const ratioFromBytes = 1e6
+
+export type PackageFile = Readonly<{ name: string; bytes: Buffer }>
+export type Archive = Readonly<{ sha256: string; files: number; bytes: number; findings: readonly Finding[] }>
+
+/** Entries as yauzl returns them. */
+type Entry = Awaited<ReturnType<Awaited<ReturnType<typeof fromBufferPromise>>['eachEntry']>['next']>['value']
+
+/**
+ * Reads a zip file by file and calls `visit` with each file that passes the rules of archives. A fault that makes the rest unsafe to read ends
+ * it. The hash is of exactly the bytes that are read.
+ */
+export async function readArchive(zip: Buffer, visit: (file: PackageFile) => void | Promise<void>): Promise<Archive> {
+  const sha256 = createHash('sha256').update(zip).digest('hex')
+  const found: Finding[] = []
+  const seen = { files: 0, bytes: 0 }
+  const end = (): Archive => ({ sha256, ...seen, findings: found })
+  if (zip.length > packageLimits.zipBytes) return { ...end(), findings: [finding('archive-limit', '', 'the zip has more than 50 MB')] }
+  try {
+    const archive = await fromBufferPromise(zip, { lazyEntries: true, strictFileNames: true, validateEntrySize: true })
+    if (archive.entryCount > packageLimits.files)
+      return { ...end(), findings: [finding('archive-limit', '', `more than ${packageLimits.files} files`)] }
+    const names = new Names()
+    for await (const entry of archive.eachEntry()) {
+      const name = entry.fileName.slice(0, 300)
+      const fault = nameFault(entry) ?? names.fault(name) ?? limitFault(entry, zip.length, seen.bytes)
+      if (fault) found.push(fault)
+      if (fault?.rule === 'archive-limit') return end()
+      if (fault || name.endsWith('/')) continue
+      const bytes = await contentOf(await archive.openReadStreamPromise(entry))
+      seen.files++
+      seen.bytes += bytes.length
+      await visit({ name, bytes })
+    }
+  } catch (error) {
+    found.push(finding('archive-unreadable', '', (error as Error).message.slice(0, 200)))
+  }
+  return end()
+}
+
+/** yauzl ends the stream with an error once it has more bytes than the entry states. */
+async function contentOf(stream: AsyncIterable<Buffer>): Promise<Buffer> {
+  const parts: Buffer[] = []
+  for await (const part of stream) parts.push(part)
+  return Buffer.concat(parts)
+}
+
+const part = '[A-Za-z0-9_@-][A-Za-z0-9_@.+ ()-]*'
+const allowedName = new RegExp(`^(?:${part}/)*(?:${part})?$`)
+/** Hidden files have no place in a package, but these do no harm. */
+const isAllowed = (name: string): boolean => name.length <= 200 && allowedName.test(name) && !/[. ](?:\/|$)/.test(name)
+
+function nameFault(entry: Entry): Finding | undefined {
+  const name = shown(entry.fileName)
+  if (entry.isEncrypted()) return finding('archive-encrypted', name)
+  const kind = (entry.externalFileAttributes >>> 16) & 0o170000
+  if (![0, 0o100000, 0o040000].includes(kind)) return finding('archive-link', name)
+  return isAllowed(entry.fileName) ? undefined : finding('archive-name', name)
+}
+
+const shown = (name: string) => name.replace(/[^\x20-\x7e]/g, '?').slice(0, 200)
+
+function limitFault({ fileName, uncompressedSize, compressedSize }: Entry, zipBytes: number, readBytes: number): Finding | undefined {
+  const { contentBytes, fileBytes, ratio } = packageLimits
+  const total = readBytes + uncompressedSize
+  if (uncompressedSize > fileBytes) return finding('archive-limit', fileName, 'the file has more than 20 MB')
+  if (total > contentBytes) return finding('archive-limit', fileName, 'the content has more than 200 MB')
+  const isBomb = (bytes: number, compressed: number) => bytes > ratioFromBytes && bytes > ratio * compressed
+  if (isBomb(uncompressedSize, compressedSize) || isBomb(total, zipBytes))
+    return finding('archive-limit', fileName, `compressed more than ${ratio} times`)
+  return undefined
+}
+
+/** Names that were read, in lower case: two names of one file on some systems are refused, and a file that is also a folder. */
+class Names {
+  private readonly files = new Map<string, string>()
+  private readonly folders = new Set<string>()
+
+  fault(name: string): Finding | undefined {
+    const lower = name.toLowerCase()
+    const parts = lower.split('/')
+    const parents = parts.slice(0, -1).map((_, at) => parts.slice(0, at + 1).join('/'))
+    const other = this.files.get(lower) ?? parents.find((parent) => this.files.has(parent))
+    if (other !== undefined) return finding('archive-duplicate', name, other)
+    for (const parent of parents) this.folders.add(parent)
+    if (name.endsWith('/')) return undefined
+    if (this.folders.has(lower)) return finding('archive-duplicate', name, `${name}/`)
+    this.files.set(lower, name)
+    return undefined
+  }
+}

@@ -1,0 +1,49 @@
+import { createHash } from 'node:crypto'
+import { type Finding, finding, scanFile } from '../../core/scan/index.ts'
+import { readArchive } from './read-archive.ts'
+
+export type ScannedFile = Readonly<{ name: string; bytes: number; sha256: string }>
+
+/** The result of a scan. It is `ok` without a violation. */
+export type ScanReport = Readonly<{
+  ok: boolean
+  violations: readonly Finding[]
+  files: readonly ScannedFile[]
+  bytes: number
+  /** SHA-256 of the zip, in hex. */
+  checksum: string
+  /** The text of `module.json`, unchecked; null if there is none. */
+  manifest: string | null
+}>
+
+/** A reviewer needs no more; a package could have millions. */
+const maxViolations = 200
+const manifestName = 'module.json'
+const maxManifestBytes = 262_144
+
+/** Scans a package. Takes seconds of CPU for a large one: servers use `scanInWorker`. */
+export async function scanPackage(zip: Buffer): Promise<ScanReport> {
+  const found: Finding[] = []
+  const files: ScannedFile[] = []
+  let manifest: string | null = null
+  const { findings, bytes, sha256 } = await readArchive(zip, (file) => {
+    files.push({ name: file.name, bytes: file.bytes.length, sha256: createHash('sha256').update(file.bytes).digest('hex') })
+    if (file.name === manifestName && file.bytes.length <= maxManifestBytes) manifest = file.bytes.toString('utf8')
+    if (found.length < maxViolations) found.push(...scanFile(file.name, file.bytes))
+  })
+  const missing = [...(manifest === null ? [finding('manifest-missing', manifestName)] : []), ...mainMissing(manifest, files)]
+  const violations = [...findings, ...missing, ...found].slice(0, maxViolations)
+  return { ok: violations.length === 0, violations, files, bytes, checksum: sha256, manifest }
+}
+
+/** Only what a scan can know: whether the rest of the manifest is valid is decided elsewhere. */
+function mainMissing(manifest: string | null, files: readonly ScannedFile[]): readonly Finding[] {
+  try {
+    const { type, main = 'index.js' } = JSON.parse(manifest ?? '')
+    return type !== 'A' || files.some(({ name }) => name === main)
+      ? []
+      : [finding('main-missing', manifestName, String(main).slice(0, 200))]
+  } catch {
+    return []
+  }
+}

@@ -1,0 +1,20 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+
+let folder: string | undefined
+
+/** A file of the present sources as Node.js runs it, for worker threads and processes. Compiled once, without a type check, in two seconds. */
+export function compiled(path: string): string {
+  folder ??= compile()
+  return join(folder, path)
+}
+
+function compile(): string {
+  const root = mkdtempSync(join(tmpdir(), 'tenantry-compiled-'))
+  for (const name of ['config', 'node_modules', 'package.json', 'types']) symlinkSync(resolve(name), join(root, name))
+  const flags = ['-p', 'tsconfig.build.json', '--noCheck', '--sourceMap', 'false', '--outDir', join(root, 'dist')]
+  execFileSync('node_modules/.bin/tsc', flags)
+  return join(root, 'dist')
+}
