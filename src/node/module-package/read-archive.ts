@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { fromBufferPromise } from 'yauzl'
+import { type Entry, fromBufferPromise } from 'yauzl'
 import { type Finding, finding } from '../../core/scan/index.ts'
 
 /** Limits of a package: the zip, its content, one file, the number of files, and the ratio of compression. */
@@ -10,9 +10,6 @@ const ratioFromBytes = 1e6
 
 export type PackageFile = Readonly<{ name: string; bytes: Buffer }>
 export type Archive = Readonly<{ sha256: string; files: number; bytes: number; findings: readonly Finding[] }>
-
-/** Entries as yauzl returns them. */
-type Entry = Awaited<ReturnType<Awaited<ReturnType<typeof fromBufferPromise>>['eachEntry']>['next']>['value']
 
 /**
  * Reads a zip file by file and calls `visit` with each file that passes the rules of archives. A fault that makes the rest unsafe to read ends
@@ -25,7 +22,7 @@ export async function readArchive(zip: Buffer, visit: (file: PackageFile) => voi
   const end = (): Archive => ({ sha256, ...seen, findings: found })
   if (zip.length > packageLimits.zipBytes) return { ...end(), findings: [finding('archive-limit', '', 'the zip has more than 50 MB')] }
   try {
-    const archive = await fromBufferPromise(zip, { lazyEntries: true, strictFileNames: true, validateEntrySize: true })
+    const archive = await fromBufferPromise(zip, { lazyEntries: true, strictFileNames: true, validateEntrySizes: true })
     if (archive.entryCount > packageLimits.files)
       return { ...end(), findings: [finding('archive-limit', '', `more than ${packageLimits.files} files`)] }
     const names = new Names()
@@ -55,7 +52,6 @@ async function contentOf(stream: AsyncIterable<Buffer>): Promise<Buffer> {
 
 const part = '[A-Za-z0-9_@-][A-Za-z0-9_@.+ ()-]*'
 const allowedName = new RegExp(`^(?:${part}/)*(?:${part})?$`)
-/** Hidden files have no place in a package, but these do no harm. */
 const isAllowed = (name: string): boolean => name.length <= 200 && allowedName.test(name) && !/[. ](?:\/|$)/.test(name)
 
 function nameFault(entry: Entry): Finding | undefined {

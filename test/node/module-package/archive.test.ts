@@ -1,5 +1,5 @@
 import { deflateRawSync } from 'node:zlib'
-import { describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { ZipFile } from 'yazl'
 import { readArchive, scanInWorker, scanPackage, zipOf } from '../../../src/node/module-package/index.ts'
 import { compiled } from '../../support/compiled-program.ts'
@@ -146,21 +146,24 @@ describe('the scan of a package', () => {
 })
 
 describe('in a worker thread', () => {
-  const workerFile = () => compiled('node/module-package/scan-worker.js')
+  let workerFile: string
+  beforeAll(() => {
+    workerFile = compiled('node/module-package/scan-worker.js')
+  })
 
   test('the report is the same', async () => {
     const zip = rawZip([manifest, main, { name: 'a.js', content: 'eval(1)' }])
-    expect(await scanInWorker(zip, { workerFile: workerFile() })).toEqual(await scanPackage(zip))
+    expect(await scanInWorker(zip, { workerFile })).toEqual(await scanPackage(zip))
   })
 
   test('a scan that takes too long is a violation', async () => {
     const zip = await zipOf(Array.from({ length: 200 }, (_, n) => ({ name: `f${n}.js`, bytes: Buffer.from('a=[1,2];'.repeat(20_000)) })))
-    const report = await scanInWorker(zip, { workerFile: workerFile(), timeoutMs: 300 })
+    const report = await scanInWorker(zip, { workerFile, timeoutMs: 300 })
     expect(report).toMatchObject({ ok: false, violations: [{ rule: 'archive-unreadable' }] })
   })
 
   test('a cancelled scan ends', async () => {
     const signal = AbortSignal.abort(new Error('cancelled'))
-    await expect(scanInWorker(rawZip([manifest]), { workerFile: workerFile(), signal })).rejects.toThrow('cancelled')
+    await expect(scanInWorker(rawZip([manifest]), { workerFile, signal })).rejects.toThrow('cancelled')
   })
 })

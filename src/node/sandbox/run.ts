@@ -1,0 +1,213 @@
+import {
+  DefaultIntrinsics,
+  type QuickJSContext,
+  type QuickJSDeferredPromise,
+  type QuickJSHandle,
+  type QuickJSRuntime,
+  type QuickJSWASMModule,
+} from 'quickjs-emscripten-core'
+import type { RunResult, Violation } from '../../core/modules/index.ts'
+import { guest } from './guest.ts'
+import { Meter } from './meter.ts'
+import { resolveImport } from './module-files.ts'
+import type { Task, ToRun } from './task.ts'
+
+const stackBytes = 131_072
+const jobsAtOnce = 200
+const maxLogCharacters = 1000
+const entry = 'tenantry:run'
+
+type Answer = Pick<ToRun, 'json' | 'violation'>
+/** Sends a call to the host. Never rejects. */
+export type SendCall = (name: string, json: string) => Promise<Answer>
+
+/** `isUsable`: the interpreter released everything and can run again. */
+type Ended = Readonly<{ result: RunResult; isUsable: boolean }>
+
+/**
+ * One run in a fresh runtime and context. Only two things cross the wall: strings, by the one host function, and the final string. Throws if the
+ * interpreter itself failed: it must not be used again.
+ */
+export async function runInInterpreter(quickjs: QuickJSWASMModule, task: Omit<Task, 'port'>, send: SendCall): Promise<Ended> {
+  const runtime = quickjs.newRuntime()
+  const open = new OpenRun(runtime, task, send)
+  const result = await open.finish()
+  return { result, isUsable: isReleased(() => open.dispose()) && isReleased(() => runtime.dispose()) }
+}
+
+/** Code that was cut off may leave objects behind, and the engine then aborts. */
+function isReleased(dispose: () => void): boolean {
+  try {
+    dispose()
+    return true
+  } catch {
+    return false
+  }
+}
+
+class OpenRun {
+  private readonly meter: Meter
+  private readonly context: QuickJSContext
+  private readonly pending = new Set<QuickJSDeferredPromise>()
+  private readonly answered: (Answer & { deferred: QuickJSDeferredPromise })[] = []
+  private readonly log: string[] = []
+  private readonly violations: Violation[] = []
+  private calls = 0
+  private hasHostFailed = false
+  private onAnswer: () => void = () => undefined
+  private result: QuickJSHandle | undefined
+  private readonly runtime: QuickJSRuntime
+  private readonly task: Omit<Task, 'port'>
+  private readonly send: SendCall
+
+  constructor(runtime: QuickJSRuntime, task: Omit<Task, 'port'>, send: SendCall) {
+    this.runtime = runtime
+    this.task = task
+    this.send = send
+    this.meter = new Meter(task.limits)
+    runtime.setMaxStackSize(stackBytes)
+    runtime.setInterruptHandler(() => this.meter.isBroken())
+    runtime.setModuleLoader(
+      (name) => (Object.hasOwn(task.files, name) ? (task.files[name] as string) : { error: new Error(`${name} does not exist`) }),
+      (from, name) => resolveImport(from === entry ? '' : from, name) ?? { error: new Error(`${name} is not a path inside the module`) },
+    )
+    this.context = runtime.newContext({ intrinsics: { ...DefaultIntrinsics, Date: false } })
+  }
+
+  async finish(): Promise<RunResult> {
+    this.meter.inside(() => this.start())
+    while (!this.meter.isBroken() && !this.hasHostFailed && this.isPending()) {
+      if (this.answered.length > 0) this.meter.inside(() => this.deliver())
+      this.meter.inside(() => this.runtime.executePendingJobs(jobsAtOnce).dispose())
+      if (this.answered.length > 0 || this.runtime.hasPendingJob() || !this.isPending()) continue
+      if (this.pending.size === 0) return this.failed('the module never finishes: it waits for a promise that nothing resolves')
+      await this.waitForAnswer()
+    }
+    return this.end()
+  }
+
+  /** Everything that the context has must be released before it, or the runtime ends the process. */
+  dispose(): void {
+    for (const deferred of this.pending) deferred.dispose()
+    this.result?.dispose()
+    this.context.dispose()
+  }
+
+  private start(): void {
+    const { context, task } = this
+    const { job, settings, now } = task
+    const made = context.evalCode(guest, entry)
+    if (made.error) {
+      made.dispose()
+      return
+    }
+    const call = context.newFunction('call', (name, json) => this.call(name, json))
+    const text = context.newString(JSON.stringify({ ...job, settings, now, main: `./${task.main}` }))
+    const started = context.callFunction(made.value, context.undefined, call, text)
+    for (const handle of [made.value, call, text]) handle.dispose()
+    if (started.error) started.dispose()
+    else this.result = started.value
+  }
+
+  private isPending(): boolean {
+    return this.result !== undefined && this.state() === 'pending'
+  }
+
+  private state(): string {
+    if (!this.result) return 'rejected'
+    const state = this.context.getPromiseState(this.result)
+    if (state.type === 'fulfilled' && !state.notAPromise) state.value.dispose()
+    if (state.type === 'rejected') state.error.dispose()
+    return state.type
+  }
+
+  private call(nameHandle: QuickJSHandle, jsonHandle: QuickJSHandle): QuickJSHandle {
+    const { context, meter, task } = this
+    const isText = context.typeof(nameHandle) === 'string' && context.typeof(jsonHandle) === 'string'
+    const [name, json] = isText ? [context.getString(nameHandle), context.getString(jsonHandle)] : ['', '']
+    if (name === 'log') {
+      if (this.log.length < task.limits.logLines) this.log.push(json.slice(0, maxLogCharacters))
+      return context.undefined
+    }
+    if (++this.calls > task.limits.calls) meter.break('calls', `more than ${task.limits.calls} calls of svc`)
+    if (Buffer.byteLength(json) > task.limits.callBytes)
+      meter.break('call_size', `the argument of svc.${name.slice(0, 50)} has more than ${task.limits.callBytes} bytes`)
+    const deferred = context.newPromise()
+    this.pending.add(deferred)
+    if (!meter.isBroken())
+      void this.send(name, json).then((answer) => {
+        this.answered.push({ ...answer, deferred })
+        this.onAnswer()
+      })
+    return deferred.handle
+  }
+
+  private deliver(): void {
+    for (const { deferred, json, violation } of this.answered.splice(0)) {
+      if (violation) this.violations.push(violation)
+      if (json === null) this.hasHostFailed = true
+      else if (Buffer.byteLength(json) > this.task.limits.callBytes)
+        this.meter.break('call_size', `the result of a call of svc has more than ${this.task.limits.callBytes} bytes`)
+      else {
+        const text = this.context.newString(json)
+        deferred.resolve(text)
+        text.dispose()
+        this.pending.delete(deferred)
+        deferred.dispose()
+      }
+    }
+  }
+
+  private async waitForAnswer(): Promise<void> {
+    const leftMs = Math.max(0, this.meter.leftMs())
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, leftMs + 1)
+      this.onAnswer = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+    this.onAnswer = () => undefined
+  }
+
+  private end(): RunResult {
+    const { broken } = this.meter
+    if (broken) return this.limit(broken)
+    if (this.hasHostFailed) return this.failed('the host failed')
+    if (this.state() !== 'fulfilled') return this.limit({ kind: 'memory', message: this.outOfMemory() })
+    const text = this.meter.inside(() => this.resultText())
+    const { answerBytes } = this.task.limits
+    if (Buffer.byteLength(text) > answerBytes)
+      return this.limit({ kind: 'answer_size', message: `the answer has more than ${answerBytes} bytes` })
+    const { value, error } = JSON.parse(text) as { value?: unknown; error?: string }
+    if (error === undefined) return { outcome: 'done', value, ...this.common() }
+    if (/^InternalError: out of memory/.test(error)) return this.limit({ kind: 'memory', message: this.outOfMemory() })
+    if (/^(?:InternalError: stack overflow|RangeError: Maximum call stack)/.test(error))
+      return this.limit({ kind: 'stack', message: `the calls are nested too deep: ${error}` })
+    return this.failed(error)
+  }
+
+  private resultText(): string {
+    const state = this.context.getPromiseState(this.result as QuickJSHandle)
+    if (state.type !== 'fulfilled') throw new Error('the run has not ended')
+    const text = this.context.getString(state.value)
+    state.value.dispose()
+    return text
+  }
+
+  private outOfMemory = () => `more than ${this.task.limits.memoryMb} MB of memory`
+
+  private common = () => ({
+    ms: this.meter.ms(),
+    interpreterMs: this.meter.interpreterMs(),
+    calls: this.calls,
+    log: this.log,
+    violations: this.violations,
+  })
+
+  private failed = (message: string): RunResult => ({ outcome: 'failed', message, ...this.common() })
+
+  private limit(violation: Violation): RunResult {
+    return { outcome: 'limit', message: violation.message, ...this.common(), violations: [...this.violations, violation] }
+  }
+}

@@ -1,0 +1,108 @@
+import { availableParallelism } from 'node:os'
+import { fileURLToPath } from 'node:url'
+import { MessageChannel } from 'node:worker_threads'
+import { Piscina } from 'piscina'
+import { problem } from '../../core/kit/index.ts'
+import { type RunLimits, type RunResult, runLimits, type ServeCall } from '../../core/modules/index.ts'
+import type { FromRun, Run, Task, ToRun } from './task.ts'
+
+/** The interpreter ends a run by itself at its limits; only what it cannot interrupt lives until the thread is ended. */
+const graceMs = 250
+const maxWaiting = 1000
+
+type Options = Readonly<{
+  limits?: RunLimits
+  /** Runs at once; default: all processors but one. */
+  threads?: number
+  workerFile?: string
+}>
+
+export type Sandbox = Readonly<{
+  /** Rejects only if `serve` throws, `signal` aborts, or the pool is full: failures of a module are results. */
+  run(run: Run, serve: ServeCall, signal?: AbortSignal): Promise<RunResult>
+  close(): Promise<void>
+}>
+
+/** A pool of threads, each with an interpreter. Starts no thread before the first run. */
+export function openSandbox(options: Options = {}): Sandbox {
+  const { limits = runLimits, threads = Math.max(1, availableParallelism() - 1) } = options
+  const { workerFile = fileURLToPath(new URL('./worker.js', import.meta.url)) } = options
+  let pool: Piscina | undefined
+  const open = () =>
+    new Piscina({
+      ...{ filename: workerFile, name: 'runModule', minThreads: 1, maxThreads: threads, idleTimeout: 60_000, maxQueue: maxWaiting },
+      ...{ env: {}, argv: [], execArgv: [], recordTiming: false },
+      resourceLimits: { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 16, stackSizeMb: 4 },
+    })
+  return {
+    run: (run, serve, signal) => {
+      pool ??= open()
+      return runOn(pool, { run, limits, serve, signal })
+    },
+    close: async () => void (await pool?.destroy()),
+  }
+}
+
+type Ordered = Readonly<{ run: Run; limits: RunLimits; serve: ServeCall; signal: AbortSignal | undefined }>
+
+function runOn(pool: Piscina, { run, limits, serve, signal }: Ordered): Promise<RunResult> {
+  if (pool.queueSize >= maxWaiting) return Promise.reject(problem('UNAVAILABLE', 'Too many module runs are waiting.'))
+  return new Promise<RunResult>((resolve, reject) => {
+    const { port1, port2 } = new MessageChannel()
+    const thread = new AbortController()
+    let timer: NodeJS.Timeout | undefined
+    let calls = 0
+    let hostFailure: { cause: unknown } | undefined
+    const end = (settle: () => void, { keepThread = false } = {}) => {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', aborted)
+      port1.close()
+      if (!keepThread) thread.abort()
+      settle()
+    }
+    const finish = (result: RunResult, keepThread: boolean) =>
+      end(() => (hostFailure ? reject(hostFailure.cause) : resolve(result)), { keepThread })
+    const aborted = () => end(() => reject(signal?.reason))
+    if (signal?.aborted) return aborted()
+    signal?.addEventListener('abort', aborted, { once: true })
+    const answer = async ({ id, name, json }: Extract<FromRun, { type: 'call' }>): Promise<ToRun> => {
+      calls++
+      try {
+        const { violation, ...answered } = await withViolation(serve(name, JSON.parse(json)))
+        return { id, json: JSON.stringify(answered), ...(violation ? { violation } : {}) }
+      } catch (cause) {
+        hostFailure ??= { cause }
+        return { id, json: null }
+      }
+    }
+    port1.on('message', (message: FromRun) => {
+      if (message.type === 'started') timer = setTimeout(() => finish(killed(limits, calls), false), limits.wallMs + graceMs)
+      else if (message.type === 'last') finish(message.result, false)
+      else void answer(message).then((reply) => port1.postMessage(reply))
+    })
+    const task: Task = { ...run, limits, port: port2 }
+    pool.run(task, { transferList: [port2], signal: thread.signal }).then(
+      (result: RunResult) => finish(result, true),
+      (error: unknown) => end(() => reject(error)),
+    )
+  })
+}
+
+const withViolation = async (answer: ReturnType<ServeCall>) => {
+  const answered = await answer
+  return 'error' in answered ? answered : { ...answered, violation: undefined }
+}
+
+/** The interpreter was inside one operation that it cannot interrupt. */
+const killed = ({ wallMs }: RunLimits, calls: number): RunResult => {
+  const message = `more than ${wallMs} ms in one operation; the thread was ended`
+  return {
+    outcome: 'limit',
+    message,
+    violations: [{ kind: 'wall_time', message }],
+    ms: wallMs + graceMs,
+    interpreterMs: wallMs + graceMs,
+    calls,
+    log: [],
+  }
+}
