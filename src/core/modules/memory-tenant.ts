@@ -1,0 +1,78 @@
+import type { ModuleManifest } from './manifest.ts'
+import type { Samples } from './samples.ts'
+import { CallRefused, type SvcHandlers } from './svc.ts'
+
+export type Published = Readonly<{ name: string; payload: unknown; spaceId?: string }>
+type File = Samples['files'][number]
+
+const maxPayloadBytes = 16_384
+const maxDataBytes = 50_000_000
+
+const sizeOf = (value: unknown): number => new TextEncoder().encode(JSON.stringify(value)).length
+
+/** Documents, files and spaces of a tenant in memory, for tests of a module. As in the platform, a run that fails changes nothing. */
+export class MemoryTenant {
+  private documents = new Map<string, unknown>()
+  private files: readonly File[]
+  private readonly spaces: Samples['spaces']
+  private readonly declared: ReadonlySet<string>
+
+  constructor({ spaces, files }: Pick<Samples, 'spaces' | 'files'>, { events }: Pick<ModuleManifest, 'events'>) {
+    this.spaces = spaces
+    this.files = files
+    this.declared = new Set(events.publishes.map(({ name }) => name))
+  }
+
+  document(key: string): unknown {
+    return this.documents.get(key) ?? null
+  }
+
+  /** The calls of one run on a copy; `commit` makes it the state. */
+  begin(): Readonly<{ handlers: SvcHandlers; published: readonly Published[]; commit(): void }> {
+    const documents = new Map(this.documents)
+    const files = [...this.files]
+    const published: Published[] = []
+    const fileOf = ({ fileId }: { fileId: string }): File => {
+      const found = files.find(({ id }) => id === fileId)
+      if (found) return found
+      throw new CallRefused('NOT_FOUND', `there is no file ${fileId}`)
+    }
+    const handlers: SvcHandlers = {
+      'data.get': async ({ key }) => documents.get(key) ?? null,
+      'data.put': async ({ key, value }) => {
+        documents.set(key, value)
+        if (sizeOf([...documents]) > maxDataBytes) throw new CallRefused('QUOTA_EXCEEDED', 'the module has more than 50 MB of documents')
+      },
+      'data.delete': async ({ key }) => void documents.delete(key),
+      'data.list': async ({ prefix, limit, after = '' }) =>
+        [...documents]
+          .filter(([key]) => key.startsWith(prefix) && key > after)
+          .sort(([a], [b]) => (a < b ? -1 : 1))
+          .slice(0, limit)
+          .map(([key, value]) => ({ key, value })),
+      'events.publish': async (event) => {
+        if (!this.declared.has(event.name)) throw new CallRefused('ARGUMENT', `the manifest does not declare the event ${event.name}`)
+        if (sizeOf(event.payload) > maxPayloadBytes) throw new CallRefused('ARGUMENT', 'the payload has more than 16 KB')
+        published.push(event as Published)
+      },
+      'spaces.list': async () => this.spaces,
+      'files.list': async ({ spaceId }) =>
+        files.filter((file) => file.spaceId === spaceId).map(({ content, ...file }) => ({ ...file, bytes: content.length })),
+      'files.read': async (input) => {
+        const { name, content } = fileOf(input)
+        return { name, content }
+      },
+      'files.write': async (file) => {
+        if (!this.spaces.some(({ id }) => id === file.spaceId)) throw new CallRefused('NOT_FOUND', `there is no space ${file.spaceId}`)
+        const id = `fil_${files.length + 1}`
+        files.push({ id, ...file })
+        return { id }
+      },
+    }
+    const commit = () => {
+      this.documents = documents
+      this.files = files
+    }
+    return { handlers, published, commit }
+  }
+}

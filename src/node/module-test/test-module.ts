@@ -1,0 +1,106 @@
+import { canonicalJson } from '../../core/kit/index.ts'
+import {
+  type Expected,
+  MemoryTenant,
+  type ModuleManifest,
+  ModuleResponse,
+  type Published,
+  type RunResult,
+  type SampleStep,
+  type Samples,
+  serveCalls,
+  stepsOf,
+} from '../../core/modules/index.ts'
+import type { Job, Sandbox } from '../sandbox/index.ts'
+
+/** One line of the result. `step`: `exports`, `migration 1`, `event space.created`, `request GET /`. */
+export type TestedStep = Readonly<{ step: string; ok: boolean; ms: number; calls: number; message: string | null }>
+export type TestReport = Readonly<{ ok: boolean; ran: readonly TestedStep[]; ms: number; log: readonly string[] }>
+
+/** A module as it is tested: its code by path, its manifest, and the samples. */
+export type TestedModule = Readonly<{ files: Readonly<Record<string, string>>; manifest: ModuleManifest; samples: Samples }>
+
+/**
+ * Loads a module in the sandbox, runs its migrations on empty data and then each step, with all declared permissions. `now`: the time that the
+ * module sees, ISO 8601.
+ */
+export async function testModule(sandbox: Sandbox, { files, manifest, samples }: TestedModule, now: string): Promise<TestReport> {
+  const tenant = new MemoryTenant(samples, manifest)
+  const ran: TestedStep[] = []
+  const log: string[] = []
+  const tryJob = async (step: string, job: Job, faultOf: FaultOf): Promise<void> => {
+    const { handlers, published, commit } = tenant.begin()
+    const run = { files, main: manifest.main, job, settings: samples.settings, now }
+    const result = await sandbox.run(run, serveCalls(manifest.permissions, handlers))
+    if (result.outcome === 'done') commit()
+    log.push(...result.log.map((line) => `${step}: ${line}`))
+    const message = failureOf(result) ?? faultOf(result, published)
+    ran.push({ step, ok: message === null, ms: Math.round(result.ms * 10) / 10, calls: result.calls, message })
+  }
+  await tryJob('exports', { type: 'describe' }, (result) => exportsFault(result, manifest))
+  if (ran[0]?.ok)
+    for (let index = 0; index < manifest.dataVersion; index++)
+      await tryJob(`migration ${index + 1}`, { type: 'migration', index }, () => null)
+  if (ran.every(({ ok }) => ok))
+    for (const sample of stepsOf(samples, manifest))
+      await tryJob(nameOf(sample), jobOf(sample), (result, published) => sampleFault(sample, { result, published, tenant }))
+  return { ok: ran.every(({ ok }) => ok), ran, ms: Math.round(ran.reduce((sum, { ms }) => sum + ms, 0)), log }
+}
+
+type FaultOf = (result: RunResult, published: readonly Published[]) => string | null
+
+const nameOf = (step: SampleStep) => ('event' in step ? `event ${step.event.type}` : `request ${step.request.method} ${step.request.path}`)
+
+const jobOf = (step: SampleStep): Job =>
+  'event' in step ? { type: 'event', event: step.event } : { type: 'request', request: step.request as never }
+
+/** A violation fails a step even if the module caught the error. */
+const failureOf = (result: RunResult): string | null =>
+  result.violations.length > 0
+    ? result.violations.map(({ kind, message }) => `${kind}: ${message}`).join('; ')
+    : result.outcome === 'done'
+      ? null
+      : result.message
+
+/** The manifest decides which handlers are called: one that it does not name would never run. */
+function exportsFault(result: RunResult, { events, routes, dataVersion, main }: ModuleManifest): string | null {
+  const exported = (result as unknown as { value: { events: string[]; routes: boolean; migrations: number } }).value
+  const missing = events.subscribes.filter((type) => !exported.events.includes(type))
+  const extra = exported.events.filter((type) => !events.subscribes.includes(type))
+  if (missing.length > 0) return `${main} exports no handler in on for ${missing.join(', ')}`
+  if (extra.length > 0) return `events.subscribes of the manifest does not name ${extra.join(', ')}`
+  if (routes && !exported.routes) return `${main} exports no handle, but the manifest has routes: true`
+  if (!routes && exported.routes) return `${main} exports handle, but the manifest has routes: false`
+  if (exported.migrations !== dataVersion)
+    return `${main} exports ${exported.migrations} migrations, but the manifest has dataVersion ${dataVersion}`
+  return null
+}
+
+type Seen = Readonly<{ result: RunResult; published: readonly Published[]; tenant: MemoryTenant }>
+
+function sampleFault(step: SampleStep, seen: Seen): string | null {
+  const value = seen.result.outcome === 'done' ? seen.result.value : null
+  const response = 'request' in step ? ModuleResponse.safeParse(value) : undefined
+  if (response && !response.success)
+    return `handle returned no response: ${response.error.issues[0]?.path.join('.') || 'value'} ${response.error.issues[0]?.message}`
+  return expectationFault(step.expect ?? {}, { ...seen, response: response?.data })
+}
+
+function expectationFault({ documents = {}, published, status, body }: Expected, seen: Seen & { response: ModuleResponse | undefined }) {
+  const differs = (what: string, expected: unknown, found: unknown) =>
+    canonicalJson(expected) === canonicalJson(found) ? null : `${what}: expected ${shown(expected)}, found ${shown(found)}`
+  const faults = [
+    ...Object.entries(documents).map(([key, value]) => differs(`document ${key}`, value, seen.tenant.document(key))),
+    published &&
+      differs(
+        'published',
+        published,
+        seen.published.map(({ name, payload }) => ({ name, payload })),
+      ),
+    status !== undefined && differs('status', status, seen.response?.status),
+    body !== undefined && differs('body', body, seen.response?.body),
+  ]
+  return faults.filter((fault): fault is string => typeof fault === 'string')[0] ?? null
+}
+
+const shown = (value: unknown): string => (JSON.stringify(value) ?? 'nothing').slice(0, 200)
