@@ -1,4 +1,12 @@
-import { type Fix, type InstalledVersions, reintroducedVulnerabilities, VersionedService, vulnerabilitiesText } from '../boxes/index.ts'
+import {
+  type Fix,
+  type InstalledVersions,
+  reintroducedVulnerabilities,
+  Service,
+  VersionedService,
+  type VersionsReport,
+  vulnerabilitiesText,
+} from '../boxes/index.ts'
 import type { RollbackMode } from './action.ts'
 import { type Finding, refusal, warning } from './finding.ts'
 import type { CompletedUpdate } from './plan-rollback.ts'
@@ -59,7 +67,7 @@ function reintroduced({ installed, to }: RollbackTarget, fixes: readonly Fix[]):
   return vulnerabilities.length > 0 ? [vulnerabilitiesText(vulnerabilities)] : []
 }
 
-/** Changes after the rollout are not rolled back with it. */
+/** A rollback reverts its rollout and nothing later. By images it leaves other services alone; a snapshot reverts the whole box. */
 function changedSince(mode: RollbackMode, update: CompletedUpdate, { slug, report, installed }: KnownBox): Finding[] {
   if (!report) return []
   const other = changedServices(update).filter((service) => report.services[service]?.digest !== update.digestsAfter[service])
@@ -68,9 +76,24 @@ function changedSince(mode: RollbackMode, update: CompletedUpdate, { slug, repor
     const message = `${slug} runs ${runs} now, which this rollout did not install. fix: restore this box alone (\`tenantry snapshots list --slug ${slug}\`)`
     return [refusal('CHANGED_SINCE', message)]
   }
-  if (mode === 'images' || installed.migrationsHead === update.to.migrationsHead) return []
-  const message = `the tables of ${slug} are at migrations head ${installed.migrationsHead}, but this rollout migrated them to ${update.to.migrationsHead}: the snapshot would revert more than the rollout`
+  const later = mode === 'snapshot' ? laterChanges(update, report, installed) : []
+  if (later.length === 0) return []
+  const message = `${slug} also changed after this rollout (${later.join(', ')}), and the snapshot from before the rollout would revert that too. fix: roll back by images, or restore this box alone (\`tenantry snapshots list --slug ${slug}\`)`
   return [refusal('CHANGED_SINCE', message)]
+}
+
+/** Changes of what the rollout left as it was. */
+function laterChanges(update: CompletedUpdate, report: VersionsReport, installed: InstalledVersions): string[] {
+  const services = Service.options.filter((service) => {
+    const evidence = update.digestsAfter[service] ?? update.digestsBefore[service]
+    const digest = report.services[service]?.digest
+    return evidence !== undefined && digest !== undefined && digest !== evidence
+  })
+  const change = (component: keyof InstalledVersions) => `${update.to[component]} → ${installed[component]}`
+  return [
+    ...services.map((service) => (service === 'edge' ? 'edge' : `${service} ${change(service)}`)),
+    ...(installed.migrationsHead === update.to.migrationsHead ? [] : [`migrations head ${change('migrationsHead')}`]),
+  ]
 }
 
 /** A newer chat server gives clients sync tokens with more streams; an older one refuses such a token (400, Invalid stream token). */

@@ -70,6 +70,18 @@ test('a box that still runs what it was given goes back either way', () => {
   expect(bySnapshot).toMatchObject({ losesSince: '2026-01-05T02:00:00.000Z', losesMs: (3 * 60 + 12) * 60_000 })
 })
 
+test('a later update of another service, which the snapshot would revert, is named', () => {
+  const box = aBox({ box: { installed: { ...after, postgres: '17.7' } }, digests: { postgres: 'sha256:p2' } })
+  expect(planBoxRollback('snapshot', anUpdate(), box, limits)).toMatchObject({
+    does: 'refuse',
+    findings: expect.arrayContaining([
+      expect.objectContaining({
+        message: expect.stringMatching(/^acme also changed after this rollout \(postgres 17\.6 → 17\.7\).*snapshot.*revert.*fix: /),
+      }),
+    ]),
+  })
+})
+
 describe('an emergency', () => {
   const fix = { emergency: 'cve-20260105-abcd2345', cveId: 'CVE-2026-12345', overAt: null }
   const found = (mode: 'images' | 'snapshot', versions: object, box = aBox()) =>
@@ -181,6 +193,22 @@ const cases: readonly Case[] = [
   ['an image that was in no registry', 'images', { digestsBefore: { ...old, synapse: null } }, {}, ['refuse NO_EVIDENCE']],
   ['another image than it was given', 'images', {}, { digests: { synapse: 'sha256:s3' } }, ['refuse CHANGED_SINCE']],
   ['the same by snapshot', 'snapshot', {}, { digests: { synapse: 'sha256:s3' } }, ['refuse CHANGED_SINCE']],
+  [
+    'another service updated since, which the snapshot would revert',
+    'snapshot',
+    {},
+    { digests: { postgres: 'sha256:p2' } },
+    ['refuse CHANGED_SINCE'],
+  ],
+  [
+    'the same with evidence of the changed services alone',
+    'snapshot',
+    { digestsAfter: { synapse: 'sha256:s2' } },
+    { digests: { postgres: 'sha256:p2' } },
+    ['refuse CHANGED_SINCE'],
+  ],
+  ['another edge since, which the snapshot would revert', 'snapshot', {}, { digests: { edge: 'sha256:e2' } }, ['refuse CHANGED_SINCE']],
+  ['another service updated since, which stays', 'images', {}, { digests: { postgres: 'sha256:p2' } }, []],
   ['tables that moved on since', 'snapshot', {}, { box: { installed: { ...after, migrationsHead: '0002' } } }, ['refuse CHANGED_SINCE']],
   ['another box under its name', 'snapshot', { boxId: 'box_other' }, {}, ['refuse CHANGED_SINCE']],
   ['a snapshot that retention gave up', 'snapshot', gone('forgotten'), {}, ['refuse SNAPSHOT_GONE']],
