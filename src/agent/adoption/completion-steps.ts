@@ -102,10 +102,9 @@ export function beforeOf(at: Pick<StepContext<CompletionStep>, 'resultOf'>): Bef
 const observed = (at: Pick<StepContext<CompletionStep>, 'resultOf'>): Partial<LocalBox> => beforeOf(at).recorded ?? { ports: null }
 
 async function bringEdge({ deps, payload, context }: Completion, signal: AbortSignal): Promise<void> {
-  const image = payload.edgeImage
-  if ((await deps.engine.localDigest(image)) !== undefined) return
+  const edge = { image: payload.edgeImage, digest: payload.edgeDigest }
   const { allowedImages } = deps.settings
-  await pullImages({ ...deps, allowedImages }, { images: { edge: { image } }, step: 'images', context, signal })
+  await pullImages({ ...deps, allowedImages }, { images: { edge }, step: 'images', context, signal })
 }
 
 /** The planned files, including secrets: mode 0600 in the agent's folder, deleted when the command ends. */

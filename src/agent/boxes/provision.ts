@@ -51,7 +51,7 @@ export const provision =
     for (const image of Object.values(payload.images)) assertAllowedImage(deps.settings.allowedImages, image)
     context.progress({ step: 'files' })
     const { box, secrets } = await prepareBoxFolder(deps, payload)
-    await pullMissing(deps, context, payload)
+    await pullAll(deps, context, payload)
     await startAll(deps, context, box, payload.migrationsHead ?? noMigrations)
     await makeProbeAccount(deps, context, box, secrets)
     const { edgeSecret, appserviceToken, registrationSharedSecret } = secrets
@@ -71,15 +71,15 @@ export const provision =
     return { report: await reportVersions(deps, managed), probe }
   }
 
-/** Provisioning names tags, so an image that is present is used as it is. */
-async function pullMissing({ engine, clock, settings }: ProvisionDeps, context: CommandContext, { images }: Provision): Promise<void> {
-  const { signal } = context
-  for (const image of Object.values(images)) {
-    signal.throwIfAborted()
-    if ((await engine.localDigest(image)) !== undefined) continue
-    const { allowedImages } = settings
-    await pullImages({ engine, clock, allowedImages }, { images: { [image]: { image } }, step: 'pull', context, signal })
-  }
+/** A tag on this host may be of any origin, such as another tenant's snapshot: the manifest's digest decides, else the registry. */
+async function pullAll(
+  { engine, clock, settings }: ProvisionDeps,
+  context: CommandContext,
+  { images, digests = {} }: Provision,
+): Promise<void> {
+  const { allowedImages } = settings
+  const wanted = Object.fromEntries(Object.values(images).map((image) => [image, { image, digest: digests[image] }]))
+  await pullImages({ engine, clock, allowedImages }, { images: wanted, step: 'pull', context, signal: context.signal })
 }
 
 /** Starts the database first: Synapse exits without one, and its restarts would look like a crash loop. */

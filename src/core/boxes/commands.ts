@@ -68,6 +68,8 @@ export const boxCommands = {
       chatDomain: ChatDomain,
       publicUrl: z.string(),
       images: z.record(Service, ImageRef),
+      /** By image, as the manifest names them; other tags are pulled as their registry has them. */
+      digests: z.record(ImageRef, Digest).optional(),
       ports: Ports,
       probe: ProbeRule,
       migrationsHead: z.string().optional(),
@@ -109,6 +111,7 @@ export const boxCommands = {
       publicUrl: z.string(),
       ports: Ports,
       edgeImage: ImageRef,
+      edgeDigest: Digest.optional(),
       probe: ProbeRule,
       expected: z
         .string()

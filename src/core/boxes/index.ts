@@ -84,6 +84,7 @@ export type { PullSource } from './images.ts'
 export { Digest, ImageRef, isRegistry, parseImage, pullFromSources, registryOf, unusedImages } from './images.ts'
 export {
   diffManifests,
+  digestsFor,
   imagesOfManifest,
   Manifest,
   type ManifestChange,

@@ -48,6 +48,10 @@ export const imagesOfManifest = (manifest: Manifest): string[] => {
   return [...new Set([manifest.images.edge, ...services])].sort()
 }
 
+/** The digests that the manifest names, of these images. */
+export const digestsFor = ({ digests = {} }: Manifest, images: readonly string[]): Record<string, string> =>
+  Object.fromEntries(Object.entries(digests).filter(([image]) => images.includes(image)))
+
 /** The changes from one manifest to the next, by dotted path. */
 export function diffManifests(from: Manifest | undefined, to: Manifest): ManifestChange[] {
   const [before, after] = [from ? leaves(from) : new Map<string, string>(), leaves(to)]

@@ -1,5 +1,13 @@
 import type { z } from 'zod'
-import { type AdoptBody, allocatePorts, type BoxCommandResult, type BoxPorts, boxHeld, portsFrom } from '../../core/boxes/index.ts'
+import {
+  type AdoptBody,
+  allocatePorts,
+  type BoxCommandResult,
+  type BoxPorts,
+  boxHeld,
+  digestsFor,
+  portsFrom,
+} from '../../core/boxes/index.ts'
 import { type Actor, newId, problem } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { appendEvent, type Tx } from '../db/index.ts'
@@ -59,7 +67,10 @@ export async function completeBox(deps: LifecycleDeps, actor: Actor, { slug, exp
     const { manifest } = await currentManifest(tx)
     const { chatDomain, publicUrl } = box
     const addressed = { slug, boxId: box.id, ownershipEpoch: box.ownershipEpoch }
-    const payload = { ...addressed, chatDomain, publicUrl, ports, edgeImage: manifest.images.edge, probe, expected }
+    const edgeImage = manifest.images.edge
+    const edgeDigest = digestsFor(manifest, [edgeImage])[edgeImage]
+    const edge = { edgeImage, ...(edgeDigest === undefined ? {} : { edgeDigest }) }
+    const payload = { ...addressed, ...edge, chatDomain, publicUrl, ports, probe, expected }
     const deadlineMs = expected === null ? agentGraceMs : workMs + probe.timeoutMs + agentGraceMs
     await enqueueCommand(tx, clock, { id: commandId, hostId: box.hostId, boxId: box.id, kind: 'tenant-box.complete', payload, deadlineMs })
     const action = expected === null ? 'box.complete.asked' : 'box.complete'

@@ -2,6 +2,8 @@ import type { z } from 'zod'
 import {
   allocatePorts,
   type BoxCommandPayload,
+  digestsFor,
+  type Manifest,
   type ProbeRule,
   type ProvisionBody,
   portsFrom,
@@ -53,23 +55,25 @@ const otherVersions = ({ installed }: BoxRecord, versions: Overrides): string | 
 
 async function payloadOf({ probe }: ProvisionDeps, tx: Tx, box: BoxRecord, input: Input): Promise<BoxCommandPayload<Kind>> {
   if (!box.ports) throw problem('CONFLICT', `box ${box.slug} has no ports: it was started as an adoption`)
+  const { manifest } = await currentManifest(tx)
+  const images = imagesOf(manifest, box, input.versions ?? {})
   return {
     slug: box.slug,
     boxId: box.id,
     ownershipEpoch: box.ownershipEpoch,
     chatDomain: box.chatDomain,
     publicUrl: box.publicUrl,
-    images: await imagesOf(tx, box, input.versions ?? {}),
+    images,
+    digests: digestsFor(manifest, Object.values(images)),
     ports: box.ports,
     probe,
-    migrationsHead: (await currentManifest(tx)).manifest.tiers[box.tier].migrationsHead,
+    migrationsHead: manifest.tiers[box.tier].migrationsHead,
   }
 }
 
 type Overrides = NonNullable<Input['versions']>
 
-async function imagesOf(tx: Tx, { tier }: BoxRecord, versions: Overrides): Promise<BoxCommandPayload<Kind>['images']> {
-  const { manifest } = await currentManifest(tx)
+function imagesOf(manifest: Manifest, { tier }: BoxRecord, versions: Overrides): BoxCommandPayload<Kind>['images'] {
   const tierVersions = { ...manifest.tiers[tier], ...definedOf(versions) }
   const tiers = { ...manifest.tiers, [tier]: tierVersions }
   const [postgres, synapse, minio] = VersionedService.options.map((service) => targetImage({ ...manifest, tiers }, tier, service))

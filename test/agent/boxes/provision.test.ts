@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { localBoxes, portInUse, provision, readBoxSecrets, readCompose, readProbeAccount } from '../../../src/agent/boxes/index.ts'
 import { realistic } from '../../../src/agent/simulated/index.ts'
 import { readBoxMigrations } from '../../../src/core/boxes/index.ts'
+import { sha256Hex } from '../../../src/core/kit/index.ts'
 import { images, moving } from '../simulated/boxes.ts'
 import { Killed, killSwitch } from '../simulated/kill-switch.ts'
 import { aContext, anAgent, aProvision } from './provisioning.ts'
@@ -90,6 +91,25 @@ describe('a new box', () => {
       otherServices: [],
     })
     expect(JSON.stringify(box)).not.toContain((await readBoxSecrets(box.project))!.edgeSecret)
+  })
+
+  test('never runs an image that only its host knows under the tag', async () => {
+    const agent = await anAgent()
+    agent.host.inject({ kind: 'lying-digest', image: images.synapse, times: 1 })
+    await agent.host.engine.pull(images.synapse, {})
+    const digest = `sha256:${sha256Hex(images.synapse)}`
+    expect(await agent.host.engine.localDigest(images.synapse)).not.toBe(digest)
+    expect((await run(agent)).report.services.synapse).toMatchObject({ image: images.synapse, digest })
+  })
+
+  test('runs the digests of the manifest, or does not come to be', async () => {
+    const digest = `sha256:${'1'.repeat(64)}`
+    const agent = await anAgent({ images: { [images.synapse]: { digest } } })
+    const report = (await run(agent, aProvision({ digests: { [images.synapse]: digest } }))).report
+    expect(report.services.synapse).toMatchObject({ digest })
+    const other = await anAgent()
+    await expect(run(other, aProvision({ digests: { [images.synapse]: digest } }))).rejects.toMatchObject({ code: 'PULL_FAILED' })
+    expect(await other.host.engine.containers((await other.deps.boxes.find('oak'))!.project)).toEqual([])
   })
 
   test('that is ordered twice is the same box', async () => {

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { isProblem } from '../../../src/core/kit/index.ts'
-import { boxById } from '../../../src/daemon/boxes/index.ts'
+import { applyManifest, boxById } from '../../../src/daemon/boxes/index.ts'
 import { commandById } from '../../../src/daemon/hosts/index.ts'
-import { aProbe, aReport } from '../../support/boxes.ts'
-import { aBoxesRoom, aHost, aLiveBox, anApi, answerCommand, type BoxesRoom, failCommand } from '../../support/boxes-room.ts'
+import { aManifest, aProbe, aReport } from '../../support/boxes.ts'
+import { aBoxesRoom, aHost, aLiveBox, anApi, anOperator, answerCommand, type BoxesRoom, failCommand } from '../../support/boxes-room.ts'
 import { onBothDialects } from '../../support/databases.ts'
 
 const wanted = { slug: 'north', name: 'North School', plan: 'light', chatDomain: 'chat.north.example', host: 'host-1' } as const
@@ -48,6 +48,19 @@ onBothDialects('set-up of a box', (fresh) => {
       migrationsHead: '0000',
       images: { synapse: 'registry.example/synapse:v1.97.0', postgres: 'registry.example/postgres:17.6' },
     })
+  })
+
+  test('the digests of the manifest are those that the host pulls', async () => {
+    const room = await aBoxesRoom(await fresh())
+    const api = await anApi(room)
+    const digests = Object.fromEntries(
+      ['edge:1.22', 'synapse:v1.157.1', 'synapse:v1.97.0'].map((name, of) => [`registry.example/${name}`, `sha256:${`${of}`.repeat(64)}`]),
+    )
+    await applyManifest(room, anOperator, { ...aManifest(), digests })
+    const { commandId } = await api.provisionBox({ body: wanted })
+    const { payload } = await commandById(room.db, commandId)
+    const { 'registry.example/synapse:v1.97.0': _, ...ofBox } = digests
+    expect((payload as { digests: object }).digests).toEqual(ofBox)
   })
 
   test('a duplicate slug is refused with the name of its tenant', async () => {
