@@ -26,6 +26,8 @@ const nouns: readonly (readonly [name: string, verbs: string, Load<Noun>])[] = [
     async () => (await import('./rollouts/index.ts')).rollouts,
   ],
   ['alerts', 'list show acknowledge resend test', async () => (await import('./alerts/index.ts')).alerts],
+  ['boards', 'list show check export import simulate', async () => (await import('./boards/index.ts')).boards],
+  ['runs', 'list show history cancel retry', async () => (await import('./runs/index.ts')).runs],
   ['jobs', 'list show retry', async () => (await import('./jobs/index.ts')).jobs],
   ['crons', 'list run history', async () => (await import('./crons/index.ts')).crons],
   ['events', 'tail', async () => (await import('./events/index.ts')).events],

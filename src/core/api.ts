@@ -2,7 +2,7 @@ import { adminContract } from './admin/index.ts'
 import { alertsContract } from './alerts/index.ts'
 import { auditContract } from './audit/index.ts'
 import { authContract } from './auth/index.ts'
-import { boardsContract, bundleContract } from './boards/index.ts'
+import { boardsContract, bundleContract, operatorBoardsContract } from './boards/index.ts'
 import { bootstrapContract } from './bootstrap/index.ts'
 import { boxesContract } from './boxes/index.ts'
 import { contactsContract } from './contacts/index.ts'
@@ -16,11 +16,12 @@ import { jobsContract } from './jobs/index.ts'
 import { limitsContract } from './limits/index.ts'
 import { profileContract } from './profile/index.ts'
 import { emergencyContract, rolloutsContract } from './rollouts/index.ts'
-import { runsContract } from './runs/index.ts'
+import { operatorRunsContract, runsContract } from './runs/index.ts'
 import { serviceContract } from './service/index.ts'
 import { sessionsContract } from './sessions/index.ts'
 import { snapshotsContract } from './snapshots/index.ts'
 import { spacesContract } from './spaces/index.ts'
+import { supportContract } from './support/index.ts'
 import { tasksContract } from './tasks/index.ts'
 import { tenantsContract } from './tenants/index.ts'
 import { usersContract } from './users/index.ts'
@@ -50,7 +51,8 @@ export const api = {
   tasks: tasksContract,
   spaces: spacesContract,
   files: filesContract,
-  boards: { ...boardsContract, ...bundleContract },
-  runs: runsContract,
+  boards: { ...boardsContract, ...bundleContract, ...operatorBoardsContract },
+  runs: { ...runsContract, ...operatorRunsContract },
+  support: supportContract,
   service: serviceContract,
 } as const satisfies Record<string, Contract>

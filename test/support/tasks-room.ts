@@ -1,11 +1,12 @@
 import { pino } from 'pino'
-import { boardsContract, bundleContract } from '../../src/core/boards/index.ts'
+import { boardsContract, bundleContract, operatorBoardsContract } from '../../src/core/boards/index.ts'
 import { bootstrapContract } from '../../src/core/bootstrap/index.ts'
 import { makeClient } from '../../src/core/contract/index.ts'
 import { isoNow, manualClock, type PlatformPrincipal, problem, type UserId } from '../../src/core/kit/index.ts'
 import { profileContract } from '../../src/core/profile/index.ts'
-import { runsContract } from '../../src/core/runs/index.ts'
+import { operatorRunsContract, runsContract } from '../../src/core/runs/index.ts'
 import type { OwnSpace } from '../../src/core/spaces/index.ts'
+import { supportContract } from '../../src/core/support/index.ts'
 import { tasksContract } from '../../src/core/tasks/index.ts'
 import { capabilitiesOf, matrixUserIdOf, RoleBook } from '../../src/core/users/index.ts'
 import { boardsFeature } from '../../src/daemon/boards/index.ts'
@@ -13,16 +14,18 @@ import { bootstrapRoutes, noModules } from '../../src/daemon/bootstrap/index.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
 import { profileRoutes } from '../../src/daemon/profile/index.ts'
 import { runsFeature, runTasks } from '../../src/daemon/runs/index.ts'
+import { supportFeature } from '../../src/daemon/support/index.ts'
 import { tasksFeature } from '../../src/daemon/tasks/index.ts'
 import { findUserById } from '../../src/daemon/users/index.ts'
 import { insertUser } from '../../src/daemon/users/users.repo.ts'
 import { systemRandom } from '../../src/node/index.ts'
+import { anOperator } from './boxes-room.ts'
 import { servedApp } from './served-app.ts'
 import { twoTenants } from './sessions-room.ts'
 
 const taskRoles = RoleBook.parse({
   defaultRole: 'member',
-  roles: { member: {}, teacher: {}, 'school-principal': {}, head: { capabilities: ['manageBoards'] } },
+  roles: { member: {}, teacher: {}, 'school-principal': {}, head: { capabilities: ['manageBoards', 'manageUsers'] } },
 })
 
 /** Users of the tenants `one` and `two`, by id. */
@@ -52,14 +55,19 @@ export async function aTasksRoom(db: Db, { isFirst = true, clock = manualClock()
     sendMessage: async () => '$event',
     storeReport: async () => ({ markdownFileId: 'fil_md', pdfFileId: 'fil_pdf' }),
   }
-  const routes = [tasksFeature, boardsFeature, runsFeature].flatMap((feature) => feature.routes?.(deps) ?? [])
+  const routes = [tasksFeature, boardsFeature, runsFeature, supportFeature].flatMap((feature) => feature.routes?.(deps) ?? [])
   const { url: baseUrl } = await servedApp([...routes, ...profileRoutes(deps), ...bootstrapRoutes(deps)], {
-    authenticate: { platform: (authorization) => principalOf(db, authorization?.slice('Bearer '.length) ?? '') },
+    authenticate: {
+      platform: (authorization) => principalOf(db, authorization?.slice('Bearer '.length) ?? ''),
+      admin: async () => anOperator,
+    },
     clock,
   })
-  const contract = { ...tasksContract, ...boardsContract, ...bundleContract, ...runsContract, ...profileContract, ...bootstrapContract }
+  const ofBoards = { ...boardsContract, ...bundleContract, ...runsContract, ...supportContract }
+  const contract = { ...tasksContract, ...ofBoards, ...profileContract, ...bootstrapContract }
+  const operator = makeClient({ ...operatorBoardsContract, ...operatorRunsContract }, { baseUrl, headers: () => ({ connection: 'close' }) })
   const as = (who: string) => makeClient(contract, { baseUrl, headers: () => ({ authorization: `Bearer ${who}`, connection: 'close' }) })
-  return { ...deps, spaces, baseUrl, as }
+  return { ...deps, spaces, baseUrl, as, operator }
 }
 
 export type TasksRoom = Awaited<ReturnType<typeof aTasksRoom>>

@@ -6,7 +6,13 @@ import { BoardBindings } from './definition.ts'
 import { Simulation, SimulationScript } from './simulate.ts'
 
 /** A bundle is a little longer than the board that it holds, which has at most 4 MiB. */
-const bodyLimit = 5 * 1024 * 1024
+export const importLimit = 5 * 1024 * 1024
+
+export const importBody = z.strictObject({
+  bundle: FlowBundle,
+  name: BoardName.optional().meta({ description: 'Default: the name in the bundle' }),
+  bindings: BoardBindings.default({ roles: {}, rooms: {} }).meta({ description: 'Roles and rooms for the parameters of the bundle' }),
+})
 
 /** Boards as bundles of the format `svc.process-engine/v1`, and boards played without a run. */
 export const bundleContract = {
@@ -24,12 +30,8 @@ export const bundleContract = {
     method: 'POST',
     path: `${base}/import`,
     auth: manage,
-    body: z.strictObject({
-      bundle: FlowBundle,
-      name: BoardName.optional().meta({ description: 'Default: the name in the bundle' }),
-      bindings: BoardBindings.default({ roles: {}, rooms: {} }).meta({ description: 'Roles and rooms for the parameters of the bundle' }),
-    }),
-    bodyLimit,
+    body: importBody,
+    bodyLimit: importLimit,
     returns: Board,
     status: 201,
     problems: ['CONFLICT', 'PAYLOAD_TOO_LARGE'],

@@ -4,7 +4,7 @@ import { isVisible, visiblePattern } from '../kit/index.ts'
 import { BoardDefinition } from './definition.ts'
 
 export const base = '/api/platform/v1/cascade-boards'
-const Id = z.string().min(1).max(100)
+export const Id = z.string().min(1).max(100)
 export const one = z.object({ id: Id })
 const Version = z.coerce.number().int().min(1).max(1_000_000)
 
@@ -16,9 +16,9 @@ export const BoardName = z
   .refine(isVisible, 'must not contain control characters')
   .meta({ pattern: visiblePattern })
 
-const BoardStatus = z.enum(['draft', 'active', 'archived'])
+export const BoardStatus = z.enum(['draft', 'active', 'archived'])
 
-const BoardSummary = z.object({
+export const BoardSummary = z.object({
   id: z.string(),
   name: z.string(),
   description: z.string(),
@@ -33,7 +33,7 @@ export type BoardSummary = Readonly<z.infer<typeof BoardSummary>>
 
 export const Board = BoardSummary.extend({ definition: BoardDefinition })
 
-const BoardFinding = z.object({
+export const BoardFinding = z.object({
   severity: z.enum(['error', 'warning']),
   code: z.string(),
   elementId: z.string().nullable(),

@@ -9,11 +9,21 @@ export type { BoardFinding } from './check-graph.ts'
 export { roomOfTrigger, type TriggerPlace } from './check-triggers.ts'
 export { type BoardSummary, boardsContract } from './contract.ts'
 export { dueOccurrences, nextOccurrence } from './cron-trigger.ts'
-export { BoardDefinition, type BoardElement, boundRole, boundRoom, type ElementOf, type Trigger, type TriggerOf } from './definition.ts'
+export {
+  type BoardBindings,
+  BoardDefinition,
+  type BoardElement,
+  boundRole,
+  boundRoom,
+  type ElementOf,
+  type Trigger,
+  type TriggerOf,
+} from './definition.ts'
 export { causeOf, eventStarts, maxDepth, type TriggerEvent } from './event-trigger.ts'
 export type { Variables } from './expression.ts'
 export { readStartVariables } from './form.ts'
 export { occurrenceKey, type TriggerKind } from './occurrence.ts'
+export { type BoardStructure, operatorBoardsContract } from './operator-contract.ts'
 export {
   activeOf,
   type Board,

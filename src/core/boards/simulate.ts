@@ -4,6 +4,7 @@ import { isProblem, problem } from '../kit/index.ts'
 import { checkEdges, checkPaths } from './check-graph.ts'
 import { type BoardDefinition, BoardLocalId, Duration, type ElementKind, whenAt } from './definition.ts'
 import type { Variables } from './expression.ts'
+import { readStartVariables } from './form.ts'
 import { graphOf } from './graph.ts'
 import { activeOf, type Board, compileBoard, type RunEffect, type RunInput, type RunState, type Stepped, type Token } from './run.ts'
 import { startRun, stepRun } from './step.ts'
@@ -120,6 +121,7 @@ class Play {
   readonly #given = new Map<string, number>()
   readonly #steps: Step[] = []
   readonly #approvers: readonly string[]
+  readonly #variables: Variables
   #timers: Timer[] = []
   #run: RunState | undefined
   #now: string
@@ -129,6 +131,7 @@ class Play {
     this.#board = board
     this.#script = script
     this.#now = now
+    this.#variables = readStartVariables(board.definition, script.variables)
     this.#approvers = Object.entries(script.answers).flatMap(([id, answers]) => answers.map(({ by }, nth) => by ?? userOf(id, nth)))
   }
 
@@ -137,9 +140,9 @@ class Play {
   }
 
   begin(): void {
-    const { startedBy, variables } = this.#script
+    const { startedBy } = this.#script
     this.#record({ input: 'start', elementId: null, by: startedBy }, () =>
-      startRun({ board: this.#board, now: this.#now }, { by: startedBy, variables: variables as Variables }),
+      startRun(this.#at(), { by: startedBy, variables: this.#variables }),
     )
   }
 
@@ -173,7 +176,11 @@ class Play {
     if (input.type === 'timer') this.#timers = this.#timers.filter(({ tokenId, name }) => tokenId !== input.tokenId || name !== input.name)
     else if (elementId !== null) this.#given.set(elementId, (this.#given.get(elementId) ?? 0) + 1)
     const shown = { input: input.type === 'timer' ? input.name : input.type, elementId, by: 'by' in input ? input.by : null }
-    this.#record(shown, () => stepRun({ board: this.#board, now: at }, this.#run as RunState, input))
+    this.#record(shown, () => stepRun(this.#at(), this.#run as RunState, input))
+  }
+
+  #at() {
+    return { board: this.#board, now: this.#now, names: { board: '(board)', run: '(simulated)' } }
   }
 
   #record(shown: Pick<Step, 'input' | 'elementId' | 'by'>, work: () => Stepped): void {

@@ -2,13 +2,13 @@ import { z } from 'zod'
 import { type Contract, endpoint, Paging, platform, Timestamp } from '../contract/index.ts'
 
 const root = '/api/platform/v1'
-const Id = z.string().min(1).max(100)
+export const Id = z.string().min(1).max(100)
 const one = z.object({ id: Id })
 
 /** Also the form of the header `Idempotency-Key`. */
 const Key = z.string().regex(/^[\x21-\x7e]{1,200}$/, 'must be 1 to 200 letters, digits or signs without spaces')
 
-const RunStatus = z.enum(['running', 'waiting', 'completed', 'failed'])
+export const RunStatus = z.enum(['running', 'waiting', 'completed', 'failed'])
 
 const Failure = z.object({
   code: z.enum(['REJECTED', 'CANCELLED', 'EXPRESSION_FAILED', 'TOO_MANY_STEPS', 'DEADLOCK']),
@@ -16,7 +16,7 @@ const Failure = z.object({
   message: z.string(),
 })
 
-const RunSummary = z.object({
+export const RunSummary = z.object({
   id: z.string(),
   boardId: z.string(),
   boardName: z.string(),
@@ -64,7 +64,7 @@ const RunDetail = RunSummary.extend({
 })
 export type RunDetail = Readonly<z.infer<typeof RunDetail>>
 
-const HistoryEntry = z.object({
+export const HistoryEntry = z.object({
   seq: z.int(),
   at: Timestamp,
   type: z.enum(['start', 'complete', 'skip', 'approve', 'reject', 'submit', 'timer', 'cancel', 'retry']),

@@ -23,6 +23,7 @@ import { serviceFeature } from '../service/index.ts'
 import { sessionsFeature } from '../sessions/index.ts'
 import { commandsOfRestores, snapshotsFeature } from '../snapshots/index.ts'
 import { roomsOfTenant, spacesFeature } from '../spaces/index.ts'
+import { supportFeature } from '../support/index.ts'
 import { tasksFeature } from '../tasks/index.ts'
 import { tenantsFeature } from '../tenants/index.ts'
 import { usersFeature } from '../users/index.ts'
@@ -61,6 +62,7 @@ export const features: readonly Feature<Deps>[] = [
   withDeps(cronsFeature, (deps: Deps) => ({ ...deps, jobs: deps.declared().crons })),
   profileFeature,
   contactsFeature,
+  supportFeature,
   withDeps(limitsFeature, ({ budgets, log }: Deps) => ({ ...budgets, log })),
 ]
 

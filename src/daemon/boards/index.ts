@@ -1,10 +1,18 @@
 // Flow boards of tenants: save versions, check, publish and archive them. A change and its event commit in one transaction.
 // The rules are in core/boards. A saved version never changes, so a run can keep the one it began with.
 import './boards.tables.ts'
-import { bundleContract, boardsContract as contract } from '../../core/boards/index.ts'
+import { bundleContract, boardsContract as contract, operatorBoardsContract } from '../../core/boards/index.ts'
 import { feature } from '../feature/index.ts'
 import { serveContract } from '../http/index.ts'
 import type { BoardsDeps } from './deps.ts'
+import {
+  checkTenantBoard,
+  exportTenantBoard,
+  importTenantBoard,
+  listTenantBoards,
+  showTenantBoard,
+  simulateTenantBoard,
+} from './operate-boards.ts'
 import { archiveBoard, checkBoard, publishBoard } from './publish-board.ts'
 import { createBoard, deleteBoard, saveBoard } from './save-board.ts'
 import { listBoards, listVersions, showBoard, showVersion } from './show-boards.ts'
@@ -35,6 +43,14 @@ export const boardsFeature = feature<BoardsDeps>({
       exportBoard: ({ actor, params }) => exportBoard(deps, actor, params),
       importBoard: ({ actor, body }) => importBoard(deps, actor, body),
       simulateBoard: ({ actor, params, body }) => simulateBoard(deps, actor, { ...params, script: body }),
+    }),
+    ...serveContract(operatorBoardsContract, {
+      listTenantBoards: ({ params, query }) => listTenantBoards(deps, { ...params, ...query }),
+      importTenantBoard: ({ actor, params, body }) => importTenantBoard(deps, actor, { ...params, ...body }),
+      showTenantBoard: ({ params }) => showTenantBoard(deps, params),
+      checkTenantBoard: ({ params }) => checkTenantBoard(deps, params),
+      exportTenantBoard: ({ actor, params }) => exportTenantBoard(deps, actor, params),
+      simulateTenantBoard: ({ actor, params, body }) => simulateTenantBoard(deps, actor, { ...params, script: body }),
     }),
   ],
 })

@@ -12,7 +12,7 @@ type One = Readonly<{ id: string }>
 /** The faults of the last saved version. Throws NOT_FOUND. */
 export async function checkBoard(
   deps: BoardsDeps,
-  { tenantId }: PlatformPrincipal,
+  { tenantId }: Readonly<{ tenantId: string }>,
   { id }: One,
 ): Promise<{ version: number; findings: BoardFinding[] }> {
   const board = await findBoard(deps.db, { tenantId, id })

@@ -15,25 +15,35 @@ const maxBoards = 500
 /** Creates a board as a draft. Throws VALIDATION for a space that the caller is not in, CONFLICT for too many boards. */
 export const createBoard = (deps: BoardsDeps, actor: PlatformPrincipal, { definition, ...input }: BoardInput): Promise<Saved> =>
   deps.db.transaction().execute(async (tx) => {
-    const { tenantId, userId } = actor
     await assertOwnSpace(deps, tx, { actor, spaceId: input.spaceId })
-    await assertRoomForBoard(tx, tenantId)
-    const at = isoNow(deps.clock)
-    const states = { status: 'draft', version: 1, publishedVersion: null } as const
-    const board: BoardRecord = {
-      id: newId(deps.random, 'brd'),
-      tenantId,
-      ...input,
-      ...states,
-      createdBy: userId,
-      createdAt: at,
-      updatedAt: at,
-    }
-    await insertBoard(tx, board)
-    await insertVersion(tx, board, { version: 1, definition, savedBy: userId, savedAt: at })
-    await publishBoardEvent(tx, deps.clock, { board, type: 'board.created' })
-    return { ...summaryOf(board), definition }
+    return storeBoard(deps, tx, { tenantId: actor.tenantId, by: actor.userId, input: { definition, ...input } })
   })
+
+type NewBoard = Readonly<{ tenantId: string; by: string | null; input: BoardInput }>
+
+/** Stores a draft; the caller has checked its space. Throws CONFLICT for too many boards. */
+export async function storeBoard(
+  deps: Pick<BoardsDeps, 'clock' | 'random'>,
+  tx: Tx,
+  { tenantId, by, input: { definition, ...input } }: NewBoard,
+): Promise<Saved> {
+  await assertRoomForBoard(tx, tenantId)
+  const at = isoNow(deps.clock)
+  const states = { status: 'draft', version: 1, publishedVersion: null } as const
+  const board: BoardRecord = {
+    id: newId(deps.random, 'brd'),
+    tenantId,
+    ...input,
+    ...states,
+    createdBy: by,
+    createdAt: at,
+    updatedAt: at,
+  }
+  await insertBoard(tx, board)
+  await insertVersion(tx, board, { version: 1, definition, savedBy: by, savedAt: at })
+  await publishBoardEvent(tx, deps.clock, { board, type: 'board.created' })
+  return { ...summaryOf(board), definition }
+}
 
 async function assertRoomForBoard(tx: Tx, tenantId: string): Promise<void> {
   const { count } = await tx

@@ -1,12 +1,13 @@
 import type { BoardDefinition, BoardSummary } from '../../core/boards/index.ts'
 import { noSuchPage, pageEnd, pageOf, readPageEnd } from '../../core/contract/index.ts'
-import { type PlatformPrincipal, problem } from '../../core/kit/index.ts'
+import { problem } from '../../core/kit/index.ts'
 import type { DbOrTx } from '../db/index.ts'
 import { type BoardRecord, type BoardVersion, boardsOf, findBoard, findVersion, versionsOf } from './boards.repo.ts'
 import type { BoardsDeps } from './deps.ts'
 
 type Deps = Pick<BoardsDeps, 'db'>
 type One = Readonly<{ id: string }>
+type Tenant = Readonly<{ tenantId: string }>
 type Page = Readonly<{ cursor?: string | undefined; limit: number }>
 
 /** A board as lists return it. */
@@ -18,7 +19,7 @@ export const noSuchBoard = (id: string) =>
 /** A page of the tenant's boards, newest first. Throws VALIDATION for an invalid cursor. */
 export async function listBoards(
   { db }: Deps,
-  { tenantId }: PlatformPrincipal,
+  { tenantId }: Tenant,
   { cursor, limit, status }: Page & Readonly<{ status?: BoardSummary['status'] | undefined }>,
 ) {
   const after = cursor === undefined ? undefined : readPageEnd(cursor)
@@ -28,11 +29,7 @@ export async function listBoards(
 }
 
 /** A board with its last saved definition. Throws NOT_FOUND. */
-export async function showBoard(
-  { db }: Deps,
-  { tenantId }: PlatformPrincipal,
-  { id }: One,
-): Promise<BoardSummary & { definition: BoardDefinition }> {
+export async function showBoard({ db }: Deps, { tenantId }: Tenant, { id }: One): Promise<BoardSummary & { definition: BoardDefinition }> {
   const board = await findBoard(db, { tenantId, id })
   if (!board) throw noSuchBoard(id)
   const { definition } = await versionOf(db, board, board.version)
@@ -47,7 +44,7 @@ export async function versionOf(db: DbOrTx, board: BoardRecord, version: number)
 }
 
 /** A page of the versions of a board, newest first. Throws NOT_FOUND, VALIDATION for an invalid cursor. */
-export async function listVersions({ db }: Deps, { tenantId }: PlatformPrincipal, { id, cursor, limit }: One & Page) {
+export async function listVersions({ db }: Deps, { tenantId }: Tenant, { id, cursor, limit }: One & Page) {
   if (!(await findBoard(db, { tenantId, id }))) throw noSuchBoard(id)
   if (cursor !== undefined && !/^\d{1,9}$/.test(cursor)) throw noSuchPage()
   const found = await versionsOf(db, { tenantId, id }, { before: cursor === undefined ? undefined : Number(cursor), limit: limit + 1 })
@@ -58,7 +55,7 @@ export async function listVersions({ db }: Deps, { tenantId }: PlatformPrincipal
 /** One version of a board. Throws NOT_FOUND. */
 export async function showVersion(
   { db }: Deps,
-  { tenantId }: PlatformPrincipal,
+  { tenantId }: Tenant,
   { id, version }: One & Readonly<{ version: number }>,
 ): Promise<BoardVersion> {
   if (!(await findBoard(db, { tenantId, id }))) throw noSuchBoard(id)

@@ -12,6 +12,7 @@ import type { BoardsDeps } from './deps.ts'
 import { createBoard } from './save-board.ts'
 import { showBoard } from './show-boards.ts'
 
+type Tenant = Readonly<{ tenantId: string }>
 type One = Readonly<{ id: string }>
 
 /** The bundle of the last saved version. Throws NOT_FOUND, BOARD_INVALID (repeated or missing ids). */
@@ -21,12 +22,16 @@ export const exportBoard = async (
   one: Readonly<{ id: string }>,
 ): Promise<FlowBundle> => bundleOf(await showBoard(deps, actor, one))
 
-type Import = Readonly<{ bundle: FlowBundle; name?: string | undefined; bindings: BoardDefinition['bindings'] }>
+export type Import = Readonly<{ bundle: FlowBundle; name?: string | undefined; bindings: BoardDefinition['bindings'] }>
 
-/** Creates a draft from a bundle. Throws VALIDATION, also for a room of another tenant, CONFLICT (too many boards); nothing is stored then. */
-export async function importBoard(deps: BoardsDeps, actor: PlatformPrincipal, { bundle, name, bindings }: Import) {
+/** Creates a draft from a bundle. Throws VALIDATION, CONFLICT (too many boards); nothing is stored then. */
+export const importBoard = async (deps: BoardsDeps, actor: PlatformPrincipal, input: Import) =>
+  createBoard(deps, actor, await draftOf(deps, actor, input))
+
+/** The draft of a bundle. Throws VALIDATION, also for a room of another tenant. */
+export async function draftOf({ db, roomsOf }: Pick<BoardsDeps, 'db' | 'roomsOf'>, tenant: Tenant, { bundle, name, bindings }: Import) {
   const { definition, ...template } = boardFromBundle(bundle, bindings)
-  const rooms = new Set(await deps.roomsOf(deps.db, actor))
+  const rooms = new Set(await roomsOf(db, tenant))
   const foreign = roomsNamed(definition).filter(({ room }) => !rooms.has(room))
   if (foreign.length > 0) {
     const details = foreign.slice(0, 100).map(({ path }) => ({ path, reason: 'is no room of a space of this tenant' }))
@@ -36,7 +41,7 @@ export async function importBoard(deps: BoardsDeps, actor: PlatformPrincipal, { 
       { details },
     )
   }
-  return createBoard(deps, actor, { ...template, ...(name === undefined ? {} : { name }), spaceId: null, definition })
+  return { ...template, ...(name === undefined ? {} : { name }), spaceId: null, definition }
 }
 
 /** Plays the last saved version. Throws NOT_FOUND, BOARD_INVALID, VALIDATION. */

@@ -1,5 +1,5 @@
 import { type Board, type RunInput, stepRun } from '../../core/boards/index.ts'
-import { isoNow, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
+import { type Actor, isoNow, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import { mayActOn, mayRead, type RunSummary } from '../../core/runs/index.ts'
 import { mayMove } from '../../core/tasks/index.ts'
 import { recordAudit } from '../audit/index.ts'
@@ -43,7 +43,8 @@ export const advanceRun = (
     await assertRole(tx, actor, { element, action: advance.action })
     const input = await inputOf(tx, { run, board, actor, advance })
     const after = await advanceLocked(deps, tx, { run, input, keyed })
-    if (advance.action === 'skip') await audit(deps, tx, { actor, run, action: 'run.skipped', elementId: advance.elementId })
+    if (advance.action === 'skip')
+      await audit(deps, tx, { actor, slug: actor.tenantSlug, run, action: 'run.skipped', elementId: advance.elementId })
     return summaryOf(after)
   })
 
@@ -128,15 +129,22 @@ export async function advanceLocked(deps: StepDeps, tx: Tx, { run, input, keyed 
   return (await applyStep(deps, tx, { run, stepped, input, keyed })) as RunRecord
 }
 
-const manage = (deps: Pick<RunsDeps, 'db' | 'clock' | 'random'>, actor: PlatformPrincipal, id: string, type: 'cancel' | 'retry') =>
+const manage = (deps: Deps, actor: PlatformPrincipal, id: string, type: 'cancel' | 'retry') =>
   deps.db.transaction().execute(async (tx) => {
     const run = await lockReadableRun(tx, actor, id)
-    if (run.state.status === 'completed' || isFinal(run))
-      throw problem('RUN_ENDED', `Run ${id} has ended, so ${type} is not possible. fix: start a new run`)
-    const after = await advanceLocked(deps, tx, { run, input: { type } })
-    await audit(deps, tx, { actor, run, action: type === 'cancel' ? 'run.cancelled' : 'run.retried' })
-    return summaryOf(after)
+    return summaryOf(await manageLocked(deps, tx, { run, type, actor, slug: actor.tenantSlug }))
   })
+
+type Managed = Readonly<{ run: RunRecord; type: 'cancel' | 'retry'; actor: Actor; slug: string }>
+
+/** Cancels or retries a run that the caller has locked and may manage. Throws RUN_ENDED, INVALID_TRANSITION. */
+export async function manageLocked(deps: StepDeps, tx: Tx, { run, type, actor, slug }: Managed): Promise<RunRecord> {
+  if (run.state.status === 'completed' || isFinal(run))
+    throw problem('RUN_ENDED', `Run ${run.id} has ended, so ${type} is not possible. fix: start a new run`)
+  const after = await advanceLocked(deps, tx, { run, input: { type } })
+  await audit(deps, tx, { actor, slug, run, action: type === 'cancel' ? 'run.cancelled' : 'run.retried' })
+  return after
+}
 
 type One = Readonly<{ id: string }>
 type Deps = Pick<RunsDeps, 'db' | 'clock' | 'random'>
@@ -148,13 +156,14 @@ export const cancelRun = (deps: Deps, actor: PlatformPrincipal, { id }: One) => 
 export const retryRun = (deps: Deps, actor: PlatformPrincipal, { id }: One) => manage(deps, actor, id, 'retry')
 
 type Audited = Readonly<{
-  actor: PlatformPrincipal
+  actor: Actor
+  slug: string
   run: RunRecord
   action: 'run.skipped' | 'run.cancelled' | 'run.retried'
   elementId?: string
 }>
 
-async function audit({ clock }: Pick<RunsDeps, 'clock'>, tx: Tx, { actor, run, action, elementId }: Audited): Promise<void> {
+async function audit({ clock }: Pick<RunsDeps, 'clock'>, tx: Tx, { actor, slug, run, action, elementId }: Audited): Promise<void> {
   const data = { runId: run.id, boardId: run.boardId, ...(elementId === undefined ? {} : { elementId }) }
-  await recordAudit(tx, clock, { actor, action, subject: actor.tenantSlug, data })
+  await recordAudit(tx, clock, { actor, action, subject: slug, data })
 }

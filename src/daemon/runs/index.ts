@@ -2,13 +2,14 @@
 // A step is stored in one transaction with its history, tasks, timers, events and jobs, so that it happens once or not at all.
 // What a step does is decided in core/boards. A run keeps the board version it began with.
 import './runs.tables.ts'
-import { runsContract as contract } from '../../core/runs/index.ts'
+import { runsContract as contract, operatorRunsContract } from '../../core/runs/index.ts'
 import { feature } from '../feature/index.ts'
 import { serveContract } from '../http/index.ts'
 import { advanceRun, cancelRun, retryRun } from './advance-run.ts'
 import { deleteOldRuns } from './delete-old-runs.ts'
 import type { RunsDeps } from './deps.ts'
 import { timerLoop } from './fire-timers.ts'
+import { changeTenantRuns, listTenantRuns, showTenantRun, tenantRunHistory } from './operate-runs.ts'
 import { reportJobs } from './reports.ts'
 import { messageJobs } from './send-messages.ts'
 import { listCheckpoints, listRuns, showHistory, showReport, showRun } from './show-runs.ts'
@@ -23,8 +24,8 @@ export { runTasks } from './task-of-run.ts'
 
 export const runsFeature = feature<RunsDeps>({
   name: 'runs',
-  routes: (deps) =>
-    serveContract(contract, {
+  routes: (deps) => [
+    ...serveContract(contract, {
       startRun: ({ actor, params, body }) => startRun(deps, actor, { ...params, ...body }),
       listRuns: ({ actor, params, query }) => listRuns(deps, actor, { ...params, ...query }),
       showRun: ({ actor, params }) => showRun(deps, actor, params),
@@ -35,6 +36,14 @@ export const runsFeature = feature<RunsDeps>({
       listCheckpoints: ({ actor, query }) => listCheckpoints(deps, actor, query),
       showReport: ({ actor, params }) => showReport(deps, actor, params),
     }),
+    ...serveContract(operatorRunsContract, {
+      listTenantRuns: ({ params, query }) => listTenantRuns(deps, { ...params, ...query }),
+      cancelTenantRuns: ({ actor, params, body }) => changeTenantRuns(deps, actor, { ...params, ...body, type: 'cancel' }),
+      retryTenantRuns: ({ actor, params, body }) => changeTenantRuns(deps, actor, { ...params, ...body, type: 'retry' }),
+      showTenantRun: ({ params }) => showTenantRun(deps, params),
+      tenantRunHistory: ({ params, query }) => tenantRunHistory(deps, { ...params, ...query }),
+    }),
+  ],
   jobs: (deps) => ({ ...messageJobs(deps), ...reportJobs(deps) }),
   loops: (deps) => [timerLoop(deps)],
   cleanup: (deps) => [(signal) => deleteOldRuns(deps, signal)],

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { RunState, RunStatus } from '../../core/boards/index.ts'
 import type { PageEnd } from '../../core/contract/index.ts'
 import type { Readers, RunSummary } from '../../core/runs/index.ts'
@@ -181,3 +182,51 @@ export async function runsOf(db: DbOrTx, { tenantId, boardId, status, reader, af
     )
   return (await query.execute()).map(toSummary)
 }
+
+export type Search = Readonly<{
+  tenantId: string
+  status?: RunStatus | undefined
+  board?: string | undefined
+  element?: string | undefined
+  startedBefore?: string | undefined
+  /** Only runs that a cancel ends. */
+  unfinished?: boolean
+  /** Only runs that a retry continues. */
+  retryable?: boolean
+  after?: PageEnd | undefined
+  limit: number
+}>
+
+/** Runs of a tenant, newest first. */
+export async function searchRuns(db: DbOrTx, search: Search): Promise<RunSummary[]> {
+  const { tenantId, status, board, element, startedBefore, unfinished, retryable, after, limit } = search
+  let query = db
+    .selectFrom('runs')
+    .select(summarized)
+    .where('tenant_id', '=', tenantId)
+    .orderBy('started_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(limit)
+  if (status) query = query.where('status', '=', status)
+  if (board !== undefined) query = query.where('board_id', '=', board)
+  if (startedBefore !== undefined) query = query.where('started_at', '<', startedBefore)
+  if (element !== undefined)
+    query = query.where(({ or }) => or([isActiveAt(element), contains('failure', `"elementId":${JSON.stringify(element)},`)]))
+  if (retryable) query = query.where('status', '=', 'failed')
+  if (unfinished) query = query.where('status', '!=', 'completed')
+  if (unfinished || retryable)
+    query = query.where(({ or, and, not, eb }) =>
+      or([eb('failure', 'is', null), and([...finalCodes.map((code) => not(contains('failure', `"code":"${code}"`)))])]),
+    )
+  if (after)
+    query = query.where(({ eb, or, and }) =>
+      or([eb('started_at', '<', after.createdAt), and([eb('started_at', '=', after.createdAt), eb('id', '<', after.id)])]),
+    )
+  return (await query.execute()).map(toSummary)
+}
+
+const finalCodes = ['CANCELLED', 'REJECTED']
+
+/** The element ids come before the column ids in `active`. */
+const isActiveAt = (element: string) =>
+  sql<boolean>`active like ${`%${JSON.stringify(element).replace(/[\\%_]/g, '\\$&')}%"columnIds"%`} escape '\\'`

@@ -37,6 +37,7 @@ import { formerKeys } from './0037-former-keys.ts'
 import { queuedBehind } from './0038-queued-behind.ts'
 import { boards } from './0039-boards.ts'
 import { runs } from './0040-runs.ts'
+import { supportAccess } from './0041-support-access.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order they are applied. Add at the end; never change or reorder what shipped. */
@@ -80,4 +81,5 @@ export const migrations: readonly Migration[] = [
   queuedBehind,
   boards,
   runs,
+  supportAccess,
 ]

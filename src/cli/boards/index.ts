@@ -1,0 +1,117 @@
+// `tenantry boards`: list, show, check, export, import and simulate flow boards, of a tenant or in a file.
+// Operators see structure and findings. The content of a board needs the support access of its tenant.
+import type { BoardBindings } from '../../core/boards/index.ts'
+import { catalogue, problem } from '../../core/kit/index.ts'
+import { type Context, clean, command, count, many, noun, oneOf, required, text } from '../kit/index.ts'
+import { boardList, boardView, type Checked, findingsView, hasErrors, importedView, simulationView } from './boards.view.ts'
+import { readBoardFile, readDataFile, readScript } from './read-board.ts'
+
+const tenantOption = text('--tenant <slug>', 'tenant of the board')
+const inTenant = required(tenantOption)
+const orFile = text('--tenant <slug>', 'tenant of the board; without it <board> is a file')
+
+const list = command(
+  'list',
+  'List the flow boards of a tenant',
+  {
+    tenant: inTenant,
+    status: oneOf('--status <status>', 'filter by status', ['draft', 'active', 'archived']),
+    limit: count('--limit <count>', 'max results'),
+    cursor: text('--cursor <cursor>', 'pagination cursor'),
+  },
+  ({ api }, { tenant, ...query }) => api.boards.listTenantBoards({ params: { slug: tenant }, query }),
+  boardList,
+)
+
+const show = command(
+  'show <board>',
+  'Show the structure of a board',
+  { tenant: inTenant },
+  ({ api }, { board, tenant }) => api.boards.showTenantBoard({ params: { slug: tenant, id: board } }),
+  boardView,
+)
+
+const check = command(
+  'check <board>',
+  'Check a board for what would get stuck',
+  { tenant: orFile },
+  async ({ api }, { board, tenant }): Promise<Checked> => {
+    if (tenant === undefined) return checkFile(board)
+    const { findings } = await api.boards.checkTenantBoard({ params: { slug: tenant, id: board } })
+    return { name: board, findings, isLocal: false }
+  },
+  findingsView,
+  {
+    exit: (result) => (hasErrors(result) ? catalogue.BOARD_INVALID.exit : 0),
+    examples: ['check crisis.json', 'check brd_2x7e --tenant anna-schule'],
+  },
+)
+
+/** Checks a file without a daemon; roles and rooms are those of a tenant, so they count as existing. */
+async function checkFile(file: string): Promise<Checked> {
+  const { name, definition } = await readBoardFile(file)
+  const { checkBoard } = await import('../../core/boards/index.ts')
+  const findings = checkBoard(definition, { roles: new Set(), rooms: new Set() }, { isTemplate: true })
+  return { name, findings: findings.filter(({ code }) => !['ROLE_UNKNOWN', 'ROOM_UNKNOWN'].includes(code)), isLocal: true }
+}
+
+const exportBoard = command(
+  'export <board>',
+  'Export a board as a bundle (needs support access)',
+  { tenant: inTenant, out: text('--out <file>', 'write the bundle to this file (default: stdout)') },
+  async ({ api }, { board, tenant, out }) => {
+    const bundle = await api.boards.exportTenantBoard({ params: { slug: tenant, id: board } })
+    if (out !== undefined)
+      await (await import('../../node/index.ts')).writeFileAtomic(out, `${JSON.stringify(bundle, null, 2)}\n`, { mode: 0o600 })
+    return bundle
+  },
+  (bundle, _, { out }) => (out === undefined ? JSON.stringify(bundle, null, 2) : `Bundle written to ${clean(out)}.`),
+  { examples: ['export brd_2x7e --tenant anna-schule --out crisis.json'] },
+)
+
+const importBoard = command(
+  'import <file>',
+  'Import a bundle as a draft',
+  {
+    tenant: inTenant,
+    name: text('--name <name>', 'name of the board (default: the name in the bundle)'),
+    roles: many('--role <bindings>', 'roles for parameters: head=teacher'),
+    rooms: many('--room <bindings>', 'rooms for parameters: staff=!id:server'),
+  },
+  async ({ api }, { file, tenant, name, roles, rooms }) => {
+    const bundle = (await readDataFile(file)) as never
+    const bindings: BoardBindings = { roles: pairs('--role', roles), rooms: pairs('--room', rooms) }
+    return api.boards.importTenantBoard({ params: { slug: tenant }, body: { bundle, bindings, ...(name === undefined ? {} : { name }) } })
+  },
+  importedView,
+  { examples: ['import crisis.json --tenant anna-schule --role head=teacher'] },
+)
+
+/** Throws USAGE. */
+const pairs = (option: string, all: readonly string[]): Record<string, string> =>
+  Object.fromEntries(
+    all.map((one) => {
+      const at = one.indexOf('=')
+      if (at < 1) throw problem('USAGE', `${option} ${one} has no name. fix: write ${option} <parameter>=<value>`)
+      return [one.slice(0, at), one.slice(at + 1)]
+    }),
+  )
+
+const simulate = command(
+  'simulate <board>',
+  'Play a board with scripted answers; stores nothing',
+  { tenant: orFile, script: text('--script <file>', 'answers and variables, JSON or YAML (default: nobody answers)') },
+  async ({ api, clock }: Context, { board, tenant, script: file }) => {
+    const script = await readScript(file)
+    if (tenant !== undefined) return api.boards.simulateTenantBoard({ params: { slug: tenant, id: board }, body: script })
+    const { simulateBoard } = await import('../../core/boards/index.ts')
+    return simulateBoard((await readBoardFile(board)).definition, script, clock.now().toISOString())
+  },
+  simulationView,
+  {
+    exit: ({ outcome }) => (outcome === 'completed' ? 0 : 1),
+    examples: ['simulate crisis.json --script answers.yaml', 'simulate brd_2x7e --tenant anna-schule --script answers.yaml'],
+  },
+)
+
+export const boards = noun('boards', 'Manage flow boards of tenants', [list, show, check, exportBoard, importBoard, simulate])

@@ -1,0 +1,92 @@
+// `tenantry runs`: search, show, cancel and retry runs of flow boards.
+// Operators see states, times and errors, and never advance a run: that is done by users of the tenant.
+import { plural, problem } from '../../core/kit/index.ts'
+import { assertConfirmed, type Context, command, count, momentOf, noun, oneOf, required, text } from '../kit/index.ts'
+import { changedView, historyView, runList, runView } from './runs.view.ts'
+
+const tenant = required(text('--tenant <slug>', 'tenant of the runs'))
+const paging = { limit: count('--limit <count>', 'max results'), cursor: text('--cursor <cursor>', 'pagination cursor') }
+const search = {
+  status: oneOf('--status <status>', 'filter by status', ['running', 'waiting', 'completed', 'failed']),
+  board: text('--board <id>', 'only runs of this board'),
+  element: text('--element <id>', 'only runs that wait or failed at this element'),
+  olderThan: text('--older-than <age>', 'only runs started before: 2h, 3d or a time'),
+}
+
+type Filter = Readonly<{
+  status?: 'running' | 'waiting' | 'completed' | 'failed' | undefined
+  board?: string | undefined
+  element?: string | undefined
+  olderThan?: string | undefined
+}>
+
+const filterOf = ({ clock }: Pick<Context, 'clock'>, { status, board, element, olderThan }: Filter) => ({
+  ...(status === undefined ? {} : { status }),
+  ...(board === undefined ? {} : { board }),
+  ...(element === undefined ? {} : { element }),
+  ...(olderThan === undefined ? {} : { startedBefore: momentOf(olderThan, clock.now()) }),
+})
+
+const list = command(
+  'list',
+  'Search the runs of a tenant, newest first',
+  { tenant, ...search, ...paging },
+  (context, { tenant: slug, limit, cursor, ...filter }) =>
+    context.api.runs.listTenantRuns({ params: { slug }, query: { ...filterOf(context, filter), limit, cursor } }),
+  runList,
+  { examples: ['list --tenant anna-schule --status failed', 'list --tenant anna-schule --element principal --older-than 2d'] },
+)
+
+const show = command(
+  'show <run>',
+  'Show the state of a run',
+  { tenant },
+  ({ api }, { run, tenant: slug }) => api.runs.showTenantRun({ params: { slug, id: run } }),
+  runView,
+)
+
+const history = command(
+  'history <run>',
+  'List the steps of a run',
+  { tenant, ...paging },
+  ({ api }, { run, tenant: slug, ...query }) => api.runs.tenantRunHistory({ params: { slug, id: run }, query }),
+  historyView,
+)
+
+type Named = Filter & Readonly<{ runs?: readonly string[]; tenant: string }>
+
+/** Runs named by id, or all that match a filter. Throws USAGE for neither or both. */
+async function chosen(context: Context, { runs: ids = [], tenant: slug, ...filter }: Named, verb: string) {
+  const body = filterOf(context, filter)
+  const hasFilter = Object.keys(body).length > 0
+  if (ids.length > 0 === hasFilter) throw problem('USAGE', `pass run ids, or a filter such as --status failed, to ${verb} runs`)
+  const which = hasFilter ? 'all runs that match' : plural(ids.length, 'run')
+  await assertConfirmed(context.ask, `${verb === 'cancel' ? 'Cancel' : 'Retry'} ${which} of ${slug}?`)
+  return { params: { slug }, body: hasFilter ? body : { ids: [...ids] } }
+}
+
+const cancel = command(
+  'cancel [runs...]',
+  'Cancel runs: their tasks and timers end',
+  { tenant, ...search },
+  async (context, input) => context.api.runs.cancelTenantRuns(await chosen(context, input, 'cancel')),
+  changedView('cancelled'),
+  {
+    exit: ({ refused }) => (refused.length > 0 ? 5 : 0),
+    examples: ['cancel run_8x2m --tenant anna-schule', 'cancel --tenant anna-schule --older-than 30d --yes'],
+  },
+)
+
+const retry = command(
+  'retry [runs...]',
+  'Retry failed runs at the element that failed',
+  { tenant, ...search },
+  async (context, input) => context.api.runs.retryTenantRuns(await chosen(context, input, 'retry')),
+  changedView('continued'),
+  {
+    exit: ({ refused }) => (refused.length > 0 ? 5 : 0),
+    examples: ['retry run_8x2m --tenant anna-schule', 'retry --tenant anna-schule --element which'],
+  },
+)
+
+export const runs = noun('runs', 'Manage runs of flow boards', [list, show, history, cancel, retry])

@@ -1,0 +1,80 @@
+import { plural } from '../../core/kit/index.ts'
+import type { OperatorRun } from '../../core/runs/index.ts'
+import { ago, type Column, clean, fields, type Paint, type Style, sections, stamp, table } from '../kit/index.ts'
+
+const tint = { running: 'cyan', waiting: 'yellow', completed: 'green', failed: 'red' } as const satisfies Record<
+  OperatorRun['status'],
+  keyof Paint
+>
+
+const placesOf = ({ activeElementIds, failure }: OperatorRun): string =>
+  activeElementIds.length > 0 ? activeElementIds.join(', ') : (failure?.elementId ?? '')
+
+const columns = ({ now }: Style): Column<OperatorRun>[] => [
+  { title: 'ID', value: ({ id }) => id, priority: 1 },
+  { title: 'BOARD', value: ({ boardName }) => boardName, priority: 1, minWidth: 10 },
+  { title: 'STATUS', value: ({ status }) => status, priority: 1, paint: ({ status }) => tint[status] },
+  { title: 'ELEMENT', value: placesOf, priority: 1, minWidth: 8 },
+  { title: 'STARTED', value: ({ startedAt }) => ago(startedAt, now), priority: 2 },
+  { title: 'DUE', value: ({ slaDeadline }) => slaDeadline && ago(slaDeadline, now), priority: 3 },
+  { title: 'REASON', value: ({ failure }) => failure?.message, priority: 2, minWidth: 12 },
+]
+
+export const runList = (
+  { runs, nextCursor }: Readonly<{ runs: readonly OperatorRun[]; nextCursor: string | null }>,
+  style: Style,
+): string =>
+  sections(
+    runs.length === 0 ? 'No runs.' : table(style, columns(style), runs),
+    nextCursor ? `More: the same command with --cursor ${nextCursor}` : '',
+  )
+
+export function runView(run: OperatorRun, style: Style, { tenant }: Readonly<{ tenant: string }>): string {
+  const { paint, now } = style
+  const { id, boardId, boardName, boardVersion, status, trigger, failure, seq, startedAt, completedAt, slaDeadline } = run
+  const canRetry = failure !== null && failure.code !== 'CANCELLED' && failure.code !== 'REJECTED'
+  return sections(
+    `${paint.bold(clean(boardName))} ${paint[tint[status]](status)}`,
+    fields(style, [
+      ['Id', id],
+      ['Board', `${boardId} version ${boardVersion}`],
+      ['Trigger', trigger],
+      ['Waits at', run.activeElementIds.map(clean).join(', ')],
+      ['Steps', seq],
+      ['Reason', failure && `${failure.code}: ${clean(failure.message)}`],
+      ['Started', stamp(startedAt, now)],
+      ['Due', stamp(slaDeadline, now)],
+      ['Ended', stamp(completedAt, now)],
+    ]),
+    canRetry ? `After fixing the cause: tenantry runs retry ${id} --tenant ${clean(tenant)}` : '',
+  )
+}
+
+type Entry = Readonly<{ seq: number; at: string; type: string; elementId: string | null }>
+
+const entryColumns: readonly Column<Entry>[] = [
+  { title: 'NO', value: ({ seq }) => seq, priority: 1, align: 'right' },
+  { title: 'AT (UTC)', value: ({ at }) => at.slice(0, 19).replace('T', ' '), priority: 1 },
+  { title: 'INPUT', value: ({ type }) => type, priority: 1 },
+  { title: 'ELEMENT', value: ({ elementId }) => elementId, priority: 1 },
+]
+
+export const historyView = (
+  { entries, nextCursor }: Readonly<{ entries: readonly Entry[]; nextCursor: string | null }>,
+  style: Style,
+): string =>
+  sections(
+    entries.length === 0 ? 'No steps.' : table(style, entryColumns, entries),
+    nextCursor ? `More: the same command with --cursor ${nextCursor}` : '',
+  )
+
+type Changed = Readonly<{ changed: readonly string[]; refused: readonly Readonly<{ id: string; message: string }>[]; more: boolean }>
+
+export const changedView =
+  (done: string) =>
+  ({ changed, refused, more }: Changed, { paint }: Style): string =>
+    sections(
+      `${plural(changed.length, 'run')} ${done}.`,
+      refused.map(({ message }) => paint.red(clean(message))).join('\n'),
+      more ? 'More runs match: run the same command again.' : '',
+    )

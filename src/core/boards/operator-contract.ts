@@ -1,0 +1,83 @@
+import { z } from 'zod'
+import { Slug } from '../boxes/index.ts'
+import { admin, type Contract, endpoint, Paging } from '../contract/index.ts'
+import { FlowBundle } from './bundle.ts'
+import { importBody, importLimit } from './bundle-contract.ts'
+import { BoardFinding, BoardStatus, BoardSummary, Id } from './contract.ts'
+import { BoardDefinition } from './definition.ts'
+import { Simulation, SimulationScript } from './simulate.ts'
+
+const base = '/api/admin/v1/tenants/:slug/boards'
+const ofTenant = z.object({ slug: Slug })
+const one = z.object({ slug: Slug, id: Id })
+
+/** A board without its content: no roles, rooms, forms, texts and expressions. */
+const BoardStructure = BoardSummary.extend({
+  columns: BoardDefinition.shape.columns.unwrap(),
+  elements: z.array(z.object({ id: z.string(), kind: z.string(), label: z.string(), columnId: z.string().nullable() })),
+  edges: z.array(z.object({ source: z.string(), target: z.string(), condition: z.string() })),
+})
+export type BoardStructure = Readonly<z.infer<typeof BoardStructure>>
+
+const bySupport = '; the tenant must grant support access'
+
+/** Boards for operators of the platform. */
+export const operatorBoardsContract = {
+  listTenantBoards: endpoint({
+    method: 'GET',
+    path: base,
+    auth: admin('viewer'),
+    params: ofTenant,
+    query: Paging.extend({ status: BoardStatus.optional() }),
+    returns: z.object({ boards: z.array(BoardSummary), nextCursor: z.string().nullable() }),
+    summary: 'List the boards of a tenant, newest first',
+  }),
+  importTenantBoard: endpoint({
+    method: 'POST',
+    path: `${base}/import`,
+    auth: admin('operator'),
+    params: ofTenant,
+    body: importBody,
+    bodyLimit: importLimit,
+    returns: BoardSummary,
+    status: 201,
+    problems: ['CONFLICT', 'PAYLOAD_TOO_LARGE'],
+    summary: 'Import a bundle as a draft of a tenant',
+  }),
+  showTenantBoard: endpoint({
+    method: 'GET',
+    path: `${base}/:id`,
+    auth: admin('viewer'),
+    params: one,
+    returns: BoardStructure,
+    summary: 'Show the structure of a board, without roles, forms and texts',
+  }),
+  checkTenantBoard: endpoint({
+    method: 'POST',
+    path: `${base}/:id/check`,
+    auth: admin('viewer'),
+    params: one,
+    returns: z.object({ version: z.int(), findings: z.array(BoardFinding) }),
+    summary: 'Check the last saved version of a board',
+  }),
+  exportTenantBoard: endpoint({
+    method: 'GET',
+    path: `${base}/:id/export`,
+    auth: admin('operator'),
+    params: one,
+    returns: FlowBundle,
+    problems: ['BOARD_INVALID'],
+    summary: `Export a board as a bundle${bySupport}`,
+  }),
+  simulateTenantBoard: endpoint({
+    method: 'POST',
+    path: `${base}/:id/simulate`,
+    auth: admin('operator'),
+    params: one,
+    body: SimulationScript.prefault({}),
+    bodyLimit: 1024 * 1024,
+    returns: Simulation,
+    problems: ['BOARD_INVALID', 'PAYLOAD_TOO_LARGE'],
+    summary: `Play a board with scripted answers${bySupport}`,
+  }),
+} as const satisfies Contract

@@ -1,0 +1,75 @@
+import { z } from 'zod'
+import { Slug } from '../boxes/index.ts'
+import { admin, type Contract, endpoint, Paging, Timestamp } from '../contract/index.ts'
+import { HistoryEntry, Id, RunStatus, RunSummary } from './contract.ts'
+
+const base = '/api/admin/v1/tenants/:slug/runs'
+const ofTenant = z.object({ slug: Slug })
+const one = z.object({ slug: Slug, id: Id })
+
+/** A run without people: who started it and who may read it stay in the tenant. */
+const OperatorRun = RunSummary.omit({ startedBy: true })
+export type OperatorRun = Readonly<z.infer<typeof OperatorRun>>
+
+const filter = {
+  status: RunStatus.optional(),
+  board: Id.optional().meta({ description: 'Id of the board' }),
+  element: Id.optional().meta({ description: 'Runs that wait or failed at this element' }),
+  startedBefore: Timestamp.optional(),
+}
+
+/** Runs changed by one request. */
+export const maxBulk = 200
+
+const manyRuns = (verb: 'cancel' | 'retry', summary: string) =>
+  endpoint({
+    method: 'POST',
+    path: `${base}/${verb}`,
+    auth: admin('operator'),
+    params: ofTenant,
+    body: z
+      .strictObject({ ids: z.array(Id).min(1).max(maxBulk).optional(), ...filter })
+      .refine(
+        (body) => Object.values(body).some((value) => value !== undefined),
+        'must name runs: ids, status, board, element or startedBefore',
+      )
+      .meta({ minProperties: 1 }),
+    returns: z.object({
+      changed: z.array(z.string()),
+      refused: z.array(z.object({ id: z.string(), code: z.string(), message: z.string() })),
+      more: z.boolean().meta({ description: `More runs match; one request changes ${maxBulk}` }),
+    }),
+    summary,
+  })
+
+/** Runs for operators of the platform: states, times and errors, never variables, forms, users or reports. */
+export const operatorRunsContract = {
+  listTenantRuns: endpoint({
+    method: 'GET',
+    path: base,
+    auth: admin('viewer'),
+    params: ofTenant,
+    query: Paging.extend(filter),
+    returns: z.object({ runs: z.array(OperatorRun), nextCursor: z.string().nullable() }),
+    summary: 'Search the runs of a tenant, newest first',
+  }),
+  cancelTenantRuns: manyRuns('cancel', 'Cancel unfinished runs: their tasks, checkpoints and timers end'),
+  retryTenantRuns: manyRuns('retry', 'Continue failed runs at the element that failed'),
+  showTenantRun: endpoint({
+    method: 'GET',
+    path: `${base}/:id`,
+    auth: admin('viewer'),
+    params: one,
+    returns: OperatorRun,
+    summary: 'Show the state of a run',
+  }),
+  tenantRunHistory: endpoint({
+    method: 'GET',
+    path: `${base}/:id/history`,
+    auth: admin('viewer'),
+    params: one,
+    query: Paging,
+    returns: z.object({ entries: z.array(HistoryEntry.omit({ by: true })), nextCursor: z.string().nullable() }),
+    summary: 'List the steps of a run, oldest first, without users and values',
+  }),
+} as const satisfies Contract

@@ -1,0 +1,91 @@
+import type { RunStatus } from '../../core/boards/index.ts'
+import { noSuchPage, pageEnd, pageOf, readPageEnd } from '../../core/contract/index.ts'
+import { type AdminActor, isProblem, problem, type TokenActor } from '../../core/kit/index.ts'
+import { maxBulk, type OperatorRun, type RunSummary } from '../../core/runs/index.ts'
+import type { DbOrTx } from '../db/index.ts'
+import { tenantBySlug } from '../tenants/index.ts'
+import { manageLocked } from './advance-run.ts'
+import type { RunsDeps } from './deps.ts'
+import { historyAfter } from './history.repo.ts'
+import { findRun, lockRun, searchRuns, summaryOf } from './runs.repo.ts'
+
+// Runs of a tenant for operators: search them, cancel and retry them. No answer names a user or a value of a run.
+
+type Deps = Pick<RunsDeps, 'db' | 'clock' | 'random'>
+type Operator = AdminActor | TokenActor
+type Filter = Readonly<{
+  status?: RunStatus | undefined
+  board?: string | undefined
+  element?: string | undefined
+  startedBefore?: string | undefined
+}>
+type Page = Readonly<{ slug: string; cursor?: string | undefined; limit: number }>
+type Named = Readonly<{ slug: string; id: string }>
+
+async function tenantIdOf(db: DbOrTx, slug: string): Promise<string> {
+  const tenant = await tenantBySlug(db, slug)
+  if (!tenant) throw problem('NOT_FOUND', `Tenant ${slug} does not exist. fix: tenantry tenants list`)
+  return tenant.id
+}
+
+const withoutPeople = ({ startedBy: _, ...run }: RunSummary): OperatorRun => run
+
+/** Throws NOT_FOUND, VALIDATION for an invalid cursor. */
+export async function listTenantRuns({ db }: Pick<Deps, 'db'>, { slug, cursor, limit, ...filter }: Page & Filter) {
+  const after = cursor === undefined ? undefined : readPageEnd(cursor)
+  const found = await searchRuns(db, { tenantId: await tenantIdOf(db, slug), ...filter, after, limit: limit + 1 })
+  const { page, nextCursor } = pageOf(found, limit, ({ startedAt, id }) => pageEnd({ createdAt: startedAt, id }))
+  return { runs: page.map(withoutPeople), nextCursor }
+}
+
+const noSuchRun = ({ slug, id }: Named) =>
+  problem('NOT_FOUND', `Run ${id} of ${slug} does not exist. fix: tenantry runs list --tenant ${slug}`)
+
+/** Throws NOT_FOUND. */
+export async function showTenantRun({ db }: Pick<Deps, 'db'>, named: Named): Promise<OperatorRun> {
+  const run = await findRun(db, { tenantId: await tenantIdOf(db, named.slug), id: named.id })
+  if (!run) throw noSuchRun(named)
+  return withoutPeople(summaryOf(run))
+}
+
+/** Throws NOT_FOUND, VALIDATION for an invalid cursor. */
+export async function tenantRunHistory({ db }: Pick<Deps, 'db'>, { cursor, limit, ...named }: Named & Page) {
+  const tenantId = await tenantIdOf(db, named.slug)
+  if (!(await findRun(db, { tenantId, id: named.id }))) throw noSuchRun(named)
+  if (cursor !== undefined && !/^\d{1,9}$/.test(cursor)) throw noSuchPage()
+  const found = await historyAfter(db, { tenantId, runId: named.id }, { after: Number(cursor ?? 0), limit: limit + 1 })
+  const { page, nextCursor } = pageOf(found, limit, ({ seq }) => String(seq))
+  return { entries: page.map(({ seq, at, elementId, input }) => ({ seq, at, elementId, type: input.type })), nextCursor }
+}
+
+type Bulk = Filter & Readonly<{ slug: string; type: 'cancel' | 'retry'; ids?: readonly string[] | undefined }>
+
+/** Cancels or retries each run in a transaction of its own; a run that cannot is named with its code. */
+export async function changeTenantRuns(deps: Deps, actor: Operator, { slug, type, ids, ...filter }: Bulk) {
+  const tenantId = await tenantIdOf(deps.db, slug)
+  const possible = type === 'retry' ? { retryable: true } : { unfinished: true }
+  const found = ids ?? (await searchRuns(deps.db, { tenantId, ...filter, ...possible, limit: maxBulk + 1 })).map(({ id }) => id)
+  const [changed, refused] = [[] as string[], [] as { id: string; code: string; message: string }[]]
+  for (const id of found.slice(0, maxBulk)) {
+    const wrong = await changeOne(deps, actor, { slug, tenantId, id, type })
+    if (wrong) refused.push({ id, ...wrong })
+    else changed.push(id)
+  }
+  return { changed, refused, more: found.length > maxBulk }
+}
+
+type One = Readonly<{ slug: string; tenantId: string; id: string; type: 'cancel' | 'retry' }>
+
+const changeOne = (deps: Deps, actor: Operator, { slug, tenantId, id, type }: One) =>
+  deps.db
+    .transaction()
+    .execute(async (tx) => {
+      const run = await lockRun(tx, { tenantId, id })
+      if (!run) throw noSuchRun({ slug, id })
+      await manageLocked(deps, tx, { run, type, actor, slug })
+      return undefined
+    })
+    .catch((error: unknown) => {
+      if (!isProblem(error)) throw error
+      return { code: error.code, message: error.message }
+    })

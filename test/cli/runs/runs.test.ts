@@ -1,0 +1,47 @@
+import { expect, test } from 'vitest'
+import { tenantry } from '../../support/command-line.ts'
+import { at } from '../../support/records.ts'
+
+const base = '/api/admin/v1/tenants/anna-schule/runs'
+const ofTenant = ['--tenant', 'anna-schule']
+const failed = {
+  ...{ id: 'run_1', boardId: 'brd_1', boardName: 'Crisis', boardVersion: 1, spaceId: null, status: 'failed', trigger: 'chat' },
+  ...{ activeColumnId: null, activeColumnIds: [], activeElementIds: [], seq: 3, completedAt: null, slaDeadline: null, slaWarningAt: null },
+  ...{ failure: { code: 'EXPRESSION_FAILED', elementId: 'which', message: 'no value\u001b[31m' }, startedAt: at('00:00:00') },
+}
+
+test('list passes the search on and prints where each run is', async () => {
+  const line = ['runs', 'list', ...ofTenant, '--status', 'failed', '--board', 'brd_1', '--element', 'which', '--older-than', '1h']
+  const ran = await tenantry(line, { answers: { [`GET ${base}`]: { runs: [failed], nextCursor: null } } })
+  expect(ran.asked[0]?.search).toMatch(/^\?status=failed&board=brd_1&element=which&startedBefore=2026/)
+  expect(ran.stdout).toMatch(/run_1 +Crisis +failed +which +2 h ago/)
+  expect(ran.stdout).not.toContain('\u001b[31m')
+})
+
+test('show names the reason and how to retry, history the steps', async () => {
+  const shown = await tenantry(['runs', 'show', 'run_1', ...ofTenant], { answers: { [`GET ${base}/run_1`]: failed } })
+  expect(shown.stdout).toContain('EXPRESSION_FAILED: no value')
+  expect(shown.stdout.trim().split('\n').at(-1)).toBe('After fixing the cause: tenantry runs retry run_1 --tenant anna-schule')
+  const entries = [{ seq: 1, at: at('00:00:00'), type: 'start', elementId: null }]
+  const history = await tenantry(['runs', 'history', 'run_1', ...ofTenant], {
+    answers: { [`GET ${base}/run_1/history`]: { entries, nextCursor: null } },
+  })
+  expect(history.stdout).toMatch(/1 +2026-\d\d-\d\d 00:00:00 +start/)
+})
+
+test('cancel and retry take ids or a filter, after a confirmation, and name refused runs', async () => {
+  const refused = [{ id: 'run_2', code: 'RUN_ENDED', message: 'Run run_2 has ended.' }]
+  const answers = {
+    [`POST ${base}/cancel`]: { changed: ['run_1'], refused, more: false },
+    [`POST ${base}/retry`]: { changed: [], refused: [], more: true },
+  }
+  const ran = await tenantry(['runs', 'cancel', 'run_1', 'run_2', ...ofTenant, '--yes'], { answers })
+  expect(ran.asked[0]?.body).toEqual({ ids: ['run_1', 'run_2'] })
+  expect([ran.exit, ran.stdout]).toEqual([5, '1 run cancelled.\n\nRun run_2 has ended.\n'])
+  const retried = await tenantry(['runs', 'retry', ...ofTenant, '--element', 'which', '--yes'], { answers })
+  expect(retried.asked[0]?.body).toEqual({ element: 'which' })
+  expect(retried.stdout).toContain('run the same command again')
+  expect((await tenantry(['runs', 'cancel', 'run_1', ...ofTenant], { answers })).asked).toEqual([])
+  expect((await tenantry(['runs', 'cancel', ...ofTenant, '--yes'], { answers })).stderr).toContain('pass run ids, or a filter')
+  expect((await tenantry(['runs', 'retry', 'run_1', '--status', 'failed', ...ofTenant, '--yes'], { answers })).exit).toBe(2)
+})

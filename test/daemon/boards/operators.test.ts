@@ -1,0 +1,83 @@
+import { expect, test } from 'vitest'
+import { sketch } from '../../core/boards/sketch.ts'
+import { onBothDialects } from '../../support/databases.ts'
+import { aTasksRoom, codeOf, type TasksRoom } from '../../support/tasks-room.ts'
+
+const secret = { t1: { assignedRole: 'teacher' }, m1: { room: 'space', body: 'Call {phone}' } }
+const definition = sketch('s > f1 > t1 > m1 > e', {
+  ...secret,
+  f1: { assignedRole: 'school-principal', fields: [{ name: 'phone', label: 'Phone', kind: 'text', required: true }] },
+})
+
+onBothDialects('boards for operators', (fresh) => {
+  const room = async () => aTasksRoom(await fresh())
+  const create = (one: TasksRoom) => one.as('mia').createBoard({ body: { name: 'Crisis', definition } })
+  const audited = async ({ db }: TasksRoom) =>
+    (await db.selectFrom('audit').select(['action', 'actor', 'subject']).orderBy('seq').execute()).map(
+      ({ action, actor, subject }) => `${actor.split(':')[0]} ${action} ${subject}`,
+    )
+
+  test('an operator sees structure and findings, and no role, form, text or expression', async () => {
+    const one = await room()
+    const board = await create(one)
+    const named = { slug: 'one', id: board.id }
+    expect((await one.operator.listTenantBoards({ params: { slug: 'one' } })).boards.map(({ id }) => id)).toEqual([board.id])
+    const shown = await one.operator.showTenantBoard({ params: named })
+    expect(shown.elements[1]).toEqual({ id: 'f1', kind: 'form', label: 'f1', columnId: null })
+    expect(shown.edges[0]).toEqual({ source: 's', target: 'f1', condition: 'always' })
+    expect(JSON.stringify(shown)).not.toMatch(/principal|teacher|phone|Call/)
+    expect((await one.operator.checkTenantBoard({ params: named })).findings).toEqual([])
+    for (const call of [
+      () => one.operator.showTenantBoard({ params: { ...named, slug: 'two' } }),
+      () => one.operator.checkTenantBoard({ params: { ...named, slug: 'two' } }),
+      () => one.operator.exportTenantBoard({ params: { ...named, slug: 'two' } }),
+      () => one.operator.listTenantBoards({ params: { slug: 'nobody' } }),
+    ])
+      expect(await codeOf(call())).toBe('NOT_FOUND')
+  })
+
+  test('the content needs the support access of the tenant, which lasts 24 hours; each use is audited', async () => {
+    const one = await room()
+    const { id } = await create(one)
+    const read = [
+      () => one.operator.exportTenantBoard({ params: { slug: 'one', id } }),
+      () => one.operator.simulateTenantBoard({ params: { slug: 'one', id } }),
+    ]
+    const codes = () => Promise.all(read.map((call) => codeOf(call())))
+    expect(await codes()).toEqual(['FORBIDDEN', 'FORBIDDEN'])
+    expect(await codeOf(one.as('tim').grantSupportAccess())).toBe('FORBIDDEN')
+    await one.as('olga').grantSupportAccess()
+    expect(await codes()).toEqual(['FORBIDDEN', 'FORBIDDEN'])
+    const { expiresAt } = await one.as('mia').grantSupportAccess()
+    expect(Date.parse(expiresAt as string) - one.clock.now().getTime()).toBe(24 * 3_600_000)
+    expect(await codes()).toEqual(['ok', 'ok'])
+    await one.clock.advance(24 * 3_600_000)
+    expect(await codes()).toEqual(['FORBIDDEN', 'FORBIDDEN'])
+    expect(await one.as('mia').showSupportAccess()).toEqual({ expiresAt: null, grantedBy: null })
+    await one.as('mia').grantSupportAccess()
+    await one.as('mia').revokeSupportAccess()
+    expect(await codes()).toEqual(['FORBIDDEN', 'FORBIDDEN'])
+    expect((await audited(one)).toSorted()).toEqual(
+      [
+        'user support.granted two',
+        ...['user support.granted one', 'admin support.used one', 'admin support.used one'],
+        ...['user support.granted one', 'user support.revoked one'],
+      ].toSorted(),
+    )
+  })
+
+  test('an operator imports a draft, audited; a room of another tenant is refused', async () => {
+    const one = await room()
+    await create(one)
+    const bundle = await one.as('mia').exportBoard({ params: { id: (await create(one)).id } })
+    const board = await one.operator.importTenantBoard({ params: { slug: 'two' }, body: { bundle, name: 'Ours' } })
+    expect(board).toMatchObject({ name: 'Ours', status: 'draft' })
+    expect((await one.as('olga').showBoard({ params: { id: board.id } })).definition.elements).toHaveLength(5)
+    const foreign = { bundle: structuredClone(bundle) }
+    const message = foreign.bundle.templateExport.components.find(({ kind }) => kind === 'message') as { config: { room: string } }
+    message.config.room = '!hall:school'
+    expect(await codeOf(one.operator.importTenantBoard({ params: { slug: 'two' }, body: foreign }))).toBe('VALIDATION')
+    expect((await one.as('olga').listBoards()).boards).toHaveLength(1)
+    expect(await audited(one)).toEqual(['admin board.imported two'])
+  })
+})

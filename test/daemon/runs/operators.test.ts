@@ -1,0 +1,89 @@
+import { expect, test } from 'vitest'
+import { onBothDialects } from '../../support/databases.ts'
+import { aTasksRoom, codeOf, type TasksRoom } from '../../support/tasks-room.ts'
+import { aBoard, aRun } from './a-board.ts'
+
+const params = { slug: 'one' }
+
+onBothDialects('runs for operators', (fresh) => {
+  const room = async () => aTasksRoom(await fresh())
+  const found = async ({ operator }: TasksRoom, query: object) =>
+    (await operator.listTenantRuns({ params, query })).runs.map(({ id }) => id)
+
+  test('runs are searched by status, board, element and age, and paged; no answer names a user or a variable', async () => {
+    const one = await room()
+    const board = await aBoard(
+      one,
+      's > t1 > t2 > e',
+      {},
+      { columns: [{ id: 't2', name: 'Second' }], variables: [{ name: 'phone', type: 'text' }] },
+    )
+    const other = await aBoard(one, 's > f1 > e')
+    const first = await aRun(one, board, { variables: { phone: '555' } })
+    await one.clock.advance(3_600_000)
+    const second = await aRun(one, board)
+    await one.as('tim').advanceRun({ params: { id: second.id }, body: { elementId: 't1', action: 'complete' } })
+    const third = await aRun(one, other)
+    expect((await found(one, {})).toSorted()).toEqual([first.id, second.id, third.id].toSorted())
+    expect(await found(one, { board: other })).toEqual([third.id])
+    expect(await found(one, { element: 't1' })).toEqual([first.id])
+    expect(await found(one, { element: 't2' })).toEqual([second.id])
+    expect(await found(one, { element: 't_' })).toEqual([])
+    expect(await found(one, { status: 'completed' })).toEqual([])
+    expect(await found(one, { startedBefore: one.clock.now().toISOString() })).toEqual([first.id])
+    const page = await one.operator.listTenantRuns({ params, query: { limit: 2 } })
+    const rest = await one.operator.listTenantRuns({ params, query: { limit: 2, cursor: page.nextCursor as string } })
+    expect([...page.runs, ...rest.runs]).toHaveLength(3)
+    const shown = await one.operator.showTenantRun({ params: { ...params, id: first.id } })
+    const { entries } = await one.operator.tenantRunHistory({ params: { ...params, id: second.id } })
+    expect(entries.map(({ type, elementId }) => `${type} ${elementId}`)).toEqual(['start null', 'complete t1'])
+    expect(JSON.stringify([page, shown, entries])).not.toMatch(/anna|tim|phone|555/)
+    expect(await codeOf(one.operator.showTenantRun({ params: { slug: 'two', id: first.id } }))).toBe('NOT_FOUND')
+    expect(await codeOf(one.operator.tenantRunHistory({ params: { slug: 'two', id: first.id } }))).toBe('NOT_FOUND')
+  })
+
+  test('a filter cancels every unfinished run it finds; ended ones stay, and each change is audited', async () => {
+    const one = await room()
+    const board = await aBoard(one, 's > t1 > e')
+    const [a, b, c] = [await aRun(one, board), await aRun(one, board), await aRun(one, board)]
+    await one.as('tim').advanceRun({ params: { id: a.id }, body: { elementId: 't1', action: 'complete' } })
+    const { changed, refused, more } = await one.operator.cancelTenantRuns({ params, body: { board } })
+    expect([changed.toSorted(), refused, more]).toEqual([[b.id, c.id].toSorted(), [], false])
+    expect(await one.operator.cancelTenantRuns({ params, body: { board } })).toEqual({ changed: [], refused: [], more: false })
+    expect(await one.operator.showTenantRun({ params: { ...params, id: b.id } })).toMatchObject({ failure: { code: 'CANCELLED' } })
+    expect((await one.as('tim').listTasks()).tasks.map(({ status }) => status).toSorted()).toEqual(['cancelled', 'cancelled', 'done'])
+    const audited = await one.db.selectFrom('audit').select(['action', 'actor', 'subject']).where('action', '=', 'run.cancelled').execute()
+    expect(audited.map(({ actor, subject }) => [actor.split(':')[0], subject])).toEqual([
+      ['admin', 'one'],
+      ['admin', 'one'],
+    ])
+  })
+
+  test('failed runs are retried at their element; a run that cannot be changed is named with its code', async () => {
+    const one = await room()
+    const variables = [{ name: 'list', type: 'text', required: true }]
+    const board = await aBoard(one, "s > d1; d1 -vars.list == 'a'-> t1 > e; d1 -else-> e", {}, { variables })
+    const waiting = await aRun(one, board, { variables: { list: 'a' } })
+    const refused = await one.operator.retryTenantRuns({ params, body: { ids: [waiting.id, 'run_none'] } })
+    expect(refused.refused.map(({ id, code }) => [id, code])).toEqual([
+      [waiting.id, 'INVALID_TRANSITION'],
+      ['run_none', 'NOT_FOUND'],
+    ])
+    const failure = JSON.stringify({ code: 'EXPRESSION_FAILED', elementId: 'd1', message: 'no value' })
+    const { state } = await one.db.selectFrom('runs').select('state').where('id', '=', waiting.id).executeTakeFirstOrThrow()
+    const failed = { ...JSON.parse(state), status: 'failed', failure: JSON.parse(failure), tokens: [], pending: [] }
+    await one.db
+      .updateTable('runs')
+      .set({ status: 'failed', failure, state: JSON.stringify(failed) })
+      .execute()
+    expect(await found(one, { element: 'd1' })).toEqual([waiting.id])
+    expect((await one.operator.retryTenantRuns({ params, body: { element: 'd1' } })).changed).toEqual([waiting.id])
+    expect(await found(one, { status: 'completed' })).toEqual([waiting.id])
+  })
+
+  test('a request that names no runs is refused', async () => {
+    const one = await room()
+    expect(await codeOf(one.operator.cancelTenantRuns({ params, body: {} }))).toBe('VALIDATION')
+    expect(await codeOf(one.operator.cancelTenantRuns({ params: { slug: 'nobody' }, body: { status: 'failed' } }))).toBe('NOT_FOUND')
+  })
+})
