@@ -107,7 +107,7 @@ function resultOf({ refused, effects }: Step): string {
     if (effect.type === 'closed') return [`${effect.elementId} ${effect.outcome}`]
     if (effect.type === 'message') return [`message "${effect.body}"`]
     if (effect.type === 'report') return [`report "${effect.title}"`]
-    return [effect.type === 'escalated' ? `escalated to ${effect.role ?? 'nobody'}` : `due ${effect.dueAt}`]
+    return [effect.type === 'escalated' ? `escalated${effect.role === null ? '' : ` to ${effect.role}`}` : `due ${effect.dueAt}`]
   })
   return words.join('; ')
 }

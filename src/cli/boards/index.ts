@@ -100,7 +100,7 @@ const pairs = (option: string, all: readonly string[]): Record<string, string> =
 const simulate = command(
   'simulate <board>',
   'Play a board with scripted answers; stores nothing',
-  { tenant: orFile, script: text('--script <file>', 'answers and variables, JSON or YAML (default: nobody answers)') },
+  { tenant: orFile, script: text('--script <file>', 'answers and variables, JSON or YAML (default: no answers)') },
   async ({ api, clock }: Context, { board, tenant, script: file }) => {
     const script = await readScript(file)
     if (tenant !== undefined) return api.boards.simulateTenantBoard({ params: { slug: tenant, id: board }, body: script })

@@ -24,7 +24,7 @@ export async function readBoardFile(file: string): Promise<{ name: string; defin
   return { name, definition: parsePart(Definition, 'definition' in parts ? parts.definition : value, '') }
 }
 
-/** The script of a simulation; without a file nobody answers. Throws USAGE, VALIDATION. */
+/** The script of a simulation; without a file it has no answers. Throws USAGE, VALIDATION. */
 export async function readScript(file: string | undefined): Promise<SimulationScript> {
   const { SimulationScript: Script } = await import('../../core/boards/index.ts')
   const { parsePart } = await import('../../core/contract/index.ts')

@@ -75,7 +75,7 @@ const limits = { steps: 1_000, characters: 4_000_000 }
 
 /**
  * Plays a board from its start until it ends, waits or reaches the limit. A deadlock shows as a failed run. Throws BOARD_INVALID for a board
- * whose edges are wrong, VALIDATION for a script that names an element which nobody answers.
+ * whose edges are wrong, VALIDATION for a script that names an element without work for a user.
  */
 export function simulateBoard(definition: BoardDefinition, script: SimulationScript, now: string): Simulation {
   assertPlayable(definition)
