@@ -9,15 +9,7 @@ export type Clock = Readonly<{
 }>
 
 /** ISO 8601 UTC, the form of every timestamp on the wire and in the database. */
-export const isoNow = (clock: Clock): string => isoOf(clock.now())
-
-/** Dozens of times are written in the same millisecond, by one step of a rollout alone. */
-function isoOf(time: Date): string {
-  const ms = time.getTime()
-  if (ms !== written.ms) written = { ms, text: time.toISOString() }
-  return written.text
-}
-let written = { ms: 0, text: new Date(0).toISOString() }
+export const isoNow = (clock: Clock): string => clock.now().toISOString()
 
 export const isoIn = (clock: Clock, ms: number): string => new Date(clock.now().getTime() + ms).toISOString()
 

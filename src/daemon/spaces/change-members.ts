@@ -50,8 +50,8 @@ async function addToSpace({ clock }: Pick<Deps, 'clock'>, tx: Tx, actor: Platfor
   await changeSpaceRow(tx, { tenantId, spaceId: space.id }, isoNow(clock))
   await enqueueSpaceSync(tx, clock, space)
   await addMember(tx, clock, { space, userId, role, actorId: actor.userId })
-  const data = { spaceId: space.id, userId, role }
-  await recordAudit(tx, clock, { actor, action: 'space.member-added', subject: tenantSlug, data })
+  const data = await namesOf(tx, space, userId)
+  await recordAudit(tx, clock, { actor, action: 'space.member-added', subject: tenantSlug, data: { ...data, role } })
 }
 
 async function changeRole({ clock }: Pick<Deps, 'clock'>, tx: Tx, actor: PlatformPrincipal, { space, userId, role }: Entry): Promise<void> {
@@ -60,8 +60,17 @@ async function changeRole({ clock }: Pick<Deps, 'clock'>, tx: Tx, actor: Platfor
   await setRole(tx, { spaceId, userId }, role)
   const payload = { spaceId, userId, role }
   await recordInSpace(tx, clock, { space, type: 'space.updated', payload, actorId: actor.userId, audience: findersOf(space) })
-  await recordAudit(tx, clock, { actor, action: 'space.member-changed', subject: actor.tenantSlug, data: payload })
+  const data = { ...(await namesOf(tx, space, userId)), role }
+  await recordAudit(tx, clock, { actor, action: 'space.member-changed', subject: actor.tenantSlug, data })
 }
+
+/** Ids and names for the audit log: a reader knows neither by its id, and both may be deleted by then. */
+const namesOf = async (tx: Tx, space: Pick<SpaceRecord, 'id' | 'name'>, userId: string) => ({
+  spaceId: space.id,
+  space: space.name,
+  userId,
+  user: (await findUserById(tx, userId))?.localpart ?? null,
+})
 
 async function assertOtherOwner(tx: Tx, one: OneMember, { name }: SpaceRecord): Promise<void> {
   if ((await otherOwners(tx, one)) === 0)
@@ -83,7 +92,7 @@ export const removeSpaceMember = ({ db, clock }: Deps, actor: PlatformPrincipal,
     await enqueueSpaceSync(tx, clock, space)
     await endMembership(tx, clock, { space, userId, actorId: actor.userId, reason: isOwn ? 'left' : 'removed' })
     await publishRevocation(tx, clock, { kind: 'space', subject: spaceId })
-    await recordAudit(tx, clock, { actor, action: 'space.member-removed', subject: tenantSlug, data: { spaceId, userId } })
+    await recordAudit(tx, clock, { actor, action: 'space.member-removed', subject: tenantSlug, data: await namesOf(tx, space, userId) })
   })
 
 type MemberChange = Readonly<{ space: Pick<SpaceRecord, 'id' | 'tenantId'>; userId: string; actorId: string | null }>

@@ -275,6 +275,12 @@ describe('on a running daemon', () => {
     await does('putSpaceMember', 'space.member-added', put('member'))
     await does('putSpaceMember', 'space.member-changed', put('owner'))
     await does('removeSpaceMember', 'space.member-removed', () => user.spaces.removeSpaceMember({ params: { ...of, userId } }))
+    const named = await db.selectFrom('audit').select('data').where('action', 'like', 'space.member-%').execute()
+    expect(named.map(({ data }) => JSON.parse(data))).toEqual([
+      { spaceId: space.id, space: '4c', userId, user: 'mia', role: 'member' },
+      { spaceId: space.id, space: '4c', userId, user: 'mia', role: 'owner' },
+      { spaceId: space.id, space: '4c', userId, user: 'mia' },
+    ])
     await does('deleteSpace', 'space.deleted', () => user.spaces.deleteSpace({ params: of }))
 
     const mia = { slug: 'one', localpart: 'mia' }

@@ -1,3 +1,4 @@
+import { decodeJwt } from 'jose'
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Db } from '../../../src/daemon/db/index.ts'
 import { sessionsRoutes } from '../../../src/daemon/sessions/index.ts'
@@ -80,6 +81,8 @@ describe('POST /login', () => {
     const { tenant, username, password } = right
     const { status, body } = await post('/login', { tenant, username, password })
     expect([status, Object.keys(body).sort()]).toEqual([200, ['expiresIn', 'homeserver', 'matrixAccessToken', 'matrixUserId', 'token']])
+    const { iat = 0, exp = 0 } = decodeJwt(String(body.token))
+    expect([body.expiresIn, exp - iat]).toEqual([86_400, 86_400])
     expect([...chat.tokens.values()]).toEqual([{ localpart: 'anna', deviceName: 'Platform login' }])
   })
 
