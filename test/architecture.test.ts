@@ -105,6 +105,7 @@ const tablesRead: Readonly<Record<string, readonly string[]>> = {
   snapshots: ['boxes', 'commands'],
   spaces: ['boxes', 'tenants', 'users'],
   tenants: ['boxes'],
+  triggers: ['alerts', 'boxes', 'spaces', 'tenants'],
   users: ['alerts', 'snapshots', 'spaces', 'tenants'],
 }
 

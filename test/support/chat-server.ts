@@ -2,6 +2,7 @@ import { createHmac, randomBytes } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { chatRooms } from './chat-rooms.ts'
+import { chatTimeline } from './chat-timeline.ts'
 
 // A simulated box: responds like its edge's platform listener and Synapse, as recorded from real ones.
 // The same suite runs against it and against a real box, so that both stay equal.
@@ -39,6 +40,7 @@ export async function aChatServer({ chatDomain = 'acme.example' } = {}) {
     refuse: undefined as string | undefined,
   }
   const rooms = chatRooms(chatDomain, accounts)
+  const timeline = chatTimeline()
   const id = (localpart: string) => `@${localpart}:${chatDomain}`
   const newToken = () => `syt_${randomBytes(12).toString('hex')}`
 
@@ -95,7 +97,7 @@ export async function aChatServer({ chatDomain = 'acme.example' } = {}) {
     return [200, {}]
   }
 
-  function reply({ method, path, body, authorization }: Asked, headers: IncomingMessage['headers']): Reply {
+  function reply({ method, path, body, authorization }: Asked, headers: IncomingMessage['headers']): Reply | Promise<Reply> {
     if (state.instead) return state.instead
     if (headers['x-tenantry-edge-secret'] !== secrets.edgeSecret) return error(404, 'M_UNRECOGNIZED', 'Unrecognized request')
     if (state.fence) return fenced()
@@ -115,6 +117,9 @@ export async function aChatServer({ chatDomain = 'acme.example' } = {}) {
       return [200, { user_id: new URLSearchParams(path.split('?')[1]).get('user_id') ?? id('tenantry'), is_guest: false }]
     }
     const caller = who(authorization)
+    if (place === '/_matrix/client/v3/sync')
+      return caller ? timeline.sync(path) : error(401, 'M_UNKNOWN_TOKEN', 'Invalid access token passed.', { soft_logout: false })
+    if (caller && /\/v3\/rooms\/[^/]+\/messages$/.test(place)) return timeline.messages(path)
     const asker = caller && { userId: caller.userId, admin: accounts.get(caller.userId)?.admin === true }
     return rooms.reply({ method, place, body, caller: asker }) ?? error(404, 'M_UNRECOGNIZED', 'Unrecognized request')
   }
@@ -131,7 +136,7 @@ export async function aChatServer({ chatDomain = 'acme.example' } = {}) {
     }
     asked.push(one)
     await state.hold
-    const [status, body, more = {}] = reply(one, request.headers)
+    const [status, body, more = {}] = await reply(one, request.headers)
     if (state.lose?.test(`${one.method} ${one.path}`)) {
       state.lose = undefined // it was done, and nobody hears so
       return response.destroy()
@@ -145,5 +150,5 @@ export async function aChatServer({ chatDomain = 'acme.example' } = {}) {
     server.closeAllConnections()
     return new Promise<void>((closed) => server.close(() => closed()))
   }
-  return { origin, chatDomain, secrets, accounts, sessions, rooms, asked, state, id, close }
+  return { origin, chatDomain, secrets, accounts, sessions, rooms, timeline, asked, state, id, close }
 }

@@ -3,7 +3,7 @@ import { sealOutputs } from '../../src/daemon/boxes/box-secrets.ts'
 import { boxById } from '../../src/daemon/boxes/index.ts'
 import { provisionBox } from '../../src/daemon/boxes/provision-box.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
-import { makeChatClient, makeHomeservers, plainNetworks } from '../../src/daemon/homeserver/index.ts'
+import { makeChatClient, makeHomeservers, ofReaders, plainNetworks } from '../../src/daemon/homeserver/index.ts'
 import { aProbe, aReport } from './boxes.ts'
 import { aBoxesRoom, anOperator, answerCommand } from './boxes-room.ts'
 
@@ -23,8 +23,9 @@ export async function aHomeserverWorld(db: Db, { origin, chatDomain, secrets }: 
   if (!box) throw new Error('the box was not made')
   await db.updateTable('boxes').set({ internal_url: origin }).where('id', '=', box.id).execute()
   await db.transaction().execute((tx) => sealOutputs(room, tx, box.id, secrets))
-  const { ask, close } = makeChatClient()
-  const homeservers = makeHomeservers({ ...room, networks: plainNetworks([]), ask })
+  const [requests, reads] = [makeChatClient(), makeChatClient(ofReaders)]
+  const homeservers = makeHomeservers({ ...room, networks: plainNetworks([]), ask: requests.ask, readAsk: reads.ask })
+  const close = async () => void (await Promise.all([requests.close(), reads.close()]))
   return { ...room, box, tenantId: box.tenantId, chatDomain, homeservers, homeserver: homeservers.of(box.tenantId), close }
 }
 

@@ -77,6 +77,7 @@ export function chatServer(domain: string): ChatServer {
     whoami: unused,
     setDisplayName: unused,
     send: unused,
+    read: unused,
   }
 }
 

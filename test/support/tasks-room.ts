@@ -2,6 +2,7 @@ import { pino } from 'pino'
 import { boardsContract, bundleContract, operatorBoardsContract } from '../../src/core/boards/index.ts'
 import { bootstrapContract } from '../../src/core/bootstrap/index.ts'
 import { makeClient } from '../../src/core/contract/index.ts'
+import type { Homeservers } from '../../src/core/homeserver/index.ts'
 import { isoNow, manualClock, type PlatformPrincipal, problem, type UserId } from '../../src/core/kit/index.ts'
 import { profileContract } from '../../src/core/profile/index.ts'
 import { operatorRunsContract, runsContract } from '../../src/core/runs/index.ts'
@@ -16,6 +17,7 @@ import { profileRoutes } from '../../src/daemon/profile/index.ts'
 import { runsFeature, runTasks } from '../../src/daemon/runs/index.ts'
 import { supportFeature } from '../../src/daemon/support/index.ts'
 import { tasksFeature } from '../../src/daemon/tasks/index.ts'
+import { triggersOfBoards } from '../../src/daemon/triggers/index.ts'
 import { findUserById } from '../../src/daemon/users/index.ts'
 import { insertUser } from '../../src/daemon/users/users.repo.ts'
 import { systemRandom } from '../../src/node/index.ts'
@@ -37,6 +39,13 @@ const people = [
   ['olga', 'two', ['head', 'teacher']],
 ] as const
 
+/** Only boards with chat triggers ask the chat server. */
+const noChat: Homeservers = {
+  of: () => {
+    throw new Error('not needed here')
+  },
+}
+
 /** A replica that serves tasks, profile and bootstrap over HTTP; a second call over the same database is a second replica. */
 export async function aTasksRoom(db: Db, { isFirst = true, clock = manualClock() } = {}) {
   if (isFirst) await settle(db)
@@ -54,6 +63,7 @@ export async function aTasksRoom(db: Db, { isFirst = true, clock = manualClock()
     log: pino({ enabled: false }),
     sendMessage: async () => '$event',
     storeReport: async () => ({ markdownFileId: 'fil_md', pdfFileId: 'fil_pdf' }),
+    ...triggersOfBoards({ clock, timeZone: 'UTC', homeservers: noChat }),
   }
   const routes = [tasksFeature, boardsFeature, runsFeature, supportFeature].flatMap((feature) => feature.routes?.(deps) ?? [])
   const { url: baseUrl } = await servedApp([...routes, ...profileRoutes(deps), ...bootstrapRoutes(deps)], {

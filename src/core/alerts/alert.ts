@@ -31,6 +31,8 @@ export const AlertKind = z.enum([
   'followups_late',
   'checkpoint_stalled',
   'run_overdue',
+  'trigger_room_encrypted',
+  'trigger_messages_unread',
 ])
 export type AlertKind = z.infer<typeof AlertKind>
 

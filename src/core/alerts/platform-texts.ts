@@ -138,3 +138,33 @@ export const passwordsOld = ({ slug, count }: Readonly<{ slug: string; count: nu
     'The command below lists them; `tenantry users reset-password` sets a new password, or users change it themselves.',
   command: `tenantry users list ${slug} --old-password`,
 })
+
+type TriggerRoom = Readonly<{ slug: string; roomId: string }>
+
+/** Members cannot encrypt a room of a space; an administrator of the box can. */
+export const triggerRoomEncrypted = ({ slug, roomId }: TriggerRoom): NewAlert => ({
+  kind: 'trigger_room_encrypted',
+  key: `trigger_room_encrypted:${slug}/${roomId}`,
+  subject: `${slug}/${roomId}`,
+  severity: 'warning',
+  title: `A room of ${slug} that starts runs is encrypted now`,
+  body:
+    `Boards of ${slug} start runs by messages in the room ${roomId}. It was encrypted, which cannot be reverted, so its messages start ` +
+    'nothing any more. Other rooms and triggers are not affected. Create a new space for these messages, and publish the boards with its room.',
+  command: `tenantry tenants show ${slug}`,
+  standing: true,
+})
+
+/** A gap that is too large, or a chat server that forgot what was read. */
+export const triggerMessagesUnread = ({ slug, roomId }: TriggerRoom): NewAlert => ({
+  kind: 'trigger_messages_unread',
+  key: `trigger_messages_unread:${slug}/${roomId}`,
+  subject: `${slug}/${roomId}`,
+  severity: 'warning',
+  title: `Messages in a room of ${slug} were not read`,
+  body:
+    `Boards of ${slug} start runs by messages in the room ${roomId}. Some of its messages of the last hour were not read: there were more ` +
+    'than 1,000, or the chat server did not return them. Reading continues with the newest messages. Ask in the room whether a run is missing, ' +
+    'and start it by hand.',
+  command: `tenantry tenants show ${slug}`,
+})

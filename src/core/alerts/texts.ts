@@ -9,7 +9,17 @@ import {
   snapshotDamaged,
   snapshotOverdue,
 } from './fleet-texts.ts'
-import { accountsRemade, auditBroken, budgetHigh, chatRefused, jobsLate, passwordsOld, rolloutSigned } from './platform-texts.ts'
+import {
+  accountsRemade,
+  auditBroken,
+  budgetHigh,
+  chatRefused,
+  jobsLate,
+  passwordsOld,
+  rolloutSigned,
+  triggerMessagesUnread,
+  triggerRoomEncrypted,
+} from './platform-texts.ts'
 
 import {
   actionRolledBack,
@@ -56,4 +66,6 @@ export const alertOf = {
   followups_late: jobsLate,
   checkpoint_stalled: checkpointStalled,
   run_overdue: runOverdue,
+  trigger_room_encrypted: triggerRoomEncrypted,
+  trigger_messages_unread: triggerMessagesUnread,
 } as const satisfies Record<AlertKind, (facts: never) => NewAlert>

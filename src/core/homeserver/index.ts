@@ -12,6 +12,7 @@ export type {
   Homeservers,
   LoggedIn,
   NewChatUser,
+  ReadAnswer,
   ServiceAnswer,
   ServiceRequest,
   WhoIs,

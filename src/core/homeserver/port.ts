@@ -41,6 +41,9 @@ export type ServiceAnswer =
   | Readonly<{ kind: 'refused'; status: number; errcode: string; reason: string }>
   | Fault
 
+/** `too_large`: the answer has more than 1 MB. */
+export type ReadAnswer = ServiceAnswer | Readonly<{ kind: 'too_large' }>
+
 /** One tenant's chat server. Server errors are results, not exceptions. Each call has a time and a size limit and follows no redirect. */
 export type Homeserver = Readonly<{
   /** `signal` aborts the wait for a free connection, not a running request. */
@@ -56,6 +59,11 @@ export type Homeserver = Readonly<{
   setDisplayName(ask: Readonly<{ localpart: string; displayName: string | null }>): Promise<Done>
   /** For rooms and spaces. */
   send(request: ServiceRequest): Promise<ServiceAnswer>
+  /**
+   * Reads as the box's administrator, on a connection of its own that waits up to 45 s for the answer; for messages of rooms. An aborted read is
+   * a fault.
+   */
+  read(request: Readonly<{ path: string; signal: AbortSignal }>): Promise<ReadAnswer>
 }>
 
 /** The chat server of a tenant's live box. Each call looks up the box again. */

@@ -18,7 +18,7 @@ import { limitsFeature } from '../limits/index.ts'
 import { profileFeature } from '../profile/index.ts'
 import { storeReport } from '../reports/index.ts'
 import { commandsOfRollouts, rolloutsFeature } from '../rollouts/index.ts'
-import { runsFeature, runTasks, sendRunMessage } from '../runs/index.ts'
+import { hasUnfinishedRun, runsFeature, runTasks, sendRunMessage, startBoardRun } from '../runs/index.ts'
 import { serviceFeature } from '../service/index.ts'
 import { sessionsFeature } from '../sessions/index.ts'
 import { commandsOfRestores, snapshotsFeature } from '../snapshots/index.ts'
@@ -26,6 +26,7 @@ import { roomsOfTenant, spacesFeature } from '../spaces/index.ts'
 import { supportFeature } from '../support/index.ts'
 import { tasksFeature } from '../tasks/index.ts'
 import { tenantsFeature } from '../tenants/index.ts'
+import { type TriggersDeps, triggersFeature, triggersOfBoards } from '../triggers/index.ts'
 import { usersFeature } from '../users/index.ts'
 import type { Deps } from './deps.ts'
 
@@ -47,12 +48,13 @@ export const features: readonly Feature<Deps>[] = [
   withDeps(sessionsFeature, ({ sessions }: Deps) => sessions),
   withDeps(eventsFeature, ({ events }: Deps) => events),
   withDeps(tasksFeature, (deps: Deps) => ({ ...deps, runTasks: runTasks(deps) })),
-  withDeps(boardsFeature, (deps: Deps) => ({ ...deps, roomsOf: roomsOfTenant })),
+  withDeps(boardsFeature, (deps: Deps) => ({ ...deps, roomsOf: roomsOfTenant, ...triggersOfBoards(withTimeZone(deps)) })),
   withDeps(runsFeature, (deps: Deps) => ({
     ...deps,
     sendMessage: sendRunMessage(deps.users),
     storeReport: (report: Parameters<typeof storeReport>[1]) => storeReport(deps.files, report),
   })),
+  withDeps(triggersFeature, triggersDeps),
   withDeps(filesFeature, ({ files }: Deps) => files),
   withDeps(spacesFeature, ({ users }: Deps) => ({ ...users, isReferenced: spacesWithFiles })),
   withDeps(hostsFeature, ({ hosts, declared }: Deps) => ({ ...hosts, commandsInUse, cleanups: () => declared().cleanups })),
@@ -65,6 +67,15 @@ export const features: readonly Feature<Deps>[] = [
   supportFeature,
   withDeps(limitsFeature, ({ budgets, log }: Deps) => ({ ...budgets, log })),
 ]
+
+/** Triggers work in the time zone of the platform where a tenant has none. */
+const withTimeZone = (deps: Deps) => ({ ...deps, homeservers: deps.users.homeservers, timeZone: deps.config.timeZone })
+
+const triggersDeps = (deps: Deps): TriggersDeps => ({
+  ...withTimeZone(deps),
+  hasUnfinishedRun,
+  startRun: async (tx, { startedBy: by, ...run }) => (await startBoardRun(deps, tx, { ...run, by })).run,
+})
 
 /** Every column that holds sealed secrets. */
 export const sealedColumns = features.flatMap(({ sealed = [] }) => sealed)

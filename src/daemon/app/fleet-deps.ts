@@ -16,6 +16,7 @@ import {
   snapshotsOfBox,
 } from '../snapshots/index.ts'
 import { spaceResyncListener } from '../spaces/index.ts'
+import { readerRestartListener } from '../triggers/index.ts'
 import { userResyncListener } from '../users/index.ts'
 import type { BaseDeps } from './deps.ts'
 
@@ -39,6 +40,7 @@ export function fleetDeps(deps: BaseDeps & Readonly<{ owner: string }>) {
     snapshotsListen,
     userResyncListener(deps),
     spaceResyncListener(deps),
+    readerRestartListener(deps),
   )
   const hosts = { db, clock, random, keyring, log, bus, baseUrl: config.baseUrl, agents: config.agents, boxes: side, owner }
   const rollouts = {

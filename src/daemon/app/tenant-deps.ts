@@ -2,7 +2,7 @@ import { quotasInBytes } from '../../core/files/index.ts'
 import { openSigningKeys, type Revocations } from '../auth/index.ts'
 import { openEdge } from '../edge/index.ts'
 import { openEvents, type TenantIdOf } from '../events/index.ts'
-import { makeChatClient, makeHomeservers, plainNetworks } from '../homeserver/index.ts'
+import { makeChatClient, makeHomeservers, ofReaders, plainNetworks } from '../homeserver/index.ts'
 import type { HttpMetrics } from '../http/index.ts'
 import { openLimits } from '../limits/index.ts'
 import { openObjectStore } from '../objects/index.ts'
@@ -17,7 +17,7 @@ type Shared = BaseDeps & Readonly<{ owner: string; revocations: Revocations; reg
 export async function tenantDeps(deps: Shared) {
   const { config, db, clock, log, owner, revocations, registry } = deps
   const networks = plainNetworks(config.homeservers.privateNetworks)
-  const homeservers = makeHomeservers({ ...deps, networks, ask: makeChatClient().ask })
+  const homeservers = makeHomeservers({ ...deps, networks, ask: makeChatClient().ask, readAsk: makeChatClient(ofReaders).ask })
   const users = { ...deps, homeservers, endUserSessions, unlockLogin: unlockLogin, resyncSpaces: enqueueTenantSync }
   const sessions = {
     ...users,

@@ -1,8 +1,10 @@
+import type { BoardDefinition, TriggerPlace } from '../../core/boards/index.ts'
 import type { Clock, Random } from '../../core/kit/index.ts'
 import type { OwnSpace } from '../../core/spaces/index.ts'
 import type { RoleBook } from '../../core/users/index.ts'
-import type { Db, DbOrTx } from '../db/index.ts'
+import type { Db, DbOrTx, Tx } from '../db/index.ts'
 
+type TriggeredBoard = Readonly<{ tenantId: string; boardId: string; spaceId: string | null; definition: BoardDefinition }>
 type User = Readonly<{ tenantId: string; userId: string }>
 
 /** Dependencies of the whole feature; each verb takes the part that it uses. */
@@ -14,4 +16,8 @@ export type BoardsDeps = Readonly<{
   spacesOf: (db: DbOrTx, user: User) => Promise<readonly OwnSpace[]>
   /** Ids of the rooms of a tenant's spaces. */
   roomsOf: (db: DbOrTx, tenant: Readonly<{ tenantId: string }>) => Promise<readonly string[]>
+  /** What decides whether the triggers of a board can be used; asks the chat server, so never call it in a transaction. */
+  triggerPlace: (db: Db, board: TriggeredBoard) => Promise<TriggerPlace>
+  /** Replaces the triggers of a board in the transaction that publishes it, or that archives it (`definition` null). */
+  replaceTriggers: (tx: Tx, board: Omit<TriggeredBoard, 'definition'> & Readonly<{ definition: BoardDefinition | null }>) => Promise<void>
 }>

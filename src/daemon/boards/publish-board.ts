@@ -1,7 +1,7 @@
 import { type BoardFinding, checkBoard as checkDefinition } from '../../core/boards/index.ts'
 import { isoNow, type PlatformPrincipal, plural, problem } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import type { DbOrTx } from '../db/index.ts'
+import type { Db } from '../db/index.ts'
 import { type BoardRecord, findBoard, replaceBoard } from './boards.repo.ts'
 import type { BoardsDeps } from './deps.ts'
 import { lockOwnBoard, publishBoardEvent } from './save-board.ts'
@@ -20,21 +20,26 @@ export async function checkBoard(
   return { version: board.version, findings: (await checked(deps, deps.db, board)).findings }
 }
 
-async function checked({ roles, roomsOf }: BoardsDeps, db: DbOrTx, board: BoardRecord) {
+async function checked({ roles, roomsOf, triggerPlace }: BoardsDeps, db: Db, board: BoardRecord) {
   const { definition } = await versionOf(db, board, board.version)
   const rooms = new Set(await roomsOf(db, board))
-  return { definition, findings: checkDefinition(definition, { roles: new Set(Object.keys(roles.roles)), rooms }) }
+  const place = await triggerPlace(db, { ...board, boardId: board.id, definition })
+  return { definition, findings: checkDefinition(definition, { roles: new Set(Object.keys(roles.roles)), rooms, place }) }
 }
 
-/** Makes the last saved version the one that runs begin with. Throws NOT_FOUND, BOARD_INVALID with each fault. */
-export const publishBoard = (deps: BoardsDeps, actor: PlatformPrincipal, { id }: One) =>
-  deps.db.transaction().execute(async (tx) => {
+/** Makes the last saved version the one that runs begin with. Throws NOT_FOUND, BOARD_INVALID with each fault, CONFLICT (saved meanwhile). */
+export async function publishBoard(deps: BoardsDeps, actor: PlatformPrincipal, { id }: One) {
+  const found = await findBoard(deps.db, { tenantId: actor.tenantId, id })
+  if (!found) throw noSuchBoard(id)
+  const { definition, findings } = await checked(deps, deps.db, found)
+  assertSound(found, findings)
+  return deps.db.transaction().execute(async (tx) => {
     const board = await lockOwnBoard(tx, actor, { id })
-    const { definition, findings } = await checked(deps, tx, board)
-    assertSound(board, findings)
+    if (board.version !== found.version) throw problem('CONFLICT', `Board ${id} was saved while it was checked. fix: publish it again`)
     if (board.status === 'active' && board.publishedVersion === board.version) return { ...summaryOf(board), definition }
     const published: BoardRecord = { ...board, status: 'active', publishedVersion: board.version, updatedAt: isoNow(deps.clock) }
     await replaceBoard(tx, published)
+    await deps.replaceTriggers(tx, { ...board, boardId: id, definition })
     await publishBoardEvent(tx, deps.clock, { board: published, type: 'board.published' })
     await recordAudit(tx, deps.clock, {
       actor,
@@ -44,6 +49,7 @@ export const publishBoard = (deps: BoardsDeps, actor: PlatformPrincipal, { id }:
     })
     return { ...summaryOf(published), definition }
   })
+}
 
 function assertSound({ name, version }: BoardRecord, findings: readonly BoardFinding[]): void {
   const errors = findings.filter(({ severity }) => severity === 'error')
@@ -67,6 +73,7 @@ export const archiveBoard = (deps: BoardsDeps, actor: PlatformPrincipal, { id }:
     if (board.status === 'draft') throw problem('INVALID_TRANSITION', `Board ${id} is a draft. fix: delete it, or publish it first`)
     const archived: BoardRecord = { ...board, status: 'archived', updatedAt: isoNow(deps.clock) }
     await replaceBoard(tx, archived)
+    await deps.replaceTriggers(tx, { ...board, boardId: id, definition: null })
     await publishBoardEvent(tx, deps.clock, { board: archived, type: 'board.archived' })
     await recordAudit(tx, deps.clock, { actor, action: 'board.archived', subject: actor.tenantSlug, data: { boardId: id } })
     return { ...summaryOf(archived), definition }

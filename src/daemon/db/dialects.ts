@@ -13,8 +13,11 @@ export const forUpdate = (db: DbOrTx) => (dialectOf(db) === 'postgres' ? sql`for
 /** Like `forUpdate`, but inserting rows that reference the locked row does not wait. */
 export const forNoKeyUpdate = (db: DbOrTx) => (dialectOf(db) === 'postgres' ? sql`for no key update` : sql``)
 
-/** Locks rows and skips those that another transaction has locked, for work queues. */
-export const skipLocked = (db: DbOrTx) => (dialectOf(db) === 'postgres' ? sql`for update skip locked` : sql``)
+/** Locks rows and skips those that another transaction has locked, for work queues. `table`: of a join, the one to lock. */
+export const skipLocked = (db: DbOrTx, table?: string) => {
+  if (dialectOf(db) !== 'postgres') return sql``
+  return table === undefined ? sql`for update skip locked` : sql`for update of ${sql.ref(table)} skip locked`
+}
 
 /** Locks a name until the transaction ends, where no row can be locked, such as one that does not exist yet. */
 export async function lockExclusive(tx: Tx, name: string): Promise<void> {

@@ -15,7 +15,7 @@ export {
   skipLocked,
 } from './dialects.ts'
 export { enqueueJob, type JobHandler } from './enqueue-job.ts'
-export { acquireLease, holdLease, type Lease, releaseLease, releaseOwnLease, renewLease } from './leases.ts'
+export { acquireLease, holdLease, type Lease, releaseLease, releaseOwnLease, renewLease, renewLeases } from './leases.ts'
 export { migrate, migrationState } from './migrate.ts'
 export { newestFirst } from './newest-first.ts'
 export { noAnswerOf } from './no-answer.ts'

@@ -35,6 +35,22 @@ export async function renewLease({ db, clock }: Deps, lease: Lease, ttlMs: numbe
   return result.numUpdatedRows > 0n
 }
 
+type Owned = Readonly<{ owner: string; prefix: string; ttlMs: number }>
+
+/** Extends all leases of an owner whose name begins with the prefix, in one statement. Returns their names; the others were lost. */
+export async function renewLeases({ db, clock }: Deps, { owner, prefix, ttlMs }: Owned): Promise<ReadonlySet<string>> {
+  const renewed = await db
+    .updateTable('leases')
+    .set({ expires_at: isoIn(clock, ttlMs) })
+    .where('holder', '=', owner)
+    .where('name', '>=', prefix)
+    .where('name', '<', `${prefix}\uffff`)
+    .where('expires_at', '>', isoNow(clock))
+    .returning('name')
+    .execute()
+  return new Set(renewed.map(({ name }) => name))
+}
+
 /** Expires the lease, so that the next owner does not wait. */
 export async function releaseLease({ db, clock }: { db: Db; clock: Clock }, lease: Lease): Promise<void> {
   await db

@@ -10,45 +10,52 @@ export type ChatRequest = Readonly<{
   headers: Readonly<Record<string, string>>
   /** Set for user logins: they share a limited number of connections, and wait for one until the signal aborts. */
   login?: Readonly<{ signal: AbortSignal | undefined }> | undefined
+  /** Aborts a read. Writes are always awaited. */
+  signal?: AbortSignal | undefined
 }>
 
 /** No response in time, or none at all. The message is one line without the address. */
 export class NoAnswer extends Error {}
+
+/** The answer is larger than the client takes. */
+export class TooLarge extends NoAnswer {}
 
 /** The request was not sent: the queue is full. */
 export class QueueFull extends Error {}
 
 export type Ask = (origin: string, request: ChatRequest) => Promise<ChatAnswer>
 
-const timeoutMs = 15_000
 const connectMs = 5000
-/** Enough for the state of a room with ten thousand members. */
-const maxResponseBytes = 8_000_000
-const connections = 32
+type Limits = Readonly<{ timeoutMs: number; maxResponseBytes: number; connections: number }>
+/** The size is enough for the state of a room with ten thousand members. */
+const ofRequests: Limits = { timeoutMs: 15_000, maxResponseBytes: 8_000_000, connections: 32 }
+/** For reads that wait for messages; one after the other per chat server. */
+export const ofReaders: Limits = { timeoutMs: 45_000, maxResponseBytes: 1_000_000, connections: 1 }
 /** Keeps connections free for the platform's own requests during a flood of logins. */
 const maxLogins = 24
 const maxQueuedLogins = 48
 const maxQueueMs = 10_000
 
 /** Sends requests with a time and a size limit. Redirects are returned, not followed. Connections are kept alive until `close`. */
-export function makeChatClient(): { ask: Ask; close(): Promise<void> } {
+export function makeChatClient(limits: Limits = ofRequests): { ask: Ask; close(): Promise<void> } {
   let opened: Client | undefined
   const logins = makeSlots({ atOnce: maxLogins, waiting: maxQueuedLogins })
-  const askNow: Ask = async (origin, { method, path, body, headers }) => {
+  const askNow: Ask = async (origin, { method, path, body, headers, signal }) => {
     try {
-      opened ??= openClient()
+      opened ??= openClient(limits)
       const { request, dispatcher } = opened
       const answer = await request(`${origin}${path}`, {
         method,
         dispatcher,
         headers: { ...headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
         body: body === undefined ? null : JSON.stringify(body),
-        signal: AbortSignal.timeout(timeoutMs),
+        signal: signal ? AbortSignal.any([signal, AbortSignal.timeout(limits.timeoutMs)]) : AbortSignal.timeout(limits.timeoutMs),
       })
       const retryAfter = answer.headers['retry-after']
       return { status: answer.statusCode, json: asObject(await answer.body.text()), retryAfter: retryAfter?.toString() }
     } catch (error) {
-      throw new NoAnswer(reasonOf(error as Failure), { cause: error })
+      const Failed = (error as Failure).code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE' ? TooLarge : NoAnswer
+      throw new Failed(reasonOf(error as Failure, limits), { cause: error })
     }
   }
   const ask: Ask = (origin, request) => (request.login ? withSlot(logins, origin, request, askNow) : askNow(origin, request))
@@ -71,7 +78,7 @@ async function withSlot(places: Slots, origin: string, request: ChatRequest, ask
 type Client = Readonly<{ request: typeof import('undici').request; dispatcher: Agent }>
 
 /** Loaded by the first request, to save memory in a daemon without users. `require`, because a failed `import` is cached for ever. */
-function openClient(): Client {
+function openClient({ connections, maxResponseBytes }: Limits): Client {
   const undici: typeof import('undici') = createRequire(import.meta.url)('undici')
   const dispatcher = new undici.Agent({
     connect: { timeout: connectMs },
@@ -84,7 +91,8 @@ function openClient(): Client {
 
 type Failure = Error & Readonly<{ code?: string }>
 
-const reasonOf = ({ name, code }: Failure): string => (name === 'TimeoutError' ? `no answer in ${timeoutMs / 1000} s` : (code ?? name))
+const reasonOf = ({ name, code }: Failure, { timeoutMs }: Limits): string =>
+  name === 'TimeoutError' ? `no answer in ${timeoutMs / 1000} s` : (code ?? name)
 
 function asObject(text: string): Record<string, unknown> | undefined {
   try {

@@ -5,6 +5,7 @@ import {
   errorOf,
   type Homeserver,
   type LoggedIn,
+  type ReadAnswer,
   type ServiceAnswer,
   type ServiceRequest,
   unexpected,
@@ -13,6 +14,7 @@ import {
 import { Secret, type TenantId } from '../../core/kit/index.ts'
 import { matrixUserIdOf } from '../../core/users/index.ts'
 import { type CallDeps, connect, isAnswer, isConnection } from './call.ts'
+import { type Ask, TooLarge } from './chat-client.ts'
 
 type Login = Parameters<Homeserver['login']>[0]
 
@@ -72,5 +74,29 @@ export async function sendToChat(deps: CallDeps, tenantId: TenantId, request: Se
   const answer = await connection.call({ method, path: asked, ...(body === undefined ? {} : { body }), as: admin ? 'admin' : 'service' })
   if (!isAnswer(answer)) return answer
   if (answer.status >= 200 && answer.status < 300) return { kind: 'ok', json: answer.json ?? {} }
+  return { kind: 'refused', status: answer.status, errcode: errcodeOf(answer), reason: errorOf(answer) }
+}
+
+/** `readAsk`: the client of reads that wait for messages. */
+export type ReadDeps = CallDeps & Readonly<{ readAsk: Ask }>
+
+/** Reads as the box's administrator, on the connection for reads. */
+export async function readChat(
+  { readAsk, ...deps }: ReadDeps,
+  tenantId: TenantId,
+  { path, signal }: Readonly<{ path: string; signal: AbortSignal }>,
+): Promise<ReadAnswer> {
+  let isTooLarge = false
+  const ask: Ask = (origin, request) =>
+    readAsk(origin, { ...request, ...(request.method === 'GET' ? { signal } : {}) }).catch((error) => {
+      isTooLarge = error instanceof TooLarge
+      throw error
+    })
+  const connection = await connect({ ...deps, ask }, tenantId, 'read')
+  if (!isConnection(connection)) return connection
+  const answer = await connection.call({ method: 'GET', path, as: 'admin' })
+  if (isTooLarge) return { kind: 'too_large' }
+  if (!isAnswer(answer)) return answer
+  if (answer.status === 200) return { kind: 'ok', json: answer.json ?? {} }
   return { kind: 'refused', status: answer.status, errcode: errcodeOf(answer), reason: errorOf(answer) }
 }

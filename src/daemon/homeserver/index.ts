@@ -5,19 +5,18 @@ import type { Homeserver, Homeservers } from '../../core/homeserver/index.ts'
 import { feature } from '../feature/index.ts'
 import { changeChatPassword, createChatUser, setChatLock, setChatName } from './accounts.ts'
 import { homeserverSealedColumns } from './admin-token.ts'
-import type { CallDeps } from './call.ts'
-import { loginChat, logoutChat, sendToChat, whoIs } from './chat-sessions.ts'
+import { loginChat, logoutChat, type ReadDeps, readChat, sendToChat, whoIs } from './chat-sessions.ts'
 import { homeserverRoutes } from './platform-address.ts'
 
 export { adminLocalpart } from './admin-token.ts'
 export { type BotMessage, botOf, sendAsBot } from './bot.ts'
 export { homeserverProblem } from './call.ts'
-export { makeChatClient } from './chat-client.ts'
+export { makeChatClient, ofReaders } from './chat-client.ts'
 export { plainNetworks } from './plain-networks.ts'
 export { homeserverRoutes } from './platform-address.ts'
 
 /** The chat servers of all tenants. */
-export const makeHomeservers = (deps: CallDeps): Homeservers => ({
+export const makeHomeservers = (deps: ReadDeps): Homeservers => ({
   of: (tenantId): Homeserver => ({
     login: (login) => loginChat(deps, tenantId, login),
     logout: (token) => logoutChat(deps, tenantId, token),
@@ -27,6 +26,7 @@ export const makeHomeservers = (deps: CallDeps): Homeservers => ({
     setLocked: (lock) => setChatLock(deps, tenantId, lock),
     setDisplayName: (name) => setChatName(deps, tenantId, name),
     send: (request) => sendToChat(deps, tenantId, request),
+    read: (request) => readChat(deps, tenantId, request),
   }),
 })
 

@@ -17,7 +17,7 @@ import { startRun } from './start-run.ts'
 
 export { advanceLocked } from './advance-run.ts'
 export { fireTimers } from './fire-timers.ts'
-export { lockRun, type RunRecord, type RunTrigger, summaryOf } from './runs.repo.ts'
+export { hasUnfinishedRun, lockRun, type RunRecord, type RunTrigger, summaryOf } from './runs.repo.ts'
 export { sendRunMessage } from './send-messages.ts'
 export { startBoardRun, startRolesOf } from './start-run.ts'
 export { runTasks } from './task-of-run.ts'

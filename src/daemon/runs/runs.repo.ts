@@ -113,6 +113,16 @@ export async function runByStartKey(
   return row && toRun(row)
 }
 
+/** Whether a run of the board in the space has not ended. */
+export async function hasUnfinishedRun(
+  db: DbOrTx,
+  { tenantId, boardId, spaceId }: Readonly<{ tenantId: string; boardId: string; spaceId: string }>,
+): Promise<boolean> {
+  const query = db.selectFrom('runs').select('id').where('tenant_id', '=', tenantId).where('board_id', '=', boardId)
+  const unfinished = query.where('space_id', '=', spaceId).where('status', 'in', ['running', 'waiting'])
+  return (await unfinished.limit(1).executeTakeFirst()) !== undefined
+}
+
 const summarized = [
   ...(['id', 'board_id', 'board_version', 'board_name', 'space_id', 'status', 'seq', 'trigger', 'active', 'failure'] as const),
   ...(['started_by', 'started_at', 'finished_at', 'due_at'] as const),

@@ -65,6 +65,8 @@ const cases: Readonly<Record<AlertKind, NewAlert>> = {
   }),
   run_overdue: alertOf.run_overdue({ slug: 'anna-schule', runId: 'run_0123456789abcdefghjk', elementId: null }),
   followups_late: alertOf.followups_late({ late: [{ topic: 'chat.user-lock', count: 2, since: at }] }),
+  trigger_room_encrypted: alertOf.trigger_room_encrypted({ slug: 'anna-schule', roomId: '!room:anna.example' }),
+  trigger_messages_unread: alertOf.trigger_messages_unread({ slug: 'anna-schule', roomId: '!room:anna.example' }),
 }
 
 const raised = (alert: NewAlert) => ({ ...alert, id: 12, count: 1, firstAt: at, lastAt: at, closedAt: null, closedBecause: null })

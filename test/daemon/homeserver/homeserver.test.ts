@@ -118,7 +118,7 @@ describe('a fenced or unreachable box', () => {
       origins.push(origin)
       return { status: 403, json: { errcode: 'M_FORBIDDEN' } }
     }
-    const elsewhere = makeHomeservers({ ...world, networks, ask }).of(world.tenantId)
+    const elsewhere = makeHomeservers({ ...world, networks, ask, readAsk: ask }).of(world.tenantId)
     const say = (address: string | null) => setPlatformAddress({ ...world, networks }, anOperator, { name: 'host-1', address })
     const asked = () => elsewhere.login({ localpart: 'anna', password: secret('a good password'), deviceName: 'Phone' })
     await say('http://10.20.3.7:{port}')
@@ -159,6 +159,7 @@ describe('a fenced or unreachable box', () => {
         expect(headers['x-tenantry-edge-secret']).toBe(chat.secrets.edgeSecret)
         return { status: 404, json: { errcode: 'M_UNRECOGNIZED' } }
       },
+      readAsk: () => Promise.reject(new Error('not needed here')),
     })
     expect(await other.of(world.tenantId).whoami(secret('t'))).toMatchObject({ kind: 'unreachable' })
   })

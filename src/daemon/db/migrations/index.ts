@@ -38,6 +38,7 @@ import { queuedBehind } from './0038-queued-behind.ts'
 import { boards } from './0039-boards.ts'
 import { runs } from './0040-runs.ts'
 import { supportAccess } from './0041-support-access.ts'
+import { triggers } from './0042-triggers.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order they are applied. Add at the end; never change or reorder what shipped. */
@@ -82,4 +83,5 @@ export const migrations: readonly Migration[] = [
   boards,
   runs,
   supportAccess,
+  triggers,
 ]

@@ -1,0 +1,68 @@
+import { dueOccurrences, nextOccurrence, occurrenceKey } from '../../core/boards/index.ts'
+import { isoNow } from '../../core/kit/index.ts'
+import { skipLocked, type Tx } from '../db/index.ts'
+import type { TriggersDeps } from './deps.ts'
+import { insertOccurrence } from './occurrences.repo.ts'
+import { startOnce } from './start-once.ts'
+import { type ActiveTrigger, toActive } from './triggers.repo.ts'
+import type { BoardTriggerTable } from './triggers.tables.ts'
+
+type Deps = Pick<TriggersDeps, 'db' | 'clock' | 'startRun' | 'timeZone'>
+
+/** Starts the runs of all cron triggers that are due. Each trigger is one transaction, so replicas share them and a failing one delays no other. */
+export async function runDueCrons(deps: Deps): Promise<number> {
+  for (let count = 0; ; count++) if (!(await deps.db.transaction().execute((tx) => runOne(deps, tx)))) return count
+}
+
+/** Returns false if no trigger is due. */
+async function runOne(deps: Deps, tx: Tx): Promise<boolean> {
+  const due = await nextDue(deps, tx)
+  if (!due) return false
+  const { row, zone } = due
+  const active = toActive<'cron'>(row)
+  const schedule = { expression: active.trigger.expression, timeZone: zone }
+  const now = deps.clock.now()
+  const { start, missed } = dueOccurrences(schedule, { after: new Date(row.served_until ?? now), now })
+  for (const at of missed) await recordMissed(tx, active, at)
+  if (start) await startOnce(deps, tx, runAt(active, start))
+  await tx
+    .updateTable('board_triggers')
+    .set({ served_until: now.toISOString(), next_at: nextOccurrence(schedule, now)?.toISOString() ?? null, time_zone: zone })
+    .where('tenant_id', '=', active.tenantId)
+    .where('board_id', '=', active.boardId)
+    .where('trigger_id', '=', active.trigger.id)
+    .execute()
+  return true
+}
+
+/** The trigger that is due first, locked; or one whose tenant is in another time zone since its next time was computed. */
+async function nextDue({ clock, timeZone }: Deps, tx: Tx): Promise<Readonly<{ row: BoardTriggerTable; zone: string }> | undefined> {
+  const cron = tx
+    .selectFrom('board_triggers')
+    .innerJoin('tenants', 'tenants.id', 'board_triggers.tenant_id')
+    .selectAll('board_triggers')
+    .select(({ fn, val }) => fn.coalesce('tenants.time_zone', val(timeZone)).as('zone'))
+    .where('kind', '=', 'cron')
+    .where('tenants.status', '=', 'active')
+    .where(({ eb, or, fn, val }) =>
+      or([eb('next_at', '<=', isoNow(clock)), eb('board_triggers.time_zone', '!=', fn.coalesce('tenants.time_zone', val(timeZone)))]),
+    )
+    .orderBy('next_at')
+    .limit(1)
+  const row = await cron.modifyEnd(skipLocked(tx, 'board_triggers')).executeTakeFirst()
+  return row && { row, zone: row.zone as string }
+}
+
+const keyOf = ({ trigger }: ActiveTrigger<'cron'>, at: Date) => occurrenceKey({ kind: 'cron', triggerId: trigger.id, at })
+
+const runAt = (active: ActiveTrigger<'cron'>, at: Date) => ({
+  ...{ tenantId: active.tenantId, boardId: active.boardId, triggerId: active.trigger.id, spaceId: active.spaceId },
+  ...{ variables: {}, startedBy: null, depth: 0, trigger: { type: 'cron' as const, occurrence: keyOf(active, at) } },
+})
+
+async function recordMissed(tx: Tx, active: ActiveTrigger<'cron'>, at: Date): Promise<void> {
+  const { tenantId, boardId, trigger } = active
+  const reason = 'no daemon ran at this time or within an hour of it'
+  const seen = { kind: 'cron', outcome: 'missed', runId: null, depth: 0, roomId: null, reason, at: at.toISOString() } as const
+  await insertOccurrence(tx, { tenantId, boardId, occurrence: keyOf(active, at), triggerId: trigger.id, ...seen })
+}

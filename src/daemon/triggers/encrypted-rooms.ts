@@ -1,0 +1,47 @@
+import { alertOf } from '../../core/alerts/index.ts'
+import type { Homeservers } from '../../core/homeserver/index.ts'
+import type { Clock, TenantId } from '../../core/kit/index.ts'
+import { closeAlerts, raiseAlert } from '../alerts/index.ts'
+import type { Tx } from '../db/index.ts'
+import { roomTriggersOf } from './triggers.repo.ts'
+
+const pathOf = (roomId: string): string => `/_matrix/client/v3/rooms/${encodeURIComponent(roomId)}/state/m.room.encryption`
+
+type Rooms = Readonly<{ encryptedRooms: ReadonlySet<string>; unknownRooms: ReadonlySet<string> }>
+
+/** Which of the rooms are encrypted. A room counts as unknown while the chat server gives no answer about it. */
+export async function readEncryption(
+  { homeservers }: Readonly<{ homeservers: Homeservers }>,
+  { tenantId, roomIds }: Readonly<{ tenantId: string; roomIds: readonly string[] }>,
+): Promise<Rooms> {
+  const [encryptedRooms, unknownRooms] = [new Set<string>(), new Set<string>()]
+  for (const roomId of new Set(roomIds)) {
+    const answer = await homeservers.of(tenantId as TenantId).send({ method: 'GET', path: pathOf(roomId), admin: true })
+    if (answer.kind === 'ok') encryptedRooms.add(roomId)
+    else if (answer.kind !== 'refused' || answer.errcode !== 'M_NOT_FOUND') unknownRooms.add(roomId)
+  }
+  return { encryptedRooms, unknownRooms }
+}
+
+type OneRoom = Readonly<{ slug: string; roomId: string }>
+
+/** A room that a chat trigger reads became encrypted: its messages start nothing any more. */
+export async function raiseEncrypted(tx: Tx, clock: Clock, room: OneRoom): Promise<void> {
+  await raiseAlert(tx, clock, alertOf.trigger_room_encrypted(room))
+}
+
+/** Closes the alerts about rooms that no chat trigger reads any more. */
+export async function closeEncryptionAlerts({ clock }: Readonly<{ clock: Clock }>, tx: Tx, tenantId: string): Promise<void> {
+  const { slug } = await tx.selectFrom('tenants').select('slug').where('id', '=', tenantId).executeTakeFirstOrThrow()
+  const read = new Set((await roomTriggersOf(tx, tenantId)).map(({ roomId }) => `${slug}/${roomId}`))
+  const open = await tx
+    .selectFrom('alerts')
+    .select('subject')
+    .where('kind', '=', 'trigger_room_encrypted')
+    .where('subject', 'like', `${slug}/%`)
+    .where('status', 'in', ['open', 'acknowledged'])
+    .execute()
+  for (const { subject } of open)
+    if (!read.has(subject))
+      await closeAlerts(tx, clock, { subject, kinds: ['trigger_room_encrypted'], because: 'no chat trigger reads the room any more' })
+}

@@ -1,0 +1,73 @@
+import { sql } from 'kysely'
+import { causeOf, eventStarts, occurrenceKey } from '../../core/boards/index.ts'
+import { isoNow } from '../../core/kit/index.ts'
+import { eventsAfter, type StoredEvent, skipLocked, type Tx } from '../db/index.ts'
+import { streamOf } from '../events/index.ts'
+import type { TriggersDeps } from './deps.ts'
+import { depthOfRun, insertOccurrence } from './occurrences.repo.ts'
+import { startOnce } from './start-once.ts'
+import { type ActiveTrigger, triggersOf } from './triggers.repo.ts'
+
+type Deps = Pick<TriggersDeps, 'db' | 'clock' | 'startRun'>
+
+const pageSize = 100
+
+/** Reads new events of all tenants with event triggers. A page, its runs and the position of the tenant commit in one transaction. */
+export async function readEvents(deps: Deps): Promise<void> {
+  for (const tenantId of await tenantsBehind(deps))
+    for (let isMore = true; isMore; ) isMore = await deps.db.transaction().execute((tx) => readPage(deps, tx, tenantId))
+}
+
+async function tenantsBehind({ db }: Deps): Promise<string[]> {
+  const rows = await db
+    .selectFrom('trigger_positions')
+    .innerJoin('streams', (join) => join.on('streams.stream', '=', sql<string>`'tenant:' || trigger_positions.tenant_id`))
+    .innerJoin('tenants', 'tenants.id', 'trigger_positions.tenant_id')
+    .select('tenant_id')
+    .whereRef('streams.seq', '>', 'trigger_positions.seq')
+    .where('tenants.status', '=', 'active')
+    .execute()
+  return rows.map(({ tenant_id }) => tenant_id)
+}
+
+/** Returns whether there may be more; false also while another replica reads this tenant. */
+async function readPage(deps: Deps, tx: Tx, tenantId: string): Promise<boolean> {
+  const query = tx.selectFrom('trigger_positions').select('seq').where('tenant_id', '=', tenantId)
+  const position = await query.modifyEnd(skipLocked(tx)).executeTakeFirst()
+  if (!position) return false
+  const page = await eventsAfter(tx, { stream: streamOf(tenantId), after: Number(position.seq), limit: pageSize })
+  const last = page.at(-1)
+  if (!last) return false
+  const triggers = await triggersOf(tx, { tenantId, kind: 'event' })
+  for (const event of page) for (const active of triggers) await startIfFits(deps, tx, { active, event })
+  await tx.updateTable('trigger_positions').set({ seq: last.seq }).where('tenant_id', '=', tenantId).execute()
+  return page.length === pageSize
+}
+
+type Fit = Readonly<{ active: ActiveTrigger<'event'>; event: StoredEvent }>
+
+async function startIfFits(deps: Deps, tx: Tx, { active, event }: Fit): Promise<void> {
+  const { tenantId, boardId, spaceId, trigger } = active
+  const occurrence = occurrenceKey({ kind: 'event', triggerId: trigger.id, seq: event.seq })
+  try {
+    if (!eventStarts(trigger, spaceId ?? '', event)) return
+  } catch (error) {
+    return recordUndecided(deps, tx, {
+      active,
+      occurrence,
+      reason: `the expression ${trigger.expression} has no value: ${(error as Error).message}`,
+    })
+  }
+  const cause = causeOf(event)
+  const depth = cause === undefined ? 0 : (await depthOfRun(tx, { tenantId, runId: cause })) + 1
+  const run = { tenantId, boardId, spaceId, variables: {}, startedBy: null, trigger: { type: 'event', occurrence } } as const
+  await startOnce(deps, tx, { ...run, triggerId: trigger.id, depth })
+}
+
+type Undecided = Readonly<{ active: ActiveTrigger<'event'>; occurrence: string; reason: string }>
+
+async function recordUndecided({ clock }: Deps, tx: Tx, { active, occurrence, reason }: Undecided): Promise<void> {
+  const { tenantId, boardId, trigger } = active
+  const failed = { outcome: 'failed', runId: null, depth: 0, roomId: null, reason } as const
+  await insertOccurrence(tx, { tenantId, boardId, occurrence, triggerId: trigger.id, kind: 'event', ...failed, at: isoNow(clock) })
+}

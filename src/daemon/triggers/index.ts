@@ -1,0 +1,30 @@
+// Triggers of published boards: they start runs at times, by events of the tenant and by messages in rooms of its spaces.
+// What a trigger saw has a key that is unique per board, and is stored in the transaction that starts the run: at most one run each.
+// Stores no text of a message, unless the board maps it to a variable.
+import './triggers.tables.ts'
+import { isoIn, plural } from '../../core/kit/index.ts'
+import { feature, repeat } from '../feature/index.ts'
+import { runChatReaders } from './chat-readers.ts'
+import { runDueCrons } from './cron-triggers.ts'
+import type { TriggersDeps } from './deps.ts'
+import { readEvents } from './event-triggers.ts'
+import { deleteOccurrencesBefore } from './occurrences.repo.ts'
+
+export type { TriggersDeps } from './deps.ts'
+export { readerRestartListener } from './restart-listener.ts'
+export { triggersOfBoards } from './triggers-of-boards.ts'
+
+const pollMs = 1_000
+const retentionMs = 30 * 86_400_000
+
+export const triggersFeature = feature<TriggersDeps>({
+  name: 'triggers',
+  loops: (deps) => [
+    repeat(deps, { everyMs: pollMs, name: 'reading events for triggers', run: () => readEvents(deps) }),
+    repeat(deps, { everyMs: pollMs, name: 'starting runs by time', run: () => runDueCrons(deps) }),
+    (signal) => runChatReaders(deps, signal),
+  ],
+  cleanup: (deps) => [
+    async () => `${plural(await deleteOccurrencesBefore(deps.db, isoIn(deps.clock, -retentionMs)), 'occurrence')} of triggers`,
+  ],
+})

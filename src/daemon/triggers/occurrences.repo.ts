@@ -1,0 +1,78 @@
+import type { TriggerKind } from '../../core/boards/index.ts'
+import type { DbOrTx, Tx } from '../db/index.ts'
+import type { TriggerOccurrenceTable } from './triggers.tables.ts'
+
+type One = Readonly<{ tenantId: string; boardId: string; occurrence: string }>
+type Outcome = Readonly<{ outcome: TriggerOccurrenceTable['outcome']; runId: string | null; reason: string | null }>
+
+export type Occurrence = One &
+  Outcome &
+  Readonly<{ triggerId: string; kind: TriggerKind; depth: number; roomId: string | null; at: string }>
+
+/** Returns false if the board saw it before. */
+export async function insertOccurrence(tx: Tx, { tenantId, boardId, occurrence, ...seen }: Occurrence): Promise<boolean> {
+  const { triggerId, kind, outcome, runId, depth, roomId, reason, at } = seen
+  const known = { board_id: boardId, occurrence, tenant_id: tenantId, trigger_id: triggerId, kind, depth, room_id: roomId, at }
+  const { numInsertedOrUpdatedRows } = await tx
+    .insertInto('trigger_occurrences')
+    .values({ ...known, outcome, run_id: runId, reason })
+    .onConflict((c) => c.columns(['board_id', 'occurrence']).doNothing())
+    .executeTakeFirst()
+  return numInsertedOrUpdatedRows === 1n
+}
+
+export async function settleOccurrence(tx: Tx, { tenantId, boardId, occurrence }: One, { outcome, runId, reason }: Outcome): Promise<void> {
+  await tx
+    .updateTable('trigger_occurrences')
+    .set({ outcome, run_id: runId, reason: reason?.slice(0, 1_000) ?? null })
+    .where('tenant_id', '=', tenantId)
+    .where('board_id', '=', boardId)
+    .where('occurrence', '=', occurrence)
+    .execute()
+}
+
+/** How many runs led to a run by their events; 0 for a run that something else started. */
+export async function depthOfRun(tx: Tx, { tenantId, runId }: Readonly<{ tenantId: string; runId: string }>): Promise<number> {
+  const query = tx.selectFrom('trigger_occurrences').select('depth').where('tenant_id', '=', tenantId).where('run_id', '=', runId)
+  return Number((await query.executeTakeFirst())?.depth ?? 0)
+}
+
+/** When a message of the room started the board last. */
+export async function lastStartIn(
+  tx: Tx,
+  { tenantId, boardId, roomId }: Readonly<{ tenantId: string; boardId: string; roomId: string }>,
+): Promise<string | undefined> {
+  const row = await tx
+    .selectFrom('trigger_occurrences')
+    .select('at')
+    .where('tenant_id', '=', tenantId)
+    .where('board_id', '=', boardId)
+    .where('room_id', '=', roomId)
+    .where('outcome', '=', 'started')
+    .orderBy('at', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  return row?.at
+}
+
+/** What the triggers of a board saw, newest first. */
+export async function occurrencesOf(
+  db: DbOrTx,
+  { tenantId, boardId, limit }: Readonly<{ tenantId: string; boardId: string; limit: number }>,
+) {
+  const rows = await db
+    .selectFrom('trigger_occurrences')
+    .select(['trigger_id', 'kind', 'outcome', 'run_id', 'reason', 'at'])
+    .where('tenant_id', '=', tenantId)
+    .where('board_id', '=', boardId)
+    .orderBy('at', 'desc')
+    .orderBy('occurrence', 'desc')
+    .limit(limit)
+    .execute()
+  return rows.map(({ trigger_id: triggerId, run_id: runId, ...rest }) => ({ triggerId, runId, ...rest }))
+}
+
+export async function deleteOccurrencesBefore(db: DbOrTx, at: string): Promise<number> {
+  const { numDeletedRows } = await db.deleteFrom('trigger_occurrences').where('at', '<', at).executeTakeFirst()
+  return Number(numDeletedRows)
+}

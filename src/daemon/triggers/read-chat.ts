@@ -1,0 +1,55 @@
+import { alertOf } from '../../core/alerts/index.ts'
+import type { TenantId } from '../../core/kit/index.ts'
+import { raiseAlert } from '../alerts/index.ts'
+import type { Lease } from '../db/index.ts'
+import { readerOf, restartReader } from './chat-readers.repo.ts'
+import type { TriggersDeps } from './deps.ts'
+import { fetchMessages } from './fetch-messages.ts'
+import { storeNews } from './store-news.ts'
+import { activeTenant, roomTriggersOf } from './triggers.repo.ts'
+
+type Deps = Pick<TriggersDeps, 'db' | 'clock' | 'log' | 'homeservers' | 'startRun' | 'hasUnfinishedRun'>
+type Round = Readonly<{ tenantId: string; lease: Lease; signal: AbortSignal }>
+
+/** Between two looks for rooms of spaces that are being made. */
+const withoutRoomMs = 5_000
+
+/** Waits for messages of one tenant once and starts what they cause. Returns how long to wait before the next round. */
+export async function readChatOnce(deps: Deps, { tenantId, lease, signal }: Round): Promise<number> {
+  const { db, clock, log, homeservers } = deps
+  const known = await readerOf(db, tenantId)
+  const rooms = [...new Set((await roomTriggersOf(db, tenantId)).map(({ roomId }) => roomId))]
+  if (!known?.boxId || rooms.length === 0) return withoutRoomMs
+  const { reader, boxId } = known
+  if (reader.since !== null && reader.box_id !== boxId) {
+    await restartReader(db, clock, tenantId)
+    return 0
+  }
+  const homeserver = homeservers.of(tenantId as TenantId)
+  const read = await fetchMessages({ homeserver, clock, signal }, { rooms, since: reader.since })
+  if (signal.aborted) return 0
+  if (read.kind === 'retry') {
+    log.debug({ tenantId, reason: read.reason }, 'the messages of a chat server were not read')
+    return read.afterMs
+  }
+  if (read.kind === 'restart') return restart(deps, tenantId, { since: reader.since, rooms })
+  const { news } = read
+  const isNothing = news.messages.length === 0 && news.encrypted.length === 0 && news.unread.length === 0
+  if (!isNothing || news.next !== reader.since) await storeNews(deps, { lease, from: reader, boxId, news })
+  return 0
+}
+
+/** The server does not go on from the token, or has more than can be read: operators learn what was left out. */
+async function restart(
+  { db, clock }: Deps,
+  tenantId: string,
+  { since, rooms }: Readonly<{ since: string | null; rooms: readonly string[] }>,
+) {
+  const tenant = await activeTenant(db, tenantId)
+  await db.transaction().execute(async (tx) => {
+    await restartReader(tx, clock, tenantId)
+    if (since === null || !tenant) return
+    for (const roomId of rooms) await raiseAlert(tx, clock, alertOf.trigger_messages_unread({ slug: tenant.slug, roomId }))
+  })
+  return since === null ? withoutRoomMs : 0
+}

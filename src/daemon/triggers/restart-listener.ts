@@ -1,0 +1,20 @@
+import type { Clock } from '../../core/kit/index.ts'
+import type { Tx } from '../db/index.ts'
+import type { Command, CommandListener } from '../hosts/index.ts'
+import { restartReader } from './chat-readers.repo.ts'
+
+/** The token of a reader does not fit data that were restored: reading goes on with the newest messages. */
+export function readerRestartListener({ clock }: Readonly<{ clock: Clock }>): CommandListener {
+  const restart = async (tx: Tx, { boxId }: Command): Promise<void> => {
+    const box = await tx.selectFrom('boxes').select('tenant_id').where('id', '=', boxId).executeTakeFirst()
+    if (box) await restartReader(tx, clock, box.tenant_id)
+  }
+  const nothing = async (): Promise<void> => undefined
+  return {
+    resultHandlers: {
+      'tenant-box.restore': (tx, command, { outcome }) => (outcome === 'failed' ? nothing() : restart(tx, command)),
+      'tenant-box.update': (tx, command, { rolledBack }) => (rolledBack ? restart(tx, command) : nothing()),
+      'tenant-box.take_over': (tx, command, { outcome }) => (outcome === 'restored' ? restart(tx, command) : nothing()),
+    },
+  }
+}

@@ -1,0 +1,83 @@
+import { alertOf } from '../../core/alerts/index.ts'
+import { type ChatMessage, isOutdated, occurrenceKey, saysOneOf } from '../../core/boards/index.ts'
+import { isPlatformAccount } from '../../core/users/index.ts'
+import { raiseAlert } from '../alerts/index.ts'
+import { holdLease, type Lease, type Tx } from '../db/index.ts'
+import { findUser, type UserRecord } from '../users/index.ts'
+import type { TriggersDeps } from './deps.ts'
+import { raiseEncrypted } from './encrypted-rooms.ts'
+import type { News } from './fetch-messages.ts'
+import { lastStartIn } from './occurrences.repo.ts'
+import { startOnce } from './start-once.ts'
+import { activeTenant, type RoomTrigger, roomTriggersOf } from './triggers.repo.ts'
+import type { ChatReaderTable } from './triggers.tables.ts'
+
+type Deps = Pick<TriggersDeps, 'db' | 'clock' | 'startRun' | 'hasUnfinishedRun'>
+
+/** What a reader read: `from` is its row at that time. */
+export type Reading = Readonly<{ lease: Lease; from: ChatReaderTable; boxId: string; news: News }>
+
+/** Starts the runs that messages cause and stores the token, in one transaction. Does nothing if the reader was reset since it read. */
+export const storeNews = (deps: Deps, { lease, from, boxId, news }: Reading): Promise<void> =>
+  deps.db.transaction().execute(async (tx) => {
+    await holdLease(tx, lease)
+    const stored = tx.updateTable('chat_readers').set({ since: news.next, box_id: boxId }).where('tenant_id', '=', from.tenant_id)
+    const same = from.since === null ? stored.where('since', 'is', null) : stored.where('since', '=', from.since)
+    const { numUpdatedRows } = await same.where('read_from', '=', from.read_from).executeTakeFirst()
+    const tenant = numUpdatedRows === 0n ? undefined : await activeTenant(tx, from.tenant_id)
+    if (!tenant) return
+    const heard = { ...tenant, tenantId: from.tenant_id, triggers: await roomTriggersOf(tx, from.tenant_id) }
+    const isFresh = ({ sentAtMs }: ChatMessage) => from.since !== null || sentAtMs >= Date.parse(from.read_from)
+    for (const message of news.messages) if (isFresh(message)) await startByMessage(deps, tx, { ...heard, message })
+    const read = new Set(heard.triggers.map(({ roomId }) => roomId))
+    for (const roomId of news.encrypted) if (read.has(roomId)) await raiseEncrypted(tx, deps.clock, { slug: tenant.slug, roomId })
+    for (const roomId of news.unread) await raiseAlert(tx, deps.clock, alertOf.trigger_messages_unread({ slug: tenant.slug, roomId }))
+  })
+
+type Said = Readonly<{ tenantId: string; chatDomain: string; triggers: readonly RoomTrigger[]; message: ChatMessage }>
+
+async function startByMessage(deps: Deps, tx: Tx, { tenantId, chatDomain, triggers, message }: Said): Promise<void> {
+  if (isOutdated(message, deps.clock.now().getTime())) return
+  const fitting = triggers.filter(({ roomId, trigger }) => roomId === message.roomId && saysOneOf(trigger.phrases, message.text))
+  const sender = fitting.length > 0 ? await senderOf(tx, { tenantId, chatDomain, chatId: message.sender }) : undefined
+  if (!sender) return
+  for (const active of fitting) {
+    const isAllowed = active.roles.length === 0 || active.roles.some((role) => sender.roles.includes(role))
+    if (isAllowed && !(await isResting(deps, tx, active))) await start(deps, tx, { active, message, sender })
+  }
+}
+
+type Sent = Readonly<{ tenantId: string; chatDomain: string; chatId: string }>
+
+/** The active user who wrote the message. The platform's own accounts start nothing, so no board starts by its own message. */
+async function senderOf(tx: Tx, { tenantId, chatDomain, chatId }: Sent): Promise<UserRecord | undefined> {
+  if (!chatId.startsWith('@') || !chatId.endsWith(`:${chatDomain}`)) return undefined
+  const localpart = chatId.slice(1, -chatDomain.length - 1)
+  const user = isPlatformAccount(localpart) ? undefined : await findUser(tx, { tenantId, localpart })
+  return user?.status === 'active' ? user : undefined
+}
+
+/** A board does not start again for a room while a run of it there is unfinished, nor within its cooldown. */
+async function isResting(deps: Deps, tx: Tx, { tenantId, boardId, roomId, roomSpaceId: spaceId, trigger }: RoomTrigger): Promise<boolean> {
+  const last = await lastStartIn(tx, { tenantId, boardId, roomId })
+  const now = deps.clock.now().getTime()
+  if (last !== undefined && now - Date.parse(last) < trigger.cooldownMinutes * 60_000) return true
+  return deps.hasUnfinishedRun(tx, { tenantId, boardId, spaceId })
+}
+
+type Starting = Readonly<{ active: RoomTrigger; message: ChatMessage; sender: UserRecord }>
+
+/** The run keeps who wrote which message, and its text only where the board asks for it. */
+async function start(deps: Deps, tx: Tx, { active, message, sender }: Starting): Promise<void> {
+  const { tenantId, boardId, spaceId, roomId, roomSpaceId, trigger } = active
+  const { textVariable } = trigger
+  const occurrence = occurrenceKey({ kind: 'chat', eventId: message.eventId })
+  await startOnce(deps, tx, {
+    ...{ tenantId, boardId, triggerId: trigger.id, roomId, depth: 0, startedBy: sender.id },
+    spaceId: spaceId ?? roomSpaceId,
+    variables: textVariable === null ? {} : { [textVariable]: message.text.trim().slice(0, maxTextLength) },
+    trigger: { type: 'chat', occurrence, sender: sender.id, eventId: message.eventId },
+  })
+}
+
+const maxTextLength = 4_000

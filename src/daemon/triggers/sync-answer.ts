@@ -1,0 +1,91 @@
+import { z } from 'zod'
+import { type ChatMessage, readChatMessage } from '../../core/boards/index.ts'
+
+// Requests and answers of `/sync` and `/messages`. What a chat server sends is not trusted: a part of another form is left out.
+
+export const timelineTypes = ['m.room.message', 'm.room.encryption']
+/** Small pages: an event has up to 64 KB, an answer up to 1 MB. */
+export const pageSize = 10
+/** The server answers before the connection times out. */
+const waitMs = 30_000
+
+/** `limit`: messages per room; 0: only a new token. */
+type Asked = Readonly<{ rooms: readonly string[]; since: string | null; limit: number }>
+
+/** Waits for new messages of the rooms after `since`; without it, answers at once with the newest. */
+export function syncPath({ rooms, since, limit }: Asked): string {
+  const nothing = { not_types: ['*'] }
+  const room = {
+    rooms,
+    state: nothing,
+    ephemeral: nothing,
+    account_data: nothing,
+    timeline: limit === 0 ? nothing : { types: timelineTypes, limit },
+  }
+  const filter = JSON.stringify({ presence: nothing, account_data: nothing, room })
+  const query = new URLSearchParams({ filter, set_presence: 'offline', timeout: since === null ? '0' : String(waitMs) })
+  if (since !== null) query.set('since', since)
+  return `/_matrix/client/v3/sync?${query}`
+}
+
+type Gap = Readonly<{ roomId: string; from: string; to: string }>
+
+/** The messages of a room between two tokens, newest first. */
+export function messagesPath({ roomId, from, to }: Gap): string {
+  const query = new URLSearchParams({ dir: 'b', from, to, limit: String(pageSize), filter: JSON.stringify({ types: timelineTypes }) })
+  return `/_matrix/client/v3/rooms/${encodeURIComponent(roomId)}/messages?${query}`
+}
+
+const Timeline = z.object({
+  events: z.array(z.unknown()).default([]),
+  limited: z.boolean().default(false),
+  prev_batch: z.string().max(1_000).optional(),
+})
+
+const Synced = z.object({
+  next_batch: z.string().min(1).max(1_000),
+  rooms: z
+    .object({ join: z.record(z.string(), z.object({ timeline: Timeline }).optional().catch(undefined)).default({}) })
+    .default({ join: {} }),
+})
+
+/** What happened in one room, oldest first. `gap`: messages before these are missing, back from this token. */
+type RoomNews = Readonly<{ roomId: string; messages: readonly ChatMessage[]; isEncrypted: boolean; gap: string | null }>
+
+/** Undefined for an answer that is none of `/sync`. */
+export function readSync(json: unknown): Readonly<{ next: string; rooms: readonly RoomNews[] }> | undefined {
+  const { data } = Synced.safeParse(json)
+  if (!data) return undefined
+  const rooms = Object.entries(data.rooms.join).flatMap(([roomId, room]) => {
+    if (!room) return []
+    const { events, limited, prev_batch } = room.timeline
+    return [{ roomId, ...newsIn(roomId, events), gap: limited ? (prev_batch ?? null) : null }]
+  })
+  return { next: data.next_batch, rooms }
+}
+
+const Page = z.object({ chunk: z.array(z.unknown()).default([]), end: z.string().max(1_000).optional() })
+
+type PageNews = Readonly<{
+  messages: readonly ChatMessage[]
+  isEncrypted: boolean
+  count: number
+  oldestMs: number
+  end: string | undefined
+}>
+
+/** A page of `/messages`. `end`: where older ones begin; undefined at the end. */
+export function readPage(roomId: string, json: unknown): PageNews | undefined {
+  const { data } = Page.safeParse(json)
+  if (!data) return undefined
+  const oldest = z.object({ origin_server_ts: z.number() }).safeParse(data.chunk.at(-1)).data?.origin_server_ts
+  const { messages, isEncrypted } = newsIn(roomId, data.chunk)
+  return { messages, isEncrypted, count: data.chunk.length, oldestMs: oldest ?? Number.POSITIVE_INFINITY, end: data.end }
+}
+
+const StateEvent = z.object({ type: z.literal('m.room.encryption'), state_key: z.literal('') })
+
+const newsIn = (roomId: string, events: readonly unknown[]) => ({
+  messages: events.map((event) => readChatMessage(roomId, event)).filter((one) => one !== undefined),
+  isEncrypted: events.some((event) => StateEvent.safeParse(event).success),
+})

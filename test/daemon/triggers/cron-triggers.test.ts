@@ -1,0 +1,96 @@
+import { expect, test } from 'vitest'
+import { runDueCrons } from '../../../src/daemon/triggers/cron-triggers.ts'
+import { onBothDialects } from '../../support/databases.ts'
+import { aTriggersWorld } from '../../support/triggers-world.ts'
+
+const hourMs = 3_600_000
+const daily = { id: 'daily', kind: 'cron', expression: '0 8 * * *' }
+
+onBothDialects('cron triggers', (fresh) => {
+  /** A world at 07:30 of Berlin, in winter. */
+  const world = async () => {
+    const one = await aTriggersWorld(await fresh())
+    const now = one.clock.now().getTime()
+    const at = Date.parse('2026-11-24T06:30:00Z')
+    await one.clock.advance(Math.ceil((now - at) / (24 * hourMs)) * 24 * hourMs + at - now)
+    return one
+  }
+  const times = ({ started }: Awaited<ReturnType<typeof world>>) =>
+    started.map(({ trigger }) => trigger.occurrence.slice('cron:20xx-xx-xxT'.length, -':00.000Z:daily'.length))
+
+  test('a run starts at its time in the zone of the tenant, once, also with two replicas', async () => {
+    const one = await world()
+    await one.publish([daily])
+    await runDueCrons(one)
+    expect(one.started).toEqual([])
+    await one.clock.advance(hourMs / 2)
+    await Promise.all([runDueCrons(one), runDueCrons(one)])
+    await runDueCrons(one)
+    expect(times(one)).toEqual(['07:00'])
+    expect(one.started[0]).toMatchObject({ boardId: 'brd_1', spaceId: 'spc_1', startedBy: null, variables: {}, trigger: { type: 'cron' } })
+    await one.clock.advance(24 * hourMs)
+    await runDueCrons(one)
+    expect(times(one)).toEqual(['07:00', '07:00'])
+  })
+
+  test('after an outage the newest time of the last hour starts, the others are recorded as missed', async () => {
+    const one = await world()
+    await one.publish([daily])
+    await one.clock.advance(3 * 24 * hourMs + hourMs)
+    await runDueCrons(one)
+    expect((await one.seen()).map(({ outcome }) => outcome)).toEqual(['missed', 'missed', 'missed', 'started'])
+    await one.clock.advance(25 * hourMs)
+    await runDueCrons(one)
+    expect((await one.seen()).map(({ outcome }) => outcome)).toEqual(['missed', 'missed', 'missed', 'started', 'missed'])
+    expect(one.started).toHaveLength(1)
+  })
+
+  test('a tenant that moves to another time zone gets its runs by the new one', async () => {
+    const one = await world()
+    await one.publish([daily])
+    await one.db.updateTable('tenants').set({ time_zone: 'Europe/Lisbon' }).where('id', '=', one.tenantId).execute()
+    await one.clock.advance(hourMs)
+    await runDueCrons(one)
+    expect(one.started).toEqual([])
+    await one.clock.advance(hourMs)
+    await runDueCrons(one)
+    expect(times(one)).toEqual(['08:00'])
+  })
+
+  test('publishing the same trigger again loses no time that is due; another one begins anew', async () => {
+    const one = await world()
+    await one.publish([daily])
+    await one.clock.advance(hourMs / 2 + 500)
+    await one.publish([daily])
+    await runDueCrons(one)
+    expect(times(one)).toEqual(['07:00'])
+    await one.clock.advance(24 * hourMs)
+    await one.publish([{ ...daily, expression: '0 8 * * 0-6' }])
+    await runDueCrons(one)
+    expect(times(one)).toEqual(['07:00'])
+  })
+
+  test('an archived board and a suspended tenant start nothing', async () => {
+    const one = await world()
+    await one.publish([daily])
+    await one.publish([daily], { id: 'brd_2' })
+    await one.archive('brd_2')
+    await one.db.updateTable('tenants').set({ status: 'suspended' }).where('id', '=', one.tenantId).execute()
+    await one.clock.advance(hourMs)
+    await runDueCrons(one)
+    expect(one.started).toEqual([])
+  })
+
+  test('a run that the board refuses is recorded as failed; one that failed for another reason is repeated', async () => {
+    const one = await world()
+    await one.publish([daily])
+    await one.clock.advance(hourMs / 2)
+    one.runs.fail = new Error('the database is away')
+    await expect(runDueCrons(one)).rejects.toThrow('away')
+    expect(await one.seen()).toEqual([])
+    one.runs.fail = undefined
+    one.runs.refuse = 'The board is archived.'
+    await runDueCrons(one)
+    expect(await one.seen()).toMatchObject([{ outcome: 'failed', reason: 'The board is archived.' }])
+  })
+})

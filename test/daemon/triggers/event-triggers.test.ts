@@ -1,0 +1,93 @@
+import { expect, test } from 'vitest'
+import { recordEvent } from '../../../src/daemon/events/index.ts'
+import type { StartRun } from '../../../src/daemon/triggers/deps.ts'
+import { readEvents } from '../../../src/daemon/triggers/event-triggers.ts'
+import { onBothDialects } from '../../support/databases.ts'
+import { aTriggersWorld, type TriggersWorld } from '../../support/triggers-world.ts'
+
+const done = { id: 'done', kind: 'event', eventType: 'task.updated', expression: "event.status == 'done'" }
+
+onBothDialects('event triggers', (fresh) => {
+  const world = async () => aTriggersWorld(await fresh())
+  const happen = (one: TriggersWorld, payload: object, type: 'task.updated' | 'run.started' = 'task.updated') =>
+    one.db.transaction().execute((tx) =>
+      recordEvent(tx, one.clock, {
+        tenantId: one.tenantId,
+        type,
+        payload: { taskId: 't', runId: 'r', boardId: 'b', ...payload } as never,
+        audience: 'tenant',
+      }),
+    )
+
+  test('each event that fits starts one run, also with two replicas and when it is read again', async () => {
+    const one = await world()
+    await happen(one, { status: 'done' })
+    await one.publish([done])
+    const seq = await happen(one, { status: 'done' })
+    await happen(one, { status: 'open' })
+    await happen(one, { status: 'done', spaceId: 'spc_2' })
+    await Promise.all([readEvents(one), readEvents(one)])
+    await one.db.updateTable('trigger_positions').set({ seq: 0 }).execute()
+    await one.db.deleteFrom('events').where('seq', '<', seq).execute()
+    await readEvents(one)
+    expect(one.started).toMatchObject([
+      { boardId: 'brd_1', spaceId: 'spc_1', startedBy: null, trigger: { type: 'event', occurrence: `event:${seq}:done` } },
+    ])
+  })
+
+  test('an expression without a value is recorded as failed, and the next event is read', async () => {
+    const one = await world()
+    await one.publish([done])
+    await happen(one, {})
+    await happen(one, { status: 'done' })
+    await readEvents(one)
+    expect((await one.seen()).map(({ outcome }) => outcome).toSorted()).toEqual(['failed', 'started'])
+    expect((await one.seen()).find(({ outcome }) => outcome === 'failed')?.reason).toContain("event.status == 'done' has no value")
+  })
+
+  test('the position and the run commit together: after a failure the event is read again', async () => {
+    const one = await world()
+    await one.publish([done])
+    await happen(one, { status: 'done' })
+    one.runs.fail = new Error('killed')
+    await expect(readEvents(one)).rejects.toThrow('killed')
+    one.runs.fail = undefined
+    await readEvents(one)
+    await readEvents(one)
+    expect(one.started).toHaveLength(1)
+  })
+
+  test('a board that starts itself stops after five runs, and the loop is recorded', async () => {
+    const one = await world()
+    await one.publish([{ id: 'self', kind: 'event', eventType: 'run.started' }])
+    const startRun: StartRun = async (tx, run) => {
+      const { id } = await one.startRun(tx, run)
+      const payload = { runId: id, boardId: run.boardId }
+      await recordEvent(tx, one.clock, { tenantId: one.tenantId, type: 'run.started', payload, audience: 'tenant' })
+      return { id }
+    }
+    await happen(one, {}, 'run.started')
+    for (let round = 0; round < 10; round++) await readEvents({ ...one, startRun })
+    expect(one.started).toHaveLength(5)
+    expect((await one.seen()).filter(({ outcome }) => outcome === 'loop')).toHaveLength(1)
+  })
+
+  test('a long backlog is read in pages', async () => {
+    const one = await world()
+    await one.publish([done])
+    for (let n = 0; n < 120; n++) await happen(one, { status: 'done' })
+    await readEvents(one)
+    expect(one.started).toHaveLength(120)
+  })
+
+  test('an archived board reads no events, and one that is published again begins with new ones', async () => {
+    const one = await world()
+    await one.publish([done])
+    await one.archive()
+    await happen(one, { status: 'done' })
+    await readEvents(one)
+    await one.publish([done])
+    await readEvents(one)
+    expect(one.started).toEqual([])
+  })
+})
