@@ -2,7 +2,7 @@ import { adminContract } from './admin/index.ts'
 import { alertsContract } from './alerts/index.ts'
 import { auditContract } from './audit/index.ts'
 import { authContract } from './auth/index.ts'
-import { boardsContract, bundleContract, operatorBoardsContract } from './boards/index.ts'
+import { boardsContract, bundleContract, operatorBoardsContract, triggersContract } from './boards/index.ts'
 import { bootstrapContract } from './bootstrap/index.ts'
 import { boxesContract } from './boxes/index.ts'
 import { contactsContract } from './contacts/index.ts'
@@ -51,7 +51,7 @@ export const api = {
   tasks: tasksContract,
   spaces: spacesContract,
   files: filesContract,
-  boards: { ...boardsContract, ...bundleContract, ...operatorBoardsContract },
+  boards: { ...boardsContract, ...bundleContract, ...operatorBoardsContract, ...triggersContract },
   runs: { ...runsContract, ...operatorRunsContract },
   support: supportContract,
   service: serviceContract,

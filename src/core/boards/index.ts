@@ -22,7 +22,7 @@ export {
 export { causeOf, eventStarts, maxDepth, type TriggerEvent } from './event-trigger.ts'
 export type { Variables } from './expression.ts'
 export { readStartVariables } from './form.ts'
-export { occurrenceKey, type TriggerKind } from './occurrence.ts'
+export { occurrenceKey } from './occurrence.ts'
 export { type BoardStructure, operatorBoardsContract } from './operator-contract.ts'
 export {
   activeOf,
@@ -39,3 +39,4 @@ export {
 } from './run.ts'
 export { type Simulation, SimulationScript, simulateBoard } from './simulate.ts'
 export { startRun, stepRun } from './step.ts'
+export { type TriggerOccurrence, triggersContract } from './trigger-contract.ts'

@@ -1,6 +1,3 @@
-/** What can start a run. */
-export type TriggerKind = 'manual' | 'event' | 'chat' | 'cron'
-
 type Occurred =
   | Readonly<{ kind: 'event'; triggerId: string; seq: number }>
   | Readonly<{ kind: 'chat'; eventId: string }>

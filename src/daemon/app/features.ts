@@ -69,13 +69,14 @@ export const features: readonly Feature<Deps>[] = [
 ]
 
 /** Triggers work in the time zone of the platform where a tenant has none. */
-const withTimeZone = (deps: Deps) => ({ ...deps, homeservers: deps.users.homeservers, timeZone: deps.config.timeZone })
+function withTimeZone(deps: Deps) {
+  return { ...deps, homeservers: deps.users.homeservers, timeZone: deps.config.timeZone }
+}
 
-const triggersDeps = (deps: Deps): TriggersDeps => ({
-  ...withTimeZone(deps),
-  hasUnfinishedRun,
-  startRun: async (tx, { startedBy: by, ...run }) => (await startBoardRun(deps, tx, { ...run, by })).run,
-})
+function triggersDeps(deps: Deps): TriggersDeps {
+  const startRun: TriggersDeps['startRun'] = async (tx, { startedBy: by, ...run }) => (await startBoardRun(deps, tx, { ...run, by })).run
+  return { ...withTimeZone(deps), hasUnfinishedRun, startRun }
+}
 
 /** Every column that holds sealed secrets. */
 export const sealedColumns = features.flatMap(({ sealed = [] }) => sealed)

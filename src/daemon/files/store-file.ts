@@ -19,6 +19,8 @@ type PlatformFile = Readonly<{
   content: Buffer
   /** A user id, or the name of a part of the platform. */
   createdBy: string
+  /** The run that made the file; its event names the run, so that triggers find loops. */
+  runId?: string
 }>
 
 /**
@@ -71,7 +73,7 @@ async function finish({ clock }: StoreDeps, tx: Tx, file: PlatformFile & Readonl
   const times = { created_at: at, updated_at: at, erase_at: null }
   await changeFileRow(tx, { id, from: 'uploading' }, { ...known, ...times, bytes: content.length, state: 'ready' })
   await addUsage(tx, tenantId, content.length - row.bytes)
-  const payload = { fileId: id, spaceId, folderId: null }
+  const payload = { fileId: id, spaceId, folderId: null, runId: file.runId ?? null }
   const space = { id: spaceId as SpaceId, tenantId: tenantId as TenantId }
   await recordInSpace(tx, clock, { space, type: 'file.created', payload, actorId: null })
   return existing(tx, file)

@@ -10,6 +10,8 @@ type Report = ReportText &
     key: string
     /** A user id, or the part of the platform that made the report. */
     createdBy: string
+    /** The run that the report is of. */
+    runId?: string
   }>
 
 export type StoredReport = Readonly<{ markdownFileId: string; pdfFileId: string }>
@@ -21,7 +23,7 @@ export type StoredReport = Readonly<{ markdownFileId: string; pdfFileId: string 
 export async function storeReport(deps: StoreDeps, report: Report): Promise<StoredReport> {
   const { tenantId, spaceId, createdBy, title, markdown } = report
   const name = title.replace(/[/\\]/g, '-')
-  const shared = { tenantId, spaceId, createdBy }
+  const shared = { tenantId, spaceId, createdBy, ...(report.runId === undefined ? {} : { runId: report.runId }) }
   const text = { id: idOf(report, 'md'), name: `${name}.md`, contentType: 'text/markdown', content: Buffer.from(markdown) }
   const { id: markdownFileId } = await storeFile(deps, { ...shared, ...text })
   const pdf = { id: idOf(report, 'pdf'), name: `${name}.pdf`, contentType: 'application/pdf', content: await renderPdf(report) }

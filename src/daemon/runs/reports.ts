@@ -50,7 +50,7 @@ async function store({ db, storeReport }: Deps, tenantId: string, { id, runId, t
   const run = await findRun(db, { tenantId, id: runId })
   if (!run || run.spaceId === null) return null
   const createdBy = run.state.startedBy ?? 'boards'
-  return storeReport({ tenantId, spaceId: run.spaceId, key: id, createdBy, title, markdown, createdAt })
+  return storeReport({ tenantId, spaceId: run.spaceId, runId, key: id, createdBy, title, markdown, createdAt })
 }
 
 /** Without files the report has failed and is not tried again. */

@@ -2,12 +2,15 @@
 // What a trigger saw has a key that is unique per board, and is stored in the transaction that starts the run: at most one run each.
 // Stores no text of a message, unless the board maps it to a variable.
 import './triggers.tables.ts'
+import { triggersContract } from '../../core/boards/index.ts'
 import { isoIn, plural } from '../../core/kit/index.ts'
 import { feature, repeat } from '../feature/index.ts'
+import { serveContract } from '../http/index.ts'
 import { runChatReaders } from './chat-readers.ts'
 import { runDueCrons } from './cron-triggers.ts'
 import type { TriggersDeps } from './deps.ts'
 import { readEvents } from './event-triggers.ts'
+import { listOccurrences } from './list-occurrences.ts'
 import { deleteOccurrencesBefore } from './occurrences.repo.ts'
 
 export type { TriggersDeps } from './deps.ts'
@@ -19,6 +22,10 @@ const retentionMs = 30 * 86_400_000
 
 export const triggersFeature = feature<TriggersDeps>({
   name: 'triggers',
+  routes: (deps) =>
+    serveContract(triggersContract, {
+      listTriggerOccurrences: ({ actor, params, query }) => listOccurrences(deps, actor, { ...params, ...query }),
+    }),
   loops: (deps) => [
     repeat(deps, { everyMs: pollMs, name: 'reading events for triggers', run: () => readEvents(deps) }),
     repeat(deps, { everyMs: pollMs, name: 'starting runs by time', run: () => runDueCrons(deps) }),

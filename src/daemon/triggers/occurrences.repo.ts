@@ -1,4 +1,5 @@
-import type { TriggerKind } from '../../core/boards/index.ts'
+import type { Trigger, TriggerOccurrence } from '../../core/boards/index.ts'
+import type { PageEnd } from '../../core/contract/index.ts'
 import type { DbOrTx, Tx } from '../db/index.ts'
 import type { TriggerOccurrenceTable } from './triggers.tables.ts'
 
@@ -7,7 +8,7 @@ type Outcome = Readonly<{ outcome: TriggerOccurrenceTable['outcome']; runId: str
 
 export type Occurrence = One &
   Outcome &
-  Readonly<{ triggerId: string; kind: TriggerKind; depth: number; roomId: string | null; at: string }>
+  Readonly<{ triggerId: string; kind: Trigger['kind']; depth: number; roomId: string | null; at: string }>
 
 /** Returns false if the board saw it before. */
 export async function insertOccurrence(tx: Tx, { tenantId, boardId, occurrence, ...seen }: Occurrence): Promise<boolean> {
@@ -55,21 +56,27 @@ export async function lastStartIn(
   return row?.at
 }
 
-/** What the triggers of a board saw, newest first. */
+type Listing = Readonly<{ tenantId: string; boardId: string; after?: PageEnd | undefined; limit: number }>
+
+/** What the triggers of a board saw, newest first. `key`: of the occurrence. */
 export async function occurrencesOf(
   db: DbOrTx,
-  { tenantId, boardId, limit }: Readonly<{ tenantId: string; boardId: string; limit: number }>,
-) {
-  const rows = await db
+  { tenantId, boardId, after, limit }: Listing,
+): Promise<(TriggerOccurrence & Readonly<{ key: string }>)[]> {
+  let query = db
     .selectFrom('trigger_occurrences')
-    .select(['trigger_id', 'kind', 'outcome', 'run_id', 'reason', 'at'])
+    .select(['occurrence', 'trigger_id', 'kind', 'outcome', 'run_id', 'reason', 'at'])
     .where('tenant_id', '=', tenantId)
     .where('board_id', '=', boardId)
     .orderBy('at', 'desc')
     .orderBy('occurrence', 'desc')
     .limit(limit)
-    .execute()
-  return rows.map(({ trigger_id: triggerId, run_id: runId, ...rest }) => ({ triggerId, runId, ...rest }))
+  if (after)
+    query = query.where(({ eb, or, and }) =>
+      or([eb('at', '<', after.createdAt), and([eb('at', '=', after.createdAt), eb('occurrence', '<', after.id)])]),
+    )
+  const rows = await query.execute()
+  return rows.map(({ occurrence: key, trigger_id: triggerId, run_id: runId, ...rest }) => ({ key, triggerId, runId, ...rest }))
 }
 
 export async function deleteOccurrencesBefore(db: DbOrTx, at: string): Promise<number> {

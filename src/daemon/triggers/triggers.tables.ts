@@ -1,4 +1,4 @@
-import type { Trigger, TriggerKind } from '../../core/boards/index.ts'
+import type { Trigger } from '../../core/boards/index.ts'
 
 export type BoardTriggerTable = {
   board_id: string
@@ -26,7 +26,7 @@ export type TriggerOccurrenceTable = {
   occurrence: string
   tenant_id: string
   trigger_id: string
-  kind: TriggerKind
+  kind: Trigger['kind']
   outcome: 'started' | 'missed' | 'failed' | 'loop'
   run_id: string | null
   /** Of the run: how many runs led to it by their events. */

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { runDueCrons } from '../../../src/daemon/triggers/cron-triggers.ts'
+import { listOccurrences } from '../../../src/daemon/triggers/list-occurrences.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aTriggersWorld } from '../../support/triggers-world.ts'
 
@@ -92,5 +93,21 @@ onBothDialects('cron triggers', (fresh) => {
     one.runs.refuse = 'The board is archived.'
     await runDueCrons(one)
     expect(await one.seen()).toMatchObject([{ outcome: 'failed', reason: 'The board is archived.' }])
+  })
+
+  test('the occurrences of a board are listed newest first, in pages, to its tenant alone', async () => {
+    const one = await world()
+    await one.publish([daily])
+    await one.clock.advance(3 * 24 * hourMs + hourMs)
+    await runDueCrons(one)
+    const actor = await one.aUser('anna')
+    const first = await listOccurrences(one, actor, { id: 'brd_1', limit: 3 })
+    const rest = await listOccurrences(one, actor, { id: 'brd_1', limit: 3, cursor: first.nextCursor as string })
+    expect([...first.occurrences, ...rest.occurrences].map(({ outcome }) => outcome)).toEqual(['started', 'missed', 'missed', 'missed'])
+    expect(first.occurrences[0]).toMatchObject({ triggerId: 'daily', kind: 'cron', runId: expect.stringMatching(/^run_/), reason: null })
+    expect(rest.nextCursor).toBeNull()
+    await expect(listOccurrences(one, actor, { id: 'brd_1', limit: 3, cursor: 'x' })).rejects.toMatchObject({ code: 'VALIDATION' })
+    const other = { ...actor, tenantId: 'ten_other' as never }
+    await expect(listOccurrences(one, other, { id: 'brd_1', limit: 3 })).rejects.toMatchObject({ code: 'NOT_FOUND' })
   })
 })
