@@ -34,6 +34,8 @@ const kinds = Object.keys({
   followups_late: 0,
   checkpoint_stalled: 0,
   run_overdue: 0,
+  trigger_room_encrypted: 0,
+  trigger_messages_unread: 0,
 } satisfies Record<AlertKind, 0>) as AlertKind[]
 
 export const listAlerts = command(

@@ -20,7 +20,7 @@ export const triggers: Migration = {
       .addPrimaryKeyConstraint('board_triggers_pk', ['board_id', 'trigger_id'])
       .execute()
     await db.schema.createIndex('board_triggers_of').on('board_triggers').columns(['tenant_id', 'kind', 'board_id', 'trigger_id']).execute()
-    await db.schema.createIndex('board_triggers_next').on('board_triggers').column('next_at').where('kind', '=', 'cron').execute()
+    await db.schema.createIndex('board_triggers_next').on('board_triggers').column('next_at').where('next_at', 'is not', null).execute()
     await db.schema
       .createTable('trigger_occurrences')
       .addColumn('board_id', 'text', (c) => c.notNull().references('boards.id'))
