@@ -89,6 +89,7 @@ test.each(['core', 'daemon', 'agent', 'cli'])('the features of %s form no import
 
 /** Tables of other features that a feature reads, each for one joined query. Nobody writes them but their own feature. */
 const tablesRead: Readonly<Record<string, readonly string[]>> = {
+  automation: ['tenants', 'users'],
   boxes: ['box_restores', 'platform_addresses', 'tenants'],
   contacts: ['space_members', 'tenants', 'users'],
   edge: ['tenants'],

@@ -12,6 +12,7 @@ const nouns: readonly (readonly [name: string, verbs: string, Load<Noun>])[] = [
     'list show create update roles disable enable reset-password sessions end-session import',
     async () => (await import('./users/index.ts')).users,
   ],
+  ['automation', 'keys rotate', async () => (await import('./automation/index.ts')).automation],
   ['limits', 'top', async () => (await import('./limits/index.ts')).limits],
   [
     'boxes',

@@ -2,6 +2,7 @@ import { adminContract } from './admin/index.ts'
 import { alertsContract } from './alerts/index.ts'
 import { auditContract } from './audit/index.ts'
 import { authContract } from './auth/index.ts'
+import { automationContract, automationKeysContract } from './automation/index.ts'
 import { boardsContract, bundleContract, operatorBoardsContract, triggersContract } from './boards/index.ts'
 import { bootstrapContract } from './bootstrap/index.ts'
 import { boxesContract } from './boxes/index.ts'
@@ -54,5 +55,6 @@ export const api = {
   boards: { ...boardsContract, ...bundleContract, ...operatorBoardsContract, ...triggersContract },
   runs: { ...runsContract, ...operatorRunsContract },
   support: supportContract,
+  automation: { ...automationContract, ...automationKeysContract },
   service: serviceContract,
 } as const satisfies Record<string, Contract>

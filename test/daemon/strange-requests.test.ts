@@ -93,7 +93,9 @@ describe('whatever is asked', () => {
     const response = await fetch(`${daemon.url}${filled}?${search}`, {
       method,
       headers: {
-        ...(auth.kind === 'none' ? {} : { authorization: { agent: machine, admin: person, platform: user }[auth.kind] }),
+        ...(auth.kind === 'none'
+          ? {}
+          : { authorization: { agent: machine, admin: person, platform: user, automation: 'none' }[auth.kind] }),
         ...sent.headers,
       },
       ...('body' in sent ? { body: sent.body } : {}),

@@ -19,6 +19,8 @@ type Caller = (typeof callers)[number]
 function expected({ auth }: EndpointShape, caller: Caller): number {
   if (auth.kind === 'none') return 0
   if (caller === 'nobody' || caller.startsWith('forger')) return 401
+  // Keys of automation tools are in a header of their own.
+  if (auth.kind === 'automation') return 401
   if ((auth.kind === 'agent') !== (caller === 'agent')) return 401
   if (auth.kind === 'agent') return 0
   if ((auth.kind === 'platform') !== isUser(caller)) return 401

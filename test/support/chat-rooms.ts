@@ -16,6 +16,7 @@ export function chatRooms(chatDomain: string, accounts: ReadonlyMap<string, unkn
   let rooms = new Map<string, Room>()
   let aliases = new Map<string, string>()
   const unlimited = new Set<string>()
+  const messages: { key: string; roomId: string; sender: string; body: Body }[] = []
   let ts = Date.parse('2026-01-01T00:00:00Z')
 
   function put(roomId: string, sender: string, type: string, key: string, content: Body): void {
@@ -45,6 +46,15 @@ export function chatRooms(chatDomain: string, accounts: ReadonlyMap<string, unkn
     if (place(roomId, userId) === 'join') return error(403, 'M_FORBIDDEN', `${userId} is already in the room.`)
     put(roomId, userId, 'm.room.member', userId, { membership: 'join' })
     return [200, { room_id: roomId }]
+  }
+
+  /** One event for each transaction id of a sender. */
+  function send(roomId: string, rest: string, body: Body, { userId }: Caller): Reply {
+    if (place(roomId, userId) !== 'join') return error(403, 'M_FORBIDDEN', `User ${userId} not in room ${roomId}`)
+    const key = `${userId} ${roomId} ${rest}`
+    const known = messages.findIndex((one) => one.key === key)
+    if (known === -1) messages.push({ key, roomId, sender: userId, body })
+    return [200, { event_id: `$${known === -1 ? messages.length : known + 1}` }]
   }
 
   function kick(roomId: string, userId: string, caller: Caller): Reply {
@@ -83,6 +93,7 @@ export function chatRooms(chatDomain: string, accounts: ReadonlyMap<string, unkn
     if (!found) return undefined
     const roomId = decodeURIComponent(found)
     if (!rooms.has(roomId)) return error(403, 'M_FORBIDDEN', 'not in room')
+    if (rest.startsWith('send/')) return send(roomId, rest, body, caller)
     if (rest === 'kick') return kick(roomId, String(body.user_id), caller)
     const [, type, key = ''] = /^state\/([^/]+)(?:\/([^/]+))?$/.exec(rest) ?? []
     if (!type) return undefined
@@ -119,6 +130,7 @@ export function chatRooms(chatDomain: string, accounts: ReadonlyMap<string, unkn
     reply,
     ids: () => [...rooms.keys()],
     aliases: () => aliases,
+    messages: () => messages.map(({ roomId, sender, body }) => ({ roomId, sender, text: body.body })),
     nameOf: (roomId: string) => rooms.get(roomId)?.get('m.room.name|')?.content.name,
     stateOf: (roomId: string, type: string, key = '') => rooms.get(roomId)?.get(`${type}|${key}`)?.content,
     /** Joined users, without the administrator. */

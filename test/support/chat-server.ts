@@ -71,6 +71,21 @@ export async function aChatServer({ chatDomain = 'acme.example' } = {}) {
     return [200, { user_id: id(name), home_server: chatDomain }]
   }
 
+  /** A user of the application service, by type `m.login.application_service`. */
+  function registerOfService({ type, username }: Body, authorization: string | undefined): Reply {
+    if (authorization !== `Bearer ${secrets.appserviceToken}` || type !== 'm.login.application_service')
+      return error(403, 'M_FORBIDDEN', 'Registration has been disabled')
+    if (accounts.has(id(String(username)))) return error(400, 'M_USER_IN_USE', 'User ID already taken.')
+    accounts.set(id(String(username)), { password: '', admin: false, locked: false, deactivated: false, displayName: String(username) })
+    return [200, { user_id: id(String(username)), home_server: chatDomain }]
+  }
+
+  /** The user that a request of the application service names. */
+  function serviceAs(path: string): Session | 'unknown' {
+    const userId = new URLSearchParams(path.split('?')[1]).get('user_id') ?? id('tenantry')
+    return userId === id('tenantry') || accounts.has(userId) ? { userId, deviceId: 'service' } : 'unknown'
+  }
+
   function administer(method: string, userId: string, body: Body, caller: Session | undefined): Reply {
     if (!caller) return error(401, 'M_UNKNOWN_TOKEN', 'Invalid access token passed.', { soft_logout: false })
     if (!accounts.get(caller.userId)?.admin) return error(403, 'M_FORBIDDEN', 'You are not a server admin')
@@ -116,7 +131,9 @@ export async function aChatServer({ chatDomain = 'acme.example' } = {}) {
       if (authorization !== `Bearer ${secrets.appserviceToken}`) return session(place, authorization)
       return [200, { user_id: new URLSearchParams(path.split('?')[1]).get('user_id') ?? id('tenantry'), is_guest: false }]
     }
-    const caller = who(authorization)
+    if (place === '/_matrix/client/v3/register') return registerOfService(body, authorization)
+    const caller = authorization === `Bearer ${secrets.appserviceToken}` ? serviceAs(path) : who(authorization)
+    if (caller === 'unknown') return error(403, 'M_FORBIDDEN', 'Application service has not registered this user')
     if (place === '/_matrix/client/v3/sync')
       return caller ? timeline.sync(path) : error(401, 'M_UNKNOWN_TOKEN', 'Invalid access token passed.', { soft_logout: false })
     if (caller && /\/v3\/rooms\/[^/]+\/messages$/.test(place)) return timeline.messages(path)

@@ -39,4 +39,5 @@ export {
 } from './run.ts'
 export { type Simulation, SimulationScript, simulateBoard } from './simulate.ts'
 export { startRun, stepRun } from './step.ts'
+export { fillTemplate } from './template.ts'
 export { type TriggerOccurrence, triggersContract } from './trigger-contract.ts'

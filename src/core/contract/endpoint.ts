@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { AdminActor, AgentActor, Capability, PlatformPrincipal, ProblemCode, TokenActor } from '../kit/index.ts'
+import type { AdminActor, AgentActor, AutomationActor, Capability, PlatformPrincipal, ProblemCode, TokenActor } from '../kit/index.ts'
 
 /** Admin roles from least to most; each may do all that the ones before it may (SECURITY, Identity). */
 export const adminRoles = ['viewer', 'reviewer', 'operator', 'admin'] as const
@@ -8,17 +8,20 @@ export type AdminRole = (typeof adminRoles)[number]
 export const roleAtLeast = (role: AdminRole, lowest: AdminRole): boolean => adminRoles.indexOf(role) >= adminRoles.indexOf(lowest)
 
 /**
- * Permitted callers: everyone, an admin of at least a role (`person`: no API tokens), an agent, or a user of a tenant, optionally with a
- * capability. `setup` also permits a session that must still change its password or set up TOTP.
+ * Permitted callers: everyone, an admin of at least a role (`person`: no API tokens), an agent, a user of a tenant, optionally with a
+ * capability, or an automation tool in the tenant that the call names. `setup` also permits a session that must still change its password or set up TOTP.
  */
 export type Auth =
   | Readonly<{ kind: 'none' }>
   | Readonly<{ kind: 'admin'; role: AdminRole; person: boolean; setup?: boolean }>
   | Readonly<{ kind: 'agent' }>
   | Readonly<{ kind: 'platform'; capability?: Capability }>
+  | Readonly<{ kind: 'automation' }>
 
 export const open = { kind: 'none' } as const satisfies Auth
 export const agent = { kind: 'agent' } as const satisfies Auth
+/** An automation tool by its key. A GET names the tenant in its query, any other method in its body. */
+export const automation = { kind: 'automation' } as const satisfies Auth
 export const admin = (role: AdminRole) => ({ kind: 'admin', role, person: false }) as const satisfies Auth
 /** Only a person who logged in, never an API token: accounts, tokens, hosts. */
 export const adminPerson = (role: AdminRole) => ({ kind: 'admin', role, person: true }) as const satisfies Auth
@@ -102,7 +105,9 @@ export type ActorOf<A extends Auth> = A extends { kind: 'admin'; person: true }
       ? AgentActor
       : A extends { kind: 'platform' }
         ? PlatformPrincipal
-        : undefined
+        : A extends { kind: 'automation' }
+          ? AutomationActor
+          : undefined
 
 /** Validated input of a handler. */
 export type RequestOf<E extends EndpointShape> = Readonly<{

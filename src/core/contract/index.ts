@@ -10,6 +10,7 @@ export {
   adminRoles,
   adminSetup,
   agent,
+  automation,
   type Contract,
   type EndpointShape,
   empty,

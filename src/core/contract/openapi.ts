@@ -32,6 +32,7 @@ export function openApiDocument(
       securitySchemes: {
         admin: bearer('Admin JWT or API token'),
         agent: bearer('JWT signed by the key of an enrolled host'),
+        automation: { type: 'apiKey', in: 'header', name: 'X-Automation-Key', description: 'Key of an automation tool' },
         platform: bearer('Platform token of a user, from a login (`svc_jwt`)'),
       },
     },
@@ -52,6 +53,7 @@ function operation(room: string, name: string, shape: EndpointShape): Record<str
       ...parameters('query', shape.query),
       ...(shape.tagged || isFile(shape) ? [ifNoneMatch] : []),
       ...(isFile(shape) ? [range, ifRange] : []),
+      ...(shape.auth.kind === 'automation' && shape.method === 'POST' ? [idempotencyKey] : []),
     ],
     ...requestBody(shape),
     responses: { ...success(shape), ...failures(shape) },
@@ -88,6 +90,8 @@ const header = (name: string, description: string) => ({ name, in: 'header', req
 const ifNoneMatch = header('If-None-Match', 'The `ETag` of the answer that you have')
 const range = header('Range', 'One part, such as `bytes=1000-`; several parts, or what cannot be read, are answered with the whole')
 const ifRange = header('If-Range', 'The `ETag` of the file that you have a part of: when it is another by now, the whole is the answer')
+
+const idempotencyKey = header('Idempotency-Key', 'The same key within 24 hours gets the same answer, and nothing is done twice')
 
 const stillHolds = { 304: { description: 'The answer that you have still holds; no body' } }
 const responseHeader = (description: string) => ({ description, schema: { type: 'string' } })
@@ -157,6 +161,7 @@ function authProblems(auth: Auth): readonly ProblemCode[] {
   if (auth.kind === 'none') return []
   // CONFLICT asks an agent to say hello first.
   if (auth.kind === 'agent') return ['UNAUTHENTICATED', 'HOST_REVOKED', 'HOST_FROZEN', 'CLOCK_SKEW', 'CONFLICT']
+  if (auth.kind === 'automation') return ['UNAUTHENTICATED', 'FORBIDDEN', 'VALIDATION']
   if (auth.kind === 'platform')
     return auth.capability ? ['UNAUTHENTICATED', 'INVALID_MATRIX_TOKEN', 'FORBIDDEN'] : ['UNAUTHENTICATED', 'INVALID_MATRIX_TOKEN']
   return auth.setup ? ['UNAUTHENTICATED', 'FORBIDDEN'] : ['UNAUTHENTICATED', 'FORBIDDEN', 'SETUP_REQUIRED']

@@ -1,3 +1,5 @@
+import type { AutomationActor } from './principal.ts'
+
 /** The author of a state change or audit entry. Roles come from the database, never from a token. */
 export type AdminActor = Readonly<{
   kind: 'admin'
@@ -20,7 +22,7 @@ export type SystemActor = Readonly<{ kind: 'system'; name: string }>
 /** A user of a tenant, as far as a record of what happened needs to know. */
 type UserActor = Readonly<{ kind: 'user'; userId: string; matrixUserId: string; sessionId: string }>
 
-export type Actor = AdminActor | TokenActor | AgentActor | SystemActor | UserActor
+export type Actor = AdminActor | TokenActor | AgentActor | SystemActor | UserActor | AutomationActor
 
-/** As the audit log writes it: `admin:anna`, `token:ci`, `agent:host-1`, `system:cron`, `user:@anna:school.example`. */
+/** As the audit log writes it: `admin:anna`, `token:ci`, `agent:host-1`, `system:cron`, `automation:n8n`, `user:@anna:school.example`. */
 export const actorLabel = (actor: Actor): string => `${actor.kind}:${actor.kind === 'user' ? actor.matrixUserId : actor.name}`

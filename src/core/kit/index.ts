@@ -11,7 +11,7 @@ export { forbiddenPort } from './forbidden-port.ts'
 export { type Branded, newId, type Random, randomText } from './ids.ts'
 export { isLoopback } from './loopback.ts'
 export { type ManualClock, manualClock } from './manual-clock.ts'
-export { type Capability, capabilities, type PlatformPrincipal, type TenantId, type UserId } from './principal.ts'
+export { type AutomationActor, type Capability, capabilities, type PlatformPrincipal, type TenantId, type UserId } from './principal.ts'
 export {
   catalogue,
   type ExitCode,

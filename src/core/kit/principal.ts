@@ -15,6 +15,16 @@ export const capabilities = [
 ] as const
 export type Capability = (typeof capabilities)[number]
 
+/** An automation tool, by its key, in the tenant that the call names. `keyId`: null where the settings require no key. */
+export type AutomationActor = Readonly<{
+  kind: 'automation'
+  keyId: string | null
+  name: string
+  tenantId: TenantId
+  tenantSlug: string
+  chatDomain: string
+}>
+
 /**
  * The caller behind a verified platform token. The token names user and session only; tenant, roles and capabilities come from the record, so a change
  * of them counts within a second.

@@ -9,9 +9,9 @@ const one = z.object({ id: z.string().min(1).max(100) })
 const line = (most: number) =>
   z.string().max(most).trim().min(1).refine(isVisible, 'must not contain control characters').meta({ pattern: visiblePattern })
 
-const TaskTitle = line(200)
-const OuterTaskId = line(100)
-const AssignedRole = z
+export const TaskTitle = line(200)
+export const OuterTaskId = line(100)
+export const AssignedRole = z
   .string()
   .regex(/^[A-Za-z][A-Za-z0-9_-]{0,78}[A-Za-z0-9]$/, 'must be the name of a role such as teacher or SCHOOL_PRINCIPAL')
 const Id = z.string().min(1).max(100)

@@ -14,7 +14,7 @@ export {
   type PlannedUser,
   planImport,
 } from './csv.ts'
-export { capabilitiesOf, listedRoles, RoleBook, readRoleBook, unknownRoles } from './role-book.ts'
+export { capabilitiesOf, listedRoles, RoleBook, readRoleBook, roleOfAlias, unknownRoles } from './role-book.ts'
 export {
   canonicalLocalpart,
   DisplayName,

@@ -14,12 +14,23 @@ const Role = z.strictObject({
   capabilities: z.array(Capability).refine(once, 'must not name a capability twice').default([]),
   /** Users with this role are contacts of every user of the tenant. */
   listed: z.boolean().optional(),
+  /** Other names by which automation tools assign tasks to the role. */
+  aliases: z.array(RoleName).max(20).optional(),
 })
+
+type Roles = Readonly<Record<string, z.output<typeof Role>>>
+const aliasesOf = (roles: Roles): string[] => Object.values(roles).flatMap(({ aliases = [] }) => aliases)
+
+function aliasesAreFree({ roles }: Readonly<{ roles: Roles }>): boolean {
+  const aliases = aliasesOf(roles)
+  return new Set(aliases).size === aliases.length && aliases.every((alias) => !Object.hasOwn(roles, alias))
+}
 
 /** `config/roles.yaml`: the roles, their capabilities, and the role of a new user. */
 export const RoleBook = z
   .strictObject({ defaultRole: RoleName, roles: z.record(RoleName, Role) })
   .refine(({ roles }) => Object.keys(roles).length > 0, { path: ['roles'], message: 'must name at least one role' })
+  .refine(aliasesAreFree, { path: ['roles'], message: 'must not use the name of a role as an alias, or an alias twice' })
   .refine(({ defaultRole, roles }) => Object.hasOwn(roles, defaultRole), { path: ['defaultRole'], message: 'must be one of the roles' })
 /** `operatorTenant`: slug of the tenant that operates the store (a setting). Without it no user has `reviewStore`. */
 export type RoleBook = z.output<typeof RoleBook> & Readonly<{ operatorTenant?: string | undefined }>
@@ -46,6 +57,10 @@ export function capabilitiesOf({ roles: book, operatorTenant }: RoleBook, { tena
 
 /** Roles whose users are visible to every user of their tenant. */
 export const listedRoles = ({ roles: book }: RoleBook): string[] => Object.keys(book).filter((role) => book[role]?.listed === true)
+
+/** The role of the book that has this name as an alias; undefined if the name is a role, or unknown. */
+export const roleOfAlias = ({ roles: book }: RoleBook, name: string): string | undefined =>
+  Object.hasOwn(book, name) ? undefined : Object.keys(book).find((role) => book[role]?.aliases?.includes(name))
 
 /** The roles that the book does not define. */
 export const unknownRoles = ({ roles: book }: RoleBook, roles: readonly string[]): string[] =>

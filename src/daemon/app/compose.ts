@@ -1,4 +1,5 @@
 import { authenticateAdmin } from '../admin/index.ts'
+import { authenticateAutomation } from '../automation/index.ts'
 import type { JobHandler } from '../db/index.ts'
 import type { EdgeSide } from '../edge/index.ts'
 import type { Cron } from '../feature/index.ts'
@@ -27,7 +28,12 @@ export async function compose(base: BaseDeps): Promise<Composed> {
   return {
     served: features.flatMap(({ routes }) => routes?.(deps) ?? []),
     crons: declared.crons,
-    authenticate: { admin: authenticateAdmin(deps.admin), agent: authenticateAgent(deps.hosts), platform: deps.platform },
+    authenticate: {
+      admin: authenticateAdmin(deps.admin),
+      agent: authenticateAgent(deps.hosts),
+      automation: authenticateAutomation({ ...base, automation: base.config.automation }),
+      platform: deps.platform,
+    },
     metrics: deps.metrics,
     limits: deps.limits,
     outermost: deps.edge.outermost,

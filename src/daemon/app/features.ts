@@ -2,6 +2,7 @@ import { adminFeature } from '../admin/index.ts'
 import { alertsFeature } from '../alerts/index.ts'
 import { auditFeature } from '../audit/index.ts'
 import { authFeature } from '../auth/index.ts'
+import { automationFeature } from '../automation/index.ts'
 import { boardsFeature } from '../boards/index.ts'
 import { bootstrapFeature } from '../bootstrap/index.ts'
 import { boxesFeature, commandsOfLifecycle, commandsOfSetUp } from '../boxes/index.ts'
@@ -56,6 +57,7 @@ export const features: readonly Feature<Deps>[] = [
   })),
   withDeps(triggersFeature, triggersDeps),
   withDeps(filesFeature, ({ files }: Deps) => files),
+  withDeps(automationFeature, ({ files, users, roles }: Deps) => ({ ...users, ...files, roles })),
   withDeps(spacesFeature, ({ users }: Deps) => ({ ...users, isReferenced: spacesWithFiles })),
   withDeps(hostsFeature, ({ hosts, declared }: Deps) => ({ ...hosts, commandsInUse, cleanups: () => declared().cleanups })),
   withDeps(tenantsFeature, ({ boxes, fileUsageOf }: Deps) => ({ ...boxes, fileUsageOf })),

@@ -112,6 +112,15 @@ export const Settings = z.strictObject({
   logLevel: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
   /** Addresses of proxies whose forwarding header is believed. */
   trustedProxies: List.pipe(z.array(ProxyAddress)).default([]),
+  /** Calls of automation tools. */
+  automation: z
+    .strictObject({
+      /** False: calls without a key are accepted for every tenant. */
+      requireKey: z.union([z.boolean(), z.stringbool()]).default(true),
+      /** Networks that calls may come from; none: any. */
+      networks: List.pipe(z.array(ProxyAddress)).default([]),
+    })
+    .prefault({}),
   /** When a box counts as healthy (service specification, section 8). */
   probe: z
     .strictObject({

@@ -4,6 +4,7 @@ import {
   type Actor,
   type AdminActor,
   type AgentActor,
+  type AutomationActor,
   type Clock,
   isProblem,
   type PlatformPrincipal,
@@ -27,9 +28,14 @@ export type Authenticators = Readonly<{
   /** Throws for a session without completed setup unless `setup` is set. */
   admin(authorization: string | undefined, options?: { setup?: boolean }): Promise<AdminActor | TokenActor>
   agent(authorization: string | undefined): Promise<AgentActor>
+  /** The key of an automation tool. The second step follows once the tenant of the call is known. */
+  automation?(key: string | undefined, address: string | undefined): Promise<TenantOfCall>
   /** Throws INVALID_MATRIX_TOKEN for a chat token. */
   platform?(authorization: string | undefined): Promise<PlatformPrincipal>
 }>
+
+/** The tenant that a call names. Throws FORBIDDEN unless the caller may act for it. */
+export type TenantOfCall = (named: Readonly<Record<string, unknown>>) => Promise<AutomationActor>
 
 export type EndpointDeps = Readonly<{
   authenticate: Authenticators
@@ -55,7 +61,10 @@ const maxShortBody = 1024 * 1024
 export function registerEndpoints(app: Express, served: readonly Served[], deps: EndpointDeps): void {
   const keepAlives = makeKeepAlive(deps.clock)
   for (const sharing of byPath(served)) {
-    for (const one of sharing) registerEndpoint(app, one, { ...deps, keepAlives })
+    for (const one of sharing) {
+      const register = one.endpoint.auth.kind === 'automation' ? registerAutomation : registerEndpoint
+      register(app, one, { ...deps, keepAlives })
+    }
     const methods = sharing.map(({ endpoint }) => endpoint.method)
     const { path } = (sharing[0] as Served).endpoint
     app.all(path, ...(isClientPath(path) ? [countStrayCall(deps)] : []), methodNotAllowed(methods))
@@ -110,6 +119,25 @@ function registerEndpoint(app: Express, one: Served, deps: AnswerDeps): void {
     }),
     answerCall(one, deps),
   )
+}
+
+/** The body may name the tenant whose budget the call counts against, so it is read before. Nobody without a key gets so far. */
+function registerAutomation(app: Express, one: Served, deps: AnswerDeps): void {
+  const { method, path } = one.endpoint
+  const { authenticate, limits } = deps
+  const identifyKey: RequestHandler = async (request, response, next) => {
+    if (!authenticate.automation) throw problem('UNAUTHENTICATED', 'This daemon serves no automation tools.')
+    response.locals.tenantOfCall = await authenticate.automation(request.get('x-automation-key'), request.ip)
+    next()
+  }
+  const findTenant: RequestHandler = async (request, response, next) => {
+    const named: unknown = method === 'GET' ? request.query : request.body
+    const fields = typeof named === 'object' && named !== null ? named : {}
+    const actor = await (response.locals.tenantOfCall as TenantOfCall)(fields as Record<string, unknown>)
+    response.locals.actor = actor
+    if (!limits || (await limits.pass(response, actor.tenantId))) next()
+  }
+  app[method.toLowerCase() as 'get'](path, identifyKey, ...readBody(one.endpoint), findTenant, answerCall(one, deps))
 }
 
 /** The caller is identified by now, so a body that takes minutes on a slow line may take them. */
@@ -207,7 +235,7 @@ function checked({ returns }: EndpointShape, tagged: Tagged, { validateAnswers =
 }
 
 async function identify(auth: Auth, request: Request, authenticate: Authenticators): Promise<Actor | undefined> {
-  if (auth.kind === 'none') return undefined
+  if (auth.kind === 'none' || auth.kind === 'automation') return undefined
   if (auth.kind === 'agent') return authenticate.agent(request.get('authorization'))
   if (auth.kind === 'platform') return userOf(request, authenticate)
   const actor = await authenticate.admin(request.get('authorization'), auth)

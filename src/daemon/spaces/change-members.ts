@@ -1,4 +1,4 @@
-import { type Clock, isoNow, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
+import { type Actor, type Clock, isoNow, type PlatformPrincipal, problem, type TenantId } from '../../core/kit/index.ts'
 import type { SpaceMember, SpaceRole } from '../../core/spaces/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { publishRevocation } from '../auth/index.ts'
@@ -36,32 +36,42 @@ export const putSpaceMember = (
     // Owners see existing members, even disabled ones.
     const mayPut = before !== null || actor.capabilities.includes('manageSpaces') || (await isContact(tx, roles, actor, userId))
     if (user?.tenantId !== tenantId || !mayPut) throw problem('NOT_FOUND', `User ${userId} does not exist, or you may not see it`)
-    if (before === null) await addToSpace({ clock }, tx, actor, { space, userId, role })
-    else if (before !== role) await changeRole({ clock }, tx, actor, { space, userId, role })
-    return (await findMember(tx, { spaceId, userId })) as SpaceMember
+    return putMember({ clock }, tx, { ...actor, actor }, { space, userId, role })
   })
 
 const ownersOnly = ({ name }: SpaceRecord) => problem('FORBIDDEN', `${name} is managed by its owners. fix: ask one of them`)
 
-type Entry = Readonly<{ space: SpaceRecord; userId: string; role: SpaceRole }>
+export type Entry = Readonly<{ space: SpaceRecord; userId: string; role: SpaceRole }>
 
-async function addToSpace({ clock }: Pick<Deps, 'clock'>, tx: Tx, actor: PlatformPrincipal, { space, userId, role }: Entry): Promise<void> {
-  const { tenantId, tenantSlug } = actor
+/** Who changes a membership. `userId`: null for the platform and for automation tools. */
+export type ChangedBy = Readonly<{ actor: Actor; userId: string | null; tenantId: TenantId; tenantSlug: string }>
+
+/** Adds the user, or changes its role. The caller has locked the space and checked the user. */
+export async function putMember(deps: Pick<Deps, 'clock'>, tx: Tx, by: ChangedBy, entry: Entry): Promise<SpaceMember> {
+  const one = { spaceId: entry.space.id, userId: entry.userId }
+  const before = await roleIn(tx, one)
+  if (before === null) await addToSpace(deps, tx, by, entry)
+  else if (before !== entry.role) await changeRole(deps, tx, by, entry)
+  return (await findMember(tx, one)) as SpaceMember
+}
+
+async function addToSpace({ clock }: Pick<Deps, 'clock'>, tx: Tx, by: ChangedBy, { space, userId, role }: Entry): Promise<void> {
+  const { tenantId, tenantSlug, actor } = by
   await changeSpaceRow(tx, { tenantId, spaceId: space.id }, isoNow(clock))
   await enqueueSpaceSync(tx, clock, space)
-  await addMember(tx, clock, { space, userId, role, actorId: actor.userId })
+  await addMember(tx, clock, { space, userId, role, actorId: by.userId })
   const data = await namesOf(tx, space, userId)
   await recordAudit(tx, clock, { actor, action: 'space.member-added', subject: tenantSlug, data: { ...data, role } })
 }
 
-async function changeRole({ clock }: Pick<Deps, 'clock'>, tx: Tx, actor: PlatformPrincipal, { space, userId, role }: Entry): Promise<void> {
+async function changeRole({ clock }: Pick<Deps, 'clock'>, tx: Tx, by: ChangedBy, { space, userId, role }: Entry): Promise<void> {
   const spaceId = space.id
   if (role !== 'owner') await assertOtherOwner(tx, { spaceId, userId }, space)
   await setRole(tx, { spaceId, userId }, role)
   const payload = { spaceId, userId, role }
-  await recordInSpace(tx, clock, { space, type: 'space.updated', payload, actorId: actor.userId, audience: findersOf(space) })
+  await recordInSpace(tx, clock, { space, type: 'space.updated', payload, actorId: by.userId, audience: findersOf(space) })
   const data = { ...(await namesOf(tx, space, userId)), role }
-  await recordAudit(tx, clock, { actor, action: 'space.member-changed', subject: actor.tenantSlug, data })
+  await recordAudit(tx, clock, { actor: by.actor, action: 'space.member-changed', subject: by.tenantSlug, data })
 }
 
 /** Ids and names for the audit log: a reader knows neither by its id, and both may be deleted by then. */

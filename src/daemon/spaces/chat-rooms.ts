@@ -81,23 +81,33 @@ const isWhole = (state: readonly StateEvent[], { members }: ObservedRoom, admini
 type OfSpace = Readonly<{ kind: RoomKind; spaceId: string }>
 
 /** The room id behind the alias of a space's room. */
-export async function findRoom(chat: Chat, { kind, spaceId }: OfSpace): Promise<string | undefined> {
-  const answer = await send(chat, { method: 'GET', path: directory(chat, roomAliasName(kind, spaceId)) })
+export const findRoom = (chat: Chat, { kind, spaceId }: OfSpace): Promise<string | undefined> =>
+  findAlias(chat, roomAliasName(kind, spaceId))
+
+/** The room id behind an alias, by its local part. */
+export async function findAlias(chat: Chat, name: string): Promise<string | undefined> {
+  const answer = await send(chat, { method: 'GET', path: directory(chat, name) })
   if (answer.kind === 'refused' && answer.errcode === 'M_NOT_FOUND') return undefined
   if (answer.kind === 'refused' || typeof answer.json.room_id !== 'string') throw new Error('the chat server did not resolve an alias')
   return answer.json.room_id
 }
 
-export async function dropAlias(chat: Chat, { kind, spaceId }: OfSpace): Promise<void> {
-  const answer = await send(chat, { method: 'DELETE', path: directory(chat, roomAliasName(kind, spaceId)) })
+export const dropAlias = (chat: Chat, { kind, spaceId }: OfSpace): Promise<void> => deleteAlias(chat, roomAliasName(kind, spaceId))
+
+export async function deleteAlias(chat: Chat, name: string): Promise<void> {
+  const answer = await send(chat, { method: 'DELETE', path: directory(chat, name) })
   if (answer.kind === 'refused' && answer.errcode !== 'M_NOT_FOUND')
     throw new Error(`the chat server did not delete the alias of a room: ${answer.errcode} ${answer.reason}`)
 }
 
 /** Returns undefined if the alias is taken: a call whose answer was lost created the room, which the alias then finds. */
-export async function createRoom(chat: Chat, { kind, spaceId, name }: OfSpace & Readonly<{ name: string }>): Promise<string | undefined> {
+export const createRoom = (chat: Chat, room: OfSpace & Readonly<{ name: string }>): Promise<string | undefined> =>
+  createRoomWith(chat, newRoomBody(room))
+
+/** The same for any body with an alias. */
+export async function createRoomWith(chat: Chat, body: Readonly<{ room_alias_name: string }>): Promise<string | undefined> {
   await liftLimit(chat)
-  const answer = await send(chat, { method: 'POST', path: '/_matrix/client/v3/createRoom', body: newRoomBody({ kind, spaceId, name }) })
+  const answer = await send(chat, { method: 'POST', path: '/_matrix/client/v3/createRoom', body })
   if (answer.kind === 'refused' && answer.errcode === 'M_ROOM_IN_USE') return undefined
   if (answer.kind === 'refused' || typeof answer.json.room_id !== 'string')
     throw new Error(

@@ -9,8 +9,10 @@ import { spacesRoutes } from './spaces.routes.ts'
 import { spaceSyncJobs, spacesJobs } from './sync-jobs.ts'
 
 export { deleteOldSpaces, recordInSpace } from './activity.ts'
+export { type Chat, createRoomWith, deleteAlias, findAlias, joinRoom, readRoom } from './chat-rooms.ts'
+export { createToolSpace, listAllSpaces, putToolMember } from './platform-changes.ts'
 export { authorizeSpace } from './show-spaces.ts'
-export { findSpace, membersOf, roomsOfTenant, spacesOf } from './spaces.repo.ts'
+export { findSpace, hasSpaceRoom, membersOf, roomsOfTenant, spaceRoomsAfter, spacesOf } from './spaces.repo.ts'
 export { spacesRoutes } from './spaces.routes.ts'
 export { enqueueTenantSync, spaceResyncListener, spaceSyncJobs, spacesJobs } from './sync-jobs.ts'
 

@@ -154,6 +154,29 @@ export async function membersOf(db: DbOrTx, spaceIds: readonly string[]): Promis
   return found
 }
 
+type RoomPage = Readonly<{ tenantId: string; after: string; limit: number }>
+
+/** The chat rooms of a tenant's spaces by space id, without those that are being made or deleted. */
+export async function spaceRoomsAfter(db: DbOrTx, { tenantId, after, limit }: RoomPage) {
+  const rows = await db
+    .selectFrom('spaces')
+    .select(['id', 'name', 'chat_room_id'])
+    .where('tenant_id', '=', tenantId)
+    .where('deleted_at', 'is', null)
+    .where('chat_room_id', 'is not', null)
+    .where('id', '>', after)
+    .orderBy('id')
+    .limit(limit)
+    .execute()
+  return rows.map(({ id, name, chat_room_id }) => ({ spaceId: id, name, roomId: chat_room_id as string }))
+}
+
+/** True if the room is the chat room of a space of the tenant that is not deleted. */
+export async function hasSpaceRoom(db: DbOrTx, { tenantId, roomId }: Readonly<{ tenantId: string; roomId: string }>): Promise<boolean> {
+  const query = db.selectFrom('spaces').select('id').where('tenant_id', '=', tenantId).where('chat_room_id', '=', roomId)
+  return (await query.where('deleted_at', 'is', null).executeTakeFirst()) !== undefined
+}
+
 /** Ids of the chat rooms of a tenant's spaces, without those that are being made or deleted. */
 export async function roomsOfTenant(db: DbOrTx, { tenantId }: Readonly<{ tenantId: string }>): Promise<string[]> {
   const rows = await db

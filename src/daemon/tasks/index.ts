@@ -14,7 +14,8 @@ import { deleteOldTasks } from './tasks.repo.ts'
 export { ensureTasks } from './create-task.ts'
 export type { RunTasks, SpacesOf } from './deps.ts'
 export { moveTask, moveTaskOfRun } from './move-task.ts'
-export { deleteOldTasks, findTask, unfinishedTasksOf } from './tasks.repo.ts'
+export { taskView } from './read-tasks.ts'
+export { deleteOldTasks, findTask, tasksOfEvent, unfinishedTasksOf } from './tasks.repo.ts'
 
 export const tasksFeature = feature<TasksDeps>({
   name: 'tasks',

@@ -85,6 +85,23 @@ export async function taskByExternalId(db: DbOrTx, { tenantId, eventId, external
   return row && toTask(row)
 }
 
+type OfEvent = Readonly<{ tenantId: string; eventId: string; unfinishedOnly: boolean; after?: PageEnd | undefined; limit: number }>
+
+/** Tasks of an event, newest first. */
+export async function tasksOfEvent(db: DbOrTx, { tenantId, eventId, unfinishedOnly, after, limit }: OfEvent): Promise<TaskRecord[]> {
+  let query = db
+    .selectFrom('tasks')
+    .selectAll()
+    .where('tenant_id', '=', tenantId)
+    .where(sql`coalesce(event_id, '')`, '=', eventId) // as the index has it
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(limit)
+  if (unfinishedOnly) query = query.where('status', 'in', [...unfinished])
+  if (after) query = query.where(isBefore(after))
+  return (await query.execute()).map(toTask)
+}
+
 /** Returns false if the status changed since the task was read. */
 export async function replaceTask(tx: Tx, before: TaskRecord, after: TaskRecord): Promise<boolean> {
   const { numUpdatedRows } = await tx

@@ -6,7 +6,7 @@ import { tenantsRoutes } from './tenants.routes.ts'
 
 export { createTenant, deleteTenant } from './create-tenant.ts'
 export { existingTenant } from './show-tenants.ts'
-export { lockTenant, ownWindowOf, type TenantRecord, tenantByChatDomain, tenantBySlug } from './tenants.repo.ts'
+export { lockTenant, ownWindowOf, type TenantRecord, tenantByChatDomain, tenantById, tenantBySlug } from './tenants.repo.ts'
 export { tenantsRoutes } from './tenants.routes.ts'
 
 export const tenantsFeature = feature<Parameters<typeof tenantsRoutes>[0]>({ name: 'tenants', routes: tenantsRoutes })

@@ -31,6 +31,11 @@ export async function tenantBySlug(db: DbOrTx, slug: string): Promise<TenantReco
   return row && toTenant(row)
 }
 
+export async function tenantById(db: DbOrTx, id: string): Promise<TenantRecord | undefined> {
+  const row = await db.selectFrom('tenants').selectAll().where('id', '=', id).executeTakeFirst()
+  return row && toTenant(row)
+}
+
 /** Locks the tenant against changes and new boxes until the commit. */
 export async function lockTenant(tx: Tx, slug: string): Promise<void> {
   await tx.selectFrom('tenants').select('id').where('slug', '=', slug).modifyEnd(forNoKeyUpdate(tx)).execute()

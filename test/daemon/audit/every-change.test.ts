@@ -20,6 +20,7 @@ type Declared = readonly string[] | ReturnType<typeof elsewhere> | ReturnType<ty
 
 const ofAgents = nothing('what an agent reports is stored as events and evidence; its results are audited by the feature they concern')
 const ofUsers = nothing('users work with their own data; tasks and files tell it as events')
+const ofTools = nothing('tasks and files of automation tools are told as events; their messages stand in the chat')
 const readsOnly = nothing('changes nothing')
 
 const declared: Readonly<Record<string, Declared>> = {
@@ -100,6 +101,18 @@ const declared: Readonly<Record<string, Declared>> = {
   advanceRun: elsewhere('runs', 'run.skipped'),
   cancelRun: elsewhere('runs', 'run.cancelled'),
   retryRun: elsewhere('runs', 'run.retried'),
+  // automation
+  createAutomationKey: elsewhere('automation', 'automation-key.created'),
+  revokeAutomationKey: elsewhere('automation', 'automation-key.revoked'),
+  rotateChatCredentials: elsewhere('automation', 'rotated'),
+  createEventTasks: ofTools,
+  createEventRoom: elsewhere('automation', 'automation.room-created'),
+  notifyEventRoom: ofTools,
+  escalateEventTask: ofTools,
+  generateEventReport: ofTools,
+  createTenantSpace: elsewhere('automation', 'space.created'),
+  addTenantSpaceMember: elsewhere('automation', 'space.member-added'),
+  sendTenantMessage: ofTools,
   // hosts
   inviteHost: ['host.invited'],
   revokeHost: ['host.revoked'],

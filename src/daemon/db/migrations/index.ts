@@ -39,6 +39,7 @@ import { boards } from './0039-boards.ts'
 import { runs } from './0040-runs.ts'
 import { supportAccess } from './0041-support-access.ts'
 import { triggers } from './0042-triggers.ts'
+import { automation } from './0043-automation.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order they are applied. Add at the end; never change or reorder what shipped. */
@@ -84,4 +85,5 @@ export const migrations: readonly Migration[] = [
   runs,
   supportAccess,
   triggers,
+  automation,
 ]

@@ -1,0 +1,69 @@
+import { fillTemplate } from '../boards/index.ts'
+import { plural, problem } from '../kit/index.ts'
+import type { Task } from '../tasks/index.ts'
+
+export const maxTemplateLetters = 100_000
+/** Letters of a finished report. */
+const maxReportLetters = 500_000
+/** Tasks that a report lists. */
+export const maxReportTasks = 1000
+
+type Value = string | number | boolean
+type EventFacts = Readonly<{ eventId: string; tenantName: string; createdAt: string; tasks: readonly Task[] }>
+type ReportInput = Readonly<{ template?: string | undefined; variables: Readonly<Record<string, Value>> }>
+
+const defaultTemplate = `Event: {eventId}
+
+Organisation: {tenantName}
+
+Created: {createdAt}
+
+## Tasks
+
+{taskCount}, {openTaskCount} unfinished.
+
+{tasks}
+`
+
+/**
+ * The Markdown of an event's report, and the placeholders without a value. Names of the event (`eventId`, `tenantName`, `createdAt`, `tasks`,
+ * `taskCount`, `openTaskCount`) may be replaced by variables of the caller. Throws VALIDATION for a report that would be too long.
+ */
+export function writeReport(
+  facts: EventFacts,
+  { template = defaultTemplate, variables }: ReportInput,
+): { text: string; missing: string[] } {
+  const values = { ...valuesOf(facts), ...variables }
+  assertShort(template, values)
+  return fillTemplate(template, values)
+}
+
+const isUnfinished = ({ status }: Task): boolean => status === 'open' || status === 'in_progress'
+
+const valuesOf = ({ eventId, tenantName, createdAt, tasks }: EventFacts): Record<string, Value> => ({
+  ...{ eventId, tenantName, createdAt },
+  taskCount: plural(tasks.length, 'task'),
+  openTaskCount: tasks.filter(isUnfinished).length,
+  tasks: tasks.length === 0 ? '(none)' : tasks.map(taskLine).join('\n'),
+})
+
+function taskLine({ title, status, assignedRole, dueAt, escalationLevel, updatedAt }: Task): string {
+  const facts = [
+    status === 'in_progress' ? 'in progress' : status,
+    ...(assignedRole === null ? [] : [`role ${assignedRole}`]),
+    ...(dueAt === null ? [] : [`due ${dueAt}`]),
+    ...(escalationLevel === 0 ? [] : [`escalated to level ${escalationLevel}`]),
+    ...(status === 'done' ? [`at ${updatedAt}`] : []),
+  ]
+  return `- **${title}**: ${facts.join(', ')}`
+}
+
+/** Counted before it is filled in: a short template can repeat a long value many thousand times. */
+function assertShort(template: string, values: Readonly<Record<string, Value>>): void {
+  let letters = template.length
+  for (const [, name = ''] of template.matchAll(/\{([A-Za-z][A-Za-z0-9_]{0,39})\}/g))
+    letters += Object.hasOwn(values, name) ? String(values[name]).length : 0
+  if (letters <= maxReportLetters) return
+  const reason = `makes a report of ${letters} characters; at most ${maxReportLetters} are possible`
+  throw problem('VALIDATION', `template: ${reason}`, { details: [{ path: 'body.template', reason }] })
+}

@@ -1,0 +1,51 @@
+import { type Problem, problem } from '../../core/kit/index.ts'
+import type { Logger } from '../../node/index.ts'
+import { type TenantOfCall, trustOf } from '../http/index.ts'
+import { type TenantRecord, tenantByChatDomain, tenantById, tenantBySlug } from '../tenants/index.ts'
+import type { StoreDeps } from './deps.ts'
+import { type ValidKey, validKey } from './keys.ts'
+
+type Rules = Readonly<{ requireKey: boolean; networks: readonly string[] }>
+type AuthDeps = StoreDeps & Readonly<{ log: Logger; automation: Rules }>
+
+/**
+ * Checks network and key of an automation tool before the body is read, then the tenant that the call names. A key gets the same answer for a
+ * tenant that does not exist and one that it is not valid for.
+ */
+export function authenticateAutomation(deps: AuthDeps) {
+  const { requireKey, networks } = deps.automation
+  const isInside = networks.length === 0 ? () => true : trustOf(networks)
+  if (!requireKey) deps.log.warn('automation.requireKey is false: whoever reaches this daemon may call the automation API for every tenant')
+  return async (key: string | undefined, address: string | undefined): Promise<TenantOfCall> => {
+    if (!isInside(address ?? '')) throw problem('FORBIDDEN', 'Automation calls are not accepted from this address (automation.networks).')
+    if (key === undefined && requireKey)
+      throw problem('UNAUTHENTICATED', 'X-Automation-Key is missing. fix: an operator creates one with `tenantry automation keys create`')
+    const valid = key === undefined ? undefined : await validKey(deps, key)
+    if (key !== undefined && !valid) throw problem('UNAUTHENTICATED', 'X-Automation-Key is unknown, revoked or expired.')
+    return (named) => tenantFor(deps, valid, named)
+  }
+}
+
+const selectors = { tenantId: tenantById, slug: tenantBySlug, chatDomain: tenantByChatDomain } as const
+
+async function tenantFor({ db }: StoreDeps, key: ValidKey | undefined, named: Readonly<Record<string, unknown>>) {
+  const [[selector, value] = [], ...more] = Object.entries(named).filter(([name]) => Object.hasOwn(selectors, name))
+  if (typeof value !== 'string' || more.length > 0) throw noTenantNamed()
+  const tenant = await selectors[selector as keyof typeof selectors](db, value)
+  if (!tenant || (key && !key.tenantIds.has(tenant.id))) throw notThisTenant(key)
+  if (tenant.status !== 'active') throw problem('FORBIDDEN', `Tenant ${tenant.slug} is ${tenant.status}.`)
+  return actorOf(tenant, key)
+}
+
+const actorOf = ({ id, slug, chatDomain }: TenantRecord, key: ValidKey | undefined) => ({
+  ...{ kind: 'automation' as const, keyId: key?.id ?? null, name: key?.name ?? 'without-key' },
+  ...{ tenantId: id, tenantSlug: slug, chatDomain },
+})
+
+function noTenantNamed(): Problem {
+  const reason = 'must be the id of a tenant'
+  return problem('VALIDATION', `tenantId: ${reason}`, { details: [{ path: 'tenantId', reason }] })
+}
+
+const notThisTenant = (key: ValidKey | undefined) =>
+  problem('FORBIDDEN', key ? `The automation key ${key.name} is not valid for this tenant.` : 'There is no such tenant.')

@@ -1,0 +1,23 @@
+import type { Quotas } from '../../core/files/index.ts'
+import type { Homeservers } from '../../core/homeserver/index.ts'
+import type { Clock, Random } from '../../core/kit/index.ts'
+import type { RoleBook } from '../../core/users/index.ts'
+import type { Logger } from '../../node/index.ts'
+import type { Db } from '../db/index.ts'
+import type { ObjectStore } from '../objects/index.ts'
+import type { Keyring } from '../sealed/index.ts'
+
+/** Dependencies of the feature. Each function takes the part it uses. */
+export type AutomationDeps = Readonly<{
+  db: Db
+  clock: Clock
+  random: Random
+  log: Logger
+  homeservers: Homeservers
+  keyring: Keyring
+  roles: RoleBook
+  objects: ObjectStore
+  quotas: Quotas
+}>
+
+export type StoreDeps = Pick<AutomationDeps, 'db' | 'clock'>

@@ -1,0 +1,45 @@
+import type { Room } from '../../core/automation/index.ts'
+import { noSuchPage } from '../../core/contract/index.ts'
+import { type AutomationActor, problem } from '../../core/kit/index.ts'
+import type { Db } from '../db/index.ts'
+import { sendAsBot } from '../homeserver/index.ts'
+import { hasSpaceRoom, spaceRoomsAfter } from '../spaces/index.ts'
+import type { AutomationDeps } from './deps.ts'
+import { chatOf } from './event-rooms.ts'
+import { eventRoom, eventRoomsAfter, hasEventRoom } from './rooms.repo.ts'
+
+type Deps = Pick<AutomationDeps, 'db' | 'homeservers'>
+type Text = Readonly<{ body: string; html?: string | undefined; transactionId: string }>
+
+/** Sends a message to the room of an event. Throws NO_ROOM, HOMESERVER_UNREACHABLE. */
+export async function notifyEventRoom(deps: Deps, actor: AutomationActor, { eventId, ...text }: Text & Readonly<{ eventId: string }>) {
+  const room = await eventRoom(deps.db, { tenantId: actor.tenantId, eventId })
+  if (!room?.roomId) throw problem('NO_ROOM', `Event ${eventId} has no chat room in this tenant. fix: call create-room first`)
+  return { eventId: await sendAsBot(chatOf(deps, actor), { roomId: room.roomId, ...text }), roomId: room.roomId }
+}
+
+/** Sends a message to a room of a space or an event of the tenant. Throws NOT_FOUND (any other room), HOMESERVER_UNREACHABLE. */
+export async function sendTenantMessage(deps: Deps, actor: AutomationActor, { roomId, ...text }: Text & Readonly<{ roomId: string }>) {
+  const { tenantId } = actor
+  if (!(await hasSpaceRoom(deps.db, { tenantId, roomId })) && !(await hasEventRoom(deps.db, { tenantId, roomId })))
+    throw problem('NOT_FOUND', `Room ${roomId} is no room of a space or an event of this tenant. fix: GET …/matrix/rooms lists them`)
+  return { eventId: await sendAsBot(chatOf(deps, actor), { roomId, ...text }), roomId }
+}
+
+type Page = Readonly<{ cursor?: string | undefined; limit: number }>
+
+/** A page of rooms: those of events by event id, then those of spaces by space id. Rooms that users make for themselves are not listed. */
+export async function listTenantRooms({ db }: Readonly<{ db: Db }>, { tenantId }: AutomationActor, { cursor = 'event:', limit }: Page) {
+  const [, kind, after = ''] = /^(event|space):(.*)$/s.exec(cursor) ?? []
+  if (kind === undefined) throw noSuchPage()
+  const events = kind === 'event' ? await eventRoomsAfter(db, { tenantId, after, limit: limit + 1 }) : []
+  const rooms: Room[] = events.map(({ roomId, name, eventId }) => ({ roomId: roomId ?? '', name, kind: 'event', eventId, spaceId: null }))
+  if (rooms.length <= limit) {
+    const from = kind === 'space' ? after : ''
+    const spaces = await spaceRoomsAfter(db, { tenantId, after: from, limit: limit + 1 - rooms.length })
+    rooms.push(...spaces.map(({ roomId, name, spaceId }) => ({ roomId, name, kind: 'space' as const, eventId: null, spaceId })))
+  }
+  const page = rooms.slice(0, limit)
+  const last = page.at(-1)
+  return { rooms: page, nextCursor: rooms.length > limit && last ? `${last.kind}:${last.eventId ?? last.spaceId}` : null }
+}
