@@ -1,6 +1,6 @@
 import type { AutomationKey } from '../../core/automation/index.ts'
 import { problem } from '../../core/kit/index.ts'
-import { ago, type Column, type Context, command, count, fields, type Style, sections, stamp, table, texts } from '../kit/index.ts'
+import { ago, type Column, type Context, command, count, fields, many, type Style, sections, stamp, table } from '../kit/index.ts'
 
 type Input = Readonly<{ name?: string; tenant: readonly string[]; days: number | undefined }>
 type KeysResult =
@@ -12,7 +12,7 @@ export const keys = command(
   'keys <list|create|revoke> [name]',
   'Manage keys of automation tools',
   {
-    tenant: texts('--tenant <slug>', 'tenant that the key acts for (repeatable)'),
+    tenant: many('--tenant <slug>', 'tenant that the key acts for (repeatable)'),
     days: count('--days <days>', 'validity in days (default: until revoked)'),
   },
   async (context, { 'list|create|revoke': action, ...input }): Promise<KeysResult> => {

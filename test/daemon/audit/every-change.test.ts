@@ -104,7 +104,7 @@ const declared: Readonly<Record<string, Declared>> = {
   // automation
   createAutomationKey: elsewhere('automation', 'automation-key.created'),
   revokeAutomationKey: elsewhere('automation', 'automation-key.revoked'),
-  rotateChatCredentials: elsewhere('automation', 'rotated'),
+  rotateChatCredentials: elsewhere('automation', 'automation.credentials-rotated'),
   createEventTasks: ofTools,
   createEventRoom: elsewhere('automation', 'automation.room-created'),
   notifyEventRoom: ofTools,
