@@ -5,6 +5,7 @@ import { isoNow, type ProblemBody } from '../../src/core/kit/index.ts'
 import { authenticateAutomation, automationFeature } from '../../src/daemon/automation/index.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
 import { drainJobs } from '../../src/daemon/jobs/index.ts'
+import { runTasks } from '../../src/daemon/runs/index.ts'
 import { spaceSyncJobs } from '../../src/daemon/spaces/index.ts'
 import { loadRoleBook } from '../../src/daemon/users/index.ts'
 import { silentLogger } from '../../src/node/index.ts'
@@ -18,7 +19,7 @@ export async function anAutomationRoom(db: Db, { requireKey = true, networks = [
   const files = await aFilesRoom(db)
   const roles = await loadRoleBook('config/roles.yaml')
   const log = silentLogger()
-  const deps = { ...files, roles, log }
+  const deps = { ...files, roles, log, runTasks: runTasks(files) }
   const other = await anotherTenant(db, isoNow(files.clock))
   const authenticate = {
     automation: authenticateAutomation({ ...deps, automation: { requireKey, networks } }),

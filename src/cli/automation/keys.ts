@@ -3,10 +3,7 @@ import { problem } from '../../core/kit/index.ts'
 import { ago, type Column, type Context, command, count, fields, many, type Style, sections, stamp, table } from '../kit/index.ts'
 
 type Input = Readonly<{ name?: string; tenant: readonly string[]; days: number | undefined }>
-type KeysResult =
-  | Readonly<{ keys: readonly AutomationKey[] }>
-  | (AutomationKey & Readonly<{ key: string }>)
-  | Readonly<{ revoked: string }>
+type KeysResult = Readonly<{ keys: readonly AutomationKey[] }> | (AutomationKey & Readonly<{ key: string }>) | Readonly<{ revoked: string }>
 
 export const keys = command(
   'keys <list|create|revoke> [name]',

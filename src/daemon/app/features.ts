@@ -57,7 +57,10 @@ export const features: readonly Feature<Deps>[] = [
   })),
   withDeps(triggersFeature, triggersDeps),
   withDeps(filesFeature, ({ files }: Deps) => files),
-  withDeps(automationFeature, ({ files, users, roles }: Deps) => ({ ...users, ...files, roles })),
+  withDeps(automationFeature, ({ files, users, roles, clock, random }: Deps) => ({
+    ...{ ...users, ...files, roles },
+    runTasks: runTasks({ clock, random }),
+  })),
   withDeps(spacesFeature, ({ users }: Deps) => ({ ...users, isReferenced: spacesWithFiles })),
   withDeps(hostsFeature, ({ hosts, declared }: Deps) => ({ ...hosts, commandsInUse, cleanups: () => declared().cleanups })),
   withDeps(tenantsFeature, ({ boxes, fileUsageOf }: Deps) => ({ ...boxes, fileUsageOf })),

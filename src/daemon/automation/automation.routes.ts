@@ -1,4 +1,5 @@
 import { automationContract, automationKeysContract } from '../../core/automation/index.ts'
+import { pageOf } from '../../core/contract/index.ts'
 import type { AutomationActor } from '../../core/kit/index.ts'
 import type { SpaceId } from '../../core/spaces/index.ts'
 import { type Handlers, serveContract } from '../http/index.ts'
@@ -75,10 +76,10 @@ type Page = Readonly<{ cursor?: string | undefined; limit: number }>
 async function listTenantUsers({ db }: Pick<AutomationDeps, 'db'>, actor: AutomationActor, { cursor, limit }: Page) {
   const { tenantId, tenantSlug: slug, chatDomain } = actor
   const found = await usersAfter(db, { tenantId, after: cursor, limit: limit + 1 })
-  const page = found.slice(0, limit)
+  const { page, nextCursor } = pageOf(found, limit, (last) => last.localpart)
   const users = page.map((user) => {
     const { id, localpart, matrixUserId, displayName, roles, status } = userView({ slug, chatDomain }, user)
     return { id, localpart, matrixUserId, displayName, roles, status }
   })
-  return { users, nextCursor: found.length > limit ? (page.at(-1)?.localpart ?? null) : null }
+  return { users, nextCursor }
 }

@@ -6,6 +6,7 @@ import type { Logger } from '../../node/index.ts'
 import type { Db } from '../db/index.ts'
 import type { ObjectStore } from '../objects/index.ts'
 import type { Keyring } from '../sealed/index.ts'
+import type { RunTasks } from '../tasks/index.ts'
 
 /** Dependencies of the feature. Each function takes the part it uses. */
 export type AutomationDeps = Readonly<{
@@ -18,6 +19,8 @@ export type AutomationDeps = Readonly<{
   roles: RoleBook
   objects: ObjectStore
   quotas: Quotas
+  /** A task of a run is locked behind its run. */
+  runTasks: RunTasks
 }>
 
 export type StoreDeps = Pick<AutomationDeps, 'db' | 'clock'>

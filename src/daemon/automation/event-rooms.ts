@@ -2,14 +2,16 @@ import { z } from 'zod'
 import { eventAliasName, eventRoomBody, type Warning } from '../../core/automation/index.ts'
 import { chatQueue } from '../../core/jobs/index.ts'
 import { type AutomationActor, isoNow, newId, problem, type TenantId } from '../../core/kit/index.ts'
+import { roleKey } from '../../core/tasks/index.ts'
 import { matrixUserIdOf } from '../../core/users/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { acquireLease, enqueueJob, type JobHandler, releaseLease, type Tx } from '../db/index.ts'
 import { type Chat, createRoomWith, deleteAlias, findAlias, joinRoom, readRoom } from '../spaces/index.ts'
 import { tenantById } from '../tenants/index.ts'
+import { activeUsersWithRole } from '../users/index.ts'
 import type { AutomationDeps } from './deps.ts'
 import { roleNamed, roleWarnings } from './event-tasks.ts'
-import { activeUserIdsWith, usersAmong } from './role-members.ts'
+import { usersAmong } from './role-members.ts'
 import { addToEventRoom, type EventRoom, eventRoom, recordEventRoomId } from './rooms.repo.ts'
 
 type Deps = Pick<AutomationDeps, 'db' | 'clock' | 'random' | 'roles' | 'homeservers'>
@@ -67,8 +69,7 @@ async function membersFor(deps: Deps, tenantId: string, { userIds, roles }: NewR
     if (known.get(id) !== 'active') warnings.push({ path: `userIds.${at}`, reason: `user ${id} is disabled and does not join` })
   }
   const holders: string[] = []
-  for (const role of roles)
-    holders.push(...(await activeUserIdsWith(deps.db, { tenantId, role: roleNamed(deps.roles, role), limit: maxMembers + 1 })))
+  for (const role of roles) holders.push(...(await activeUsersWithRole(deps.db, { tenantId, role: roleKey(roleNamed(deps.roles, role)) })))
   const members = [...new Set([...userIds, ...holders])]
   if (members.length > maxMembers) {
     const reason = `name more than ${maxMembers} members; name fewer, or use a space`

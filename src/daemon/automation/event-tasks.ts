@@ -1,17 +1,17 @@
 import type { NewEventTask, Warning } from '../../core/automation/index.ts'
-import { pageEnd, readPageEnd } from '../../core/contract/index.ts'
+import { pageEnd, pageOf, readPageEnd } from '../../core/contract/index.ts'
 import { type AutomationActor, isoNow, problem } from '../../core/kit/index.ts'
 import { roleKey, type Task } from '../../core/tasks/index.ts'
 import { type RoleBook, roleOfAlias } from '../../core/users/index.ts'
 import type { Db, DbOrTx } from '../db/index.ts'
 import { findSpace } from '../spaces/index.ts'
 import { ensureTasks, moveTask, tasksOfEvent, taskView } from '../tasks/index.ts'
+import { activeUsersWithRole } from '../users/index.ts'
 import type { AutomationDeps } from './deps.ts'
 import type { OneCall } from './once.ts'
-import { activeUserIdsWith } from './role-members.ts'
 import { eventRoom } from './rooms.repo.ts'
 
-type Deps = Pick<AutomationDeps, 'db' | 'clock' | 'random' | 'roles'>
+type Deps = Pick<AutomationDeps, 'db' | 'clock' | 'random' | 'roles' | 'runTasks'>
 type OfEvent = Readonly<{ eventId: string }>
 
 /**
@@ -19,7 +19,7 @@ type OfEvent = Readonly<{ eventId: string }>
  * (space).
  */
 export async function createEventTasks(
-  deps: Deps,
+  deps: Omit<Deps, 'runTasks'>,
   { tenantId }: AutomationActor,
   { eventId, tasks }: OfEvent & Readonly<{ tasks: readonly NewEventTask[] }>,
 ) {
@@ -56,7 +56,7 @@ export async function roleWarnings(
   for (const role of new Set(named.map(([, name]) => name))) {
     const key = roleKey(roleNamed(roles, role))
     const known = Object.hasOwn(roles.roles, key)
-    const held = known && (await activeUserIdsWith(db, { tenantId, role: key, limit: 1 })).length > 0
+    const held = known && (await activeUsersWithRole(db, { tenantId, role: key })).length > 0
     reasons.set(
       role,
       held ? undefined : known ? `no active user has the role ${role}` : `the role ${role} does not exist; no user can have it`,
@@ -75,9 +75,8 @@ export async function listEventTasks({ db }: Pick<Deps, 'db'>, { tenantId }: Aut
   const after = cursor === undefined ? undefined : readPageEnd(cursor)
   await assertEvent(db, { tenantId, eventId })
   const found = await tasksOfEvent(db, { tenantId, eventId, unfinishedOnly: true, after, limit: limit + 1 })
-  const page = found.slice(0, limit)
-  const last = page.at(-1)
-  return { tasks: page.map(taskView), nextCursor: found.length > limit && last ? pageEnd(last) : null }
+  const { page, nextCursor } = pageOf(found, limit, pageEnd)
+  return { tasks: page.map(taskView), nextCursor }
 }
 
 /** An event exists once it has a task or a room. Throws NOT_FOUND. */

@@ -1,5 +1,5 @@
 import type { Room } from '../../core/automation/index.ts'
-import { noSuchPage } from '../../core/contract/index.ts'
+import { noSuchPage, pageOf } from '../../core/contract/index.ts'
 import { type AutomationActor, problem } from '../../core/kit/index.ts'
 import type { Db } from '../db/index.ts'
 import { sendAsBot } from '../homeserver/index.ts'
@@ -39,7 +39,6 @@ export async function listTenantRooms({ db }: Readonly<{ db: Db }>, { tenantId }
     const spaces = await spaceRoomsAfter(db, { tenantId, after: from, limit: limit + 1 - rooms.length })
     rooms.push(...spaces.map(({ roomId, name, spaceId }) => ({ roomId, name, kind: 'space' as const, eventId: null, spaceId })))
   }
-  const page = rooms.slice(0, limit)
-  const last = page.at(-1)
-  return { rooms: page, nextCursor: rooms.length > limit && last ? `${last.kind}:${last.eventId ?? last.spaceId}` : null }
+  const { page, nextCursor } = pageOf(rooms, limit, (last) => `${last.kind}:${last.eventId ?? last.spaceId}`)
+  return { rooms: page, nextCursor }
 }

@@ -1,3 +1,4 @@
+import { pageOf } from '../../core/contract/index.ts'
 import { type AutomationActor, isoNow, problem } from '../../core/kit/index.ts'
 import type { Space, SpaceId, SpaceMember, SpaceRole, SpaceType, SpaceVisibility } from '../../core/spaces/index.ts'
 import { recordAudit } from '../audit/index.ts'
@@ -66,9 +67,6 @@ type Page = Readonly<{ tenantId: string; cursor?: string | undefined; limit: num
 /** A page of all spaces of a tenant, by id. */
 export async function listAllSpaces({ db }: Pick<Deps, 'db'>, { tenantId, cursor, limit }: Page) {
   const found = await spacesAfter(db, { tenantId, userId: '', all: true, after: cursor, limit: limit + 1 })
-  const page = found.slice(0, limit)
-  return {
-    spaces: page.map(({ space }) => toolView(space)),
-    nextCursor: found.length > limit ? (page.at(-1)?.space.id ?? null) : null,
-  }
+  const { page, nextCursor } = pageOf(found, limit, ({ space }) => space.id)
+  return { spaces: page.map(({ space }) => toolView(space)), nextCursor }
 }

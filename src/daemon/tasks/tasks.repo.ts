@@ -89,17 +89,9 @@ type OfEvent = Readonly<{ tenantId: string; eventId: string; unfinishedOnly: boo
 
 /** Tasks of an event, newest first. */
 export async function tasksOfEvent(db: DbOrTx, { tenantId, eventId, unfinishedOnly, after, limit }: OfEvent): Promise<TaskRecord[]> {
-  let query = db
-    .selectFrom('tasks')
-    .selectAll()
-    .where('tenant_id', '=', tenantId)
-    .where(sql`coalesce(event_id, '')`, '=', eventId) // as the index has it
-    .orderBy('created_at', 'desc')
-    .orderBy('id', 'desc')
-    .limit(limit)
+  let query = db.selectFrom('tasks').selectAll().where('tenant_id', '=', tenantId).where(sql`coalesce(event_id, '')`, '=', eventId) // as the index has it
   if (unfinishedOnly) query = query.where('status', 'in', [...unfinished])
-  if (after) query = query.where(isBefore(after))
-  return (await query.execute()).map(toTask)
+  return (await newestFirst(query, { after, limit }).execute()).map(toTask)
 }
 
 /** Returns false if the status changed since the task was read. */
