@@ -18,6 +18,7 @@ import { rolloutBoard } from './rollout-board.js'
 import { rolloutEngine } from './rollout-engine.js'
 import { rolloutMakespan } from './rollout-makespan.js'
 import { routeThroughput } from './route-throughput.js'
+import { runs } from './runs.js'
 import { snapshotOverhead } from './snapshot-overhead.js'
 import { snapshotVerification } from './snapshot-verification.js'
 
@@ -37,6 +38,7 @@ const benchmarks = {
   'rollout-makespan': rolloutMakespan,
   'rollout-engine': rolloutEngine,
   'rollout-board': rolloutBoard,
+  runs,
   'snapshot-overhead': snapshotOverhead,
   'snapshot-verification': snapshotVerification,
 }
@@ -72,7 +74,7 @@ console.log(`${hour}\n\n${tableOf((cell, n) => cell.padEnd(widths[n]))}`)
 const notes = `\`node bench/run.js <name>…\` runs some of them after a build; the names are those of the files in \`bench/\`.
 CPU times, and the interleaved comparisons (bootstrap, fan-out, registry), are valid on a busy machine. All others need
 an idle one: throughput, memory, pick-up times, logins, snapshots and restores. \`not run\` means that something was
-missing: \`redis-server\`, the test bed of real boxes, or a limit of open files for 5,000 streams.
+missing: \`redis-server\`, DBOS (\`BENCH_DBOS\`), the test bed of real boxes, or a limit of open files for 5,000 streams.
 
 ${hour}
 Compare absolute figures of two runs by these: if Node.js itself took 1.5 times as long, so did all CPU times.`

@@ -1,14 +1,14 @@
-import { type Board, type RunInput, stepRun } from '../../core/boards/index.ts'
+import { type Board, boundRole, type ElementOf, type RunInput, stepRun, type Token } from '../../core/boards/index.ts'
 import { type Actor, isoNow, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import { mayActOn, mayRead, type RunSummary } from '../../core/runs/index.ts'
 import { mayMove } from '../../core/tasks/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import type { DbOrTx, Tx } from '../db/index.ts'
+import type { Tx } from '../db/index.ts'
 import { findTask } from '../tasks/index.ts'
 import { applyStep } from './apply-step.ts'
 import { boardOf } from './compiled-boards.ts'
 import type { RunsDeps, StepDeps } from './deps.ts'
-import { openElements, type RunElement } from './elements.repo.ts'
+import { openElements } from './elements.repo.ts'
 import { earlierAnswer, type Keyed } from './history.repo.ts'
 import { lockRun, type RunRecord, summaryOf } from './runs.repo.ts'
 import { noSuchRun } from './show-runs.ts'
@@ -28,25 +28,36 @@ type Advance = Readonly<{
  * FORBIDDEN (not the role of the element), RUN_CHANGED, RUN_ENDED, RUN_FAILED, ELEMENT_NOT_ACTIVE, KEY_REUSED, INVALID_TRANSITION, VALIDATION
  * (values of a form), PAYLOAD_TOO_LARGE.
  */
-export const advanceRun = (
+export async function advanceRun(
   deps: Pick<RunsDeps, 'db' | 'clock' | 'random'>,
   actor: PlatformPrincipal,
   { id, ...advance }: Advance,
   key?: string,
-): Promise<RunSummary> =>
-  deps.db.transaction().execute(async (tx) => {
-    const run = await lockReadableRun(tx, actor, id)
-    const keyed = key === undefined ? undefined : keyedBy(actor, key, advance)
-    const answered = keyed && (await earlierAnswer(tx, run, keyed))
-    if (answered) return answered
-    const { board, element } = await openElement(tx, run, advance)
-    await assertRole(tx, actor, { element, action: advance.action })
-    const input = await inputOf(tx, { run, board, actor, advance })
-    const after = await advanceLocked(deps, tx, { run, input, keyed })
-    if (advance.action === 'skip')
-      await audit(deps, tx, { actor, slug: actor.tenantSlug, run, action: 'run.skipped', elementId: advance.elementId })
-    return summaryOf(after)
-  })
+): Promise<RunSummary> {
+  const keyed = key === undefined ? undefined : keyedBy(actor, key, advance)
+  try {
+    return await deps.db.transaction().execute((tx) => advanceOnce(deps, tx, { id, actor, advance, keyed }))
+  } catch (error) {
+    // A repeated request meets a run that has moved on, or the stored key: the first time needs no look-up.
+    const earlier = keyed && (await earlierAnswer(deps.db, { tenantId: actor.tenantId, id }, keyed))
+    if (earlier) return earlier
+    throw error
+  }
+}
+
+type Once = Readonly<{ id: string; actor: PlatformPrincipal; advance: Omit<Advance, 'id'>; keyed: Keyed | undefined }>
+
+async function advanceOnce(deps: Pick<RunsDeps, 'clock' | 'random'>, tx: Tx, { id, actor, advance, keyed }: Once): Promise<RunSummary> {
+  const run = await lockReadableRun(tx, actor, id)
+  const { board, element } = await openElement(tx, run, advance)
+  await assertRole(tx, actor, { run, element, action: advance.action })
+  const input = await inputOf(tx, { run, board, actor, advance })
+  const after = await advanceLocked(deps, tx, { run, input, keyed })
+  if (after === run) return (keyed && (await earlierAnswer(tx, run, keyed))) ?? summaryOf(run)
+  if (advance.action === 'skip')
+    await audit(deps, tx, { actor, slug: actor.tenantSlug, run, action: 'run.skipped', elementId: advance.elementId })
+  return summaryOf(after)
+}
 
 /** The caller may read the run, which is locked. Throws NOT_FOUND for a missing run and one that the caller may not read. */
 async function lockReadableRun(tx: Tx, actor: PlatformPrincipal, id: string): Promise<RunRecord> {
@@ -67,7 +78,7 @@ async function openElement(
   tx: Tx,
   run: RunRecord,
   { elementId, expectedSeq }: Omit<Advance, 'id'>,
-): Promise<Readonly<{ board: Board; element: RunElement }>> {
+): Promise<Readonly<{ board: Board; element: OpenElement }>> {
   const { state } = run
   if (state.status === 'completed' || (state.failure && isFinal(run)))
     throw problem('RUN_ENDED', `Run ${run.id} has ended (${state.failure?.code.toLowerCase() ?? state.status}), so nothing of it changes.`)
@@ -77,13 +88,21 @@ async function openElement(
     throw problem('RUN_CHANGED', `Run ${run.id} is at seq ${state.seq}, not ${expectedSeq}. fix: read it again and repeat your action`)
   const board = await boardOf(tx, { tenantId: run.tenantId, boardId: run.boardId, version: run.boardVersion })
   if (!board.graph.elements.has(elementId)) throw problem('NOT_FOUND', `The board of the run has no element ${elementId}.`)
-  const open = await openElements(tx, { tenantId: run.tenantId, runId: run.id })
-  const element = open.find((one) => one.elementId === elementId)
-  if (!element) {
-    const waits = open.map((one) => one.elementId).join(', ') || 'no user'
-    throw problem('ELEMENT_NOT_ACTIVE', `Run ${run.id} does not wait at ${elementId}; it waits for: ${waits}.`)
-  }
-  return { board, element }
+  const token = state.tokens.find((one) => one.elementId === elementId)
+  const element = board.graph.elements.get(elementId)
+  if (token && element && 'assignedRole' in element.config) return { board, element: waitingFor(board, element as Waiting, token) }
+  const waits = run.active.elementIds.join(', ') || 'nothing'
+  throw problem('ELEMENT_NOT_ACTIVE', `Run ${run.id} does not wait for a user at ${elementId}; it waits for: ${waits}.`)
+}
+
+type Waiting = ElementOf<'task' | 'checkpoint' | 'form'>
+/** An element that waits for a user. `escalationRole`: only once it was escalated. */
+type OpenElement = Readonly<{ tokenId: string; kind: Waiting['kind']; label: string; role: string; escalationRole: string | null }>
+
+function waitingFor({ definition }: Board, { kind, label, config }: Waiting, { id, escalated }: Token): OpenElement {
+  const { assignedRole, escalationRole } = config
+  const also = escalated && escalationRole !== undefined ? boundRole(definition, escalationRole) : undefined
+  return { tokenId: id, kind, label, role: boundRole(definition, assignedRole) ?? '', escalationRole: also ?? null }
 }
 
 const isFinal = ({ state: { failure } }: RunRecord): boolean => failure?.code === 'CANCELLED' || failure?.code === 'REJECTED'
@@ -91,17 +110,23 @@ const isFinal = ({ state: { failure } }: RunRecord): boolean => failure?.code ==
 async function assertRole(
   tx: Tx,
   actor: PlatformPrincipal,
-  { element, action }: Readonly<{ element: RunElement; action: Action }>,
+  { run, element, action }: Readonly<{ run: RunRecord; element: OpenElement; action: Action }>,
 ): Promise<void> {
   const { kind, label, role, escalationRole } = element
   if (mayActOn([role, kind === 'form' ? escalationRole : null], actor)) return
-  if (action === 'complete' && (await mayCompleteTask(tx, actor, element))) return
+  if (action === 'complete' && (await mayCompleteTask(tx, actor, { run, element }))) return
   throw problem('FORBIDDEN', `"${label}" is done by the role ${role}, which you do not have.`)
 }
 
 /** The rule of tasks: the assignee, or users with `manageBoards`, may complete it too. */
-async function mayCompleteTask(db: DbOrTx, actor: PlatformPrincipal, { tenantId, taskId }: RunElement): Promise<boolean> {
-  const task = taskId === null ? undefined : await findTask(db, { tenantId, id: taskId })
+async function mayCompleteTask(
+  tx: Tx,
+  actor: PlatformPrincipal,
+  { run, element }: Readonly<{ run: RunRecord; element: OpenElement }>,
+): Promise<boolean> {
+  const { tenantId, id: runId } = run
+  const taskId = (await openElements(tx, { tenantId, runId })).find(({ tokenId }) => tokenId === element.tokenId)?.taskId
+  const task = taskId ? await findTask(tx, { tenantId, id: taskId }) : undefined
   return task !== undefined && mayMove(task, actor, { type: 'complete' })
 }
 

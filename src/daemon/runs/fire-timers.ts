@@ -20,7 +20,10 @@ export async function fireTimers(deps: Deps): Promise<number> {
   const queue = due[Symbol.iterator]()
   let fired = 0
   const work = async () => {
-    for (const run of queue) fired += await fireRun(deps, run)
+    for (const run of queue) {
+      const count = await fireRun(deps, run)
+      fired += count
+    }
   }
   // SQLite has one connection, so more workers would only wait for each other.
   await Promise.all(Array.from({ length: dialectOf(deps.db) === 'postgres' ? 8 : 1 }, work))
@@ -36,8 +39,11 @@ async function fireRun(deps: Deps, { tenantId, id }: One): Promise<number> {
       let run = await lockFreeRun(tx, { tenantId, id })
       if (!run) return 0
       for (const { tokenId, name } of await timersDue(tx, { tenantId, runId: id }, isoNow(deps.clock))) {
-        await deleteTimer(tx, { tenantId, runId: id }, { tokenId, name })
-        run = await advanceLocked(deps, tx, { run, input: { type: 'timer', tokenId, name } })
+        const after = await advanceLocked(deps, tx, { run, input: { type: 'timer', tokenId, name } })
+        // A token that ended took its timers with it.
+        const isGone = after !== run && tokenId !== null && !after.state.tokens.some((token) => token.id === tokenId)
+        if (!isGone) await deleteTimer(tx, { tenantId, runId: id }, { tokenId, name })
+        run = after
         if (run.state.failure) break
       }
       return 1

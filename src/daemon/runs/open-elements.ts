@@ -16,7 +16,7 @@ export async function applyElements(deps: StepDeps, tx: Tx, step: AppliedStep): 
   const opened = effects.filter((effect): effect is Opened => effect.type === 'opened' && !closed.has(effect.token.id))
   const escalated = effects.flatMap((effect) => (effect.type === 'escalated' && effect.elementId !== null ? [effect] : []))
   if (closed.size > 0 || escalated.length > 0) {
-    const waiting = await openElements(tx, { tenantId: run.tenantId, runId: run.id })
+    const waiting = await touchedElements(tx, step, escalated.length > 0)
     for (const element of waiting) {
       const outcome = closed.get(element.tokenId)
       if (outcome) await closeElement(deps, tx, { element, outcome, at })
@@ -27,6 +27,14 @@ export async function applyElements(deps: StepDeps, tx: Tx, step: AppliedStep): 
     }
   }
   await openAll(deps, tx, { run, board, opened })
+}
+
+/** The open elements of the run. A form that was not escalated has no task, so it is not read to be closed. */
+async function touchedElements(tx: Tx, { run, board, effects }: AppliedStep, isEscalated: boolean): Promise<readonly RunElement[]> {
+  const closed = effects.flatMap((effect) => (effect.type === 'closed' ? [effect.token] : []))
+  const isPlain = closed.every(({ elementId, escalated }) => !escalated && board.graph.elements.get(elementId)?.kind === 'form')
+  if (isEscalated || !isPlain) return openElements(tx, { tenantId: run.tenantId, runId: run.id })
+  return closed.map((token) => elementOf(run, board, { token, role: '' }))
 }
 
 type Opening = Readonly<{ run: RunRecord; board: Board; opened: readonly Opened[] }>
