@@ -39,6 +39,8 @@ export default defineConfig({
     isolate: false,
     // Real boxes share one engine and its processors. Each file has names and ports of its own, so that more workers may be tried.
     maxWorkers: 1,
+    // Tests that are marked concurrent: as many as there are processors.
+    maxConcurrency: 2,
     sequence: { sequencer: SlowestFirst },
     testTimeout: 600_000,
     hookTimeout: 1_200_000,

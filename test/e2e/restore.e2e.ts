@@ -1,13 +1,14 @@
 import { readdir } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { compose } from '../testbed/testbed.ts'
-import { converse } from './support/conversation.ts'
+import { type Conversation, converse } from './support/conversation.ts'
 import { composeFile, type Fleet, logOnFailure, startFleet } from './support/fleet.ts'
 import { eventually } from './support/programs.ts'
 
 // An update that cannot be kept: the box must come back as it was, with everything that was said.
 
 type Action = {
+  tenantSlug: string
   status: string
   snapshotId: string | null
   durationMs: number | null
@@ -19,9 +20,24 @@ type Action = {
 type Detail = { id: string; status: string; pauseReason: string | null; actions: Action[] }
 
 let fleet: Fleet
+const talks = new Map<string, Conversation>()
+const talkIn = (slug: string) => talks.get(slug) as Conversation
+/** The files of the boxes before their updates. */
+const before = new Map<string, string>()
+let broken: Detail
+
 beforeAll(async () => {
-  fleet = await startFleet({ TENANTRY_PROBE_TIMEOUT_MS: '40000' })
+  // A new server that never gets well is waited for as long as this; both boxes of the first phase wait at the same time.
+  fleet = await startFleet({ TENANTRY_PROBE_TIMEOUT_MS: '40000', TENANTRY_ROLLOUTS_PER_HOST: '2' })
   await fleet.applySynapse('1.157.1')
+  const made = ([['kita-alt', '1.97.0'], ['kita-ost']] as const).map(async ([slug, synapse]) => {
+    talks.set(slug, await converse(await fleet.provision(slug, 'light', synapse), 40))
+    before.set(slug, await composeFile(fleet, slug))
+    await fleet.api.boxes.changeBox({ params: { slug }, body: { canary: true } })
+  })
+  await Promise.all(made)
+  await untilSettled('kita-alt')
+  broken = await updateTo('1.163.2-broken', 'kita-alt,kita-ost', '2')
 })
 logOnFailure(() => fleet)
 afterAll(() => fleet?.end())
@@ -36,9 +52,10 @@ const rolledBack = {
   error: { code: 'PROBE_FAILED', message: expect.any(String) },
 }
 
-async function updateTo(version: string, slug: string): Promise<Detail> {
+async function updateTo(version: string, slugs: string, failureThreshold: string): Promise<Detail> {
   await fleet.applySynapse(version)
-  const waited = await fleet.tenantry('rollouts', 'create', '--target', slug, '--start', '--wait', '--json')
+  const threshold = ['--failure-threshold', failureThreshold]
+  const waited = await fleet.tenantry('rollouts', 'create', '--target', slugs, ...threshold, '--start', '--wait', '--json')
   expect(waited.exitCode).toBe(8)
   return waited.json<Detail>()
 }
@@ -56,30 +73,26 @@ const untilSettled = (slug: string) =>
 const runningImage = async (slug: string) =>
   (await compose(fleet.testbed, fleet.boxFolder(slug))('images', 'synapse', '--format', 'json')).stdout
 
+const actionOf = ({ actions }: Detail, slug: string) => actions.find(({ tenantSlug }) => tenantSlug === slug)
+
 test('a new version that fails its probes is rolled back, and the chat works on the old one with every message', async () => {
-  const box = await fleet.provision('kita-ost', 'light')
-  const talk = await converse(box, 40)
-  const before = await composeFile(fleet, 'kita-ost')
-  const rollout = await updateTo('1.163.2-broken', 'kita-ost')
-  expect(rollout.status).toBe('paused')
-  expect(rollout.pauseReason).toContain('kita-ost')
-  expect(rollout.actions[0]).toMatchObject(rolledBack)
+  const talk = talkIn('kita-ost')
+  expect(broken.status).toBe('paused')
+  expect(broken.pauseReason).toContain('kita-ost')
+  expect(actionOf(broken, 'kita-ost')).toMatchObject(rolledBack)
   expect(await runningImage('kita-ost')).toContain('v1.157.1')
   await talk.expectComplete()
   await talk.say('still here after the restore')
   await talk.expectComplete()
   // Only the name of the database's volume may differ: it was loaded again.
   const withoutVolume = (text: string) => text.replace(/name: .*postgres.*/g, 'name: volume')
-  expect(withoutVolume(await composeFile(fleet, 'kita-ost'))).toBe(withoutVolume(before))
+  expect(withoutVolume(await composeFile(fleet, 'kita-ost'))).toBe(withoutVolume(before.get('kita-ost') as string))
   expect(await readdir(`${fleet.boxFolder('kita-ost')}/edge/fence`)).toEqual([])
 })
 
 test('where the old version refuses the migrated database, the snapshot brings the box back', async () => {
-  const box = await fleet.provision('kita-alt', 'light', '1.97.0')
-  const talk = await converse(box, 40)
-  await untilSettled('kita-alt')
-  const rollout = await updateTo('1.163.2-broken', 'kita-alt')
-  expect(rollout.actions[0]).toMatchObject(rolledBack)
+  const talk = talkIn('kita-alt')
+  expect(actionOf(broken, 'kita-alt')).toMatchObject(rolledBack)
   expect(await runningImage('kita-alt')).toContain('v1.97.0')
   await talk.expectComplete()
   await talk.say('back on the old version')
@@ -89,7 +102,7 @@ test('where the old version refuses the migrated database, the snapshot brings t
 test('a new version that dies at its start is rolled back without waiting for the timeout', async () => {
   const box = await fleet.provision('kita-berg', 'light', '1.157.1')
   const talk = await converse(box, 5)
-  const rollout = await updateTo('1.163.2-dies', 'kita-berg')
+  const rollout = await updateTo('1.163.2-dies', 'kita-berg', '1')
   expect(rollout.actions[0]).toMatchObject({ status: 'rolled_back', rolledBack: true, snapshotOk: true })
   expect(rollout.actions[0]?.durationMs).toBeLessThan(60_000)
   await talk.expectComplete()

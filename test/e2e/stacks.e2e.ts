@@ -6,10 +6,10 @@ import { readMessages, whoAmI } from '../testbed/matrix-client.ts'
 import { deleteTag, pushTag, testbedExists } from '../testbed/testbed.ts'
 import type { Session } from './support/a-school.ts'
 import { type ChatApp, chatApp } from './support/chat-app.ts'
-import { type Conversation, converse, liftMessageLimit, reachableBox } from './support/conversation.ts'
+import { type Conversation, converse, liftMessageLimit, type ReachableBox, reachableBox } from './support/conversation.ts'
 import { type Fleet, logOnFailure, startFleet } from './support/fleet.ts'
 import { platformBehindEdge } from './support/platform-app.ts'
-import { freePorts } from './support/ports.ts'
+import { boxPorts } from './support/ports.ts'
 import { type StackSpec, stackSpecs, startStack, type WrittenStack } from './support/written-stack.ts'
 
 // Stacks that their owners wrote: each is refused with its reason and left untouched, or becomes a box that an update and a rollback leave whole.
@@ -21,24 +21,26 @@ const specs = testbedExists() ? await stackSpecs() : []
 
 let fleet: Fleet
 let platform: Awaited<ReturnType<typeof platformBehindEdge>>
-const adopted = new Map<string, Readonly<{ stack: WrittenStack; talk: Conversation; writer: Writer }>>()
+const adopted = new Map<string, Readonly<{ stack: WrittenStack; talk: Conversation; box: ReachableBox }>>()
+const writers = new Map<string, Writer>()
 
 beforeAll(async () => {
-  fleet = await startFleet({ TENANTRY_TRUSTED_PROXIES: '127.0.0.1', TENANTRY_ROLLOUTS_PER_HOST: '2' })
+  fleet = await startFleet({ TENANTRY_TRUSTED_PROXIES: '127.0.0.1', TENANTRY_ROLLOUTS_PER_HOST: '3' })
   platform = await platformBehindEdge(fleet.url)
   await fleet.applySynapse('1.157.1')
   await pushTag('synapse', 'v1.163.2-dies', `v${dying}`, { relabel: true })
 })
 logOnFailure(() => fleet)
 afterAll(async () => {
-  for (const { writer } of adopted.values()) await writer.stop()
+  for (const writer of writers.values()) await writer.stop()
   await deleteTag('synapse', `v${dying}`)
   await platform?.close()
   await fleet?.end()
 })
 
 describe.skipIf(!testbedExists())('a stack with', () => {
-  test.each(specs)('$name', async (spec) => {
+  // Two at a time: a start and an adoption often wait.
+  test.concurrent.each(specs)('$name', async (spec) => {
     const { stack, talk } = await startedStack(spec)
     const before = { files: await stack.files(), containers: await stack.containers() }
     const answer = await adopt(stack)
@@ -47,20 +49,28 @@ describe.skipIf(!testbedExists())('a stack with', () => {
       expect(answer.managed).toBe(false)
       expect({ files: await stack.files(), containers: await stack.containers() }).toEqual(before)
       await talk.expectComplete()
+      await stack.stop()
       return
     }
     expect(answer).toEqual({ managed: true, said: expect.any(String) })
-    const { ports } = (await fleet.must('boxes', 'show', stack.slug, '--json')).json<{ ports: { public: number; platform: number } }>()
+    const { ports } = await show(stack.slug)
+    if (!ports) throw new Error(`${stack.slug} has no ports`)
     const box = reachableBox(stack.slug, stack.folder, ports)
     talk.follow(box.publicUrl)
     await talk.expectComplete()
-    adopted.set(spec.name, { stack, talk, writer: await startWriter(stack, talk, box) })
+    adopted.set(spec.name, { stack, talk, box })
   })
 
   const managed = specs.filter(({ refused }) => refused === undefined).map(({ name }) => name)
 
   test(`one rollout updates the ${managed.length} that became boxes, and no acknowledged message is lost`, async () => {
-    expect([...adopted.keys()]).toEqual(managed)
+    expect([...adopted.keys()].toSorted()).toEqual(managed)
+    const began = [...adopted].map(async ([name, { stack, talk, box }]) => {
+      writers.set(name, await startWriter(stack, talk, box))
+      // One phase for all: how phases follow each other is proven elsewhere.
+      await fleet.api.boxes.changeBox({ params: { slug: stack.slug }, body: { canary: true } })
+    })
+    await Promise.all(began)
     expect(await rollOut('1.163.2')).toEqual({ exitCode: 0, statuses: Object.fromEntries(slugs().map((slug) => [slug, 'succeeded'])) })
     await expectWhole('1.163.2')
   })
@@ -76,7 +86,7 @@ const slugs = () => [...adopted.values()].map(({ stack }) => stack.slug)
 
 async function startedStack(spec: StackSpec) {
   const slug = `st-${spec.name}`
-  const stack = await startStack(spec, { testbed: fleet.testbed, folder: join(fleet.folder, slug), slug, port: await freePorts(1) })
+  const stack = await startStack(spec, { testbed: fleet.testbed, folder: join(fleet.folder, slug), slug, port: boxPorts().public })
   return { stack, talk: await converse(stack.open, 5) }
 }
 
@@ -85,10 +95,14 @@ async function adopt({ slug, chatDomain, folder }: WrittenStack) {
   const about = ['--name', slug, '--plan', 'light', '--domain', chatDomain, '--host', 'host-1', '--folder', folder, '--project', slug]
   const registered = await fleet.tenantry('boxes', 'adopt', slug, ...about)
   const completed = registered.exitCode === 0 ? await fleet.tenantry('boxes', 'adopt', slug, '--complete', '--yes') : registered
-  const shown = await fleet.tenantry('boxes', 'show', slug, '--json')
-  const managed = shown.exitCode === 0 && shown.json<{ managed: boolean }>().managed
+  const managed = await show(slug).then(
+    (box) => box.managed,
+    () => false,
+  )
   return { managed, said: `${completed.stdout}\n${completed.stderr}` }
 }
+
+const show = (slug: string) => fleet.api.boxes.showBox({ params: { slug } })
 
 /** A rollout over every box; where it pauses after a failure it goes on without what failed. */
 async function rollOut(version: string) {
@@ -107,21 +121,18 @@ async function rollOut(version: string) {
 type Rollout = Readonly<{ id: string; status: string; actions: readonly Readonly<{ tenantSlug: string; status: string }>[] }>
 
 async function expectWhole(version: string) {
-  for (const [name, { stack, talk, writer }] of adopted) {
-    const { installed, fence } = (await fleet.must('boxes', 'show', stack.slug, '--json')).json<{
-      installed: { synapse: string }
-      fence: unknown
-    }>()
-    expect([name, installed.synapse, fence]).toEqual([name, version, null])
+  for (const [name, { stack, talk }] of adopted) {
+    const { installed, fence } = await show(stack.slug)
+    expect([name, installed?.synapse, fence]).toEqual([name, version, null])
     await talk.expectComplete()
-    await writer.expectComplete()
+    await writers.get(name)?.expectComplete()
   }
 }
 
 type Writer = Readonly<{ expectComplete(): Promise<void>; stop(): Promise<void> }>
 
 /** A person with a chat app, logged in through the platform, who writes all the time; what the chat server acknowledged must stay. */
-async function startWriter({ slug, chatDomain }: WrittenStack, talk: Conversation, box: ReturnType<typeof reachableBox>): Promise<Writer> {
+async function startWriter({ slug, chatDomain }: WrittenStack, talk: Conversation, box: ReachableBox): Promise<Writer> {
   const passwordFile = join(fleet.folder, `password-of-${slug}`)
   await writeFile(passwordFile, `${password}\n`, { mode: 0o600 })
   await fleet.must('users', 'create', slug, 'clara', '--role', 'teacher', '--password-file', passwordFile)
@@ -161,6 +172,6 @@ async function write(client: MatrixClient, roomId: string, acknowledged: string[
     // A refusal while the box is fenced or its server restarts is no acknowledgement.
     const sent = await client.sendTextMessage(roomId, `note ${n}`).catch(() => undefined)
     if (sent) acknowledged.push(sent.event_id)
-    await new Promise((next) => setTimeout(next, 500))
+    await new Promise((next) => setTimeout(next, 1_000))
   }
 }

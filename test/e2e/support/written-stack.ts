@@ -40,6 +40,8 @@ export type WrittenStack = Readonly<{
   files(): Promise<Readonly<Record<string, string>>>
   /** Name and id of each container of the project. */
   containers(): Promise<string[]>
+  /** Ends the containers at once; they and their volumes stay. */
+  stop(): Promise<void>
 }>
 
 type Where = Readonly<{ testbed: Testbed; folder: string; slug: string; port: number }>
@@ -77,6 +79,10 @@ export async function startStack(spec: StackSpec, { testbed, folder, slug, port 
   const call = (args: readonly string[]) => execa(docker, args, { cwd: folder, env: dockerEnvironment(testbed), extendEnv: false })
   for (const volume of spec.volumes) await call(['volume', 'create', '--label', `com.docker.compose.project=${slug}`, filled(volume)])
   await call(['compose', '--project-name', slug, ...spec.up])
+  const listed = async (format: string) => {
+    const { stdout } = await call(['ps', '-a', '--no-trunc', '--filter', `label=com.docker.compose.project=${slug}`, '--format', format])
+    return stdout.split('\n').filter(Boolean).toSorted()
+  }
   const url = `http://127.0.0.1:${port}`
   await eventually(`${spec.name} answers`, async () => (await fetch(`${url}/health`)).ok)
   for (const path of after) await lay(join(root, spec.name, path), join(folder, path.slice('after/'.length)))
@@ -86,17 +92,9 @@ export async function startStack(spec: StackSpec, { testbed, folder, slug, port 
     ...{ spec, slug, chatDomain, folder },
     open: { slug, folder, publicUrl: url, platformUrl: url, edgeSecret: 'none', sharedSecret: 'shared-secret-of-the-school' },
     files: async () => Object.fromEntries(await Promise.all(owned.map(async (path) => [path, await readFile(join(folder, path), 'utf8')]))),
-    containers: async () => {
-      const { stdout } = await call([
-        'ps',
-        '-a',
-        '--no-trunc',
-        '--filter',
-        `label=com.docker.compose.project=${slug}`,
-        '--format',
-        '{{.Names}} {{.ID}}',
-      ])
-      return stdout.split('\n').toSorted()
+    containers: () => listed('{{.Names}} {{.ID}}'),
+    stop: async () => {
+      await call(['kill', ...(await listed('{{.ID}}'))])
     },
   }
 }
