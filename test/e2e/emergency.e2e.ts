@@ -33,11 +33,8 @@ beforeAll(async () => {
   fleet = await startFleet({ TENANTRY_APPROVAL_TOKEN_SHA256: sha256Hex(token), TENANTRY_PROBE_TIMEOUT_MS: '240000' })
   await writeFile(join(fleet.folder, 'token'), `${token}\n`, { mode: 0o600 })
   await fleet.applySynapse('1.157.1')
-  for (const [slug, plan] of [
-    ['em-frei', 'light'],
-    ['em-prima', 'pro'],
-  ] as const)
-    talks.push(await converse(await fleet.provision(slug, plan), 5))
+  const made = [fleet.provision('em-frei', 'light'), fleet.provision('em-prima', 'pro')]
+  talks.push(...(await Promise.all(made.map(async (box) => converse(await box, 5)))))
 })
 logOnFailure(() => fleet)
 afterAll(async () => {
