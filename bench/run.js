@@ -4,6 +4,7 @@
 import { writeFileSync } from 'node:fs'
 import { cpus, totalmem } from 'node:os'
 import { bareNode, hourOf } from './bare-node.js'
+import { boards } from './boards.js'
 import { boot } from './boot.js'
 import { bootstrapThroughput } from './bootstrap-throughput.js'
 import { cliHelp } from './cli-help.js'
@@ -26,6 +27,7 @@ import { snapshotVerification } from './snapshot-verification.js'
 const benchmarks = {
   'cli-help': cliHelp,
   boot,
+  boards,
   'idle-daemon': idleDaemon,
   'idle-agent': idleAgent,
   'route-throughput': routeThroughput,

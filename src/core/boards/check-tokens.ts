@@ -13,6 +13,10 @@ export type TokenFault = Readonly<{
 
 export const maxStates = 20_000
 
+/** Places and edges read in one exploration: a few branches with choices have more states than anybody can wait for. */
+const maxWork = 10_000_000
+type Work = { left: number }
+
 /** Sorted names of places: the waiting element, or `join<edge`. */
 type State = readonly string[]
 type Found = Readonly<{ state: State; from: string | null; via: readonly string[] }>
@@ -27,39 +31,43 @@ export function exploreTokens(board: Graph): TokenFault[] {
   const back = new Map<string, string[]>()
   const faults = new Map<string, TokenFault>()
   const queue: string[] = []
-  const fault = (code: TokenFault['code'], elementId: string, path: readonly string[]) => {
-    if (!faults.has(`${code} ${elementId}`)) faults.set(`${code} ${elementId}`, { code, elementId, path })
+  const work: Work = { left: maxWork }
+  const fault = (code: TokenFault['code'], elementId: string, path: () => readonly string[]) => {
+    if (!faults.has(`${code} ${elementId}`)) faults.set(`${code} ${elementId}`, { code, elementId, path: path() })
   }
   const arrive = (from: string | null, { places, via, broken }: Outcome) => {
     if (broken) {
-      fault(broken.code, broken.elementId, [...pathTo(found, from), ...via])
+      fault(broken.code, broken.elementId, () => [...pathTo(found, from), ...via])
       return
     }
     const key = places.join(' ')
-    if (from !== null) back.set(key, [...(back.get(key) ?? []), from])
+    const before = back.get(key)
+    if (from !== null && before) before.push(from)
+    else if (from !== null) back.set(key, [from])
     if (found.has(key)) return
     found.set(key, { state: places, from, via })
     queue.push(key)
   }
-  for (const outcome of outcomes(graph, [], { from: graph.startId, into: graph.out(graph.startId) })) arrive(null, outcome)
-  for (let at = 0; at < queue.length; at++) {
-    if (found.size > maxStates) {
-      fault('TOO_MANY_STATES', graph.startId, [])
-      return [...faults.values()]
-    }
+  for (const outcome of outcomes(graph, [], { from: graph.startId, into: graph.out(graph.startId), work })) arrive(null, outcome)
+  for (let at = 0; at < queue.length && found.size <= maxStates && work.left >= 0; at++) {
     const key = queue[at] as string
     const { state } = found.get(key) as Found
     const waiting = state.filter((place) => !isJoinPlace(place))
-    if (waiting.length === 0 && state.length > 0) fault('DEADLOCK', (state[0] as string).split('<')[0] as string, pathTo(found, key))
+    if (waiting.length === 0 && state.length > 0) fault('DEADLOCK', (state[0] as string).split('<')[0] as string, () => pathTo(found, key))
     for (const place of waiting) {
       const rest = state.filter((one) => one !== place)
-      for (const into of choices(graph, place)) for (const outcome of outcomes(graph, rest, { from: place, into })) arrive(key, outcome)
+      for (const into of choices(graph, place))
+        for (const outcome of outcomes(graph, rest, { from: place, into, work })) arrive(key, outcome)
     }
+  }
+  if (found.size > maxStates || work.left < 0) {
+    fault('TOO_MANY_STATES', graph.startId, () => [])
+    return [...faults.values()]
   }
   if (faults.size === 0)
     for (const key of stuck(found, back)) {
       const waiting = (found.get(key) as Found).state.find((place) => !isJoinPlace(place))
-      if (waiting !== undefined) fault('NO_WAY_OUT', waiting, pathTo(found, key))
+      if (waiting !== undefined) fault('NO_WAY_OUT', waiting, () => pathTo(found, key))
     }
   return [...faults.values()]
 }
@@ -93,15 +101,16 @@ const choices = (graph: TokenGraph, id: string): readonly (readonly TokenEdge[])
 
 type Broken = Readonly<{ code: 'TOKENS_MEET' | 'JOIN_TWICE'; elementId: string }>
 type Outcome = Readonly<{ places: State; via: readonly string[]; broken?: Broken }>
-type Moves = Readonly<{ from: string; into: readonly TokenEdge[] }>
+type Moves = Readonly<{ from: string; into: readonly TokenEdge[]; work: Work }>
 type Open = Readonly<{ places: State; via: readonly string[]; edges: readonly TokenEdge[] }>
 
-/** Every state that is reached once the tokens on these edges have come to wait or to an end. */
-function outcomes(graph: TokenGraph, places: State, { from, into }: Moves): Outcome[] {
+/** Every state that is reached once the tokens on these edges have come to wait or to an end; some of them where the work is used up. */
+function outcomes(graph: TokenGraph, places: State, { from, into, work }: Moves): Outcome[] {
   const done: Outcome[] = []
   const open: Open[] = [{ places, via: [from], edges: into }]
   const seen = new Set<string>()
-  for (let now = open.pop(); now !== undefined; now = open.pop()) {
+  for (let now = open.pop(); now !== undefined && work.left >= 0; now = open.pop()) {
+    work.left -= now.places.length + now.edges.length + now.via.length + 10
     const key = `${now.places.toSorted().join(' ')} > ${now.edges.map(({ id }) => id).join(' ')}`
     if (seen.has(key)) continue
     seen.add(key)
@@ -122,9 +131,10 @@ function enter(graph: TokenGraph, { places, via: before, edges }: Open): (Open |
     case 'join': {
       const place = `${id}<${edge.id}`
       const all = graph.into(id).map((one) => `${id}<${one.id}`)
+      const held = new Set(places)
       if (places.includes(place)) return [{ places: [], via, broken: { code: 'JOIN_TWICE', elementId: id } }]
-      if (all.some((one) => one !== place && !places.includes(one))) return [{ places: [...places, place], via, edges: others }]
-      return [{ places: places.filter((one) => !all.includes(one)), via, edges: [...graph.out(id), ...others] }]
+      if (all.some((one) => one !== place && !held.has(one))) return [{ places: [...places, place], via, edges: others }]
+      return [{ places: withoutAll(places, all), via, edges: [...graph.out(id), ...others] }]
     }
     case 'wait':
       if (places.includes(id)) return [{ places: [], via, broken: { code: 'TOKENS_MEET', elementId: id } }]
@@ -132,4 +142,9 @@ function enter(graph: TokenGraph, { places, via: before, edges }: Open): (Open |
     default:
       return choices(graph, id).map((taken) => ({ places, via, edges: [...taken, ...others] }))
   }
+}
+
+const withoutAll = (places: State, gone: readonly string[]): State => {
+  const names = new Set(gone)
+  return places.filter((one) => !names.has(one))
 }

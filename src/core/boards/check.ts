@@ -30,7 +30,7 @@ function tokenFinding({ code, elementId, path }: TokenFault, { elements }: Graph
     TOKENS_MEET: `${name} can be reached twice at the same time. fix: join the branches first. ${assumption}`,
     JOIN_TWICE: `one branch can reach ${name} twice before the others do. ${assumption}`,
     NO_WAY_OUT: `a run at ${name} can never end. ${assumption}`,
-    TOO_MANY_STATES: `the board has more than ${maxStates} states, so whether a run can get stuck is not known. fix: use fewer parallel branches`,
+    TOO_MANY_STATES: `the board has too many states (more than ${maxStates}, or too long to explore), so whether a run can get stuck is not known. fix: use fewer parallel branches`,
   }
   return { severity: code === 'TOO_MANY_STATES' ? 'warning' : 'error', code, elementId, message: messages[code], path: [...path] }
 }

@@ -146,3 +146,9 @@ describe('expressions', () => {
     expect(found('s > p1 > f1 > j1 > d1; p1 > t1 > j1; d1 -vars.people > 10-> t2 > e; d1 -else-> e')).toEqual([])
   })
 })
+
+test('a board with more states than can be explored gets a warning, soon, also where one step has them all', () => {
+  const branch = (nth: number) => `p1 > d${nth}; d${nth} -1 > 2-> t${nth}x > j1; d${nth} -else-> t${nth}y > j1`
+  const board = sketch(`s > p1; ${Array.from({ length: 40 }, (_, nth) => branch(nth)).join(';')}; j1 > e`)
+  expect(checkBoard(board, context).map(({ severity, code }) => `${severity} ${code}`)).toEqual(['warning TOO_MANY_STATES'])
+})

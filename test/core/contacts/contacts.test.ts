@@ -39,7 +39,7 @@ test('in the shipped role book parents and students see only staff, and all staf
   const shipped = await loadRoleBook('config/roles.yaml')
   const visibleTo = (role: string) =>
     visibilityOf(shipped, { capabilities: capabilitiesOf(shipped, { tenantSlug: 'acme', roles: [role] }) })
-  const staff = { roles: ['staff', 'teacher', 'tenant-admin'] }
+  const staff = { roles: ['staff', 'teacher', 'principal', 'custodian', 'school-admin', 'tenant-admin'] }
   for (const role of ['member', 'parent', 'student', 'store-reviewer']) expect(visibleTo(role)).toEqual(staff)
   for (const role of staff.roles) expect(visibleTo(role)).toBe('everybody')
 })

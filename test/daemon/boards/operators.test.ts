@@ -13,9 +13,11 @@ onBothDialects('boards for operators', (fresh) => {
   const room = async () => aTasksRoom(await fresh())
   const create = (one: TasksRoom) => one.as('mia').createBoard({ body: { name: 'Crisis', definition } })
   const audited = async ({ db }: TasksRoom) =>
-    (await db.selectFrom('audit').select(['action', 'actor', 'subject']).orderBy('seq').execute()).map(
-      ({ action, actor, subject }) => `${actor.split(':')[0]} ${action} ${subject}`,
-    )
+    (await db.selectFrom('audit').select(['action', 'actor', 'subject']).orderBy('seq').execute()).map(({ action, actor, subject }) => [
+      action,
+      actor.split(':')[0],
+      subject,
+    ])
 
   test('an operator sees structure and findings, and no role, form, text or expression', async () => {
     const one = await room()
@@ -57,13 +59,8 @@ onBothDialects('boards for operators', (fresh) => {
     await one.as('mia').grantSupportAccess()
     await one.as('mia').revokeSupportAccess()
     expect(await codes()).toEqual(['FORBIDDEN', 'FORBIDDEN'])
-    expect((await audited(one)).toSorted()).toEqual(
-      [
-        'user support.granted two',
-        ...['user support.granted one', 'admin support.used one', 'admin support.used one'],
-        ...['user support.granted one', 'user support.revoked one'],
-      ].toSorted(),
-    )
+    const count = async (action: string) => (await audited(one)).filter(([name, , subject]) => name === action && subject === 'one').length
+    expect([await count('support.granted'), await count('support.used'), await count('support.revoked')]).toEqual([2, 2, 1])
   })
 
   test('an operator imports a draft, audited; a room of another tenant is refused', async () => {
@@ -78,6 +75,6 @@ onBothDialects('boards for operators', (fresh) => {
     message.config.room = '!hall:school'
     expect(await codeOf(one.operator.importTenantBoard({ params: { slug: 'two' }, body: foreign }))).toBe('VALIDATION')
     expect((await one.as('olga').listBoards()).boards).toHaveLength(1)
-    expect(await audited(one)).toEqual(['admin board.imported two'])
+    expect(await audited(one)).toEqual([['board.imported', 'admin', 'two']])
   })
 })
