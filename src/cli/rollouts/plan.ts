@@ -89,7 +89,8 @@ export function imagesView(plan: RolloutPlan, { paint }: Style): string {
 const resolved = (one: PlannedImage): string => `${clean(one.digest ?? '')} (${sourceOf(one)})`
 
 function sourceOf({ from, askedFrom, confirmedBy }: PlannedImage): string {
-  if (from === 'fleet') return 'already running in the fleet'
+  if (from === 'fleet')
+    return confirmedBy === null ? `already running on ${clean(askedFrom ?? 'a host')} only` : 'already running in the fleet'
   if (from === 'manifest') return 'pinned by the manifest'
   const hosts = [askedFrom ?? 'a host', ...(confirmedBy ? [confirmedBy] : [])].map(clean).join(' and ')
   return `resolved from the registry via ${hosts}${confirmedBy === null ? ' only' : ''}`

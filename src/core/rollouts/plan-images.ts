@@ -37,25 +37,47 @@ export function combineAnswers(answers: readonly RegistryAnswer[], hosts: number
   return { digest: first.digest, host: first.host, ...(second ? { confirmedBy: second.host } : alone) }
 }
 
-/** Resolves each image. The manifest's digest decides; a tag under which the fleet runs several digests is not resolved by the fleet. */
+/**
+ * Resolves each image. The manifest's digest decides, then what two hosts run. One host's report is one answer beside the registry's. A tag under
+ * which the fleet runs several digests is not resolved by the fleet.
+ */
 export function knownImages(
   boxes: readonly KnownBox[],
   resolved: RegistryAnswers,
   digests: Manifest['digests'] = {},
 ): (image: string) => PlannedImage {
   const inFleet = fleetDigests(boxes)
+  const needed = Math.min(2, new Set(boxes.map(({ hostId }) => hostId)).size)
   return (image) => {
     const pinned = Object.hasOwn(digests, image) ? digests[image] : undefined
     if (pinned !== undefined) return { image, digest: pinned, from: 'manifest' }
     const running = inFleet.get(image)
-    if (running) return { image, digest: running, from: 'fleet' }
     const answer = resolved.get(image)
-    if (!answer) return { image, digest: null, from: 'first-pull' }
-    const confirmed = answer.confirmedBy === undefined ? {} : { confirmedBy: answer.confirmedBy }
-    if (answer.digest !== null) return { image, digest: answer.digest, from: 'registry', askedFrom: answer.host, ...confirmed }
-    if (answer.disputed) return { image, digest: null, from: 'disputed', why: answer.why }
-    return { image, digest: null, from: answer.missing ? 'missing' : 'first-pull', why: answer.why, ...confirmed }
+    if (!running?.digest) return byRegistry(image, answer)
+    if (running.hosts.size >= needed) return { image, digest: running.digest, from: 'fleet' }
+    const [host = ''] = running.hosts
+    return withOneHost(image, { digest: running.digest, host }, answer)
   }
+}
+
+function byRegistry(image: string, answer: RegistryAnswer | undefined): PlannedImage {
+  if (!answer) return { image, digest: null, from: 'first-pull' }
+  const confirmed = answer.confirmedBy === undefined ? {} : { confirmedBy: answer.confirmedBy }
+  if (answer.digest !== null) return { image, digest: answer.digest, from: 'registry', askedFrom: answer.host, ...confirmed }
+  if (answer.disputed) return { image, digest: null, from: 'disputed', why: answer.why }
+  return { image, digest: null, from: answer.missing ? 'missing' : 'first-pull', why: answer.why, ...confirmed }
+}
+
+/** An image that only one host runs. */
+function withOneHost(image: string, running: Readonly<{ digest: string; host: string }>, answer: RegistryAnswer | undefined): PlannedImage {
+  const { digest, host } = running
+  if (answer?.disputed || answer?.missing) return byRegistry(image, answer)
+  if (!answer || answer.digest === null)
+    return { image, digest, from: 'fleet', askedFrom: host, confirmedBy: null, ...(answer ? { why: answer.why } : {}) }
+  if (answer.digest !== digest)
+    return { image, digest: null, from: 'disputed', why: `${host} runs ${digest}; ${answer.host}: ${answer.digest}` }
+  const confirmedBy = answer.confirmedBy ?? (answer.host === host ? null : host)
+  return { image, digest, from: 'registry', askedFrom: answer.host, confirmedBy }
 }
 
 /** An image that its registry does not have blocks the box; a registry that does not answer does not. */
@@ -74,18 +96,26 @@ export const digestFindings = (slug: string, images: readonly PlannedImage[]): F
       return [refusal('DIGEST_DISPUTED', `hosts get different digests for the image ${image} of ${slug} (${why}). ${fix}`)]
     }
     if (confirmedBy !== null || from === 'missing') return []
-    const reason = askedFrom === undefined ? 'no host resolved it, so the first pull decides for all' : `only ${askedFrom} resolved it`
+    const reason =
+      askedFrom === undefined
+        ? 'no host resolved it, so the first pull decides for all'
+        : `only ${askedFrom} ${from === 'fleet' ? 'runs' : 'resolved'} it`
     const message = `no second host confirmed the digest of the image ${image} of ${slug}: ${reason}. fix: tenantry manifest resolve <file>`
     return [warning('DIGEST_UNCONFIRMED', message)]
   })
 
-function fleetDigests(boxes: readonly KnownBox[]): ReadonlyMap<string, string | null> {
-  const found = new Map<string, string | null>()
-  for (const service of boxes.flatMap(({ report }) => Object.values(report?.services ?? {}))) {
-    if (!service?.digest) continue
-    const { image, digest } = service
-    found.set(image, (found.get(image) ?? digest) === digest && found.get(image) !== null ? digest : null)
-  }
+/** `digest`: null where the fleet runs several under the tag. `hosts`: the names of those that run it. */
+type Running = Readonly<{ digest: string | null; hosts: ReadonlySet<string> }>
+
+function fleetDigests(boxes: readonly KnownBox[]): ReadonlyMap<string, Running> {
+  const found = new Map<string, Running>()
+  for (const { report, hostName } of boxes)
+    for (const service of Object.values(report?.services ?? {})) {
+      if (!service?.digest) continue
+      const { image, digest } = service
+      const before = found.get(image) ?? { digest, hosts: new Set<string>() }
+      found.set(image, { digest: before.digest === digest ? digest : null, hosts: new Set([...before.hosts, hostName]) })
+    }
   return found
 }
 
@@ -93,9 +123,9 @@ function fleetDigests(boxes: readonly KnownBox[]): ReadonlyMap<string, string | 
 export const imagesOf = (boxes: readonly PlannedBox[], know: (image: string) => PlannedImage): PlannedImage[] =>
   [...new Set(movingIn(boxes).flatMap(({ images }) => Object.values(images).map(({ image }) => image)))].sort().map(know)
 
-/** The images that a registry must resolve. */
+/** The images that a registry must resolve or confirm. */
 export const unresolvedImages = ({ images = [] }: RolloutPlan): string[] =>
-  images.flatMap(({ image, digest }) => (digest === null ? [image] : []))
+  images.flatMap(({ image, digest, confirmedBy }) => (digest === null || confirmedBy === null ? [image] : []))
 
 /** Images pinned before the first pull. Those that the fleet runs are pulled by tag: an operator decides about a moved tag. */
 export const pinnedDigests = ({ images = [] }: RolloutPlan): Record<string, string> =>

@@ -24,6 +24,48 @@ const silent: RegistryAnswer = { digest: null, why: 'amsel: no answer within 5 s
 
 describe('what an image is', () => {
   test.each<[string, KnownBox[], RegistryAnswer | undefined, object]>([
+    [
+      'is what two hosts run, whatever its registry says',
+      [running('a', sum('a')), running('b', sum('a'))],
+      told,
+      { digest: sum('a'), from: 'fleet' },
+    ],
+    [
+      'is unconfirmed, if one of two hosts runs it and no registry was asked',
+      [running('a', sum('a')), running('b', null)],
+      undefined,
+      { digest: sum('a'), from: 'fleet', askedFrom: 'host-of-a', confirmedBy: null },
+    ],
+    [
+      'is unconfirmed, if one of two hosts runs it and no host resolves it',
+      [running('a', sum('a')), running('b', null)],
+      silent,
+      { digest: sum('a'), from: 'fleet', confirmedBy: null, why: silent.why as string },
+    ],
+    [
+      'is confirmed, if another host resolves what one runs',
+      [running('a', sum('c')), running('b', null)],
+      { ...told, confirmedBy: null },
+      { digest: sum('c'), from: 'registry', askedFrom: 'amsel', confirmedBy: 'host-of-a' },
+    ],
+    [
+      'is unconfirmed, if only the host that runs it resolves it',
+      [running('a', sum('c')), running('b', null)],
+      { ...told, host: 'host-of-a', confirmedBy: null },
+      { digest: sum('c'), from: 'registry', confirmedBy: null },
+    ],
+    [
+      'is disputed, if one host runs another digest than the registry has',
+      [running('a', sum('a')), running('b', null)],
+      { ...told, confirmedBy: 'sperling' },
+      { digest: null, from: 'disputed', why: `host-of-a runs ${sum('a')}; amsel: ${sum('c')}` },
+    ],
+    [
+      'does not exist, if its registry says so, even where one host runs it',
+      [running('a', sum('a')), running('b', null)],
+      { ...silent, missing: true },
+      { digest: null, from: 'missing' },
+    ],
     ['is what the fleet runs', [running('a', sum('a'))], undefined, { digest: sum('a'), from: 'fleet' }],
     ['is what the fleet runs, whatever its registry says', [running('a', sum('a'))], told, { digest: sum('a'), from: 'fleet' }],
     ['is what its registry says, if the fleet does not run it', [], told, { digest: sum('c'), from: 'registry', askedFrom: 'amsel' }],
@@ -66,6 +108,8 @@ test('only what its registry said is pulled by that digest, and only what nobody
   ]
   expect(pinnedDigests(aPlan([], { images }))).toEqual({ 'b:1': sum('b') })
   expect(unresolvedImages(aPlan([], { images }))).toEqual(['c:1'])
+  const alone = { image: 'd:1', digest: sum('d'), from: 'fleet' as const, confirmedBy: null }
+  expect(unresolvedImages(aPlan([], { images: [...images, alone] }))).toEqual(['c:1', 'd:1'])
   expect([pinnedDigests(aPlan([])), unresolvedImages(aPlan([]))]).toEqual([{}, []])
 })
 

@@ -104,12 +104,30 @@ onBothDialects('the tags of a plan', (fresh) => {
     expect((await world.show(id)).status).toBe('done')
   })
 
-  test('that the fleet runs are asked of nobody', async () => {
+  test('that two hosts run are asked of nobody', async () => {
     const { world, plan } = await aWorld(await fresh())
-    await world.started({ targetSlugs: ['acme'] })
+    await world.started({ targetSlugs: fleet.slice(0, 2).map(({ slug }) => slug) })
     await world.settle()
     const { images } = await plan()
     expect(images).toEqual([{ image: newImage, digest: digestOf(newImage), from: 'fleet' }])
+  })
+
+  test('that one host runs are asked for, and another digest blocks the boxes', async () => {
+    const { world, nextQuestion, tell, plan } = await aWorld(await fresh())
+    await world.started({ targetSlugs: ['acme'] })
+    await world.settle()
+    const other = digestOf('another image')
+    const planning = plan()
+    const first = await nextQuestion()
+    await tell(first, { [newImage]: other })
+    await tell(await nextQuestion(first), { [newImage]: other })
+    const { updates, boxes } = await planning
+    expect(updates).toBe(0)
+    expect(boxes.flatMap(({ findings }) => findings)).toContainEqual({
+      severity: 'refuse',
+      code: 'DIGEST_DISPUTED',
+      message: expect.stringContaining(`(amsel runs ${digestOf(newImage)}; sperling: ${other})`),
+    })
   })
 
   test('that one host cannot tell another is asked for, and only for those', async () => {
