@@ -2,7 +2,7 @@ import { boxCommands, type CommandSecrets } from '../../core/boxes/index.ts'
 import type { DbOrTx, Tx } from '../db/index.ts'
 import { type Keyring, unseal } from '../sealed/index.ts'
 import { type Command, commandsByIds } from './commands.repo.ts'
-import type { BoxPort, FailureHandlers, ResultHandlers } from './deps.ts'
+import type { BoxPort, CommandEnding, FailureHandlers, ResultHandlers } from './deps.ts'
 
 import { registriesFor, sealedAt } from './registries.ts'
 
@@ -35,9 +35,14 @@ function callAll(tables: readonly (object | undefined)[]): AnyHandlers {
   )
 }
 
-/** Calls the failure handlers of expired commands. */
-export async function notifyFailures(tx: Tx, { failureHandlers }: CommandListener, ids: readonly string[]): Promise<void> {
-  for (const command of await commandsByIds(tx, ids)) await failureHandlers?.[command.kind]?.(tx, command, { reported: false })
+/** Calls the failure handlers of commands that no agent reported as failed. */
+export async function notifyFailures(
+  tx: Tx,
+  { failureHandlers }: CommandListener,
+  ids: readonly string[],
+  ending: CommandEnding = { reported: false },
+): Promise<void> {
+  for (const command of await commandsByIds(tx, ids)) await failureHandlers?.[command.kind]?.(tx, command, ending)
 }
 
 type Part = (db: DbOrTx, command: Command) => Promise<CommandSecrets>

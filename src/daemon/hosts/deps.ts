@@ -17,12 +17,14 @@ export type ResultHandlers = {
   readonly [Kind in BoxCommandKind]?: (tx: Tx, command: Command, result: BoxCommandResult<Kind>) => Promise<void>
 }
 
+export type CommandEnding = Readonly<{ reported: boolean; lost?: boolean }>
+
 /**
  * Handlers for commands that ended without a result, by kind, in the same transaction. `reported`: the agent reported the failure; otherwise
- * the command expired, and a result of a leased one may still arrive.
+ * the command expired, and a result of a leased one may still arrive, unless its agent `lost` it: then none will.
  */
 export type FailureHandlers = {
-  readonly [Kind in BoxCommandKind]?: (tx: Tx, command: Command, ending: Readonly<{ reported: boolean }>) => Promise<void>
+  readonly [Kind in BoxCommandKind]?: (tx: Tx, command: Command, ending: CommandEnding) => Promise<void>
 }
 
 /** Functions that hosts need from the boxes feature. Hosts know only ids and locations of boxes. */

@@ -11,6 +11,7 @@ import {
 import { type AgentActor, elapsedMs, isoNow, problem } from '../../core/kit/index.ts'
 import type { Tx } from '../db/index.ts'
 import { assertNotBlocked } from './authenticate-agent.ts'
+import { notifyFailures } from './command-handlers.ts'
 import { heardAt } from './command-results.ts'
 import { commandOf, isAnswered } from './commands.repo.ts'
 import type { HostsDeps } from './deps.ts'
@@ -107,10 +108,10 @@ async function storeHello({ clock }: HostsDeps, tx: Tx, host: Host, { instanceId
 
 /**
  * An agent that keeps its state folder over a new enrolment continues its commands and names them. One that does not has lost them for ever:
- * waiting for their results would hold their boxes without end. Returns their ids.
+ * waiting for their results would hold their boxes without end. They end as failed ones do. Returns their ids.
  */
 async function answerLost(
-  { clock }: HostsDeps,
+  { clock, boxes }: HostsDeps,
   tx: Tx,
   { id, name, enrolledAt }: Host,
   holding: readonly HeldCommand[],
@@ -133,7 +134,9 @@ async function answerLost(
       .set({ error: JSON.stringify({ code: 'HOST_REVOKED', message }), heard_at: heardAt(clock, command), revision: sql`revision + 1` })
       .where('id', '=', command.id)
       .execute()
-  return lost.map((command) => command.id)
+  const ids = lost.map((command) => command.id)
+  await notifyFailures(tx, boxes, ids, { reported: false, lost: true })
+  return ids
 }
 
 async function requeueOthers(tx: Tx, hostId: string, holding: readonly HeldCommand[]): Promise<string[]> {

@@ -113,11 +113,11 @@ export const restoreResults = (deps: Deps): ResultHandlers => ({
 
 /**
  * A restore without a result from an agent that fetched it may still run: it becomes `unheard`, the hold stays for up to a day, and a late result is
- * accepted.
+ * accepted. One that its agent lost has failed.
  */
 export const restoreFailures = (deps: Deps): FailureHandlers => ({
-  'tenant-box.restore': (tx, command, { reported }) => {
-    const isKnown = reported || command.leaseToken === 0
+  'tenant-box.restore': (tx, command, { reported, lost }) => {
+    const isKnown = reported || lost || command.leaseToken === 0
     return end(deps, tx, command, isKnown ? 'failed' : 'unheard', { error: command.error })
   },
 })

@@ -17,8 +17,8 @@ onBothDialects('a command that ends without a result', (fresh) => {
     const world = await hostWorld(await fresh())
     const heard: string[] = []
     const failureHandlers: FailureHandlers = {
-      'tenant-box.report_versions': async (_, command, { reported }) =>
-        void heard.push(`${command.status} ${command.error?.code} ${reported ? 'told' : 'given up'}`),
+      'tenant-box.report_versions': async (_, command, { reported, lost }) =>
+        void heard.push(`${command.status} ${command.error?.code} ${lost ? 'lost' : reported ? 'told' : 'given up'}`),
     }
     Object.assign(world.deps.boxes, { failureHandlers })
     const { hostId, ...identity } = await world.enrol('host-1')
@@ -99,9 +99,11 @@ onBothDialects('a command that ends without a result', (fresh) => {
     const command = await commandById(deps.db, id)
     expect([command.status, isAnswered(command)]).toEqual(['expired', holding.length === 0])
     if (holding.length === 0) expect(command.error?.message).toContain('lost this command with its state folder')
-    expect(heard).toEqual(['expired HOST_REVOKED given up'])
+    const ends = ['expired HOST_REVOKED given up', ...(holding.length === 0 ? ['expired HOST_REVOKED lost'] : [])]
+    expect(heard).toEqual(ends)
     const { revision } = command
     await agent.hello({ body: { ...session, holding: [] } })
+    expect(heard).toEqual(ends)
     expect((await commandById(deps.db, id)).revision).toBe(revision)
   })
 

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
 import { isoNow, isProblem } from '../../../src/core/kit/index.ts'
+import { notifyFailures } from '../../../src/daemon/hosts/index.ts'
+import { snapshotListener } from '../../../src/daemon/snapshots/index.ts'
 import { aReport } from '../../support/boxes.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aDrill, aRestore, dayMs, hourMs, idOf, snapshotsWorld } from '../../support/snapshots-world.ts'
@@ -126,6 +128,19 @@ onBothDialects('a restore', (fresh) => {
     await post(command, { ok: true, result: aRestore() })
     expect([await heldBy(), await status()]).toEqual([null, 'restored'])
     expect((await events()).map(({ eventType }) => eventType).slice(1)).toEqual(['box.restore_failed', 'box.restored'])
+  })
+
+  test('that its agent lost with its state folder has failed and releases the box', async () => {
+    const { ask, take, heldBy, pass, status, events, db, room } = await setUp()
+    const { commandId } = await ask()
+    await take()
+    await pass(7 * hourMs)
+    expect(await status()).toBe('unheard')
+    const listener = snapshotListener({ ...room, versionsBefore: async () => null })
+    await db.transaction().execute((tx) => notifyFailures(tx, listener, [commandId], { reported: false, lost: true }))
+    expect([await heldBy(), await status()]).toEqual([null, 'failed'])
+    expect((await events()).map(({ eventType }) => eventType).slice(1)).toEqual(['box.restore_failed', 'box.restore_failed'])
+    expect(await code(ask())).toBe('no problem')
   })
 
   test('without any result holds the box for a day', async () => {
