@@ -66,7 +66,7 @@ export { healthcheck, installedVersion, type ReportDeps, report, reportVersions 
 export { assertRestorable, guardFindings, reasonNotRestorable, resolvedFacts } from './restorable.ts'
 export { rewriteImages } from './rewrite-compose.ts'
 export { rewriteVolumes } from './rewrite-volumes.ts'
-export { assertRunsAsWritten, differenceFindings, differencesOf, servicesChangedBy } from './running-versus-file.ts'
+export { assertMountsAsWritten, assertRunsAsWritten, differenceFindings, differencesOf, servicesChangedBy } from './running-versus-file.ts'
 export { assertSafeFolder } from './safe-folder.ts'
 export { assertNotScaled } from './scaled-services.ts'
 export { crashLoopDetector, lastLogLine, waitForService, waitUntil, waitUntilStable } from './wait.ts'

@@ -11,7 +11,7 @@ import { recordOf } from './mounts.ts'
  * One way in which a running service is not what compose would bring up; `text` is a sentence with its fix. `isHashAlone`: an upgrade of compose
  * explains it, and everything else is equal. Compose would recreate the service, but a refusal would block the box until someone does.
  */
-type Difference = Readonly<{ service: Service; text: string; isHashAlone: boolean }>
+type Difference = Readonly<{ service: Service; text: string; isHashAlone: boolean; isMount: boolean }>
 
 export type Composed = Readonly<Record<string, ComposedService>>
 
@@ -45,7 +45,23 @@ export async function differenceFindings(engine: ContainerEngine, project: Proje
 
 /** Throws PREFLIGHT_REFUSED. `doing` is a verb such as updating. */
 export async function assertRunsAsWritten(engine: ContainerEngine, { slug, project }: LocalBox, doing: string): Promise<void> {
+  assertNoDifferences(slug, doing, await runningDifferences(engine, project))
+}
+
+/**
+ * For a change that must be possible whatever else differs: a return to the file would start the box on other volumes than those that hold its
+ * data. Throws PREFLIGHT_REFUSED.
+ */
+export async function assertMountsAsWritten(engine: ContainerEngine, { slug, project }: LocalBox, doing: string): Promise<void> {
   const differences = await runningDifferences(engine, project)
+  assertNoDifferences(
+    slug,
+    doing,
+    differences.filter(({ isMount }) => isMount),
+  )
+}
+
+function assertNoDifferences(slug: string, doing: string, differences: readonly Difference[]): void {
   if (differences.length === 0) return
   const named = differences.slice(0, maxNamed).map(({ text }) => text)
   const more = differences.length - named.length
@@ -77,7 +93,7 @@ export function differencesOf(
     .flatMap((container) => {
       const { service } = container
       const now = { composed: composed[service], compose, profiles: profiles[service] ?? [], otherFiles }
-      return differencesIn(project, container, now).map((found) => ({ service, isHashAlone: false, ...found }))
+      return differencesIn(project, container, now).map((found) => ({ service, isHashAlone: false, isMount: false, ...found }))
     })
 }
 
@@ -109,7 +125,7 @@ async function profilesIn({ composeFile }: Project): Promise<Record<string, read
 }
 
 type Now = Readonly<{ composed: ComposedService | undefined; compose: string; profiles: readonly string[]; otherFiles: readonly string[] }>
-type Found = Readonly<{ text: string; isHashAlone?: boolean }>
+type Found = Readonly<{ text: string; isHashAlone?: boolean; isMount?: boolean }>
 
 function differencesIn(project: Project, container: ContainerState, { composed, compose, profiles, otherFiles }: Now): Found[] {
   const { service } = container
@@ -120,8 +136,11 @@ function differencesIn(project: Project, container: ContainerState, { composed, 
   }
   if (!composed) return [{ text: `${service} runs, but ${file} does not define it. fix: define it in ${file}` }]
   const fix = fixOf(project, container, otherFiles)
-  const found = [...mountDifferences(file, container, composed), ...networkDifferences(file, container, composed)]
-  if (found.length > 0) return found.map((text) => ({ text: `${text}${fix ?? `. fix: write what runs into ${file}`}` }))
+  const found = [
+    ...mountDifferences(file, container, composed).map((text) => ({ text, isMount: true })),
+    ...networkDifferences(file, container, composed).map((text) => ({ text })),
+  ]
+  if (found.length > 0) return found.map((one) => ({ ...one, text: `${one.text}${fix ?? `. fix: write what runs into ${file}`}` }))
   if (composed.hashes.includes(container.configHash ?? '')) return []
   const text = `${service} runs with other settings than ${file} has${fix ?? notBroughtUp(project)}`
   return [{ text, isHashAlone: isHashOfOtherCompose(project, container, composed, compose) }]

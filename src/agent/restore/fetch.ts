@@ -14,6 +14,7 @@ import {
   volumeBytes,
 } from '../backup/index.ts'
 import {
+  assertMountsAsWritten,
   assertNoOtherDatabases,
   assertNotScaled,
   assertRestorable,
@@ -41,6 +42,8 @@ export async function fetchAll(run: RestoreRun): Promise<Before> {
   await assertRestorable(deps, box, text)
   const compose = await resolvedFacts(deps, box, text)
   const before = await observeBefore(run, text, compose)
+  // A box in quarantine does not return to its former volumes.
+  if (before.restedUnder === null) await assertMountsAsWritten(deps.engine, box, 'restoring')
   // A box whose database is down must still be restorable.
   await assertNoOtherDatabases(deps, box, 'pass')
   const data = [...(compose.services.synapse?.volumes ?? []), ...(compose.services.minio?.volumes ?? [])]

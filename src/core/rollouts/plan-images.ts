@@ -71,7 +71,7 @@ function byRegistry(image: string, answer: RegistryAnswer | undefined): PlannedI
 /** An image that only one host runs. */
 function withOneHost(image: string, running: Readonly<{ digest: string; host: string }>, answer: RegistryAnswer | undefined): PlannedImage {
   const { digest, host } = running
-  if (answer?.disputed || answer?.missing) return byRegistry(image, answer)
+  if (answer?.digest === null && (answer.disputed || answer.missing)) return byRegistry(image, answer)
   if (!answer || answer.digest === null)
     return { image, digest, from: 'fleet', askedFrom: host, confirmedBy: null, ...(answer ? { why: answer.why } : {}) }
   if (answer.digest !== digest)

@@ -210,6 +210,20 @@ describe('a snapshot that does not fit is refused before anything is stopped', (
     await expectAsBefore(world)
   }
 
+  test('volumes that its compose file does not name, to which a rollback could not return', async () => {
+    const world = await aLivedOnBox()
+    await world.edit((text) => text.replace('postgres: { name: box-oak-postgres }', 'postgres: { name: box-oak-other }'))
+    expect(await world.run()).toMatchObject({
+      outcome: 'failed',
+      fencedMs: 0,
+      error: {
+        code: 'PREFLIGHT_REFUSED',
+        message: expect.stringMatching(/postgres mounts volume box-oak-postgres .* but compose.yaml mounts volume box-oak-other there/),
+      },
+    })
+    expect(world.host.traffic.content(world.box)).toMatchObject(asItLivedOn)
+    expect(world.host.running('box-oak')).toEqual(['edge', 'synapse', 'postgres', 'minio'])
+  })
   test('another sum', async () => refused(await aLivedOnBox(), { snapshotSha256: 'a'.repeat(64) }, /does not match its manifest/))
   test('one that is not there', async () => refused(await aLivedOnBox(), { snapshotId: 'ab'.repeat(32) }, /has no snapshot/))
   test('no room for it', async () => {
