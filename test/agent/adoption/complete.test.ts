@@ -281,6 +281,14 @@ test.each([
     /lost rows when it was recreated: events has 0 rows instead of 7; users has no rows instead of 2/,
   ],
   [
+    'its rows cannot be counted',
+    (deps: CompletionDeps): CompletionDeps => {
+      const countRows: typeof deps.servers.countRows = () => Promise.reject(problem('BOX_UNHEALTHY', 'The rows could not be counted'))
+      return { ...deps, servers: { ...deps.servers, countRows } }
+    },
+    /could not be counted.*previous files are restored and the box runs as before/,
+  ],
+  [
     'the database comes up on another volume',
     (deps: CompletionDeps): CompletionDeps => {
       let isFirst = true
