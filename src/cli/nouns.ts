@@ -26,6 +26,7 @@ const nouns: readonly (readonly [name: string, verbs: string, Load<Noun>])[] = [
     'plan rehearse create start watch pause resume promote abort rollback show list emergency',
     async () => (await import('./rollouts/index.ts')).rollouts,
   ],
+  ['modules', 'init check test pack', async () => (await import('./modules/index.ts')).modules],
   ['alerts', 'list show acknowledge resend test', async () => (await import('./alerts/index.ts')).alerts],
   ['boards', 'list show check export import simulate', async () => (await import('./boards/index.ts')).boards],
   ['runs', 'list show history cancel retry', async () => (await import('./runs/index.ts')).runs],

@@ -12,7 +12,7 @@ export async function readModuleFolder(folder: string): Promise<readonly Package
   const files: PackageFile[] = []
   let bytes = 0
   const read = async (path: string): Promise<void> => {
-    for (const entry of await readdir(join(folder, path), { withFileTypes: true })) {
+    for (const entry of await entriesOf(join(folder, path))) {
       if (isLeftOut(entry.name)) continue
       const name = path === '' ? entry.name : `${path}/${entry.name}`
       if (entry.isDirectory()) await read(name)
@@ -32,6 +32,13 @@ export async function readModuleFolder(folder: string): Promise<readonly Package
   await read('')
   return files.sort((a, b) => (a.name < b.name ? -1 : 1))
 }
+
+const entriesOf = (folder: string) =>
+  readdir(folder, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') throw problem('NOT_FOUND', `The folder ${folder} does not exist. fix: tenantry modules init <dir>`)
+    if (error.code === 'ENOTDIR') throw problem('USAGE', `${folder} is not a folder. fix: pass the folder of the module`)
+    throw error
+  })
 
 /** A fixed time, so that the same files make the same bytes. */
 const mtime = new Date('2000-01-01T00:00:00Z')

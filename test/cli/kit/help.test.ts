@@ -17,6 +17,7 @@ const promised = {
   manifest: 'show history diff resolve apply rollback',
   snapshots: 'list take restore drill',
   rollouts: 'plan rehearse create start watch pause resume promote abort rollback show list emergency',
+  modules: 'init check test pack',
   alerts: 'list show acknowledge resend test',
   jobs: 'list show retry',
   crons: 'list run history',
