@@ -20,6 +20,8 @@ import { rolloutEngine } from './rollout-engine.js'
 import { rolloutMakespan } from './rollout-makespan.js'
 import { routeThroughput } from './route-throughput.js'
 import { runs } from './runs.js'
+import { sandbox } from './sandbox.js'
+import { scan } from './scan.js'
 import { snapshotOverhead } from './snapshot-overhead.js'
 import { snapshotVerification } from './snapshot-verification.js'
 
@@ -43,6 +45,8 @@ const benchmarks = {
   runs,
   'snapshot-overhead': snapshotOverhead,
   'snapshot-verification': snapshotVerification,
+  sandbox,
+  scan,
 }
 
 const [named, isWritten] = [process.argv.slice(2).filter((one) => !one.startsWith('--')), process.argv.includes('--write')]

@@ -3,23 +3,19 @@
 // It stores nothing, runs no code of a module and reads no package: the scan and the sandbox do.
 export { assertFlagFree, withModuleFlags } from './flags.ts'
 export {
-  type InstallationChange,
-  type InstallationEvent,
   type InstallationState,
-  InstallationStatus,
   type InstallationVerb,
   installationVerbs,
   mayRun,
-  retentionDays,
   transition,
 } from './lifecycle.ts'
-export { type RunLimits, type RunResult, runLimits, type Violation, type ViolationKind, violationKinds } from './limits.ts'
-export { assertSameManifest, ModuleId, ModuleManifest, manifestFile, moduleCategories, readModuleManifest } from './manifest.ts'
+export { type RunLimits, type RunResult, runLimits, type Violation, type ViolationKind } from './limits.ts'
+export { assertSameManifest, ModuleId, ModuleManifest, manifestFile, readModuleManifest } from './manifest.ts'
 export { MemoryTenant, type Published } from './memory-tenant.ts'
-export { approvedAfterUpdate, approvedOf, Permission, type PermissionDifference, permissionDifference } from './permissions.ts'
+export { approvedAfterUpdate, approvedOf, Permission, permissionDifference } from './permissions.ts'
 export { ModuleResponse } from './response.ts'
 export { type Expected, readSamples, type SampleStep, type Samples, samplesFile, stepsOf } from './samples.ts'
 export { SettingsSchema, secretSettings, settingsValues } from './settings.ts'
-export { type CallAnswer, CallRefused, type ServeCall, type SvcCall, type SvcHandlers, type SvcInput, serveCalls, svcCalls } from './svc.ts'
-export { billingPeriodOf, type UsageEvent, usageEvent } from './usage.ts'
-export { assertCompatible, assertNewVersion, coreVersion, isOneEditApart } from './versions.ts'
+export { type CallAnswer, CallRefused, type ServeCall, type SvcHandlers, serveCalls, svcCalls } from './svc.ts'
+export { usageEvent } from './usage.ts'
+export { assertCompatible, assertNewVersion, isOneEditApart } from './versions.ts'

@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { type ProblemCode, problem } from '../kit/index.ts'
 
-export const InstallationStatus = z.enum(['installed', 'active', 'deactivated', 'pending_deletion', 'deleted'])
+const InstallationStatus = z.enum(['installed', 'active', 'deactivated', 'pending_deletion', 'deleted'])
 export type InstallationStatus = z.infer<typeof InstallationStatus>
 
 /** Data of a module is deleted this long after it was deactivated or uninstalled. */
-export const retentionDays = 30
+const retentionDays = 30
 
 export type InstallationState = Readonly<{
   status: InstallationStatus
@@ -19,12 +19,7 @@ export const installationVerbs = ['install', 'activate', 'deactivate', 'pause', 
 export type InstallationVerb = (typeof installationVerbs)[number]
 
 /** Stored events of a transition; each is also an audit entry of the same type. */
-export type InstallationEvent =
-  | 'module.installed'
-  | 'module.activated'
-  | 'module.deactivated'
-  | 'module.uninstalled'
-  | 'module.data_deleted'
+type InstallationEvent = 'module.installed' | 'module.activated' | 'module.deactivated' | 'module.uninstalled' | 'module.data_deleted'
 
 type Outcome = Readonly<{ to: InstallationStatus; emits?: readonly InstallationEvent[] }> | 'unchanged' | ProblemCode
 

@@ -23,16 +23,7 @@ export const runLimits: RunLimits = {
 }
 
 /** A limit that a run broke, or a permission that it used without approval. Shown in the health of the module. */
-export const violationKinds = [
-  'wall_time',
-  'interpreter_time',
-  'memory',
-  'stack',
-  'answer_size',
-  'call_size',
-  'calls',
-  'permission',
-] as const
+const violationKinds = ['wall_time', 'interpreter_time', 'memory', 'stack', 'answer_size', 'call_size', 'calls', 'permission'] as const
 export type ViolationKind = (typeof violationKinds)[number]
 export type Violation = Readonly<{ kind: ViolationKind; message: string }>
 

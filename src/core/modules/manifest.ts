@@ -47,12 +47,12 @@ const CodeFile = z
 export const EventName = z.string().regex(/^[a-z][a-z0-9_]{0,39}$/, 'must be a name such as lesson_missed')
 
 /** A stored event of the platform, or `module.<id>.<name>` of another module. */
-export const SubscribedType = z
+const SubscribedType = z
   .string()
   .max(120)
   .regex(/^(?:[a-z]+\.[a-z_]+|module\.[a-z][a-z0-9-]{2,49}\.[a-z][a-z0-9_]{0,39})$/, 'must be a type such as space.created')
 
-export const moduleCategories = ['communication', 'organization', 'analytics', 'integration', 'security', 'other'] as const
+const moduleCategories = ['communication', 'organization', 'analytics', 'integration', 'security', 'other'] as const
 
 const Billing = z.strictObject({
   model: z.literal('subscription'),

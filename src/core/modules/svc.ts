@@ -31,8 +31,8 @@ export const svcCalls = {
   'files.write': call('files:write', z.strictObject({ spaceId: Id, name: FileName, content: z.string() })),
 } as const
 
-export type SvcCall = keyof typeof svcCalls
-export type SvcInput<Name extends SvcCall> = z.output<(typeof svcCalls)[Name]['input']>
+type SvcCall = keyof typeof svcCalls
+type SvcInput<Name extends SvcCall> = z.output<(typeof svcCalls)[Name]['input']>
 
 /** Serves the calls of one run. What they return must be JSON; `undefined` is null. */
 export type SvcHandlers = { readonly [Name in SvcCall]: (input: SvcInput<Name>) => Promise<unknown> }

@@ -9,7 +9,7 @@ export type UsageEvent = Readonly<{
 }>
 
 /** The month of an ISO 8601 time in UTC: `2026-11`. */
-export const billingPeriodOf = (at: string): string => new Date(at).toISOString().slice(0, 7)
+const billingPeriodOf = (at: string): string => new Date(at).toISOString().slice(0, 7)
 
 /** Recorded when a module is activated, and by the monthly job for each active module. */
 export const usageEvent = (tenantId: string, moduleId: string, at: string): UsageEvent => ({

@@ -2,7 +2,7 @@
 export type Finding = Readonly<{ rule: Rule; file: string; line?: number; column?: number; message: string }>
 
 /** Every rule with its message; `{}` is replaced by the name concerned. */
-export const rules = {
+const rules = {
   // the archive
   'archive-unreadable': 'The package cannot be read: {}',
   'archive-limit': 'The package is too large: {}',

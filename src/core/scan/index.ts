@@ -1,5 +1,5 @@
 // The scan of a submitted package: findings with file, line and column, by fixed rules.
 // It helps a reviewer. It is no wall: code can hide from any scan, and the sandbox is what limits a module.
 // Pure: it reads bytes that others unpacked and runs nothing of them.
-export { type Finding, finding, type Rule } from './findings.ts'
+export { type Finding, finding } from './findings.ts'
 export { scanFile } from './scan-file.ts'

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { type Finding, finding, scanFile } from '../../core/scan/index.ts'
 import { readArchive } from './read-archive.ts'
 
-export type ScannedFile = Readonly<{ name: string; bytes: number; sha256: string }>
+type ScannedFile = Readonly<{ name: string; bytes: number; sha256: string }>
 
 /** The result of a scan. It is `ok` without a violation. */
 export type ScanReport = Readonly<{

@@ -2,4 +2,4 @@
 // It decides when a run is ended. What a call of `svc` may do, the host decides: src/core/modules.
 // No object of the host is inside, no real time, no file, no network.
 export { openSandbox, type Sandbox } from './sandbox.ts'
-export type { Job, ModuleEvent, ModuleRequest, Run } from './task.ts'
+export type { Job } from './task.ts'

@@ -7,7 +7,7 @@ import {
   type QuickJSWASMModule,
 } from 'quickjs-emscripten-core'
 import type { RunResult, Violation } from '../../core/modules/index.ts'
-import { guest } from './guest.ts'
+import { failureText, guestFor } from './guest.ts'
 import { Meter } from './meter.ts'
 import { resolveImport } from './module-files.ts'
 import type { Task, ToRun } from './task.ts'
@@ -96,7 +96,7 @@ class OpenRun {
   private start(): void {
     const { context, task } = this
     const { job, settings, now } = task
-    const made = context.evalCode(guest, entry)
+    const made = context.evalCode(guestFor(job.type), entry)
     if (made.error) {
       made.dispose()
       return
@@ -174,28 +174,47 @@ class OpenRun {
     const { broken } = this.meter
     if (broken) return this.limit(broken)
     if (this.hasHostFailed) return this.failed('the host failed')
-    if (this.state() !== 'fulfilled') return this.limit({ kind: 'memory', message: this.outOfMemory() })
-    const text = this.meter.inside(() => this.resultText())
+    const { text, isError } = this.meter.inside(() => this.resultText())
+    if (this.meter.broken) return this.limit(this.meter.broken)
+    if (text === undefined || (isError && /^InternalError: out of memory/.test(text)))
+      return this.limit({ kind: 'memory', message: `more than ${this.task.limits.memoryMb} MB of memory` })
+    if (isError && /^(?:InternalError: stack overflow|RangeError: Maximum call stack)/.test(text))
+      return this.limit({ kind: 'stack', message: `the calls are nested too deep: ${text}` })
+    if (isError) return this.failed(text)
     const { answerBytes } = this.task.limits
     if (Buffer.byteLength(text) > answerBytes)
       return this.limit({ kind: 'answer_size', message: `the answer has more than ${answerBytes} bytes` })
-    const { value, error } = JSON.parse(text) as { value?: unknown; error?: string }
-    if (error === undefined) return { outcome: 'done', value, ...this.common() }
-    if (/^InternalError: out of memory/.test(error)) return this.limit({ kind: 'memory', message: this.outOfMemory() })
-    if (/^(?:InternalError: stack overflow|RangeError: Maximum call stack)/.test(error))
-      return this.limit({ kind: 'stack', message: `the calls are nested too deep: ${error}` })
-    return this.failed(error)
+    return { outcome: 'done', value: JSON.parse(text), ...this.common() }
   }
 
-  private resultText(): string {
-    const state = this.context.getPromiseState(this.result as QuickJSHandle)
-    if (state.type !== 'fulfilled') throw new Error('the run has not ended')
-    const text = this.context.getString(state.value)
-    state.value.dispose()
+  /** The JSON of the answer, or the text of what was thrown; undefined where the engine has no memory left for either. */
+  private resultText(): Readonly<{ text: string | undefined; isError: boolean }> {
+    const { context, result } = this
+    const state = result && context.getPromiseState(result)
+    if (state?.type === 'fulfilled' && !state.notAPromise) {
+      const text = context.typeof(state.value) === 'string' ? context.getString(state.value) : undefined
+      state.value.dispose()
+      return { text, isError: false }
+    }
+    if (state?.type !== 'rejected') return { text: undefined, isError: true }
+    const text = this.failureOf(state.error)
+    state.error.dispose()
+    return { text, isError: true }
+  }
+
+  private failureOf(error: QuickJSHandle): string | undefined {
+    const { context } = this
+    const made = context.evalCode(failureText, entry)
+    if (made.error) {
+      made.dispose()
+      return undefined
+    }
+    const described = context.callFunction(made.value, context.undefined, error)
+    made.value.dispose()
+    const text = described.error ? 'the module threw an error that has no text' : context.getString(described.value)
+    described.dispose()
     return text
   }
-
-  private outOfMemory = () => `more than ${this.task.limits.memoryMb} MB of memory`
 
   private common = () => ({
     ms: this.meter.ms(),

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { isProblem } from '../../../src/core/kit/index.ts'
-import { assertSameManifest, ModuleId, readModuleManifest, SettingsSchema, settingsValues } from '../../../src/core/modules/index.ts'
+import { assertSameManifest, ModuleId, readModuleManifest, SettingsSchema, secretSettings, settingsValues } from '../../../src/core/modules/index.ts'
 
 const minimal = {
   id: 'attendance',
@@ -98,6 +98,10 @@ describe('settings', () => {
     expect(values.safeParse({ key: 'k', hour: 24 }).success).toBe(false)
     expect(values.safeParse({ key: 'k', mode: 'c' }).success).toBe(false)
     expect(values.safeParse({ key: 'k', other: 1 }).success).toBe(false)
+  })
+
+  test('secrets are known by name', () => {
+    expect(secretSettings(schema)).toEqual(['key'])
   })
 
   test('a default must be a value of its setting, and a secret has none', () => {

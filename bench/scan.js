@@ -1,0 +1,62 @@
+import { scanInWorker, zipOf } from '../dist/node/module-package/index.js'
+
+// A package with 50 MB of code in small files, scanned in its own thread. Memory is that of the whole process at its peak.
+
+const totalBytes = 50e6
+const fileBytes = 50_000
+const mostSeconds = 30
+const mostMegabytes = 500
+
+/** Code as people write it: functions, objects, texts and comments, each a little different. */
+function codeOf(file) {
+  const parts = []
+  for (let n = 0, bytes = 0; bytes < fileBytes; n++) {
+    const part = `// step ${n} of file ${file}
+export function step${n}(input, { limit = ${n}, names = ['a${n}', 'b${file}'] } = {}) {
+  const found = input.filter(({ name, count }) => names.includes(name) && count > limit)
+  for (const one of found) if (one.count % ${n + 2} === 0) return { ...one, text: \`step \${one.name} ${n * file}\` }
+  return found.length > ${n} ? found[0] : null
+}
+`
+    parts.push(part)
+    bytes += part.length
+  }
+  return parts.join('')
+}
+
+/** CPU time and memory of the scan of a large package. */
+export async function scan() {
+  const files = Array.from({ length: totalBytes / fileBytes }, (_, n) => ({ name: `lib/f${n}.js`, bytes: Buffer.from(codeOf(n)) }))
+  files.push({ name: 'module.json', bytes: Buffer.from('{"type":"A"}') }, { name: 'index.js', bytes: Buffer.from('export const on = {}') })
+  const zip = await zipOf(files)
+  files.length = 0
+  let peak = 0
+  let longestPause = 0
+  let last = performance.now()
+  const timer = setInterval(() => {
+    peak = Math.max(peak, process.memoryUsage.rss())
+    longestPause = Math.max(longestPause, performance.now() - last)
+    last = performance.now()
+  }, 20)
+  const begun = process.cpuUsage()
+  const report = await scanInWorker(zip, { timeoutMs: 300_000 })
+  const { user, system } = process.cpuUsage(begun)
+  clearInterval(timer)
+  if (!report.ok) throw new Error(`the scan found ${JSON.stringify(report.violations[0])}`)
+  const seconds = (user + system) / 1e6
+  const megabytes = peak / 1e6
+  return [
+    {
+      what: `scan of a package with ${Math.round(report.bytes / 1e6)} MB of code, CPU time`,
+      measured: `${seconds.toFixed(1)} s (longest pause of the main thread ${Math.round(longestPause)} ms)`,
+      reach: `under ${mostSeconds} s`,
+      ok: seconds < mostSeconds,
+    },
+    {
+      what: 'memory of the process during that scan, package included',
+      measured: `${Math.round(megabytes)} MB`,
+      reach: `under ${mostMegabytes} MB`,
+      ok: megabytes < mostMegabytes,
+    },
+  ]
+}
