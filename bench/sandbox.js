@@ -1,9 +1,10 @@
-import variant from '@jitl/quickjs-wasmfile-release-sync'
-import { DefaultIntrinsics, newQuickJSWASMModuleFromVariant } from 'quickjs-emscripten-core'
+import { runLimits } from '../dist/core/modules/index.js'
 import { openSandbox } from '../dist/node/sandbox/index.js'
+import { loadInterpreter } from '../dist/node/sandbox/interpreter.js'
+import { runInInterpreter } from '../dist/node/sandbox/run.js'
 import { median } from './bare-node.js'
 
-// An empty handler on one warm thread of the sandbox, beside the bare interpreter in this thread with a fresh runtime and context each time.
+// An empty handler on one warm thread of the pool, beside the same runs in this thread: interpreter, fresh context and `svc`, without a pool.
 
 const mostMs = 5
 const leastShare = 1 / 3
@@ -11,7 +12,6 @@ const rounds = 5
 const runsPerRound = 400
 
 const code = `export const on = { 'space.created': async () => undefined }`
-const bareCode = `${code}\nawait on['space.created']()`
 const run = {
   files: { 'index.js': code },
   main: 'index.js',
@@ -20,15 +20,6 @@ const run = {
   now: '2026-11-02T10:00:00.000Z',
 }
 const noCalls = async () => ({ value: null })
-
-function bareRun(quickjs) {
-  const runtime = quickjs.newRuntime()
-  const context = runtime.newContext({ intrinsics: { ...DefaultIntrinsics, Date: false } })
-  context.unwrapResult(context.evalCode(bareCode, 'index.js', { type: 'module' })).dispose()
-  runtime.executePendingJobs()
-  context.dispose()
-  runtime.dispose()
-}
 
 /** Runs a second. */
 async function rateOf(work, count) {
@@ -39,7 +30,7 @@ async function rateOf(work, count) {
 
 /** Duration of an empty run from call to result, and runs a second beside those of the bare interpreter. */
 export async function sandbox() {
-  const quickjs = await newQuickJSWASMModuleFromVariant(variant)
+  const quickjs = await loadInterpreter(runLimits.memoryMb)
   const pool = openSandbox({ threads: 1 })
   const inSandbox = async (count) => {
     let left = count
@@ -49,7 +40,7 @@ export async function sandbox() {
     await Promise.all([worker(), worker()])
   }
   const bare = async (count) => {
-    for (let n = 0; n < count; n++) bareRun(quickjs)
+    for (let n = 0; n < count; n++) await runInInterpreter(quickjs, { ...run, limits: runLimits }, noCalls)
   }
   try {
     await inSandbox(100)

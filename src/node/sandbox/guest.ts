@@ -53,10 +53,18 @@ const perform = async () => { ${performs[type]} }
 return stringify(await perform()) ?? 'null'
 })`
 
-/** A function that turns what a module threw into a line of text, with its place. */
+/**
+ * A function that turns what a module threw into a line of text, with its place. The engine throws null, or an error while the text is made,
+ * once it has no memory left.
+ */
 export const failureText = `((error) => {
-  const isError = error instanceof Error
-  const text = isError ? error.name + ': ' + error.message : 'the module threw ' + (typeof error === 'object' ? JSON.stringify(error) : String(error))
-  const place = isError ? /[A-Za-z0-9_.\\/-]+\\.m?js:\\d+(:\\d+)?/.exec(error.stack) : null
-  return (text + (place ? ' (' + place[0] + ')' : '')).slice(0, 1000)
+  try {
+    if (error === null) return 'InternalError: out of memory'
+    const isError = error instanceof Error
+    const text = isError ? error.name + ': ' + error.message : 'the module threw ' + (typeof error === 'object' ? JSON.stringify(error) : String(error))
+    const place = isError ? /[A-Za-z0-9_.\\/-]+\\.m?js:\\d+(:\\d+)?/.exec(error.stack) : null
+    return (text + (place ? ' (' + place[0] + ')' : '')).slice(0, 1000)
+  } catch (other) {
+    return other instanceof InternalError || other === null ? 'InternalError: out of memory' : 'the module threw an error that has no text'
+  }
 })`

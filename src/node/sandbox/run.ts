@@ -211,7 +211,7 @@ class OpenRun {
     }
     const described = context.callFunction(made.value, context.undefined, error)
     made.value.dispose()
-    const text = described.error ? 'the module threw an error that has no text' : context.getString(described.value)
+    const text = described.error ? undefined : context.getString(described.value)
     described.dispose()
     return text
   }
