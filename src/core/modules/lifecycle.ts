@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { type ProblemCode, problem } from '../kit/index.ts'
 
 const InstallationStatus = z.enum(['installed', 'active', 'deactivated', 'pending_deletion', 'deleted'])
-export type InstallationStatus = z.infer<typeof InstallationStatus>
+type InstallationStatus = z.infer<typeof InstallationStatus>
 
 /** Data of a module is deleted this long after it was deactivated or uninstalled. */
 const retentionDays = 30

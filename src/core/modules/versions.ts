@@ -3,7 +3,7 @@ import { problem } from '../kit/index.ts'
 import type { ModuleManifest } from './manifest.ts'
 
 /** The version of the interface between modules and the platform (`svc`, events, routes); not the version of this package. */
-export const coreVersion = '1.0.0'
+const coreVersion = '1.0.0'
 
 /** Throws INCOMPATIBLE unless the module supports this version of the module interface. */
 export function assertCompatible({ id, version, svcCoreVersion }: Pick<ModuleManifest, 'id' | 'version' | 'svcCoreVersion'>): void {

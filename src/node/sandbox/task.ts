@@ -2,9 +2,9 @@ import type { MessagePort } from 'node:worker_threads'
 import type { RunLimits, RunResult } from '../../core/modules/index.ts'
 
 /** A stored event as a module hears it. */
-export type ModuleEvent = Readonly<{ type: string; payload: unknown; seq?: number; at?: string }>
+type ModuleEvent = Readonly<{ type: string; payload: unknown; seq?: number; at?: string }>
 
-export type ModuleRequest = Readonly<{
+type ModuleRequest = Readonly<{
   method: string
   /** Begins with a slash; relative to the module's `apiPrefix`. */
   path: string

@@ -1,6 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { isProblem } from '../../../src/core/kit/index.ts'
-import { assertSameManifest, ModuleId, readModuleManifest, SettingsSchema, secretSettings, settingsValues } from '../../../src/core/modules/index.ts'
+import {
+  assertSameManifest,
+  ModuleId,
+  readModuleManifest,
+  SettingsSchema,
+  secretSettings,
+  settingsValues,
+} from '../../../src/core/modules/index.ts'
 
 const minimal = {
   id: 'attendance',
