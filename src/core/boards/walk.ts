@@ -7,6 +7,9 @@ import { fillTemplate } from './template.ts'
 /** Elements that one input may pass without a person or a timer. A checked board never comes near. */
 const maxSteps = 1_000
 
+/** Characters of messages and reports that one input may write: they are in memory together. */
+const maxCharacters = 4_000_000
+
 /** A run while one input is worked in. */
 export type Draft = { -readonly [Key in keyof RunState]: RunState[Key] } & {
   effects: RunEffect[]
@@ -23,10 +26,13 @@ export function fail(draft: Draft, code: RunFailure['code'], at: Readonly<{ elem
 export function walk(draft: Draft, edgeIds: readonly string[]): void {
   const { graph } = draft.board
   const queue = [...edgeIds]
+  let characters = 0
   for (let steps = 1; queue.length > 0; steps++) {
     const edge = graph.edges.get(queue[0] as string) as BoardEdge
     const element = graph.elements.get(edge.target) as BoardElement
-    const next = steps > maxSteps ? tooMany(draft, element) : enter(draft, element, edge)
+    const before = draft.effects.length
+    const next = steps > maxSteps || characters > maxCharacters ? tooMany(draft, element) : enter(draft, element, edge)
+    for (const effect of draft.effects.slice(before)) characters += lengthOf(effect)
     if (next === 'failed') {
       draft.pending = queue
       return
@@ -37,8 +43,14 @@ export function walk(draft: Draft, edgeIds: readonly string[]): void {
   }
 }
 
+const lengthOf = (effect: RunEffect): number =>
+  effect.type === 'message' ? effect.body.length : effect.type === 'report' ? effect.markdown.length : 0
+
 function tooMany(draft: Draft, { id }: BoardElement): 'failed' {
-  fail(draft, 'TOO_MANY_STEPS', { elementId: id, message: `more than ${maxSteps} elements were passed without a person or a timer` })
+  fail(draft, 'TOO_MANY_STEPS', {
+    elementId: id,
+    message: `more than ${maxSteps} elements or ${maxCharacters} characters of text without a person or a timer`,
+  })
   return 'failed'
 }
 

@@ -78,6 +78,15 @@ describe('a simulation', () => {
     expect(play(board, { answers: { t2: [{}] } })).toMatchObject({ outcome: 'failed', failure: { code: 'DEADLOCK', elementId: 'j1' } })
   })
 
+  test('fails where one input would write too much, before it has', () => {
+    const reports = Array.from({ length: 40 }, (_, nth) => `r${nth}`)
+    const long = Object.fromEntries(reports.map((id) => [id, { title: 'R', template: '{text}'.repeat(1_000) }]))
+    const board = sketch(`s > ${reports.join(' > ')} > e`, long, { variables: [{ name: 'text', type: 'text' }] })
+    const played = play(board, { variables: { text: 'x'.repeat(100_000) } })
+    expect(played).toMatchObject({ outcome: 'failed', failure: { code: 'TOO_MANY_STEPS' } })
+    expect(JSON.stringify(played).length).toBeLessThan(6_000_000)
+  })
+
   test('starts at the time of the script, as the user of the script', () => {
     const board = sketch('s > c1 > e')
     const script = { startedBy: 'anna', startAt: '2026-12-01T00:00:00Z', answers: { c1: [{ by: 'anna' }, { by: 'ben' }] } }
