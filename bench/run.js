@@ -7,6 +7,7 @@ import { bareNode, hourOf } from './bare-node.js'
 import { boards } from './boards.js'
 import { boot } from './boot.js'
 import { bootstrapThroughput } from './bootstrap-throughput.js'
+import { chatTriggers } from './chat-triggers.js'
 import { cliHelp } from './cli-help.js'
 import { eventFanout } from './event-fanout.js'
 import { fleetScale } from './fleet-scale.js'
@@ -37,6 +38,7 @@ const benchmarks = {
   'login-overhead': loginOverhead,
   limiter,
   'event-fanout': eventFanout,
+  'chat-triggers': chatTriggers,
   'registry-scale': registryScale,
   'fleet-scale': fleetScale,
   'rollout-makespan': rolloutMakespan,

@@ -35,6 +35,14 @@ export async function aFurnishedTenant(daemon: RunningDaemon, slug: string, word
   return { slug, tenantId: rows.tenantId, head, member, refreshToken: rows.refreshToken, keys: all, ids, marks }
 }
 
+const bareBoard = {
+  elements: [
+    { id: 's', kind: 'start' as const, label: 'Start', config: {} },
+    { id: 'e', kind: 'end' as const, label: 'End', config: {} },
+  ],
+  edges: [{ id: 'se', source: 's', target: 'e' }],
+}
+
 /** Uses every feature once as its users. */
 async function furnish(
   daemon: RunningDaemon,
@@ -68,13 +76,18 @@ async function furnish(
     },
   })
   await boss.boards.publishBoard({ params: { id: board.id } })
+  const cron = { id: 'leap', kind: 'cron' as const, expression: '0 0 29 2 *' }
+  const timed = await boss.boards.createBoard({
+    body: { name: `${word} leap day`, spaceId: hidden.id, definition: { ...bareBoard, triggers: [cron] } },
+  })
+  await boss.boards.publishBoard({ params: { id: timed.id } })
   const run = await boss.runs.startRun({ params: { id: board.id }, body: { spaceId: hidden.id } })
   const { reports } = await boss.runs.showRun({ params: { id: run.id } })
   await plain.tasks.startTask({ params: { id: task.id } })
   await plain.profile.changeProfile({ body: { displayName: `${word} Anna` } })
   return {
     ...{ 'spaces/:spaceId': [hidden.id, open.id], 'folders/:folderId': [folder.id] },
-    ...{ 'files/:fileId': [file.id], 'tasks/:id': [task.id, other.id], 'cascade-boards/:id': [board.id] },
+    ...{ 'files/:fileId': [file.id], 'tasks/:id': [task.id, other.id], 'cascade-boards/:id': [board.id, timed.id] },
     ...{ 'runs/:id': [run.id], 'reports/:id': reports.map(({ id }) => id) },
   }
 }
