@@ -83,12 +83,21 @@ async function furnish(
   await boss.boards.publishBoard({ params: { id: timed.id } })
   const run = await boss.runs.startRun({ params: { id: board.id }, body: { spaceId: hidden.id } })
   const { reports } = await boss.runs.showRun({ params: { id: run.id } })
+  for (const { id } of reports) await stored(() => boss.runs.showReport({ params: { id } }))
   await plain.tasks.startTask({ params: { id: task.id } })
   await plain.profile.changeProfile({ body: { displayName: `${word} Anna` } })
   return {
     ...{ 'spaces/:spaceId': [hidden.id, open.id], 'folders/:folderId': [folder.id] },
     ...{ 'files/:fileId': [file.id], 'tasks/:id': [task.id, other.id], 'cascade-boards/:id': [board.id, timed.id] },
     ...{ 'runs/:id': [run.id], 'reports/:id': reports.map(({ id }) => id) },
+  }
+}
+
+/** Waits until a report has its files: no row of the tenant changes any more then. */
+async function stored(read: () => Promise<Readonly<{ status: string }>>): Promise<void> {
+  for (let look = 0; (await read()).status === 'pending'; look++) {
+    if (look > 600) throw new Error('the report was never stored')
+    await systemClock.sleep(50)
   }
 }
 
