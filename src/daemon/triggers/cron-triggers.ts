@@ -1,24 +1,28 @@
 import { dueOccurrences, nextOccurrence, occurrenceKey } from '../../core/boards/index.ts'
 import { isoNow } from '../../core/kit/index.ts'
-import { skipLocked, type Tx } from '../db/index.ts'
+import { type DbOrTx, skipLocked, type Tx } from '../db/index.ts'
 import type { TriggersDeps } from './deps.ts'
 import { insertOccurrence } from './occurrences.repo.ts'
 import { startOnce } from './start-once.ts'
 import { type ActiveTrigger, toActive } from './triggers.repo.ts'
 import type { BoardTriggerTable } from './triggers.tables.ts'
 
-type Deps = Pick<TriggersDeps, 'db' | 'clock' | 'startRun' | 'timeZone'>
+type Deps = Pick<TriggersDeps, 'db' | 'clock' | 'log' | 'startRun' | 'timeZone'>
+type Key = Readonly<{ boardId: string; triggerId: string }>
 
 /** Starts the runs of all cron triggers that are due. Each trigger is one transaction, so replicas share them and a failing one delays no other. */
-export async function runDueCrons(deps: Deps): Promise<number> {
-  for (let count = 0; ; count++) if (!(await deps.db.transaction().execute((tx) => runOne(deps, tx)))) return count
+export async function runDueCrons(deps: Deps): Promise<void> {
+  for (const key of await dueTriggers(deps))
+    await deps.db
+      .transaction()
+      .execute((tx) => runOne(deps, tx, key))
+      .catch((err) => deps.log.warn({ err, ...key }, 'a cron trigger failed; retrying'))
 }
 
-/** Returns false if no trigger is due. */
-async function runOne(deps: Deps, tx: Tx): Promise<boolean> {
-  const due = await nextDue(deps, tx)
-  if (!due) return false
-  const { row, zone } = due
+async function runOne(deps: Deps, tx: Tx, key: Key): Promise<void> {
+  const row = await lockDue(deps, tx, key)
+  if (!row) return
+  const { zone } = row
   const active = toActive<'cron'>(row)
   const schedule = { expression: active.trigger.expression, timeZone: zone }
   const now = deps.clock.now()
@@ -32,25 +36,33 @@ async function runOne(deps: Deps, tx: Tx): Promise<boolean> {
     .where('board_id', '=', active.boardId)
     .where('trigger_id', '=', active.trigger.id)
     .execute()
-  return true
 }
 
-/** The trigger that is due first, locked; or one whose tenant is in another time zone since its next time was computed. */
-async function nextDue({ clock, timeZone }: Deps, tx: Tx): Promise<Readonly<{ row: BoardTriggerTable; zone: string }> | undefined> {
-  const cron = tx
+/** Triggers that are due, or whose tenant is in another time zone since their next time was computed. */
+const selectDue = ({ clock, timeZone }: Deps, db: DbOrTx) =>
+  db
     .selectFrom('board_triggers')
     .innerJoin('tenants', 'tenants.id', 'board_triggers.tenant_id')
-    .selectAll('board_triggers')
-    .select(({ fn, val }) => fn.coalesce('tenants.time_zone', val(timeZone)).as('zone'))
     .where('kind', '=', 'cron')
     .where('tenants.status', '=', 'active')
     .where(({ eb, or, fn, val }) =>
       or([eb('next_at', '<=', isoNow(clock)), eb('board_triggers.time_zone', '!=', fn.coalesce('tenants.time_zone', val(timeZone)))]),
     )
-    .orderBy('next_at')
-    .limit(1)
-  const row = await cron.modifyEnd(skipLocked(tx, 'board_triggers')).executeTakeFirst()
-  return row && { row, zone: row.zone as string }
+
+async function dueTriggers(deps: Deps): Promise<Key[]> {
+  const rows = await selectDue(deps, deps.db).select(['board_id', 'trigger_id']).orderBy('next_at').limit(1_000).execute()
+  return rows.map(({ board_id: boardId, trigger_id: triggerId }) => ({ boardId, triggerId }))
+}
+
+/** Undefined if another replica runs it or has run it. */
+async function lockDue(deps: Deps, tx: Tx, { boardId, triggerId }: Key): Promise<(BoardTriggerTable & { zone: string }) | undefined> {
+  const query = selectDue(deps, tx)
+    .selectAll('board_triggers')
+    .select(({ fn, val }) => fn.coalesce('tenants.time_zone', val(deps.timeZone)).as('zone'))
+    .where('board_id', '=', boardId)
+    .where('trigger_id', '=', triggerId)
+  const row = await query.modifyEnd(skipLocked(tx, 'board_triggers')).executeTakeFirst()
+  return row && { ...row, zone: row.zone as string }
 }
 
 const keyOf = ({ trigger }: ActiveTrigger<'cron'>, at: Date) => occurrenceKey({ kind: 'cron', triggerId: trigger.id, at })

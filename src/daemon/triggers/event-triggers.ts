@@ -8,14 +8,21 @@ import { depthOfRun, insertOccurrence } from './occurrences.repo.ts'
 import { startOnce } from './start-once.ts'
 import { type ActiveTrigger, triggersOf } from './triggers.repo.ts'
 
-type Deps = Pick<TriggersDeps, 'db' | 'clock' | 'startRun'>
+type Deps = Pick<TriggersDeps, 'db' | 'clock' | 'log' | 'startRun'>
 
 const pageSize = 100
 
-/** Reads new events of all tenants with event triggers. A page, its runs and the position of the tenant commit in one transaction. */
+/**
+ * Reads new events of all tenants with event triggers. A page, its runs and the position of the tenant commit in one transaction; a tenant
+ * whose page fails delays no other.
+ */
 export async function readEvents(deps: Deps): Promise<void> {
   for (const tenantId of await tenantsBehind(deps))
-    for (let isMore = true; isMore; ) isMore = await deps.db.transaction().execute((tx) => readPage(deps, tx, tenantId))
+    await readTenant(deps, tenantId).catch((err) => deps.log.warn({ err, tenantId }, 'events were not read for triggers; retrying'))
+}
+
+async function readTenant(deps: Deps, tenantId: string): Promise<void> {
+  for (let isMore = true; isMore; ) isMore = await deps.db.transaction().execute((tx) => readPage(deps, tx, tenantId))
 }
 
 async function tenantsBehind({ db }: Deps): Promise<string[]> {

@@ -50,7 +50,8 @@ onBothDialects('event triggers', (fresh) => {
     await one.publish([done])
     await happen(one, { status: 'done' })
     one.runs.fail = new Error('killed')
-    await expect(readEvents(one)).rejects.toThrow('killed')
+    await readEvents(one)
+    expect(one.started).toEqual([])
     one.runs.fail = undefined
     await readEvents(one)
     await readEvents(one)
