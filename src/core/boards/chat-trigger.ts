@@ -32,8 +32,8 @@ const withoutQuotes = (body: string): string =>
     .filter((line) => !line.startsWith('>'))
     .join('\n')
 
-/** Older messages start nothing: whoever wrote them no longer waits for it. */
-export const maxMessageAgeMs = 3_600_000
+/** Older messages start nothing: their senders no longer expect it. */
+const maxMessageAgeMs = 3_600_000
 
 export const isOutdated = ({ sentAtMs }: Pick<ChatMessage, 'sentAtMs'>, nowMs: number): boolean => nowMs - sentAtMs > maxMessageAgeMs
 

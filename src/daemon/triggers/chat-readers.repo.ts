@@ -5,7 +5,7 @@ import type { ChatReaderTable } from './triggers.tables.ts'
 
 export const leasePrefix = 'triggers.chat:'
 
-/** Tenants with chat triggers, with the end of the lease on each; null: nobody ever had it. */
+/** Tenants with chat triggers, with the end of the lease on each; null: no process ever had it. */
 export async function readerStates({ db }: Readonly<{ db: DbOrTx }>) {
   return db
     .selectFrom('chat_readers')

@@ -52,7 +52,7 @@ async function renewAll(deps: Deps, readers: ReadonlyMap<string, Reader>): Promi
   for (const reader of readers.values()) if (!ours.has(reader.lease.name)) end(reader)
 }
 
-/** Starts readers of tenants that nobody reads, ends those without triggers, and lets the others read changed triggers. */
+/** Starts readers of tenants without one, ends those without triggers, and lets the others read changed triggers. */
 async function followTriggers(deps: Deps, readers: Map<string, Reader>): Promise<void> {
   const states = new Map((await readerStates(deps)).map((state) => [state.tenant_id, state]))
   for (const [tenantId, reader] of readers) {

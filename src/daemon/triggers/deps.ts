@@ -18,7 +18,7 @@ export type TriggeredRun = Readonly<{
 export type StartRun = (tx: Tx, run: TriggeredRun) => Promise<Readonly<{ id: string }>>
 
 /** Whether a run of the board in the space has not ended. */
-export type HasUnfinishedRun = (tx: Tx, board: Readonly<{ tenantId: string; boardId: string; spaceId: string }>) => Promise<boolean>
+type HasUnfinishedRun = (tx: Tx, board: Readonly<{ tenantId: string; boardId: string; spaceId: string }>) => Promise<boolean>
 
 /** Dependencies of the whole feature; each verb takes the part that it uses. */
 export type TriggersDeps = Readonly<{

@@ -3,10 +3,10 @@ import { type Homeserver, isFault, type ServiceAnswer } from '../../core/homeser
 import type { Clock } from '../../core/kit/index.ts'
 import { messagesPath, pageSize, readPage, readSync, syncPath } from './sync-answer.ts'
 
-/** Of one gap of a room; more are reported, not read. */
+/** Messages read in one gap of a room; more are reported, not read. */
 const maxFilled = 1_000
 
-/** What was said in the rooms since the last read. `unread`: rooms with messages that were not read. */
+/** The messages of the rooms since the last read. `unread`: rooms with messages that were not read. */
 export type News = Readonly<{
   next: string
   messages: readonly ChatMessage[]

@@ -1,5 +1,5 @@
 // Triggers of published boards: they start runs at times, by events of the tenant and by messages in rooms of its spaces.
-// What a trigger saw has a key that is unique per board, and is stored in the transaction that starts the run: at most one run each.
+// Each occurrence has a key that is unique per board, and is stored in the transaction that starts the run: at most one run each.
 // Stores no text of a message, unless the board maps it to a variable.
 import './triggers.tables.ts'
 import { triggersContract } from '../../core/boards/index.ts'

@@ -58,7 +58,7 @@ export async function lastStartIn(
 
 type Listing = Readonly<{ tenantId: string; boardId: string; after?: PageEnd | undefined; limit: number }>
 
-/** What the triggers of a board saw, newest first. `key`: of the occurrence. */
+/** The occurrences of a board's triggers, newest first. `key`: of the occurrence. */
 export async function occurrencesOf(
   db: DbOrTx,
   { tenantId, boardId, after, limit }: Listing,

@@ -14,7 +14,7 @@ import type { ChatReaderTable } from './triggers.tables.ts'
 
 type Deps = Pick<TriggersDeps, 'db' | 'clock' | 'startRun' | 'hasUnfinishedRun'>
 
-/** What a reader read: `from` is its row at that time. */
+/** The messages that a reader read. `from`: its row at that time. */
 export type Reading = Readonly<{ lease: Lease; from: ChatReaderTable; boxId: string; news: News }>
 
 /** Starts the runs that messages cause and stores the token, in one transaction. Does nothing if the reader was reset since it read. */

@@ -3,7 +3,7 @@ import { type ChatMessage, readChatMessage } from '../../core/boards/index.ts'
 
 // Requests and answers of `/sync` and `/messages`. What a chat server sends is not trusted: a part of another form is left out.
 
-export const timelineTypes = ['m.room.message', 'm.room.encryption']
+const timelineTypes = ['m.room.message', 'm.room.encryption']
 /** Small pages: an event has up to 64 KB, an answer up to 1 MB. */
 export const pageSize = 10
 /** The server answers before the connection times out. */
@@ -49,7 +49,7 @@ const Synced = z.object({
     .default({ join: {} }),
 })
 
-/** What happened in one room, oldest first. `gap`: messages before these are missing, back from this token. */
+/** The messages of one room, oldest first. `gap`: messages before these are missing, back from this token. */
 type RoomNews = Readonly<{ roomId: string; messages: readonly ChatMessage[]; isEncrypted: boolean; gap: string | null }>
 
 /** Undefined for an answer that is none of `/sync`. */

@@ -13,14 +13,14 @@ export type BoardTriggerTable = {
   config: string
   /** JSON array of the roles that may start the board; empty: every user. */
   roles: string
-  /** Of a cron: times up to here were handled. */
+  /** Times of a cron up to here were handled. */
   served_until: string | null
-  /** Of a cron: its next time, in this zone. */
+  /** The next time of a cron, computed in `time_zone`. */
   next_at: string | null
   time_zone: string | null
 }
 
-/** What a trigger saw. The key is unique per board, so it starts at most one run. */
+/** An occurrence of a trigger. The key is unique per board, so it starts at most one run. */
 export type TriggerOccurrenceTable = {
   board_id: string
   occurrence: string
@@ -29,7 +29,7 @@ export type TriggerOccurrenceTable = {
   kind: Trigger['kind']
   outcome: 'started' | 'missed' | 'failed' | 'loop'
   run_id: string | null
-  /** Of the run: how many runs led to it by their events. */
+  /** How many runs led to this one by their events. */
   depth: number
   room_id: string | null
   /** Why no run started. */
