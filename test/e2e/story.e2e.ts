@@ -42,8 +42,7 @@ afterAll(() => fleet?.end())
 
 test('two boxes are provisioned, probed, and in the registry with the versions that run', async () => {
   await fleet.applySynapse('1.157.1')
-  light = await fleet.provision('kita-nord', 'light')
-  pro = await fleet.provision('schule-west', 'pro')
+  ;[light, pro] = await Promise.all([fleet.provision('kita-nord', 'light'), fleet.provision('schule-west', 'pro')])
   const { boxes } = (await fleet.must('boxes', 'list', '--json')).json<{
     boxes: { slug: string; installed: { synapse: string }; severity: string; managed: boolean }[]
   }>()
