@@ -125,7 +125,7 @@ async function expectWhole(version: string) {
     const { installed, fence } = await show(stack.slug)
     expect([name, installed?.synapse, fence]).toEqual([name, version, null])
     await talk.expectComplete()
-    await writers.get(name)?.expectComplete()
+    await (writers.get(name) as Writer).expectComplete()
   }
 }
 
