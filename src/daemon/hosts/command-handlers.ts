@@ -35,15 +35,17 @@ function callAll(tables: readonly (object | undefined)[]): AnyHandlers {
   )
 }
 
-/** Calls the failure handlers of commands that no agent reported as failed. */
-export async function notifyFailures(
-  tx: Tx,
-  { failureHandlers }: CommandListener,
-  ids: readonly string[],
-  ending: CommandEnding = { reported: false },
-): Promise<void> {
-  for (const command of await commandsByIds(tx, ids)) await failureHandlers?.[command.kind]?.(tx, command, ending)
-}
+const notifyOf =
+  (ending: CommandEnding) =>
+  async (tx: Tx, { failureHandlers }: CommandListener, ids: readonly string[]): Promise<void> => {
+    for (const command of await commandsByIds(tx, ids)) await failureHandlers?.[command.kind]?.(tx, command, ending)
+  }
+
+/** Calls the failure handlers of expired commands. */
+export const notifyFailures = notifyOf({ reported: false })
+
+/** Calls the failure handlers of commands whose agent lost its state. */
+export const notifyLost = notifyOf({ reported: false, lost: true })
 
 type Part = (db: DbOrTx, command: Command) => Promise<CommandSecrets>
 

@@ -11,7 +11,7 @@ import {
 import { type AgentActor, elapsedMs, isoNow, problem } from '../../core/kit/index.ts'
 import type { Tx } from '../db/index.ts'
 import { assertNotBlocked } from './authenticate-agent.ts'
-import { notifyFailures } from './command-handlers.ts'
+import { notifyLost } from './command-handlers.ts'
 import { heardAt } from './command-results.ts'
 import { commandOf, isAnswered } from './commands.repo.ts'
 import type { HostsDeps } from './deps.ts'
@@ -135,7 +135,7 @@ async function answerLost(
       .where('id', '=', command.id)
       .execute()
   const ids = lost.map((command) => command.id)
-  await notifyFailures(tx, boxes, ids, { reported: false, lost: true })
+  await notifyLost(tx, boxes, ids)
   return ids
 }
 

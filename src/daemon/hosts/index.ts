@@ -13,7 +13,7 @@ import { runCommandSweep } from './sweep-commands.ts'
 export { agentRoutes } from './agent.routes.ts'
 export { authenticateAgent } from './authenticate-agent.ts'
 export { awaitCommand, type CommandBus, makeCommandBus } from './command-bus.ts'
-export { type CommandListener, composeHandlers, notifyFailures, registrySecrets, secretsByKind } from './command-handlers.ts'
+export { type CommandListener, composeHandlers, notifyFailures, notifyLost, registrySecrets, secretsByKind } from './command-handlers.ts'
 export {
   type Command,
   type CommandState,

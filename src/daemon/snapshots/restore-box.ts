@@ -146,6 +146,12 @@ async function updateAlerts(
 
 const actor: SystemActor = { kind: 'system', name: 'snapshots' }
 
+const unended = ['open', 'unheard'] as const
+
+/** An agent that could not finish reports a failure, and later how the restore ended. */
+const replacedBy = (status: BoxRestoreStatus): readonly BoxRestoreStatus[] =>
+  status === 'restored' || status === 'restore_failed' ? [...unended, 'failed'] : unended
+
 async function end({ clock }: Deps, tx: Tx, command: Command, status: BoxRestoreStatus, { durationMs, error }: Outcome): Promise<void> {
   const ended = await tx
     .updateTable('box_restores')
@@ -155,7 +161,7 @@ async function end({ clock }: Deps, tx: Tx, command: Command, status: BoxRestore
       duration_ms: durationMs === undefined ? null : Math.round(durationMs),
     })
     .where('command_id', '=', command.id)
-    .where('status', 'in', ['open', 'unheard'])
+    .where('status', 'in', replacedBy(status))
     .returning(['slug', 'tenant_id', 'snapshot_id'])
     .executeTakeFirst()
   if (!ended) return

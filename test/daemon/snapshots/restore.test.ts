@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { isoNow, isProblem } from '../../../src/core/kit/index.ts'
-import { notifyFailures } from '../../../src/daemon/hosts/index.ts'
+import { notifyLost } from '../../../src/daemon/hosts/index.ts'
 import { snapshotListener } from '../../../src/daemon/snapshots/index.ts'
 import { aReport } from '../../support/boxes.ts'
 import { onBothDialects } from '../../support/databases.ts'
@@ -130,6 +130,17 @@ onBothDialects('a restore', (fresh) => {
     expect((await events()).map(({ eventType }) => eventType).slice(1)).toEqual(['box.restore_failed', 'box.restored'])
   })
 
+  test('that its agent reports first as failed and later with a result ends as that result says', async () => {
+    const { ask, take, post, status, heldBy, events } = await setUp()
+    await ask()
+    const command = await take()
+    await post(command, { ok: false, error: { code: 'DISK_FULL', message: 'the disk of this host is full' } })
+    expect(await status()).toBe('failed')
+    await post(command, { ok: true, result: aRestore() })
+    expect([await heldBy(), await status()]).toEqual([null, 'restored'])
+    expect((await events()).map(({ eventType }) => eventType).slice(1)).toEqual(['box.restore_failed', 'box.restored'])
+  })
+
   test('that its agent lost with its state folder has failed and releases the box', async () => {
     const { ask, take, heldBy, pass, status, events, db, room } = await setUp()
     const { commandId } = await ask()
@@ -137,7 +148,7 @@ onBothDialects('a restore', (fresh) => {
     await pass(7 * hourMs)
     expect(await status()).toBe('unheard')
     const listener = snapshotListener({ ...room, versionsBefore: async () => null })
-    await db.transaction().execute((tx) => notifyFailures(tx, listener, [commandId], { reported: false, lost: true }))
+    await db.transaction().execute((tx) => notifyLost(tx, listener, [commandId]))
     expect([await heldBy(), await status()]).toEqual([null, 'failed'])
     expect((await events()).map(({ eventType }) => eventType).slice(1)).toEqual(['box.restore_failed', 'box.restore_failed'])
     expect(await code(ask())).toBe('no problem')
