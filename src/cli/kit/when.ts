@@ -30,10 +30,10 @@ export const lasted = (fromIso: string | null | undefined, toIso: string | null 
 
 const unitMs = { s: 1000, m: 60_000, h: 3_600_000, d: dayMs } as const
 
-/** Parses `--since`: a time, a day, or an age such as `2h`. Throws USAGE. */
-export function momentOf(input: string, now: Date): string {
+/** Parses `--since` or another option: a time, a day, or an age such as `2h`. Throws USAGE. */
+export function momentOf(input: string, now: Date, option = '--since'): string {
   const [, amount, unit] = /^(\d{1,6})([smhd])$/.exec(input) ?? []
   const at = unit ? new Date(now.getTime() - Number(amount) * unitMs[unit as keyof typeof unitMs]) : new Date(input)
-  if (Number.isNaN(at.getTime())) throw problem('USAGE', `--since ${input} is not a time; pass 2026-01-05T02:00:00Z, 10m, 2h or 1d`)
+  if (Number.isNaN(at.getTime())) throw problem('USAGE', `${option} ${input} is not a time; pass 2026-01-05T02:00:00Z, 10m, 2h or 1d`)
   return at.toISOString()
 }

@@ -24,7 +24,7 @@ const filterOf = ({ clock }: Pick<Context, 'clock'>, { status, board, element, o
   ...(status === undefined ? {} : { status }),
   ...(board === undefined ? {} : { board }),
   ...(element === undefined ? {} : { element }),
-  ...(olderThan === undefined ? {} : { startedBefore: momentOf(olderThan, clock.now()) }),
+  ...(olderThan === undefined ? {} : { startedBefore: momentOf(olderThan, clock.now(), '--older-than') }),
 })
 
 const list = command(

@@ -14,6 +14,8 @@ test('list passes the search on and prints where each run is', async () => {
   const line = ['runs', 'list', ...ofTenant, '--status', 'failed', '--board', 'brd_1', '--element', 'which', '--older-than', '1h']
   const ran = await tenantry(line, { answers: { [`GET ${base}`]: { runs: [failed], nextCursor: null } } })
   expect(ran.asked[0]?.search).toMatch(/^\?status=failed&board=brd_1&element=which&startedBefore=2026/)
+  const wrong = await tenantry(['runs', 'list', ...ofTenant, '--older-than', 'yesterday'])
+  expect([wrong.exit, wrong.stderr]).toEqual([2, expect.stringContaining('--older-than yesterday is not a time')])
   expect(ran.stdout).toMatch(/run_1 +Crisis +failed +which +2 h ago/)
   expect(ran.stdout).not.toContain('\u001b[31m')
 })
