@@ -48,7 +48,7 @@ export const catalogue = {
   ELEMENT_NOT_ACTIVE: entry(409, 5, 'The run does not wait at this element'),
   KEY_REUSED: entry(409, 5, 'The idempotency key was used for another request'),
   // modules
-  UNKNOWN_MODULE: entry(400, 3, 'There is no such module'),
+  UNKNOWN_MODULE: entry(400, 2, 'There is no such module'),
   PERMISSION_NOT_DECLARED: entry(400, 2, 'The manifest does not declare the permission'),
   ALREADY_INSTALLED: entry(409, 5, 'The module is already installed'),
   RETENTION_EXPIRED: entry(409, 5, 'The data of the module has expired'),

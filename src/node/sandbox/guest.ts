@@ -43,7 +43,7 @@ const svc = frozen({
     read: (fileId) => invoke('files.read', { fileId }),
     write: (file) => invoke('files.write', file),
   },
-  log: (...words) => void call('log', words.map((word) => (typeof word === 'object' ? stringify(word) : String(word))).join(' ')),
+  log: (...words) => void call('log', words.map((word) => (typeof word === 'object' && !(word instanceof Error) ? stringify(word) : String(word))).join(' ')),
   settings: job.settings,
   now: job.now,
 })

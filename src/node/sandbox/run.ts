@@ -123,8 +123,8 @@ class OpenRun {
 
   private call(nameHandle: QuickJSHandle, jsonHandle: QuickJSHandle): QuickJSHandle {
     const { context, meter, task } = this
-    const isText = context.typeof(nameHandle) === 'string' && context.typeof(jsonHandle) === 'string'
-    const [name, json] = isText ? [context.getString(nameHandle), context.getString(jsonHandle)] : ['', '']
+    const textOf = (handle: QuickJSHandle) => (context.typeof(handle) === 'string' ? context.getString(handle) : '')
+    const [name, json] = [textOf(nameHandle), textOf(jsonHandle)]
     if (name === 'log') {
       if (this.log.length < task.limits.logLines) this.log.push(json.slice(0, maxLogCharacters))
       return context.undefined

@@ -68,7 +68,7 @@ function runOn(pool: Piscina, { run, limits, serve, signal }: Ordered): Promise<
     const answer = async ({ id, name, json }: Extract<FromRun, { type: 'call' }>): Promise<ToRun> => {
       calls++
       try {
-        const { violation, ...answered } = await withViolation(serve(name, JSON.parse(json)))
+        const { violation, ...answered } = await withViolation(serve(name, argumentOf(json)))
         return { id, json: JSON.stringify(answered), ...(violation ? { violation } : {}) }
       } catch (cause) {
         hostFailure ??= { cause }
@@ -86,6 +86,15 @@ function runOn(pool: Piscina, { run, limits, serve, signal }: Ordered): Promise<
       (error: unknown) => end(() => reject(error)),
     )
   })
+}
+
+/** A module may pass what has no JSON, such as a function: the call refuses it as it refuses null. */
+function argumentOf(json: string): unknown {
+  try {
+    return JSON.parse(json)
+  } catch {
+    return null
+  }
 }
 
 const withViolation = async (answer: ReturnType<ServeCall>) => {

@@ -109,6 +109,22 @@ describe('a run', () => {
     await expect(answerOf(sandbox, 'while (true) await svc.data.get("k").catch(() => 1)', { serve })).rejects.toThrow('database is away')
   })
 
+  test('an argument that has no JSON is the fault of the module, not of the host', async () => {
+    const seen: unknown[] = []
+    const serve: ServeCall = async (name, argument) => {
+      seen.push([name, argument])
+      return { error: { code: 'ARGUMENT', message: 'no' } }
+    }
+    const body =
+      'return Promise.all([svc.files.write(), svc.files.write(() => 1), svc.data.list({ toJSON() {} })].map((call) => call.catch((e) => e.code)))'
+    expect(await answerOf(sandbox, body, { serve })).toMatchObject({ outcome: 'done', value: ['ARGUMENT', 'ARGUMENT', 'ARGUMENT'] })
+    expect(seen).toEqual([
+      ['files.write', null],
+      ['files.write', null],
+      ['data.list', null],
+    ])
+  })
+
   test('a cancelled run ends at once', async () => {
     const cancel = new AbortController()
     const serve: ServeCall = async () => {
