@@ -127,7 +127,11 @@ describe.skipIf(!testbedExists())('a stack that somebody set up by hand', () => 
     await byHand('compose.override.yaml')('up', '-d')
     await eventually('the stack answers', async () => (await fetch(`http://127.0.0.1:${ports.public}/health`)).ok)
   })
-  afterAll(() => rooms?.end())
+  afterAll(async () => {
+    // A move takes along only the volumes of the box.
+    await rooms?.engine.removeProject(slug)
+    await rooms?.end()
+  })
 
   test('whose override file moves the database is refused before anything is touched, and told which file', async () => {
     const moved = `postgres mounts volume ${slug}_bigdisk at /var/lib/postgresql/data, but compose.yaml mounts volume ${slug}_db there: it was started from compose.yaml and compose.override.yaml`

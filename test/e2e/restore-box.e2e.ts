@@ -73,7 +73,11 @@ describe.skipIf(!testbedExists())('the restore of a real box', () => {
 
   afterAll(async () => {
     const made = await boxes.find(slug)
-    if (made) await engine.down(made.project, { volumes: true })
+    if (made) {
+      await engine.down(made.project, { volumes: true })
+      // Restores that were killed leave volumes that the compose file does not name.
+      await engine.removeProject(made.project.name)
+    }
     await rm(folder, { recursive: true, force: true })
   })
 
