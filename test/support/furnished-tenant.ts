@@ -43,8 +43,8 @@ const bareBoard = {
   edges: [{ id: 'se', source: 's', target: 'e' }],
 }
 
-/** Uses every feature once as its users. */
-async function furnish(
+/** Uses every feature once as its users; the ids by path part and parameter name. */
+export async function furnish(
   daemon: RunningDaemon,
   { head, member, memberId, word }: { head: string; member: string; memberId: string; word: string },
 ) {

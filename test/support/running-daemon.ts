@@ -68,5 +68,7 @@ export async function anAgent({ url, config }: RunningDaemon, operator: string, 
   }
   const agent = connectAgent({ clock: systemClock, random: systemRandom, identity, fetch: listening })
   await agent.hello({ body: { protocolVersion: 1, agentVersion: '0.0.0', engine: null, resources: null, reports: [], holding: [] } })
-  return { agent, authorization, hostId: identity.hostId }
+  /** Of its latest call: a token is good for a minute. */
+  const latestAuthorization = () => authorization
+  return { agent, authorization, latestAuthorization, hostId: identity.hostId }
 }

@@ -73,7 +73,7 @@ export const boardsContract = {
     bodyLimit,
     returns: Board,
     status: 201,
-    problems: ['PAYLOAD_TOO_LARGE'],
+    problems: ['CONFLICT', 'PAYLOAD_TOO_LARGE'],
     summary: 'Create a board as a draft; it may have faults until it is published',
     spec: '2.12',
   }),

@@ -50,7 +50,7 @@ export const VersionsReport = z.object({
   slug: z.string(),
   at: z.string(),
   installed: InstalledVersions,
-  services: z.record(Service, RunningService.optional()),
+  services: z.partialRecord(Service, RunningService.optional()),
   fenced: z.boolean(),
   ownershipEpoch: z.number().int(),
   managed: z.boolean(),

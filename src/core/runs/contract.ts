@@ -2,7 +2,11 @@ import { z } from 'zod'
 import { type Contract, endpoint, Paging, platform, Timestamp } from '../contract/index.ts'
 
 const root = '/api/platform/v1'
-export const Id = z.string().min(1).max(100)
+export const Id = z
+  .string()
+  .min(1)
+  .max(100)
+  .regex(/^[!-~]+$/, 'must be an id')
 const one = z.object({ id: Id })
 
 /** Also the form of the header `Idempotency-Key`. */
