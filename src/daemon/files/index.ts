@@ -9,7 +9,7 @@ import { filesRoutes } from './files.routes.ts'
 import { deleteOldFolders } from './folders.ts'
 
 export { fileUsageOf } from './file-usage.ts'
-export { spacesWithFiles } from './files.repo.ts'
+export { findFile, spacesWithFiles } from './files.repo.ts'
 export { filesRoutes } from './files.routes.ts'
 export { type StoreDeps, storeFile } from './store-file.ts'
 

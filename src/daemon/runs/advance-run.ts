@@ -9,6 +9,7 @@ import { applyStep } from './apply-step.ts'
 import { boardOf } from './compiled-boards.ts'
 import type { RunsDeps, StepDeps } from './deps.ts'
 import { openElements } from './elements.repo.ts'
+import { assertFiles, hasDrawing, storeSignatures } from './form-files.ts'
 import { earlierAnswer, type Keyed } from './history.repo.ts'
 import { lockRun, type RunRecord, summaryOf } from './runs.repo.ts'
 import { noSuchRun } from './show-runs.ts'
@@ -29,20 +30,37 @@ type Advance = Readonly<{
  * (values of a form), PAYLOAD_TOO_LARGE.
  */
 export async function advanceRun(
-  deps: Pick<RunsDeps, 'db' | 'clock' | 'random'>,
+  deps: Pick<RunsDeps, 'db' | 'clock' | 'random' | 'storeFile'>,
   actor: PlatformPrincipal,
   { id, ...advance }: Advance,
   key?: string,
 ): Promise<RunSummary> {
   const keyed = key === undefined ? undefined : keyedBy(actor, key, advance)
   try {
-    return await deps.db.transaction().execute((tx) => advanceOnce(deps, tx, { id, actor, advance, keyed }))
+    const prepared = hasDrawing(advance.data ?? {}) ? await withSignatures(deps, actor, { id, ...advance }) : advance
+    return await deps.db.transaction().execute((tx) => advanceOnce(deps, tx, { id, actor, advance: prepared, keyed }))
   } catch (error) {
     // A repeated request meets a run that has moved on, or the stored key: the first time needs no look-up.
     const earlier = keyed && (await earlierAnswer(deps.db, { tenantId: actor.tenantId, id }, keyed))
     if (earlier) return earlier
     throw error
   }
+}
+
+/** Stores the signatures of a form that the caller may submit now. The run is checked again when it is locked. */
+async function withSignatures(
+  deps: Pick<RunsDeps, 'db' | 'storeFile'>,
+  actor: PlatformPrincipal,
+  { id, ...advance }: Advance,
+): Promise<Omit<Advance, 'id'>> {
+  const { run, form } = await deps.db.transaction().execute(async (tx) => {
+    const locked = await lockReadableRun(tx, actor, id)
+    const { board, element } = await openElement(tx, locked, advance)
+    await assertRole(tx, actor, { run: locked, element, action: advance.action })
+    return { run: locked, form: board.graph.elements.get(advance.elementId) }
+  })
+  if (form?.kind !== 'form') return advance
+  return { ...advance, data: await storeSignatures(deps, { run, element: form, by: actor.userId, values: advance.data ?? {} }) }
 }
 
 type Once = Readonly<{ id: string; actor: PlatformPrincipal; advance: Omit<Advance, 'id'>; keyed: Keyed | undefined }>
@@ -134,9 +152,12 @@ type Asked = Readonly<{ run: RunRecord; board: Board; actor: PlatformPrincipal; 
 
 async function inputOf(tx: Tx, { run, board, actor: { userId: by }, advance }: Asked): Promise<RunInput> {
   const { elementId, action, data = {} } = advance
-  if (action === 'submit') return { type: 'submit', elementId, by, values: data }
-  if (action !== 'approve') return { type: action, elementId, by }
   const element = board.graph.elements.get(elementId)
+  if (action === 'submit') {
+    if (element?.kind === 'form') await assertFiles(tx, { run, element, by, values: data })
+    return { type: 'submit', elementId, by, values: data }
+  }
+  if (action !== 'approve') return { type: action, elementId, by }
   const eligible = element?.kind === 'checkpoint' ? await eligibleFor(tx, { run, definition: board.definition, element }) : []
   // Only those whose approvals count are stored in the history.
   const approvers = new Set([by, ...run.state.tokens.flatMap((token) => token.approvals.map(({ userId }) => userId))])

@@ -2,6 +2,7 @@ import type { Clock, Random } from '../../core/kit/index.ts'
 import type { OwnSpace } from '../../core/spaces/index.ts'
 import type { Logger } from '../../node/index.ts'
 import type { Db, DbOrTx } from '../db/index.ts'
+import type { storeFile } from '../files/index.ts'
 import type { StoredReport, storeReport } from '../reports/index.ts'
 
 type User = Readonly<{ tenantId: string; userId: string }>
@@ -19,6 +20,8 @@ export type RunsDeps = StepDeps &
     sendMessage: (message: RunMessage) => Promise<string>
     /** Stores a report as files of its space; the same key stores it once. */
     storeReport: (report: Parameters<typeof storeReport>[1]) => Promise<StoredReport>
+    /** Stores a file of the platform in a space; the same id stores it once. */
+    storeFile: (file: Parameters<typeof storeFile>[1]) => Promise<Readonly<{ id: string }>>
   }>
 
 export type RunMessage = Readonly<{ tenantId: string; roomId: string; body: string; transactionId: string }>

@@ -1,5 +1,5 @@
 import { sketch } from '../../core/boards/sketch.ts'
-import type { TasksRoom } from '../../support/tasks-room.ts'
+import { aSpace, type TasksRoom } from '../../support/tasks-room.ts'
 
 /** Saves and publishes a sketched board as mia, and returns its id. Elements are for teachers unless configured otherwise. */
 export async function aBoard(room: TasksRoom, ...[text, configs = {}, more = {}]: Parameters<typeof sketch>): Promise<string> {
@@ -13,3 +13,16 @@ export async function aBoard(room: TasksRoom, ...[text, configs = {}, more = {}]
 /** Starts a run as anna, and returns it. */
 export const aRun = (room: TasksRoom, boardId: string, body: Parameters<ReturnType<TasksRoom['as']>['startRun']>[0]['body'] = {}) =>
   room.as('anna').startRun({ params: { id: boardId }, body })
+
+/** Stores a space with a chat room, of which anna is a member. */
+export async function storedSpace(room: TasksRoom, id: string): Promise<void> {
+  room.spaces.set('anna', [...(room.spaces.get('anna') ?? []), aSpace(id)])
+  const at = '2026-01-05T00:00:00.000Z'
+  const names = { id, tenant_id: 'ten_one', name: id, type: 'CLASSROOM', visibility: 'PRIVATE' } as const
+  const chat = { revision: 1, chat_revision: 1, chat_space_id: `!s${id}:one`, chat_room_id: '!room:one' }
+  const times = { created_at: at, updated_at: at, created_by: 'anna', deleted_at: null }
+  await room.db
+    .insertInto('spaces')
+    .values({ ...names, ...chat, ...times } as never)
+    .execute()
+}

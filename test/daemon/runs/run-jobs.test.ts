@@ -2,8 +2,8 @@ import { expect, test } from 'vitest'
 import { problem } from '../../../src/core/kit/index.ts'
 import { runsFeature } from '../../../src/daemon/runs/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
-import { aSpace, aTasksRoom, type TasksRoom } from '../../support/tasks-room.ts'
-import { aBoard, aRun } from './a-board.ts'
+import { aTasksRoom, type TasksRoom } from '../../support/tasks-room.ts'
+import { aBoard, aRun, storedSpace } from './a-board.ts'
 
 type Ports = Partial<Pick<TasksRoom, 'sendMessage' | 'storeReport'>>
 
@@ -22,15 +22,7 @@ async function work(room: TasksRoom, ports: object = {}, { last = false } = {}):
 onBothDialects('jobs of runs', (fresh) => {
   const room = async () => {
     const one = await aTasksRoom(await fresh())
-    one.spaces.set('anna', [aSpace('spc_4b')])
-    const at = '2026-01-05T00:00:00.000Z'
-    const names = { name: '4b', type: 'CLASSROOM', visibility: 'PRIVATE' } as const
-    const chat = { revision: 1, chat_revision: 1, chat_space_id: '!s:one', chat_room_id: '!room:one' }
-    const times = { created_at: at, updated_at: at, created_by: 'anna', deleted_at: null }
-    await one.db
-      .insertInto('spaces')
-      .values({ id: 'spc_4b', tenant_id: 'ten_one', ...names, ...chat, ...times } as never)
-      .execute()
+    await storedSpace(one, 'spc_4b')
     return one
   }
 
