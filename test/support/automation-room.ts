@@ -14,9 +14,15 @@ import { servedApp } from './served-app.ts'
 
 type Rules = Readonly<{ requireKey?: boolean; networks?: readonly string[] }>
 
-/** The automation API of the tenants `acme`, which has a chat server, and `other`, over an empty database. */
-export async function anAutomationRoom(db: Db, { requireKey = true, networks = [] }: Rules = {}) {
-  const files = await aFilesRoom(db)
+/** The automation API of the tenants `acme`, which has a simulated chat server, and `other`, over an empty database. */
+export const anAutomationRoom = async (db: Db, rules: Rules = {}) => automationOver(await aFilesRoom(db), rules)
+
+/** What the API stands on; its chat server may be a real one. */
+type Base = Omit<Awaited<ReturnType<typeof aFilesRoom>>, 'chat' | 'folder' | 'objectsAt' | 'kept' | 'send' | 'usage' | 'rows' | 'agree'>
+
+/** The same over any chat server. */
+export async function automationOver<Given extends Base>(files: Given, { requireKey = true, networks = [] }: Rules = {}) {
+  const { db } = files
   const roles = await loadRoleBook('config/roles.yaml')
   const log = silentLogger()
   const deps = { ...files, roles, log, runTasks: runTasks(files) }
