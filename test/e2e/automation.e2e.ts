@@ -39,7 +39,7 @@ test('an automation tool goes through an alarm, and a member reads its messages'
   const spaces = spacesOver(base, async (localpart) => void (await world.homeserver.createUser({ localpart, password })))
   const quotas = { light: 1e9, pro: 1e9, dedicated: 1e9 }
   const one = await automationOver({ ...base, ...spaces, objects, quotas, revocations: undefined as never })
-  const anna = await one.aUserWith('anna', 'principal')
+  const petra = await one.aUserWith('petra', 'principal')
   const key = await one.aKey()
   const get = async (path: string) => (await one.call(key, `GET ${path}`)).json
   const post = async (path: string, body: object, name?: string) => {
@@ -66,7 +66,7 @@ test('an automation tool goes through an alarm, and a member reads its messages'
 
   const space = await post('/spaces/create', { name: 'Crisis team', type: 'CRISIS', visibility: 'PRIVATE' })
   expect(space.chat.status).toBe('ready')
-  await post(`/spaces/${space.id}/members`, { userId: anna.userId, role: 'owner' })
+  await post(`/spaces/${space.id}/members`, { userId: petra.userId, role: 'owner' })
   await one.work()
   await post('/matrix/send', { roomId: space.chat.roomId, body: 'Meet in the hall' })
   await one.work()
@@ -76,14 +76,14 @@ test('an automation tool goes through an alarm, and a member reads its messages'
     roomId,
     space.chat.roomId,
   ])
-  expect((await get(`/users?tenantId=${tenantId}`)).users).toMatchObject([{ localpart: 'anna' }])
+  expect((await get(`/users?tenantId=${tenantId}`)).users).toMatchObject([{ localpart: 'petra' }])
 
   const chat = async (token: string, path: string) => {
     const headers = { authorization: `Bearer ${token}` }
     return (await fetch(`http://127.0.0.1:${box.ports.public}/_matrix/client/v3${path}`, { headers })).json()
   }
-  const login = await world.homeserver.login({ localpart: 'anna', password, deviceName: 'Phone' })
-  if (login.kind !== 'ok') throw new Error(`anna was not let in: ${login.kind}`)
+  const login = await world.homeserver.login({ localpart: 'petra', password, deviceName: 'Phone' })
+  if (login.kind !== 'ok') throw new Error(`petra was not let in: ${login.kind}`)
   const read = async (id: string) => {
     const { chunk } = (await chat(login.accessToken.reveal(), `/rooms/${encodeURIComponent(id)}/messages?dir=b&limit=50`)) as {
       chunk: { type: string; sender: string; content: { body: string } }[]

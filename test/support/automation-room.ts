@@ -1,7 +1,4 @@
-import type { z } from 'zod'
-import type { automationContract } from '../../src/core/automation/index.ts'
-import type { EndpointShape } from '../../src/core/contract/index.ts'
-import { isoNow, type ProblemBody } from '../../src/core/kit/index.ts'
+import { isoNow } from '../../src/core/kit/index.ts'
 import { authenticateAutomation, automationFeature } from '../../src/daemon/automation/index.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
 import { drainJobs } from '../../src/daemon/jobs/index.ts'
@@ -77,12 +74,6 @@ export async function automationOver<Given extends Base>(files: Given, { require
 }
 
 export type AutomationRoom = Awaited<ReturnType<typeof anAutomationRoom>>
-export type Answer<Name extends keyof typeof automationContract> = (typeof automationContract)[Name] extends EndpointShape & {
-  returns: infer Returns extends z.ZodType
-}
-  ? z.output<Returns> & Partial<ProblemBody>
-  : never
-
 /** A tenant with a user, a space and a task, but without a chat server. */
 async function anotherTenant(db: Db, at: string) {
   const ids = {

@@ -17,7 +17,7 @@ const SpaceKey = z.string().regex(/^spc_[0-9a-z]{20}$/, 'must be the id of a spa
 const TaskKey = z.string().min(1).max(100)
 const RoomId = z.string().regex(/^![!-~]{1,254}$/, 'must be the id of a chat room')
 
-/** What was accepted although it may not be meant so. */
+/** An accepted value that may be a mistake. */
 const Warning = z.object({ path: z.string(), reason: z.string() })
 export type Warning = z.infer<typeof Warning>
 
@@ -147,7 +147,7 @@ const events = {
       files: z.object({ spaceId: z.string(), markdownFileId: z.string(), pdfFileId: z.string() }).nullable(),
     }),
     problems: ['QUOTA_EXCEEDED', 'OBJECT_STORE_UNAVAILABLE', ...postProblems],
-    summary: 'Write the follow-up report of an event, and store it if a space is named',
+    summary: 'Write the report of an event, and store it if a space is named',
     spec,
   }),
 } as const satisfies Contract

@@ -1,5 +1,5 @@
 /** A run of text in one weight. */
-export type Span = Readonly<{ text: string; bold: boolean }>
+type Span = Readonly<{ text: string; bold: boolean }>
 
 /** A line of a report. `depth`: how far a list entry is indented, from 0. */
 export type Block =

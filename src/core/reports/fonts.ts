@@ -1,5 +1,5 @@
 /** The parts of the font that is embedded into reports. Together they write the languages of Europe. */
-export const scripts = ['latin', 'latin-ext', 'greek', 'cyrillic', 'cyrillic-ext'] as const
+const scripts = ['latin', 'latin-ext', 'greek', 'cyrillic', 'cyrillic-ext'] as const
 export type Script = (typeof scripts)[number]
 
 /** Inclusive ranges of code points that each part has; `latin` has the marks that all of them share. */

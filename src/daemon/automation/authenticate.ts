@@ -15,7 +15,8 @@ type AuthDeps = StoreDeps & Readonly<{ log: Logger; automation: Rules }>
 export function authenticateAutomation(deps: AuthDeps) {
   const { requireKey, networks } = deps.automation
   const isInside = networks.length === 0 ? () => true : trustOf(networks)
-  if (!requireKey) deps.log.warn('automation.requireKey is false: whoever reaches this daemon may call the automation API for every tenant')
+  if (!requireKey)
+    deps.log.warn('automation.requireKey is false: every caller that reaches this daemon may use the automation API for every tenant')
   return async (key: string | undefined, address: string | undefined): Promise<TenantOfCall> => {
     if (!isInside(address ?? '')) throw problem('FORBIDDEN', 'Automation calls are not accepted from this address (automation.networks).')
     if (key === undefined && requireKey)

@@ -46,7 +46,7 @@ export async function assertSpace(db: DbOrTx, tenantId: string, spaceId: string)
   if (!(await findSpace(db, { tenantId, spaceId }))) throw problem('NOT_FOUND', `Space ${spaceId} does not exist in this tenant`)
 }
 
-/** Names each role that nobody has, at the place where it was sent. */
+/** Names each role without users, at the place where it was sent. */
 export async function roleWarnings(
   { db, roles }: Pick<Deps, 'db' | 'roles'>,
   tenantId: string,

@@ -10,7 +10,7 @@ type Chat = Readonly<{ homeserver: Homeserver; chatDomain: string }>
 
 export const botOf = ({ chatDomain }: Pick<Chat, 'chatDomain'>): string => matrixUserIdOf(botLocalpart, chatDomain)
 
-export type BotMessage = Readonly<{
+type BotMessage = Readonly<{
   /** A room that the platform made. */
   roomId: string
   body: string

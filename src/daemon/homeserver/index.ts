@@ -9,7 +9,7 @@ import { loginChat, logoutChat, type ReadDeps, readChat, sendToChat, whoIs } fro
 import { homeserverRoutes } from './platform-address.ts'
 
 export { adminLocalpart } from './admin-token.ts'
-export { type BotMessage, botOf, sendAsBot } from './bot.ts'
+export { botOf, sendAsBot } from './bot.ts'
 export { homeserverProblem } from './call.ts'
 export { makeChatClient, ofReaders } from './chat-client.ts'
 export { plainNetworks } from './plain-networks.ts'
