@@ -31,7 +31,8 @@ const selectors = { tenantId: tenantById, slug: tenantBySlug, chatDomain: tenant
 
 async function tenantFor({ db }: StoreDeps, key: ValidKey | undefined, named: Readonly<Record<string, unknown>>) {
   const [[selector, value] = [], ...more] = Object.entries(named).filter(([name]) => Object.hasOwn(selectors, name))
-  if (typeof value !== 'string' || more.length > 0) throw noTenantNamed()
+  // Checked before the database sees it: the contract parses the call only after its tenant is known.
+  if (typeof value !== 'string' || !/^[!-~]{1,253}$/.test(value) || more.length > 0) throw noTenantNamed()
   const tenant = await selectors[selector as keyof typeof selectors](db, value)
   if (!tenant || (key && !key.tenantIds.has(tenant.id))) throw notThisTenant(key)
   if (tenant.status !== 'active') throw problem('FORBIDDEN', `Tenant ${tenant.slug} is ${tenant.status}.`)

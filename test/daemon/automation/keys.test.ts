@@ -13,6 +13,9 @@ onBothDialects('automation keys', (fresh) => {
     expect((await one.call(own, `${info}acme`)).json).toMatchObject({ tenantId: one.tenantId, slug: 'acme', chatDomain: 'acme.example' })
     expect((await one.call(both, 'GET /tenant-info?chatDomain=other.example')).json).toMatchObject({ tenantId: one.other.tenantId })
     // A tenant of somebody else and none at all are answered alike.
+    for (const odd of ['%00', '%20', 'a'.repeat(300), '']) expect((await one.call(own, `${info}${odd}`)).status).toBe(400)
+    for (const body of [{}, { tenantId: '\u0000' }, { tenantId: ['x'] }, { tenantId: null }])
+      expect((await one.call(own, 'POST /matrix/send', body)).json.code).toBe('VALIDATION')
     const [foreign, missing] = [await one.call(own, `${info}other`), await one.call(own, `${info}nobody`)]
     expect(foreign.json).toEqual(missing.json)
     expect(foreign.json).toMatchObject({ code: 'FORBIDDEN', retryable: false })
