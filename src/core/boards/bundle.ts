@@ -16,7 +16,7 @@ import {
 // The flow bundle of spec 2.9: columns are components of the kind `column`, and an element names its column by `groupLocalId`. Room ids are
 // those of one tenant, so a bundle has parameters in their place.
 
-export const bundleFormat = 'svc.process-engine/v1'
+const bundleFormat = 'svc.process-engine/v1'
 
 const text = z
   .string()

@@ -1,7 +1,7 @@
 // Flow boards: the definition of a board, its check before publication, and the state of its runs.
 // `checkBoard` finds what would get stuck; `startRun` and `stepRun` are the only way in which a run changes. Pure: it stores nothing, sends
 // nothing and reads no clock.
-export { boardFromBundle, bundleFormat, bundleOf, FlowBundle, roomsNamed } from './bundle.ts'
+export { boardFromBundle, bundleOf, FlowBundle, roomsNamed } from './bundle.ts'
 export { bundleContract } from './bundle-contract.ts'
 export { type ChatMessage, isOutdated, readChatMessage, saysOneOf } from './chat-trigger.ts'
 export { checkBoard } from './check.ts'

@@ -16,7 +16,7 @@ export type BoardsDeps = Readonly<{
   spacesOf: (db: DbOrTx, user: User) => Promise<readonly OwnSpace[]>
   /** Ids of the rooms of a tenant's spaces. */
   roomsOf: (db: DbOrTx, tenant: Readonly<{ tenantId: string }>) => Promise<readonly string[]>
-  /** What decides whether the triggers of a board can be used; asks the chat server, so never call it in a transaction. */
+  /** Findings about the triggers of a board. Asks the chat server, so it must not be called in a transaction. */
   triggerPlace: (db: Db, board: TriggeredBoard) => Promise<TriggerPlace>
   /** Replaces the triggers of a board in the transaction that publishes it, or that archives it (`definition` null). */
   replaceTriggers: (tx: Tx, board: Omit<TriggeredBoard, 'definition'> & Readonly<{ definition: BoardDefinition | null }>) => Promise<void>

@@ -40,7 +40,7 @@ export async function storeFile(deps: StoreDeps, file: PlatformFile): Promise<Fi
   return deps.db.transaction().execute((tx) => finish(deps, tx, { ...file, sha256 }))
 }
 
-/** Returns the file if it is stored. An unfinished attempt is continued: nobody has read its bytes. */
+/** Returns the file if it is stored. An unfinished attempt is continued: its bytes were never read. */
 async function reserve({ clock, quotas }: StoreDeps, tx: Tx, file: PlatformFile): Promise<File | undefined> {
   const { id, tenantId, spaceId, createdBy } = file
   const space = await findSpace(tx, { tenantId, spaceId })

@@ -121,7 +121,7 @@ function registerEndpoint(app: Express, one: Served, deps: AnswerDeps): void {
   )
 }
 
-/** The body may name the tenant whose budget the call counts against, so it is read before. Nobody without a key gets so far. */
+/** The body may name the tenant whose budget the call counts against, so it is read before. A caller without a key is refused before that. */
 function registerAutomation(app: Express, one: Served, deps: AnswerDeps): void {
   const { method, path } = one.endpoint
   const { authenticate, limits } = deps

@@ -7,7 +7,7 @@ import type { StoredReport, storeReport } from '../reports/index.ts'
 
 type User = Readonly<{ tenantId: string; userId: string }>
 
-/** What a step needs beside its transaction. */
+/** Dependencies of a step beside its transaction. */
 export type StepDeps = Readonly<{ clock: Clock; random: Random }>
 
 /** Dependencies of the whole feature; each verb takes the part that it uses. */
@@ -24,4 +24,4 @@ export type RunsDeps = StepDeps &
     storeFile: (file: Parameters<typeof storeFile>[1]) => Promise<Readonly<{ id: string }>>
   }>
 
-export type RunMessage = Readonly<{ tenantId: string; roomId: string; body: string; transactionId: string }>
+type RunMessage = Readonly<{ tenantId: string; roomId: string; body: string; transactionId: string }>

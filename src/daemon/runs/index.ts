@@ -1,6 +1,6 @@
 // Runs of flow boards: start, advance, cancel and retry them, fire their timers, send their messages, store their reports.
 // A step is stored in one transaction with its history, tasks, timers, events and jobs, so that it happens once or not at all.
-// What a step does is decided in core/boards. A run keeps the board version it began with.
+// The steps are decided in core/boards. A run keeps the board version it began with.
 import './runs.tables.ts'
 import { runsContract as contract, operatorRunsContract } from '../../core/runs/index.ts'
 import { feature } from '../feature/index.ts'
@@ -15,11 +15,10 @@ import { messageJobs } from './send-messages.ts'
 import { listCheckpoints, listRuns, showHistory, showReport, showRun } from './show-runs.ts'
 import { startRun } from './start-run.ts'
 
-export { advanceLocked } from './advance-run.ts'
 export { fireTimers } from './fire-timers.ts'
-export { hasUnfinishedRun, lockRun, type RunRecord, type RunTrigger, summaryOf } from './runs.repo.ts'
+export { hasUnfinishedRun } from './runs.repo.ts'
 export { sendRunMessage } from './send-messages.ts'
-export { startBoardRun, startRolesOf } from './start-run.ts'
+export { startBoardRun } from './start-run.ts'
 export { runTasks } from './task-of-run.ts'
 
 export const runsFeature = feature<RunsDeps>({

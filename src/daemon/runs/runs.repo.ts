@@ -90,7 +90,7 @@ export async function findRun(db: DbOrTx, { tenantId, id }: One): Promise<RunRec
   return row && toRun(row)
 }
 
-/** The run, locked until the transaction ends. Whoever changes a run, its timers or its tasks locks it first, so they cannot deadlock. */
+/** The run, locked until the transaction ends. Each change of a run, its timers or its tasks locks the run first, so changes cannot deadlock. */
 export async function lockRun(tx: Tx, { tenantId, id }: One): Promise<RunRecord | undefined> {
   const query = tx.selectFrom('runs').selectAll().where('tenant_id', '=', tenantId).where('id', '=', id)
   const row = await query.modifyEnd(forUpdate(tx)).executeTakeFirst()

@@ -38,7 +38,7 @@ export const startRun = (
   })
 
 /** Roles that may start a run of the board; empty: every user. */
-export const startRolesOf = (definition: BoardDefinition): string[] =>
+const startRolesOf = (definition: BoardDefinition): string[] =>
   definition.startRoles.map((ref) => boundRole(definition, ref)).filter((role) => role !== undefined)
 
 function assertMayStart(definition: BoardDefinition, actor: PlatformPrincipal, { name }: BoardRecord): void {

@@ -43,7 +43,7 @@ const ownersOnly = ({ name }: SpaceRecord) => problem('FORBIDDEN', `${name} is m
 
 export type Entry = Readonly<{ space: SpaceRecord; userId: string; role: SpaceRole }>
 
-/** Who changes a membership. `userId`: null for the platform and for automation tools. */
+/** The user or program that changes a membership. `userId`: null for the platform and for automation tools. */
 export type ChangedBy = Readonly<{ actor: Actor; userId: string | null; tenantId: TenantId; tenantSlug: string }>
 
 /** Adds the user, or changes its role. The caller has locked the space and checked the user. */
