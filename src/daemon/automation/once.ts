@@ -48,7 +48,8 @@ export async function oncePerKey<Answer>(deps: Deps, call: ToolCall, work: (one:
   if (earlier !== undefined) return JSON.parse(earlier)
   try {
     const store = (tx: DbOrTx, answer: Answer) => finish(tx, row, JSON.stringify(answer))
-    const stableId = sha256Hex(JSON.stringify([row.tenant_id, row.operation, row.key_hash])).slice(0, 32)
+    // Another request of this key, after a failure or a day later, makes something else.
+    const stableId = sha256Hex(JSON.stringify([row.tenant_id, row.operation, row.key_hash, row.request_hash])).slice(0, 32)
     const answer = await work({ stableId, store })
     await store(deps.db, answer)
     return answer

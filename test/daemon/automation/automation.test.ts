@@ -229,6 +229,17 @@ onBothDialects('automation', (fresh) => {
     expect((await one.post('/events/e1/create-tasks', { tasks }, { 'idempotency-key': 'with space' })).json.code).toBe('VALIDATION')
   })
 
+  test('a day later a key makes the space of its new request, not the former one', async () => {
+    const one = await room()
+    const headers = { 'idempotency-key': 'daily' }
+    const make = async (name: string) =>
+      (await one.post('/spaces/create', { name, type: 'STAFF', visibility: 'PRIVATE' }, headers)).json as { id: string; name: string }
+    const first = await make('Monday')
+    expect(await make('Monday')).toEqual(first)
+    await one.clock.advance(25 * 60 * 60_000)
+    expect((await make('Tuesday')).name).toBe('Tuesday')
+  })
+
   test('ids of another tenant are refused on every path, and nothing of it changes', async () => {
     const one = await room()
     const { other, tenantId } = one
