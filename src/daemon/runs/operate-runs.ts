@@ -28,7 +28,12 @@ async function tenantIdOf(db: DbOrTx, slug: string): Promise<string> {
   return tenant.id
 }
 
-const withoutPeople = ({ startedBy: _, ...run }: RunSummary): OperatorRun => run
+/** The reason of a condition without a value quotes variables. */
+const withoutPeople = ({ startedBy: _, failure, ...run }: RunSummary): OperatorRun => ({
+  ...run,
+  failure:
+    failure?.code === 'EXPRESSION_FAILED' ? { ...failure, message: 'a condition has no value for the variables of the run' } : failure,
+})
 
 /** Throws NOT_FOUND, VALIDATION for an invalid cursor. */
 export async function listTenantRuns({ db }: Pick<Deps, 'db'>, { slug, cursor, limit, ...filter }: Page & Filter) {

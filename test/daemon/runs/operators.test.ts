@@ -42,6 +42,21 @@ onBothDialects('runs for operators', (fresh) => {
     expect(await codeOf(one.operator.tenantRunHistory({ params: { slug: 'two', id: first.id } }))).toBe('NOT_FOUND')
   })
 
+  test('the reason of a condition without a value quotes no variable', async () => {
+    const one = await room()
+    const board = await aBoard(
+      one,
+      "s > d1; d1 -duration(vars.phone) > duration('1s')-> e; d1 -else-> e",
+      {},
+      { variables: [{ name: 'phone', type: 'text', required: true }] },
+    )
+    const run = await aRun(one, board, { variables: { phone: 'secret 555' } })
+    expect(run.failure?.message).toContain('555')
+    const shown = await one.operator.showTenantRun({ params: { ...params, id: run.id } })
+    expect(shown.failure).toMatchObject({ code: 'EXPRESSION_FAILED', elementId: 'd1' })
+    expect(JSON.stringify([shown, await one.operator.listTenantRuns({ params })])).not.toContain('555')
+  })
+
   test('a filter cancels every unfinished run it finds; ended ones stay, and each change is audited', async () => {
     const one = await room()
     const board = await aBoard(one, 's > t1 > e')
