@@ -21,7 +21,7 @@ export {
 } from './definition.ts'
 export { causeOf, eventStarts, maxDepth } from './event-trigger.ts'
 export type { Variables } from './expression.ts'
-export { readStartVariables } from './form.ts'
+export { readForm, readStartVariables } from './form.ts'
 export { occurrenceKey } from './occurrence.ts'
 export { type BoardStructure, operatorBoardsContract } from './operator-contract.ts'
 export {

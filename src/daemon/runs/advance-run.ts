@@ -9,7 +9,7 @@ import { applyStep } from './apply-step.ts'
 import { boardOf } from './compiled-boards.ts'
 import type { RunsDeps, StepDeps } from './deps.ts'
 import { openElements } from './elements.repo.ts'
-import { assertFiles, hasDrawing, storeSignatures } from './form-files.ts'
+import { assertBeforeDrawings, assertFiles, hasDrawing, storeSignatures } from './form-files.ts'
 import { earlierAnswer, type Keyed } from './history.repo.ts'
 import { lockRun, type RunRecord, summaryOf } from './runs.repo.ts'
 import { noSuchRun } from './show-runs.ts'
@@ -57,9 +57,12 @@ async function withSignatures(
     const locked = await lockReadableRun(tx, actor, id)
     const { board, element } = await openElement(tx, locked, advance)
     await assertRole(tx, actor, { run: locked, element, action: advance.action })
-    return { run: locked, form: board.graph.elements.get(advance.elementId) }
+    const found = board.graph.elements.get(advance.elementId)
+    if (found?.kind !== 'form' || advance.action !== 'submit') return { run: locked, form: undefined }
+    await assertBeforeDrawings(tx, { run: locked, element: found, by: actor.userId, values: advance.data ?? {} })
+    return { run: locked, form: found }
   })
-  if (form?.kind !== 'form') return advance
+  if (!form) return advance
   return { ...advance, data: await storeSignatures(deps, { run, element: form, by: actor.userId, values: advance.data ?? {} }) }
 }
 

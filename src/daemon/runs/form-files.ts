@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { ElementOf } from '../../core/boards/index.ts'
+import { type ElementOf, readForm } from '../../core/boards/index.ts'
 import { inlineType } from '../../core/files/index.ts'
 import { type FieldReason, problem } from '../../core/kit/index.ts'
 import type { Tx } from '../db/index.ts'
@@ -15,6 +15,15 @@ const begin = 'data:image/png;base64,'
 
 /** True if a value may be a drawn signature, which is stored before the run is locked. */
 export const hasDrawing = (values: Values): boolean => Object.values(values).some((value) => isDrawing(value))
+
+/** Checks everything else of a form before its drawings become files, which count in the quota. Throws VALIDATION. */
+export async function assertBeforeDrawings(tx: Tx, { values, ...submitted }: Submitted): Promise<void> {
+  const { fields } = submitted.element.config
+  const entries = Object.entries(values)
+  readForm(fields, Object.fromEntries(entries.map(([name, value]) => [name, isDrawing(value) ? 'drawing' : value])))
+  for (const { name, kind } of fields) if (kind === 'signature' && isDrawing(values[name])) pngOf(name, values[name])
+  await assertFiles(tx, { ...submitted, values: Object.fromEntries(entries.filter(([, value]) => !isDrawing(value))) })
+}
 
 const isDrawing = (value: unknown): value is string => typeof value === 'string' && value.startsWith(begin)
 

@@ -68,11 +68,15 @@ onBothDialects('files of forms', (fresh) => {
       stored.push(id)
       return { id }
     }
-    const act = async (who: string) => {
-      const advance = { id: run.id, elementId: 'f1', action: 'submit', data: { sign: drawn(png()) } } as const
-      return advanceRun({ ...room, storeFile: storeFile as never }, await principalOf(room.db, who), advance, 'k1')
+    const act = async (who: string, change: object = {}, key = 'k1') => {
+      const advance = { id: run.id, elementId: 'f1', action: 'submit', data: { sign: drawn(png()) }, ...change } as const
+      return advanceRun({ ...room, storeFile: storeFile as never }, await principalOf(room.db, who), advance, key)
     }
     expect(await codeOf(act('anna'))).toBe('FORBIDDEN')
+    const refused = { action: 'skip' } as const
+    expect(await codeOf(act('tim', refused, 'k2'))).toBe('INVALID_TRANSITION')
+    for (const more of [{ other: 'x' }, { plan: 'fil_nowhere' }, { plan: 5 }])
+      expect(await codeOf(act('tim', { data: { sign: drawn(png()), ...more } }, 'k3'))).toBe('VALIDATION')
     expect(stored).toEqual([])
     const first = await act('tim')
     expect(await act('tim')).toEqual(first)
