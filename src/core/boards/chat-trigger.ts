@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { printable } from '../kit/index.ts'
 import { foldName } from '../users/index.ts'
 
 // A chat trigger starts a run when somebody writes one of its words or phrases in a room.
@@ -9,7 +10,7 @@ export type ChatMessage = Readonly<{ eventId: string; roomId: string; sender: st
 const Relation = z.object({ rel_type: z.string().optional() }).optional().catch(undefined)
 
 const RoomMessage = z.object({
-  event_id: z.string().min(1).max(255),
+  event_id: z.string().regex(/^[!-~]{1,255}$/),
   type: z.literal('m.room.message'),
   sender: z.string().min(1).max(255),
   origin_server_ts: z.int(),
@@ -22,8 +23,11 @@ export function readChatMessage(roomId: string, event: unknown): ChatMessage | u
   const { data } = RoomMessage.safeParse(event)
   if (!data || data.content['m.relates_to']?.rel_type === 'm.replace') return undefined
   const { event_id: eventId, sender, origin_server_ts: sentAtMs, content } = data
-  return { eventId, roomId, sender, sentAtMs, text: withoutQuotes(content.body) }
+  return { eventId, roomId, sender, sentAtMs, text: withoutQuotes(storable(content.body)) }
 }
+
+/** Databases refuse NUL and half characters, which chat servers accept. */
+const storable = (body: string): string => printable(body).replace(/\p{Surrogate}/gu, '\ufffd')
 
 /** A reply quotes the message it answers in lines that begin with `>`. */
 const withoutQuotes = (body: string): string =>

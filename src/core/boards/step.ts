@@ -94,9 +94,11 @@ function assertNotSelf({ startedBy, submitters }: RunState, { label, config }: E
 type Deciding = Readonly<{ token: Token; element: ElementOf<'checkpoint'>; by: string; eligible: readonly string[] }>
 
 function approve(at: At, run: RunState, { token, element, by, eligible }: Deciding): Stepped {
-  if (token.approvals.some(({ userId }) => userId === by)) return { run, effects: [] }
-  const approved: Token = { ...token, approvals: [...token.approvals, { userId: by, at: at.now }] }
+  const isRepeated = token.approvals.some(({ userId }) => userId === by)
+  const approved: Token = isRepeated ? token : { ...token, approvals: [...token.approvals, { userId: by, at: at.now }] }
   const counted = approved.approvals.filter(({ userId }) => eligible.includes(userId)).length
+  // An approval counts again once its user is active again: repeating it may be the only way on.
+  if (isRepeated && counted < element.config.requiredApprovals) return { run, effects: [] }
   return worked(at, run, (draft) => {
     draft.tokens = draft.tokens.map((one) => (one.id === token.id ? approved : one))
     if (counted >= element.config.requiredApprovals) leave(draft, approved, 'approved')
@@ -137,12 +139,17 @@ function leave(draft: Draft, token: Token, outcome: keyof typeof edgeFor): void 
   walk(draft, edges)
 }
 
+/** Steps of one run, before its timers stop: a loop of short timers would fill the history for ever. */
+const maxInputs = 100_000
+const tooManyInputs = `the run has had ${maxInputs} steps; a loop of timers never ends`
+
 function timer(at: At, run: RunState, { tokenId, name }: Extract<RunInput, { type: 'timer' }>): Stepped {
   if (run.status === 'failed' || run.status === 'completed') return { run, effects: [] }
   if (tokenId === null) return worked(at, run, (draft) => overdueRun(draft, name))
   const token = run.tokens.find(({ id }) => id === tokenId)
   if (!token) return { run, effects: [] }
   return worked(at, run, (draft) => {
+    if (run.seq >= maxInputs) return fail(draft, 'TOO_MANY_STEPS', { elementId: token.elementId, message: tooManyInputs })
     if (name === 'elapsed') return leave(draft, token, 'done')
     if (name === 'warn') return void draft.effects.push({ type: 'sla_warning', elementId: token.elementId, dueAt: token.dueAt ?? at.now })
     if (edgeBy(draft, token.elementId, 'timed_out').length > 0) return leave(draft, token, 'timed_out')

@@ -10,6 +10,9 @@ const maxSteps = 1_000
 /** Characters of messages and reports that one input may write: they are in memory together. */
 const maxCharacters = 4_000_000
 
+/** Characters of one message: chat servers refuse events of more than 64 KB. */
+const maxMessage = 20_000
+
 /** A run while one input is worked in. */
 export type Draft = { -readonly [Key in keyof RunState]: RunState[Key] } & {
   effects: RunEffect[]
@@ -131,7 +134,7 @@ const valuesOf = ({ variables, startedAt, startedBy, names }: Draft) => ({
 })
 
 function message(draft: Draft, { id, config }: ElementOf<'message'>): void {
-  const { text } = fillTemplate(config.body, valuesOf(draft))
+  const { text } = fillTemplate(config.body, valuesOf(draft), maxMessage)
   draft.effects.push({
     type: 'message',
     tokenId: nextId(draft),

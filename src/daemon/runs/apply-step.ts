@@ -90,5 +90,6 @@ async function applyTimers(tx: Tx, before: RunState, { run, effects }: AppliedSt
   const isOver = state.finishedAt !== null && state.tokens.length === 0
   if (set.length > 0 && !isOver) await insertTimers(tx, { tenantId, runId }, set)
   const hasFailed = state.failure !== null && !isOver
-  if (hasFailed !== (before.failure !== null)) await pauseTimers(tx, { tenantId, runId }, hasFailed)
+  // Also when a retry fails again: it may have set timers.
+  if (hasFailed || before.failure !== null) await pauseTimers(tx, { tenantId, runId }, hasFailed)
 }

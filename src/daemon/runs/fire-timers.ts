@@ -42,7 +42,8 @@ async function fireRun(deps: Deps, { tenantId, id }: One): Promise<number> {
         const after = await advanceLocked(deps, tx, { run, input: { type: 'timer', tokenId, name } })
         // A token that ended took its timers with it.
         const isGone = after !== run && tokenId !== null && !after.state.tokens.some((token) => token.id === tokenId)
-        if (!isGone) await deleteTimer(tx, { tenantId, runId: id }, { tokenId, name })
+        // A failed run keeps the timer for a retry.
+        if (!isGone && !after.state.failure) await deleteTimer(tx, { tenantId, runId: id }, { tokenId, name })
         run = after
         if (run.state.failure) break
       }

@@ -172,6 +172,14 @@ describe('checkpoints', () => {
     expect(run().status).toBe('completed')
   })
 
+  test('a repeated approval decides once enough of the approvers are eligible again', () => {
+    const { on, run } = play([...two])
+    on(approve('ben'))
+    expect(on(approve('carla', ['carla']))).toEqual(['c1'])
+    on(approve('ben', ['ben', 'carla']))
+    expect(run().status).toBe('completed')
+  })
+
   test('refuse who started the run or submitted a form, unless the element allows it', () => {
     const { on } = play(['s > f1 > c1 > e'])
     on({ type: 'submit', elementId: 'f1', by: 'ben', values: { people: 3 } })
@@ -206,6 +214,24 @@ describe('checkpoints', () => {
     expect(run()).toMatchObject({ status: 'failed', failure: { code: 'REJECTED', elementId: 'c1' }, tokens: [] })
     expect(look()).toEqual(['closed c1', 'timers_cleared', 'closed t1', 'timers_cleared', 'timers_cleared', 'ended'])
     expect(codeOf(() => on({ type: 'retry' }))).toBe('INVALID_TRANSITION')
+  })
+})
+
+describe('limits', () => {
+  test('a message fits an event of a chat server, whatever its variables contain', () => {
+    const definition = sketch('s > m1 > e', { m1: { body: '{note} {note} {note} end' } }, { variables: [{ name: 'note', type: 'text' }] })
+    const { effects } = startRun({ board: compileBoard(definition), now: start }, { by: 'anna', variables: { note: 'x'.repeat(9_000) } })
+    const [message] = effects.flatMap((effect) => (effect.type === 'message' ? [effect.body] : []))
+    expect(message).toMatch(/^x{9000} x{9000} \(too long\) end$/)
+  })
+
+  test('a loop of timers ends after 100,000 steps, and its history with it', () => {
+    const board = compileBoard(sketch('s > w1 > d1 -vars.stop-> e; d1 -else-> w1', {}, { variables: [{ name: 'stop', type: 'boolean' }] }))
+    const { run } = startRun({ board, now: start }, { by: 'anna', variables: { stop: false } })
+    const [token] = run.tokens
+    const input = { type: 'timer', tokenId: token?.id as string, name: 'elapsed' } as const
+    expect(stepRun({ board, now: later(60) }, { ...run, seq: 99_999 }, input).run.failure).toBeNull()
+    expect(stepRun({ board, now: later(60) }, { ...run, seq: 100_000 }, input).run.failure).toMatchObject({ code: 'TOO_MANY_STEPS' })
   })
 })
 

@@ -141,6 +141,11 @@ describe('messages', () => {
     ['nothing', null],
   ])('%s is not read', (_, one) => expect(readChatMessage('!r', one)).toBeUndefined())
 
+  test('characters that a database refuses are replaced, and an id with them is no message', () => {
+    expect(readChatMessage('!r', message({ body: 'alarm\0 \ud800' }))).toMatchObject({ text: 'alarm\ufffd \ufffd' })
+    expect(readChatMessage('!r', message({ body: 'alarm' }, { event_id: '$1\0' }))).toBeUndefined()
+  })
+
   test('a message older than an hour starts nothing', () => {
     expect(isOutdated({ sentAtMs: 0 }, 3_600_000)).toBe(false)
     expect(isOutdated({ sentAtMs: 0 }, 3_600_001)).toBe(true)

@@ -227,6 +227,29 @@ onBothDialects('runs', (fresh) => {
     expect(audited.map(({ action }) => action)).toContain('run.retried')
   })
 
+  test('a retry that fails again keeps the timers that it set until the next retry', async () => {
+    const one = await room()
+    const text = 's > p1 > w1 > e1; p1 > d1 -has(vars.size) && int(vars.size) > 10-> e2; d1 -else-> e3'
+    const id = await aBoard(one, text, {}, { variables: [{ name: 'size', type: 'text' }] })
+    const run = await aRun(one, id, { variables: { size: 'large' } })
+    const change = async (changes: object) => {
+      const { state } = await one.db.selectFrom('runs').select('state').executeTakeFirstOrThrow()
+      const changed = JSON.stringify({ ...JSON.parse(state), ...changes })
+      await one.db.updateTable('runs').set({ state: changed }).execute()
+    }
+    const { definition } = await one.as('mia').showBoard({ params: { id } })
+    const first = definition.edges.find(({ target }) => target === 'p1')?.id
+    await one.db.deleteFrom('run_timers').execute()
+    await change({ tokens: [], pending: [first] })
+    expect(await one.as('mia').retryRun({ params: { id: run.id } })).toMatchObject({ status: 'failed', activeElementIds: ['w1'] })
+    await one.clock.advance(30 * 86_400_000)
+    expect(await fireTimers(one)).toBe(0)
+    await change({ variables: { size: '20' } })
+    expect(await one.as('mia').retryRun({ params: { id: run.id } })).toMatchObject({ failure: null })
+    expect(await fireTimers(one)).toBe(1)
+    expect(await one.as('anna').showRun({ params: { id: run.id } })).toMatchObject({ status: 'completed' })
+  })
+
   test('cancelling and skipping are audited, and only an element that says so is skipped', async () => {
     const one = await room()
     const run = await aRun(one, await aBoard(one, 's > t1 > t2 > e', { t1: { skippable: true } }))
