@@ -129,10 +129,7 @@ export const aReport = (slug = 'elm-school'): VersionsReport => ({
   at: '2026-01-05T02:00:00.000Z',
   installed: { migrationsHead: '0000', postgres: '15.7', synapse: '1.157.1', minio: 'RELEASE.2025-09-07T16-13-09Z' },
   services: {
-    edge: undefined,
     synapse: { image: 'registry.example/synapse:v1.157.1', digest: null, state: 'running', restartCount: 0 },
-    postgres: undefined,
-    minio: undefined,
   },
   fenced: false,
   ownershipEpoch: 1,

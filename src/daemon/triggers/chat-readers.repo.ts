@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { type Clock, isoNow } from '../../core/kit/index.ts'
 import type { DbOrTx, Tx } from '../db/index.ts'
+import { isOfActiveTenant } from './triggers.repo.ts'
 import type { ChatReaderTable } from './triggers.tables.ts'
 
 export const leasePrefix = 'triggers.chat:'
@@ -9,10 +10,9 @@ export const leasePrefix = 'triggers.chat:'
 export async function readerStates({ db }: Readonly<{ db: DbOrTx }>) {
   return db
     .selectFrom('chat_readers')
-    .innerJoin('tenants', 'tenants.id', 'chat_readers.tenant_id')
     .leftJoin('leases', (join) => join.on('leases.name', '=', sql<string>`${sql.lit(leasePrefix)} || chat_readers.tenant_id`))
     .select(['tenant_id', 'revision', 'leases.holder', 'leases.expires_at'])
-    .where('tenants.status', '=', 'active')
+    .where(isOfActiveTenant('chat_readers'))
     .execute()
 }
 

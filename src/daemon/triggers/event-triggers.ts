@@ -6,7 +6,7 @@ import { streamOf } from '../events/index.ts'
 import type { TriggersDeps } from './deps.ts'
 import { depthOfRun, insertOccurrence } from './occurrences.repo.ts'
 import { startOnce } from './start-once.ts'
-import { type ActiveTrigger, triggersOf } from './triggers.repo.ts'
+import { type ActiveTrigger, isOfActiveTenant, triggersOf } from './triggers.repo.ts'
 
 type Deps = Pick<TriggersDeps, 'db' | 'clock' | 'log' | 'startRun'>
 
@@ -29,10 +29,9 @@ async function tenantsBehind({ db }: Deps): Promise<string[]> {
   const rows = await db
     .selectFrom('trigger_positions')
     .innerJoin('streams', (join) => join.on('streams.stream', '=', sql<string>`'tenant:' || trigger_positions.tenant_id`))
-    .innerJoin('tenants', 'tenants.id', 'trigger_positions.tenant_id')
     .select('tenant_id')
     .whereRef('streams.seq', '>', 'trigger_positions.seq')
-    .where('tenants.status', '=', 'active')
+    .where(isOfActiveTenant('trigger_positions'))
     .execute()
   return rows.map(({ tenant_id }) => tenant_id)
 }

@@ -1,3 +1,4 @@
+import { type RawBuilder, sql } from 'kysely'
 import type { Trigger, TriggerOf } from '../../core/boards/index.ts'
 import type { DbOrTx, Tx } from '../db/index.ts'
 import type { BoardTriggerTable } from './triggers.tables.ts'
@@ -18,6 +19,10 @@ export const toActive = <Kind extends Trigger['kind']>(row: BoardTriggerTable): 
   roles: JSON.parse(row.roles),
   trigger: JSON.parse(row.config),
 })
+
+/** SQL condition: the tenant of the row is active. A subquery for each row, so that no plan reads all tenants. */
+export const isOfActiveTenant = (table: 'trigger_positions' | 'chat_readers'): RawBuilder<boolean> =>
+  sql<boolean>`(select status from tenants where id = ${sql.ref(`${table}.tenant_id`)}) = 'active'`
 
 type OfTenant<Kind> = Readonly<{ tenantId: string; kind: Kind }>
 

@@ -78,13 +78,22 @@ class OpenRun {
     this.meter.inside(() => this.start())
     while (!this.meter.isBroken() && !this.hasHostFailed && this.isPending()) {
       if (this.answered.length > 0) this.meter.inside(() => this.deliver())
-      this.meter.inside(() => this.runtime.executePendingJobs(jobsAtOnce).dispose())
+      this.meter.inside(() => this.runJobs())
       if (this.answered.length > 0 || this.runtime.hasPendingJob() || !this.isPending()) continue
       if (this.pending.size === 0) return this.failed('the module never finishes: it waits for a promise that nothing resolves')
       await this.waitForAnswer()
     }
     return this.end()
   }
+
+  /** What a module throws in a job rejects a promise; an error of the job itself is that of an engine without memory. */
+  private runJobs(): void {
+    const ran = this.runtime.executePendingJobs(jobsAtOnce)
+    if (ran.error && !this.meter.isBroken()) this.meter.break('memory', this.memoryText())
+    ran.dispose()
+  }
+
+  private memoryText = (): string => `more than ${this.task.limits.memoryMb} MB of memory`
 
   /** Everything that the context has must be released before it, or the runtime ends the process. */
   dispose(): void {
@@ -177,7 +186,7 @@ class OpenRun {
     const { text, isError } = this.meter.inside(() => this.resultText())
     if (this.meter.broken) return this.limit(this.meter.broken)
     if (text === undefined || (isError && /^InternalError: out of memory/.test(text)))
-      return this.limit({ kind: 'memory', message: `more than ${this.task.limits.memoryMb} MB of memory` })
+      return this.limit({ kind: 'memory', message: this.memoryText() })
     if (isError && /^(?:InternalError: stack overflow|RangeError: Maximum call stack)/.test(text))
       return this.limit({ kind: 'stack', message: `the calls are nested too deep: ${text}` })
     if (isError) return this.failed(text)
