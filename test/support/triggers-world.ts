@@ -23,7 +23,8 @@ export async function aTriggersWorld(db: Db) {
       started.push(run)
       return { id: newId(random, 'run') }
     }) as StartRun,
-    hasUnfinishedRun: async (_: unknown, { boardId }: Readonly<{ boardId: string }>) => runs.unfinished.has(boardId),
+    hasUnfinishedRun: async (_: unknown, { boardId, runId }: Readonly<{ boardId: string; runId: string | null }>) =>
+      runs.unfinished.has(boardId) || (runId !== null && runs.unfinished.has(runId)),
   }
   const ports = triggersOfBoards(deps)
 

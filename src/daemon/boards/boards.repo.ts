@@ -3,7 +3,7 @@ import type { PageEnd } from '../../core/contract/index.ts'
 import { type DbOrTx, forUpdate, newestFirst, type Tx } from '../db/index.ts'
 import type { BoardTable } from './boards.tables.ts'
 
-export type BoardRecord = BoardSummary & Readonly<{ tenantId: string; createdBy: string | null }>
+export type BoardRecord = BoardSummary & Readonly<{ tenantId: string; createdBy: string | null; publishedSpaceId: string | null }>
 
 const toBoard = (row: BoardTable): BoardRecord => ({
   id: row.id,
@@ -14,6 +14,7 @@ const toBoard = (row: BoardTable): BoardRecord => ({
   status: row.status,
   version: Number(row.version),
   publishedVersion: row.published_version === null ? null : Number(row.published_version),
+  publishedSpaceId: row.published_space_id,
   createdBy: row.created_by,
   createdAt: row.created_at,
   updatedAt: row.updated_at,
@@ -28,6 +29,7 @@ const toRow = (board: BoardRecord): BoardTable => ({
   status: board.status,
   version: board.version,
   published_version: board.publishedVersion,
+  published_space_id: board.publishedSpaceId,
   created_by: board.createdBy,
   created_at: board.createdAt,
   updated_at: board.updatedAt,

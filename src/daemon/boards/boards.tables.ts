@@ -8,6 +8,8 @@ export type BoardTable = {
   /** The last saved version. */
   version: number
   published_version: number | null
+  /** The space of the published version; runs are in it. */
+  published_space_id: string | null
   created_by: string | null
   created_at: string
   updated_at: string

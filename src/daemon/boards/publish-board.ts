@@ -37,7 +37,8 @@ export async function publishBoard(deps: BoardsDeps, actor: PlatformPrincipal, {
     const board = await lockOwnBoard(tx, actor, { id })
     if (board.version !== found.version) throw problem('CONFLICT', `Board ${id} was saved while it was checked. fix: publish it again`)
     if (board.status === 'active' && board.publishedVersion === board.version) return { ...summaryOf(board), definition }
-    const published: BoardRecord = { ...board, status: 'active', publishedVersion: board.version, updatedAt: isoNow(deps.clock) }
+    const now = { publishedVersion: board.version, publishedSpaceId: board.spaceId, updatedAt: isoNow(deps.clock) }
+    const published: BoardRecord = { ...board, ...now, status: 'active' }
     await replaceBoard(tx, published)
     await deps.replaceTriggers(tx, { ...board, boardId: id, definition })
     await publishBoardEvent(tx, deps.clock, { board: published, type: 'board.published' })

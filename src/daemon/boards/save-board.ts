@@ -29,7 +29,7 @@ export async function storeBoard(
 ): Promise<Saved> {
   await assertRoomForBoard(tx, tenantId)
   const at = isoNow(deps.clock)
-  const states = { status: 'draft', version: 1, publishedVersion: null } as const
+  const states = { status: 'draft', version: 1, publishedVersion: null, publishedSpaceId: null } as const
   const board: BoardRecord = {
     id: newId(deps.random, 'brd'),
     tenantId,

@@ -11,7 +11,7 @@ type Tenant = Readonly<{ tenantId: string }>
 type Page = Readonly<{ cursor?: string | undefined; limit: number }>
 
 /** A board as lists return it. */
-export const summaryOf = ({ tenantId: _, createdBy: __, ...summary }: BoardRecord): BoardSummary => summary
+export const summaryOf = ({ tenantId: _, createdBy: __, publishedSpaceId: ___, ...summary }: BoardRecord): BoardSummary => summary
 
 export const noSuchBoard = (id: string) =>
   problem('NOT_FOUND', `Board ${id} does not exist. fix: list the boards with GET /api/platform/v1/cascade-boards`)

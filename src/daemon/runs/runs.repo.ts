@@ -113,13 +113,14 @@ export async function runByStartKey(
   return row && toRun(row)
 }
 
-/** Whether a run of the board in the space has not ended. */
+/** Whether this run, or one of the board in the space, has not ended. */
 export async function hasUnfinishedRun(
   db: DbOrTx,
-  { tenantId, boardId, spaceId }: Readonly<{ tenantId: string; boardId: string; spaceId: string }>,
+  { tenantId, boardId, spaceId, runId }: Readonly<{ tenantId: string; boardId: string; spaceId: string; runId: string | null }>,
 ): Promise<boolean> {
   const query = db.selectFrom('runs').select('id').where('tenant_id', '=', tenantId).where('board_id', '=', boardId)
-  const unfinished = query.where('space_id', '=', spaceId).where('status', 'in', ['running', 'waiting'])
+  const here = query.where(({ eb, or }) => or([eb('space_id', '=', spaceId), ...(runId === null ? [] : [eb('id', '=', runId)])]))
+  const unfinished = here.where('status', 'in', ['running', 'waiting'])
   return (await unfinished.limit(1).executeTakeFirst()) !== undefined
 }
 

@@ -26,7 +26,7 @@ export const startRun = (
     const board = await activeBoard(tx, { tenantId, boardId: id })
     const { definition } = await boardOf(tx, { tenantId, boardId: id, version: board.publishedVersion })
     assertMayStart(definition, actor, board)
-    if (spaceId !== null && spaceId !== board.spaceId) await assertOwnSpace(deps, tx, { actor, board, spaceId })
+    if (spaceId !== null && spaceId !== board.publishedSpaceId) await assertOwnSpace(deps, tx, { actor, board, spaceId })
     // A key is the caller's own: another user with the same key starts another run.
     const keyed = key === undefined ? undefined : { key: `${userId}:${key}`, request: JSON.stringify([spaceId, variables]) }
     const { run, isNew } = await startBoardRun(deps, tx, {
@@ -50,9 +50,9 @@ type Placed = Readonly<{ actor: PlatformPrincipal; board: BoardRecord; spaceId: 
 
 async function assertOwnSpace({ spacesOf }: Pick<RunsDeps, 'spacesOf'>, tx: Tx, { actor, board, spaceId }: Placed): Promise<void> {
   const isMember = (await spacesOf(tx, actor)).some(({ id }) => id === spaceId)
-  if (isMember && board.spaceId === null) return
+  if (isMember && board.publishedSpaceId === null) return
   const reason =
-    board.spaceId === null ? 'must be a space that you are a member of' : `must be left out: runs of this board are in its space`
+    board.publishedSpaceId === null ? 'must be a space that you are a member of' : `must be left out: runs of this board are in its space`
   throw problem('VALIDATION', `spaceId: ${reason}`, { details: [{ path: 'spaceId', reason }] })
 }
 
@@ -123,7 +123,7 @@ const startKeyOf = ({ type, occurrence }: RunTrigger, key: string | null): strin
 
 /** The space of the run. Throws VALIDATION if an element needs one and there is none. */
 function assertSpace({ elements }: BoardDefinition, board: BoardRecord, spaceId: string | null): string | null {
-  const placed = board.spaceId ?? spaceId
+  const placed = board.publishedSpaceId ?? spaceId
   const needs = elements.find(
     ({ kind, config }) =>
       kind === 'report' ||

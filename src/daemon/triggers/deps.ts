@@ -17,8 +17,11 @@ export type TriggeredRun = Readonly<{
 /** Starts a run of the published version in the transaction. Throws a problem if the board does not allow it. */
 export type StartRun = (tx: Tx, run: TriggeredRun) => Promise<Readonly<{ id: string }>>
 
-/** Whether a run of the board in the space has not ended. */
-type HasUnfinishedRun = (tx: Tx, board: Readonly<{ tenantId: string; boardId: string; spaceId: string }>) => Promise<boolean>
+/** Whether this run, or one of the board in the space, has not ended. */
+type HasUnfinishedRun = (
+  tx: Tx,
+  board: Readonly<{ tenantId: string; boardId: string; spaceId: string; runId: string | null }>,
+) => Promise<boolean>
 
 /** Dependencies of the whole feature; each verb takes the part that it uses. */
 export type TriggersDeps = Readonly<{

@@ -38,14 +38,14 @@ export async function depthOfRun(tx: Tx, { tenantId, runId }: Readonly<{ tenantI
   return Number((await query.executeTakeFirst())?.depth ?? 0)
 }
 
-/** When a message of the room started the board last. */
+/** When a message of the room started the board last, and the run. */
 export async function lastStartIn(
   tx: Tx,
   { tenantId, boardId, roomId }: Readonly<{ tenantId: string; boardId: string; roomId: string }>,
-): Promise<string | undefined> {
+): Promise<Readonly<{ at: string; runId: string | null }> | undefined> {
   const row = await tx
     .selectFrom('trigger_occurrences')
-    .select('at')
+    .select(['at', 'run_id'])
     .where('tenant_id', '=', tenantId)
     .where('board_id', '=', boardId)
     .where('room_id', '=', roomId)
@@ -53,7 +53,7 @@ export async function lastStartIn(
     .orderBy('at', 'desc')
     .limit(1)
     .executeTakeFirst()
-  return row?.at
+  return row && { at: row.at, runId: row.run_id }
 }
 
 type Listing = Readonly<{ tenantId: string; boardId: string; after?: PageEnd | undefined; limit: number }>

@@ -61,8 +61,9 @@ async function senderOf(tx: Tx, { tenantId, chatDomain, chatId }: Sent): Promise
 async function isResting(deps: Deps, tx: Tx, { tenantId, boardId, roomId, roomSpaceId: spaceId, trigger }: RoomTrigger): Promise<boolean> {
   const last = await lastStartIn(tx, { tenantId, boardId, roomId })
   const now = deps.clock.now().getTime()
-  if (last !== undefined && now - Date.parse(last) < trigger.cooldownMinutes * 60_000) return true
-  return deps.hasUnfinishedRun(tx, { tenantId, boardId, spaceId })
+  if (last !== undefined && now - Date.parse(last.at) < trigger.cooldownMinutes * 60_000) return true
+  // A board with a space of its own has its runs there, not in the space of the room.
+  return deps.hasUnfinishedRun(tx, { tenantId, boardId, spaceId, runId: last?.runId ?? null })
 }
 
 type Starting = Readonly<{ active: RoomTrigger; message: ChatMessage; sender: UserRecord }>

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { eventsAfter } from '../../../src/daemon/db/index.ts'
-import { fireTimers } from '../../../src/daemon/runs/index.ts'
+import { fireTimers, hasUnfinishedRun } from '../../../src/daemon/runs/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aSpace, aTasksRoom, codeOf, type TasksRoom } from '../../support/tasks-room.ts'
-import { aBoard, aRun } from './a-board.ts'
+import { aBoard, aRun, storedSpace } from './a-board.ts'
 
 onBothDialects('runs', (fresh) => {
   const room = async () => aTasksRoom(await fresh())
@@ -108,6 +108,33 @@ onBothDialects('runs', (fresh) => {
     })
     const draft = await mia.createBoard({ body: { name: 'Draft', definition } })
     expect(await codeOf(aRun(one, draft.id))).toBe('BOARD_NOT_ACTIVE')
+  })
+
+  test('runs are in the space of the published version, whatever is saved since', async () => {
+    const one = await room()
+    const mia = one.as('mia')
+    for (const id of ['spc_4b', 'spc_5c']) await storedSpace(one, id)
+    one.spaces.set('mia', [aSpace('spc_4b'), aSpace('spc_5c')])
+    const id = await aBoard(one, 's > r1 > t1 > e')
+    const params = { id }
+    const { definition } = await mia.showBoard({ params })
+    const save = (spaceId: string | null, version: number) =>
+      mia.saveBoard({ params, body: { name: 'Crisis', definition, spaceId, version } })
+    await save('spc_4b', 1)
+    expect(await codeOf(aRun(one, id))).toBe('VALIDATION')
+    expect(await aRun(one, id, { spaceId: 'spc_5c' })).toMatchObject({ spaceId: 'spc_5c' })
+    await mia.publishBoard({ params })
+    await save('spc_5c', 2)
+    const run = await aRun(one, id)
+    expect(run).toMatchObject({ spaceId: 'spc_4b' })
+    const isUnfinished = (spaceId: string, runId: string | null) =>
+      one.db.transaction().execute((tx) => hasUnfinishedRun(tx, { tenantId: 'ten_one', boardId: id, spaceId, runId }))
+    expect([await isUnfinished('spc_4b', null), await isUnfinished('spc_none', null), await isUnfinished('spc_none', run.id)]).toEqual([
+      ...[true, false, true],
+    ])
+    expect(await codeOf(aRun(one, id, { spaceId: 'spc_5c' }))).toBe('VALIDATION')
+    await mia.publishBoard({ params })
+    expect(await aRun(one, id)).toMatchObject({ spaceId: 'spc_5c' })
   })
 
   test('a board may name the roles that start it', async () => {

@@ -147,6 +147,24 @@ onBothDialects('chat triggers', (fresh) => {
     expect(eventIds(one)).toEqual([first, second])
   })
 
+  test('the unfinished run of a room counts also when the board has its runs in another space', async () => {
+    const one = await school()
+    await one.publishAlarm({ room: one.roomId, cooldownMinutes: 0 }, { spaceId: 'spc_other' })
+    await one.read()
+    const first = one.say('alarm')
+    await one.read()
+    const { run_id } = await one.db.selectFrom('trigger_occurrences').select('run_id').executeTakeFirstOrThrow()
+    one.runs.unfinished.add(run_id as string)
+    one.say('alarm')
+    await one.read()
+    one.runs.unfinished.clear()
+    await one.clock.advance(1_000)
+    const last = one.say('alarm')
+    await one.read()
+    expect(eventIds(one)).toEqual([first, last])
+    expect(one.started.map(({ spaceId }) => spaceId)).toEqual(['spc_other', 'spc_other'])
+  })
+
   test('two boards start by one message, and a board with two fitting triggers once', async () => {
     const one = await school()
     await one.publishAlarm()

@@ -40,6 +40,7 @@ import { runs } from './0040-runs.ts'
 import { supportAccess } from './0041-support-access.ts'
 import { triggers } from './0042-triggers.ts'
 import { automation } from './0043-automation.ts'
+import { publishedSpace } from './0044-published-space.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order they are applied. Add at the end; never change or reorder what shipped. */
@@ -86,4 +87,5 @@ export const migrations: readonly Migration[] = [
   supportAccess,
   triggers,
   automation,
+  publishedSpace,
 ]
