@@ -9,7 +9,7 @@ const nouns: readonly (readonly [name: string, verbs: string, Load<Noun>])[] = [
   ['tenants', 'list show create update window suspend resume', async () => (await import('./tenants/index.ts')).tenants],
   [
     'users',
-    'list show create update roles disable enable reset-password sessions end-session import',
+    'list show create update roles disable enable erase reset-password sessions end-session import',
     async () => (await import('./users/index.ts')).users,
   ],
   ['automation', 'keys rotate', async () => (await import('./automation/index.ts')).automation],

@@ -15,6 +15,7 @@ import { homeserverContract } from './homeserver/index.ts'
 import { agentContract, hostsContract } from './hosts/index.ts'
 import { jobsContract } from './jobs/index.ts'
 import { limitsContract } from './limits/index.ts'
+import { privacyContract } from './privacy/index.ts'
 import { profileContract } from './profile/index.ts'
 import { emergencyContract, rolloutsContract } from './rollouts/index.ts'
 import { operatorRunsContract, runsContract } from './runs/index.ts'
@@ -42,6 +43,7 @@ export const api = {
   agent: agentContract,
   tenants: tenantsContract,
   users: usersContract,
+  privacy: privacyContract,
   homeserver: homeserverContract,
   sessions: sessionsContract,
   limits: limitsContract,

@@ -7,7 +7,7 @@ import { chatTimeline } from './chat-timeline.ts'
 // A simulated box: responds like its edge's platform listener and Synapse, as recorded from real ones.
 // The same suite runs against it and against a real box, so that both stay equal.
 
-type Account = { password: string; admin: boolean; locked: boolean; deactivated: boolean; displayName: string | null }
+type Account = { password: string; admin: boolean; locked: boolean; deactivated: boolean; erased?: boolean; displayName: string | null }
 type Session = { userId: string; deviceId: string }
 type Body = Record<string, unknown>
 type Reply = readonly [status: number, body: Body | string, headers?: Record<string, string>]
@@ -96,11 +96,16 @@ export async function aChatServer({ chatDomain = 'acme.example' } = {}) {
       if (typeof body.locked === 'boolean') account.locked = body.locked
       if (typeof body.displayname === 'string') account.displayName = body.displayname
     }
+    if (body.erase === true) {
+      Object.assign(account, { deactivated: true, erased: true, password: '', displayName: null })
+      for (const [token, one] of sessions) if (one.userId === userId) sessions.delete(token)
+    }
     if (typeof body.new_password === 'string') {
       account.password = body.new_password
       if (body.logout_devices !== false) for (const [token, one] of sessions) if (one.userId === userId) sessions.delete(token)
     }
-    return [200, { name: userId, locked: account.locked, displayname: account.displayName }]
+    const { locked, deactivated, erased = false, displayName: displayname } = account
+    return [200, { name: userId, locked, deactivated, erased, displayname }]
   }
 
   function session(path: string, authorization: string | undefined): Reply {
@@ -125,7 +130,7 @@ export async function aChatServer({ chatDomain = 'acme.example' } = {}) {
       return [200, { nonce }]
     }
     if (place === '/_synapse/admin/v1/register') return register(body)
-    const user = /^\/_synapse\/admin\/(?:v2\/users|v1\/reset_password)\/(.+)$/.exec(place)?.[1]
+    const user = /^\/_synapse\/admin\/(?:v2\/users|v1\/reset_password|v1\/deactivate)\/(.+)$/.exec(place)?.[1]
     if (user) return administer(method, decodeURIComponent(user), body, who(authorization))
     if (/^\/_matrix\/client\/v3\/(account\/whoami|logout)$/.test(place)) {
       if (authorization !== `Bearer ${secrets.appserviceToken}`) return session(place, authorization)

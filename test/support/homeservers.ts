@@ -74,6 +74,12 @@ export function chatServer(domain: string): ChatServer {
         if (user) user.locked = locked
         return { kind: user ? 'ok' : 'absent' }
       }),
+    erase: ({ localpart }) =>
+      done(() => {
+        const user = users.get(localpart)
+        if (user) user.password = ''
+        return { kind: user ? 'ok' : 'absent' }
+      }),
     whoami: unused,
     setDisplayName: unused,
     send: unused,

@@ -1,12 +1,12 @@
 import { problem } from '../../core/kit/index.ts'
 import { assertConfirmed, type Context, command, count, flag, many, oneOf, readSecretLines, required, text } from '../kit/index.ts'
-import { createdView, resetView, userList, userView } from './users.view.ts'
+import { createdView, erasedView, erasureView, resetView, userList, userView } from './users.view.ts'
 
 export const list = command(
   'list <tenant>',
   'List the users of a tenant',
   {
-    status: oneOf('--status <status>', 'filter by status', ['active', 'disabled']),
+    status: oneOf('--status <status>', 'filter by status', ['active', 'disabled', 'erased']),
     withoutPassword: flag('--without-password', 'only users whose password was lost in a restore'),
     oldPassword: flag('--old-password', 'only users whose password a restore reverted'),
     limit: count('--limit <count>', 'max results'),
@@ -115,6 +115,24 @@ export const disable = command(
   },
   userView,
 )
+
+export const erase = command(
+  'erase <tenant> <user>',
+  'Erase a user and its data for good',
+  {},
+  async ({ api, ask, notify, yes }, { tenant, user }) => {
+    if (!yes) await confirmErasure({ ask, notify }, tenant, user)
+    return api.privacy.eraseUser({ params: { slug: tenant, localpart: user } })
+  },
+  erasedView,
+  { examples: ['erase anna-schule ben.lang', 'erase anna-schule ben.lang --yes'] },
+)
+
+async function confirmErasure({ ask, notify }: Pick<Context, 'ask' | 'notify'>, tenant: string, user: string): Promise<void> {
+  notify((style) => erasureView(tenant, user, style))
+  const typed = await ask.text(`Type ${user} to erase the user:`, 'pass --yes')
+  if (typed.trim() !== user) throw problem('CANCELLED', `confirmation does not match ${user}; nothing was changed`)
+}
 
 export const enable = command(
   'enable <tenant> <user>',

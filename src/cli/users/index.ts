@@ -2,7 +2,7 @@
 // It never shows a password twice, and an import never changes an existing user.
 import { noun } from '../kit/index.ts'
 import { endSession, listSessions } from '../sessions/index.ts'
-import { create, disable, enable, list, resetPassword, roles, show, update } from './commands.ts'
+import { create, disable, enable, erase, list, resetPassword, roles, show, update } from './commands.ts'
 import { importFile } from './import.ts'
 
 export const users = noun('users', 'Users of a tenant', [
@@ -13,6 +13,7 @@ export const users = noun('users', 'Users of a tenant', [
   roles,
   disable,
   enable,
+  erase,
   resetPassword,
   listSessions,
   endSession,

@@ -64,6 +64,23 @@ export const resetView = ({ user, chat, password }: ResetPassword, style: Style)
     shownOnce(password, style),
   )
 
+/** Shown before the question. */
+export const erasureView = (tenant: string, user: string, { paint }: Style): string =>
+  sections(
+    paint.bold(`Erase ${clean(user)} of ${clean(tenant)} for good:`),
+    [
+      'Sessions end now. The chat account and its profile are deactivated and cannot be restored.',
+      'Unfinished runs of the user are cancelled; form values and signatures of its runs are deleted.',
+      'Approvals, histories and tasks remain and name an erased user. Files remain in their spaces.',
+    ].join('\n'),
+  )
+
+export const erasedView = ({ matrixUserId, tenant, localpart }: User, _: Style): string =>
+  sections(
+    `${clean(matrixUserId)} erased; its sessions ended.`,
+    `Its data and chat account are removed by jobs (\`tenantry jobs list\`). To run them again: \`tenantry users erase ${tenant} ${clean(localpart)}\``,
+  )
+
 const outcomeWord = (outcome: string): string => (outcome === 'would_create' ? 'would be created' : outcome)
 
 const importReason: Column<ImportLine> = { title: 'REASON', value: ({ reason }) => reason && clean(reason), priority: 1 }

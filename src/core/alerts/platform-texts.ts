@@ -76,7 +76,7 @@ export const budgetHigh = (of: Readonly<{ slug: string; percent: number; budget:
 type Refused = Readonly<{
   slug: string
   localpart: string
-  status: 'active' | 'disabled'
+  status: 'active' | 'disabled' | 'erased'
   what: 'lock' | 'name' | 'account'
   /** The error of the chat server. */
   reason: string
@@ -87,14 +87,17 @@ const consequences = {
   account: 'The user is registered but has no chat account, so login fails.',
 }
 
-const lockConsequence = (status: Refused['status']): string =>
-  status === 'disabled'
+const lockConsequence = (status: Refused['status']): string => {
+  if (status === 'erased') return 'The user is erased on the platform, but its chat account and messages remain.'
+  return status === 'disabled'
     ? 'The user is disabled and the platform sessions have ended, but devices that are logged in to the chat may still chat.'
     : 'The user is enabled, but the chat may still refuse the login.'
+}
 
 const verbOf = (what: Refused['what'], status: Refused['status']): string => {
   if (what === 'account') return 'reset-password'
   if (what === 'name') return 'show'
+  if (status === 'erased') return 'erase'
   return status === 'disabled' ? 'disable' : 'enable'
 }
 

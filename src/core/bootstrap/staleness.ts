@@ -19,6 +19,7 @@ const affectedByType = {
   'user.created': 'none',
   'user.enabled': 'none',
   'user.disabled': 'none',
+  'user.erased': 'none',
   'user.roles_changed': 'user',
   'user.contact_changed': 'none',
   'user.profile_changed': 'user',

@@ -32,6 +32,7 @@ export const eventTypes = {
   'user.created': published('contacts.changed', ['userId']),
   'user.enabled': published('contacts.changed', ['userId']),
   'user.disabled': published('contacts.changed', ['userId']),
+  'user.erased': published('contacts.changed', ['userId']),
   'user.roles_changed': published('contacts.changed', ['userId']),
   'user.contact_changed': published('contacts.changed', ['userId']),
   'user.profile_changed': published('profile.changed', ['userId']),

@@ -56,6 +56,8 @@ export type Homeserver = Readonly<{
   createUser(user: NewChatUser): Promise<Created>
   /** A locked user can neither log in nor use a chat token. */
   setLocked(ask: Readonly<{ localpart: string; locked: boolean }>): Promise<Done>
+  /** Deactivates the account for good and asks the servers that have its messages to hide them from new members; `ok` also when it was erased before. */
+  erase(ask: Readonly<{ localpart: string }>): Promise<Done>
   setDisplayName(ask: Readonly<{ localpart: string; displayName: string | null }>): Promise<Done>
   /** For rooms and spaces. */
   send(request: ServiceRequest): Promise<ServiceAnswer>

@@ -93,6 +93,7 @@ export const usersContract = {
     params: one,
     body: ChangeUserBody,
     returns: User,
+    problems: ['CONFLICT'],
     summary: 'Change roles, display name or locale of a user. Roles take effect with the next request',
   }),
   resetUserPassword: endpoint({
@@ -136,6 +137,7 @@ export const usersContract = {
     params: one,
     body: Reason,
     returns: User,
+    problems: ['CONFLICT'],
     summary: 'End all sessions of a user within a second and lock its chat account; a repeat only re-syncs the lock',
   }),
   enableUser: endpoint({
@@ -144,6 +146,7 @@ export const usersContract = {
     auth: admin('operator'),
     params: one,
     returns: User,
+    problems: ['CONFLICT'],
     summary: 'Allow a user to log in again, to platform and chat; ended sessions stay ended',
   }),
 } as const satisfies Contract

@@ -22,6 +22,7 @@ export {
   generatePassword,
   isPlatformAccount,
   isReserved,
+  KnownLocalpart,
   Locale,
   Localpart,
   matrixUserIdOf,

@@ -7,8 +7,8 @@ import { RoleName } from './role-book.ts'
 /** The id of a user in a request. */
 export const UserKey = z.string().regex(/^usr_[0-9a-z]{20}$/, 'must be the id of a user')
 
-/** A disabled user has no session and a locked chat account. */
-export const UserStatus = z.enum(['active', 'disabled'])
+/** A disabled user has no session and a locked chat account. An erased one has no data either, and stays erased. */
+export const UserStatus = z.enum(['active', 'disabled', 'erased'])
 export type UserStatus = z.infer<typeof UserStatus>
 
 /** A language tag: `de`, `de-AT`, `zh-Hant-TW`. */

@@ -11,19 +11,20 @@ import { cronsFeature } from '../crons/index.ts'
 import type { DbOrTx } from '../db/index.ts'
 import { eventsFeature } from '../events/index.ts'
 import { type Feature, withDeps } from '../feature/index.ts'
-import { filesFeature, spacesWithFiles, storeFile } from '../files/index.ts'
+import { eraseFilesOf, filesFeature, spacesWithFiles, storeFile } from '../files/index.ts'
 import { homeserverFeature } from '../homeserver/index.ts'
 import { deleteEndedInvites, hostsFeature } from '../hosts/index.ts'
 import { jobsFeature } from '../jobs/index.ts'
 import { limitsFeature } from '../limits/index.ts'
+import { type PrivacyDeps, privacyFeature } from '../privacy/index.ts'
 import { profileFeature } from '../profile/index.ts'
 import { storeReport } from '../reports/index.ts'
 import { commandsOfRollouts, rolloutsFeature } from '../rollouts/index.ts'
-import { hasUnfinishedRun, runsFeature, runTasks, sendRunMessage, startBoardRun } from '../runs/index.ts'
+import { eraseUserRuns, hasUnfinishedRun, runsFeature, runTasks, sendRunMessage, startBoardRun } from '../runs/index.ts'
 import { serviceFeature } from '../service/index.ts'
-import { sessionsFeature } from '../sessions/index.ts'
+import { deleteUserSessions, sessionsFeature } from '../sessions/index.ts'
 import { commandsOfRestores, snapshotsFeature } from '../snapshots/index.ts'
-import { roomsOfTenant, spacesFeature } from '../spaces/index.ts'
+import { leaveAllSpaces, roomsOfTenant, spacesFeature } from '../spaces/index.ts'
 import { supportFeature } from '../support/index.ts'
 import { tasksFeature } from '../tasks/index.ts'
 import { tenantsFeature } from '../tenants/index.ts'
@@ -66,6 +67,7 @@ export const features: readonly Feature<Deps>[] = [
   withDeps(hostsFeature, ({ hosts, declared }: Deps) => ({ ...hosts, commandsInUse, cleanups: () => declared().cleanups })),
   withDeps(tenantsFeature, ({ boxes, fileUsageOf }: Deps) => ({ ...boxes, fileUsageOf })),
   withDeps(usersFeature, ({ users }: Deps) => users),
+  withDeps(privacyFeature, (deps: Deps) => ({ ...deps.users, eraseSteps: eraseSteps(deps) })),
   withDeps(homeserverFeature, ({ db, clock, networks }: Deps) => ({ db, clock, networks })),
   withDeps(cronsFeature, (deps: Deps) => ({ ...deps, jobs: deps.declared().crons })),
   profileFeature,
@@ -94,3 +96,15 @@ const commandsInUse = async (db: DbOrTx) => [
   ...(await commandsOfRestores(db)),
   ...(await commandsOfLifecycle(db)),
 ]
+
+/** Steps of features for an erased user, before its id is replaced. */
+const eraseSteps = (deps: Deps): PrivacyDeps['eraseSteps'] => [
+  (user, signal) => eraseUserRuns({ ...deps, eraseFiles: eraseFiles(deps) }, user, signal),
+  (user, signal) => leaveAllSpaces(deps, user, signal),
+  (user) => deleteUserSessions(deps.db, user),
+]
+
+const eraseFiles =
+  ({ files }: Deps) =>
+  (tenantId: string, ids: readonly string[]) =>
+    eraseFilesOf(files, tenantId, ids)

@@ -40,7 +40,7 @@ export const isContact = async (db: DbOrTx, roles: RoleBook, caller: Caller, use
 
 type EventDeps = Readonly<{ clock: Clock; roles: RoleBook }>
 type ContactEvent = Readonly<{
-  type: 'user.created' | 'user.enabled' | 'user.disabled' | 'user.roles_changed' | 'user.contact_changed'
+  type: 'user.created' | 'user.enabled' | 'user.disabled' | 'user.erased' | 'user.roles_changed' | 'user.contact_changed'
   user: Readonly<{ id: string; tenantId: string }>
   /** The current roles, and the former ones if they changed. */
   roles: readonly string[]

@@ -42,6 +42,17 @@ async function orLeaveForCleanup({ log }: EraseDeps, fileId: string, work: () =>
   }
 }
 
+/** Erases files of the platform's own making for good, such as signatures of an erased user. Files that are gone, or another's, are left out. */
+export async function eraseFilesOf(deps: EraseDeps, tenantId: string, ids: readonly string[]): Promise<void> {
+  const at = isoNow(deps.clock)
+  const gone = { state: 'erasing', erase_at: at, deleted_at: at, updated_at: at } as const
+  for (const id of ids) {
+    const marked = deps.db.updateTable('files').set(gone).where('tenant_id', '=', tenantId).where('id', '=', id)
+    const { numUpdatedRows } = await marked.where('state', 'in', ['ready', 'deleted']).executeTakeFirst()
+    if (numUpdatedRows === 1n) await eraseNow(deps, { id, tenantId })
+  }
+}
+
 type Due = Readonly<{ id: string; tenantId: string; eraseAt: string }>
 
 const pageSize = 200

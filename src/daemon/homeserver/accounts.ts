@@ -67,6 +67,17 @@ type Locked = Readonly<{ localpart: string; locked: boolean }>
 export const setChatLock = (deps: CallDeps, tenantId: TenantId, { localpart, locked }: Locked): Promise<Done> =>
   changeAccount(deps, tenantId, { localpart, holds: (account) => account.locked === locked, body: { locked } })
 
+/** Synapse then removes password, devices, profile and third-party ids, and leaves all rooms in the background. */
+export async function eraseChatUser(deps: CallDeps, tenantId: TenantId, { localpart }: Readonly<{ localpart: string }>): Promise<Done> {
+  const connection = await connect(deps, tenantId, 'write')
+  if (!isConnection(connection)) return connection
+  const id = idOf(connection, localpart)
+  const found = await connection.call({ method: 'GET', path: `/_synapse/admin/v2/users/${id}`, as: 'admin' })
+  if (!isAnswer(found) || found.status !== 200) return done(found)
+  if (found.json?.deactivated === true && found.json.erased === true) return { kind: 'ok' }
+  return done(await connection.call({ method: 'POST', path: `/_synapse/admin/v1/deactivate/${id}`, body: { erase: true }, as: 'admin' }))
+}
+
 type Named = Readonly<{ localpart: string; displayName: string | null }>
 
 /** Sets the display name in the user's chat profile. */

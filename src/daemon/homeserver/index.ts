@@ -3,7 +3,7 @@
 // Stores no password and no token of a user.
 import type { Homeserver, Homeservers } from '../../core/homeserver/index.ts'
 import { feature } from '../feature/index.ts'
-import { changeChatPassword, createChatUser, setChatLock, setChatName } from './accounts.ts'
+import { changeChatPassword, createChatUser, eraseChatUser, setChatLock, setChatName } from './accounts.ts'
 import { homeserverSealedColumns } from './admin-token.ts'
 import { loginChat, logoutChat, type ReadDeps, readChat, sendToChat, whoIs } from './chat-sessions.ts'
 import { homeserverRoutes } from './platform-address.ts'
@@ -24,6 +24,7 @@ export const makeHomeservers = (deps: ReadDeps): Homeservers => ({
     changePassword: (change) => changeChatPassword(deps, tenantId, change),
     createUser: (user) => createChatUser(deps, tenantId, user),
     setLocked: (lock) => setChatLock(deps, tenantId, lock),
+    erase: (account) => eraseChatUser(deps, tenantId, account),
     setDisplayName: (name) => setChatName(deps, tenantId, name),
     send: (request) => sendToChat(deps, tenantId, request),
     read: (request) => readChat(deps, tenantId, request),

@@ -15,6 +15,7 @@ import { messageJobs } from './send-messages.ts'
 import { listCheckpoints, listRuns, showHistory, showReport, showRun } from './show-runs.ts'
 import { startRun } from './start-run.ts'
 
+export { eraseUserRuns } from './erase-user-runs.ts'
 export { fireTimers } from './fire-timers.ts'
 export { hasUnfinishedRun } from './runs.repo.ts'
 export { sendRunMessage } from './send-messages.ts'

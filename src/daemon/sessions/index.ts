@@ -9,6 +9,7 @@ import { deleteExpiredSessions } from './sessions.repo.ts'
 import { sessionsRoutes } from './sessions.routes.ts'
 
 export { type AuthenticateUser, authenticateUser } from './authenticate-user.ts'
+export { deleteUserSessions } from './delete-user-sessions.ts'
 export type { SessionsDeps } from './deps.ts'
 export { endUserSessions } from './end-sessions.ts'
 export { deleteExpiredFailures, loginWaiters, unlockLogin } from './login-attempts.ts'

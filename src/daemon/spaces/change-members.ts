@@ -35,7 +35,8 @@ export const putSpaceMember = (
     const user = await findUserById(tx, userId)
     // Owners see existing members, even disabled ones.
     const mayPut = before !== null || actor.capabilities.includes('manageSpaces') || (await isContact(tx, roles, actor, userId))
-    if (user?.tenantId !== tenantId || !mayPut) throw problem('NOT_FOUND', `User ${userId} does not exist, or you may not see it`)
+    if (user?.tenantId !== tenantId || user.status === 'erased' || !mayPut)
+      throw problem('NOT_FOUND', `User ${userId} does not exist, or you may not see it`)
     return putMember({ clock }, tx, { ...actor, actor }, { space, userId, role })
   })
 

@@ -10,6 +10,7 @@ import { spaceSyncJobs, spacesJobs } from './sync-jobs.ts'
 
 export { deleteOldSpaces, recordInSpace } from './activity.ts'
 export { type Chat, createRoomWith, deleteAlias, findAlias, joinRoom, readRoom } from './chat-rooms.ts'
+export { leaveAllSpaces } from './leave-all-spaces.ts'
 export { createToolSpace, listAllSpaces, putToolMember } from './platform-changes.ts'
 export { authorizeSpace } from './show-spaces.ts'
 export { findSpace, hasSpaceRoom, membersOf, roomsOfTenant, spaceRoomsAfter, spacesOf } from './spaces.repo.ts'

@@ -7,7 +7,7 @@ import { forUpdate, type Tx } from '../db/index.ts'
 import { recordEvent } from '../events/index.ts'
 import { assertKnownRoles } from './create-user.ts'
 import type { UsersDeps } from './deps.ts'
-import { existingUser, type OneUser, userView } from './show-users.ts'
+import { changeableUser, type OneUser, userView } from './show-users.ts'
 import { enqueueLockSync, enqueueNameSync } from './sync-users.ts'
 import { findUserById, lockUser, type UserRecord, updateUser } from './users.repo.ts'
 
@@ -23,7 +23,7 @@ export async function changeUser(deps: Deps, actor: Actor, { slug, localpart, ..
   if (changes.roles) assertKnownRoles(deps.roles, changes.roles)
   return deps.db.transaction().execute(async (tx) => {
     await lockUser(tx, { slug, localpart })
-    const { tenant, user } = await existingUser(tx, { slug, localpart })
+    const { tenant, user } = await changeableUser(tx, { slug, localpart })
     const at = isoNow(deps.clock)
     await updateUser(tx, user, at, changes)
     await publishChanges(deps, tx, user, changes)
@@ -69,7 +69,7 @@ const setStatus = (
 ): Promise<User> =>
   db.transaction().execute(async (tx) => {
     await lockUser(tx, one)
-    const { tenant, user } = await existingUser(tx, one)
+    const { tenant, user } = await changeableUser(tx, one)
     // Also for an unchanged status: the chat server may have missed it.
     await enqueueLockSync(tx, clock, user)
     if (user.status === status) return userView(tenant, user)

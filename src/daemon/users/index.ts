@@ -11,6 +11,7 @@ import { usersRoutes } from './users.routes.ts'
 export { changeProfile } from './change-user.ts'
 export { ensureUser } from './create-user.ts'
 export type { UsersPorts } from './deps.ts'
+export { eraseUserRecord } from './erase-user.ts'
 export { loadRoleBook } from './load-role-book.ts'
 export {
   acquirePasswordLease,

@@ -15,7 +15,7 @@ import {
   waitForPasswordLease,
   writeUnderLease,
 } from './password-lease.ts'
-import { existingUser, type OneUser, userView } from './show-users.ts'
+import { changeableUser, type OneUser, userView } from './show-users.ts'
 import { countWithoutPassword, findUserById, lockUser, recordPasswordKnown, type UserRecord, updateUser } from './users.repo.ts'
 
 type Deps = Omit<UsersDeps, 'roles'>
@@ -31,7 +31,7 @@ export async function resetPassword(
   actor: Actor,
   { password: requested, logOutDevices, ...one }: ResetInput,
 ): Promise<ResetPassword> {
-  const { tenant, user } = await existingUser(deps.db, one)
+  const { tenant, user } = await changeableUser(deps.db, one)
   const password = requested ?? generatePassword(deps.random)
   const lease = await waitForPasswordLease(deps, user.id)
   const input = { slug: one.slug, password: secret(password), logOutDevices }

@@ -86,7 +86,7 @@ async function resyncUser(deps: RecreateDeps, user: UserRecord): Promise<Fault |
   for (const field of fields) {
     const result = await syncUser(deps, user.id, field)
     if (isFault(result)) return result
-    if (result.kind === 'absent') return recreateChatAccount(deps, user)
+    if (result.kind === 'absent') return user.status === 'erased' ? undefined : recreateChatAccount(deps, user)
     if (result.kind === 'refused') await raiseSyncAlert(deps, user.id, { what: field.what, reason: result.reason })
   }
   return undefined

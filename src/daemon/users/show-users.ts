@@ -33,6 +33,17 @@ export async function existingUser(db: DbOrTx, { slug, localpart }: OneUser) {
   return { tenant, user }
 }
 
+/** Throws NOT_FOUND, CONFLICT for an erased user. */
+export async function changeableUser(db: DbOrTx, one: OneUser) {
+  const found = await existingUser(db, one)
+  if (found.user.status === 'erased')
+    throw problem(
+      'CONFLICT',
+      `User ${one.localpart} of ${one.slug} is erased, so nothing of it changes. fix: create a user with another name`,
+    )
+  return found
+}
+
 type Page = Readonly<{
   slug: string
   status?: UserStatus | undefined

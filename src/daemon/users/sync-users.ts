@@ -29,7 +29,7 @@ const enqueueSync =
   (tx: Tx, clock: Clock, { id, tenantId }: OneUser) =>
     enqueueJob(tx, clock, { topic, payload: { userId: id }, ...chatQueue({ tenantId, what, key: id }) })
 
-/** Enqueues the sync of the chat lock in the transaction of the change. */
+/** Enqueues the sync of the chat lock, or of the erasure, in the transaction of the change. */
 export const enqueueLockSync = enqueueSync(lockTopic, 'locks')
 /** Enqueues the sync of the display name in the transaction of the change. */
 export const enqueueNameSync = enqueueSync(nameTopic, 'names')
@@ -44,13 +44,15 @@ type SyncedField = Readonly<{
 
 export const lockField: SyncedField = {
   what: 'lock',
-  send: (homeserver, { localpart, status }) => homeserver.setLocked({ localpart, locked: status === 'disabled' }),
+  send: (homeserver, { localpart, status }) =>
+    status === 'erased' ? homeserver.erase({ localpart }) : homeserver.setLocked({ localpart, locked: status === 'disabled' }),
   current: ({ status }) => status,
 }
 
 export const nameField: SyncedField = {
   what: 'name',
-  send: (homeserver, { localpart, displayName }) => homeserver.setDisplayName({ localpart, displayName }),
+  send: async (homeserver, { localpart, displayName, status }) =>
+    status === 'erased' ? { kind: 'ok' } : homeserver.setDisplayName({ localpart, displayName }),
   current: ({ displayName }) => displayName,
 }
 

@@ -50,6 +50,17 @@ test('create shows a generated password once, and reports an existing account', 
   expect(given.asked[0]?.body).toEqual({ localpart: 'anna', password: 'from stdin' })
 })
 
+test('erase needs the name of the user or --yes, and prints how to run it again', async () => {
+  const answers = { [`POST ${base}/anna/erase`]: aUser({ status: 'erased', displayName: null, roles: [] }) }
+  const asked = await tenantry(['users', 'erase', 'acme', 'anna'], { answers })
+  expect([asked.exit, asked.asked]).toEqual([2, []]) // without a terminal
+  const ran = await tenantry(['users', 'erase', 'acme', 'anna', '--yes'], { answers })
+  expect([ran.exit, ran.stdout]).toEqual([0, expect.stringContaining('@anna:chat.acme.example erased; its sessions ended.')])
+  expect(ran.stdout).toContain('tenantry users erase acme anna')
+  const json = await tenantry(['users', 'erase', 'acme', 'anna', '--yes', '--json'], { answers })
+  expect(JSON.parse(json.stdout)).toMatchObject({ localpart: 'anna', status: 'erased' })
+})
+
 test('roles, disable and enable name the user', async () => {
   const one = `${base}/anna`
   const ran = await tenantry(['users', 'roles', 'acme', 'anna', 'teacher', 'staff'], { answers: { [`PATCH ${one}`]: aUser() } })

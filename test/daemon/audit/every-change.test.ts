@@ -140,6 +140,7 @@ const declared: Readonly<Record<string, Declared>> = {
   resetUserPassword: elsewhere('users', 'user.password-reset'),
   reconcileBox: elsewhere('users', 'box.reconcile'),
   disableUser: ['user.disabled'],
+  eraseUser: ['user.erased'],
   enableUser: ['user.enabled'],
   userLogin: nothing('logins of users are sessions, and failed ones are counted'),
   refresh: nothing('a session goes on'),
@@ -304,6 +305,7 @@ describe('on a running daemon', () => {
     )
     await does('disableUser', 'user.disabled', () => admin.users.disableUser({ params: mia, body: { reason: 'left' } }))
     await does('enableUser', 'user.enabled', () => admin.users.enableUser({ params: mia }))
+    await does('eraseUser', 'user.erased', () => admin.privacy.eraseUser({ params: mia }))
     expect(member).toMatch(/^Bearer /)
   })
 })

@@ -133,6 +133,17 @@ export function homeserverSuite(subject: () => Subject): void {
     expect(await login(localpart)).toEqual({ kind: 'locked' })
   })
 
+  test('an erased account cannot log in, its sessions end, and it stays erased', async () => {
+    const localpart = await aUser()
+    const { accessToken } = await session(localpart)
+    const { homeserver } = subject()
+    for (const _ of ['first', 'again']) expect(await homeserver.erase({ localpart })).toEqual({ kind: 'ok' })
+    expect(await login(localpart)).toEqual({ kind: 'refused' })
+    expect(await homeserver.whoami(accessToken)).toEqual({ kind: 'unknown_token' })
+    expect(await homeserver.createUser({ localpart, password: right })).toEqual({ kind: 'exists' })
+    expect(await homeserver.erase({ localpart: 'nobody-at-all' })).toEqual({ kind: 'absent' })
+  })
+
   test('behind a fence writes are refused with Retry-After', async () => {
     const localpart = await aUser()
     const { accessToken } = await session(localpart)

@@ -1,0 +1,4 @@
+// The data of tenants and users: which table holds whose rows, what the erasure of a user does to each column, and what ends in an export.
+// It decides by table and column alone. It reads no database.
+export { erasedName, privacyContract } from './contract.ts'
+export { tableRules } from './table-rules.ts'

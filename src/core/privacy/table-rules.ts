@@ -1,0 +1,125 @@
+/**
+ * The effect of an erasure on a column that may name the user. `replace`: its id, alone or inside JSON, becomes `erased user`. `clear`: the
+ * column becomes null. `row`: the row is deleted. `feature`: the feature of the table does it.
+ */
+type ColumnErasure = 'replace' | 'clear' | 'row' | 'feature'
+
+/** The column that holds the id of the tenant, or of a row in another table that belongs to it. */
+type Owner = string | Readonly<{ column: string; of: string }>
+
+type TableRule = Readonly<{
+  /** How a row belongs to a tenant; null: the table holds nothing of tenants, or operators' records, which a tenant does not take along. */
+  tenant: Owner | null
+  /** Columns that an export leaves out because they are secret. `all`: the table is not exported. */
+  secret?: readonly string[] | 'all'
+  users?: Readonly<Record<string, ColumnErasure>>
+  /** Why a column that names a user stays, or why a table belongs to no tenant. */
+  because?: string
+}>
+
+const ofTenant = 'tenant_id'
+const viaBox: Owner = { column: 'box_id', of: 'boxes' }
+
+const platform = (because: string): TableRule => ({ tenant: null, because })
+const operators = platform('accounts and sign-ins of operators')
+const hosts = platform('hosts and their keys belong to the platform')
+const records = platform('a record of operators; names tenants by slug, users never')
+const queue = platform('work of the platform; names users by id until it is done')
+
+/** Every table of the database. A test fails for a table, or a column that names a user, without a rule. */
+export const tableRules: Readonly<Record<string, TableRule>> = {
+  // tenants and users
+  tenants: { tenant: 'id' },
+  users: {
+    tenant: ofTenant,
+    users: { id: 'feature' },
+    because: 'the row stays without name and roles: it refuses the login, and after a restore of the box the account is erased again',
+  },
+  user_passwords: { tenant: ofTenant, users: { user_id: 'feature' } },
+  sessions: { tenant: ofTenant, users: { user_id: 'feature' } },
+  refresh_tokens: { tenant: { column: 'session_id', of: 'sessions' }, secret: 'all' },
+  user_login_failures: platform('named by a hash; the feature deletes those of an erased user'),
+  user_login_networks: platform('named by a hash; the feature deletes those of an erased user'),
+  support_access: { tenant: ofTenant, users: { granted_by: 'replace' } },
+  // spaces, files, tasks
+  spaces: { tenant: ofTenant, users: { created_by: 'replace' } },
+  space_members: { tenant: ofTenant, users: { user_id: 'feature' } },
+  space_activity: { tenant: ofTenant, users: { actor_id: 'replace', ids: 'replace' } },
+  folders: { tenant: ofTenant, users: { created_by: 'replace' } },
+  files: { tenant: ofTenant, users: { created_by: 'replace' } },
+  file_usage: { tenant: ofTenant },
+  tasks: { tenant: ofTenant, users: { created_by: 'replace', assignee_id: 'clear' } },
+  // boards and runs
+  boards: { tenant: ofTenant, users: { created_by: 'replace' } },
+  board_versions: { tenant: ofTenant, users: { saved_by: 'replace' } },
+  board_triggers: { tenant: ofTenant },
+  trigger_occurrences: { tenant: ofTenant },
+  trigger_positions: { tenant: ofTenant },
+  chat_readers: { tenant: ofTenant },
+  runs: {
+    tenant: ofTenant,
+    users: { started_by: 'replace', start_key: 'clear', trigger: 'replace', readers: 'replace', state: 'replace' },
+  },
+  run_history: { tenant: ofTenant, users: { by_user: 'replace', input: 'replace', key: 'clear', request: 'replace', answer: 'replace' } },
+  run_elements: { tenant: ofTenant, users: { approvals: 'replace' } },
+  run_timers: { tenant: ofTenant },
+  run_messages: { tenant: ofTenant },
+  run_reports: { tenant: ofTenant },
+  // automation
+  automation_rooms: { tenant: ofTenant, users: { members: 'replace' } },
+  automation_calls: { tenant: ofTenant, secret: 'all', users: { answer: 'row' } },
+  automation_credentials: { tenant: ofTenant, secret: 'all' },
+  automation_key_tenants: { tenant: ofTenant, secret: 'all' },
+  automation_keys: platform('keys of operators, valid for several tenants'),
+  // events hold ids and no content
+  events: { tenant: ofTenant, because: 'holds ids alone, and is deleted after 90 days' },
+  streams: platform('counters'),
+  stream_places: platform('counters of open streams, deleted when their replica ends'),
+  stream_replicas: platform('replicas of the daemon'),
+  budget_episodes: { tenant: ofTenant, secret: 'all' },
+  // boxes of a tenant
+  boxes: { tenant: ofTenant, secret: 'all' },
+  box_holds: { tenant: viaBox, secret: 'all' },
+  box_moves: { tenant: viaBox, secret: 'all' },
+  box_removals: { tenant: viaBox, secret: 'all' },
+  box_secrets: { tenant: viaBox, secret: 'all' },
+  homeserver_tokens: { tenant: viaBox, secret: 'all' },
+  commands: { tenant: viaBox, secret: 'all' },
+  box_restores: { tenant: ofTenant, secret: 'all' },
+  snapshots: { tenant: ofTenant, secret: 'all' },
+  snapshot_drills: { tenant: ofTenant, secret: 'all' },
+  snapshot_repositories: { tenant: ofTenant, secret: 'all' },
+  snapshot_turns: { tenant: ofTenant, secret: 'all' },
+  snapshot_warm_copies: { tenant: ofTenant, secret: 'all' },
+  // records of operators
+  audit: platform('a chain of hashes: a changed entry would break its proof; it names operators, and users by id and login name'),
+  audit_heads: platform('the ends of the audit chains'),
+  alerts: platform('names a user by login name while its account differs from the chat; deleted with the alert'),
+  alert_deliveries: platform('deliveries of alerts'),
+  rollouts: records,
+  rollout_actions: records,
+  rollout_attempts: records,
+  rollout_plans: records,
+  manifests: records,
+  // the platform
+  admin_accounts: operators,
+  admin_recovery_codes: operators,
+  admin_sessions: operators,
+  api_tokens: operators,
+  approval_failures: operators,
+  login_failures: operators,
+  login_networks: operators,
+  signing_keys: platform('keys of the platform'),
+  revocations: queue,
+  outbox: queue,
+  outbox_queues: queue,
+  leases: queue,
+  schema_migrations: platform('the version of the schema'),
+  cron_jobs: platform('times of the platform'),
+  cron_runs: platform('times of the platform'),
+  hosts: hosts,
+  host_former_keys: hosts,
+  host_invites: hosts,
+  platform_addresses: hosts,
+  registries: hosts,
+}

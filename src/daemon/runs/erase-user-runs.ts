@@ -1,0 +1,87 @@
+import type { SystemActor } from '../../core/kit/index.ts'
+import type { DbOrTx, Tx } from '../db/index.ts'
+import { manageLocked } from './advance-run.ts'
+import { boardOf } from './compiled-boards.ts'
+import type { RunsDeps } from './deps.ts'
+import type { HistoryInput } from './history.repo.ts'
+import { findRun, lockRun, type RunRecord } from './runs.repo.ts'
+
+type Deps = Pick<RunsDeps, 'db' | 'clock' | 'random'> &
+  Readonly<{ eraseFiles: (tenantId: string, ids: readonly string[]) => Promise<void> }>
+type ErasedUser = Readonly<{ id: string; tenantId: string; slug: string }>
+
+const actor: SystemActor = { kind: 'system', name: 'privacy' }
+
+/**
+ * Removes what an erased user left in runs. Runs that the user started are cancelled if they have not ended, and lose the values and signatures of
+ * their forms; steps, times and reports stay. Signatures that the user drew in other runs go too. It can be repeated until the id is replaced.
+ */
+export async function eraseUserRuns(deps: Deps, user: ErasedUser, signal?: AbortSignal): Promise<void> {
+  const { id, tenantId } = user
+  const started = await deps.db.selectFrom('runs').select('id').where('tenant_id', '=', tenantId).where('started_by', '=', id).execute()
+  for (const run of started) {
+    signal?.throwIfAborted()
+    await cancelUnfinished(deps, user, run.id)
+    await eraseSignatures(deps, { tenantId, runId: run.id })
+    await deps.db.transaction().execute((tx) => eraseValues(tx, { tenantId, runId: run.id }))
+  }
+  const submitted = deps.db.selectFrom('run_history').select('run_id').distinct().where('tenant_id', '=', tenantId)
+  for (const { run_id: runId } of await submitted.where('by_user', '=', id).where('type', '=', 'submit').execute()) {
+    signal?.throwIfAborted()
+    await eraseSignatures(deps, { tenantId, runId, by: id })
+  }
+}
+
+/** A run that has ended is left as it is. */
+const cancelUnfinished = (deps: Deps, { tenantId, slug }: ErasedUser, id: string): Promise<void> =>
+  deps.db.transaction().execute(async (tx) => {
+    const run = await lockRun(tx, { tenantId, id })
+    if (run && !hasEnded(run)) await manageLocked(deps, tx, { run, type: 'cancel', actor, slug })
+  })
+
+const hasEnded = ({ state: { status, failure } }: RunRecord): boolean =>
+  status === 'completed' || failure?.code === 'CANCELLED' || failure?.code === 'REJECTED'
+
+/** `by`: only the signatures of this user. */
+type OfRun = Readonly<{ tenantId: string; runId: string; by?: string }>
+
+async function eraseSignatures(deps: Deps, { tenantId, runId, by }: OfRun): Promise<void> {
+  const run = await findRun(deps.db, { tenantId, id: runId })
+  if (!run) return
+  const { graph } = await boardOf(deps.db, { tenantId, boardId: run.boardId, version: run.boardVersion })
+  const files: string[] = []
+  for (const { input } of await inputsOf(deps.db, { tenantId, runId })) {
+    if (input.type !== 'submit' || (by !== undefined && input.by !== by)) continue
+    const form = graph.elements.get(input.elementId)
+    const values = (input.values ?? {}) as Readonly<Record<string, unknown>>
+    if (form?.kind !== 'form') continue
+    for (const { name, kind } of form.config.fields) if (kind === 'signature' && typeof values[name] === 'string') files.push(values[name])
+  }
+  await deps.eraseFiles(tenantId, files)
+}
+
+async function inputsOf(db: DbOrTx, { tenantId, runId }: OfRun) {
+  const ofRun = db.selectFrom('run_history').select(['seq', 'input']).where('tenant_id', '=', tenantId).where('run_id', '=', runId)
+  return (await ofRun.execute()).map(({ seq, input }) => ({ seq, input: JSON.parse(input) as HistoryInput }))
+}
+
+async function eraseValues(tx: Tx, { tenantId, runId }: OfRun): Promise<void> {
+  const run = await lockRun(tx, { tenantId, id: runId })
+  if (!run) return
+  const state = JSON.stringify({ ...run.state, variables: {} })
+  await tx.updateTable('runs').set({ state }).where('tenant_id', '=', tenantId).where('id', '=', runId).execute()
+  for (const { seq, input } of await inputsOf(tx, { tenantId, runId })) {
+    const without = input.type === 'submit' ? { ...input, values: {} } : input.type === 'start' ? { ...input, variables: {} } : input
+    const row = { input: JSON.stringify(without), key: null, request: null, answer: null }
+    await tx
+      .updateTable('run_history')
+      .set(row)
+      .where('tenant_id', '=', tenantId)
+      .where('run_id', '=', runId)
+      .where('seq', '=', seq)
+      .execute()
+  }
+  const messages = tx.updateTable('run_messages').where('tenant_id', '=', tenantId).where('run_id', '=', runId)
+  await messages.set({ status: 'failed' }).where('status', '=', 'pending').execute()
+  await messages.set({ body: '' }).execute()
+}

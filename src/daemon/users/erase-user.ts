@@ -1,0 +1,30 @@
+import { isoNow } from '../../core/kit/index.ts'
+import { publishContactEvent } from '../contacts/index.ts'
+import type { Tx } from '../db/index.ts'
+import type { UsersDeps } from './deps.ts'
+import { existingUser, type OneUser } from './show-users.ts'
+import { enqueueLockSync } from './sync-users.ts'
+import { lockUser, type UserRecord, updateUser } from './users.repo.ts'
+
+type Deps = Pick<UsersDeps, 'clock' | 'roles' | 'endUserSessions'>
+
+/**
+ * Erases a user in the caller's transaction: its sessions end, and its name, picture and roles go. Its chat account is erased by a job as soon as
+ * the chat server accepts writes, also for a user who was erased before. The row keeps the login name, so that it cannot log in
+ * again, and a restore of the box erases the account again. Throws NOT_FOUND.
+ */
+export async function eraseUserRecord(deps: Deps, tx: Tx, one: OneUser) {
+  const { clock, roles } = deps
+  await lockUser(tx, one)
+  const { tenant, user } = await existingUser(tx, one)
+  await enqueueLockSync(tx, clock, user)
+  if (user.status === 'erased') return { tenant, user }
+  const at = isoNow(clock)
+  const none = { status: 'erased', displayName: null, avatarUrl: null, locale: null, roles: [] } as const
+  await updateUser(tx, user, at, none)
+  await tx.deleteFrom('user_passwords').where('user_id', '=', user.id).execute()
+  await publishContactEvent(tx, { clock, roles }, { type: 'user.erased', user, roles: user.roles })
+  await deps.endUserSessions(tx, clock, { userId: user.id, by: 'disabled' })
+  const erased: UserRecord = { ...user, ...none, updatedAt: at }
+  return { tenant, user: erased }
+}
