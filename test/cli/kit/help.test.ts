@@ -12,7 +12,7 @@ import { aHost } from '../../support/records.ts'
 const promised = {
   hosts: 'invite list show revoke registries platform',
   tenants: 'list show create update window suspend resume',
-  users: 'list show create update roles disable enable reset-password sessions end-session import',
+  users: 'list show create update roles disable enable erase reset-password sessions end-session import',
   boxes: 'list show provision adopt scan check follow logs maintenance canary move remove release reconcile',
   manifest: 'show history diff resolve apply rollback',
   snapshots: 'list take restore drill',
