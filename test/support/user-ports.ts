@@ -1,6 +1,12 @@
+import { enqueueApproverCheck } from '../../src/daemon/runs/index.ts'
 import { endUserSessions, unlockLogin } from '../../src/daemon/sessions/index.ts'
 import { enqueueTenantSync } from '../../src/daemon/spaces/index.ts'
 import type { UsersPorts } from '../../src/daemon/users/index.ts'
 
 /** The ports that the app passes to the feature `users`. */
-export const userPorts: UsersPorts = { endUserSessions, unlockLogin: unlockLogin, resyncSpaces: enqueueTenantSync }
+export const userPorts: UsersPorts = {
+  endUserSessions,
+  unlockLogin: unlockLogin,
+  resyncSpaces: enqueueTenantSync,
+  checkApprovers: enqueueApproverCheck,
+}

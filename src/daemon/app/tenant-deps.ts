@@ -6,6 +6,7 @@ import { makeChatClient, makeHomeservers, ofReaders, plainNetworks } from '../ho
 import type { HttpMetrics } from '../http/index.ts'
 import { openLimits } from '../limits/index.ts'
 import { openObjectStore } from '../objects/index.ts'
+import { enqueueApproverCheck } from '../runs/index.ts'
 import { authenticateUser, endUserSessions, loginWaiters, unlockLogin } from '../sessions/index.ts'
 import { enqueueTenantSync, membersOf } from '../spaces/index.ts'
 import { tenantBySlug } from '../tenants/index.ts'
@@ -18,7 +19,14 @@ export async function tenantDeps(deps: Shared) {
   const { config, db, clock, log, owner, revocations, registry } = deps
   const networks = plainNetworks(config.homeservers.privateNetworks)
   const homeservers = makeHomeservers({ ...deps, networks, ask: makeChatClient().ask, readAsk: makeChatClient(ofReaders).ask })
-  const users = { ...deps, homeservers, endUserSessions, unlockLogin: unlockLogin, resyncSpaces: enqueueTenantSync }
+  const users = {
+    ...deps,
+    homeservers,
+    endUserSessions,
+    unlockLogin: unlockLogin,
+    resyncSpaces: enqueueTenantSync,
+    checkApprovers: enqueueApproverCheck,
+  }
   const sessions = {
     ...users,
     keys: await openSigningKeys(deps, 'platform'),

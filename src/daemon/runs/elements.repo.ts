@@ -76,17 +76,23 @@ export async function changeElement(
   await query.where('run_id', '=', runId).where('token_id', '=', tokenId).execute()
 }
 
-type Mine = Readonly<{ tenantId: string; roles: readonly string[]; after?: Readonly<{ openedAt: string; id: string }>; limit: number }>
+type Mine = Readonly<{
+  tenantId: string
+  roles: readonly string[]
+  kinds?: readonly ('checkpoint' | 'form')[]
+  after?: Readonly<{ openedAt: string; id: string }> | undefined
+  limit: number
+}>
 
 /** Open checkpoints and forms of these roles, oldest first. */
-export async function openFor(db: DbOrTx, { tenantId, roles, after, limit }: Mine): Promise<RunElement[]> {
+export async function openFor(db: DbOrTx, { tenantId, roles, kinds = ['checkpoint', 'form'], after, limit }: Mine): Promise<RunElement[]> {
   if (roles.length === 0) return []
   let query = db
     .selectFrom('run_elements')
     .selectAll()
     .where('tenant_id', '=', tenantId)
     .where('status', '=', 'open')
-    .where('kind', 'in', ['checkpoint', 'form'])
+    .where('kind', 'in', [...kinds])
     .where('role_key', 'in', [...roles])
     .orderBy('opened_at')
     .orderBy('run_id')

@@ -10,6 +10,7 @@ import { deleteOldRuns } from './delete-old-runs.ts'
 import type { RunsDeps } from './deps.ts'
 import { timerLoop } from './fire-timers.ts'
 import { changeTenantRuns, listTenantRuns, showTenantRun, tenantRunHistory } from './operate-runs.ts'
+import { approverJobs } from './recheck-approvers.ts'
 import { reportJobs } from './reports.ts'
 import { messageJobs } from './send-messages.ts'
 import { listCheckpoints, listRuns, showHistory, showReport, showRun } from './show-runs.ts'
@@ -17,6 +18,7 @@ import { startRun } from './start-run.ts'
 
 export { eraseUserRuns } from './erase-user-runs.ts'
 export { fireTimers } from './fire-timers.ts'
+export { enqueueApproverCheck } from './recheck-approvers.ts'
 export { hasUnfinishedRun } from './runs.repo.ts'
 export { sendRunMessage } from './send-messages.ts'
 export { startBoardRun } from './start-run.ts'
@@ -44,7 +46,7 @@ export const runsFeature = feature<RunsDeps>({
       tenantRunHistory: ({ params, query }) => tenantRunHistory(deps, { ...params, ...query }),
     }),
   ],
-  jobs: (deps) => ({ ...messageJobs(deps), ...reportJobs(deps) }),
+  jobs: (deps) => ({ ...messageJobs(deps), ...reportJobs(deps), ...approverJobs(deps) }),
   loops: (deps) => [timerLoop(deps)],
   cleanup: (deps) => [(signal) => deleteOldRuns(deps, signal)],
 })

@@ -27,5 +27,5 @@ export async function alertOperators(
   for (const one of stalled) await raiseAlert(tx, clock, alertOf.checkpoint_stalled({ slug, runId: run.id, ...one }))
 }
 
-const slugOf = async (tx: Tx, tenantId: string): Promise<string> =>
+export const slugOf = async (tx: Tx, tenantId: string): Promise<string> =>
   (await tx.selectFrom('tenants').select('slug').where('id', '=', tenantId).executeTakeFirstOrThrow()).slug

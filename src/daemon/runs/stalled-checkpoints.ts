@@ -1,4 +1,4 @@
-import { type BoardDefinition, boundRole, type ElementOf } from '../../core/boards/index.ts'
+import { type Board, type BoardDefinition, boundRole, type ElementOf, type Token } from '../../core/boards/index.ts'
 import type { DbOrTx, Tx } from '../db/index.ts'
 import { activeUsersWithRole } from '../users/index.ts'
 import type { AppliedStep } from './apply-step.ts'
@@ -37,24 +37,33 @@ export async function eligibleFor(db: DbOrTx, { run, definition, element }: Deci
   return element.config.allowSelfApproval ? users : users.filter((id) => id !== startedBy && !submitters.includes(id))
 }
 
-/** A checkpoint that has just opened, with fewer users who could approve it than it needs. */
+/** An open checkpoint with fewer users who could approve it than it needs. */
 export type Stalled = Readonly<{ elementId: string; role: string; eligible: number; required: number }>
 
 /** Finds the checkpoints that opened in a step and that too few users can approve; the escalation role of each gets a task. */
 export async function escalateStalled(deps: StepDeps, tx: Tx, { run, board, effects }: AppliedStep): Promise<Stalled[]> {
   const found: Stalled[] = []
-  const { definition, graph } = board
   for (const effect of effects) {
-    const element = effect.type === 'opened' ? graph.elements.get(effect.token.elementId) : undefined
-    if (effect.type !== 'opened' || element?.kind !== 'checkpoint') continue
-    const { length: eligible } = await eligibleFor(tx, { run, definition, element })
-    const { requiredApprovals: required, escalationRole } = element.config
-    if (eligible >= required) continue
-    found.push({ elementId: element.id, role: effect.role, eligible, required })
-    const role = escalationRole === undefined ? undefined : boundRole(definition, escalationRole)
-    const one = { tenantId: run.tenantId, runId: run.id }
-    const opened = role === undefined ? undefined : (await openElements(tx, one)).find(({ tokenId }) => tokenId === effect.token.id)
-    if (role && opened) await createEscalationTask(deps, tx, { run, element: opened, role, title: `Too few approvers: ${element.label}` })
+    const stalled = effect.type === 'opened' ? await escalateIfStalled(deps, tx, { run, board, token: effect.token }) : undefined
+    if (stalled) found.push(stalled)
   }
   return found
+}
+
+type Waiting = Readonly<{ run: RunRecord; board: Board; token: Token }>
+
+/** Undefined for a checkpoint that enough users can approve; else its escalation role gets a task, unless it has one. */
+export async function escalateIfStalled(deps: StepDeps, tx: Tx, { run, board, token }: Waiting): Promise<Stalled | undefined> {
+  const { definition, graph } = board
+  const element = graph.elements.get(token.elementId)
+  if (element?.kind !== 'checkpoint') return undefined
+  const { length: eligible } = await eligibleFor(tx, { run, definition, element })
+  const { requiredApprovals: required, assignedRole, escalationRole } = element.config
+  if (eligible >= required) return undefined
+  const role = escalationRole === undefined ? undefined : boundRole(definition, escalationRole)
+  const one = { tenantId: run.tenantId, runId: run.id }
+  const opened = role === undefined ? undefined : (await openElements(tx, one)).find(({ tokenId }) => tokenId === token.id)
+  if (role && opened?.escalationTaskId === null)
+    await createEscalationTask(deps, tx, { run, element: opened, role, title: `Too few approvers: ${element.label}` })
+  return { elementId: element.id, role: boundRole(definition, assignedRole) ?? '', eligible, required }
 }

@@ -12,6 +12,7 @@ import { enqueueLockSync, enqueueNameSync } from './sync-users.ts'
 import { findUserById, lockUser, type UserRecord, updateUser } from './users.repo.ts'
 
 type Deps = Pick<UsersDeps, 'db' | 'clock' | 'roles'>
+type RoleDeps = Deps & Pick<UsersDeps, 'checkApprovers'>
 type Changes = Readonly<{
   displayName?: string | null | undefined
   locale?: string | null | undefined
@@ -19,7 +20,7 @@ type Changes = Readonly<{
 }>
 
 /** Changes the named fields. Roles take effect on every replica within a second. Throws NOT_FOUND, VALIDATION (unknown role). */
-export async function changeUser(deps: Deps, actor: Actor, { slug, localpart, ...changes }: OneUser & Changes): Promise<User> {
+export async function changeUser(deps: RoleDeps, actor: Actor, { slug, localpart, ...changes }: OneUser & Changes): Promise<User> {
   if (changes.roles) assertKnownRoles(deps.roles, changes.roles)
   return deps.db.transaction().execute(async (tx) => {
     await lockUser(tx, { slug, localpart })
@@ -27,6 +28,8 @@ export async function changeUser(deps: Deps, actor: Actor, { slug, localpart, ..
     const at = isoNow(deps.clock)
     await updateUser(tx, user, at, changes)
     await publishChanges(deps, tx, user, changes)
+    const lost = user.roles.filter((role) => changes.roles !== undefined && !changes.roles.includes(role))
+    if (lost.length > 0) await deps.checkApprovers(tx, deps.clock, { tenantId: user.tenantId, roles: lost })
     await recordAudit(tx, deps.clock, { actor, action: 'user.changed', subject: `${slug}/${localpart}`, data: changes })
     return userView(tenant, { ...user, ...definedIn(changes), updatedAt: at })
   })
@@ -50,7 +53,7 @@ const definedIn = ({ displayName, locale, roles }: Changes): Partial<UserRecord>
   ...(roles === undefined ? {} : { roles }),
 })
 
-type StatusDeps = Deps & Pick<UsersDeps, 'endUserSessions'>
+type StatusDeps = RoleDeps & Pick<UsersDeps, 'endUserSessions'>
 
 /** Ends all sessions within a second and locks the chat account as soon as its server accepts writes. Throws NOT_FOUND. */
 export const disableUser = (deps: StatusDeps, actor: Actor, { reason, ...one }: OneUser & Readonly<{ reason: string }>): Promise<User> =>
@@ -62,7 +65,7 @@ export const enableUser = (deps: StatusDeps, actor: Actor, one: OneUser): Promis
 type StatusChange = Readonly<{ status: UserStatus; reason?: string }>
 
 const setStatus = (
-  { db, clock, roles, endUserSessions }: StatusDeps,
+  { db, clock, roles, endUserSessions, checkApprovers }: StatusDeps,
   actor: Actor,
   one: OneUser,
   { status, reason }: StatusChange,
@@ -77,6 +80,7 @@ const setStatus = (
     const at = isoNow(clock)
     await updateUser(tx, user, at, { status })
     const type = status === 'disabled' ? 'user.disabled' : 'user.enabled'
+    if (status === 'disabled') await checkApprovers(tx, clock, { tenantId: user.tenantId, roles: user.roles })
     await publishContactEvent(tx, { clock, roles }, { type, user, roles: user.roles })
     if (status === 'disabled') await endUserSessions(tx, clock, { userId: id, by: 'disabled' })
     else await publishRevocation(tx, clock, { kind: 'user', subject: id })

@@ -12,6 +12,7 @@ import { changeUser } from '../../../src/daemon/users/change-user.ts'
 import { anOperator } from '../../support/boxes-room.ts'
 import { emptyDatabase, onBothDialects } from '../../support/databases.ts'
 import { aSpace, aTasksRoom, type TasksRoom } from '../../support/tasks-room.ts'
+import { userPorts } from '../../support/user-ports.ts'
 
 const everybody = ['anna', 'ben', 'tim', 'mia', 'olga'] as const
 
@@ -46,7 +47,8 @@ type Write = (room: TasksRoom) => Promise<unknown>
 
 const operatorNeeds = (room: TasksRoom) => ({ ...room, windows: { timeZone: 'UTC', windows: {} } as never })
 const tenantChange = (change: object) => (room: TasksRoom) => changeTenant(operatorNeeds(room), anOperator, { slug: 'one', ...change })
-const userChange = (change: object) => (room: TasksRoom) => changeUser(room, anOperator, { slug: 'one', localpart: 'anna', ...change })
+const userChange = (change: object) => (room: TasksRoom) =>
+  changeUser({ ...room, ...userPorts }, anOperator, { slug: 'one', localpart: 'anna', ...change })
 const task = (body: object) => (room: TasksRoom) => room.as('mia').createTask({ body: { title: 'T', ...body } })
 
 async function movesSpace(room: TasksRoom, type: 'user.joined' | 'user.left', spaces: OwnSpace[]): Promise<void> {

@@ -1,8 +1,11 @@
 import { expect, test } from 'vitest'
 import { problem } from '../../../src/core/kit/index.ts'
 import { runsFeature } from '../../../src/daemon/runs/index.ts'
+import { changeUser, disableUser } from '../../../src/daemon/users/change-user.ts'
+import { anOperator } from '../../support/boxes-room.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aTasksRoom, type TasksRoom } from '../../support/tasks-room.ts'
+import { userPorts } from '../../support/user-ports.ts'
 import { aBoard, aRun, storedSpace } from './a-board.ts'
 
 type Ports = Partial<Pick<TasksRoom, 'sendMessage' | 'storeReport'>>
@@ -126,5 +129,27 @@ onBothDialects('jobs of runs', (fresh) => {
     await one.as('ben').advanceRun({ params: { id: run.id }, body: { elementId: 'c1', action: 'approve' } })
     expect(await alerts()).toMatchObject([{ status: 'closed' }])
     expect((await one.as('mia').listTasks()).tasks).toMatchObject([{ status: 'done' }])
+  })
+
+  test('an open checkpoint that loses an approver raises the alert and asks its escalation role once', async () => {
+    const one = await room()
+    const withRole = JSON.stringify(['school-principal'])
+    await one.db.updateTable('users').set({ roles: withRole }).where('id', 'in', ['ben', 'tim']).execute()
+    const config = { assignedRole: 'school-principal', escalationRole: 'head', requiredApprovals: 2 }
+    const id = await aBoard(one, 's > c1 > e', { c1: config })
+    const [run, ended] = [await aRun(one, id), await aRun(one, id)]
+    await one.as('mia').cancelRun({ params: { id: ended.id } })
+    await work(one)
+    const alerts = async () => (await one.db.selectFrom('alerts').select('subject').execute()).map(({ subject }) => subject)
+    expect(await alerts()).toEqual([])
+    await changeUser({ ...one, ...userPorts }, anOperator, { slug: 'one', localpart: 'anna', roles: [] })
+    expect(await one.db.selectFrom('outbox').select('id').where('topic', '=', 'runs.approvers').execute()).toEqual([])
+    await disableUser({ ...one, ...userPorts }, anOperator, { slug: 'one', localpart: 'tim', reason: 'left' })
+    await work(one)
+    expect(await alerts()).toEqual([`one/${run.id}`])
+    await changeUser({ ...one, ...userPorts }, anOperator, { slug: 'one', localpart: 'ben', roles: ['member'] })
+    await work(one)
+    expect(await alerts()).toEqual([`one/${run.id}`])
+    expect((await one.as('mia').listTasks()).tasks).toMatchObject([{ title: 'Too few approvers: c1', assignedRole: 'head' }])
   })
 })

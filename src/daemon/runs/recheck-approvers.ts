@@ -1,0 +1,55 @@
+import { z } from 'zod'
+import { alertOf } from '../../core/alerts/index.ts'
+import type { Clock } from '../../core/kit/index.ts'
+import { raiseAlert } from '../alerts/index.ts'
+import { enqueueJob, type JobHandler, type Tx } from '../db/index.ts'
+import { boardOf } from './compiled-boards.ts'
+import type { RunsDeps } from './deps.ts'
+import { openFor, type RunElement } from './elements.repo.ts'
+import { checkpointId } from './publish-step.ts'
+import { slugOf } from './run-alerts.ts'
+import { lockRun } from './runs.repo.ts'
+import { escalateIfStalled } from './stalled-checkpoints.ts'
+
+/** Job: check whether the open checkpoints of roles that a user lost still have enough approvers. */
+const approversTopic = 'runs.approvers'
+const atOnce = 200
+
+const Lost = z.object({ tenantId: z.string(), roles: z.array(z.string()) })
+
+/** Enqueues the check in the transaction that disables a user or takes roles away, if a checkpoint waits for one of the roles. */
+export async function enqueueApproverCheck(
+  tx: Tx,
+  clock: Clock,
+  { tenantId, roles }: Readonly<{ tenantId: string; roles: readonly string[] }>,
+) {
+  const waiting = await openFor(tx, { tenantId, roles, limit: 1, kinds: ['checkpoint'] })
+  if (waiting.length > 0) await enqueueJob(tx, clock, { topic: approversTopic, payload: { tenantId, roles }, key: tenantId })
+}
+
+type Deps = Pick<RunsDeps, 'db' | 'clock' | 'random'>
+
+export const approverJobs = (deps: Deps): Readonly<Record<string, JobHandler>> => ({
+  [approversTopic]: async (payload, { signal }) => {
+    const lost = Lost.parse(payload)
+    for (let after: Parameters<typeof openFor>[1]['after']; ; ) {
+      const page = await openFor(deps.db, { ...lost, after, limit: atOnce, kinds: ['checkpoint'] })
+      for (const one of page) {
+        if (signal?.aborted) throw new Error('stopped before all checkpoints were checked')
+        await deps.db.transaction().execute((tx) => recheck(deps, tx, one))
+      }
+      const last = page.at(-1)
+      if (!last || page.length < atOnce) return
+      after = { openedAt: last.openedAt, id: checkpointId(last.runId, last.tokenId) }
+    }
+  },
+})
+
+async function recheck(deps: Deps, tx: Tx, { tenantId, runId, tokenId }: RunElement): Promise<void> {
+  const run = await lockRun(tx, { tenantId, id: runId })
+  const token = run?.state.failure ? undefined : run?.state.tokens.find(({ id }) => id === tokenId)
+  if (!run || !token) return
+  const board = await boardOf(tx, { tenantId, boardId: run.boardId, version: run.boardVersion })
+  const stalled = await escalateIfStalled(deps, tx, { run, board, token })
+  if (stalled) await raiseAlert(tx, deps.clock, alertOf.checkpoint_stalled({ slug: await slugOf(tx, tenantId), runId, ...stalled }))
+}
