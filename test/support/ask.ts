@@ -1,14 +1,14 @@
 import type { EndpointShape } from '../../src/core/contract/index.ts'
 
-export type Request = Readonly<{ path: string; query?: unknown; body?: unknown }>
+export type Request = Readonly<{ path: string; query?: unknown; body?: unknown; headers?: Record<string, string> }>
 
 /** Sends any request to an endpoint, valid or not. `text` is the whole response with its head. A stream is closed at once. */
-export async function ask(url: string, endpoint: EndpointShape, { path, query, body }: Request, authorization?: string) {
+export async function ask(url: string, endpoint: EndpointShape, { path, query, body, headers }: Request, authorization?: string) {
   const search = new URLSearchParams(Object.entries(query ?? {}).map(([key, value]) => [key, String(value)] as [string, string]))
   const sent = sentAs(endpoint, body)
   const response = await fetch(`${url}${path}?${search}`, {
     method: endpoint.method,
-    headers: { ...(authorization ? { authorization } : {}), ...sent.headers },
+    headers: { ...(authorization ? { authorization } : {}), ...sent.headers, ...headers },
     ...('body' in sent ? { body: sent.body } : {}),
     signal: AbortSignal.timeout(20_000),
   })

@@ -1,4 +1,4 @@
-import { isoNow } from '../../src/core/kit/index.ts'
+import { isoNow, newId } from '../../src/core/kit/index.ts'
 import { type Db, openDatabase } from '../../src/daemon/db/index.ts'
 import { insertRefreshToken, newRefreshToken, refreshHash } from '../../src/daemon/sessions/sessions.repo.ts'
 import { systemClock, systemRandom } from '../../src/node/index.ts'
@@ -13,6 +13,8 @@ export type FurnishedTenant = Readonly<{
   head: string
   member: string
   refreshToken: string
+  /** The developer account of the first user. */
+  developerId: string
   /** Ids by path part and parameter name (`spaces/:spaceId`): first a restricted resource, then a visible one. */
   keys: Readonly<Record<string, readonly string[]>>
   /** All ids of the tenant. */
@@ -28,11 +30,22 @@ export async function aFurnishedTenant(daemon: RunningDaemon, slug: string, word
   const rows = await rowsOf(daemon, slug)
   const keys = await furnish(daemon, { head, member, memberId: rows.memberId, word })
   const own = { 'sessions/:id': [rows.sessionId], 'members/:userId': [rows.memberId], 'contacts/:userId': [rows.memberId] }
-  const ids = [rows.tenantId, rows.headId, ...Object.values({ ...own, ...keys }).flat()]
+  const store = await aSubmission(daemon, { ...rows, word })
+  const ids = [rows.tenantId, rows.headId, store.developerId, ...Object.values({ ...own, ...keys, ...store.keys }).flat()]
   const marks = [rows.headId, word, rows.refreshToken, refreshHash(rows.refreshToken)]
   // A version is a number of its board, so it is no id of the tenant.
-  const all = { ...own, ...keys, 'versions/:version': ['1'] }
-  return { slug, tenantId: rows.tenantId, head, member, refreshToken: rows.refreshToken, keys: all, ids, marks }
+  const all = { ...own, ...keys, ...store.keys, 'versions/:version': ['1'] }
+  return {
+    slug,
+    tenantId: rows.tenantId,
+    head,
+    member,
+    refreshToken: rows.refreshToken,
+    developerId: store.developerId,
+    keys: all,
+    ids,
+    marks,
+  }
 }
 
 const bareBoard = {
@@ -110,6 +123,46 @@ async function rowsOf({ config }: RunningDaemon, slug: string) {
   const refreshToken = await aRefreshToken(db, session)
   await close()
   return { tenantId, headId, memberId, sessionId: session.id, refreshToken }
+}
+
+type Owner = Readonly<{ tenantId: string; headId: string; word: string }>
+
+/** A developer with a submission that awaits its review. Its package was never uploaded: no endpoint here reads the bytes. */
+async function aSubmission({ config }: RunningDaemon, { tenantId, headId, word }: Owner) {
+  const { db, close } = openDatabase(config.databaseUrl)
+  const at = isoNow(systemClock)
+  const [developerId, artifactId, submissionId] = ['dev', 'art', 'sub'].map((prefix) => newId(systemRandom, prefix)) as [
+    string,
+    string,
+    string,
+  ]
+  const account = { email: `${word}@example.org`, name: word, organization: word, verified: 0 }
+  await db
+    .insertInto('store_developers')
+    .values({ id: developerId, tenant_id: tenantId, user_id: headId, ...account, created_at: at })
+    .execute()
+  await db
+    .insertInto('store_artifacts')
+    .values({ id: artifactId, developer_id: developerId, state: 'stored', bytes: 1, sha256: word, created_at: at })
+    .execute()
+  const manifest = {
+    ...{ id: `${word}-app`, name: word, version: '1.0.0', type: 'A', svcCoreVersion: '>=1.0.0', description: word, license: 'MIT' },
+    ...{ author: { name: word, email: account.email }, category: 'other', billing: null, permissions: [], featureFlag: word },
+    ...{ main: 'index.js', events: { subscribes: [], publishes: [] }, routes: false, settings: null, dataVersion: 0 },
+  }
+  const results = { scan: { ok: true, violations: [], files: 1, bytes: 1 }, test: { ok: true, ran: [], ms: 1, log: [] } }
+  await db
+    .insertInto('store_submissions')
+    .values({
+      ...{ id: submissionId, developer_id: developerId, artifact_id: artifactId, module_id: manifest.id, name: word, version: '1.0.0' },
+      ...{ status: 'in_review', checksum: word, manifest: JSON.stringify(manifest), warnings: '[]', review: null },
+      ...{ scan: JSON.stringify(results.scan), test: JSON.stringify(results.test), created_at: at, updated_at: at },
+    })
+    .execute()
+  await close()
+  const one = [submissionId]
+  const keys = { 'submissions/:id': one, 'download/:submissionId': one, 'reviews/:id': one, 'artifacts/:key': [artifactId] }
+  return { developerId, keys }
 }
 
 /** A refresh token like one from a login with `issueRefreshToken`. */

@@ -1,4 +1,13 @@
-import { type ExitCode, fold, isProblem, type Problem, type ProblemBody, type ProblemCode, plural } from '../../core/kit/index.ts'
+import {
+  type ExitCode,
+  fold,
+  isProblem,
+  type Problem,
+  type ProblemBody,
+  type ProblemCode,
+  type ProblemViolation,
+  plural,
+} from '../../core/kit/index.ts'
 import { widthOf } from '../../node/command-line.ts'
 import { clean } from './fields.ts'
 import { addressToRepeat, type Globals } from './globals.ts'
@@ -83,11 +92,17 @@ function detailLines({ details = [], violations = [], message }: Problem): strin
   const unsaidDetails = details.filter(
     ({ path, reason }) => !clauses.some((clause) => clause.startsWith(reason)) && !(message.includes(path) && message.includes(reason)),
   )
-  const unsaidViolations = violations.filter((violation) => !message.includes(violation))
+  const unsaidViolations = violations.map(violationLine).filter((violation) => !message.includes(violation))
   const lines = [...unsaidDetails.map(({ path, reason }) => `${path} ${reason}`), ...unsaidViolations].map(
     (line) => `  ${shorten(clean(line), 200)}`,
   )
   return lines.length > maxDetails ? [...lines.slice(0, maxDetails), `  and ${lines.length - maxDetails} more (--json lists all)`] : lines
+}
+
+const violationLine = (violation: ProblemViolation): string => {
+  if (typeof violation === 'string') return violation
+  const { code, message, file, line, column } = violation
+  return `${[file, line, column].filter((part) => part !== undefined && part !== '').join(':')} ${message} (${code})`.trim()
 }
 
 const bugText = (error: unknown) => `internal error: ${clean(error instanceof Error ? error.message : error)}`

@@ -1,5 +1,14 @@
 import type { z } from 'zod'
-import type { AdminActor, AgentActor, AutomationActor, Capability, PlatformPrincipal, ProblemCode, TokenActor } from '../kit/index.ts'
+import type {
+  AdminActor,
+  AgentActor,
+  AutomationActor,
+  Capability,
+  DeveloperActor,
+  PlatformPrincipal,
+  ProblemCode,
+  TokenActor,
+} from '../kit/index.ts'
 
 /** Admin roles from least to most; each may do all that the ones before it may (SECURITY, Identity). */
 export const adminRoles = ['viewer', 'reviewer', 'operator', 'admin'] as const
@@ -9,13 +18,13 @@ export const roleAtLeast = (role: AdminRole, lowest: AdminRole): boolean => admi
 
 /**
  * Permitted callers: everyone, an admin of at least a role (`person`: no API tokens), an agent, a user of a tenant, optionally with a
- * capability, or an automation tool in the tenant that the call names. `setup` also permits a session that must still change its password or set up TOTP.
+ * capability or as the developer of modules that `X-Developer-Id` names, or an automation tool in the tenant that the call names. `setup` also permits a session that must still change its password or set up TOTP.
  */
 export type Auth =
   | Readonly<{ kind: 'none' }>
   | Readonly<{ kind: 'admin'; role: AdminRole; person: boolean; setup?: boolean }>
   | Readonly<{ kind: 'agent' }>
-  | Readonly<{ kind: 'platform'; capability?: Capability }>
+  | Readonly<{ kind: 'platform'; capability?: Capability; developer?: true }>
   | Readonly<{ kind: 'automation' }>
 
 export const open = { kind: 'none' } as const satisfies Auth
@@ -31,6 +40,9 @@ export const adminSetup = { kind: 'admin', role: 'viewer', person: true, setup: 
 /** A user of a tenant by platform token; with a capability only those whose roles grant it. */
 export const platform = (capability?: Capability) =>
   ({ kind: 'platform', ...(capability ? { capability } : {}) }) as Readonly<{ kind: 'platform'; capability?: Capability }>
+
+/** A user of a tenant whose developer account the header `X-Developer-Id` names. */
+export const developer = { kind: 'platform', developer: true } as const satisfies Auth
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
@@ -103,11 +115,13 @@ export type ActorOf<A extends Auth> = A extends { kind: 'admin'; person: true }
     ? AdminActor | TokenActor
     : A extends { kind: 'agent' }
       ? AgentActor
-      : A extends { kind: 'platform' }
-        ? PlatformPrincipal
-        : A extends { kind: 'automation' }
-          ? AutomationActor
-          : undefined
+      : A extends { kind: 'platform'; developer: true }
+        ? DeveloperActor
+        : A extends { kind: 'platform' }
+          ? PlatformPrincipal
+          : A extends { kind: 'automation' }
+            ? AutomationActor
+            : undefined
 
 /** Validated input of a handler. */
 export type RequestOf<E extends EndpointShape> = Readonly<{

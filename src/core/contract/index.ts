@@ -12,6 +12,7 @@ export {
   agent,
   automation,
   type Contract,
+  developer,
   type EndpointShape,
   empty,
   endpoint,

@@ -2,12 +2,20 @@ import { z } from 'zod'
 import { catalogue, type ProblemCode } from '../kit/index.ts'
 import { type Auth, type Contract, type EndpointShape, isSchema, type Multipart, type StreamAnswer } from './endpoint.ts'
 
+const Violation = z.object({
+  code: z.string(),
+  message: z.string(),
+  file: z.string().optional(),
+  line: z.int().optional(),
+  column: z.int().optional(),
+})
+
 const ErrorBody = z.object({
   code: z.string(),
   message: z.string(),
   retryable: z.boolean(),
   details: z.array(z.object({ path: z.string(), reason: z.string() })).optional(),
-  violations: z.array(z.string()).optional(),
+  violations: z.array(z.union([z.string(), Violation])).optional(),
 })
 
 /** The OpenAPI 3.1 document of a contract. `rooms` maps a room's name (its tag) to its endpoints. */
@@ -53,6 +61,7 @@ function operation(room: string, name: string, shape: EndpointShape): Record<str
       ...parameters('query', shape.query),
       ...(shape.tagged || isFile(shape) ? [ifNoneMatch] : []),
       ...(isFile(shape) ? [range, ifRange] : []),
+      ...(shape.auth.kind === 'platform' && shape.auth.developer ? [developerId] : []),
       ...(shape.auth.kind === 'automation' && shape.method === 'POST' ? [idempotencyKey] : []),
     ],
     ...requestBody(shape),
@@ -90,6 +99,8 @@ const header = (name: string, description: string) => ({ name, in: 'header', req
 const ifNoneMatch = header('If-None-Match', 'The `ETag` of the answer that you have')
 const range = header('Range', 'One part, such as `bytes=1000-`; several parts, or what cannot be read, are answered with the whole')
 const ifRange = header('If-Range', 'The `ETag` of the file that you have a part of: when it is another by now, the whole is the answer')
+
+const developerId = { ...header('X-Developer-Id', 'The id of your developer account'), required: true }
 
 const idempotencyKey = header('Idempotency-Key', 'The same key within 24 hours gets the same answer, and nothing is done twice')
 
@@ -163,7 +174,9 @@ function authProblems(auth: Auth): readonly ProblemCode[] {
   if (auth.kind === 'agent') return ['UNAUTHENTICATED', 'HOST_REVOKED', 'HOST_FROZEN', 'CLOCK_SKEW', 'CONFLICT']
   if (auth.kind === 'automation') return ['UNAUTHENTICATED', 'FORBIDDEN', 'VALIDATION']
   if (auth.kind === 'platform')
-    return auth.capability ? ['UNAUTHENTICATED', 'INVALID_MATRIX_TOKEN', 'FORBIDDEN'] : ['UNAUTHENTICATED', 'INVALID_MATRIX_TOKEN']
+    return auth.capability || auth.developer
+      ? ['UNAUTHENTICATED', 'INVALID_MATRIX_TOKEN', 'FORBIDDEN']
+      : ['UNAUTHENTICATED', 'INVALID_MATRIX_TOKEN']
   return auth.setup ? ['UNAUTHENTICATED', 'FORBIDDEN'] : ['UNAUTHENTICATED', 'FORBIDDEN', 'SETUP_REQUIRED']
 }
 

@@ -11,7 +11,15 @@ export { forbiddenPort } from './forbidden-port.ts'
 export { type Branded, newId, type Random, randomText } from './ids.ts'
 export { isLoopback } from './loopback.ts'
 export { type ManualClock, manualClock } from './manual-clock.ts'
-export { type AutomationActor, type Capability, capabilities, type PlatformPrincipal, type TenantId, type UserId } from './principal.ts'
+export {
+  type AutomationActor,
+  type Capability,
+  capabilities,
+  type DeveloperActor,
+  type PlatformPrincipal,
+  type TenantId,
+  type UserId,
+} from './principal.ts'
 export {
   catalogue,
   type ExitCode,
@@ -21,6 +29,7 @@ export {
   Problem,
   type ProblemBody,
   type ProblemCode,
+  type ProblemViolation,
   problem,
 } from './problem.ts'
 export { Secret, secret } from './secret.ts'

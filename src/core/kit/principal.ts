@@ -42,3 +42,6 @@ export type PlatformPrincipal = Readonly<{
   roles: readonly string[]
   capabilities: readonly Capability[]
 }>
+
+/** A user as the developer of modules that the header `X-Developer-Id` names. */
+export type DeveloperActor = PlatformPrincipal & Readonly<{ developerId: string }>

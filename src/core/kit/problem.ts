@@ -118,7 +118,15 @@ export type ProblemCode = keyof typeof catalogue
 /** The error of one request field. `path` is dotted: `targets.pro.synapse`. */
 export type FieldReason = Readonly<{ path: string; reason: string }>
 
-type Extras = Readonly<{ details?: readonly FieldReason[]; violations?: readonly string[]; retryAfterSeconds?: number; cause?: unknown }>
+/** One violation: a sentence, or a rule with its place in a file. */
+export type ProblemViolation = string | Readonly<{ code: string; message: string; file?: string; line?: number; column?: number }>
+
+type Extras = Readonly<{
+  details?: readonly FieldReason[]
+  violations?: readonly ProblemViolation[]
+  retryAfterSeconds?: number
+  cause?: unknown
+}>
 
 /** The error body of spec 2.5, with the additions of a few codes. */
 export type ProblemBody = Readonly<{
@@ -126,14 +134,14 @@ export type ProblemBody = Readonly<{
   message: string
   retryable: boolean
   details?: readonly FieldReason[]
-  violations?: readonly string[]
+  violations?: readonly ProblemViolation[]
 }>
 
 /** An expected failure. The message says what, which one, and what to do next; it never carries a secret. */
 export class Problem extends Error {
   readonly code: ProblemCode
   readonly details?: readonly FieldReason[]
-  readonly violations?: readonly string[]
+  readonly violations?: readonly ProblemViolation[]
   readonly retryAfterSeconds?: number
 
   constructor(code: ProblemCode, message: string, extras: Extras = {}) {

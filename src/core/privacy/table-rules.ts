@@ -19,6 +19,7 @@ type TableRule = Readonly<{
 
 const ofTenant = 'tenant_id'
 const viaBox: Owner = { column: 'box_id', of: 'boxes' }
+const viaDeveloper: Owner = { column: 'developer_id', of: 'store_developers' }
 
 const platform = (because: string): TableRule => ({ tenant: null, because })
 const operators = platform('accounts and sign-ins of operators')
@@ -71,6 +72,12 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   automation_credentials: { tenant: ofTenant, secret: 'all' },
   automation_key_tenants: { tenant: ofTenant, secret: 'all' },
   automation_keys: platform('keys of operators, valid for several tenants'),
+  // store of modules
+  store_developers: { tenant: ofTenant, users: { user_id: 'feature' } },
+  store_artifacts: { tenant: viaDeveloper },
+  store_submissions: { tenant: viaDeveloper, users: { review: 'feature' } },
+  store_modules: { tenant: viaDeveloper },
+  store_invites: platform('one-use codes of operators'),
   // events hold ids and no content
   events: { tenant: ofTenant, because: 'holds ids alone, and is deleted after 90 days' },
   streams: platform('counters'),

@@ -6,6 +6,7 @@ import type { Cron } from '../feature/index.ts'
 import { authenticateAgent } from '../hosts/index.ts'
 import type { Authenticators, HttpMetrics, Served } from '../http/index.ts'
 import type { Limits } from '../limits/index.ts'
+import { authenticateDeveloper } from '../store/index.ts'
 import { type BaseDeps, type Declared, type Deps, openDeps } from './deps.ts'
 import { features } from './features.ts'
 
@@ -32,6 +33,7 @@ export async function compose(base: BaseDeps): Promise<Composed> {
       admin: authenticateAdmin(deps.admin),
       agent: authenticateAgent(deps.hosts),
       automation: authenticateAutomation({ ...base, automation: base.config.automation }),
+      developer: authenticateDeveloper(base),
       platform: deps.platform,
     },
     metrics: deps.metrics,

@@ -25,6 +25,7 @@ import { serviceFeature } from '../service/index.ts'
 import { deleteUserSessions, sessionsFeature } from '../sessions/index.ts'
 import { commandsOfRestores, snapshotsFeature } from '../snapshots/index.ts'
 import { leaveAllSpaces, roomsOfTenant, spacesFeature } from '../spaces/index.ts'
+import { eraseDeveloper, openExaminer, storeFeature } from '../store/index.ts'
 import { supportFeature } from '../support/index.ts'
 import { tasksFeature } from '../tasks/index.ts'
 import { tenantsFeature } from '../tenants/index.ts'
@@ -59,6 +60,7 @@ export const features: readonly Feature<Deps>[] = [
   })),
   withDeps(triggersFeature, triggersDeps),
   withDeps(filesFeature, ({ files }: Deps) => files),
+  withDeps(storeFeature, ({ files, keyring, config }: Deps) => ({ ...files, keyring, baseUrl: config.baseUrl, ...openExaminer() })),
   withDeps(automationFeature, ({ files, users, roles, clock, random }: Deps) => ({
     ...{ ...users, ...files, roles },
     runTasks: runTasks({ clock, random }),
@@ -102,6 +104,7 @@ const eraseSteps = (deps: Deps): PrivacyDeps['eraseSteps'] => [
   (user, signal) => eraseUserRuns({ ...deps, eraseFiles: eraseFiles(deps) }, user, signal),
   (user, signal) => leaveAllSpaces(deps, user, signal),
   (user) => deleteUserSessions(deps.db, user),
+  (user) => eraseDeveloper(deps.db, user),
 ]
 
 const eraseFiles =

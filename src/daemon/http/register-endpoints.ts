@@ -6,6 +6,7 @@ import {
   type AgentActor,
   type AutomationActor,
   type Clock,
+  type DeveloperActor,
   isProblem,
   type PlatformPrincipal,
   problem,
@@ -30,6 +31,8 @@ export type Authenticators = Readonly<{
   agent(authorization: string | undefined): Promise<AgentActor>
   /** The key of an automation tool. The second step follows once the tenant of the call is known. */
   automation?(key: string | undefined, address: string | undefined): Promise<TenantOfCall>
+  /** The developer account of a user, by the header `X-Developer-Id`. Throws FORBIDDEN. */
+  developer?(user: PlatformPrincipal, developerId: string | undefined): Promise<DeveloperActor>
   /** Throws INVALID_MATRIX_TOKEN for a chat token. */
   platform?(authorization: string | undefined): Promise<PlatformPrincipal>
 }>
@@ -117,6 +120,7 @@ function registerEndpoint(app: Express, one: Served, deps: AnswerDeps): void {
       identify: (request) => identify(endpoint.auth, request, deps.authenticate),
       assertCapability: (response) => assertCapability(endpoint.auth, response),
     }),
+    ...findDeveloper(endpoint, deps),
     answerCall(one, deps),
   )
 }
@@ -185,6 +189,18 @@ function checkCapability({ auth }: EndpointShape): RequestHandler[] {
   return [
     (_, response, next) => {
       assertCapability(auth, response)
+      next()
+    },
+  ]
+}
+
+/** Last, because a repeated authentication replaces the actor by the user. */
+function findDeveloper({ auth }: EndpointShape, { authenticate }: EndpointDeps): RequestHandler[] {
+  if (auth.kind !== 'platform' || !auth.developer) return []
+  return [
+    async (request, response, next) => {
+      if (!authenticate.developer) throw problem('FORBIDDEN', 'This daemon has no developers of modules.')
+      response.locals.actor = await authenticate.developer(response.locals.actor, request.get('x-developer-id'))
       next()
     },
   ]

@@ -113,6 +113,11 @@ const declared: Readonly<Record<string, Declared>> = {
   createTenantSpace: elsewhere('automation', 'space.created'),
   addTenantSpaceMember: elsewhere('automation', 'space.member-added'),
   sendTenantMessage: ofTools,
+  // store of modules
+  createStoreInvite: elsewhere('store', 'store.invite-created'),
+  registerDeveloper: elsewhere('store', 'store.developer-registered'),
+  uploadModule: elsewhere('store', 'store.module-submitted'),
+  reviewSubmission: elsewhere('store', 'store.module-approved', 'store.module-rejected'),
   // hosts
   inviteHost: ['host.invited'],
   revokeHost: ['host.revoked'],

@@ -21,6 +21,10 @@ const isStream = ({ returns }: EndpointShape) => 'event' in returns
 /** `spaces/:spaceId`: the resource that a path part names. */
 const placesIn = (path: string) => [...path.matchAll(/([\w-]+)\/(:\w+)/g)].map(([place]) => place)
 
+/** An upload is refused without the header: it names no resource, and a daemon that runs from its sources has no thread to scan in. */
+const developerOf = ({ developerId }: FurnishedTenant, { multipart }: Partial<EndpointShape> = {}) =>
+  multipart ? {} : { headers: { 'x-developer-id': developerId } }
+
 type Asked = Request & Readonly<{ asHead: boolean }>
 
 describe.each(['sqlite', 'postgres'] as const)('on %s', (dialect) => {
@@ -51,14 +55,14 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (dialect) => {
       const paths = pathsOf(endpoint, [theirs])
       for (const path of paths) {
         for (const authorization of [mine.head, mine.member]) {
-          const { status } = await ask(daemon.url, endpoint, { path, body: {} }, authorization)
+          const { status } = await ask(daemon.url, endpoint, { path, body: {}, ...developerOf(mine) }, authorization)
           expect([400, 403, 404]).toContain(status)
         }
       }
       expect(await dumpOf(db, theirs)).toEqual(before)
       if (endpoint.method !== 'GET' || isStream(endpoint)) return
       // The owner gets a response on the same path; otherwise the refusal would prove nothing.
-      expect((await ask(daemon.url, endpoint, { path: String(paths[0]) }, theirs.head)).status).toBe(200)
+      expect((await ask(daemon.url, endpoint, { path: String(paths[0]), ...developerOf(theirs) }, theirs.head)).status).toBe(200)
     },
   )
 
@@ -68,7 +72,12 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (dialect) => {
       const before = await dumpOf(db, theirs)
       await fc.assert(
         fc.asyncProperty(requests(endpoint), async ({ asHead, ...request }) => {
-          const { status, text } = await ask(daemon.url, endpoint, request, asHead ? mine.head : mine.member)
+          const { status, text } = await ask(
+            daemon.url,
+            endpoint,
+            { ...request, ...developerOf(mine, endpoint) },
+            asHead ? mine.head : mine.member,
+          )
           // Such a path always contains an id of the other tenant.
           if (endpoint.path.includes(':')) expect([400, 403, 404]).toContain(status)
           expect(status).not.toBe(500)

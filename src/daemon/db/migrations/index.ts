@@ -41,6 +41,7 @@ import { supportAccess } from './0041-support-access.ts'
 import { triggers } from './0042-triggers.ts'
 import { automation } from './0043-automation.ts'
 import { publishedSpace } from './0044-published-space.ts'
+import { store } from './0045-store.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order they are applied. Add at the end; never change or reorder what shipped. */
@@ -88,4 +89,5 @@ export const migrations: readonly Migration[] = [
   triggers,
   automation,
   publishedSpace,
+  store,
 ]

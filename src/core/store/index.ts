@@ -1,0 +1,4 @@
+// The store of modules: developers, submissions of packages, and reviews.
+// It decides shapes and limits of submissions. Whether a package may be submitted, src/core/modules and src/core/scan decide.
+export { storeContract, storeInvitesContract } from './contract.ts'
+export { type Developer, type NewDeveloper, type ReviewAction, type Submission, storeLimits } from './submission.ts'

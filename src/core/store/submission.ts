@@ -1,0 +1,92 @@
+import { z } from 'zod'
+import { Timestamp } from '../contract/index.ts'
+import { isVisible, visiblePattern } from '../kit/index.ts'
+import { ModuleManifest } from '../modules/index.ts'
+
+export const maxPackageBytes = 50 * 1024 * 1024
+
+/** Limits of one developer. */
+export const storeLimits = { openSubmissions: 3, uploadsADay: 10, bytes: 500 * 1024 * 1024 } as const
+
+const line = (max: number) =>
+  z.string().max(max).trim().min(1).refine(isVisible, 'must not contain control characters').meta({ pattern: visiblePattern })
+
+export const NewDeveloper = z.strictObject({
+  inviteCode: z.string().max(200).meta({ description: 'A one-use code from an operator' }),
+  email: z.email().max(200),
+  name: line(100),
+  organization: line(200),
+})
+export type NewDeveloper = Readonly<z.infer<typeof NewDeveloper>>
+
+export const Developer = z.object({
+  id: z.string().meta({ description: 'The value of the header `X-Developer-Id`' }),
+  email: z.string(),
+  name: z.string(),
+  organization: z.string(),
+  verified: z.boolean(),
+})
+export type Developer = Readonly<z.infer<typeof Developer>>
+
+const SubmissionStatus = z.enum(['in_review', 'approved', 'rejected', 'replaced'])
+
+const Finding = z.object({
+  rule: z.string(),
+  file: z.string(),
+  line: z.int().optional(),
+  column: z.int().optional(),
+  message: z.string(),
+})
+
+const ScanResult = z.object({
+  ok: z.boolean(),
+  violations: z.array(Finding),
+  files: z.int().meta({ description: 'Number of files' }),
+  bytes: z.int().meta({ description: 'Unpacked size' }),
+})
+
+const TestResult = z.object({
+  ok: z.boolean().meta({ description: 'A failing test is shown to the reviewer; it does not reject' }),
+  ran: z.array(z.object({ step: z.string(), ok: z.boolean(), ms: z.number(), calls: z.int(), message: z.string().nullable() })),
+  ms: z.number(),
+  log: z.array(z.string()),
+})
+
+const Review = z.object({
+  action: z.enum(['approve', 'reject']),
+  notes: z.string(),
+  by: z.string().meta({ description: 'Id of the reviewer' }),
+  at: Timestamp,
+})
+
+export const SubmissionSummary = z.object({
+  submissionId: z.string(),
+  moduleId: z.string(),
+  name: z.string(),
+  version: z.string(),
+  status: SubmissionStatus.meta({ description: '`replaced`: a newer submission of the module took its place' }),
+  artifactPath: z.string().meta({ description: 'Opaque key of the package' }),
+  checksum: z.string().meta({ description: 'SHA-256 of the package, hex' }),
+  createdAt: Timestamp,
+})
+
+export const Submission = SubmissionSummary.extend({
+  manifest: ModuleManifest,
+  warnings: z.array(z.string()).meta({ description: 'What the reviewer should notice, such as an id that resembles another' }),
+  scan: ScanResult,
+  test: TestResult,
+  review: Review.nullable(),
+})
+export type Submission = Readonly<z.infer<typeof Submission>>
+
+const Notes = z
+  .string()
+  .max(4000)
+  .trim()
+  .regex(/^[^\0]*$/, 'must not contain NUL')
+
+export const ReviewAction = z.discriminatedUnion('action', [
+  z.strictObject({ action: z.literal('approve'), notes: Notes.default('') }),
+  z.strictObject({ action: z.literal('reject'), notes: Notes.min(1).meta({ description: 'The reason, for the developer' }) }),
+])
+export type ReviewAction = Readonly<z.infer<typeof ReviewAction>>

@@ -1,0 +1,85 @@
+import { isoNow, problem } from '../../core/kit/index.ts'
+import { assertCompatible, assertSameManifest, type ModuleManifest, readModuleManifest } from '../../core/modules/index.ts'
+import type { Submission } from '../../core/store/index.ts'
+import { loadModule, readArchive } from '../../node/module-package/index.ts'
+import type { StoreDeps } from './deps.ts'
+
+export type Examined = Readonly<{ manifest: ModuleManifest; scan: Submission['scan']; test: Submission['test'] }>
+type Package = Readonly<{ zip: Buffer; checksum: string; manifest: string; signal: AbortSignal }>
+type Deps = Pick<StoreDeps, 'clock' | 'scan' | 'test'>
+
+/** One package at a time: a scan takes up to 500 MB outside the daemon's thread. Throws UNAVAILABLE while another is examined. */
+export function packageExaminer(deps: Deps): (given: Package) => Promise<Examined> {
+  let isBusy = false
+  return async (given) => {
+    if (isBusy)
+      throw problem('UNAVAILABLE', 'Another package is being scanned. fix: upload it again in 30 seconds', { retryAfterSeconds: 30 })
+    isBusy = true
+    try {
+      return await examine(deps, given)
+    } finally {
+      isBusy = false
+    }
+  }
+}
+
+/** Scans a package and tests the module. Throws SCAN_FAILED, MODULE_INVALID, MANIFEST_MISMATCH, INCOMPATIBLE. A failing test is a result. */
+async function examine({ clock, scan, test }: Deps, { zip, checksum, manifest: sent, signal }: Package): Promise<Examined> {
+  const report = await scan(zip, signal)
+  if (!report.ok) throw scanFailed(report.violations)
+  if (report.checksum !== checksum)
+    throw problem('OBJECT_STORE_UNAVAILABLE', 'The stored package differs from the upload. fix: upload it again')
+  const manifest = readModuleManifest(report.manifest ?? '')
+  assertSameManifest(parsed(sent), JSON.parse(report.manifest ?? ''))
+  assertCompatible(manifest)
+  const { violations, files, bytes } = report
+  const tested = manifest.type === 'A' ? await test(await moduleIn(zip), isoNow(clock)) : untested
+  return { manifest, scan: { ok: true, violations: [...violations], files: files.length, bytes }, test: shortened(tested) }
+}
+
+const untested = { ok: true, ran: [], ms: 0, log: ['A type B module runs on its own server; nothing was run.'] }
+
+function scanFailed(found: Submission['scan']['violations'] | readonly Submission['scan']['violations'][number][]) {
+  const violations = found.map(({ rule, file, line, column, message }) => ({
+    ...{ code: rule, message, file },
+    ...(line === undefined ? {} : { line }),
+    ...(column === undefined ? {} : { column }),
+  }))
+  const first = found[0]
+  return problem(
+    'SCAN_FAILED',
+    `The scan found ${found.length} violations, first in ${first?.file || 'the package'}: ${first?.message}. fix: tenantry modules check <dir> lists them`,
+    { violations },
+  )
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    const reason = 'must be the content of module.json'
+    throw problem('VALIDATION', `manifest: ${reason}`, { details: [{ path: 'manifest', reason }] })
+  }
+}
+
+/** Code and samples in memory; more than a sandbox can hold is no module. */
+const maxCodeBytes = 20e6
+
+async function moduleIn(zip: Buffer) {
+  const files: Parameters<typeof loadModule>[0][number][] = []
+  let bytes = 0
+  await readArchive(zip, (file) => {
+    if (!/\.(m?js|json)$/.test(file.name)) return
+    bytes += file.bytes.length
+    if (bytes <= maxCodeBytes) files.push(file)
+  })
+  if (bytes > maxCodeBytes) throw problem('MODULE_INVALID', 'The code and JSON of the module have more than 20 MB. fix: leave data out')
+  return loadModule(files)
+}
+
+const shortened = ({ ok, ran, ms, log }: Awaited<ReturnType<StoreDeps['test']>>): Submission['test'] => ({
+  ok,
+  ran: ran.slice(0, 200).map((step) => ({ ...step, message: step.message?.slice(0, 1000) ?? null })),
+  ms,
+  log: log.slice(0, 200).map((line) => line.slice(0, 500)),
+})

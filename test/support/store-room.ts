@@ -1,0 +1,69 @@
+import { templateOf } from '../../src/cli/modules/template.ts'
+import { makeClient } from '../../src/core/contract/index.ts'
+import { type Capability, type PlatformPrincipal, problem } from '../../src/core/kit/index.ts'
+import { storeContract, storeInvitesContract } from '../../src/core/store/index.ts'
+import type { Db } from '../../src/daemon/db/index.ts'
+import { authenticateDeveloper, openExaminer, storeFeature } from '../../src/daemon/store/index.ts'
+import { silentLogger } from '../../src/node/index.ts'
+import { zipOf } from '../../src/node/module-package/index.ts'
+import { aKeyring } from './admin-room.ts'
+import { anOperator } from './boxes-room.ts'
+import { compiled } from './compiled-program.ts'
+import { aFilesRoom } from './files-room.ts'
+import { servedApp } from './served-app.ts'
+
+/** A package with the files of a new module, changed: `manifest` by field, `files` by name. */
+export async function aPackage({ id = 'attendance', manifest = {}, files = {} }: Changed = {}) {
+  const template = await templateOf(id)
+  const changed = { ...JSON.parse(template['module.json'] as string), ...manifest }
+  const all = { ...template, 'module.json': JSON.stringify(changed), ...files }
+  const zip = await zipOf(Object.entries(all).map(([name, text]) => ({ name, bytes: Buffer.from(text) })))
+  return { manifest: changed as Record<string, unknown>, zip }
+}
+type Changed = Readonly<{ id?: string; manifest?: object; files?: Record<string, string> }>
+
+/** Compiled when the test file loads: that may take longer than a test. */
+const workers = { scan: compiled('node/module-package/scan-worker.js'), sandbox: compiled('node/sandbox/worker.js') }
+
+/** The store over an empty database, with real scan and sandbox, and the users anna, ben (manageModules) and rita (reviewStore) of `acme`. */
+export async function aStoreRoom(db: Db) {
+  const files = await aFilesRoom(db)
+  const deps = { ...files, log: silentLogger(), keyring: aKeyring(), baseUrl: '', ...openExaminer(workers) }
+  const users = new Map<string, PlatformPrincipal>()
+  const held: Record<string, Capability[]> = { anna: ['manageModules', 'reviewStore'], ben: ['manageModules'], rita: ['reviewStore'] }
+  for (const [name, capabilities] of Object.entries(held)) users.set(name, await files.aUser(name, { capabilities, inChat: false }))
+  const platform = async (authorization: string | undefined) => {
+    const user = users.get(authorization?.slice('Bearer '.length) ?? '')
+    if (!user) throw problem('UNAUTHENTICATED', 'unknown')
+    return user
+  }
+  const authenticate = { platform, developer: authenticateDeveloper({ db }), admin: async () => anOperator }
+  const { url } = await servedApp(storeFeature.routes?.(deps) ?? [], { authenticate, clock: files.clock })
+  const contract = { ...storeContract, ...storeInvitesContract }
+  const as = (name: string, developerId?: string) =>
+    makeClient(contract, {
+      baseUrl: url,
+      headers: () => ({ authorization: `Bearer ${name}`, connection: 'close', ...(developerId ? { 'x-developer-id': developerId } : {}) }),
+    })
+
+  /** Registers a user with a new code; the client sends its header. */
+  async function aDeveloper(name: string) {
+    const { code } = await as('root').createStoreInvite()
+    const given = { inviteCode: code, email: `${name}@example.org`, name, organization: 'Acme' }
+    const account = await as(name).registerDeveloper({ body: given })
+    return { ...as(name, account.id), account, code }
+  }
+  const upload = async (developer: ReturnType<typeof as>, changed: Changed = {}) => {
+    const { zip, manifest } = await aPackage(changed)
+    return developer.uploadModule({ upload: formOf(zip, manifest) })
+  }
+  const audited = async () => (await db.selectFrom('audit').select('action').orderBy('seq').execute()).map(({ action }) => action)
+  const cleanUp = () => storeFeature.cleanup?.(deps)[0]?.(new AbortController().signal)
+  return { ...deps, url, as, aDeveloper, upload, audited, cleanUp, stored: files.kept }
+}
+
+export const formOf = (zip: Uint8Array, manifest: unknown) => ({
+  content: new Blob([zip as Uint8Array<ArrayBuffer>]),
+  fileName: 'module.zip',
+  fields: { manifest: typeof manifest === 'string' ? manifest : JSON.stringify(manifest) },
+})
