@@ -2,9 +2,19 @@
 // It never creates a box: `tenantry boxes provision` does.
 import { noun } from '../kit/index.ts'
 import { create, list, resume, show, suspend, update } from './commands.ts'
+import { exportRows } from './export.ts'
 
 import { window } from './window.ts'
 
 export { openingWords, windowWords } from './tenants.view.ts'
 
-export const tenants = noun('tenants', 'Tenants and their maintenance windows', [list, show, create, update, window, suspend, resume])
+export const tenants = noun('tenants', 'Tenants and their maintenance windows', [
+  list,
+  show,
+  create,
+  update,
+  window,
+  suspend,
+  resume,
+  exportRows,
+])

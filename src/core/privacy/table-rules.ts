@@ -10,8 +10,10 @@ type Owner = string | Readonly<{ column: string; of: string }>
 type TableRule = Readonly<{
   /** How a row belongs to a tenant; null: the table holds nothing of tenants, or operators' records, which a tenant does not take along. */
   tenant: Owner | null
-  /** Columns that an export leaves out because they are secret. `all`: the table is not exported. */
-  secret?: readonly string[] | 'all'
+  /** The primary key of an exported table, in order. */
+  export?: readonly string[]
+  /** Not exported: secrets, or what only the platform needs. */
+  internal?: true
   users?: Readonly<Record<string, ColumnErasure>>
   /** Why a column that names a user stays, or why a table belongs to no tenant. */
   because?: string
@@ -30,47 +32,53 @@ const queue = platform('work of the platform; names users by id until it is done
 /** Every table of the database. A test fails for a table, or a column that names a user, without a rule. */
 export const tableRules: Readonly<Record<string, TableRule>> = {
   // tenants and users
-  tenants: { tenant: 'id' },
+  tenants: { tenant: 'id', export: ['id'] },
   users: {
     tenant: ofTenant,
+    export: ['id'],
     users: { id: 'feature' },
     because: 'the row stays without name and roles: it refuses the login, and after a restore of the box the account is erased again',
   },
-  user_passwords: { tenant: ofTenant, users: { user_id: 'feature' } },
-  sessions: { tenant: ofTenant, users: { user_id: 'feature' } },
-  refresh_tokens: { tenant: { column: 'session_id', of: 'sessions' }, secret: 'all' },
+  user_passwords: { tenant: ofTenant, export: ['user_id'], users: { user_id: 'feature' } },
+  sessions: { tenant: ofTenant, export: ['id'], users: { user_id: 'feature' } },
+  refresh_tokens: { tenant: { column: 'session_id', of: 'sessions' }, internal: true },
   user_login_failures: platform('named by a hash; the feature deletes those of an erased user'),
   user_login_networks: platform('named by a hash; the feature deletes those of an erased user'),
-  support_access: { tenant: ofTenant, users: { granted_by: 'replace' } },
+  support_access: { tenant: ofTenant, export: ['tenant_id'], users: { granted_by: 'replace' } },
   // spaces, files, tasks
-  spaces: { tenant: ofTenant, users: { created_by: 'replace' } },
-  space_members: { tenant: ofTenant, users: { user_id: 'feature' } },
-  space_activity: { tenant: ofTenant, users: { actor_id: 'replace', ids: 'replace' } },
-  folders: { tenant: ofTenant, users: { created_by: 'replace' } },
-  files: { tenant: ofTenant, users: { created_by: 'replace' } },
-  file_usage: { tenant: ofTenant },
-  tasks: { tenant: ofTenant, users: { created_by: 'replace', assignee_id: 'clear' } },
+  spaces: { tenant: ofTenant, export: ['id'], users: { created_by: 'replace' } },
+  space_members: { tenant: ofTenant, export: ['space_id', 'user_id'], users: { user_id: 'feature' } },
+  space_activity: { tenant: ofTenant, export: ['space_id', 'seq'], users: { actor_id: 'replace', ids: 'replace' } },
+  folders: { tenant: ofTenant, export: ['id'], users: { created_by: 'replace' } },
+  files: { tenant: ofTenant, export: ['id'], users: { created_by: 'replace' } },
+  file_usage: { tenant: ofTenant, export: ['tenant_id'] },
+  tasks: { tenant: ofTenant, export: ['id'], users: { created_by: 'replace', assignee_id: 'clear' } },
   // boards and runs
-  boards: { tenant: ofTenant, users: { created_by: 'replace' } },
-  board_versions: { tenant: ofTenant, users: { saved_by: 'replace' } },
-  board_triggers: { tenant: ofTenant },
-  trigger_occurrences: { tenant: ofTenant },
-  trigger_positions: { tenant: ofTenant },
-  chat_readers: { tenant: ofTenant },
+  boards: { tenant: ofTenant, export: ['id'], users: { created_by: 'replace' } },
+  board_versions: { tenant: ofTenant, export: ['board_id', 'version'], users: { saved_by: 'replace' } },
+  board_triggers: { tenant: ofTenant, export: ['board_id', 'trigger_id'] },
+  trigger_occurrences: { tenant: ofTenant, export: ['board_id', 'occurrence'] },
+  trigger_positions: { tenant: ofTenant, internal: true },
+  chat_readers: { tenant: ofTenant, internal: true },
   runs: {
     tenant: ofTenant,
+    export: ['id'],
     users: { started_by: 'replace', start_key: 'clear', trigger: 'replace', readers: 'replace', state: 'replace' },
   },
-  run_history: { tenant: ofTenant, users: { by_user: 'replace', input: 'replace', key: 'clear', request: 'replace', answer: 'replace' } },
-  run_elements: { tenant: ofTenant, users: { approvals: 'replace' } },
-  run_timers: { tenant: ofTenant },
-  run_messages: { tenant: ofTenant },
-  run_reports: { tenant: ofTenant },
+  run_history: {
+    tenant: ofTenant,
+    export: ['run_id', 'seq'],
+    users: { by_user: 'replace', input: 'replace', key: 'clear', request: 'replace', answer: 'replace' },
+  },
+  run_elements: { tenant: ofTenant, export: ['run_id', 'token_id'], users: { approvals: 'replace' } },
+  run_timers: { tenant: ofTenant, export: ['run_id', 'token_id', 'name'] },
+  run_messages: { tenant: ofTenant, export: ['run_id', 'token_id'] },
+  run_reports: { tenant: ofTenant, export: ['id'] },
   // automation
-  automation_rooms: { tenant: ofTenant, users: { members: 'replace' } },
-  automation_calls: { tenant: ofTenant, secret: 'all', users: { answer: 'row' } },
-  automation_credentials: { tenant: ofTenant, secret: 'all' },
-  automation_key_tenants: { tenant: ofTenant, secret: 'all' },
+  automation_rooms: { tenant: ofTenant, export: ['tenant_id', 'event_id'], users: { members: 'replace' } },
+  automation_calls: { tenant: ofTenant, internal: true, users: { answer: 'row' } },
+  automation_credentials: { tenant: ofTenant, internal: true },
+  automation_key_tenants: { tenant: ofTenant, internal: true },
   automation_keys: platform('keys of operators, valid for several tenants'),
   // store of modules
   store_developers: { tenant: ofTenant, users: { user_id: 'feature' } },
@@ -79,25 +87,25 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   store_modules: { tenant: viaDeveloper },
   store_invites: platform('one-use codes of operators'),
   // events hold ids and no content
-  events: { tenant: ofTenant, because: 'holds ids alone, and is deleted after 90 days' },
+  events: { tenant: ofTenant, export: ['stream', 'seq'], because: 'holds ids alone, and is deleted after 90 days' },
   streams: platform('counters'),
   stream_places: platform('counters of open streams, deleted when their replica ends'),
   stream_replicas: platform('replicas of the daemon'),
-  budget_episodes: { tenant: ofTenant, secret: 'all' },
+  budget_episodes: { tenant: ofTenant, internal: true },
   // boxes of a tenant
-  boxes: { tenant: ofTenant, secret: 'all' },
-  box_holds: { tenant: viaBox, secret: 'all' },
-  box_moves: { tenant: viaBox, secret: 'all' },
-  box_removals: { tenant: viaBox, secret: 'all' },
-  box_secrets: { tenant: viaBox, secret: 'all' },
-  homeserver_tokens: { tenant: viaBox, secret: 'all' },
-  commands: { tenant: viaBox, secret: 'all' },
-  box_restores: { tenant: ofTenant, secret: 'all' },
-  snapshots: { tenant: ofTenant, secret: 'all' },
-  snapshot_drills: { tenant: ofTenant, secret: 'all' },
-  snapshot_repositories: { tenant: ofTenant, secret: 'all' },
-  snapshot_turns: { tenant: ofTenant, secret: 'all' },
-  snapshot_warm_copies: { tenant: ofTenant, secret: 'all' },
+  boxes: { tenant: ofTenant, internal: true },
+  box_holds: { tenant: viaBox, internal: true },
+  box_moves: { tenant: viaBox, internal: true },
+  box_removals: { tenant: viaBox, internal: true },
+  box_secrets: { tenant: viaBox, internal: true },
+  homeserver_tokens: { tenant: viaBox, internal: true },
+  commands: { tenant: viaBox, internal: true },
+  box_restores: { tenant: ofTenant, internal: true },
+  snapshots: { tenant: ofTenant, internal: true },
+  snapshot_drills: { tenant: ofTenant, internal: true },
+  snapshot_repositories: { tenant: ofTenant, internal: true },
+  snapshot_turns: { tenant: ofTenant, internal: true },
+  snapshot_warm_copies: { tenant: ofTenant, internal: true },
   // records of operators
   audit: platform('a chain of hashes: a changed entry would break its proof; it names operators, and users by id and login name'),
   audit_heads: platform('the ends of the audit chains'),

@@ -75,7 +75,7 @@ type Page = Readonly<{ cursor?: string | undefined; limit: number }>
 
 async function listTenantUsers({ db }: Pick<AutomationDeps, 'db'>, actor: AutomationActor, { cursor, limit }: Page) {
   const { tenantId, tenantSlug: slug, chatDomain } = actor
-  const found = await usersAfter(db, { tenantId, after: cursor, limit: limit + 1 })
+  const found = await usersAfter(db, { tenantId, withoutErased: true, after: cursor, limit: limit + 1 })
   const { page, nextCursor } = pageOf(found, limit, (last) => last.localpart)
   const users = page.map((user) => {
     const { id, localpart, matrixUserId, displayName, roles, status } = userView({ slug, chatDomain }, user)

@@ -58,7 +58,8 @@ export const putToolMember = ({ db, clock }: Deps, actor: AutomationActor, { spa
     const space = await findSpace(tx, { tenantId, spaceId })
     if (!space) throw problem('NOT_FOUND', `Space ${spaceId} does not exist in ${tenantSlug}`)
     const user = await findUserById(tx, userId)
-    if (user?.tenantId !== tenantId) throw problem('NOT_FOUND', `User ${userId} does not exist in ${tenantSlug}`)
+    if (user?.tenantId !== tenantId || user.status === 'erased')
+      throw problem('NOT_FOUND', `User ${userId} does not exist in ${tenantSlug}`)
     return putMember({ clock }, tx, { actor, userId: null, tenantId, tenantSlug }, { space, userId, role })
   })
 

@@ -71,6 +71,7 @@ type Page = Readonly<{
   status?: UserStatus | undefined
   withoutPassword?: boolean | undefined
   oldPassword?: boolean | undefined
+  withoutErased?: boolean | undefined
   after?: string | undefined
   limit: number
 }>
@@ -78,10 +79,11 @@ type Page = Readonly<{
 /** A page of a tenant's users, ordered by localpart. */
 export async function usersAfter(
   db: DbOrTx,
-  { tenantId, status, withoutPassword, oldPassword, after, limit }: Page,
+  { tenantId, status, withoutPassword, oldPassword, withoutErased, after, limit }: Page,
 ): Promise<UserRecord[]> {
   let query = db.selectFrom('users').selectAll().where('tenant_id', '=', tenantId).orderBy('localpart').limit(limit)
   if (status) query = query.where('status', '=', status)
+  if (withoutErased) query = query.where('status', '<>', 'erased')
   if (withoutPassword) query = query.where('password_unknown_since', 'is not', null)
   if (oldPassword) {
     const old = db.selectFrom('user_passwords').select('user_id').where('tenant_id', '=', tenantId).where('old_since', 'is not', null)

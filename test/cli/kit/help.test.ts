@@ -11,7 +11,7 @@ import { aHost } from '../../support/records.ts'
 /** The nouns and verbs that scripts rely on. */
 const promised = {
   hosts: 'invite list show revoke registries platform',
-  tenants: 'list show create update window suspend resume',
+  tenants: 'list show create update window suspend resume export',
   users: 'list show create update roles disable enable erase reset-password sessions end-session import',
   boxes: 'list show provision adopt scan check follow logs maintenance canary move remove release reconcile',
   manifest: 'show history diff resolve apply rollback',

@@ -1,7 +1,9 @@
+import { readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { Tenant } from '../../../src/core/tenants/index.ts'
 import { parseWindow } from '../../../src/core/wall-clock/index.ts'
-import { problemAnswer, tenantry } from '../../support/command-line.ts'
+import { problemAnswer, temporaryFolder, tenantry } from '../../support/command-line.ts'
 import { aBoxDetail, at } from '../../support/records.ts'
 
 // The clock is at Monday, 5 January 2026, 02:00 UTC.
@@ -189,4 +191,42 @@ describe('tenant fields', () => {
     const resumed = { 'POST /api/admin/v1/tenants/anna-schule/resume': aTenant() }
     expect((await tenantry(['tenants', 'resume', 'anna-schule'], { answers: resumed })).exit).toBe(0)
   })
+})
+
+test('export writes every page to a new file that only its owner reads', async () => {
+  const to = join(await temporaryFolder(), 'anna.ndjson')
+  const path = 'POST /api/admin/v1/tenants/anna-schule/export'
+  const pages = [
+    { rows: [{ table: 'users', row: { id: 'usr_1' } }], nextCursor: 'more' },
+    { rows: [{ table: 'tasks', row: { id: 'tsk_1' } }], nextCursor: null },
+  ]
+  const ran = await tenantry(['tenants', 'export', 'anna-schule', '--to', to], { answers: { [path]: pages } })
+  expect([ran.exit, ran.asked.map(({ body }) => body)]).toEqual([0, [{}, { cursor: 'more' }]])
+  expect(ran.stdout).toContain('2 rows of 2 tables of anna-schule')
+  const lines = (await readFile(to, 'utf8'))
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  expect(lines).toEqual([
+    expect.objectContaining({ format: 'tenantry.tenant-export/v1', tenant: 'anna-schule' }),
+    ...pages.flatMap(({ rows }) => rows),
+    { end: true, rows: 2 },
+  ])
+  expect((await stat(to)).mode & 0o777).toBe(0o600)
+  const again = await tenantry(['tenants', 'export', 'anna-schule', '--to', to], { answers: { [path]: pages } })
+  expect([again.exit, again.asked]).toEqual([2, []])
+  expect(again.stderr).toContain('EEXIST')
+})
+
+test('an export that fails leaves no file behind', async () => {
+  const to = join(await temporaryFolder(), 'anna.ndjson')
+  const answers = {
+    'POST /api/admin/v1/tenants/anna-schule/export': problemAnswer(404, {
+      code: 'NOT_FOUND',
+      title: 'Not found',
+      detail: 'Tenant anna-schule does not exist',
+    } as never),
+  }
+  expect((await tenantry(['tenants', 'export', 'anna-schule', '--to', to], { answers })).exit).not.toBe(0)
+  await expect(stat(to)).rejects.toThrow('ENOENT')
 })

@@ -146,6 +146,7 @@ const declared: Readonly<Record<string, Declared>> = {
   reconcileBox: elsewhere('users', 'box.reconcile'),
   disableUser: ['user.disabled'],
   eraseUser: ['user.erased'],
+  exportTenant: elsewhere('privacy', 'tenant.exported'),
   enableUser: ['user.enabled'],
   userLogin: nothing('logins of users are sessions, and failed ones are counted'),
   refresh: nothing('a session goes on'),

@@ -20,9 +20,9 @@ onBothDialects('the table of rules', (fresh) => {
 
   test('every column that a rule names exists, and an owner leads to a tenant', async () => {
     const tables = await tablesOf(await fresh())
-    for (const [table, { tenant, users = {}, secret }] of Object.entries(tableRules)) {
+    for (const [table, { tenant, users = {}, export: key = [] }] of Object.entries(tableRules)) {
       const column = typeof tenant === 'string' ? tenant : tenant?.column
-      const named = [...Object.keys(users), ...(column ? [column] : []), ...(Array.isArray(secret) ? secret : [])]
+      const named = [...Object.keys(users), ...(column ? [column] : []), ...key]
       expect(tables.get(table), table).toEqual(expect.arrayContaining(named))
       if (tenant !== null && typeof tenant !== 'string')
         expect(tableRules[tenant.of]?.tenant, `${table} belongs to ${tenant.of}`).toBe('tenant_id')
@@ -34,7 +34,8 @@ onBothDialects('the table of rules', (fresh) => {
       const rule = tableRules[table]
       if (columns.includes('tenant_id')) expect(rule?.tenant, table).toBe('tenant_id')
       if (rule?.tenant === null) expect(rule.because, table).toBeTruthy()
-      if (rule?.tenant !== 'tenant_id' || rule.because || rule.secret === 'all') continue
+      else expect(Boolean(rule?.export) !== Boolean(rule?.internal), `${table}: exported, or internal?`).toBe(true)
+      if (rule?.tenant !== 'tenant_id' || rule.because || rule.internal) continue
       const missing = columns.filter((column) => namesUser.test(column) && !rule.users?.[column])
       expect(missing, `${table}: what does the erasure of a user do to these?`).toEqual([])
     }
