@@ -223,9 +223,9 @@ test('an export that fails leaves no file behind', async () => {
   const answers = {
     'POST /api/admin/v1/tenants/anna-schule/export': problemAnswer(404, {
       code: 'NOT_FOUND',
-      title: 'Not found',
-      detail: 'Tenant anna-schule does not exist',
-    } as never),
+      message: 'Tenant anna-schule does not exist',
+      retryable: false,
+    }),
   }
   expect((await tenantry(['tenants', 'export', 'anna-schule', '--to', to], { answers })).exit).not.toBe(0)
   await expect(stat(to)).rejects.toThrow('ENOENT')
