@@ -19,7 +19,7 @@ export {
   type Trigger,
   type TriggerOf,
 } from './definition.ts'
-export { causeOf, eventStarts, maxDepth } from './event-trigger.ts'
+export { causeOf, eventStarts, maxDeepStarts, maxDepth } from './event-trigger.ts'
 export type { Variables } from './expression.ts'
 export { readForm, readStartVariables } from './form.ts'
 export { occurrenceKey } from './occurrence.ts'

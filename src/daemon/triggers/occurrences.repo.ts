@@ -1,4 +1,4 @@
-import type { Trigger, TriggerOccurrence } from '../../core/boards/index.ts'
+import { maxDeepStarts, type Trigger, type TriggerOccurrence } from '../../core/boards/index.ts'
 import type { PageEnd } from '../../core/contract/index.ts'
 import type { DbOrTx, Tx } from '../db/index.ts'
 import type { TriggerOccurrenceTable } from './triggers.tables.ts'
@@ -36,6 +36,17 @@ export async function settleOccurrence(tx: Tx, { tenantId, boardId, occurrence }
 export async function depthOfRun(tx: Tx, { tenantId, runId }: Readonly<{ tenantId: string; runId: string }>): Promise<number> {
   const query = tx.selectFrom('trigger_occurrences').select('depth').where('tenant_id', '=', tenantId).where('run_id', '=', runId)
   return Number((await query.executeTakeFirst())?.depth ?? 0)
+}
+
+/** How many runs of the board were started by events of runs that events started, counted up to just above the limit. */
+export async function deepStartsSince(
+  tx: Tx,
+  { tenantId, boardId }: Readonly<{ tenantId: string; boardId: string }>,
+  since: string,
+): Promise<number> {
+  const query = tx.selectFrom('trigger_occurrences').select('occurrence').where('tenant_id', '=', tenantId).where('board_id', '=', boardId)
+  const deep = query.where('at', '>', since).where('depth', '>', 1).where('outcome', '=', 'started')
+  return (await deep.limit(maxDeepStarts + 1).execute()).length
 }
 
 /** When a message of the room started the board last, and the run. */

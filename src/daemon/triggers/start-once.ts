@@ -1,9 +1,9 @@
 import { sql } from 'kysely'
-import { maxDepth } from '../../core/boards/index.ts'
-import { isoNow, isProblem, type Problem } from '../../core/kit/index.ts'
+import { maxDeepStarts, maxDepth } from '../../core/boards/index.ts'
+import { isoIn, isoNow, isProblem, type Problem } from '../../core/kit/index.ts'
 import type { Tx } from '../db/index.ts'
 import type { TriggeredRun, TriggersDeps } from './deps.ts'
-import { insertOccurrence, settleOccurrence } from './occurrences.repo.ts'
+import { deepStartsSince, insertOccurrence, settleOccurrence } from './occurrences.repo.ts'
 
 type Deps = Pick<TriggersDeps, 'clock' | 'startRun'>
 
@@ -22,10 +22,9 @@ export async function startOnce(
   const one = { tenantId, boardId, occurrence: trigger.occurrence }
   const seen = { ...one, triggerId, kind: trigger.type, depth, roomId: roomId ?? null, at: isoNow(clock) }
   if (!(await insertOccurrence(tx, { ...seen, outcome: 'started', runId: null, reason: null }))) return
-  if (depth > maxDepth) {
-    const reason = `${maxDepth} runs led to this event, one after the other. fix: let no board start by what it causes itself`
-    return settleOccurrence(tx, one, { outcome: 'loop', runId: null, reason })
-  }
+  const cause = depth > maxDepth ? tooDeep : (await isFlood(clock, tx, { ...one, depth })) ? tooMany : undefined
+  if (cause !== undefined)
+    return settleOccurrence(tx, one, { outcome: 'loop', runId: null, reason: `${cause}. fix: let no board start by what it causes itself` })
   await sql`savepoint triggered`.execute(tx)
   try {
     const { id } = await startRun(tx, run)
@@ -39,3 +38,12 @@ export async function startOnce(
 }
 
 const isRefusal = (error: unknown): error is Problem => isProblem(error) && !error.retryable && error.code !== 'LEASE_LOST'
+
+const tooDeep = `${maxDepth} runs led to this event, one after the other`
+const tooMany = `${maxDeepStarts} runs of this board were started within an hour by events of runs that events started`
+
+type Deep = Readonly<{ tenantId: string; boardId: string; depth: number }>
+
+/** The limit of depth alone would let a loop grow by the number of events of each run. */
+const isFlood = async (clock: TriggersDeps['clock'], tx: Tx, { depth, ...board }: Deep): Promise<boolean> =>
+  depth > 1 && (await deepStartsSince(tx, board, isoIn(clock, -3_600_000))) > maxDeepStarts

@@ -73,6 +73,31 @@ onBothDialects('event triggers', (fresh) => {
     expect((await one.seen()).filter(({ outcome }) => outcome === 'loop')).toHaveLength(1)
   })
 
+  test('a loop that grows with each run stops at 1,000 runs of a board within an hour', async () => {
+    const one = await world()
+    await one.publish([done])
+    const at = one.clock.now().toISOString()
+    const row = { board_id: 'brd_1', tenant_id: one.tenantId, trigger_id: 'done', kind: 'event', outcome: 'started', reason: null } as const
+    const rows = Array.from({ length: 1_000 }, (_, n) => ({
+      ...{ ...row, occurrence: `event:x${n}:done`, run_id: `run_${n}`, depth: n < 999 ? 2 : 1, room_id: null, at },
+    }))
+    for (let n = 0; n < 1_000; n += 50)
+      await one.db
+        .insertInto('trigger_occurrences')
+        .values(rows.slice(n, n + 50))
+        .execute()
+    for (let n = 0; n < 3; n++) await happen(one, { status: 'done', runId: 'run_7' })
+    await happen(one, { status: 'done', runId: 'run_by_a_user' })
+    await readEvents(one)
+    expect(one.started).toHaveLength(2)
+    const loops = await one.db.selectFrom('trigger_occurrences').select('reason').where('outcome', '=', 'loop').execute()
+    expect(loops.map(({ reason }) => reason?.slice(0, 29))).toEqual(Array.from({ length: 2 }, () => '1000 runs of this board were '))
+    await one.clock.advance(3_600_001)
+    await happen(one, { status: 'done', runId: 'run_7' })
+    await readEvents(one)
+    expect(one.started).toHaveLength(3)
+  })
+
   test('a long backlog is read in pages', async () => {
     const one = await world()
     await one.publish([done])
