@@ -117,7 +117,7 @@ export const runsContract = {
     bodyLimit: 1024 * 1024,
     returns: StartedRun,
     status: 201,
-    problems: ['BOARD_NOT_ACTIVE', 'PAYLOAD_TOO_LARGE'],
+    problems: ['BOARD_NOT_ACTIVE', 'KEY_REUSED', 'PAYLOAD_TOO_LARGE'],
     summary: 'Start a run of the published version of a board',
     spec: '4.9',
   }),

@@ -15,9 +15,12 @@ export async function checkpointWarnings(
   { run, definition }: Readonly<{ run: RunRecord; definition: BoardDefinition }>,
 ): Promise<Warning[]> {
   const warnings: Warning[] = []
+  const users = new Map<string, readonly string[]>()
   for (const element of definition.elements) {
     if (element.kind !== 'checkpoint') continue
-    const eligible = await eligibleFor(db, { run, definition, element })
+    const role = boundRole(definition, element.config.assignedRole) ?? ''
+    if (!users.has(role)) users.set(role, await activeUsersWithRole(db, { tenantId: run.tenantId, role }))
+    const eligible = eligibleAmong(users.get(role) ?? [], { run, element })
     const { requiredApprovals } = element.config
     if (eligible.length >= requiredApprovals) continue
     const message = `"${element.label}" needs ${requiredApprovals} approvals, but only ${eligible.length} active users can give one.`
@@ -32,9 +35,12 @@ type Deciding = Readonly<{ run: RunRecord; definition: BoardDefinition; element:
 export async function eligibleFor(db: DbOrTx, { run, definition, element }: Deciding): Promise<string[]> {
   const role = boundRole(definition, element.config.assignedRole)
   if (role === undefined) return []
+  return eligibleAmong(await activeUsersWithRole(db, { tenantId: run.tenantId, role }), { run, element })
+}
+
+function eligibleAmong(users: readonly string[], { run, element }: Omit<Deciding, 'definition'>): string[] {
   const { startedBy, submitters } = run.state
-  const users = await activeUsersWithRole(db, { tenantId: run.tenantId, role })
-  return element.config.allowSelfApproval ? users : users.filter((id) => id !== startedBy && !submitters.includes(id))
+  return element.config.allowSelfApproval ? [...users] : users.filter((id) => id !== startedBy && !submitters.includes(id))
 }
 
 /** An open checkpoint with fewer users who could approve it than it needs. */

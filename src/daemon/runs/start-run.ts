@@ -14,7 +14,7 @@ type StartInput = Readonly<{ id: string; spaceId: string | null; variables: Read
 
 /**
  * Starts a run for a user. Throws NOT_FOUND, FORBIDDEN (no role that the board names), BOARD_NOT_ACTIVE, VALIDATION (variables, space),
- * PAYLOAD_TOO_LARGE.
+ * KEY_REUSED, PAYLOAD_TOO_LARGE.
  */
 export const startRun = (
   deps: Pick<RunsDeps, 'db' | 'clock' | 'random' | 'spacesOf'>,
@@ -23,19 +23,28 @@ export const startRun = (
 ) =>
   deps.db.transaction().execute(async (tx) => {
     const { tenantId, userId } = actor
+    // A key is the caller's own: another user with the same key starts another run.
+    const keyed = key === undefined ? undefined : { key: `${userId}:${key}`, request: JSON.stringify([spaceId, variables]) }
+    const earlier = keyed && (await runByStartKey(tx, { tenantId, boardId: id, startKey: `manual:${keyed.key}` }))
+    // A repeated start answers also when the board was archived since.
+    if (earlier) return answerOf(tx, earlier, keyed)
     const board = await activeBoard(tx, { tenantId, boardId: id })
     const { definition } = await boardOf(tx, { tenantId, boardId: id, version: board.publishedVersion })
     assertMayStart(definition, actor, board)
     if (spaceId !== null && spaceId !== board.publishedSpaceId) await assertOwnSpace(deps, tx, { actor, board, spaceId })
-    // A key is the caller's own: another user with the same key starts another run.
-    const keyed = key === undefined ? undefined : { key: `${userId}:${key}`, request: JSON.stringify([spaceId, variables]) }
     const { run, isNew } = await startBoardRun(deps, tx, {
       ...{ tenantId, boardId: id, by: userId, trigger: { type: 'manual' }, spaceId, variables, keyed },
       key: keyed?.key ?? null,
     })
-    const answer = isNew || !keyed ? summaryOf(run) : ((await earlierAnswer(tx, run, keyed)) ?? summaryOf(run))
-    return { ...answer, warnings: await checkpointWarnings(tx, { run, definition }) }
+    return answerOf(tx, run, isNew ? undefined : keyed)
   })
+
+/** The state of the run; for a repeated start its first answer. Throws KEY_REUSED (another request). */
+async function answerOf(tx: Tx, run: RunRecord, keyed: Keyed | undefined) {
+  const answer = (keyed && (await earlierAnswer(tx, run, keyed))) ?? summaryOf(run)
+  const { definition } = await boardOf(tx, { tenantId: run.tenantId, boardId: run.boardId, version: run.boardVersion })
+  return { ...answer, warnings: await checkpointWarnings(tx, { run, definition }) }
+}
 
 /** Roles that may start a run of the board; empty: every user. */
 const startRolesOf = (definition: BoardDefinition): string[] =>

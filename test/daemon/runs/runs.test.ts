@@ -57,6 +57,8 @@ onBothDialects('runs', (fresh) => {
     expect(await codeOf(aRun(one, id, { key: 'k', spaceId: null, variables: { other: 1 } }))).toBe('KEY_REUSED')
     const other = await one.as('ben').startRun({ params: { id }, body: { key: 'k' } })
     expect(other.id).not.toBe(first.id)
+    await one.as('mia').archiveBoard({ params: { id } })
+    expect(await aRun(one, id, { key: 'k' })).toEqual(first)
   })
 
   test('each refusal has its code and changes nothing', async () => {
