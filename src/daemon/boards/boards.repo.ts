@@ -1,6 +1,6 @@
 import { BoardDefinition, type BoardSummary } from '../../core/boards/index.ts'
 import type { PageEnd } from '../../core/contract/index.ts'
-import { type DbOrTx, forUpdate, newestFirst, type Tx } from '../db/index.ts'
+import { type DbOrTx, forNoKeyUpdate, newestFirst, type Tx } from '../db/index.ts'
 import type { BoardTable } from './boards.tables.ts'
 
 export type BoardRecord = BoardSummary & Readonly<{ tenantId: string; createdBy: string | null; publishedSpaceId: string | null }>
@@ -42,10 +42,10 @@ export async function findBoard(db: DbOrTx, { tenantId, id }: One): Promise<Boar
   return row && toBoard(row)
 }
 
-/** The board, locked until the transaction ends. */
+/** The board, locked until the transaction ends. Runs still start: a trigger that waited here could deadlock with a publication. */
 export async function lockBoard(tx: Tx, { tenantId, id }: One): Promise<BoardRecord | undefined> {
   const query = tx.selectFrom('boards').selectAll().where('tenant_id', '=', tenantId).where('id', '=', id)
-  const row = await query.modifyEnd(forUpdate(tx)).executeTakeFirst()
+  const row = await query.modifyEnd(forNoKeyUpdate(tx)).executeTakeFirst()
   return row && toBoard(row)
 }
 

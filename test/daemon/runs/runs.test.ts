@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { eventsAfter } from '../../../src/daemon/db/index.ts'
+import { lockBoard } from '../../../src/daemon/boards/boards.repo.ts'
+import { dialectOf, eventsAfter } from '../../../src/daemon/db/index.ts'
 import { fireTimers, hasUnfinishedRun } from '../../../src/daemon/runs/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aSpace, aTasksRoom, codeOf, type TasksRoom } from '../../support/tasks-room.ts'
@@ -88,6 +89,16 @@ onBothDialects('runs', (fresh) => {
     expect(await codeOf(advance(one, 'tim', run.id, { elementId: 't2', action: 'complete' }, 'k1'))).toBe('KEY_REUSED')
     await advance(one, 'tim', run.id, { elementId: 't2', action: 'complete' }, 'k2')
     expect(await complete()).toEqual(first)
+  })
+
+  test('a run starts while its board is being published', async () => {
+    const one = await room()
+    if (dialectOf(one.db) === 'sqlite') return // one writer
+    const id = await aBoard(one, 's > t1 > e')
+    await one.db.transaction().execute(async (tx) => {
+      await lockBoard(tx, { tenantId: 'ten_one', id })
+      expect(await aRun(one, id)).toMatchObject({ status: 'waiting' })
+    })
   })
 
   test('only active boards start runs, in the version that was published', async () => {
