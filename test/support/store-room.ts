@@ -26,9 +26,9 @@ type Changed = Readonly<{ id?: string; manifest?: object; files?: Record<string,
 const workers = { scan: compiled('node/module-package/scan-worker.js'), sandbox: compiled('node/sandbox/worker.js') }
 
 /** The store over an empty database, with real scan and sandbox, and the users anna, ben (manageModules) and rita (reviewStore) of `acme`. */
-export async function aStoreRoom(db: Db) {
+export async function aStoreRoom(db: Db, { testMs = 60_000 } = {}) {
   const files = await aFilesRoom(db)
-  const deps = { ...files, log: silentLogger(), keyring: aKeyring(), baseUrl: '', ...openExaminer(workers) }
+  const deps = { ...files, log: silentLogger(), keyring: aKeyring(), baseUrl: '', ...openExaminer({ ...workers, testMs }) }
   const users = new Map<string, PlatformPrincipal>()
   const held: Record<string, Capability[]> = { anna: ['manageModules', 'reviewStore'], ben: ['manageModules'], rita: ['reviewStore'] }
   for (const [name, capabilities] of Object.entries(held)) users.set(name, await files.aUser(name, { capabilities, inChat: false }))

@@ -1,11 +1,24 @@
 import { isoNow, problem } from '../../core/kit/index.ts'
-import { assertCompatible, assertSameManifest, type ModuleManifest, readModuleManifest } from '../../core/modules/index.ts'
+import {
+  assertCompatible,
+  assertSameManifest,
+  type ModuleManifest,
+  manifestFile,
+  readModuleManifest,
+  samplesFile,
+} from '../../core/modules/index.ts'
 import type { Submission } from '../../core/store/index.ts'
 import { loadModule, readArchive } from '../../node/module-package/index.ts'
 import type { StoreDeps } from './deps.ts'
 
 export type Examined = Readonly<{ manifest: ModuleManifest; scan: Submission['scan']; test: Submission['test'] }>
-type Package = Readonly<{ zip: Buffer; checksum: string; manifest: string; signal: AbortSignal }>
+type Package = Readonly<{
+  /** Reads the stored bytes; called once no other package is in memory. */
+  read: () => Promise<Buffer>
+  checksum: string
+  manifest: string
+  signal: AbortSignal
+}>
 type Deps = Pick<StoreDeps, 'clock' | 'scan' | 'test'>
 
 /** One package at a time: a scan takes up to 500 MB outside the daemon's thread. Throws UNAVAILABLE while another is examined. */
@@ -17,6 +30,11 @@ export function packageExaminer(deps: Deps): (given: Package) => Promise<Examine
     isBusy = true
     try {
       return await examine(deps, given)
+    } catch (error) {
+      if (!given.signal.aborted) throw error
+      throw problem('UNAVAILABLE', 'The scan was cancelled: the platform restarts. fix: upload the package again', {
+        retryAfterSeconds: 30,
+      })
     } finally {
       isBusy = false
     }
@@ -24,13 +42,15 @@ export function packageExaminer(deps: Deps): (given: Package) => Promise<Examine
 }
 
 /** Scans a package and tests the module. Throws SCAN_FAILED, MODULE_INVALID, MANIFEST_MISMATCH, INCOMPATIBLE. A failing test is a result. */
-async function examine({ clock, scan, test }: Deps, { zip, checksum, manifest: sent, signal }: Package): Promise<Examined> {
+async function examine({ clock, scan, test }: Deps, { read, checksum, manifest: sent, signal }: Package): Promise<Examined> {
+  const inRequest = parsed(sent)
+  const zip = await read()
   const report = await scan(zip, signal)
   if (!report.ok) throw scanFailed(report.violations)
   if (report.checksum !== checksum)
     throw problem('OBJECT_STORE_UNAVAILABLE', 'The stored package differs from the upload. fix: upload it again')
   const manifest = readModuleManifest(report.manifest ?? '')
-  assertSameManifest(parsed(sent), JSON.parse(report.manifest ?? ''))
+  assertSameManifest(inRequest, JSON.parse(report.manifest ?? ''))
   assertCompatible(manifest)
   const { violations, files, bytes } = report
   const tested = manifest.type === 'A' ? await test(await moduleIn(zip), isoNow(clock)) : untested
@@ -62,18 +82,23 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Code and samples in memory; more than a sandbox can hold is no module. */
+/** More than a sandbox can hold is no module. */
 const maxCodeBytes = 20e6
+/** Samples are parsed in the thread of the daemon. */
+const maxSamplesBytes = 262_144
 
 async function moduleIn(zip: Buffer) {
   const files: Parameters<typeof loadModule>[0][number][] = []
-  let bytes = 0
+  let [codeBytes, samplesBytes] = [0, 0]
   await readArchive(zip, (file) => {
-    if (!/\.(m?js|json)$/.test(file.name)) return
-    bytes += file.bytes.length
-    if (bytes <= maxCodeBytes) files.push(file)
+    const { name, bytes } = file
+    if (name === samplesFile) samplesBytes = bytes.length
+    if (/\.m?js$/.test(name)) codeBytes += bytes.length
+    else if (name !== manifestFile && name !== samplesFile) return
+    if (codeBytes <= maxCodeBytes) files.push(file)
   })
-  if (bytes > maxCodeBytes) throw problem('MODULE_INVALID', 'The code and JSON of the module have more than 20 MB. fix: leave data out')
+  if (samplesBytes > maxSamplesBytes) throw problem('MODULE_INVALID', `${samplesFile} has more than 256 KiB. fix: use smaller samples`)
+  if (codeBytes > maxCodeBytes) throw problem('MODULE_INVALID', 'The code of the module has more than 20 MB. fix: leave data out')
   return loadModule(files)
 }
 

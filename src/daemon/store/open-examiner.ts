@@ -3,16 +3,21 @@ import { testModule } from '../../node/module-test/index.ts'
 import { openSandbox } from '../../node/sandbox/index.ts'
 import type { StoreDeps } from './deps.ts'
 
-/** Compiled files of the threads, where they are not beside the sources. */
-type WorkerFiles = Readonly<{ scan?: string; sandbox?: string }>
+/** Compiled files of the threads, where they are not beside the sources. `testMs`: limit of all runs of one test. */
+type Options = Readonly<{ scan?: string; sandbox?: string; testMs?: number }>
 
-/** Scans and tests packages in threads of their own, which end afterwards. */
-export const openExaminer = ({ scan, sandbox }: WorkerFiles = {}): Pick<StoreDeps, 'scan' | 'test'> => ({
+/** Scans and tests packages in threads of their own, which end afterwards. A module may have 1,000 migrations of 2 s: its test is ended. */
+export const openExaminer = ({ scan, sandbox, testMs = 60_000 }: Options = {}): Pick<StoreDeps, 'scan' | 'test'> => ({
   scan: (zip, signal) => scanInWorker(zip, { signal, ...(scan ? { workerFile: scan } : {}) }),
   test: async (module, now) => {
     const one = openSandbox({ threads: 1, ...(sandbox ? { workerFile: sandbox } : {}) })
+    const limit = AbortSignal.timeout(testMs)
     try {
-      return await testModule(one, module, now)
+      return await testModule({ ...one, run: (run, serve) => one.run(run, serve, limit) }, module, now)
+    } catch (error) {
+      if (!limit.aborted) throw error
+      const message = `The test took longer than ${testMs / 1000} s and was ended.`
+      return { ok: false, ran: [{ step: 'test', ok: false, ms: testMs, calls: 0, message }], ms: testMs, log: [] }
     } finally {
       await one.close()
     }

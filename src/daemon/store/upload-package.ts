@@ -22,8 +22,8 @@ export async function uploadPackage(deps: UploadDeps, actor: DeveloperActor, { u
   const artifactId = await reserve(deps, actor, upload.bytes.most)
   try {
     const { fields, taken } = await upload.receive(({ content }) => deps.objects.put(packageKey(artifactId), content))
-    const zip = await storedBytes(deps, artifactId)
-    const examined = await deps.examine({ zip, checksum: taken.sha256, manifest: fields.manifest, signal })
+    const read = () => storedBytes(deps, artifactId)
+    const examined = await deps.examine({ read, checksum: taken.sha256, manifest: fields.manifest, signal })
     return await submit(deps, actor, { artifactId, stored: taken, examined })
   } catch (error) {
     await discard(deps, artifactId, error)
@@ -112,7 +112,7 @@ async function assertFewOpen(tx: Tx, developerId: string): Promise<void> {
 
 /** Deletes the object of a failed upload. A refused package counts among the uploads of its day; `housekeeping` retries what fails here. */
 async function discard({ db, objects, log }: StoreDeps, artifactId: string, reason: unknown): Promise<void> {
-  const isRefused = isProblem(reason) && (reason.status === 422 || reason.status === 409)
+  const isRefused = isProblem(reason) && reason.status < 500
   try {
     const row = db.selectFrom('store_artifacts').select('state').where('id', '=', artifactId)
     if ((await row.executeTakeFirst())?.state === 'stored') return // the commit succeeded, and only its answer was lost

@@ -80,6 +80,8 @@ onBothDialects('the store of modules', (fresh) => {
     expect(await other({ id: 'other' })).toMatchObject({ code: 'MANIFEST_MISMATCH' })
     expect(await other('{')).toMatchObject({ code: 'VALIDATION' })
     expect(await other(undefined, Buffer.from('no zip'))).toMatchObject({ code: 'SCAN_FAILED' })
+    const samples = JSON.stringify({ steps: [], files: [{ id: 'f', spaceId: 's', name: 'f', content: 'x'.repeat(300_000) }] })
+    await expect(room.upload(anna, { files: { 'samples.json': samples } })).rejects.toMatchObject(refused('MODULE_INVALID'))
     await expect(room.upload(anna, { manifest: { svcCoreVersion: '>=9.0.0' } })).rejects.toMatchObject(refused('INCOMPATIBLE'))
     await expect(room.upload(anna, { manifest: { nonsense: 1 } })).rejects.toMatchObject(refused('MODULE_INVALID'))
     expect((await anna.listSubmissions()).submissions).toEqual([])
@@ -109,6 +111,14 @@ onBothDialects('the store of modules', (fresh) => {
     await room.clock.advance(86_400_000)
     expect(await room.cleanUp()).toBe('1 old package')
     expect([await room.stored(), (await anna.listSubmissions()).submissions]).toEqual([[], []])
+  })
+
+  test('a test that never ends is ended, and shown as failed', async () => {
+    const room = await aStoreRoom(await fresh(), { testMs: 1 })
+    const anna = await room.aDeveloper('anna')
+    const { submissionId } = await room.upload(anna)
+    const { test: shown } = await anna.showSubmission({ params: { id: submissionId } })
+    expect(shown).toMatchObject({ ok: false, ran: [{ step: 'test', message: 'The test took longer than 0.001 s and was ended.' }] })
   })
 
   test('an id, a flag and a version belong to the first; a newer submission replaces the open one', async () => {
