@@ -86,7 +86,7 @@ class OpenRun {
     return this.end()
   }
 
-  /** What a module throws in a job rejects a promise; an error of the job itself is that of an engine without memory. */
+  /** An exception of the module in a job rejects a promise; an error of the job itself is that of an engine without memory. */
   private runJobs(): void {
     const ran = this.runtime.executePendingJobs(jobsAtOnce)
     if (ran.error && !this.meter.isBroken()) this.meter.break('memory', this.memoryText())
