@@ -82,9 +82,9 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   automation_keys: platform('keys of operators, valid for several tenants'),
   // store of modules
   store_developers: { tenant: ofTenant, export: ['id'], users: { user_id: 'feature' } },
-  store_artifacts: { tenant: viaDeveloper, internal: true },
-  store_submissions: { tenant: viaDeveloper, internal: true, users: { review: 'feature' } },
-  store_modules: { tenant: viaDeveloper, internal: true },
+  store_artifacts: { tenant: viaDeveloper, export: ['id'] },
+  store_submissions: { tenant: viaDeveloper, export: ['id'], users: { review: 'feature' } },
+  store_modules: { tenant: viaDeveloper, export: ['id'] },
   store_invites: platform('one-use codes of operators'),
   // events hold ids and no content
   events: { tenant: ofTenant, export: ['stream', 'seq'], because: 'holds ids alone, and is deleted after 90 days' },

@@ -15,7 +15,7 @@ type Row = Readonly<Record<string, unknown>>
 const pageSize = 100
 
 const exported = Object.entries(tableRules).flatMap(([table, { tenant, export: key }]) =>
-  key && typeof tenant === 'string' ? [{ table, tenant, key }] : [],
+  key && tenant !== null ? [{ table, tenant, key }] : [],
 )
 
 /** A place in the export: the table, and the primary key of its last row; without a key the begin of the table. */
@@ -35,12 +35,18 @@ export async function exportTenant({ db, clock }: Deps, actor: Actor, { slug, cu
   const { table, tenant: owner, key } = exported[at] as (typeof exported)[number]
   const columns = sql.join(key.map((name) => sql.ref(name)))
   const from = after.length === 0 ? sql`` : sql`and (${columns}) > (${sql.join(after)})`
-  const { rows } = await sql<Row>`select * from ${sql.table(table)} where ${sql.ref(owner)} = ${tenant.id} ${from}
+  const { rows } = await sql<Row>`select * from ${sql.table(table)} where ${isOfTenant(owner, tenant.id)} ${from}
     order by ${columns} limit ${pageSize}`.execute(db)
   const last = rows[pageSize - 1]
   const next = last ? [table, key.map((name) => last[name])] : exported[at + 1] && [exported[at + 1]?.table, []]
   return { rows: rows.map((row) => ({ table, row })), nextCursor: next ? Buffer.from(JSON.stringify(next)).toString('base64url') : null }
 }
+
+/** A row of another table with an id belongs to its tenant by `tenant_id`. */
+const isOfTenant = (owner: (typeof exported)[number]['tenant'], tenantId: string) =>
+  typeof owner === 'string'
+    ? sql`${sql.ref(owner)} = ${tenantId}`
+    : sql`${sql.ref(owner.column)} in (select id from ${sql.table(owner.of)} where tenant_id = ${tenantId})`
 
 type At = Readonly<{ at: number; after: readonly (string | number)[] }>
 
