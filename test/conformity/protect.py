@@ -4,6 +4,7 @@ import ast
 import json
 import os
 import re
+from collections import defaultdict
 from itertools import count
 from threading import RLock
 
@@ -13,7 +14,9 @@ CALLERS = set(os.environ["TENANTRY_CONFORMITY_CALLERS"].split(","))
 # Ids that exist, by place (`spaces/{spaceId}`) or whole path: without them an operation would answer 404 alone.
 SEEDS = json.loads(os.environ["TENANTRY_CONFORMITY_SEEDS"])
 ENDS = re.compile(r"/(disable|revoke|remove|cancel|suspend)$")
-turns = count()
+# Valid calls by operation: counted together, two threads could leave an operation without a seed.
+turns = defaultdict(count)
+seeded = count()
 
 # Before Python 3.12, two threads that parse at once break each other ("AST constructor recursion depth mismatch").
 parse, one_parser = ast.parse, RLock()
@@ -39,12 +42,11 @@ def name_existing(case):
     """Every other valid call names what exists. Calls that end something take from the second half, so that the first half stays."""
     if not (case.meta and case.meta.generation.mode.is_positive and case.path_parameters):
         return
-    turn = next(turns)
-    if turn % 2:
+    if next(turns[case.method, case.path]) % 2:
         return
     half = len(SEEDS) // 2
     ends = case.method == "DELETE" or ENDS.search(case.path)
-    seed = SEEDS[turn // 2 % half + (half if ends else 0)]
+    seed = SEEDS[next(seeded) % half + (half if ends else 0)]
     for place in re.finditer(r"([\w-]+/)\{(\w+)\}", case.path):
         known = seed.get(case.path[: place.end()], seed.get(place.group()))
         if known is not None:
