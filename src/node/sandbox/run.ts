@@ -4,10 +4,10 @@ import {
   type QuickJSDeferredPromise,
   type QuickJSHandle,
   type QuickJSRuntime,
-  type QuickJSWASMModule,
 } from 'quickjs-emscripten-core'
 import type { RunResult, Violation } from '../../core/modules/index.ts'
 import { failureText, guestFor } from './guest.ts'
+import type { Interpreter } from './interpreter.ts'
 import { Meter } from './meter.ts'
 import { resolveImport } from './module-files.ts'
 import type { Task, ToRun } from './task.ts'
@@ -28,10 +28,11 @@ type Ended = Readonly<{ result: RunResult; isUsable: boolean }>
  * One run in a fresh runtime and context. Only two things cross the wall: strings, by the one host function, and the final string. Throws if the
  * interpreter itself failed: it must not be used again.
  */
-export async function runInInterpreter(quickjs: QuickJSWASMModule, task: Omit<Task, 'port'>, send: SendCall): Promise<Ended> {
+export async function runInInterpreter({ quickjs, memory }: Interpreter, task: Omit<Task, 'port'>, send: SendCall): Promise<Ended> {
+  memory.reset()
   const runtime = quickjs.newRuntime()
   const open = new OpenRun(runtime, task, send)
-  const result = await open.finish()
+  const result = await open.finish(memory.isShort)
   return { result, isUsable: isReleased(() => open.dispose()) && isReleased(() => runtime.dispose()) }
 }
 
@@ -74,13 +75,13 @@ class OpenRun {
     this.context = runtime.newContext({ intrinsics: { ...DefaultIntrinsics, Date: false } })
   }
 
-  async finish(): Promise<RunResult> {
+  async finish(isMemoryShort: () => boolean): Promise<RunResult> {
     this.meter.inside(() => this.start())
     while (!this.meter.isBroken() && !this.hasHostFailed && this.isPending()) {
       if (this.answered.length > 0) this.meter.inside(() => this.deliver())
       this.meter.inside(() => this.runJobs())
       if (this.answered.length > 0 || this.runtime.hasPendingJob() || !this.isPending()) continue
-      if (this.pending.size === 0) return this.failed('the module never finishes: it waits for a promise that nothing resolves')
+      if (this.pending.size === 0) return this.stuck(isMemoryShort())
       await this.waitForAnswer()
     }
     return this.end()
@@ -91,6 +92,12 @@ class OpenRun {
     const ran = this.runtime.executePendingJobs(jobsAtOnce)
     if (ran.error && !this.meter.isBroken()) this.meter.break('memory', this.memoryText())
     ran.dispose()
+  }
+
+  /** Nothing is left to run: the module waits for nothing, or the engine dropped a job because it had no memory for it. */
+  private stuck(isMemoryShort: boolean): RunResult {
+    if (isMemoryShort) return this.limit({ kind: 'memory', message: this.memoryText() })
+    return this.failed('the module never finishes: it waits for a promise that nothing resolves')
   }
 
   private memoryText = (): string => `more than ${this.task.limits.memoryMb} MB of memory`

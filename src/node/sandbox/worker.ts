@@ -1,23 +1,22 @@
 import type { MessagePort } from 'node:worker_threads'
-import type { QuickJSWASMModule } from 'quickjs-emscripten-core'
 import type { RunResult } from '../../core/modules/index.ts'
-import { loadInterpreter } from './interpreter.ts'
+import { type Interpreter, loadInterpreter } from './interpreter.ts'
 import { runInInterpreter, type SendCall } from './run.ts'
 import type { FromRun, Task, ToRun } from './task.ts'
 
 // A thread of the pool: one run at a time. After so many runs, or after a failure of the interpreter itself, the thread asks to be ended.
 
 const maxRuns = 500
-let interpreter: Promise<QuickJSWASMModule> | undefined
+let interpreter: Promise<Interpreter> | undefined
 let runs = 0
 
 /** Called by the pool, by this name. */
 export async function runModule({ port, ...task }: Task): Promise<RunResult> {
   const post = (message: FromRun) => port.postMessage(message)
   interpreter ??= loadInterpreter(task.limits.memoryMb)
-  const quickjs = await interpreter
+  const loaded = await interpreter
   post({ type: 'started' })
-  const { result, isUsable } = await runInInterpreter(quickjs, task, sendOver(port, post)).catch((error: unknown) => ({
+  const { result, isUsable } = await runInInterpreter(loaded, task, sendOver(port, post)).catch((error: unknown) => ({
     result: interpreterFailed(error, task),
     isUsable: false,
   }))

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { compileBoard, type RunState, startRun, stepRun } from '../../../src/core/boards/index.ts'
@@ -34,7 +35,7 @@ async function act(room: TasksRoom, db: Db, { runId, open, chance }: { runId: st
   const ben = await principalOf(room.db, 'ben')
   if (open.taskId && chance() % 2 === 0) return completeTask(deps, ben, { id: open.taskId })
   const action = open.kind === 'task' ? 'complete' : chance() % 4 === 0 ? 'reject' : 'approve'
-  const key = `${open.elementId}-${chance()}`
+  const key = randomUUID()
   const advance = (on: Db) => advanceRun({ ...deps, db: on }, ben, { id: runId, elementId: open.elementId, action }, key)
   // A client without an answer sends its request again.
   return advance(db).catch((error) => (error instanceof Died ? advance(room.db) : Promise.reject(error)))
