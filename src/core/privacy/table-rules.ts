@@ -85,6 +85,17 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   store_artifacts: { tenant: viaDeveloper, export: ['id'] },
   store_submissions: { tenant: viaDeveloper, export: ['id'], users: { review: 'feature' } },
   store_modules: { tenant: viaDeveloper, export: ['id'] },
+  // modules of tenants
+  module_installations: { tenant: ofTenant, export: ['tenant_id', 'module_id'], users: { settings: 'replace' } },
+  module_secrets: { tenant: ofTenant, internal: true },
+  module_documents: { tenant: ofTenant, export: ['tenant_id', 'module_id', 'generation', 'key'], users: { value: 'replace' } },
+  module_runs: { tenant: ofTenant, export: ['id'], users: { cause: 'replace', error: 'replace', log: 'replace' } },
+  module_positions: { tenant: ofTenant, internal: true },
+  module_dead_letters: { tenant: ofTenant, export: ['id'], users: { error: 'replace' } },
+  module_counters: platform('counts of runs by module and minute, of all tenants'),
+  module_withdrawals: platform('versions that operators withdrew'),
+  module_upstreams: platform('services of modules, set by operators'),
+  usage_events: { tenant: ofTenant, export: ['tenant_id', 'module_id', 'billing_period', 'event_type'] },
   store_invites: platform('one-use codes of operators'),
   // events hold ids and no content
   events: { tenant: ofTenant, export: ['stream', 'seq'], because: 'holds ids alone, and is deleted after 90 days' },

@@ -16,6 +16,7 @@ import { homeserverFeature } from '../homeserver/index.ts'
 import { deleteEndedInvites, hostsFeature } from '../hosts/index.ts'
 import { jobsFeature } from '../jobs/index.ts'
 import { limitsFeature } from '../limits/index.ts'
+import { modulesFeature } from '../modules/index.ts'
 import { type PrivacyDeps, privacyFeature } from '../privacy/index.ts'
 import { profileFeature } from '../profile/index.ts'
 import { storeReport } from '../reports/index.ts'
@@ -61,6 +62,7 @@ export const features: readonly Feature<Deps>[] = [
   withDeps(triggersFeature, triggersDeps),
   withDeps(filesFeature, ({ files }: Deps) => files),
   withDeps(storeFeature, ({ files, keyring, config }: Deps) => ({ ...files, keyring, baseUrl: config.baseUrl, ...openExaminer() })),
+  modulesFeature,
   withDeps(automationFeature, ({ files, users, roles, clock, random }: Deps) => ({
     ...{ ...users, ...files, roles },
     runTasks: runTasks({ clock, random }),

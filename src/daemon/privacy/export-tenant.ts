@@ -61,7 +61,7 @@ function readCursor(cursor: string | undefined): At {
   return { at, after }
 }
 
-const numbers = new Set(['seq', 'version'])
+const numbers = new Set(['seq', 'version', 'generation'])
 
 /** PostgreSQL refuses a value of another type, and text with a zero byte. */
 const isOf = (column: string, value: string | number): boolean =>

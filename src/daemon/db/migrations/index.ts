@@ -42,6 +42,7 @@ import { triggers } from './0042-triggers.ts'
 import { automation } from './0043-automation.ts'
 import { publishedSpace } from './0044-published-space.ts'
 import { store } from './0045-store.ts'
+import { modules } from './0046-modules.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order they are applied. Add at the end; never change or reorder what shipped. */
@@ -90,4 +91,5 @@ export const migrations: readonly Migration[] = [
   automation,
   publishedSpace,
   store,
+  modules,
 ]
