@@ -38,7 +38,7 @@ async function invoke(deps: ClientDeps, endpoint: EndpointShape, call: LooseCall
   const { returns } = endpoint
   // Answers are not parsed again: an older client must live with fields that a newer daemon adds.
   if (isSchema(returns)) return response.json().catch((error: unknown) => notOurs(deps.baseUrl, response, error))
-  if (returns.kind === 'text') return response.text()
+  if (returns.kind === 'text' || returns.kind === 'raw') return response.text()
   if (returns.kind === 'file') return response.body ?? new Blob([]).stream()
   if (returns.kind === 'sse') return readEventStream(response.body as ReadableStream<Uint8Array>) as AsyncIterable<StreamMessage<unknown>>
   await response.body?.cancel()

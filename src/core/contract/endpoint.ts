@@ -44,20 +44,25 @@ export const platform = (capability?: Capability) =>
 /** A user of a tenant whose developer account the header `X-Developer-Id` names. */
 export const developer = { kind: 'platform', developer: true } as const satisfies Auth
 
-type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+export const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
+type Method = (typeof methods)[number]
 
 /** Responses other than JSON: empty (204), event stream, text such as metrics, or a file. */
 export type StreamAnswer<Event extends z.ZodType = z.ZodType> = Readonly<{ kind: 'sse'; event: Event }>
 export type EmptyAnswer = Readonly<{ kind: 'empty' }>
 export type TextAnswer = Readonly<{ kind: 'text'; contentType: string }>
 export type FileAnswer = Readonly<{ kind: 'file' }>
-export type Answer = z.ZodType | EmptyAnswer | StreamAnswer | TextAnswer | FileAnswer
+/** Status, headers and body as the handler makes them; it may also write the response itself. */
+export type RawAnswer = Readonly<{ kind: 'raw' }>
+export type Answer = z.ZodType | EmptyAnswer | StreamAnswer | TextAnswer | FileAnswer | RawAnswer
 
 export const empty: EmptyAnswer = { kind: 'empty' }
 export const text = (contentType = 'text/plain; charset=utf-8'): TextAnswer => ({ kind: 'text', contentType })
 export const sse = <Event extends z.ZodType>(event: Event): StreamAnswer<Event> => ({ kind: 'sse', event })
 /** Streamed, with a tag that holds as long as the bytes do; parts of it can be asked for. */
 export const file: FileAnswer = { kind: 'file' }
+/** The handler reads the unread request itself (`call.raw`). */
+export const raw: RawAnswer = { kind: 'raw' }
 
 /** One file with text parts, as `multipart/form-data`. It is streamed, so text parts may stand before the file or after it. */
 export type Multipart<Fields extends z.ZodType = z.ZodType> = Readonly<{
@@ -74,6 +79,10 @@ export type EndpointShape = Readonly<{
   method: Method
   /** Express form: `/api/admin/v1/hosts/:id`. */
   path: string
+  /** Every method; `method` is the one that stands for all in documents and clients. */
+  anyMethod?: true
+  /** Every path below `path` too. The rest arrives as it was sent, not decoded. */
+  rest?: true
   auth: Auth
   params?: z.ZodType
   query?: z.ZodType
@@ -147,7 +156,7 @@ export type CallOf<E extends EndpointShape> = (E['params'] extends z.ZodType ? {
 /** The success response as sent. */
 export type ResultOf<E extends EndpointShape> = E['returns'] extends z.ZodType
   ? z.output<E['returns']>
-  : E['returns'] extends TextAnswer
+  : E['returns'] extends TextAnswer | RawAnswer
     ? string
     : E['returns'] extends FileAnswer
       ? ReadableStream<Uint8Array>

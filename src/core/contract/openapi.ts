@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { catalogue, type ProblemCode } from '../kit/index.ts'
-import { type Auth, type Contract, type EndpointShape, isSchema, type Multipart, type StreamAnswer } from './endpoint.ts'
+import { type Auth, type Contract, type EndpointShape, isSchema, type Multipart, methods, type StreamAnswer } from './endpoint.ts'
 
 const Violation = z.object({
   code: z.string(),
@@ -26,8 +26,11 @@ export function openApiDocument(
   const paths: Record<string, Record<string, unknown>> = {}
   for (const [room, contract] of Object.entries(rooms)) {
     for (const [name, shape] of Object.entries(contract)) {
-      const path = shape.path.replace(/:(\w+)/g, '{$1}')
-      paths[path] = { ...paths[path], [shape.method.toLowerCase()]: operation(room, name, shape) }
+      const path = `${shape.path}${shape.rest ? '/:rest' : ''}`.replace(/:(\w+)/g, '{$1}')
+      for (const method of shape.anyMethod ? methods : [shape.method]) {
+        const operationId = shape.anyMethod ? `${name}${method[0]}${method.slice(1).toLowerCase()}` : name
+        paths[path] = { ...paths[path], [method.toLowerCase()]: operation(room, operationId, { ...shape, method }) }
+      }
     }
   }
   const bearer = (description: string) => ({ type: 'http', scheme: 'bearer', description })
@@ -58,6 +61,7 @@ function operation(room: string, name: string, shape: EndpointShape): Record<str
     ...(shape.auth.kind === 'platform' && shape.auth.capability ? { 'x-capability': shape.auth.capability } : {}),
     parameters: [
       ...parameters('path', shape.params),
+      ...(shape.rest ? [restOfPath] : []),
       ...parameters('query', shape.query),
       ...(shape.tagged || isFile(shape) ? [ifNoneMatch] : []),
       ...(isFile(shape) ? [range, ifRange] : []),
@@ -97,6 +101,7 @@ const isFile = ({ returns }: EndpointShape) => !isSchema(returns) && returns.kin
 
 const header = (name: string, description: string) => ({ name, in: 'header', required: false, description, schema: { type: 'string' } })
 const ifNoneMatch = header('If-None-Match', 'The `ETag` of the answer that you have')
+const restOfPath = { name: 'rest', in: 'path', required: true, description: 'May contain slashes', schema: { type: 'string' } }
 const range = header('Range', 'One part, such as `bytes=1000-`; several parts, or what cannot be read, are answered with the whole')
 const ifRange = header('If-Range', 'The `ETag` of the file that you have a part of: when it is another by now, the whole is the answer')
 
@@ -121,6 +126,7 @@ function success({ returns, status, tagged }: EndpointShape): Record<string, unk
     }
   if (returns.kind === 'empty') return { [status ?? 204]: { description: 'Done; no body' } }
   if (returns.kind === 'file') return fileAnswers
+  if (returns.kind === 'raw') return { default: { description: 'As the module answers', content: { '*/*': {} } } }
   if (returns.kind === 'sse')
     return { 200: { description: 'Messages without end', content: { 'text/event-stream': { schema: message(returns) } } } }
   const type = returns.contentType.split(';')[0] as string

@@ -1,6 +1,7 @@
 import type { Request, Response } from 'express'
-import { type EndpointShape, parsePart } from '../../core/contract/index.ts'
+import { type EndpointShape, isSchema, parsePart } from '../../core/contract/index.ts'
 import type { Actor } from '../../core/kit/index.ts'
+import { type RawRequest, rawRequest } from './raw.ts'
 import { openUpload, type Upload } from './receive-upload.ts'
 import { assertStorable } from './validation.ts'
 
@@ -20,6 +21,7 @@ export class IncomingCall {
   readonly query: unknown
   readonly body: unknown
   readonly upload: Upload | undefined
+  readonly raw: RawRequest | undefined
   readonly actor: Actor | undefined
   readonly #incoming: Incoming
   #over: AbortController | undefined
@@ -27,7 +29,7 @@ export class IncomingCall {
   constructor(incoming: Incoming) {
     const { endpoint, request, response, actor, revalidate } = incoming
     const { multipart } = endpoint
-    this.params = endpoint.params && parsePart(endpoint.params, request.params, '')
+    this.params = endpoint.params && parsePart(endpoint.params, namedParams(request), '')
     this.query = endpoint.query && parsePart(endpoint.query, request.query, '')
     this.body = endpoint.body && parsePart(endpoint.body, request.body === undefined ? {} : request.body, '')
     assertStorable(this.params)
@@ -35,6 +37,7 @@ export class IncomingCall {
     // Container output may contain any text, and agents must be able to report it. It is stored as JSON only.
     if (endpoint.auth.kind !== 'agent') assertStorable(this.body)
     this.upload = multipart && openUpload({ multipart, request, response, revalidate })
+    this.raw = isRaw(endpoint) ? rawRequest(request, response, endpoint.path.split('/').length) : undefined
     this.actor = actor
     this.#incoming = incoming
   }
@@ -69,6 +72,11 @@ export class IncomingCall {
   /** Bound, because handlers destructure the call. */
   readonly header = (name: string): string | undefined => this.#incoming.request.get(name)
 }
+
+/** Without the rest of a path, which `raw` has as it was sent. */
+const namedParams = ({ params: { rest: _, ...named } }: Request) => named
+
+const isRaw = ({ returns }: EndpointShape): boolean => !isSchema(returns) && returns.kind === 'raw'
 
 /** Aborts when the client disconnects or the daemon drains. */
 function endSignal({ response, draining }: Incoming): AbortController {

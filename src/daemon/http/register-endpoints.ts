@@ -17,6 +17,7 @@ import { allowSlowBody, hasBody } from './body-time.ts'
 import { type CallLimits, clientPaths } from './call-limits.ts'
 import { type KeepAlive, makeKeepAlive, sendStream } from './event-stream.ts'
 import { IncomingCall } from './incoming-call.ts'
+import { type RawResponse, sendRaw } from './raw.ts'
 import { revalidateIdentity, revalidateUntilEnd } from './revalidate.ts'
 import { type FileBody, sendFile } from './send-file.ts'
 import type { Served } from './serve.ts'
@@ -69,8 +70,8 @@ export function registerEndpoints(app: Express, served: readonly Served[], deps:
       register(app, one, { ...deps, keepAlives })
     }
     const methods = sharing.map(({ endpoint }) => endpoint.method)
-    const { path } = (sharing[0] as Served).endpoint
-    app.all(path, ...(isClientPath(path) ? [countStrayCall(deps)] : []), methodNotAllowed(methods))
+    const { path, anyMethod } = (sharing[0] as Served).endpoint
+    if (!anyMethod) app.all(path, ...(isClientPath(path) ? [countStrayCall(deps)] : []), methodNotAllowed(methods))
   }
   app.use([...clientPaths], countStrayCall(deps))
   app.use(({ path }) => {
@@ -109,8 +110,9 @@ const methodNotAllowed =
 
 function registerEndpoint(app: Express, one: Served, deps: AnswerDeps): void {
   const { endpoint } = one
-  app[endpoint.method.toLowerCase() as 'get'](
-    endpoint.path,
+  const register = endpoint.anyMethod ? 'all' : (endpoint.method.toLowerCase() as 'get')
+  app[register](
+    endpoint.rest ? `${endpoint.path}{/*rest}` : endpoint.path,
     authenticateCall(endpoint, deps),
     ...rateLimit(endpoint, deps),
     ...checkCapability(endpoint),
@@ -282,6 +284,8 @@ async function answer(
     response.status(endpoint.status ?? 200).json(validate ? validateAnswer(returns, result) : result)
   } else if (returns.kind === 'empty') {
     response.status(endpoint.status ?? 204).end()
+  } else if (returns.kind === 'raw') {
+    await sendRaw(response, result as RawResponse)
   } else if (returns.kind === 'text') {
     response
       .status(endpoint.status ?? 200)

@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import type { ActorOf, Contract, EndpointShape, Multipart, RequestOf, StreamMessage } from '../../core/contract/index.ts'
 import type { PushStream } from './event-stream.ts'
+import type { RawRequest, RawResponse } from './raw.ts'
 import type { Upload } from './receive-upload.ts'
 import type { FileBody } from './send-file.ts'
 import type { Tagged } from './tagged.ts'
@@ -15,13 +16,17 @@ type AnsweredPlain<E extends EndpointShape> = E['returns'] extends z.ZodType
       ? AsyncIterable<StreamMessage<unknown>> | PushStream
       : E['returns'] extends { kind: 'file' }
         ? FileBody
-        : undefined
+        : E['returns'] extends { kind: 'raw' }
+          ? RawResponse
+          : undefined
 
 /** The input of a handler: validated parts, the actor, and a signal that aborts when the client disconnects or the daemon drains. */
 type Call<E extends EndpointShape> = RequestOf<E> &
   Readonly<{
     /** The unread file of an endpoint with `multipart`. */
     upload: E['multipart'] extends Multipart<infer Fields> ? Upload<z.output<Fields>> : undefined
+    /** The unread request of an endpoint that returns `raw`. */
+    raw: E['returns'] extends { kind: 'raw' } ? RawRequest : undefined
     actor: ActorOf<E['auth']>
     requestId: string
     address: string
