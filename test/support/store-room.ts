@@ -10,6 +10,7 @@ import { aKeyring } from './admin-room.ts'
 import { anOperator } from './boxes-room.ts'
 import { compiled } from './compiled-program.ts'
 import { aFilesRoom } from './files-room.ts'
+import { aFolder } from './running-daemon.ts'
 import { servedApp } from './served-app.ts'
 
 /** A package with the files of a new module, changed: `manifest` by field, `files` by name. */
@@ -28,7 +29,14 @@ const workers = { scan: compiled('node/module-package/scan-worker.js'), sandbox:
 /** The store over an empty database, with real scan and sandbox, and the users anna, ben (manageModules) and rita (reviewStore) of `acme`. */
 export async function aStoreRoom(db: Db, { testMs = 60_000 } = {}) {
   const files = await aFilesRoom(db)
-  const deps = { ...files, log: silentLogger(), keyring: aKeyring(), baseUrl: '', ...openExaminer({ ...workers, testMs }) }
+  const deps = {
+    ...files,
+    log: silentLogger(),
+    keyring: aKeyring(),
+    baseUrl: '',
+    dataDir: await aFolder('store'),
+    ...openExaminer({ ...workers, testMs }),
+  }
   const users = new Map<string, PlatformPrincipal>()
   const held: Record<string, Capability[]> = { anna: ['manageModules', 'reviewStore'], ben: ['manageModules'], rita: ['reviewStore'] }
   for (const [name, capabilities] of Object.entries(held)) users.set(name, await files.aUser(name, { capabilities, inChat: false }))

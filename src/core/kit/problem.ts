@@ -58,6 +58,7 @@ export const catalogue = {
   MODULE_INVALID: entry(422, 5, 'The module package is not valid'),
   MANIFEST_MISMATCH: entry(422, 5, 'The manifest differs from the one in the package'),
   SCAN_FAILED: entry(422, 5, 'The scan found forbidden code'),
+  PACKAGE_UNVERIFIED: entry(500, 1, 'The stored package failed verification'),
   // files
   QUOTA_EXCEEDED: entry(409, 5, 'The quota is exceeded'),
   OBJECT_STORE_UNAVAILABLE: entry(503, 6, 'The object store does not answer', true),

@@ -85,6 +85,9 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   store_artifacts: { tenant: viaDeveloper, export: ['id'] },
   store_submissions: { tenant: viaDeveloper, export: ['id'], users: { review: 'feature' } },
   store_modules: { tenant: viaDeveloper, export: ['id'] },
+  store_versions: { tenant: viaDeveloper, export: ['module_id', 'version'] },
+  store_ratings: { tenant: ofTenant, export: ['module_id', 'user_id'], users: { user_id: 'row' } },
+  store_invites: platform('one-use codes of operators'),
   // modules of tenants
   module_installations: { tenant: ofTenant, export: ['tenant_id', 'module_id'], users: { settings: 'replace' } },
   module_secrets: { tenant: ofTenant, internal: true },
@@ -96,7 +99,6 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   module_withdrawals: platform('versions that operators withdrew'),
   module_upstreams: platform('services of modules, set by operators'),
   usage_events: { tenant: ofTenant, export: ['tenant_id', 'module_id', 'billing_period', 'event_type'] },
-  store_invites: platform('one-use codes of operators'),
   // events hold ids and no content
   events: { tenant: ofTenant, export: ['stream', 'seq'], because: 'holds ids alone, and is deleted after 90 days' },
   streams: platform('counters'),

@@ -61,7 +61,10 @@ export const features: readonly Feature<Deps>[] = [
   })),
   withDeps(triggersFeature, triggersDeps),
   withDeps(filesFeature, ({ files }: Deps) => files),
-  withDeps(storeFeature, ({ files, keyring, config }: Deps) => ({ ...files, keyring, baseUrl: config.baseUrl, ...openExaminer() })),
+  withDeps(storeFeature, ({ files, keyring, config }: Deps) => ({
+    ...{ ...files, keyring, baseUrl: config.baseUrl, dataDir: config.dataDir },
+    ...openExaminer(),
+  })),
   modulesFeature,
   withDeps(automationFeature, ({ files, users, roles, clock, random }: Deps) => ({
     ...{ ...users, ...files, roles },

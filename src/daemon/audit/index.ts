@@ -10,6 +10,7 @@ export { entriesAfter, headOf } from './audit.repo.ts'
 export { auditRoutes } from './audit.routes.ts'
 export { checkpointAudit, checkpointHandler, checkpointTopic, requestCheckpoint } from './checkpoint-audit.ts'
 export { recordAudit } from './record-audit.ts'
+export { isSignedRecord, type RecordSignature, signRecord } from './sign-record.ts'
 
 export const auditFeature = feature<CheckpointDeps>({
   name: 'audit',

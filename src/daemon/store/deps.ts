@@ -14,6 +14,8 @@ export type StoreDeps = Readonly<{
   log: Logger
   objects: ObjectStore
   keyring: Keyring
+  /** The folder with the audit key, which signs approvals. */
+  dataDir: string
   /** Address of the platform in download links. */
   baseUrl: string
   /** Scans a package outside the thread of the daemon. */

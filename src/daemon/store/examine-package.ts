@@ -87,7 +87,8 @@ const maxCodeBytes = 20e6
 /** Samples are parsed in the thread of the daemon. */
 const maxSamplesBytes = 262_144
 
-async function moduleIn(zip: Buffer) {
+/** The code of a type A module. Throws MODULE_INVALID. */
+export async function moduleIn(zip: Buffer) {
   const files: Parameters<typeof loadModule>[0][number][] = []
   let [codeBytes, samplesBytes] = [0, 0]
   await readArchive(zip, (file) => {

@@ -15,6 +15,14 @@ import { listReviews, reviewSubmission } from './reviews.ts'
 import { listSubmissions, ownSubmission, submissionView } from './submissions.ts'
 import { uploadPackage } from './upload-package.ts'
 
+export {
+  type ApprovedModule,
+  approvedModule,
+  approvedModules,
+  approvedVersionsOf,
+  loadApprovedModule,
+  loadApprovedPackage,
+} from './approved-modules.ts'
 export { authenticateDeveloper } from './developers.ts'
 export { eraseDeveloper } from './erase-developer.ts'
 export { openExaminer } from './open-examiner.ts'

@@ -2,6 +2,7 @@ import { isoNow, type PlatformPrincipal, problem } from '../../core/kit/index.ts
 import type { ReviewAction } from '../../core/store/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import type { Tx } from '../db/index.ts'
+import { publishVersion } from './approved-modules.ts'
 import { assertClaimsFree } from './check-claims.ts'
 import type { StoreDeps } from './deps.ts'
 import { developerOf } from './developers.ts'
@@ -31,7 +32,7 @@ const statusAfter = { approve: 'approved', reject: 'rejected' } as const
  * INVALID_TRANSITION, and what has been claimed meanwhile: ALREADY_EXISTS, VERSION_EXISTS, FLAG_TAKEN.
  */
 export const reviewSubmission = (
-  { db, clock }: Pick<StoreDeps, 'db' | 'clock'>,
+  { db, clock, dataDir }: Pick<StoreDeps, 'db' | 'clock' | 'dataDir'>,
   actor: PlatformPrincipal,
   { id, action, notes }: ReviewAction & Readonly<{ id: string }>,
 ) =>
@@ -40,7 +41,7 @@ export const reviewSubmission = (
     const developer = await lockDeveloper(tx, one.developerId)
     if (developer.user_id === actor.userId) throw problem('FORBIDDEN', 'You cannot review your own submission. fix: ask another reviewer')
     const now = isoNow(clock)
-    if (action === 'approve') await publish(tx, { clock }, one)
+    if (action === 'approve') await publish(tx, { clock, dataDir }, one)
     const status = statusAfter[action]
     const review = { action, notes, by: actor.userId, at: now }
     const { numUpdatedRows } = await tx
@@ -68,12 +69,14 @@ async function lockOpen(tx: Tx, id: string): Promise<SubmissionRecord> {
   return one
 }
 
-async function publish(tx: Tx, { clock }: Pick<StoreDeps, 'clock'>, { id, developerId, manifest }: SubmissionRecord): Promise<void> {
-  await assertClaimsFree(tx, { clock }, { manifest, developerId })
-  const newest = { feature_flag: manifest.featureFlag, version: manifest.version, submission_id: id, approved_at: isoNow(clock) }
+async function publish(tx: Tx, deps: Pick<StoreDeps, 'clock' | 'dataDir'>, one: SubmissionRecord): Promise<void> {
+  const { id, developerId, manifest } = one
+  await assertClaimsFree(tx, deps, { manifest, developerId })
+  const newest = { feature_flag: manifest.featureFlag, version: manifest.version, submission_id: id, approved_at: isoNow(deps.clock) }
   await tx
     .insertInto('store_modules')
     .values({ id: manifest.id, developer_id: developerId, ...newest })
     .onConflict((conflict) => conflict.column('id').doUpdateSet(newest))
     .execute()
+  await publishVersion(tx, deps, one)
 }

@@ -63,6 +63,39 @@ type StoreModuleTable = {
   approved_at: string
 }
 
+/** An approved version. Its signed columns never change. */
+export type StoreVersionTable = {
+  module_id: string
+  version: string
+  /** 1 for the first approved version of the module; a greater version has a greater one. */
+  ordinal: number
+  developer_id: string
+  submission_id: string
+  /** Unique. */
+  artifact_id: string
+  /** SHA-256 of the package, hex. */
+  checksum: string
+  /** JSON. */
+  manifest: string
+  /** Of the manifest, for the catalogue. */
+  category: string
+  /** Id and name in lower case. */
+  search: string
+  approved_at: string
+  /** The audit key that signed the approval. */
+  key_id: string
+  signature: string
+}
+
+type StoreRatingTable = {
+  module_id: string
+  user_id: string
+  tenant_id: string
+  rating: number
+  comment: string | null
+  created_at: string
+}
+
 declare module '../db/database.ts' {
   interface Tables {
     store_invites: StoreInviteTable
@@ -70,5 +103,7 @@ declare module '../db/database.ts' {
     store_artifacts: StoreArtifactTable
     store_submissions: StoreSubmissionTable
     store_modules: StoreModuleTable
+    store_versions: StoreVersionTable
+    store_ratings: StoreRatingTable
   }
 }

@@ -43,6 +43,7 @@ import { automation } from './0043-automation.ts'
 import { publishedSpace } from './0044-published-space.ts'
 import { store } from './0045-store.ts'
 import { modules } from './0046-modules.ts'
+import { storeVersions } from './0047-store-versions.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order they are applied. Add at the end; never change or reorder what shipped. */
@@ -92,4 +93,5 @@ export const migrations: readonly Migration[] = [
   publishedSpace,
   store,
   modules,
+  storeVersions,
 ]
