@@ -9,11 +9,30 @@ export {
   mayRun,
   transition,
 } from './lifecycle.ts'
-export { type RunLimits, type RunResult, runLimits, type Violation, type ViolationKind } from './limits.ts'
+export {
+  maxDataBytes,
+  maxPublishesPerMinute,
+  type RunLimits,
+  type RunResult,
+  runLimits,
+  type Violation,
+  type ViolationKind,
+} from './limits.ts'
 export { assertSameManifest, ModuleId, ModuleManifest, manifestFile, readModuleManifest } from './manifest.ts'
 export { MemoryTenant, type Published } from './memory-tenant.ts'
 export { approvedAfterUpdate, approvedOf, Permission, permissionDifference } from './permissions.ts'
 export { ModuleResponse } from './response.ts'
+export { type RouteResponse, routeResponse } from './route-response.ts'
+export {
+  documentBytes,
+  type KeyRange,
+  type PublishedEvent,
+  RunBuffer,
+  type RunEffects,
+  type RunReads,
+  type StoredDocument,
+  type WrittenFile,
+} from './run-buffer.ts'
 export { type Expected, readSamples, type SampleStep, type Samples, samplesFile, stepsOf } from './samples.ts'
 export { SettingsSchema, secretSettings, settingsValues } from './settings.ts'
 export { type CallAnswer, CallRefused, type ServeCall, type SvcHandlers, serveCalls, svcCalls } from './svc.ts'

@@ -23,7 +23,18 @@ export const runLimits: RunLimits = {
 }
 
 /** A limit that a run broke, or a permission that it used without approval. Shown in the health of the module. */
-const violationKinds = ['wall_time', 'interpreter_time', 'memory', 'stack', 'answer_size', 'call_size', 'calls', 'permission'] as const
+const violationKinds = [
+  'wall_time',
+  'interpreter_time',
+  'memory',
+  'stack',
+  'answer_size',
+  'call_size',
+  'calls',
+  'permission',
+  'publishes',
+  'data_size',
+] as const
 export type ViolationKind = (typeof violationKinds)[number]
 export type Violation = Readonly<{ kind: ViolationKind; message: string }>
 
@@ -45,3 +56,10 @@ export type RunResult = Common &
     | Readonly<{ outcome: 'failed'; message: string }>
     | Readonly<{ outcome: 'limit'; message: string }>
   )
+
+/** Documents of one module in one tenant. */
+export const maxDataBytes = 50_000_000
+/** Payload of one published event. */
+export const maxPayloadBytes = 16_384
+/** Events that one module publishes in one tenant. */
+export const maxPublishesPerMinute = 100

@@ -1,14 +1,11 @@
+import { maxDataBytes, maxPayloadBytes } from './limits.ts'
 import type { ModuleManifest } from './manifest.ts'
+import { sizeOf } from './run-buffer.ts'
 import type { Samples } from './samples.ts'
 import { CallRefused, type SvcHandlers } from './svc.ts'
 
 export type Published = Readonly<{ name: string; payload: unknown; spaceId?: string }>
 type File = Samples['files'][number]
-
-const maxPayloadBytes = 16_384
-const maxDataBytes = 50_000_000
-
-const sizeOf = (value: unknown): number => new TextEncoder().encode(JSON.stringify(value)).length
 
 /** Documents, files and spaces of a tenant in memory, for tests of a module. As in the platform, a run that fails changes nothing. */
 export class MemoryTenant {

@@ -1,17 +1,19 @@
 import { z } from 'zod'
-import type { Violation } from './limits.ts'
+import type { Violation, ViolationKind } from './limits.ts'
 import { EventName } from './manifest.ts'
 import type { Permission } from './permissions.ts'
 
 // The calls of `svc` that leave the sandbox. The daemon, the test run and the author's own machine serve the same table.
 
 const Key = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._:/-]{0,199}$/, 'must be a key such as lesson:42')
-const Id = z.string().min(1).max(100)
+/** Keys have these letters only, and letters that a database cannot store must not reach it. */
+const Prefix = z.string().regex(/^[A-Za-z0-9._:/-]{0,200}$/, 'must be the beginning of a key')
+const Id = z.string().regex(/^[A-Za-z0-9_.-]{1,100}$/, 'must be an id')
 const FileName = z
   .string()
   .min(1)
   .max(200)
-  .refine((name) => !/[\p{Cc}/\\]/u.test(name) && name.trim() === name, 'must be a file name without slashes')
+  .refine((name) => name.isWellFormed() && !/[\p{Cc}/\\]/u.test(name) && name.trim() === name, 'must be a file name without slashes')
 
 const call = <Input extends z.ZodType>(permission: Permission | null, input: Input) => ({ permission, input })
 
@@ -22,7 +24,7 @@ export const svcCalls = {
   'data.delete': call(null, z.strictObject({ key: Key })),
   'data.list': call(
     null,
-    z.strictObject({ prefix: z.string().max(200).default(''), limit: z.int().min(1).max(1000).default(100), after: Key.optional() }),
+    z.strictObject({ prefix: Prefix.default(''), limit: z.int().min(1).max(1000).default(100), after: Key.optional() }),
   ),
   'events.publish': call('events:publish', z.strictObject({ name: EventName, payload: z.json(), spaceId: Id.optional() })),
   'spaces.list': call('spaces:read', z.strictObject({})),
@@ -43,10 +45,13 @@ export type CallAnswer = Readonly<{ value: unknown } | { error: Readonly<{ code:
 /** An expected refusal of a call: the module sees its code and message. */
 export class CallRefused extends Error {
   readonly code: string
-  constructor(code: string, message: string) {
+  readonly violation: ViolationKind | undefined
+  /** `violation`: the limit that the call would break; shown in the health of the module. */
+  constructor(code: string, message: string, violation?: ViolationKind) {
     super(message)
     this.name = 'CallRefused'
     this.code = code
+    this.violation = violation
   }
 }
 
@@ -70,8 +75,9 @@ export const serveCalls =
     try {
       return { value: (await (handlers[name] as (input: unknown) => Promise<unknown>)(parsed.data)) ?? null }
     } catch (error) {
-      if (error instanceof CallRefused) return { error: { code: error.code, message: error.message } }
-      throw error
+      if (!(error instanceof CallRefused)) throw error
+      const { code, message, violation: kind } = error
+      return { error: { code, message }, ...(kind ? { violation: { kind, message } } : {}) }
     }
   }
 
