@@ -1,5 +1,5 @@
 import { Environment } from '@marcbachmann/cel-js'
-import { streamTypeOf } from '../events/index.ts'
+import { isModuleEvent, type ModuleEventPayload, streamTypeOf } from '../events/index.ts'
 import type { TriggerOf } from './definition.ts'
 import { expressionLimits, firstLine, refusedCallIn } from './expression.ts'
 
@@ -32,13 +32,19 @@ function fieldsOf(payload: unknown): Fields {
   return Object.fromEntries(entries.filter(([, value]) => ['string', 'number', 'boolean'].includes(typeof value)))
 }
 
+/** What the module sent, and its space. */
+const fieldsOfModule = ({ payload, moduleId, spaceId }: ModuleEventPayload): Fields => ({
+  ...fieldsOf(payload),
+  ...fieldsOf({ moduleId, spaceId: spaceId ?? undefined }),
+})
+
 /**
  * Whether the event starts a run of a board in this space: it has the type, is not of another space, and the expression is true. Throws an error
  * with a readable message when the expression has no value.
  */
 export function eventStarts({ eventType, expression }: TriggerOf<'event'>, spaceId: string, event: TriggerEvent): boolean {
   if (event.eventType !== eventType) return false
-  const fields = fieldsOf(event.payload)
+  const fields = isModuleEvent(eventType) ? fieldsOfModule(event.payload as ModuleEventPayload) : fieldsOf(event.payload)
   if (fields.spaceId !== undefined && fields.spaceId !== spaceId) return false
   if (expression === null) return true
   const value: unknown = parsed(expression)({ event: fields })

@@ -1,4 +1,4 @@
-import { type EventType, eventTypes, type TenantEventType } from '../events/index.ts'
+import { type EventType, eventTypes, isModuleEvent, type TenantEventType } from '../events/index.ts'
 
 /** Stored events of a tenant, published to clients or internal. */
 type StoredType = TenantEventType | 'tenant.changed'
@@ -69,6 +69,8 @@ type StoredEvent = Readonly<{ eventType: string; payload: unknown }>
 /** An unknown type was stored by a newer version and may change any document. */
 const affectedBy = (type: string): Affected => {
   if (Object.hasOwn(affectedByType, type)) return affectedByType[type as StoredType]
+  // A published event of a module changes no document.
+  if (isModuleEvent(type)) return 'none'
   return Object.hasOwn(eventTypes, type) && eventTypes[type as EventType].stream === null ? 'none' : 'all'
 }
 

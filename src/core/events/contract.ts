@@ -32,7 +32,7 @@ const stream = (path: string, summary: string) =>
 
 const TypeFilter = z
   .string()
-  .regex(/^[a-z_.]{1,80}\*?$/, 'must be a type such as space.created, or the beginning of one with a * at the end')
+  .regex(/^[a-z0-9_.-]{1,120}\*?$/, 'must be a type such as space.created, or the beginning of one with a * at the end')
 
 export const eventsContract = {
   eventStream: stream(

@@ -117,14 +117,41 @@ export type PayloadOf<Type extends EventType> = Readonly<Record<Ids<Type>, strin
 
 const known: Readonly<Record<string, Known>> = eventTypes
 
+/** An event that a module published: `module.<id>.<name>`. */
+export type ModuleEventType = `module.${string}.${string}`
+
+const moduleEventForm = /^module\.[a-z][a-z0-9-]{2,49}\.[a-z][a-z0-9_]{0,39}$/
+export const isModuleEvent = (eventType: string): eventType is ModuleEventType => moduleEventForm.test(eventType)
+
+/** The payload of an event that a module published. What the module sent is inside, so it cannot claim another run or space. */
+export type ModuleEventPayload = Readonly<{
+  moduleId: string
+  spaceId: string | null
+  /** The run that published it, and how many runs led to that one. */
+  runId: string
+  depth: number
+  payload: unknown
+}>
+
 /** Undefined for a type of an older or newer version. */
-export const streamTypeOf = (eventType: string): StreamType | undefined =>
-  Object.hasOwn(known, eventType) ? (known[eventType]?.stream ?? undefined) : undefined
+export const streamTypeOf = (eventType: string): StreamType | undefined => {
+  if (isModuleEvent(eventType)) return 'module.changed'
+  return Object.hasOwn(known, eventType) ? (known[eventType]?.stream ?? undefined) : undefined
+}
+
+/** The depth of the module run that caused the event; undefined for an event of anything else. Only the platform writes this field. */
+export function moduleDepthOf({ payload }: Readonly<{ payload: unknown }>): number | undefined {
+  const { depth } = (typeof payload === 'object' && payload !== null ? payload : {}) as { depth?: unknown }
+  return typeof depth === 'number' ? depth : undefined
+}
+
+const ofModules: Pick<Known, 'ids' | 'perhaps'> = { ids: ['moduleId'], perhaps: ['spaceId'] }
 
 /** Extracts the ids of a payload; names, texts and reasons are never published. */
 export function idsOf(eventType: string, payload: unknown): Record<string, string> {
-  if (!Object.hasOwn(known, eventType) || typeof payload !== 'object' || payload === null) return {}
-  const { ids = [], perhaps = [] } = known[eventType] ?? {}
+  const isKnown = isModuleEvent(eventType) || Object.hasOwn(known, eventType)
+  if (!isKnown || typeof payload !== 'object' || payload === null) return {}
+  const { ids = [], perhaps = [] } = known[eventType] ?? ofModules
   const found = [...ids, ...perhaps].map((name) => [name, (payload as Record<string, unknown>)[name]] as const)
   return Object.fromEntries(found.filter((pair): pair is readonly [string, string] => typeof pair[1] === 'string'))
 }

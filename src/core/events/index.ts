@@ -3,5 +3,17 @@
 // This folder stores and sends nothing.
 export { Audience, type IsMember, reaches } from './audience.ts'
 export { EventRecord, eventsContract } from './contract.ts'
-export { type EventType, eventTypes, idsOf, type PayloadOf, progressOf, streamTypeOf, type TenantEventType } from './event-types.ts'
+export {
+  type EventType,
+  eventTypes,
+  idsOf,
+  isModuleEvent,
+  type ModuleEventPayload,
+  type ModuleEventType,
+  moduleDepthOf,
+  type PayloadOf,
+  progressOf,
+  streamTypeOf,
+  type TenantEventType,
+} from './event-types.ts'
 export { messageOf, positionMessage, type ResetReason, readCursor, resetMessage, StreamData, StreamType } from './stream-type.ts'

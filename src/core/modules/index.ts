@@ -1,7 +1,9 @@
 // Modules: manifest, permissions, life cycle of an installation, calls and limits of a run.
 // It decides which manifest, transition, permission and call is valid.
 // It stores nothing, runs no code of a module and reads no package: the scan and the sandbox do.
+
 export { assertFlagFree, withModuleFlags } from './flags.ts'
+export { healthBuckets, healthOf, type ModuleHealth } from './health.ts'
 export {
   type InstallationState,
   type InstallationVerb,

@@ -1,5 +1,5 @@
 import { type Selectable, sql } from 'kysely'
-import type { Audience, EventType } from '../../core/events/index.ts'
+import type { Audience, EventType, ModuleEventType } from '../../core/events/index.ts'
 import { type Clock, isoNow } from '../../core/kit/index.ts'
 import { notifyOnCommit } from './commit-notifications.ts'
 import type { DbOrTx, Tx } from './database.ts'
@@ -23,10 +23,11 @@ export type StoredEvent = Readonly<{
 type NewEvent = Readonly<{
   stream: string
   source: string
-  eventType: EventType
+  eventType: EventType | ModuleEventType
   payload: unknown
   tenantId?: string
-  audience?: Audience
+  /** Null: no user receives it, but readers of the stream are notified. */
+  audience?: Audience | null
 }>
 
 /**
@@ -50,7 +51,7 @@ export const appendEvent = (tx: Tx, clock: Clock, { stream, ...event }: NewEvent
 
 type DatedEvent = Readonly<Omit<NewEvent, 'stream'> & { createdAt: string }>
 
-/** Appends at least one event, in order. Returns the number of the last. Notifies listeners on commit if users receive any of them. */
+/** Appends at least one event, in order. Returns the number of the last. Notifies listeners on commit unless all are internal. */
 export async function appendEvents(tx: Tx, stream: string, events: readonly DatedEvent[]): Promise<number> {
   const last = await takeNumbers(tx, stream, events.length)
   const first = last - events.length + 1
@@ -68,7 +69,7 @@ const rowOf = ({ source, eventType, payload, createdAt, tenantId, audience }: Da
   payload: JSON.stringify(payload),
   created_at: createdAt,
   tenant_id: tenantId ?? null,
-  audience: audience === undefined ? null : JSON.stringify(audience),
+  audience: audience === undefined || audience === null ? null : JSON.stringify(audience),
 })
 
 export const toEvent = (row: Selectable<EventTable>): StoredEvent => ({

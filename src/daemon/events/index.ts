@@ -12,7 +12,7 @@ export { makeEventStreams } from './event-streams.ts'
 export { eventsRoutes } from './events.routes.ts'
 export { forgetEvents } from './forget-events.ts'
 export { openEvents } from './open-events.ts'
-export { recordEvent, recordEvents, recordInternalEvent, streamOf } from './record-event.ts'
+export { recordEvent, recordEvents, recordInternalEvent, recordModuleEvents, streamOf } from './record-event.ts'
 export { runEvents } from './run-events.ts'
 export type { TenantIdOf } from './tail-events.ts'
 

@@ -1,4 +1,4 @@
-import type { Audience, PayloadOf, TenantEventType } from '../../core/events/index.ts'
+import type { Audience, ModuleEventPayload, ModuleEventType, PayloadOf, TenantEventType } from '../../core/events/index.ts'
 import { type Clock, isoNow } from '../../core/kit/index.ts'
 import { appendEvent, appendEvents, type Tx } from '../db/index.ts'
 
@@ -32,6 +32,19 @@ export const recordEvents = <Type extends TenantEventType>(
   { tenantId, events }: Readonly<{ tenantId: string; events: readonly Omit<Happened<Type>, 'tenantId' | 'source'>[] }>,
 ): Promise<number> => {
   const shared = { source: 'core', tenantId, createdAt: isoNow(clock) }
+  const rows = events.map(({ type, payload, audience }) => ({ ...shared, eventType: type, payload, audience }))
+  return appendEvents(tx, streamOf(tenantId), rows)
+}
+
+type OfModule = Readonly<{ type: ModuleEventType; payload: ModuleEventPayload; audience: Audience | null }>
+
+/** Stores one or more events that a module published, in order. Users receive those with an audience. */
+export const recordModuleEvents = (
+  tx: Tx,
+  clock: Clock,
+  { tenantId, moduleId, events }: Readonly<{ tenantId: string; moduleId: string; events: readonly OfModule[] }>,
+): Promise<number> => {
+  const shared = { source: moduleId, tenantId, createdAt: isoNow(clock) }
   const rows = events.map(({ type, payload, audience }) => ({ ...shared, eventType: type, payload, audience }))
   return appendEvents(tx, streamOf(tenantId), rows)
 }

@@ -12,7 +12,7 @@ export { eraseFilesOf } from './erase-files.ts'
 export { fileUsageOf } from './file-usage.ts'
 export { findFile, spacesWithFiles } from './files.repo.ts'
 export { filesRoutes } from './files.routes.ts'
-export { type StoreDeps, storeFile } from './store-file.ts'
+export { prepareFile, type StoreDeps, storeFile } from './store-file.ts'
 
 export const filesFeature = feature<FilesDeps>({
   name: 'files',

@@ -21,6 +21,8 @@ type PlatformFile = Readonly<{
   createdBy: string
   /** The run that made the file; its event names the run, so that triggers find loops. */
   runId?: string
+  /** Of a module: how many runs led to this one. */
+  depth?: number
 }>
 
 /**
@@ -28,8 +30,17 @@ type PlatformFile = Readonly<{
  * QUOTA_EXCEEDED, OBJECT_STORE_UNAVAILABLE, CONFLICT (an earlier attempt is being erased).
  */
 export async function storeFile(deps: StoreDeps, file: PlatformFile): Promise<File> {
+  const finishIn = await prepareFile(deps, file)
+  return deps.db.transaction().execute(finishIn)
+}
+
+/**
+ * Stores the bytes of a file and reserves their place on the quota. The file exists once the returned function ran in a transaction; if it never
+ * does, the bytes are erased. Throws as `storeFile`.
+ */
+export async function prepareFile(deps: StoreDeps, file: PlatformFile): Promise<(tx: Tx) => Promise<File>> {
   const stored = await deps.db.transaction().execute((tx) => reserve(deps, tx, file))
-  if (stored) return stored
+  if (stored) return async () => stored
   const content = file.content
   const { sha256 } = await deps.objects.put(
     objectKey(file),
@@ -37,7 +48,7 @@ export async function storeFile(deps: StoreDeps, file: PlatformFile): Promise<Fi
       yield content
     })(),
   )
-  return deps.db.transaction().execute((tx) => finish(deps, tx, { ...file, sha256 }))
+  return (tx) => finish(deps, tx, { ...file, sha256 })
 }
 
 /** Returns the file if it is stored. An unfinished attempt is continued: its bytes were never read. */
@@ -73,7 +84,13 @@ async function finish({ clock }: StoreDeps, tx: Tx, file: PlatformFile & Readonl
   const times = { created_at: at, updated_at: at, erase_at: null }
   await changeFileRow(tx, { id, from: 'uploading' }, { ...known, ...times, bytes: content.length, state: 'ready' })
   await addUsage(tx, tenantId, content.length - row.bytes)
-  const payload = { fileId: id, spaceId, folderId: null, runId: file.runId ?? null }
+  const payload = {
+    fileId: id,
+    spaceId,
+    folderId: null,
+    runId: file.runId ?? null,
+    ...(file.depth === undefined ? {} : { depth: file.depth }),
+  }
   const space = { id: spaceId as SpaceId, tenantId: tenantId as TenantId }
   await recordInSpace(tx, clock, { space, type: 'file.created', payload, actorId: null })
   return existing(tx, file)

@@ -1,10 +1,10 @@
 import { sql } from 'kysely'
-import { causeOf, eventStarts, occurrenceKey } from '../../core/boards/index.ts'
+import { eventStarts, occurrenceKey } from '../../core/boards/index.ts'
 import { isoNow } from '../../core/kit/index.ts'
 import { eventsAfter, type StoredEvent, skipLocked, type Tx } from '../db/index.ts'
 import { streamOf } from '../events/index.ts'
 import type { TriggersDeps } from './deps.ts'
-import { depthOfRun, insertOccurrence } from './occurrences.repo.ts'
+import { depthAfter, insertOccurrence } from './occurrences.repo.ts'
 import { startOnce } from './start-once.ts'
 import { type ActiveTrigger, isOfActiveTenant, triggersOf } from './triggers.repo.ts'
 
@@ -64,8 +64,7 @@ async function startIfFits(deps: Deps, tx: Tx, { active, event }: Fit): Promise<
       reason: `the expression ${trigger.expression} has no value: ${(error as Error).message}`,
     })
   }
-  const cause = causeOf(event)
-  const depth = cause === undefined ? 0 : (await depthOfRun(tx, { tenantId, runId: cause })) + 1
+  const depth = await depthAfter(tx, { tenantId, event })
   const run = { tenantId, boardId, spaceId, variables: {}, startedBy: null, trigger: { type: 'event', occurrence } } as const
   await startOnce(deps, tx, { ...run, triggerId: trigger.id, depth })
 }

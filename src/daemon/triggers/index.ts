@@ -14,6 +14,7 @@ import { listOccurrences } from './list-occurrences.ts'
 import { deleteOccurrencesBefore } from './occurrences.repo.ts'
 
 export type { TriggersDeps } from './deps.ts'
+export { depthAfter } from './occurrences.repo.ts'
 export { readerRestartListener } from './restart-listener.ts'
 export { triggersOfBoards } from './triggers-of-boards.ts'
 

@@ -1,5 +1,6 @@
-import { maxDeepStarts, type Trigger, type TriggerOccurrence } from '../../core/boards/index.ts'
+import { causeOf, maxDeepStarts, type Trigger, type TriggerOccurrence } from '../../core/boards/index.ts'
 import type { PageEnd } from '../../core/contract/index.ts'
+import { moduleDepthOf } from '../../core/events/index.ts'
 import type { DbOrTx, Tx } from '../db/index.ts'
 import type { TriggerOccurrenceTable } from './triggers.tables.ts'
 
@@ -33,9 +34,20 @@ export async function settleOccurrence(tx: Tx, { tenantId, boardId, occurrence }
 }
 
 /** How many runs led to a run by their events; 0 for a run that something else started. */
-export async function depthOfRun(tx: Tx, { tenantId, runId }: Readonly<{ tenantId: string; runId: string }>): Promise<number> {
+async function depthOfRun(tx: Tx, { tenantId, runId }: Readonly<{ tenantId: string; runId: string }>): Promise<number> {
   const query = tx.selectFrom('trigger_occurrences').select('depth').where('tenant_id', '=', tenantId).where('run_id', '=', runId)
   return Number((await query.executeTakeFirst())?.depth ?? 0)
+}
+
+/** The depth of what the event starts: one more than the run of a board or module that caused the event; 0 if none did. */
+export async function depthAfter(
+  tx: Tx,
+  { tenantId, event }: Readonly<{ tenantId: string; event: Readonly<{ payload: unknown }> }>,
+): Promise<number> {
+  const ofModule = moduleDepthOf(event)
+  if (ofModule !== undefined) return ofModule + 1
+  const runId = causeOf(event)
+  return runId === undefined ? 0 : (await depthOfRun(tx, { tenantId, runId })) + 1
 }
 
 /** How many runs of the board were started by events of runs that events started, counted up to just above the limit. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { recordEvent } from '../../../src/daemon/events/index.ts'
+import { recordEvent, recordModuleEvents } from '../../../src/daemon/events/index.ts'
 import type { StartRun } from '../../../src/daemon/triggers/deps.ts'
 import { readEvents } from '../../../src/daemon/triggers/event-triggers.ts'
 import { onBothDialects } from '../../support/databases.ts'
@@ -71,6 +71,28 @@ onBothDialects('event triggers', (fresh) => {
     for (let round = 0; round < 10; round++) await readEvents({ ...one, startRun })
     expect(one.started).toHaveLength(5)
     expect((await one.seen()).filter(({ outcome }) => outcome === 'loop')).toHaveLength(1)
+  })
+
+  test('an event that a module published starts a run with its fields, and counts the runs of modules that led to it', async () => {
+    const one = await world()
+    await one.publish([{ id: 'missed', kind: 'event', eventType: 'module.attendance.missed', expression: "event.pupil == 'p1'" }])
+    const publish = (depth: number, pupil: string) =>
+      one.db.transaction().execute((tx) => {
+        const payload = { moduleId: 'attendance', spaceId: null, runId: `mrn_${depth}`, depth, payload: { pupil, depth: 0, runId: 'x' } }
+        const events = [{ type: 'module.attendance.missed', payload, audience: null } as const]
+        return recordModuleEvents(tx, one.clock, { tenantId: one.tenantId, moduleId: 'attendance', events })
+      })
+    await publish(0, 'p1')
+    await publish(0, 'p2')
+    await publish(4, 'p1')
+    await publish(5, 'p1')
+    await readEvents(one)
+    const seen = await one.db.selectFrom('trigger_occurrences').select(['depth', 'outcome']).orderBy('depth').execute()
+    expect(seen).toEqual([
+      { depth: 1, outcome: 'started' },
+      { depth: 5, outcome: 'started' },
+      { depth: 6, outcome: 'loop' },
+    ])
   })
 
   test('a loop that grows with each run stops at 1,000 runs of a board within an hour', async () => {
