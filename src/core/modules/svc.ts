@@ -13,7 +13,7 @@ const FileName = z
   .string()
   .min(1)
   .max(200)
-  .refine((name) => name.isWellFormed() && !/[\p{Cc}/\\]/u.test(name) && name.trim() === name, 'must be a file name without slashes')
+  .refine((name) => !/[\p{Cc}\p{Surrogate}/\\]/u.test(name) && name.trim() === name, 'must be a file name without slashes')
 
 const call = <Input extends z.ZodType>(permission: Permission | null, input: Input) => ({ permission, input })
 
