@@ -2,6 +2,7 @@
 // The only place besides the program entry points that touches the machine.
 // Contains no product logic.
 export { acceleratedClock, systemClock, type VirtualClock, virtualClock, yieldUntilIdle } from './clock.ts'
+export { type Egress, egressRules } from './egress.ts'
 export { settlingFetch } from './fetch.ts'
 export { readIfThere, syncFolder, writeFileAtomic } from './files.ts'
 export { type Logger, makeLogger, silentLogger } from './logger.ts'

@@ -24,6 +24,7 @@ export const catalogue = {
   RANGE_NOT_SATISFIABLE: entry(416, 2, 'The range is outside the file'),
   UNSUPPORTED_MEDIA_TYPE: entry(415, 2, 'The body has the wrong type'),
   RATE_LIMITED: entry(429, 6, 'Too many requests', true),
+  NOT_IMPLEMENTED: entry(501, 2, 'Not supported'),
   INTERNAL: entry(500, 1, 'Internal error'),
   UNAVAILABLE: entry(503, 6, 'Not available right now', true),
   CONFIG: entry(503, 6, 'A required setting is missing'),
@@ -59,6 +60,7 @@ export const catalogue = {
   MANIFEST_MISMATCH: entry(422, 5, 'The manifest differs from the one in the package'),
   SCAN_FAILED: entry(422, 5, 'The scan found forbidden code'),
   PACKAGE_UNVERIFIED: entry(500, 1, 'The stored package failed verification'),
+  MODULE_SERVICE_FAILED: entry(502, 6, 'The service of the module failed', true),
   // files
   QUOTA_EXCEEDED: entry(409, 5, 'The quota is exceeded'),
   OBJECT_STORE_UNAVAILABLE: entry(503, 6, 'The object store does not answer', true),

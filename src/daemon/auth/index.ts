@@ -10,6 +10,7 @@ import { rotateSigningKeys } from './rotate-signing-keys.ts'
 type AuthDeps = Parameters<typeof rotateSigningKeys>[0] & Readonly<{ log: Logger }>
 
 export { authRoutes } from './auth.routes.ts'
+export { openModuleTokens, type SignModuleToken } from './module-tokens.ts'
 export { orUnavailable } from './or-unavailable.ts'
 export { deleteOldRevocations, publishRevocation, type Revocations, type Revoked, watchRevocations } from './revocations.ts'
 export { rotateSigningKeys } from './rotate-signing-keys.ts'
@@ -25,6 +26,7 @@ export const authFeature = feature<AuthDeps>({
       run: async () => {
         await rotateSigningKeys(deps, 'admin')
         await rotateSigningKeys(deps, 'platform')
+        await rotateSigningKeys(deps, 'module')
       },
     }),
   ],

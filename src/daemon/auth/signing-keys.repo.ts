@@ -3,7 +3,7 @@ import type { Secret } from '../../core/kit/index.ts'
 import type { DbOrTx } from '../db/index.ts'
 import { type Keyring, unseal } from '../sealed/index.ts'
 
-export type Audience = 'admin' | 'platform'
+export type Audience = 'admin' | 'platform' | 'module'
 
 /** One generation of an audience's key. It is published from `createdAt`, signs from `signFrom`, and is believed until `verifyUntil`. */
 export type SigningKey = Readonly<{

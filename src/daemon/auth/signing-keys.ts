@@ -4,13 +4,16 @@ import { isoIn, isoNow, problem } from '../../core/kit/index.ts'
 import { type KeyDeps, rotateSigningKeys } from './rotate-signing-keys.ts'
 import { type Audience, liveKeys, openPrivateKey, type SigningKey } from './signing-keys.repo.ts'
 
+/** Audiences whose tokens this daemon reads. */
+type SessionAudience = Exclude<Audience, 'module'>
+
 /** Claims of ours by audience: who (`sub`), in which session (`sid`, `fam`), of which tenant (`tid`). Roles are never in a token. */
-const claimNames = { admin: ['sub', 'sid'], platform: ['sub', 'tid', 'fam'] } as const satisfies Record<Audience, readonly string[]>
+const claimNames = { admin: ['sub', 'sid'], platform: ['sub', 'tid', 'fam'] } as const satisfies Record<SessionAudience, readonly string[]>
 
-type Names<A extends Audience> = Readonly<Record<(typeof claimNames)[A][number], string>>
-type Claims<A extends Audience> = Names<A> & Readonly<{ expiresAtMs: number }>
+type Names<A extends SessionAudience> = Readonly<Record<(typeof claimNames)[A][number], string>>
+type Claims<A extends SessionAudience> = Names<A> & Readonly<{ expiresAtMs: number }>
 
-export type SigningKeys<A extends Audience = 'admin'> = Readonly<{
+export type SigningKeys<A extends SessionAudience = 'admin'> = Readonly<{
   sign(claims: Names<A>, lifetimeMs: number): Promise<{ token: string; expiresAt: string }>
   /** Checks signature, algorithm, audience and expiry, nothing else. Throws UNAUTHENTICATED. */
   verify(token: string): Promise<Claims<A>>
@@ -23,7 +26,7 @@ const unknownReloadMs = 1000
 const mostVerified = 10_000
 
 /** Signs and checks the tokens of one audience with its own keys. Makes the first key if there is none. */
-export async function openSigningKeys<A extends Audience>(deps: KeyDeps, audience: A): Promise<SigningKeys<A>> {
+export async function openSigningKeys<A extends SessionAudience>(deps: KeyDeps, audience: A): Promise<SigningKeys<A>> {
   await rotateSigningKeys(deps, audience)
   const keys = keyCache(deps, audience)
   const names: readonly string[] = claimNames[audience]
@@ -78,7 +81,7 @@ function kidOf(token: string): string {
 type Loaded = Readonly<{ rows: readonly SigningKey[]; atMs: number }>
 
 /** The audience's keys as the database has them, read again as time passes, each imported once. */
-function keyCache({ db, clock, keyring }: KeyDeps, audience: Audience) {
+export function keyCache({ db, clock, keyring }: KeyDeps, audience: Audience) {
   let loaded: Loaded | undefined
   let loading: Promise<Loaded> | undefined
   const publicKeys = new Map<string, Promise<CryptoKey>>()

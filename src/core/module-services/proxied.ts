@@ -1,0 +1,95 @@
+import { problem } from '../kit/index.ts'
+
+export const proxyTimeoutMs = 30_000
+/** Bytes of a request body, and of an answer. */
+export const maxBodyBytes = 10 * 1_048_576
+
+type Headers = Readonly<Record<string, string | readonly string[] | undefined>>
+
+/**
+ * The path behind the `apiPrefix` of a module, as it is sent to the service. `rest`: not decoded; empty, or it begins with a slash. Throws
+ * VALIDATION for a path that a server may read as another one: dot segments, encoded slashes, empty segments.
+ */
+export function servicePath(rest: string): string {
+  const reason = rest === '' ? undefined : whyInvalid(rest.slice(1))
+  if (reason) throw problem('VALIDATION', `The path ${reason}.`, { details: [{ path: 'rest', reason }] })
+  return rest
+}
+
+function whyInvalid(rest: string): string | undefined {
+  if (/%2f|%5c|\\/i.test(rest)) return 'must not contain an encoded slash or a backslash'
+  if (/%[01][0-9a-f]|%7f/i.test(rest)) return 'must not contain a control character'
+  const parts = rest.split('/')
+  // One empty part at the end is a trailing slash.
+  if (parts.slice(0, -1).includes('')) return 'must not contain an empty part (//)'
+  if (parts.some((part) => /^\.{1,2}(;|$)/.test(part.replace(/%2e/gi, '.')))) return 'must not contain the part . or ..'
+  return undefined
+}
+
+/** They belong to one connection (RFC 9110, 7.6.1). */
+const hopByHop = [
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]
+
+/** Credentials, addresses of callers, and what the platform sets itself. */
+const dropped = [
+  'authorization',
+  'cookie',
+  'host',
+  'expect',
+  'forwarded',
+  'x-real-ip',
+  'via',
+  'accept-encoding',
+  'x-developer-id',
+  'x-automation-key',
+  'x-request-id',
+  'x-http-method-override',
+]
+
+const named = (connection: string | readonly string[] | undefined): readonly string[] =>
+  String(connection ?? '')
+    .toLowerCase()
+    .split(',')
+    .map((name) => name.trim())
+
+/** The headers of a request that reach the service, and `ours`. `content-length` stays even if `Connection` names it: the body must not change its end. */
+export function forwardedHeaders(incoming: Headers, ours: Readonly<Record<string, string>>): Record<string, string | string[]> {
+  const omitted = new Set([...hopByHop, ...dropped, ...named(incoming.connection)].filter((name) => name !== 'content-length'))
+  const passes = (name: string) => !omitted.has(name) && !/^(?:x-forwarded-|x-tenantry-|sec-|origin$|referer$)/.test(name)
+  const entries = Object.entries(incoming).flatMap(([name, value]) =>
+    value !== undefined && passes(name) ? [[name, typeof value === 'string' ? value : [...value]] as const] : [],
+  )
+  return { ...Object.fromEntries(entries), 'accept-encoding': 'identity', ...ours }
+}
+
+/** 304 answers a question about a tag. */
+export const isRedirect = (status: number): boolean => status >= 300 && status < 400 && status !== 304
+
+const passed = /^(?:etag|cache-control|content-length|x-module-[a-z0-9-]{1,60})$/
+/** What a browser shows and cannot run. SVG is a document with scripts. */
+const shown = /^(?:application\/json|text\/plain|text\/csv|image\/(?!svg)[a-z0-9.+-]{1,40})$/
+
+/** The headers of an answer that reach the caller. Nothing of it runs as a page of this origin. */
+export function answerHeaders(incoming: Headers): Record<string, string> {
+  const entries = Object.entries(incoming).flatMap(([name, value]) =>
+    typeof value === 'string' && passed.test(name) ? [[name, value] as const] : [],
+  )
+  const type = typeof incoming['content-type'] === 'string' ? incoming['content-type'] : undefined
+  const isShown = type === undefined || shown.test((type.split(';')[0] as string).trim().toLowerCase())
+  return {
+    ...Object.fromEntries(entries),
+    ...(type === undefined ? {} : { 'content-type': isShown ? type : 'application/octet-stream' }),
+    ...(isShown ? {} : { 'content-disposition': 'attachment' }),
+    'x-content-type-options': 'nosniff',
+    'content-security-policy': "sandbox; default-src 'none'",
+  }
+}

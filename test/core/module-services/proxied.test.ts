@@ -1,0 +1,116 @@
+import { describe, expect, test } from 'vitest'
+import { isProblem } from '../../../src/core/kit/index.ts'
+import { answerHeaders, forwardedHeaders, isRedirect, servicePath, UpstreamUrl } from '../../../src/core/module-services/index.ts'
+
+describe('the path at the service', () => {
+  test.each([...['', '/', '/lessons/42', '/lessons/', '/a..b/...', '/caf%C3%A9']])('%s is sent as it is', (rest) =>
+    expect(servicePath(rest)).toBe(rest),
+  )
+
+  test.each([
+    ...['/..', '/../admin', '/a/../../b', '/%2e%2e/b', '/.%2E/b', '/./b', '/..;/b', '/a%2fb', '/a%2Fb', '/a%5cb', '/a\\b'],
+    ...['//', '//evil.example/a', '/a//b', '/a%00', '/a%0d%0aHost:%20x'],
+  ])('%s is refused', (rest) => {
+    try {
+      servicePath(rest)
+    } catch (error) {
+      return expect(isProblem(error, 'VALIDATION')).toBe(true)
+    }
+    throw new Error('was not refused')
+  })
+})
+
+describe('request headers', () => {
+  const ours = { authorization: 'Bearer ours', host: 'attendance.example' }
+  const harmless = {
+    ...{
+      accept: 'application/json',
+      'content-type': 'application/json',
+      'content-length': '2',
+      'if-none-match': '"a"',
+      'x-mine': ['1', '2'],
+    },
+  }
+
+  test('credentials, addresses and what belongs to the connection do not reach the service', () => {
+    const given = {
+      ...{ authorization: 'Bearer platform', cookie: 'a=b', host: 'school.example', connection: 'keep-alive, X-Secret', 'x-secret': '1' },
+      ...{ 'x-forwarded-for': '10.0.0.1', 'x-forwarded-host': 'x', forwarded: 'for=x', te: 'trailers', trailer: 'x', upgrade: 'h2c' },
+      ...{
+        'proxy-authorization': 'Basic x',
+        'x-real-ip': '10.0.0.1',
+        expect: '100-continue',
+        'x-developer-id': 'dev_1',
+        origin: 'https://x',
+      },
+      ...{ 'sec-fetch-site': 'same-origin', 'x-tenantry-tenant': 'other', 'accept-encoding': 'gzip', referer: 'https://x/secret' },
+    }
+    expect(forwardedHeaders({ ...given, ...harmless }, ours)).toEqual({ ...harmless, 'accept-encoding': 'identity', ...ours })
+  })
+
+  test('a caller cannot drop the length or the token by naming them in Connection', () => {
+    const sent = forwardedHeaders({ connection: 'content-length, authorization', 'content-length': '7' }, ours)
+    expect(sent).toMatchObject({ 'content-length': '7', authorization: 'Bearer ours' })
+  })
+})
+
+describe('answer headers', () => {
+  const always = { 'x-content-type-options': 'nosniff', 'content-security-policy': "sandbox; default-src 'none'" }
+
+  test('only type, length, tag, cache and x-module headers pass', () => {
+    const passed = {
+      ...{ 'content-type': 'application/json', 'content-length': '2', etag: '"a"', 'cache-control': 'no-store', 'x-module-page': '2' },
+    }
+    const given = {
+      ...{
+        'set-cookie': ['a=b'],
+        location: 'https://x',
+        'access-control-allow-origin': '*',
+        'content-security-policy': 'none',
+        link: '<x>',
+      },
+      ...{
+        'x-content-type-options': 'x',
+        'clear-site-data': '"*"',
+        'strict-transport-security': 'max-age=0',
+        refresh: '0',
+        'x-module-': 'x',
+      },
+    }
+    expect(answerHeaders({ ...given, ...passed })).toEqual({ ...passed, ...always })
+  })
+
+  test.each(['application/json; charset=utf-8', 'text/plain', 'TEXT/CSV', 'image/png'])('%s is shown', (type) =>
+    expect(answerHeaders({ 'content-type': type })).toEqual({ 'content-type': type, ...always }),
+  )
+  test.each(['text/html', 'image/svg+xml', 'application/pdf', 'text/xml', 'application/xhtml+xml', 'text/javascript', 'application/problem+json', ' ', 'image/svg'])(
+    '%s is downloaded',
+    (type) => {
+      const download = { 'content-type': 'application/octet-stream', 'content-disposition': 'attachment' }
+      expect(answerHeaders({ 'content-type': type })).toEqual({ ...download, ...always })
+    },
+  )
+})
+
+test('every 3xx but 304 is a redirect', () => {
+  expect([200, 300, 301, 302, 303, 304, 307, 308, 404].filter(isRedirect)).toEqual([300, 301, 302, 303, 307, 308])
+})
+
+describe('an upstream', () => {
+  test.each([
+    ['https://attendance.example', 'https://attendance.example'],
+    ['https://attendance.example/base/', 'https://attendance.example/base'],
+    ['http://127.0.0.1:8080', 'http://127.0.0.1:8080'],
+  ])('%s is stored as %s', (given, stored) => expect(UpstreamUrl.parse(given)).toBe(stored))
+  test.each([
+    ...[
+      'http://attendance.example',
+      'ftp://x',
+      'https://a:b@x.example',
+      'https://x.example/?a',
+      'https://x.example/#',
+      'https://x.example:22',
+    ],
+    'x',
+  ])('%s is refused', (given) => expect(UpstreamUrl.safeParse(given).success).toBe(false))
+})
