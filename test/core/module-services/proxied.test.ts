@@ -83,13 +83,20 @@ describe('answer headers', () => {
   test.each(['application/json; charset=utf-8', 'text/plain', 'TEXT/CSV', 'image/png'])('%s is shown', (type) =>
     expect(answerHeaders({ 'content-type': type })).toEqual({ 'content-type': type, ...always }),
   )
-  test.each(['text/html', 'image/svg+xml', 'application/pdf', 'text/xml', 'application/xhtml+xml', 'text/javascript', 'application/problem+json', ' ', 'image/svg'])(
-    '%s is downloaded',
-    (type) => {
-      const download = { 'content-type': 'application/octet-stream', 'content-disposition': 'attachment' }
-      expect(answerHeaders({ 'content-type': type })).toEqual({ ...download, ...always })
-    },
-  )
+  test.each([
+    'text/html',
+    'image/svg+xml',
+    'application/pdf',
+    'text/xml',
+    'application/xhtml+xml',
+    'text/javascript',
+    'application/problem+json',
+    ' ',
+    'image/svg',
+  ])('%s is downloaded', (type) => {
+    const download = { 'content-type': 'application/octet-stream', 'content-disposition': 'attachment' }
+    expect(answerHeaders({ 'content-type': type })).toEqual({ ...download, ...always })
+  })
 })
 
 test('every 3xx but 304 is a redirect', () => {

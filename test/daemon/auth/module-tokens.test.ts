@@ -22,7 +22,7 @@ onBothDialects('tokens for services of modules', (fresh) => {
     const { db, clock, sign } = await setUp()
     const token = await sign(caller)
     const { url } = await servedApp(authRoutes({ db, clock }), { clock, authenticate: {} })
-    const jwks = await (await fetch(`${url}/.well-known/jwks.json`)).json()
+    const jwks = (await (await fetch(`${url}/.well-known/jwks.json`)).json()) as Parameters<typeof createLocalJWKSet>[0]
     const options = { audience: 'module:attendance', issuer: 'https://school.example', currentDate: clock.now() }
     const { payload, protectedHeader } = await jwtVerify(token, createLocalJWKSet(jwks), options)
     expect(payload).toMatchObject({ sub: 'usr_1', tid: 'ten_1', roles: ['teacher'] })
