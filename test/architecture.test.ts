@@ -105,7 +105,7 @@ const tablesRead: Readonly<Record<string, readonly string[]>> = {
   sessions: ['boxes', 'tenants', 'users'],
   snapshots: ['boxes', 'commands'],
   spaces: ['boxes', 'tenants', 'users'],
-  store: ['module_withdrawals', 'tenants'],
+  store: ['module_installations', 'module_withdrawals', 'tenants'],
   tenants: ['boxes'],
   triggers: ['alerts', 'boxes', 'spaces', 'tenants'],
   users: ['alerts', 'snapshots', 'spaces', 'tenants'],

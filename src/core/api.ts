@@ -23,7 +23,7 @@ import { serviceContract } from './service/index.ts'
 import { sessionsContract } from './sessions/index.ts'
 import { snapshotsContract } from './snapshots/index.ts'
 import { spacesContract } from './spaces/index.ts'
-import { storeContract, storeInvitesContract } from './store/index.ts'
+import { catalogueContract, storeContract, storeInvitesContract } from './store/index.ts'
 import { supportContract } from './support/index.ts'
 import { tasksContract } from './tasks/index.ts'
 import { tenantsContract } from './tenants/index.ts'
@@ -57,7 +57,7 @@ export const api = {
   files: filesContract,
   boards: { ...boardsContract, ...bundleContract, ...operatorBoardsContract, ...triggersContract },
   runs: { ...runsContract, ...operatorRunsContract },
-  store: { ...storeContract, ...storeInvitesContract },
+  store: { ...storeContract, ...catalogueContract, ...storeInvitesContract },
   support: supportContract,
   automation: { ...automationContract, ...automationKeysContract },
   service: serviceContract,

@@ -23,6 +23,8 @@ function expected({ auth }: EndpointShape, caller: Caller): number {
   if (auth.kind === 'automation') return 401
   if ((auth.kind === 'agent') !== (caller === 'agent')) return 401
   if (auth.kind === 'agent') return 0
+  if (auth.kind === 'platform' && auth.orAdmin && !isUser(caller) && caller !== 'agent')
+    return caller !== 'api token' && roleAtLeast(caller as (typeof adminRoles)[number], auth.orAdmin) ? 0 : 403
   if ((auth.kind === 'platform') !== isUser(caller)) return 401
   // Neither user is a developer of modules.
   if (auth.kind === 'platform') return auth.developer || (auth.capability && caller === 'user of no role') ? 403 : 0

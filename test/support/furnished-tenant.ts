@@ -159,10 +159,42 @@ async function aSubmission({ config }: RunningDaemon, { tenantId, headId, word }
       ...{ scan: JSON.stringify(results.scan), test: JSON.stringify(results.test), created_at: at, updated_at: at },
     })
     .execute()
+  const approved = await anApprovedModule(db, { developerId, manifest, tenantId, headId })
   await close()
   const one = [submissionId]
   const keys = { 'submissions/:id': one, 'download/:submissionId': one, 'reviews/:id': one, 'artifacts/:key': [artifactId] }
-  return { developerId, keys }
+  return { developerId, keys: { ...keys, 'modules/:moduleId': [approved.moduleId], 'ratings/:id': [approved.ratingId] } }
+}
+
+type Approved = Readonly<{ developerId: string; manifest: object; tenantId: string; headId: string }>
+
+/** A module in the catalogue of all tenants, with a rating of the user. What it shows has no mark of its tenant. */
+async function anApprovedModule(db: Db, { developerId, manifest: like, tenantId, headId }: Approved) {
+  const [at, moduleId, name] = [isoNow(systemClock), `app-${newId(systemRandom, 'x').slice(2, 12)}`, 'An app']
+  const [artifactId, ratingId] = [newId(systemRandom, 'art'), newId(systemRandom, 'rat')]
+  const version = { version: '1.0.0', submission_id: 'sub_old', approved_at: at }
+  await db
+    .insertInto('store_artifacts')
+    .values({ id: artifactId, developer_id: developerId, state: 'stored', bytes: 1, sha256: 'c', created_at: at })
+    .execute()
+  await db
+    .insertInto('store_modules')
+    .values({ id: moduleId, developer_id: developerId, feature_flag: moduleId, ...version })
+    .execute()
+  const author = { name, email: 'app@example.org' }
+  const manifest = JSON.stringify({ ...like, id: moduleId, name, description: name, featureFlag: moduleId, author })
+  await db
+    .insertInto('store_versions')
+    .values({
+      ...{ module_id: moduleId, ordinal: 1, developer_id: developerId, artifact_id: artifactId, checksum: 'c', manifest },
+      ...{ ...version, category: 'other', search: moduleId, key_id: 'k', signature: 's' },
+    })
+    .execute()
+  await db
+    .insertInto('store_ratings')
+    .values({ id: ratingId, module_id: moduleId, user_id: headId, tenant_id: tenantId, rating: 4, comment: 'good', created_at: at })
+    .execute()
+  return { moduleId, ratingId }
 }
 
 /** A refresh token like one from a login with `issueRefreshToken`. */

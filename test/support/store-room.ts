@@ -1,7 +1,7 @@
 import { templateOf } from '../../src/cli/modules/template.ts'
 import { makeClient } from '../../src/core/contract/index.ts'
 import { type Capability, type PlatformPrincipal, problem } from '../../src/core/kit/index.ts'
-import { storeContract, storeInvitesContract } from '../../src/core/store/index.ts'
+import { catalogueContract, storeContract, storeInvitesContract } from '../../src/core/store/index.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
 import { authenticateDeveloper, openExaminer, storeFeature } from '../../src/daemon/store/index.ts'
 import { silentLogger } from '../../src/node/index.ts'
@@ -45,9 +45,13 @@ export async function aStoreRoom(db: Db, { testMs = 60_000 } = {}) {
     if (!user) throw problem('UNAUTHENTICATED', 'unknown')
     return user
   }
-  const authenticate = { platform, developer: authenticateDeveloper({ db }), admin: async () => anOperator }
+  const admin = async (authorization: string | undefined) => {
+    if (authorization !== 'Bearer root') throw problem('UNAUTHENTICATED', 'unknown')
+    return anOperator
+  }
+  const authenticate = { platform, developer: authenticateDeveloper({ db }), admin }
   const { url } = await servedApp(storeFeature.routes?.(deps) ?? [], { authenticate, clock: files.clock })
-  const contract = { ...storeContract, ...storeInvitesContract }
+  const contract = { ...storeContract, ...catalogueContract, ...storeInvitesContract }
   const as = (name: string, developerId?: string) =>
     makeClient(contract, {
       baseUrl: url,
@@ -65,9 +69,15 @@ export async function aStoreRoom(db: Db, { testMs = 60_000 } = {}) {
     const { zip, manifest } = await aPackage(changed)
     return developer.uploadModule({ upload: formOf(zip, manifest) })
   }
+  /** Uploads a package that rita approves. */
+  const listed = async (developer: ReturnType<typeof as>, changed: Changed = {}) => {
+    const made = await upload(developer, changed)
+    await as('rita').reviewSubmission({ params: { id: made.submissionId }, body: { action: 'approve' } })
+    return made
+  }
   const audited = async () => (await db.selectFrom('audit').select('action').orderBy('seq').execute()).map(({ action }) => action)
   const cleanUp = () => storeFeature.cleanup?.(deps)[0]?.(new AbortController().signal)
-  return { ...deps, url, as, aDeveloper, upload, audited, cleanUp, stored: files.kept }
+  return { ...deps, url, as, aDeveloper, upload, listed, audited, cleanUp, stored: files.kept }
 }
 
 export const formOf = (zip: Uint8Array, manifest: unknown) => ({

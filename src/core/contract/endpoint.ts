@@ -18,13 +18,13 @@ export const roleAtLeast = (role: AdminRole, lowest: AdminRole): boolean => admi
 
 /**
  * Permitted callers: everyone, an admin of at least a role (`person`: no API tokens), an agent, a user of a tenant, optionally with a
- * capability or as the developer of modules that `X-Developer-Id` names, or an automation tool in the tenant that the call names. `setup` also permits a session that must still change its password or set up TOTP.
+ * capability or as the developer of modules that `X-Developer-Id` names (`orAdmin` also permits a person who is an admin of at least that role), or an automation tool in the tenant that the call names. `setup` also permits a session that must still change its password or set up TOTP.
  */
 export type Auth =
   | Readonly<{ kind: 'none' }>
   | Readonly<{ kind: 'admin'; role: AdminRole; person: boolean; setup?: boolean }>
   | Readonly<{ kind: 'agent' }>
-  | Readonly<{ kind: 'platform'; capability?: Capability; developer?: true }>
+  | Readonly<{ kind: 'platform'; capability?: Capability; developer?: true; orAdmin?: AdminRole }>
   | Readonly<{ kind: 'automation' }>
 
 export const open = { kind: 'none' } as const satisfies Auth
@@ -126,11 +126,13 @@ export type ActorOf<A extends Auth> = A extends { kind: 'admin'; person: true }
       ? AgentActor
       : A extends { kind: 'platform'; developer: true }
         ? DeveloperActor
-        : A extends { kind: 'platform' }
-          ? PlatformPrincipal
-          : A extends { kind: 'automation' }
-            ? AutomationActor
-            : undefined
+        : A extends { kind: 'platform'; orAdmin: AdminRole }
+          ? PlatformPrincipal | AdminActor
+          : A extends { kind: 'platform' }
+            ? PlatformPrincipal
+            : A extends { kind: 'automation' }
+              ? AutomationActor
+              : undefined
 
 /** Validated input of a handler. */
 export type RequestOf<E extends EndpointShape> = Readonly<{

@@ -50,13 +50,18 @@ export function openApiDocument(
   }
 }
 
+const securityOf = (auth: Auth) => {
+  if (auth.kind === 'none') return []
+  return [{ [auth.kind]: [] }, ...(auth.kind === 'platform' && auth.orAdmin ? [{ admin: [] }] : [])]
+}
+
 function operation(room: string, name: string, shape: EndpointShape): Record<string, unknown> {
   return {
     tags: [room],
     operationId: name,
     summary: shape.summary,
     ...(shape.spec ? { description: `Service specification, section ${shape.spec}.` } : {}),
-    ...(shape.auth.kind === 'none' ? { security: [] } : { security: [{ [shape.auth.kind]: [] }] }),
+    security: securityOf(shape.auth),
     ...(shape.auth.kind === 'admin' ? { 'x-lowest-role': shape.auth.role } : {}),
     ...(shape.auth.kind === 'platform' && shape.auth.capability ? { 'x-capability': shape.auth.capability } : {}),
     parameters: [
@@ -180,7 +185,7 @@ function authProblems(auth: Auth): readonly ProblemCode[] {
   if (auth.kind === 'agent') return ['UNAUTHENTICATED', 'HOST_REVOKED', 'HOST_FROZEN', 'CLOCK_SKEW', 'CONFLICT']
   if (auth.kind === 'automation') return ['UNAUTHENTICATED', 'FORBIDDEN', 'VALIDATION']
   if (auth.kind === 'platform')
-    return auth.capability || auth.developer
+    return auth.capability || auth.developer || auth.orAdmin
       ? ['UNAUTHENTICATED', 'INVALID_MATRIX_TOKEN', 'FORBIDDEN']
       : ['UNAUTHENTICATED', 'INVALID_MATRIX_TOKEN']
   return auth.setup ? ['UNAUTHENTICATED', 'FORBIDDEN'] : ['UNAUTHENTICATED', 'FORBIDDEN', 'SETUP_REQUIRED']

@@ -20,7 +20,7 @@ export {
   type Violation,
   type ViolationKind,
 } from './limits.ts'
-export { assertSameManifest, EventName, ModuleId, ModuleManifest, manifestFile, readModuleManifest } from './manifest.ts'
+export { assertSameManifest, EventName, ModuleId, ModuleManifest, manifestFile, moduleCategories, readModuleManifest } from './manifest.ts'
 export { MemoryTenant, type Published } from './memory-tenant.ts'
 export { approvedAfterUpdate, approvedOf, Permission, permissionDifference } from './permissions.ts'
 export { ModuleResponse } from './response.ts'

@@ -52,7 +52,7 @@ const SubscribedType = z
   .max(120)
   .regex(/^(?:[a-z]+\.[a-z_]+|module\.[a-z][a-z0-9-]{2,49}\.[a-z][a-z0-9_]{0,39})$/, 'must be a type such as space.created')
 
-const moduleCategories = ['communication', 'organization', 'analytics', 'integration', 'security', 'other'] as const
+export const moduleCategories = ['communication', 'organization', 'analytics', 'integration', 'security', 'other'] as const
 
 const Billing = z.strictObject({
   model: z.literal('subscription'),

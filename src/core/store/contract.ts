@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { adminPerson, type Contract, developer, endpoint, file, open, Paging, platform, Timestamp } from '../contract/index.ts'
+import { storeReviewer } from './reviewer.ts'
 import { Developer, maxPackageBytes, NewDeveloper, ReviewAction, Submission, SubmissionSummary } from './submission.ts'
 
 const base = '/api/platform/v1/store'
@@ -89,7 +90,7 @@ export const storeContract = {
   listReviews: endpoint({
     method: 'GET',
     path: `${base}/admin/reviews`,
-    auth: platform('reviewStore'),
+    auth: storeReviewer,
     query: Paging,
     returns: z.object({
       reviews: z.array(Submission.extend({ developer: Developer, ...DownloadLink })),
@@ -101,7 +102,7 @@ export const storeContract = {
   reviewSubmission: endpoint({
     method: 'POST',
     path: `${base}/admin/reviews/:id`,
-    auth: platform('reviewStore'),
+    auth: storeReviewer,
     params: z.object({ id: SubmissionId }),
     body: ReviewAction,
     returns: z.object({ success: z.literal(true), status: z.enum(['approved', 'rejected']) }),

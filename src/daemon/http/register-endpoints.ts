@@ -180,7 +180,8 @@ function rateLimit({ auth }: EndpointShape, { limits }: EndpointDeps): RequestHa
   if (!limits || auth.kind !== 'platform') return []
   return [
     async (_, response, next) => {
-      if (await limits.pass(response, (response.locals.actor as PlatformPrincipal).tenantId)) next()
+      const actor = response.locals.actor as Actor
+      if (!('tenantId' in actor) || (await limits.pass(response, actor.tenantId))) next()
     },
   ]
 }
@@ -210,7 +211,8 @@ function findDeveloper({ auth }: EndpointShape, { authenticate }: EndpointDeps):
 
 function assertCapability(auth: Auth, response: Response): void {
   if (auth.kind !== 'platform' || !auth.capability) return
-  if (!(response.locals.actor as PlatformPrincipal).capabilities.includes(auth.capability))
+  const actor = response.locals.actor as PlatformPrincipal | AdminActor
+  if (actor.kind === 'user' && !actor.capabilities.includes(auth.capability))
     throw problem('FORBIDDEN', `This requires the capability ${auth.capability}; none of your roles grants it.`)
 }
 
@@ -255,7 +257,21 @@ function checked({ returns }: EndpointShape, tagged: Tagged, { validateAnswers =
 async function identify(auth: Auth, request: Request, authenticate: Authenticators): Promise<Actor | undefined> {
   if (auth.kind === 'none' || auth.kind === 'automation') return undefined
   if (auth.kind === 'agent') return authenticate.agent(request.get('authorization'))
-  if (auth.kind === 'platform') return userOf(request, authenticate)
+  if (auth.kind === 'platform') return userOrAdmin(auth, request, authenticate)
+  return adminOf(auth, request, authenticate)
+}
+
+/** A token that is not one of a user may be one of an admin where the endpoint permits that. */
+async function userOrAdmin({ orAdmin }: Extract<Auth, { kind: 'platform' }>, request: Request, authenticate: Authenticators) {
+  try {
+    return await userOf(request, authenticate)
+  } catch (error) {
+    if (!orAdmin || !isProblem(error, 'UNAUTHENTICATED')) throw error
+    return adminOf({ kind: 'admin', role: orAdmin, person: true }, request, authenticate)
+  }
+}
+
+async function adminOf(auth: Extract<Auth, { kind: 'admin' }>, request: Request, authenticate: Authenticators) {
   const actor = await authenticate.admin(request.get('authorization'), auth)
   if (auth.person && actor.kind === 'token') throw problem('FORBIDDEN', 'API tokens cannot do this. Log in as a person.')
   if (!roleAtLeast(actor.role, auth.role))

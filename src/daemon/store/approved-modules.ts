@@ -80,7 +80,7 @@ export async function approvedVersionsOf(db: DbOrTx, moduleId: string): Promise<
   return (await own.selectAll('version').select(withdrawalColumns).execute()).map(approvedOf)
 }
 
-const withdrawalColumns = ['withdrawal.reason', 'withdrawal.withdrawn_at'] as const
+export const withdrawalColumns = ['withdrawal.reason', 'withdrawal.withdrawn_at'] as const
 
 /** What the signature of an approval covers. */
 const recordOf = ({ moduleId, version, manifest, developerId, submissionId, artifactId, checksum, approvedAt }: Unsigned) => ({

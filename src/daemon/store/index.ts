@@ -3,14 +3,17 @@
 // It runs no module for a tenant.
 import './store.tables.ts'
 import { actorLabel } from '../../core/kit/index.ts'
-import { storeContract, storeInvitesContract } from '../../core/store/index.ts'
+import { moduleCategories } from '../../core/modules/index.ts'
+import { catalogueContract, storeContract, storeInvitesContract } from '../../core/store/index.ts'
 import { feature } from '../feature/index.ts'
 import { serveContract } from '../http/index.ts'
+import { listStoreModules, showStoreModule } from './catalogue.ts'
 import { deleteOldPackages } from './clean-up.ts'
 import type { StoreDeps } from './deps.ts'
 import { createInvite, registerDeveloper } from './developers.ts'
 import { downloadPackage, linkTo } from './download-package.ts'
 import { packageExaminer } from './examine-package.ts'
+import { rateModule, removeRatingComment } from './ratings.ts'
 import { listReviews, reviewSubmission } from './reviews.ts'
 import { listSubmissions, ownSubmission, submissionView } from './submissions.ts'
 import { uploadPackage } from './upload-package.ts'
@@ -41,6 +44,13 @@ export const storeFeature = feature<StoreDeps>({
         downloadPackage: ({ params, query }) => downloadPackage(deps, { ...params, ...query }),
         listReviews: ({ query }) => listReviews(deps, query),
         reviewSubmission: ({ actor, params, body }) => reviewSubmission(deps, actor, { ...params, ...body }),
+      }),
+      ...serveContract(catalogueContract, {
+        listStoreModules: ({ actor, query }) => listStoreModules(deps, actor, query),
+        showStoreModule: ({ actor, params }) => showStoreModule(deps, actor, params.moduleId),
+        listStoreCategories: async () => ({ categories: [...moduleCategories] }),
+        rateModule: ({ actor, params, body }) => rateModule(deps, actor, { ...params, ...body }),
+        removeRatingComment: ({ actor, params }) => removeRatingComment(deps, actor, params.id),
       }),
       ...serveContract(storeInvitesContract, {
         createStoreInvite: ({ actor }) => createInvite(deps, actor, actorLabel(actor)),

@@ -1,4 +1,4 @@
-import { isoNow, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
+import { type AdminActor, actorLabel, isoNow, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import type { ReviewAction } from '../../core/store/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import type { Tx } from '../db/index.ts'
@@ -33,17 +33,18 @@ const statusAfter = { approve: 'approved', reject: 'rejected' } as const
  */
 export const reviewSubmission = (
   { db, clock, dataDir }: Pick<StoreDeps, 'db' | 'clock' | 'dataDir'>,
-  actor: PlatformPrincipal,
+  actor: PlatformPrincipal | AdminActor,
   { id, action, notes }: ReviewAction & Readonly<{ id: string }>,
 ) =>
   db.transaction().execute(async (tx) => {
     const one = await lockOpen(tx, id)
     const developer = await lockDeveloper(tx, one.developerId)
-    if (developer.user_id === actor.userId) throw problem('FORBIDDEN', 'You cannot review your own submission. fix: ask another reviewer')
+    if (actor.kind === 'user' && developer.user_id === actor.userId)
+      throw problem('FORBIDDEN', 'You cannot review your own submission. fix: ask another reviewer')
     const now = isoNow(clock)
     if (action === 'approve') await publish(tx, { clock, dataDir }, one)
     const status = statusAfter[action]
-    const review = { action, notes, by: actor.userId, at: now }
+    const review = { action, notes, by: actor.kind === 'user' ? actor.userId : actorLabel(actor), at: now }
     const { numUpdatedRows } = await tx
       .updateTable('store_submissions')
       .set({ status, review: JSON.stringify(review), updated_at: now })

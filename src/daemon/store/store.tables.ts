@@ -87,7 +87,10 @@ export type StoreVersionTable = {
   signature: string
 }
 
-type StoreRatingTable = {
+/** One rating for each user and module. */
+export type StoreRatingTable = {
+  /** Unique. */
+  id: string
   module_id: string
   user_id: string
   tenant_id: string

@@ -118,6 +118,8 @@ const declared: Readonly<Record<string, Declared>> = {
   registerDeveloper: elsewhere('store', 'store.developer-registered'),
   uploadModule: elsewhere('store', 'store.module-submitted'),
   reviewSubmission: elsewhere('store', 'store.module-approved', 'store.module-rejected'),
+  rateModule: ofUsers,
+  removeRatingComment: elsewhere('store', 'store.comment-removed'),
   // hosts
   inviteHost: ['host.invited'],
   revokeHost: ['host.revoked'],

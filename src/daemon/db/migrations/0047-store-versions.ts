@@ -24,6 +24,7 @@ export const storeVersions: Migration = {
     await db.schema.createIndex('store_versions_newest').on('store_versions').columns(['module_id', 'ordinal']).execute()
     await db.schema
       .createTable('store_ratings')
+      .addColumn('id', 'text', (c) => c.notNull().unique())
       .addColumn('module_id', 'text', (c) => c.notNull().references('store_modules.id'))
       .addColumn('user_id', 'text', (c) => c.notNull().references('users.id'))
       .addColumn('tenant_id', 'text', (c) => c.notNull().references('tenants.id'))
