@@ -3,13 +3,24 @@ import type { Plan } from '../core/boxes/index.ts'
 /** A tenant of the demo. */
 export type DemoBox = Readonly<{ slug: string; name: string; plan: Plan; host: string; canary: boolean }>
 
-export const hosts = ['amsel', 'drossel', 'fink', 'meise', 'sperling', 'zeisig'] as const
+const hosts = ['amsel', 'drossel', 'fink', 'meise', 'sperling', 'zeisig'] as const
 
 /** The box whose new version fails its health checks. */
-export const unlucky = 'realschule-am-see'
+const unlucky = 'realschule-am-see'
 
 export const before = '1.157.1'
 export const after = '1.163.2'
+
+/** What the demo shows: boxes on hosts, the manifests before and after, and the daemon's settings that fit their speed. */
+export type Fleet = Readonly<{
+  simulated: boolean
+  hosts: readonly string[]
+  boxes: readonly DemoBox[]
+  unlucky: string
+  before: unknown
+  after: unknown
+  env: Readonly<Record<string, string>>
+}>
 
 // biome-ignore format: a list of names
 const light = [
@@ -28,7 +39,7 @@ const displayName = (slug: string) =>
 const boxesOf = (slugs: readonly string[], plan: Plan) => slugs.map((slug) => ({ slug, name: displayName(slug), plan }))
 
 /** 24 boxes on 6 hosts, with all plans. */
-export const fleet: readonly DemoBox[] = [...boxesOf(light, 'light'), ...boxesOf(pro, 'pro'), ...boxesOf(dedicated, 'dedicated')].map(
+const boxes: readonly DemoBox[] = [...boxesOf(light, 'light'), ...boxesOf(pro, 'pro'), ...boxesOf(dedicated, 'dedicated')].map(
   (box, n) => ({
     ...box,
     host: hosts[n % hosts.length] as string,
@@ -36,17 +47,39 @@ export const fleet: readonly DemoBox[] = [...boxesOf(light, 'light'), ...boxesOf
   }),
 )
 
-/** A manifest with the same Synapse version in every tier. */
-export function manifestWith(synapse: string) {
-  const versions = { migrationsHead: '0000', postgres: '15.18', synapse, minio: 'RELEASE.2025-09-07T16-13-09Z' }
-  const at = 'registry.demo/tenantry'
-  return {
-    images: {
-      edge: `${at}/edge:1.28.0`,
-      synapse: `${at}/synapse:v{version}`,
-      postgres: `${at}/postgres:{version}`,
-      minio: `${at}/minio:{version}`,
-    },
-    tiers: { free: versions, pro: versions, enterprise: versions },
-  }
+/** Image references; `{version}` is replaced by the version of the tier. */
+export type ImageNames = Readonly<Record<'edge' | 'synapse' | 'postgres' | 'minio', string>>
+type Versions = Readonly<{ postgres: string; minio: string }>
+
+/** A manifest; `pro` is the Synapse version of the tier pro, where it differs. */
+export function manifestOf(images: ImageNames, others: Versions, synapse: string, pro = synapse) {
+  const tier = (version: string) => ({ migrationsHead: '0000', ...others, synapse: version })
+  return { images, tiers: { free: tier(synapse), pro: tier(pro), enterprise: tier(synapse) } }
+}
+
+const at = 'registry.demo/tenantry'
+const images = {
+  edge: `${at}/edge:1.28.0`,
+  synapse: `${at}/synapse:v{version}`,
+  postgres: `${at}/postgres:{version}`,
+  minio: `${at}/minio:{version}`,
+}
+const others = { postgres: '15.18', minio: 'RELEASE.2025-09-07T16-13-09Z' }
+
+/** A manifest of simulated images with the same Synapse version in every tier. */
+export const manifestWith = (synapse: string) => manifestOf(images, others, synapse)
+
+export const simulatedFleet: Fleet = {
+  simulated: true,
+  hosts,
+  boxes,
+  unlucky,
+  before: manifestWith(before),
+  after: manifestWith(after),
+  // The simulated boxes update in seconds; with these, plans and probes are in the same clock.
+  env: {
+    TENANTRY_PROBE_SPACING_MS: '1000',
+    TENANTRY_PROBE_TIMEOUT_MS: '8000',
+    TENANTRY_ROLLOUTS_ASSUMED_UPDATE_MS: '1000',
+  },
 }

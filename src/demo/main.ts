@@ -1,15 +1,16 @@
-import { once, setMaxListeners } from 'node:events'
+import { on, once, setMaxListeners } from 'node:events'
 import ora from 'ora'
-import { isProblem } from '../core/kit/index.ts'
-import { after, before, fleet, hosts, unlucky } from './fleet.ts'
+import { isProblem, plural } from '../core/kit/index.ts'
+import { after, before, type Fleet, simulatedFleet } from './fleet.ts'
 import { type DemoOptions, demoOptions, usage } from './options.ts'
+import { openRealHost } from './real-host.ts'
 import { showRollout } from './show-rollout.ts'
-import { applyVersion, enrolHosts, openStage, provisionFleet, type Stage } from './stage.ts'
+import { type Cast, choosePort, enrolHosts, openStage, provisionFleet, type Stage, simulatedAgents } from './stage.ts'
 import { closing, commands, opening } from './story.ts'
 
 const print = (text = '') => process.stdout.write(`${text}\n`)
 
-/** `npm run demo`: a fleet in one process, a staged rollout, one box that fails and is rolled back. */
+/** `npm run demo`: a fleet, a staged rollout, one box that fails and is rolled back. */
 export async function main(): Promise<number> {
   try {
     const options = demoOptions(process.argv.slice(2))
@@ -23,20 +24,24 @@ export async function main(): Promise<number> {
   }
 }
 
+const simulatedCast: Cast = { fleet: simulatedFleet, startAgent: simulatedAgents(simulatedFleet), removeBoxes: async () => undefined }
+
 async function runDemo(options: DemoOptions): Promise<number> {
   const leaving = new AbortController()
   setMaxListeners(0, leaving.signal) // all agents listen to it
-  for (const name of ['SIGINT', 'SIGTERM'] as const) process.on(name, () => leaving.abort())
-  print(opening)
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => leaving.abort())
+  const port = await choosePort(options.port)
+  const cast = options.docker ? await openRealHost(port) : simulatedCast
+  print(opening(cast.fleet))
   const stage = await step(
     'starting the daemon',
-    () => openStage(options.port),
+    () => openStage(port, cast.fleet.env),
     ({ url }) => `daemon started at ${url} (SQLite)`,
   )
   const agents: Promise<void>[] = []
   try {
-    agents.push(...(await prepare(stage, leaving.signal)))
-    return await play(stage, options, leaving.signal)
+    agents.push(...(await prepare(stage, cast, leaving.signal)))
+    return await play({ ...stage, fleet: cast.fleet }, options, leaving.signal)
   } catch (error) {
     // After Ctrl-C, errors of unfinished work mean nothing.
     if (!leaving.signal.aborted) throw error
@@ -44,6 +49,8 @@ async function runDemo(options: DemoOptions): Promise<number> {
   } finally {
     leaving.abort()
     await Promise.allSettled([stage.close(), ...agents])
+    if (options.docker) print('removing the boxes')
+    await cast.removeBoxes()
     await stage.removeFiles()
   }
 }
@@ -51,46 +58,48 @@ async function runDemo(options: DemoOptions): Promise<number> {
 const exitOfInterrupt = 130
 
 /** Enrols hosts, provisions boxes on the old version, and applies a manifest with the new one. */
-async function prepare(stage: Stage, signal: AbortSignal): Promise<Promise<void>[]> {
+async function prepare(stage: Stage, { fleet, startAgent }: Cast, signal: AbortSignal): Promise<Promise<void>[]> {
   const agents = await step(
     'enrolling hosts',
-    () => enrolHosts(stage, signal),
-    () => `${hosts.length} hosts enrolled and online`,
+    () => enrolHosts(stage, { names: fleet.hosts, startAgent }, signal),
+    () => `${plural(fleet.hosts.length, 'host', 'hosts')} enrolled and online`,
   )
   await step(
     'provisioning boxes',
-    (update) => buildFleet(stage, update, signal),
-    () => `${fleet.length} boxes provisioned and healthy (Synapse ${before})`,
+    (update) => buildFleet({ stage, fleet, update }, signal),
+    () => `${fleet.boxes.length} boxes provisioned and healthy (Synapse ${before})`,
   )
   await step(
     'applying the manifest',
-    () => applyVersion(stage, after),
+    () => applyManifest(stage, fleet.after),
     ({ revision }) => `manifest revision ${revision} applied (Synapse ${after})`,
   )
   return agents
 }
 
+type Performance = Stage & Readonly<{ fleet: Fleet }>
+
 /** Returns 0 when the rollout pauses as intended. */
-async function play(stage: Stage, { exit }: DemoOptions, signal: AbortSignal): Promise<number> {
+async function play(stage: Performance, { docker, exit }: DemoOptions, signal: AbortSignal): Promise<number> {
   print('\n$ tenantry rollouts create --start --watch\n')
   const { id, status } = await showRollout(stage, !exit)
   signal.throwIfAborted()
   print(await seen(stage, id))
-  if (exit) print('\nThe demo ends here. Keep it running, to try the commands of an operator: npm run demo')
+  if (exit) print(`\nThe demo ends here. Keep it running, to try the commands of an operator: npm run demo${docker ? ' -- --docker' : ''}`)
   else {
-    print(commands({ ...stage, id }))
+    print(commands({ ...stage, id, unlucky: stage.fleet.unlucky }))
     await waitForExit(signal)
   }
   return status === 'paused' ? 0 : 1
 }
 
-async function seen({ api: { rollouts } }: Stage, id: string): Promise<string> {
+async function seen({ api: { rollouts }, fleet }: Performance, id: string): Promise<string> {
   const [report, { attempts }] = await Promise.all([
     rollouts.reportRollout({ params: { id } }),
-    rollouts.getRolloutAction({ params: { id, slug: unlucky } }),
+    rollouts.getRolloutAction({ params: { id, slug: fleet.unlucky } }),
   ])
   const tookMs = attempts[0]?.steps.filter(({ step }) => step.startsWith('restore')).map(({ durationMs }) => durationMs ?? 0) ?? []
-  return closing({ ...report, restoredInMs: tookMs.length === 0 ? null : tookMs.reduce((sum, ms) => sum + ms) })
+  return closing({ ...report, fleet, restoredInMs: tookMs.length === 0 ? null : tookMs.reduce((sum, ms) => sum + ms) })
 }
 
 async function step<T>(name: string, work: (update: (text: string) => void) => Promise<T>, done: (result: T) => string): Promise<T> {
@@ -106,13 +115,36 @@ async function step<T>(name: string, work: (update: (text: string) => void) => P
   return result
 }
 
-async function buildFleet(stage: Stage, update: (text: string) => void, signal: AbortSignal): Promise<void> {
-  await applyVersion(stage, before)
-  await provisionFleet(stage, (ready) => update(`${ready} of ${fleet.length} boxes ready`), signal)
+type Building = Readonly<{ stage: Stage; fleet: Fleet; update(text: string): void }>
+
+async function buildFleet({ stage, fleet: { boxes, before: manifest }, update }: Building, signal: AbortSignal): Promise<void> {
+  await applyManifest(stage, manifest)
+  await provisionFleet(stage, { boxes, onReady: (ready) => update(`${ready} of ${boxes.length} boxes ready`) }, signal)
 }
 
+const applyManifest = ({ api: { boxes } }: Stage, manifest: unknown) => boxes.applyManifest({ body: { manifest } })
+
 async function waitForExit(signal: AbortSignal): Promise<void> {
-  print('Daemon and hosts keep running. Press Ctrl-C to stop.')
-  if (!signal.aborted) await once(signal, 'abort')
+  const { stdin } = process
+  print(`Daemon and hosts keep running. Press ${stdin.isTTY ? 'q or ' : ''}Ctrl-C to stop.`)
+  const ended = new AbortController()
+  const events = [once(signal, 'abort', { signal: ended.signal }), ...(stdin.isTTY ? [quitKey(ended.signal)] : [])]
+  if (!signal.aborted) await Promise.race(events)
+  ended.abort()
+  await Promise.allSettled(events)
   print()
+}
+
+const ctrlC = String.fromCharCode(3)
+
+/** Waits for q or Ctrl-C, which arrives as a key here. */
+async function quitKey(signal: AbortSignal): Promise<void> {
+  const { stdin } = process
+  stdin.setRawMode(true)
+  try {
+    for await (const [keys] of on(stdin, 'data', { signal })) if (/[qQ]/.test(String(keys)) || String(keys).includes(ctrlC)) return
+  } finally {
+    stdin.setRawMode(false)
+    stdin.pause()
+  }
 }

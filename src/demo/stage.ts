@@ -11,7 +11,7 @@ import { type Daemon, startDaemon } from '../daemon/daemon.ts'
 import { migrate, openDatabase } from '../daemon/db/index.ts'
 import { rehearseInWorker } from '../daemon/rehearse-in-worker.ts'
 import { settlingFetch, silentLogger, systemClock, systemRandom } from '../node/index.ts'
-import { fleet, hosts, manifestWith, unlucky } from './fleet.ts'
+import { after, type Fleet } from './fleet.ts'
 import { runSimulatedAgent } from './simulated-agent.ts'
 
 type DemoApi = { readonly [Feature in keyof typeof api]: Client<(typeof api)[Feature]> }
@@ -28,11 +28,16 @@ export type Stage = Readonly<{
 
 const defaultPort = 8440
 
+/** The port of the daemon: the wanted one, or 8440, or a free one where that is in use. Throws USAGE. */
+export async function choosePort(wanted: number | undefined): Promise<number> {
+  const port = await freePort(wanted ?? defaultPort)
+  if (wanted !== undefined && port !== wanted)
+    throw problem('USAGE', `Port ${wanted} is in use. fix: choose another one, or leave out --port`)
+  return port
+}
+
 /** Starts a daemon with default settings in an empty folder of its own, and creates an admin. */
-export async function openStage(wantedPort: number | undefined): Promise<Stage> {
-  const port = wantedPort ?? (await freePort(defaultPort))
-  if (wantedPort !== undefined && (await freePort(wantedPort)) !== wantedPort)
-    throw problem('USAGE', `Port ${wantedPort} is in use. fix: choose another one, or leave out --port`)
+export async function openStage(port: number, more: Fleet['env']): Promise<Stage> {
   const folder = resolve('.tenantry/demo', String(port))
   const removeFiles = () => rm(folder, { recursive: true, force: true })
   await removeFiles()
@@ -41,11 +46,8 @@ export async function openStage(wantedPort: number | undefined): Promise<Stage> 
     TENANTRY_LISTEN: `127.0.0.1:${port}`,
     TENANTRY_DATA_DIR: join(folder, 'daemon'),
     TENANTRY_BACKUP_KEY: key(),
-    // The simulated boxes update in seconds; with these, plans and probes are in the same clock.
-    TENANTRY_PROBE_SPACING_MS: '1000',
-    TENANTRY_PROBE_TIMEOUT_MS: '8000',
-    TENANTRY_ROLLOUTS_ASSUMED_UPDATE_MS: '1000',
     TENANTRY_SNAPSHOT_STORE: `file:${join(folder, 'snapshots')}`,
+    ...more,
   }
   const config = loadConfig({ env })
   const rehearse = rehearseInWorker(config.databaseUrl)
@@ -78,28 +80,48 @@ async function createFirstAdmin(databaseUrl: string, password: string): Promise<
   await close()
 }
 
-/** Enrols the hosts; their agents run until the signal aborts. */
-export async function enrolHosts({ api: { hosts: hostApi }, url, folder: at }: Stage, signal: AbortSignal): Promise<Promise<void>[]> {
+/** Runs the agent of one host until the signal aborts. */
+export type StartAgent = (
+  agent: Readonly<{ name: string; daemonUrl: string; token: string; folder: string; signal: AbortSignal }>,
+) => Promise<void>
+
+/** The fleet of a demo, its agents, and the removal of what they leave outside the demo's folder. */
+export type Cast = Readonly<{ fleet: Fleet; startAgent: StartAgent; removeBoxes(): Promise<void> }>
+
+/** Agents of simulated hosts, which share the snapshots. */
+export function simulatedAgents({ unlucky }: Fleet): StartAgent {
   const vaults = new Map()
-  const faults = [{ kind: 'probe-fails', box: unlucky, image: 'v1.163.2', components: ['chatSync'] } as const]
+  const faults = [{ kind: 'probe-fails', box: unlucky, image: `v${after}`, components: ['chatSync'] } as const]
+  return (agent) => runSimulatedAgent({ ...agent, faults, vaults })
+}
+
+type Hosts = Readonly<{ names: readonly string[]; startAgent: StartAgent }>
+
+/** Enrols the hosts; their agents run until the signal aborts. */
+export async function enrolHosts(stage: Stage, { names, startAgent }: Hosts, signal: AbortSignal): Promise<Promise<void>[]> {
+  const { api, url: daemonUrl, folder } = stage
   const agents: Promise<void>[] = []
-  for (const name of hosts) {
-    const { token } = await hostApi.inviteHost({ body: { name } })
-    const agent = runSimulatedAgent({ name, daemonUrl: url, token, folder: join(at, name), faults, vaults, signal })
+  for (const name of names) {
+    const { token } = await api.hosts.inviteHost({ body: { name } })
+    const agent = startAgent({ name, daemonUrl, token, folder: join(folder, name), signal })
     // Errors after an abort are expected: it interrupts calls.
     agents.push(agent.catch((error: unknown) => (signal.aborted ? undefined : Promise.reject(error))))
   }
-  await until(async () => (await hostApi.listHosts()).hosts.filter(({ status }) => status === 'online').length === hosts.length, signal)
+  const online = async () => (await api.hosts.listHosts()).hosts.filter(({ status }) => status === 'online').length === names.length
+  await Promise.race([until(online, signal), endOfAny(agents)])
   return agents
 }
 
-export const applyVersion = ({ api: { boxes } }: Stage, synapse: string) =>
-  boxes.applyManifest({ body: { manifest: manifestWith(synapse) } })
+/** Throws what an agent throws; never returns. */
+const endOfAny = (agents: readonly Promise<void>[]) =>
+  new Promise<never>((_, fail) => {
+    for (const agent of agents) agent.catch(fail)
+  })
 
 /** Provisions all boxes and reports how many are ready. Throws when the signal aborts. */
 export async function provisionFleet(
   { api: { boxes } }: Pick<Stage, 'api'>,
-  onReady: (count: number) => void,
+  { boxes: fleet, onReady }: Readonly<{ boxes: Fleet['boxes']; onReady(count: number): void }>,
   signal: AbortSignal,
 ): Promise<void> {
   for (const { slug, name, plan, host, canary } of fleet) {
@@ -108,7 +130,10 @@ export async function provisionFleet(
   await until(async () => {
     const { boxes: all } = await boxes.listBoxes({ query: { limit: 100 } })
     const failed = all.find(({ status }) => status === 'failed')
-    if (failed) throw new Error(`${failed.slug} was not provisioned; check it: tenantry boxes show ${failed.slug}`)
+    if (failed) {
+      const { setUp } = await boxes.showBox({ params: { slug: failed.slug } })
+      throw problem('UPDATE_FAILED', `${failed.slug} was not provisioned: ${setUp.error?.message ?? 'no result'}`)
+    }
     const ready = all.filter(({ status }) => status === 'ready').length
     onReady(ready)
     return ready === fleet.length
@@ -123,7 +148,7 @@ async function until(condition: () => Promise<boolean>, signal: AbortSignal): Pr
 }
 
 /** The preferred port, or a free one if it is in use. */
-const freePort = (preferred: number) =>
+export const freePort = (preferred: number) =>
   new Promise<number>((found) => {
     const server = createServer().once('error', () => found(freePort(0)))
     server.listen(preferred, '127.0.0.1', () => {

@@ -1,39 +1,48 @@
 import { duration, plural } from '../core/kit/index.ts'
 import { phaseOrder, type RolloutReport } from '../core/rollouts/index.ts'
 import { packageRoot } from '../node/index.ts'
-import { after, before, fleet, hosts, unlucky } from './fleet.ts'
+import { after, before, type Fleet } from './fleet.ts'
 
 /** Introduces the demo and its three words. */
-export const opening = `Tenantry demo: ${plural(fleet.length, 'simulated box', 'simulated boxes')} on ${hosts.length} hosts. A simulated update takes seconds, a real one minutes.
+export const opening = (fleet: Fleet): string => `Tenantry demo: ${introduction(fleet)}
 
   box      the chat server, database and object store of one tenant
   canary   the box that is updated first; its failure stops the rollout before any other box is touched
   fence    maintenance: users get an error page while their box is updated
 `
 
-type Seen = Readonly<{ rollout: Pick<RolloutReport['rollout'], 'status' | 'counts'>; restoredInMs: number | null }> &
+const introduction = ({ simulated, boxes, hosts, unlucky }: Fleet): string =>
+  simulated
+    ? `${plural(boxes.length, 'simulated box', 'simulated boxes')} on ${hosts.length} hosts. A simulated update takes seconds, a real one minutes.`
+    : `${plural(boxes.length, 'real box', 'real boxes')} on the Docker engine of this machine. The new image of ${unlucky} exits at its start.`
+
+type Seen = Readonly<{
+  fleet: Pick<Fleet, 'boxes' | 'unlucky'>
+  rollout: Pick<RolloutReport['rollout'], 'status' | 'counts'>
+  restoredInMs: number | null
+}> &
   Pick<RolloutReport, 'fence' | 'phases'>
 
 /** Sums the rollout up, with the measured durations. */
-export function closing({ rollout, fence, phases, restoredInMs }: Seen): string {
+export function closing({ fleet: { boxes, unlucky }, rollout, fence, phases, restoredInMs }: Seen): string {
   const { status, counts } = rollout
   if (status !== 'paused')
-    return `\n${isPhase(status) ? `The rollout continues with phase ${status}` : `The rollout is ${status}`}; ${counts.succeeded} of ${plural(fleet.length, 'box is', 'boxes are')} updated.`
-  const left = fleet.length - counts.succeeded - 1
+    return `\n${isPhase(status) ? `The rollout continues with phase ${status}` : `The rollout is ${status}`}; ${counts.succeeded} of ${plural(boxes.length, 'box is', 'boxes are')} updated.`
+  const left = boxes.length - counts.succeeded - 1
   return `
 What you saw:
-  canary     one box first, then ${plural(phases.length - 1, 'further phase')}: ${plural(counts.succeeded, 'box', 'boxes')} went from Synapse ${before} to ${after}
+  canary     one box first, then ${plural(phases.filter(({ boxes }) => boxes > 0).length - 1, 'further phase')}: ${plural(counts.succeeded, 'box', 'boxes')} went from Synapse ${before} to ${after}
   fence      ${fence ? `each box was in maintenance for about ${duration(fence.medianMs)} (${fence.worstSlug}: ${duration(fence.worstMs)})` : 'none'}
   rollback   ${unlucky} failed its health checks on ${after}; its agent restored ${before}${restoredInMs === null ? '' : ` in ${duration(restoredInMs)}`}, with no data lost
-  pause      the rollout stopped there: ${plural(left, 'box', 'boxes')} of the last phase still ${left === 1 ? 'runs' : 'run'} ${before}`
+  pause      the rollout stopped there${left === 0 ? '' : `: ${plural(left, 'box', 'boxes')} of the last phase still ${left === 1 ? 'runs' : 'run'} ${before}`}`
 }
 
 const isPhase = (status: string): boolean => (phaseOrder.staged as readonly string[]).includes(status)
 
-type Access = Readonly<{ url: string; token: string; id: string }>
+type Access = Readonly<{ url: string; token: string; id: string; unlucky: string }>
 
 /** Commands for another terminal. `npx tenantry` would build the project first. */
-export const commands = ({ url, token, id }: Access): string => `
+export const commands = ({ url, token, id, unlucky }: Access): string => `
 You are the operator now. Run in another terminal:
 
   alias tenantry="node '${packageRoot('bin/tenantry.js')}'"

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { simulatedFleet } from '../../src/demo/fleet.ts'
 import { provisionFleet } from '../../src/demo/stage.ts'
 
 test('Ctrl-C during provisioning ends the wait', async () => {
@@ -11,5 +12,5 @@ test('Ctrl-C during provisioning ends the wait', async () => {
     },
   }
   const stage = { api: { boxes } } as unknown as Parameters<typeof provisionFleet>[0]
-  await expect(provisionFleet(stage, () => undefined, leaving.signal)).rejects.toThrow('Ctrl-C')
+  await expect(provisionFleet(stage, { boxes: simulatedFleet.boxes, onReady: () => undefined }, leaving.signal)).rejects.toThrow('Ctrl-C')
 })
