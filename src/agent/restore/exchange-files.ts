@@ -1,5 +1,7 @@
 import { lchown, lstat, mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join, relative } from 'node:path'
+import { maxKeptFiles } from '../../core/boxes/index.ts'
+import { problem } from '../../core/kit/index.ts'
 import { syncFolder, writeFileAtomic } from '../../node/index.ts'
 import { assertNoLinks, rewriteImages, rewriteVolumes } from '../boxes/index.ts'
 import { composeBackup, formerCompose, replaceCompose, restoreCompose, resultOf } from '../change/index.ts'
@@ -24,7 +26,9 @@ export async function restoredText(run: RestoreRun): Promise<string> {
 
 const edgeRules = 'edge/conf.d'
 
-export async function switchToRestored(run: RestoreRun): Promise<{ edge: boolean; secrets: boolean }> {
+type Switched = Readonly<{ edge: boolean; secrets: boolean; keptFiles: string[] }>
+
+export async function switchToRestored(run: RestoreRun): Promise<Switched> {
   const { project } = run.box
   await composeBackup(run, resultOf(run, 'fetch').composeSha256)
   await copyFormerFiles(project, formerFiles(run))
@@ -36,15 +40,37 @@ export async function switchToRestored(run: RestoreRun): Promise<{ edge: boolean
   // The edge reads every file there: a rule that is not in the snapshot could bypass its fence.
   await removeFiles(project, { listed: project.folder, unless: snapshotFiles(run), below: edgeRules })
   await replaceCompose(run, await restoredText(run))
-  return { edge: await changed(edgeRules), secrets: await changed('secrets/box.json') }
+  return { edge: await changed(edgeRules), secrets: await changed('secrets/box.json'), keptFiles: await keptFiles(run) }
 }
 
-/** Restores all files byte for byte and removes those that only the snapshot had. Does nothing if nothing was exchanged. */
+/** Files of the box that the snapshot does not have, which stay; at most `maxKeptFiles`. */
+async function keptFiles(run: RestoreRun): Promise<string[]> {
+  const { project } = run.box
+  const restored = new Set(await filesBelow(snapshotFiles(run)))
+  const kept = (await filesBelow(project.folder)).filter((path) => isExchanged(project, path) && !restored.has(path))
+  return kept.slice(0, maxKeptFiles)
+}
+
+/**
+ * Restores all files byte for byte and removes those that only the snapshot had. Does nothing if nothing was exchanged. Throws RESTORE_FAILED
+ * and changes nothing if files were exchanged and the former ones are gone: the box would run a mixture.
+ */
 export async function switchBack(run: RestoreRun): Promise<void> {
+  const hasFormerFiles = (await stat(formerFiles(run)).catch(() => undefined)) !== undefined
+  if (!hasFormerFiles && run.evidence().switch) throw formerFilesGone(run)
+  const { composeSha256 } = resultOf(run, 'fetch')
+  if (hasFormerFiles) await formerCompose(run, composeSha256)
   await removeFiles(run.box.project, { listed: snapshotFiles(run), unless: formerFiles(run) })
   await putFiles(run.box.project, formerFiles(run))
-  await restoreCompose(run, resultOf(run, 'fetch').composeSha256)
+  await restoreCompose(run, composeSha256)
 }
+
+const formerFilesGone = (run: RestoreRun) =>
+  problem(
+    'RESTORE_FAILED',
+    `The former files of ${run.box.slug} in ${formerFiles(run)} are gone, so they cannot be restored. ` +
+      `fix: tenantry snapshots restore ${run.box.slug} --snapshot <id> --reason <why>`,
+  )
 
 /** Regular files below a folder, as relative paths; none if there is no folder. Follows no link. */
 async function filesBelow(folder: string): Promise<string[]> {

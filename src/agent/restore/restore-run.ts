@@ -44,7 +44,8 @@ type Evidence = Readonly<{
   fetch?: Before
   keep?: Kept
   load?: Readonly<{ volume: string }>
-  switch?: Readonly<{ edge: boolean; secrets: boolean }>
+  /** `keptFiles` is absent in journals of older agents. */
+  switch?: Readonly<{ edge: boolean; secrets: boolean; keptFiles?: readonly string[] }>
   start?: Baseline
   'back-start'?: Baseline
 }>

@@ -13,6 +13,7 @@ export async function closeRestore(run: RestoreRun, facts: RestoreFacts): Promis
     outcome,
     snapshotId: run.payload.snapshotId,
     preRestore: keep?.preRestore ?? null,
+    ...(outcome === 'restored' && switched?.keptFiles ? { keptFiles: [...switched.keptFiles] } : {}),
     ...(await commonResult(run)),
     error: outcome === 'restored' ? null : errorOf('restore', facts, remark(facts)),
   }

@@ -1,5 +1,5 @@
 import { isLeftOpen, isTouched, type UpdateFacts, type UpdateOutcome, type UpdateResult, updateOutcome } from '../../core/boxes/index.ts'
-import { commonResult, errorOf, removeLeftover } from '../change/index.ts'
+import { commonResult, errorOf, formerCompose, removeLeftover } from '../change/index.ts'
 import { beforeOf, coldVolume, restoredVolumes, type UpdateRun } from './update-run.ts'
 
 /** Builds the result with all its evidence, then removes what is left over. */
@@ -37,7 +37,7 @@ async function resultFrom(run: UpdateRun, facts: UpdateFacts): Promise<UpdateRes
     digestsAfter: digests(common.report?.services),
     composeBackup: rewrite?.backup ?? null,
     ...restoredDatabase(run),
-    error: outcome === 'committed' ? null : errorOf('update', facts, remark(run, facts)),
+    error: outcome === 'committed' ? null : errorOf('update', facts, remark(run, facts, await isComposeLost(run))),
   }
 }
 
@@ -52,10 +52,22 @@ function restoredDatabase(run: UpdateRun): Pick<UpdateResult, 'restored'> {
 const digests = (services: Readonly<Record<string, { digest: string | null } | undefined>> = {}): Record<string, string | null> =>
   Object.fromEntries(Object.entries(services).map(([service, facts]) => [service, facts?.digest ?? null]))
 
-function remark(run: UpdateRun, facts: UpdateFacts): string | undefined {
+function remark(run: UpdateRun, facts: UpdateFacts, isComposeLost: boolean): string | undefined {
   if (isLeftOpen(facts)) return leftOpen(run)
-  return isTouched(facts) ? undefined : 'no container was replaced and no data was touched'
+  if (isTouched(facts)) return undefined
+  const untouched = 'no container was replaced and no data was touched'
+  return isComposeLost ? `${untouched}; ${composeLost(run)}` : untouched
 }
+
+/** The former compose file was replaced, and neither it nor its backup exists. */
+async function isComposeLost(run: UpdateRun): Promise<boolean> {
+  if (!run.evidence().rewrite) return false
+  return (await formerCompose(run, beforeOf(run).composeSha256).catch(() => undefined)) === undefined
+}
+
+const composeLost = ({ box: { project } }: UpdateRun): string =>
+  `the backup of ${project.composeFile} is gone as well, so the former file is not restored. ` +
+  `fix: write ${project.composeFile} again as the containers run (docker compose -p ${project.name} ps), then \`tenantry boxes scan\``
 
 function leftOpen({ box: { slug }, evidence }: UpdateRun): string {
   const snapshot = evidence().snapshot?.snapshotId.slice(0, 8)

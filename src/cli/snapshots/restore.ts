@@ -83,10 +83,11 @@ const words = {
 function restoreView(restored: CommandView | Started, { paint }: Style, { slug }: { slug: string }): string {
   const result = outcomeOf(restored)
   if (!result) return `Restore started; ${slug} is on hold until it finishes. Follow it: tenantry boxes follow ${slug}`
-  const { outcome, error, preRestore, fencedMs } = result
+  const { outcome, error, preRestore, fencedMs, keptFiles = [] } = result
   return sections(
     paint[outcome === 'restored' ? 'green' : 'red'](words[outcome](slug)),
     error ? `${clean(error.message)} [${clean(error.code)}]` : '',
     preRestore ? `Pre-restore snapshot: ${shortId(preRestore.snapshotId)}; downtime: ${duration(fencedMs)}.` : '',
+    keptFiles.length > 0 ? `Files that the snapshot does not have are kept: ${clean(keptFiles.join(', '))}` : '',
   )
 }

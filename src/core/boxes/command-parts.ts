@@ -191,11 +191,16 @@ export const SnapshotInput = { snapshotId: SnapshotTaken.shape.snapshotId, snaps
 export const RestoreOutcome = z.enum(['restored', 'failed', 'restore_failed'])
 export type RestoreOutcome = z.infer<typeof RestoreOutcome>
 
+/** Most files that a restore names as kept. */
+export const maxKeptFiles = 50
+
 export const RestoreResult = z.object({
   outcome: RestoreOutcome,
   snapshotId: z.string(),
   /** The snapshot of the former data (`pre-restore`); null when the restore failed before it. */
   preRestore: SnapshotTaken.nullable(),
+  /** Files in the box folder that the snapshot does not have and that stayed, as relative paths; absent from older agents. */
+  keptFiles: z.array(z.string()).max(maxKeptFiles).optional(),
   durationMs: z.number(),
   fencedMs: z.number(),
   probes: z.array(ProbeResult),

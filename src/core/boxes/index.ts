@@ -32,6 +32,7 @@ export {
   InstalledVersions,
   type ListedSnapshot,
   type LogLine,
+  maxKeptFiles,
   Progress,
   type RepositoryReport,
   type ResolvedImage,

@@ -1,9 +1,9 @@
-import { appendFile, readFile, rm, writeFile } from 'node:fs/promises'
+import { appendFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { fenceFile, rewriteImages } from '../../../src/agent/boxes/index.ts'
 import { handOver } from '../../../src/agent/move/index.ts'
-import { restoreStepsOfBox } from '../../../src/agent/restore/index.ts'
+import { type RestoreSteps, restoreStepsOfBox } from '../../../src/agent/restore/index.ts'
 import { update } from '../../../src/agent/update/index.ts'
 import { boxCommands } from '../../../src/core/boxes/index.ts'
 import { problem } from '../../../src/core/kit/index.ts'
@@ -45,11 +45,26 @@ describe('a restore', () => {
       snapshotId: world.taken.snapshotId,
       preRestore: { tier: 'pre-restore', snapshotId: expect.any(String) },
       error: null,
+      keptFiles: [],
     })
     expect(result.fencedMs).toBeLessThanOrEqual(result.durationMs)
     await expectRestored(world)
     expect(withoutNewNames(await world.compose())).toBe(composeText('oak'))
     expect(await world.compose()).toMatch(/box-oak-postgres-r[0-9a-f]{8}-1 /)
+  })
+
+  test('names the files that the snapshot does not have and that stay in the folder of the box', async () => {
+    const world = await aLivedOnBox()
+    const { folder } = world.box.project
+    await mkdir(join(folder, 'bridges'))
+    await writeFile(join(folder, 'bridges/telegram.yaml'), 'later\n')
+    const result = await world.run()
+    expect(boxCommands['tenant-box.restore'].result.parse(result)).toMatchObject({
+      outcome: 'restored',
+      keptFiles: ['bridges/telegram.yaml'],
+    })
+    expect(await readFile(join(folder, 'bridges/telegram.yaml'), 'utf8')).toBe('later\n')
+    await expectRestored(world)
   })
 
   test('moves the streams on past all that clients have seen: no new message takes the position of one that is gone', async () => {
@@ -259,6 +274,18 @@ describe('a snapshot that does not fit is refused before anything is stopped', (
   })
 })
 
+const failingAfterSwitch = (happens: () => Promise<void>): RestoreSteps => ({
+  ...restoreStepsOfBox,
+  start: async () => {
+    await happens()
+    throw problem('DOCKER_UNAVAILABLE', 'no answer')
+  },
+})
+
+async function removeBackups(folder: string): Promise<void> {
+  for (const name of await readdir(folder)) if (name.startsWith('compose.yaml.')) await rm(join(folder, name))
+}
+
 describe('a restore that cannot be kept', () => {
   test.each([
     ['what is there now cannot be kept', { kind: 'dump-fails' }, 'SNAPSHOT_FAILED'],
@@ -305,6 +332,30 @@ describe('a restore that cannot be kept', () => {
     }
     expect(await world.run({}, { steps: { ...restoreStepsOfBox, start } })).toMatchObject({ outcome: 'failed' })
     await expectAsBefore(world)
+  })
+
+  test('whose backup of the compose file is gone does not claim to be as before: it stays fenced, and says what is gone', async () => {
+    const world = await aLivedOnBox()
+    const { folder } = world.box.project
+    const result = await world.run({}, { steps: failingAfterSwitch(() => removeBackups(folder)) })
+    expect(result).toMatchObject({
+      outcome: 'restore_failed',
+      error: { code: 'RESTORE_FAILED', message: expect.stringMatching(/backup of .* is gone.*fix: tenantry snapshots restore oak/) },
+    })
+    expect(await world.fence()).toBeDefined()
+  })
+
+  test('whose former files are gone stays fenced, and says so', async () => {
+    const world = await aLivedOnBox()
+    const steps = failingAfterSwitch(() =>
+      rm(join(world.host.folder, 'work', `${world.restoreId}.restored`, 'former'), { recursive: true }),
+    )
+    const result = await world.run({}, { steps })
+    expect(result).toMatchObject({
+      outcome: 'restore_failed',
+      error: { code: 'RESTORE_FAILED', message: expect.stringMatching(/former files .* are gone/) },
+    })
+    expect(await world.fence()).toBeDefined()
   })
 
   test('an image that dies on the restored data is taken back, with every message and file that was there', async () => {

@@ -111,4 +111,18 @@ describe('a compose file that is deleted under the fence', () => {
     expect(await world.run(aPayload(noWhile), { steps })).toMatchObject({ outcome: 'rollback_failed', error: { code: 'RESTORE_FAILED' } })
     expect(await world.fence()).toBeDefined()
   })
+
+  test.each([
+    ['deleted', removeCompose],
+    ['edited', async (world: World) => writeFile(world.box.project.composeFile, `${await world.compose()}# edited\n`)],
+  ])('with its backup between rewrite and recreate, the file %s: the result says that both are gone', async (_, spoil) => {
+    const world = await aWorld()
+    const steps = happensAfter('rewrite', async () => {
+      await spoil(world)
+      await removeBackups(world)
+    })
+    const result = await world.run(aPayload(noWhile), { steps })
+    expect(result.error?.message).toMatch(/backup of .*compose\.yaml is gone/)
+    expect(result.error?.message).toContain('fix:')
+  })
 })

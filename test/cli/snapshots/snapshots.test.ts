@@ -191,6 +191,12 @@ describe('restore', () => {
     expect(unproven.stderr).toContain('never verified')
   })
 
+  test('names the files that the snapshot does not have and that stay', async () => {
+    const keptFiles = ['bridges/telegram.yaml', 'notes.txt']
+    const ran = await tenantry([...line, '--yes', '--wait'], { answers: { ...restoring, [command]: ended({ keptFiles }) } })
+    expect(ran.stdout).toContain('Files that the snapshot does not have are kept: bridges/telegram.yaml, notes.txt')
+  })
+
   test.each([
     ['restored', 0, 'is restored and verified'],
     ['failed', 1, 'is unchanged and verified'],
