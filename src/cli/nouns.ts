@@ -6,7 +6,7 @@ type Load<Loaded> = () => Promise<Loaded>
 /** Every noun with its verbs in the order of the first page. A feature is loaded only when its noun was typed. */
 const nouns: readonly (readonly [name: string, verbs: string, Load<Noun>])[] = [
   ['hosts', 'invite list show revoke registries platform', async () => (await import('./hosts/index.ts')).hosts],
-  ['tenants', 'list show create update window suspend resume export', async () => (await import('./tenants/index.ts')).tenants],
+  ['tenants', 'list show create update window suspend resume export delete', async () => (await import('./tenants/index.ts')).tenants],
   [
     'users',
     'list show create update roles disable enable erase reset-password sessions end-session import',

@@ -1,9 +1,9 @@
-// `tenantry tenants`: creates, shows, updates and suspends tenants, and sets their maintenance windows.
+// `tenantry tenants`: creates, shows, updates, suspends and deletes tenants, and sets their maintenance windows.
 // It never creates a box: `tenantry boxes provision` does.
 import { noun } from '../kit/index.ts'
 import { create, list, resume, show, suspend, update } from './commands.ts'
+import { deleteTenant } from './delete.ts'
 import { exportRows } from './export.ts'
-
 import { window } from './window.ts'
 
 export { openingWords, windowWords } from './tenants.view.ts'
@@ -17,4 +17,5 @@ export const tenants = noun('tenants', 'Tenants and their maintenance windows', 
   suspend,
   resume,
   exportRows,
+  deleteTenant,
 ])

@@ -9,7 +9,7 @@ const columns = ({ now }: Style): Column<Tenant>[] => [
   { title: 'TENANT', value: ({ slug }) => slug, priority: 1, minWidth: 12 },
   { title: 'NAME', value: ({ name }) => name, priority: 3, minWidth: 10 },
   { title: 'PLAN', value: ({ plan }) => plan, priority: 2 },
-  { title: 'STATUS', value: ({ status }) => status, priority: 2, paint: ({ status }) => (status === 'suspended' ? 'yellow' : undefined) },
+  { title: 'STATUS', value: ({ status }) => status, priority: 2, paint: ({ status }) => (status === 'active' ? undefined : 'yellow') },
   { title: 'CHAT DOMAIN', value: ({ chatDomain }) => chatDomain, priority: 4, minWidth: 12 },
   { title: 'MAINTENANCE WINDOW', value: ({ window }) => windowWords(window), priority: 2, minWidth: 16 },
   { title: 'OPENS', value: ({ window }) => window && opens(window.opensAt, now), priority: 3 },

@@ -34,3 +34,6 @@ type ChatJob = Readonly<{ tenantId: string; what: 'locks' | 'names' | 'users' | 
 
 /** One queue per tenant and kind of call, so that a lock never waits for a large space. */
 export const chatQueue = ({ tenantId, what, key }: ChatJob) => ({ pool: 'chat', queue: `chat:${tenantId}:${what}`, key }) as const
+
+/** All of these queues of a tenant, as a range of names. */
+export const chatQueuesOf = (tenantId: string) => ({ from: `chat:${tenantId}:`, to: `chat:${tenantId};` })

@@ -6,6 +6,34 @@ import { KnownLocalpart, User } from '../users/index.ts'
 /** Stands in the place of an erased user. */
 export const erasedName = 'erased user'
 
+const size = z.number().int()
+
+/** The deletion of a tenant before and while it runs; afterwards the tenant does not exist. */
+export const TenantDeletion = z.object({
+  slug: z.string(),
+  name: z.string(),
+  state: z.enum(['none', 'deleting']),
+  /** Why it is deleted. */
+  reason: z.string().nullable(),
+  /** What it still has, and what the deletion removes for good. */
+  contents: z.object({
+    users: size,
+    spaces: size,
+    files: size,
+    fileBytes: size,
+    tasks: size,
+    boards: size,
+    runs: size,
+    modules: size,
+    snapshots: size,
+  }),
+  /** What must be done first, in this order; each ends with its command. */
+  blockers: z.array(z.string()),
+  /** Where data remains that the platform cannot delete. */
+  remains: z.array(z.string()),
+})
+export type TenantDeletion = z.infer<typeof TenantDeletion>
+
 export const privacyContract = {
   eraseUser: endpoint({
     method: 'POST',
@@ -15,6 +43,25 @@ export const privacyContract = {
     returns: User,
     status: 202,
     summary: 'Erase a user for good: ends its sessions now and queues the removal of its data; can be repeated',
+  }),
+  showTenantDeletion: endpoint({
+    method: 'GET',
+    path: '/api/admin/v1/tenants/:slug/deletion',
+    auth: admin('operator'),
+    params: z.object({ slug: Slug }),
+    returns: TenantDeletion,
+    summary: 'Show what the deletion of a tenant removes, and what must be done first; 404 once it is deleted',
+  }),
+  deleteTenant: endpoint({
+    method: 'POST',
+    path: '/api/admin/v1/tenants/:slug/delete',
+    auth: adminPerson('admin'),
+    params: z.object({ slug: Slug }),
+    body: z.strictObject({ confirm: z.string().max(100), reason: z.string().trim().min(1).max(500) }),
+    returns: TenantDeletion,
+    status: 202,
+    problems: ['CONFLICT'],
+    summary: 'Delete a suspended tenant without a box for good: rows, files and snapshots, by a job; can be repeated',
   }),
   exportTenant: endpoint({
     method: 'POST',

@@ -4,7 +4,8 @@ import { admin, type Contract, endpoint, Paging, Timestamp } from '../contract/i
 import { FileUsage } from '../files/index.ts'
 import { BoxWindow, TenantWindow, TimeZone } from '../windows/index.ts'
 
-export const TenantStatus = z.enum(['active', 'suspended'])
+/** `deleting`: a job deletes everything it has; it can neither be changed nor resumed. */
+export const TenantStatus = z.enum(['active', 'suspended', 'deleting'])
 export type TenantStatus = z.infer<typeof TenantStatus>
 
 /** The tenant's appearance in clients (spec 2.6). */
@@ -28,7 +29,7 @@ export const Tenant = z.object({
   plan: Plan,
   tier: Tier,
   status: TenantStatus,
-  /** Why it is suspended. */
+  /** Why it is suspended or deleted. */
   suspendedReason: z.string().nullable(),
   schoolId: z.string(),
   orgId: z.string(),

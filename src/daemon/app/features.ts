@@ -11,28 +11,29 @@ import { cronsFeature } from '../crons/index.ts'
 import type { DbOrTx } from '../db/index.ts'
 import { eventsFeature } from '../events/index.ts'
 import { type Feature, withDeps } from '../feature/index.ts'
-import { eraseFilesOf, filesFeature, spacesWithFiles, storeFile } from '../files/index.ts'
+import { filesFeature, spacesWithFiles, storeFile } from '../files/index.ts'
 import { homeserverFeature } from '../homeserver/index.ts'
 import { deleteEndedInvites, hostsFeature } from '../hosts/index.ts'
 import { jobsFeature } from '../jobs/index.ts'
 import { limitsFeature } from '../limits/index.ts'
 import { modulesFeature } from '../modules/index.ts'
-import { type PrivacyDeps, privacyFeature } from '../privacy/index.ts'
+import { privacyFeature } from '../privacy/index.ts'
 import { profileFeature } from '../profile/index.ts'
 import { storeReport } from '../reports/index.ts'
 import { commandsOfRollouts, rolloutsFeature } from '../rollouts/index.ts'
-import { eraseUserRuns, hasUnfinishedRun, runsFeature, runTasks, sendRunMessage, startBoardRun } from '../runs/index.ts'
+import { hasUnfinishedRun, runsFeature, runTasks, sendRunMessage, startBoardRun } from '../runs/index.ts'
 import { serviceFeature } from '../service/index.ts'
-import { deleteUserSessions, sessionsFeature } from '../sessions/index.ts'
+import { sessionsFeature } from '../sessions/index.ts'
 import { commandsOfRestores, snapshotsFeature } from '../snapshots/index.ts'
-import { leaveAllSpaces, roomsOfTenant, spacesFeature } from '../spaces/index.ts'
-import { eraseDeveloper, openExaminer, storeFeature } from '../store/index.ts'
+import { roomsOfTenant, spacesFeature } from '../spaces/index.ts'
+import { openExaminer, storeFeature } from '../store/index.ts'
 import { supportFeature } from '../support/index.ts'
 import { tasksFeature } from '../tasks/index.ts'
 import { tenantsFeature } from '../tenants/index.ts'
 import { type TriggersDeps, triggersFeature, triggersOfBoards } from '../triggers/index.ts'
 import { usersFeature } from '../users/index.ts'
 import type { Deps } from './deps.ts'
+import { privacyDeps } from './privacy-deps.ts'
 
 /**
  * Every feature of the daemon. A feature whose needs `Deps` has by name stands here alone; for another, `withDeps` says where they come from.
@@ -74,7 +75,7 @@ export const features: readonly Feature<Deps>[] = [
   withDeps(hostsFeature, ({ hosts, declared }: Deps) => ({ ...hosts, commandsInUse, cleanups: () => declared().cleanups })),
   withDeps(tenantsFeature, ({ boxes, fileUsageOf }: Deps) => ({ ...boxes, fileUsageOf })),
   withDeps(usersFeature, ({ users }: Deps) => users),
-  withDeps(privacyFeature, (deps: Deps) => ({ ...deps.users, eraseSteps: eraseSteps(deps) })),
+  withDeps(privacyFeature, privacyDeps),
   withDeps(homeserverFeature, ({ db, clock, networks }: Deps) => ({ db, clock, networks })),
   withDeps(cronsFeature, (deps: Deps) => ({ ...deps, jobs: deps.declared().crons })),
   profileFeature,
@@ -103,16 +104,3 @@ const commandsInUse = async (db: DbOrTx) => [
   ...(await commandsOfRestores(db)),
   ...(await commandsOfLifecycle(db)),
 ]
-
-/** Steps of features for an erased user, before its id is replaced. */
-const eraseSteps = (deps: Deps): PrivacyDeps['eraseSteps'] => [
-  (user, signal) => eraseUserRuns({ ...deps, eraseFiles: eraseFiles(deps) }, user, signal),
-  (user, signal) => leaveAllSpaces(deps, user, signal),
-  (user) => deleteUserSessions(deps.db, user),
-  (user) => eraseDeveloper(deps.db, user),
-]
-
-const eraseFiles =
-  ({ files }: Deps) =>
-  (tenantId: string, ids: readonly string[]) =>
-    eraseFilesOf(files, tenantId, ids)

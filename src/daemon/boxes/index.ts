@@ -27,6 +27,7 @@ export { slugsRebuiltFromSnapshot } from './lifecycle/procedures.repo.ts'
 export { watchFences } from './lifecycle/watch-fences.ts'
 export { applyManifest, applyNextManifest, currentManifest, importManifest, loadBoxMigrations, manifestByRevision } from './manifests.ts'
 export { assertLive, deleteOldLogs } from './query-boxes.ts'
+export { boxesToErase } from './tenant-boxes.ts'
 
 export const boxesFeature = feature<BoxesDeps & Readonly<{ log: Logger }>>({
   name: 'boxes',

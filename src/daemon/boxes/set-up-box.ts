@@ -4,7 +4,7 @@ import { type Actor, isoNow, newId, problem, type Random, type TenantId } from '
 import { recordAudit } from '../audit/index.ts'
 import { type Db, isUniqueViolation, type Tx } from '../db/index.ts'
 import { type CommandBus, commandsByIds, enqueueCommand, type Host, hostByName } from '../hosts/index.ts'
-import { createTenant, deleteTenant, lockTenant, tenantBySlug } from '../tenants/index.ts'
+import { assertNotDeleting, createTenant, deleteTenant, lockTenant, tenantBySlug } from '../tenants/index.ts'
 import type { BoxRecord } from './box-record.ts'
 import { boxBySlug, insertBox } from './boxes.repo.ts'
 import type { BoxTable } from './boxes.tables.ts'
@@ -159,6 +159,7 @@ async function register<Kind extends BoxCommandKind>(
 async function tenantWithoutBox(tx: Tx, { slug, name, plan, chatDomain }: NewBox): Promise<{ id: TenantId } | undefined> {
   const tenant = await tenantBySlug(tx, slug)
   if (!tenant) return undefined
+  assertNotDeleting(tenant)
   const boxed = await boxBySlug(tx, slug)
   if (boxed) return undefined
   if (tenant.name === name && tenant.plan === plan && tenant.chatDomain === chatDomain) return tenant

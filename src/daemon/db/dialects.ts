@@ -33,6 +33,18 @@ export async function lockShared(tx: Tx, name: string): Promise<void> {
 export const contains = (column: string, text: string): RawBuilder<boolean> =>
   sql<boolean>`${sql.ref(column)} like ${`%${text.replace(/[\\%_]/g, '\\$&')}%`} escape '\\'`
 
+/** Deletes at most so many rows in one statement and returns their number, so that a long deletion holds locks for a moment only. */
+export async function deleteSome(
+  db: DbOrTx,
+  { table, where, limit }: Readonly<{ table: string; where: RawBuilder<unknown>; limit: number }>,
+) {
+  const place = sql.raw(dialectOf(db) === 'postgres' ? 'ctid' : 'rowid')
+  const from = sql.table(table)
+  const { rows } = await sql`delete from ${from} where ${place} in (select ${place} from ${from} where ${where} limit ${limit})
+    returning 1`.execute(db)
+  return rows.length
+}
+
 /** Rows in groups small enough for one insert: SQLite takes up to 32,766 values in a statement. */
 export const inBatches = <Row>(rows: readonly Row[], size = 500): (readonly Row[])[] =>
   Array.from({ length: Math.ceil(rows.length / size) }, (_, n) => rows.slice(n * size, (n + 1) * size))

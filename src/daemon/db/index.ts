@@ -5,6 +5,7 @@ export { listenForCommits } from './commit-notifications.ts'
 export type { Db, DbOrTx, Tx } from './database.ts'
 export {
   contains,
+  deleteSome,
   dialectOf,
   forNoKeyUpdate,
   forUpdate,
@@ -20,4 +21,4 @@ export { migrate, migrationState } from './migrate.ts'
 export { newestFirst } from './newest-first.ts'
 export { noAnswerOf } from './no-answer.ts'
 export { assertDatabaseUrl, type OpenDatabase, openDatabase } from './open-database.ts'
-export { appendEvent, appendEvents, eventsAfter, headOf, nextSeq, type StoredEvent, toEvent } from './streams.ts'
+export { appendEvent, appendEvents, deleteStream, eventsAfter, headOf, nextSeq, type StoredEvent, toEvent } from './streams.ts'

@@ -104,3 +104,8 @@ export async function headOf(db: DbOrTx, stream: string): Promise<number> {
   const row = await db.selectFrom('streams').select('seq').where('stream', '=', stream).executeTakeFirst()
   return Number(row?.seq ?? 0)
 }
+
+/** Deletes the counter of a stream whose events are gone for good. */
+export async function deleteStream(tx: Tx, stream: string): Promise<void> {
+  await tx.deleteFrom('streams').where('stream', '=', stream).execute()
+}

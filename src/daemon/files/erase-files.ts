@@ -53,6 +53,20 @@ export async function eraseFilesOf(deps: EraseDeps, tenantId: string, ids: reado
   }
 }
 
+/** Erases all files of a tenant for good, unfinished uploads too. It can be interrupted and repeated. */
+export async function eraseTenantFiles(deps: EraseDeps, tenantId: string, signal?: AbortSignal): Promise<void> {
+  const at = isoNow(deps.clock)
+  await deps.db.updateTable('files').set({ state: 'erasing', erase_at: at }).where('tenant_id', '=', tenantId).execute()
+  for (;;) {
+    const page = await deps.db.selectFrom('files').select('id').where('tenant_id', '=', tenantId).limit(pageSize).execute()
+    if (page.length === 0) return
+    for (const { id } of page) {
+      signal?.throwIfAborted()
+      await eraseFile(deps, { id, tenantId })
+    }
+  }
+}
+
 type Due = Readonly<{ id: string; tenantId: string; eraseAt: string }>
 
 const pageSize = 200

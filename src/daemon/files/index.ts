@@ -8,7 +8,7 @@ import { filesJobs } from './erase-files.ts'
 import { filesRoutes } from './files.routes.ts'
 import { deleteOldFolders } from './folders.ts'
 
-export { eraseFilesOf } from './erase-files.ts'
+export { eraseFilesOf, eraseTenantFiles } from './erase-files.ts'
 export { fileUsageOf } from './file-usage.ts'
 export { findFile, spacesWithFiles } from './files.repo.ts'
 export { filesRoutes } from './files.routes.ts'

@@ -11,6 +11,7 @@ import { runJobs } from './run-jobs.ts'
 import { watchJobs } from './watch-jobs.ts'
 import type { RunJobsDeps } from './work-queue.ts'
 
+export { discardJobsOf } from './discard-jobs.ts'
 export { jobsMetrics } from './jobs-metrics.ts'
 export { drainJobs, runJobs } from './run-jobs.ts'
 export { watchJobs } from './watch-jobs.ts'

@@ -5,6 +5,8 @@ import './module-runs.tables.ts'
 import './modules.tables.ts'
 import { feature } from '../feature/index.ts'
 
+export { installedElsewhere } from './installed-elsewhere.ts'
+
 export const modulesFeature = feature<unknown>({
   name: 'modules',
   sealed: [

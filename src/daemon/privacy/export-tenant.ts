@@ -6,6 +6,7 @@ import { tableRules } from '../../core/privacy/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import type { Db } from '../db/index.ts'
 import { existingTenant } from '../tenants/index.ts'
+import { isOfTenant } from './tenant-rows.ts'
 
 type Deps = Readonly<{ db: Db; clock: Clock }>
 type Input = Readonly<{ slug: string; cursor?: string | undefined }>
@@ -41,12 +42,6 @@ export async function exportTenant({ db, clock }: Deps, actor: Actor, { slug, cu
   const next = last ? [table, key.map((name) => last[name])] : exported[at + 1] && [exported[at + 1]?.table, []]
   return { rows: rows.map((row) => ({ table, row })), nextCursor: next ? Buffer.from(JSON.stringify(next)).toString('base64url') : null }
 }
-
-/** A row of another table with an id belongs to its tenant by `tenant_id`. */
-const isOfTenant = (owner: (typeof exported)[number]['tenant'], tenantId: string) =>
-  typeof owner === 'string'
-    ? sql`${sql.ref(owner)} = ${tenantId}`
-    : sql`${sql.ref(owner.column)} in (select id from ${sql.table(owner.of)} where tenant_id = ${tenantId})`
 
 type At = Readonly<{ at: number; after: readonly (string | number)[] }>
 

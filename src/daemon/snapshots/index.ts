@@ -11,6 +11,7 @@ import { snapshotsJobs } from './snapshots.jobs.ts'
 import { snapshotsRoutes } from './snapshots.routes.ts'
 
 export type { SnapshotsDeps } from './deps.ts'
+export { eraseSnapshots, snapshotsOnHosts } from './erase-snapshots.ts'
 export { snapshotForMove } from './move-snapshots.ts'
 export { snapshotsOfBox } from './proofs.ts'
 export { commandsOfRestores, recordRestore, slugsBeingRestored } from './restore-box.ts'

@@ -10,7 +10,7 @@ import { lockRepository, type SnapshotOwner } from './snapshots.repo.ts'
 
 const tasks: readonly SnapshotTask[] = ['prune', 'check', 'check-data']
 const everyMs = 30_000
-const leaseMs = 60_000
+export const leaseMs = 60_000
 const checkEveryMs = 10_000
 
 /**
@@ -76,7 +76,7 @@ async function maintainStore(deps: SnapshotsDeps, lease: Lease, queued: QueuedTa
 }
 
 /** Renews the lease; aborts when the box gets other work, the lease is lost, or the daemon drains. */
-function watchForBusyBox(deps: SnapshotsDeps, lease: Lease, draining: AbortSignal) {
+export function watchForBusyBox(deps: SnapshotsDeps, lease: Lease, draining: AbortSignal) {
   const finished = new AbortController()
   const busy = new AbortController()
   const watching = (async () => {

@@ -28,6 +28,7 @@ export {
 } from './approved-modules.ts'
 export { authenticateDeveloper } from './developers.ts'
 export { eraseDeveloper } from './erase-developer.ts'
+export { erasePackages, modulesOfDevelopers } from './erase-packages.ts'
 export { openExaminer } from './open-examiner.ts'
 
 export const storeFeature = feature<StoreDeps>({

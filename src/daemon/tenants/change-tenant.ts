@@ -6,6 +6,7 @@ import { recordAudit } from '../audit/index.ts'
 import { publishRevocation } from '../auth/index.ts'
 import { type Db, isUniqueViolation, type Tx } from '../db/index.ts'
 import { recordEvent, recordInternalEvent } from '../events/index.ts'
+import { assertNotDeleting } from './delete-tenant.ts'
 import { existingTenant, tenantView } from './show-tenants.ts'
 import { lockTenant, setStatus, type TenantRecord, updateDetails, updateWindow } from './tenants.repo.ts'
 
@@ -48,10 +49,12 @@ export const changeTenant = async (
         : error
     })
 
-/** Locks and returns the tenant. Throws NOT_FOUND. */
+/** Locks and returns the tenant. Throws NOT_FOUND, CONFLICT while it is deleted. */
 async function lockAndReadTenant(tx: Tx, slug: string): Promise<TenantRecord> {
   await lockTenant(tx, slug)
-  return existingTenant(tx, slug)
+  const tenant = await existingTenant(tx, slug)
+  assertNotDeleting(tenant)
+  return tenant
 }
 
 type WindowChange = { readonly [Key in keyof OwnWindow]: OwnWindow[Key] | undefined }

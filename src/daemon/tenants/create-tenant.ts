@@ -77,7 +77,7 @@ export const registerTenant = (deps: TenantsDeps, actor: Actor, wanted: Registra
         : error
     })
 
-/** For a tenant whose box was never created. Replicas stop allowing its domain. */
+/** Deletes the last row of a tenant. Replicas stop allowing its domain. */
 export async function deleteTenant({ clock }: Readonly<{ clock: Clock }>, tx: Tx, id: TenantId): Promise<void> {
   await tx.deleteFrom('tenants').where('id', '=', id).execute()
   await publishRevocation(tx, clock, { kind: 'tenant', subject: id })

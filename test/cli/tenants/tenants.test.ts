@@ -230,3 +230,34 @@ test('an export that fails leaves no file behind', async () => {
   expect((await tenantry(['tenants', 'export', 'anna-schule', '--to', to], { answers })).exit).not.toBe(0)
   await expect(stat(to)).rejects.toThrow('ENOENT')
 })
+
+test('delete names what is lost, asks for the slug, and lists the steps that are missing', async () => {
+  const path = '/api/admin/v1/tenants/anna-schule'
+  const contents = { users: 12, spaces: 4, files: 120, fileBytes: 5 * 1024 ** 2, tasks: 3, boards: 1, runs: 9, modules: 0, snapshots: 8 }
+  const deletion = {
+    slug: 'anna-schule',
+    name: 'Anna-Schule',
+    state: 'none',
+    reason: null,
+    contents,
+    blockers: [],
+    remains: ['8 snapshots there'],
+  }
+  const answers = { [`GET ${path}/deletion`]: deletion, [`POST ${path}/delete`]: { ...deletion, state: 'deleting' } }
+  const command = ['tenants', 'delete', 'anna-schule', '--reason', 'contract ended']
+  const asked = await tenantry(command, { answers })
+  expect([asked.exit, asked.asked.map(({ method }) => method)]).toEqual([2, ['GET']]) // without a terminal
+  expect(asked.stderr).toMatch(
+    /12 users, 4 spaces[\s\S]*120 files \(5 MB\)[\s\S]*1 board, 9 runs[\s\S]*8 snapshots[\s\S]*8 snapshots there/,
+  )
+  const ran = await tenantry([...command, '--yes'], { answers })
+  expect([ran.exit, ran.asked[1]?.body]).toEqual([0, { confirm: 'anna-schule', reason: 'contract ended' }])
+  expect(ran.stdout).toContain('is being deleted by a job')
+  const blockers = [
+    'Tenant anna-schule is active. fix: tenantry tenants suspend anna-schule --reason <why>',
+    'Box anna-schule exists. fix: x',
+  ]
+  const blocked = await tenantry([...command, '--yes'], { answers: { ...answers, [`GET ${path}/deletion`]: { ...deletion, blockers } } })
+  expect([blocked.exit, blocked.asked.length]).toEqual([5, 1])
+  expect(blocked.stderr).toMatch(/1\. Tenant anna-schule is active[\s\S]*2\. Box anna-schule exists/)
+})

@@ -149,6 +149,7 @@ const declared: Readonly<Record<string, Declared>> = {
   disableUser: ['user.disabled'],
   eraseUser: ['user.erased'],
   exportTenant: elsewhere('privacy', 'tenant.exported'),
+  deleteTenant: elsewhere('privacy', 'tenant.deleting', 'tenant.deleted'),
   enableUser: ['user.enabled'],
   userLogin: nothing('logins of users are sessions, and failed ones are counted'),
   refresh: nothing('a session goes on'),

@@ -1,0 +1,64 @@
+import { plural, problem, type TenantId } from '../../core/kit/index.ts'
+import { readStoreAddress } from '../../core/snapshots/index.ts'
+import { acquireLease, type Db, releaseLease } from '../db/index.ts'
+import type { SnapshotsDeps } from './deps.ts'
+import { leaseMs, watchForBusyBox } from './maintain-stores.ts'
+import { maintenanceRepository, reachesStore, repositoryAddress } from './snapshot-store.ts'
+
+type OfTenant = Readonly<{ id: TenantId; slug: string }>
+type Deps = SnapshotsDeps
+
+/** Half of the limit of one command. */
+const maxForgotten = 500
+/** Enough for 10,000 snapshots. */
+const maxRounds = 20
+
+/**
+ * Deletes all snapshots of a tenant and their data, where the store is a bucket. It can be repeated. Throws UNAVAILABLE while the repository is
+ * being maintained, and the errors of the store.
+ */
+export async function eraseSnapshots(deps: Deps, { id, slug }: OfTenant, signal?: AbortSignal): Promise<void> {
+  const known = await idsOf(deps.db, id)
+  if (known.length === 0 || !reachesStore(deps.settings)) return
+  const lease = await acquireLease(deps, { name: `snapshots:${id}`, owner: deps.owner, ttlMs: leaseMs })
+  if (!lease) throw problem('UNAVAILABLE', `The snapshots of ${slug} are being maintained; their deletion is retried`)
+  const watch = watchForBusyBox(deps, lease, signal ?? new AbortController().signal)
+  try {
+    await forgetAll(deps, { id, slug }, known, watch.signal)
+  } finally {
+    await watch.end()
+    await releaseLease(deps, lease)
+  }
+}
+
+/** Also forgets what only the repository lists. The rows stay: without them an interrupted deletion would not find the repository again. */
+async function forgetAll(deps: Deps, { id, slug }: OfTenant, known: readonly string[], signal: AbortSignal): Promise<void> {
+  const repository = maintenanceRepository(deps.settings, id)
+  let ids = known
+  for (let round = 0; round < maxRounds; round++) {
+    const forget = ids.slice(0, maxForgotten)
+    const { present } = await deps.maintain(repository, { forget, prune: ids.length <= maxForgotten, check: 'none' }, signal)
+    ids = present.map(({ snapshotId }) => snapshotId)
+    if (ids.length === 0) return
+  }
+  throw problem('SNAPSHOT_FAILED', `${plural(ids.length, 'snapshot')} of ${slug} could not be deleted; the deletion is retried`)
+}
+
+async function idsOf(db: Db, tenantId: string): Promise<readonly string[]> {
+  const of = <Table extends 'snapshots' | 'snapshot_warm_copies'>(table: Table) =>
+    db
+      .selectFrom(table as 'snapshots')
+      .select('snapshot_id')
+      .where('tenant_id', '=', tenantId)
+      .execute()
+  const rows = [...(await of('snapshots')), ...(await of('snapshot_warm_copies'))]
+  return rows.map(({ snapshot_id }) => snapshot_id).filter((one) => one.length === 64)
+}
+
+/** The folder of a tenant's repository, where only its hosts reach it. */
+export async function snapshotsOnHosts({ db, settings }: Pick<Deps, 'db' | 'settings'>, { id }: OfTenant): Promise<readonly string[]> {
+  const count = (await idsOf(db, id)).length
+  const store = readStoreAddress(settings.snapshotStore ?? '')
+  if (count === 0 || typeof store === 'string' || store.kind === 's3') return []
+  return [`${plural(count, 'snapshot')} on the hosts that had the box. fix: delete ${repositoryAddress(store, id)} on each of them`]
+}

@@ -1,0 +1,70 @@
+import { expect, test } from 'vitest'
+import { boxesToErase } from '../../../src/daemon/boxes/index.ts'
+import { acquireLease } from '../../../src/daemon/db/index.ts'
+import { eraseSnapshots, type SnapshotsDeps, snapshotsOnHosts } from '../../../src/daemon/snapshots/index.ts'
+import { onBothDialects } from '../../support/databases.ts'
+import { aTended, idOf, snapshotsWorld } from '../../support/snapshots-world.ts'
+
+const settings = {
+  backupKey: Buffer.alloc(32, 7).toString('base64'),
+  snapshotStore: 's3://s3.example/bucket',
+  snapshotStoreCredentials: { accessKeyId: 'agents', secretAccessKey: 'theirs' },
+  snapshotUpkeep: { accessKeyId: 'upkeep', secretAccessKey: 'ours' },
+}
+
+type Plan = Parameters<SnapshotsDeps['maintain']>[1]
+
+onBothDialects('the snapshots of a deleted tenant', (fresh) => {
+  /** The repository also has a snapshot that the registry does not know. */
+  const setUp = async (changes: object = settings) => {
+    const plans: Plan[] = []
+    let present = ['a', 'b', 'unregistered']
+    const world = await snapshotsWorld(await fresh(), {
+      settings: changes as typeof settings,
+      maintain: async (_, plan) => {
+        plans.push(plan)
+        present = present.filter((one) => !plan.forget.includes(idOf(one)))
+        return aTended(present)
+      },
+    })
+    const box = await world.aBox('north')
+    await world.aSnapshot('north', 'a')
+    await world.aSnapshot('north', 'b')
+    const tenant = { id: box.tenantId, slug: 'north' }
+    return { ...world, box, plans, left: () => present, tenant }
+  }
+
+  test('are all forgotten and pruned in the bucket of the tenant, also those that only the repository lists', async () => {
+    const { deps, tenant, plans, left } = await setUp()
+    await eraseSnapshots(deps, tenant)
+    expect(left()).toEqual([])
+    expect(plans[0]).toMatchObject({ prune: true })
+    expect(plans.map(({ forget }) => forget.length)).toEqual([2, 1])
+    await eraseSnapshots(deps, tenant)
+    expect(left()).toEqual([])
+  })
+
+  test('are not touched while another replica maintains them', async () => {
+    const { deps, tenant, plans, db, clock } = await setUp()
+    await acquireLease({ db, clock }, { name: `snapshots:${tenant.id}`, owner: 'another', ttlMs: 60_000 })
+    await expect(eraseSnapshots(deps, tenant)).rejects.toThrow(/being maintained/)
+    expect(plans).toEqual([])
+  })
+
+  test('on hosts remain, with their folder', async () => {
+    const { deps, tenant, plans } = await setUp({ ...settings, snapshotStore: 'file:/var/backups' })
+    await eraseSnapshots(deps, tenant)
+    expect(plans).toEqual([])
+    expect(await snapshotsOnHosts(deps, tenant)).toEqual([expect.stringContaining(`delete /var/backups/${tenant.id}/v1`)])
+  })
+
+  test('a box blocks the deletion until its data is erased', async () => {
+    const { db, box, tenant } = await setUp()
+    expect(await boxesToErase(db, tenant)).toEqual([expect.stringMatching(/^Box north exists\. fix: tenantry boxes remove north --now/)])
+    const change = (removal: 'removed' | 'erased') => db.updateTable('boxes').set({ live: 0, removal }).where('id', '=', box.id).execute()
+    await change('removed')
+    expect(await boxesToErase(db, tenant)).toEqual([expect.stringMatching(/its data is still on its host/)])
+    await change('erased')
+    expect(await boxesToErase(db, tenant)).toEqual([])
+  })
+})
