@@ -99,7 +99,7 @@ const tablesRead: Readonly<Record<string, readonly string[]>> = {
   jobs: ['alerts', 'tenants'],
   limits: ['tenants'],
   program: ['admin_accounts', 'alert_deliveries', 'audit', 'boxes', 'hosts', 'platform_addresses'],
-  rollouts: ['audit', 'box_holds', 'boxes', 'hosts', 'manifests', 'tenants'],
+  rollouts: ['alerts', 'audit', 'box_holds', 'boxes', 'hosts', 'manifests', 'tenants'],
   runs: ['tenants'],
   service: ['boxes', 'commands', 'hosts', 'rollouts'],
   sessions: ['boxes', 'tenants', 'users'],

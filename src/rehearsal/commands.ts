@@ -76,14 +76,17 @@ export const failureOf = (error: unknown): CommandAnswer['error'] => ({
   message: (error as Error).message,
 })
 
-/** The next window opening that a box waits for, in monotonic milliseconds. */
-export async function nextOpeningMs(db: Db, clock: Clock & { monotonicMs(): number }, rolloutId: string): Promise<number | undefined> {
-  const row = await db
+/** The next window opening that a box waits for, or the end of the bake, in monotonic milliseconds. */
+export async function nextChangeMs(db: Db, clock: Clock & { monotonicMs(): number }, rolloutId: string): Promise<number | undefined> {
+  const now = isoNow(clock)
+  const waiting = await db
     .selectFrom('rollout_actions')
     .select((select) => select.fn.min('waits_until').as('opens'))
     .where('rollout_id', '=', rolloutId)
     .where('status', '=', 'pending')
-    .where('waits_until', '>', isoNow(clock))
+    .where('waits_until', '>', now)
     .executeTakeFirst()
-  return row?.opens ? clock.monotonicMs() + Date.parse(row.opens) - clock.now().getTime() : undefined
+  const rollout = await db.selectFrom('rollouts').select('bake_until').where('id', '=', rolloutId).executeTakeFirst()
+  const next = [waiting?.opens, rollout?.bake_until].filter((at) => at != null && at > now).sort()[0]
+  return next ? clock.monotonicMs() + Date.parse(next) - clock.now().getTime() : undefined
 }

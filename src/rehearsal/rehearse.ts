@@ -16,7 +16,7 @@ import {
   startRollout,
 } from '../daemon/rollouts/index.ts'
 import { silentLogger, type VirtualClock, virtualClock } from '../node/index.ts'
-import { nextOpeningMs } from './commands.ts'
+import { nextChangeMs } from './commands.ts'
 import { assertKnownNames, type FleetCopy, fleetDatabase } from './fleet-copy.ts'
 import { play } from './play.ts'
 import { openSimulation } from './simulation.ts'
@@ -51,8 +51,8 @@ async function playOnce({ fleet, settings, request, startIso, signal, scratch = 
     const clock = virtualClock(startIso)
     // The same rollout id in every run, because it decides which boxes go first.
     const deps = depsOf(settings, { db, clock, random: seededRandom(`${request.seed}/rollout`) })
-    const { targetSlugs, allowLongFence, ignoreWindows, fenceMode, failureThreshold } = request
-    const options = { allowLongFence, ignoreWindows, fenceMode, failureThreshold, skipRefused: true }
+    const { targetSlugs, allowLongFence, ignoreWindows, fenceMode, failureThreshold, parallel, bakeMs } = request
+    const options = { allowLongFence, ignoreWindows, fenceMode, failureThreshold, parallel, bakeMs, skipRefused: true }
     const { id, plan } = await createRollout(deps, actor, { ...options, ...(targetSlugs ? { targetSlugs } : {}) })
     await startRollout(deps, actor, { id })
     const simulation = await openSimulation({ db, clock, seed, folder, settings, faults: request.faults, plan })
@@ -69,7 +69,7 @@ async function playOnce({ fleet, settings, request, startIso, signal, scratch = 
       return true
     }
     const engine = makeRolloutEngine(deps)
-    await play({ db, clock, engine, signal, perform: simulation.perform, nextChangeMs: () => nextOpeningMs(db, clock, id), shouldContinue })
+    await play({ db, clock, engine, signal, perform: simulation.perform, nextChangeMs: () => nextChangeMs(db, clock, id), shouldContinue })
     return { rollout: await showRollout(deps, id), pauses, endMs: clock.monotonicMs(), startIso }
   } finally {
     await close()

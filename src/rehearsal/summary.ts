@@ -1,7 +1,10 @@
 import { elapsedMs } from '../core/kit/index.ts'
 import {
+  bakesMs,
   isOver,
+  limitsOf,
   makespanMs,
+  type Parallelism,
   type PlannedBox,
   type Rehearsal,
   type RehearsalRequest,
@@ -10,6 +13,7 @@ import {
   type RehearsedPause,
   type RolloutAction,
   type RolloutDetail,
+  type RolloutPlan,
 } from '../core/rollouts/index.ts'
 
 /** The result of one run. */
@@ -38,11 +42,7 @@ export function summarize(request: RehearsalRequest, startIso: string, settings:
       played.map(({ rollout }) => lastEndMs(rollout, startIso)),
       0.5,
     ) as number,
-    worstMs: maxDurationMs(
-      plan.boxes,
-      plan.phases.map(({ phase }) => phase),
-      settings,
-    ),
+    worstMs: maxDurationMs(plan, limitsOf(settings.rollouts, request)),
     phases: plan.phases.map(({ phase }) => phaseOf(phase, boxes)),
     boxes,
     pauses: [...first.pauses],
@@ -101,12 +101,12 @@ function phaseOf(phase: RehearsedBox['phase'], all: readonly RehearsedBox[]): Re
 }
 
 /** The upper bound: every box takes its maximum downtime, rollback included. */
-function maxDurationMs(boxes: readonly PlannedBox[], phases: readonly PlannedBox['phase'][], { rollouts }: RehearsalSettings): number {
+function maxDurationMs({ boxes, phases, bakeMs }: RolloutPlan, limits: Parallelism): number {
   const slots = (phase: PlannedBox['phase']) =>
     boxes
       .filter((box) => box.phase === phase && box.does === 'update')
       .map(({ tenantSlug, hostId, expectedMs, expectedFenceMs, worstFenceMs }) => {
         return { slug: tenantSlug, hostId, expectedMs: expectedMs - expectedFenceMs + worstFenceMs }
       })
-  return phases.reduce((sum, phase) => sum + makespanMs(slots(phase), rollouts), 0)
+  return phases.reduce((sum, { phase }) => sum + makespanMs(slots(phase), limits), bakesMs(phases, bakeMs))
 }

@@ -29,6 +29,30 @@ describe('a rehearsal', () => {
     expect(played.makespanMs).toBeLessThan(played.worstMs)
   })
 
+  test('keeps to the number of boxes at once and to the bakes of the request', async () => {
+    const { play } = await aFleet(fleet)
+    const plain = await play()
+    const bakeMs = 3 * 60 * 60_000
+    const paced = await play({ parallel: 1, bakeMs })
+    expect(paced).toMatchObject({ ended: 'done', pauses: [] })
+    const [canary, early, light, pro, enterprise] = paced.phases
+    for (const [before, after] of [
+      [canary, early],
+      [early, light],
+      [light, pro],
+      [pro, enterprise],
+    ])
+      expect((after?.beginsMs ?? 0) - (before?.endsMs ?? 0)).toBeGreaterThanOrEqual(bakeMs)
+    const widthOf = ({ boxes }: Rehearsal) => {
+      const inPhase = boxes
+        .filter(({ phase }) => phase === 'free_100')
+        .map(({ beginsMs, endsMs }) => ({ begins: beginsMs ?? 0, ends: endsMs ?? 0 }))
+      return Math.max(...inPhase.map((one) => inPhase.filter(({ begins, ends }) => begins <= one.begins && one.begins < ends).length))
+    }
+    expect([widthOf(plain), widthOf(paced)]).toEqual([2, 1])
+    expect(paced.worstMs).toBeGreaterThanOrEqual(plain.worstMs + 4 * bakeMs)
+  })
+
   test('does not report a moved tag for the digests of its simulated registry', async () => {
     const { db, world, settings } = await aFleet(fleet)
     await world.started({ targetSlugs: ['acme'] })

@@ -120,6 +120,20 @@ export const share = (flags: string, summary: string): OptionSpec<number | undef
   },
 })
 
+const unitMs = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
+
+/** A duration such as `90s`, `30m`, `2h` or `1d`, in milliseconds. */
+export const period = (flags: string, summary: string): OptionSpec<number | undefined> => ({
+  flags,
+  summary,
+  mandatory: false,
+  parse: (input) => {
+    const [, amount, unit] = /^(\d{1,6})([smhd])$/.exec(input) ?? []
+    if (!unit || Number(amount) === 0) throw new Error('must be a duration, such as 90s, 30m, 2h or 1d')
+    return Number(amount) * unitMs[unit as keyof typeof unitMs]
+  },
+})
+
 /** One of the listed words. */
 export const oneOf = <const Choice extends string>(
   flags: string,

@@ -13,6 +13,7 @@ export {
   nameOnly,
   noun,
   oneOf,
+  period,
   required,
   share,
   type Tree,

@@ -3,7 +3,7 @@ import { assertConfirmed, command, flag, many, required, text } from '../kit/ind
 import { queue, startBody } from './create.ts'
 import { allowSkipped, followIfRequested, followOptions, resultExit, resultView, watchRollout } from './follow.ts'
 import { rolloutView } from './rollout.view.ts'
-import { exitOfRollout, statusWord, whyOf } from './words.ts'
+import { exitOfRollout, gateOf, statusWord, whyOf } from './words.ts'
 
 export const start = command(
   'start <id>',
@@ -50,15 +50,20 @@ export const resume = command(
 
 export const promote = command(
   'promote <id>',
-  'Continue a rollout that is held after a phase',
+  'Continue a rollout past its hold or the rest of its bake',
   { ...followOptions },
   async (context, { id, ...how }) => {
-    const { status, holdAfter, pauseReason, counts } = await context.api.rollouts.getRollout({ params: { id } })
-    if (status !== 'paused' || holdAfter === null || !pauseReason?.startsWith('held after '))
-      throw problem('INVALID_TRANSITION', `Rollout ${id} is not held after a phase: it is ${statusWord(status)}${whyPaused(pauseReason)}`)
+    const rollout = await context.api.rollouts.getRollout({ params: { id } })
+    const gate = gateOf(rollout)
+    const { status, pauseReason, counts } = rollout
+    if (gate === undefined)
+      throw problem(
+        'INVALID_TRANSITION',
+        `Rollout ${id} is neither held after a phase nor baking: it is ${statusWord(status)}${whyPaused(pauseReason)}`,
+      )
     if (counts.pending > 0)
-      await assertConfirmed(context.ask, `Continue ${id} past its hold after ${holdAfter}? ${plural(counts.pending, 'box', 'boxes')} left.`)
-    return followIfRequested(context, await context.api.rollouts.resumeRollout({ params: { id }, body: { skipFailed: false } }), how)
+      await assertConfirmed(context.ask, `Continue ${id} past its ${gate}? ${plural(counts.pending, 'box', 'boxes')} left.`)
+    return followIfRequested(context, await context.api.rollouts.promoteRollout({ params: { id } }), how)
   },
   resultView,
   { exit: resultExit },

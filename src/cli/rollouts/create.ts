@@ -2,7 +2,7 @@ import { isProblem, plural, problem } from '../../core/kit/index.ts'
 import type { PlannedImage, RolloutDetail, RolloutPlan } from '../../core/rollouts/index.ts'
 import { assertConfirmed, type Context, clean, command, count, flag, many, oneOf, text } from '../kit/index.ts'
 import { followIfRequested, followOptions, resultExit, resultView } from './follow.ts'
-import { activeText, allowLongFence, ignoreWindows, planSummary } from './plan.ts'
+import { activeText, allowLongFence, ignoreWindows, pace, planSummary } from './plan.ts'
 
 import { fenceModes, phases } from './words.ts'
 
@@ -19,6 +19,7 @@ export const create = command(
     ignoreWindows,
     skipRefused: flag('--skip-refused', 'skip boxes that the plan blocks'),
     failureThreshold: count('--failure-threshold <count>', 'failed boxes that stop a phase (default: 1)'),
+    ...pace,
     holdAfter: oneOf('--hold-after <phase>', 'pause after this phase', phases),
     fenceMode: oneOf(
       '--fence-mode <mode>',
@@ -35,7 +36,13 @@ export const create = command(
     if ((watch || wait || queue) && !start) throw problem('USAGE', '--queue, --watch and --wait require --start')
     if (watch && wait) throw problem('USAGE', 'pass either --watch or --wait')
     const targets = target.length > 0 ? { targetSlugs: [...target] } : {}
-    const planInput = { ...targets, allowLongFence: body.allowLongFence, ignoreWindows: body.ignoreWindows }
+    const planInput = {
+      ...targets,
+      allowLongFence: body.allowLongFence,
+      ignoreWindows: body.ignoreWindows,
+      parallel: body.parallel,
+      bakeMs: body.bakeMs,
+    }
     const isRepeated = start && (await isRepeatedCall(context, idempotencyKey))
     const seen = start && !isRepeated ? await preview(context, planInput, { ...body, queue }) : undefined
     const headers = idempotencyKey ? { headers: { 'idempotency-key': idempotencyKey } } : {}
@@ -58,6 +65,7 @@ export const create = command(
       "create --start --wait --json --reason 'weekly' > rollout.json",
       'create --target anna-schule,kita-sued',
       'create --fence-mode until-first-ok --start --watch',
+      'create --parallel 1 --bake 30m --start --watch',
     ],
   },
 )
@@ -68,7 +76,13 @@ export const startBody = ({ skipRefused, queue }: { skipRefused?: boolean; queue
   return Object.keys(body).length > 0 ? { body } : {}
 }
 
-type PlanInput = { targetSlugs?: string[]; allowLongFence: boolean; ignoreWindows: boolean }
+type PlanInput = {
+  targetSlugs?: string[]
+  allowLongFence: boolean
+  ignoreWindows: boolean
+  parallel: number | undefined
+  bakeMs: number | undefined
+}
 
 /** Shows the plan to a person and asks before anything is created. A blocked plan creates no rollout. */
 async function preview(

@@ -1,12 +1,18 @@
 import { duration, plural } from '../../core/kit/index.ts'
 import type { ActiveRollout, PlannedBox, PlannedImage, RolloutPlan } from '../../core/rollouts/index.ts'
 import { versionMoves } from '../boxes/index.ts'
-import { ago, type Column, clean, command, flag, many, padEnd, type Style, sections, table } from '../kit/index.ts'
+import { ago, type Column, clean, command, count, flag, many, padEnd, period, type Style, sections, table } from '../kit/index.ts'
 import { rolloutWord } from './words.ts'
 
 export const allowLongFence = flag('--allow-long-fence', 'include boxes whose downtime exceeds fence.maxMinutes')
 
 export const ignoreWindows = flag('--ignore-windows', 'update boxes outside their maintenance windows')
+
+/** The pace of a rollout: boxes at once, and the watching time after each phase. */
+export const pace = {
+  parallel: count('--parallel <count>', 'boxes at once (default: the setting of the daemon)'),
+  bakeMs: period('--bake <duration>', 'watch updated boxes this long after each phase (30m, 2h, 1d)'),
+}
 
 export const plan = command(
   'plan',
@@ -15,6 +21,7 @@ export const plan = command(
     target: many('--target <slugs>', 'only these boxes (comma-separated or repeated)'),
     allowLongFence,
     ignoreWindows,
+    ...pace,
     exitCode: flag('--exit-code', 'exit 2 if boxes differ from the manifest, 7 if the rollout cannot start'),
   },
   ({ api }, { target, exitCode, ...body }) =>
@@ -176,6 +183,7 @@ function totals(plan: RolloutPlan, moving: readonly PlannedBox[]): string {
     skipped > 0 && `${skipped} skipped`,
     plan.refusals > 0 && `${plan.refusals} blocked`,
     `${plan.parallel} at a time`,
+    plan.bakeMs !== undefined && `${duration(plan.bakeMs)} bake after each phase`,
     `manifest revision ${plan.manifestRevision}`,
   ]
   const waits = moving.some(({ window }) => window) ? ' if started now, maintenance windows included' : ''

@@ -1,7 +1,7 @@
 import { duration, plural } from '../../core/kit/index.ts'
 import { type Rehearsal, type RehearsalRequest, type RehearsedBox, refusalsOf } from '../../core/rollouts/index.ts'
 import { type Column, clean, command, count, many, oneOf, type Style, sections, share, table } from '../kit/index.ts'
-import { allowLongFence, ignoreWindows } from './plan.ts'
+import { allowLongFence, ignoreWindows, pace } from './plan.ts'
 import { fenceModes } from './words.ts'
 
 export const rehearse = command(
@@ -12,6 +12,7 @@ export const rehearse = command(
     allowLongFence,
     ignoreWindows,
     fenceMode: oneOf('--fence-mode <mode>', 'when maintenance of a box ends, as for create', fenceModes),
+    ...pace,
     failureThreshold: count('--failure-threshold <count>', 'failed boxes that stop a phase (default: 1)'),
     seed: count('--seed <number>', 'random seed (default: 1)', 0),
     runs: count('--runs <count>', 'number of runs, at most 9; shows the median'),
@@ -38,7 +39,7 @@ export const rehearse = command(
   { examples: ['rehearse', 'rehearse --fail anna-schule', 'rehearse --fail-rate 0.02 --offline host-3 --seed 7 --runs 5'] },
 )
 
-type Shares = 'failureThreshold' | 'seed' | 'runs' | 'failRate' | 'pullFailRate' | 'slowPullRate' | 'offlineRate'
+type Shares = 'failureThreshold' | 'parallel' | 'bakeMs' | 'seed' | 'runs' | 'failRate' | 'pullFailRate' | 'slowPullRate' | 'offlineRate'
 type Options = Readonly<Record<'target' | 'fail' | 'pullFail' | 'offline', readonly string[]>> &
   Readonly<Record<Shares, number | undefined>> &
   Readonly<{ allowLongFence: boolean; ignoreWindows: boolean; fenceMode: RehearsalRequest['fenceMode'] | undefined }>

@@ -11,6 +11,7 @@ import type {
 import { versionMoves } from '../boxes/index.ts'
 import { ago, type Column, clean, fields, lasted, padEnd, type Style, sections, stamp, table } from '../kit/index.ts'
 import {
+  bakeText,
   emergencyPhases,
   errorOf,
   fenceModeText,
@@ -86,16 +87,20 @@ export function rolloutView(rollout: Rollout | RolloutDetail, style: Style): str
 }
 
 /** Settings of a rollout that differ from the defaults. */
-export const termsOf = ({ holdAfter, failureThreshold, ignoreWindows, fenceMode }: RolloutSummary): [string, string | null][] => [
+export const termsOf = ({ holdAfter, parallel, bakeMs, failureThreshold, ...rollout }: RolloutSummary): [string, string | null][] => [
   ['pause after', holdAfter],
+  ['parallel', parallel ? `${plural(parallel, 'box', 'boxes')} at a time` : null],
+  ['bake', bakeMs ? `${duration(bakeMs)} after each phase` : null],
   ['threshold', failureThreshold > 1 ? `a phase stops after ${failureThreshold} failed boxes` : null],
-  ['windows', ignoreWindows ? 'ignored' : null],
-  ['fence mode', fenceModeText(fenceMode)],
+  ['windows', rollout.ignoreWindows ? 'ignored' : null],
+  ['fence mode', fenceModeText(rollout.fenceMode)],
 ]
 
-/** Unfinished rollouts, or the next opening of a maintenance window when all boxes wait for one. */
-export const waitingText = (rollout: Pick<Rollout, 'waitingUntil' | 'queuedBehind'>, now: Date): string | undefined =>
-  queuedText(rollout) ?? windowText(rollout, now)
+type Waiting = Pick<Rollout, 'waitingUntil' | 'queuedBehind' | 'bakeUntil' | 'status'>
+
+/** Unfinished rollouts, the end of a bake, or the next opening of a maintenance window when all boxes wait for one. */
+export const waitingText = (rollout: Waiting, now: Date): string | undefined =>
+  queuedText(rollout) ?? bakeText(rollout) ?? windowText(rollout, now)
 
 const windowText = ({ waitingUntil }: Pick<Rollout, 'waitingUntil'>, now: Date): string | undefined =>
   waitingUntil && Date.parse(waitingUntil) > now.getTime() ? `until ${stamp(waitingUntil, now)} for a maintenance window` : undefined
@@ -140,8 +145,14 @@ export const actionColumns: readonly Column<RolloutAction>[] = [
 ]
 
 /** `done (1 skipped)`; the column UPDATED has the others. */
-const listedState = ({ status, counts }: RolloutSummary): string =>
-  status === 'done' && !counts.undo && leftOutOf(counts) > 0 ? `done (${leftOutOf(counts)} skipped)` : rolloutWord(status)
+const listedState = ({ status, counts, bakeUntil }: RolloutSummary): string =>
+  bakeUntil && status !== 'paused'
+    ? `${status} (baking)`
+    : status === 'done' && !counts.undo && leftOutOf(counts) > 0
+      ? `done (${leftOutOf(counts)} skipped)`
+      : rolloutWord(status)
+
+const utcMinute = (iso: string | null): string | null => iso && `${iso.slice(0, 16).replace('T', ' ')} UTC`
 
 const listColumns = ({ now }: Style): Column<RolloutSummary>[] => [
   { title: 'ROLLOUT', value: ({ id }) => id, priority: 1 },
@@ -162,7 +173,7 @@ const listColumns = ({ now }: Style): Column<RolloutSummary>[] => [
   },
   {
     title: 'WAITING UNTIL',
-    value: ({ waitingUntil }) => waitingUntil && `${waitingUntil.slice(0, 16).replace('T', ' ')} UTC`,
+    value: ({ waitingUntil, bakeUntil, status }) => utcMinute(status === 'paused' ? waitingUntil : (bakeUntil ?? waitingUntil)),
     priority: 2,
   },
   { title: 'CREATED', value: ({ createdAt }) => ago(createdAt, now), priority: 2 },

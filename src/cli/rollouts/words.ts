@@ -32,8 +32,8 @@ export const stopText = (status: RolloutStatus, reason: string | undefined): str
   reason === undefined ? rolloutWord(status) : /^aborted by /.test(reason) ? reason : `${rolloutWord(status)}: ${reason}`
 
 /** The status in a sentence; a bare phase name reads as incomplete. `done (23 updated, 1 skipped)` where boxes were left out. */
-export function rolloutState({ status, counts }: Pick<Rollout, 'status' | 'counts'>): string {
-  if (isRunningPhase(status)) return `in progress (${status})`
+export function rolloutState({ status, counts, bakeUntil }: Pick<Rollout, 'status' | 'counts' | 'bakeUntil'>): string {
+  if (isRunningPhase(status)) return bakeUntil ? `baking (${status})` : `in progress (${status})`
   const { undo } = counts
   if (undo && (status === 'done' || status === 'failed'))
     return `${rolloutWord(status)}, ${isRollingBack(counts) ? 'rolling back' : 'rolled back'} (${undo.undone} of ${undo.total})`
@@ -139,31 +139,51 @@ export type NextStep = Readonly<{ label: string; command: string }>
 
 /** The commands an operator can run now, the likeliest first. `failures` are not skipped yet; a box whose rollback failed is not retried. */
 export function nextSteps(
-  { id, status }: Pick<Rollout, 'id' | 'status'>,
+  rollout: Pick<Rollout, 'id' | 'status'> & Gated,
   failures: readonly Pick<RolloutAction, 'tenantSlug' | 'status' | 'undo'>[],
 ): NextStep[] {
+  const { id, status } = rollout
   const details = failures
     .slice(0, 1)
     .map(({ tenantSlug }) => ({ label: 'details', command: `tenantry rollouts show ${id} --box ${tenantSlug}` }))
   if (status === 'queued') return [{ label: 'start', command: `tenantry rollouts start ${id} --watch` }]
   if (failures.some(isRolledBackWithRollout)) return [...details, ...rollbackSteps(id, failures)]
   if (status === 'failed' || status === 'rolled_back') return [...details, { label: 'check drift', command: 'tenantry boxes scan' }]
-  if (status !== 'paused') return []
+  if (status !== 'paused') return promoteStep(rollout)
+  const abort = { label: 'abort', command: `tenantry rollouts abort ${id}` }
   const resume = `tenantry rollouts resume ${id}`
   const retry = failures.some(({ status }) => status === 'rollback_failed') ? [] : [{ label: 'retry', command: resume }]
+  if (gateOf(rollout)) return [...promoteStep(rollout), { label: 'resume', command: resume }, abort]
   const proceed =
     failures.length > 0 ? [...retry, { label: 'skip', command: `${resume} --skip-failed` }] : [{ label: 'resume', command: resume }]
-  return [...details, ...proceed, { label: 'abort', command: `tenantry rollouts abort ${id}` }]
+  return [...details, ...proceed, abort]
 }
+
+type Gated = Pick<Rollout, 'status' | 'previousStatus' | 'holdAfter' | 'pauseReason' | 'bakeUntil'>
+
+/** What `promote` skips: a hold, or the bake of a phase; undefined in every other state. Repeats the daemon's rule, because help must not load core. */
+export function gateOf({ status, previousStatus, holdAfter, pauseReason, bakeUntil }: Gated): string | undefined {
+  if (status === 'paused' && holdAfter !== null && pauseReason?.startsWith('held after ')) return `hold after ${holdAfter}`
+  if (!bakeUntil || (pauseReason !== null && !pauseReason.startsWith('bake after '))) return undefined
+  return `bake after ${status === 'paused' ? previousStatus : status}`
+}
+
+const promoteStep = (rollout: Gated & Pick<Rollout, 'id'>): NextStep[] =>
+  gateOf(rollout) ? [{ label: 'promote', command: `tenantry rollouts promote ${rollout.id}` }] : []
+
+/** The end of the bake of a phase. */
+export const bakeText = ({ status, bakeUntil }: Pick<Rollout, 'status' | 'bakeUntil'>): string | undefined =>
+  bakeUntil && isRunningPhase(status) ? `until ${bakeUntil.slice(0, 19).replace('T', ' ')} UTC: bake after ${status}` : undefined
 
 /** `nextSteps` for views without a board: adds watch and pause while the rollout runs. */
 export function stepsWhenNotWatching(
-  rollout: Pick<Rollout, 'id' | 'status' | 'counts'>,
+  rollout: Pick<Rollout, 'id' | 'status' | 'counts'> & Gated,
   failures: readonly Pick<RolloutAction, 'tenantSlug' | 'status' | 'undo'>[],
 ): NextStep[] {
   const { id, status, counts } = rollout
   const watch = { label: 'watch', command: `tenantry rollouts watch ${id}` }
-  if (isRunningPhase(status)) return [watch, { label: 'pause', command: `tenantry rollouts pause ${id} --reason '…'` }]
+  if (isRunningPhase(status))
+    return [watch, ...promoteStep(rollout), { label: 'pause', command: `tenantry rollouts pause ${id} --reason '…'` }]
   return isRollingBack(counts) && failures.length === 0 ? [watch] : nextSteps(rollout, failures)
 }
 

@@ -75,6 +75,7 @@ export const eventTypes = {
   'rollout.created': kept('rolloutId'),
   'rollout.started': kept('rolloutId'),
   'rollout.phase': kept('rolloutId'),
+  'rollout.baking': kept('rolloutId'),
   'rollout.paused': kept('rolloutId'),
   'rollout.resumed': kept('rolloutId'),
   'rollout.action': kept('rolloutId'),

@@ -37,7 +37,9 @@ function timelineOf(kind: RolloutKind, lines: readonly AuditEntry[]): TimelineEn
 function pausesOf(timeline: readonly TimelineEntry[], now: string): Pause[] {
   return timeline.flatMap(({ at, actor, action, phase, reason }, index) => {
     if (action !== 'rollout.paused') return []
-    const next = timeline.slice(index + 1).find((later) => later.action === 'rollout.resumed' || ends.has(later.action))
+    const next = timeline
+      .slice(index + 1)
+      .find((later) => later.action === 'rollout.resumed' || later.action === 'rollout.promoted' || ends.has(later.action))
     const until = next?.at ?? null
     return [{ at, by: actor, reason: reason ?? '', phase, until, endedBy: next?.actor ?? null, durationMs: spanMs(at, until ?? now) }]
   })

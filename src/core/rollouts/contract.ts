@@ -7,7 +7,7 @@ import { PlannedImage, RolloutPlan } from './plan.ts'
 import { RollbackPlan } from './plan-rollback.ts'
 import { rehearseRollout } from './rehearsal-contract.ts'
 import { proofContract } from './report-contract.ts'
-import { FenceMode, Phase, Rollout, RolloutId, RolloutKind, RolloutStatus, RolloutSummary } from './rollout.ts'
+import { BakeMs, FenceMode, Parallel, Phase, Rollout, RolloutId, RolloutKind, RolloutStatus, RolloutSummary } from './rollout.ts'
 import { RolloutEvent } from './rollout-event.ts'
 
 const base = '/admin/tenant-boxes/rollouts'
@@ -33,6 +33,8 @@ const PlanBody = EmergencyTargets.extend({
   targetSlugs: TargetSlugs.optional(),
   allowLongFence: AllowLongFence,
   ignoreWindows: IgnoreWindows,
+  parallel: Parallel,
+  bakeMs: BakeMs,
 })
   .refine(({ kind, ...body }) => kind === 'emergency_cve' || hasNoTarget(body), {
     path: ['kind'],
@@ -41,6 +43,10 @@ const PlanBody = EmergencyTargets.extend({
   .refine(({ kind, targetSlugs }) => kind === 'staged' || targetSlugs === undefined, {
     path: ['targetSlugs'],
     message: 'must be left out: an emergency is for the whole fleet',
+  })
+  .refine(({ kind, parallel, bakeMs }) => kind === 'staged' || (parallel === undefined && bakeMs === undefined), {
+    path: ['kind'],
+    message: 'must be staged for parallel and bakeMs',
   })
   .refine(({ kind, ...body }) => kind === 'staged' || !hasNoTarget(body), {
     path: ['toChatServer'],
@@ -88,6 +94,8 @@ export const rolloutsContract = {
       ignoreWindows: IgnoreWindows,
       failureThreshold: z.number().int().min(1).max(1000).default(1),
       holdAfter: Phase.optional(),
+      parallel: Parallel,
+      bakeMs: BakeMs,
       fenceMode: FenceMode.default('until-stable'),
       reason: Reason.optional(),
     }),
@@ -172,6 +180,15 @@ export const rolloutsContract = {
     problems: ['INVALID_TRANSITION', 'CONFIG', 'CONFLICT'],
     summary: 'Resume a paused rollout in its phase; a running rollout is not changed',
     spec: '4.6',
+  }),
+  promoteRollout: endpoint({
+    method: 'POST',
+    path: `${base}/:id/promote`,
+    auth: admin('operator'),
+    params: one,
+    returns: Rollout,
+    problems: ['INVALID_TRANSITION', 'CONFIG', 'CONFLICT'],
+    summary: 'Continue a rollout past its hold, or begin its next phase without the rest of the bake',
   }),
   abortRollout: endpoint({
     method: 'POST',

@@ -36,6 +36,8 @@ export {
   explainHold,
   explainOverdue,
   explainWait,
+  isBaking,
+  isHeld,
   mustSkipFailures,
 } from './pause-reason.ts'
 export { type ActiveRollout, PlannedBox, PlannedImage, RolloutPlan } from './plan.ts'
@@ -61,8 +63,9 @@ export {
   RollbackPlan,
 } from './plan-rollback.ts'
 export { awaitsRollback, isRollbackStalled, planRollbackSteps } from './plan-rollback-steps.ts'
-export { changedImages, type PlanInput, planRollout } from './plan-rollout.ts'
+export { bakesMs, changedImages, type PlanInput, planRollout } from './plan-rollout.ts'
 export {
+  type Bake,
   type CommandStep,
   type EngineAction,
   type EngineCommand,
@@ -77,6 +80,7 @@ export {
 } from './plan-steps.ts'
 export type { KnownBox } from './preflight.ts'
 export { aheadOfPlanFinding, isAtTarget, isDowngrade, type Preflight, preflightBox, preflightRetry } from './preflight.ts'
+export { healthFindings } from './preflight-state.ts'
 export type { RehearsalInput, RehearsalSettings } from './rehearsal-contract.ts'
 export {
   Rehearsal,
@@ -105,5 +109,5 @@ export {
   transition,
 } from './rollout.ts'
 export { RolloutEvent, RolloutEventType } from './rollout-event.ts'
-export { assignPhases, assignSlots, type Candidate, chooseCanaries, makespanMs, type Parallelism } from './scheduling.ts'
+export { assignPhases, assignSlots, type Candidate, chooseCanaries, limitsOf, makespanMs, type Parallelism } from './scheduling.ts'
 export { calendarsFrom, closedWindow, fenceNeedsMs, updateNeedsMs } from './update-windows.ts'

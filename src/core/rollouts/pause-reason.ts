@@ -48,6 +48,27 @@ export const explainOverdue = (slug: string, host: string): string =>
 export const explainHold = (phase: Phase): string =>
   `held after ${phase}, as requested at its creation. Next: resume the rollout to continue.`
 
+/** True for a rollout that paused at its `holdAfter`. */
+export const isHeld = ({ holdAfter, pauseReason }: Readonly<{ holdAfter: Phase | null; pauseReason: string | null }>): boolean =>
+  holdAfter !== null && pauseReason === explainHold(holdAfter)
+
+/** True while the rollout watches a phase, and where a failing box has stopped that. */
+export const isBaking = ({ bakeUntil, pauseReason }: Readonly<{ bakeUntil: string | null; pauseReason: string | null }>): boolean =>
+  bakeUntil !== null && (pauseReason === null || pauseReason.startsWith('bake after '))
+
+/** An updated box that does not stay well, and why. */
+export type Failing = Readonly<{ slug: string; why: string }>
+
+/** Why a rollout pauses while it watches a phase. */
+export function explainBakeStop(phase: Phase, failing: readonly Failing[]): string {
+  const shown = failing.slice(0, 3).map(({ slug, why }) => `${slug} (${oneLine(why)})`)
+  const more = failing.length > shown.length ? `; and ${failing.length - shown.length} more` : ''
+  return (
+    `bake after ${phase} stopped: ${shown.join('; ')}${more}. Next: repair and resume the rollout, which starts the bake again, ` +
+    'promote it to continue without, or abort it.'
+  )
+}
+
 /** Why a staged rollout pauses when an emergency starts. */
 export const explainEmergencyPause = (emergencyId: string, cveId: string | null): string =>
   `paused for the emergency ${emergencyId}${cveId === null ? '' : ` (${cveId})`}; boxes in flight finish. Next: resume the rollout after the ` +

@@ -24,6 +24,8 @@ export type PlanInput = Limits &
     rollbacks: readonly PastRollback[]
     probe: ProbeRule
     limits: Parallelism
+    /** Watching time after each phase with updates. */
+    bakeMs?: number | undefined
     /** Duration of the parts of an update until one was measured. */
     assumedUpdateMs?: number
     /** A longer expected downtime is refused, unless allowed. */
@@ -67,13 +69,14 @@ export function planRollout(input: PlanInput): RolloutPlan {
     targets: input.manifest.tiers,
     targetSlugs: input.targetSlugs && [...input.targetSlugs],
     parallel: input.limits.parallel,
+    ...(input.bakeMs === undefined ? {} : { bakeMs: input.bakeMs }),
     phases: planned,
     boxes,
     images: imagesOf(boxes, imageOf),
     updates: boxes.filter(({ does }) => does === 'update').length,
     refusals: boxes.filter(({ does }) => does === 'refuse').length,
     warnings: findings.filter(({ severity }) => severity === 'warn').length,
-    expectedMs: planned.reduce((sum, { expectedMs }) => sum + expectedMs, 0),
+    expectedMs: planned.reduce((sum, { expectedMs }) => sum + expectedMs, 0) + bakesMs(planned, input.bakeMs),
     ...(proposedFenceMode === undefined ? {} : { proposedFenceMode }),
   }
 }
@@ -152,8 +155,12 @@ function planBox(input: PlanInput, imageOf: ImageOf, box: KnownBox, { expected, 
 export const changedImages = (manifest: Manifest, tier: Tier, changes: readonly Component[]): [VersionedService, string][] =>
   VersionedService.options.filter((service) => changes.includes(service)).map((service) => [service, targetImage(manifest, tier, service)])
 
-/** Each phase begins when the one before it ends, so later phases meet other windows. */
-function planPhases({ kind, limits, now }: PlanInput, boxes: readonly PlannedBox[], windows: ReadonlyMap<string, PlannedWindow>) {
+/** Each phase begins when the one before it and its bake end, so later phases meet other windows. */
+function planPhases(
+  { kind, limits, now, bakeMs = 0 }: PlanInput,
+  boxes: readonly PlannedBox[],
+  windows: ReadonlyMap<string, PlannedWindow>,
+) {
   let startMs = Date.parse(now)
   return phaseOrder[kind].map((phase): PlannedPhase => {
     const inPhase = boxes.filter((box) => box.phase === phase)
@@ -161,7 +168,11 @@ function planPhases({ kind, limits, now }: PlanInput, boxes: readonly PlannedBox
       .filter(({ does }) => does === 'update')
       .map(({ tenantSlug: slug, hostId, expectedMs }) => ({ slug, hostId, expectedMs, earliestMs: windows.get(slug)?.earliestMs }))
     const expectedMs = makespanMs(turns, limits, startMs)
-    startMs += expectedMs
+    startMs += expectedMs > 0 ? expectedMs + bakeMs : 0
     return { phase, slugs: inPhase.map(({ tenantSlug }) => tenantSlug), expectedMs }
   })
 }
+
+/** The watching times between phases with updates; the last one has none. */
+export const bakesMs = (phases: readonly Pick<PlannedPhase, 'expectedMs'>[], bakeMs = 0): number =>
+  Math.max(0, phases.filter(({ expectedMs }) => expectedMs > 0).length - 1) * bakeMs

@@ -1,7 +1,7 @@
 import type { Progress, UpdateStep } from '../boxes/index.ts'
 import type { CommandStatus } from '../hosts/index.ts'
 import type { ActionError, ActionRollback, ActionStatus } from './action.ts'
-import { explainPause, explainWait, type Held } from './pause-reason.ts'
+import { explainBakeStop, explainPause, explainWait, type Failing, type Held } from './pause-reason.ts'
 import { type Phase, phaseOf, type RolloutState } from './rollout.ts'
 import { assignSlots, type Parallelism, type Slot, slowestFirst } from './scheduling.ts'
 
@@ -58,7 +58,8 @@ export type Step =
   | Readonly<{ do: 'show-rollback-wait'; slug: string; why: string | null }>
   | OfCommand<'mark-overdue'>
   | Readonly<{ do: 'pause'; reason: string }>
-  | Readonly<{ do: 'advance'; from: Phase }>
+  | Readonly<{ do: 'begin-bake' | 'advance'; from: Phase }>
+  | Readonly<{ do: 'stop-bake'; from: Phase; reason: string }>
 
 const inFlight = new Set<ActionStatus>(['preflight', 'pulling', 'snapshotting', 'updating', 'probing', 'rolling_back'])
 export const isInFlight = (status: ActionStatus): boolean => inFlight.has(status)
@@ -70,20 +71,28 @@ export const failedStatuses: readonly ActionStatus[] = ['failed', 'rolled_back',
 export const isFailure = ({ status, waived }: Pick<EngineAction, 'status' | 'waived'>): boolean =>
   !waived && failedStatuses.includes(status)
 
+/**
+ * The watching time after a phase with updated boxes, before the next box may begin. `until` is null before it begins; `failing` are boxes that
+ * the rollout has updated.
+ */
+export type Bake = Readonly<{ until: string | null; now: string; failing: readonly Failing[] }>
+
 type Observed = Readonly<{
   rollout: EngineRollout
+  /** Undefined where the phase is not followed by one, or is not complete. */
+  bake?: Bake | undefined
   actions: readonly EngineAction[]
   commands: ReadonlyMap<string, EngineCommand>
 }>
 
 /** Every step that is possible now; empty when there is nothing to do but wait. */
-export function planSteps({ rollout, actions, commands }: Observed, limits: Parallelism): Step[] {
+export function planSteps({ rollout, bake, actions, commands }: Observed, limits: Parallelism): Step[] {
   const flying = actions.filter(({ status }) => isInFlight(status))
   const steps = flying.flatMap((action) => stepsFromCommand(action, action.commandId === null ? undefined : commands.get(action.commandId)))
   const phase = phaseOf(rollout)
   // Reports come first: what they change may forbid to begin more boxes.
   if (!phase || rollout.queuedBehind?.length || steps.some((step) => step.do !== 'show-progress')) return steps
-  return [...steps, ...stepsOfPhase({ ...rollout, phase }, { actions, flying }, limits)]
+  return [...steps, ...stepsOfPhase({ ...rollout, phase, bake }, { actions, flying }, limits)]
 }
 
 const afterSuccess = {
@@ -130,9 +139,9 @@ function progressSteps(action: EngineAction, { id, progress: reported }: EngineC
 
 type Boxes = Readonly<{ actions: readonly EngineAction[]; flying: readonly EngineAction[] }>
 
-/** Begins boxes of the phase, or pauses or advances it once none is in flight. */
+/** Begins boxes of the phase, or pauses, watches or advances it once none is in flight. */
 function stepsOfPhase(
-  { phase, failureThreshold }: EngineRollout & { phase: Phase },
+  { phase, failureThreshold, bake }: EngineRollout & { phase: Phase; bake: Bake | undefined },
   { actions, flying }: Boxes,
   limits: Parallelism,
 ): Step[] {
@@ -141,11 +150,18 @@ function stepsOfPhase(
   const waiting = inPhase.filter(({ status }) => status === 'pending')
   if (failures.length < failureThreshold && waiting.length > 0) return beginSteps(waiting, flying, limits)
   if (flying.length > 0) return []
-  return failures.length > 0 ? [{ do: 'pause', reason: explainPause(phase, failures.toSorted(bySlug)) }] : [{ do: 'advance', from: phase }]
+  return failures.length > 0 ? [{ do: 'pause', reason: explainPause(phase, failures.toSorted(bySlug)) }] : stepsOfBake(phase, bake)
+}
+
+function stepsOfBake(from: Phase, bake: Bake | undefined): Step[] {
+  if (!bake) return [{ do: 'advance', from }]
+  if (bake.until === null) return [{ do: 'begin-bake', from }]
+  if (bake.failing.length > 0) return [{ do: 'stop-bake', from, reason: explainBakeStop(from, bake.failing.toSorted(bySlug)) }]
+  return bake.until <= bake.now ? [{ do: 'advance', from }] : []
 }
 
 /** The reason names only some boxes: always the same ones, whatever the order in which the database finds them. */
-const bySlug = (a: EngineAction, b: EngineAction): number => (a.slug < b.slug ? -1 : 1)
+const bySlug = (a: { slug: string }, b: { slug: string }): number => (a.slug < b.slug ? -1 : 1)
 
 /** A held box takes no slot. Its reason is shown once. */
 function beginSteps(waiting: readonly EngineAction[], flying: readonly EngineAction[], limits: Parallelism): Step[] {

@@ -62,6 +62,8 @@ export const RolloutPlan = z.object({
   targets: TierTargets,
   targetSlugs: z.array(z.string()).nullable(),
   parallel: z.number().int(),
+  /** Watching time after each phase that is followed by further updates; absent without one. */
+  bakeMs: z.number().int().optional(),
   phases: z.array(PlannedPhase),
   boxes: z.array(PlannedBox),
   /** Each image that a box would get, once; absent in plans of earlier versions. */

@@ -64,7 +64,7 @@ export function fenceFindings({ slug, heldBy, report }: KnownBox): Finding[] {
 }
 
 /** A service is down, or the last probe failed: the update of an unhealthy box would be rolled back for a fault it did not cause. */
-export function healthFindings({ slug, report, probe }: KnownBox): Finding[] {
+export function healthFindings({ slug, report, probe }: Pick<KnownBox, 'slug' | 'report' | 'probe'>): Finding[] {
   const down = Service.options.flatMap((service) => {
     const state = report?.services[service]?.state
     return state === undefined || state === 'running' ? [] : [`${service} is ${state}`]

@@ -4,7 +4,7 @@ import { admin, endpoint, Timestamp } from '../contract/index.ts'
 import type { WindowRules } from '../windows/index.ts'
 import { ActionError, ActionStatus } from './action.ts'
 import { Finding } from './finding.ts'
-import { FenceMode, Phase } from './rollout.ts'
+import { BakeMs, FenceMode, Parallel, Phase } from './rollout.ts'
 import type { Parallelism } from './scheduling.ts'
 
 const Chance = z.number().min(0).max(1).default(0)
@@ -34,6 +34,8 @@ export const RehearsalRequest = z.strictObject({
   ignoreWindows: z.boolean().default(false),
   fenceMode: FenceMode.default('until-stable'),
   failureThreshold: z.number().int().min(1).max(1000).default(1),
+  parallel: Parallel,
+  bakeMs: BakeMs,
   /** The same seed, fleet and time give the same result. */
   seed: z
     .number()

@@ -8,6 +8,7 @@ export const RolloutEventType = z.enum([
   'rollout.created',
   'rollout.started',
   'rollout.phase',
+  'rollout.baking',
   'rollout.paused',
   'rollout.resumed',
   'rollout.action',
@@ -24,6 +25,8 @@ export const RolloutEvent = z.object({
   rolloutId: RolloutId,
   status: RolloutStatus,
   previousStatus: RolloutStatus.nullable(),
+  /** Until then the complete phase is watched; absent in events of earlier versions. */
+  bakeUntil: Timestamp.nullable().optional(),
   /** Why it paused or ended. */
   reason: z.string().nullable(),
   action: RolloutAction.nullable(),

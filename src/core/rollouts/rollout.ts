@@ -47,6 +47,17 @@ export type RollbackCounts = z.infer<typeof RollbackCounts>
 export const FenceMode = z.enum(['until-stable', 'until-first-ok', 'none'])
 export type FenceMode = z.infer<typeof FenceMode>
 
+/** Max boxes at once; the setting of the daemon without it. */
+export const Parallel = z.number().int().min(1).max(50).optional()
+
+/** Watching time after each phase: the next one begins only if the updated boxes stay healthy for so long. */
+export const BakeMs = z
+  .number()
+  .int()
+  .min(1000)
+  .max(7 * 24 * 60 * 60_000)
+  .optional()
+
 /** Actions by status; `running` is everything between the first command and the end. */
 export const ActionCounts = z.object({
   total: z.number(),
@@ -97,6 +108,12 @@ export const RolloutSummary = z.object({
   failureThreshold: z.number().int(),
   /** Pauses after this phase. */
   holdAfter: Phase.nullable(),
+  /** Max boxes at once; null: the setting of the daemon. */
+  parallel: z.number().int().nullable(),
+  /** Watching time after each phase; null without one. */
+  bakeMs: z.number().int().nullable(),
+  /** The phase is complete, and its boxes are watched until then. */
+  bakeUntil: Timestamp.nullable(),
   fenceMode: FenceMode,
   /** Boxes are updated outside their maintenance windows too, as in every emergency. */
   ignoreWindows: z.boolean(),
@@ -132,6 +149,7 @@ export type RolloutState = Readonly<{
   previousStatus: RolloutStatus | null
   pauseReason: string | null
   error: string | null
+  bakeUntil: string | null
   startedAt: string | null
   finishedAt: string | null
 }>
@@ -140,6 +158,7 @@ export type RolloutState = Readonly<{
 export type RolloutMove = Readonly<{ at: string }> &
   (
     | Readonly<{ type: 'start' }>
+    | Readonly<{ type: 'bake'; until: string }>
     | Readonly<{ type: 'advance' }>
     | Readonly<{ type: 'pause'; reason: string }>
     | Readonly<{ type: 'resume' }>
@@ -152,7 +171,7 @@ type Stage = 'queued' | 'running' | 'paused' | 'over'
 /** The transitions that each stage allows; all others are `InvalidTransition`. */
 const allowed = {
   queued: ['start', 'fail'],
-  running: ['advance', 'pause', 'fail', 'rollback'],
+  running: ['bake', 'advance', 'pause', 'fail', 'rollback'],
   paused: ['resume', 'fail', 'rollback'],
   over: [],
 } as const satisfies Record<Stage, readonly RolloutMove['type'][]>
@@ -182,8 +201,10 @@ function changes(rollout: RolloutState, move: RolloutMove): Partial<RolloutState
   switch (move.type) {
     case 'start':
       return { status: first, startedAt: move.at }
+    case 'bake':
+      return { bakeUntil: move.until }
     case 'advance':
-      return advance(rollout, move.at)
+      return { ...advance(rollout, move.at), bakeUntil: null }
     case 'pause':
       return { status: 'paused', previousStatus: rollout.status, pauseReason: move.reason }
     case 'resume':
@@ -195,7 +216,8 @@ function changes(rollout: RolloutState, move: RolloutMove): Partial<RolloutState
   }
 }
 
-const unpaused = { previousStatus: null, pauseReason: null }
+/** A bake that a pause interrupted starts again. */
+const unpaused = { previousStatus: null, pauseReason: null, bakeUntil: null }
 
 function advance({ kind, status }: RolloutState, at: string): Partial<RolloutState> {
   const phases: readonly RolloutStatus[] = phaseOrder[kind]
@@ -213,5 +235,5 @@ const invalidTransition = (status: RolloutStatus, move: string, moves: readonly 
 
 /** The command for a transition. */
 const commandOf = (move: string): string => (move === 'fail' ? 'abort' : move)
-/** Only the engine advances a rollout. */
-const isForPeople = (move: string): boolean => move !== 'advance'
+/** Only the engine watches and advances a rollout. */
+const isForPeople = (move: string): boolean => move !== 'advance' && move !== 'bake'

@@ -49,6 +49,12 @@ export type Slot = Readonly<{ hostId: string; slug: string; expectedMs: number }
 
 export type Parallelism = Readonly<{ parallel: number; perHost: number }>
 
+/** A rollout may have its own number of boxes at once. */
+export const limitsOf = ({ parallel, perHost }: Parallelism, own: Readonly<{ parallel?: number | null | undefined }>): Parallelism => ({
+  parallel: own.parallel ?? parallel,
+  perHost,
+})
+
 /** The longest updates begin first, so that none runs alone at the end; then by slug. */
 export const slowestFirst = (a: Slot, b: Slot): number => b.expectedMs - a.expectedMs || (a.slug < b.slug ? -1 : 1)
 

@@ -27,6 +27,8 @@ type Input = Readonly<{
   allowLongFence: boolean
   failureThreshold: number
   holdAfter?: Phase | undefined
+  parallel?: number | undefined
+  bakeMs?: number | undefined
   fenceMode?: FenceMode
   ignoreWindows?: boolean
   reason?: string | undefined
@@ -58,6 +60,8 @@ async function store({ db, clock }: Deps, actor: Actor, input: Input, planned: P
     failureThreshold: input.failureThreshold,
     skipRefused: input.skipRefused,
     holdAfter: input.holdAfter ?? null,
+    parallel: input.parallel ?? null,
+    bakeMs: input.bakeMs ?? null,
     fenceMode: input.fenceMode ?? 'until-stable',
     ignoreWindows: input.ignoreWindows ?? false,
   })
@@ -67,7 +71,7 @@ async function store({ db, clock }: Deps, actor: Actor, input: Input, planned: P
 
 /** The fields that the caller decides. */
 type Options = Pick<StoredRollout, 'reason' | 'cveId' | 'triggeredBy' | 'failureThreshold' | 'skipRefused' | 'holdAfter' | 'fenceMode'> &
-  Partial<Pick<StoredRollout, 'ignoreWindows'>>
+  Partial<Pick<StoredRollout, 'ignoreWindows' | 'parallel' | 'bakeMs'>>
 
 /** A rollout before its start. */
 export const newRollout = (clock: Clock, actor: Actor, { id, manifest, plan }: Planned, options: Options): StoredRollout => ({
@@ -86,6 +90,9 @@ export const newRollout = (clock: Clock, actor: Actor, { id, manifest, plan }: P
   startedAt: null,
   finishedAt: null,
   ignoreWindows: false,
+  parallel: null,
+  bakeMs: null,
+  bakeUntil: null,
   queuedBehind: [],
   ...options,
 })
@@ -111,8 +118,8 @@ export async function queueRollout(step: RolloutTx, { plan, repeat, fixes, actor
   )
   await publishEvent(step, { type: 'rollout.created', reason: rollout.reason })
   if (alert) await raiseAlert(tx, clock, alert)
-  const { kind, manifestRevision, digests, targetSlugs, reason, skipRefused, failureThreshold, holdAfter, ignoreWindows, fenceMode } =
-    rollout
+  const { kind, manifestRevision, digests, targetSlugs, reason, skipRefused, failureThreshold } = rollout
+  const { holdAfter, parallel, bakeMs, ignoreWindows, fenceMode } = rollout
   const data = {
     kind,
     manifestRevision,
@@ -122,6 +129,8 @@ export async function queueRollout(step: RolloutTx, { plan, repeat, fixes, actor
     skipRefused,
     failureThreshold,
     holdAfter,
+    parallel,
+    bakeMs,
     ignoreWindows,
     fenceMode,
     updates: plan.updates,

@@ -6,6 +6,7 @@ import {
   type EmergencyTargets,
   emergencyManifest,
   hostsToAsk,
+  limitsOf,
   newEmergencyId,
   planRollout as plan,
   type RegistryAnswers,
@@ -40,20 +41,26 @@ export type PlanDeps = Pick<
 /** A plan, the rollout id that its random choice of early boxes depends on, and the manifest it targets. */
 export type Planned = Readonly<{ id: string; manifest: Manifest; plan: RolloutPlan }>
 
-type StagedInput = Readonly<{ targetSlugs?: readonly string[] | undefined; allowLongFence: boolean; ignoreWindows?: boolean }>
+type StagedInput = Pace & Readonly<{ targetSlugs?: readonly string[] | undefined; allowLongFence: boolean; ignoreWindows?: boolean }>
+type Pace = Readonly<{ parallel?: number | undefined; bakeMs?: number | undefined }>
 type AnyInput = Readonly<{ kind: RolloutKind } & EmergencyTargets>
 
 /** Plans a rollout of either kind; stores nothing. */
 export const planAnyRollout = (
   deps: PlanDeps,
-  { kind, targetSlugs, allowLongFence, ignoreWindows = false, ...targets }: StagedInput & AnyInput,
+  { kind, targetSlugs, allowLongFence, ignoreWindows, parallel, bakeMs, ...targets }: StagedInput & AnyInput,
 ): Promise<Planned> =>
-  kind === 'emergency_cve' ? planEmergency(deps, targets) : planStaged(deps, { targetSlugs, allowLongFence, ignoreWindows })
+  kind === 'emergency_cve'
+    ? planEmergency(deps, targets)
+    : planStaged(deps, { targetSlugs, allowLongFence, parallel, bakeMs, ...(ignoreWindows === undefined ? {} : { ignoreWindows }) })
 
 /** Plans a staged rollout to the current manifest; stores nothing. Throws NOT_FOUND without a manifest, VALIDATION for unknown slugs. */
-export function planStaged(deps: PlanDeps, { targetSlugs, allowLongFence, ignoreWindows = false }: StagedInput): Promise<Planned> {
+export function planStaged(
+  deps: PlanDeps,
+  { targetSlugs, allowLongFence, ignoreWindows = false, parallel, bakeMs }: StagedInput,
+): Promise<Planned> {
   const id = newId(deps.random, 'ro')
-  const asked = { targetSlugs: targetSlugs ?? null, allowLongFence, ignoreWindows }
+  const asked = { targetSlugs: targetSlugs ?? null, allowLongFence, ignoreWindows, bakeMs, limits: limitsOf(deps.settings, { parallel }) }
   return withImages(deps, async (resolved) => {
     const { manifest, revision } = await currentManifest(deps.db)
     const target: Target = { rolloutId: id, kind: 'staged', manifest, manifestRevision: revision, ...asked, resolved }
@@ -70,7 +77,7 @@ export function planStaged(deps: PlanDeps, { targetSlugs, allowLongFence, ignore
 export async function planEmergency(deps: PlanDeps, targets: EmergencyTargets): Promise<Planned> {
   assertKnownHead(deps, targets)
   const id = newEmergencyId(deps.clock, deps.random)
-  const asked = { rolloutId: id, kind: 'emergency_cve', targetSlugs: null, allowLongFence: true } as const
+  const asked = { rolloutId: id, kind: 'emergency_cve', targetSlugs: null, allowLongFence: true, limits: deps.settings } as const
   return withImages(deps, async (resolved) => {
     const current = await currentManifest(deps.db)
     const manifest = emergencyManifest(current.manifest, targets)
@@ -103,7 +110,16 @@ function assertKnownHead({ migrations }: PlanDeps, { toMigrationsHead: head }: E
 
 type Target = Pick<
   Parameters<typeof plan>[0],
-  'rolloutId' | 'kind' | 'manifest' | 'manifestRevision' | 'targetSlugs' | 'allowLongFence' | 'ignoreWindows' | 'resolved'
+  | 'rolloutId'
+  | 'kind'
+  | 'manifest'
+  | 'manifestRevision'
+  | 'targetSlugs'
+  | 'allowLongFence'
+  | 'ignoreWindows'
+  | 'resolved'
+  | 'limits'
+  | 'bakeMs'
 >
 
 async function planFor(deps: PlanDeps, target: Target): Promise<RolloutPlan> {
@@ -114,7 +130,6 @@ async function planFor(deps: PlanDeps, target: Target): Promise<RolloutPlan> {
     history: await pastUpdates(db),
     rollbacks: await pastImageRollbacks(db),
     probe,
-    limits: settings,
     ...(settings.assumedUpdateMs === undefined ? {} : { assumedUpdateMs: settings.assumedUpdateMs }),
     now: isoNow(clock),
     staleAfterMs,

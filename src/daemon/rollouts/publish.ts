@@ -43,6 +43,7 @@ function eventOf(clock: Clock, rollout: StoredRollout, { type, action, reason = 
     rolloutId: rollout.id,
     status: rollout.status,
     previousStatus: rollout.previousStatus,
+    bakeUntil: rollout.bakeUntil,
     reason,
     action: action ? publicAction(action) : null,
     progress: action?.progress ?? null,

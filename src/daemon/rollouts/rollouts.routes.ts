@@ -6,6 +6,7 @@ import type { RolloutsDeps } from './deps.ts'
 import { createEmergency } from './emergency/create-emergency.ts'
 import { followRollout } from './follow-rollout.ts'
 import { planAnyRollout } from './plan-rollout.ts'
+import { promoteRollout } from './promote-rollout.ts'
 import { rehearsals } from './rehearse-rollout.ts'
 import { listEvidence, reportRollout } from './report-rollout.ts'
 import { resolveManifest } from './resolve-manifest.ts'
@@ -31,6 +32,7 @@ export const rolloutsRoutes = (deps: RolloutsDeps, rehearse = rehearsals(deps)):
     startRollout: ({ actor, params, body }) => startRollout(deps, actor, { ...params, ...body }),
     pauseRollout: ({ actor, params, body }) => pauseRollout(deps, actor, { ...params, ...body }),
     resumeRollout: ({ actor, params, body }) => resumeRollout(deps, actor, { ...params, ...body }),
+    promoteRollout: ({ actor, params }) => promoteRollout(deps, actor, params),
     abortRollout: ({ actor, params, body }) => abortRollout(deps, actor, { ...params, ...body }),
     rollbackRollout: ({ actor, params, body }) => rollbackRollout(deps, actor, { ...params, ...body }),
     planRollback: ({ params, body }) => planRollback(deps, { ...params, ...body }),

@@ -32,6 +32,11 @@ export type RolloutTable = {
   failure_threshold: number
   skip_refused: number
   hold_after: Phase | null
+  /** Null: the setting of the daemon. */
+  parallel: number | null
+  bake_ms: number | null
+  /** The end of the bake of the current phase; null outside a bake. */
+  bake_until: string | null
   fence_mode: FenceMode
   ignore_windows: number
   /** Ids of the rollouts that it was queued behind at its start; null without any. */

@@ -5,21 +5,52 @@ import { anAction, aRollout, aRolloutDetail, rolloutId } from '../../support/rec
 const path = `/admin/tenant-boxes/rollouts/${rolloutId}`
 const answersFor = (paused: object): Answers => ({
   [`GET ${path}`]: aRolloutDetail([anAction('a')], { status: 'paused', previousStatus: 'free_5', ...paused }),
-  [`POST ${path}/resume`]: aRollout(),
+  [`POST ${path}/promote`]: aRollout(),
 })
 const held = {
   holdAfter: 'canary' as const,
   pauseReason: 'held after canary, as requested at its creation. Next: resume the rollout to continue.',
 }
 
-test('promote continues a rollout past its hold', async () => {
-  const ran = await tenantry(['rollouts', 'promote', rolloutId, '-y'], { answers: answersFor(held) })
-  expect([ran.exit, ran.asked.at(-1)?.path, ran.asked.at(-1)?.body]).toEqual([0, `${path}/resume`, { skipFailed: false }])
+const bakeUntil = '2026-01-05T02:30:00.000Z'
+
+test.each([
+  ['its hold', held],
+  ['the rest of a bake', { status: 'canary' as const, previousStatus: null, bakeUntil }],
+  ['a bake that a failing box has stopped', { bakeUntil, pauseReason: 'bake after canary stopped: a (alert fence_stuck). Next: …' }],
+])('promote continues a rollout past %s', async (_, state) => {
+  const ran = await tenantry(['rollouts', 'promote', rolloutId, '-y'], { answers: answersFor(state) })
+  expect([ran.exit, ran.asked.at(-1)?.path]).toEqual([0, `${path}/promote`])
+})
+
+test('a rollout that bakes shows until when, and how to continue', async () => {
+  const answers = answersFor({ status: 'canary', previousStatus: null, bakeMs: 1_800_000, bakeUntil })
+  const { stdout } = await tenantry(['rollouts', 'show', rolloutId, '--boxes'], { answers })
+  expect(stdout).toMatch(/status +baking \(canary\)/)
+  expect(stdout).toMatch(/waiting +until 2026-01-05 02:30:00 UTC: bake after canary/)
+  expect(stdout).toMatch(/bake +30 min after each phase/)
+  expect(stdout).toContain(`tenantry rollouts promote ${rolloutId}`)
+})
+
+test.each([
+  ['90s', 90_000],
+  ['2h', 7_200_000],
+])('--bake %s and --parallel are sent with plan, create and rehearse', async (text, bakeMs) => {
+  for (const verb of ['plan', 'create', 'rehearse']) {
+    const { asked } = await tenantry(['rollouts', verb, '--bake', text, '--parallel', '1'], { answers: {} })
+    expect(asked.at(-1)?.body).toMatchObject({ bakeMs, parallel: 1 })
+  }
+})
+
+test('--bake refuses what is no duration', async () => {
+  const ran = await tenantry(['rollouts', 'plan', '--bake', '30'], { answers: {} })
+  expect([ran.exit, ran.stderr]).toEqual([2, expect.stringContaining('must be a duration, such as 90s, 30m, 2h or 1d')])
 })
 
 test.each([
   ['paused for a failure', { holdAfter: 'canary', pauseReason: 'pro stopped: a failed' }, 'pro stopped: a failed'],
   ['not paused', { status: 'pro', holdAfter: 'pro', pauseReason: null }, 'it is pro.'],
+  ['paused by a person while it bakes', { bakeUntil: '2026-01-05T02:30:00.000Z', pauseReason: 'lunch' }, 'lunch'],
 ])('promote refuses a rollout that is %s', async (_, paused, says) => {
   const ran = await tenantry(['rollouts', 'promote', rolloutId, '-y'], { answers: answersFor(paused) })
   expect([ran.exit, ran.asked.map(({ method }) => method)]).toEqual([5, ['GET']])

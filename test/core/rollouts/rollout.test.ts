@@ -15,6 +15,7 @@ import {
 const at = '2026-01-05T02:00:00.000Z'
 const moves: readonly RolloutMove[] = [
   { type: 'start', at },
+  { type: 'bake', until: '2026-01-05T03:00:00.000Z', at },
   { type: 'advance', at },
   { type: 'pause', reason: 'lunch', at },
   { type: 'resume', at },
@@ -28,6 +29,7 @@ const aState = (kind: RolloutKind, status: RolloutStatus): RolloutState => ({
   previousStatus: status === 'paused' ? 'pro' : null,
   pauseReason: status === 'paused' ? 'lunch' : null,
   error: null,
+  bakeUntil: null,
   startedAt: null,
   finishedAt: null,
 })
@@ -39,18 +41,18 @@ const paused = { resume: 'pro', fail: 'failed', rollback: 'rolled_back' }
 const table: Record<RolloutKind, Partial<Record<RolloutStatus, Partial<Record<RolloutMove['type'], string>>>>> = {
   staged: {
     queued: { start: 'canary', fail: 'failed' },
-    canary: { advance: 'free_5', ...running },
-    free_5: { advance: 'free_100', ...running },
-    free_100: { advance: 'pro', ...running },
-    pro: { advance: 'enterprise', ...running },
-    enterprise: { advance: 'done', ...running },
+    canary: { bake: 'canary', advance: 'free_5', ...running },
+    free_5: { bake: 'free_5', advance: 'free_100', ...running },
+    free_100: { bake: 'free_100', advance: 'pro', ...running },
+    pro: { bake: 'pro', advance: 'enterprise', ...running },
+    enterprise: { bake: 'enterprise', advance: 'done', ...running },
     paused,
   },
   emergency_cve: {
     queued: { start: 'pro', fail: 'failed' },
-    pro: { advance: 'enterprise', ...running },
-    enterprise: { advance: 'free_100', ...running },
-    free_100: { advance: 'done', ...running },
+    pro: { bake: 'pro', advance: 'enterprise', ...running },
+    enterprise: { bake: 'enterprise', advance: 'free_100', ...running },
+    free_100: { bake: 'free_100', advance: 'done', ...running },
     paused,
   },
 }
@@ -93,13 +95,13 @@ describe('properties', () => {
     )
   })
 
-  test('resume always returns to the state before the pause', () => {
+  test('resume always returns to the state before the pause; an interrupted bake starts again', () => {
     fc.assert(
       fc.property(aKind, someMoves, (kind, list) => {
         const state = played(kind, list).at(-1) as RolloutState
         const rested = tried(state, { type: 'pause', reason: 'lunch', at })
         if (!rested) return
-        expect(transition(rested, { type: 'resume', at })).toEqual(state)
+        expect(transition(rested, { type: 'resume', at })).toEqual({ ...state, bakeUntil: null })
       }),
     )
   })

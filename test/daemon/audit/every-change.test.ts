@@ -52,6 +52,7 @@ const declared: Readonly<Record<string, Declared>> = {
   startRollout: elsewhere('rollouts', 'rollout.started'),
   pauseRollout: elsewhere('rollouts', 'rollout.paused'),
   resumeRollout: elsewhere('rollouts', 'rollout.resumed'),
+  promoteRollout: elsewhere('rollouts', 'rollout.promoted'),
   abortRollout: elsewhere('rollouts', 'rollout.failed'),
   rollbackRollout: elsewhere('rollouts', 'rollout.rolled_back'),
   planRollback: readsOnly,

@@ -237,6 +237,25 @@ onBothDialects('the rollouts api', (fresh) => {
     )
   })
 
+  test('a rollout with its own pace: its plan, its bake, and a promotion', async () => {
+    const { world, api } = await begin()
+    const pace = { parallel: 1, bakeMs: 1_800_000 }
+    expect(await api.planRollout({ body: pace })).toMatchObject(pace)
+    const { id } = await api.createRollout({ body: pace })
+    const params = { id }
+    expect(await api.startRollout({ params })).toMatchObject({ ...pace, bakeUntil: null })
+    await expect(api.promoteRollout({ params })).rejects.toEqual(refusedWith('INVALID_TRANSITION', /neither held after a phase nor baking/))
+    await world.settle()
+    expect((await api.listRollouts()).rollouts).toMatchObject([{ id, status: 'canary', bakeUntil: expect.any(String) }])
+    await expect((await apiOf(world, 'viewer')).promoteRollout({ params })).rejects.toEqual(refusedWith('FORBIDDEN'))
+    expect(await api.promoteRollout({ params })).toMatchObject({ status: 'free_5', bakeUntil: null })
+    for (const body of [{ parallel: 0 }, { parallel: 51 }, { bakeMs: 999 }, { bakeMs: 8 * 86_400_000 }])
+      await expect(api.createRollout({ body })).rejects.toEqual(refusedWith('VALIDATION'))
+    await expect(api.planRollout({ body: { kind: 'emergency_cve', toChatServer: '1.163.2', parallel: 1 } })).rejects.toEqual(
+      refusedWith('VALIDATION', /must be staged for parallel and bakeMs/),
+    )
+  })
+
   test('every act of a person stands in the log of the admins too', async () => {
     const { world, api } = await begin()
     const { id } = await api.createRollout({ body: {} })

@@ -2,6 +2,7 @@ import { duration, plural } from '../../../core/kit/index.ts'
 import type { RolloutAction, RolloutEvent } from '../../../core/rollouts/index.ts'
 import { clean, padEnd } from '../../kit/index.ts'
 import {
+  bakeText,
   errorOf,
   hasFailed,
   isFinished,
@@ -23,7 +24,7 @@ export function openingLines(state: BoardState): string[] {
   const { rollout, actions } = state
   const moving = allBoxes(actions).filter(({ status }) => status !== 'skipped').length
   const why = isStopped(rollout.status) ? whyOf(rollout) : undefined
-  const queued = queuedText(rollout)
+  const queued = queuedText(rollout) ?? bakeText(rollout)
   return [
     `rollout ${rollout.id} is ${rolloutState(rollout)}: ${plural(moving, 'box', 'boxes')}, manifest revision ${rollout.manifestRevision}`,
     ...(why ? [`reason: ${clean(why)}`] : []),
@@ -65,6 +66,7 @@ function eventLine(before: BoardState, event: RolloutEvent, after: BoardState): 
   if (event.type === 'rollout.resumed') return `resumed in ${event.status}`
   if (event.type === 'rollout.phase') return phaseLine(after, event)
   if (event.type === 'rollout.created') return undefined
+  if (event.type === 'rollout.baking') return `waiting ${bakeText(after.rollout)}`
   if (event.type === 'rollout.rolled_back') return stopText('rolled_back', why && clean(why)) // also of a finished rollout
   return stopText(event.status, why && clean(why))
 }

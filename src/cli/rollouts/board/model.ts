@@ -1,6 +1,6 @@
 import type { Phase, RolloutAction } from '../../../core/rollouts/index.ts'
 import { withAddress } from '../../kit/index.ts'
-import { errorOf, isFinished, type NextStep, nextSteps, outcomeWord, queuedText, statusWord, stepWord, whyOf } from '../words.ts'
+import { bakeText, errorOf, isFinished, type NextStep, nextSteps, outcomeWord, queuedText, statusWord, stepWord, whyOf } from '../words.ts'
 import { type BoardState, daemonNowMs } from './state.ts'
 import { plannedBy, remainingMs, type Tally, tallyOf } from './tally.ts'
 
@@ -29,7 +29,7 @@ export type BoardModel = Readonly<{
   rollback: Readonly<{ rolledBack: number; ended: number; total: number }> | undefined
   /** Boxes that wait for their maintenance windows, and the first opening. */
   waiting: Readonly<{ boxes: number; until: string }> | undefined
-  /** The unfinished rollouts that it waits for before its first box. */
+  /** The unfinished rollouts that it waits for before its first box, or the end of a bake. */
   queued: string | undefined
   etaMs: number | undefined
   running: readonly RunningBox[]
@@ -56,7 +56,7 @@ export function boardModel(state: BoardState, localNowMs: number, url?: string):
     ...{ succeeded, failed, leftOut, total },
     rollback,
     waiting: rollout.status === 'paused' ? undefined : waitingOf(openings, nowMs),
-    queued: settled === 0 && running.length === 0 && !isFinished(rollout.status) ? queuedText(rollout) : undefined,
+    queued: settled === 0 && running.length === 0 && !isFinished(rollout.status) ? queuedText(rollout) : bakeText(rollout),
     etaMs: remainingMs(state, nowMs),
     running: running.toSorted(byStart).map(runningBoxAt(nowMs)),
     failures: failures.toSorted(openFirst).map((action) => failureOf(action, url)),

@@ -39,12 +39,13 @@ export function reduce(state: BoardState, message: BoardMessage): BoardState {
   }
 }
 
-function afterEvent(rollout: Rollout, { type, status, previousStatus, reason, at }: RolloutEvent): Rollout {
+function afterEvent(rollout: Rollout, { type, status, previousStatus, bakeUntil = null, reason, at }: RolloutEvent): Rollout {
   const ended = isFinished(status)
   return {
     ...rollout,
     status,
     previousStatus,
+    bakeUntil,
     pauseReason: status === 'paused' ? (reason ?? rollout.pauseReason) : null,
     error: ended && status !== 'done' ? (reason ?? rollout.error) : null,
     startedAt: rollout.startedAt ?? (type === 'rollout.started' ? at : null),

@@ -160,6 +160,8 @@ export function remainingMs(state: BoardState, nowMs: number): number | undefine
   if (isFinished(rollout.status) || rollout.status === 'paused' || rollout.status === 'queued') return undefined
   const { phases, pace } = tallyOf(state)
   const planned = plannedBy(plan)
+  const open = plan.phases.filter(({ phase }) => isOpen(phases.get(phase)))
+  const bakes = (rollout.bakeMs ?? 0) * Math.max(0, open.length - 1) + Math.max(0, Date.parse(rollout.bakeUntil ?? '') - nowMs || 0)
   return plan.phases.reduce((sum, { phase }) => {
     const open = phases.get(phase)
     if (!open) return sum
@@ -173,8 +175,10 @@ export function remainingMs(state: BoardState, nowMs: number): number | undefine
       if (untilMs > 0) latest = Math.max(latest, untilMs + expectedMs * pace)
     }
     return Math.max(sum + Math.max(slowestMs, total / plan.parallel), latest)
-  }, 0)
+  }, bakes)
 }
+
+const isOpen = (phase: PhaseTally | undefined): boolean => phase !== undefined && (phase.running.length > 0 || phase.pending.maxMs > 0)
 
 /** The minimum estimate for a running box that is past its expected duration. */
 const minLeftMs = 1000

@@ -44,6 +44,7 @@ import { publishedSpace } from './0044-published-space.ts'
 import { store } from './0045-store.ts'
 import { modules } from './0046-modules.ts'
 import { storeVersions } from './0047-store-versions.ts'
+import { rolloutPace } from './0048-rollout-pace.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order they are applied. Add at the end; never change or reorder what shipped. */
@@ -94,4 +95,5 @@ export const migrations: readonly Migration[] = [
   store,
   modules,
   storeVersions,
+  rolloutPace,
 ]

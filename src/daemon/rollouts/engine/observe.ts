@@ -1,11 +1,12 @@
 import { isoNow } from '../../../core/kit/index.ts'
-import { type EngineAction, type EngineCommand, isInFlight, isOver, phaseOf } from '../../../core/rollouts/index.ts'
+import { type Bake, type EngineAction, type EngineCommand, isInFlight, isOver, limitsOf, phaseOf } from '../../../core/rollouts/index.ts'
 import { holdsBySlug } from '../../boxes/index.ts'
 import type { DbOrTx } from '../../db/index.ts'
 import { type CommandState, isAnswered, statesOfCommands } from '../../hosts/index.ts'
 import { unfinishedAmong } from '../open-rollouts.repo.ts'
 import { streamOf } from '../publish.ts'
 import { rolloutById, type StoredRollout } from '../rollouts.repo.ts'
+import { readBake } from './bake.repo.ts'
 import { actionsToRollBack, actionsToUpdate, closedWindows } from './engine-actions.repo.ts'
 
 import type { LeasedRollout } from './under-lease.ts'
@@ -13,6 +14,7 @@ import type { LeasedRollout } from './under-lease.ts'
 /** The state from which the next steps are planned. Reading it locks nothing: each step checks its own part again. */
 export type Observation = Readonly<{
   rollout: StoredRollout
+  bake: Bake | undefined
   actions: readonly EngineAction[]
   commands: ReadonlyMap<string, EngineCommand>
   awaited: readonly AwaitedCommand[]
@@ -28,7 +30,7 @@ export async function observeRollout({ deps, rolloutId }: LeasedRollout): Promis
   const rollout = { ...stored, queuedBehind: [...(await unfinishedAmong(db, stored.queuedBehind))] }
   const holds = await holdsBySlug(db, clock, streamOf(rolloutId))
   const actions = isOver(rollout.status)
-    ? await actionsToRollBack(db, { rolloutId, holds, limits: deps.settings })
+    ? await actionsToRollBack(db, { rolloutId, holds, limits: limitsOf(deps.settings, rollout) })
     : await actionsInPhase(deps, rollout, holds)
   const inFlight = actions.filter(({ status }) => isInFlight(status))
   const awaited = await statesOfCommands(
@@ -37,7 +39,8 @@ export async function observeRollout({ deps, rolloutId }: LeasedRollout): Promis
   )
   const unanswerable = await unanswerableCommands(db, awaited)
   const commands = awaited.map((command) => (unanswerable.has(command.id) ? failedUnanswered(command) : engineCommand(command)))
-  return { rollout, actions, commands: new Map(commands.map((command) => [command.id, command])), awaited }
+  const bake = await readBake(deps, rollout, actions)
+  return { rollout, bake, actions, commands: new Map(commands.map((command) => [command.id, command])), awaited }
 }
 
 type Holds = Parameters<typeof actionsToUpdate>[1]['holds']
@@ -45,7 +48,7 @@ type Holds = Parameters<typeof actionsToUpdate>[1]['holds']
 async function actionsInPhase({ db, clock, windows, settings }: LeasedRollout['deps'], rollout: StoredRollout, holds: Holds) {
   const phase = phaseOf(rollout)
   const closed = await closedWindows(db, { rollout, phase, windows, now: isoNow(clock) })
-  return actionsToUpdate(db, { rolloutId: rollout.id, phase, holds, windows: closed, limits: settings })
+  return actionsToUpdate(db, { rolloutId: rollout.id, phase, holds, windows: closed, limits: limitsOf(settings, rollout) })
 }
 
 function engineCommand(command: CommandState): EngineCommand {

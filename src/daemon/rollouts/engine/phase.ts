@@ -1,5 +1,5 @@
 import { alertOf } from '../../../core/alerts/index.ts'
-import { isoNow } from '../../../core/kit/index.ts'
+import { isoIn, isoNow } from '../../../core/kit/index.ts'
 import {
   explainHold,
   failedStatuses,
@@ -42,19 +42,43 @@ export const pausePhase = (leased: LeasedRollout, reason: string): Promise<void>
     return undefined
   })
 
+/** The boxes of a complete phase are watched before the next one begins. */
+export const beginBake = (leased: LeasedRollout, from: Phase): Promise<void> =>
+  underLease(leased, async (step) => {
+    const { tx, clock, rollout } = step
+    if (phaseOf(rollout) !== from || rollout.bakeMs === null || rollout.bakeUntil !== null) return undefined
+    const baking = transition(rollout, { type: 'bake', at: isoNow(clock), until: isoIn(clock, rollout.bakeMs) })
+    await replaceRollout(tx, rollout, baking)
+    await publishEvent({ ...step, rollout: baking }, { type: 'rollout.baking' })
+    return undefined
+  })
+
+/** An updated box does not stay healthy. Nothing happens where the bake has meanwhile ended. */
+export const stopBake = (leased: LeasedRollout, { from, reason }: Readonly<{ from: Phase; reason: string }>): Promise<void> =>
+  underLease(leased, async (step) => {
+    if (phaseOf(step.rollout) === from && step.rollout.bakeUntil !== null) await pauseByEngine(step, reason)
+    return undefined
+  })
+
 /** A phase without failures advances to the next one, or finishes the rollout; then it pauses where `holdAfter` names the phase. */
 export const advancePhase = (leased: LeasedRollout, from: Phase): Promise<void> =>
   underLease(leased, async (step) => {
-    const { tx, clock, rollout } = step
-    if (phaseOf(rollout) !== from) return undefined
-    const next = transition(rollout, { type: 'advance', at: isoNow(clock) })
-    const after = { ...step, rollout: next }
-    const type = isOver(next.status) ? 'rollout.done' : 'rollout.phase'
-    await replaceRollout(tx, rollout, next)
-    await requestCheckpoint(tx, clock, { chain: streamOf(rollout.id) })
-    await publishEvent(after, { type })
-    if (isOver(next.status)) await closeRolloutAlerts(after, 'over')
-    await recordRolloutAudit(after, { actor: engineActor, action: type, data: { from, to: next.status } })
-    if (rollout.holdAfter === from && !isOver(next.status)) await pauseByEngine(after, explainHold(from), { held: true })
+    if (phaseOf(step.rollout) !== from) return undefined
+    const after = await enterNextPhase(step, from)
+    if (step.rollout.holdAfter === from && !isOver(after.rollout.status)) await pauseByEngine(after, explainHold(from), { held: true })
     return undefined
   })
+
+/** Stores, publishes and audits the next phase, or the end of the rollout. */
+export async function enterNextPhase(step: RolloutTx, from: Phase): Promise<RolloutTx> {
+  const { tx, clock, rollout } = step
+  const next = transition(rollout, { type: 'advance', at: isoNow(clock) })
+  const after = { ...step, rollout: next }
+  const type = isOver(next.status) ? 'rollout.done' : 'rollout.phase'
+  await replaceRollout(tx, rollout, next)
+  await requestCheckpoint(tx, clock, { chain: streamOf(rollout.id) })
+  await publishEvent(after, { type })
+  if (isOver(next.status)) await closeRolloutAlerts(after, 'over')
+  await recordRolloutAudit(after, { actor: engineActor, action: type, data: { from, to: next.status } })
+  return after
+}

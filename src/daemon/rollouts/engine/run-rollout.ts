@@ -1,10 +1,10 @@
 import type { BoxCommandResult, RestoreResult, UpdateResult } from '../../../core/boxes/index.ts'
 import { isProblem } from '../../../core/kit/index.ts'
-import { isOver, planRollbackSteps, planSteps, type Step } from '../../../core/rollouts/index.ts'
+import { isOver, limitsOf, planRollbackSteps, planSteps, type Step } from '../../../core/rollouts/index.ts'
 import { evaluateUpdate, failUpdate } from './finish-update.ts'
 import { type AwaitedCommand, type Observation, observeRollout } from './observe.ts'
 import { orderUpdate } from './order-update.ts'
-import { advancePhase, pausePhase } from './phase.ts'
+import { advancePhase, beginBake, pausePhase, stopBake } from './phase.ts'
 import { beginUpdate, preflightUpdate } from './preflight-update.ts'
 import { evaluateRollback, failRollback } from './rollback/finish-rollback.ts'
 import { orderRollback } from './rollback/order-rollback.ts'
@@ -29,8 +29,9 @@ export async function runRollout(leased: LeasedRollout, signal: AbortSignal): Pr
   }
 }
 
-function stepsAfter({ rollout, actions, commands }: Observation, { deps: { settings } }: LeasedRollout): Step[] {
-  return isOver(rollout.status) ? planRollbackSteps(actions, commands, settings) : planSteps({ rollout, actions, commands }, settings)
+function stepsAfter({ rollout, bake, actions, commands }: Observation, { deps: { settings } }: LeasedRollout): Step[] {
+  const limits = limitsOf(settings, rollout)
+  return isOver(rollout.status) ? planRollbackSteps(actions, commands, limits) : planSteps({ rollout, bake, actions, commands }, limits)
 }
 
 /** Answers how many were executed. One that fails is logged and planned again: the trouble of one box stops no other. */
@@ -88,6 +89,10 @@ function executeStep(leased: LeasedRollout, step: Step): Promise<void> {
       return markOverdue(leased, step)
     case 'pause':
       return pausePhase(leased, step.reason)
+    case 'begin-bake':
+      return beginBake(leased, step.from)
+    case 'stop-bake':
+      return stopBake(leased, step)
     case 'advance':
       return advancePhase(leased, step.from)
   }
