@@ -161,7 +161,7 @@ export function nextSteps(
 
 type Gated = Pick<Rollout, 'status' | 'previousStatus' | 'holdAfter' | 'pauseReason' | 'bakeUntil'>
 
-/** What `promote` skips: a hold, or the bake of a phase; undefined in every other state. Repeats the daemon's rule, because help must not load core. */
+/** `promote` skips a hold or the bake of a phase; undefined in every other state. Repeats the daemon's rule, because help must not load core. */
 export function gateOf({ status, previousStatus, holdAfter, pauseReason, bakeUntil }: Gated): string | undefined {
   if (status === 'paused' && holdAfter !== null && pauseReason?.startsWith('held after ')) return `hold after ${holdAfter}`
   if (!bakeUntil || (pauseReason !== null && !pauseReason.startsWith('bake after '))) return undefined
