@@ -163,7 +163,10 @@ async function aSubmission({ config }: RunningDaemon, { tenantId, headId, word }
   await close()
   const one = [submissionId]
   const keys = { 'submissions/:id': one, 'download/:submissionId': one, 'reviews/:id': one, 'artifacts/:key': [artifactId] }
-  return { developerId, keys: { ...keys, 'modules/:moduleId': [approved.moduleId], 'ratings/:id': [approved.ratingId] } }
+  return {
+    developerId,
+    keys: { ...keys, 'modules/:moduleId': [approved.moduleId], 'ratings/:id': [approved.ratingId], 'developers/:id': [developerId] },
+  }
 }
 
 type Approved = Readonly<{ developerId: string; manifest: object; tenantId: string; headId: string }>

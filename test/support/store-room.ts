@@ -3,6 +3,7 @@ import { makeClient } from '../../src/core/contract/index.ts'
 import { type Capability, type PlatformPrincipal, problem } from '../../src/core/kit/index.ts'
 import { catalogueContract, storeContract, storeInvitesContract } from '../../src/core/store/index.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
+import type { Mail, Mailer } from '../../src/daemon/mail/mailer.ts'
 import { authenticateDeveloper, openExaminer, storeFeature } from '../../src/daemon/store/index.ts'
 import { silentLogger } from '../../src/node/index.ts'
 import { zipOf } from '../../src/node/module-package/index.ts'
@@ -26,11 +27,22 @@ type Changed = Readonly<{ id?: string; manifest?: object; files?: Record<string,
 /** Compiled when the test file loads: that may take longer than a test. */
 const workers = { scan: compiled('node/module-package/scan-worker.js'), sandbox: compiled('node/sandbox/worker.js') }
 
+type Options = Readonly<{ testMs?: number; registration?: 'open' | 'invite' | 'closed' }>
+
 /** The store over an empty database, with real scan and sandbox, and the users anna, ben (manageModules) and rita (reviewStore) of `acme`. */
-export async function aStoreRoom(db: Db, { testMs = 60_000 } = {}) {
+export async function aStoreRoom(db: Db, { testMs = 60_000, registration = 'invite' }: Options = {}) {
   const files = await aFilesRoom(db)
+  const mails: Mail[] = []
+  const mailer: Mailer = {
+    send: async (mail) => {
+      mails.push(mail)
+      return 'kept'
+    },
+  }
   const deps = {
     ...files,
+    mailer,
+    registration,
     log: silentLogger(),
     keyring: aKeyring(),
     baseUrl: '',
@@ -77,7 +89,8 @@ export async function aStoreRoom(db: Db, { testMs = 60_000 } = {}) {
   }
   const audited = async () => (await db.selectFrom('audit').select('action').orderBy('seq').execute()).map(({ action }) => action)
   const cleanUp = () => storeFeature.cleanup?.(deps)[0]?.(new AbortController().signal)
-  return { ...deps, url, as, aDeveloper, upload, listed, audited, cleanUp, stored: files.kept }
+  const jobs = storeFeature.jobs?.(deps) ?? {}
+  return { ...deps, mails, jobs, url, as, aDeveloper, upload, listed, audited, cleanUp, stored: files.kept }
 }
 
 export const formOf = (zip: Uint8Array, manifest: unknown) => ({

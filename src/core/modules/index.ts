@@ -13,6 +13,7 @@ export {
 } from './lifecycle.ts'
 export {
   maxDataBytes,
+  maxPackageBytes,
   maxPublishesPerMinute,
   type RunLimits,
   type RunResult,

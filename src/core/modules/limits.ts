@@ -1,3 +1,6 @@
+/** The zip of a module. */
+export const maxPackageBytes = 50 * 1024 * 1024
+
 /** Limits of one run of a type A module. */
 export type RunLimits = Readonly<{
   /** From start to end, waiting for calls included. */

@@ -1,7 +1,9 @@
 import { z } from 'zod'
 import { adminPerson, type Contract, developer, endpoint, file, open, Paging, platform, Timestamp } from '../contract/index.ts'
+import { maxPackageBytes } from '../modules/index.ts'
+import { Difference } from './difference.ts'
 import { storeReviewer } from './reviewer.ts'
-import { Developer, maxPackageBytes, NewDeveloper, ReviewAction, Submission, SubmissionSummary } from './submission.ts'
+import { Developer, NewDeveloper, NewSubmission, ReviewAction, SourceFile, Submission, SubmissionSummary } from './submission.ts'
 
 const base = '/api/platform/v1/store'
 const SubmissionId = z.string().min(1).max(100)
@@ -28,7 +30,7 @@ export const storeContract = {
     returns: Developer,
     status: 201,
     problems: ['FORBIDDEN', 'ALREADY_EXISTS'],
-    summary: 'Become a developer of modules, with an invite code',
+    summary: 'Become a developer of modules',
   }),
   uploadModule: endpoint({
     method: 'POST',
@@ -47,6 +49,17 @@ export const storeContract = {
       ...(['ALREADY_EXISTS', 'CONFLICT', 'QUOTA_EXCEEDED', 'OBJECT_STORE_UNAVAILABLE'] as const),
     ],
     summary: 'Upload a package of at most 50 MB, scan and test it, and submit it for review',
+    spec: '4.3',
+  }),
+  submitModule: endpoint({
+    method: 'POST',
+    path: `${base}/developer/submit`,
+    auth: developer,
+    body: NewSubmission,
+    bodyLimit: 1024 * 1024,
+    returns: z.object({ submissionId: z.string(), status: z.literal('in_review') }),
+    problems: ['MODULE_INVALID', 'MANIFEST_MISMATCH', 'SCAN_FAILED', 'INVALID_TRANSITION', 'NOT_FOUND'],
+    summary: 'Confirm the submission of an uploaded package; source files are scanned in addition',
     spec: '4.3',
   }),
   listSubmissions: endpoint({
@@ -98,6 +111,24 @@ export const storeContract = {
     }),
     summary: 'List submissions that await a review, newest first, with a link to each package',
     spec: '4.3',
+  }),
+  showReview: endpoint({
+    method: 'GET',
+    path: `${base}/admin/reviews/:id`,
+    auth: storeReviewer,
+    params: z.object({ id: SubmissionId }),
+    returns: Submission.extend({ developer: Developer, ...DownloadLink, difference: Difference, sources: z.array(SourceFile) }),
+    problems: ['OBJECT_STORE_UNAVAILABLE'],
+    summary: 'Show a submission with its source and its difference to the last approved version',
+  }),
+  verifyDeveloper: endpoint({
+    method: 'PATCH',
+    path: `${base}/admin/developers/:id`,
+    auth: storeReviewer,
+    params: z.object({ id: z.string().min(1).max(100) }),
+    body: z.strictObject({ verified: z.boolean() }),
+    returns: Developer,
+    summary: 'Mark a developer as verified, or not',
   }),
   reviewSubmission: endpoint({
     method: 'POST',

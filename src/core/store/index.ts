@@ -2,4 +2,14 @@
 // It decides shapes and limits of submissions. Whether a package may be submitted, src/core/modules and src/core/scan decide.
 export { type CatalogueQuery, catalogueContract, type NewRating, type Rating, type StoreItem } from './catalogue.ts'
 export { storeContract, storeInvitesContract } from './contract.ts'
-export { type Developer, type NewDeveloper, type ReviewAction, type Submission, storeLimits } from './submission.ts'
+export { decisionMail } from './decision-mail.ts'
+export { type ComparedVersion, type Difference, differenceOf } from './difference.ts'
+export {
+  type Developer,
+  type NewDeveloper,
+  type NewSubmission,
+  type ReviewAction,
+  type SourceFile,
+  type Submission,
+  storeLimits,
+} from './submission.ts'

@@ -3,8 +3,6 @@ import { Timestamp } from '../contract/index.ts'
 import { isVisible, visiblePattern } from '../kit/index.ts'
 import { ModuleManifest } from '../modules/index.ts'
 
-export const maxPackageBytes = 50 * 1024 * 1024
-
 /** Limits of one developer. */
 export const storeLimits = { openSubmissions: 3, uploadsADay: 10, bytes: 500 * 1024 * 1024 } as const
 
@@ -12,7 +10,11 @@ const line = (max: number) =>
   z.string().max(max).trim().min(1).refine(isVisible, 'must not contain control characters').meta({ pattern: visiblePattern })
 
 export const NewDeveloper = z.strictObject({
-  inviteCode: z.string().max(200).meta({ description: 'A one-use code from an operator' }),
+  inviteCode: z
+    .string()
+    .max(200)
+    .optional()
+    .meta({ description: 'A one-use code from an operator; not needed where registration is open' }),
   email: z.email().max(200),
   name: line(100),
   organization: line(200),
@@ -37,6 +39,15 @@ const Finding = z.object({
   column: z.int().optional(),
   message: z.string(),
 })
+
+/** A file of a package. */
+export const SourceFile = z.object({
+  file: z.string(),
+  bytes: z.int(),
+  text: z.string().nullable().meta({ description: 'Null for a binary or large file: read it in the package' }),
+  findings: z.array(Finding),
+})
+export type SourceFile = Readonly<z.infer<typeof SourceFile>>
 
 const ScanResult = z.object({
   ok: z.boolean(),
@@ -78,6 +89,22 @@ export const Submission = SubmissionSummary.extend({
   review: Review.nullable(),
 })
 export type Submission = Readonly<z.infer<typeof Submission>>
+
+const pathPart = '[A-Za-z0-9_@-][A-Za-z0-9_@.+ ()-]*'
+const SourcePath = z
+  .string()
+  .max(200)
+  .regex(new RegExp(`^(?:${pathPart}/)*${pathPart}$`), 'must be a path such as lib/count.js')
+
+export const NewSubmission = z.strictObject({
+  manifest: z.record(z.string(), z.unknown()).meta({ description: 'The content of module.json' }),
+  artifactPath: z.string().min(1).max(100).meta({ description: 'As an upload of yours returned it' }),
+  sourceFiles: z
+    .record(SourcePath, z.string())
+    .refine((files) => Object.keys(files).length <= 500, 'must have at most 500 files')
+    .optional(),
+})
+export type NewSubmission = Readonly<z.infer<typeof NewSubmission>>
 
 const Notes = z
   .string()

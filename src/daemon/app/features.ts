@@ -16,6 +16,7 @@ import { homeserverFeature } from '../homeserver/index.ts'
 import { deleteEndedInvites, hostsFeature } from '../hosts/index.ts'
 import { jobsFeature } from '../jobs/index.ts'
 import { limitsFeature } from '../limits/index.ts'
+import { makeMailer } from '../mail/index.ts'
 import { modulesFeature } from '../modules/index.ts'
 import { privacyFeature } from '../privacy/index.ts'
 import { profileFeature } from '../profile/index.ts'
@@ -62,8 +63,9 @@ export const features: readonly Feature<Deps>[] = [
   })),
   withDeps(triggersFeature, triggersDeps),
   withDeps(filesFeature, ({ files }: Deps) => files),
-  withDeps(storeFeature, ({ files, keyring, config }: Deps) => ({
+  withDeps(storeFeature, ({ clock, files, keyring, config }: Deps) => ({
     ...{ ...files, keyring, baseUrl: config.baseUrl, dataDir: config.dataDir },
+    ...{ mailer: makeMailer(clock, config), registration: config.store.registration },
     ...openExaminer(),
   })),
   modulesFeature,

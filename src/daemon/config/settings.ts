@@ -121,6 +121,13 @@ export const Settings = z.strictObject({
       networks: List.pipe(z.array(ProxyAddress)).default([]),
     })
     .prefault({}),
+  /** The store of modules. */
+  store: z
+    .strictObject({
+      /** Who may become a developer: every user with `manageModules`, those with a code of an operator, nobody. */
+      registration: z.enum(['open', 'invite', 'closed']).default('invite'),
+    })
+    .prefault({}),
   /** When a box counts as healthy (service specification, section 8). */
   probe: z
     .strictObject({

@@ -5,11 +5,12 @@ import type { Mail } from './mailer.ts'
 export type From = Readonly<{ clock: Clock; from: string }>
 
 /** Header and text. No machine answers it (RFC 3834), and a mail that comes twice has one Message-ID. */
-export const compose = ({ clock, from }: From, { id, to, subject, text, urgent = false }: Mail): SendMailOptions => ({
+export const compose = ({ clock, from }: From, { id, to, subject, text, html, urgent = false }: Mail): SendMailOptions => ({
   from,
   to,
   subject,
   text,
+  ...(html === undefined ? {} : { html }),
   date: clock.now(),
   messageId: `<${id}@${domainOf(from)}>`,
   headers: { 'Auto-Submitted': 'auto-generated' },

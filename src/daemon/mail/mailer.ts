@@ -9,6 +9,8 @@ export type Mail = Readonly<{
   to: string
   subject: string
   text: string
+  /** The same as HTML. All texts of people in it are escaped. */
+  html?: string
   urgent?: boolean
 }>
 

@@ -3,6 +3,7 @@ import type { Logger } from '../../node/index.ts'
 import type { loadModule, scanInWorker } from '../../node/module-package/index.ts'
 import type { testModule } from '../../node/module-test/index.ts'
 import type { Db } from '../db/index.ts'
+import type { Mailer } from '../mail/index.ts'
 import type { ObjectStore } from '../objects/index.ts'
 import type { Keyring } from '../sealed/index.ts'
 
@@ -18,6 +19,9 @@ export type StoreDeps = Readonly<{
   dataDir: string
   /** Address of the platform in download links. */
   baseUrl: string
+  mailer: Mailer
+  /** Who may become a developer: everyone with `manageModules`, those with a code, or nobody. */
+  registration: 'open' | 'invite' | 'closed'
   /** Scans a package outside the thread of the daemon. */
   scan: (zip: Buffer, signal: AbortSignal) => ReturnType<typeof scanInWorker>
   /** Runs a type A module in the sandbox. `now`: ISO 8601. */

@@ -1,7 +1,7 @@
 import { type Actor, type DeveloperActor, isoIn, isoNow, newId, type PlatformPrincipal, problem, sha256Hex } from '../../core/kit/index.ts'
 import type { Developer, NewDeveloper } from '../../core/store/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import { type Db, isUniqueViolation, type Tx } from '../db/index.ts'
+import { type Db, forUpdate, isUniqueViolation, type Tx } from '../db/index.ts'
 import type { StoreDeps } from './deps.ts'
 import type { StoreDeveloperTable } from './store.tables.ts'
 
@@ -29,18 +29,23 @@ export const developerOf = ({ id, email, name, organization, verified }: StoreDe
   verified: Number(verified) === 1,
 })
 
-/** Makes the user a developer. Throws FORBIDDEN for a code that is not valid, ALREADY_EXISTS. */
-export async function registerDeveloper(deps: Deps, actor: PlatformPrincipal, { inviteCode, ...given }: NewDeveloper): Promise<Developer> {
-  const { db, clock, random } = deps
+/** Makes the user a developer. Throws FORBIDDEN where registration is closed or the code is not valid, ALREADY_EXISTS. */
+export async function registerDeveloper(
+  deps: Deps & Pick<StoreDeps, 'registration'>,
+  actor: PlatformPrincipal,
+  { inviteCode = '', ...given }: NewDeveloper,
+): Promise<Developer> {
+  const { db, clock, random, registration } = deps
   const row = {
     ...{ id: newId(random, 'dev'), tenant_id: actor.tenantId, user_id: actor.userId, ...given },
     ...{ verified: 0, created_at: isoNow(clock) },
   }
   const existing = await db.selectFrom('store_developers').select('id').where('user_id', '=', actor.userId).executeTakeFirst()
   if (existing) throw alreadyRegistered(existing.id)
+  if (registration === 'closed') throw problem('FORBIDDEN', 'This platform accepts no new developers (setting store.registration).')
   try {
     await db.transaction().execute(async (tx) => {
-      await useInvite(tx, { code: inviteCode, by: row.id, now: row.created_at })
+      if (registration === 'invite') await spendInvite(tx, { code: inviteCode, by: row.id, now: row.created_at })
       await tx.insertInto('store_developers').values(row).execute()
       const data = { developerId: row.id, userId: actor.userId }
       await recordAudit(tx, clock, { actor, action: 'store.developer-registered', subject: actor.tenantSlug, data })
@@ -56,7 +61,7 @@ const alreadyRegistered = (as: string) => problem('ALREADY_EXISTS', `You are reg
 
 type Use = Readonly<{ code: string; by: string; now: string }>
 
-async function useInvite(tx: Tx, { code, by, now }: Use): Promise<void> {
+async function spendInvite(tx: Tx, { code, by, now }: Use): Promise<void> {
   const { numUpdatedRows } = await tx
     .updateTable('store_invites')
     .set({ used_at: now, used_by: by })
@@ -67,6 +72,25 @@ async function useInvite(tx: Tx, { code, by, now }: Use): Promise<void> {
   if (numUpdatedRows !== 1n)
     throw problem('FORBIDDEN', 'The invite code is unknown, used or expired. fix: ask the operator of the platform for a new one')
 }
+
+/** Marks a developer as verified, or not; again changes nothing. Throws NOT_FOUND, FORBIDDEN for the own account. */
+export const verifyDeveloper = (
+  { db, clock }: Pick<StoreDeps, 'db' | 'clock'>,
+  actor: Actor,
+  { id, verified }: Readonly<{ id: string; verified: boolean }>,
+): Promise<Developer> =>
+  db.transaction().execute(async (tx) => {
+    const row = await tx.selectFrom('store_developers').selectAll().where('id', '=', id).modifyEnd(forUpdate(tx)).executeTakeFirst()
+    if (!row) throw problem('NOT_FOUND', `Developer ${id} does not exist. fix: the id is in tenantry reviews show <submission>`)
+    if (actor.kind === 'user' && row.user_id === actor.userId)
+      throw problem('FORBIDDEN', 'You cannot verify your own account. fix: ask another reviewer')
+    if (developerOf(row).verified === verified) return developerOf(row)
+    const changed = { ...row, verified: verified ? 1 : 0 }
+    await tx.updateTable('store_developers').set({ verified: changed.verified }).where('id', '=', id).execute()
+    const action = verified ? 'store.developer-verified' : 'store.developer-unverified'
+    await recordAudit(tx, clock, { actor, action, subject: id })
+    return developerOf(changed)
+  })
 
 /** The developer account that a header names, if it is one of the user. The answer is the same for an account of another user. */
 export const authenticateDeveloper =

@@ -8,7 +8,7 @@ import {
   samplesFile,
 } from '../../core/modules/index.ts'
 import type { Submission } from '../../core/store/index.ts'
-import { loadModule, readArchive } from '../../node/module-package/index.ts'
+import { loadModule, readArchive, zipOf } from '../../node/module-package/index.ts'
 import type { StoreDeps } from './deps.ts'
 
 export type Examined = Readonly<{ manifest: ModuleManifest; scan: Submission['scan']; test: Submission['test'] }>
@@ -22,16 +22,16 @@ type Package = Readonly<{
 type Deps = Pick<StoreDeps, 'clock' | 'scan' | 'test'>
 
 /** One package at a time: a scan takes up to 500 MB outside the daemon's thread. Throws UNAVAILABLE while another is examined. */
-export function packageExaminer(deps: Deps): (given: Package) => Promise<Examined> {
+export function packageExaminer(deps: Deps) {
   let isBusy = false
-  return async (given) => {
+  const alone = async <T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> => {
     if (isBusy)
       throw problem('UNAVAILABLE', 'Another package is being scanned. fix: upload it again in 30 seconds', { retryAfterSeconds: 30 })
     isBusy = true
     try {
-      return await examine(deps, given)
+      return await work()
     } catch (error) {
-      if (!given.signal.aborted) throw error
+      if (!signal.aborted) throw error
       throw problem('UNAVAILABLE', 'The scan was cancelled: the platform restarts. fix: upload the package again', {
         retryAfterSeconds: 30,
       })
@@ -39,6 +39,21 @@ export function packageExaminer(deps: Deps): (given: Package) => Promise<Examine
       isBusy = false
     }
   }
+  return {
+    examine: (given: Package): Promise<Examined> => alone(given.signal, () => examine(deps, given)),
+    scanSources: (given: Sources): Promise<void> => alone(given.signal, () => scanSources(deps, given)),
+  }
+}
+
+type Sources = Readonly<{ sourceFiles: Readonly<Record<string, string>>; signal: AbortSignal }>
+
+/** Scans files of a request as if they were a package, in the same thread of its own. Throws SCAN_FAILED. */
+async function scanSources({ scan }: Pick<Deps, 'scan'>, { sourceFiles, signal }: Sources): Promise<void> {
+  const files = Object.entries(sourceFiles).map(([name, text]) => ({ name, bytes: Buffer.from(text) }))
+  if (files.length === 0) return
+  const { violations } = await scan(await zipOf(files), signal)
+  const found = violations.filter(({ rule }) => rule !== 'manifest-missing' && rule !== 'main-missing')
+  if (found.length > 0) throw scanFailed(found)
 }
 
 /** Scans a package and tests the module. Throws SCAN_FAILED, MODULE_INVALID, MANIFEST_MISMATCH, INCOMPATIBLE. A failing test is a result. */

@@ -10,12 +10,15 @@ import { serveContract } from '../http/index.ts'
 import { listStoreModules, showStoreModule } from './catalogue.ts'
 import { deleteOldPackages } from './clean-up.ts'
 import type { StoreDeps } from './deps.ts'
-import { createInvite, registerDeveloper } from './developers.ts'
+import { createInvite, registerDeveloper, verifyDeveloper } from './developers.ts'
 import { downloadPackage, linkTo } from './download-package.ts'
 import { packageExaminer } from './examine-package.ts'
+import { decisionTopic, mailDecision } from './mail-decision.ts'
 import { rateModule, removeRatingComment } from './ratings.ts'
 import { listReviews, reviewSubmission } from './reviews.ts'
+import { showReview } from './show-review.ts'
 import { listSubmissions, ownSubmission, submissionView } from './submissions.ts'
+import { submitPackage } from './submit-package.ts'
 import { uploadPackage } from './upload-package.ts'
 
 export {
@@ -34,16 +37,19 @@ export { openExaminer } from './open-examiner.ts'
 export const storeFeature = feature<StoreDeps>({
   name: 'store',
   routes: (deps) => {
-    const examine = packageExaminer(deps)
+    const examiner = packageExaminer(deps)
     return [
       ...serveContract(storeContract, {
         registerDeveloper: ({ actor, body }) => registerDeveloper(deps, actor, body),
-        uploadModule: ({ actor, upload, signal }) => uploadPackage({ ...deps, examine }, actor, { upload, signal }),
+        uploadModule: ({ actor, upload, signal }) => uploadPackage({ ...deps, examiner }, actor, { upload, signal }),
+        submitModule: ({ actor, body, signal }) => submitPackage({ ...deps, examiner }, actor, { ...body, signal }),
         listSubmissions: ({ actor, query }) => listSubmissions(deps, actor, query),
         showSubmission: async ({ actor, params }) => submissionView(await ownSubmission(deps, actor, params.id)),
         linkPackage: async ({ actor, params }) => linkTo(deps, await ownSubmission(deps, actor, params.submissionId)),
         downloadPackage: ({ params, query }) => downloadPackage(deps, { ...params, ...query }),
         listReviews: ({ query }) => listReviews(deps, query),
+        showReview: ({ params }) => showReview(deps, params.id),
+        verifyDeveloper: ({ actor, params, body }) => verifyDeveloper(deps, actor, { ...params, ...body }),
         reviewSubmission: ({ actor, params, body }) => reviewSubmission(deps, actor, { ...params, ...body }),
       }),
       ...serveContract(catalogueContract, {
@@ -58,5 +64,6 @@ export const storeFeature = feature<StoreDeps>({
       }),
     ]
   },
+  jobs: (deps) => ({ [decisionTopic]: mailDecision(deps) }),
   cleanup: (deps) => [() => deleteOldPackages(deps)],
 })

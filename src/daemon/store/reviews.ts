@@ -1,12 +1,13 @@
 import { type AdminActor, actorLabel, isoNow, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import type { ReviewAction } from '../../core/store/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import type { Tx } from '../db/index.ts'
+import { enqueueJob, type Tx } from '../db/index.ts'
 import { publishVersion } from './approved-modules.ts'
 import { assertClaimsFree } from './check-claims.ts'
 import type { StoreDeps } from './deps.ts'
 import { developerOf } from './developers.ts'
 import { linkTo } from './download-package.ts'
+import { decisionTopic } from './mail-decision.ts'
 import { findSubmission, lockDeveloper, type SubmissionRecord } from './store.repo.ts'
 import { pageOfSubmissions, submissionView } from './submissions.ts'
 
@@ -52,6 +53,7 @@ export const reviewSubmission = (
       .where('status', '=', 'in_review')
       .executeTakeFirst()
     if (numUpdatedRows !== 1n) throw problem('INVALID_TRANSITION', `Submission ${id} was reviewed meanwhile.`)
+    await enqueueJob(tx, clock, { topic: decisionTopic, payload: { submissionId: id } })
     const { moduleId, version, checksum } = one
     await recordAudit(tx, clock, {
       actor,

@@ -10,7 +10,7 @@ import type { Examined, packageExaminer } from './examine-package.ts'
 import { insertSubmission, lockDeveloper } from './store.repo.ts'
 
 type Sent = Readonly<{ upload: Upload<{ manifest: string }>; signal: AbortSignal }>
-type UploadDeps = StoreDeps & Readonly<{ examine: ReturnType<typeof packageExaminer> }>
+type UploadDeps = StoreDeps & Readonly<{ examiner: ReturnType<typeof packageExaminer> }>
 
 const dayMs = 86_400_000
 
@@ -23,7 +23,7 @@ export async function uploadPackage(deps: UploadDeps, actor: DeveloperActor, { u
   try {
     const { fields, taken } = await upload.receive(({ content }) => deps.objects.put(packageKey(artifactId), content))
     const read = () => storedBytes(deps, artifactId)
-    const examined = await deps.examine({ read, checksum: taken.sha256, manifest: fields.manifest, signal })
+    const examined = await deps.examiner.examine({ read, checksum: taken.sha256, manifest: fields.manifest, signal })
     return await submit(deps, actor, { artifactId, stored: taken, examined })
   } catch (error) {
     await discard(deps, artifactId, error)

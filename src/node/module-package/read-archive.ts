@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
 import { type Entry, fromBufferPromise } from 'yauzl'
+import { maxPackageBytes } from '../../core/modules/index.ts'
 import { type Finding, finding } from '../../core/scan/index.ts'
 
 /** Limits of a package: the zip, its content, one file, the number of files, and the ratio of compression. */
-export const packageLimits = { zipBytes: 50e6, contentBytes: 200e6, fileBytes: 20e6, files: 5000, ratio: 100 }
+export const packageLimits = { zipBytes: maxPackageBytes, contentBytes: 200e6, fileBytes: 20e6, files: 5000, ratio: 100 }
 
 /** A small file may compress well without being a bomb. */
 const ratioFromBytes = 1e6

@@ -119,6 +119,8 @@ const declared: Readonly<Record<string, Declared>> = {
   registerDeveloper: elsewhere('store', 'store.developer-registered'),
   uploadModule: elsewhere('store', 'store.module-submitted'),
   reviewSubmission: elsewhere('store', 'store.module-approved', 'store.module-rejected'),
+  submitModule: nothing('it confirms the submission of an upload, which is audited'),
+  verifyDeveloper: elsewhere('store', 'store.developer-verified', 'store.developer-unverified'),
   rateModule: ofUsers,
   removeRatingComment: elsewhere('store', 'store.comment-removed'),
   // hosts

@@ -1,0 +1,54 @@
+import { problem } from '../../core/kit/index.ts'
+import { type ComparedVersion, differenceOf, type SourceFile } from '../../core/store/index.ts'
+import { nativeSha256Hex } from '../../node/index.ts'
+import { readArchive } from '../../node/module-package/index.ts'
+import { approvedVersionsOf } from './approved-modules.ts'
+import { packageKey, type StoreDeps } from './deps.ts'
+import { developerOf } from './developers.ts'
+import { linkTo } from './download-package.ts'
+import { findSubmission, type SubmissionRecord } from './store.repo.ts'
+import { submissionView } from './submissions.ts'
+
+type Deps = Pick<StoreDeps, 'db' | 'clock' | 'keyring' | 'baseUrl' | 'objects'>
+
+/** Text that a response shows; the rest is in the package. */
+const maxFileBytes = 256 * 1024
+const maxTextBytes = 2 * 1024 * 1024
+
+/** A submission with its source and its difference to the last approved version. Throws NOT_FOUND. */
+export async function showReview(deps: Deps, id: string) {
+  const one = await findSubmission(deps.db, { id })
+  if (!one) throw problem('NOT_FOUND', `Submission ${id} does not exist. fix: tenantry reviews list`)
+  const developer = await deps.db.selectFrom('store_developers').selectAll().where('id', '=', one.developerId).executeTakeFirstOrThrow()
+  const { files, sources } = await contentOf(deps, one)
+  const before = (await approvedVersionsOf(deps.db, one.moduleId)).findLast(({ submissionId }) => submissionId !== id)
+  const previous = before ? { manifest: before.manifest, files: (await contentOf(deps, before)).files } : null
+  return {
+    ...{ ...submissionView(one), developer: developerOf(developer), ...linkTo(deps, one) },
+    ...{ difference: differenceOf(previous, { manifest: one.manifest, files }), sources },
+  }
+}
+
+type Content = Readonly<{ files: ComparedVersion['files']; sources: SourceFile[] }>
+
+/** Hashes and text of the files of a stored package. Findings of the scan are placed at their file. */
+async function contentOf(
+  { objects }: Deps,
+  { artifactId, ...one }: Pick<SubmissionRecord, 'artifactId'> & Partial<SubmissionRecord>,
+): Promise<Content> {
+  const parts: Uint8Array[] = []
+  for await (const part of (await objects.get(packageKey(artifactId))) ?? []) parts.push(part)
+  if (parts.length === 0)
+    throw problem('NOT_FOUND', `The package ${artifactId} is missing in the object store. fix: restore it from a backup`)
+  const files = new Map<string, string>()
+  const sources: SourceFile[] = []
+  let shownBytes = 0
+  await readArchive(Buffer.concat(parts), ({ name, bytes }) => {
+    files.set(name, nativeSha256Hex(bytes))
+    const isShown = bytes.length <= maxFileBytes && shownBytes + bytes.length <= maxTextBytes && !bytes.includes(0)
+    if (isShown) shownBytes += bytes.length
+    const findings = one.scan?.violations.filter(({ file }) => file === name) ?? []
+    sources.push({ file: name, bytes: bytes.length, text: isShown ? bytes.toString('utf8') : null, findings })
+  })
+  return { files, sources }
+}
