@@ -1,7 +1,7 @@
 import type { Plan } from '../core/boxes/index.ts'
 
 /** A tenant of the demo. */
-export type DemoBox = Readonly<{ slug: string; name: string; plan: Plan; host: string; canary: boolean }>
+type DemoBox = Readonly<{ slug: string; name: string; plan: Plan; host: string; canary: boolean }>
 
 const hosts = ['amsel', 'drossel', 'fink', 'meise', 'sperling', 'zeisig'] as const
 
@@ -11,7 +11,7 @@ const unlucky = 'realschule-am-see'
 export const before = '1.157.1'
 export const after = '1.163.2'
 
-/** What the demo shows: boxes on hosts, the manifests before and after, and the daemon's settings that fit their speed. */
+/** The boxes of the demo on their hosts, the manifests before and after, and the daemon's settings that fit their speed. */
 export type Fleet = Readonly<{
   simulated: boolean
   hosts: readonly string[]

@@ -5,7 +5,7 @@ import { after, before, type Fleet, simulatedFleet } from './fleet.ts'
 import { type DemoOptions, demoOptions, usage } from './options.ts'
 import { openRealHost } from './real-host.ts'
 import { showRollout } from './show-rollout.ts'
-import { type Cast, choosePort, enrolHosts, openStage, provisionFleet, type Stage, simulatedAgents } from './stage.ts'
+import { choosePort, type DemoSetup, enrolHosts, openStage, provisionFleet, type Stage, simulatedAgents } from './stage.ts'
 import { closing, commands, opening } from './story.ts'
 
 const print = (text = '') => process.stdout.write(`${text}\n`)
@@ -24,24 +24,24 @@ export async function main(): Promise<number> {
   }
 }
 
-const simulatedCast: Cast = { fleet: simulatedFleet, startAgent: simulatedAgents(simulatedFleet), removeBoxes: async () => undefined }
+const simulatedSetup: DemoSetup = { fleet: simulatedFleet, startAgent: simulatedAgents(simulatedFleet), removeBoxes: async () => undefined }
 
 async function runDemo(options: DemoOptions): Promise<number> {
   const leaving = new AbortController()
   setMaxListeners(0, leaving.signal) // all agents listen to it
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => leaving.abort())
   const port = await choosePort(options.port)
-  const cast = options.docker ? await openRealHost(port) : simulatedCast
-  print(opening(cast.fleet))
+  const setup = options.docker ? await openRealHost(port) : simulatedSetup
+  print(opening(setup.fleet))
   const stage = await step(
     'starting the daemon',
-    () => openStage(port, cast.fleet.env),
+    () => openStage(port, setup.fleet.env),
     ({ url }) => `daemon started at ${url} (SQLite)`,
   )
   const agents: Promise<void>[] = []
   try {
-    agents.push(...(await prepare(stage, cast, leaving.signal)))
-    return await play({ ...stage, fleet: cast.fleet }, options, leaving.signal)
+    agents.push(...(await prepare(stage, setup, leaving.signal)))
+    return await play({ ...stage, fleet: setup.fleet }, options, leaving.signal)
   } catch (error) {
     // After Ctrl-C, errors of unfinished work mean nothing.
     if (!leaving.signal.aborted) throw error
@@ -50,15 +50,14 @@ async function runDemo(options: DemoOptions): Promise<number> {
     leaving.abort()
     await Promise.allSettled([stage.close(), ...agents])
     if (options.docker) print('removing the boxes')
-    await cast.removeBoxes()
-    await stage.removeFiles()
+    await setup.removeBoxes().finally(stage.removeFiles)
   }
 }
 
 const exitOfInterrupt = 130
 
 /** Enrols hosts, provisions boxes on the old version, and applies a manifest with the new one. */
-async function prepare(stage: Stage, { fleet, startAgent }: Cast, signal: AbortSignal): Promise<Promise<void>[]> {
+async function prepare(stage: Stage, { fleet, startAgent }: DemoSetup, signal: AbortSignal): Promise<Promise<void>[]> {
   const agents = await step(
     'enrolling hosts',
     () => enrolHosts(stage, { names: fleet.hosts, startAgent }, signal),
@@ -77,10 +76,10 @@ async function prepare(stage: Stage, { fleet, startAgent }: Cast, signal: AbortS
   return agents
 }
 
-type Performance = Stage & Readonly<{ fleet: Fleet }>
+type DemoStage = Stage & Readonly<{ fleet: Fleet }>
 
 /** Returns 0 when the rollout pauses as intended. */
-async function play(stage: Performance, { docker, exit }: DemoOptions, signal: AbortSignal): Promise<number> {
+async function play(stage: DemoStage, { docker, exit }: DemoOptions, signal: AbortSignal): Promise<number> {
   print('\n$ tenantry rollouts create --start --watch\n')
   const { id, status } = await showRollout(stage, !exit)
   signal.throwIfAborted()
@@ -93,7 +92,7 @@ async function play(stage: Performance, { docker, exit }: DemoOptions, signal: A
   return status === 'paused' ? 0 : 1
 }
 
-async function seen({ api: { rollouts }, fleet }: Performance, id: string): Promise<string> {
+async function seen({ api: { rollouts }, fleet }: DemoStage, id: string): Promise<string> {
   const [report, { attempts }] = await Promise.all([
     rollouts.reportRollout({ params: { id } }),
     rollouts.getRolloutAction({ params: { id, slug: fleet.unlucky } }),

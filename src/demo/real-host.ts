@@ -1,16 +1,16 @@
 import { join } from 'node:path'
 import { dockerEngine } from '../agent/docker/index.ts'
 import type { ContainerEngine } from '../agent/ports/index.ts'
-import { problem } from '../core/kit/index.ts'
-import { packageRoot, readIfThere } from '../node/index.ts'
+import { type Clock, problem } from '../core/kit/index.ts'
+import { packageRoot, readIfThere, systemClock } from '../node/index.ts'
 import { agentProgram } from './agent-program.ts'
 import { after, before, type Fleet, manifestOf } from './fleet.ts'
-import { type Cast, freePort } from './stage.ts'
+import { type DemoSetup, freePort } from './stage.ts'
 
 type Image = Readonly<{ repository: string; tag: string; ref: string }>
 type ImageKey = 'edge' | 'postgres' | 'minio' | `synapse-${typeof before}` | `synapse-${typeof after}` | 'synapse-dies'
 
-/** What `test/testbed/up.sh` describes in its cache. */
+/** The description that `test/testbed/up.sh` writes into its cache. */
 export type Testbed = Readonly<{
   dockerHost: string
   dockerConfig: string
@@ -54,16 +54,32 @@ export function realFleet({ images }: Testbed, firstPort: number): Fleet {
 }
 
 /** Reads the test bed and checks its engine, images and restic. Throws DOCKER_UNAVAILABLE, IMAGE_NOT_FOUND. */
-export async function openRealHost(port: number): Promise<Cast> {
+export async function openRealHost(port: number): Promise<DemoSetup> {
   const testbed = await readTestbed(process.env.TENANTRY_TESTBED_CACHE ?? '/var/cache/tenantry-testbed')
   const engine = dockerEngine(testbed)
   await assertUsable(engine, testbed)
   const projectPrefix = `tenantry-demo-${port}-`
-  const removeBoxes = async () => {
-    for (const project of await engine.projects(projectPrefix)) await engine.removeProject(project)
-  }
+  const removeBoxes = () => removeProjects(engine, projectPrefix)
   await removeBoxes() // of a demo that was killed
   return { fleet: realFleet(testbed, await freePort(18_000)), startAgent: agentProgram(testbed, projectPrefix), removeBoxes }
+}
+
+/** Tries again for a while: an interrupted engine may still create containers. Throws DOCKER_UNAVAILABLE. */
+export async function removeProjects(
+  engine: Pick<ContainerEngine, 'projects' | 'removeProject'>,
+  prefix: string,
+  clock: Pick<Clock, 'sleep'> = systemClock,
+): Promise<void> {
+  for (let left = 20; ; left--) {
+    try {
+      const projects = await engine.projects(prefix)
+      if (projects.length === 0) return
+      for (const project of projects) await engine.removeProject(project)
+    } catch (error) {
+      if (left === 0) throw error
+    }
+    await clock.sleep(500)
+  }
 }
 
 /** Throws IMAGE_NOT_FOUND without a test bed. */

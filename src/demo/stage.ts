@@ -86,7 +86,7 @@ export type StartAgent = (
 ) => Promise<void>
 
 /** The fleet of a demo, its agents, and the removal of what they leave outside the demo's folder. */
-export type Cast = Readonly<{ fleet: Fleet; startAgent: StartAgent; removeBoxes(): Promise<void> }>
+export type DemoSetup = Readonly<{ fleet: Fleet; startAgent: StartAgent; removeBoxes(): Promise<void> }>
 
 /** Agents of simulated hosts, which share the snapshots. */
 export function simulatedAgents({ unlucky }: Fleet): StartAgent {

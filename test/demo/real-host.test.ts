@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { parseManifest } from '../../src/core/boxes/index.ts'
 import { problem } from '../../src/core/kit/index.ts'
-import { assertUsable, readTestbed, realFleet, type Testbed } from '../../src/demo/real-host.ts'
+import { assertUsable, readTestbed, realFleet, removeProjects, type Testbed } from '../../src/demo/real-host.ts'
 import { opening } from '../../src/demo/story.ts'
 
 const registry = '127.0.0.1:5055'
@@ -73,4 +73,16 @@ test('the real fleet updates the canary to a good image and the other box to one
   const { tiers } = parseManifest(fleet.after)
   expect([tiers.free.synapse, tiers.pro.synapse]).toEqual(['1.163.2', '1.163.2-dies'])
   expect(opening(fleet)).toContain('2 real boxes on the Docker engine of this machine')
+})
+
+test('boxes are removed again until none is left: an interrupted engine still creates containers', async () => {
+  const found = [['demo-a'], ['demo-a'], []]
+  const removed: string[] = []
+  const removeProject = async (name: string) => {
+    removed.push(name)
+    if (removed.length === 1) throw problem('DOCKER_UNAVAILABLE', 'volume is in use')
+    return []
+  }
+  await removeProjects({ projects: async () => found.shift() ?? [], removeProject }, 'demo-', { sleep: async () => undefined })
+  expect([removed, found]).toEqual([['demo-a', 'demo-a'], []])
 })
