@@ -33,10 +33,13 @@ export async function verifySnapshot(options: ResticOptions, repository: Reposit
 
 const failed = (repository: Repository, ended: Ended) => resticProblem({ ...ended, timedOut: false, missing: false }, repository)
 
-/** Checks again under the lock: without it a prune may have moved packs meanwhile. */
+/**
+ * Checks again under the lock: without it a prune may have moved packs meanwhile. The box may be fenced, so this uses the cache too: packs are
+ * always listed in the store.
+ */
 async function assertUnaffected(options: ResticOptions, repository: Repository, snapshot: NewSnapshot): Promise<void> {
   const { commandId, signal } = snapshot
-  const checked = await runWaiting(options, repository, { args: ['check', '--json'], commandId, signal, accept: [1] })
+  const checked = await runWaiting(options, repository, { args: ['check', '--json', '--with-cache'], commandId, signal, accept: [1] })
   if (checked.exitCode === 0) return
   if (!namesDamage(checked)) throw failed(repository, checked)
   const packs = readBrokenPacks(checked)

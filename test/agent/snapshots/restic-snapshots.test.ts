@@ -235,7 +235,7 @@ test('packs that a prune moves while a snapshot is verified do not fail it', asy
   )
   await expect(storeOf(moved).take(aRepository(), aRequest())).resolves.toMatchObject({ id: 's1' })
   const checks = (await readFile(join(folder, 'calls'), 'utf8')).match(/^check.*$/gm)
-  expect(checks).toEqual(['check --json --no-lock --with-cache', 'check --json'])
+  expect(checks).toEqual(['check --json --no-lock --with-cache', 'check --json --with-cache'])
 })
 
 describe('restic as a program', () => {
