@@ -59,6 +59,13 @@ export function speaking(room: BoxesRoom) {
     return command
   }
 
+  const sweep = commandSweep({ ...hosts, owner: 'replica-1' } as never)
+  const helloBody = (reports: VersionsReport[]) => {
+    const machine = { agentVersion: '0.1.0', engine: null, resources: null }
+    return { ...machine, protocolVersion: 1, reports, holding: [] }
+  }
+  const hello = async (host: string, reports: VersionsReport[] = []) => (await agentOf(host)).hello({ body: helloBody(reports) })
+
   return {
     db,
     clock,
@@ -69,11 +76,19 @@ export function speaking(room: BoxesRoom) {
     answer,
     fail,
     side,
-    sweep: commandSweep({ ...hosts, owner: 'replica-1' } as never),
-    hello: async (host: string, reports: VersionsReport[] = []) =>
-      (await agentOf(host)).hello({
-        body: { protocolVersion: 1, agentVersion: '0.1.0', engine: null, resources: null, reports, holding: [] },
-      }),
+    sweep,
+    hello,
+    /** The agent of a host fetches a command, loses its state folder, and is enrolled again, after the command expired. */
+    loseStateFolder: async (host: string) => {
+      await take(host)
+      await sweep() // from now on it listens
+      await clock.advance(12 * 3_600_000)
+      await sweep()
+      const agent = await agentOf(host)
+      const enrolled = { enrolled_at: isoNow(clock), instance_id: null }
+      await db.updateTable('hosts').set(enrolled).where('name', '=', host).execute()
+      await agent.hello({ body: helloBody([]) })
+    },
     report: async (host: string, reports: VersionsReport[]) => (await agentOf(host)).postReports({ body: { reports } }),
     aBox: (slug: string) => aLiveBox(room, slug),
     box: async (id: string) => (await boxById(db, id as never)) ?? Promise.reject(new Error(`no box ${id}`)),

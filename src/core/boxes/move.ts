@@ -23,7 +23,7 @@ export const MoveState = z.enum([
 ])
 export type MoveState = z.infer<typeof MoveState>
 
-/** `refused` = the command failed permanently; `lost` = it failed and the old host is dead; `abandoned` = another move replaces it. */
+/** `refused` = the command failed permanently; `lost` = it failed and the old host is dead, or the agent of the new host lost it; `abandoned` = another move replaces it. */
 export type MoveEvent =
   | 'handed_over'
   | 'taken_over'
@@ -85,16 +85,17 @@ export const statesBetweenHosts: readonly MoveState[] = ['taking_over', 'taking_
 const over: readonly MoveState[] = ['done', 'given_back', 'failed']
 export const isMoveFinished = (state: MoveState): boolean => over.includes(state)
 
-/** `reported` = by the agent; `leased` = an agent fetched the command. */
-type Failure = Readonly<{ reported: boolean; leased: boolean; oldHostIsDead: boolean }>
+/** `reported` = by the agent; `leased` = an agent fetched the command; `isLost` = the agent lost it with its state folder: no result will come. */
+type Failure = Readonly<{ reported: boolean; leased: boolean; oldHostIsDead: boolean; isLost?: boolean }>
 
 /**
  * The event of a command that ended without a result. Undefined while only its host knows the outcome: acting then could create two owners. The
- * daemon waits for the late result, or until a person declares the host dead.
+ * daemon waits for the late result, or until a person declares the host dead. A lost take-over strands the move: the new host may run the box.
  */
-export function eventOfFailure(state: MoveState, { reported, leased, oldHostIsDead }: Failure): MoveEvent | undefined {
-  if (!reported && leased) return undefined
-  return state === 'taking_over' && oldHostIsDead ? 'lost' : 'refused'
+export function eventOfFailure(state: MoveState, failure: Failure): MoveEvent | undefined {
+  const { reported, leased, oldHostIsDead, isLost = false } = failure
+  if (!reported && leased && !isLost) return undefined
+  return state === 'taking_over' && (oldHostIsDead || isLost) ? 'lost' : 'refused'
 }
 
 const error = z.object({ code: z.string(), message: z.string() })

@@ -1,7 +1,7 @@
 import type { BoxId, BoxMigration, CommandSecrets, HostId, ProbeResult, VersionsReport } from '../../core/boxes/index.ts'
 import type { Clock, Random } from '../../core/kit/index.ts'
 import { appendEvent, type DbOrTx, type Tx } from '../db/index.ts'
-import type { BoxPort, Command, FailureHandlers, ResultHandlers } from '../hosts/index.ts'
+import type { BoxPort, Command, CommandEnding, FailureHandlers, ResultHandlers } from '../hosts/index.ts'
 import type { Keyring } from '../sealed/index.ts'
 import { finishAdoption } from './adopt-box.ts'
 import { applyReport, applyReports } from './apply-report.ts'
@@ -96,10 +96,10 @@ const lifeResultHandlers = (deps: StepDeps): ResultHandlers => ({
 })
 
 function lifeFailureHandlers(deps: StepDeps): FailureHandlers {
-  const failed = (tx: Tx, command: Command, { reported }: { reported: boolean }) =>
+  const failed = (tx: Tx, command: Command, ending: CommandEnding) =>
     dispatch(tx, command, {
-      move: (box, move) => failMoveCommand(deps, tx, { box, move, command, reported }),
-      removal: (box, removal) => failRemovalCommand(deps, tx, { box, removal, command, reported }),
+      move: (box, move) => failMoveCommand(deps, tx, { box, move, command, ending }),
+      removal: (box, removal) => failRemovalCommand(deps, tx, { box, removal, command, ending }),
     })
   return {
     'tenant-box.maintenance': (tx, command, { reported }) => failMaintenance(deps, tx, command, reported),

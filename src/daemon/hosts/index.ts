@@ -28,7 +28,7 @@ export {
   statesOfCommands,
   stepsOfCommands,
 } from './commands.repo.ts'
-export type { AgentTimes, BoxPort, FailureHandlers, HostsDeps, ResultHandlers } from './deps.ts'
+export type { AgentTimes, BoxPort, CommandEnding, FailureHandlers, HostsDeps, ResultHandlers } from './deps.ts'
 export { deleteEndedInvites } from './enrolment.ts'
 export { abandonCommand } from './expire-commands.ts'
 export { hostsJobs } from './hosts.jobs.ts'

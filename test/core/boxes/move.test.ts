@@ -112,5 +112,9 @@ describe('a move', () => {
     ['handing_over', { reported: false, leased: true, oldHostIsDead: false }, undefined],
     ['handing_over', { reported: true, leased: true, oldHostIsDead: false }, 'refused'],
     ['taking_back', { reported: true, leased: true, oldHostIsDead: true }, 'refused'],
+    ['handing_over', { reported: false, leased: true, oldHostIsDead: false, isLost: true }, 'refused'],
+    ['taking_over', { reported: false, leased: true, oldHostIsDead: false, isLost: true }, 'lost'],
+    ['taking_back', { reported: false, leased: true, oldHostIsDead: false, isLost: true }, 'refused'],
+    ['removing', { reported: false, leased: true, oldHostIsDead: false, isLost: true }, 'refused'],
   ] as const)('%s, whose command ended with %j, is %s', (state, failure, event) => expect(eventOfFailure(state, failure)).toBe(event))
 })

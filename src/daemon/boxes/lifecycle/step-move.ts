@@ -17,7 +17,7 @@ import { type Actor, type Clock, isoIn, isoNow, problem, type SystemActor } from
 import { closeAlerts, raiseAlert } from '../../alerts/index.ts'
 import { recordAudit } from '../../audit/index.ts'
 import { appendEvent, type Tx } from '../../db/index.ts'
-import { type Command, enqueueCommand, hostById } from '../../hosts/index.ts'
+import { type Command, type CommandEnding, enqueueCommand, hostById } from '../../hosts/index.ts'
 import { applyReport } from '../apply-report.ts'
 import { releaseHold } from '../box-holds.ts'
 import type { BoxRecord } from '../box-record.ts'
@@ -166,13 +166,18 @@ async function storeReport(deps: StepDeps, tx: Tx, { id }: BoxRecord, report: Ve
   if (box && report) await applyReport(deps, tx, box, report, probe)
 }
 
-type MoveFailure = Readonly<{ box: BoxRecord; move: Move; command: Command; reported: boolean }>
+type MoveFailure = Readonly<{ box: BoxRecord; move: Move; command: Command; ending: CommandEnding }>
 
 /** Handles a command without a result: a transition, or waiting while only the host knows the outcome. */
-export async function failMoveCommand(deps: StepDeps, tx: Tx, { box, move, command, reported }: MoveFailure) {
+export async function failMoveCommand(
+  deps: StepDeps,
+  tx: Tx,
+  { box, move, command, ending: { reported, lost: isLost = false } }: MoveFailure,
+) {
   const error = command.error ?? { code: 'COMMAND_EXPIRED', message: 'the command ended without a result' }
-  const event = eventOfFailure(move.state, { reported, leased: command.leaseToken > 0, oldHostIsDead: move.oldHostIsDead })
+  const event = eventOfFailure(move.state, { reported, leased: command.leaseToken > 0, oldHostIsDead: move.oldHostIsDead, isLost })
   if (!event) return recordMoveError(deps, tx, box, move, error)
+  if (move.state === 'taking_over' && isLost) return stepMove(deps, tx, box, move, { event, change: { error, toCopy: true } })
   if (move.state === 'taking_over') return revertMove(deps, tx, box, move, { error, toCopy: false })
   const change = move.state === 'handing_over' ? { error, fromCopy: false, toCopy: false } : { error }
   return stepMove(deps, tx, box, move, { event, change })

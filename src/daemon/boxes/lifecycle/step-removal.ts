@@ -9,7 +9,7 @@ import {
 import { type Actor, type Clock, isoNow } from '../../../core/kit/index.ts'
 import { recordAudit } from '../../audit/index.ts'
 import { appendEvent, type Tx } from '../../db/index.ts'
-import { type Command, enqueueCommand } from '../../hosts/index.ts'
+import { type Command, type CommandEnding, enqueueCommand } from '../../hosts/index.ts'
 import { applyReport } from '../apply-report.ts'
 import { releaseHold } from '../box-holds.ts'
 import type { BoxRecord } from '../box-record.ts'
@@ -138,12 +138,12 @@ export async function finishRemovalTakeBack(
 export const finishErase = (deps: StepDeps, tx: Tx, box: BoxRecord, removal: Removal) =>
   stepRemoval(deps, tx, box, removal, { event: 'erased', change: { keepUntil: null } })
 
-type RemovalFailure = Readonly<{ box: BoxRecord; removal: Removal; command: Command; reported: boolean }>
+type RemovalFailure = Readonly<{ box: BoxRecord; removal: Removal; command: Command; ending: CommandEnding }>
 
-/** Handles a command without a result. A host that does not have the box has nothing to erase; an unknown outcome is waited for. */
-export async function failRemovalCommand(deps: StepDeps, tx: Tx, { box, removal, command, reported }: RemovalFailure) {
+/** Handles a command without a result. A host that does not have the box has nothing to erase; an unknown outcome is waited for, unless its agent lost it. */
+export async function failRemovalCommand(deps: StepDeps, tx: Tx, { box, removal, command, ending: { reported, lost } }: RemovalFailure) {
   const error = command.error ?? { code: 'COMMAND_EXPIRED', message: 'the command ended without a result' }
-  if (!reported && command.leaseToken > 0) return recordRemovalError(deps, tx, box, removal, error)
+  if (!reported && !lost && command.leaseToken > 0) return recordRemovalError(deps, tx, box, removal, error)
   if (reported && removal.state === 'erasing' && error.code === 'NOT_FOUND') return finishErase(deps, tx, box, removal)
   const keepUntil = removal.state === 'handing_over' ? null : (removal.keepUntil ?? retentionEnd(deps))
   return stepRemoval(deps, tx, box, removal, { event: 'refused', change: { error, keepUntil, eraseNow: false } })

@@ -415,3 +415,46 @@ describe('a move is refused', () => {
     })
   })
 })
+
+onBothDialects('a move whose agent lost its state folder', (fresh) => {
+  const lost = { code: 'HOST_REVOKED', message: expect.stringMatching(/lost this command with its state folder.*fix: docs\/operating\.md/) }
+
+  test('at the hand-over has failed: the box stays on its old host and is released', async () => {
+    const world = await lifeWorld(await fresh())
+    const { id } = await world.aBox('north')
+    await (await world.api()).moveBox(toHost2)
+    await world.loseStateFolder('host-1')
+    expect(await stateOf(world)).toMatchObject({ state: 'failed', error: lost })
+    expect(await world.box(id)).toMatchObject({ hostId: 'hst_host-1', live: true })
+    expect(await world.holds()).toEqual([])
+  })
+
+  test('at the take-over is stranded with an alert, because the new host may run the box; an operator takes it back', async () => {
+    const world = await lifeWorld(await fresh())
+    const { id } = await onItsWay(world)
+    await world.loseStateFolder('host-2')
+    expect(await stateOf(world)).toMatchObject({ state: 'stranded', error: lost })
+    expect(await world.holds()).toEqual(['move'])
+    expect(await world.db.selectFrom('alerts').select(['kind', 'subject']).execute()).toContainEqual({
+      kind: 'move_stranded',
+      subject: 'north',
+    })
+    await world.hello('host-1')
+    await (await world.api()).giveBackBox({ ...north, body: {} })
+    await world.answer('host-1', 'tenant-box.take_back')
+    expect(await stateOf(world)).toMatchObject({ state: 'given_back' })
+    expect((await world.hello('host-2')).disowned).toMatchObject([{ slug: 'north', boxId: id }])
+  })
+
+  test('at the removal of the old copy waits for another confirmation', async () => {
+    const world = await lifeWorld(await fresh())
+    await onItsWay(world)
+    await world.answer('host-2', 'tenant-box.take_over')
+    await (await world.api()).confirmMove(north)
+    await world.loseStateFolder('host-1')
+    expect(await stateOf(world)).toMatchObject({ state: 'confirming', error: lost })
+    await (await world.api()).confirmMove(north)
+    await world.answer('host-1', 'tenant-box.remove')
+    expect(await stateOf(world)).toMatchObject({ state: 'done' })
+  })
+})

@@ -230,3 +230,31 @@ onBothDialects('a removal', (fresh) => {
     expect(await code(api.showBox(north))).toBe('NOT_FOUND')
   })
 })
+
+onBothDialects('a removal whose agent lost its state folder', (fresh) => {
+  const lost = { code: 'HOST_REVOKED', message: expect.stringContaining('lost this command with its state folder') }
+  const stateOf = async (world: LifeWorld) => (await (await world.api()).showBox(north)).removal
+
+  test('at the last snapshot has failed, and the box is released', async () => {
+    const world = await lifeWorld(await fresh())
+    const { id } = await world.aBox('north')
+    await remove(world)
+    await world.loseStateFolder('host-1')
+    expect(await stateOf(world)).toMatchObject({ state: 'failed', error: lost })
+    expect([(await world.box(id)).live, await world.holds()]).toEqual([true, []])
+  })
+
+  test('while it is undone or erased keeps the box as removed, and can be asked for again', async () => {
+    const world = await lifeWorld(await fresh())
+    await removed(world)
+    await (await world.api()).undoRemoval(north)
+    await world.loseStateFolder('host-1')
+    expect(await stateOf(world)).toMatchObject({ state: 'kept', error: lost })
+    await remove(world, { now: true })
+    await world.loseStateFolder('host-1')
+    expect(await stateOf(world)).toMatchObject({ state: 'kept', error: lost })
+    await remove(world, { now: true })
+    await world.answer('host-1', 'tenant-box.remove')
+    await expect((await world.api()).showBox(north)).rejects.toMatchObject({ code: 'NOT_FOUND' })
+  })
+})
