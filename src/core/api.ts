@@ -15,6 +15,7 @@ import { homeserverContract } from './homeserver/index.ts'
 import { agentContract, hostsContract } from './hosts/index.ts'
 import { jobsContract } from './jobs/index.ts'
 import { limitsContract } from './limits/index.ts'
+import { modulesContract, operatorModulesContract } from './modules/index.ts'
 import { privacyContract } from './privacy/index.ts'
 import { profileContract } from './profile/index.ts'
 import { emergencyContract, rolloutsContract } from './rollouts/index.ts'
@@ -57,6 +58,7 @@ export const api = {
   files: filesContract,
   boards: { ...boardsContract, ...bundleContract, ...operatorBoardsContract, ...triggersContract },
   runs: { ...runsContract, ...operatorRunsContract },
+  modules: { ...modulesContract, ...operatorModulesContract },
   store: { ...storeContract, ...catalogueContract, ...storeInvitesContract },
   support: supportContract,
   automation: { ...automationContract, ...automationKeysContract },

@@ -11,8 +11,9 @@ import { supportContract } from '../../src/core/support/index.ts'
 import { tasksContract } from '../../src/core/tasks/index.ts'
 import { capabilitiesOf, matrixUserIdOf, RoleBook } from '../../src/core/users/index.ts'
 import { boardsFeature } from '../../src/daemon/boards/index.ts'
-import { bootstrapRoutes, noModules } from '../../src/daemon/bootstrap/index.ts'
+import { bootstrapRoutes } from '../../src/daemon/bootstrap/index.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
+import { modulesOfTenant } from '../../src/daemon/modules/index.ts'
 import { profileRoutes } from '../../src/daemon/profile/index.ts'
 import { runsFeature, runTasks } from '../../src/daemon/runs/index.ts'
 import { supportFeature } from '../../src/daemon/support/index.ts'
@@ -55,7 +56,7 @@ export async function aTasksRoom(db: Db, { isFirst = true, clock = manualClock()
     clock,
     random: systemRandom,
     roles: taskRoles,
-    modulesOf: noModules,
+    modulesOf: modulesOfTenant,
     spacesOf: spacesFrom(spaces),
     roomsOf: async (_: unknown, { tenantId }: Readonly<{ tenantId: string }>) =>
       tenantId === 'ten_one' ? ['!hall:school'] : ['!hall:other'],

@@ -16,6 +16,8 @@ const ErrorBody = z.object({
   retryable: z.boolean(),
   details: z.array(z.object({ path: z.string(), reason: z.string() })).optional(),
   violations: z.array(z.union([z.string(), Violation])).optional(),
+  added: z.array(z.string()).optional(),
+  removed: z.array(z.string()).optional(),
 })
 
 /** The OpenAPI 3.1 document of a contract. `rooms` maps a room's name (its tag) to its endpoints. */

@@ -55,6 +55,8 @@ export const catalogue = {
   RETENTION_EXPIRED: entry(409, 5, 'The data of the module has expired'),
   INCOMPATIBLE: entry(409, 5, 'The module needs another version of the module interface'),
   FLAG_TAKEN: entry(409, 5, 'The feature flag belongs to another module'),
+  PERMISSIONS_CHANGED: entry(409, 5, 'The version declares other permissions'),
+  MODULE_MIGRATION_FAILED: entry(422, 5, 'A data migration of the module failed'),
   VERSION_EXISTS: entry(409, 5, 'The version is not greater than the approved one'),
   MODULE_INVALID: entry(422, 5, 'The module package is not valid'),
   MANIFEST_MISMATCH: entry(422, 5, 'The manifest differs from the one in the package'),
@@ -124,7 +126,11 @@ export type FieldReason = Readonly<{ path: string; reason: string }>
 /** One violation: a sentence, or a rule with its place in a file. */
 export type ProblemViolation = string | Readonly<{ code: string; message: string; file?: string; line?: number; column?: number }>
 
+/** Permissions that an update adds and removes. */
+type PermissionChange = Readonly<{ added: readonly string[]; removed: readonly string[] }>
+
 type Extras = Readonly<{
+  permissions?: PermissionChange
   details?: readonly FieldReason[]
   violations?: readonly ProblemViolation[]
   retryAfterSeconds?: number
@@ -138,6 +144,8 @@ export type ProblemBody = Readonly<{
   retryable: boolean
   details?: readonly FieldReason[]
   violations?: readonly ProblemViolation[]
+  added?: readonly string[]
+  removed?: readonly string[]
 }>
 
 /** An expected failure. The message says what, which one, and what to do next; it never carries a secret. */
@@ -146,12 +154,14 @@ export class Problem extends Error {
   readonly details?: readonly FieldReason[]
   readonly violations?: readonly ProblemViolation[]
   readonly retryAfterSeconds?: number
+  readonly permissions?: PermissionChange
 
   constructor(code: ProblemCode, message: string, extras: Extras = {}) {
     super(message, extras.cause === undefined ? undefined : { cause: extras.cause })
     this.name = 'Problem'
     this.code = code
     if (extras.details) this.details = extras.details
+    if (extras.permissions) this.permissions = extras.permissions
     if (extras.violations) this.violations = extras.violations
     if (extras.retryAfterSeconds !== undefined) this.retryAfterSeconds = extras.retryAfterSeconds
   }
@@ -175,6 +185,7 @@ export class Problem extends Error {
       retryable: this.retryable,
       ...(this.details ? { details: this.details } : {}),
       ...(this.violations ? { violations: this.violations } : {}),
+      ...(this.permissions ?? {}),
     }
   }
 }

@@ -18,29 +18,31 @@ export const healthBuckets = ({ status, ms, violations }: CountedRun): readonly 
   ]
 }
 
-export type ModuleHealth = Readonly<{
+/** Counters of the last hour decide the health of a module. */
+export const healthWindowMs = 3_600_000
+
+type Performance = Readonly<{
+  /** Upper end of the bucket that holds it; 0 without runs, 5,000 above the last one. */
+  p95Ms: number
+  p99Ms: number
+  /** Failed runs among all, 0 to 1. */
+  errorRate: number
+  violations: readonly Readonly<{ kind: string; count: number }>[]
   healthy: boolean
-  runs: number
-  errors: number
-  /** Upper end of the bucket that holds it; null without runs. 5,000: above the last one. */
-  p95Ms: number | null
-  /** Counts by kind. */
-  violations: Readonly<Record<string, number>>
 }>
 
-/** Health from the counts of the last hour: errors under 5 %, p95 under a second, and no violation. */
-export function healthOf(counts: ReadonlyMap<string, number>): ModuleHealth {
+/** Health from the counts of the last hour (spec 2.7): errors under 5 %, p95 under a second, and no violation. */
+export function healthOf(counts: ReadonlyMap<string, number>): Performance {
   const count = (bucket: string) => counts.get(bucket) ?? 0
   const byDuration = [...bounds.map((bound) => [bound, count(`ms_${bound}`)] as const), [5000, count(lastBucket)] as const]
   const runs = byDuration.reduce((sum, [, one]) => sum + one, 0)
   const upTo = (n: number) => byDuration.slice(0, n + 1).reduce((sum, [, one]) => sum + one, 0)
-  const p95Ms = runs === 0 ? null : (byDuration.find((_, n) => upTo(n) >= runs * 0.95)?.[0] ?? null)
-  const violations = Object.fromEntries(
-    [...counts]
-      .filter(([bucket]) => bucket.startsWith(violationPrefix))
-      .map(([bucket, one]) => [bucket.slice(violationPrefix.length), one]),
-  )
-  const errors = count(errorBucket)
-  const isFast = p95Ms === null || p95Ms < 1000
-  return { healthy: errors < Math.max(1, runs) * 0.05 && isFast && Object.keys(violations).length === 0, runs, errors, p95Ms, violations }
+  const percentile = (share: number) => (runs === 0 ? 0 : (byDuration.find((_, n) => upTo(n) >= runs * share)?.[0] ?? 0))
+  const violations = [...counts]
+    .filter(([bucket]) => bucket.startsWith(violationPrefix))
+    .map(([bucket, one]) => ({ kind: bucket.slice(violationPrefix.length), count: one }))
+    .sort((a, b) => (a.kind < b.kind ? -1 : 1))
+  const errorRate = count(errorBucket) / Math.max(1, runs)
+  const [p95Ms, p99Ms] = [percentile(0.95), percentile(0.99)]
+  return { healthy: errorRate < 0.05 && p95Ms < 1000 && violations.length === 0, p95Ms, p99Ms, errorRate, violations }
 }

@@ -2,9 +2,12 @@
 // It decides which manifest, transition, permission and call is valid.
 // It stores nothing, runs no code of a module and reads no package: the scan and the sandbox do.
 
+export { modulesContract, operatorModulesContract } from './contract.ts'
 export { assertFlagFree, withModuleFlags } from './flags.ts'
-export { healthBuckets, healthOf, type ModuleHealth } from './health.ts'
+export { healthBuckets, healthOf, healthWindowMs } from './health.ts'
+export { Installation, type ModuleHealth, type OperatedModule, type RegistryEntry } from './installation.ts'
 export {
+  type InstallationEvent,
   type InstallationState,
   type InstallationVerb,
   installationVerbs,
@@ -37,7 +40,7 @@ export {
   type WrittenFile,
 } from './run-buffer.ts'
 export { type Expected, readSamples, type SampleStep, type Samples, samplesFile, stepsOf } from './samples.ts'
-export { SettingsSchema, secretSettings, settingsValues } from './settings.ts'
+export { effectiveSettings, SettingsSchema, secretSettings, settingsValues } from './settings.ts'
 export { type CallAnswer, CallRefused, type ServeCall, type SvcHandlers, serveCalls, svcCalls } from './svc.ts'
 export { usageEvent } from './usage.ts'
-export { assertCompatible, assertNewVersion, isOneEditApart } from './versions.ts'
+export { assertCompatible, assertNewVersion, isNewer, isOneEditApart } from './versions.ts'

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { type ProblemCode, problem } from '../kit/index.ts'
 
-const InstallationStatus = z.enum(['installed', 'active', 'deactivated', 'pending_deletion', 'deleted'])
-type InstallationStatus = z.infer<typeof InstallationStatus>
+export const InstallationStatus = z.enum(['installed', 'active', 'deactivated', 'pending_deletion', 'deleted'])
+export type InstallationStatus = z.infer<typeof InstallationStatus>
 
 /** Data of a module is deleted this long after it was deactivated or uninstalled. */
 const retentionDays = 30
@@ -15,29 +15,62 @@ export type InstallationState = Readonly<{
   dataDeleteAt: string | null
 }>
 
-export const installationVerbs = ['install', 'activate', 'deactivate', 'pause', 'resume', 'delete', 'cleanup'] as const
+export const installationVerbs = [
+  'install',
+  'activate',
+  'deactivate',
+  'pause',
+  'resume',
+  'delete',
+  'cleanup',
+  'update',
+  'rollback',
+] as const
 export type InstallationVerb = (typeof installationVerbs)[number]
 
 /** Stored events of a transition; each is also an audit entry of the same type. */
-type InstallationEvent = 'module.installed' | 'module.activated' | 'module.deactivated' | 'module.uninstalled' | 'module.data_deleted'
+export type InstallationEvent =
+  | 'module.installed'
+  | 'module.activated'
+  | 'module.deactivated'
+  | 'module.updated'
+  | 'module.rolled_back'
+  | 'module.paused'
+  | 'module.resumed'
+  | 'module.uninstalled'
+  | 'module.data_deleted'
 
 type Outcome = Readonly<{ to: InstallationStatus; emits?: readonly InstallationEvent[] }> | 'unchanged' | ProblemCode
 
 const installs: Outcome = { to: 'installed', emits: ['module.installed'] }
 const activates: Outcome = { to: 'active', emits: ['module.activated'] }
 const uninstalls: Outcome = { to: 'pending_deletion', emits: ['module.uninstalled'] }
+/** The version changes, the state does not. */
+const updates = { update: ['module.updated'], rollback: ['module.rolled_back'] } as const
 const cleansUp: Outcome = { to: 'deleted', emits: ['module.data_deleted'] }
 
 /** Spec 3.1. A missing verb is INVALID_TRANSITION. `none`: never installed. */
 const table: Readonly<Record<InstallationStatus | 'none', Partial<Record<InstallationVerb, Outcome>>>> = {
-  none: { install: installs, activate: 'NOT_FOUND', deactivate: 'NOT_FOUND', pause: 'NOT_FOUND', resume: 'NOT_FOUND', delete: 'NOT_FOUND' },
-  installed: { install: 'ALREADY_INSTALLED', activate: activates, delete: uninstalls },
+  none: {
+    install: installs,
+    ...{ activate: 'NOT_FOUND', deactivate: 'NOT_FOUND', update: 'NOT_FOUND', rollback: 'NOT_FOUND' },
+    ...{ pause: 'NOT_FOUND', resume: 'NOT_FOUND', delete: 'NOT_FOUND' },
+  },
+  installed: {
+    install: 'ALREADY_INSTALLED',
+    activate: activates,
+    update: { to: 'installed', emits: updates.update },
+    rollback: { to: 'installed', emits: updates.rollback },
+    delete: uninstalls,
+  },
   active: {
     install: 'ALREADY_INSTALLED',
     activate: 'unchanged',
     deactivate: { to: 'deactivated', emits: ['module.deactivated'] },
-    pause: { to: 'active' },
-    resume: { to: 'active' },
+    update: { to: 'active', emits: updates.update },
+    rollback: { to: 'active', emits: updates.rollback },
+    pause: { to: 'active', emits: ['module.paused'] },
+    resume: { to: 'active', emits: ['module.resumed'] },
     delete: { to: 'pending_deletion', emits: ['module.deactivated', 'module.uninstalled'] },
   },
   deactivated: { install: 'ALREADY_INSTALLED', activate: activates, deactivate: 'unchanged', delete: uninstalls, cleanup: cleansUp },
@@ -65,8 +98,9 @@ export function transition(moduleId: string, { from, verb, now }: Step): Install
   const unchanged: InstallationChange = { state: from, changed: false, emits: [] }
   if (outcome === 'unchanged' || (verb === 'cleanup' && !isDue)) return unchanged
   const { to, emits = [] } = outcome as Exclude<Outcome, string>
-  const paused = verb === 'pause'
-  if (to === from.status && paused === from.paused) return unchanged
+  const isOtherVersion = verb === 'update' || verb === 'rollback'
+  const paused = verb === 'pause' || (isOtherVersion && from.paused)
+  if (!isOtherVersion && to === from.status && paused === from.paused) return unchanged
   return { state: { status: to, paused, dataDeleteAt: retentionEnd(to, now) }, changed: true, emits }
 }
 

@@ -91,3 +91,17 @@ export function settingsValues(schema: SettingsSchema | null): z.ZodType<Readonl
 /** Names of settings that are stored sealed. */
 export const secretSettings = (schema: SettingsSchema | null): readonly string[] =>
   Object.entries(schema?.properties ?? {}).flatMap(([name, property]) => ('kind' in property && property.kind === 'secret' ? [name] : []))
+
+/** Stored values that are valid for the schema, with its defaults: another version may know fewer settings, or others. */
+export function effectiveSettings(
+  schema: SettingsSchema | null,
+  stored: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
+  const entries = Object.entries(schema?.properties ?? {}).flatMap(([name, property]) => {
+    const { default: fallback } = property as { default?: unknown }
+    const value = valueSchema(property).safeParse(stored[name])
+    if (value.success) return [[name, value.data] as const]
+    return fallback === undefined ? [] : [[name, fallback] as const]
+  })
+  return Object.fromEntries(entries)
+}

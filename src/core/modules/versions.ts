@@ -33,3 +33,5 @@ export function isOneEditApart(a: string, b: string): boolean {
   const isSwapped = restA[0] === restB[1] && restA[1] === restB[0] && restA.slice(2) === restB.slice(2)
   return restA.slice(1) === restB.slice(1) || restA.slice(1) === restB || restA === restB.slice(1) || isSwapped
 }
+
+export const isNewer = (version: string, than: string): boolean => semver.gt(version, than)

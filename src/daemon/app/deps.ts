@@ -5,13 +5,13 @@ import { type Clock, newId, type Random } from '../../core/kit/index.ts'
 import type { RoleBook } from '../../core/users/index.ts'
 import { type Logger, packageVersion } from '../../node/index.ts'
 import { watchRevocations } from '../auth/index.ts'
-import { noModules } from '../bootstrap/index.ts'
 import type { Config } from '../config/index.ts'
 import { trackRuns } from '../crons/index.ts'
 import type { Db, JobHandler } from '../db/index.ts'
 import type { Cleanup, Cron } from '../feature/index.ts'
 import { fileUsageOf } from '../files/index.ts'
 import { makeMetrics } from '../http/index.ts'
+import { modulesOfTenant } from '../modules/index.ts'
 import type { Rehearse } from '../rollouts/index.ts'
 import type { Keyring } from '../sealed/index.ts'
 import { spacesOf } from '../spaces/index.ts'
@@ -55,7 +55,7 @@ export async function openDeps(base: BaseDeps, declared: () => Declared) {
     metrics,
     declared,
     spacesOf,
-    modulesOf: noModules,
+    modulesOf: modulesOfTenant,
     runs: trackRuns((err) => base.log.error({ err }, 'the end of a cron run was not stored')),
     openApi: openApiDocument(api, { title: 'Tenantry', version }),
     version,

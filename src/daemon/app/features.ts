@@ -17,7 +17,7 @@ import { deleteEndedInvites, hostsFeature } from '../hosts/index.ts'
 import { jobsFeature } from '../jobs/index.ts'
 import { limitsFeature } from '../limits/index.ts'
 import { makeMailer } from '../mail/index.ts'
-import { modulesFeature } from '../modules/index.ts'
+import { type ModulesDeps, modulesFeature } from '../modules/index.ts'
 import { privacyFeature } from '../privacy/index.ts'
 import { profileFeature } from '../profile/index.ts'
 import { storeReport } from '../reports/index.ts'
@@ -27,7 +27,7 @@ import { serviceFeature } from '../service/index.ts'
 import { sessionsFeature } from '../sessions/index.ts'
 import { commandsOfRestores, snapshotsFeature } from '../snapshots/index.ts'
 import { roomsOfTenant, spacesFeature } from '../spaces/index.ts'
-import { openExaminer, storeFeature } from '../store/index.ts'
+import { approvedModule, approvedModules, approvedVersionsOf, newestVersions, openExaminer, storeFeature } from '../store/index.ts'
 import { supportFeature } from '../support/index.ts'
 import { tasksFeature } from '../tasks/index.ts'
 import { tenantsFeature } from '../tenants/index.ts'
@@ -68,7 +68,7 @@ export const features: readonly Feature<Deps>[] = [
     ...{ mailer: makeMailer(clock, config), registration: config.store.registration },
     ...openExaminer(),
   })),
-  modulesFeature,
+  withDeps(modulesFeature, (deps: Deps) => ({ ...deps, approved: approvedOfStore, ...moduleHost(deps) })),
   withDeps(automationFeature, ({ files, users, roles, clock, random }: Deps) => ({
     ...{ ...users, ...files, roles },
     runTasks: runTasks({ clock, random }),
@@ -85,6 +85,19 @@ export const features: readonly Feature<Deps>[] = [
   supportFeature,
   withDeps(limitsFeature, ({ budgets, log }: Deps) => ({ ...budgets, log })),
 ]
+
+/** Approved versions, as the store has them. */
+const approvedOfStore = { find: approvedModule, listed: approvedModules, versions: approvedVersionsOf, newest: newestVersions }
+
+/** Modules keep their data as it is, and no service is called. */
+const moduleHost = (_: Deps): Pick<ModulesDeps, 'prepare' | 'changed'> => ({
+  prepare: async ({ installation: { dataGeneration, dataBytes }, manifest: { dataVersion } }) => ({
+    dataGeneration,
+    dataVersion,
+    dataBytes,
+  }),
+  changed: async () => undefined,
+})
 
 /** Triggers work in the time zone of the platform where a tenant has none. */
 function withTimeZone(deps: Deps) {

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { type AuditEntry, type ChainHead, chainStart } from '../../core/audit/index.ts'
 import { problem } from '../../core/kit/index.ts'
-import type { DbOrTx } from '../db/index.ts'
+import { contains, type DbOrTx } from '../db/index.ts'
 import type { AuditTable } from './audit.tables.ts'
 
 /** Every chain that left a trace, also one whose head was taken away. */
@@ -62,4 +62,18 @@ function readable(data: string): unknown {
   } catch {
     return data
   }
+}
+
+type OfModules = Readonly<{ subject: string; tenantId: string; moduleId?: string | undefined; limit: number }>
+
+/** Entries about the modules of a tenant, whose slug is their subject, newest first. */
+export async function moduleEntriesOf(db: DbOrTx, { subject, tenantId, moduleId, limit }: OfModules): Promise<AuditEntry[]> {
+  let query = db
+    .selectFrom('audit')
+    .selectAll()
+    .where('subject', '=', subject)
+    .where('action', 'like', 'module.%')
+    .where(contains('data', `"tenantId":${JSON.stringify(tenantId)}`))
+  if (moduleId !== undefined) query = query.where(contains('data', `"moduleId":${JSON.stringify(moduleId)}`))
+  return (await query.orderBy('seq', 'desc').limit(limit).execute()).map(asEntry)
 }

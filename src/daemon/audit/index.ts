@@ -6,7 +6,7 @@ import { feature, repeat } from '../feature/index.ts'
 import { auditRoutes } from './audit.routes.ts'
 import { type CheckpointDeps, checkpointAudit, checkpointHandler, checkpointTopic } from './checkpoint-audit.ts'
 
-export { entriesAfter, headOf } from './audit.repo.ts'
+export { entriesAfter, headOf, moduleEntriesOf } from './audit.repo.ts'
 export { auditRoutes } from './audit.routes.ts'
 export { checkpointAudit, checkpointHandler, checkpointTopic, requestCheckpoint } from './checkpoint-audit.ts'
 export { recordAudit } from './record-audit.ts'

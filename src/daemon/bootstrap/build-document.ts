@@ -1,5 +1,6 @@
 import type { Bootstrap, BootstrapModule, DocumentSources } from '../../core/bootstrap/index.ts'
 import { type PlatformPrincipal, problem } from '../../core/kit/index.ts'
+import { withModuleFlags } from '../../core/modules/index.ts'
 import { capabilitiesOf, matrixUserIdOf, type RoleBook } from '../../core/users/index.ts'
 import { type Db, type DbOrTx, headOf, type Tx } from '../db/index.ts'
 import { streamOf } from '../events/index.ts'
@@ -8,10 +9,8 @@ import { type TenantRecord, tenantBySlug } from '../tenants/index.ts'
 import { findUserById, type UserRecord } from '../users/index.ts'
 
 /** The modules of a tenant, by key. The provider records a `module.…` event with each change. */
-export type ModulesOf = (db: DbOrTx, tenantId: string) => Promise<readonly BootstrapModule[]>
-
-/** Until modules exist. */
-export const noModules: ModulesOf = async () => []
+export type ModulesOf = (db: DbOrTx, tenantId: string) => Promise<readonly TenantModule[]>
+type TenantModule = BootstrapModule & Readonly<{ featureFlag: string }>
 
 export type BootstrapDeps = Readonly<{ db: Db; roles: RoleBook; spacesOf: SpacesOf; modulesOf: ModulesOf }>
 
@@ -33,9 +32,14 @@ export const buildDocument = (deps: BootstrapDeps, caller: Caller): Promise<Buil
       const who = { tenantId: tenant.id, userId: user.id, roles: user.roles }
       const spaces = await deps.spacesOf(tx, who)
       const tasks = await unfinishedTasksOf(tx, who, maxTasks)
+      const modules = await deps.modulesOf(tx, tenant.id)
       const bootstrap: Bootstrap = {
         ...known(tenant, user),
-        modules: [...(await deps.modulesOf(tx, tenant.id))],
+        featureFlags: withModuleFlags(
+          tenant.featureFlags,
+          modules.filter(({ enabled }) => enabled).map(({ featureFlag }) => featureFlag),
+        ),
+        modules: modules.map(({ featureFlag: _, ...module }) => module),
         spaces: spaces.map(({ id, name, type, visibility, role }) => ({ id, name, type, visibility, role })),
         tasks: tasks.map(({ id, title, status, assignedRole, dueAt }) => ({ id, title, status, assignedRole, dueAt })),
         permissions: capabilitiesOf(deps.roles, { tenantSlug: tenant.slug, roles: user.roles }),
@@ -45,10 +49,9 @@ export const buildDocument = (deps: BootstrapDeps, caller: Caller): Promise<Buil
     })
 
 /** The fields from tenant and user. */
-const known = ({ chatDomain, schoolId, orgId, featureFlags, branding }: TenantRecord, user: UserRecord) => ({
+const known = ({ chatDomain, schoolId, orgId, branding }: TenantRecord, user: UserRecord) => ({
   user: { matrixUserId: matrixUserIdOf(user.localpart, chatDomain) },
   context: { schoolId, orgId, roles: [...user.roles] },
-  featureFlags,
   branding: { tenantName: branding.tenantName },
   apiVersion: 'v1' as const,
   profile: { displayName: user.displayName, avatarUrl: user.avatarUrl, locale: user.locale },

@@ -6,6 +6,5 @@ import { bootstrapRoutes } from './bootstrap.routes.ts'
 import type { BootstrapDeps } from './build-document.ts'
 
 export { bootstrapRoutes } from './bootstrap.routes.ts'
-export { noModules } from './build-document.ts'
 
 export const bootstrapFeature = feature<BootstrapDeps>({ name: 'bootstrap', routes: bootstrapRoutes })

@@ -19,6 +19,8 @@ export type InstallationTable = {
   /** Migrations that the documents have. */
   data_version: number
   data_bytes: number
+  /** A migration of the documents runs at most until then: nothing of the module runs, and no other change begins. */
+  busy_until: string | null
   /** JSON, the version before the last update, for a rollback until `former_until`. */
   former: string | null
   former_until: string | null

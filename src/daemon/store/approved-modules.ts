@@ -74,6 +74,15 @@ export async function approvedModules(db: DbOrTx): Promise<ApprovedModule[]> {
   return rows.map(approvedOf)
 }
 
+/** The newest version of every module, withdrawn or not, by id. */
+export async function newestVersions(db: DbOrTx): Promise<ApprovedModule[]> {
+  const newest = versionsIn(db).innerJoin('store_modules as module', (join) =>
+    join.onRef('module.id', '=', 'version.module_id').onRef('module.version', '=', 'version.version'),
+  )
+  const rows = await newest.selectAll('version').select(withdrawalColumns).orderBy('version.module_id').execute()
+  return rows.map(approvedOf)
+}
+
 /** All approved versions of a module, oldest first. */
 export async function approvedVersionsOf(db: DbOrTx, moduleId: string): Promise<ApprovedModule[]> {
   const own = versionsIn(db).where('version.module_id', '=', moduleId).orderBy('version.ordinal')

@@ -28,6 +28,7 @@ export {
   approvedVersionsOf,
   loadApprovedModule,
   loadApprovedPackage,
+  newestVersions,
 } from './approved-modules.ts'
 export { authenticateDeveloper } from './developers.ts'
 export { eraseDeveloper } from './erase-developer.ts'

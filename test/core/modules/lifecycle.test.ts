@@ -35,32 +35,40 @@ function movedBy(from: InstallationState | null, verb: InstallationVerb): string
 
 const x = 'INVALID_TRANSITION'
 const off = '2026-12-02'
+const [up, back] = ['module.updated', 'module.rolled_back']
+const leaves = `pending_deletion ${off} module.deactivated module.uninstalled`
 const table: [string, ...string[]][] = [
-  // install, activate, deactivate, pause, resume, delete, cleanup
-  ['none', 'installed module.installed', 'NOT_FOUND', 'NOT_FOUND', 'NOT_FOUND', 'NOT_FOUND', 'NOT_FOUND', x],
-  ['installed', 'ALREADY_INSTALLED', 'active module.activated', x, x, x, `pending_deletion ${off} module.uninstalled`, x],
+  // install, activate, deactivate, pause, resume, delete, cleanup, update, rollback
+  [
+    ...(['none', 'installed module.installed', 'NOT_FOUND', 'NOT_FOUND', 'NOT_FOUND'] as const),
+    ...['NOT_FOUND', 'NOT_FOUND', x, 'NOT_FOUND', 'NOT_FOUND'],
+  ],
+  [
+    ...(['installed', 'ALREADY_INSTALLED', 'active module.activated', x, x, x, `pending_deletion ${off} module.uninstalled`, x] as const),
+    ...[`installed ${up}`, `installed ${back}`],
+  ],
   [
     'active',
-    ...['ALREADY_INSTALLED', 'unchanged', `deactivated ${off} module.deactivated`, 'paused', 'unchanged'],
-    ...[`pending_deletion ${off} module.deactivated module.uninstalled`, x],
+    ...['ALREADY_INSTALLED', 'unchanged', `deactivated ${off} module.deactivated`, 'paused module.paused', 'unchanged'],
+    ...[leaves, x, `active ${up}`, `active ${back}`],
   ],
   [
     'paused',
-    ...['ALREADY_INSTALLED', 'unchanged', `deactivated ${off} module.deactivated`, 'unchanged', 'active'],
-    ...[`pending_deletion ${off} module.deactivated module.uninstalled`, x],
+    ...['ALREADY_INSTALLED', 'unchanged', `deactivated ${off} module.deactivated`, 'unchanged', 'active module.resumed'],
+    ...[leaves, x, `paused ${up}`, `paused ${back}`],
   ],
   [
     'deactivated',
-    ...['ALREADY_INSTALLED', 'active module.activated', 'unchanged', x, x, `pending_deletion ${off} module.uninstalled`, 'unchanged'],
+    ...['ALREADY_INSTALLED', 'active module.activated', 'unchanged', x, x, `pending_deletion ${off} module.uninstalled`, 'unchanged', x, x],
   ],
   [
     'deactivated, expired',
     ...['ALREADY_INSTALLED', 'RETENTION_EXPIRED', 'unchanged', x, x, `pending_deletion ${off} module.uninstalled`],
-    'deleted module.data_deleted',
+    ...['deleted module.data_deleted', x, x],
   ],
-  ['pending_deletion', 'installed module.installed', x, x, x, x, 'unchanged', 'unchanged'],
-  ['pending_deletion, expired', 'installed module.installed', x, x, x, x, 'unchanged', 'deleted module.data_deleted'],
-  ['deleted', 'installed module.installed', x, x, x, x, x, x],
+  ['pending_deletion', 'installed module.installed', x, x, x, x, 'unchanged', 'unchanged', x, x],
+  ['pending_deletion, expired', 'installed module.installed', x, x, x, x, 'unchanged', 'deleted module.data_deleted', x, x],
+  ['deleted', 'installed module.installed', x, x, x, x, x, x, x, x],
 ]
 
 test.each(table.flatMap(([name, ...row]) => row.map((result, at) => [name, installationVerbs[at] as InstallationVerb, result] as const)))(

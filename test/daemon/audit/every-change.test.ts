@@ -114,6 +114,18 @@ const declared: Readonly<Record<string, Declared>> = {
   createTenantSpace: elsewhere('automation', 'space.created'),
   addTenantSpaceMember: elsewhere('automation', 'space.member-added'),
   sendTenantMessage: ofTools,
+  // modules of tenants
+  installModule: elsewhere('modules', 'module.installed'),
+  activateModule: elsewhere('modules', 'module.activated'),
+  deactivateModule: elsewhere('modules', 'module.deactivated'),
+  uninstallModule: elsewhere('modules', 'module.uninstalled'),
+  updateModule: elsewhere('modules', 'module.updated'),
+  rollbackModule: elsewhere('modules', 'module.rolled_back'),
+  pauseModule: elsewhere('modules', 'module.paused'),
+  resumeModule: elsewhere('modules', 'module.resumed'),
+  changeModuleSettings: elsewhere('modules', 'module.settings-changed'),
+  withdrawModule: elsewhere('modules', 'module.withdrawn'),
+  restoreModule: elsewhere('modules', 'module.restored'),
   // store of modules
   createStoreInvite: elsewhere('store', 'store.invite-created'),
   registerDeveloper: elsewhere('store', 'store.developer-registered'),

@@ -27,6 +27,7 @@ async function installations(db: Kysely<unknown>): Promise<void> {
     .addColumn('data_generation', 'integer', (c) => c.notNull())
     .addColumn('data_version', 'integer', (c) => c.notNull())
     .addColumn('data_bytes', 'integer', (c) => c.notNull())
+    .addColumn('busy_until', 'text')
     .addColumn('former', 'text')
     .addColumn('former_until', 'text')
     .addColumn('remote', 'text')
@@ -162,5 +163,6 @@ async function deliveries(db: Kysely<unknown>): Promise<void> {
     .on('module_dead_letters')
     .columns(['tenant_id', 'module_id', 'created_at', 'id'])
     .execute()
+  await db.schema.createIndex('audit_of_subject').on('audit').columns(['subject', 'seq']).execute()
   await db.schema.createIndex('module_dead_letters_at').on('module_dead_letters').column('created_at').execute()
 }

@@ -1,0 +1,69 @@
+import type { Clock, Random } from '../../core/kit/index.ts'
+import type { ModuleManifest } from '../../core/modules/index.ts'
+import type { Logger } from '../../node/index.ts'
+import type { Db, DbOrTx, Tx } from '../db/index.ts'
+import type { Keyring } from '../sealed/index.ts'
+import type { InstallationRecord } from './installations.repo.ts'
+
+/** A version that a reviewer approved. */
+type Approved = Readonly<{
+  moduleId: string
+  version: string
+  manifest: ModuleManifest
+  withdrawn: Readonly<{ reason: string; at: string }> | null
+}>
+
+/** Approved versions, withdrawn or not. */
+export type ApprovedModules = Readonly<{
+  /** The named version; without `version` the newest that is not withdrawn. */
+  find(db: DbOrTx, moduleId: string, version?: string): Promise<Approved | undefined>
+  /** The newest version of each module that is not withdrawn, by id. */
+  listed(db: DbOrTx): Promise<readonly Approved[]>
+  /** All versions of a module, oldest first. */
+  versions(db: DbOrTx, moduleId: string): Promise<readonly Approved[]>
+  /** The newest version of every module ever approved, by id. */
+  newest(db: DbOrTx): Promise<readonly Pick<Approved, 'moduleId' | 'version' | 'manifest'>[]>
+}>
+
+/** An installation about to become active in a version. Documents are written to `target`, which nothing reads yet. */
+export type Preparation = Readonly<{
+  installation: InstallationRecord
+  manifest: ModuleManifest
+  /** Approved for this version. */
+  permissions: readonly string[]
+  /** The generation of documents to write. */
+  target: number
+}>
+
+/** Documents after the preparation. `dataGeneration` is `target` if documents were written, else that of the installation. */
+export type Prepared = Readonly<{
+  dataGeneration: number
+  dataVersion: number
+  dataBytes: number
+  /** Type B: whether its service confirmed the call. */
+  remote?: 'pending' | 'confirmed' | null
+}>
+
+/** A change of an installation, called in its transaction before its events. `former`: null for a new installation. */
+export type InstallationChange = Readonly<{
+  former: InstallationRecord | null
+  installation: InstallationRecord
+  manifest: ModuleManifest
+}>
+
+/** Dependencies of the feature. Each function takes the part it uses. */
+export type ModulesDeps = Readonly<{
+  db: Db
+  clock: Clock
+  random: Random
+  log: Logger
+  keyring: Keyring
+  approved: ApprovedModules
+  /**
+   * Before an activation or update commits: migrates the documents of type A, or calls the service of type B. Runs outside a transaction, for at
+   * most 60 s. Throws MODULE_MIGRATION_FAILED or UNAVAILABLE; then nothing has changed.
+   */
+  prepare(preparation: Preparation): Promise<Prepared>
+  /** In the transaction of each change: queues calls to a service of type B. */
+  changed(tx: Tx, change: InstallationChange): Promise<void>
+}>

@@ -1,0 +1,61 @@
+import { isoNow, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
+import { approvedOf, assertCompatible, assertFlagFree, type ModuleManifest } from '../../core/modules/index.ts'
+import type { Tx } from '../db/index.ts'
+import { tenantById } from '../tenants/index.ts'
+import { applyChange, decide } from './change-installation.ts'
+import type { ModulesDeps } from './deps.ts'
+import { type InstallationKey, type InstallationRecord, lockInstallation } from './installations.repo.ts'
+
+type Input = Readonly<{ moduleId: string; approvedPermissions: readonly string[] }>
+type Deps = Pick<ModulesDeps, 'db' | 'clock' | 'approved' | 'changed'>
+
+/**
+ * Installs the newest approved version; data that remains of a former installation is kept. Throws UNKNOWN_MODULE, PERMISSION_NOT_DECLARED,
+ * ALREADY_INSTALLED, INCOMPATIBLE, FLAG_TAKEN.
+ */
+export const installModule = (deps: Deps, actor: PlatformPrincipal, { moduleId, approvedPermissions }: Input) =>
+  deps.db.transaction().execute(async (tx) => {
+    const { tenantId } = actor
+    const found = await deps.approved.find(tx, moduleId)
+    if (!found) throw problem('UNKNOWN_MODULE', `There is no module ${moduleId} to install. fix: choose one of GET …/modules/registry`)
+    const { manifest } = found
+    const permissions = approvedOf(manifest.permissions, approvedPermissions)
+    const former = await lockInstallation(tx, { tenantId, moduleId })
+    const now = isoNow(deps.clock)
+    const change = decide(former, { moduleId, verb: 'install', now })
+    if (!change) throw new Error(`the installation of ${moduleId} changes nothing`)
+    assertCompatible(manifest)
+    await assertFlagOfModule(tx, { tenantId, moduleId }, manifest)
+    if (former && former.dataVersion > manifest.dataVersion) throw olderData(former, manifest)
+    const kept = former && { settings: former.settings, dataGeneration: former.dataGeneration, dataVersion: former.dataVersion }
+    await applyChange(deps, tx, {
+      ...{ actor, former: former ?? null, manifest, emits: change.emits, data: { permissions } },
+      next: {
+        ...{ tenantId, moduleId, ...change.state, version: manifest.version, permissions, featureFlag: manifest.featureFlag },
+        ...(kept ?? { settings: {}, dataGeneration: 0, dataVersion: 0 }),
+        ...{ dataBytes: former?.dataBytes ?? 0, former: null, formerUntil: null, remote: null, upstreamHost: null },
+        ...{ installedAt: now, activatedAt: null },
+      },
+    })
+    return { success: true as const, status: 'installed' as const }
+  })
+
+const olderData = ({ dataVersion, moduleId }: InstallationRecord, manifest: ModuleManifest) =>
+  problem(
+    'INCOMPATIBLE',
+    `The remaining data of ${moduleId} has version ${dataVersion}; ${moduleId} ${manifest.version} knows ${manifest.dataVersion}. fix: wait for the next approved version, or until the data is deleted`,
+  )
+
+/** Throws FLAG_TAKEN if an operator switched the flag on by hand, or another module of the tenant has it. */
+export async function assertFlagOfModule(tx: Tx, { tenantId, moduleId }: InstallationKey, { featureFlag: flag }: ModuleManifest) {
+  const other = await tx
+    .selectFrom('module_installations')
+    .select('module_id')
+    .where('tenant_id', '=', tenantId)
+    .where('feature_flag', '=', flag)
+    .where('module_id', '!=', moduleId)
+    .where('status', '!=', 'deleted')
+    .executeTakeFirst()
+  const tenant = await tenantById(tx, tenantId)
+  assertFlagFree({ flag, moduleId, owner: other?.module_id ?? null, isSetByHand: tenant?.featureFlags[flag] === true })
+}

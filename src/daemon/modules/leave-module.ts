@@ -1,0 +1,43 @@
+import { isoNow, type PlatformPrincipal } from '../../core/kit/index.ts'
+import type { InstallationVerb } from '../../core/modules/index.ts'
+import { installedVersion } from './activate-module.ts'
+import { applyChange, decide } from './change-installation.ts'
+import type { ModulesDeps } from './deps.ts'
+import { lockInstallation } from './installations.repo.ts'
+
+type One = Readonly<{ moduleId: string }>
+
+type Deps = Pick<ModulesDeps, 'db' | 'clock' | 'approved' | 'changed'>
+
+/** Verbs that need no preparation. A repeated one changes and emits nothing. Throws NOT_FOUND, INVALID_TRANSITION, CONFLICT. */
+const move = (deps: Deps, actor: PlatformPrincipal, { moduleId, verb }: One & Readonly<{ verb: InstallationVerb }>): Promise<void> =>
+  deps.db.transaction().execute(async (tx) => {
+    const former = await lockInstallation(tx, { tenantId: actor.tenantId, moduleId })
+    const change = decide(former, { moduleId, verb, now: isoNow(deps.clock) })
+    if (!change || !former) return
+    const { manifest } = await installedVersion(deps, tx, former)
+    await applyChange(deps, tx, { actor, former, next: { ...former, ...change.state }, manifest, emits: change.emits })
+  })
+
+const success = true as const
+
+export async function deactivateModule(deps: Deps, actor: PlatformPrincipal, { moduleId }: One) {
+  await move(deps, actor, { moduleId, verb: 'deactivate' })
+  return { success, status: 'deactivated' as const }
+}
+
+/** An active module is deactivated first, in the same transaction. */
+export async function uninstallModule(deps: Deps, actor: PlatformPrincipal, { moduleId }: One) {
+  await move(deps, actor, { moduleId, verb: 'delete' })
+  return { success, status: 'pending_deletion' as const }
+}
+
+export async function pauseModule(deps: Deps, actor: PlatformPrincipal, { moduleId }: One) {
+  await move(deps, actor, { moduleId, verb: 'pause' })
+  return { success, status: 'active' as const }
+}
+
+export async function resumeModule(deps: Deps, actor: PlatformPrincipal, { moduleId }: One) {
+  await move(deps, actor, { moduleId, verb: 'resume' })
+  return { success, status: 'active' as const }
+}

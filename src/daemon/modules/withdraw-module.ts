@@ -1,0 +1,97 @@
+import { z } from 'zod'
+import { type Actor, isoNow, problem } from '../../core/kit/index.ts'
+import { recordAudit } from '../audit/index.ts'
+import { enqueueJob, type JobHandler, lockExclusive, type Tx } from '../db/index.ts'
+import { recordEvent } from '../events/index.ts'
+import type { ModulesDeps } from './deps.ts'
+
+type Deps = Pick<ModulesDeps, 'db' | 'clock' | 'approved'>
+type Withdrawal = Readonly<{ id: string; reason: string; version?: string | undefined }>
+
+/** Tells the tenants whose active modules a withdrawal or a restore concerns. */
+export const announceTopic = 'modules.announce'
+
+/**
+ * Withdraws a version, or all approved ones: from the commit on no run of them starts, and none that began before commits. Repeated calls change
+ * nothing. Throws NOT_FOUND.
+ */
+export const withdrawModule = (deps: Deps, actor: Actor, { id: moduleId, reason, version }: Withdrawal) =>
+  deps.db.transaction().execute(async (tx) => {
+    const all = await versionsOf(deps, tx, { moduleId, version })
+    const versions = all.filter(({ withdrawn }) => withdrawn === null).map((one) => one.version)
+    if (versions.length === 0) return { moduleId, versions }
+    const withdrawn_at = isoNow(deps.clock)
+    const rows = versions.map((one) => ({ module_id: moduleId, version: one, reason, withdrawn_at }))
+    await tx.insertInto('module_withdrawals').values(rows).execute()
+    await publish(deps, tx, actor, { moduleId, versions, type: 'module.withdrawn', reason })
+    return { moduleId, versions }
+  })
+
+/** Restores a withdrawn version, or all. Repeated calls change nothing. Throws NOT_FOUND. */
+export const restoreModule = (deps: Deps, actor: Actor, { id: moduleId, version }: Omit<Withdrawal, 'reason'>) =>
+  deps.db.transaction().execute(async (tx) => {
+    const all = await versionsOf(deps, tx, { moduleId, version })
+    const versions = all.filter(({ withdrawn }) => withdrawn !== null).map((one) => one.version)
+    if (versions.length === 0) return { moduleId, versions }
+    await tx.deleteFrom('module_withdrawals').where('module_id', '=', moduleId).where('version', 'in', versions).execute()
+    await publish(deps, tx, actor, { moduleId, versions, type: 'module.restored' })
+    return { moduleId, versions }
+  })
+
+async function versionsOf({ approved }: Deps, tx: Tx, { moduleId, version }: Readonly<{ moduleId: string; version: string | undefined }>) {
+  await lockExclusive(tx, `module-withdrawals ${moduleId}`)
+  const all = (await approved.versions(tx, moduleId)).filter((one) => version === undefined || one.version === version)
+  if (all.length > 0) return all
+  throw problem('NOT_FOUND', `There is no approved module ${[moduleId, version].filter(Boolean).join(' ')}. fix: tenantry modules list`)
+}
+
+type Published = Readonly<{
+  moduleId: string
+  versions: readonly string[]
+  type: 'module.withdrawn' | 'module.restored'
+  reason?: string
+}>
+
+/** The raised generation refuses the commits of runs that have begun, on every replica. */
+async function publish({ clock }: Deps, tx: Tx, actor: Actor, { moduleId, versions, type, reason }: Published): Promise<void> {
+  await tx
+    .updateTable('module_installations')
+    .set(({ eb }) => ({ generation: eb('generation', '+', 1), busy_until: null }))
+    .where('module_id', '=', moduleId)
+    .where('status', '!=', 'deleted')
+    .where('version', 'in', [...versions])
+    .execute()
+  await enqueueJob(tx, clock, { topic: announceTopic, payload: { moduleId, versions, type }, key: moduleId })
+  await recordAudit(tx, clock, { actor, action: type, subject: moduleId, data: { moduleId, versions, ...(reason ? { reason } : {}) } })
+}
+
+const Announced = z.object({ moduleId: z.string(), versions: z.array(z.string()), type: z.enum(['module.withdrawn', 'module.restored']) })
+
+const batch = 200
+
+/** One event for each tenant with an active module of these versions. After a crash a tenant may receive a second one. */
+export const announce =
+  ({ db, clock }: Pick<ModulesDeps, 'db' | 'clock'>): JobHandler =>
+  async (payload, { signal }) => {
+    const { moduleId, versions, type } = Announced.parse(payload)
+    let after = ''
+    for (let last = batch; last === batch; ) {
+      signal?.throwIfAborted()
+      const rows = await db
+        .selectFrom('module_installations')
+        .select(['tenant_id', 'version'])
+        .where('module_id', '=', moduleId)
+        .where('status', '=', 'active')
+        .where('version', 'in', versions)
+        .where('tenant_id', '>', after)
+        .orderBy('tenant_id')
+        .limit(batch)
+        .execute()
+      for (const { tenant_id: tenantId, version } of rows)
+        await db
+          .transaction()
+          .execute((tx) => recordEvent(tx, clock, { tenantId, type, payload: { moduleId, version }, audience: 'tenant' }))
+      last = rows.length
+      after = rows.at(-1)?.tenant_id ?? after
+    }
+  }

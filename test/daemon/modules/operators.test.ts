@@ -1,0 +1,124 @@
+import { expect, test } from 'vitest'
+import { isoNow } from '../../../src/core/kit/index.ts'
+import { lockRunnable, runnableInstallation } from '../../../src/daemon/modules/index.ts'
+import { onBothDialects } from '../../support/databases.ts'
+import { aManifest, aModulesRoom, approve } from '../../support/modules-room.ts'
+import { codeOf } from '../../support/tasks-room.ts'
+
+const params = { moduleId: 'attendance' }
+const key = { tenantId: 'ten_one', moduleId: 'attendance' }
+
+async function anActive(db: Parameters<typeof aModulesRoom>[0]) {
+  const room = await aModulesRoom(db)
+  await approve(db, aManifest(), 'ten_two')
+  const mia = room.as('mia')
+  await mia.installModule({ body: { ...params, approvedPermissions: [] } })
+  await mia.activateModule({ params })
+  const runnable = () => runnableInstallation(db, room.clock, key)
+  const commits = (generation: number) =>
+    db.transaction().execute(async (tx) => (await lockRunnable(tx, room.clock, { ...key, generation })) !== undefined)
+  return { ...room, mia, runnable, commits }
+}
+
+onBothDialects('modules for operators', (fresh) => {
+  test('a withdrawn version starts nothing and commits nothing, on each replica; a restored one runs again', async () => {
+    const db = await fresh()
+    const room = await anActive(db)
+    const other = await aModulesRoom(db, { isFirst: false })
+    const begun = await room.runnable()
+    const generation = begun?.generation ?? 0
+    expect(await room.commits(generation)).toBe(true)
+    const body = { reason: 'It sends data to strangers.' }
+    const withdrawn = { moduleId: 'attendance', versions: ['1.0.0'] }
+    expect(await other.operator.withdrawModule({ params: { id: 'attendance' }, body })).toEqual(withdrawn)
+    expect([await room.runnable(), await room.commits(generation)]).toEqual([undefined, false])
+    expect((await room.mia.showInstallation({ params })).withdrawn).toEqual(body)
+    expect((await room.mia.listRegistry()).modules).toEqual([])
+    expect(await codeOf(room.as('olga').installModule({ body: { ...params, approvedPermissions: [] } }))).toBe('UNKNOWN_MODULE')
+    expect(await other.runJobs()).toContain('modules.announce')
+    expect((await room.mia.bootstrap()).modules).toMatchObject([{ enabled: false }])
+    expect((await room.events()).at(-1)).toMatchObject({ type: 'module.withdrawn', payload: { moduleId: 'attendance', version: '1.0.0' } })
+    expect(await other.operator.withdrawModule({ params: { id: 'attendance' }, body })).toEqual({ ...withdrawn, versions: [] })
+    await room.mia.deactivateModule({ params })
+    expect(await codeOf(room.mia.activateModule({ params }))).toBe('INVALID_TRANSITION')
+
+    expect(await room.operator.restoreModule({ params: { id: 'attendance' } })).toEqual(withdrawn)
+    await room.mia.activateModule({ params })
+    expect([(await room.runnable()) !== undefined, await room.commits(generation)]).toEqual([true, false])
+    expect((await room.audited()).filter((entry) => entry.endsWith(' attendance'))).toEqual([
+      ...['module.withdrawn attendance', 'module.restored attendance'],
+    ])
+    expect(await codeOf(room.operator.withdrawModule({ params: { id: 'nothing' }, body }))).toBe('NOT_FOUND')
+  })
+
+  test('a withdrawal of one version leaves a newer one, which its tenants can update to', async () => {
+    const room = await anActive(await fresh())
+    await approve(room.db, aManifest({ version: '1.0.1' }), 'ten_two')
+    await room.operator.withdrawModule({ params: { id: 'attendance' }, body: { reason: 'wrong sums', version: '1.0.0' } })
+    expect(await room.runnable()).toBeUndefined()
+    await room.mia.updateModule({ params })
+    expect((await room.runnable())?.version).toBe('1.0.1')
+    expect(await codeOf(room.mia.rollbackModule({ params }))).toBe('INVALID_TRANSITION')
+    expect((await room.operator.listModules()).modules).toMatchObject([
+      {
+        ...{ moduleId: 'attendance', version: '1.0.1', status: 'active', installations: 1, activeInstallations: 1 },
+        withdrawn: [{ version: '1.0.0', reason: 'wrong sums' }],
+      },
+    ])
+  })
+
+  test('a suspended tenant runs nothing', async () => {
+    const room = await anActive(await fresh())
+    const { generation = 0 } = (await room.runnable()) ?? {}
+    await room.db.updateTable('tenants').set({ status: 'suspended' }).where('id', '=', 'ten_one').execute()
+    expect([await room.runnable(), await room.commits(generation)]).toEqual([undefined, false])
+  })
+
+  test('health counts the runs of the last hour; a violation makes a module unhealthy for an hour', async () => {
+    const room = await anActive(await fresh())
+    const { operator, clock } = room
+    const count = (bucket: string, count: number) =>
+      room.db
+        .insertInto('module_counters')
+        .values({ module_id: 'attendance', version: '1.0.0', minute: `${isoNow(clock).slice(0, 16)}:00.000Z`, bucket, count })
+        .execute()
+    const performance = async () => (await operator.showModuleHealth({ params })).performance
+    expect(await performance()).toEqual({ p95Ms: 0, p99Ms: 0, errorRate: 0, violations: [], healthy: true })
+    await count('ms_5', 98)
+    await count('ms_500', 2)
+    await count('error', 4)
+    expect(await performance()).toEqual({ p95Ms: 5, p99Ms: 500, errorRate: 0.04, violations: [], healthy: true })
+    await count('violation_permission', 1)
+    expect(await operator.listModuleHealth()).toMatchObject({
+      modules: [
+        {
+          ...{ moduleId: 'attendance', name: 'Attendance', version: '1.0.0', activeInstallations: 1 },
+          performance: { healthy: false, violations: [{ kind: 'permission', count: 1 }] },
+        },
+      ],
+    })
+    await clock.advance(61 * 60_000)
+    expect((await performance()).healthy).toBe(true)
+    expect(await codeOf(operator.showModuleHealth({ params: { moduleId: 'nothing' } }))).toBe('NOT_FOUND')
+    await room.mia.deactivateModule({ params })
+    expect(await operator.listModuleHealth()).toEqual({ modules: [] })
+  })
+
+  test('the audit log of a tenant names module, version and user, newest first', async () => {
+    const room = await anActive(await fresh())
+    await approve(room.db, aManifest({ id: 'grades', featureFlag: 'grades' }), 'ten_two')
+    await room.mia.installModule({ body: { moduleId: 'grades', approvedPermissions: ['spaces:read'] } })
+    await room.as('olga').installModule({ body: { moduleId: 'grades', approvedPermissions: [] } })
+    const list = async (tenantId: string, query = {}) =>
+      (await room.operator.listModuleAudit({ params: { tenantId }, query })).entries.map(({ action, moduleId }) => `${action} ${moduleId}`)
+    const all = ['module.installed grades', 'module.activated attendance', 'module.installed attendance']
+    expect(await list('ten_one')).toEqual(all)
+    expect(await list('one')).toEqual(all)
+    expect(await list('one', { limit: 1 })).toEqual(all.slice(0, 1))
+    expect(await list('one', { moduleId: 'attendance' })).toEqual(all.slice(1))
+    expect(await codeOf(list('one', { limit: 501 }))).toBe('VALIDATION')
+    expect(await codeOf(list('nobody'))).toBe('NOT_FOUND')
+    const { entries } = await room.operator.listModuleAudit({ params: { tenantId: 'one' } })
+    expect(entries[0]).toMatchObject({ version: '1.0.0', actor: expect.stringContaining('mia'), data: { permissions: ['spaces:read'] } })
+  })
+})
