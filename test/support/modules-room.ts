@@ -121,7 +121,7 @@ export async function aModulesRoom(db: Db, { isFirst = true, clock = manualClock
     (await db.selectFrom('module_documents').selectAll().orderBy('tenant_id').orderBy('module_id').orderBy('key').execute()).map(
       (one) => `${one.tenant_id} ${one.module_id} ${one.generation} ${one.key}`,
     )
-  return { ...deps, deps, url, as, operator, runJobs, cron, events, audited, row, addDocuments, documents }
+  return { ...deps, clock, deps, url, as, operator, runJobs, cron, events, audited, row, addDocuments, documents }
 }
 
 async function userOf(db: Db, id: string): Promise<PlatformPrincipal> {

@@ -1,6 +1,7 @@
 import { type Clock, isoNow } from '../../core/kit/index.ts'
 import { mayRun } from '../../core/modules/index.ts'
 import type { DbOrTx, Tx } from '../db/index.ts'
+import { tenantById } from '../tenants/index.ts'
 import { isBusy } from './change-installation.ts'
 import { findInstallation, type InstallationKey, type InstallationRecord, lockInstallation } from './installations.repo.ts'
 
@@ -37,6 +38,5 @@ async function isRunnable(db: DbOrTx, clock: Clock, one: InstallationRecord): Pr
       .where('version', '=', one.version)
       .executeTakeFirst()) ?? {}
   if (module_id !== undefined) return false
-  const tenant = await db.selectFrom('tenants').select('status').where('id', '=', one.tenantId).executeTakeFirst()
-  return tenant?.status === 'active'
+  return (await tenantById(db, one.tenantId))?.status === 'active'
 }
