@@ -3,6 +3,7 @@ import {
   type AdoptBody,
   allocatePorts,
   type BoxCommandResult,
+  type BoxId,
   type BoxPorts,
   boxHeld,
   digestsFor,
@@ -132,7 +133,7 @@ export async function finishAdoption(
   command: Command,
   result: BoxCommandResult<'tenant-box.complete'>,
 ): Promise<void> {
-  const box = await boxById(tx, command.boxId as never)
+  const box = await boxById(tx, command.boxId as BoxId)
   if (!box || box.removal) return
   const { applied, findings, report, probe } = result
   await applyReport(deps, tx, box, report, probe ?? undefined)

@@ -1,4 +1,4 @@
-import { type BoxCommandResult, maintenanceOwner } from '../../../core/boxes/index.ts'
+import { type BoxCommandResult, type BoxId, maintenanceOwner } from '../../../core/boxes/index.ts'
 import { type Actor, actorLabel, isoNow, newId, problem } from '../../../core/kit/index.ts'
 import { recordAudit } from '../../audit/index.ts'
 import { appendEvent, type Tx } from '../../db/index.ts'
@@ -72,7 +72,7 @@ const cleared = {
 
 /** Stores the result of a maintenance command; one that was replaced meanwhile changes only the report. */
 export async function finishMaintenance(deps: StepDeps, tx: Tx, command: Command, { report }: BoxCommandResult<'tenant-box.maintenance'>) {
-  const box = await boxById(tx, command.boxId as never)
+  const box = await boxById(tx, command.boxId as BoxId)
   if (!box) return
   await applyReport(deps, tx, box, report)
   if (box.maintenanceCommand !== command.id) return
@@ -93,7 +93,7 @@ export async function endMaintenance(tx: Tx, { id, maintenanceCommand: read }: B
 
 /** Ends maintenance when the box could not be fenced. A box that could not be opened, or whose state is unknown, stays in maintenance. */
 export async function failMaintenance({ clock }: StepDeps, tx: Tx, command: Command, reported: boolean) {
-  const box = await boxById(tx, command.boxId as never)
+  const box = await boxById(tx, command.boxId as BoxId)
   const { on } = command.payload as { on: boolean }
   if (!box || box.maintenanceCommand !== command.id || !on || (!reported && command.leaseToken > 0)) return
   if (box.fence?.holder !== maintenanceOwner && !(await endMaintenance(tx, box))) return
