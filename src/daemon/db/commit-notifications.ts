@@ -1,6 +1,5 @@
-import { sql } from 'kysely'
+import type { DatabaseConnection, Driver } from 'kysely'
 import type { Db, Tx } from './database.ts'
-import { dialectOf } from './dialects.ts'
 
 export type CommitListener = (topic: string) => void
 
@@ -23,11 +22,35 @@ export function listenForCommits(db: Db, listener: CommitListener): Promise<Comm
   return subscribe(listener)
 }
 
-/** The one channel of PostgreSQL's `notify`; the topic is the payload. */
-export const commitChannel = 'tenantry'
+/** Topics of the transaction that is open on a connection. */
+const pending = new WeakMap<DatabaseConnection, Set<string>>()
 
-/** Notifies listeners of a topic when the transaction commits; once, however often it is called for a topic. */
-export async function notifyOnCommit(tx: Tx, topic: string): Promise<void> {
-  const notify = dialectOf(tx) === 'postgres' ? sql`select pg_notify(${commitChannel}, ${topic})` : sql`select notify_on_commit(${topic})`
-  await notify.execute(tx)
+/** Notifies listeners of a topic after the transaction has committed; once, however often it is called for a topic. */
+export const notifyOnCommit = (tx: Tx, topic: string): Promise<void> =>
+  tx.getExecutor().provideConnection(async (connection) => {
+    pending.set(connection, (pending.get(connection) ?? new Set()).add(topic))
+  })
+
+export type Publish = (topics: readonly string[]) => void
+
+/** Makes the driver publish the topics of each transaction that commits, after the commit. */
+export function publishCommits(driver: Driver, publish: Publish): Driver {
+  const commit = driver.commitTransaction.bind(driver)
+  const rollback = driver.rollbackTransaction.bind(driver)
+  driver.commitTransaction = async (connection) => {
+    const topics = takeTopics(connection)
+    await commit(connection)
+    publish(topics)
+  }
+  driver.rollbackTransaction = async (connection) => {
+    takeTopics(connection)
+    await rollback(connection)
+  }
+  return driver
+}
+
+function takeTopics(connection: DatabaseConnection): readonly string[] {
+  const topics = [...(pending.get(connection) ?? [])]
+  pending.delete(connection)
+  return topics
 }

@@ -1,11 +1,12 @@
 import { createRequire } from 'node:module'
 import type { Socket } from 'node:net'
-import { Kysely, PostgresDialect } from 'kysely'
+import { Kysely, PostgresDialect, type PostgresPool } from 'kysely'
 import type Pg from 'pg'
 import { problem } from '../../core/kit/index.ts'
-import { type CommitListener, type CommitSubscription, commitChannel, setCommitSource } from './commit-notifications.ts'
+import { type CommitListener, type CommitSubscription, type Publish, publishCommits, setCommitSource } from './commit-notifications.ts'
 import type { Db, Tables } from './database.ts'
 import { markConnectErrors, markQueryErrors } from './no-answer.ts'
+import { prepareStatements } from './prepared-statements.ts'
 
 type Opened = Readonly<{ db: Db; close(): Promise<void> }>
 
@@ -27,10 +28,11 @@ export function openPostgres(connectionString: string, statementTimeoutMs: numbe
   pool.on('connect', (client) => {
     // A connection that dies within a transaction fails the next statement; that error is enough.
     client.on('error', () => undefined)
+    prepareStatements(client)
     markQueryErrors(client)
     if (statementTimeoutMs > 0) closeWhenSilent(client, statementTimeoutMs + graceMs)
   })
-  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: markConnectErrors(pool) }) })
+  const db = new Kysely<Tables>({ dialect: new NotifyingDialect(markConnectErrors(pool), publisher(pool)) })
   if (statementTimeoutMs > 0) openUnlimited.set(db, () => openPostgres(connectionString, 0))
   setCommitSource(db, (listener) => subscribe(connectionString, listener))
   return { db, close: () => db.destroy() }
@@ -70,6 +72,42 @@ export async function withoutTimeLimit<Result>(db: Db, work: (db: Db) => Promise
 function closeWhenSilent(client: Pg.PoolClient, silentMs: number): void {
   const { stream } = (client as unknown as Readonly<{ connection: Readonly<{ stream: Socket }> }>).connection
   stream.setTimeout(silentMs, () => stream.destroy(Object.assign(new Error('the database does not answer'), { code: 'ETIMEDOUT' })))
+}
+
+/** Publishes the topics of a transaction after its commit: a `notify` within it would make all commits wait for each other. */
+class NotifyingDialect extends PostgresDialect {
+  readonly #publish: Publish
+
+  constructor(pool: PostgresPool, publish: Publish) {
+    super({ pool })
+    this.#publish = publish
+  }
+
+  override createDriver() {
+    return publishCommits(super.createDriver(), this.#publish)
+  }
+}
+
+/** The one channel of PostgreSQL's `notify`; the topic is the payload. */
+const commitChannel = 'tenantry'
+
+/** Sends topics to all replicas: one statement at a time, with all topics that came during the one before. Lost ones are found by polling. */
+function publisher(pool: Pg.Pool): Publish {
+  const waiting = new Set<string>()
+  let isSending = false
+  const send = async () => {
+    isSending = true
+    while (waiting.size > 0) {
+      const topics = [...waiting]
+      waiting.clear()
+      await pool.query('select pg_notify($1, topic) from unnest($2::text[]) as topic', [commitChannel, topics]).catch(() => undefined)
+    }
+    isSending = false
+  }
+  return (topics) => {
+    for (const topic of topics) waiting.add(topic)
+    if (!isSending && waiting.size > 0) void send()
+  }
 }
 
 /** Listens on a connection of its own. */

@@ -3,7 +3,7 @@ import { performance } from 'node:perf_hooks'
 import { setImmediate } from 'node:timers/promises'
 import Database from 'better-sqlite3'
 import { CompiledQuery, Kysely, type SqliteDatabase, SqliteDialect } from 'kysely'
-import { type CommitListener, type CommitSubscription, setCommitSource } from './commit-notifications.ts'
+import { type CommitListener, type CommitSubscription, type Publish, publishCommits, setCommitSource } from './commit-notifications.ts'
 import type { Db, Tables } from './database.ts'
 import { cacheStatements } from './statement-cache.ts'
 
@@ -16,8 +16,8 @@ export function openSqlite(file: string): Readonly<{ db: Db; close(): Promise<vo
   database.pragma('synchronous = FULL')
   database.pragma('foreign_keys = ON')
   database.pragma('busy_timeout = 5000')
-  const commits = commitSource(database)
-  const db = new Kysely<Tables>({ dialect: new ImmediateSqliteDialect(cacheStatements(database), commits) })
+  const commits = commitSource()
+  const db = new Kysely<Tables>({ dialect: new ImmediateSqliteDialect(cacheStatements(database), commits.publish) })
   setCommitSource(db, commits.subscribe)
   return { db, close: () => db.destroy() }
 }
@@ -35,35 +35,23 @@ function makePrivate(file: string): void {
   }
 }
 
-type TransactionEnds = Readonly<{ onCommit: () => void; onRollback: () => void }>
-
 /**
  * Transactions take the write lock when they begin. With SQLite's default, a transaction that reads before it writes fails when another
  * process wrote in between; this way it waits.
  */
 class ImmediateSqliteDialect extends SqliteDialect {
-  readonly #ends: TransactionEnds
+  readonly #publish: Publish
 
-  constructor(database: SqliteDatabase, ends: TransactionEnds) {
+  constructor(database: SqliteDatabase, publish: Publish) {
     super({ database })
-    this.#ends = ends
+    this.#publish = publish
   }
 
   override createDriver() {
-    const driver = super.createDriver()
-    const commit = driver.commitTransaction.bind(driver)
-    const rollback = driver.rollbackTransaction.bind(driver)
+    const driver = publishCommits(super.createDriver(), this.#publish)
     const acquire = driver.acquireConnection.bind(driver)
     driver.beginTransaction = async (connection) => {
       await connection.executeQuery(CompiledQuery.raw('begin immediate'))
-    }
-    driver.commitTransaction = async (connection) => {
-      await commit(connection)
-      this.#ends.onCommit()
-    }
-    driver.rollbackTransaction = async (connection) => {
-      this.#ends.onRollback()
-      await rollback(connection)
     }
     driver.acquireConnection = async () => {
       const connection = await acquire()
@@ -87,15 +75,11 @@ async function yieldToEventLoop(): Promise<void> {
   yieldedAtMs = performance.now()
 }
 
-/** The one connection has one transaction at a time, so topics since the last end belong to the current transaction. */
-function commitSource(database: Database.Database) {
+/** Publishes the topics of a commit to the listeners of this process. */
+function commitSource() {
   const listeners = new Set<CommitListener>()
-  const topics = new Set<string>()
-  database.function('notify_on_commit', (topic) => void topics.add(String(topic)))
-  const onCommit = () => {
-    const committed = [...topics]
-    topics.clear()
-    for (const topic of committed) for (const listener of listeners) listener(topic)
+  const publish: Publish = (topics) => {
+    for (const topic of topics) for (const listener of listeners) listener(topic)
   }
   const subscribe = async (listener: CommitListener): Promise<CommitSubscription> => {
     let end: () => void = () => undefined
@@ -109,5 +93,5 @@ function commitSource(database: Database.Database) {
     }
     return { ended, close }
   }
-  return { onCommit, onRollback: () => topics.clear(), subscribe }
+  return { publish, subscribe }
 }

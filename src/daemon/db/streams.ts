@@ -1,10 +1,11 @@
-import { type Selectable, sql } from 'kysely'
+import type { Selectable } from 'kysely'
 import type { Audience, EventType, ModuleEventType } from '../../core/events/index.ts'
 import { type Clock, isoNow } from '../../core/kit/index.ts'
 import { notifyOnCommit } from './commit-notifications.ts'
 import type { DbOrTx, Tx } from './database.ts'
 import { inBatches } from './dialects.ts'
 import type { EventTable } from './schema.ts'
+import { executeWrites, type Write } from './writes.ts'
 
 /** A stored event. The order within a stream is the order in which transactions committed. */
 export type StoredEvent = Readonly<{
@@ -34,16 +35,17 @@ type NewEvent = Readonly<{
  * The next number of a stream. The counter's row stays locked until the commit, so readers see numbers in order and without gaps.
  * Call it last in the transaction, to keep the lock short.
  */
-export const nextSeq = (tx: Tx, stream: string): Promise<number> => takeNumbers(tx, stream, 1)
-
-/** Takes the next numbers of a stream and returns the last of them. */
-async function takeNumbers(tx: Tx, stream: string, count: number): Promise<number> {
-  const { rows } = await sql<{ seq: number }>`
-    insert into streams (stream, seq) values (${stream}, ${count})
-    on conflict (stream) do update set seq = streams.seq + excluded.seq
-    returning seq`.execute(tx)
-  return Number(rows[0]?.seq)
+export async function nextSeq(tx: Tx, stream: string): Promise<number> {
+  const [row] = await executeWrites(tx, [takeNumbers(stream, 1)])
+  return Number((row as { seq: number }).seq)
 }
+
+/** Takes the next numbers of a stream; `seq` is the last of them. */
+const takeNumbers = (stream: string, count: number): Write => ({
+  name: 'taken',
+  text: (bind) => `insert into streams (stream, seq) values (${bind(stream)}, ${bind(count)})
+    on conflict (stream) do update set seq = streams.seq + excluded.seq returning seq`,
+})
 
 /** Appends an event in the transaction of its change. Returns the event's number. */
 export const appendEvent = (tx: Tx, clock: Clock, { stream, ...event }: NewEvent): Promise<number> =>
@@ -53,17 +55,40 @@ type DatedEvent = Readonly<Omit<NewEvent, 'stream'> & { createdAt: string }>
 
 /** Appends at least one event, in order. Returns the number of the last. Notifies listeners on commit unless all are internal. */
 export async function appendEvents(tx: Tx, stream: string, events: readonly DatedEvent[]): Promise<number> {
-  const last = await takeNumbers(tx, stream, events.length)
-  const first = last - events.length + 1
-  const rows = events.map((event, at) => rowOf(event, stream, first + at))
-  for (const batch of inBatches(rows)) await tx.insertInto('events').values(batch).execute()
-  if (events.some(({ audience }) => audience !== undefined)) await notifyOnCommit(tx, stream)
-  return last
+  return writeWithEvents(tx, [], { stream, events })
 }
 
-const rowOf = ({ source, eventType, payload, createdAt, tenantId, audience }: DatedEvent, stream: string, seq: number): EventTable => ({
+/** Executes writes, then appends at least one event, in order. Returns the number of the last. */
+export async function writeWithEvents(
+  tx: Tx,
+  writes: readonly Write[],
+  { stream, events }: Readonly<{ stream: string; events: readonly DatedEvent[] }>,
+): Promise<number> {
+  const [first = [], ...others] = inBatches(events.map((event) => rowOf(event, stream)))
+  const appended = await executeWrites(tx, [...writes, takeNumbers(stream, events.length), insertEvents(stream, first, events.length)])
+  const seqOfFirst = Number((appended[0] as { seq: number }).seq)
+  const numbered = (rows: typeof first, batch: number) => rows.map((row, n) => ({ ...row, seq: seqOfFirst + batch * first.length + n }))
+  for (const [nth, rows] of others.entries())
+    await tx
+      .insertInto('events')
+      .values(numbered(rows, nth + 1))
+      .execute()
+  if (events.some(({ audience }) => audience !== undefined)) await notifyOnCommit(tx, stream)
+  return seqOfFirst + events.length - 1
+}
+
+/** Inserts the first of so many events for which `takeNumbers` took numbers. */
+const insertEvents = (stream: string, rows: readonly Omit<EventTable, 'seq'>[], count: number): Write => ({
+  text: (bind, dialect) => {
+    const taken = () => (dialect === 'postgres' ? 'select seq from taken' : `select seq from streams where stream = ${bind(stream)}`)
+    const columns = Object.keys(rows[0] ?? {}) as (keyof (typeof rows)[number])[]
+    const tuples = rows.map((row, n) => `((${taken()}) - ${count - 1 - n}, ${columns.map((column) => bind(row[column])).join(', ')})`)
+    return `insert into events (seq, ${columns.join(', ')}) values ${tuples.join(', ')} returning seq`
+  },
+})
+
+const rowOf = ({ source, eventType, payload, createdAt, tenantId, audience }: DatedEvent, stream: string): Omit<EventTable, 'seq'> => ({
   stream,
-  seq,
   source,
   event_type: eventType,
   payload: JSON.stringify(payload),
