@@ -49,12 +49,18 @@ export function mortal(db: Db, steps: number): { db: Db; isDead: () => boolean }
     if (left <= 0) throw new Died('killed')
     left -= 1
   }
+  const built = new WeakSet<object>()
   const counting: KyselyPlugin = {
-    transformQuery: ({ node }) => {
+    transformQuery: ({ node, queryId }) => {
+      built.add(queryId)
       step()
       return node
     },
-    transformResult: async ({ result }) => result,
+    // A statement of plain text is counted after it ran.
+    transformResult: async ({ result, queryId }) => {
+      if (!built.has(queryId)) step()
+      return result
+    },
   }
   const counted = db.withPlugin(counting)
   const transaction = () => ({

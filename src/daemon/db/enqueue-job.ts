@@ -1,6 +1,8 @@
+import type { Insertable } from 'kysely'
 import type { JobPool } from '../../core/jobs/index.ts'
 import { type Clock, isoNow } from '../../core/kit/index.ts'
-import type { Tx } from './database.ts'
+import type { Tables, Tx } from './database.ts'
+import { executeWrites, insertRows, type Write } from './writes.ts'
 
 /** `last`: when this attempt fails, the job is abandoned. The signal aborts when the process stops or loses the queue's lease. */
 type JobAttempt = Readonly<{ last: boolean; signal?: AbortSignal | undefined }>
@@ -8,7 +10,7 @@ type JobAttempt = Readonly<{ last: boolean; signal?: AbortSignal | undefined }>
 /** Runs the jobs of one topic. It must be idempotent: after a crash the same job runs again. Throwing means "retry later". */
 export type JobHandler = (payload: unknown, attempt: JobAttempt) => Promise<void>
 
-type NewJob = Readonly<{
+export type NewJob = Readonly<{
   topic: string
   payload: unknown
   /** Jobs of one queue never run at the same time, such as all locks of one chat server. Default: the topic. */
@@ -29,23 +31,27 @@ type NewJob = Readonly<{
  * assigns the job to its queue afterwards.
  */
 export async function enqueueJob(tx: Tx, clock: Clock, job: NewJob): Promise<void> {
-  const { topic, payload, pool = 'own', queue = topic, key, runAt } = job
-  const now = isoNow(clock)
-  await tx
-    .insertInto('outbox')
-    .values({
-      topic,
-      payload: JSON.stringify(payload),
-      status: 'pending',
-      attempts: 0,
-      next_at: runAt ?? now,
-      run_at: runAt ?? null,
-      lease_until: null,
-      last_error: null,
-      created_at: now,
-      lane: pool,
-      queue,
-      key: key ?? null,
-    })
-    .execute()
+  await executeWrites(tx, [insertJobs(clock, [job])])
 }
+
+/** `enqueueJob` for at least one job, as a write that is sent with others. */
+export const insertJobs = (clock: Clock, jobs: readonly NewJob[]): Write =>
+  insertRows(
+    'outbox',
+    jobs.map((job) => rowOf(job, isoNow(clock))),
+  )
+
+const rowOf = ({ topic, payload, pool = 'own', queue = topic, key, runAt }: NewJob, now: string): Insertable<Tables['outbox']> => ({
+  topic,
+  payload: JSON.stringify(payload),
+  status: 'pending',
+  attempts: 0,
+  next_at: runAt ?? now,
+  run_at: runAt ?? null,
+  lease_until: null,
+  last_error: null,
+  created_at: now,
+  lane: pool,
+  queue,
+  key: key ?? null,
+})

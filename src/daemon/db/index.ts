@@ -15,10 +15,21 @@ export {
   lockShared,
   skipLocked,
 } from './dialects.ts'
-export { enqueueJob, type JobHandler } from './enqueue-job.ts'
+export { enqueueJob, insertJobs, type JobHandler, type NewJob } from './enqueue-job.ts'
 export { acquireLease, holdLease, type Lease, releaseLease, releaseOwnLease, renewLease, renewLeases } from './leases.ts'
 export { migrate, migrationState } from './migrate.ts'
 export { newestFirst } from './newest-first.ts'
 export { noAnswerOf } from './no-answer.ts'
 export { assertDatabaseUrl, type OpenDatabase, openDatabase } from './open-database.ts'
-export { appendEvent, appendEvents, deleteStream, eventsAfter, headOf, nextSeq, type StoredEvent, toEvent } from './streams.ts'
+export {
+  appendEvent,
+  appendEvents,
+  deleteStream,
+  eventsAfter,
+  headOf,
+  nextSeq,
+  type StoredEvent,
+  toEvent,
+  writeWithEvents,
+} from './streams.ts'
+export { deleteRows, executeWrites, insertRows, updateRows, type Write } from './writes.ts'

@@ -1,7 +1,7 @@
 import { activeOf, type Board, type RunEffect, type RunState, type Stepped } from '../../core/boards/index.ts'
 import { isoNow } from '../../core/kit/index.ts'
 import { type Readers, withReaders } from '../../core/runs/index.ts'
-import type { Tx } from '../db/index.ts'
+import type { Tx, Write } from '../db/index.ts'
 import { boardOf } from './compiled-boards.ts'
 import type { StepDeps } from './deps.ts'
 import { changeElement } from './elements.repo.ts'
@@ -10,7 +10,7 @@ import { applyElements } from './open-elements.ts'
 import { publishStep } from './publish-step.ts'
 import { enqueueReports } from './reports.ts'
 import { alertOperators } from './run-alerts.ts'
-import { insertRun, type RunRecord, replaceRun, summaryOf } from './runs.repo.ts'
+import { insertKeyedRun, insertRun, type RunRecord, replaceRun, summaryOf } from './runs.repo.ts'
 import { enqueueMessages } from './send-messages.ts'
 import { escalateStalled } from './stalled-checkpoints.ts'
 import { deleteTimers, insertTimers, pauseTimers } from './timers.repo.ts'
@@ -35,18 +35,23 @@ export async function applyStep(
 ): Promise<RunRecord | undefined> {
   const board = await boardOf(tx, { tenantId: run.tenantId, boardId: run.boardId, version: run.boardVersion })
   const after = changed(run, board, { stepped, input })
-  if (isNew && !(await insertRun(tx, after))) return undefined
+  const isKeyed = isNew && after.startKey !== null
+  if (isKeyed && !(await insertKeyedRun(tx, after))) return undefined
   const at = isoNow(deps.clock)
   const step = { run: after, board, effects: stepped.effects, at }
-  await applyElements(deps, tx, step)
-  if (input.type === 'approve') await recordApprovals(tx, after, input.elementId)
+  const elements = await applyElements(deps, tx, step)
+  const writes = [
+    ...(isKeyed ? [] : [isNew ? insertRun(after) : replaceRun(after, at)]),
+    insertHistory({ tenantId: run.tenantId, runId: run.id, seq: after.state.seq, at, input, keyed }, summaryOf(after)),
+    ...elements,
+    ...(input.type === 'approve' ? recordApprovals(after, input.elementId) : []),
+    ...changeTimers(step),
+    ...enqueueMessages(deps, step),
+    ...enqueueReports(deps, step),
+  ]
+  await publishStep(deps, tx, { ...step, isNew, writes })
+  await pauseIfFailed(tx, run.state, step)
   const stalled = await escalateStalled(deps, tx, step)
-  await applyTimers(tx, run.state, step)
-  await enqueueMessages(deps, tx, step)
-  await enqueueReports(deps, tx, step)
-  if (!isNew) await replaceRun(tx, after, at)
-  await insertHistory(tx, { tenantId: run.tenantId, runId: run.id, seq: after.state.seq, at, input, keyed }, summaryOf(after))
-  await publishStep(deps, tx, { ...step, isNew })
   await alertOperators(deps, tx, { ...step, stalled })
   return after
 }
@@ -69,27 +74,32 @@ function changed(run: RunRecord, board: Board, { stepped, input }: Pick<Step, 's
 
 const inDays = (from: string, days: number): string => new Date(Date.parse(from) + days * 86_400_000).toISOString()
 
-async function recordApprovals(tx: Tx, { tenantId, id, state }: RunRecord, elementId: string): Promise<void> {
+function recordApprovals({ tenantId, id, state }: RunRecord, elementId: string): Write[] {
   const token = state.tokens.find((one) => one.elementId === elementId)
-  if (!token) return
+  if (!token) return []
   const approvals = JSON.stringify(token.approvals.map(({ userId }) => userId))
-  await changeElement(tx, { tenantId, runId: id, tokenId: token.id }, { approvals })
+  return [changeElement({ tenantId, runId: id, tokenId: token.id }, { approvals })]
 }
 
-async function applyTimers(tx: Tx, before: RunState, { run, effects }: AppliedStep): Promise<void> {
+function changeTimers({ run, effects }: AppliedStep): Write[] {
   const { tenantId, id: runId, state } = run
   const gone = new Set(effects.flatMap((effect) => (effect.type === 'closed' ? [effect.token.id] : [])))
-  for (const effect of effects) {
-    if (effect.type === 'closed' && effect.token.dueAt !== null) await deleteTimers(tx, { tenantId, runId }, effect.token.id)
-    if (effect.type === 'timers_cleared' && effect.tokenId === null && state.dueAt !== null) await deleteTimers(tx, { tenantId, runId })
-  }
+  const deleted = effects.flatMap((effect) => {
+    if (effect.type === 'closed' && effect.token.dueAt !== null) return [deleteTimers({ tenantId, runId }, effect.token.id)]
+    const isOfRun = effect.type === 'timers_cleared' && effect.tokenId === null && state.dueAt !== null
+    return isOfRun ? [deleteTimers({ tenantId, runId })] : []
+  })
   const set = effects.flatMap((effect) =>
     effect.type === 'timer_set' && !(effect.tokenId !== null && gone.has(effect.tokenId)) ? [effect] : [],
   )
-  // A run that ended in this step has no timers.
-  const isOver = state.finishedAt !== null && state.tokens.length === 0
-  if (set.length > 0 && !isOver) await insertTimers(tx, { tenantId, runId }, set)
-  const hasFailed = state.failure !== null && !isOver
+  return set.length > 0 && !isOver(run) ? [...deleted, insertTimers({ tenantId, runId }, set)] : deleted
+}
+
+/** A run that ended has no timers. */
+const isOver = ({ state }: RunRecord): boolean => state.finishedAt !== null && state.tokens.length === 0
+
+async function pauseIfFailed(tx: Tx, before: RunState, { run }: AppliedStep): Promise<void> {
+  const hasFailed = run.state.failure !== null && !isOver(run)
   // Also when a retry fails again: it may have set timers.
-  if (hasFailed || before.failure !== null) await pauseTimers(tx, { tenantId, runId }, hasFailed)
+  if (hasFailed || before.failure !== null) await pauseTimers(tx, { tenantId: run.tenantId, runId: run.id }, hasFailed)
 }

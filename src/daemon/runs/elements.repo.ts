@@ -1,5 +1,5 @@
 import type { Closed } from '../../core/boards/index.ts'
-import { type DbOrTx, inBatches, type Tx } from '../db/index.ts'
+import { type DbOrTx, insertRows, updateRows, type Write } from '../db/index.ts'
 import type { RunElementTable } from './runs.tables.ts'
 
 /** An element that waits, or waited, for a user. Its id is that of the token. */
@@ -40,14 +40,14 @@ const toElement = (row: RunElementTable): RunElement => ({
   openedAt: row.opened_at,
 })
 
-export async function insertElements(tx: Tx, elements: readonly RunElement[]): Promise<void> {
+export function insertElements(elements: readonly RunElement[]): Write[] {
   const rows = elements.map((one) => ({
     ...{ run_id: one.runId, token_id: one.tokenId, tenant_id: one.tenantId, element_id: one.elementId, kind: one.kind, label: one.label },
     ...{ role_key: one.role, escalation_role: one.escalationRole, required_approvals: one.requiredApprovals },
     ...{ approvals: JSON.stringify(one.approvals), status: one.status, task_id: one.taskId, escalation_task_id: one.escalationTaskId },
     ...{ due_at: one.dueAt, opened_at: one.openedAt, closed_at: null },
   }))
-  for (const batch of inBatches(rows)) await tx.insertInto('run_elements').values(batch).execute()
+  return rows.length > 0 ? [insertRows('run_elements', rows)] : []
 }
 
 type OfRun = Readonly<{ tenantId: string; runId: string }>
@@ -67,14 +67,8 @@ type Changes = Partial<
   }>
 >
 
-export async function changeElement(
-  tx: Tx,
-  { tenantId, runId, tokenId }: OfRun & Readonly<{ tokenId: string }>,
-  changes: Changes,
-): Promise<void> {
-  const query = tx.updateTable('run_elements').set(changes).where('tenant_id', '=', tenantId)
-  await query.where('run_id', '=', runId).where('token_id', '=', tokenId).execute()
-}
+export const changeElement = ({ tenantId, runId, tokenId }: OfRun & Readonly<{ tokenId: string }>, changes: Changes): Write =>
+  updateRows('run_elements', { tenant_id: tenantId, run_id: runId, token_id: tokenId }, changes)
 
 type Mine = Readonly<{
   tenantId: string

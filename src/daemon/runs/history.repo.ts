@@ -1,7 +1,7 @@
 import type { RunInput, Variables } from '../../core/boards/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import type { RunSummary } from '../../core/runs/index.ts'
-import type { DbOrTx, Tx } from '../db/index.ts'
+import { type DbOrTx, insertRows, type Write } from '../db/index.ts'
 
 /** An accepted input, as the history stores it; the first one of a run is its start. */
 export type HistoryInput = RunInput | Readonly<{ type: 'start'; by: string | null; variables: Variables }>
@@ -11,13 +11,13 @@ export type Keyed = Readonly<{ key: string; request: string }>
 
 type Entry = Readonly<{ tenantId: string; runId: string; seq: number; at: string; input: HistoryInput; keyed?: Keyed | undefined }>
 
-export async function insertHistory(tx: Tx, { tenantId, runId, seq, at, input, keyed }: Entry, answer: RunSummary): Promise<void> {
+export function insertHistory({ tenantId, runId, seq, at, input, keyed }: Entry, answer: RunSummary): Write {
   const row = {
     ...{ run_id: runId, seq, tenant_id: tenantId, at, type: input.type, input: JSON.stringify(input) },
     ...{ by_user: 'by' in input ? input.by : null, element_id: 'elementId' in input ? input.elementId : null },
     ...{ key: keyed?.key ?? null, request: keyed?.request ?? null, answer: keyed ? JSON.stringify(answer) : null },
   }
-  await tx.insertInto('run_history').values(row).execute()
+  return insertRows('run_history', [row])
 }
 
 type OfRun = Readonly<{ tenantId: string; runId: string }>

@@ -1,5 +1,5 @@
 import type { Board, Closed, ElementOf, RunEffect, Token } from '../../core/boards/index.ts'
-import type { Tx } from '../db/index.ts'
+import { executeWrites, type Tx, type Write } from '../db/index.ts'
 import { ensureTasks, moveTaskOfRun } from '../tasks/index.ts'
 import type { AppliedStep } from './apply-step.ts'
 import type { StepDeps } from './deps.ts'
@@ -9,24 +9,25 @@ import type { RunRecord } from './runs.repo.ts'
 type Waiting = ElementOf<'task' | 'checkpoint' | 'form'>
 type Opened = Extract<RunEffect, { type: 'opened' }>
 
-/** Opens, closes and escalates the elements that wait for users, with their tasks. */
-export async function applyElements(deps: StepDeps, tx: Tx, step: AppliedStep): Promise<void> {
+/** Creates, ends and escalates the tasks of the elements that wait for users. Returns the writes that open and close the elements. */
+export async function applyElements(deps: StepDeps, tx: Tx, step: AppliedStep): Promise<Write[]> {
   const { run, board, effects, at } = step
   const closed = new Map(effects.flatMap((effect) => (effect.type === 'closed' ? [[effect.token.id, effect.outcome] as const] : [])))
   const opened = effects.filter((effect): effect is Opened => effect.type === 'opened' && !closed.has(effect.token.id))
   const escalated = effects.flatMap((effect) => (effect.type === 'escalated' && effect.elementId !== null ? [effect] : []))
+  const writes: Write[] = []
   if (closed.size > 0 || escalated.length > 0) {
     const waiting = await touchedElements(tx, step, escalated.length > 0)
     for (const element of waiting) {
       const outcome = closed.get(element.tokenId)
-      if (outcome) await closeElement(deps, tx, { element, outcome, at })
+      if (outcome) writes.push(await closeElement(deps, tx, { element, outcome, at }))
     }
     for (const { elementId, role } of escalated) {
       const element = waiting.find((one) => one.elementId === elementId && !closed.has(one.tokenId))
       if (element) await escalate(deps, tx, { run, element, role, at })
     }
   }
-  await openAll(deps, tx, { run, board, opened })
+  return [...writes, ...(await openAll(deps, tx, { run, board, opened }))]
 }
 
 /** The open elements of the run. A form that was not escalated has no task, so it is not read to be closed. */
@@ -39,8 +40,7 @@ async function touchedElements(tx: Tx, { run, board, effects }: AppliedStep, isE
 
 type Opening = Readonly<{ run: RunRecord; board: Board; opened: readonly Opened[] }>
 
-async function openAll(deps: StepDeps, tx: Tx, { run, board, opened }: Opening): Promise<void> {
-  if (opened.length === 0) return
+async function openAll(deps: StepDeps, tx: Tx, { run, board, opened }: Opening): Promise<Write[]> {
   const elements = opened.map(({ token, role }) => elementOf(run, board, { token, role }))
   const tasks = elements.filter(({ kind }) => kind === 'task')
   const made = await ensureTasks(
@@ -49,10 +49,7 @@ async function openAll(deps: StepDeps, tx: Tx, { run, board, opened }: Opening):
     tasks.map(({ label, role, dueAt }) => taskOf(run, { title: label, assignedRole: role, dueAt })),
   )
   const taskIds = new Map(tasks.map(({ tokenId }, nth) => [tokenId, made[nth]?.task.id ?? null]))
-  await insertElements(
-    tx,
-    elements.map((one) => ({ ...one, taskId: taskIds.get(one.tokenId) ?? null })),
-  )
+  return insertElements(elements.map((one) => ({ ...one, taskId: taskIds.get(one.tokenId) ?? null })))
 }
 
 function elementOf({ id, tenantId }: RunRecord, { graph }: Board, { token, role }: Readonly<{ token: Token; role: string }>): RunElement {
@@ -70,12 +67,12 @@ const taskOf = ({ id, tenantId, spaceId }: RunRecord, text: TaskText) => ({ ...t
 
 type Closing = Readonly<{ element: RunElement; outcome: Closed; at: string }>
 
-async function closeElement(deps: StepDeps, tx: Tx, { element, outcome, at }: Closing): Promise<void> {
+async function closeElement(deps: StepDeps, tx: Tx, { element, outcome, at }: Closing): Promise<Write> {
   const { tenantId, taskId, escalationTaskId } = element
-  await changeElement(tx, element, { status: outcome, closed_at: at })
   const isDone = outcome === 'done' || outcome === 'approved' || outcome === 'rejected'
   for (const id of [taskId, escalationTaskId])
     if (id !== null) await moveTaskOfRun(deps, tx, { tenantId, id }, { type: isDone ? 'complete' : 'cancel' })
+  return changeElement(element, { status: outcome, closed_at: at })
 }
 
 type Escalating = Readonly<{ run: RunRecord; element: RunElement; role: string | null; at: string }>
@@ -87,7 +84,7 @@ async function escalate(deps: StepDeps, tx: Tx, { run, element, role, at }: Esca
   if (role === null) return
   if (kind !== 'task' && element.escalationTaskId === null)
     await createEscalationTask(deps, tx, { run, element, role, title: `Overdue: ${label}` })
-  else await changeElement(tx, element, { escalation_role: role })
+  else await executeWrites(tx, [changeElement(element, { escalation_role: role })])
 }
 
 type EscalationTask = Readonly<{ run: RunRecord; element: RunElement; role: string; title: string }>
@@ -95,5 +92,5 @@ type EscalationTask = Readonly<{ run: RunRecord; element: RunElement; role: stri
 /** Asks another role to see to an element. The task ends with the element. */
 export async function createEscalationTask(deps: StepDeps, tx: Tx, { run, element, role, title }: EscalationTask): Promise<void> {
   const [made] = await ensureTasks(deps, tx, [taskOf(run, { title: title.slice(0, 200), assignedRole: role, dueAt: null })])
-  await changeElement(tx, element, { escalation_role: role, escalation_task_id: made?.task.id ?? null })
+  await executeWrites(tx, [changeElement(element, { escalation_role: role, escalation_task_id: made?.task.id ?? null })])
 }

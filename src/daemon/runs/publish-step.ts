@@ -1,6 +1,6 @@
 import type { RunEffect } from '../../core/boards/index.ts'
 import type { TenantEventType } from '../../core/events/index.ts'
-import type { Tx } from '../db/index.ts'
+import type { Tx, Write } from '../db/index.ts'
 import { recordEvents } from '../events/index.ts'
 import type { AppliedStep } from './apply-step.ts'
 import type { StepDeps } from './deps.ts'
@@ -11,11 +11,14 @@ type Published = Parameters<typeof recordEvents>[2]['events'][number]
 /** The id of a checkpoint or form for clients. */
 export const checkpointId = (runId: string, tokenId: string): string => `${runId}.${tokenId}`
 
-/** Records the events of a step for those who may read the run: in order, in one statement, so that the tenant's counter is locked briefly. */
+/**
+ * Stores the writes of a step and its events for those who may read the run: in order, in one statement, so that the tenant's counter is locked
+ * briefly.
+ */
 export async function publishStep(
   { clock }: Pick<StepDeps, 'clock'>,
   tx: Tx,
-  { run, board, effects, isNew }: AppliedStep & Readonly<{ isNew: boolean }>,
+  { run, board, effects, isNew, writes }: AppliedStep & Readonly<{ isNew: boolean; writes: readonly Write[] }>,
 ): Promise<void> {
   const audience = audienceOf(run)
   const payload = { runId: run.id, boardId: run.boardId }
@@ -26,7 +29,7 @@ export async function publishStep(
   ]
   // Each event has the ids of its type; the list has lost which is whose.
   const events = steps.map((event) => ({ ...event, audience })) as unknown as Published[]
-  await recordEvents(tx, clock, { tenantId: run.tenantId, events })
+  await recordEvents(tx, clock, { tenantId: run.tenantId, events, writes })
 }
 
 type Ids = Readonly<Record<string, string | null>>

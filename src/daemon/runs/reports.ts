@@ -1,6 +1,7 @@
 import { z } from 'zod'
+import type { RunEffect } from '../../core/boards/index.ts'
 import { isProblem, newId } from '../../core/kit/index.ts'
-import { enqueueJob, type JobHandler, type Tx } from '../db/index.ts'
+import { insertJobs, insertRows, type JobHandler, type Write } from '../db/index.ts'
 import type { AppliedStep } from './apply-step.ts'
 import type { RunsDeps, StepDeps } from './deps.ts'
 import { findReport, type RunReport } from './reports.repo.ts'
@@ -9,20 +10,19 @@ import { findRun } from './runs.repo.ts'
 /** Job: store a report as files of its space. */
 const reportTopic = 'runs.report'
 
-export async function enqueueReports({ clock, random }: StepDeps, tx: Tx, { run, effects, at }: AppliedStep): Promise<void> {
+type Report = Extract<RunEffect, { type: 'report' }>
+
+/** The reports of a step, and a job for each. */
+export function enqueueReports({ clock, random }: StepDeps, { run, effects, at }: AppliedStep): Write[] {
   const { id: runId, tenantId } = run
-  for (const effect of effects) {
-    if (effect.type !== 'report') continue
-    const { tokenId, elementId, title, markdown, missing } = effect
-    const id = newId(random, 'rep')
-    const row = { id, run_id: runId, token_id: tokenId, tenant_id: tenantId, element_id: elementId, title, markdown, created_at: at }
-    const files = { status: 'pending', markdown_file_id: null, pdf_file_id: null } as const
-    await tx
-      .insertInto('run_reports')
-      .values({ ...row, ...files, missing: JSON.stringify(missing) })
-      .execute()
-    await enqueueJob(tx, clock, { topic: reportTopic, payload: { tenantId, runId, reportId: id }, key: id })
-  }
+  const reports = effects.filter((effect): effect is Report => effect.type === 'report')
+  if (reports.length === 0) return []
+  const rows = reports.map(({ tokenId, elementId, title, markdown, missing }) => ({
+    ...{ id: newId(random, 'rep'), run_id: runId, token_id: tokenId, tenant_id: tenantId, element_id: elementId, title, markdown },
+    ...{ missing: JSON.stringify(missing), status: 'pending' as const, markdown_file_id: null, pdf_file_id: null, created_at: at },
+  }))
+  const jobs = rows.map(({ id }) => ({ topic: reportTopic, payload: { tenantId, runId, reportId: id }, key: id }))
+  return [insertRows('run_reports', rows), insertJobs(clock, jobs)]
 }
 
 const Payload = z.object({ tenantId: z.string(), reportId: z.string() })

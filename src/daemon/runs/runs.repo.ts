@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { RunState, RunStatus } from '../../core/boards/index.ts'
 import type { PageEnd } from '../../core/contract/index.ts'
 import type { Readers, RunSummary } from '../../core/runs/index.ts'
-import { contains, type DbOrTx, forUpdate, skipLocked, type Tx } from '../db/index.ts'
+import { contains, type DbOrTx, forUpdate, insertRows, skipLocked, type Tx, updateRows, type Write } from '../db/index.ts'
 import type { RunTable } from './runs.tables.ts'
 
 /** How a run began. A trigger names its occurrence; a chat trigger also the message and its sender. */
@@ -53,11 +53,10 @@ const changing = ({ readers, active, state, expiresAt }: RunRecord, updatedAt: s
   expires_at: expiresAt,
 })
 
-/** Returns false if the board has a run of that start key. */
-export async function insertRun(tx: Tx, run: RunRecord): Promise<boolean> {
-  const { id, state } = run
-  const row: RunTable = {
-    id,
+const rowOf = (run: RunRecord): RunTable => {
+  const { state } = run
+  return {
+    id: run.id,
     tenant_id: run.tenantId,
     board_id: run.boardId,
     board_version: run.boardVersion,
@@ -70,18 +69,23 @@ export async function insertRun(tx: Tx, run: RunRecord): Promise<boolean> {
     due_at: state.dueAt,
     ...changing(run, state.startedAt),
   }
+}
+
+export const insertRun = (run: RunRecord): Write => insertRows('runs', [rowOf(run)])
+
+/** Inserts a run with a start key. Returns false if the board has a run of that key. */
+export async function insertKeyedRun(tx: Tx, run: RunRecord): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await tx
     .insertInto('runs')
-    .values(row)
+    .values(rowOf(run))
     .onConflict((c) => c.columns(['board_id', 'start_key']).doNothing())
     .executeTakeFirst()
   return numInsertedOrUpdatedRows === 1n
 }
 
 /** The caller holds the lock of the run. */
-export async function replaceRun(tx: Tx, run: RunRecord, updatedAt: string): Promise<void> {
-  await tx.updateTable('runs').set(changing(run, updatedAt)).where('tenant_id', '=', run.tenantId).where('id', '=', run.id).execute()
-}
+export const replaceRun = (run: RunRecord, updatedAt: string): Write =>
+  updateRows('runs', { tenant_id: run.tenantId, id: run.id }, changing(run, updatedAt))
 
 type One = Readonly<{ tenantId: string; id: string }>
 

@@ -1,8 +1,9 @@
 import { z } from 'zod'
+import type { RunEffect } from '../../core/boards/index.ts'
 import type { Homeservers } from '../../core/homeserver/index.ts'
 import { chatQueue } from '../../core/jobs/index.ts'
 import { isProblem, type TenantId } from '../../core/kit/index.ts'
-import { type Db, enqueueJob, type JobHandler, type Tx } from '../db/index.ts'
+import { type Db, insertJobs, insertRows, type JobHandler, type Write } from '../db/index.ts'
 import { sendAsBot } from '../homeserver/index.ts'
 import { findSpace } from '../spaces/index.ts'
 import type { AppliedStep } from './apply-step.ts'
@@ -11,20 +12,22 @@ import type { RunsDeps, StepDeps } from './deps.ts'
 /** Job: send a message of a run. Its text is in the row, not in the job, which operators can read. */
 const messageTopic = 'chat.run-message'
 
-/** Stores the messages of a step and enqueues a job for each; those of one run are sent in order. */
-export async function enqueueMessages({ clock }: Pick<StepDeps, 'clock'>, tx: Tx, { run, effects, at }: AppliedStep): Promise<void> {
+type Message = Extract<RunEffect, { type: 'message' }>
+
+/** The messages of a step, and a job for each; those of one run are sent in order. */
+export function enqueueMessages({ clock }: Pick<StepDeps, 'clock'>, { run, effects, at }: AppliedStep): Write[] {
   const { id: runId, tenantId } = run
-  for (const effect of effects) {
-    if (effect.type !== 'message') continue
-    const { tokenId, elementId, room, body } = effect
-    const row = { run_id: runId, token_id: tokenId, tenant_id: tenantId, element_id: elementId, room, body, created_at: at }
-    await tx
-      .insertInto('run_messages')
-      .values({ ...row, status: 'pending', matrix_event_id: null })
-      .execute()
-    const payload = { tenantId, runId, tokenId }
-    await enqueueJob(tx, clock, { topic: messageTopic, payload, ...chatQueue({ tenantId, what: 'messages', key: runId }) })
-  }
+  const messages = effects.filter((effect): effect is Message => effect.type === 'message')
+  if (messages.length === 0) return []
+  const rows = messages.map(({ tokenId, elementId, room, body }) => ({
+    ...{ run_id: runId, token_id: tokenId, tenant_id: tenantId, element_id: elementId, room, body, created_at: at },
+    ...{ status: 'pending' as const, matrix_event_id: null },
+  }))
+  const jobs = messages.map(({ tokenId }) => ({
+    ...{ topic: messageTopic, payload: { tenantId, runId, tokenId } },
+    ...chatQueue({ tenantId, what: 'messages', key: runId }),
+  }))
+  return [insertRows('run_messages', rows), insertJobs(clock, jobs)]
 }
 
 const Payload = z.object({ tenantId: z.string(), runId: z.string(), tokenId: z.string() })

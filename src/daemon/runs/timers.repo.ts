@@ -1,22 +1,19 @@
 import type { TimerName } from '../../core/boards/index.ts'
-import { type Db, inBatches, type Tx } from '../db/index.ts'
+import { type Db, deleteRows, insertRows, type Tx, type Write } from '../db/index.ts'
 
 export type RunTimer = Readonly<{ tokenId: string | null; name: TimerName; at: string }>
 type OfRun = Readonly<{ tenantId: string; runId: string }>
 
-export async function insertTimers(tx: Tx, { tenantId, runId }: OfRun, timers: readonly RunTimer[]): Promise<void> {
+export function insertTimers({ tenantId, runId }: OfRun, timers: readonly RunTimer[]): Write {
   const rows = timers.map(({ tokenId, name, at }) => ({
     ...{ run_id: runId, token_id: tokenId ?? '', name, tenant_id: tenantId, due_at: at, paused: 0 },
   }))
-  for (const batch of inBatches(rows)) await tx.insertInto('run_timers').values(batch).execute()
+  return insertRows('run_timers', rows)
 }
 
 /** Deletes the timers of a token; without one all of the run. */
-export async function deleteTimers(tx: Tx, { tenantId, runId }: OfRun, tokenId?: string): Promise<void> {
-  let query = tx.deleteFrom('run_timers').where('tenant_id', '=', tenantId).where('run_id', '=', runId)
-  if (tokenId !== undefined) query = query.where('token_id', '=', tokenId)
-  await query.execute()
-}
+export const deleteTimers = ({ tenantId, runId }: OfRun, tokenId?: string): Write =>
+  deleteRows('run_timers', { tenant_id: tenantId, run_id: runId, ...(tokenId === undefined ? {} : { token_id: tokenId }) })
 
 export async function deleteTimer(tx: Tx, { tenantId, runId }: OfRun, { tokenId, name }: Omit<RunTimer, 'at'>): Promise<void> {
   const query = tx.deleteFrom('run_timers').where('tenant_id', '=', tenantId).where('run_id', '=', runId)
