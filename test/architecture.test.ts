@@ -125,8 +125,8 @@ test('a feature writes its own tables alone, and reads those of others only wher
       .map(([, named, raw]) => (named ?? raw) as string)
       .filter((table) => (owners.get(table) ?? featureOf(file)) !== featureOf(file))
   const writes =
-    /\b(?:insertInto|updateTable|deleteFrom)\(\s*'(\w+)|(?:insert into|delete from|\bupdate)\s+(?=\w+\s+(?:set|where|\())(\w+)/g
-  const reads = /\b(?:selectFrom|innerJoin|leftJoin)\(\s*\[?'(\w+)/g
+    /\b(?:insertInto|updateTable|deleteFrom|insertRows|updateRows|deleteRows)\(\s*'(\w+)|(?:insert into|delete from|\bupdate)\s+(?=\w+\s+(?:set|where|\())(\w+)/g
+  const reads = /\b(?:(?:selectFrom|innerJoin|leftJoin)\(\s*\[?|readRow\(\w+, \{ table: )'(\w+)/g
   expect(daemon.flatMap((file) => used(file, writes).map((table) => `${file} writes ${table}`))).toEqual([])
   const read = daemon.flatMap((file) => used(file, reads).map((table) => `${featureOf(file)} reads ${table}`))
   const listed = Object.entries(tablesRead).flatMap(([feature, tables]) => tables.map((table) => `${feature} reads ${table}`))

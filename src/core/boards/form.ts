@@ -32,8 +32,17 @@ function schemaOf(field: FormField): z.ZodType<string | number> {
   }
 }
 
-const formSchema = (fields: readonly FormField[]) =>
-  z.strictObject(Object.fromEntries(fields.map((field) => [field.name, field.required ? schemaOf(field) : schemaOf(field).optional()])))
+/** Building a schema takes longer than the rest of a step, so that of a form is reused as long as its board is. */
+const formSchemas = new WeakMap<readonly FormField[], z.ZodType>()
+
+function formSchema(fields: readonly FormField[]): z.ZodType {
+  const built = formSchemas.get(fields)
+  if (built) return built
+  const shape = fields.map((field) => [field.name, field.required ? schemaOf(field) : schemaOf(field).optional()])
+  const schema = z.strictObject(Object.fromEntries(shape))
+  formSchemas.set(fields, schema)
+  return schema
+}
 
 const maxVariableBytes = 262_144
 

@@ -1,9 +1,14 @@
 import { BoardDefinition, type BoardSummary } from '../../core/boards/index.ts'
 import type { PageEnd } from '../../core/contract/index.ts'
-import { type DbOrTx, forNoKeyUpdate, newestFirst, type Tx } from '../db/index.ts'
+import { type DbOrTx, forNoKeyUpdate, newestFirst, readRow, type Tx } from '../db/index.ts'
 import type { BoardTable } from './boards.tables.ts'
 
 export type BoardRecord = BoardSummary & Readonly<{ tenantId: string; createdBy: string | null; publishedSpaceId: string | null }>
+
+const columns = [
+  ...(['id', 'tenant_id', 'space_id', 'name', 'description', 'status', 'version', 'published_version', 'published_space_id'] as const),
+  ...(['created_by', 'created_at', 'updated_at'] as const),
+]
 
 const toBoard = (row: BoardTable): BoardRecord => ({
   id: row.id,
@@ -38,7 +43,7 @@ const toRow = (board: BoardRecord): BoardTable => ({
 type One = Readonly<{ tenantId: string; id: string }>
 
 export async function findBoard(db: DbOrTx, { tenantId, id }: One): Promise<BoardRecord | undefined> {
-  const row = await db.selectFrom('boards').selectAll().where('tenant_id', '=', tenantId).where('id', '=', id).executeTakeFirst()
+  const row = await readRow(db, { table: 'boards', columns, where: { tenant_id: tenantId, id } })
   return row && toBoard(row)
 }
 

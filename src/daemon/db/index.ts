@@ -21,6 +21,7 @@ export { migrate, migrationState } from './migrate.ts'
 export { newestFirst } from './newest-first.ts'
 export { noAnswerOf } from './no-answer.ts'
 export { assertDatabaseUrl, type OpenDatabase, openDatabase } from './open-database.ts'
+export { readRow } from './read-row.ts'
 export {
   appendEvent,
   appendEvents,

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { RunState, RunStatus } from '../../core/boards/index.ts'
 import type { PageEnd } from '../../core/contract/index.ts'
 import type { Readers, RunSummary } from '../../core/runs/index.ts'
-import { contains, type DbOrTx, forUpdate, insertRows, skipLocked, type Tx, updateRows, type Write } from '../db/index.ts'
+import { contains, type DbOrTx, insertRows, readRow, type Tx, updateRows, type Write } from '../db/index.ts'
 import type { RunTable } from './runs.tables.ts'
 
 /** How a run began. A trigger names its occurrence; a chat trigger also the message and its sender. */
@@ -25,7 +25,12 @@ export type RunRecord = Readonly<{
   expiresAt: string | null
 }>
 
-const toRun = (row: RunTable): RunRecord => ({
+const columns = [
+  ...(['id', 'tenant_id', 'board_id', 'board_version', 'board_name', 'space_id', 'trigger', 'start_key'] as const),
+  ...(['readers', 'active', 'state', 'expires_at'] as const),
+]
+
+const toRun = (row: Pick<RunTable, (typeof columns)[number]>): RunRecord => ({
   id: row.id,
   tenantId: row.tenant_id,
   boardId: row.board_id,
@@ -90,21 +95,19 @@ export const replaceRun = (run: RunRecord, updatedAt: string): Write =>
 type One = Readonly<{ tenantId: string; id: string }>
 
 export async function findRun(db: DbOrTx, { tenantId, id }: One): Promise<RunRecord | undefined> {
-  const row = await db.selectFrom('runs').selectAll().where('tenant_id', '=', tenantId).where('id', '=', id).executeTakeFirst()
+  const row = await readRow(db, { table: 'runs', columns, where: { tenant_id: tenantId, id } })
   return row && toRun(row)
 }
 
 /** The run, locked until the transaction ends. Each change of a run, its timers or its tasks locks the run first, so changes cannot deadlock. */
 export async function lockRun(tx: Tx, { tenantId, id }: One): Promise<RunRecord | undefined> {
-  const query = tx.selectFrom('runs').selectAll().where('tenant_id', '=', tenantId).where('id', '=', id)
-  const row = await query.modifyEnd(forUpdate(tx)).executeTakeFirst()
+  const row = await readRow(tx, { table: 'runs', columns, where: { tenant_id: tenantId, id }, lock: 'wait' })
   return row && toRun(row)
 }
 
 /** Like `lockRun`, but undefined if another transaction works on the run. */
 export async function lockFreeRun(tx: Tx, { tenantId, id }: One): Promise<RunRecord | undefined> {
-  const query = tx.selectFrom('runs').selectAll().where('tenant_id', '=', tenantId).where('id', '=', id)
-  const row = await query.modifyEnd(skipLocked(tx)).executeTakeFirst()
+  const row = await readRow(tx, { table: 'runs', columns, where: { tenant_id: tenantId, id }, lock: 'skip' })
   return row && toRun(row)
 }
 
@@ -134,39 +137,41 @@ const summarized = [
 ]
 type SummaryRow = Pick<RunTable, (typeof summarized)[number]>
 
-const toSummary = (row: SummaryRow): RunSummary => {
-  const { elementIds, columnIds }: Active = JSON.parse(row.active)
-  return {
-    id: row.id,
-    boardId: row.board_id,
-    boardName: row.board_name,
-    boardVersion: Number(row.board_version),
-    spaceId: row.space_id,
-    status: row.status,
-    trigger: (JSON.parse(row.trigger) as RunTrigger).type,
-    startedBy: row.started_by,
-    activeColumnId: columnIds[0] ?? null,
-    activeColumnIds: [...columnIds],
-    activeElementIds: [...elementIds],
-    seq: Number(row.seq),
-    failure: row.failure === null ? null : JSON.parse(row.failure),
-    startedAt: row.started_at,
-    completedAt: row.finished_at,
-    slaDeadline: row.due_at,
-    slaWarningAt: row.due_at && warningAt(row.started_at, row.due_at),
-  }
-}
+type Summarized = Pick<RunRecord, 'id' | 'boardId' | 'boardVersion' | 'boardName' | 'spaceId' | 'trigger' | 'active'> &
+  Readonly<{ state: Pick<RunState, 'status' | 'seq' | 'failure' | 'startedBy' | 'startedAt' | 'finishedAt' | 'dueAt'> }>
 
-const warningAt = (from: string, to: string): string => new Date(Date.parse(from) + (Date.parse(to) - Date.parse(from)) * 0.8).toISOString()
+const toSummary = (row: SummaryRow): RunSummary =>
+  summaryOf({
+    ...{ id: row.id, boardId: row.board_id, boardVersion: Number(row.board_version), boardName: row.board_name, spaceId: row.space_id },
+    ...{ trigger: JSON.parse(row.trigger), active: JSON.parse(row.active) },
+    state: {
+      ...{ status: row.status, seq: Number(row.seq), failure: row.failure === null ? null : JSON.parse(row.failure) },
+      ...{ startedBy: row.started_by, startedAt: row.started_at, finishedAt: row.finished_at, dueAt: row.due_at },
+    },
+  })
 
 /** A run as lists return it. */
-export const summaryOf = (run: RunRecord): RunSummary =>
-  toSummary({
-    ...{ id: run.id, board_id: run.boardId, board_version: run.boardVersion, board_name: run.boardName, space_id: run.spaceId },
-    ...{ status: run.state.status, seq: run.state.seq, trigger: JSON.stringify(run.trigger), active: JSON.stringify(run.active) },
-    ...{ failure: run.state.failure && JSON.stringify(run.state.failure), started_by: run.state.startedBy },
-    ...{ started_at: run.state.startedAt, finished_at: run.state.finishedAt, due_at: run.state.dueAt },
-  })
+export const summaryOf = ({ state, active, ...run }: Summarized): RunSummary => ({
+  id: run.id,
+  boardId: run.boardId,
+  boardName: run.boardName,
+  boardVersion: run.boardVersion,
+  spaceId: run.spaceId,
+  status: state.status,
+  trigger: run.trigger.type,
+  startedBy: state.startedBy,
+  activeColumnId: active.columnIds[0] ?? null,
+  activeColumnIds: [...active.columnIds],
+  activeElementIds: [...active.elementIds],
+  seq: state.seq,
+  failure: state.failure,
+  startedAt: state.startedAt,
+  completedAt: state.finishedAt,
+  slaDeadline: state.dueAt,
+  slaWarningAt: state.dueAt && warningAt(state.startedAt, state.dueAt),
+})
+
+const warningAt = (from: string, to: string): string => new Date(Date.parse(from) + (Date.parse(to) - Date.parse(from)) * 0.8).toISOString()
 
 type Listing = Readonly<{
   tenantId: string

@@ -35,6 +35,7 @@ export const startRun = (
     const { run, isNew } = await startBoardRun(deps, tx, {
       ...{ tenantId, boardId: id, by: userId, trigger: { type: 'manual' }, spaceId, variables, keyed },
       key: keyed?.key ?? null,
+      board,
     })
     return answerOf(tx, run, isNew ? undefined : keyed)
   })
@@ -90,6 +91,8 @@ type BoardRunInput = Readonly<{
   variables: Readonly<Record<string, unknown>>
   /** One run per board and key. A trigger's `occurrence` is its key. */
   key?: string | null
+  /** The board, if the caller has read it in this transaction. */
+  board?: Active
   /** Stores the answer, for a caller that repeats the request. */
   keyed?: Keyed | undefined
 }>
@@ -101,23 +104,23 @@ type BoardRunInput = Readonly<{
 export async function startBoardRun(
   deps: StepDeps,
   tx: Tx,
-  { tenantId, boardId, by, trigger, spaceId, variables, key = null, keyed }: BoardRunInput,
+  { tenantId, boardId, by, trigger, spaceId, variables, key = null, keyed, board: read }: BoardRunInput,
 ): Promise<Readonly<{ run: RunRecord; isNew: boolean }>> {
   const startKey = startKeyOf(trigger, key)
   // A repeated start answers also when the board was archived since.
   const earlier = startKey === null ? undefined : await runByStartKey(tx, { tenantId, boardId, startKey })
   if (earlier) return { run: earlier, isNew: false }
-  const board = await activeBoard(tx, { tenantId, boardId })
+  const board = read ?? (await activeBoard(tx, { tenantId, boardId }))
   const compiled = await boardOf(tx, { tenantId, boardId, version: board.publishedVersion })
   const names = { board: board.name, run: newId(deps.random, 'run') }
-  const read = readStartVariables(compiled.definition, variables)
-  const stepped = startState({ board: compiled, now: isoNow(deps.clock), names }, { by, variables: read })
+  const values = readStartVariables(compiled.definition, variables)
+  const stepped = startState({ board: compiled, now: isoNow(deps.clock), names }, { by, variables: values })
   const run: RunRecord = {
     ...{ id: names.run, tenantId, boardId, boardVersion: board.publishedVersion, boardName: board.name, trigger, startKey },
     ...{ spaceId: assertSpace(compiled.definition, board, spaceId), readers: { users: [], roles: [] } },
     ...{ active: { elementIds: [], columnIds: [] }, expiresAt: null, state: { ...stepped.run, failure: null } },
   }
-  const stored = await applyStep(deps, tx, { run, isNew: true, stepped, input: { type: 'start', by, variables: read }, keyed })
+  const stored = await applyStep(deps, tx, { run, isNew: true, stepped, input: { type: 'start', by, variables: values }, keyed })
   if (stored) return { run: stored, isNew: true }
   // Somebody else started it at the same time.
   const other = await runByStartKey(tx, { tenantId, boardId, startKey: startKey as string })
