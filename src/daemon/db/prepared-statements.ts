@@ -28,6 +28,6 @@ export function prepareStatements(client: object): void {
   const query = patched.query.bind(patched)
   patched.query = (text, ...rest) => {
     const name = typeof text === 'string' ? names.get(text) : undefined
-    return name === undefined ? query(text, ...rest) : query({ name, text, values: rest[0] })
+    return name === undefined ? query(text, ...rest) : query({ name, text, values: rest[0] }, ...rest.slice(1))
   }
 }

@@ -31,6 +31,19 @@ onBothDialects('streams', (fresh, dialect) => {
     expect(seen[1]?.createdAt).toBe('t0')
   })
 
+  test('more events than fit into one insert keep their order', async () => {
+    const db = await fresh()
+    const many = Array.from({ length: 1_203 }, (_, n) => ({
+      source: 'core',
+      eventType: 'space.created' as const,
+      payload: { n },
+      createdAt: 't',
+    }))
+    expect(await db.transaction().execute((tx) => appendEvents(tx, 's', many))).toBe(1_203)
+    const stored = await eventsAfter(db, { stream: 's', after: 0, limit: 2_000 })
+    expect(stored.map(({ seq, payload }) => [seq, payload])).toEqual(many.map(({ payload }, n) => [n + 1, payload]))
+  })
+
   test('an aborted transaction leaves no gap', async () => {
     const db = await fresh()
     await append(db, 1)
