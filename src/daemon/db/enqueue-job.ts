@@ -10,7 +10,7 @@ type JobAttempt = Readonly<{ last: boolean; signal?: AbortSignal | undefined }>
 /** Runs the jobs of one topic. It must be idempotent: after a crash the same job runs again. Throwing means "retry later". */
 export type JobHandler = (payload: unknown, attempt: JobAttempt) => Promise<void>
 
-export type NewJob = Readonly<{
+type NewJob = Readonly<{
   topic: string
   payload: unknown
   /** Jobs of one queue never run at the same time, such as all locks of one chat server. Default: the topic. */

@@ -15,7 +15,7 @@ export {
   lockShared,
   skipLocked,
 } from './dialects.ts'
-export { enqueueJob, insertJobs, type JobHandler, type NewJob } from './enqueue-job.ts'
+export { enqueueJob, insertJobs, type JobHandler } from './enqueue-job.ts'
 export { acquireLease, holdLease, type Lease, releaseLease, releaseOwnLease, renewLease, renewLeases } from './leases.ts'
 export { migrate, migrationState } from './migrate.ts'
 export { newestFirst } from './newest-first.ts'

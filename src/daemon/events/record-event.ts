@@ -1,6 +1,6 @@
 import type { Audience, ModuleEventPayload, ModuleEventType, PayloadOf, TenantEventType } from '../../core/events/index.ts'
 import { type Clock, isoNow } from '../../core/kit/index.ts'
-import { appendEvent, type Tx, type Write, writeWithEvents } from '../db/index.ts'
+import { appendEvent, appendEvents, type Tx, type Write, writeWithEvents } from '../db/index.ts'
 
 /** A tenant's events are one stream. */
 export const streamOf = (tenantId: string): string => `tenant:${tenantId}`
