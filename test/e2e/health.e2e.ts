@@ -62,6 +62,20 @@ describe.skipIf(!testbedExists())('the health of a real box', () => {
   const red = ({ components }: ProbeResult) => Object.keys(components).filter((name) => !components[name as ProbeComponent].ok)
   const green = () => expect.poll(async () => (await probe()).reason ?? 'ok', { timeout: 60_000, interval: 300 }).toBe('ok')
 
+  test('a restart keeps every container and leaves a healthy box', async () => {
+    const before = await rooms.engine.containers(box.project)
+    const { probe: proven, durationMs } = await rooms.executors['tenant-box.restart'](rooms.contextOf('restart').context, known)
+    const after = await rooms.engine.containers(box.project)
+    expect([proven.verdict, durationMs < 120_000]).toEqual(['ok', true])
+    expect(after.map(({ id }) => id).sort()).toEqual(before.map(({ id }) => id).sort())
+    for (const { service, startedAt, state } of after)
+      expect([service, state, startedAt > (before.find((one) => one.service === service)?.startedAt ?? '')]).toEqual([
+        service,
+        'running',
+        true,
+      ])
+  })
+
   test('a database that refuses writes', async () => {
     await sql('alter system set default_transaction_read_only = on', 'select pg_reload_conf()')
     await expect.poll(async () => red(await probe())).toContain('database')

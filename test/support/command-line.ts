@@ -8,7 +8,7 @@ import { type Clock, type ExitCode, manualClock, type ProblemBody } from '../../
 import type { typist } from './typist.ts'
 
 /** A request of the program. */
-export type Asked = Readonly<{ method: string; path: string; search: string; body: unknown; headers: Headers }>
+export type Asked = Readonly<{ method: string; origin: string; path: string; search: string; body: unknown; headers: Headers }>
 
 /** A response of the stub daemon: JSON or a whole response. A list answers one call each, and its last entry all further calls. */
 type Answer = unknown | Response | ((asked: Asked) => unknown)
@@ -91,6 +91,7 @@ function stubFetch(answers: Answers, asked: Asked[]): typeof globalThis.fetch {
     const url = new URL(String(input))
     const one: Asked = {
       method: init?.method ?? 'GET',
+      origin: url.origin,
       path: url.pathname,
       search: url.search,
       body: init?.body ? JSON.parse(String(init.body)) : undefined,

@@ -144,6 +144,7 @@ export function goodAnswer({ kind, payload }: Pick<LeasedCommand, 'kind' | 'payl
     'tenant-box.logs': { lines: [] },
     'tenant-box.report_versions': { report },
     'tenant-box.healthcheck': { report, probe },
+    'tenant-box.restart': { report, probe, durationMs: 30_000 },
   }
   return answers[kind] ?? {}
 }

@@ -82,10 +82,10 @@ export async function endMaintenance({ slug, project }: LocalBox): Promise<void>
   if (fence) await removeFenceFile(project)
 }
 
-const heldBy = (slug: string, { holder, since }: Fence) =>
+const heldBy = (slug: string, { holder, since }: Fence, so = 'maintenance cannot replace or lift that fence') =>
   problem(
     'BOX_HELD',
-    `Box ${slug} is fenced by ${holder}${since ? ` since ${since}` : ''}; maintenance cannot replace or lift that fence. fix: tenantry-agent box fence status ${slug}`,
+    `Box ${slug} is fenced by ${holder}${since ? ` since ${since}` : ''}; ${so}. fix: tenantry-agent box fence status ${slug}`,
   )
 
 /** For commands that stop or change the box. Throws BOX_HELD during maintenance. */
@@ -96,6 +96,12 @@ export async function assertNotInMaintenance({ slug, project }: LocalBox): Promi
     'BOX_HELD',
     `Box ${slug} is in maintenance${fence.since ? ` since ${fence.since}` : ''}${fence.reason ? ` (${fence.reason})` : ''}. fix: tenantry boxes maintenance off ${slug}`,
   )
+}
+
+/** For commands that need an open box. Throws BOX_HELD for any fence. */
+export async function assertUnfenced({ slug, project }: LocalBox): Promise<void> {
+  const fence = await readFence(project)
+  if (fence) throw heldBy(slug, fence, 'it cannot be restarted')
 }
 
 /** While this file exists, the edge answers 503 (`config/box-template/edge`). */

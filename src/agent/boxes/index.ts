@@ -32,6 +32,7 @@ export {
 export { composeRecord, recordCompose } from './compose-record.ts'
 export {
   assertNotInMaintenance,
+  assertUnfenced,
   beginMaintenance,
   createFenceFile,
   endMaintenance,

@@ -23,6 +23,7 @@ import { drill } from '../drill/index.ts'
 import { type BoxLocks, type CommandJournal, onceOnly } from '../journal/index.ts'
 import { handOver, remove, takeBack, takeOver } from '../move/index.ts'
 import type { BoxServers, CommandContext, CommandExecutors, ContainerEngine, SnapshotStore } from '../ports/index.ts'
+import { restart } from '../restart/index.ts'
 import { restore } from '../restore/index.ts'
 import { prefetch, update } from '../update/index.ts'
 import { registryAccess } from './registry-access.ts'
@@ -68,6 +69,7 @@ export function boxExecutors(host: ExecutorDeps): CommandExecutors {
     'tenant-box.adopt_again': adoptAgain(deps),
     'tenant-box.complete': complete(changes),
     'tenant-box.maintenance': maintain(deps),
+    'tenant-box.restart': restart(changes),
     'tenant-box.prefetch': prefetch(changes),
     'tenant-box.update': update(changes),
     'tenant-box.snapshot': snapshot(changes),

@@ -29,7 +29,7 @@ export const check = command(
 /** `objectStorage` as `object storage`. */
 const componentName = (component: string) => component.replace(/(Api|[A-Z])/g, (part) => ` ${part === 'Api' ? 'API' : part.toLowerCase()}`)
 
-function probeView(checked: Checked, style: Style, { slug }: { slug: string }): string {
+export function probeView(checked: Checked, style: Style, { slug }: { slug: string }): string {
   const probe = probeOf(checked)
   if (!probe) return 'commandId' in checked ? `Check started. Result: tenantry boxes show ${slug}` : 'The agent returned no probe.'
   const { paint } = style

@@ -10,6 +10,7 @@ import { history } from './manifest-history.ts'
 import { move } from './move.ts'
 import { adopt, provision } from './provision.ts'
 import { remove } from './remove.ts'
+import { restart } from './restart.ts'
 import { scan } from './scan.ts'
 import { list, show } from './show.ts'
 
@@ -26,6 +27,7 @@ export const boxes = noun('boxes', 'Manage tenant boxes (chat server, database, 
   check,
   follow,
   logs,
+  restart,
   maintenance,
   canary,
   move,

@@ -183,6 +183,12 @@ export const boxCommands = {
     result: z.object({ report: VersionsReport }),
     secrets: [],
   },
+  /** Stops and starts the containers, unchanged and unfenced; the box is proven healthy afterwards. */
+  'tenant-box.restart': {
+    payload: z.object(AddressedBox),
+    result: z.object({ report: VersionsReport, probe: ProbeResult, durationMs: z.number() }),
+    secrets: [],
+  },
   /** Fences and stops the box and takes a last snapshot. It stays stopped until another host has it, it is taken back, or it is removed. */
   'tenant-box.hand_over': {
     payload: z.object({ ...AddressedBox, deadlineMs }),

@@ -54,6 +54,17 @@ export const lifecycleContract = {
     problems: ['HOST_OFFLINE', 'CONFLICT', 'BOX_HELD', 'BOX_NOT_MANAGED'],
     summary: 'Enter or leave maintenance mode; rollouts wait until it ends',
   }),
+  restartBox: endpoint({
+    method: 'POST',
+    path: `${ofBox}/restart`,
+    auth: admin('operator'),
+    params: bySlug,
+    body: z.strictObject({ reason: Reason }),
+    returns: Asked,
+    status: 202,
+    problems: ['HOST_OFFLINE', 'CONFLICT', 'BOX_HELD'],
+    summary: 'Restart the containers of a box, unchanged; the result of the command has the probe afterwards',
+  }),
   readLogs: endpoint({
     method: 'POST',
     path: `${ofBox}/logs`,

@@ -3,7 +3,7 @@ import { type BoxId, boxHeld } from '../../core/boxes/index.ts'
 import { type Clock, isoNow } from '../../core/kit/index.ts'
 import type { DbOrTx, Tx } from '../db/index.ts'
 
-/** A long-lived reservation of a box, by a rollout action, a rollback, a move, a removal, a restore or maintenance. */
+/** A long-lived reservation of a box, by a rollout action, a rollback, a move, a removal, a restore, a restart or maintenance. */
 export type BoxHold = Readonly<{ boxId: BoxId; holder: string; until: string }>
 
 /** Takes or extends a hold. Throws BOX_HELD with the current owner. */

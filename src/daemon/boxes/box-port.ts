@@ -12,6 +12,7 @@ import type { LifecycleRules, StepDeps } from './lifecycle/deps.ts'
 import { failMaintenance, finishMaintenance } from './lifecycle/maintain-box.ts'
 import { disownedBy, mayAct } from './lifecycle/ownership.ts'
 import { type Move, moveAwaiting, type Removal, removalAwaiting } from './lifecycle/procedures.repo.ts'
+import { endRestart, failRestart } from './lifecycle/restart-box.ts'
 import { failMoveCommand, finishHandOver, finishTakeBack, finishTakeOver, stepMove } from './lifecycle/step-move.ts'
 import { failRemovalCommand, finishErase, finishRemovalHandOver, finishRemovalTakeBack } from './lifecycle/step-removal.ts'
 
@@ -45,6 +46,10 @@ const boxResultHandlers = (deps: Deps): ResultHandlers => ({
   'tenant-box.provision': (tx, command, { report, probe }) => finishSetUp(deps, tx, command, { report, probe, findings: [] }),
   'tenant-box.adopt': (tx, command, { report, findings }) => finishSetUp(deps, tx, command, { report, findings }),
   'tenant-box.adopt_again': (tx, command, { report }) => storeReport(deps, tx, command, report),
+  'tenant-box.restart': async (tx, command, { report, probe }) => {
+    await storeReport(deps, tx, command, report, probe)
+    await endRestart(tx, command)
+  },
   'tenant-box.restore': async (tx, command, { report, probes }) => {
     if (report) await storeReport(deps, tx, command, report, probes.at(-1))
   },
@@ -103,6 +108,7 @@ function lifeFailureHandlers(deps: StepDeps): FailureHandlers {
     })
   return {
     'tenant-box.maintenance': (tx, command, { reported }) => failMaintenance(deps, tx, command, reported),
+    'tenant-box.restart': failRestart,
     'tenant-box.hand_over': failed,
     'tenant-box.take_over': failed,
     'tenant-box.take_back': failed,

@@ -14,6 +14,7 @@ import { maintainBox } from './lifecycle/maintain-box.ts'
 import { moveBox, showMovePlan } from './lifecycle/move-box.ts'
 import { releaseBox } from './lifecycle/release-box.ts'
 import { removeBox, undoRemoval } from './lifecycle/remove-box.ts'
+import { restartBox } from './lifecycle/restart-box.ts'
 import { applyManifest, currentManifest, type ManifestDeps, manifestsBefore, previewManifest } from './manifests.ts'
 import { type ProvisionDeps, provisionBox } from './provision-box.ts'
 import { checkBox, readLogs, scanBoxes } from './query-boxes.ts'
@@ -24,6 +25,7 @@ export type BoxesDeps = ProvisionDeps & DriftDeps & ManifestDeps & LifecycleDeps
 export const boxesRoutes = (deps: BoxesDeps) =>
   serveContract(boxesContract, {
     maintainBox: ({ actor, params, body }) => maintainBox(deps, actor, { ...params, ...body }),
+    restartBox: ({ actor, params, body }) => restartBox(deps, actor, { ...params, ...body }),
     readLogs: ({ actor, params, body }) => readLogs(deps, actor, { ...params, ...body }),
     planMove: ({ params, body }) => showMovePlan(deps, params.slug, body),
     moveBox: ({ actor, params, body }) => moveBox(deps, actor, { ...params, ...body }),

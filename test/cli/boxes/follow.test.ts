@@ -56,3 +56,16 @@ test('--json has the outcomes on stdout and the steps on stderr', async () => {
   })
   expect(ran.stderr).toContain('restore: load')
 })
+
+test('--url is asked, and repeated in every command that the steps and results name', async () => {
+  const url = 'https://other.example'
+  const held = aCommand({
+    ...{ id: 'cmd_1', status: 'failed' },
+    error: { code: 'BOX_HELD', message: 'box anna-schule is in maintenance. fix: `tenantry boxes maintenance off anna-schule`' },
+  })
+  const failed = await follow({ [box]: [busy(open('cmd_1')), idle], 'GET /api/admin/v1/commands/cmd_1': held }, '--url', url)
+  expect(failed.stdout).toContain(`fix: \`tenantry --url ${url} boxes maintenance off anna-schule\``)
+  expect([failed.exit, new Set(failed.asked.map(({ origin }) => origin))]).toEqual([1, new Set([url])])
+  const { stdout } = await follow({ [box]: idle }, '--url', url)
+  expect(stdout).toBe(`Nothing runs on anna-schule. Its state: tenantry --url ${url} boxes show anna-schule\n`)
+})

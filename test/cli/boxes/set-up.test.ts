@@ -114,6 +114,38 @@ describe('check', () => {
   })
 })
 
+describe('restart', () => {
+  const line = ['boxes', 'restart', 'anna-schule', '--reason', 'memory', '-y']
+  const answers = (result: unknown): Answers => ({
+    'POST /api/admin/v1/boxes/anna-schule/restart': { commandId: 'cmd_1' },
+    [command]: aCommand({ kind: 'tenant-box.restart', ...(result as object) }),
+  })
+
+  test('shows its duration and the probe afterwards', async () => {
+    const ran = await tenantry(line, { answers: answers({ result: { probe: aProbe(), durationMs: 41_000 } }) })
+    expect([ran.exit, ran.asked[0]?.body]).toEqual([0, { reason: 'memory' }])
+    expect(ran.stdout).toContain('anna-schule was restarted in 41 s.')
+    expect(ran.stdout).toContain('object storage')
+    const json = await tenantry([...line, '--json'], { answers: answers({ result: { probe: aProbe(), durationMs: 41_000 } }) })
+    expect(JSON.parse(json.stdout)).toMatchObject({ id: 'cmd_1', result: { durationMs: 41_000 } })
+  })
+
+  test('ends with the error of its agent, asks on a terminal, and needs a reason', async () => {
+    const error = { code: 'PROBE_FAILED', message: 'No 3 consecutive good probes within 10 min' }
+    const failed = await tenantry(line, { answers: answers({ status: 'failed', error }) })
+    expect([failed.exit, failed.stderr]).not.toEqual([0, ''])
+    expect(failed.stderr).toContain('No 3 consecutive good probes within 10 min')
+    const unasked = await tenantry(line.slice(0, -1), { answers: answers({}) })
+    expect([unasked.exit, unasked.asked]).toEqual([2, []])
+    expect((await tenantry(line.slice(0, 3), { answers: answers({}) })).exit).toBe(2)
+  })
+
+  test('does not wait with --no-wait', async () => {
+    const ran = await tenantry([...line, '--no-wait'], { answers: answers({}) })
+    expect([ran.exit, ran.stdout]).toEqual([0, 'Restart requested. Follow it: tenantry boxes follow anna-schule\n'])
+  })
+})
+
 test('a box that was ready before is shown without waiting', async () => {
   const ran = await tenantry(provision, { answers: { 'POST /api/admin/v1/boxes': { box, commandId: 'cmd_forgotten' } } })
   expect([ran.exit, ran.stdout]).toEqual([0, expect.stringMatching(/state +ready/)])

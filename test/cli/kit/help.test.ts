@@ -11,9 +11,9 @@ import { aHost } from '../../support/records.ts'
 /** The nouns and verbs that scripts rely on. */
 const promised = {
   hosts: 'invite list show revoke registries platform',
-  tenants: 'list show create update window suspend resume export',
+  tenants: 'list show create update window suspend resume export delete',
   users: 'list show create update roles disable enable erase reset-password sessions end-session import',
-  boxes: 'list show provision adopt scan check follow logs maintenance canary move remove release reconcile',
+  boxes: 'list show provision adopt scan check follow logs restart maintenance canary move remove release reconcile',
   manifest: 'show history diff resolve apply rollback',
   snapshots: 'list take restore drill',
   rollouts: 'plan rehearse create start watch pause resume promote abort rollback show list emergency',
@@ -115,6 +115,14 @@ describe('completion', () => {
     expect(complete('tenantry', 'rollouts', 'res')).toBe('resume')
     expect(complete('tenantry', 'rollouts', 'resume', 'ro_x', '--skip-')).toBe('--skip-failed')
     expect(complete('tenantry', 'login', '--na')).toBe('--name')
+    for (const verb of ['plan', 'create', 'rehearse']) {
+      expect(complete('tenantry', 'rollouts', verb, '--ba')).toBe('--bake')
+      expect(complete('tenantry', 'rollouts', verb, '--par')).toBe('--parallel')
+    }
+    expect(complete('tenantry', 'rollouts', 'prom')).toBe('promote')
+    expect(complete('tenantry', 'boxes', 'rest')).toBe('restart')
+    expect(complete('tenantry', 'boxes', 'restart', 'x', '--rea')).toBe('--reason')
+    expect(complete('tenantry', 'boxes', 'follow', 'x', '--ur')).toBe('--url')
   })
 
   test('bash completes names of boxes, tenants, rollouts and hosts, also after an option', async () => {
@@ -125,7 +133,8 @@ describe('completion', () => {
       const run = `${script}\n${program}\nCOMP_WORDS=(${words.map((word) => `"${word}"`).join(' ')}); COMP_CWORD=${words.length - 1}; _tenantry; echo "\${COMPREPLY[@]}"`
       return execFileSync('bash', ['-c', run], { encoding: 'utf8' }).trim()
     }
-    expect(complete('tenantry', 'boxes', 'show', '')).toBe('anna-schule')
+    for (const verb of ['show', 'restart', 'follow']) expect(complete('tenantry', 'boxes', verb, '')).toBe('anna-schule')
+    expect(complete('tenantry', 'rollouts', 'promote', '')).toBe('ro_x')
     expect(complete('tenantry', 'hosts', 'revoke', 'h')).toBe('host-1')
     expect(complete('tenantry', 'rollouts', 'watch', '')).toBe('ro_x')
     expect(complete('tenantry', 'users', 'list', '')).toBe('oak')

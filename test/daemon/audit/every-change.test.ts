@@ -61,6 +61,7 @@ const declared: Readonly<Record<string, Declared>> = {
   createEmergency: elsewhere('rollouts', 'rollout.created', 'rollout.emergency.wrong_token'),
   // boxes
   maintainBox: ['box.maintenance.on'],
+  restartBox: elsewhere('boxes', 'box.restart'),
   readLogs: ['box.logs'],
   planMove: readsOnly,
   moveBox: elsewhere('boxes', 'box.move.handing_over', 'box.move.done'),

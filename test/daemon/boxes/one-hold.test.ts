@@ -5,6 +5,7 @@ import { boxBySlug, holdsBySlug } from '../../../src/daemon/boxes/index.ts'
 import { maintainBox } from '../../../src/daemon/boxes/lifecycle/maintain-box.ts'
 import { moveBox } from '../../../src/daemon/boxes/lifecycle/move-box.ts'
 import { removeBox } from '../../../src/daemon/boxes/lifecycle/remove-box.ts'
+import { restartBox } from '../../../src/daemon/boxes/lifecycle/restart-box.ts'
 import type { Db } from '../../../src/daemon/db/index.ts'
 import { makeRolloutEngine } from '../../../src/daemon/rollouts/index.ts'
 import { restoreBox } from '../../../src/daemon/snapshots/restore-box.ts'
@@ -38,6 +39,7 @@ async function aBoxForAll(db: Db) {
     move: (db) => moveBox({ ...rooms, db } as never, anOperator, { slug, to: 'host-of-beta', reason }),
     removal: (db) => removeBox({ ...rooms, db } as never, anOperator, { slug, confirm: slug, reason, now: false }),
     maintenance: (db) => maintainBox({ ...rooms, db } as never, anOperator, { slug, on: true, reason }),
+    restart: (db) => restartBox({ ...rooms, db } as never, anOperator, { slug, reason }),
   }
   const holder = async () => (await holdsBySlug(db, world.clock)).get(slug)?.holder.replace(/:.*/, '')
   const kinds = async () => (await world.open()).map(({ kind }) => kind)
@@ -50,6 +52,7 @@ const orders = {
   move: 'tenant-box.hand_over',
   removal: 'tenant-box.hand_over',
   maintenance: 'tenant-box.maintenance',
+  restart: 'tenant-box.restart',
 } as const
 type Taker = keyof typeof orders
 const takers = Object.keys(orders) as Taker[]
@@ -57,7 +60,7 @@ const takers = Object.keys(orders) as Taker[]
 /** A rollout waits for the hold; every other operation is refused with the owner of the hold or the open command. */
 const told = (taker: Taker) => (taker === 'rollout' ? ['done'] : ['BOX_HELD', 'CONFLICT'])
 /** A rollout has one owner, and closing a closed box changes nothing. */
-const twice: readonly Taker[] = ['restore', 'move', 'removal']
+const twice: readonly Taker[] = ['restore', 'move', 'removal', 'restart']
 const pairs = takers.flatMap((first) =>
   takers.filter((then) => then !== first || twice.includes(first)).map((then) => [first, then] as const),
 )

@@ -30,7 +30,7 @@ export const releaseBox = (deps: LifecycleDeps, actor: Actor, { slug, confirm, r
     await assertHoldStale(deps, tx, box, hold)
     if (hold.holder === maintenanceOwner) await endMaintenance(tx, box)
     else await releaseHold(tx, { boxId: box.id, holder: hold.holder })
-    await abandonRestore(deps, tx, hold)
+    await abandonCommandOf(deps, tx, hold)
     const open = await openCommands(tx, box.id)
     const payload = { boxId: box.id, slug, holder: hold.holder, reason }
     await appendEvent(tx, deps.clock, { stream: 'admin', source: 'boxes', eventType: 'box.released', payload })
@@ -54,16 +54,14 @@ async function assertHoldStale(deps: LifecycleDeps, tx: Tx, { slug, hostId, id }
     throw problem('CONFLICT', `${open.kind} (${open.id}) of ${slug} is running and its agent is online. fix: wait until it finishes`)
 }
 
-/** Cancels a restore that no agent has fetched: it must not begin later in a box that is released. */
-async function abandonRestore({ clock, onCommandAbandoned }: LifecycleDeps, tx: Tx, { holder }: BoxHold): Promise<void> {
-  const id = holder.startsWith(restorePrefix) ? holder.slice(restorePrefix.length) : undefined
+/** Cancels a restore or restart that no agent has fetched: it must not begin later in a box that is released. */
+async function abandonCommandOf({ clock, onCommandAbandoned }: LifecycleDeps, tx: Tx, { holder }: BoxHold): Promise<void> {
+  const id = /^(?:restore|restart):(.+)$/.exec(holder)?.[1]
   if (id === undefined) return
   const error = { code: 'CANCELLED', message: 'the hold of its box was released before an agent fetched the command' }
   if (!(await abandonCommand(tx, clock, { id, leaseToken: 0, error }))) return
   for (const command of await commandsByIds(tx, [id])) await onCommandAbandoned(tx, command)
 }
-
-const restorePrefix = 'restore:'
 
 const mayStillRun = ({ kind, id }: Command): string => `${kind} (${id}) may still run: its agent has it, or fetches it when it reconnects`
 

@@ -1,0 +1,32 @@
+import type { CommandView } from '../../core/hosts/index.ts'
+import { duration } from '../../core/kit/index.ts'
+import { assertConfirmed, command, flag, required, type Style, sections, text } from '../kit/index.ts'
+import { awaitWithProgress } from './await-command.ts'
+import { probeView } from './check.ts'
+
+type Restarted = CommandView | Readonly<{ commandId: string }>
+
+export const restart = command(
+  'restart <slug>',
+  'Restart the containers of a box and check its health',
+  {
+    reason: required(text('--reason <text>', 'reason for the audit log')),
+    wait: flag('--no-wait', 'do not wait for the agent'),
+  },
+  async (context, { slug, reason, wait }): Promise<Restarted> => {
+    await assertConfirmed(context.ask, `Restart ${slug}? Its users are disconnected until its servers answer again.`)
+    const accepted = await context.api.boxes.restartBox({ params: { slug }, body: { reason } })
+    return wait ? awaitWithProgress(context, accepted.commandId, `${slug}: restarting`) : accepted
+  },
+  restartView,
+  { examples: ["restart anna-schule --reason 'memory of the chat server'"] },
+)
+
+function restartView(restarted: Restarted, style: Style, { slug }: { slug: string }): string {
+  if (!('result' in restarted)) return `Restart requested. Follow it: tenantry boxes follow ${slug}`
+  const { durationMs } = (restarted.result ?? {}) as { durationMs?: number }
+  return sections(
+    `${slug} was restarted${durationMs === undefined ? '' : ` in ${duration(durationMs)}`}.`,
+    probeView(restarted, style, { slug }),
+  )
+}
