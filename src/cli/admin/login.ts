@@ -1,6 +1,7 @@
 import type { SetupStep } from '../../core/admin/index.ts'
 import { isProblem } from '../../core/kit/index.ts'
-import { type Context, clean, command, fields, readSecretLines, sections, stamp, text } from '../kit/index.ts'
+import { type Context, clean, command, fields, flag, readSecretLines, sections, stamp, text } from '../kit/index.ts'
+import { loginAsUser } from './login-user.ts'
 
 export const login = command(
   'login',
@@ -9,8 +10,10 @@ export const login = command(
     name: text('--name <name>', 'account name (default: prompt)'),
     passwordFile: text('--password-file <file>', 'file with the password on line 1 and a new one on line 2 (- is stdin)'),
     totp: text('--totp <code>', 'one-time or recovery code (default: prompt)'),
+    tenant: text('--tenant <slug|url>', 'log in as a user of this tenant'),
   },
-  async (context, { name: nameOption, passwordFile, totp }) => {
+  async (context, { name: nameOption, passwordFile, totp, tenant }) => {
+    if (tenant !== undefined) return loginAsUser(context, { tenant, name: nameOption, passwordFile })
     const { api, ask, logins, url, byToken, notify } = context
     const name = nameOption ?? (await ask.text('Name', 'pass --name or set TENANTRY_TOKEN'))
     const [password, newPassword] = passwordFile
@@ -22,8 +25,12 @@ export const login = command(
     if (byToken) notify('TENANTRY_TOKEN is set and overrides this login until you unset it.')
     return api.admin.whoAmI({}, bearer(session.token))
   },
-  ({ account, expiresAt }, { paint, now }) =>
-    `${paint.green('Logged in')} as ${clean(account.name)} (${account.role}); the session expires ${stamp(expiresAt, now)}.`,
+  (result, { paint, now }) => {
+    const who =
+      'user' in result ? `${clean(result.user)} (tenant ${clean(result.tenant)})` : `${clean(result.account.name)} (${result.account.role})`
+    return `${paint.green('Logged in')} as ${who}; the session expires ${stamp(result.expiresAt, now)}.`
+  },
+  { examples: ['login', 'login --tenant linden --name anna'] },
 )
 
 /** The header of this login's own token; TENANTRY_TOKEN does not override it. */
@@ -102,8 +109,9 @@ async function confirmCode(context: Context, token: string): Promise<readonly st
 export const logout = command(
   'logout',
   'Log out and end the session on the daemon',
-  {},
-  async ({ api, logins, url }) => {
+  { tenant: flag('--tenant', 'log out the user of a tenant') },
+  async ({ api, logins, url }, { tenant }) => {
+    if (tenant) return logoutUser({ api, logins, url })
     const stored = await logins.at(url)
     if (!stored) return { url, ended: false }
     await api.admin.logout({}, bearer(stored.token)).catch((error: unknown) => {
@@ -115,6 +123,16 @@ export const logout = command(
   },
   ({ url, ended }) => (ended ? `Logged out of ${url}.` : `Not logged in to ${url}.`),
 )
+
+async function logoutUser({ api, logins, url }: Pick<Context, 'api' | 'logins' | 'url'>) {
+  const stored = await logins.userAt(url)
+  if (!stored) return { url, ended: false }
+  await api.sessions.userLogout({ body: {} }, bearer(stored.token)).catch((error: unknown) => {
+    if (!isProblem(error, 'UNAUTHENTICATED')) throw error
+  })
+  await logins.forgetUser(url)
+  return { url, ended: true }
+}
 
 export const whoAmI = command(
   'whoami',

@@ -47,7 +47,14 @@ export async function connect(deps: ApiDeps): Promise<Api> {
 }
 
 type StoredLogin = Readonly<{ token: string; name: string; expiresAt: string }>
-type LoginsFile = Readonly<{ last?: string; logins: Readonly<Record<string, StoredLogin>> }>
+/** A user of a tenant. `developerId`: as registered from this machine. */
+export type StoredUser = StoredLogin & Readonly<{ tenant: string; developerId?: string | undefined }>
+
+type LoginsFile = Readonly<{
+  last?: string
+  logins: Readonly<Record<string, StoredLogin>>
+  users?: Readonly<Record<string, StoredUser>>
+}>
 
 /** The logins of this person on this machine, by daemon address, in one file with mode 0600. */
 export type StoredLogins = Readonly<{
@@ -59,6 +66,10 @@ export type StoredLogins = Readonly<{
   forget: (url: string) => Promise<void>
   /** Every address with a login. */
   all: () => Promise<readonly (StoredLogin & { url: string })[]>
+  /** The login of a user of a tenant, beside that of an operator. */
+  userAt: (url: string) => Promise<StoredUser | undefined>
+  saveUser: (url: string, login: StoredUser) => Promise<void>
+  forgetUser: (url: string) => Promise<void>
   /** Makes an address the default. */
   use: (url: string) => Promise<void>
 }>
@@ -73,14 +84,21 @@ export function storedLogins(env: Readonly<Record<string, string | undefined>>):
     path,
     last: async () => (await read(path)).last,
     at: async (url) => (await read(path)).logins[url],
-    save: (url, login) => change(({ logins }) => ({ last: url, logins: { ...logins, [url]: login } })),
+    save: (url, login) => change(({ logins, ...file }) => ({ ...file, last: url, logins: { ...logins, [url]: login } })),
     forget: (url) =>
-      change(({ last, logins }) => {
+      change(({ logins, ...file }) => {
         const { [url]: _, ...others } = logins
-        return { ...(last ? { last } : {}), logins: others }
+        return { ...file, logins: others }
+      }),
+    userAt: async (url) => (await read(path)).users?.[url],
+    saveUser: (url, login) => change(({ users, ...file }) => ({ ...file, last: url, users: { ...users, [url]: login } })),
+    forgetUser: (url) =>
+      change(({ users, ...file }) => {
+        const { [url]: _, ...others } = users ?? {}
+        return { ...file, users: others }
       }),
     all: async () => Object.entries((await read(path)).logins).map(([url, login]) => ({ ...login, url })),
-    use: (url) => change(({ logins }) => ({ last: url, logins })),
+    use: (url) => change((file) => ({ ...file, last: url })),
   }
 }
 

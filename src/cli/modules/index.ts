@@ -1,9 +1,10 @@
-// `tenantry modules`: for authors of modules, without a daemon: make, check, test and pack one.
+// `tenantry modules`: for authors of modules: make, check, test and pack one without a daemon, and submit it to the store.
 // It decides nothing itself: the same manifest rules, scan and sandbox run in the store and in the daemon.
 import { duration, plural, problem } from '../../core/kit/index.ts'
 import type { TestedStep } from '../../node/module-test/index.ts'
 import { type Column, clean, command, fields, noun, sections, table, text } from '../kit/index.ts'
 import { checkedView, checkFolder } from './check.ts'
+import { register, submit } from './developer.ts'
 import { createModule, writePackage } from './files.ts'
 
 const local = { local: true } as const
@@ -80,4 +81,4 @@ const pack = command(
   { ...local, examples: ['pack attendance', 'pack attendance --out /tmp/attendance.zip'] },
 )
 
-export const modules = noun('modules', 'Author modules', [init, check, test, pack])
+export const modules = noun('modules', 'Author and submit modules', [init, check, test, pack, register, submit])
