@@ -2,11 +2,12 @@ import { readFile } from 'node:fs/promises'
 import type { BoxFacts } from '../../core/boxes/index.ts'
 import { sha256Hex } from '../../core/kit/index.ts'
 import type { ContainerEngine, ContainerState, LocalBox } from '../ports/index.ts'
+import { networksOfOtherCompose } from './compose-upgrade.ts'
 import { reasonNotRestorable } from './restorable.ts'
 import { type Composed, differencesOf, readCauses } from './running-versus-file.ts'
 import { scaledServices } from './scaled-services.ts'
 
-type FileFacts = Pick<BoxFacts, 'wouldRecreate' | 'differences' | 'otherCompose' | 'scaledServices' | 'notRestorable'>
+type FileFacts = Pick<BoxFacts, 'wouldRecreate' | 'differences' | 'otherCompose' | 'otherNetworks' | 'scaledServices' | 'notRestorable'>
 
 /** A file as compose resolves it; each part costs a program. */
 type Read = Readonly<{ composed: Composed; compose: string; whole: Readonly<Record<string, unknown>>; reason: string | undefined }>
@@ -37,10 +38,12 @@ export function fileFactFinder(engine: ContainerEngine) {
     const found = differencesNow(read)
     const differing = found.filter(({ isHashAlone }) => !isHashAlone)
     const otherCompose = found.filter(({ isHashAlone }) => isHashAlone).map(({ service }) => service)
+    const otherNetworks = networksOfOtherCompose(await engine.networks(box.project), read.whole, read.compose)
     return {
       wouldRecreate: [...new Set(differing.map(({ service }) => service))].sort(),
       ...(differing.length > 0 ? { differences: differing.slice(0, 20).map((one) => one.text.slice(0, 500)) } : {}),
       ...(otherCompose.length > 0 ? { otherCompose } : {}),
+      ...(otherNetworks.length > 0 ? { otherNetworks: otherNetworks.slice(0, 20) } : {}),
       scaledServices: scaledServices(read.whole, containers),
       notRestorable: read.reason === undefined ? [] : [read.reason.slice(0, 500)],
     }

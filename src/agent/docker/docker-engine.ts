@@ -9,7 +9,7 @@ import { engineProblem } from './engine-problem.ts'
 import { execIn } from './exec.ts'
 import { imagesOn, libcOf, pin, removeImage, unpin } from './images.ts'
 
-import { projects, removeProject } from './projects.ts'
+import { networksIn, projects, removeProject } from './projects.ts'
 import { localDigests, pull } from './pull.ts'
 import { resolve } from './registry.ts'
 import { engineEvents, logs } from './streams.ts'
@@ -34,6 +34,7 @@ export function dockerEngine(settings: DockerSettings): ContainerEngine {
     images: () => imagesOn(questions),
     removeImage: (image) => removeImage(changes, image),
     containers: (project) => containersIn(questions, project),
+    networks: (project) => networksIn(questions, project.name),
     configHashes: (project) => configHashes(settings, project),
     composedServices: (project) => composedServices(settings, project),
     resolveCompose: (project, text) => resolveCompose(settings, project, text),

@@ -1,4 +1,5 @@
 import { Service } from '../../core/boxes/index.ts'
+import type { ProjectNetwork } from '../ports/index.ts'
 import type { Docker } from './connect.ts'
 import { engineProblem } from './engine-problem.ts'
 import { ignoring } from './up.ts'
@@ -77,6 +78,19 @@ export async function removeProject(docker: Docker, name: string, onlyVolumes?: 
     throw engineProblem(error, `Removing project ${name}`, 'DOCKER_UNAVAILABLE')
   }
   return removed
+}
+
+export async function networksIn(docker: Docker, name: string): Promise<ProjectNetwork[]> {
+  try {
+    const found = await docker.listNetworks({ filters: { label: [`${label}=${name}`] } })
+    return found.map(({ Name, Labels = {} }) => ({
+      name: Name,
+      configHash: Labels['com.docker.compose.config-hash'] ?? null,
+      composeVersion: Labels['com.docker.compose.version'] ?? null,
+    }))
+  } catch (error) {
+    throw engineProblem(error, `Listing networks of ${name}`, 'DOCKER_UNAVAILABLE')
+  }
 }
 
 export async function projects(docker: Docker, prefix: string): Promise<string[]> {

@@ -56,6 +56,9 @@ export type ContainerState = Readonly<{
   envFiles: readonly string[]
 }>
 
+/** A network of a project. Compose before 2.32 recorded no hash, and compose recreates no network without one. */
+export type ProjectNetwork = Readonly<{ name: string; configHash: string | null; composeVersion: string | null }>
+
 export type PullProgress = Readonly<{ percent: number; detail: string }>
 
 export type PullOptions = Readonly<{
@@ -126,6 +129,7 @@ export type ContainerEngine = Readonly<{
    */
   removeImage(image: Pick<LocalImage, 'id' | 'names'>): Promise<void>
   containers(project: Project): Promise<readonly ContainerState[]>
+  networks(project: Project): Promise<readonly ProjectNetwork[]>
   /** Config hashes that compose would set now, by service. Throws COMPOSE_INVALID. */
   configHashes(project: Project): Promise<Readonly<Record<string, readonly string[]>>>
   /** The services that compose would bring up now; without those of inactive profiles. Throws COMPOSE_INVALID. */

@@ -16,6 +16,7 @@ export type {
   LocalImage,
   LogOptions,
   Project,
+  ProjectNetwork,
   PullOptions,
   PullProgress,
   ResolveOptions,

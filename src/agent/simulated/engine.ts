@@ -104,6 +104,10 @@ export function simulatedEngine(world: World, execScript: ExecScript = () => und
         if (options?.volumes) for (const volume of container.volumes) volumes.remove(volume)
       }
     },
+    networks: async (project) =>
+      [...new Set(containersOf(world, project.name).flatMap(({ networks }) => networks))].map((name) => ({
+        ...{ name, configHash: null, composeVersion: '2.26.1' },
+      })),
     removeProject: async (name, onlyVolumes) => removeProject(world, name, onlyVolumes),
     projects: async (prefix) => {
       assertEngineUp(world)

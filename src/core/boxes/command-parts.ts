@@ -37,6 +37,8 @@ export const BoxFacts = z.object({
   differences: z.array(z.string().max(500)).max(20).nullable().optional(),
   /** Services that another compose version created, with nothing but its config hash different; absent where there are none. */
   otherCompose: z.array(Service).nullable().optional(),
+  /** Networks that another compose version created and that the installed one would recreate; absent where there are none. */
+  otherNetworks: z.array(z.string().max(200)).max(20).nullable().optional(),
   /** The compose file differs from the one this agent wrote last. */
   composeChanged: z.boolean().nullable(),
   /** Why no restore could replace the volumes, and services with more than one container; absent in reports of older agents. */

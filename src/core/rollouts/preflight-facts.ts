@@ -41,9 +41,9 @@ const inGb = (bytes: number): string => `${(bytes / 1e9).toFixed(1)} GB`
 /** A container that differs from its file would change, or lose a change, with the update or any later `up`. */
 export function composeFindings(
   { slug }: KnownBox,
-  facts: Pick<BoxFacts, 'wouldRecreate' | 'composeChanged' | 'differences' | 'otherCompose'>,
+  facts: Pick<BoxFacts, 'wouldRecreate' | 'composeChanged' | 'differences' | 'otherCompose' | 'otherNetworks'>,
 ): Finding[] {
-  const { wouldRecreate, composeChanged, differences, otherCompose } = facts
+  const { wouldRecreate, composeChanged, differences } = facts
   if (wouldRecreate !== null && wouldRecreate.length > 0) {
     const detail = (differences ?? []).slice(0, 3).join('; ')
     return [
@@ -53,6 +53,21 @@ export function composeFindings(
       ),
     ]
   }
+  return [...networkFindings(slug, facts), ...fileFindings(slug, facts)]
+}
+
+/** Compose stops all containers of a network that it recreates, those beside the update too. */
+const networkFindings = (slug: string, { otherNetworks }: Pick<BoxFacts, 'otherNetworks'>): Finding[] =>
+  otherNetworks && otherNetworks.length > 0
+    ? [
+        warning(
+          'COMPOSE_UPGRADED',
+          `Compose was upgraded on the host of ${slug}, and may recreate its network ${otherNetworks.join(', ')}: all its containers stop for that, the edge too. fix: run \`docker compose up -d\` in its folder at a quiet time`,
+        ),
+      ]
+    : []
+
+function fileFindings(slug: string, { composeChanged, otherCompose }: Pick<BoxFacts, 'composeChanged' | 'otherCompose'>): Finding[] {
   const changed = `the compose file of ${slug} was changed by hand since its agent wrote it`
   if (otherCompose && otherCompose.length > 0) {
     const matches = `Compose was upgraded on the host of ${slug}, so its hash no longer proves that ${otherCompose.join(', ')} ${otherCompose.length > 1 ? 'match' : 'matches'} the compose file; images, mounts, networks, variables and commands do`

@@ -3,12 +3,16 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { readFacts } from '../../../src/agent/box-servers/database-facts.ts'
 import { folderSizes } from '../../../src/agent/boxes/box-facts.ts'
+import { networksOfOtherCompose } from '../../../src/agent/boxes/compose-upgrade.ts'
 import { composeRecord, factFinder, localBoxes, reportVersions } from '../../../src/agent/boxes/index.ts'
-import type { LocalBox } from '../../../src/agent/ports/index.ts'
+import type { LocalBox, ProjectNetwork } from '../../../src/agent/ports/index.ts'
 import type { BoxFacts } from '../../../src/core/boxes/index.ts'
+import { sha256Hex } from '../../../src/core/kit/index.ts'
 import { aHost, aRunningBox, composeText, moving } from '../simulated/boxes.ts'
 
-async function aReportingHost(disk = { freeBytes: async () => 7e9 }, hashes: { suffix: string; compose?: string } = { suffix: '' }) {
+type Hashes = { suffix: string; compose?: string; networks?: readonly ProjectNetwork[] }
+
+async function aReportingHost(disk = { freeBytes: async () => 7e9 }, hashes: Hashes = { suffix: '' }) {
   const host = await aHost()
   const box = await aRunningBox(host)
   const boxes = localBoxes(host.folder)
@@ -35,7 +39,8 @@ async function aReportingHost(disk = { freeBytes: async () => 7e9 }, hashes: { s
       ]),
     )
   const info: typeof engine.info = async () => ({ ...(await engine.info()), ...(hashes.compose ? { compose: hashes.compose } : {}) })
-  const findFacts = factFinder({ engine: { ...engine, composedServices, info }, clock: host.clock, disk, compose })
+  const networks: typeof engine.networks = async (project) => hashes.networks ?? engine.networks(project)
+  const findFacts = factFinder({ engine: { ...engine, composedServices, info, networks }, clock: host.clock, disk, compose })
   const report = () => moving(host.clock, () => reportVersions({ engine, servers: host.servers, clock: host.clock, findFacts }, box))
   const facts = async () => (await report()).facts as BoxFacts
   return { host, box, boxes, compose, counts, report, facts }
@@ -125,6 +130,25 @@ describe('a report', () => {
     const { box, facts } = await aReportingHost(undefined, { suffix: ' of another version', compose: '2.40.0' })
     await edit(box, (text) => text.replace('"media:/media"', '"media:/other"'))
     expect(await facts()).toMatchObject({ wouldRecreate: ['synapse'], otherCompose: ['edge', 'postgres', 'minio'] })
+  })
+})
+
+describe('a network that another compose version created', () => {
+  const model = { networks: { default: { name: 'box-oak_default', ipam: {} } } }
+  const hash = sha256Hex('{"name":"box-oak_default","ipam":{}}')
+  const network = { name: 'box-oak_default', configHash: 'of another version', composeVersion: '2.32.1' }
+
+  test.each([
+    ['is named when its hash differs', network, ['box-oak_default']],
+    ['with the hash of the file stays', { ...network, configHash: hash }, []],
+    ['without a hash stays: compose never recreates it', { ...network, configHash: null }, []],
+    ['of the installed version is none', { ...network, composeVersion: '2.40.0' }, []],
+  ])('%s', (_, found, named) => expect(networksOfOtherCompose([found], model, '2.40.0-desktop.1')).toEqual(named))
+
+  test('is part of the facts', async () => {
+    expect(await (await aReportingHost()).facts()).not.toHaveProperty('otherNetworks')
+    const { facts } = await aReportingHost(undefined, { suffix: '', networks: [network] })
+    expect(await facts()).toMatchObject({ otherNetworks: ['box-oak_default'], wouldRecreate: [] })
   })
 })
 

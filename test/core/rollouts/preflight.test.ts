@@ -164,6 +164,12 @@ const cases: Case[] = [
     /minio, synapse match the compose file.*changed by hand since its agent wrote it. fix: check the change/,
   ],
   [
+    'a network that an upgraded compose would recreate',
+    'warn COMPOSE_UPGRADED',
+    withFacts({ otherNetworks: ['box-oak_default'] }),
+    /may recreate its network box-oak_default: all its containers stop for that, the edge too. fix: run `docker compose up -d`/,
+  ],
+  [
     'a change by hand to what is updated, which the update would apply or drop',
     'refuse WOULD_RECREATE',
     withFacts({ composeChanged: true, wouldRecreate: ['synapse'], differences: ['synapse mounts volume b at /media. fix: write it'] }),
