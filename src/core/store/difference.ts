@@ -23,7 +23,7 @@ const change = (before: readonly string[], after: readonly string[]) => ({
   removed: before.filter((one) => !after.includes(one)),
 })
 
-/** What a version changes. Without `before` all of it is added. */
+/** Changes of a version. Without `before` all of it is added. */
 export function differenceOf(before: ComparedVersion | null, after: ComparedVersion): Difference {
   const [old, now] = [before?.files ?? new Map<string, string>(), after.files]
   const published = (version: ComparedVersion | null) => version?.manifest.events.publishes.map(({ name }) => name) ?? []

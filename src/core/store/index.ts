@@ -3,7 +3,7 @@
 export { type CatalogueQuery, catalogueContract, type NewRating, type Rating, type StoreItem } from './catalogue.ts'
 export { storeContract, storeInvitesContract } from './contract.ts'
 export { decisionMail } from './decision-mail.ts'
-export { type ComparedVersion, type Difference, differenceOf } from './difference.ts'
+export { type ComparedVersion, differenceOf } from './difference.ts'
 export {
   type Developer,
   type NewDeveloper,

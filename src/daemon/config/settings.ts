@@ -124,7 +124,7 @@ export const Settings = z.strictObject({
   /** The store of modules. */
   store: z
     .strictObject({
-      /** Who may become a developer: every user with `manageModules`, those with a code of an operator, nobody. */
+      /** Registration of developers: every user with `manageModules`, a user with a code of an operator, or none. */
       registration: z.enum(['open', 'invite', 'closed']).default('invite'),
     })
     .prefault({}),

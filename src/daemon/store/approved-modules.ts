@@ -91,7 +91,7 @@ export async function approvedVersionsOf(db: DbOrTx, moduleId: string): Promise<
 
 export const withdrawalColumns = ['withdrawal.reason', 'withdrawal.withdrawn_at'] as const
 
-/** What the signature of an approval covers. */
+/** The record that the signature of an approval covers. */
 const recordOf = ({ moduleId, version, manifest, developerId, submissionId, artifactId, checksum, approvedAt }: Unsigned) => ({
   kind: 'store.module-approval',
   ...{ moduleId, version, manifest, developerId, submissionId, artifactId, checksum, approvedAt },

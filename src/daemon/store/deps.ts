@@ -20,7 +20,7 @@ export type StoreDeps = Readonly<{
   /** Address of the platform in download links. */
   baseUrl: string
   mailer: Mailer
-  /** Who may become a developer: everyone with `manageModules`, those with a code, or nobody. */
+  /** Registration of developers: every user with `manageModules`, a user with a code, or none. */
   registration: 'open' | 'invite' | 'closed'
   /** Scans a package outside the thread of the daemon. */
   scan: (zip: Buffer, signal: AbortSignal) => ReturnType<typeof scanInWorker>

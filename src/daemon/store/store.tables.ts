@@ -77,7 +77,7 @@ export type StoreVersionTable = {
   checksum: string
   /** JSON. */
   manifest: string
-  /** Of the manifest, for the catalogue. */
+  /** The category of the manifest, for the catalogue. */
   category: string
   /** Id and name in lower case. */
   search: string
