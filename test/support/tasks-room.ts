@@ -63,6 +63,7 @@ export async function aTasksRoom(db: Db, { isFirst = true, clock = manualClock()
     runTasks: runTasks({ clock, random: systemRandom }),
     log: pino({ enabled: false }),
     sendMessage: async () => '$event',
+    eraseFiles: async () => undefined,
     storeFile: async ({ id }: Readonly<{ id: string }>) => ({ id }),
     storeReport: async () => ({ markdownFileId: 'fil_md', pdfFileId: 'fil_pdf' }),
     ...triggersOfBoards({ clock, timeZone: 'UTC', homeservers: noChat }),

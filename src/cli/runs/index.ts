@@ -1,8 +1,8 @@
 // `tenantry runs`: search, show, cancel and retry runs of flow boards.
-// Operators see states, times and errors, and never advance a run: that is done by users of the tenant.
+// Operators see states, times and errors, and the content with support access. They never advance a run: users of the tenant do.
 import { plural, problem } from '../../core/kit/index.ts'
 import { assertConfirmed, type Context, command, count, momentOf, noun, oneOf, required, text } from '../kit/index.ts'
-import { changedView, historyView, runList, runView } from './runs.view.ts'
+import { changedView, contentView, historyView, runList, runView } from './runs.view.ts'
 
 const tenant = required(text('--tenant <slug>', 'tenant of the runs'))
 const paging = { limit: count('--limit <count>', 'max results'), cursor: text('--cursor <cursor>', 'pagination cursor') }
@@ -43,6 +43,14 @@ const show = command(
   { tenant },
   ({ api }, { run, tenant: slug }) => api.runs.showTenantRun({ params: { slug, id: run } }),
   runView,
+)
+
+const read = command(
+  'read <run>',
+  'Read the content of a run (needs support access)',
+  { tenant },
+  ({ api }, { run, tenant: slug }) => api.runs.readTenantRun({ params: { slug, id: run } }),
+  contentView,
 )
 
 const history = command(
@@ -89,4 +97,4 @@ const retry = command(
   },
 )
 
-export const runs = noun('runs', 'Manage runs of flow boards', [list, show, history, cancel, retry])
+export const runs = noun('runs', 'Manage runs of flow boards', [list, show, read, history, cancel, retry])

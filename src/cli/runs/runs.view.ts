@@ -68,6 +68,34 @@ export const historyView = (
     nextCursor ? `More: the same command with --cursor ${nextCursor}` : '',
   )
 
+type Content = OperatorRun &
+  Readonly<{
+    startedBy: string | null
+    context: Readonly<Record<string, unknown>>
+    steps: readonly (Entry & Readonly<{ by: string | null; values: Readonly<Record<string, unknown>> | null }>)[]
+    moreSteps: boolean
+    reports: readonly Readonly<{ title: string; markdown: string }>[]
+  }>
+
+const stepColumns: readonly Column<Content['steps'][number]>[] = [
+  ...entryColumns,
+  { title: 'BY', value: ({ by }) => by, priority: 1 },
+  { title: 'VALUES', value: ({ values }) => values && JSON.stringify(values), priority: 2, minWidth: 12 },
+]
+
+export const contentView = (run: Content, style: Style, given: Readonly<{ tenant: string }>): string =>
+  sections(
+    runView(run, style, given),
+    `Variables of the run, started by ${clean(run.startedBy ?? 'a trigger')}:`,
+    fields(
+      style,
+      Object.entries(run.context).map(([name, value]): [string, string] => [clean(name), clean(String(value))]),
+    ),
+    table(style, stepColumns, run.steps),
+    run.moreSteps ? 'The first 1,000 steps are shown.' : '',
+    ...run.reports.map(({ title, markdown }) => `${style.paint.bold(clean(title))}\n${markdown.split('\n').map(clean).join('\n')}`),
+  )
+
 type Changed = Readonly<{ changed: readonly string[]; refused: readonly Readonly<{ id: string; message: string }>[]; more: boolean }>
 
 export const changedView =

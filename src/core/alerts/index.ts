@@ -14,4 +14,5 @@ export {
 } from './alert.ts'
 export { AlertDetail, alertsContract, type TriedChannel } from './contract.ts'
 export { type AlertMessage, foldLimit, isNeverFolded, manyAlerts, messageText, subjectLine, testMessage, webhookBody } from './message.ts'
+export { overdueKey, stalledKey } from './run-texts.ts'
 export { alertOf } from './texts.ts'

@@ -4,10 +4,15 @@ type OfRun = Readonly<{ slug: string; runId: string; elementId: string | null }>
 
 const subjectOf = ({ slug, runId }: OfRun): string => `${slug}/${runId}`
 
+/** Identifies the alert of one checkpoint. */
+export const stalledKey = (runId: string, elementId: string | null): string => `checkpoint_stalled:${runId}:${elementId}`
+/** Identifies the alert of one element, or of the whole run. */
+export const overdueKey = (runId: string, elementId: string | null): string => `run_overdue:${runId}:${elementId ?? ''}`
+
 /** Too few active users of the tenant can approve a checkpoint, so its run waits for ever. */
 export const checkpointStalled = (of: OfRun & Readonly<{ role: string; eligible: number; required: number }>): NewAlert => ({
   kind: 'checkpoint_stalled',
-  key: `checkpoint_stalled:${of.runId}:${of.elementId}`,
+  key: stalledKey(of.runId, of.elementId),
   subject: subjectOf(of),
   severity: 'warning',
   title: `A checkpoint of ${of.slug} has too few approvers`,
@@ -21,7 +26,7 @@ export const checkpointStalled = (of: OfRun & Readonly<{ role: string; eligible:
 /** A run, or one of its elements, was not done in time. */
 export const runOverdue = (of: OfRun): NewAlert => ({
   kind: 'run_overdue',
-  key: `run_overdue:${of.runId}:${of.elementId ?? ''}`,
+  key: overdueKey(of.runId, of.elementId),
   subject: subjectOf(of),
   severity: 'warning',
   title: `A run of ${of.slug} is overdue`,

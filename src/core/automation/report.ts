@@ -1,5 +1,6 @@
 import { fillTemplate } from '../boards/index.ts'
 import { plural, problem } from '../kit/index.ts'
+import { escapeMarkdown } from '../reports/index.ts'
 import type { Task } from '../tasks/index.ts'
 
 export const maxTemplateLetters = 100_000
@@ -33,15 +34,19 @@ export function writeReport(
   facts: EventFacts,
   { template = defaultTemplate, variables }: ReportInput,
 ): { text: string; missing: string[] } {
-  const values = { ...valuesOf(facts), ...variables }
+  const values = { ...valuesOf(facts), ...escaped(variables) }
   assertShort(template, values)
   return fillTemplate(template, values)
 }
 
+/** People write values: none may add a heading or a link to the report. */
+const escaped = (values: Readonly<Record<string, Value>>): Record<string, Value> =>
+  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, typeof value === 'string' ? escapeMarkdown(value) : value]))
+
 const isUnfinished = ({ status }: Task): boolean => status === 'open' || status === 'in_progress'
 
 const valuesOf = ({ eventId, tenantName, createdAt, tasks }: EventFacts): Record<string, Value> => ({
-  ...{ eventId, tenantName, createdAt },
+  ...escaped({ eventId, tenantName, createdAt }),
   taskCount: plural(tasks.length, 'task'),
   openTaskCount: tasks.filter(isUnfinished).length,
   tasks: tasks.length === 0 ? '(none)' : tasks.map(taskLine).join('\n'),
@@ -55,7 +60,7 @@ function taskLine({ title, status, assignedRole, dueAt, escalationLevel, updated
     ...(escalationLevel === 0 ? [] : [`escalated to level ${escalationLevel}`]),
     ...(status === 'done' ? [`at ${updatedAt}`] : []),
   ]
-  return `- **${title}**: ${facts.join(', ')}`
+  return `- **${escapeMarkdown(title)}**: ${escapeMarkdown(facts.join(', '))}`
 }
 
 /** Counted before it is filled in: a short template can repeat a long value many thousand times. */

@@ -11,12 +11,14 @@ export const namesIn = (text: string): string[] => [...new Set([...text.matchAll
 /** Characters of a filled text: a template can name a long value thousands of times. */
 const maxLength = 1_000_000
 
+type Options = Readonly<{ limit?: number; escapeValue?: (value: string) => string }>
+
 /** Replaces each `{name}` by its value; a name without a value becomes `(none)` and is listed in `missing`. Values beyond the limit are cut. */
-export function fillTemplate(text: string, values: Variables, limit = maxLength): { text: string; missing: string[] } {
+export function fillTemplate(text: string, values: Variables, { limit = maxLength, escapeValue = (value) => value }: Options = {}) {
   const missing = namesIn(text).filter((name) => !Object.hasOwn(values, name))
   let length = text.length
   const filled = text.replace(placeholder, (_, name: string) => {
-    const value = Object.hasOwn(values, name) ? String(values[name]) : '(none)'
+    const value = Object.hasOwn(values, name) ? escapeValue(String(values[name])) : '(none)'
     if (length + value.length > limit) return '(too long)'
     length += value.length
     return value

@@ -1,3 +1,4 @@
+import { escapeMarkdown } from '../reports/index.ts'
 import { type BoardEdge, type BoardElement, boundRole, boundRoom, type ConditionType, type ElementOf, whenAt } from './definition.ts'
 import { evaluate } from './expression.ts'
 import { waits } from './graph.ts'
@@ -134,7 +135,7 @@ const valuesOf = ({ variables, startedAt, startedBy, names }: Draft) => ({
 })
 
 function message(draft: Draft, { id, config }: ElementOf<'message'>): void {
-  const { text } = fillTemplate(config.body, valuesOf(draft), maxMessage)
+  const { text } = fillTemplate(config.body, valuesOf(draft), { limit: maxMessage })
   draft.effects.push({
     type: 'message',
     tokenId: nextId(draft),
@@ -145,7 +146,7 @@ function message(draft: Draft, { id, config }: ElementOf<'message'>): void {
 }
 
 function report(draft: Draft, { id, config }: ElementOf<'report'>): void {
-  const { text, missing } = fillTemplate(config.template, valuesOf(draft))
+  const { text, missing } = fillTemplate(config.template, valuesOf(draft), { escapeValue: escapeMarkdown })
   draft.effects.push({ type: 'report', tokenId: nextId(draft), elementId: id, title: config.title, markdown: text, missing })
 }
 

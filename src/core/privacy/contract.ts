@@ -15,7 +15,7 @@ export const TenantDeletion = z.object({
   state: z.enum(['none', 'deleting']),
   /** Why it is deleted. */
   reason: z.string().nullable(),
-  /** What it still has, and what the deletion removes for good. */
+  /** Rows and bytes that the deletion removes for good. */
   contents: z.object({
     users: size,
     spaces: size,
@@ -27,7 +27,7 @@ export const TenantDeletion = z.object({
     modules: size,
     snapshots: size,
   }),
-  /** What must be done first, in this order; each ends with its command. */
+  /** Missing steps, in this order; each ends with its command. */
   blockers: z.array(z.string()),
   /** Where data remains that the platform cannot delete. */
   remains: z.array(z.string()),

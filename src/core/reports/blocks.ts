@@ -1,3 +1,5 @@
+import { unescapeMarkdown } from './escape.ts'
+
 /** A run of text in one weight. */
 type Span = Readonly<{ text: string; bold: boolean }>
 
@@ -10,10 +12,10 @@ export type Block =
 
 const maxDepth = 5
 /** A longer word is broken, because no line holds it. */
-const longWord = /[^\s*]{60}(?=[^\s])/g
+const longWord = /\S{60}(?=\S)/g
 
 /**
- * The blocks of the Markdown that reports use: headings, paragraphs, lists, quotes, rules, bold. Other marks stay as text. Every line of the text
+ * The blocks of the Markdown that reports use: headings, paragraphs, lists, quotes, rules, bold, backslashes. Other marks stay as text. Every line of the text
  * is in exactly one block, so nothing that was reported is lost.
  */
 export function blocksOf(markdown: string): Block[] {
@@ -55,7 +57,8 @@ const checkBox = (text: string): string => text.replace(/^\[ \] /, '( ) ').repla
 function spansOf(text: string): Span[] {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern removes them
   const clean = text.replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]+/g, ' ').normalize('NFC')
-  const parts = clean.replace(longWord, '$& ').split(/\*\*([^*]+)\*\*/)
-  const spans = parts.map((part, at) => ({ text: part, bold: at % 2 === 1 }))
+  // An escaped mark closes no bold text: a backslash is in front of each of its stars.
+  const parts = clean.split(/(?<!\\)\*\*((?:[^*\\]|\\.)+)\*\*/)
+  const spans = parts.map((part, at) => ({ text: unescapeMarkdown(part).replace(longWord, '$& '), bold: at % 2 === 1 }))
   return spans.filter((span) => span.text !== '')
 }

@@ -61,7 +61,7 @@ const OpenElement = z.object({
   approvals: z.int().nullable().meta({ description: 'Approvals given; at the last one they count if their users still have the role' }),
 })
 
-const RunDetail = RunSummary.extend({
+export const RunDetail = RunSummary.extend({
   context: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).meta({ description: 'The variables of the run' }),
   open: z.array(OpenElement).meta({ description: 'The elements that wait for a user' }),
   reports: z.array(z.object({ id: z.string(), title: z.string(), status: z.enum(['pending', 'ready', 'failed']) })),
@@ -76,7 +76,7 @@ export const HistoryEntry = z.object({
   by: z.string().nullable().meta({ description: 'Null: a timer, a trigger or automation' }),
 })
 
-const Report = z.object({
+export const Report = z.object({
   id: z.string(),
   runId: z.string(),
   title: z.string(),

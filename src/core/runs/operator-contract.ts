@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Slug } from '../boxes/index.ts'
 import { admin, type Contract, endpoint, Paging, Timestamp } from '../contract/index.ts'
-import { HistoryEntry, Id, RunStatus, RunSummary } from './contract.ts'
+import { HistoryEntry, Id, Report, RunDetail, RunStatus, RunSummary } from './contract.ts'
 
 const base = '/api/admin/v1/tenants/:slug/runs'
 const ofTenant = z.object({ slug: Slug })
@@ -42,7 +42,14 @@ const manyRuns = (verb: 'cancel' | 'retry', summary: string) =>
     summary,
   })
 
-/** Runs for operators of the platform: states, times and errors, never variables, forms, users or reports. */
+/** The content of a run, for an operator with support access. */
+const RunContent = RunDetail.omit({ reports: true }).extend({
+  steps: z.array(HistoryEntry.extend({ values: z.record(z.string(), z.unknown()).nullable().meta({ description: 'Values of a form' }) })),
+  moreSteps: z.boolean().meta({ description: 'There are more than 1,000 steps' }),
+  reports: z.array(Report),
+})
+
+/** Runs for operators of the platform: states, times and errors. Variables, forms, users and reports need support access. */
 export const operatorRunsContract = {
   listTenantRuns: endpoint({
     method: 'GET',
@@ -62,6 +69,14 @@ export const operatorRunsContract = {
     params: one,
     returns: OperatorRun,
     summary: 'Show the state of a run',
+  }),
+  readTenantRun: endpoint({
+    method: 'POST',
+    path: `${base}/:id/read`,
+    auth: admin('operator'),
+    params: one,
+    returns: RunContent,
+    summary: 'Read variables, forms, approvers and reports of a run; needs support access, and each use is audited',
   }),
   tenantRunHistory: endpoint({
     method: 'GET',

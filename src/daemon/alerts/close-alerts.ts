@@ -8,18 +8,21 @@ export type Resolved = Readonly<{
   /** The alerts' subject; all kinds unless `kinds` is set. */
   subject: string
   kinds?: readonly AlertKind[]
+  /** Only open alerts with one of these keys. */
+  keys?: readonly string[]
   /** The reason shown to operators, such as `the rollout was resumed`. */
   because: string
 }>
 
 /** Closes alerts whose cause is gone. Messages that still wait are sent and say so. */
-export async function closeAlerts(tx: Tx, clock: Clock, { subject, kinds, because }: Resolved): Promise<void> {
+export async function closeAlerts(tx: Tx, clock: Clock, { subject, kinds, keys, because }: Resolved): Promise<void> {
   let update = tx
     .updateTable('alerts')
     .set({ status: 'closed', open_key: null, closed_at: isoNow(clock), closed_because: because })
     .where('subject', '=', subject)
     .where('status', 'in', ['open', 'acknowledged'])
   if (kinds) update = update.where('kind', 'in', kinds)
+  if (keys) update = update.where('open_key', 'in', keys)
   const closed = await update.returning('id').execute()
   if (closed.length === 0) return
   const payload = { alertIds: closed.map(({ id }) => Number(id)), subject, because }

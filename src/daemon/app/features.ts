@@ -11,7 +11,7 @@ import { cronsFeature } from '../crons/index.ts'
 import type { DbOrTx } from '../db/index.ts'
 import { eventsFeature } from '../events/index.ts'
 import { type Feature, withDeps } from '../feature/index.ts'
-import { filesFeature, spacesWithFiles, storeFile } from '../files/index.ts'
+import { eraseFilesOf, filesFeature, spacesWithFiles, storeFile } from '../files/index.ts'
 import { homeserverFeature } from '../homeserver/index.ts'
 import { deleteEndedInvites, hostsFeature } from '../hosts/index.ts'
 import { jobsFeature } from '../jobs/index.ts'
@@ -60,6 +60,7 @@ export const features: readonly Feature<Deps>[] = [
     sendMessage: sendRunMessage(deps.users),
     storeReport: (report: Parameters<typeof storeReport>[1]) => storeReport(deps.files, report),
     storeFile: (file: Parameters<typeof storeFile>[1]) => storeFile(deps.files, file),
+    eraseFiles: (tenantId: string, files: Parameters<typeof eraseFilesOf>[2]) => eraseFilesOf(deps.files, tenantId, files),
   })),
   withDeps(triggersFeature, triggersDeps),
   withDeps(filesFeature, ({ files }: Deps) => files),

@@ -36,13 +36,8 @@ async function modulesInUse(db: Db, tenant: Readonly<{ id: string; slug: string 
 
 /** Steps of features for an erased user, before its id is replaced. */
 const eraseSteps = (deps: Deps): PrivacyDeps['eraseSteps'] => [
-  (user, signal) => eraseUserRuns({ ...deps, eraseFiles: eraseFiles(deps) }, user, signal),
+  (user, signal) => eraseUserRuns({ ...deps, eraseFiles: (...given) => eraseFilesOf(deps.files, ...given) }, user, signal),
   (user, signal) => leaveAllSpaces(deps, user, signal),
   (user) => deleteUserSessions(deps.db, user),
   (user) => eraseDeveloper(deps.db, user),
 ]
-
-const eraseFiles =
-  ({ files }: Deps) =>
-  (tenantId: string, ids: readonly string[]) =>
-    eraseFilesOf(files, tenantId, ids)

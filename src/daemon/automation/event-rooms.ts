@@ -5,13 +5,12 @@ import { type AutomationActor, isoNow, newId, problem, type TenantId } from '../
 import { roleKey } from '../../core/tasks/index.ts'
 import { matrixUserIdOf } from '../../core/users/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import { acquireLease, enqueueJob, type JobHandler, releaseLease, type Tx } from '../db/index.ts'
+import { acquireLease, type DbOrTx, enqueueJob, type JobHandler, releaseLease, type Tx } from '../db/index.ts'
 import { type Chat, createRoomWith, deleteAlias, findAlias, joinRoom, readRoom } from '../spaces/index.ts'
 import { tenantById } from '../tenants/index.ts'
 import { activeUsersWithRole } from '../users/index.ts'
 import type { AutomationDeps } from './deps.ts'
 import { roleNamed, roleWarnings } from './event-tasks.ts'
-import { usersAmong } from './role-members.ts'
 import { addToEventRoom, type EventRoom, eventRoom, recordEventRoomId } from './rooms.repo.ts'
 
 type Deps = Pick<AutomationDeps, 'db' | 'clock' | 'random' | 'roles' | 'homeservers'>
@@ -135,3 +134,14 @@ export const eventRoomJobs = (deps: Deps & Pick<AutomationDeps, 'log'>): Readonl
     if (signal?.aborted) throw new Error('stopped before all members joined')
   },
 })
+
+/** The users of the tenant among these ids, with their names and whether they are active. */
+const usersAmong = (db: DbOrTx, { tenantId, ids }: Readonly<{ tenantId: string; ids: readonly string[] }>) =>
+  ids.length === 0
+    ? Promise.resolve([])
+    : db
+        .selectFrom('users')
+        .select(['id', 'localpart', 'status'])
+        .where('tenant_id', '=', tenantId)
+        .where('id', 'in', [...ids])
+        .execute()

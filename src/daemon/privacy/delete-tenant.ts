@@ -19,11 +19,11 @@ type OfTenant = Readonly<{ id: TenantRecord['id']; slug: string }>
 export type DeletionDeps = Readonly<{
   db: Db
   clock: Clock
-  /** What must be done before a tenant may be deleted, in this order. */
+  /** Name the steps that are missing before a tenant may be deleted, in this order. */
   blockers: readonly ((db: Db, tenant: OfTenant) => Promise<readonly string[]>)[]
   /** Where data remains that the platform cannot delete. */
   remains: (db: Db, tenant: OfTenant) => Promise<readonly string[]>
-  /** Delete what is not in the database, such as bytes of files. Each can be repeated. */
+  /** Delete data outside the database, such as bytes of files. Each can be repeated. */
   deleteSteps: readonly ((tenant: OfTenant, signal?: AbortSignal) => Promise<void>)[]
   /** Discards the jobs that wait for the chat server of the tenant. */
   discardJobs: (tx: Parameters<typeof recordAudit>[0], tenantId: string) => Promise<void>
@@ -50,7 +50,7 @@ export async function showTenantDeletion(deps: DeletionDeps, slug: string): Prom
 type Input = Readonly<{ slug: string; confirm: string; reason: string }>
 
 /**
- * Deletes a tenant for good. From now on nobody can use, change or resume it; a job deletes files, snapshots and rows. A repeat runs the job again.
+ * Deletes a tenant for good. From now on it cannot be used, changed or resumed; a job deletes files, snapshots and rows. A repeat runs the job again.
  * Throws NOT_FOUND, VALIDATION, CONFLICT with the first step that is missing.
  */
 export async function deleteTenant(deps: DeletionDeps, actor: Actor, { slug, confirm, reason }: Input): Promise<TenantDeletion> {

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import type PDFDocument from 'pdfkit'
-import { type Block, blocksOf, type Script, scriptRuns } from '../../core/reports/index.ts'
+import { type Block, blocksOf, type Script, type ScriptRun, scriptRuns } from '../../core/reports/index.ts'
 
 type Document = InstanceType<typeof PDFDocument>
 
@@ -12,8 +12,11 @@ const margin = 56
 const indentWidth = 16
 const sizes = { 1: 18, 2: 14, 3: 12 } as const
 const textSize = 10.5
-/** Runs of text between two turns of the event loop: a long report must not hold up other requests. */
-const runsPerTurn = 200
+/** Characters between two turns of the event loop: a long report, also of one line, must not hold up other requests. */
+const charactersPerTurn = 4_000
+const pagesPerTurn = 8
+/** A longer run of text is written in parts. */
+const partLength = 1_000
 
 export type ReportText = Readonly<{
   title: string
@@ -32,9 +35,9 @@ export async function renderPdf({ title, markdown, createdAt }: ReportText): Pro
   const document = new Pdf({ size: 'A4', margin, bufferPages: true, lang: '', info, font: fontFile('latin', false) })
   const content = collect(document)
   const blocks = [{ kind: 'heading', level: 1, spans: [{ text: title, bold: true }] } as const, ...blocksOf(markdown)]
-  const written = { runs: 0 }
+  const written = { characters: 0 }
   for (const block of blocks) await writeBlock(document, block, written)
-  numberPages(document, title)
+  await endPages(document, title)
   document.end()
   return content
 }
@@ -47,23 +50,36 @@ const collect = (document: Document): Promise<Buffer> =>
     document.on('error', failed)
   })
 
-async function writeBlock(document: Document, block: Block, written: { runs: number }): Promise<void> {
+async function writeBlock(document: Document, block: Block, written: { characters: number }): Promise<void> {
   if (block.kind === 'rule') return writeRule(document)
   const size = block.kind === 'heading' ? sizes[block.level] : textSize
   const indent = block.kind === 'item' ? (block.depth + 1) * indentWidth : block.kind === 'quote' ? indentWidth : 0
   const spans = block.kind === 'heading' ? block.spans.map(({ text }) => ({ text, bold: true })) : block.spans
   document.fontSize(size)
   if (block.kind === 'item') writeMarker(document, block)
-  const runs = spans.flatMap(({ text, bold }) => scriptRuns(text).map((run) => ({ ...run, bold })))
+  const runs = spans.flatMap(({ text, bold }) =>
+    scriptRuns(text)
+      .flatMap(inParts)
+      .map((run) => ({ ...run, bold })),
+  )
   const left = margin + indent
   document.x = left
   for (const [at, { script, text, bold }] of runs.entries()) {
     const width = document.page.width - margin - left
     document.font(fontFile(script, bold)).text(text, { width, continued: at < runs.length - 1 })
-    if (++written.runs % runsPerTurn === 0) await new Promise(setImmediate)
+    written.characters += text.length
+    if (written.characters < charactersPerTurn) continue
+    written.characters = 0
+    await new Promise(setImmediate)
   }
   if (runs.length === 0) document.moveDown()
   document.moveDown(block.kind === 'item' ? 0.15 : 0.5)
+}
+
+/** Parts that end behind a space. Words are shorter than a part, because longer ones are broken before. */
+function inParts({ script, text }: ScriptRun): ScriptRun[] {
+  const parts = text.match(new RegExp(`[^]{1,${partLength}}(?: |$)|[^]{1,${partLength}}`, 'g')) ?? []
+  return parts.map((part) => ({ script, text: part }))
 }
 
 function writeRule(document: Document): void {
@@ -85,14 +101,25 @@ function writeMarker(document: Document, { depth, marker }: Block & { kind: 'ite
   document.y = y
 }
 
-function numberPages(document: Document, title: string): void {
+/** pdfkit would compress all pages in one turn at its end: each page is ended by itself, and none is left for that end. */
+type Pages = Readonly<{ endPageMarkings: (page: object) => void; page: Document['page'] & Readonly<{ end: () => void }> }>
+
+async function endPages(document: Document, title: string): Promise<void> {
   const { start, count } = document.bufferedPageRange()
+  const shown = scriptRuns(title.slice(0, 80)).every(({ script }) => script === 'latin') ? `${title.slice(0, 80)} – ` : ''
   for (let page = start; page < start + count; page++) {
     document.switchToPage(page)
     const { width, height, margins } = document.page
     margins.bottom = 0 // text in the margin must not begin another page
     document.fontSize(8).font(fontFile('latin', false))
-    const shown = scriptRuns(title.slice(0, 80)).every(({ script }) => script === 'latin') ? `${title.slice(0, 80)} – ` : ''
     document.text(`${shown}${page - start + 1}/${count}`, margin, height - margin / 2, { width: width - 2 * margin, lineBreak: false })
   }
+  const pages = document as unknown as Pages
+  for (let page = start; page < start + count; page++) {
+    document.switchToPage(page)
+    pages.endPageMarkings(pages.page)
+    pages.page.end()
+    if (page % pagesPerTurn === 0) await new Promise(setImmediate)
+  }
+  Object.assign(document, { _pageBuffer: [] })
 }

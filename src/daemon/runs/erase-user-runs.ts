@@ -1,13 +1,11 @@
 import type { SystemActor } from '../../core/kit/index.ts'
-import type { DbOrTx, Tx } from '../db/index.ts'
+import type { Tx } from '../db/index.ts'
 import { manageLocked } from './advance-run.ts'
-import { boardOf } from './compiled-boards.ts'
 import type { RunsDeps } from './deps.ts'
-import type { HistoryInput } from './history.repo.ts'
-import { findRun, lockRun, type RunRecord } from './runs.repo.ts'
+import { formFilesOf, inputsOf } from './form-files-of-run.ts'
+import { lockRun, type RunRecord } from './runs.repo.ts'
 
-type Deps = Pick<RunsDeps, 'db' | 'clock' | 'random'> &
-  Readonly<{ eraseFiles: (tenantId: string, ids: readonly string[]) => Promise<void> }>
+type Deps = Pick<RunsDeps, 'db' | 'clock' | 'random' | 'eraseFiles'>
 type ErasedUser = Readonly<{ id: string; tenantId: string; slug: string }>
 
 const actor: SystemActor = { kind: 'system', name: 'privacy' }
@@ -45,24 +43,12 @@ const hasEnded = ({ state: { status, failure } }: RunRecord): boolean =>
 /** `by`: only the signatures of this user. */
 type OfRun = Readonly<{ tenantId: string; runId: string; by?: string }>
 
-async function eraseSignatures(deps: Deps, { tenantId, runId, by }: OfRun): Promise<void> {
-  const run = await findRun(deps.db, { tenantId, id: runId })
-  if (!run) return
-  const { graph } = await boardOf(deps.db, { tenantId, boardId: run.boardId, version: run.boardVersion })
-  const files: string[] = []
-  for (const { input } of await inputsOf(deps.db, { tenantId, runId })) {
-    if (input.type !== 'submit' || (by !== undefined && input.by !== by)) continue
-    const form = graph.elements.get(input.elementId)
-    const values = (input.values ?? {}) as Readonly<Record<string, unknown>>
-    if (form?.kind !== 'form') continue
-    for (const { name, kind } of form.config.fields) if (kind === 'signature' && typeof values[name] === 'string') files.push(values[name])
-  }
-  await deps.eraseFiles(tenantId, files)
-}
-
-async function inputsOf(db: DbOrTx, { tenantId, runId }: OfRun) {
-  const ofRun = db.selectFrom('run_history').select(['seq', 'input']).where('tenant_id', '=', tenantId).where('run_id', '=', runId)
-  return (await ofRun.execute()).map(({ seq, input }) => ({ seq, input: JSON.parse(input) as HistoryInput }))
+async function eraseSignatures(deps: Deps, of: OfRun): Promise<void> {
+  const files = (await formFilesOf(deps.db, of)).filter(({ kind }) => kind === 'signature')
+  await deps.eraseFiles(
+    of.tenantId,
+    files.map(({ id }) => ({ id })),
+  )
 }
 
 async function eraseValues(tx: Tx, { tenantId, runId }: OfRun): Promise<void> {

@@ -10,6 +10,7 @@ import { deleteOldRuns } from './delete-old-runs.ts'
 import type { RunsDeps } from './deps.ts'
 import { timerLoop } from './fire-timers.ts'
 import { changeTenantRuns, listTenantRuns, showTenantRun, tenantRunHistory } from './operate-runs.ts'
+import { readTenantRun } from './read-run.ts'
 import { approverJobs } from './recheck-approvers.ts'
 import { reportJobs } from './reports.ts'
 import { messageJobs } from './send-messages.ts'
@@ -42,6 +43,7 @@ export const runsFeature = feature<RunsDeps>({
       listTenantRuns: ({ params, query }) => listTenantRuns(deps, { ...params, ...query }),
       cancelTenantRuns: ({ actor, params, body }) => changeTenantRuns(deps, actor, { ...params, ...body, type: 'cancel' }),
       retryTenantRuns: ({ actor, params, body }) => changeTenantRuns(deps, actor, { ...params, ...body, type: 'retry' }),
+      readTenantRun: ({ actor, params }) => readTenantRun(deps, actor, params),
       showTenantRun: ({ params }) => showTenantRun(deps, params),
       tenantRunHistory: ({ params, query }) => tenantRunHistory(deps, { ...params, ...query }),
     }),

@@ -9,7 +9,7 @@ import type { RunsDeps } from './deps.ts'
 import { historyAfter } from './history.repo.ts'
 import { findRun, lockRun, searchRuns, summaryOf } from './runs.repo.ts'
 
-// Runs of a tenant for operators: search them, cancel and retry them. No answer names a user or a value of a run.
+// Runs of a tenant for operators: search them, cancel and retry them. No answer names a user or a value of a run; read-run.ts does, with support access.
 
 type Deps = Pick<RunsDeps, 'db' | 'clock' | 'random'>
 type Operator = AdminActor | TokenActor

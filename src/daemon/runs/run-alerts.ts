@@ -1,4 +1,4 @@
-import { alertOf } from '../../core/alerts/index.ts'
+import { alertOf, overdueKey, stalledKey } from '../../core/alerts/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import type { Tx } from '../db/index.ts'
 import type { AppliedStep } from './apply-step.ts'
@@ -12,20 +12,23 @@ export async function alertOperators(
   { run, board, effects, stalled }: AppliedStep & Readonly<{ stalled: readonly Stalled[] }>,
 ): Promise<void> {
   const escalated = effects.flatMap((effect) => (effect.type === 'escalated' ? [effect.elementId] : []))
-  const isDone = effects.some(
-    (effect) =>
-      (effect.type === 'closed' && (effect.token.escalated || board.graph.elements.get(effect.token.elementId)?.kind === 'checkpoint')) ||
-      (effect.type === 'ended' && run.state.dueAt !== null),
-  )
-  if (escalated.length === 0 && stalled.length === 0 && !isDone) return
+  const keys = doneKeys({ run, board, effects })
+  if (escalated.length === 0 && stalled.length === 0 && keys.length === 0) return
   const slug = await slugOf(tx, run.tenantId)
-  if (isDone) {
-    const kinds = ['checkpoint_stalled', 'run_overdue'] as const
-    await closeAlerts(tx, clock, { subject: `${slug}/${run.id}`, kinds: [...kinds], because: 'the run went on' })
-  }
+  if (keys.length > 0) await closeAlerts(tx, clock, { subject: `${slug}/${run.id}`, keys, because: 'the run went on' })
   for (const elementId of escalated) await raiseAlert(tx, clock, alertOf.run_overdue({ slug, runId: run.id, elementId }))
   for (const one of stalled) await raiseAlert(tx, clock, alertOf.checkpoint_stalled({ slug, runId: run.id, ...one }))
 }
+
+/** The alerts of the elements that closed, and of the run if it ended. Another checkpoint that waits keeps its alert. */
+const doneKeys = ({ run, board, effects }: Pick<AppliedStep, 'run' | 'board' | 'effects'>): string[] =>
+  effects.flatMap((effect) => {
+    if (effect.type === 'ended') return run.state.dueAt === null ? [] : [overdueKey(run.id, null)]
+    if (effect.type !== 'closed') return []
+    const { elementId, escalated } = effect.token
+    const isCheckpoint = board.graph.elements.get(elementId)?.kind === 'checkpoint'
+    return [...(isCheckpoint ? [stalledKey(run.id, elementId)] : []), ...(escalated ? [overdueKey(run.id, elementId)] : [])]
+  })
 
 export const slugOf = async (tx: Tx, tenantId: string): Promise<string> =>
   (await tx.selectFrom('tenants').select('slug').where('id', '=', tenantId).executeTakeFirstOrThrow()).slug

@@ -49,10 +49,14 @@ const openView = ({ runId, tokenId, elementId, kind, label, role, taskId, opened
 /** A run with its variables. Throws NOT_FOUND. */
 export async function showRun({ db }: Deps, actor: PlatformPrincipal, { id }: One): Promise<RunDetail> {
   const run = await readableRun(db, actor, id)
-  const one = { tenantId: run.tenantId, runId: id }
-  const [open, reports] = [await openElements(db, one), await reportsOf(db, one)]
-  const listed = reports.map(({ id: reportId, title, status }) => ({ id: reportId, title, status }))
-  return { ...summaryOf(run), context: { ...run.state.variables }, open: open.map(openView), reports: listed }
+  const reports = await reportsOf(db, { tenantId: run.tenantId, runId: id })
+  return { ...(await detailOf(db, run)), reports: reports.map(({ id: reportId, title, status }) => ({ id: reportId, title, status })) }
+}
+
+/** A run with its variables and open elements. */
+export async function detailOf(db: DbOrTx, run: RunRecord) {
+  const open = await openElements(db, { tenantId: run.tenantId, runId: run.id })
+  return { ...summaryOf(run), context: { ...run.state.variables }, open: open.map(openView) }
 }
 
 /** A page of the steps of a run, oldest first. Throws NOT_FOUND, VALIDATION for an invalid cursor. */

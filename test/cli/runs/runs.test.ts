@@ -47,3 +47,12 @@ test('cancel and retry take ids or a filter, after a confirmation, and name refu
   expect((await tenantry(['runs', 'cancel', ...ofTenant, '--yes'], { answers })).stderr).toContain('pass run ids, or a filter')
   expect((await tenantry(['runs', 'retry', 'run_1', '--status', 'failed', ...ofTenant, '--yes'], { answers })).exit).toBe(2)
 })
+
+test('read prints variables, steps with their users and values, and reports', async () => {
+  const steps = [{ seq: 1, at: at('00:00:00'), type: 'submit', elementId: 'form', by: 'usr_1', values: { place: 'Hall' } }]
+  const reports = [{ id: 'rep_1', title: 'Report', markdown: 'It was in\u001b[31m the Hall' }]
+  const content = { ...failed, startedBy: 'usr_2', context: { place: 'Hall' }, open: [], steps, moreSteps: false, reports }
+  const ran = await tenantry(['runs', 'read', 'run_1', ...ofTenant], { answers: { [`POST ${base}/run_1/read`]: content } })
+  expect(ran.stdout).toMatch(/started by usr_2[\s\S]*place +Hall[\s\S]*submit +form +usr_1[\s\S]*It was in/)
+  expect(ran.stdout).not.toContain('\u001b[31m')
+})

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { blocksOf, scriptRuns } from '../../../src/core/reports/index.ts'
+import { blocksOf, escapeMarkdown, scriptRuns } from '../../../src/core/reports/index.ts'
 
 const plain = (text: string) => [{ text, bold: false }]
 
@@ -40,4 +40,45 @@ test('each character is written by the part of the font that has it', () => {
     { script: 'cyrillic', text: 'Привет ' },
     { script: 'latin', text: '\ufffd' },
   ])
+})
+
+const attacks = [
+  '# Heading',
+  'fine\n# Heading',
+  'title\n===',
+  'title\n---',
+  '- [x] done\n1. first\n2) second',
+  '    code',
+  '**bold** _it_ ~~gone~~ `code`',
+  '[click](https://evil.example) ![](https://evil.example/x.png)',
+  '<img src=x onerror=alert(1)> &lt;b&gt;',
+  'https://evil.example www.evil.example a@evil.example',
+  '| a | b |\n|---|---|',
+  '> quote\r\n# Heading',
+]
+
+test.each(attacks)('an escaped value is plain text in Markdown and in the PDF: %j', (value) => {
+  const markdown = escapeMarkdown(value)
+  // Nothing that begins a mark stands without a backslash.
+  const bare = markdown.replace(/\\[!-/:-@[-`{-~]/g, 'x')
+  expect(bare).not.toMatch(/[`*_[\]<>&|~@]|:\/\/|www\.|^[ \t]*([#+=-]|\d+[.)])|^ {4}/m)
+  const blocks = blocksOf(`${markdown}\n`)
+  expect(blocks.every(({ kind }) => kind === 'paragraph')).toBe(true)
+  const shown = blocks.flatMap((block) => ('spans' in block ? block.spans : []))
+  expect(shown.every(({ bold }) => !bold)).toBe(true)
+  const letters = (text: string) => text.replace(/\s+/g, '')
+  expect(letters(shown.map(({ text }) => text).join(''))).toBe(letters(value))
+})
+
+test('any escaped value is shown as it was written', () => {
+  const piece = fc.constantFrom('a', ' ', '\n', '#', '*', '**', '-', '>', '1.', '[', ']', '(', '|', '\\', '\\\\', '_', '=', '+', '<', '&')
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 40 }), (parts) => {
+      const value = parts.join('')
+      const blocks = blocksOf(escapeMarkdown(value))
+      const shown = blocks.flatMap((block) => ('spans' in block ? block.spans.map(({ text }) => text) : []))
+      expect(shown.join('').replace(/\s+/g, '')).toBe(value.replace(/\s+/g, ''))
+      expect(blocks.every((block) => block.kind === 'paragraph' && block.spans.every(({ bold }) => !bold))).toBe(true)
+    }),
+  )
 })

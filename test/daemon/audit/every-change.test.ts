@@ -92,6 +92,7 @@ const declared: Readonly<Record<string, Declared>> = {
   importTenantBoard: elsewhere('boards', 'board.imported'),
   checkTenantBoard: readsOnly,
   simulateTenantBoard: elsewhere('boards', 'support.used'),
+  readTenantRun: elsewhere('runs', 'support.used'),
   cancelTenantRuns: elsewhere('runs', 'run.cancelled'),
   retryTenantRuns: elsewhere('runs', 'run.retried'),
   grantSupportAccess: elsewhere('boards', 'support.granted'),

@@ -72,3 +72,22 @@ test('the parts of the font have every character that they are used for', async 
     }
   }
 })
+
+test('a report of one long line holds up no other request', async () => {
+  const markdown = 'A sentence of a report that never ends. '.repeat(25_000)
+  await renderPdf({ title: 'warm', markdown: 'warm', createdAt: at })
+  let longest = 0
+  let last = performance.now()
+  let running = true
+  const watch = (async () => {
+    while (running) {
+      await new Promise(setImmediate)
+      longest = Math.max(longest, performance.now() - last)
+      last = performance.now()
+    }
+  })()
+  await renderPdf({ title: 'Long', markdown, createdAt: at })
+  running = false
+  await watch
+  expect(longest).toBeLessThan(250)
+}, 60_000)

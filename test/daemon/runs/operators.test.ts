@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { onBothDialects } from '../../support/databases.ts'
 import { aTasksRoom, codeOf, type TasksRoom } from '../../support/tasks-room.ts'
-import { aBoard, aRun } from './a-board.ts'
+import { aBoard, aRun, storedSpace } from './a-board.ts'
 
 const params = { slug: 'one' }
 
@@ -40,6 +40,32 @@ onBothDialects('runs for operators', (fresh) => {
     expect(JSON.stringify([page, shown, entries])).not.toMatch(/anna|tim|phone|555/)
     expect(await codeOf(one.operator.showTenantRun({ params: { slug: 'two', id: first.id } }))).toBe('NOT_FOUND')
     expect(await codeOf(one.operator.tenantRunHistory({ params: { slug: 'two', id: first.id } }))).toBe('NOT_FOUND')
+  })
+
+  test('with support access an operator reads variables, form values, approvers and reports of a run; each use is audited', async () => {
+    const one = await room()
+    const fields = [{ name: 'phone', label: 'Phone', kind: 'text' }]
+    const report = { title: 'Report', template: 'Call {phone}' }
+    const board = await aBoard(one, 's > f1 > r1 > t1 > e', { f1: { assignedRole: 'teacher', fields }, r1: report })
+    await storedSpace(one, 'spc_4b')
+    const { id } = await aRun(one, board, { spaceId: 'spc_4b' })
+    await one.as('tim').advanceRun({ params: { id }, body: { elementId: 'f1', action: 'submit', data: { phone: '555' } } })
+    const read = (slug = 'one') => one.operator.readTenantRun({ params: { slug, id } })
+    expect(await codeOf(read())).toBe('FORBIDDEN')
+    await one.as('mia').grantSupportAccess()
+    expect(await codeOf(read('two'))).toBe('NOT_FOUND')
+    expect(await read()).toMatchObject({
+      ...{ startedBy: 'anna', context: { phone: '555' }, open: [{ elementId: 't1' }], moreSteps: false },
+      steps: [{ type: 'start' }, { type: 'submit', by: 'tim', values: { phone: '555' } }],
+      reports: [{ title: 'Report', markdown: 'Call 555' }],
+    })
+    await one.clock.advance(24 * 3_600_000)
+    expect(await codeOf(read())).toBe('FORBIDDEN')
+    await one.as('mia').grantSupportAccess()
+    await one.as('mia').revokeSupportAccess()
+    expect(await codeOf(read())).toBe('FORBIDDEN')
+    const uses = await one.db.selectFrom('audit').select('data').where('action', '=', 'support.used').execute()
+    expect(uses.map(({ data }) => JSON.parse(data as string))).toEqual([{ use: 'run', runId: id }])
   })
 
   test('the reason of a condition without a value quotes no variable', async () => {

@@ -116,6 +116,60 @@ onBothDialects('jobs of runs', (fresh) => {
       ).toBe(true)
   })
 
+  test('a deleted run takes along its signatures and uploads of forms, and ends the tasks of a failed run', async () => {
+    const one = await room()
+    const form = {
+      assignedRole: 'teacher',
+      fields: [
+        { name: 'plan', label: 'Plan', kind: 'file' },
+        { name: 'phone', label: 'Phone', kind: 'text', required: true },
+      ],
+    }
+    const failing = "s > p1; p1 > t1 > e1; p1 > f1 > d1; d1 -duration(vars.phone) > duration('1s')-> e2; d1 -else-> e3"
+    const id = await aBoard(one, failing, { f1: form }, { retentionDays: 30 })
+    const run = await aRun(one, id, { spaceId: 'spc_4b' })
+    const file = { id: 'fil_1', tenant_id: 'ten_one', space_id: 'spc_4b', folder_id: null, name: 'plan', bytes: 1, content_type: 'x' }
+    const times = { created_by: 'tim', created_at: run.startedAt, updated_at: run.startedAt, deleted_at: null, erase_at: null }
+    await one.db
+      .insertInto('files')
+      .values({ ...file, ...times, shown_as: null, sha256: 'ab', state: 'ready' })
+      .execute()
+    const data = { plan: 'fil_1', phone: 'x' }
+    await one.as('tim').advanceRun({ params: { id: run.id }, body: { elementId: 'f1', action: 'submit', data } })
+    expect((await one.as('mia').showRun({ params: { id: run.id } })).status).toBe('failed')
+    const task = () => one.db.selectFrom('tasks').select('status').where('run_id', '=', run.id).executeTakeFirst()
+    expect(await task()).toEqual({ status: 'open' })
+    const erased: unknown[] = []
+    const eraseFiles = async (...given: unknown[]) => void erased.push(given)
+    await one.clock.advance(31 * 86_400_000)
+    const deleted = await runsFeature.cleanup?.({ ...one, eraseFiles })[0]?.(new AbortController().signal)
+    if (deleted === '0 old runs') {
+      // A failed run can be continued, so only its end counts.
+      await one.db.updateTable('runs').set({ expires_at: one.clock.now().toISOString() }).execute()
+      await runsFeature.cleanup?.({ ...one, eraseFiles })[0]?.(new AbortController().signal)
+    }
+    expect(erased).toEqual([['ten_one', [{ id: 'fil_1', uploaded: { by: 'tim', since: run.startedAt } }]]])
+    expect(await task()).toEqual({ status: 'cancelled' })
+    expect(await one.db.selectFrom('runs').select('id').execute()).toEqual([])
+  })
+
+  test('one checkpoint that closes leaves the alert of another that waits', async () => {
+    const one = await room()
+    const stalled = { assignedRole: 'school-principal', requiredApprovals: 2 }
+    const id = await aBoard(one, 's > p1; p1 > c1 > j1; p1 > c2 > j1; j1 > e', { c1: stalled, c2: { ...stalled, requiredApprovals: 1 } })
+    const run = await aRun(one, id)
+    const alerts = async () => (await one.db.selectFrom('alerts').select(['open_key', 'status']).orderBy('id').execute()).map((row) => row)
+    expect((await alerts()).map(({ status }) => status)).toEqual(['open', 'open'])
+    await one.db.updateTable('users').set({ roles: '["school-principal"]' }).where('id', '=', 'ben').execute()
+    await one.as('ben').advanceRun({ params: { id: run.id }, body: { elementId: 'c2', action: 'approve' } })
+    expect(await alerts()).toEqual([
+      { open_key: `checkpoint_stalled:${run.id}:c1`, status: 'open' },
+      { open_key: null, status: 'closed' },
+    ])
+    await one.as('mia').cancelRun({ params: { id: run.id } })
+    expect((await alerts()).map(({ status }) => status)).toEqual(['closed', 'closed'])
+  })
+
   test('a checkpoint that too few can approve raises an alert and asks its escalation role, until it is decided', async () => {
     const one = await room()
     const id = await aBoard(one, 's > c1 > e', { c1: { assignedRole: 'school-principal', escalationRole: 'head', dueAt: 'PT1H' } })

@@ -1,0 +1,27 @@
+import { type AdminActor, problem, type TokenActor } from '../../core/kit/index.ts'
+import { useSupportAccess } from '../support/index.ts'
+import { existingTenant } from '../tenants/index.ts'
+import type { RunsDeps } from './deps.ts'
+import { type HistoryInput, historyAfter } from './history.repo.ts'
+import { reportsOf } from './reports.repo.ts'
+import { findRun } from './runs.repo.ts'
+import { detailOf } from './show-runs.ts'
+
+type Named = Readonly<{ slug: string; id: string }>
+const maxSteps = 1000
+
+const valuesOf = (input: HistoryInput): Readonly<Record<string, unknown>> | null =>
+  input.type === 'submit' ? { ...(input.values as object) } : input.type === 'start' ? { ...input.variables } : null
+
+/** A run with its variables, forms, approvers and reports, for an operator. Throws NOT_FOUND, FORBIDDEN (no support access). */
+export async function readTenantRun({ db, clock }: Pick<RunsDeps, 'db' | 'clock'>, actor: AdminActor | TokenActor, { slug, id }: Named) {
+  const tenant = await existingTenant(db, slug)
+  const of = { tenantId: tenant.id, runId: id }
+  const run = await findRun(db, { tenantId: tenant.id, id })
+  if (!run) throw problem('NOT_FOUND', `Run ${id} of ${slug} does not exist. fix: tenantry runs list --tenant ${slug}`)
+  await db.transaction().execute((tx) => useSupportAccess(tx, clock, { actor, tenant, data: { use: 'run', runId: id } }))
+  const found = await historyAfter(db, of, { after: 0, limit: maxSteps + 1 })
+  const steps = found.slice(0, maxSteps).map(({ input, ...step }) => ({ ...step, type: input.type, values: valuesOf(input) }))
+  const reports = (await reportsOf(db, of)).map((report) => ({ ...report, spaceId: run.spaceId }))
+  return { ...(await detailOf(db, run)), steps, moreSteps: found.length > maxSteps, reports }
+}
