@@ -11,10 +11,21 @@ const parse = ({ expression, timeZone }: Schedule): Cron => new Cron(expression,
 export function cronFault(expression: string, timeZone: string, now: Date): string | undefined {
   if (expression.trim().split(/\s+/).length !== 5) return 'must have five fields: minute, hour, day of the month, month, day of the week'
   try {
-    return parse({ expression, timeZone }).nextRun(now) === null ? 'never happens' : undefined
+    if (parse({ expression, timeZone }).nextRun(now) === null) return 'never happens'
+    return isTooOften(expression, now) ? `happens more than ${maxPerHour} times in an hour` : undefined
   } catch (error) {
     return (error as Error).message.replace(/^CronPattern: /, '')
   }
+}
+
+/** Each time starts a run, which is stored for days. */
+const maxPerHour = 12
+
+/** In UTC, where no clock change moves times together. */
+function isTooOften(expression: string, now: Date): boolean {
+  const times = parse({ expression, timeZone: 'UTC' }).nextRuns(maxPerHour + 1, now)
+  const [first, last] = [times[0], times[maxPerHour]]
+  return first !== undefined && last !== undefined && last.getTime() - first.getTime() < 3_600_000
 }
 
 /** The first time after `after`; null if there is none. */

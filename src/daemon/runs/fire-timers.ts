@@ -4,7 +4,7 @@ import { type Loop, repeat } from '../feature/index.ts'
 import { advanceLocked } from './advance-run.ts'
 import type { RunsDeps } from './deps.ts'
 import { lockFreeRun } from './runs.repo.ts'
-import { deleteTimer, runsDue, timersDue } from './timers.repo.ts'
+import { type DueRun, deleteTimer, runsDue, timersDue } from './timers.repo.ts'
 
 type Deps = Pick<RunsDeps, 'db' | 'clock' | 'random' | 'log'>
 
@@ -14,10 +14,24 @@ const everyMs = 500
 /** Fires due timers on every replica; a run that another replica works on is skipped. */
 export const timerLoop = (deps: Deps): Loop => repeat(deps, { everyMs, name: 'firing timers of runs', run: () => fireTimers(deps) })
 
-/** Fires the timers that are due now, each run in a transaction of its own. Returns the number of runs that were stepped. */
+/**
+ * Fires the timers that are due now, each run in a transaction of its own. Returns the number of runs that were stepped. Goes through all due
+ * timers, so that runs that cannot be stepped, however many, do not block the others.
+ */
 export async function fireTimers(deps: Deps): Promise<number> {
-  const due = await runsDue(deps.db, isoNow(deps.clock), atOnce)
-  const queue = due[Symbol.iterator]()
+  const now = isoNow(deps.clock)
+  let fired = 0
+  for (let after: DueRun | undefined, isMore = true; isMore; ) {
+    const due = await runsDue(deps.db, { now, after, limit: atOnce })
+    fired += await fireRuns(deps, due)
+    after = due.at(-1)
+    isMore = due.length === atOnce
+  }
+  return fired
+}
+
+async function fireRuns(deps: Deps, due: readonly DueRun[]): Promise<number> {
+  const queue = new Map(due.map((run) => [run.id, run])).values()
   let fired = 0
   const work = async () => {
     for (const run of queue) {
@@ -38,7 +52,8 @@ async function fireRun(deps: Deps, { tenantId, id }: One): Promise<number> {
     return await deps.db.transaction().execute(async (tx) => {
       let run = await lockFreeRun(tx, { tenantId, id })
       if (!run) return 0
-      for (const { tokenId, name } of await timersDue(tx, { tenantId, runId: id }, isoNow(deps.clock))) {
+      const timers = await timersDue(tx, { tenantId, runId: id }, isoNow(deps.clock))
+      for (const { tokenId, name } of timers) {
         const after = await advanceLocked(deps, tx, { run, input: { type: 'timer', tokenId, name } })
         // A token that ended took its timers with it.
         const isGone = after !== run && tokenId !== null && !after.state.tokens.some((token) => token.id === tokenId)
@@ -47,7 +62,7 @@ async function fireRun(deps: Deps, { tenantId, id }: One): Promise<number> {
         run = after
         if (run.state.failure) break
       }
-      return 1
+      return timers.length > 0 ? 1 : 0
     })
   } catch (err) {
     deps.log.warn({ err, runId: id }, 'the timers of a run did not fire; next attempt in 0.5 s')

@@ -29,18 +29,27 @@ export async function pauseTimers(tx: Tx, { tenantId, runId }: OfRun, paused: bo
   await query.where('tenant_id', '=', tenantId).where('run_id', '=', runId).execute()
 }
 
-/** Runs with a timer that is due, the longest due first. Nothing is locked yet. */
-export async function runsDue(db: Db, now: string, limit: number): Promise<{ tenantId: string; id: string }[]> {
-  const rows = await db
+export type DueRun = Readonly<{ tenantId: string; id: string; dueAt: string }>
+
+/** A page of the runs with a timer that is due, the longest due first; a run can be in several pages. Nothing is locked yet. */
+export async function runsDue(
+  db: Db,
+  { now, after, limit }: Readonly<{ now: string; after: DueRun | undefined; limit: number }>,
+): Promise<DueRun[]> {
+  let query = db
     .selectFrom('run_timers')
-    .select(['tenant_id', 'run_id'])
+    .select(['tenant_id', 'run_id', 'due_at'])
+    .distinct()
     .where('paused', '=', 0)
     .where('due_at', '<=', now)
     .orderBy('due_at')
+    .orderBy('run_id')
     .limit(limit)
-    .execute()
-  const runs = new Map(rows.map((row) => [row.run_id, { tenantId: row.tenant_id, id: row.run_id }]))
-  return [...runs.values()]
+  if (after)
+    query = query
+      .where('due_at', '>=', after.dueAt)
+      .where(({ eb, or }) => or([eb('due_at', '>', after.dueAt), eb('run_id', '>', after.id)]))
+  return (await query.execute()).map((row) => ({ tenantId: row.tenant_id, id: row.run_id, dueAt: row.due_at }))
 }
 
 /** The due timers of a run that the caller has locked, in the order in which they became due. */

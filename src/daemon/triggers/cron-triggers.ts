@@ -12,7 +12,28 @@ type Key = Readonly<{ boardId: string; triggerId: string }>
 
 /** Starts the runs of all cron triggers that are due. Each trigger is one transaction, so replicas share them and a failing one delays no other. */
 export async function runDueCrons(deps: Deps): Promise<void> {
-  for (const key of await dueTriggers(deps))
+  await runAll(deps, await activeCrons(deps).where('next_at', '<=', isoNow(deps.clock)).orderBy('next_at').execute())
+}
+
+/** Computes the next times of cron triggers whose tenant is in another time zone since they were computed. */
+export async function followTimeZones(deps: Deps): Promise<void> {
+  const moved = activeCrons(deps).where(({ eb, fn, val }) =>
+    eb('board_triggers.time_zone', '!=', fn.coalesce('tenants.time_zone', val(deps.timeZone))),
+  )
+  await runAll(deps, await moved.execute())
+}
+
+/** Not limited: failing triggers stay due, and would block others. */
+const activeCrons = ({ db }: Pick<Deps, 'db'>) =>
+  db
+    .selectFrom('board_triggers')
+    .innerJoin('tenants', 'tenants.id', 'board_triggers.tenant_id')
+    .select(['board_id as boardId', 'trigger_id as triggerId'])
+    .where('kind', '=', 'cron')
+    .where('tenants.status', '=', 'active')
+
+async function runAll(deps: Deps, keys: readonly Key[]): Promise<void> {
+  for (const key of keys)
     await deps.db
       .transaction()
       .execute((tx) => runOne(deps, tx, key))
@@ -48,11 +69,6 @@ const selectDue = ({ clock, timeZone }: Deps, db: DbOrTx) =>
     .where(({ eb, or, fn, val }) =>
       or([eb('next_at', '<=', isoNow(clock)), eb('board_triggers.time_zone', '!=', fn.coalesce('tenants.time_zone', val(timeZone)))]),
     )
-
-async function dueTriggers(deps: Deps): Promise<Key[]> {
-  const rows = await selectDue(deps, deps.db).select(['board_id', 'trigger_id']).orderBy('next_at').limit(1_000).execute()
-  return rows.map(({ board_id: boardId, trigger_id: triggerId }) => ({ boardId, triggerId }))
-}
 
 /** Undefined if another replica runs it or has run it. */
 async function lockDue(deps: Deps, tx: Tx, { boardId, triggerId }: Key): Promise<(BoardTriggerTable & { zone: string }) | undefined> {

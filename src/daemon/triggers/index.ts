@@ -7,7 +7,7 @@ import { isoIn, plural } from '../../core/kit/index.ts'
 import { feature, repeat } from '../feature/index.ts'
 import { serveContract } from '../http/index.ts'
 import { runChatReaders } from './chat-readers.ts'
-import { runDueCrons } from './cron-triggers.ts'
+import { followTimeZones, runDueCrons } from './cron-triggers.ts'
 import type { TriggersDeps } from './deps.ts'
 import { readEvents } from './event-triggers.ts'
 import { listOccurrences } from './list-occurrences.ts'
@@ -19,6 +19,8 @@ export { readerRestartListener } from './restart-listener.ts'
 export { triggersOfBoards } from './triggers-of-boards.ts'
 
 const pollMs = 1_000
+/** Compares the time zones of all cron triggers, so it runs rarely. */
+const timeZonesMs = 60_000
 const retentionMs = 30 * 86_400_000
 
 export const triggersFeature = feature<TriggersDeps>({
@@ -30,6 +32,7 @@ export const triggersFeature = feature<TriggersDeps>({
   loops: (deps) => [
     repeat(deps, { everyMs: pollMs, name: 'reading events for triggers', run: () => readEvents(deps) }),
     repeat(deps, { everyMs: pollMs, name: 'starting runs by time', run: () => runDueCrons(deps) }),
+    repeat(deps, { everyMs: timeZonesMs, name: 'following time zones of tenants', run: () => followTimeZones(deps) }),
     (signal) => runChatReaders(deps, signal),
   ],
   cleanup: (deps) => [

@@ -71,6 +71,9 @@ describe('check', () => {
     [[{ ...cron, expression: '@daily    ' + ' ' }], 'VALIDATION'],
     [[{ ...cron, expression: '@midnight' }], ['CRON_INVALID']],
     [[{ ...cron, expression: '99 8 * * *' }], ['CRON_INVALID']],
+    [[{ ...cron, expression: '* * * * *' }], ['CRON_INVALID']],
+    [[{ ...cron, expression: '0-12 8 * * *' }], ['CRON_INVALID']],
+    [[{ ...cron, expression: '*/5 * * * *' }], []],
   ])('%j: %j', (triggers, codes) => {
     if (codes === 'VALIDATION') expect(() => triggersOf(triggers)).toThrow()
     else expect(found(triggersOf(triggers))).toEqual(codes)

@@ -239,6 +239,23 @@ onBothDialects('runs', (fresh) => {
     expect(await one.db.selectFrom('run_timers').selectAll().execute()).toEqual([])
   })
 
+  test('a run that cannot be stepped does not block the timers of others, however many it has', async () => {
+    const one = await room()
+    const id = await aBoard(one, 's > t1 > e', { t1: { dueAt: 'PT1H' } })
+    const [broken, other] = [await aRun(one, id), await aRun(one, id)]
+    await one.db.updateTable('runs').set({ board_version: 99 }).where('id', '=', broken.id).execute()
+    const at = (n: number) => new Date(one.clock.now().getTime() + n).toISOString()
+    const timers = Array.from({ length: 1_100 }, (_, n) => ({ run_id: broken.id, token_id: `x${n}`, name: 'due' as const, due_at: at(n) }))
+    await one.db
+      .insertInto('run_timers')
+      .values(timers.map((timer) => ({ ...timer, tenant_id: 'ten_one', paused: 0 })))
+      .execute()
+    await one.clock.advance(2 * 3_600_000)
+    expect(await fireTimers(one)).toBe(1)
+    const left = await one.db.selectFrom('run_timers').select('run_id').where('run_id', '=', other.id).execute()
+    expect(left).toEqual([])
+  })
+
   test('a failed run keeps its timers without firing them, and a retry goes on', async () => {
     const one = await room()
     const text = 's > p1 > t1 > d1 -has(vars.size) && int(vars.size) > 10-> e1; d1 -else-> e2; p1 > t2 > e3'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { runDueCrons } from '../../../src/daemon/triggers/cron-triggers.ts'
+import { followTimeZones, runDueCrons } from '../../../src/daemon/triggers/cron-triggers.ts'
 import { listOccurrences } from '../../../src/daemon/triggers/list-occurrences.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aTriggersWorld } from '../../support/triggers-world.ts'
@@ -93,6 +93,16 @@ onBothDialects('cron triggers', (fresh) => {
     one.runs.refuse = 'The board is archived.'
     await runDueCrons(one)
     expect(await one.seen()).toMatchObject([{ outcome: 'failed', reason: 'The board is archived.' }])
+  })
+
+  test('a tenant that moves east gets its next run at the earlier time', async () => {
+    const one = await world()
+    await one.publish([daily])
+    await one.db.updateTable('tenants').set({ time_zone: 'Europe/Helsinki' }).where('id', '=', one.tenantId).execute()
+    await followTimeZones(one)
+    await one.clock.advance(23.75 * hourMs)
+    await runDueCrons(one)
+    expect(times(one)).toEqual(['06:00'])
   })
 
   test('a trigger that fails delays no other', async () => {
