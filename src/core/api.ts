@@ -15,6 +15,7 @@ import { homeserverContract } from './homeserver/index.ts'
 import { agentContract, hostsContract } from './hosts/index.ts'
 import { jobsContract } from './jobs/index.ts'
 import { limitsContract } from './limits/index.ts'
+import { moduleServicesContract } from './module-services/index.ts'
 import { modulesContract, operatorModulesContract } from './modules/index.ts'
 import { privacyContract } from './privacy/index.ts'
 import { profileContract } from './profile/index.ts'
@@ -37,6 +38,7 @@ export const api = {
   audit: auditContract,
   alerts: alertsContract,
   jobs: jobsContract,
+  'module-services': moduleServicesContract,
   rollouts: { ...rolloutsContract, ...emergencyContract },
   boxes: boxesContract,
   snapshots: snapshotsContract,

@@ -36,6 +36,8 @@ const kinds = Object.keys({
   run_overdue: 0,
   trigger_room_encrypted: 0,
   trigger_messages_unread: 0,
+  module_data_not_deleted: 0,
+  module_events_skipped: 0,
 } satisfies Record<AlertKind, 0>) as AlertKind[]
 
 export const listAlerts = command(

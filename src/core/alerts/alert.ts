@@ -33,6 +33,8 @@ export const AlertKind = z.enum([
   'run_overdue',
   'trigger_room_encrypted',
   'trigger_messages_unread',
+  'module_data_not_deleted',
+  'module_events_skipped',
 ])
 export type AlertKind = z.infer<typeof AlertKind>
 

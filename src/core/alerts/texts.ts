@@ -9,6 +9,7 @@ import {
   snapshotDamaged,
   snapshotOverdue,
 } from './fleet-texts.ts'
+import { moduleDataNotDeleted, moduleEventsSkipped } from './module-texts.ts'
 import {
   accountsRemade,
   auditBroken,
@@ -68,4 +69,6 @@ export const alertOf = {
   run_overdue: runOverdue,
   trigger_room_encrypted: triggerRoomEncrypted,
   trigger_messages_unread: triggerMessagesUnread,
+  module_data_not_deleted: moduleDataNotDeleted,
+  module_events_skipped: moduleEventsSkipped,
 } as const satisfies Record<AlertKind, (facts: never) => NewAlert>

@@ -17,6 +17,7 @@ export {
 export {
   maxDataBytes,
   maxPackageBytes,
+  maxPayloadBytes,
   maxPublishesPerMinute,
   type RunLimits,
   type RunResult,

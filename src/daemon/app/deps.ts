@@ -17,6 +17,7 @@ import type { Keyring } from '../sealed/index.ts'
 import { spacesOf } from '../spaces/index.ts'
 import { fleetDeps } from './fleet-deps.ts'
 import { operatorDeps } from './operator-deps.ts'
+import { serviceDeps } from './service-deps.ts'
 import { tenantDeps } from './tenant-deps.ts'
 
 /** The parts of a daemon that exist before its features. */
@@ -63,5 +64,6 @@ export async function openDeps(base: BaseDeps, declared: () => Declared) {
     ...(await operatorDeps(shared)),
     ...tenant,
     ...fleetDeps(shared),
+    services: serviceDeps(shared),
   }
 }

@@ -17,6 +17,7 @@ import { deleteEndedInvites, hostsFeature } from '../hosts/index.ts'
 import { jobsFeature } from '../jobs/index.ts'
 import { limitsFeature } from '../limits/index.ts'
 import { makeMailer } from '../mail/index.ts'
+import { activateService, moduleServicesFeature, queueCalls } from '../module-services/index.ts'
 import { type ModulesDeps, modulesFeature } from '../modules/index.ts'
 import { privacyFeature } from '../privacy/index.ts'
 import { profileFeature } from '../profile/index.ts'
@@ -70,6 +71,7 @@ export const features: readonly Feature<Deps>[] = [
     ...openExaminer(),
   })),
   withDeps(modulesFeature, (deps: Deps) => ({ ...deps, approved: approvedOfStore, ...moduleHost(deps) })),
+  withDeps(moduleServicesFeature, ({ services }: Deps) => services),
   withDeps(automationFeature, ({ files, users, roles, clock, random }: Deps) => ({
     ...{ ...users, ...files, roles },
     runTasks: runTasks({ clock, random }),
@@ -90,14 +92,14 @@ export const features: readonly Feature<Deps>[] = [
 /** Approved versions, as the store has them. */
 const approvedOfStore = { find: approvedModule, listed: approvedModules, versions: approvedVersionsOf, newest: newestVersions }
 
-/** Modules keep their data as it is, and no service is called. */
-const moduleHost = (_: Deps): Pick<ModulesDeps, 'prepare' | 'changed'> => ({
-  prepare: async ({ installation: { dataGeneration, dataBytes }, manifest: { dataVersion } }) => ({
-    dataGeneration,
-    dataVersion,
-    dataBytes,
-  }),
-  changed: async () => undefined,
+/** Type A modules keep their data as it is; services of type B are called. */
+const moduleHost = ({ services }: Deps): Pick<ModulesDeps, 'prepare' | 'changed'> => ({
+  prepare: async (preparation) => {
+    const { installation, manifest } = preparation
+    if (manifest.type === 'B') return activateService(services, preparation)
+    return { dataGeneration: installation.dataGeneration, dataVersion: manifest.dataVersion, dataBytes: installation.dataBytes }
+  },
+  changed: (tx, change) => queueCalls(services, tx, change),
 })
 
 /** Triggers work in the time zone of the platform where a tenant has none. */

@@ -178,6 +178,8 @@ export const Settings = z.strictObject({
       folder: z.string().min(1).optional(),
     })
     .prefault({}),
+  /** Networks that servers named by others may be in, beside the public internet: services of modules. */
+  egress: z.strictObject({ allow: List.default([]) }).prefault({}),
   /** Recipients of alerts. */
   alerts: z
     .strictObject({

@@ -241,7 +241,9 @@ function answerCall({ endpoint, handler }: Served, deps: AnswerDeps): RequestHan
       })
     }
     if (endpoint.tagged) return sendTagged(request, response, checked(endpoint, result as Tagged, deps))
-    if (endpoint.auth.kind === 'admin' && isStream(endpoint)) void revalidateUntilEnd(deps.clock, revalidate, call)
+    // An answer that is written piece by piece, such as one of another server, ends with the access of its caller.
+    if (typeof result === 'function' || (endpoint.auth.kind === 'admin' && isStream(endpoint)))
+      void revalidateUntilEnd(deps.clock, revalidate, call)
     await answer(endpoint, result, response, call, deps)
   }
 }

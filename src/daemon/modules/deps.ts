@@ -42,6 +42,8 @@ export type Prepared = Readonly<{
   dataBytes: number
   /** Type B: whether its service confirmed the call. */
   remote?: 'pending' | 'confirmed' | null
+  /** Type B: the host of its service; an activation is the consent to it. */
+  upstreamHost?: string
 }>
 
 /** A change of an installation, called in its transaction before its events. `former`: null for a new installation. */

@@ -21,11 +21,23 @@ import { rollbackModule, updateModule } from './update-module.ts'
 import { announce, announceTopic, restoreModule, withdrawModule } from './withdraw-module.ts'
 
 export type { InstallationChange, ModulesDeps, Preparation, Prepared } from './deps.ts'
-export type { InstallationRecord } from './installations.repo.ts'
+export { findInstallation, type InstallationRecord } from './installations.repo.ts'
 export { installedElsewhere } from './installed-elsewhere.ts'
 export { settingsOfRun } from './module-settings.ts'
 export { modulesOfTenant } from './modules-of-tenant.ts'
 export { lockRunnable, runnableInstallation } from './runnable.ts'
+
+export {
+  findServiceInstallation,
+  insertDeadLetter,
+  insertServiceRun,
+  lockUnchanged,
+  passEvents,
+  type ServiceInstallation,
+  setRemote,
+  skipEvents,
+  storeFailedAttempt,
+} from './service-deliveries.repo.ts'
 
 export const modulesFeature = feature<ModulesDeps>({
   name: 'modules',
@@ -66,8 +78,5 @@ export const modulesFeature = feature<ModulesDeps>({
       run: ({ signal }) => recordMonthlyUsage(deps, signal),
     }),
   ],
-  sealed: [
-    { table: 'module_secrets', column: 'sealed', key: 'id' },
-    { table: 'module_upstreams', column: 'sealed_secret', key: 'module_id' },
-  ],
+  sealed: [{ table: 'module_secrets', column: 'sealed', key: 'id' }],
 })

@@ -10,7 +10,7 @@ type DocumentTable = {
   bytes: number
 }
 
-type RunTable = {
+export type RunTable = {
   id: string
   tenant_id: string
   module_id: string
@@ -38,7 +38,7 @@ type RunTable = {
 type CounterTable = { module_id: string; version: string; minute: string; bucket: string; count: number }
 
 /** Position of an installation in the event stream of its tenant, and the attempts of the next delivery. */
-type PositionTable = {
+export type PositionTable = {
   tenant_id: string
   module_id: string
   /** The last event that was delivered or left out. */
@@ -54,7 +54,7 @@ type PositionTable = {
 }
 
 /** An event that a type B service did not take. */
-type DeadLetterTable = {
+export type DeadLetterTable = {
   /** The id of the delivery. */
   id: string
   tenant_id: string

@@ -40,18 +40,6 @@ type SecretTable = { id: string; tenant_id: string; module_id: string; sealed: s
 /** A withdrawn version runs nowhere. */
 type WithdrawalTable = { module_id: string; version: string; reason: string; withdrawn_at: string }
 
-/** The service of a type B module, set by an operator. */
-type UpstreamTable = {
-  module_id: string
-  url: string
-  /** Signing secret, sealed to the row `module_id`. */
-  sealed_secret: string
-  failures: number
-  /** No call of any installation before this time. */
-  rest_until: string | null
-  updated_at: string
-}
-
 type UsageTable = {
   tenant_id: string
   module_id: string
@@ -67,7 +55,6 @@ declare module '../db/database.ts' {
     module_installations: InstallationTable
     module_secrets: SecretTable
     module_withdrawals: WithdrawalTable
-    module_upstreams: UpstreamTable
     usage_events: UsageTable
   }
 }

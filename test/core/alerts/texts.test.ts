@@ -67,6 +67,10 @@ const cases: Readonly<Record<AlertKind, NewAlert>> = {
   followups_late: alertOf.followups_late({ late: [{ topic: 'chat.user-lock', count: 2, since: at }] }),
   trigger_room_encrypted: alertOf.trigger_room_encrypted({ slug: 'anna-schule', roomId: '!room:anna.example' }),
   trigger_messages_unread: alertOf.trigger_messages_unread({ slug: 'anna-schule', roomId: '!room:anna.example' }),
+  module_data_not_deleted: alertOf.module_data_not_deleted({
+    ...{ slug: 'anna-schule', moduleId: 'attendance', reason: 'the service did not answer within 10 s' },
+  }),
+  module_events_skipped: alertOf.module_events_skipped({ slug: 'anna-schule', moduleId: 'attendance', events: 12_345 }),
 }
 
 const raised = (alert: NewAlert) => ({ ...alert, id: 12, count: 1, firstAt: at, lastAt: at, closedAt: null, closedBecause: null })

@@ -128,6 +128,8 @@ const declared: Readonly<Record<string, Declared>> = {
   changeModuleSettings: elsewhere('modules', 'module.settings-changed'),
   withdrawModule: elsewhere('modules', 'module.withdrawn'),
   restoreModule: elsewhere('modules', 'module.restored'),
+  // services of modules
+  setModuleUpstream: elsewhere('module-services', 'module.upstream_set'),
   // store of modules
   createStoreInvite: elsewhere('store', 'store.invite-created'),
   registerDeveloper: elsewhere('store', 'store.developer-registered'),

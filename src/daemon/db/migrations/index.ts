@@ -45,6 +45,7 @@ import { store } from './0045-store.ts'
 import { modules } from './0046-modules.ts'
 import { storeVersions } from './0047-store-versions.ts'
 import { rolloutPace } from './0048-rollout-pace.ts'
+import { moduleServices } from './0049-module-services.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order they are applied. Add at the end; never change or reorder what shipped. */
@@ -96,4 +97,5 @@ export const migrations: readonly Migration[] = [
   modules,
   storeVersions,
   rolloutPace,
+  moduleServices,
 ]
