@@ -26,7 +26,7 @@ export function agentProgram(engine: Engine, projectPrefix: string): StartAgent 
       TENANTRY_AGENT_RESTIC: engine.restic,
       TENANTRY_AGENT_DRAIN_MS: '0',
     })
-    await agent.run(['enrol', '--url', daemonUrl, '--token-file', '-'], { input: token })
+    await agent.run(['enrol', '--url', daemonUrl, '--token-file', '-'], { input: token, signal })
     try {
       await agent.run(['run'], { signal })
     } finally {
@@ -47,7 +47,8 @@ function program(logFile: string, settings: Readonly<Record<string, string>>) {
       detached: true,
     })
     closeSync(log)
-    child.stdin?.end(input)
+    // A program that ends early is reported by its exit code.
+    child.stdin?.on('error', () => undefined).end(input)
     const ended = once(child, 'exit')
     const end = () => endProgram(child)
     signal?.addEventListener('abort', end, { once: true })

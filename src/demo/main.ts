@@ -5,7 +5,7 @@ import { after, before, type Fleet, simulatedFleet } from './fleet.ts'
 import { type DemoOptions, demoOptions, usage } from './options.ts'
 import { openRealHost } from './real-host.ts'
 import { showRollout } from './show-rollout.ts'
-import { choosePort, type DemoSetup, enrolHosts, openStage, provisionFleet, type Stage, simulatedAgents } from './stage.ts'
+import { choosePort, type DemoSetup, enrolHosts, openStage, provisionFleet, type Stage, type StartAgent, simulatedAgents } from './stage.ts'
 import { closing, commands, opening } from './story.ts'
 
 const print = (text = '') => process.stdout.write(`${text}\n`)
@@ -39,8 +39,13 @@ async function runDemo(options: DemoOptions): Promise<number> {
     ({ url }) => `daemon started at ${url} (SQLite)`,
   )
   const agents: Promise<void>[] = []
+  const startAgent: StartAgent = (agent) => {
+    const running = setup.startAgent(agent)
+    agents.push(running)
+    return running
+  }
   try {
-    agents.push(...(await prepare(stage, setup, leaving.signal)))
+    await prepare(stage, { ...setup, startAgent }, leaving.signal)
     return await play({ ...stage, fleet: setup.fleet }, options, leaving.signal)
   } catch (error) {
     // After Ctrl-C, errors of unfinished work mean nothing.
@@ -57,8 +62,8 @@ async function runDemo(options: DemoOptions): Promise<number> {
 const exitOfInterrupt = 130
 
 /** Enrols hosts, provisions boxes on the old version, and applies a manifest with the new one. */
-async function prepare(stage: Stage, { fleet, startAgent }: DemoSetup, signal: AbortSignal): Promise<Promise<void>[]> {
-  const agents = await step(
+async function prepare(stage: Stage, { fleet, startAgent }: DemoSetup, signal: AbortSignal): Promise<void> {
+  await step(
     'enrolling hosts',
     () => enrolHosts(stage, { names: fleet.hosts, startAgent }, signal),
     () => `${plural(fleet.hosts.length, 'host', 'hosts')} enrolled and online`,
@@ -73,7 +78,6 @@ async function prepare(stage: Stage, { fleet, startAgent }: DemoSetup, signal: A
     () => applyManifest(stage, fleet.after),
     ({ revision }) => `manifest revision ${revision} applied (Synapse ${after})`,
   )
-  return agents
 }
 
 type DemoStage = Stage & Readonly<{ fleet: Fleet }>

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { dockerEngine } from '../agent/docker/index.ts'
 import type { ContainerEngine } from '../agent/ports/index.ts'
 import { type Clock, problem } from '../core/kit/index.ts'
-import { packageRoot, readIfThere, systemClock } from '../node/index.ts'
+import { readIfThere, systemClock } from '../node/index.ts'
 import { agentProgram } from './agent-program.ts'
 import { after, before, type Fleet, manifestOf } from './fleet.ts'
 import { type DemoSetup, freePort } from './stage.ts'
@@ -22,7 +22,8 @@ export type Testbed = Readonly<{
 
 const host = 'amsel'
 const unlucky = 'realschule-am-see'
-const bringImages = `fix: run \`sudo ${packageRoot('test/testbed/up.sh')}\` (Debian 12; it starts a Docker engine and builds the images)`
+const bringImages =
+  'fix: run `sudo test/testbed/up.sh` in a clone of the repository (Debian 12; it starts a Docker engine and builds the images)'
 
 /** Two boxes on a real engine: the canary gets a good image, the other one an image that exits at its start. */
 export function realFleet({ images }: Testbed, firstPort: number): Fleet {

@@ -98,7 +98,7 @@ export function simulatedAgents({ unlucky }: Fleet): StartAgent {
 type Hosts = Readonly<{ names: readonly string[]; startAgent: StartAgent }>
 
 /** Enrols the hosts; their agents run until the signal aborts. */
-export async function enrolHosts(stage: Stage, { names, startAgent }: Hosts, signal: AbortSignal): Promise<Promise<void>[]> {
+export async function enrolHosts(stage: Stage, { names, startAgent }: Hosts, signal: AbortSignal): Promise<void> {
   const { api, url: daemonUrl, folder } = stage
   const agents: Promise<void>[] = []
   for (const name of names) {
@@ -109,7 +109,6 @@ export async function enrolHosts(stage: Stage, { names, startAgent }: Hosts, sig
   }
   const online = async () => (await api.hosts.listHosts()).hosts.filter(({ status }) => status === 'online').length === names.length
   await Promise.race([until(online, signal), endOfAny(agents)])
-  return agents
 }
 
 /** Throws what an agent throws; never returns. */
