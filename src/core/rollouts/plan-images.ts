@@ -7,11 +7,12 @@ import type { KnownBox } from './preflight.ts'
 
 /**
  * The digest of a tag by its registry, and the host that asked it; or why it stays unresolved. `missing`: the registry says it has no such tag.
- * `disputed`: hosts got different digests. `confirmedBy`: a second host that got the same digest; null: none of the others did.
+ * `disputed`: hosts got different digests. `confirmedBy`: a second host that got the same digest; null: none of the others did. `missingOn`:
+ * hosts whose registry or mirror says that it has no such tag, although another host resolved it.
  */
 export type RegistryAnswer = Readonly<
-  | { digest: string; host: string; confirmedBy?: string | null }
-  | { digest: null; why: string; missing?: boolean; disputed?: boolean; confirmedBy?: null }
+  | { digest: string; host: string; confirmedBy?: string | null; missingOn?: readonly string[] }
+  | { digest: null; why: string; host?: string; missing?: boolean; disputed?: boolean; confirmedBy?: null }
 >
 export type RegistryAnswers = ReadonlyMap<string, RegistryAnswer>
 
@@ -34,7 +35,9 @@ export function combineAnswers(answers: readonly RegistryAnswer[], hosts: number
   }
   if (found.some(({ digest }) => digest !== first.digest))
     return { digest: null, why: found.map(({ host, digest }) => `${host}: ${digest}`).join('; '), disputed: true }
-  return { digest: first.digest, host: first.host, ...(second ? { confirmedBy: second.host } : alone) }
+  const missingOn = answers.flatMap((answer) => (answer.digest === null && answer.missing && answer.host ? [answer.host] : []))
+  const onSome = missingOn.length > 0 ? { missingOn } : {}
+  return { digest: first.digest, host: first.host, ...(second ? { confirmedBy: second.host } : alone), ...onSome }
 }
 
 /**
@@ -63,7 +66,8 @@ export function knownImages(
 function byRegistry(image: string, answer: RegistryAnswer | undefined): PlannedImage {
   if (!answer) return { image, digest: null, from: 'first-pull' }
   const confirmed = answer.confirmedBy === undefined ? {} : { confirmedBy: answer.confirmedBy }
-  if (answer.digest !== null) return { image, digest: answer.digest, from: 'registry', askedFrom: answer.host, ...confirmed }
+  if (answer.digest !== null)
+    return { image, digest: answer.digest, from: 'registry', askedFrom: answer.host, ...confirmed, ...onSome(answer) }
   if (answer.disputed) return { image, digest: null, from: 'disputed', why: answer.why }
   return { image, digest: null, from: answer.missing ? 'missing' : 'first-pull', why: answer.why, ...confirmed }
 }
@@ -77,16 +81,26 @@ function withOneHost(image: string, running: Readonly<{ digest: string; host: st
   if (answer.digest !== digest)
     return { image, digest: null, from: 'disputed', why: `${host} runs ${digest}; ${answer.host}: ${answer.digest}` }
   const confirmedBy = answer.confirmedBy ?? (answer.host === host ? null : host)
-  return { image, digest, from: 'registry', askedFrom: answer.host, confirmedBy }
+  return { image, digest, from: 'registry', askedFrom: answer.host, confirmedBy, ...onSome(answer) }
 }
 
-/** An image that its registry does not have blocks the box; a registry that does not answer does not. */
+const onSome = ({ missingOn }: Readonly<{ missingOn?: readonly string[] }>) => (missingOn ? { missingOn: [...missingOn] } : {})
+
+/**
+ * An image that its registry does not have blocks the box; a registry that does not answer does not. One that some host resolved exists: a host
+ * that does not find it, as behind an outdated mirror, is a warning.
+ */
 export const missingImageFindings = (slug: string, images: readonly PlannedImage[]): Finding[] =>
-  images
-    .filter(({ from }) => from === 'missing')
-    .map(({ image, why }) =>
-      refusal('IMAGE_NOT_FOUND', `the image ${image} of ${slug} does not exist (${why}). fix: push it, or correct the manifest`),
-    )
+  images.flatMap(({ image, from, why, askedFrom, missingOn = [] }) => {
+    if (from === 'missing')
+      return [refusal('IMAGE_NOT_FOUND', `the image ${image} of ${slug} does not exist (${why}). fix: push it, or correct the manifest`)]
+    if (missingOn.length === 0) return []
+    const hosts = missingOn.join(' and ')
+    const fix = `fix: check the mirrors and accounts of ${hosts} with \`tenantry hosts registries list\``
+    return [
+      warning('IMAGE_NOT_FOUND', `${askedFrom} finds the image ${image} of ${slug}, but ${hosts} does not: pulls there may fail. ${fix}`),
+    ]
+  })
 
 /** One host must not decide what the others pull: a disputed digest blocks the box, an unconfirmed one is a warning. */
 export const digestFindings = (slug: string, images: readonly PlannedImage[]): Finding[] =>

@@ -45,6 +45,8 @@ export const PlannedImage = z.object({
   askedFrom: z.string().optional(),
   /** A second host that got the same digest; null: none of the other hosts did; absent with one host. */
   confirmedBy: z.string().nullable().optional(),
+  /** Hosts that do not find it, although another one does; absent where there are none. */
+  missingOn: z.array(z.string()).optional(),
   /** Why the registry did not resolve it; absent where none was asked. */
   why: z.string().optional(),
 })

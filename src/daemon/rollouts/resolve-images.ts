@@ -102,7 +102,8 @@ function answersBy({ hostName }: HostToAsk, asked: readonly string[], { result }
     asked.map((image): readonly [string, RegistryAnswer] => {
       const { digest, error } = byName.get(image) ?? { digest: null, error: null }
       if (digest !== null) return [image, { digest, host: hostName }]
-      return [image, { digest, why: `${hostName}: ${error?.message ?? 'no reason given'}`, missing: error?.code === 'IMAGE_NOT_FOUND' }]
+      const why = `${hostName}: ${error?.message ?? 'no reason given'}`
+      return [image, { digest, host: hostName, why, missing: error?.code === 'IMAGE_NOT_FOUND' }]
     }),
   )
 }

@@ -236,7 +236,15 @@ onBothDialects('the tags of a plan', (fresh) => {
       return planning
     }
     expect(await planned(away, away)).toMatchObject({ updates: 2, refusals: 0, images: [{ image: newImage, from: 'first-pull' }] })
-    expect(await planned(missing, null)).toMatchObject({ updates: 2, refusals: 0, images: [{ from: 'registry', askedFrom: 'sperling' }] })
+    const found = await planned(missing, null)
+    expect(found).toMatchObject({ updates: 2, refusals: 0, images: [{ from: 'registry', askedFrom: 'sperling', missingOn: ['amsel'] }] })
+    expect(found.boxes[0]?.findings).toContainEqual({
+      severity: 'warn',
+      code: 'IMAGE_NOT_FOUND',
+      message:
+        `sperling finds the image ${newImage} of acme, but amsel does not: pulls there may fail. ` +
+        'fix: check the mirrors and accounts of amsel with `tenantry hosts registries list`',
+    })
     const refused = await planned(missing, away)
     expect(refused).toMatchObject({ updates: 0, refusals: 2 })
     expect(refused.boxes[0]?.findings).toEqual([
