@@ -15,7 +15,7 @@ import type { RolloutDetail } from '../../src/core/rollouts/index.ts'
 import { applyManifest, boxPort } from '../../src/daemon/boxes/index.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
 import { type Command, commandById, composeHandlers } from '../../src/daemon/hosts/index.ts'
-import { makeRolloutBus, makeRolloutEngine, type RolloutsDeps, versionsBeforeUpdate } from '../../src/daemon/rollouts/index.ts'
+import { lateResults, makeRolloutBus, makeRolloutEngine, type RolloutsDeps, versionsBeforeUpdate } from '../../src/daemon/rollouts/index.ts'
 import { createRollout, rollbackRollout, showRollout, startRollout } from '../../src/daemon/rollouts/testing.ts'
 import { snapshotListener } from '../../src/daemon/snapshots/index.ts'
 import { silentLogger } from '../../src/node/index.ts'
@@ -87,6 +87,7 @@ function worldOf(room: BoxesRoom, boxes: readonly BoxSpec[], settings: Partial<R
   const side = composeHandlers(
     boxPort({ ...room, secretsFor: async () => ({}) }),
     snapshotListener({ ...room, versionsBefore: versionsBeforeUpdate }),
+    lateResults(room),
   )
   const engine = makeRolloutEngine(deps)
 

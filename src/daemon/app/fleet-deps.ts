@@ -38,6 +38,7 @@ export function fleetDeps(deps: BaseDeps & Readonly<{ owner: string }>) {
   const side = composeHandlers(
     boxPort({ ...deps, ...lifeRules(config), secretsFor }),
     snapshotsListen,
+    lateResults(deps),
     userResyncListener(deps),
     spaceResyncListener(deps),
     readerRestartListener(deps),

@@ -102,4 +102,39 @@ onBothDialects('an agent that is not heard of', (fresh) => {
     await world.tick()
     expect((await world.show(id)).actions[0]).toMatchObject({ status: 'failed', error: { code: 'COMPOSE_INVALID' } })
   })
+
+  test.each([
+    ['commits', 'succeeded', []],
+    ['rollback-fails', 'rollback_failed', ['rollback_failed']],
+  ] as const)('and reports a failure first and then that the update %s: the action shows what runs', async (fate, status, alerts) => {
+    const { world, id, update } = await atUpdate()
+    const { payload } = (await world.open())[0] as unknown as { payload: { targets: never } }
+    await world.refuse(update, 'INTERNAL', 'the agent stopped')
+    await world.tick()
+    expect(await world.statuses(id)).toEqual({ acme: 'failed', beta: 'pending' })
+    await resumeRollout(world.deps, anOperator, { id, skipFailed: false, skip: ['acme'] })
+    await abortRollout(world.deps, anOperator, { id })
+    world.fates.set('acme', [fate])
+    await world.clock.advance(1000)
+    await world.answer(update, world.updated('acme', payload.targets))
+    const { actions, auditLog } = await world.show(id)
+    expect(actions[0]).toMatchObject({ status, updateOk: status === 'succeeded', waived: status !== 'succeeded' })
+    expect(auditLog.at(-1)?.action).toBe(`rollout.action.${status}`)
+    const raised = await world.deps.db.selectFrom('alerts').select('kind').where('subject', '=', 'acme').execute()
+    expect(raised.map(({ kind }) => kind)).toEqual(alerts)
+    const box = await world.deps.db.selectFrom('boxes').select('installed_synapse').where('slug', '=', 'acme').executeTakeFirst()
+    expect(box).toEqual({ installed_synapse: status === 'succeeded' ? '1.163.2' : '1.157.1' })
+  })
+
+  test('and reports the result of an earlier attempt does not change the next one', async () => {
+    const { world, id, update } = await atUpdate()
+    const { payload } = (await world.open())[0] as unknown as { payload: { targets: never } }
+    await world.refuse(update, 'INTERNAL', 'the agent stopped')
+    await world.tick()
+    await resumeRollout(world.deps, anOperator, { id, skipFailed: false })
+    await world.answer(update, world.updated('acme', payload.targets))
+    expect(await world.statuses(id)).toMatchObject({ acme: 'pending' })
+    await world.settle()
+    expect(await world.statuses(id)).toMatchObject({ acme: 'skipped' }) // its preflight found the target
+  })
 })

@@ -7,20 +7,20 @@ import { type StoredAction, untried } from '../actions.repo.ts'
 import { type Evidence, storeEvidence } from '../attempts.repo.ts'
 import { checkpointWhenFinished, engineActor, recordRolloutAudit, updateAction } from '../publish.ts'
 
-import { type ActionTx, commandIdOf, releaseBox } from './under-lease.ts'
+import { type ActionTx, commandIdOf, type LockedAction, releaseBox } from './under-lease.ts'
 
 /**
  * Stores how the attempt ended, with the steps that its commands reported. Answers the checksum of its evidence, which goes into the audit
  * chain so that the evidence cannot be changed unnoticed. `commandMs`: how long the last command ran by its agent's clock.
  */
-export async function closeAttempt(step: ActionTx, evidence: Evidence, commandMs: number | null): Promise<string> {
+export async function closeAttempt(step: LockedAction, evidence: Evidence, commandMs: number | null): Promise<string> {
   const { tx, action } = step
   const steps = await stepsOf(step, commandMs)
   const attempt = await storeEvidence(tx, { actionId: action.id, attempt: action.attempt }, { ...evidence, steps })
   return evidenceSum(evidenceOf(action, attempt), nativeSha256Hex)
 }
 
-async function stepsOf({ tx, action }: ActionTx, commandMs: number | null): Promise<AttemptStep[]> {
+async function stepsOf({ tx, action }: LockedAction, commandMs: number | null): Promise<AttemptStep[]> {
   const earlier = (['observe', 'prefetch'] as const).map((step) => commandIdOf(action, step))
   const ids = [...earlier.filter((id) => id !== action.commandId), ...(action.commandId === null ? [] : [action.commandId])]
   const commands = await stepsOfCommands(tx, ids)

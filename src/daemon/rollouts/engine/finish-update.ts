@@ -8,7 +8,7 @@ import type { Evidence } from '../attempts.repo.ts'
 import { checkpointWhenFinished, engineActor, recordRolloutAudit, updateAction } from '../publish.ts'
 
 import { closeAttempt } from './close-attempt.ts'
-import { type ActionTx, type CommandOf, type LeasedRollout, onCommand, releaseBox } from './under-lease.ts'
+import { type CommandOf, type LeasedRollout, type LockedAction, onCommand, releaseBox } from './under-lease.ts'
 
 /** How an attempt at an update ended. */
 export type Outcome = Readonly<{
@@ -32,7 +32,7 @@ export const evaluateUpdate = (leased: LeasedRollout, command: CommandOf, result
 export const failUpdate = (leased: LeasedRollout, { error, ...command }: CommandOf & Readonly<{ error: ActionError }>): Promise<void> =>
   onCommand(leased, command, (step) => finishUpdate(step, { status: 'failed', error }))
 
-function outcomeOf({ rollout, action }: ActionTx, result: UpdateResult): Outcome {
+export function outcomeOf({ rollout, action }: LockedAction, result: UpdateResult): Outcome {
   const ordered = Object.entries(action.images).map(([service, image]) => [service, rollout.digests[image] as string])
   const { status, error, runsOther } = evaluateResult(result, Object.fromEntries(ordered))
   const { snapshotOk, healthOk, snapshotId, snapshotSha256, fencedMs, durationMs, composeBackup, probes, report } = result
@@ -51,7 +51,7 @@ function outcomeOf({ rollout, action }: ActionTx, result: UpdateResult): Outcome
 }
 
 /** Stores the outcome, releases the box, and raises or closes its alerts; also after the rollout itself is finished. */
-export async function finishUpdate(step: ActionTx, outcome: Outcome): Promise<undefined> {
+export async function finishUpdate(step: LockedAction, outcome: Outcome): Promise<undefined> {
   const { clock, action } = step
   const { status, error, shows = {}, evidence = {} } = outcome
   const at = isoNow(clock)
@@ -79,7 +79,7 @@ export async function finishUpdate(step: ActionTx, outcome: Outcome): Promise<un
   await recordRolloutAudit(step, { actor: engineActor, action: `rollout.action.${status}`, data })
 }
 
-async function updateAlerts({ tx, clock, action }: ActionTx, ended: StoredAction, outcome: Outcome): Promise<void> {
+async function updateAlerts({ tx, clock, action }: LockedAction, ended: StoredAction, outcome: Outcome): Promise<void> {
   const isUpdated = ended.status === 'succeeded'
   const because = isUpdated ? 'an update of the box succeeded' : 'its agent reported the outcome'
   const kinds = [...(action.overdueAt === null ? [] : ['deadline_overdue' as const]), ...(isUpdated ? endedByUpdate : [])]

@@ -18,6 +18,9 @@ type Queued = StoredAction | undefined
 /** The transaction of one step. */
 export type EngineTx = RolloutTx & Readonly<{ deps: RolloutsDeps }>
 
+/** A box of a rollout in a transaction that has locked the rollout. */
+export type LockedAction = RolloutTx & Readonly<{ action: StoredAction }>
+
 /** The transaction of one step of one box. */
 export type ActionTx = EngineTx & Readonly<{ action: StoredAction }>
 
@@ -104,5 +107,5 @@ const lostHold = (reason: string): ActionError => ({
 })
 
 /** Releases the hold if the rollout still owns it. */
-export const releaseBox = ({ tx, rollout, action }: ActionTx): Promise<void> =>
+export const releaseBox = ({ tx, rollout, action }: LockedAction): Promise<void> =>
   releaseHold(tx, { boxId: action.boxId as BoxId, holder: streamOf(rollout.id) })
