@@ -5,7 +5,14 @@ import { boxPort, snapshotsOfLifecycle } from '../boxes/index.ts'
 import type { Config } from '../config/index.ts'
 import type { Tx } from '../db/index.ts'
 import { type Command, composeHandlers, makeCommandBus, notifyFailures, registrySecrets, secretsByKind } from '../hosts/index.ts'
-import { askRegistries, fixesOfEmergencies, makeRolloutBus, snapshotsOfRollouts, versionsBeforeUpdate } from '../rollouts/index.ts'
+import {
+  askRegistries,
+  fixesOfEmergencies,
+  lateResults,
+  makeRolloutBus,
+  snapshotsOfRollouts,
+  versionsBeforeUpdate,
+} from '../rollouts/index.ts'
 import {
   assertSnapshotsConfigured,
   commandSecrets,
