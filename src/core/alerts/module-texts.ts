@@ -26,6 +26,6 @@ export const moduleEventsSkipped = ({ slug, moduleId, events }: OfModule & Reado
   body:
     `${moduleId} was more than 10,000 events or 7 days behind in ${slug}. ${events} events were skipped, and it continues with new ones. What it ` +
     'stores may be out of date. Other modules and tenants are not affected.\n' +
-    'Find out why it is slow or away; its developer can tell how to bring its data up to date.',
+    'Find out why it is slow or away; its developer knows how to bring its data up to date.',
   command: `tenantry modules health ${moduleId}`,
 })

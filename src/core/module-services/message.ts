@@ -42,7 +42,7 @@ const Answer = z.object({ publish: z.array(Publication).max(maxPublications).def
 
 type Read = Readonly<{ publish: readonly Publication[]; fault?: string }>
 
-/** What the body of a 2xx answer publishes. An empty body, or one that is not a JSON object, publishes nothing; a wrong `publish` is a fault. */
+/** Reads the events that the body of a 2xx answer publishes. An empty body, or one that is not a JSON object, publishes nothing; a wrong `publish` is a fault. */
 export function readAnswer(body: string): Read {
   const value = parsed(body)
   if (typeof value !== 'object' || value === null || !('publish' in value)) return { publish: [] }

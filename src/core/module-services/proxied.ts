@@ -75,7 +75,7 @@ export function forwardedHeaders(incoming: Headers, ours: Readonly<Record<string
 export const isRedirect = (status: number): boolean => status >= 300 && status < 400 && status !== 304
 
 const passed = /^(?:etag|cache-control|content-length|x-module-[a-z0-9-]{1,60})$/
-/** What a browser shows and cannot run. SVG is a document with scripts. */
+/** Types that a browser shows and cannot run. SVG is a document with scripts. */
 const shown = /^(?:application\/json|text\/plain|text\/csv|image\/(?!svg)[a-z0-9.+-]{1,40})$/
 
 /** The headers of an answer that reach the caller. Nothing of it runs as a page of this origin. */

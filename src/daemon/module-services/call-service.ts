@@ -24,7 +24,7 @@ const maxAnswerBytes = 1_048_576
 const connectionsPerService = 8
 
 /**
- * Sends messages signed as Standard Webhooks. Only 2xx is delivered; redirects are not followed, because nobody approved their target.
+ * Sends messages signed as Standard Webhooks. Only 2xx is delivered; redirects are not followed, because no operator approved their target.
  * Neither the secret nor the answer is part of a failure.
  */
 export function openServiceCalls({ lookup }: Egress): { call: CallService; close(): Promise<void> } {

@@ -106,7 +106,7 @@ async function deliver(deps: DeliveryDeps, { upstream, lease, signal }: Recipien
     if (upstream.failures > 0) await recordAnswer(db, moduleId)
     return 'more'
   }
-  // The process stops: nobody knows whether the service took the event, and it is sent again under the same id.
+  // The process stops: it is unknown whether the service took the event, which is sent again under the same id.
   if (signal.aborted) return 'wait'
   const isAway = isUnreachable(answer.failure)
   const restUntil = isAway ? await recordNoAnswer(deps, upstream) : undefined
@@ -126,8 +126,8 @@ const stopLoop = (deps: DeliveryDeps, lease: Lease, attempt: Attempt) =>
   })
 
 /**
- * What the service publishes and the position commit together: after a crash before it, the event is sent again under the same id. If the
- * installation changed meanwhile, the answer is dropped, and the next attempt decides anew.
+ * The events that the service publishes and the position commit together: after a crash before it, the event is sent again under the same id. If the
+ * installation changed meanwhile, the answer is dropped, and the next attempt decides again.
  */
 async function storeDelivered(deps: DeliveryDeps, tx: Tx, attempt: Attempt, body: string): Promise<void> {
   const { installation, manifest, event, depth } = attempt

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { DbOrTx } from '../db/index.ts'
 
-/** Installations whose service is to get an event: active, with consent to the host, behind the stream, and nothing of it rests. */
+/** Installations whose service is to get an event: active, with consent to the host, behind the stream, and no delay is in force. */
 const due = (db: DbOrTx, now: string) =>
   db
     .selectFrom('module_upstreams as service')
@@ -35,7 +35,7 @@ export async function dueServices(db: DbOrTx, now: string): Promise<string[]> {
   return rows.map(({ module_id }) => module_id)
 }
 
-/** Tenants of a module with something to deliver; those without a failed attempt first, so that one bad event delays nobody else. */
+/** Tenants of a module with something to deliver; those without a failed attempt first, so that one bad event delays no other tenant. */
 export async function dueTenants(db: DbOrTx, { moduleId, now, limit }: Readonly<{ moduleId: string; now: string; limit: number }>) {
   const rows = await due(db, now)
     .where('service.module_id', '=', moduleId)

@@ -27,7 +27,7 @@ type Call = Readonly<{
   tenantId: string
   moduleId: string
   version: string
-  /** Of the installation: it belongs to this change only while it is the same. */
+  /** The generation of the installation: the call belongs to this change only while it is the same. */
   generation: number
   /** When the installation was made; a later one has its own data. */
   installedAt: string
@@ -55,7 +55,7 @@ export async function activateService(deps: ServicesDeps, { installation, manife
   return { dataGeneration, dataBytes, dataVersion: manifest.dataVersion, remote: 'confirmed', upstreamHost: upstream.host }
 }
 
-/** Queues what the service must be told, in the transaction of the change. No change waits for the service. */
+/** Queues messages to the service, in the transaction of the change. No change waits for the service. */
 export async function queueCalls({ clock }: Pick<ServicesDeps, 'clock'>, tx: Tx, change: InstallationChange): Promise<void> {
   const { former, installation, manifest } = change
   if (manifest.type !== 'B') return
@@ -75,7 +75,7 @@ const enqueueCall = (tx: Tx, clock: ServicesDeps['clock'], call: Call, runAt?: s
   return enqueueJob(tx, clock, { topic: callTopic, payload: call, ...queue, ...(runAt ? { runAt } : {}) })
 }
 
-/** Sends a queued message, or queues its next attempt: the queue itself would give up after two hours. */
+/** Sends a queued message, or queues its next attempt: the queue itself abandons a job after two hours. */
 export const callHandler =
   (deps: ServicesDeps): JobHandler =>
   async (payload, { signal }) => {

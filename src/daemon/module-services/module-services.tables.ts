@@ -2,7 +2,7 @@
 export type UpstreamTable = {
   module_id: string
   url: string
-  /** Of the URL: what tenants consent to. */
+  /** The host of the URL: tenants consent to it. */
   host: string | null
   /** Signing secret, sealed to the row `module_id`. */
   sealed_secret: string

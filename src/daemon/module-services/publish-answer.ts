@@ -30,7 +30,7 @@ export async function publishAnswer(clock: Clock, tx: Tx, answered: Answered): P
     if (Buffer.byteLength(JSON.stringify(payload)) > maxPayloadBytes) return `publish: the payload of ${name} has more than 16 KB`
     if (spaceId !== undefined && !(await findSpace(tx, { tenantId, spaceId }))) return `publish: there is no space ${spaceId}`
   }
-  // Clients read the module again after the first event that they hear; more of them in the same answer would tell nothing new.
+  // Clients read the module again after the first event that they hear; more of them in the same answer change nothing.
   const firstHeard = publications.findIndex(({ name }) => declared.get(name))
   const events = publications.map(({ name, payload, spaceId }, n) => {
     const audience: Audience = spaceId === undefined ? { capability: 'manageModules' } : { spaces: [spaceId] }

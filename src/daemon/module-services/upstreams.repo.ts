@@ -53,7 +53,7 @@ export async function recordAnswer(db: DbOrTx, moduleId: string): Promise<void> 
 
 /**
  * The service did not answer: nothing is sent to it until the returned time. Calls that fail together count once, because all but the first find
- * that the service rests already.
+ * a delay in force.
  */
 export async function recordNoAnswer({ db, clock }: Readonly<{ db: Db; clock: Clock }>, { moduleId, failures }: Upstream): Promise<string> {
   const restUntil = isoIn(clock, restMs(failures + 1))

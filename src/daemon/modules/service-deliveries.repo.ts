@@ -2,7 +2,7 @@ import type { Permission } from '../../core/modules/index.ts'
 import { type DbOrTx, forUpdate, type Tx } from '../db/index.ts'
 import type { DeadLetterTable, PositionTable, RunTable } from './module-runs.tables.ts'
 
-// What the feature of services reads and stores in the tables of modules.
+// Reads and writes of the feature `module-services` in the tables of modules.
 
 type Key = Readonly<{ tenantId: string; moduleId: string }>
 
