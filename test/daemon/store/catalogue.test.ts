@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Db } from '../../../src/daemon/db/index.ts'
+import { erasePackages } from '../../../src/daemon/store/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aStoreRoom } from '../../support/store-room.ts'
 
@@ -107,5 +108,16 @@ onBothDialects('the catalogue of the store', (fresh) => {
     await expect(rate(1)).rejects.toMatchObject(refused('FORBIDDEN'))
     expect((await ben.showStoreModule({ params })).installed).toBeNull()
     expect((await ben.showStoreModule({ params })).installations).toBe(0)
+  })
+
+  test('ratings of a module go with the tenant of its developer', async () => {
+    const room = await aCatalogue()
+    const { ben, db, tenantId, stored } = room
+    await install(db, tenantId, 'attendance')
+    await ben.rateModule({ params: { moduleId: 'attendance' }, body: { rating: 5 } })
+    await erasePackages(room, { id: 'another tenant' })
+    expect(await db.selectFrom('store_ratings').select('module_id').execute()).toHaveLength(1)
+    await erasePackages(room, { id: tenantId })
+    expect([await db.selectFrom('store_ratings').select('module_id').execute(), await stored()]).toEqual([[], []])
   })
 })
