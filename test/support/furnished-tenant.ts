@@ -31,10 +31,14 @@ export async function aFurnishedTenant(daemon: RunningDaemon, slug: string, word
   const keys = await furnish(daemon, { head, member, memberId: rows.memberId, word })
   const own = { 'sessions/:id': [rows.sessionId], 'members/:userId': [rows.memberId], 'contacts/:userId': [rows.memberId] }
   const store = await aSubmission(daemon, { ...rows, word })
-  const ids = [rows.tenantId, rows.headId, store.developerId, ...Object.values({ ...own, ...keys, ...store.keys }).flat()]
+  const moduleIds = store.keys['modules/:moduleId']
+  for (const moduleId of moduleIds) await installModule(daemon, { head, moduleId, tenantId: rows.tenantId, word })
+  // A module belongs to all tenants, which may install it.
+  const named = Object.values({ ...own, ...keys, ...store.keys }).flat()
+  const ids = [rows.tenantId, rows.headId, store.developerId, ...named.filter((id) => !moduleIds.includes(id))]
   const marks = [rows.headId, word, rows.refreshToken, refreshHash(rows.refreshToken)]
   // A version is a number of its board, so it is no id of the tenant.
-  const all = { ...own, ...keys, ...store.keys, 'versions/:version': ['1'] }
+  const all = { ...own, ...keys, ...store.keys, 'installed/:moduleId': moduleIds, 'versions/:version': ['1'] }
   return {
     slug,
     tenantId: rows.tenantId,
@@ -185,7 +189,8 @@ async function anApprovedModule(db: Db, { developerId, manifest: like, tenantId,
     .values({ id: moduleId, developer_id: developerId, feature_flag: moduleId, ...version })
     .execute()
   const author = { name, email: 'app@example.org' }
-  const manifest = JSON.stringify({ ...like, id: moduleId, name, description: name, featureFlag: moduleId, author })
+  const settings = { type: 'object', properties: { label: { type: 'string' }, token: { type: 'string', kind: 'secret' } } }
+  const manifest = JSON.stringify({ ...like, id: moduleId, name, description: name, featureFlag: moduleId, author, settings })
   await db
     .insertInto('store_versions')
     .values({
@@ -198,6 +203,30 @@ async function anApprovedModule(db: Db, { developerId, manifest: like, tenantId,
     .values({ id: ratingId, module_id: moduleId, user_id: headId, tenant_id: tenantId, rating: 4, comment: 'good', created_at: at })
     .execute()
   return { moduleId, ratingId }
+}
+
+type Installed = Readonly<{ head: string; moduleId: string; tenantId: string; word: string }>
+
+/** An active module with settings, a document and a failed run. */
+async function installModule({ url, config }: RunningDaemon, { head, moduleId, tenantId, word }: Installed): Promise<void> {
+  const { modules } = clientOf(url, head)
+  const params = { moduleId }
+  await modules.installModule({ body: { moduleId, approvedPermissions: [] } })
+  await modules.activateModule({ params })
+  await modules.changeModuleSettings({ params, body: { values: { label: `${word} label`, token: `${word} token` } } })
+  const { db, close } = openDatabase(config.databaseUrl)
+  const [own, at] = [{ tenant_id: tenantId, module_id: moduleId }, isoNow(systemClock)]
+  await db
+    .insertInto('module_documents')
+    .values({ ...own, generation: 0, key: word, value: JSON.stringify({ word }), version: 1, bytes: 20 })
+    .execute()
+  const run = { version: '1.0.0', generation: 1, kind: 'route', event_type: null, cause: null, depth: 0, delivery_id: null } as const
+  const result = { attempt: 1, status: 'failed', ms: 1, interpreter_ms: 1, violations: '[]', error: word, log: '[]' } as const
+  await db
+    .insertInto('module_runs')
+    .values({ id: newId(systemRandom, 'mru'), ...own, ...run, ...result, created_at: at })
+    .execute()
+  await close()
 }
 
 /** A refresh token like one from a login with `issueRefreshToken`. */

@@ -1,0 +1,138 @@
+import type { ModuleHealth, OperatedModule } from '../../core/modules/index.ts'
+import { ago, type Column, clean, command, count, fields, required, type Style, sections, stamp, table, text } from '../kit/index.ts'
+
+const tintOf = ({ status, withdrawn }: OperatedModule) => (status === 'withdrawn' ? 'red' : withdrawn.length > 0 ? 'yellow' : 'green')
+
+const columns: Column<OperatedModule>[] = [
+  { title: 'MODULE', value: ({ moduleId }) => moduleId, priority: 1 },
+  { title: 'VERSION', value: ({ version }) => version, priority: 1 },
+  { title: 'TYPE', value: ({ type }) => type, priority: 3 },
+  { title: 'STATUS', value: ({ status }) => status, priority: 1, paint: tintOf },
+  { title: 'INSTALLED', value: ({ installations }) => installations, priority: 2, align: 'right' },
+  { title: 'ACTIVE', value: ({ activeInstallations }) => activeInstallations, priority: 2, align: 'right' },
+  { title: 'NAME', value: ({ name }) => name, priority: 3 },
+]
+
+const list = command(
+  'list',
+  'List approved modules and their installations',
+  {},
+  ({ api }) => api.modules.listModules(),
+  ({ modules }, style) => (modules.length === 0 ? 'No modules.' : table(style, columns, modules)),
+  { examples: ['list'] },
+)
+
+const show = command(
+  'show <module>',
+  'Show a module, its health and withdrawn versions',
+  {},
+  async ({ api }, { module: moduleId }) => {
+    const health = await api.modules.showModuleHealth({ params: { moduleId } })
+    const found = (await api.modules.listModules()).modules.find((one) => one.moduleId === moduleId)
+    return { ...health, ...(found ?? { status: 'active' as const, installations: 0, withdrawn: [] }) }
+  },
+  (shown, style) =>
+    sections(
+      `${style.paint.bold(shown.moduleId)} ${shown.version}`,
+      fields(style, [
+        ['Name', clean(shown.name)],
+        ['Status', shown.status],
+        ['Installed', shown.installations],
+        ['Active', shown.activeInstallations],
+        ...performanceOf(shown),
+      ]),
+      shown.withdrawn.length > 0
+        ? table(style, withdrawnColumns(style), shown.withdrawn)
+        : '',
+    ),
+  { examples: ['show attendance'] },
+)
+
+type Withdrawn = OperatedModule['withdrawn'][number]
+const withdrawnColumns = ({ now }: Style): Column<Withdrawn>[] => [
+  { title: 'WITHDRAWN', value: ({ version }) => version, priority: 1 },
+  { title: 'SINCE', value: ({ at }) => ago(at, now), priority: 2 },
+  { title: 'REASON', value: ({ reason }) => clean(reason), priority: 1 },
+]
+
+const percent = (rate: number): string => `${Math.round(rate * 1000) / 10} %`
+const violationsOf = ({ performance: { violations } }: ModuleHealth): string =>
+  violations.map(({ kind, count: times }) => `${kind} ${times}`).join(', ') || 'none'
+
+const performanceOf = (one: ModuleHealth): [string, string][] => [
+  ['Health', one.performance.healthy ? 'OK' : 'unhealthy'],
+  ['Errors', percent(one.performance.errorRate)],
+  ['p95', `${one.performance.p95Ms} ms`],
+  ['p99', `${one.performance.p99Ms} ms`],
+  ['Violations', violationsOf(one)],
+]
+
+const healthColumns: Column<ModuleHealth>[] = [
+  { title: 'MODULE', value: ({ moduleId }) => moduleId, priority: 1 },
+  { title: 'VERSION', value: ({ version }) => version, priority: 2 },
+  {
+    title: 'HEALTH',
+    value: ({ performance: { healthy } }) => (healthy ? 'OK' : 'unhealthy'),
+    priority: 1,
+    paint: ({ performance: { healthy } }) => (healthy ? 'green' : 'red'),
+  },
+  { title: 'ACTIVE', value: ({ activeInstallations }) => activeInstallations, priority: 2, align: 'right' },
+  { title: 'ERRORS', value: ({ performance: { errorRate } }) => percent(errorRate), priority: 1, align: 'right' },
+  { title: 'P95', value: ({ performance: { p95Ms } }) => `${p95Ms} ms`, priority: 1, align: 'right' },
+  { title: 'P99', value: ({ performance: { p99Ms } }) => `${p99Ms} ms`, priority: 3, align: 'right' },
+  { title: 'VIOLATIONS', value: violationsOf, priority: 1 },
+]
+
+const health = command(
+  'health',
+  'Show errors, durations and violations of active modules',
+  {},
+  ({ api }) => api.modules.listModuleHealth(),
+  ({ modules }, style) => (modules.length === 0 ? 'No active modules.' : table(style, healthColumns, modules)),
+  { examples: ['health'] },
+)
+
+type Entry = Readonly<{ at: string; actor: string; action: string; moduleId: string; version: string | null }>
+const auditColumns = ({ now }: Style): Column<Entry>[] => [
+  { title: 'AT', value: ({ at }) => stamp(at, now), priority: 1 },
+  { title: 'ACTION', value: ({ action }) => action, priority: 1 },
+  { title: 'MODULE', value: ({ moduleId }) => moduleId, priority: 1 },
+  { title: 'VERSION', value: ({ version }) => version, priority: 2 },
+  { title: 'ACTOR', value: ({ actor }) => clean(actor), priority: 2 },
+]
+
+const audit = command(
+  'audit <tenant>',
+  'List audit entries about the modules of a tenant',
+  { module: text('--module <id>', 'only entries of this module'), limit: count('--limit <count>', 'max results') },
+  ({ api }, { tenant, module: moduleId, limit }) => api.modules.listModuleAudit({ params: { tenantId: tenant }, query: { moduleId, limit } }),
+  ({ entries }, style) => (entries.length === 0 ? 'No entries.' : table(style, auditColumns(style), entries)),
+  { examples: ['audit acme', 'audit acme --module attendance'] },
+)
+
+const version = text('--version <version>', 'only this version (default: all)')
+
+const withdraw = command(
+  'withdraw <module>',
+  'Withdraw a module: it runs nowhere within a second',
+  { reason: required('--reason <text>', 'shown to tenants that have the module'), version },
+  ({ api }, { module: id, ...body }) => api.modules.withdrawModule({ params: { id }, body }),
+  ({ moduleId, versions }) =>
+    versions.length === 0
+      ? `${moduleId} was withdrawn already.`
+      : `Withdrawn: ${moduleId} ${versions.join(', ')}. To run it again: tenantry modules restore ${moduleId}`,
+  { examples: ['withdraw attendance --reason "sends data to strangers"'] },
+)
+
+const restore = command(
+  'restore <module>',
+  'Restore a withdrawn module',
+  { version },
+  ({ api }, { module: id, ...body }) => api.modules.restoreModule({ params: { id }, body }),
+  ({ moduleId, versions }) =>
+    versions.length === 0 ? `No version of ${moduleId} is withdrawn.` : `Restored: ${moduleId} ${versions.join(', ')}`,
+  { examples: ['restore attendance'] },
+)
+
+/** Verbs of operators. */
+export const operatorVerbs = [list, show, health, audit, withdraw, restore]
