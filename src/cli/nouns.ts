@@ -26,7 +26,11 @@ const nouns: readonly (readonly [name: string, verbs: string, Load<Noun>])[] = [
     'plan rehearse create start watch pause resume promote abort rollback show list emergency',
     async () => (await import('./rollouts/index.ts')).rollouts,
   ],
-  ['modules', 'init check test pack register submit', async () => (await import('./modules/index.ts')).modules],
+  [
+    'modules',
+    'init check test pack register submit list show health audit withdraw restore',
+    async () => (await import('./modules/index.ts')).modules,
+  ],
   ['reviews', 'list show approve reject invite verify', async () => (await import('./reviews/index.ts')).reviews],
   ['alerts', 'list show acknowledge resend test', async () => (await import('./alerts/index.ts')).alerts],
   ['boards', 'list show check export import simulate', async () => (await import('./boards/index.ts')).boards],

@@ -7,6 +7,8 @@ import { checkedView, checkFolder } from './check.ts'
 import { register, submit } from './developer.ts'
 import { createModule, writePackage } from './files.ts'
 
+import { operatorVerbs } from './operate.ts'
+
 const local = { local: true } as const
 
 const init = command(
@@ -81,4 +83,4 @@ const pack = command(
   { ...local, examples: ['pack attendance', 'pack attendance --out /tmp/attendance.zip'] },
 )
 
-export const modules = noun('modules', 'Author and submit modules', [init, check, test, pack, register, submit])
+export const modules = noun('modules', 'Author and operate modules', [init, check, test, pack, register, submit, ...operatorVerbs])

@@ -1,5 +1,19 @@
 import type { ModuleHealth, OperatedModule } from '../../core/modules/index.ts'
-import { ago, type Column, clean, command, count, fields, required, type Style, sections, stamp, table, text } from '../kit/index.ts'
+import {
+  ago,
+  assertConfirmed,
+  type Column,
+  clean,
+  command,
+  count,
+  fields,
+  required,
+  type Style,
+  sections,
+  stamp,
+  table,
+  text,
+} from '../kit/index.ts'
 
 const tintOf = ({ status, withdrawn }: OperatedModule) => (status === 'withdrawn' ? 'red' : withdrawn.length > 0 ? 'yellow' : 'green')
 
@@ -41,9 +55,7 @@ const show = command(
         ['Active', shown.activeInstallations],
         ...performanceOf(shown),
       ]),
-      shown.withdrawn.length > 0
-        ? table(style, withdrawnColumns(style), shown.withdrawn)
-        : '',
+      shown.withdrawn.length > 0 ? table(style, withdrawnColumns(style), shown.withdrawn) : '',
     ),
   { examples: ['show attendance'] },
 )
@@ -105,18 +117,22 @@ const audit = command(
   'audit <tenant>',
   'List audit entries about the modules of a tenant',
   { module: text('--module <id>', 'only entries of this module'), limit: count('--limit <count>', 'max results') },
-  ({ api }, { tenant, module: moduleId, limit }) => api.modules.listModuleAudit({ params: { tenantId: tenant }, query: { moduleId, limit } }),
+  ({ api }, { tenant, module: moduleId, limit }) =>
+    api.modules.listModuleAudit({ params: { tenantId: tenant }, query: { moduleId, limit } }),
   ({ entries }, style) => (entries.length === 0 ? 'No entries.' : table(style, auditColumns(style), entries)),
   { examples: ['audit acme', 'audit acme --module attendance'] },
 )
 
-const version = text('--version <version>', 'only this version (default: all)')
+const only = text('--only <version>', 'only this version (default: all)')
 
 const withdraw = command(
   'withdraw <module>',
   'Withdraw a module: it runs nowhere within a second',
-  { reason: required('--reason <text>', 'shown to tenants that have the module'), version },
-  ({ api }, { module: id, ...body }) => api.modules.withdrawModule({ params: { id }, body }),
+  { reason: required(text('--reason <text>', 'shown to tenants that have the module')), only },
+  async ({ api, ask }, { module: id, reason, only: version }) => {
+    await assertConfirmed(ask, `Stop ${version ? `version ${version}` : 'all versions'} of ${id} in every tenant? Its data stays.`)
+    return api.modules.withdrawModule({ params: { id }, body: { reason, ...(version ? { version } : {}) } })
+  },
   ({ moduleId, versions }) =>
     versions.length === 0
       ? `${moduleId} was withdrawn already.`
@@ -127,8 +143,8 @@ const withdraw = command(
 const restore = command(
   'restore <module>',
   'Restore a withdrawn module',
-  { version },
-  ({ api }, { module: id, ...body }) => api.modules.restoreModule({ params: { id }, body }),
+  { only },
+  ({ api }, { module: id, only: version }) => api.modules.restoreModule({ params: { id }, body: version ? { version } : {} }),
   ({ moduleId, versions }) =>
     versions.length === 0 ? `No version of ${moduleId} is withdrawn.` : `Restored: ${moduleId} ${versions.join(', ')}`,
   { examples: ['restore attendance'] },

@@ -41,7 +41,7 @@ export async function withPreparedData<Result>(
     if (!found || !target) return undefined
     const installation = { ...found, generation: found.generation + 1, busyUntil: isoIn(clock, reservedMs), updatedAt: isoNow(clock) }
     await replaceInstallation(tx, installation)
-    // Should this process die: what it wrote and nobody switched to is deleted.
+    // Should this process die, a job deletes the documents that it wrote.
     if (!target.keepsData)
       await forgetDataAt(tx, clock, { ...key, generation: installation.generation, runAt: isoIn(clock, 2 * reservedMs) })
     return { installation, target }
