@@ -61,10 +61,28 @@ describe.each(['sqlite', 'postgres'] as const)('the deletion of a tenant on %s',
   test('removes every row and object of the tenant and nothing of another, and leaves its proof in the audit log', async () => {
     const files = await db.selectFrom('files').select(['id', 'state']).where('tenant_id', '=', mine.tenantId).execute()
     expect(files.length).toBeGreaterThan(1)
+    // A module of its developer, rated by a user of the other tenant: the rating goes with the module.
+    const at = '2026-01-05T02:00:00.000Z'
+    const rater = await db.selectFrom('users').select('id').where('tenant_id', '=', theirs.tenantId).executeTakeFirstOrThrow()
+    const submission = await db
+      .selectFrom('store_submissions')
+      .select('id')
+      .where('developer_id', '=', mine.developerId)
+      .executeTakeFirstOrThrow()
+    const module = { id: 'com.example.doomed', developer_id: mine.developerId, feature_flag: 'doomed', version: '1.0.0' }
+    await db
+      .insertInto('store_modules')
+      .values({ ...module, submission_id: submission.id, approved_at: at } as never)
+      .execute()
+    const rating = { module_id: module.id, user_id: rater.id, tenant_id: theirs.tenantId, rating: 5, comment: null }
+    await db
+      .insertInto('store_ratings')
+      .values({ ...rating, id: 'rat_1', created_at: at } as never)
+      .execute()
     // Events are left out: the daemon goes on working for the other tenant.
     const others = async () =>
       (await rowsOf(db, theirs.ids)).filter(
-        (row) => !/^(events|streams|stream_places|outbox|outbox_queues|leases|sessions|api_tokens) /.test(row),
+        (row) => !/^(events|streams|stream_places|store_ratings|outbox|outbox_queues|leases|sessions|api_tokens) /.test(row),
       )
     const before = await others()
     expect(await deleting()).toMatchObject({ state: 'deleting', reason })
