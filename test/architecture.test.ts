@@ -99,6 +99,7 @@ const tablesRead: Readonly<Record<string, readonly string[]>> = {
   jobs: ['alerts', 'tenants'],
   limits: ['tenants'],
   'module-services': ['module_dead_letters', 'module_installations', 'module_positions', 'module_withdrawals', 'tenants'],
+  modules: ['tenants'],
   program: ['admin_accounts', 'alert_deliveries', 'audit', 'boxes', 'hosts', 'platform_addresses'],
   rollouts: ['alerts', 'audit', 'box_holds', 'boxes', 'hosts', 'manifests', 'tenants'],
   runs: ['tenants'],

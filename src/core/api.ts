@@ -16,7 +16,7 @@ import { agentContract, hostsContract } from './hosts/index.ts'
 import { jobsContract } from './jobs/index.ts'
 import { limitsContract } from './limits/index.ts'
 import { moduleServicesContract } from './module-services/index.ts'
-import { modulesContract, operatorModulesContract } from './modules/index.ts'
+import { moduleRunsContract, modulesContract, operatorModulesContract } from './modules/index.ts'
 import { privacyContract } from './privacy/index.ts'
 import { profileContract } from './profile/index.ts'
 import { emergencyContract, rolloutsContract } from './rollouts/index.ts'
@@ -60,7 +60,7 @@ export const api = {
   files: filesContract,
   boards: { ...boardsContract, ...bundleContract, ...operatorBoardsContract, ...triggersContract },
   runs: { ...runsContract, ...operatorRunsContract },
-  modules: { ...modulesContract, ...operatorModulesContract },
+  modules: { ...modulesContract, ...operatorModulesContract, ...moduleRunsContract },
   store: { ...storeContract, ...catalogueContract, ...storeInvitesContract },
   support: supportContract,
   automation: { ...automationContract, ...automationKeysContract },

@@ -60,6 +60,8 @@ export const catalogue = {
   VERSION_EXISTS: entry(409, 5, 'The version is not greater than the approved one'),
   MODULE_INVALID: entry(422, 5, 'The module package is not valid'),
   MANIFEST_MISMATCH: entry(422, 5, 'The manifest differs from the one in the package'),
+  MODULE_FAILED: entry(502, 1, 'The module failed'),
+  MODULE_LIMIT: entry(502, 1, 'The module broke a limit and was ended'),
   SCAN_FAILED: entry(422, 5, 'The scan found forbidden code'),
   PACKAGE_UNVERIFIED: entry(500, 1, 'The stored package failed verification'),
   MODULE_SERVICE_FAILED: entry(502, 6, 'The service of the module failed', true),

@@ -27,6 +27,7 @@ export {
 } from './limits.ts'
 export { assertSameManifest, EventName, ModuleId, ModuleManifest, manifestFile, moduleCategories, readModuleManifest } from './manifest.ts'
 export { MemoryTenant, type Published } from './memory-tenant.ts'
+export { moduleRunsContract } from './module-runs-contract.ts'
 export { approvedAfterUpdate, approvedOf, Permission, permissionDifference } from './permissions.ts'
 export { ModuleResponse } from './response.ts'
 export { type RouteResponse, routeResponse } from './route-response.ts'

@@ -94,6 +94,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   module_documents: { tenant: ofTenant, export: ['tenant_id', 'module_id', 'generation', 'key'], users: { value: 'replace' } },
   module_runs: { tenant: ofTenant, export: ['id'], users: { cause: 'replace', error: 'replace', log: 'replace' } },
   module_positions: { tenant: ofTenant, internal: true },
+  module_publishing: { tenant: ofTenant, internal: true },
   module_dead_letters: { tenant: ofTenant, export: ['id'], users: { error: 'replace' } },
   module_counters: platform('counts of runs by module and minute, of all tenants'),
   module_withdrawals: platform('versions that operators withdrew'),

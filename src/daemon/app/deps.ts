@@ -16,6 +16,7 @@ import type { Rehearse } from '../rollouts/index.ts'
 import type { Keyring } from '../sealed/index.ts'
 import { spacesOf } from '../spaces/index.ts'
 import { fleetDeps } from './fleet-deps.ts'
+import { moduleRunsDeps } from './module-deps.ts'
 import { operatorDeps } from './operator-deps.ts'
 import { serviceDeps } from './service-deps.ts'
 import { tenantDeps } from './tenant-deps.ts'
@@ -65,5 +66,6 @@ export async function openDeps(base: BaseDeps, declared: () => Declared) {
     ...tenant,
     ...fleetDeps(shared),
     services: serviceDeps(shared),
+    moduleRuns: moduleRunsDeps({ ...shared, files: tenant.files }),
   }
 }

@@ -17,7 +17,8 @@ import { deleteEndedInvites, hostsFeature } from '../hosts/index.ts'
 import { jobsFeature } from '../jobs/index.ts'
 import { limitsFeature } from '../limits/index.ts'
 import { makeMailer } from '../mail/index.ts'
-import { activateService, moduleServicesFeature, queueCalls } from '../module-services/index.ts'
+import { migrateDocuments, moduleRunsFeature } from '../module-runs/index.ts'
+import { activateService, callModuleService, moduleServicesFeature, queueCalls } from '../module-services/index.ts'
 import { type ModulesDeps, modulesFeature } from '../modules/index.ts'
 import { privacyFeature } from '../privacy/index.ts'
 import { profileFeature } from '../profile/index.ts'
@@ -72,6 +73,10 @@ export const features: readonly Feature<Deps>[] = [
   })),
   withDeps(modulesFeature, (deps: Deps) => ({ ...deps, approved: approvedOfStore, ...moduleHost(deps) })),
   withDeps(moduleServicesFeature, ({ services }: Deps) => services),
+  withDeps(moduleRunsFeature, ({ moduleRuns, services }: Deps) => ({
+    ...moduleRuns,
+    callService: (call: Parameters<typeof callModuleService>[1]) => callModuleService(services, call),
+  })),
   withDeps(automationFeature, ({ files, users, roles, clock, random }: Deps) => ({
     ...{ ...users, ...files, roles },
     runTasks: runTasks({ clock, random }),
@@ -92,13 +97,10 @@ export const features: readonly Feature<Deps>[] = [
 /** Approved versions, as the store has them. */
 const approvedOfStore = { find: approvedModule, listed: approvedModules, versions: approvedVersionsOf, newest: newestVersions }
 
-/** Type A modules keep their data as it is; services of type B are called. */
-const moduleHost = ({ services }: Deps): Pick<ModulesDeps, 'prepare' | 'changed'> => ({
-  prepare: async (preparation) => {
-    const { installation, manifest } = preparation
-    if (manifest.type === 'B') return activateService(services, preparation)
-    return { dataGeneration: installation.dataGeneration, dataVersion: manifest.dataVersion, dataBytes: installation.dataBytes }
-  },
+/** Documents of type A are migrated; services of type B are called. */
+const moduleHost = ({ services, moduleRuns }: Deps): Pick<ModulesDeps, 'prepare' | 'changed'> => ({
+  prepare: async (preparation) =>
+    preparation.manifest.type === 'B' ? activateService(services, preparation) : migrateDocuments(moduleRuns, preparation),
   changed: (tx, change) => queueCalls(services, tx, change),
 })
 

@@ -104,6 +104,13 @@ export const Settings = z.strictObject({
   objectStoreCredentials: AccessKey.optional(),
   /** Gigabytes that the files of a tenant may have together, by its plan. */
   files: z.strictObject({ light: Gigabytes.default(10), pro: Gigabytes.default(100), dedicated: Gigabytes.default(1000) }).prefault({}),
+  /** Type A modules. */
+  modules: z
+    .strictObject({
+      /** Runs at once in this daemon; default: all processors but one. */
+      threads: Count.max(64).optional(),
+    })
+    .prefault({}),
   approvalTokenSha256: z
     .string()
     .regex(/^[0-9a-f]{64}$/, 'must be 64 hex digits: `tenantryd approval-token` prints them')

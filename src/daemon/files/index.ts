@@ -8,10 +8,12 @@ import { filesJobs } from './erase-files.ts'
 import { filesRoutes } from './files.routes.ts'
 import { deleteOldFolders } from './folders.ts'
 
+export type { FilesDeps } from './deps.ts'
 export { eraseFilesOf, eraseTenantFiles } from './erase-files.ts'
 export { fileUsageOf } from './file-usage.ts'
 export { findFile, spacesWithFiles } from './files.repo.ts'
 export { filesRoutes } from './files.routes.ts'
+export { findFileOf, newestFiles, readContent } from './read-content.ts'
 export { prepareFile, type StoreDeps, storeFile } from './store-file.ts'
 
 export const filesFeature = feature<FilesDeps>({

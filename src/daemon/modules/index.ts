@@ -21,11 +21,24 @@ import { rollbackModule, updateModule } from './update-module.ts'
 import { announce, announceTopic, restoreModule, withdrawModule } from './withdraw-module.ts'
 
 export type { InstallationChange, ModulesDeps, Preparation, Prepared } from './deps.ts'
+export {
+  bytesOfDocuments,
+  copyDocuments,
+  documentsIn,
+  findDocument,
+  isUnchanged,
+  sumOfDocuments,
+  writeDocuments,
+} from './documents.repo.ts'
 export { findInstallation, type InstallationRecord } from './installations.repo.ts'
 export { installedElsewhere } from './installed-elsewhere.ts'
+export { addDataBytes, listenersOf } from './listeners.repo.ts'
 export { settingsOfRun } from './module-settings.ts'
 export { modulesOfTenant } from './modules-of-tenant.ts'
+export { failDelivery, findPosition, movePosition, type Position, skipTo, tenantsBehind } from './positions.repo.ts'
+export { findPublishing, storePublishing } from './publishing.repo.ts'
 export { lockRunnable, runnableInstallation } from './runnable.ts'
+export { addCounts, deleteCountsBefore, deleteRunsBefore, insertRun, type NewRun, trimRuns } from './runs.repo.ts'
 
 export {
   findServiceInstallation,

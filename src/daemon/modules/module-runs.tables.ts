@@ -66,10 +66,14 @@ export type DeadLetterTable = {
   created_at: string
 }
 
+/** Published events of an installation in one minute. `notified_at`: the second of the last one that clients heard. */
+type PublishingTable = { tenant_id: string; module_id: string; minute: string; published: number; notified_at: string | null }
+
 declare module '../db/database.ts' {
   interface Tables {
     module_documents: DocumentTable
     module_runs: RunTable
+    module_publishing: PublishingTable
     module_counters: CounterTable
     module_positions: PositionTable
     module_dead_letters: DeadLetterTable

@@ -188,3 +188,9 @@ export async function roomsOfTenant(db: DbOrTx, { tenantId }: Readonly<{ tenantI
     .execute()
   return rows.map(({ chat_room_id }) => chat_room_id as string)
 }
+
+/** True if the members alone find the space, also if it was deleted or is unknown. */
+export async function isPrivateSpace(db: DbOrTx, { tenantId, spaceId }: OneSpace): Promise<boolean> {
+  const query = db.selectFrom('spaces').select('visibility').where('id', '=', spaceId).where('tenant_id', '=', tenantId)
+  return ((await query.executeTakeFirst())?.visibility ?? 'PRIVATE') === 'PRIVATE'
+}

@@ -37,7 +37,7 @@ export function openSandbox(options: Options = {}): Sandbox {
   return {
     run: (run, serve, signal) => {
       pool ??= open()
-      return runOn(pool, { run, limits, serve, signal })
+      return runOn(pool, { run, limits: { ...limits, ...run.limits }, serve, signal })
     },
     close: async () => void (await pool?.destroy()),
   }

@@ -29,9 +29,11 @@ export type Run = Readonly<{
   settings: Readonly<Record<string, unknown>>
   /** The only time that a module sees, ISO 8601. */
   now: string
+  /** Instead of those of the sandbox. */
+  limits?: Partial<RunLimits>
 }>
 
-export type Task = Run & Readonly<{ limits: RunLimits; port: MessagePort }>
+export type Task = Omit<Run, 'limits'> & Readonly<{ limits: RunLimits; port: MessagePort }>
 
 /** From the thread of a run to the sandbox. `last`: the thread leaves the pool. */
 export type FromRun =

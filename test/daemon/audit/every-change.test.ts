@@ -130,6 +130,8 @@ const declared: Readonly<Record<string, Declared>> = {
   restoreModule: elsewhere('modules', 'module.restored'),
   // services of modules
   setModuleUpstream: elsewhere('module-services', 'module.upstream_set'),
+  // modules
+  callModule: ofUsers,
   // store of modules
   createStoreInvite: elsewhere('store', 'store.invite-created'),
   registerDeveloper: elsewhere('store', 'store.developer-registered'),

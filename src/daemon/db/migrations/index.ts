@@ -46,6 +46,7 @@ import { modules } from './0046-modules.ts'
 import { storeVersions } from './0047-store-versions.ts'
 import { rolloutPace } from './0048-rollout-pace.ts'
 import { moduleServices } from './0049-module-services.ts'
+import { modulePublishing } from './0050-module-publishing.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order they are applied. Add at the end; never change or reorder what shipped. */
@@ -98,4 +99,5 @@ export const migrations: readonly Migration[] = [
   storeVersions,
   rolloutPace,
   moduleServices,
+  modulePublishing,
 ]

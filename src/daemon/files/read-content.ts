@@ -1,0 +1,31 @@
+import type { File } from '../../core/files/index.ts'
+import type { DbOrTx } from '../db/index.ts'
+import type { FilesDeps } from './deps.ts'
+import { filesAfter, objectKey } from './files.repo.ts'
+
+/** The newest files of a space, for the platform itself: it has checked who may see them. */
+export const newestFiles = (db: DbOrTx, { tenantId, spaceId, limit }: Readonly<{ tenantId: string; spaceId: string; limit: number }>) =>
+  filesAfter(db, { tenantId, spaceId, state: 'ready', limit })
+
+/** A file of the tenant in any of its spaces. */
+export async function findFileOf(db: DbOrTx, { tenantId, fileId }: Readonly<{ tenantId: string; fileId: string }>) {
+  const query = db
+    .selectFrom('files')
+    .select(['id', 'space_id', 'name', 'bytes'])
+    .where('id', '=', fileId)
+    .where('tenant_id', '=', tenantId)
+  const row = await query.where('state', '=', 'ready').executeTakeFirst()
+  return row && { id: row.id, spaceId: row.space_id, name: row.name, bytes: Number(row.bytes) }
+}
+
+/** All bytes of a small file. Undefined: they are missing in the object store. */
+export async function readContent(
+  { objects }: Pick<FilesDeps, 'objects'>,
+  { tenantId, id }: Readonly<{ tenantId: string }> & Pick<File, 'id'>,
+): Promise<Buffer | undefined> {
+  const content = await objects.get(objectKey({ tenantId, id }))
+  if (!content) return undefined
+  const parts: Uint8Array[] = []
+  for await (const part of content) parts.push(part)
+  return Buffer.concat(parts)
+}

@@ -1,0 +1,193 @@
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
+import { alertOf } from '../../core/alerts/index.ts'
+import { maxDepth } from '../../core/boards/index.ts'
+import { idsOf, isModuleEvent, type ModuleEventPayload, streamTypeOf } from '../../core/events/index.ts'
+import { isoIn, isoNow, newId } from '../../core/kit/index.ts'
+import { raiseAlert } from '../alerts/index.ts'
+import { acquireLease, eventsAfter, headOf, releaseLease, type StoredEvent, type Tx } from '../db/index.ts'
+import { streamOf } from '../events/index.ts'
+import {
+  failDelivery,
+  findPosition,
+  type InstallationRecord,
+  insertRun,
+  listenersOf,
+  movePosition,
+  type NewRun,
+  type Position,
+  runnableInstallation,
+  skipTo,
+} from '../modules/index.ts'
+import { isPrivateSpace } from '../spaces/index.ts'
+import { tenantById } from '../tenants/index.ts'
+import { depthAfter } from '../triggers/index.ts'
+import type { ModuleCode, ModuleRunsDeps } from './deps.ts'
+import { type RunDeps, runOnce } from './run-module.ts'
+
+type Deps = RunDeps & Pick<ModuleRunsDeps, 'owner'>
+
+const pageSize = 100
+/** Events of one installation before other tenants get their turn. */
+const eventsPerTurn = 20
+const leaseMs = 30_000
+/** Waiting before the second and the third attempt. */
+const retryMs = [10_000, 60_000] as const
+const maxAttempts = retryMs.length + 1
+const maxBehind = 10_000
+const maxAgeMs = 7 * 86_400_000
+
+/**
+ * Delivers new events of a tenant to its modules, each in the order of the stream. One replica at a time; the position decides, so that a lost lease
+ * applies nothing twice. Returns whether there may be more.
+ */
+export async function deliverTenant(deps: Deps, tenantId: string, signal?: AbortSignal): Promise<boolean> {
+  const { db, clock, owner } = deps
+  const head = await headOf(db, streamOf(tenantId))
+  if ((await listenersOf(db, { tenantId, head, now: isoNow(clock) })).length === 0) return false
+  const lease = await acquireLease({ db, clock }, { name: `module-events:${tenantId}`, owner, ttlMs: leaseMs })
+  if (!lease) return false
+  try {
+    const listeners = await listenersOf(db, { tenantId, head, now: isoNow(clock) })
+    const results = await Promise.allSettled(listeners.map((one) => deliverTo(deps, one, { head, signal })))
+    for (const [n, result] of results.entries())
+      if (result.status === 'rejected' && !signal?.aborted)
+        deps.log.warn({ err: result.reason, tenantId, moduleId: listeners[n]?.moduleId }, 'events were not delivered to a module; retrying')
+    return results.some((result) => result.status === 'fulfilled' && result.value)
+  } finally {
+    await releaseLease({ db, clock }, lease)
+  }
+}
+
+type Turn = Readonly<{ head: number; signal: AbortSignal | undefined }>
+
+/** Returns whether there may be more to deliver now. */
+async function deliverTo(deps: Deps, installation: InstallationRecord, { head, signal }: Turn): Promise<boolean> {
+  const { db, clock } = deps
+  const code = await deps.loadCode(installation)
+  if (code.manifest.type === 'B') return false
+  for (let delivered = 0; delivered < eventsPerTurn && !signal?.aborted; ) {
+    const position = await findPosition(db, installation)
+    if (!position || position.seq >= head) return false
+    const page = await eventsAfter(db, { stream: streamOf(installation.tenantId), after: position.seq, limit: pageSize })
+    const [oldest] = page
+    if (!oldest) return false
+    if (head - position.seq > maxBehind || oldest.createdAt < isoIn(clock, -maxAgeMs)) {
+      await skip(deps, installation, { from: position.seq, to: head })
+      return false
+    }
+    const event = await firstWanted(deps, installation, { code, page })
+    if (!event) {
+      await movePosition(db, installation, { from: position.seq, to: (page.at(-1) as StoredEvent).seq })
+      await yieldToEventLoop()
+      continue
+    }
+    if (!(await deliver(deps, { installation, code, position, event }, signal))) return false
+    delivered++
+    if (!(await runnableInstallation(db, clock, installation))) return false
+  }
+  return true
+}
+
+type Page = Readonly<{ code: ModuleCode; page: readonly StoredEvent[] }>
+
+/** The first event that the module subscribes to and may hear. */
+async function firstWanted(
+  { db }: Deps,
+  { tenantId, permissions }: InstallationRecord,
+  { code, page }: Page,
+): Promise<StoredEvent | undefined> {
+  const types: ReadonlySet<string> = new Set(permissions.includes('events:subscribe') ? code.manifest.events.subscribes : [])
+  for (const event of page) {
+    if (!types.has(event.eventType) || streamTypeOf(event.eventType) === undefined) continue
+    if (permissions.includes('spaces:read')) return event
+    const isHidden = await Promise.all(spacesOfEvent(event).map((spaceId) => isPrivateSpace(db, { tenantId, spaceId })))
+    if (!isHidden.includes(true)) return event
+  }
+  return undefined
+}
+
+/** The spaces that an event is about, or whose members hear it. */
+function spacesOfEvent({ payload, audience }: StoredEvent): readonly string[] {
+  const { spaceId } = payload as { spaceId?: unknown }
+  const named = typeof spaceId === 'string' ? [spaceId] : []
+  return audience === null || audience === 'tenant' ? named : [...named, ...(audience.spaces ?? [])]
+}
+
+type Delivery = Readonly<{ installation: InstallationRecord; code: ModuleCode; position: Position; event: StoredEvent }>
+
+/** Returns false if the next event cannot be delivered now. */
+async function deliver(deps: Deps, delivery: Delivery, signal?: AbortSignal): Promise<boolean> {
+  const { installation, code, position, event } = delivery
+  const { tenantId } = installation
+  const depth = await deps.db.transaction().execute((tx) => depthAfter(tx, { tenantId, event }))
+  const about = {
+    ...({ kind: 'event', eventType: event.eventType, cause: causeOf(event), depth, deliveryId: deliveryIdOf(event) } as const),
+    attempt: position.attempt + 1,
+  }
+  if (depth > maxDepth) return stopLoop(deps, delivery, about)
+  const start = {
+    ...{ installation, code, caller: null, about },
+    job: { type: 'event', event: { type: event.eventType, payload: shownPayload(event), seq: event.seq, at: event.createdAt } } as const,
+    alsoIn: (tx: Tx) => movePosition(tx, installation, { from: position.seq, to: event.seq }),
+  }
+  const first = await runOnce(deps, start, signal)
+  const ran = first.outcome === 'conflict' ? await runOnce(deps, start, signal) : first
+  if (ran.outcome === 'done') return true
+  if (ran.outcome === 'failed' || ran.outcome === 'limit') return storeFailure(deps, delivery, ran.run)
+  return false
+}
+
+/** Ids of an event of the platform; what another module sent in one of its own. */
+const shownPayload = ({ eventType, payload }: StoredEvent): unknown =>
+  isModuleEvent(eventType) ? (payload as ModuleEventPayload).payload : idsOf(eventType, payload)
+
+const deliveryIdOf = ({ seq }: StoredEvent): string => `evt_${seq}`
+
+/** The run that caused the event, else the event. */
+function causeOf(event: StoredEvent): string {
+  const { runId } = event.payload as { runId?: unknown }
+  return typeof runId === 'string' ? runId : deliveryIdOf(event)
+}
+
+type About = Pick<NewRun, 'kind' | 'eventType' | 'cause' | 'depth' | 'deliveryId' | 'attempt'>
+const nothingRan: NewRun['result'] = { ms: 0, interpreterMs: 0, violations: [], log: [] }
+
+/** A chain of modules and boards that start each other ends here, and the next event is read. */
+async function stopLoop(deps: Deps, { installation, position, event }: Delivery, about: About): Promise<boolean> {
+  const { tenantId, moduleId, version, generation } = installation
+  const error = `LOOP: ${maxDepth} runs of modules and boards led to this event, one after the other`
+  const run: NewRun = {
+    ...{ ...about, id: newId(deps.random, 'mrn'), tenantId, moduleId, version, generation },
+    ...{ status: 'loop', error, result: nothingRan, createdAt: isoNow(deps.clock) },
+  }
+  return deps.db.transaction().execute(async (tx) => {
+    const isMoved = await movePosition(tx, installation, { from: position.seq, to: event.seq })
+    if (isMoved) await insertRun(tx, run)
+    return isMoved
+  })
+}
+
+/** A broken limit would be broken again; what the module threw may pass. Returns whether the next event can be delivered. */
+async function storeFailure(deps: Deps, { installation, position, event }: Delivery, run: NewRun): Promise<boolean> {
+  const { clock } = deps
+  const attempt = position.attempt + 1
+  const isDead = run.status === 'limit' || attempt >= maxAttempts
+  return deps.db.transaction().execute(async (tx) => {
+    const waitMs = retryMs[attempt - 1] ?? 0
+    const failure = { from: position.seq, attempt, nextAt: isoIn(clock, waitMs), deliveryId: deliveryIdOf(event), error: run.error ?? '' }
+    const isStored = isDead
+      ? await movePosition(tx, installation, { from: position.seq, to: event.seq })
+      : await failDelivery(tx, installation, { ...failure, failingSince: position.failingSince ?? isoNow(clock) })
+    if (isStored) await insertRun(tx, { ...run, status: isDead ? 'dead' : run.status })
+    return isStored && isDead
+  })
+}
+
+/** The module was away too long, or too slow: it continues with new events. */
+async function skip({ db, clock }: Deps, { tenantId, moduleId }: InstallationRecord, { from, to }: Readonly<{ from: number; to: number }>) {
+  await db.transaction().execute(async (tx) => {
+    if (!(await skipTo(tx, { tenantId, moduleId }, { from, to, at: isoNow(clock) }))) return
+    const slug = (await tenantById(tx, tenantId))?.slug ?? tenantId
+    await raiseAlert(tx, clock, alertOf.module_events_skipped({ slug, moduleId, events: to - from }))
+  })
+}

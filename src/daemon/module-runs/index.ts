@@ -1,0 +1,43 @@
+// Runs of type A modules: they hear events of their tenant, answer below their `apiPrefix`, and migrate their documents.
+// Everything that a run does commits in one transaction, while its installation and what it read are unchanged; else nothing of it.
+// It installs nothing, and runs no version that was not approved or that is withdrawn.
+import { isoIn, plural } from '../../core/kit/index.ts'
+import { moduleRunsContract } from '../../core/modules/index.ts'
+import { feature, repeat } from '../feature/index.ts'
+import { serveContract } from '../http/index.ts'
+import { deleteCountsBefore, deleteRunsBefore } from '../modules/index.ts'
+import { callModule } from './call-module.ts'
+import type { ModuleRunsDeps } from './deps.ts'
+import { runDeliveries } from './run-deliveries.ts'
+
+export type { ModuleCall, ModuleRunsDeps } from './deps.ts'
+export { migrateDocuments } from './migrate-documents.ts'
+export { openModuleRuns } from './open-module-runs.ts'
+export { deliverAll } from './run-deliveries.ts'
+
+const flushMs = 10_000
+const runsMs = 30 * 86_400_000
+const countsMs = 7 * 86_400_000
+
+export const moduleRunsFeature = feature<ModuleRunsDeps>({
+  name: 'module-runs',
+  routes: (deps) =>
+    serveContract(moduleRunsContract, {
+      callModule: ({ actor, params, raw, signal }) => callModule(deps, { ...params, actor, raw, signal }),
+    }),
+  loops: (deps) => [
+    runDeliveries(deps),
+    repeat(deps, {
+      everyMs: flushMs,
+      name: 'storing the health of modules',
+      run: () => deps.counts.flush(deps),
+      atEnd: () => deps.counts.flush(deps),
+    }),
+  ],
+  cleanup: (deps) => [
+    async () => {
+      await deleteCountsBefore(deps.db, isoIn(deps.clock, -countsMs).slice(0, 16))
+      return plural(await deleteRunsBefore(deps.db, isoIn(deps.clock, -runsMs)), 'run of a module', 'runs of modules')
+    },
+  ],
+})

@@ -1,0 +1,27 @@
+import { openSandbox } from '../../node/sandbox/index.ts'
+import { cachedCode } from './code-cache.ts'
+import type { LoadCode, ModuleRunsDeps } from './deps.ts'
+import { HealthCounts } from './health-counts.ts'
+import { RunQueue } from './run-queue.ts'
+import { RunTrimmer } from './trim-runs.ts'
+
+const perTenant = 4
+const maxWaiting = 100
+
+/** `threads`: runs at once in this process. `workerFile`: the compiled file of the threads, where it is not beside the sources. */
+type Options = Readonly<{ threads: number; loadCode: LoadCode; workerFile?: string }>
+
+type Opened = Pick<ModuleRunsDeps, 'sandbox' | 'migrations' | 'queue' | 'loadCode' | 'counts' | 'trimmer'>
+
+/** The parts of a process that runs share. Starts no thread before the first run. */
+export function openModuleRuns({ threads, loadCode, workerFile }: Options): Opened {
+  const worker = workerFile === undefined ? {} : { workerFile }
+  return {
+    sandbox: openSandbox({ threads, ...worker }),
+    migrations: openSandbox({ threads: 1, ...worker }),
+    queue: new RunQueue({ slots: threads, perTenant, maxWaiting }),
+    loadCode: cachedCode(loadCode),
+    counts: new HealthCounts(),
+    trimmer: new RunTrimmer(),
+  }
+}

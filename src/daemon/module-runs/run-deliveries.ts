@@ -1,0 +1,100 @@
+import { isoNow } from '../../core/kit/index.ts'
+import { listenForCommits } from '../db/index.ts'
+import type { Loop } from '../feature/index.ts'
+import { tenantsBehind } from '../modules/index.ts'
+import { deliverTenant } from './deliver-events.ts'
+import type { ModuleRunsDeps } from './deps.ts'
+
+type Deps = Omit<ModuleRunsDeps, 'callService'>
+
+/** Commits notify; polling finds what was not notified and attempts that are due. */
+const pollMs = 1_000
+const reconnectMs = 5_000
+const tenantsAtOnce = 16
+
+/** Delivers what is due now, of all tenants. */
+export async function deliverAll(deps: Deps): Promise<void> {
+  for (const tenantId of await tenantsBehind(deps.db, isoNow(deps.clock))) while (await deliverTenant(deps, tenantId));
+}
+
+/** Delivers events until the daemon drains; runs that are not done then are repeated by another replica. */
+export const runDeliveries =
+  (deps: Deps): Loop =>
+  async (signal) => {
+    const turns = new Turns(deps, signal)
+    await Promise.all([poll(deps, turns, signal), listen(deps, turns, signal)])
+    await turns.idle()
+    await Promise.all([deps.sandbox.close(), deps.migrations.close()])
+  }
+
+async function poll({ db, clock, log }: Deps, turns: Turns, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    const tenants = await tenantsBehind(db, isoNow(clock)).catch((err): string[] => {
+      log.warn({ err }, 'finding events for modules failed; retrying')
+      return []
+    })
+    for (const tenantId of tenants) turns.notify(tenantId)
+    await clock.sleep(pollMs, signal)
+  }
+}
+
+async function listen({ db, clock, log }: Deps, turns: Turns, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      const hearing = await listenForCommits(db, (topic) => topic.startsWith('tenant:') && turns.notify(topic.slice('tenant:'.length)))
+      await Promise.race([hearing.ended, aborted(signal)])
+      await hearing.close()
+    } catch (err) {
+      log.warn({ err }, 'event notifications unavailable for modules; polling every second')
+    }
+    await clock.sleep(reconnectMs, signal)
+  }
+}
+
+const aborted = (signal: AbortSignal) =>
+  new Promise<void>((resolve) => {
+    if (signal.aborted) resolve()
+    signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+
+/** Tenants with new events, one turn after the other: a tenant with many events does not keep others waiting. */
+class Turns {
+  private readonly deps: Deps
+  private readonly signal: AbortSignal
+  private readonly waiting = new Set<string>()
+  private readonly running = new Map<string, Promise<void>>()
+
+  constructor(deps: Deps, signal: AbortSignal) {
+    this.deps = deps
+    this.signal = signal
+  }
+
+  notify(tenantId: string): void {
+    this.waiting.add(tenantId)
+    this.startNext()
+  }
+
+  idle(): Promise<unknown> {
+    return Promise.all(this.running.values())
+  }
+
+  private startNext(): void {
+    for (const tenantId of this.waiting) {
+      if (this.signal.aborted || this.running.size >= tenantsAtOnce) return
+      if (this.running.has(tenantId)) continue
+      this.waiting.delete(tenantId)
+      this.running.set(tenantId, this.take(tenantId))
+    }
+  }
+
+  private async take(tenantId: string): Promise<void> {
+    const { deps, signal } = this
+    const isMore = await deliverTenant(deps, tenantId, signal).catch((err) => {
+      deps.log.warn({ err, tenantId }, 'events were not delivered to modules; retrying')
+      return false
+    })
+    this.running.delete(tenantId)
+    if (isMore) this.waiting.add(tenantId)
+    this.startNext()
+  }
+}

@@ -1,0 +1,185 @@
+import { expect, test } from 'vitest'
+import { migrateDocuments } from '../../../src/daemon/module-runs/index.ts'
+import { runnableInstallation } from '../../../src/daemon/modules/index.ts'
+import { onBothDialects } from '../../support/databases.ts'
+import { aModuleRunsWorld, type ModuleRunsWorld } from '../../support/module-runs-world.ts'
+
+const handle = (body: string) => `export const handle = async (request, svc) => { ${body} }`
+
+onBothDialects('routes of modules', (fresh) => {
+  const world = async (body: string) => {
+    const one = await aModuleRunsWorld(await fresh())
+    await one.install('answers', { code: handle(body) })
+    return { one, ask: await one.app() }
+  }
+
+  test('answer users of the tenant with what passes the filter', async () => {
+    const { one, ask } = await world(`return {
+      status: 201, headers: { 'content-type': 'text/html', 'set-cookie': 'a=b', 'x-module-page': '2' }, body: request,
+    }`)
+    const response = await ask('answers/lists/1?day=2', {
+      method: 'PUT',
+      body: '{"n":1}',
+      headers: { 'content-type': 'application/json', cookie: 'svc=1' },
+    })
+    expect(response.status).toBe(201)
+    expect(Object.fromEntries(response.headers)).toMatchObject({
+      ...{ 'content-type': 'application/octet-stream', 'content-disposition': 'attachment', 'x-module-page': '2' },
+      ...{ 'content-security-policy': "sandbox; default-src 'none'", 'x-content-type-options': 'nosniff' },
+    })
+    expect(response.headers.get('set-cookie')).toBeNull()
+    const { headers, ...request } = (await response.json()) as { headers: object }
+    const user = { userId: one.anna.userId, roles: one.anna.roles }
+    expect(request).toEqual({ method: 'PUT', path: '/lists/1', query: { day: '2' }, body: { n: 1 }, user })
+    expect(Object.keys(headers)).not.toContain('authorization')
+    expect(Object.keys(headers)).not.toContain('cookie')
+  })
+
+  test.each([
+    ['not installed', { status: 'deactivated' }],
+    ['paused', { paused: 1 }],
+  ])('a module that is %s does not exist', async (_, values) => {
+    const { one, ask } = await world('return { body: 1 }')
+    expect((await ask('answers/x')).status).toBe(200)
+    await one.change('answers', values)
+    expect((await ask('answers/x')).status).toBe(404)
+    expect((await ask('unknown/x')).status).toBe(404)
+  })
+
+  test.each([
+    ['throw new Error("secret detail")', 502, 'MODULE_FAILED', 'failed'],
+    ['for (;;);', 502, 'MODULE_LIMIT', 'limit'],
+    ['return { status: 99 }', 502, 'MODULE_FAILED', 'done'],
+  ])('%s is a typed answer, and stored', async (body, status, code, stored) => {
+    const { one, ask } = await world(`await svc.data.put('a', 1); ${body}`)
+    const response = await ask('answers')
+    const problem = (await response.json()) as { message: string }
+    expect({ status: response.status, ...problem }).toMatchObject({ status, code })
+    expect(problem.message).not.toContain('secret')
+    expect(await one.runs()).toMatchObject([{ kind: 'route', status: stored }])
+    expect(Object.keys(await one.documents())).toEqual(stored === 'done' ? ['a'] : [])
+  })
+
+  test('spaces and files are those of the calling user', async () => {
+    const { one, ask } = await world(`
+      const error = await svc.files.list(request.query.space).catch(({ code }) => code)
+      return { body: { spaces: (await svc.spaces.list()).map(({ id }) => id), error } }`)
+    const at = one.clock.now().toISOString()
+    const space = { name: 'x', type: 'GROUP', revision: 1, chat_revision: 0, chat_space_id: null, chat_room_id: null, created_by: 'x' }
+    const row = { ...space, id: 'spc_p', tenant_id: one.tenantId, visibility: 'PRIVATE', created_at: at, updated_at: at, deleted_at: null }
+    await one.db
+      .insertInto('spaces')
+      .values(row as never)
+      .execute()
+    expect(await (await ask('answers?space=spc_p')).json()).toEqual({ spaces: [], error: 'NOT_FOUND' })
+  })
+
+  test('a file that a module writes has the module as creator, and names the run', async () => {
+    const { one, ask } = await world(
+      `return { body: await svc.files.write({ spaceId: request.query.space, name: 'a.txt', content: 'hello' }) }`,
+    )
+    const { id } = await one.make(one.anna)
+    const written = (await (await ask(`answers?space=${id}`)).json()) as { id: string }
+    expect(await one.rows()).toMatchObject([{ id: written.id, created_by: 'module:answers', bytes: 5, state: 'ready' }])
+    const event = await one.db.selectFrom('events').select('payload').where('event_type', '=', 'file.created').executeTakeFirstOrThrow()
+    expect(JSON.parse(event.payload)).toMatchObject({ runId: (await one.runs())[0]?.id, depth: 0 })
+  })
+
+  /** Something happens once, between the end of the first run and its commit. */
+  const interrupted = (one: ModuleRunsWorld, happens: () => Promise<unknown>): ModuleRunsWorld => {
+    const { run } = one.sandbox
+    let isFirst = true
+    const sandbox = {
+      ...one.sandbox,
+      run: async (...[given, serve, signal]: Parameters<typeof run>) => {
+        const result = await run(given, serve, signal)
+        if (isFirst) await happens()
+        isFirst = false
+        return result
+      },
+    }
+    return { ...one, sandbox }
+  }
+  const counter = `const n = (await svc.data.get('n')) ?? 0; await svc.data.put('n', n + 1); return { body: n + 1 }`
+
+  test('a document that changed meanwhile is read again', async () => {
+    const one = await aModuleRunsWorld(await fresh())
+    await one.install('answers', { code: handle(counter) })
+    const ask = await one.app()
+    const other = await one.app(interrupted(one, () => ask('answers')))
+    expect(await (await other('answers')).json()).toBe(2)
+    expect(await one.documents()).toEqual({ n: 2 })
+  })
+
+  test.each([
+    [
+      'withdraw',
+      (one: ModuleRunsWorld) =>
+        one.db
+          .insertInto('module_withdrawals')
+          .values({ module_id: 'answers', version: '1.0.0', reason: 'x', withdrawn_at: 'x' })
+          .execute(),
+    ],
+    ['deactivate', (one: ModuleRunsWorld) => one.change('answers', { status: 'deactivated', generation: 2 })],
+    ['suspension of the tenant', (one: ModuleRunsWorld) => one.db.updateTable('tenants').set({ status: 'suspended' }).execute()],
+  ])('a run that ends after a %s commits nothing', async (_, happens) => {
+    const one = await aModuleRunsWorld(await fresh())
+    await one.install('answers', { code: handle(counter) })
+    const ask = await one.app(interrupted(one, () => happens(one)))
+    const response = await ask('answers')
+    expect(response.status).toBe(404)
+    expect(await one.documents()).toEqual({})
+  })
+
+  test('migrations write the next generation and leave the present one as it is', async () => {
+    const one = await aModuleRunsWorld(await fresh())
+    const migrations = `export const migrations = [async (svc) => {
+      let after
+      for (;;) {
+        const page = await svc.data.list({ limit: 500, after })
+        for (const { key, value } of page) await svc.data.put(key, { value })
+        if (page.length < 500) return
+        after = page.at(-1).key
+      }
+    }]`
+    await one.install('answers', { code: migrations, dataVersion: 1 })
+    const rows = Array.from({ length: 1_200 }, (_, n) => ({
+      ...{
+        tenant_id: one.tenantId,
+        module_id: 'answers',
+        generation: 0,
+        key: `k${String(n).padStart(5, '0')}`,
+        value: `${n}`,
+        version: 1,
+        bytes: 10,
+      },
+    }))
+    for (let n = 0; n < rows.length; n += 400)
+      await one.db
+        .insertInto('module_documents')
+        .values(rows.slice(n, n + 400))
+        .execute()
+    const found = await runnableInstallation(one.db, one.clock, { tenantId: one.tenantId, moduleId: 'answers' })
+    const { manifest } = await one.loadCode({ moduleId: 'answers', version: '1.0.0' })
+    const preparation = { installation: { ...(found as NonNullable<typeof found>), dataVersion: 0 }, manifest, permissions: [], target: 2 }
+    expect(await migrateDocuments(one, preparation)).toMatchObject({ dataGeneration: 2, dataVersion: 1 })
+    const of = (generation: number) =>
+      one.db.selectFrom('module_documents').select('value').where('generation', '=', generation).orderBy('key').execute()
+    expect((await of(0))[1199]).toEqual({ value: '1199' })
+    expect((await of(2)).map(({ value }) => value)).toEqual(rows.map(({ value }) => `{"value":${value}}`))
+  })
+
+  test('a migration that fails has the message of the module', async () => {
+    const one = await aModuleRunsWorld(await fresh())
+    const code = `export const migrations = [async () => { throw new Error('no such field') }]`
+    await one.install('answers', { code, dataVersion: 1 })
+    const found = await runnableInstallation(one.db, one.clock, { tenantId: one.tenantId, moduleId: 'answers' })
+    const { manifest } = await one.loadCode({ moduleId: 'answers', version: '1.0.0' })
+    const preparation = { installation: { ...(found as NonNullable<typeof found>), dataVersion: 0 }, manifest, permissions: [], target: 2 }
+    await expect(migrateDocuments(one, preparation)).rejects.toMatchObject({
+      code: 'MODULE_MIGRATION_FAILED',
+      message: expect.stringContaining('no such field'),
+    })
+    expect(await one.runs()).toMatchObject([{ kind: 'migration', status: 'failed' }])
+  })
+})
