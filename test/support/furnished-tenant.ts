@@ -169,7 +169,13 @@ async function aSubmission({ config }: RunningDaemon, { tenantId, headId, word }
   const keys = { 'submissions/:id': one, 'download/:submissionId': one, 'reviews/:id': one, 'artifacts/:key': [artifactId] }
   return {
     developerId,
-    keys: { ...keys, 'modules/:moduleId': [approved.moduleId], 'ratings/:id': [approved.ratingId], 'developers/:id': [developerId] },
+    keys: {
+      ...keys,
+      'modules/:moduleId': [approved.moduleId],
+      'module-api/:moduleId': [approved.moduleId],
+      'ratings/:id': [approved.ratingId],
+      'developers/:id': [developerId],
+    },
   }
 }
 

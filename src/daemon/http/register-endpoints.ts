@@ -1,5 +1,5 @@
 import express, { type Express, type NextFunction, type Request, type RequestHandler, type Response } from 'express'
-import { type Auth, type EndpointShape, isSchema, roleAtLeast } from '../../core/contract/index.ts'
+import { type Auth, type EndpointShape, isSchema, methods, roleAtLeast } from '../../core/contract/index.ts'
 import {
   type Actor,
   type AdminActor,
@@ -69,9 +69,10 @@ export function registerEndpoints(app: Express, served: readonly Served[], deps:
       const register = one.endpoint.auth.kind === 'automation' ? registerAutomation : registerEndpoint
       register(app, one, { ...deps, keepAlives })
     }
-    const methods = sharing.map(({ endpoint }) => endpoint.method)
-    const { path, anyMethod } = (sharing[0] as Served).endpoint
-    if (!anyMethod) app.all(path, ...(isClientPath(path) ? [countStrayCall(deps)] : []), methodNotAllowed(methods))
+    const allowed = sharing.flatMap(({ endpoint }) => methodsOf(endpoint))
+    const { endpoint } = sharing[0] as Served
+    const { path } = endpoint
+    app.all(routeOf(endpoint), ...(isClientPath(path) ? [countStrayCall(deps)] : []), methodNotAllowed(allowed))
   }
   app.use([...clientPaths], countStrayCall(deps))
   app.use(({ path }) => {
@@ -110,9 +111,7 @@ const methodNotAllowed =
 
 function registerEndpoint(app: Express, one: Served, deps: AnswerDeps): void {
   const { endpoint } = one
-  const register = endpoint.anyMethod ? 'all' : (endpoint.method.toLowerCase() as 'get')
-  app[register](
-    endpoint.rest ? `${endpoint.path}{/*rest}` : endpoint.path,
+  const handlers = [
     authenticateCall(endpoint, deps),
     ...rateLimit(endpoint, deps),
     ...checkCapability(endpoint),
@@ -124,8 +123,12 @@ function registerEndpoint(app: Express, one: Served, deps: AnswerDeps): void {
     }),
     ...findDeveloper(endpoint, deps),
     answerCall(one, deps),
-  )
+  ]
+  for (const method of methodsOf(endpoint)) app[method.toLowerCase() as 'get'](routeOf(endpoint), ...handlers)
 }
+
+const methodsOf = ({ anyMethod, method }: EndpointShape) => (anyMethod ? methods : [method])
+const routeOf = ({ path, rest }: EndpointShape): string => (rest ? `${path}{/*rest}` : path)
 
 /** The body may name the tenant whose budget the call counts against, so it is read before. A caller without a key is refused before that. */
 function registerAutomation(app: Express, one: Served, deps: AnswerDeps): void {

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { api } from '../../../src/core/api.ts'
 import { BoxKey, reservedSlugs, Slug } from '../../../src/core/boxes/index.ts'
-import { type EndpointShape, empty, endpoint, open } from '../../../src/core/contract/index.ts'
+import { type EndpointShape, empty, endpoint, methods, open } from '../../../src/core/contract/index.ts'
 import { HostKey, HostName, hostPathWords } from '../../../src/core/hosts/index.ts'
 import { manualClock } from '../../../src/core/kit/index.ts'
 import { type Served, serve } from '../../../src/daemon/http/index.ts'
@@ -21,7 +21,9 @@ function bySearch(path: string): string[] {
   const rank = (form: string) => form.split('/').map((part) => (part.startsWith(':') ? '1' : '0'))
   const forms = declared.map((each) => each.path).filter(fits)
   const first = forms.map((form) => rank(form).join('')).sort()[0]
-  return declared.filter((each) => forms.includes(each.path) && rank(each.path).join('') === first).map(({ method }) => method)
+  return declared
+    .filter((each) => forms.includes(each.path) && rank(each.path).join('') === first)
+    .flatMap(({ method, anyMethod }) => (anyMethod ? [...methods] : [method]))
 }
 
 describe('of the whole interface', () => {
