@@ -35,6 +35,13 @@ describe('a run', () => {
     expect(await runCode(sandbox, 'export const a = 1')).toMatchObject({ outcome: 'done', value: null })
   })
 
+  test('two runs draw different random numbers', async () => {
+    const body = 'return { status: 200, body: Array.from({ length: 3 }, () => Math.random()) }'
+    const runs = [await answerOf(sandbox, body), await answerOf(sandbox, body)]
+    const numbers = runs.flatMap((run) => (run as { value: { body: number[] } }).value.body)
+    expect(new Set(numbers).size).toBe(6)
+  })
+
   test('answers a request, with settings and the time that it is given', async () => {
     const body = 'return { status: 200, body: { path: request.path, hour: svc.settings.hour, now: svc.now } }'
     expect(await answerOf(sandbox, body, { settings: { hour: 8 } })).toMatchObject({
