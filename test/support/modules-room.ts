@@ -53,7 +53,7 @@ export async function approve(db: Db, manifest: ModuleManifest, tenantId: string
     .execute()
 }
 
-export const approvedOfStore = {
+const approvedOfStore = {
   ...{ find: approvedModule, listed: approvedModules, versions: approvedVersionsOf, newest: newestVersions },
 } satisfies ModulesDeps['approved']
 

@@ -32,7 +32,7 @@ function fieldsOf(payload: unknown): Fields {
   return Object.fromEntries(entries.filter(([, value]) => ['string', 'number', 'boolean'].includes(typeof value)))
 }
 
-/** What the module sent, and its space. */
+/** The fields that the module sent, and its space. */
 const fieldsOfModule = ({ payload, moduleId, spaceId }: ModuleEventPayload): Fields => ({
   ...fieldsOf(payload),
   ...fieldsOf({ moduleId, spaceId: spaceId ?? undefined }),

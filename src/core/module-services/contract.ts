@@ -24,7 +24,6 @@ const DeadLetter = z.object({
   error: z.string(),
   createdAt: Timestamp,
 })
-export type DeadLetter = z.infer<typeof DeadLetter>
 
 const base = '/api/admin/v1/modules/:id'
 const params = z.object({ id: ModuleId })

@@ -2,11 +2,9 @@ import { z } from 'zod'
 import { sha256Hex } from '../kit/index.ts'
 import { EventName } from '../modules/index.ts'
 
-/** Life-cycle messages. Events have their own type, such as `space.created`. */
-export const messageTypes = ['module.activate', 'module.deactivate', 'module.delete_data'] as const
-
 /** A message to a service, as Standard Webhooks has them: `type`, `timestamp`, `data`. */
 export type Message = Readonly<{
+  /** `module.activate`, `module.deactivate`, `module.delete_data`, or the type of an event. */
   type: string
   /** ISO 8601: when it happened. */
   at: string

@@ -30,16 +30,14 @@ export { MemoryTenant, type Published } from './memory-tenant.ts'
 export { moduleRunsContract } from './module-runs-contract.ts'
 export { approvedAfterUpdate, approvedOf, Permission, permissionDifference } from './permissions.ts'
 export { ModuleResponse } from './response.ts'
-export { type RouteResponse, routeResponse } from './route-response.ts'
+export { routeResponse } from './route-response.ts'
 export {
   documentBytes,
   type KeyRange,
-  type PublishedEvent,
   RunBuffer,
   type RunEffects,
   type RunReads,
   type StoredDocument,
-  type WrittenFile,
 } from './run-buffer.ts'
 export { type Expected, readSamples, type SampleStep, type Samples, samplesFile, stepsOf } from './samples.ts'
 export { effectiveSettings, SettingsSchema, secretSettings, settingsValues } from './settings.ts'

@@ -9,7 +9,7 @@ const isPlain = (value: string): boolean => /^[\x20-\x7e]*$/.test(value)
 /** Their answers have no body, or are about the connection. */
 const withoutBody = new Set([204, 205, 304])
 
-export type RouteResponse = Readonly<{ status: number; headers: Readonly<Record<string, string>>; body: string }>
+type RouteResponse = Readonly<{ status: number; headers: Readonly<Record<string, string>>; body: string }>
 
 /**
  * The answer of a module as it is sent: status, content type, `etag`, `cache-control` and `x-module-*`, all else is dropped. A page of the module

@@ -21,11 +21,11 @@ export type RunReads = Readonly<{
 }>
 
 /** A document as the run leaves it; `json` null: deleted. */
-export type DocumentChange = Readonly<{ key: string; json: string | null }>
-export type PublishedEvent = Readonly<{ name: string; payload: unknown; spaceId?: string | undefined }>
-export type WrittenFile = Readonly<{ id: string; spaceId: string; name: string; content: string }>
+type DocumentChange = Readonly<{ key: string; json: string | null }>
+type PublishedEvent = Readonly<{ name: string; payload: unknown; spaceId?: string | undefined }>
+type WrittenFile = Readonly<{ id: string; spaceId: string; name: string; content: string }>
 
-/** What a run leaves: its changes, and what it read of the documents. Applied as a whole, while what was read is the same. */
+/** The changes of a run and the documents that it read. They are applied as a whole, while those documents are unchanged. */
 export type RunEffects = Readonly<{
   documents: readonly DocumentChange[]
   published: readonly PublishedEvent[]

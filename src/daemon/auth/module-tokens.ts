@@ -4,7 +4,7 @@ import { type KeyDeps, rotateSigningKeys } from './rotate-signing-keys.ts'
 import { keyCache } from './signing-keys.ts'
 
 /** The user on whose behalf a request reaches the service of a module. */
-export type ModuleCaller = Readonly<{ moduleId: string; tenantId: string; userId: string; sessionId: string; roles: readonly string[] }>
+type ModuleCaller = Readonly<{ moduleId: string; tenantId: string; userId: string; sessionId: string; roles: readonly string[] }>
 
 /** A JWT for the service of one module: `aud` is `module:<id>`, so no other service and no endpoint of this daemon accepts it. */
 export type SignModuleToken = (caller: ModuleCaller) => Promise<string>

@@ -9,7 +9,7 @@ import { type TenantRecord, tenantBySlug } from '../tenants/index.ts'
 import { findUserById, type UserRecord } from '../users/index.ts'
 
 /** The modules of a tenant, by key. The provider records a `module.…` event with each change. */
-export type ModulesOf = (db: DbOrTx, tenantId: string) => Promise<readonly TenantModule[]>
+type ModulesOf = (db: DbOrTx, tenantId: string) => Promise<readonly TenantModule[]>
 type TenantModule = BootstrapModule & Readonly<{ featureFlag: string }>
 
 export type BootstrapDeps = Readonly<{ db: Db; roles: RoleBook; spacesOf: SpacesOf; modulesOf: ModulesOf }>

@@ -21,7 +21,7 @@ type PlatformFile = Readonly<{
   createdBy: string
   /** The run that made the file; its event names the run, so that triggers find loops. */
   runId?: string
-  /** Of a module: how many runs led to this one. */
+  /** The number of runs that led to this one, if a module writes. */
   depth?: number
 }>
 

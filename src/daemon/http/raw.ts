@@ -6,7 +6,7 @@ import { allowSlowBody } from './body-time.ts'
 /** A request as it was sent, with an unread body. */
 export type RawRequest = Readonly<{
   method: string
-  /** What follows the path of the endpoint, not decoded: empty, or it begins with a slash. */
+  /** The rest of the path after that of the endpoint, not decoded. Empty, or it begins with a slash. */
   rest: string
   /** Empty, or it begins with a question mark. */
   search: string

@@ -33,7 +33,7 @@ export type ModuleRunsDeps = Readonly<{
   sandbox: Sandbox
   queue: RunQueue
   loadCode: LoadCode
-  /** Of their own, because a migration may take long. */
+  /** Migrations have their own sandbox, because one may take long. */
   migrations: Sandbox
   counts: HealthCounts
   trimmer: RunTrimmer

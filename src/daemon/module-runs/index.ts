@@ -10,7 +10,7 @@ import { callModule } from './call-module.ts'
 import type { ModuleRunsDeps } from './deps.ts'
 import { runDeliveries } from './run-deliveries.ts'
 
-export type { ModuleCall, ModuleRunsDeps } from './deps.ts'
+export type { ModuleRunsDeps } from './deps.ts'
 export { migrateDocuments } from './migrate-documents.ts'
 export { openModuleRuns } from './open-module-runs.ts'
 export { deliverAll } from './run-deliveries.ts'

@@ -124,7 +124,7 @@ async function inSteps(deps: Deps, { migrated, manifest }: Migrated) {
   return { handlers, finish }
 }
 
-/** Calls that a module does not await must not meet in the middle of a step. */
+/** Calls that a module does not await must not overlap during a step. */
 function oneAtATime() {
   let last: Promise<unknown> = Promise.resolve()
   return <Result>(work: () => Promise<Result>): Promise<Result> => {

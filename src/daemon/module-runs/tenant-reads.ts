@@ -13,7 +13,7 @@ const maxListed = 1_000
 /** Names around the content, as JSON. */
 const overheadBytes = 2_000
 
-/** What a run may read: documents of its module in its tenant, and spaces and files of the caller. */
+/** The data that a run may read: documents of its module in its tenant, and spaces and files of the caller. */
 export function tenantReads({ db, files }: Deps, { installation, caller }: Reader): RunReads {
   const { tenantId, moduleId, dataGeneration: generation } = installation
   const place = { tenantId, moduleId, generation }

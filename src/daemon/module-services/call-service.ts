@@ -15,7 +15,7 @@ export type ServiceCall = Readonly<{
 }>
 
 /** The body of a 2xx answer, or why the message was not delivered. */
-export type ServiceAnswer = Readonly<{ ok: true; body: string }> | Readonly<{ ok: false; failure: Failure }>
+type ServiceAnswer = Readonly<{ ok: true; body: string }> | Readonly<{ ok: false; failure: Failure }>
 
 export type CallService = (call: ServiceCall) => Promise<ServiceAnswer>
 

@@ -9,7 +9,7 @@ import { answerHeaders, forwardedHeaders, isRedirect, maxBodyBytes, proxyTimeout
 import type { Egress } from '../../node/index.ts'
 
 /** One request of a user to the service of a module. `url`: at the service. `headers`: those that the platform sets. */
-export type ProxiedRequest = Readonly<{
+type ProxiedRequest = Readonly<{
   request: IncomingMessage
   response: ServerResponse
   moduleId: string

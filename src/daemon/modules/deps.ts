@@ -14,7 +14,7 @@ type Approved = Readonly<{
 }>
 
 /** Approved versions, withdrawn or not. */
-export type ApprovedModules = Readonly<{
+type ApprovedModules = Readonly<{
   /** The named version; without `version` the newest that is not withdrawn. */
   find(db: DbOrTx, moduleId: string, version?: string): Promise<Approved | undefined>
   /** The newest version of each module that is not withdrawn, by id. */

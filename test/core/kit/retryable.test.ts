@@ -11,6 +11,7 @@ const retryable: readonly ProblemCode[] = [
   'HOST_OFFLINE',
   'CLOCK_SKEW',
   'PULL_FAILED',
+  'MODULE_SERVICE_FAILED',
   'REGISTRY_UNAVAILABLE',
   'DISK_FULL',
   'SNAPSHOT_FAILED',
