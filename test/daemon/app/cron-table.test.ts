@@ -26,6 +26,8 @@ const table: Readonly<Record<string, readonly [expression: string, docs: string,
   'snapshot-drill': ['30 18-23 * * *', '18:30 to 23:30, hourly', 'Test-restore snapshots in isolation: every box within four weeks'],
   'space-reconcile': ['20 2 * * *', '02:20', 'Syncs the rooms of all spaces to the chat servers, and records members who left in the chat'],
   'box-removal': ['20 4 * * *', '04:20', 'Erase data of removed boxes and old copies of moved boxes past retention'],
+  'module-data-cleanup': ['0 3 * * *', '03:00', 'Delete data of modules whose retention has ended'],
+  'billing-usage-aggregation': ['0 2 1 * *', 'day 1 of the month, 02:00', 'Record the monthly usage of active modules'],
   housekeeping: [
     '50 3 * * *',
     '03:50',

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { type Db, openDatabase } from '../../../src/daemon/db/index.ts'
 import { systemClock } from '../../../src/node/index.ts'
 import { createPostgresDatabase } from '../../support/databases.ts'
@@ -112,7 +112,8 @@ describe.each(['sqlite', 'postgres'] as const)('the erasure of a user on %s', (d
   })
 
   test('the session of the user ended, and the user cannot be changed, enabled or erased in part', async () => {
-    await expect(clientOf(daemon.url, tenant.member).profile.showProfile({})).rejects.toThrow()
+    // Within a second: each replica reads what was revoked.
+    await vi.waitFor(() => expect(clientOf(daemon.url, tenant.member).profile.showProfile({})).rejects.toThrow(), 10_000)
     for (const change of [
       () => operator.users.enableUser({ params: anna }),
       () => operator.users.disableUser({ params: anna, body: { reason: 'left' } }),

@@ -92,8 +92,9 @@ describe('an archive that could harm a reader is refused', () => {
     expect(zip).toEqual(['archive-limit'])
   })
 
-  test('more than 50 MB, without reading it', async () => {
-    expect(await rulesOf(Buffer.alloc(50_000_001))).toEqual(['archive-limit'])
+  test('more than 50 MiB, without reading it', async () => {
+    expect(await rulesOf(Buffer.alloc(50 * 1024 * 1024))).toEqual(['archive-unreadable'])
+    expect(await rulesOf(Buffer.alloc(50 * 1024 * 1024 + 1))).toEqual(['archive-limit'])
   })
 
   test('what is no zip', async () => {
