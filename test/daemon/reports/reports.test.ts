@@ -73,21 +73,18 @@ test('the parts of the font have every character that they are used for', async 
   }
 })
 
-test('a report of one long line holds up no other request', async () => {
+test('a report of one long line lets other requests run between its pages', async () => {
   const markdown = 'A sentence of a report that never ends. '.repeat(25_000)
-  await renderPdf({ title: 'warm', markdown: 'warm', createdAt: at })
-  let longest = 0
-  let last = performance.now()
+  let turns = 0
   let running = true
   const watch = (async () => {
     while (running) {
       await new Promise(setImmediate)
-      longest = Math.max(longest, performance.now() - last)
-      last = performance.now()
+      turns++
     }
   })()
   await renderPdf({ title: 'Long', markdown, createdAt: at })
   running = false
   await watch
-  expect(longest).toBeLessThan(250)
+  expect(turns).toBeGreaterThan(100)
 }, 60_000)
