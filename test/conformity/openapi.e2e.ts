@@ -1,8 +1,9 @@
 import { execa } from 'execa'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { api } from '../../src/core/api.ts'
+import { openDatabase } from '../../src/daemon/db/index.ts'
 import { aProbe, aReport } from '../support/boxes.ts'
-import { furnish } from '../support/furnished-tenant.ts'
+import { furnish, furnishStore } from '../support/furnished-tenant.ts'
 import { hurriedClock } from '../support/hurried-clock.ts'
 import { aPlatformUser } from '../support/platform-user.ts'
 import { anAgent, aRunningDaemon, clientOf, loggedIn, type RunningDaemon } from '../support/running-daemon.ts'
@@ -85,14 +86,25 @@ async function seedOfTenant(user: string, n: number): Promise<Seed> {
   const again = await aPlatformUser(daemon, { tenant: 'acme' })
   const { sessions } = await clientOf(daemon.url, again).sessions.listOwnSessions()
   const keys = await furnish(daemon, { head: user, member, memberId, word: localpart })
-  const named = Object.entries(keys).map(([place, [id = '']]) => [place.replace(/:(\w+)/, '{$1}'), id])
+  const store = await furnishStore(daemon, { tenantId: await acmeId(), headId: memberId, head: user, word: localpart })
+  const [moduleId = ''] = store.keys['modules/:moduleId']
+  const named = Object.entries({ ...keys, ...store.keys }).map(([place, [id = '']]) => [place.replace(/:(\w+)/, '{$1}'), id])
   return {
     ...Object.fromEntries(named),
     'members/{userId}': memberId,
     'contacts/{userId}': memberId,
     'versions/{version}': '1',
+    'modules/{id}': moduleId,
+    'health/{moduleId}': moduleId,
     '/api/auth/v1/sessions/{id}': sessions.find(({ current }) => current)?.id ?? '',
   }
+}
+
+async function acmeId(): Promise<string> {
+  const { db, close } = openDatabase(daemon.config.databaseUrl)
+  const { id } = await db.selectFrom('tenants').select('id').where('slug', '=', 'acme').executeTakeFirstOrThrow()
+  await close()
+  return id
 }
 
 /** What an operator and an agent can name: a tenant with a user and a ready box, an account, a token, an alert. */

@@ -13,7 +13,7 @@ import schemathesis
 CALLERS = set(os.environ["TENANTRY_CONFORMITY_CALLERS"].split(","))
 # Ids that exist, by place (`spaces/{spaceId}`) or whole path: without them an operation would answer 404 alone.
 SEEDS = json.loads(os.environ["TENANTRY_CONFORMITY_SEEDS"])
-ENDS = re.compile(r"/(disable|revoke|remove|cancel|suspend)$")
+ENDS = re.compile(r"/(disable|revoke|remove|cancel|suspend|withdraw|deactivate)$")
 # Valid calls by operation: counted together, two threads could leave an operation without a seed.
 turns = defaultdict(count)
 seeded = count()

@@ -30,15 +30,14 @@ export async function aFurnishedTenant(daemon: RunningDaemon, slug: string, word
   const rows = await rowsOf(daemon, slug)
   const keys = await furnish(daemon, { head, member, memberId: rows.memberId, word })
   const own = { 'sessions/:id': [rows.sessionId], 'members/:userId': [rows.memberId], 'contacts/:userId': [rows.memberId] }
-  const store = await aSubmission(daemon, { ...rows, word })
+  const store = await furnishStore(daemon, { ...rows, head, word })
   const moduleIds = store.keys['modules/:moduleId']
-  for (const moduleId of moduleIds) await installModule(daemon, { head, moduleId, tenantId: rows.tenantId, word })
   // A module belongs to all tenants, which may install it.
   const named = Object.values({ ...own, ...keys, ...store.keys }).flat()
   const ids = [rows.tenantId, rows.headId, store.developerId, ...named.filter((id) => !moduleIds.includes(id))]
   const marks = [rows.headId, word, rows.refreshToken, refreshHash(rows.refreshToken)]
   // A version is a number of its board, so it is no id of the tenant.
-  const all = { ...own, ...keys, ...store.keys, 'installed/:moduleId': moduleIds, 'versions/:version': ['1'] }
+  const all = { ...own, ...keys, ...store.keys, 'versions/:version': ['1'] }
   return {
     slug,
     tenantId: rows.tenantId,
@@ -130,6 +129,14 @@ async function rowsOf({ config }: RunningDaemon, slug: string) {
 }
 
 type Owner = Readonly<{ tenantId: string; headId: string; word: string }>
+
+/** A developer with a submission, and an approved module that the tenant has installed. Returns the ids by place in a path. */
+export async function furnishStore(daemon: RunningDaemon, { head, ...owner }: Owner & Readonly<{ head: string }>) {
+  const { developerId, keys } = await aSubmission(daemon, owner)
+  const moduleIds = keys['modules/:moduleId']
+  for (const moduleId of moduleIds) await installModule(daemon, { ...owner, head, moduleId })
+  return { developerId, keys: { ...keys, 'installed/:moduleId': moduleIds } }
+}
 
 /** A developer with a submission that awaits its review. Its package was never uploaded: no endpoint here reads the bytes. */
 async function aSubmission({ config }: RunningDaemon, { tenantId, headId, word }: Owner) {

@@ -52,7 +52,7 @@ const adoptFlags = { host: '--host', folder: '--folder', project: '--project', n
 
 export const adopt = command(
   'adopt <slug>',
-  'Register an existing stack, complete its adoption, or register it again',
+  'Adopt an existing stack, or complete or repeat its adoption',
   {
     host: text('--host <name>', 'its host'),
     folder: text('--folder <path>', 'folder of its compose file on the host'),

@@ -1,3 +1,5 @@
+import { plural } from '../../core/kit/index.ts'
+import type { Service } from '../../core/module-services/index.ts'
 import type { ModuleHealth, OperatedModule } from '../../core/modules/index.ts'
 import {
   ago,
@@ -7,6 +9,7 @@ import {
   command,
   count,
   fields,
+  flag,
   required,
   type Style,
   sections,
@@ -150,5 +153,34 @@ const restore = command(
   { examples: ['restore attendance'] },
 )
 
+const upstream = command(
+  'upstream <module> [url]',
+  'Show or set the address of the service of a type B module',
+  { rotateSecret: flag('--rotate-secret', 'replace the signing secret; the former one ends at once') },
+  async ({ api, ask }, { module: id, url, rotateSecret }): Promise<Upstream> => {
+    const services = api['module-services']
+    const params = { id }
+    if (url === undefined && !rotateSecret) return services.showModuleUpstream({ params })
+    if (rotateSecret)
+      await assertConfirmed(ask, `Replace the signing secret of ${id}? Its service refuses all messages until it has the new one.`)
+    const address = url ?? (await services.showModuleUpstream({ params })).url
+    return services.setModuleUpstream({ params, body: { url: address, rotateSecret } })
+  },
+  (shown, style) =>
+    sections(
+      fields(style, [
+        ['Module', shown.moduleId],
+        ['Address', clean(shown.url)],
+        ['Failures', `${shown.failures} in a row`],
+        ['Waiting', plural(shown.waiting, 'installation')],
+        ['No consent', plural(shown.withoutConsent, 'installation')],
+      ]),
+      shown.signingSecret ? `Signing secret, shown once: ${shown.signingSecret}` : '',
+    ),
+  { examples: ['upstream attendance https://attendance.example', 'upstream attendance'] },
+)
+
+type Upstream = Service & Readonly<{ signingSecret?: string | null }>
+
 /** Verbs of operators. */
-export const operatorVerbs = [list, show, health, audit, withdraw, restore]
+export const operatorVerbs = [list, show, health, audit, withdraw, restore, upstream]

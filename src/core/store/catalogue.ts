@@ -14,9 +14,9 @@ export const CatalogueQuery = z.strictObject({
   search: z
     .string()
     .max(100)
-    .refine(isVisible, 'must not contain control characters')
+    .refine((text) => text === '' || (isVisible(text) && text.trim() !== ''), 'must contain a visible character and no control characters')
     .optional()
-    .meta({ description: 'A part of name or id, in any case', pattern: visiblePattern.replace('+', '*') }),
+    .meta({ description: 'A part of name or id, in any case', pattern: `^$|${visiblePattern}` }),
   sort: z.enum(['popular', 'newest', 'rating']).default('popular'),
   limit: z.coerce.number().int().min(1).max(200).default(50),
   offset: z.coerce.number().int().min(0).max(100_000).default(0),

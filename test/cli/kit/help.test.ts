@@ -17,7 +17,7 @@ const promised = {
   manifest: 'show history diff resolve apply rollback',
   snapshots: 'list take restore drill',
   rollouts: 'plan rehearse create start watch pause resume promote abort rollback show list emergency',
-  modules: 'init check test pack register submit list show health audit withdraw restore',
+  modules: 'init check test pack register submit list show health audit withdraw restore upstream',
   reviews: 'list show approve reject invite verify',
   alerts: 'list show acknowledge resend test',
   jobs: 'list show retry',

@@ -48,3 +48,31 @@ test('restore passes one version on', async () => {
   const ran = await tenantry(['modules', 'restore', 'attendance', '--only', '1.0.0'], { answers })
   expect([ran.asked[0]?.body, ran.stdout.trim()]).toEqual([{ version: '1.0.0' }, 'Restored: attendance 1.0.0'])
 })
+
+const service = {
+  ...{ moduleId: 'attendance', url: 'https://attendance.example', host: 'attendance.example', failures: 2, restUntil: null },
+  ...{ waiting: 1, withoutConsent: 0, updatedAt: at('00:00:00') },
+}
+
+test('upstream shows the service, sets its address and prints a new secret', async () => {
+  const path = `${base}/attendance/upstream`
+  const answers = { [`GET ${path}`]: service, [`PUT ${path}`]: { ...service, signingSecret: 'whsec_new' } }
+  const shown = await tenantry(['modules', 'upstream', 'attendance'], { answers })
+  expect(shown.stdout).toMatch(/Failures +2 in a row\n.*1 installation\n/)
+  expect(shown.stdout).not.toContain('secret')
+  const set = await tenantry(['modules', 'upstream', 'attendance', 'https://attendance.example'], { answers })
+  expect([set.asked[0]?.body, set.stdout]).toEqual([
+    { url: 'https://attendance.example', rotateSecret: false },
+    expect.stringContaining('whsec_new'),
+  ])
+})
+
+test('upstream asks before it replaces the secret, and keeps the address', async () => {
+  const path = `${base}/attendance/upstream`
+  const answers = { [`GET ${path}`]: service, [`PUT ${path}`]: { ...service, signingSecret: 'whsec_new' } }
+  const line = ['modules', 'upstream', 'attendance', '--rotate-secret']
+  const refused = await tenantry(line, { answers })
+  expect([refused.exit, refused.asked]).toEqual([2, []])
+  const set = await tenantry([...line, '--yes'], { answers })
+  expect(set.asked.at(-1)?.body).toEqual({ url: 'https://attendance.example', rotateSecret: true })
+})
