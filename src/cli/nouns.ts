@@ -28,7 +28,7 @@ const nouns: readonly (readonly [name: string, verbs: string, Load<Noun>])[] = [
   ],
   [
     'modules',
-    'init check test pack register submit list show health audit withdraw restore',
+    'init check test pack register submit list show health audit withdraw restore upstream',
     async () => (await import('./modules/index.ts')).modules,
   ],
   ['reviews', 'list show approve reject invite verify', async () => (await import('./reviews/index.ts')).reviews],

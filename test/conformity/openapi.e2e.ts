@@ -11,8 +11,11 @@ import { anAgent, aRunningDaemon, clientOf, loggedIn, type RunningDaemon } from 
 // A whole daemon against its own /openapi.json. Schemathesis makes the requests, right and wrong, and judges the answers; what is told to it,
 // and what is set aside, stands in schemathesis.toml. `npm run test:conformity` brings it along.
 
-/** Operations for which nothing is seeded: a rollout, an alert, a snapshot, a second host with room. A new operation is not among them. */
-const maxUnreached = 25
+/**
+ * Operations for which nothing is seeded: a rollout, an alert, a snapshot, a second host with room, runs of other tenants, a module with a stored
+ * package (five methods of its routes) and one with a service. A new operation is not among them.
+ */
+const maxUnreached = 31
 
 type AgentClient = Awaited<ReturnType<typeof anAgent>>['agent']
 
@@ -88,7 +91,8 @@ async function seedOfTenant(user: string, n: number): Promise<Seed> {
   const keys = await furnish(daemon, { head: user, member, memberId, word: localpart })
   const store = await furnishStore(daemon, { tenantId: await acmeId(), headId: memberId, head: user, word: localpart })
   const [moduleId = ''] = store.keys['modules/:moduleId']
-  const named = Object.entries({ ...keys, ...store.keys }).map(([place, [id = '']]) => [place.replace(/:(\w+)/, '{$1}'), id])
+  const { 'module-api/:moduleId': _unsigned, ...modules } = store.keys
+  const named = Object.entries({ ...keys, ...modules }).map(([place, [id = '']]) => [place.replace(/:(\w+)/, '{$1}'), id])
   return {
     ...Object.fromEntries(named),
     'members/{userId}': memberId,

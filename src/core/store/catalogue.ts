@@ -14,7 +14,10 @@ export const CatalogueQuery = z.strictObject({
   search: z
     .string()
     .max(100)
-    .refine((text) => text === '' || (isVisible(text) && text.trim() !== ''), 'must contain a visible character and no control characters')
+    .refine(
+      (text) => text === '' || (text.trim() !== '' && isVisible(text.trim())),
+      'must contain a visible character and no control characters',
+    )
     .optional()
     .meta({ description: 'A part of name or id, in any case', pattern: `^$|${visiblePattern}` }),
   sort: z.enum(['popular', 'newest', 'rating']).default('popular'),
