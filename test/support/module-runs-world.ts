@@ -1,4 +1,5 @@
 import { onTestFinished } from 'vitest'
+import { problem } from '../../src/core/kit/index.ts'
 import { type ModuleManifest, readModuleManifest } from '../../src/core/modules/index.ts'
 import { type Db, headOf } from '../../src/daemon/db/index.ts'
 import { recordEvent, streamOf } from '../../src/daemon/events/index.ts'
@@ -25,10 +26,12 @@ export async function aModuleRunsWorld(db: Db) {
   const { tenantId, clock } = room
   const modules = new Map<string, { manifest: ModuleManifest; files: Record<string, string> }>()
   const loads: string[] = []
+  const damaged = new Set<string>()
   const opened = openModuleRuns({
     threads: 1,
     workerFile,
     loadCode: async ({ moduleId, version }) => {
+      if (damaged.has(moduleId)) throw problem('PACKAGE_UNVERIFIED', 'not signed by a trusted key')
       loads.push(`${moduleId} ${version}`)
       return modules.get(`${moduleId} ${version}`) as never
     },
@@ -107,6 +110,19 @@ export async function aModuleRunsWorld(db: Db) {
     return (path: string, init: RequestInit = {}) =>
       fetch(`${url}/api/platform/v1/module-api/${path}`, { ...init, headers: { authorization: 'Bearer anna', ...init.headers } })
   }
-  return { ...deps, anna, install, change, happen, documents, runs, positionOf, app, loads }
+  return {
+    /** Modules whose stored package fails verification. */
+    damaged,
+    ...deps,
+    anna,
+    install,
+    change,
+    happen,
+    documents,
+    runs,
+    positionOf,
+    app,
+    loads,
+  }
 }
 export type ModuleRunsWorld = Awaited<ReturnType<typeof aModuleRunsWorld>>

@@ -1,4 +1,4 @@
-import { problem } from '../../core/kit/index.ts'
+import { isProblem, problem } from '../../core/kit/index.ts'
 import { ModuleResponse, routeResponse } from '../../core/modules/index.ts'
 import type { RawRequest, RawResponse } from '../http/index.ts'
 import { type InstallationRecord, insertRun, runnableInstallation } from '../modules/index.ts'
@@ -14,12 +14,12 @@ type Deps = RunDeps & Pick<ModuleRunsDeps, 'callService'>
 
 /**
  * Answers a call below the `apiPrefix` of a module. Throws NOT_FOUND unless the module is active in the caller's tenant and has routes, CONFLICT if
- * its data changed twice meanwhile, MODULE_FAILED, MODULE_LIMIT.
+ * its data changed twice meanwhile, MODULE_FAILED, MODULE_LIMIT, UNAVAILABLE if its stored package cannot be verified.
  */
 export async function callModule(deps: Deps, call: ModuleCall): Promise<RawResponse> {
   const { moduleId, actor, raw } = call
   const installation = await current(deps, call)
-  const { manifest } = await deps.loadCode(installation)
+  const { manifest } = await codeOf(deps, installation)
   if (!manifest.routes) throw notActive(moduleId)
   if (manifest.type === 'B') return deps.callService(call)
   const request = { ...(await requestOf(raw)), user: { userId: actor.userId, roles: [...actor.roles] } }
@@ -27,6 +27,15 @@ export async function callModule(deps: Deps, call: ModuleCall): Promise<RawRespo
   const ran = first.outcome === 'done' || 'failed limit'.includes(first.outcome) ? first : await again(deps, call, request)
   return answerOf(deps, moduleId, ran)
 }
+
+/** What is wrong with a package concerns operators only: they find it in the log. */
+const codeOf = ({ loadCode, log }: Deps, installation: InstallationRecord) =>
+  loadCode(installation).catch((err) => {
+    if (!isProblem(err, 'PACKAGE_UNVERIFIED')) throw err
+    const { tenantId, moduleId } = installation
+    log.error({ err, tenantId, moduleId }, 'the package of a module failed verification, so it does not run')
+    throw problem('UNAVAILABLE', `The module ${moduleId} cannot run now. An operator finds the cause in the log of the platform.`)
+  })
 
 const again = async (deps: Deps, call: ModuleCall, request: Request) =>
   runFor(deps, call, { installation: await current(deps, call), request })
@@ -53,7 +62,7 @@ async function runFor(
     depth: 0,
     deliveryId: null,
   } as const
-  const code = await deps.loadCode(installation)
+  const code = await codeOf(deps, installation)
   const ran = await runOnce(
     deps,
     { installation, code, job: { type: 'request', request }, caller: actor, about: { ...about, attempt: 1 } },

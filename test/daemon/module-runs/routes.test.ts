@@ -46,6 +46,15 @@ onBothDialects('routes of modules', (fresh) => {
     expect((await ask('unknown/x')).status).toBe(404)
   })
 
+  test('a module whose package fails verification is unavailable, without words for operators', async () => {
+    const { one, ask } = await world('return { body: 1 }')
+    one.damaged.add('answers')
+    const response = await ask('answers/x')
+    const { code, message } = (await response.json()) as Record<string, string>
+    expect([response.status, code]).toEqual([503, 'UNAVAILABLE'])
+    expect(message).not.toContain('key')
+  })
+
   test.each([
     ['throw new Error("secret detail")', 502, 'MODULE_FAILED', 'failed'],
     ['for (;;);', 502, 'MODULE_LIMIT', 'limit'],
