@@ -28,7 +28,7 @@ export async function callModule(deps: Deps, call: ModuleCall): Promise<RawRespo
   return answerOf(deps, moduleId, ran)
 }
 
-/** What is wrong with a package concerns operators only: they find it in the log. */
+/** Users learn only that the module cannot run; operators find the cause in the log. */
 const codeOf = ({ loadCode, log }: Deps, installation: InstallationRecord) =>
   loadCode(installation).catch((err) => {
     if (!isProblem(err, 'PACKAGE_UNVERIFIED')) throw err
