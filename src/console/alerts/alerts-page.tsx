@@ -1,0 +1,116 @@
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { Alert, AlertStatus, TriedChannel } from '../../core/alerts/index.ts'
+import {
+  ActionDialog,
+  Ago,
+  api,
+  Button,
+  ChoiceFilter,
+  DataTable,
+  Empty,
+  Link,
+  Loaded,
+  PageHeader,
+  Status,
+  type TableColumn,
+  useMay,
+  useSearchState,
+} from '../kit/index.ts'
+import { alertTone } from './alert-tone.ts'
+import { alertsQuery, openAlertsQuery } from './queries.ts'
+import { words } from './words.ts'
+
+const statuses = ['open', 'acknowledged', 'closed'] as const satisfies readonly AlertStatus[]
+const severityRank = { critical: 0, warning: 1, info: 2 } as const
+
+const columns: readonly TableColumn<Alert>[] = [
+  {
+    key: 'severity',
+    title: 'Severity',
+    width: '100px',
+    value: ({ severity }) => severityRank[severity],
+    cell: ({ severity }) => <Status tone={alertTone[severity]}>{severity}</Status>,
+  },
+  {
+    key: 'title',
+    title: 'Alert',
+    width: 'minmax(320px, 5fr)',
+    value: ({ title }) => title,
+    cell: ({ id, title }) => <Link to={`/alerts/${id}`}>{title}</Link>,
+  },
+  { key: 'subject', title: 'Subject', width: 'minmax(210px, 2fr)', value: ({ subject }) => subject },
+  { key: 'status', title: 'Status', width: '110px', value: ({ status }) => status },
+  { key: 'count', title: 'Count', width: '60px', align: 'right', value: ({ count }) => count },
+  { key: 'last', title: 'Last seen', width: '100px', value: ({ lastAt }) => lastAt, cell: ({ lastAt }) => <Ago at={lastAt} /> },
+  { key: 'notified', title: 'Notified', width: '120px', value: notifiedText },
+]
+
+function notifiedText({ deliveries: { sent, pending, dead } }: Alert): string {
+  if (sent + pending + dead === 0) return 'no'
+  return [sent > 0 && `${sent} sent`, pending > 0 && `${pending} pending`, dead > 0 && `${dead} failed`].filter(Boolean).join(', ')
+}
+
+export function Page() {
+  const [{ status }] = useSearchState()
+  const chosen = statuses.find((one) => one === status)
+  const query = useQuery(alertsQuery(chosen))
+  const open = useQuery(openAlertsQuery).data?.alerts.length
+  return (
+    <>
+      <PageHeader title={words.title} answer={open !== undefined && words.answer(open)} actions={<TestButton />} />
+      <div className="toolbar">
+        <ChoiceFilter label={words.status} name="status" choices={statuses.map((value) => ({ value, label: value }))} />
+      </div>
+      <Loaded query={query} rows={8}>
+        {({ alerts, deadLetters }) => (
+          <>
+            <DataTable
+              label={words.title}
+              columns={columns}
+              rows={alerts}
+              rowKey={({ id }) => String(id)}
+              empty={
+                <Empty title={chosen ? words.noMatch : words.empty}>
+                  <p>{words.emptyHint}</p>
+                </Empty>
+              }
+            />
+            {deadLetters.length > 0 && (
+              <p className="after-table">
+                <Status tone="failed">{`${deadLetters.length} ${words.deadJobs.toLowerCase()}`}</Status>{' '}
+                <Link to="/jobs?state=dead">Jobs</Link>
+              </p>
+            )}
+          </>
+        )}
+      </Loaded>
+    </>
+  )
+}
+
+function TestButton() {
+  const [asks, setAsks] = useState(false)
+  const [tried, setTried] = useState<readonly TriedChannel[]>()
+  const { why } = useMay('alerts', 'testAlerts')
+  return (
+    <>
+      {tried?.map(({ channel, target, ok, says }) => (
+        <Status key={`${channel} ${target}`} tone={ok ? 'ok' : 'failed'} title={says}>{`${channel} to ${target}`}</Status>
+      ))}
+      <Button why={why} onPress={() => setAsks(true)}>
+        {words.test}
+      </Button>
+      {asks && (
+        <ActionDialog
+          title={words.testTitle}
+          consequence={<p>{words.testEffect}</p>}
+          confirm="Send"
+          cli={() => 'tenantry alerts test'}
+          run={async () => setTried((await api.alerts.testAlerts({ body: {} })).tried)}
+          onClose={() => setAsks(false)}
+        />
+      )}
+    </>
+  )
+}

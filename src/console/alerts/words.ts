@@ -1,0 +1,25 @@
+import { plural } from '../../core/kit/index.ts'
+
+export const words = {
+  title: 'Alerts',
+  alert: 'Alert',
+  answer: (open: number) => (open === 0 ? 'No open alert.' : `${plural(open, 'open alert')}.`),
+  empty: 'No alerts',
+  emptyHint: 'Alerts reach people by mail or webhook. Send a test message to see whether they do.',
+  noMatch: 'No alert with this status',
+  test: 'Send test message…',
+  testTitle: 'Send a test message?',
+  testEffect: 'Every configured recipient gets one message. No alert is created.',
+  acknowledge: 'Acknowledge…',
+  acknowledgeTitle: (id: number) => `Acknowledge alert ${id}?`,
+  acknowledgeEffect: 'Its reminders stop for everybody. The cause stays: the next command is still to run.',
+  resend: 'Send again…',
+  resendTitle: (id: number) => `Send the messages of alert ${id} again?`,
+  resendEffect: 'Messages that failed are sent again to the same recipients.',
+  next: 'Next',
+  details: 'Details',
+  messages: 'Messages',
+  noMessages: 'Not sent: no channel is configured, or a summary message covers it.',
+  status: 'Status',
+  deadJobs: 'Dead jobs',
+} as const

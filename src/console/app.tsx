@@ -1,0 +1,39 @@
+import { QueryClientProvider } from '@tanstack/react-query'
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent, RouterProvider } from '@tanstack/react-router'
+import { I18nProvider } from 'react-aria-components'
+import { Empty, Link, ProblemView, parseSearch, queryClient, stringifySearch } from './kit/index.ts'
+import { LoginPage } from './login/index.ts'
+import { features } from './pages.ts'
+import { Shell } from './shell.tsx'
+
+const root = createRootRoute()
+const login = createRoute({ getParentRoute: () => root, path: '/login', component: LoginPage })
+const shell = createRoute({ getParentRoute: () => root, id: 'shell', component: Shell })
+const pages = features
+  .flatMap(({ pages }) => pages)
+  .map(({ path, load }) => createRoute({ getParentRoute: () => shell, path, component: lazyRouteComponent(load, 'Page') }))
+const missing = createRoute({ getParentRoute: () => shell, path: '$', component: NotFound })
+
+function NotFound() {
+  return (
+    <Empty title="This page does not exist" tone="off">
+      <Link to="/">Overview</Link>
+    </Empty>
+  )
+}
+
+const router = createRouter({
+  routeTree: root.addChildren([login, shell.addChildren([...pages, missing])]),
+  basepath: '/console',
+  parseSearch,
+  stringifySearch,
+  defaultErrorComponent: ({ error }) => <ProblemView error={error} onRetry={() => location.reload()} />,
+})
+
+export const App = () => (
+  <I18nProvider locale="en-GB">
+    <QueryClientProvider client={queryClient}>
+      <RouterProvider router={router} />
+    </QueryClientProvider>
+  </I18nProvider>
+)

@@ -1,0 +1,16 @@
+import { plural } from '../../core/kit/index.ts'
+
+export const words = {
+  title: 'Audit log',
+  verify: 'Verify',
+  verifying: 'Verifying…',
+  verified: (chains: number) => `${plural(chains, 'chain')} verified`,
+  broken: (chain: string, at: number | undefined) => `${chain} is broken${at === undefined ? '' : ` at entry ${at}`}`,
+  more: 'Load older entries',
+  none: 'No entry matches',
+  noneYet: 'No entries yet',
+  actor: 'Actor (admin:anna, token:*)',
+  action: 'Action (rollout.paused)',
+  subject: 'Subject',
+  chain: 'Chain',
+} as const

@@ -1,0 +1,135 @@
+import { useQuery } from '@tanstack/react-query'
+import type { BoardSummary } from '../../core/boards/index.ts'
+import type { OperatorRun } from '../../core/runs/index.ts'
+import {
+  Ago,
+  api,
+  ChoiceFilter,
+  DataTable,
+  Empty,
+  Loaded,
+  PageHeader,
+  Section,
+  Status,
+  type TableColumn,
+  useSearchState,
+} from '../kit/index.ts'
+import { boardTones, runTones } from './queries.ts'
+import { words } from './words.ts'
+
+const boardColumns: readonly TableColumn<BoardSummary>[] = [
+  { key: 'name', title: 'Board', width: 'minmax(180px, 2fr)', value: ({ name }) => name },
+  {
+    key: 'status',
+    title: 'Status',
+    width: '120px',
+    value: ({ status }) => status,
+    cell: ({ status }) => <Status tone={boardTones[status]}>{status}</Status>,
+  },
+  { key: 'version', title: 'Version', width: '80px', align: 'right', value: ({ version }) => version },
+  { key: 'published', title: 'Published', width: '90px', align: 'right', value: ({ publishedVersion }) => publishedVersion },
+  { key: 'saved', title: 'Saved', width: '110px', value: ({ updatedAt }) => updatedAt, cell: ({ updatedAt }) => <Ago at={updatedAt} /> },
+]
+
+const runColumns: readonly TableColumn<OperatorRun>[] = [
+  { key: 'board', title: 'Run of', width: 'minmax(180px, 2fr)', value: ({ boardName }) => boardName },
+  {
+    key: 'status',
+    title: 'Status',
+    width: '120px',
+    value: ({ status }) => status,
+    cell: ({ status }) => <Status tone={runTones[status]}>{status}</Status>,
+  },
+  {
+    key: 'element',
+    title: 'Element',
+    width: 'minmax(120px, 1fr)',
+    value: ({ activeElementIds, failure }) => activeElementIds.join(', ') || failure?.elementId,
+  },
+  {
+    key: 'started',
+    title: 'Started',
+    width: '110px',
+    value: ({ startedAt }) => startedAt,
+    cell: ({ startedAt }) => <Ago at={startedAt} />,
+  },
+  {
+    key: 'due',
+    title: 'Due',
+    width: '110px',
+    value: ({ slaDeadline }) => slaDeadline,
+    cell: ({ slaDeadline }) => <Ago at={slaDeadline} none="–" />,
+  },
+  { key: 'reason', title: 'Reason', width: 'minmax(160px, 3fr)', value: ({ failure }) => failure?.message },
+]
+
+const statuses = Object.keys(runTones).map((value) => ({ value, label: value }))
+const maxTenants = 200
+
+export function Page() {
+  const [{ tenant }] = useSearchState()
+  const tenants = useQuery({ queryKey: ['tenants', 'names'], queryFn: () => api.tenants.listTenants({ query: { limit: maxTenants } }) })
+  return (
+    <>
+      <PageHeader title={words.title} />
+      <Loaded query={tenants} rows={1}>
+        {({ tenants: all }) => (
+          <div className="toolbar">
+            <ChoiceFilter
+              label={words.tenant}
+              name="tenant"
+              choices={all.map(({ slug, name }) => ({ value: slug, label: `${slug} (${name})` }))}
+            />
+            <ChoiceFilter label="Runs" name="status" choices={statuses} />
+          </div>
+        )}
+      </Loaded>
+      {tenant ? <OfTenant slug={tenant} /> : <Empty title={words.choose} tone="off" />}
+    </>
+  )
+}
+
+function OfTenant({ slug }: Readonly<{ slug: string }>) {
+  const [{ status }] = useSearchState()
+  const boards = useQuery({
+    queryKey: ['boards', slug],
+    queryFn: () => api.boards.listTenantBoards({ params: { slug }, query: { limit: 100 } }),
+  })
+  const runs = useQuery({
+    queryKey: ['runs', slug, status ?? ''],
+    queryFn: () =>
+      api.runs.listTenantRuns({ params: { slug }, query: { limit: 100, ...(status ? { status: status as OperatorRun['status'] } : {}) } }),
+  })
+  return (
+    <>
+      <Loaded query={boards} rows={4}>
+        {({ boards: rows }) => (
+          <DataTable
+            label={words.title}
+            columns={boardColumns}
+            rows={rows}
+            rowKey={({ id }) => id}
+            rowLink={({ id }) => `/boards/${slug}/${id}`}
+            empty={<Empty title={words.noBoards} tone="off" />}
+            reserve={520}
+          />
+        )}
+      </Loaded>
+      <Section title={words.runs}>
+        <Loaded query={runs} rows={4}>
+          {({ runs: rows }) => (
+            <DataTable
+              label={words.runs}
+              columns={runColumns}
+              rows={rows}
+              rowKey={({ id }) => id}
+              rowLink={({ id }) => `/runs/${slug}/${id}`}
+              empty={<Empty title={words.noRuns} tone="off" />}
+              reserve={520}
+            />
+          )}
+        </Loaded>
+      </Section>
+    </>
+  )
+}

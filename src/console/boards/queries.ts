@@ -1,0 +1,22 @@
+import type { BoardSummary } from '../../core/boards/index.ts'
+import type { OperatorRun } from '../../core/runs/index.ts'
+import { api, type Tone } from '../kit/index.ts'
+
+export const boardTones = { draft: 'waiting', active: 'ok', archived: 'off' } as const satisfies Record<BoardSummary['status'], Tone>
+export const runTones = { running: 'working', waiting: 'waiting', completed: 'ok', failed: 'failed' } as const satisfies Record<
+  OperatorRun['status'],
+  Tone
+>
+
+type One = Readonly<{ slug: string; id: string }>
+
+export const boardQuery = ({ slug, id }: One) =>
+  ({ queryKey: ['boards', slug, id], queryFn: () => api.boards.showTenantBoard({ params: { slug, id } }) }) as const
+
+/** Checks the version of the board that was saved last. */
+export const checkQuery = ({ slug, id }: One) =>
+  ({
+    queryKey: ['boards', slug, id, 'check'],
+    queryFn: () => api.boards.checkTenantBoard({ params: { slug, id } }),
+    refetchInterval: false,
+  }) as const

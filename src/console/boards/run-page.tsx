@@ -1,0 +1,157 @@
+import { useQuery } from '@tanstack/react-query'
+import { useParams } from '@tanstack/react-router'
+import { useMemo, useState } from 'react'
+import { problem } from '../../core/kit/index.ts'
+import type { OperatorRun } from '../../core/runs/index.ts'
+import {
+  ActionDialog,
+  Ago,
+  api,
+  Button,
+  Id,
+  KeyValues,
+  Link,
+  Loaded,
+  PageHeader,
+  queryClient,
+  Section,
+  Status,
+  Timeline,
+  useMay,
+  useNow,
+} from '../kit/index.ts'
+import { Elements } from './elements.tsx'
+import type { Mark } from './graph.tsx'
+import { boardQuery, runTones } from './queries.ts'
+import { words } from './words.ts'
+
+type One = Readonly<{ slug: string; id: string }>
+type Entry = Awaited<ReturnType<typeof api.runs.tenantRunHistory>>['entries'][number]
+
+const isOver = ({ status }: OperatorRun) => status === 'completed' || status === 'failed'
+const canRetry = ({ failure }: OperatorRun) => failure !== null && failure.code !== 'CANCELLED' && failure.code !== 'REJECTED'
+
+export function Page() {
+  const one = useParams({ strict: false }) as One
+  const run = useQuery({ queryKey: ['runs', one.slug, 'one', one.id], queryFn: () => api.runs.showTenantRun({ params: one }) })
+  const history = useQuery({
+    queryKey: ['runs', one.slug, 'history', one.id],
+    queryFn: () => api.runs.tenantRunHistory({ params: one, query: { limit: 200 } }),
+  })
+  const [action, setAction] = useState<'cancel' | 'retry'>()
+  const { why } = useMay('runs', 'cancelTenantRuns')
+  return (
+    <>
+      <PageHeader
+        title={run.data?.boardName ?? one.id}
+        answer={run.data && <Status tone={runTones[run.data.status]}>{run.data.status}</Status>}
+        actions={
+          run.data && (
+            <>
+              {canRetry(run.data) && (
+                <Button look="primary" why={why} onPress={() => setAction('retry')}>
+                  {words.retry}…
+                </Button>
+              )}
+              {!isOver(run.data) && (
+                <Button look="danger" why={why} onPress={() => setAction('cancel')}>
+                  {words.cancel}…
+                </Button>
+              )}
+            </>
+          )
+        }
+      />
+      <Loaded query={run} rows={6}>
+        {(found) => (
+          <>
+            <RunFacts run={found} slug={one.slug} />
+            <RunGraph slug={one.slug} run={found} entries={history.data?.entries ?? []} />
+          </>
+        )}
+      </Loaded>
+      <Section title={words.steps}>
+        <Loaded query={history} rows={6}>
+          {({ entries }) => <Steps entries={entries} />}
+        </Loaded>
+      </Section>
+      <p className="dim">{words.kept}</p>
+      {action && <Act one={one} action={action} onClose={() => setAction(undefined)} />}
+    </>
+  )
+}
+
+const RunFacts = ({ run, slug }: Readonly<{ run: OperatorRun; slug: string }>) => (
+  <KeyValues
+    facts={[
+      [
+        'Tenant',
+        <Link key="tenant" to={`/tenants/${slug}`}>
+          {slug}
+        </Link>,
+      ],
+      ['Board', <Link key="board" to={`/boards/${slug}/${run.boardId}`}>{`${run.boardName}, version ${run.boardVersion}`}</Link>],
+      ['Trigger', run.trigger],
+      ['Waits at', run.activeElementIds.join(', ')],
+      ['Reason', run.failure && `${run.failure.code}: ${run.failure.message}`],
+      ['Started', <Ago key="started" at={run.startedAt} />],
+      ['Due', run.slaDeadline && <Ago key="due" at={run.slaDeadline} />],
+      ['Ended', run.completedAt && <Ago key="ended" at={run.completedAt} />],
+      ['Id', <Id key="id">{run.id}</Id>],
+    ]}
+  />
+)
+
+function RunGraph({ slug, run, entries }: Readonly<{ slug: string; run: OperatorRun; entries: readonly Entry[] }>) {
+  const board = useQuery(boardQuery({ slug, id: run.boardId }))
+  const now = useNow()
+  const marks = useMemo(() => marksOf(run, entries, now), [run, entries, now])
+  return (
+    <Loaded query={board} rows={6}>
+      {(found) => <Elements board={found} marks={marks} />}
+    </Loaded>
+  )
+}
+
+/** Marks elements that are done, waiting, late or failed. */
+function marksOf(run: OperatorRun, entries: readonly Entry[], now: Date): ReadonlyMap<string, Mark> {
+  const marks = new Map<string, Mark>()
+  for (const { elementId } of entries) if (elementId) marks.set(elementId, { tone: 'ok', text: 'done' })
+  const isLate = run.slaDeadline !== null && run.completedAt === null && Date.parse(run.slaDeadline) < now.getTime()
+  for (const id of run.activeElementIds) marks.set(id, isLate ? { tone: 'failed', text: 'late' } : { tone: 'waiting', text: 'waiting' })
+  if (run.failure?.elementId) marks.set(run.failure.elementId, { tone: 'failed', text: run.failure.code })
+  return marks
+}
+
+const Steps = ({ entries }: Readonly<{ entries: readonly Entry[] }>) => (
+  <Timeline
+    label={words.steps}
+    entries={entries.toReversed().map(({ seq, at, type, elementId }) => ({
+      key: String(seq),
+      at,
+      tone: 'ok' as const,
+      text: elementId ? `${type} · ${elementId}` : type,
+    }))}
+  />
+)
+
+function Act({ one: { slug, id }, action, onClose }: Readonly<{ one: One; action: 'cancel' | 'retry'; onClose(): void }>) {
+  const cancels = action === 'cancel'
+  return (
+    <ActionDialog
+      title={cancels ? words.cancelTitle : words.retryTitle}
+      consequence={cancels ? words.cancelConsequence : words.retryConsequence}
+      confirm={cancels ? words.cancel : words.retry}
+      danger={cancels}
+      cli={() => `tenantry runs ${action} ${id} --tenant ${slug}`}
+      run={async () => {
+        const call = { params: { slug }, body: { ids: [id] } }
+        const { refused } = cancels ? await api.runs.cancelTenantRuns(call) : await api.runs.retryTenantRuns(call)
+        await queryClient.invalidateQueries({ queryKey: ['runs'] })
+        const [first] = refused
+        if (first) throw problem('CONFLICT', first.message)
+      }}
+      onClose={onClose}
+    />
+  )
+}

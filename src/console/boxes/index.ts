@@ -1,0 +1,24 @@
+// Boxes: the fleet against its manifest, and one box with its versions, probe, snapshots and history.
+// Rollouts move boxes; here they are only scanned, probed, and entered into maintenance.
+import { consoleFeature } from '../kit/index.ts'
+import { searchBoxes } from './queries.ts'
+import { words } from './words.ts'
+
+export { driftTones } from './box-state.ts'
+export { fleetQuery } from './queries.ts'
+export { driftWords } from './words.ts'
+
+export const boxesConsole = consoleFeature({
+  name: 'boxes',
+  pages: [
+    {
+      path: '/boxes',
+      title: words.title,
+      load: () => import('./boxes-page.tsx'),
+      nav: { group: 'Fleet', label: words.title, order: 0, shortcut: 'b' },
+    },
+    { path: '/boxes/$slug', title: words.box, load: () => import('./box-page.tsx') },
+  ],
+  live: { 'rollout.done': ['boxes'], 'rollout.paused': ['boxes'], 'rollout.failed': ['boxes'] },
+  search: searchBoxes,
+})

@@ -1,0 +1,192 @@
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import { Input, Label, TextField } from 'react-aria-components'
+import type { HostView, RegistryEntry } from '../../core/hosts/index.ts'
+import {
+  ActionDialog,
+  Ago,
+  api,
+  Button,
+  ChoiceFilter,
+  CliLine,
+  DataTable,
+  Empty,
+  Loaded,
+  PageHeader,
+  queryClient,
+  Section,
+  Status,
+  type TableColumn,
+  TextFilter,
+  useMay,
+  useSearchState,
+} from '../kit/index.ts'
+import { gigabytes, hostsQuery, hostTone, registriesQuery } from './queries.ts'
+import { words } from './words.ts'
+
+const columns: readonly TableColumn<HostView>[] = [
+  { key: 'host', title: 'Host', width: 'minmax(140px, 2fr)', value: ({ name }) => name },
+  {
+    key: 'status',
+    title: 'Status',
+    width: '130px',
+    value: ({ status }) => status,
+    cell: (host) => <Status tone={hostTone(host)}>{host.skewed ? `${host.status}, clock off` : host.status}</Status>,
+  },
+  {
+    key: 'seen',
+    title: 'Last seen',
+    width: '120px',
+    value: ({ lastSeenAt }) => lastSeenAt,
+    cell: ({ lastSeenAt }) => <Ago at={lastSeenAt} />,
+  },
+  { key: 'boxes', title: 'Boxes', width: '70px', align: 'right', value: ({ resources }) => resources?.boxes },
+  { key: 'load', title: 'Load', width: '70px', align: 'right', value: ({ resources }) => resources?.load?.[0]?.toFixed(1) },
+  {
+    key: 'disk',
+    title: 'Free disk',
+    width: '100px',
+    align: 'right',
+    value: ({ resources }) => resources?.freeDiskBytes,
+    cell: ({ resources, diskLow }) =>
+      resources ? diskLow ? <Status tone="failed">{gigabytes(resources.freeDiskBytes)}</Status> : gigabytes(resources.freeDiskBytes) : '–',
+  },
+  { key: 'agent', title: 'Agent', width: '100px', value: ({ agentVersion }) => agentVersion },
+  { key: 'engine', title: 'Engine', width: '120px', value: ({ engine }) => engine?.engine },
+  { key: 'reason', title: 'Reason', width: 'minmax(120px, 3fr)', value: ({ reason }) => reason },
+]
+
+export function Page() {
+  const hosts = useQuery(hostsQuery)
+  const [inviting, setInviting] = useState(false)
+  const [invite, setInvite] = useState<Invitation>()
+  const { why } = useMay('hosts', 'inviteHost')
+  return (
+    <>
+      <PageHeader
+        title={words.title}
+        answer={hosts.data && <Answer hosts={hosts.data.hosts} />}
+        actions={
+          <Button look="primary" why={why} onPress={() => setInviting(true)}>
+            {words.invite}
+          </Button>
+        }
+      />
+      <div className="toolbar">
+        <TextFilter label="Filter by name" />
+        <ChoiceFilter label="Status" name="status" choices={statusChoices} />
+      </div>
+      <Loaded query={hosts} rows={8}>
+        {({ hosts: all }) => <Hosts hosts={all} />}
+      </Loaded>
+      <Registries />
+      {inviting && <Invite onCreated={setInvite} onClose={() => setInviting(false)} />}
+      {invite && <Invited {...invite} onClose={() => setInvite(undefined)} />}
+    </>
+  )
+}
+
+const statusChoices = ['online', 'offline', 'frozen', 'revoked'].map((value) => ({ value, label: value }))
+
+function Answer({ hosts }: Readonly<{ hosts: readonly HostView[] }>) {
+  const known = hosts.filter(({ status }) => status !== 'revoked')
+  const trouble = known.filter((host) => hostTone(host) !== 'ok').length
+  if (known.length === 0) return null
+  return trouble === 0 ? (
+    <Status tone="ok">{words.allOnline(known.length)}</Status>
+  ) : (
+    <Status tone="failed">{words.trouble(trouble)}</Status>
+  )
+}
+
+function Hosts({ hosts }: Readonly<{ hosts: readonly HostView[] }>) {
+  const [{ q = '', status }] = useSearchState()
+  const shown = hosts.filter((host) => host.name.includes(q.trim().toLowerCase()) && (!status || host.status === status))
+  return (
+    <DataTable
+      label={words.title}
+      columns={columns}
+      rows={shown}
+      rowKey={({ name }) => name}
+      rowLink={({ name }) => `/hosts/${encodeURIComponent(name)}`}
+      empty={hosts.length === 0 ? <NoHosts /> : <Empty title={words.nothingFits} tone="off" />}
+      reserve={330}
+    />
+  )
+}
+
+const NoHosts = () => (
+  <Empty title={words.none} tone="waiting">
+    <p>{words.noneHint}</p>
+    <CliLine>tenantry hosts invite host-1</CliLine>
+  </Empty>
+)
+
+function Registries() {
+  const registries = useQuery(registriesQuery)
+  return (
+    <Section title={words.registries} aside={<CliLine>{words.setRegistry}</CliLine>}>
+      <Loaded query={registries} rows={2}>
+        {({ registries: entries }) =>
+          entries.length === 0 ? (
+            <p className="dim">{words.noRegistries}</p>
+          ) : (
+            <ul className="lines">
+              {entries.map((entry) => (
+                <li key={`${entry.registry} ${entry.host}`}>
+                  <code>{entry.registry}</code>
+                  <span className="grow">{registryWords(entry)}</span>
+                  <span className="aside">
+                    by {entry.updatedBy} <Ago at={entry.updatedAt} />
+                  </span>
+                </li>
+              ))}
+            </ul>
+          )
+        }
+      </Loaded>
+    </Section>
+  )
+}
+
+const registryWords = ({ host, mirror, username, hasPassword }: RegistryEntry): string =>
+  [
+    host ? `for ${host}` : 'for all hosts',
+    mirror && `mirror ${mirror}`,
+    username && `as ${username}${hasPassword ? ' (password stored)' : ''}`,
+  ]
+    .filter(Boolean)
+    .join(' · ')
+
+type Invitation = Readonly<{ token: string; name: string }>
+
+function Invite({ onCreated, onClose }: Readonly<{ onCreated(invite: Invitation): void; onClose(): void }>) {
+  const [name, setName] = useState('')
+  return (
+    <ActionDialog
+      title={words.invite}
+      consequence={words.inviteConsequence}
+      confirm="Create token"
+      cli={() => `tenantry hosts invite ${name || '<name>'}`}
+      isComplete={name !== ''}
+      run={async () => {
+        onCreated(await api.hosts.inviteHost({ body: { name } }))
+        await queryClient.invalidateQueries({ queryKey: ['hosts'] })
+      }}
+      onClose={onClose}
+    >
+      <TextField className="field" value={name} onChange={(text) => setName(text.trim().toLowerCase())} autoFocus autoComplete="off">
+        <Label>{words.name}</Label>
+        <Input placeholder="host-1" />
+      </TextField>
+    </ActionDialog>
+  )
+}
+
+const Invited = ({ name, token, onClose }: Invitation & Readonly<{ onClose(): void }>) => (
+  <ActionDialog title={`Enrol ${name}`} consequence={words.invited(name)} confirm="Done" run={async () => undefined} onClose={onClose}>
+    <CliLine>{`install -m 600 /dev/stdin enrol.token <<< '${token}'`}</CliLine>
+    <CliLine>{`tenantry-agent enrol --url ${location.origin} --token-file enrol.token`}</CliLine>
+    <CliLine>tenantry-agent run</CliLine>
+  </ActionDialog>
+)

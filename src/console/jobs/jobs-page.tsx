@@ -1,0 +1,124 @@
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { Job, JobCount, JobState } from '../../core/jobs/index.ts'
+import {
+  ActionDialog,
+  Ago,
+  api,
+  Button,
+  ChoiceFilter,
+  DataTable,
+  Empty,
+  Loaded,
+  PageHeader,
+  queryClient,
+  Status,
+  type TableColumn,
+  type Tone,
+  useMay,
+  useSearchState,
+} from '../kit/index.ts'
+import { words } from './words.ts'
+
+const tones = { waiting: 'waiting', away: 'waiting', dead: 'failed' } as const satisfies Record<JobState, Tone>
+
+const columns: readonly TableColumn<Job>[] = [
+  { key: 'id', title: 'No', width: '80px', value: ({ id }) => id },
+  { key: 'topic', title: 'Topic', width: 'minmax(140px, 1fr)', value: ({ topic }) => topic },
+  {
+    key: 'state',
+    title: 'Status',
+    width: '120px',
+    value: ({ state }) => state,
+    cell: ({ state }) => <Status tone={tones[state]}>{words.states[state]}</Status>,
+  },
+  { key: 'tenant', title: 'Tenant', width: '140px', value: ({ tenant }) => tenant },
+  { key: 'attempts', title: 'Attempts', width: '80px', align: 'right', value: ({ attempts }) => attempts },
+  {
+    key: 'created',
+    title: 'Created',
+    width: '110px',
+    value: ({ createdAt }) => createdAt,
+    cell: ({ createdAt }) => <Ago at={createdAt} />,
+  },
+  {
+    key: 'next',
+    title: 'Next',
+    width: '110px',
+    value: ({ nextAt }) => nextAt,
+    cell: ({ nextAt }) => <Ago at={nextAt} none="retry only" />,
+  },
+  {
+    key: 'error',
+    title: 'Last error',
+    width: 'minmax(160px, 3fr)',
+    value: ({ lastError }) => lastError,
+    cell: ({ lastError }) => <span title={lastError ?? undefined}>{lastError ?? ''}</span>,
+  },
+]
+
+const states = Object.entries(words.states).map(([value, label]) => ({ value, label }))
+const pageLimit = 200
+
+export function Page() {
+  const [{ state }] = useSearchState()
+  const jobs = useQuery({
+    queryKey: ['jobs', 'list', state ?? ''],
+    queryFn: () => api.jobs.listJobs({ query: { limit: pageLimit, ...(state ? { state: state as JobState } : {}) } }),
+  })
+  const [retrying, setRetrying] = useState(false)
+  const { why } = useMay('jobs', 'retryJobs')
+  const dead = jobs.data ? countOf(jobs.data.counts, 'dead') : 0
+  return (
+    <>
+      <PageHeader
+        title={words.jobs}
+        answer={jobs.data && (dead === 0 ? <Status tone="ok">{words.calm}</Status> : <Status tone="failed">{words.dead(dead)}</Status>)}
+        actions={
+          dead > 0 && (
+            <Button why={why} onPress={() => setRetrying(true)}>
+              {words.retry}…
+            </Button>
+          )
+        }
+      />
+      <div className="toolbar">
+        <ChoiceFilter label="Status" name="state" choices={states} />
+      </div>
+      <Loaded query={jobs} rows={6}>
+        {({ jobs: rows, counts, nextCursor }) => (
+          <>
+            <DataTable
+              label={words.jobs}
+              columns={columns}
+              rows={rows}
+              rowKey={({ id }) => String(id)}
+              empty={<Empty title={state ? words.noMatch : words.noJobs} tone={state ? 'off' : 'ok'} />}
+              reserve={260}
+            />
+            {nextCursor && <p className="dim">{`The oldest ${pageLimit} are shown: ${topicWords(counts)}`}</p>}
+          </>
+        )}
+      </Loaded>
+      {retrying && (
+        <ActionDialog
+          title={words.retryTitle}
+          consequence={words.retryConsequence(dead)}
+          confirm={words.retry}
+          cli={() => 'tenantry jobs retry'}
+          run={async () => {
+            await api.jobs.retryJobs({ body: {} })
+            await queryClient.invalidateQueries({ queryKey: ['jobs'] })
+          }}
+          onClose={() => setRetrying(false)}
+        />
+      )}
+    </>
+  )
+}
+
+const countOf = (counts: readonly JobCount[], state: JobState) =>
+  counts.filter((one) => one.state === state).reduce((sum, { count }) => sum + count, 0)
+
+const topicWords = (counts: readonly JobCount[]) =>
+  counts.map(({ topic, state, count }) => `${count} ${topic} ${words.states[state]}`).join(' · ')

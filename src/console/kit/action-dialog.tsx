@@ -1,0 +1,95 @@
+import { type ReactNode, useState } from 'react'
+import { Dialog, Form, Heading, Input, Label, Modal, ModalOverlay, TextArea, TextField } from 'react-aria-components'
+import { Button, CliLine } from './controls.tsx'
+import { ProblemView } from './states.tsx'
+
+export type ActionInput = Readonly<{ reason: string }>
+
+type ActionDialogProps = Readonly<{
+  /** `Pause rollout ro_…?` */
+  title: string
+  /** The effect: what happens, what is away for how long, what is lost, and what this does not do. */
+  consequence: ReactNode
+  /** More fields of the form. */
+  children?: ReactNode
+  /** Where the audit log wants one. */
+  reason?: 'required' | 'optional'
+  /** A text to type before the button works, for what cannot be taken back. */
+  typed?: string
+  confirm: string
+  danger?: boolean
+  /** The command that does the same. */
+  cli?: (input: ActionInput) => string
+  /** Throws a Problem, which the dialog shows; it stays open with what was typed. */
+  run(input: ActionInput): Promise<unknown>
+  onClose(): void
+  /** False while the fields of `children` are incomplete. */
+  isComplete?: boolean
+}>
+
+/** The core asks for at least this many characters of a reason. */
+const minReason = 3
+
+/** Asks before an action: its consequence in words, a reason, and its command. Rendered only while it is open. */
+export function ActionDialog(props: ActionDialogProps) {
+  const { title, consequence, children, reason: wants, typed, confirm, danger = false, cli, run, onClose, isComplete = true } = props
+  const [reason, setReason] = useState('')
+  const [answer, setAnswer] = useState('')
+  const [state, setState] = useState<Readonly<{ busy: boolean; error?: unknown }>>({ busy: false })
+  const isReady = isComplete && !state.busy && (wants !== 'required' || reason.trim().length >= minReason) && (!typed || answer === typed)
+  const submit = async () => {
+    if (!isReady) return
+    setState({ busy: true })
+    try {
+      await run({ reason: reason.trim() })
+      onClose()
+    } catch (error) {
+      setState({ busy: false, error })
+    }
+  }
+  return (
+    <ModalOverlay className="overlay" isOpen isDismissable={!state.busy} onOpenChange={(open) => !open && onClose()}>
+      <Modal className="modal">
+        <Dialog className="dialog" role="alertdialog">
+          <Heading slot="title">{title}</Heading>
+          <Form
+            onSubmit={(event) => {
+              event.preventDefault()
+              void submit()
+            }}
+          >
+            <div className="consequence">{consequence}</div>
+            {children}
+            {wants && (
+              <TextField className="field" value={reason} onChange={setReason} isRequired={wants === 'required'} maxLength={500} autoFocus>
+                <Label>Reason{wants === 'optional' ? ' (optional)' : ''}, for the audit log</Label>
+                <TextArea rows={2} />
+              </TextField>
+            )}
+            {typed && (
+              <TextField className="field" value={answer} onChange={setAnswer} autoComplete="off">
+                <Label>
+                  Type <code>{typed}</code> to confirm
+                </Label>
+                <Input />
+              </TextField>
+            )}
+            {state.error !== undefined && <ProblemView error={state.error} />}
+            {cli && <CliLine>{cli({ reason: reason.trim() || '…' })}</CliLine>}
+            <div className="dialog-actions">
+              <Button onPress={onClose} isDisabled={state.busy}>
+                Cancel
+              </Button>
+              <Button type="submit" look={danger ? 'danger' : 'primary'} isDisabled={!isReady}>
+                {state.busy ? `${confirm}…` : confirm}
+              </Button>
+            </div>
+          </Form>
+        </Dialog>
+      </Modal>
+    </ModalOverlay>
+  )
+}
+
+/** The text of a reason as one argument of a shell. */
+export const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`

@@ -1,0 +1,82 @@
+import { endpoints } from 'virtual:endpoints'
+import { backgroundHeader, consoleHeader } from '../../core/admin/index.ts'
+import type { api as contracts } from '../../core/api.ts'
+import { type AdminRole, type Auth, type Client, type EndpointShape, makeClient, roleAtLeast } from '../../core/contract/index.ts'
+import { isProblem, type Problem } from '../../core/kit/index.ts'
+import { learnServerTime } from './clock.ts'
+
+export type Api = { readonly [Feature in keyof typeof contracts]: Client<(typeof contracts)[Feature]> }
+type Options = Readonly<{ signal?: AbortSignal; lastEventId?: string; headers?: Record<string, string> }>
+
+/** A problem with the id under which the daemon logged the request. */
+export type ShownProblem = Problem & { requestId?: string }
+
+const ended = new Set<() => void>()
+/** Calls the listener when the session has ended: expired, revoked, or logged out elsewhere. */
+export function onSessionEnd(listener: () => void): () => void {
+  ended.add(listener)
+  return () => ended.delete(listener)
+}
+
+let lastActiveMs = 0
+const attendedMs = 5 * 60_000
+for (const type of ['pointerdown', 'keydown', 'wheel'] as const)
+  globalThis.addEventListener?.(
+    type,
+    ({ timeStamp }) => {
+      lastActiveMs = timeStamp
+    },
+    { capture: true, passive: true },
+  )
+
+/** A page without a click or key for minutes must not keep its session open. */
+const isAttended = () => performance.now() - lastActiveMs < attendedMs
+
+function caller(shape: EndpointShape) {
+  return async (call?: unknown, options: Options = {}): Promise<unknown> => {
+    let requestId: string | null = null
+    const send: typeof fetch = async (input, init) => {
+      const response = await fetch(input, { ...init, credentials: 'same-origin', cache: 'no-store' })
+      requestId = response.headers.get('x-request-id')
+      learnServerTime(response.headers.get('date'))
+      return response
+    }
+    const headers = () => ({
+      [consoleHeader]: '1',
+      ...(isAttended() && kindOf(shape) !== 'sse' ? {} : { [backgroundHeader]: '1' }),
+      ...(shape.method === 'POST' ? { 'idempotency-key': crypto.randomUUID() } : {}),
+    })
+    const client = makeClient({ one: shape }, { baseUrl: location.origin, headers, fetch: send })
+    try {
+      return await (client.one as (call?: unknown, options?: Options) => Promise<unknown>)(call, options)
+    } catch (error) {
+      if (isProblem(error, 'UNAUTHENTICATED') || isProblem(error, 'SETUP_REQUIRED')) for (const listener of ended) listener()
+      if (isProblem(error) && requestId) (error as ShownProblem).requestId = requestId
+      throw error
+    }
+  }
+}
+
+const kindOf = ({ returns }: EndpointShape) => (returns as { kind?: string }).kind
+
+/** The daemon's admin API by the cookie of this session: one function per endpoint, named as in the contract. */
+export const api = Object.fromEntries(
+  Object.entries(endpoints).map(([feature, contract]) => [
+    feature,
+    Object.fromEntries(Object.entries(contract).map(([name, shape]) => [name, caller(revived(shape))])),
+  ]),
+) as unknown as Api
+
+/** The client asks whether an answer is a schema, and never parses with it. */
+function revived(shape: EndpointShape): EndpointShape {
+  return kindOf(shape) === 'json' ? { ...shape, returns: { safeParse: true } as never } : shape
+}
+
+/** The lowest role that may call an endpoint. */
+export function roleFor<F extends keyof Api>(feature: F, name: keyof Api[F]): AdminRole {
+  const auth = endpoints[feature]?.[name as string]?.auth as Auth | undefined
+  if (auth?.kind === 'admin') return auth.role
+  return auth?.kind === 'platform' && auth.orAdmin ? auth.orAdmin : 'admin'
+}
+
+export const maySee = (role: AdminRole, lowest: AdminRole): boolean => roleAtLeast(role, lowest)

@@ -1,0 +1,85 @@
+import { type ReactNode, useRef, useState } from 'react'
+import { Button as AriaButton, type ButtonProps, Tooltip, TooltipTrigger } from 'react-aria-components'
+import { Icon } from './status.tsx'
+
+type Look = 'plain' | 'primary' | 'danger' | 'quiet'
+
+/** `why`: the button is disabled and says so; it stays reachable by keyboard, so that everyone can read why. */
+export function Button({
+  look = 'plain',
+  why,
+  children,
+  onPress,
+  ...more
+}: Omit<ButtonProps, 'className' | 'children'> & Readonly<{ look?: Look; why?: string | undefined; children: ReactNode }>) {
+  const button = (
+    <AriaButton
+      {...more}
+      className={`button ${look}${why ? ' refused' : ''}`}
+      aria-disabled={why ? true : undefined}
+      {...(why || !onPress ? {} : { onPress })}
+    >
+      {children}
+    </AriaButton>
+  )
+  return why ? <Hint text={why}>{button}</Hint> : button
+}
+
+export const Hint = ({ text, children }: Readonly<{ text: string; children: ReactNode }>) => (
+  <TooltipTrigger delay={200} closeDelay={80}>
+    {children}
+    <Tooltip className="tooltip" offset={6}>
+      {text}
+    </Tooltip>
+  </TooltipTrigger>
+)
+
+/** Copies a text; says that it did. */
+export function CopyButton({ text, label = 'Copy' }: Readonly<{ text: string; label?: string }>) {
+  const [state, setState] = useState<'idle' | 'copied' | 'refused'>('idle')
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
+  const copy = async () => {
+    const next = await navigator.clipboard.writeText(text).then(
+      () => 'copied' as const,
+      () => 'refused' as const,
+    )
+    setState(next)
+    clearTimeout(timer.current)
+    timer.current = setTimeout(() => setState('idle'), 2000)
+  }
+  return (
+    <AriaButton
+      className="copy"
+      aria-label={state === 'idle' ? label : state === 'copied' ? 'Copied' : 'Not copied: select the text'}
+      onPress={() => void copy()}
+    >
+      {state === 'copied' ? (
+        <Icon tone="ok" />
+      ) : (
+        <svg className="icon" viewBox="0 0 16 16" aria-hidden="true" focusable="false">
+          <rect x="5.5" y="5.5" width="8" height="8" rx="1.5" />
+          <path d="M10.5 5.5v-1.500a1.500 1.500 0 0 0 -1.500 -1.500h-5a1.500 1.500 0 0 0 -1.500 1.500v5a1.500 1.500 0 0 0 1.500 1.500h1.500" />
+        </svg>
+      )}
+    </AriaButton>
+  )
+}
+
+/** An id, version or digest, with its copy button; `short` is what is shown of it. */
+export const Id = ({ children, short }: Readonly<{ children: string; short?: string }>) => (
+  <span className="id">
+    <code title={short ? children : undefined}>{short ?? children}</code>
+    <CopyButton text={children} label={`Copy ${children}`} />
+  </span>
+)
+
+/** The command that does the same, to copy. */
+export const CliLine = ({ children }: Readonly<{ children: string }>) => (
+  <div className="cli">
+    <code>{children}</code>
+    <CopyButton text={children} label="Copy command" />
+  </div>
+)
+
+/** How the key of the palette is named on this machine. */
+export const paletteKey = /Mac|iP(hone|ad)/.test(globalThis.navigator?.userAgent ?? '') ? '⌘K' : 'Ctrl K'

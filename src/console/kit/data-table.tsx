@@ -1,0 +1,261 @@
+import { useNavigate } from '@tanstack/react-router'
+import { useVirtualizer } from '@tanstack/react-virtual'
+import { type CSSProperties, type KeyboardEvent, type MouseEvent, memo, type ReactNode, useCallback, useMemo, useRef } from 'react'
+import { parseSearch, useSearchState } from './search-state.ts'
+
+export type TableColumn<Row> = Readonly<{
+  key: string
+  title: string
+  /** A track of the grid: `minmax(160px, 2fr)`, `96px`. Widths are reserved, so nothing jumps. */
+  width: string
+  /** The sort value; also shown, without `cell`. */
+  value(row: Row): string | number | null | undefined
+  cell?(row: Row): ReactNode
+  align?: 'right'
+  /** False where an order means nothing. */
+  sortable?: boolean
+}>
+
+export type Selection = Readonly<{ selected: ReadonlySet<string>; onChange(selected: ReadonlySet<string>): void }>
+
+type DataTableProps<Row> = Readonly<{
+  label: string
+  columns: readonly TableColumn<Row>[]
+  rows: readonly Row[]
+  rowKey(row: Row): string
+  /** The page of a row; its first cell is the link. */
+  rowLink?(row: Row): string
+  empty: ReactNode
+  selection?: Selection
+  /** Space that the rest of the page needs above and below, in px. */
+  reserve?: number
+}>
+
+const rowHeight = 32
+const rowsOutside = 12
+
+/** A table of any length: rows outside of the window are not in the page. The order is in the address, as `sort=host` or `sort=-host`. */
+export function DataTable<Row>({ label, columns, rows, rowKey, rowLink, empty, selection, reserve = 190 }: DataTableProps<Row>) {
+  const [{ sort }, change] = useSearchState()
+  const navigate = useNavigate()
+  const sorted = useMemo(() => inOrder(rows, columns, sort), [rows, columns, sort])
+  const scroller = useRef<HTMLDivElement>(null)
+  const virtual = useVirtualizer({
+    count: sorted.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => rowHeight,
+    overscan: rowsOutside,
+  })
+  const tracks = [...(selection ? ['28px'] : []), ...columns.map(({ width }) => width)]
+  const style = {
+    '--tracks': tracks.join(' '),
+    '--least': `${leastWidth(tracks)}px`,
+    maxHeight: `max(240px, calc(100dvh - ${reserve}px))`,
+  } as CSSProperties
+  const latest = useRef(selection)
+  latest.current = selection
+  const select = useCallback((key: string, on: boolean) => latest.current?.onChange(withKey(latest.current.selected, key, on)), [])
+  const move = (event: KeyboardEvent<HTMLDivElement>) => moveFocus(event, sorted.length, (to) => virtual.scrollToIndex(to))
+  if (rows.length === 0) return <>{empty}</>
+  return (
+    <div
+      className="table"
+      ref={scroller}
+      style={style}
+      role="table"
+      aria-label={label}
+      aria-rowcount={sorted.length + 1}
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
+      tabIndex={0}
+      onKeyDown={move}
+      onClick={(event) => follow(event, navigate)}
+    >
+      <div role="rowgroup" className="table-head">
+        <div role="row" aria-rowindex={1} className="table-row">
+          {selection && (
+            <div role="columnheader">
+              <SelectAll {...selection} keys={sorted.map(rowKey)} />
+            </div>
+          )}
+          {columns.map((column) => (
+            <HeaderCell key={column.key} column={column} sort={sort} onSort={(next) => change({ sort: next })} />
+          ))}
+        </div>
+      </div>
+      <div role="rowgroup" style={{ height: virtual.getTotalSize(), position: 'relative' }}>
+        {virtual.getVirtualItems().map(({ index, start }) => {
+          const row = sorted[index] as Row
+          const key = rowKey(row)
+          return (
+            <BodyRow
+              {...{ key, index, start, columns, row }}
+              name={key}
+              href={rowLink && hrefOf(rowLink(row))}
+              isSelected={selection?.selected.has(key)}
+              onSelect={selection && select}
+            />
+          )
+        })}
+      </div>
+    </div>
+  )
+}
+
+type BodyRowProps<Row> = Readonly<{
+  index: number
+  start: number
+  name: string
+  row: Row
+  columns: readonly TableColumn<Row>[]
+  href: string | undefined
+  isSelected: boolean | undefined
+  onSelect: ((key: string, on: boolean) => void) | undefined
+}>
+
+/** Rendered again only when its own data change: scrolling moves the others. */
+const BodyRow = memo(function BodyRow<Row>({ index, start, name, row, columns, href, isSelected = false, onSelect }: BodyRowProps<Row>) {
+  return (
+    <div
+      role="row"
+      aria-rowindex={index + 2}
+      data-index={index}
+      className={`table-row body-row${isSelected ? ' selected' : ''}`}
+      style={{ transform: `translateY(${start}px)` }}
+    >
+      {onSelect && (
+        <div role="cell">
+          <Box label={`Select ${name}`} isSelected={isSelected} onChange={(on) => onSelect(name, on)} />
+        </div>
+      )}
+      {columns.map((column, at) => (
+        <div key={column.key} role="cell" className={column.align === 'right' ? 'right' : undefined}>
+          {at === 0 && href !== undefined ? <a href={href}>{contentOf(column, row)}</a> : contentOf(column, row)}
+        </div>
+      ))}
+    </div>
+  )
+}) as <Row>(props: BodyRowProps<Row>) => ReactNode
+
+const base = '/console'
+const hrefOf = (to: string) => `${base}${to}`
+
+/** Links of rows are plain, because thousands pass by while the table scrolls; a plain click stays in the page. */
+function follow(event: MouseEvent, navigate: ReturnType<typeof useNavigate>): void {
+  const href = (event.target as HTMLElement).closest('a')?.getAttribute('href')
+  if (
+    event.defaultPrevented ||
+    !href?.startsWith(`${base}/`) ||
+    event.button !== 0 ||
+    event.ctrlKey ||
+    event.metaKey ||
+    event.shiftKey ||
+    event.altKey
+  )
+    return
+  event.preventDefault()
+  const [to = '/', query = ''] = href.slice(base.length).split('?', 2)
+  void navigate({ to, search: parseSearch(query) as never })
+}
+
+const columnGap = 8
+
+/** Rows are grids of their own: all have this width at least, whatever is in their cells. */
+const leastWidth = (tracks: readonly string[]) => tracks.reduce((sum, track) => sum + Number(/\d+/.exec(track)?.[0] ?? 0) + columnGap, 0)
+
+const contentOf = <Row,>({ cell, value }: TableColumn<Row>, row: Row): ReactNode => {
+  if (cell) return cell(row)
+  const text = value(row)
+  return text === null || text === undefined || text === '' ? <span className="dim">–</span> : text
+}
+
+function HeaderCell<Row>({
+  column,
+  sort,
+  onSort,
+}: Readonly<{ column: TableColumn<Row>; sort: string | undefined; onSort(next: string): void }>) {
+  const { key, title, align, sortable = true } = column
+  const direction = sort === key ? 'ascending' : sort === `-${key}` ? 'descending' : undefined
+  const className = align === 'right' ? 'right' : undefined
+  if (!sortable)
+    return (
+      <div role="columnheader" className={className}>
+        {title}
+      </div>
+    )
+  return (
+    <div role="columnheader" className={className} aria-sort={direction ?? 'none'}>
+      <button type="button" className="sort" onClick={() => onSort(direction === 'ascending' ? `-${key}` : key)}>
+        {title}
+        <span aria-hidden="true">{direction === 'ascending' ? '↑' : direction === 'descending' ? '↓' : ''}</span>
+      </button>
+    </div>
+  )
+}
+
+function inOrder<Row>(rows: readonly Row[], columns: readonly TableColumn<Row>[], sort: string | undefined): readonly Row[] {
+  const column = columns.find(({ key }) => key === sort?.replace(/^-/, ''))
+  if (!column) return rows
+  const down = sort?.startsWith('-') ? -1 : 1
+  const compare = new Intl.Collator('en', { numeric: true }).compare
+  const sortValue = (row: Row) => column.value(row) ?? ''
+  return rows
+    .map((row) => ({ row, value: sortValue(row) }))
+    .sort(({ value: a }, { value: b }) => down * (typeof a === 'number' && typeof b === 'number' ? a - b : compare(String(a), String(b))))
+    .map(({ row }) => row)
+}
+
+/** Arrows, `j` and `k` go from row to row, Home and End to the ends. */
+function moveFocus(event: KeyboardEvent<HTMLDivElement>, count: number, scrollTo: (index: number) => void): void {
+  const steps: Readonly<Record<string, number>> = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1, Home: -count, End: count }
+  const step = steps[event.key]
+  if (step === undefined || event.altKey || event.ctrlKey || event.metaKey) return
+  const table = event.currentTarget
+  const current = (document.activeElement?.closest('[data-index]') as HTMLElement | null)?.dataset.index
+  const from = current === undefined ? (step > 0 ? -1 : count) : Number(current)
+  const next = Math.max(0, Math.min(count - 1, from + step))
+  event.preventDefault()
+  scrollTo(next)
+  focusRow(table, next, maxFrames)
+}
+
+const maxFrames = 10
+
+/** A row far away is in the page only some frames after the table scrolled to it. */
+function focusRow(table: HTMLElement, index: number, frames: number): void {
+  const control = table.querySelector<HTMLElement>(`[data-index="${index}"] :is(a, input, button)`)
+  if (control) control.focus()
+  else if (frames > 0) requestAnimationFrame(() => focusRow(table, index, frames - 1))
+}
+
+export function withKey(selected: ReadonlySet<string>, key: string, on: boolean): ReadonlySet<string> {
+  const next = new Set(selected)
+  if (on) next.add(key)
+  else next.delete(key)
+  return next
+}
+
+function SelectAll({ selected, onChange, keys }: Selection & Readonly<{ keys: readonly string[] }>) {
+  const count = keys.filter((key) => selected.has(key)).length
+  return (
+    <Box
+      label="Select all rows of this list"
+      isSelected={count > 0 && count === keys.length}
+      isIndeterminate={count > 0 && count < keys.length}
+      onChange={(on) => onChange(new Set(on ? keys : []))}
+    />
+  )
+}
+
+type BoxProps = Readonly<{ label: string; isSelected: boolean; isIndeterminate?: boolean; onChange(on: boolean): void }>
+
+const Box = ({ label, isSelected, isIndeterminate = false, onChange }: BoxProps) => (
+  <input
+    type="checkbox"
+    aria-label={label}
+    checked={isSelected}
+    ref={(input) => {
+      if (input) input.indeterminate = isIndeterminate
+    }}
+    onChange={({ target }) => onChange(target.checked)}
+  />
+)

@@ -1,0 +1,32 @@
+import type { ComponentType } from 'react'
+import type { AdminRole } from '../../core/contract/index.ts'
+
+/** One page. Its file exports `Page` and is loaded when it is opened. */
+export type ConsolePage = Readonly<{
+  /** Below /console, in the form of the router: `/boxes/$slug`. */
+  path: string
+  /** Title of the window; a page with a name in its path sets its own by `PageHeader`. */
+  title: string
+  load(): Promise<{ Page: ComponentType }>
+  /** Its place in the navigation; a page without one is reached from another. */
+  nav?: Readonly<{ group: NavGroup; label: string; order: number; shortcut?: string }>
+  /** The lowest role that may open it. */
+  role?: AdminRole
+}>
+
+export const navGroups = ['Now', 'Fleet', 'Platform', 'System'] as const
+export type NavGroup = (typeof navGroups)[number]
+
+export type ConsoleFeature = Readonly<{
+  name: string
+  pages: readonly ConsolePage[]
+  /** The first parts of query keys to ask for again, by the beginning of an event's type: `{ 'rollout.': ['rollouts'] }`. */
+  live?: Readonly<Record<string, readonly string[]>>
+  /** More entries of the palette, for what is typed there. */
+  search?(text: string): Promise<readonly PaletteEntry[]>
+}>
+
+export type PaletteEntry = Readonly<{ id: string; label: string; detail?: string; to: string }>
+
+/** Declares what a feature adds to the console. */
+export const consoleFeature = (feature: ConsoleFeature): ConsoleFeature => feature

@@ -1,0 +1,58 @@
+import { useEffect, useRef } from 'react'
+import { Button as AriaButton, Input, Label, ListBox, ListBoxItem, Popover, SearchField, Select, SelectValue } from 'react-aria-components'
+import { useSearchState } from './search-state.ts'
+import { isTyping } from './typing.ts'
+
+/** Filters by text; the text is in the address as `q`. The key `/` goes here. */
+export function TextFilter({ label, name = 'q' }: Readonly<{ label: string; name?: string }>) {
+  const [search, change] = useSearchState()
+  const input = useRef<HTMLInputElement>(null)
+  useEffect(() => {
+    const focus = (event: KeyboardEvent) => {
+      if (event.key !== '/' || event.ctrlKey || event.metaKey || isTyping(event.target)) return
+      event.preventDefault()
+      input.current?.focus()
+    }
+    addEventListener('keydown', focus)
+    return () => removeEventListener('keydown', focus)
+  }, [])
+  return (
+    <SearchField
+      className="text-filter"
+      aria-label={label}
+      value={search[name] ?? ''}
+      onChange={(text) => change({ [name]: text || undefined })}
+    >
+      <Input ref={input} placeholder={`${label}  /`} />
+    </SearchField>
+  )
+}
+
+type Choice = Readonly<{ value: string; label: string }>
+
+/** `none`: the word for no filter. */
+type ChoiceFilterProps = Readonly<{ label: string; name: string; choices: readonly Choice[]; none?: string }>
+
+/** Filters by one value; it is in the address under `name`. */
+export function ChoiceFilter({ label, name, choices, none = 'all' }: ChoiceFilterProps) {
+  const [search, change] = useSearchState()
+  const items = [{ value: '', label: none }, ...choices]
+  return (
+    <Select className="choice-filter" value={search[name] ?? ''} onChange={(value) => change({ [name]: String(value) || undefined })}>
+      <Label>{label}</Label>
+      <AriaButton className="button plain">
+        <SelectValue />
+        <span aria-hidden="true">▾</span>
+      </AriaButton>
+      <Popover className="popover">
+        <ListBox className="menu">
+          {items.map(({ value, label: text }) => (
+            <ListBoxItem key={value} id={value} className="menu-item" textValue={text}>
+              {text}
+            </ListBoxItem>
+          ))}
+        </ListBox>
+      </Popover>
+    </Select>
+  )
+}

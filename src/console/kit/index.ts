@@ -1,0 +1,26 @@
+// The parts that every page is made of: layout, table, time, status, dialog, problem, live stream, and the typed client of the daemon.
+// It knows no page and no feature.
+export { ActionDialog, type ActionInput, quoted } from './action-dialog.tsx'
+export { type Api, api, onSessionEnd, roleFor, type ShownProblem } from './api.ts'
+export { now, useNow, useSeconds } from './clock.ts'
+export { Button, CliLine, CopyButton, Hint, Id, paletteKey } from './controls.tsx'
+export { DataTable, type Selection, type TableColumn, withKey } from './data-table.tsx'
+export {
+  type ConsoleFeature,
+  type ConsolePage,
+  consoleFeature,
+  type NavGroup,
+  navGroups,
+  type PaletteEntry,
+} from './feature.ts'
+export { ChoiceFilter, TextFilter } from './filters.tsx'
+export { type Fact, KeyValues, Link, PageHeader, Section } from './layout.tsx'
+export { followEvents, followStream, useStreamState } from './live.ts'
+export { pollMs, queryClient, useAsOf } from './queries.ts'
+export { parseSearch, type SearchState, stringifySearch, useSearchState } from './search-state.ts'
+export { useMay, useRole, useWhoAmI, whoAmIQuery } from './session.tsx'
+export { Empty, Loaded, Loading, ProblemView, partsOf } from './states.tsx'
+export { Icon, Status, type Tone } from './status.tsx'
+export { Ago, At, ago, Duration, Elapsed, exactTime, timeOfDay } from './time.tsx'
+export { type StripMark, Timeline, type TimelineEntry, TimeStrip } from './timeline.tsx'
+export { isTyping } from './typing.ts'

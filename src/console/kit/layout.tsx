@@ -1,0 +1,64 @@
+import { Link as RouterLink } from '@tanstack/react-router'
+import { type ReactNode, useEffect } from 'react'
+
+/** A link to a page of the console, as a plain address: `/boxes/linden?tab=history`. */
+export const Link = ({
+  to,
+  children,
+  className,
+  current,
+}: Readonly<{ to: string; children: ReactNode; className?: string; current?: boolean }>) => {
+  const [path = '/', query] = to.split('?', 2)
+  return (
+    <RouterLink
+      to={path}
+      search={(query ? Object.fromEntries(new URLSearchParams(query)) : {}) as never}
+      activeProps={{ 'aria-current': undefined }}
+      aria-current={current ? 'page' : undefined}
+      {...(className ? { className } : {})}
+    >
+      {children}
+    </RouterLink>
+  )
+}
+
+/** The name of the page, the one line that answers it, and its actions. */
+export function PageHeader({ title, answer, actions }: Readonly<{ title: string; answer?: ReactNode; actions?: ReactNode }>) {
+  useEffect(() => {
+    document.title = `${title} · Tenantry`
+  }, [title])
+  return (
+    <header className="page-head">
+      <h1>{title}</h1>
+      <div className="page-answer">{answer}</div>
+      {actions && <div className="page-actions">{actions}</div>}
+    </header>
+  )
+}
+
+/** A part of a page under a line, with its heading. */
+export const Section = ({ title, aside, children }: Readonly<{ title: string; aside?: ReactNode; children: ReactNode }>) => (
+  <section className="section" aria-label={title}>
+    <div className="section-head">
+      <h2>{title}</h2>
+      {aside && <div className="section-aside">{aside}</div>}
+    </div>
+    {children}
+  </section>
+)
+
+export type Fact = readonly [name: string, value: ReactNode]
+
+/** Names and values; values that are absent are left out. */
+export const KeyValues = ({ facts }: Readonly<{ facts: readonly Fact[] }>) => (
+  <dl className="facts">
+    {facts
+      .filter(([, value]) => value !== undefined && value !== null && value !== false && value !== '')
+      .map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+  </dl>
+)

@@ -1,0 +1,34 @@
+import { QueryClient } from '@tanstack/react-query'
+import { useSyncExternalStore } from 'react'
+import { isProblem } from '../../core/kit/index.ts'
+
+/** Queries on screen are refreshed after this: alerts, reports and hosts send no event. */
+export const pollMs = 10_000
+
+export const queryClient = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: 2000,
+      refetchOnWindowFocus: true,
+      refetchInterval: pollMs,
+      refetchIntervalInBackground: false,
+      retry: (count, error) => count < 2 && isProblem(error) && error.retryable && error.code !== 'UNREACHABLE',
+    },
+    mutations: { retry: false },
+  },
+})
+
+/** The oldest answer on screen, in ms; undefined while there is none. */
+function oldestAnswer(): number | undefined {
+  let oldest: number | undefined
+  for (const query of queryClient.getQueryCache().findAll({ type: 'active' })) {
+    const { dataUpdatedAt } = query.state
+    if (query.queryKey[0] === 'admin' || dataUpdatedAt === 0) continue
+    oldest = Math.min(oldest ?? dataUpdatedAt, dataUpdatedAt)
+  }
+  return oldest
+}
+
+/** When the oldest data on screen arrived, so that stale data look stale. */
+export const useAsOf = (): number | undefined =>
+  useSyncExternalStore((changed) => queryClient.getQueryCache().subscribe(() => queueMicrotask(changed)), oldestAnswer)

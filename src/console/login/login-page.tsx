@@ -1,0 +1,201 @@
+import { useNavigate, useSearch } from '@tanstack/react-router'
+import { type ReactNode, useEffect, useState } from 'react'
+import { Form, Input, Label, Text, TextField } from 'react-aria-components'
+import { isProblem } from '../../core/kit/index.ts'
+import { api, Button, Id, ProblemView, parseSearch, queryClient } from '../kit/index.ts'
+import { words } from './words.ts'
+
+type Step = 'login' | 'link' | 'password' | 'totp' | 'done'
+type Setup = readonly ('password' | 'totp')[]
+
+/** Only addresses of the console: a link must not lead elsewhere after a login. */
+const safe = (next: string | undefined) => (next?.startsWith('/') && !next.startsWith('//') ? next : '/')
+
+export function LoginPage() {
+  const { next } = useSearch({ strict: false }) as { next?: string }
+  const navigate = useNavigate()
+  const token = linkToken()
+  const [step, setStep] = useState<Step>(token ? 'link' : 'login')
+  const [given, setGiven] = useState('')
+  useEffect(() => {
+    document.title = `${words.title} · Tenantry`
+    void api.admin.whoAmI().then(
+      ({ setup }) => setStep(setup[0] ?? 'done'),
+      () => undefined,
+    )
+  }, [])
+  const advance = (setup: Setup) => setStep(setup[0] ?? 'done')
+  useEffect(() => {
+    if (step !== 'done') return
+    queryClient.clear()
+    const [path = '/', query = ''] = safe(next).split('?', 2)
+    void navigate({ to: path, search: parseSearch(query) as never, replace: true })
+  }, [step, next, navigate])
+  const onLogin = (setup: Setup, password: string) => {
+    setGiven(password)
+    advance(setup)
+  }
+  return (
+    <main className="login">
+      <div>
+        {step === 'login' && <Login onDone={onLogin} />}
+        {step === 'link' && <ByLink token={token ?? ''} onDone={(setup) => onLogin(setup, '')} onOther={() => setStep('login')} />}
+        {step === 'password' && <NewPassword current={given} onDone={(setup, password) => onLogin(setup, password)} />}
+        {step === 'totp' && <Enrol password={given} onDone={() => setStep('done')} />}
+      </div>
+    </main>
+  )
+}
+
+const linkToken = () => /^#token=([A-Za-z0-9_-]{20,100})$/.exec(location.hash)?.[1]
+
+/** One attempt at a time; its problem stays until the next. */
+function useAttempt() {
+  const [state, setState] = useState<Readonly<{ busy: boolean; error?: unknown }>>({ busy: false })
+  const attempt = (work: () => Promise<void>) => {
+    setState({ busy: true })
+    work().then(
+      () => setState({ busy: false }),
+      (error: unknown) => setState({ busy: false, error }),
+    )
+  }
+  return { ...state, attempt }
+}
+
+type FieldProps = Readonly<{
+  label: string
+  value: string
+  onChange(value: string): void
+  type?: string
+  autoComplete: string
+  hint?: string
+  autoFocus?: boolean
+}>
+
+const Field = ({ label, hint, autoFocus = false, type = 'text', ...more }: FieldProps) => (
+  <TextField className="field" isRequired type={type} autoFocus={autoFocus} validationBehavior="aria" {...more}>
+    <Label>{label}</Label>
+    <Input />
+    {hint && <Text slot="description">{hint}</Text>}
+  </TextField>
+)
+
+function Sheet({
+  title,
+  hint,
+  error,
+  children,
+  onSubmit,
+  submit,
+  busy,
+}: Readonly<{ title: string; hint?: string; error?: unknown; children?: ReactNode; onSubmit(): void; submit: string; busy: boolean }>) {
+  return (
+    <Form
+      onSubmit={(event) => {
+        event.preventDefault()
+        onSubmit()
+      }}
+    >
+      <h1>{title}</h1>
+      {hint && <p className="dim">{hint}</p>}
+      {children}
+      {error !== undefined && <ProblemView error={error} />}
+      <Button type="submit" look="primary" isDisabled={busy}>
+        {submit}
+      </Button>
+    </Form>
+  )
+}
+
+function Login({ onDone }: Readonly<{ onDone(setup: Setup, password: string): void }>) {
+  const [name, setName] = useState('')
+  const [password, setPassword] = useState('')
+  const [totp, setTotp] = useState('')
+  const [asksCode, setAsksCode] = useState(false)
+  const { busy, error, attempt } = useAttempt()
+  const submit = () =>
+    attempt(async () => {
+      try {
+        const { setup } = await api.admin.openConsole({ body: { name, password, ...(totp ? { totp: totp.replaceAll(' ', '') } : {}) } })
+        onDone(setup, password)
+      } catch (failure) {
+        if (!isProblem(failure, 'TOTP_REQUIRED')) throw failure
+        setAsksCode(true)
+      }
+    })
+  return (
+    <Sheet title={words.title} onSubmit={submit} submit={words.submit} busy={busy} error={error}>
+      <Field label={words.name} value={name} onChange={setName} autoComplete="username" autoFocus />
+      <Field label={words.password} type="password" value={password} onChange={setPassword} autoComplete="current-password" />
+      {asksCode && (
+        <Field label={words.code} value={totp} onChange={setTotp} autoComplete="one-time-code" hint={words.codeHint} autoFocus />
+      )}
+    </Sheet>
+  )
+}
+
+function ByLink({ token, onDone, onOther }: Readonly<{ token: string; onDone(setup: Setup): void; onOther(): void }>) {
+  const { busy, error, attempt } = useAttempt()
+  const submit = () =>
+    attempt(async () => {
+      const { setup } = await api.admin.openConsoleByLink({ body: { token } })
+      history.replaceState(history.state, '', location.pathname)
+      onDone(setup)
+    })
+  return (
+    <>
+      <Sheet title="Tenantry" hint={words.linkHint} onSubmit={submit} submit={words.link} busy={busy} error={error} />
+      {error !== undefined && <Button onPress={onOther}>{words.title}</Button>}
+    </>
+  )
+}
+
+function NewPassword({ current, onDone }: Readonly<{ current: string; onDone(setup: Setup, password: string): void }>) {
+  const [old, setOld] = useState(current)
+  const [password, setPassword] = useState('')
+  const { busy, error, attempt } = useAttempt()
+  const submit = () =>
+    attempt(async () => {
+      await api.admin.changePassword({ body: { currentPassword: old, newPassword: password } })
+      const { setup } = await api.admin.whoAmI()
+      onDone(setup, password)
+    })
+  return (
+    <Sheet title={words.setPassword} hint={words.setPasswordHint} onSubmit={submit} submit={words.setPassword} busy={busy} error={error}>
+      {!current && <Field label={words.password} type="password" value={old} onChange={setOld} autoComplete="current-password" />}
+      <Field label={words.newPassword} type="password" value={password} onChange={setPassword} autoComplete="new-password" autoFocus />
+    </Sheet>
+  )
+}
+
+function Enrol({ password, onDone }: Readonly<{ password: string; onDone(): void }>) {
+  const [typed, setTyped] = useState(password)
+  const [secret, setSecret] = useState<string>()
+  const [code, setCode] = useState('')
+  const [recovery, setRecovery] = useState<readonly string[]>()
+  const { busy, error, attempt } = useAttempt()
+  if (recovery)
+    return (
+      <Sheet title={words.recovery} hint={words.recoveryHint} onSubmit={onDone} submit={words.recoverySaved} busy={busy}>
+        <pre>
+          <code>{recovery.join('\n')}</code>
+        </pre>
+      </Sheet>
+    )
+  const begin = () => attempt(async () => setSecret((await api.admin.enrolTotp({ body: { password: typed } })).secret))
+  const confirm = () =>
+    attempt(async () => setRecovery((await api.admin.confirmTotp({ body: { totp: code.replaceAll(' ', '') } })).recoveryCodes))
+  return (
+    <Sheet title={words.enrol} hint={words.enrolHint} onSubmit={secret ? confirm : begin} submit={words.enrol} busy={busy} error={error}>
+      {!secret && <Field label={words.password} type="password" value={typed} onChange={setTyped} autoComplete="current-password" />}
+      {secret && (
+        <>
+          <p>
+            <Id>{secret}</Id>
+          </p>
+          <Field label={words.code} value={code} onChange={setCode} autoComplete="one-time-code" autoFocus />
+        </>
+      )}
+    </Sheet>
+  )
+}

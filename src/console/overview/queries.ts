@@ -1,0 +1,24 @@
+import type { RolloutSummary } from '../../core/rollouts/index.ts'
+import { api } from '../kit/index.ts'
+
+export const rolloutsQuery = {
+  queryKey: ['rollouts', 'recent'],
+  queryFn: () => api.rollouts.listRollouts({ query: { limit: 50 } }),
+} as const
+
+export const hostsQuery = { queryKey: ['hosts', 'list'], queryFn: () => api.hosts.listHosts() } as const
+
+export const jobsQuery = { queryKey: ['jobs', 'counts'], queryFn: () => api.jobs.listJobs({ query: { limit: 1 } }) } as const
+
+/** Also a finished rollout whose boxes are still being rolled back. */
+export const isOpen = ({ finishedAt, counts: { undo: rollback } }: RolloutSummary): boolean =>
+  finishedAt === null || (rollback !== null && rollback.pending + rollback.running > 0)
+
+export const countBy = <Thing, Key extends string>(
+  things: readonly Thing[],
+  keyOf: (thing: Thing) => Key,
+): Partial<Record<Key, number>> => {
+  const counts: Partial<Record<Key, number>> = {}
+  for (const thing of things) counts[keyOf(thing)] = (counts[keyOf(thing)] ?? 0) + 1
+  return counts
+}

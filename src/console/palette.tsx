@@ -1,0 +1,84 @@
+import { useQueries } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { useDeferredValue, useEffect, useState } from 'react'
+import { Autocomplete, Dialog, Input, Menu, MenuItem, Modal, ModalOverlay, SearchField } from 'react-aria-components'
+import { roleAtLeast } from '../core/contract/index.ts'
+import { type PaletteEntry, parseSearch, useRole } from './kit/index.ts'
+import { features } from './pages.ts'
+
+const searches = features.filter(({ search }) => search !== undefined)
+const minLetters = 2
+
+/** Ctrl-K: pages by name, and what the features find for the text: boxes, tenants, rollouts. */
+// biome-ignore lint/style/noDefaultExport: React loads it when it is first opened
+export default function Palette({ onClose }: Readonly<{ onClose(): void }>) {
+  const navigate = useNavigate()
+  const [text, setText] = useState('')
+  const entries = useEntries(text)
+  useEscape(onClose)
+  const go = (id: string) => {
+    const entry = entries.find((one) => one.id === id)
+    if (!entry) return
+    const [path = '/', query = ''] = entry.to.split('?', 2)
+    onClose()
+    void navigate({ to: path, search: parseSearch(query) as never })
+  }
+  return (
+    <ModalOverlay className="overlay" isOpen isDismissable onOpenChange={(open) => !open && onClose()}>
+      <Modal className="modal">
+        <Dialog className="palette" aria-label="Search and commands">
+          <Autocomplete inputValue={text} onInputChange={setText}>
+            <SearchField aria-label="Page, box or tenant" autoFocus>
+              <Input placeholder="Go to a page, box or tenant" />
+            </SearchField>
+            <Menu
+              className="menu"
+              aria-label="Found"
+              items={entries}
+              onAction={(key) => go(String(key))}
+              renderEmptyState={() => <p className="menu-empty">Nothing found.</p>}
+            >
+              {({ id, label, detail }) => (
+                <MenuItem id={id} className="menu-item" textValue={label}>
+                  <span>{label}</span>
+                  <span className="dim">{detail}</span>
+                </MenuItem>
+              )}
+            </Menu>
+          </Autocomplete>
+        </Dialog>
+      </Modal>
+    </ModalOverlay>
+  )
+}
+
+/** One Escape closes: the field would take the first one to clear its text. */
+function useEscape(onEscape: () => void): void {
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => event.key === 'Escape' && onEscape()
+    addEventListener('keydown', onKey, { capture: true })
+    return () => removeEventListener('keydown', onKey, { capture: true })
+  }, [onEscape])
+}
+
+function useEntries(text: string): readonly PaletteEntry[] {
+  const role = useRole()
+  const wanted = useDeferredValue(text.trim().toLowerCase())
+  const found = useQueries({
+    queries: searches.map(({ name, search }) => ({
+      queryKey: ['palette', name, wanted],
+      queryFn: () => search?.(wanted) ?? [],
+      enabled: wanted.length >= minLetters,
+      refetchInterval: false as const,
+      staleTime: 10_000,
+    })),
+  })
+  const pages = features
+    .flatMap(({ pages }) => pages)
+    .flatMap(({ path, nav, role: lowest = 'viewer' }) =>
+      nav && roleAtLeast(role, lowest) && nav.label.toLowerCase().includes(wanted)
+        ? [{ id: path, label: nav.label, detail: nav.group, to: path }]
+        : [],
+    )
+  return [...pages, ...found.flatMap(({ data }) => data ?? [])]
+}

@@ -1,0 +1,44 @@
+import type { ReactNode } from 'react'
+import { Checkbox, Input, Label, Radio, RadioGroup, Text, TextField, type TextFieldProps } from 'react-aria-components'
+import { Icon } from '../kit/index.ts'
+
+type Choice = Readonly<{ value: string; label: ReactNode; disabled?: boolean }>
+type ChoicesProps = Readonly<{ label: string; choices: readonly Choice[]; value: string; onChange(value: string): void }>
+
+/** One of a few, each with its consequence in words. */
+export const Choices = ({ label, choices, value, onChange }: ChoicesProps) => (
+  <RadioGroup className="choices field" value={value} onChange={onChange}>
+    <Label>{label}</Label>
+    {choices.map((choice) => (
+      <Radio key={choice.value} value={choice.value} isDisabled={choice.disabled ?? false} className="radio">
+        <span className="dot" aria-hidden="true" />
+        <span>{choice.label}</span>
+      </Radio>
+    ))}
+  </RadioGroup>
+)
+
+type CheckProps = Readonly<{ isSelected: boolean; onChange(on: boolean): void; children: ReactNode }>
+
+export const Check = ({ isSelected, onChange, children }: CheckProps) => (
+  <Checkbox className="checkbox" isSelected={isSelected} onChange={onChange}>
+    <span className="check">{isSelected ? <Icon tone="ok" /> : null}</span>
+    <span>{children}</span>
+  </Checkbox>
+)
+
+type FieldProps = Omit<TextFieldProps, 'className' | 'children'> &
+  Readonly<{ label: string; hint?: string | undefined; error?: string | undefined; placeholder?: string }>
+
+export const Field = ({ label, hint, error, placeholder, ...more }: FieldProps) => (
+  <TextField className="field" autoComplete="off" isInvalid={error !== undefined} {...more}>
+    <Label>{label}</Label>
+    <Input {...(placeholder ? { placeholder } : {})} />
+    {hint && !error && <Text slot="description">{hint}</Text>}
+    {error && (
+      <Text slot="description" className="field-error">
+        {error}
+      </Text>
+    )}
+  </TextField>
+)

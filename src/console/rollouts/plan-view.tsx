@@ -1,0 +1,173 @@
+import { versionMoves } from '../../core/boxes/index.ts'
+import { duration } from '../../core/kit/index.ts'
+import { type PlannedBox, type RolloutPlan, rolloutWord } from '../../core/rollouts/index.ts'
+import { Ago, DataTable, Empty, Id, Link, Section, Status, type TableColumn, useNow } from '../kit/index.ts'
+import { type FindingKind, findingsBy, imageSource, inPhaseOrder } from './plan-words.ts'
+import { words } from './words.ts'
+
+const { plan: text } = words
+
+/** Blockers first, because they prevent the start; then the order of the boxes, warnings and images. */
+export const PlanView = ({ plan }: Readonly<{ plan: RolloutPlan }>) => (
+  <>
+    <Blocked plan={plan} />
+    <Active plan={plan} />
+    <Order plan={plan} />
+    <Findings title={text.warnings} kinds={findingsBy(plan.boxes, 'warn')} tone="waiting" />
+    <Images plan={plan} />
+  </>
+)
+
+export const Blocked = ({ plan }: Readonly<{ plan: RolloutPlan }>) => (
+  <Findings
+    title={() => text.blocked(plan.refusals)}
+    kinds={findingsBy(
+      plan.boxes.filter(({ does }) => does === 'refuse'),
+      'refuse',
+    )}
+    tone="failed"
+  />
+)
+
+type FindingsProps = Readonly<{ title(count: number): string; kinds: readonly FindingKind[]; tone: 'failed' | 'waiting' }>
+
+const maxPerKind = 5
+
+function Findings({ title, kinds, tone }: FindingsProps) {
+  if (kinds.length === 0) return null
+  const count = new Set(kinds.flatMap(({ lines }) => lines.map(({ slug }) => slug))).size
+  return (
+    <Section title={title(count)}>
+      <ul className="findings">
+        {kinds.map(({ code, lines }) => (
+          <li key={code}>
+            <Status tone={tone}>{code}</Status>
+            <ul>
+              {lines.slice(0, maxPerKind).map(({ slug, message }) => (
+                <li key={`${slug} ${message}`}>
+                  <b>{slug}</b>: {message}
+                </li>
+              ))}
+              {lines.length > maxPerKind && (
+                <li>
+                  <details>
+                    <summary>{text.moreOf(lines.length - maxPerKind)}</summary>
+                    <p>
+                      {lines
+                        .slice(maxPerKind)
+                        .map(({ slug }) => slug)
+                        .join(', ')}
+                    </p>
+                  </details>
+                </li>
+              )}
+            </ul>
+          </li>
+        ))}
+      </ul>
+    </Section>
+  )
+}
+
+function Active({ plan: { activeRollouts = [] } }: Readonly<{ plan: RolloutPlan }>) {
+  if (activeRollouts.length === 0) return null
+  return (
+    <Section title={text.active}>
+      <ul className="lines">
+        {activeRollouts.map(({ rolloutId, status, slugs }) => (
+          <li key={rolloutId}>
+            <Status tone="waiting">{rolloutWord(status)}</Status>
+            <Link to={`/rollouts/${rolloutId}`}>{rolloutId}</Link>
+            <span className="dim grow">
+              {slugs.slice(0, maxPerKind).join(', ')}
+              {slugs.length > maxPerKind ? ` ${text.moreOf(slugs.length - maxPerKind)}` : ''}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </Section>
+  )
+}
+
+const columns = (now: Date): readonly TableColumn<PlannedBox>[] => [
+  { key: 'box', title: text.columns.box, width: 'minmax(160px, 1fr)', value: ({ tenantSlug }) => tenantSlug },
+  { key: 'phase', title: text.columns.phase, width: '88px', value: ({ phase }) => phase, sortable: false },
+  { key: 'host', title: text.columns.host, width: '104px', value: ({ hostId, hostName }) => hostName ?? hostId },
+  { key: 'versions', title: text.columns.versions, width: '216px', value: ({ from, to }) => versionMoves(from, to) },
+  {
+    key: 'window',
+    title: text.columns.window,
+    width: '88px',
+    value: ({ window }) => window?.opensAt ?? '',
+    cell: ({ window }) =>
+      window ? (
+        Date.parse(window.opensAt) <= now.getTime() ? (
+          text.open
+        ) : (
+          <Ago at={window.opensAt} />
+        )
+      ) : (
+        <span className="dim">{text.anyTime}</span>
+      ),
+  },
+  span('downtime', text.columns.downtime, ({ expectedFenceMs }) => expectedFenceMs),
+  span('max', text.columns.max, ({ worstFenceMs }) => worstFenceMs),
+  span('duration', text.columns.duration, ({ expectedMs }) => expectedMs),
+  {
+    key: 'findings',
+    title: text.columns.findings,
+    width: 'minmax(140px, 1fr)',
+    value: ({ findings }) => findings.map(({ code }) => code).join(' '),
+    cell: ({ findings }) => (findings.length > 0 ? <Status tone="waiting">{findings.map(({ code }) => code).join(' ')}</Status> : null),
+  },
+]
+
+const span = (key: string, title: string, value: (box: PlannedBox) => number): TableColumn<PlannedBox> => ({
+  key,
+  title,
+  width: key === 'max' ? '112px' : '96px',
+  align: 'right',
+  value,
+  cell: (box) => duration(value(box)),
+})
+
+function Order({ plan }: Readonly<{ plan: RolloutPlan }>) {
+  const now = useNow()
+  const moving = inPhaseOrder(plan).filter(({ does }) => does === 'update')
+  return (
+    <Section
+      title={text.order}
+      aside={plan.phases
+        .map(({ phase }) => ({ phase, count: moving.filter((box) => box.phase === phase).length }))
+        .filter(({ count }) => count > 0)
+        .map(({ phase, count }) => `${phase} ${count}`)
+        .join(' · ')}
+    >
+      <DataTable
+        label={text.order}
+        columns={columns(now)}
+        rows={moving}
+        rowKey={({ tenantSlug }) => tenantSlug}
+        reserve={280}
+        empty={<Empty title={plan.refusals > 0 ? text.nothing : text.upToDate} tone={plan.refusals > 0 ? 'off' : 'ok'} />}
+      />
+    </Section>
+  )
+}
+
+export function Images({ plan: { images = [] } }: Readonly<{ plan: RolloutPlan }>) {
+  if (images.length === 0) return null
+  return (
+    <Section title={text.images}>
+      <ul className="lines">
+        {images.map((image) => (
+          <li key={image.image}>
+            <code>{image.image}</code>
+            {image.digest && <Id short={image.digest.slice(0, 19)}>{image.digest}</Id>}
+            <span className={`grow ${image.digest ? 'dim' : 'tone-waiting'}`}>{imageSource(image)}</span>
+          </li>
+        ))}
+      </ul>
+    </Section>
+  )
+}

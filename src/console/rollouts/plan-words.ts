@@ -1,0 +1,82 @@
+import type { PlannedBox, PlannedImage, RolloutPlan } from '../../core/rollouts/index.ts'
+import type { PlanInput } from './queries.ts'
+import { words } from './words.ts'
+
+const { plan: text } = words
+
+export const movingIn = ({ boxes }: Pick<RolloutPlan, 'boxes'>): readonly PlannedBox[] => boxes.filter(({ does }) => does === 'update')
+
+export const maxOf = (boxes: readonly PlannedBox[], of: 'expectedFenceMs' | 'worstFenceMs'): number =>
+  Math.max(0, ...boxes.map((box) => box[of]))
+
+/** The answer of the plan in one line. */
+export function planAnswer(plan: RolloutPlan): string {
+  const skips = plan.boxes.filter(({ does }) => does === 'skip')
+  const skipped = skips.filter(({ findings }) => findings.length > 0).length
+  const moving = movingIn(plan)
+  const count = text.totals(plan.updates, skips.length - skipped, skipped, plan.refusals, plan.parallel)
+  if (plan.updates === 0) return plan.refusals > 0 || skipped > 0 ? count : text.upToDate
+  const eta = text.eta(
+    plan.expectedMs,
+    moving.some(({ window }) => window),
+  )
+  return `${count}. ${eta}; ${text.maxDowntime(maxOf(moving, 'worstFenceMs'))}.`
+}
+
+type FoundLine = Readonly<{ slug: string; message: string }>
+export type FindingKind = Readonly<{ code: string; lines: readonly FoundLine[] }>
+
+/** Findings of one severity by kind, the most frequent first. */
+export function findingsBy(
+  boxes: readonly Pick<PlannedBox, 'tenantSlug' | 'findings'>[],
+  severity: 'refuse' | 'warn',
+): readonly FindingKind[] {
+  const kinds = new Map<string, FoundLine[]>()
+  for (const { tenantSlug, findings } of boxes)
+    for (const finding of findings)
+      if (finding.severity === severity)
+        kinds.set(finding.code, [...(kinds.get(finding.code) ?? []), { slug: tenantSlug, message: finding.message }])
+  return [...kinds].map(([code, lines]) => ({ code, lines })).toSorted((a, b) => b.lines.length - a.lines.length)
+}
+
+/** How an image was resolved. */
+export function imageSource({ digest, from, askedFrom, confirmedBy, why }: PlannedImage): string {
+  if (digest === null)
+    return `${from === 'disputed' ? 'disputed' : 'unresolved'}${why === undefined ? `; ${text.atFirstPull}` : `: ${why}`}`
+  if (from === 'fleet') return text.inFleet
+  if (from === 'manifest') return text.pinned
+  return text.resolvedBy([askedFrom ?? 'a host', ...(confirmedBy ? [confirmedBy] : [])].join(' and '))
+}
+
+/** By phase, then as planned. */
+export function inPhaseOrder({ phases, boxes }: RolloutPlan): readonly PlannedBox[] {
+  const order = phases.map(({ phase }) => phase)
+  return boxes.toSorted((a, b) => order.indexOf(a.phase) - order.indexOf(b.phase))
+}
+
+const maxVersions = 4
+
+/** `1.157.1 (12 boxes), 1.150.0 (2)`, the most frequent version first. */
+export function runningNow(boxes: readonly PlannedBox[], component: keyof PlannedBox['from']): string {
+  const counts = new Map<string, number>()
+  for (const { from } of boxes) counts.set(from[component], (counts.get(from[component]) ?? 0) + 1)
+  const sorted = [...counts].toSorted(([a, some], [b, others]) => others - some || (a < b ? -1 : 1))
+  const shown = sorted.slice(0, maxVersions).map(([version, many], at) => `${version} (${many}${at === 0 ? ' boxes' : ''})`)
+  if (shown.length === 0) return words.emergency.notRunning
+  return words.emergency.runs(`${shown.join(', ')}${sorted.length > maxVersions ? ', …' : ''}`)
+}
+
+const minuteMs = 60_000
+
+/** The options of `tenantry rollouts plan` and `create`. */
+export const planOptions = ({ targetSlugs = [], allowLongFence, ignoreWindows, parallel, bakeMs }: PlanInput): string =>
+  [
+    targetSlugs.length > 0 && `--target ${targetSlugs.join(',')}`,
+    allowLongFence && '--allow-long-fence',
+    ignoreWindows && '--ignore-windows',
+    parallel && `--parallel ${parallel}`,
+    bakeMs && `--bake ${Math.round(bakeMs / minuteMs)}m`,
+  ]
+    .filter(Boolean)
+    .map((option) => ` ${option}`)
+    .join('')

@@ -1,0 +1,189 @@
+import { useQuery } from '@tanstack/react-query'
+import {
+  failuresIn,
+  isOver,
+  listedState,
+  type RolloutKind,
+  type RolloutStatus,
+  type RolloutSummary,
+  whyOf,
+} from '../../core/rollouts/index.ts'
+import {
+  Ago,
+  Button,
+  ChoiceFilter,
+  CliLine,
+  DataTable,
+  Empty,
+  Link,
+  Loaded,
+  PageHeader,
+  Status,
+  type TableColumn,
+  TextFilter,
+  useSearchState,
+} from '../kit/index.ts'
+import { listQuery } from './queries.ts'
+import { rolloutTone } from './tones.ts'
+import { words } from './words.ts'
+
+const { list: text } = words
+
+const columns: readonly TableColumn<RolloutSummary>[] = [
+  { key: 'id', title: text.columns.id, width: '212px', value: ({ id }) => id, cell: ({ id }) => <code>{id}</code> },
+  {
+    key: 'status',
+    title: text.columns.status,
+    width: '168px',
+    value: listedState,
+    cell: (rollout) => (
+      <Status tone={rolloutTone(rollout)}>
+        {rollout.status === 'paused' && rollout.previousStatus ? `paused in ${rollout.previousStatus}` : listedState(rollout)}
+      </Status>
+    ),
+  },
+  {
+    key: 'updated',
+    title: text.columns.updated,
+    width: '76px',
+    align: 'right',
+    value: ({ counts }) => counts.succeeded,
+    cell: ({ counts }) => `${counts.succeeded}/${counts.total - counts.skipped}`,
+  },
+  {
+    key: 'failed',
+    title: text.columns.failed,
+    width: '60px',
+    align: 'right',
+    value: ({ counts }) => failuresIn(counts),
+    cell: ({ counts }) =>
+      failuresIn(counts) > 0 ? <span className="tone-failed">{failuresIn(counts)}</span> : <span className="dim">0</span>,
+  },
+  {
+    key: 'rolledBack',
+    title: text.columns.rolledBack,
+    width: '88px',
+    align: 'right',
+    value: ({ counts: { undo } }) => undo && `${undo.undone}/${undo.total}`,
+  },
+  {
+    key: 'waiting',
+    title: text.columns.waiting,
+    width: '104px',
+    value: (rollout) => waitsUntil(rollout),
+    cell: (rollout) => <Ago at={waitsUntil(rollout)} none="–" />,
+  },
+  {
+    key: 'created',
+    title: text.columns.created,
+    width: '96px',
+    value: ({ createdAt }) => createdAt,
+    cell: ({ createdAt }) => <Ago at={createdAt} />,
+  },
+  { key: 'by', title: text.columns.by, width: '112px', value: ({ createdBy }) => createdBy },
+  {
+    key: 'reason',
+    title: text.columns.reason,
+    width: 'minmax(200px, 1fr)',
+    value: (rollout) =>
+      [rollout.cveId && `${text.emergency} ${rollout.cveId}`, whyOf(rollout) ?? rollout.reason].filter(Boolean).join(': '),
+  },
+]
+
+const waitsUntil = ({ waitingUntil, bakeUntil, status }: RolloutSummary): string | null =>
+  status === 'paused' ? waitingUntil : (bakeUntil ?? waitingUntil)
+
+/** Statuses as they are shown: a phase each, and an abort instead of `failed`. */
+const statuses = [
+  'queued',
+  'canary',
+  'free_5',
+  'free_100',
+  'pro',
+  'enterprise',
+  'paused',
+  'done',
+  'failed',
+  'rolled_back',
+] as const satisfies readonly RolloutStatus[]
+const statusChoices = statuses.map((value) => ({
+  value,
+  label: value === 'failed' ? 'aborted' : value.replace('rolled_back', 'rolled back'),
+}))
+const kindChoices = [
+  { value: 'staged', label: 'staged' },
+  { value: 'emergency_cve', label: 'emergency' },
+]
+
+export function Page() {
+  const [search, change] = useSearchState()
+  const { status, kind, cursor, q = '' } = search
+  const query = useQuery(
+    listQuery({
+      ...(status ? { status: status as RolloutStatus } : {}),
+      ...(kind ? { kind: kind as RolloutKind } : {}),
+      ...(cursor ? { cursor } : {}),
+    }),
+  )
+  const open = query.data?.rollouts.filter((rollout) => !isOver(rollout.status)).length
+  const isFiltered = [status, kind, cursor, q].some(Boolean)
+  return (
+    <>
+      <PageHeader
+        title={text.title}
+        answer={open === undefined || isFiltered ? null : <Status tone={open > 0 ? 'working' : 'ok'}>{text.answer(open)}</Status>}
+        actions={
+          <>
+            <Link to="/plan" className="button primary">
+              {words.plan.nav}
+            </Link>
+            <Link to="/rollouts/emergency" className="button">
+              {words.plan.emergency}
+            </Link>
+          </>
+        }
+      />
+      <div className="toolbar">
+        <TextFilter label="Filter rollouts" />
+        <ChoiceFilter label="Status" name="status" choices={statusChoices} />
+        <ChoiceFilter label="Kind" name="kind" choices={kindChoices} />
+      </div>
+      <Loaded query={query} rows={6}>
+        {({ rollouts, nextCursor }) => (
+          <>
+            <DataTable
+              label={text.title}
+              columns={columns}
+              rows={rollouts.filter((rollout) => contains(rollout, q))}
+              rowKey={({ id }) => id}
+              rowLink={({ id }) => `/rollouts/${id}`}
+              empty={<NoRollouts isFiltered={isFiltered} />}
+            />
+            {nextCursor && (
+              <p className="more">
+                <Button onPress={() => change({ cursor: nextCursor })}>{text.more}</Button>
+              </p>
+            )}
+          </>
+        )}
+      </Loaded>
+    </>
+  )
+}
+
+const contains = (rollout: RolloutSummary, q: string): boolean =>
+  [rollout.id, rollout.reason, rollout.createdBy, rollout.cveId, whyOf(rollout)].some((part) =>
+    part?.toLowerCase().includes(q.toLowerCase()),
+  )
+
+const NoRollouts = ({ isFiltered }: Readonly<{ isFiltered: boolean }>) =>
+  isFiltered ? (
+    <Empty title={text.none} tone="off">
+      <Link to="/rollouts">All rollouts</Link>
+    </Empty>
+  ) : (
+    <Empty title={text.empty} tone="off">
+      <p>{text.emptyNext}</p>
+      <CliLine>tenantry rollouts plan</CliLine>
+    </Empty>
+  )

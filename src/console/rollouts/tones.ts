@@ -1,0 +1,29 @@
+import {
+  actionTint,
+  outcomeTint,
+  type PhaseState,
+  type RolloutAction,
+  type RolloutSummary,
+  stateTint,
+  type Tint,
+} from '../../core/rollouts/index.ts'
+import type { Tone } from '../kit/index.ts'
+
+const tones = { green: 'ok', red: 'failed', cyan: 'working', yellow: 'waiting', dim: 'off' } as const satisfies Record<Tint, Tone>
+
+/** A paused rollout wants an operator, as a failure does. */
+export const rolloutTone = (rollout: Pick<RolloutSummary, 'status' | 'counts'>): Tone =>
+  rollout.status === 'paused' ? 'failed' : rollout.status === 'queued' ? 'waiting' : tones[stateTint(rollout)]
+
+export const outcomeTone = (action: Pick<RolloutAction, 'status' | 'undo'>): Tone => tones[outcomeTint(action)]
+
+export const attemptTone = (status: RolloutAction['status']): Tone => tones[actionTint(status)]
+
+export const phaseTones = {
+  done: 'ok',
+  running: 'working',
+  paused: 'waiting',
+  failed: 'failed',
+  waiting: 'off',
+  empty: 'off',
+} as const satisfies Record<PhaseState, Tone>

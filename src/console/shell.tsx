@@ -1,0 +1,213 @@
+import { useQuery } from '@tanstack/react-query'
+import { Outlet, useLocation, useNavigate } from '@tanstack/react-router'
+import { lazy, Suspense, useCallback, useEffect, useState } from 'react'
+import { roleAtLeast } from '../core/contract/index.ts'
+import {
+  Ago,
+  Button,
+  followEvents,
+  Icon,
+  Link,
+  Loading,
+  navGroups,
+  onSessionEnd,
+  ProblemView,
+  paletteKey,
+  queryClient,
+  timeOfDay,
+  useAsOf,
+  useNow,
+  useRole,
+  useStreamState,
+  whoAmIQuery,
+} from './kit/index.ts'
+import { Logout, ThemeButton } from './login/index.ts'
+import { features } from './pages.ts'
+import { useShortcuts } from './shortcuts.ts'
+
+const Palette = lazy(() => import('./palette.tsx'))
+const Help = lazy(() => import('./help.tsx'))
+
+/** Query keys to refresh, by the beginning of an event's type. */
+const affected = features.reduce<Record<string, readonly string[]>>((all, { live = {} }) => {
+  for (const [begin, keys] of Object.entries(live)) all[begin] = [...(all[begin] ?? []), ...keys]
+  return all
+}, {})
+
+/** Navigation and header around every page but the login. Without a session it leads to the login, and back to the same page. */
+export function Shell() {
+  const identity = useQuery(whoAmIQuery)
+  const toLogin = useLoginRedirect()
+  const setup = identity.data?.setup.length ?? 0
+  useEffect(() => onSessionEnd(toLogin), [toLogin])
+  useEffect(() => {
+    if (setup > 0) toLogin()
+  }, [setup, toLogin])
+  if (identity.isError)
+    return (
+      <main>
+        <ProblemView error={identity.error} onRetry={() => void identity.refetch()} />
+      </main>
+    )
+  if (!identity.data || setup > 0)
+    return (
+      <main>
+        <Loading />
+      </main>
+    )
+  return <Frame />
+}
+
+function useLoginRedirect(): () => void {
+  const navigate = useNavigate()
+  const { href } = useLocation()
+  const [leave] = useState(() => ({ href }))
+  leave.href = href
+  const [redirect] = useState(() => () => {
+    const next = leave.href.replace(/^\/console/, '') || '/'
+    queryClient.removeQueries({ queryKey: whoAmIQuery.queryKey })
+    void navigate({ to: '/login', search: { next: next.startsWith('/login') ? '/' : next } as never, replace: true })
+  })
+  return redirect
+}
+
+function Frame() {
+  const [palette, setPalette] = useState(false)
+  const [help, setHelp] = useState(false)
+  const [nav, setNav] = useState(false)
+  const { pathname } = useLocation()
+  useEffect(() => {
+    const stop = new AbortController()
+    void followEvents(affected, stop.signal)
+    return () => stop.abort()
+  }, [])
+  const onPalette = useCallback(() => setPalette((shown) => !shown), [])
+  const onHelp = useCallback(() => setHelp(true), [])
+  useShortcuts({ onPalette, onHelp })
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new page closes the navigation of a narrow window
+  useEffect(() => setNav(false), [pathname])
+  return (
+    <div className={`shell${nav ? ' nav-open' : ''}`}>
+      <a className="skip" href="#main">
+        Skip to the page
+      </a>
+      <Navigation pathname={pathname} />
+      <div className="content">
+        <Topbar onPalette={onPalette} onHelp={onHelp} onNav={() => setNav((shown) => !shown)} />
+        <Banner />
+        <main id="main" tabIndex={-1}>
+          <Suspense fallback={<Loading />}>
+            <Outlet />
+          </Suspense>
+        </main>
+      </div>
+      {palette && (
+        <Suspense fallback={null}>
+          <Palette onClose={() => setPalette(false)} />
+        </Suspense>
+      )}
+      {help && (
+        <Suspense fallback={null}>
+          <Help onClose={() => setHelp(false)} />
+        </Suspense>
+      )}
+    </div>
+  )
+}
+
+function Navigation({ pathname }: Readonly<{ pathname: string }>) {
+  const role = useRole()
+  const here = pathname.replace(/^\/console/, '') || '/'
+  const entries = features.flatMap(({ pages }) => pages).filter((page) => page.nav && roleAtLeast(role, page.role ?? 'viewer'))
+  const isHere = (path: string) => (path === '/' ? here === '/' : here === path || here.startsWith(`${path}/`))
+  return (
+    <nav className="nav" aria-label="Pages">
+      <Link to="/" className="brand">
+        <svg viewBox="0 0 16 16" aria-hidden="true" focusable="false">
+          <rect width="16" height="16" rx="3" fill="#2b59c3" />
+          <path d="M4 5h8M8 5v7" stroke="#fff" strokeWidth="2" strokeLinecap="round" />
+        </svg>
+        Tenantry
+      </Link>
+      {navGroups.map((group) => {
+        const inGroup = entries.filter(({ nav }) => nav?.group === group).toSorted((a, b) => (a.nav?.order ?? 0) - (b.nav?.order ?? 0))
+        if (inGroup.length === 0) return null
+        return (
+          <div key={group}>
+            <h2>{group}</h2>
+            <ul>
+              {inGroup.map(({ path, nav }) => (
+                <li key={path}>
+                  <NavLink to={path} current={isHere(path)}>
+                    {nav?.label ?? ''}
+                  </NavLink>
+                </li>
+              ))}
+            </ul>
+          </div>
+        )
+      })}
+      <div className="nav-foot">
+        <ThemeButton />
+        <Logout />
+      </div>
+    </nav>
+  )
+}
+
+const NavLink = ({ to, current, children }: Readonly<{ to: string; current: boolean; children: string }>) => (
+  <Link to={to} className="nav-link" {...(current ? { current } : {})}>
+    {children}
+  </Link>
+)
+
+function Topbar({ onPalette, onHelp, onNav }: Readonly<{ onPalette(): void; onHelp(): void; onNav(): void }>) {
+  return (
+    <header className="topbar">
+      <span className="menu-toggle">
+        <Button look="quiet" onPress={onNav} aria-label="Pages">
+          ☰
+        </Button>
+      </span>
+      <span className="crumb" />
+      <AsOf />
+      <Button look="quiet" onPress={onPalette}>
+        <span className="unseen">Search and commands</span>
+        <span className="kbd">{paletteKey}</span>
+      </Button>
+      <Button look="quiet" onPress={onHelp}>
+        <span className="unseen">Keys</span>
+        <span className="kbd">?</span>
+      </Button>
+    </header>
+  )
+}
+
+const staleMs = 30_000
+
+/** The age of the oldest data on screen. */
+function AsOf() {
+  const asOf = useAsOf()
+  const now = useNow()
+  if (asOf === undefined) return null
+  const isStale = now.getTime() - asOf > staleMs
+  return (
+    <span className={`as-of${isStale ? ' stale' : ''}`}>
+      {isStale && <Icon tone="waiting" />} as of {timeOfDay(asOf)}
+    </span>
+  )
+}
+
+function Banner() {
+  const { state, since } = useStreamState()
+  if (state !== 'away') return null
+  return (
+    <div className="banner" role="status">
+      <Icon tone="waiting" />
+      <span>
+        The daemon does not answer (lost <Ago at={new Date(since).toISOString()} />
+        ). What you see is from before; the page reconnects by itself.
+      </span>
+    </div>
+  )
+}

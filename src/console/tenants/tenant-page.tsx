@@ -1,0 +1,216 @@
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { useParams } from '@tanstack/react-router'
+import { useState } from 'react'
+import { type FileUsage, formatSize } from '../../core/files/index.ts'
+import { plural } from '../../core/kit/index.ts'
+import type { TenantInFull } from '../../core/tenants/index.ts'
+import type { User, UserStatus } from '../../core/users/index.ts'
+import { windowText } from '../../core/wall-clock/index.ts'
+import {
+  ActionDialog,
+  Ago,
+  api,
+  Button,
+  ChoiceFilter,
+  DataTable,
+  Empty,
+  type Fact,
+  Id,
+  KeyValues,
+  Link,
+  Loaded,
+  Loading,
+  PageHeader,
+  ProblemView,
+  queryClient,
+  quoted,
+  Section,
+  Status,
+  type TableColumn,
+  type Tone,
+  useMay,
+  useSearchState,
+} from '../kit/index.ts'
+import { tenantQuery, tenantTones } from './queries.ts'
+import { words } from './words.ts'
+
+export function Page() {
+  const { slug } = useParams({ strict: false }) as { slug: string }
+  const tenant = useQuery(tenantQuery(slug))
+  const [asking, setAsking] = useState(false)
+  const { why } = useMay('tenants', 'suspendTenant')
+  const status = tenant.data?.status
+  return (
+    <>
+      <PageHeader
+        title={slug}
+        answer={
+          tenant.data && (
+            <Status tone={tenantTones[tenant.data.status]}>
+              {[tenant.data.status, tenant.data.suspendedReason].filter(Boolean).join(': ')}
+            </Status>
+          )
+        }
+        actions={
+          (status === 'active' || status === 'suspended') && (
+            <Button look={status === 'active' ? 'danger' : 'primary'} why={why} onPress={() => setAsking(true)}>
+              {status === 'active' ? words.suspend : words.resume}…
+            </Button>
+          )
+        }
+      />
+      <Loaded query={tenant} rows={6}>
+        {(found) => (
+          <>
+            <KeyValues facts={tenantFacts(found)} />
+            <Section title={words.files}>
+              <KeyValues facts={fileFacts(found.files)} />
+            </Section>
+          </>
+        )}
+      </Loaded>
+      <Users slug={slug} />
+      {asking && status === 'active' && <Suspend slug={slug} onClose={() => setAsking(false)} />}
+      {asking && status === 'suspended' && <Resume slug={slug} onClose={() => setAsking(false)} />}
+    </>
+  )
+}
+
+const tenantFacts = (tenant: TenantInFull): readonly Fact[] => [
+  ['Name', tenant.name],
+  ['Plan', `${tenant.plan} (tier ${tenant.tier})`],
+  ['Chat domain', tenant.chatDomain],
+  [
+    'Box',
+    tenant.homeserver ? (
+      <>
+        <Link to={`/boxes/${tenant.slug}`}>{tenant.slug}</Link>
+        {tenant.homeserver.fenced && ' in maintenance'}
+      </>
+    ) : (
+      'none'
+    ),
+  ],
+  [
+    'Window',
+    tenant.window
+      ? `${windowText(tenant.window.window)} ${tenant.window.timeZone}${tenant.window.own ? '' : ' (tier default)'}`
+      : 'any time',
+  ],
+  [
+    'Flags',
+    Object.entries(tenant.featureFlags)
+      .map(([name, on]) => `${name} ${on ? 'on' : 'off'}`)
+      .join(' · '),
+  ],
+  ['School', tenant.schoolId],
+  ['Organisation', tenant.orgId],
+  ['Payment customer', tenant.paymentCustomerId],
+  ['Created', <Ago key="created" at={tenant.createdAt} />],
+  ['Id', <Id key="id">{tenant.id}</Id>],
+]
+
+function fileFacts({ usedBytes, quotaBytes, kept, deleted, underWay, largestSpaces }: FileUsage): readonly Fact[] {
+  const used = `${formatSize(usedBytes)} of ${formatSize(quotaBytes)}`
+  return [
+    ['Quota', usedBytes >= quotaBytes ? <Status tone="failed">{`${used}: full, uploads are refused`}</Status> : used],
+    ['Files', `${plural(kept.count, 'file')}, ${formatSize(kept.bytes)}`],
+    ['Deleted', deleted.count > 0 && `${deleted.count}, not erased yet, ${formatSize(deleted.bytes)}`],
+    ['Uploads', underWay.count > 0 && `${underWay.count} in progress, ${formatSize(underWay.bytes)} reserved`],
+    ['Largest spaces', largestSpaces.map(({ name, bytes }) => `${name} ${formatSize(bytes)}`).join(' · ')],
+  ]
+}
+
+const Suspend = ({ slug, onClose }: Readonly<{ slug: string; onClose(): void }>) => (
+  <ActionDialog
+    title={words.suspendTitle(slug)}
+    consequence={words.suspendConsequence}
+    reason="required"
+    confirm={words.suspend}
+    danger
+    cli={({ reason }) => `tenantry tenants suspend ${slug} --reason ${quoted(reason)}`}
+    run={async ({ reason }) => {
+      await api.tenants.suspendTenant({ params: { slug }, body: { reason } })
+      await queryClient.invalidateQueries({ queryKey: ['tenants'] })
+    }}
+    onClose={onClose}
+  />
+)
+
+const Resume = ({ slug, onClose }: Readonly<{ slug: string; onClose(): void }>) => (
+  <ActionDialog
+    title={words.resumeTitle(slug)}
+    consequence={words.resumeConsequence}
+    confirm={words.resume}
+    cli={() => `tenantry tenants resume ${slug}`}
+    run={async () => {
+      await api.tenants.resumeTenant({ params: { slug } })
+      await queryClient.invalidateQueries({ queryKey: ['tenants'] })
+    }}
+    onClose={onClose}
+  />
+)
+
+export const userTones = { active: 'ok', disabled: 'failed', erased: 'off' } as const satisfies Record<UserStatus, Tone>
+
+const columns: readonly TableColumn<User>[] = [
+  { key: 'user', title: 'User', width: 'minmax(140px, 1fr)', value: ({ localpart }) => localpart },
+  { key: 'name', title: 'Name', width: 'minmax(140px, 2fr)', value: ({ displayName }) => displayName },
+  { key: 'roles', title: 'Roles', width: 'minmax(140px, 2fr)', value: ({ roles }) => roles.join(', ') },
+  {
+    key: 'status',
+    title: 'Status',
+    width: '170px',
+    value: ({ status }) => status,
+    cell: ({ status, passwordUnknownSince }) => (
+      <Status tone={passwordUnknownSince ? 'waiting' : userTones[status]}>
+        {passwordUnknownSince ? `${status}, no password` : status}
+      </Status>
+    ),
+  },
+  {
+    key: 'created',
+    title: 'Created',
+    width: '110px',
+    value: ({ createdAt }) => createdAt,
+    cell: ({ createdAt }) => <Ago at={createdAt} />,
+  },
+]
+
+const pageLimit = 100
+const statuses = Object.keys(userTones).map((value) => ({ value, label: value }))
+
+function Users({ slug }: Readonly<{ slug: string }>) {
+  const [{ user: status }] = useSearchState()
+  const users = useInfiniteQuery({
+    queryKey: ['users', slug, status ?? ''],
+    queryFn: ({ pageParam }) =>
+      api.users.listUsers({
+        params: { slug },
+        query: { limit: pageLimit, ...(status && { status: status as UserStatus }), ...(pageParam && { cursor: pageParam }) },
+      }),
+    initialPageParam: '',
+    getNextPageParam: ({ nextCursor }) => nextCursor ?? undefined,
+    refetchInterval: false,
+  })
+  const rows = users.data?.pages.flatMap((page) => page.users) ?? []
+  return (
+    <Section title={words.users} aside={<ChoiceFilter label="Status" name="user" choices={statuses} />}>
+      {users.isError && <ProblemView error={users.error} onRetry={() => void users.refetch()} />}
+      {users.isPending ? (
+        <Loading rows={5} />
+      ) : (
+        <DataTable
+          label={words.users}
+          columns={columns}
+          rows={rows}
+          rowKey={({ localpart }) => localpart}
+          rowLink={({ localpart }) => `/tenants/${slug}/users/${encodeURIComponent(localpart)}`}
+          empty={<Empty title={status ? words.noUserMatch : words.noUsers} tone="off" />}
+          reserve={420}
+        />
+      )}
+      {users.hasNextPage && <Button onPress={() => void users.fetchNextPage()}>{words.more}</Button>}
+    </Section>
+  )
+}

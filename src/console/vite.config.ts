@@ -1,0 +1,73 @@
+import { resolve } from 'node:path'
+import optimizeLocales from '@react-aria/optimize-locales-plugin'
+import react from '@vitejs/plugin-react'
+import { defineConfig, type Plugin, runnerImport } from 'vite'
+
+type Shape = Readonly<{
+  method: string
+  path: string
+  auth: Readonly<Record<string, unknown>>
+  returns: object
+  multipart?: Readonly<{ part: string }>
+}>
+
+const root = import.meta.dirname
+const name = 'virtual:endpoints'
+
+/**
+ * `virtual:endpoints`: method, path, caller and kind of answer of each admin endpoint, read from the contract when the console is built. The
+ * schemas stay out of the browser: they are most of the contract's size, and the daemon validates.
+ */
+function endpoints(): Plugin {
+  return {
+    name: 'endpoints',
+    resolveId: (id) => (id === name ? `\0${name}` : undefined),
+    async load(id) {
+      if (id !== `\0${name}`) return undefined
+      const { module } = await runnerImport<{ api: Record<string, Record<string, Shape>> }>(resolve(root, '../core/api.ts'))
+      const features = Object.entries(module.api).map(([feature, contract]) => [
+        feature,
+        Object.fromEntries(
+          Object.entries(contract)
+            .filter(isForAdmins)
+            .map(([called, shape]) => [called, slim(shape)]),
+        ),
+      ])
+      return `export const endpoints = ${JSON.stringify(Object.fromEntries(features))}`
+    },
+  }
+}
+
+const isForAdmins = ([, { auth, path }]: [string, Shape]) =>
+  auth.kind === 'admin' || auth.orAdmin !== undefined || path.startsWith('/api/admin/v1/console/') || path === '/readyz'
+
+const slim = ({ method, path, auth, returns, multipart }: Shape) => ({
+  ...{ method, path, auth },
+  returns: { kind: 'safeParse' in returns ? 'json' : (returns as { kind: string }).kind },
+  ...(multipart ? { multipart: { part: multipart.part } } : {}),
+})
+
+export default defineConfig({
+  root,
+  base: '/console/',
+  logLevel: 'warn',
+  plugins: [endpoints(), react(), { ...optimizeLocales.vite({ locales: ['en-US'] }), enforce: 'pre' }],
+  build: {
+    outDir: resolve(root, '../../dist/console'),
+    emptyOutDir: true,
+    modulePreload: { polyfill: false },
+    assetsInlineLimit: 0,
+    // A module of the contract or of zod does nothing when it is imported: what a page does not use is left out.
+    rolldownOptions: {
+      treeshake: {
+        moduleSideEffects: [
+          {
+            test: /\/src\/(core|console\/kit)\/|\/node_modules\/(zod|react-aria|react-stately|react-aria-components|@react-aria|@internationalized)\//,
+            sideEffects: false,
+          },
+        ],
+      },
+    },
+  },
+  server: { proxy: { '/api': 'http://127.0.0.1:8440', '/admin': 'http://127.0.0.1:8440', '/readyz': 'http://127.0.0.1:8440' } },
+})

@@ -1,0 +1,98 @@
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import {
+  anAccountOf,
+  assertAccessible,
+  assertClean,
+  type ConsolePage,
+  type ConsoleStage,
+  logIn,
+  openBrowser,
+  openConsoleStage,
+  openPage,
+  screenshots,
+} from './support.ts'
+
+let stage: ConsoleStage
+let browser: Browser
+let page: ConsolePage
+
+beforeAll(async () => {
+  ;[stage, browser] = await Promise.all([openConsoleStage({ boxes: 4 }), openBrowser()])
+  page = await openPage(browser)
+  await logIn(page, stage, await anAccountOf(stage, 'operator'))
+})
+afterAll(async () => {
+  await browser?.close()
+  await stage?.close()
+})
+
+test('the drift list is filtered by the address, and a box is scanned from it', async () => {
+  await page.goto(`${stage.url}/console/boxes?q=kita&sort=-box`)
+  const table = page.getByRole('table', { name: 'Boxes' })
+  await table.waitFor()
+  await page.getByText('of 4 boxes').waitFor()
+  await assertAccessible(page)
+  await screenshots(page, 'boxes')
+  await page.keyboard.press('/')
+  await page.keyboard.press('Control+a')
+  await page.keyboard.type('nothing')
+  await page.getByText('No box matches the filter').waitFor()
+  expect(page.url()).toContain('q=nothing')
+  await page.getByRole('button', { name: 'Clear the filter' }).click()
+  await table.getByRole('checkbox', { name: 'Select realschule-am-see' }).check()
+  await page.getByRole('button', { name: 'Scan 1 selected' }).click()
+  const dialog = page.getByRole('alertdialog')
+  await dialog.getByText('tenantry boxes scan realschule-am-see').waitFor()
+  await assertAccessible(page)
+  await screenshots(page, 'scan')
+  await dialog.getByRole('button', { name: 'Scan' }).click()
+  await page.getByText('Scan finished: 1 box answered').waitFor()
+  assertClean(page)
+})
+
+test('a box shows its versions, probe, snapshots and history, and enters maintenance only with a reason', async () => {
+  await page.goto(`${stage.url}/console/boxes/realschule-am-see`)
+  await page.getByRole('heading', { name: 'Versions against the manifest' }).waitFor()
+  await page.getByText('1.163.2').waitFor()
+  await assertAccessible(page)
+  await screenshots(page, 'box')
+  await page.getByRole('button', { name: 'Enter maintenance…' }).click()
+  const enter = page.getByRole('button', { name: 'Enter maintenance', exact: true })
+  expect(await enter.isDisabled()).toBe(true)
+  await page.getByLabel(/^Reason/).fill('moving its disk')
+  await screenshots(page, 'maintenance')
+  await enter.click()
+  await page.getByText('moving its disk').first().waitFor()
+  await page.getByRole('button', { name: 'End maintenance…' }).waitFor()
+  assertClean(page)
+})
+
+test('the palette finds a box, and the help names the keys', async () => {
+  await page.keyboard.press('Control+k')
+  await page.getByRole('searchbox').fill('realschule')
+  await page.getByRole('menuitem', { name: /realschule-am-see/ }).waitFor()
+  await assertAccessible(page)
+  await page.keyboard.press('Escape')
+  await page.keyboard.press('?')
+  await page.getByRole('heading', { name: 'Keys' }).waitFor()
+  await assertAccessible(page)
+  await screenshots(page, 'help')
+  await page.keyboard.press('Escape')
+  await page.keyboard.press('g')
+  await page.keyboard.press('a')
+  await page.getByRole('heading', { name: 'Alerts' }).waitFor()
+  assertClean(page)
+})
+
+test('a viewer sees which role a button needs, and presses nothing', async () => {
+  const own = await openPage(browser)
+  await logIn(own, stage, await anAccountOf(stage, 'viewer'), '/boxes')
+  await own.getByRole('table', { name: 'Boxes' }).waitFor()
+  const scan = own.getByRole('button', { name: /^Scan all/ })
+  await scan.hover()
+  await own.getByText('This requires the role operator; you are viewer.').waitFor()
+  await scan.press('Enter')
+  expect(await own.getByRole('alertdialog').count()).toBe(0)
+  assertClean(own)
+})

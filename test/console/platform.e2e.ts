@@ -1,0 +1,135 @@
+import { readFile } from 'node:fs/promises'
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { parse } from 'yaml'
+import {
+  anAccountOf,
+  assertAccessible,
+  assertClean,
+  type ConsolePage,
+  type ConsoleStage,
+  logIn,
+  openBrowser,
+  openConsoleStage,
+  openPage,
+  screenshots,
+} from './support.ts'
+
+let stage: ConsoleStage
+let browser: Browser
+let page: ConsolePage
+let slug: string
+let boardId: string
+let submissionId: string
+
+/** Shown as text wherever a name of somebody else appears. */
+const hostile = `<img src=x onerror="alert('x')">`
+
+beforeAll(async () => {
+  ;[stage, browser] = await Promise.all([openConsoleStage({ boxes: 3 }), openBrowser()])
+  slug = stage.fleet.boxes[0]?.slug ?? ''
+  const bundle = parse(await readFile('config/flows/visitor.yaml', 'utf8'))
+  boardId = (await stage.api.boards.importTenantBoard({ params: { slug }, body: { bundle } })).id
+  submissionId = await submitFlow(bundle)
+  page = await openPage(browser)
+  await logIn(page, stage, await anAccountOf(stage, 'operator'))
+})
+afterAll(async () => {
+  await browser?.close()
+  await stage?.close()
+})
+
+async function submitFlow(bundle: unknown): Promise<string> {
+  const response = await fetch(`${stage.url}/api/public/marketplace/submissions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({
+      ...{ itemType: 'flow', name: `Visitors ${hostile}`, description: hostile, iconEmoji: '👋', category: 'organization' },
+      ...{ vendorName: hostile, vendorEmail: 'vendor@example.org', bundle },
+    }),
+  })
+  const answer = (await response.json()) as { submissionId: string }
+  expect([response.status, answer]).toEqual([201, expect.objectContaining({ submissionId: expect.any(String) })])
+  return answer.submissionId
+}
+
+/** Opens a page, waits for its heading, and looks for problems, violations of accessibility and of the policy. */
+async function see(path: string, heading: string | RegExp, name: string): Promise<void> {
+  await page.goto(`${stage.url}/console${path}`)
+  await page.getByRole('heading', { level: 1, name: heading }).waitFor()
+  await page.getByRole('status', { name: 'Loading' }).first().waitFor({ state: 'detached' })
+  expect(await page.getByRole('alert').allTextContents()).toEqual([])
+  await assertAccessible(page)
+  await screenshots(page, name)
+}
+
+test('hosts: the list, a host, and the lines that enrol a new one', async () => {
+  await see('/hosts', 'Hosts', 'hosts')
+  const host = stage.fleet.boxes[0]?.host ?? ''
+  await page.getByRole('button', { name: 'Invite host' }).click()
+  await page.getByLabel('Name of the host').fill('new-host')
+  await page.getByRole('button', { name: 'Create token' }).click()
+  await page.getByText(`tenantry-agent enrol --url ${stage.url} --token-file`).waitFor()
+  await assertAccessible(page)
+  await page.getByRole('button', { name: 'Done' }).click()
+  await see(`/hosts/${host}`, host, 'host')
+})
+
+test('tenants: suspended with a reason, and resumed', async () => {
+  await see('/tenants', 'Tenants', 'tenants')
+  await page.getByRole('link', { name: slug, exact: true }).click()
+  await page.getByRole('button', { name: 'Suspend…' }).click()
+  await page.getByLabel(/^Reason/).fill(hostile)
+  await page.getByRole('button', { name: 'Suspend', exact: true }).click()
+  await page.getByText(`suspended: ${hostile}`).waitFor()
+  await see(`/tenants/${slug}`, slug, 'tenant')
+  await page.getByRole('button', { name: 'Resume…' }).click()
+  await page.getByRole('button', { name: 'Resume', exact: true }).click()
+  await page.getByRole('button', { name: 'Suspend…' }).waitFor()
+  await see('/limits', 'Budgets', 'budgets')
+})
+
+test('boards: the graph of a board with the findings of its check', async () => {
+  await see(`/boards?tenant=${slug}`, 'Flow boards', 'boards')
+  await see(`/boards/${slug}/${boardId}`, /./, 'board')
+  await page.locator('.react-flow__node').first().waitFor()
+  await screenshots(page, 'board')
+})
+
+test('marketplace: a submission is read as text and sent back', async () => {
+  await see('/marketplace', 'Marketplace', 'marketplace')
+  await see('/marketplace/vendors', 'Vendors', 'vendors')
+  await see('/marketplace/submissions', 'Submissions', 'submissions')
+  await see(`/marketplace/submissions/${submissionId}`, `Visitors ${hostile}`, 'submission')
+  await page.getByRole('button', { name: 'Request changes…' }).click()
+  await page.getByLabel(/^Reason/).fill('Describe what it does')
+  await page.getByRole('button', { name: 'Request changes', exact: true }).click()
+  await page.getByText('needs changes').waitFor()
+})
+
+test('modules, reviews, billing, jobs, schedules, webhooks and the audit log answer their question', async () => {
+  await see('/modules', 'Modules', 'modules')
+  await see('/reviews', 'Reviews', 'reviews')
+  await see('/billing', 'Billing', 'billing')
+  await see('/jobs', 'Jobs', 'jobs')
+  await see('/crons', 'Schedules', 'schedules')
+  await see('/crons/tenant-box-drift-detection', 'tenant-box-drift-detection', 'schedule')
+  await page.getByRole('button', { name: 'Run now…' }).click()
+  await page.getByRole('button', { name: 'Run now', exact: true }).click()
+  await page.getByText(/^succeeded in/).waitFor()
+  await see('/webhooks', 'Webhooks', 'webhooks')
+  await see('/audit', 'Audit log', 'audit')
+  await page.getByRole('button', { name: 'Verify' }).click()
+  await page.getByText(/chains? verified/).waitFor()
+})
+
+test('a viewer reads all of it and presses nothing', async () => {
+  const viewer = await openPage(browser)
+  await logIn(viewer, stage, await anAccountOf(stage, 'viewer'), '/hosts')
+  await viewer.getByRole('heading', { level: 1, name: 'Hosts' }).waitFor()
+  await viewer.getByRole('button', { name: 'Invite host', disabled: true }).hover()
+  await viewer.getByText('This requires the role operator; you are viewer.').waitFor()
+  assertClean(viewer)
+})
+
+test('no page broke the policy or failed', () => assertClean(page))

@@ -1,0 +1,132 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net'
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { anAccountOf, assertClean, type ConsoleStage, logIn, openBrowser, openConsoleStage, openPage } from './support.ts'
+
+const hostile = `<img src=x onerror="document.title='taken'"><b>"'`
+
+let stage: ConsoleStage
+let browser: Browser
+let account: Awaited<ReturnType<typeof anAccountOf>>
+
+beforeAll(async () => {
+  ;[stage, browser] = await Promise.all([openConsoleStage({ boxes: 1, tenantName: hostile }), openBrowser()])
+  account = await anAccountOf(stage, 'operator')
+})
+afterAll(async () => {
+  await browser?.close()
+  await stage?.close()
+})
+
+test('a session that ended elsewhere leads to the login, and from there back to the same list', async () => {
+  const page = await openPage(browser)
+  await logIn(page, stage, account, '/boxes?q=kita')
+  await page.getByRole('table', { name: 'Boxes' }).waitFor()
+  const { sessions } = await stage.api.admin.listSessions({ query: { all: 'true' } })
+  for (const { id } of sessions.filter(({ kind }) => kind === 'console')) await stage.api.admin.revokeSession({ params: { id } })
+  await page.getByRole('heading', { name: 'Log in' }).waitFor()
+  await page.getByLabel('Name').fill(account.name)
+  await page.getByLabel('Password').fill(account.password)
+  await page.getByRole('button', { name: 'Log in' }).click()
+  await page.getByRole('table', { name: 'Boxes' }).waitFor()
+  expect(page.url()).toBe(`${stage.url}/console/boxes?q=kita`)
+  assertClean(page)
+})
+
+/** The daemon behind a port that can be closed and opened again. */
+async function aWayTo(url: string) {
+  const sockets = new Set<Socket>()
+  const server = createTcpServer((from) => {
+    const to = connect(Number(new URL(url).port), '127.0.0.1')
+    for (const socket of [from, to]) {
+      sockets.add(socket)
+      socket.on('error', () => undefined).on('close', () => sockets.delete(socket))
+    }
+    from.pipe(to).pipe(from)
+  })
+  const open = (port: number) => once(server.listen(port, '127.0.0.1'), 'listening')
+  await open(0)
+  const { port } = server.address() as AddressInfo
+  const close = async () => {
+    const closed = once(server.close(), 'close')
+    for (const socket of sockets) socket.destroy()
+    await closed
+  }
+  return { url: `http://127.0.0.1:${port}`, open: () => open(port), close }
+}
+
+test('while the daemon is away a banner says so, and afterwards the page is live again', async () => {
+  const way = await aWayTo(stage.url)
+  const page = await openPage(browser)
+  await logIn(page, way, account)
+  await page.getByText('1 box', { exact: true }).waitFor()
+  await way.close()
+  await page.getByText(/The daemon does not answer/).waitFor()
+  await way.open()
+  onTestFinished(way.close)
+  await page.getByText(/The daemon does not answer/).waitFor({ state: 'detached' })
+  await page.getByText('1 box', { exact: true }).waitFor()
+  expect(page.seen.violations).toEqual([])
+})
+
+test('text that is not ours is shown as text', async () => {
+  const page = await openPage(browser)
+  await logIn(page, stage, account, '/boxes')
+  await page.getByText(hostile).first().waitFor()
+  await page.getByRole('link', { name: 'kita-regenbogen' }).click()
+  await page.getByText(hostile).first().waitFor()
+  expect(await page.title()).toContain('kita-regenbogen')
+  assertClean(page)
+})
+
+test('another site can neither frame the console nor use its session', async () => {
+  const page = await openPage(browser)
+  await logIn(page, stage, account)
+  const site = createServer(
+    (_, response) => void response.setHeader('content-type', 'text/html').end(`<iframe src="${stage.url}/console/"></iframe>`),
+  )
+  onTestFinished(() => void site.close())
+  await once(site.listen(0, 'localhost'), 'listening')
+  await page.goto(`http://localhost:${(site.address() as AddressInfo).port}/`)
+  const frame = page.frames()[1]
+  expect(await frame?.content()).not.toContain('Tenantry')
+  for (const mode of ['cors', 'no-cors'])
+    expect(
+      await page.evaluate(
+        `fetch('${stage.url}/api/admin/v1/whoami', { credentials: 'include', mode: '${mode}' }).then((r) => r.type, () => 'refused')`,
+      ),
+    ).toBe('refused')
+})
+
+test('ten thousand boxes are listed with few rows in the page, filtered and sorted', async () => {
+  const page = await openPage(browser)
+  const template = (await stage.api.boxes.listBoxes()).boxes[0]
+  const rows = Array.from({ length: 10_000 }, (_, n) => ({
+    ...template,
+    boxId: `box_${n}`,
+    slug: `school-${String(n).padStart(5, '0')}`,
+    tenant: `School ${n}`,
+  }))
+  await page.route('**/api/admin/v1/boxes?**', async (route) => {
+    const query = new URL(route.request().url()).searchParams
+    const [from, limit] = [Number(query.get('cursor') ?? 0), Number(query.get('limit'))]
+    const next = from + limit
+    await route.fulfill({ json: { boxes: rows.slice(from, next), nextCursor: next < rows.length ? String(next) : null } })
+  })
+  await logIn(page, stage, account, '/boxes')
+  const table = page.getByRole('table', { name: 'Boxes' })
+  await page.getByText('10000 boxes').first().waitFor()
+  expect(await table.getAttribute('aria-rowcount')).toBe('10001')
+  expect(await table.getByRole('row').count()).toBeLessThan(80)
+  await table.focus()
+  await page.keyboard.press('End')
+  await page.getByText('school-09999').waitFor()
+  await page.getByRole('searchbox').fill('0777')
+  await page.getByText('school-07770').waitFor()
+  await page.getByRole('button', { name: 'Box', exact: true }).click()
+  expect(page.url()).toContain('q=0777')
+  expect(page.url()).toContain('sort=box')
+  assertClean(page)
+})

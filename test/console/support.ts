@@ -1,0 +1,144 @@
+import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import type { AxeResults } from 'axe-core'
+import { type Browser, chromium, type Page } from 'playwright-core'
+import { expect } from 'vitest'
+import type { AdminRole } from '../../src/core/contract/index.ts'
+import { createAccountWithPassword } from '../../src/daemon/admin/index.ts'
+import { openDatabase } from '../../src/daemon/db/index.ts'
+import { simulatedFleet } from '../../src/demo/fleet.ts'
+import { enrolHosts, freePort, openStage, provisionFleet, type Stage, simulatedAgents } from '../../src/demo/stage.ts'
+import { systemClock, systemRandom } from '../../src/node/index.ts'
+
+// A real daemon with simulated hosts, and Debian's Chromium before it.
+
+const screenshotFolder = resolve(process.env.CONSOLE_SCREENSHOTS ?? '.tenantry/console-screenshots')
+
+/** Threads run compiled code alone. */
+const rehearsalWorker = pathToFileURL(resolve('dist/rehearsal/worker.js'))
+
+/** So many boxes of the demo's fleet; `tenantName`: the name of every tenant. */
+type FleetOptions = Readonly<{ boxes?: number; env?: Record<string, string>; tenantName?: string }>
+
+export type ConsoleStage = Stage & Readonly<{ fleet: typeof simulatedFleet }>
+
+/** A daemon, its simulated hosts online and its boxes provisioned on the old version; the manifest has the new one. */
+export async function openConsoleStage({ boxes = 6, env = {}, tenantName }: FleetOptions = {}): Promise<ConsoleStage> {
+  const stage = await openStage(await freePort(0), { ...simulatedFleet.env, ...env }, rehearsalWorker)
+  const stop = new AbortController()
+  const chosen = simulatedFleet.boxes.filter(({ slug, canary }) => canary || slug === simulatedFleet.unlucky)
+  const fleet = { ...simulatedFleet, boxes: [...chosen, ...simulatedFleet.boxes.filter((box) => !chosen.includes(box))].slice(0, boxes) }
+  const names = simulatedFleet.hosts.filter((host) => fleet.boxes.some((box) => box.host === host))
+  const running: Promise<void>[] = []
+  const startAgent = simulatedAgents(simulatedFleet)
+  await enrolHosts(
+    stage,
+    {
+      names,
+      startAgent: (agent) => {
+        const ended = startAgent(agent)
+        running.push(ended)
+        return ended
+      },
+    },
+    stop.signal,
+  )
+  await stage.api.boxes.applyManifest({ body: { manifest: fleet.before } })
+  const named = fleet.boxes.map((box) => ({ ...box, name: tenantName ?? box.name }))
+  await provisionFleet(stage, { boxes: named, onReady: () => undefined }, stop.signal)
+  await stage.api.boxes.applyManifest({ body: { manifest: fleet.after } })
+  const close = async () => {
+    stop.abort()
+    await Promise.allSettled([stage.close(), ...running])
+    await stage.removeFiles()
+  }
+  return { ...stage, fleet, close }
+}
+
+/** An account of that role with a password, in the database of the daemon. */
+export async function anAccountOf(stage: Stage, role: AdminRole): Promise<Readonly<{ name: string; password: string }>> {
+  const { db, close } = openDatabase(`sqlite:${join(stage.folder, 'daemon', 'tenantry.db')}`)
+  const account = { name: `the-${role}`, password: randomBytes(12).toString('base64url') }
+  const deps = { db, clock: systemClock, random: systemRandom }
+  await createAccountWithPassword(deps, { kind: 'system', name: 'test' }, { ...account, role })
+  await close()
+  return account
+}
+
+type Seen = { violations: string[]; errors: string[] }
+export type ConsolePage = Page & Readonly<{ seen: Seen }>
+
+export const openBrowser = (): Promise<Browser> =>
+  chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox'] })
+
+/** A page that records violations of the content security policy and errors in its console. `assertClean` fails on any. */
+export async function openPage(browser: Browser, options: Parameters<Browser['newContext']>[0] = {}): Promise<ConsolePage> {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, timezoneId: 'Europe/Berlin', ...options })
+  const page = await context.newPage()
+  const seen: Seen = { violations: [], errors: [] }
+  await page.exposeFunction('reportViolation', (text: string) => void seen.violations.push(text))
+  await page.addInitScript({
+    content: `addEventListener('securitypolicyviolation', (e) => reportViolation(e.violatedDirective + ' ' + e.blockedURI + ' ' + e.sourceFile))`,
+  })
+  page.on('console', (message) => {
+    // The browser reports each refused call; a test that expects one names it.
+    if (message.type() === 'error' && !/Failed to load resource/.test(message.text())) seen.errors.push(message.text())
+  })
+  page.on('pageerror', (error) => seen.errors.push(String(error)))
+  return Object.assign(page, { seen })
+}
+
+/** No violation of the policy, no error of the page so far. */
+export const assertClean = ({ seen }: ConsolePage): void => expect(seen).toEqual({ violations: [], errors: [] })
+
+/** Logs in by the form and waits for the navigation. */
+export async function logIn(
+  page: Page,
+  { url }: Pick<Stage, 'url'>,
+  { name, password }: Readonly<{ name: string; password: string }>,
+  path = '/',
+): Promise<void> {
+  await page.goto(`${url}/console${path}`)
+  await page.getByLabel('Name').fill(name)
+  await page.getByLabel('Password').fill(password)
+  await page.getByRole('button', { name: 'Log in' }).click()
+  await page.getByRole('navigation', { name: 'Pages' }).waitFor()
+}
+
+const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+/** No accessibility violation of any impact, in light and in dark. */
+export async function assertAccessible(page: Page): Promise<void> {
+  await page.evaluate(axeSource)
+  for (const theme of themes) {
+    await setTheme(page, theme)
+    const { violations } = (await page.evaluate('axe.run()')) as AxeResults
+    const found = violations.flatMap(({ id, impact, nodes }) =>
+      nodes.map(({ html, failureSummary }) => `${theme} ${id} (${impact}): ${html} ${failureSummary}`),
+    )
+    expect(found.join('\n')).toBe('')
+  }
+}
+
+const themes = ['light', 'dark'] as const
+type Theme = (typeof themes)[number]
+
+const setTheme = (page: Page, theme: Theme): Promise<unknown> => page.evaluate(`document.documentElement.dataset.theme = '${theme}'`)
+
+/** `<name>-light.png` and `<name>-dark.png`, for people to look at; `narrow` too where a phone is to do. */
+export async function screenshots(page: Page, name: string, { narrow = false } = {}): Promise<void> {
+  await mkdir(screenshotFolder, { recursive: true })
+  const size = page.viewportSize()
+  for (const theme of themes) {
+    await setTheme(page, theme)
+    await page.screenshot({ path: join(screenshotFolder, `${name}-${theme}.png`) })
+    if (!narrow) continue
+    await page.setViewportSize({ width: 390, height: 844 })
+    await page.screenshot({ path: join(screenshotFolder, `${name}-narrow-${theme}.png`) })
+    if (size) await page.setViewportSize(size)
+  }
+}
