@@ -16,8 +16,8 @@ const kind = 'tenant-box.complete'
 /** Without `expected` it returns the diff and changes nothing. With the checksum of that diff it applies exactly this diff, or rolls back. */
 export const complete =
   (deps: CompletionDeps): CommandExecutor<typeof kind> =>
-  async (context, given) => {
-    const payload = boxCommands[kind].payload.parse(given)
+  async (context, input) => {
+    const payload = boxCommands[kind].payload.parse(input)
     if (payload.expected === null) return look(deps, payload)
     const command = { commandId: context.commandId, kind, slug: payload.slug, payload }
     return resultOrThrow(

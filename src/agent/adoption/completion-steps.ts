@@ -180,8 +180,8 @@ async function bringUp({ engine, servers, clock }: Deps, box: LocalBox, { reread
   const differing = differencesOf(project, { composed, containers }).map(({ service }) => service)
   const isCurrent = (service: Service) =>
     containers.some((one) => one.service === service && one.state === 'running') && !differing.includes(service)
-  const wanted = Service.options.filter((service) => composed[service] !== undefined)
-  const stale = wanted.filter((service) => !isCurrent(service) || reread.includes(service))
+  const requested = Service.options.filter((service) => composed[service] !== undefined)
+  const stale = requested.filter((service) => !isCurrent(service) || reread.includes(service))
   const all = stale.includes('postgres') ? [...new Set<Service>([...stale, 'synapse'])] : stale
   await engine.stop(
     project,

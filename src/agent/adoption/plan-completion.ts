@@ -115,14 +115,14 @@ const fenceFinding = async ({ project }: LocalBox): Promise<string[]> =>
   (await readFence(project)) ? ['the fence file edge/fence/on exists, so the box would be fenced. fix: remove it'] : []
 
 async function assertPortsFree({ boxes, portInUse }: PlanDeps, { box, services }: Survey, { ports }: Complete): Promise<void> {
-  const wanted = Object.entries(ports)
-  if (new Set(Object.values(ports)).size < wanted.length) throw problem('PORT_TAKEN', `The three ports of ${box.slug} must differ`)
+  const requested = Object.entries(ports)
+  if (new Set(Object.values(ports)).size < requested.length) throw problem('PORT_TAKEN', `The three ports of ${box.slug} must differ`)
   const own = Object.values(services).flatMap(publishedPorts)
   for (const other of (await boxes.list()).filter(({ slug }) => slug !== box.slug)) {
-    const clash = wanted.find(([, port]) => Object.values(other.ports ?? {}).includes(port))
+    const clash = requested.find(([, port]) => Object.values(other.ports ?? {}).includes(port))
     if (clash) throw problem('PORT_TAKEN', `The ${clash[0]} port ${clash[1]} belongs to box ${other.slug}`)
   }
-  for (const [name, port] of wanted)
+  for (const [name, port] of requested)
     if (!own.includes(port) && (await portInUse(port))) throw problem('PORT_TAKEN', `The ${name} port ${port} is in use on this host`)
 }
 

@@ -53,17 +53,17 @@ type Edit = Readonly<{ start: number; end: number; put: string }>
 function checked({ name, text }: YamlText, { path, value, edit }: Readonly<{ path: Path; value: unknown; edit: Edit }>): YamlText {
   const result = { name, text: text.slice(0, edit.start) + edit.put + text.slice(edit.end) }
   // A copy without shared objects: an anchor that is used elsewhere too must not change there.
-  const wanted = JSON.parse(JSON.stringify(valuesOf({ name, text }))) as Record<string, unknown>
-  const parent = valueAt(wanted, path.slice(0, -1)) as Record<string | number, unknown>
+  const requested = JSON.parse(JSON.stringify(valuesOf({ name, text }))) as Record<string, unknown>
+  const parent = valueAt(requested, path.slice(0, -1)) as Record<string | number, unknown>
   if (value === undefined) delete parent[path.at(-1) as string]
   else parent[path.at(-1) as string] = value
-  if (!isSame(wanted, result)) throw shared({ name, text }, path)
+  if (!isSame(requested, result)) throw shared({ name, text }, path)
   return result
 }
 
-function isSame(wanted: unknown, result: YamlText): boolean {
+function isSame(requested: unknown, result: YamlText): boolean {
   try {
-    return canonicalJson(JSON.parse(JSON.stringify(valuesOf(result)))) === canonicalJson(wanted)
+    return canonicalJson(JSON.parse(JSON.stringify(valuesOf(result)))) === canonicalJson(requested)
   } catch {
     return false
   }

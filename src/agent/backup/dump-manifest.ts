@@ -96,7 +96,7 @@ function parse(text: string): DumpManifest | undefined {
   }
 }
 
-/** Throws RESTORE_FAILED for a link or device in a dump folder: it could stand for any file of this host. */
+/** Throws RESTORE_FAILED for a link or device in a dump folder: it could point to any file of this host. */
 export async function assertPlainDump(folder: string): Promise<void> {
   const entries = await readdir(folder, { withFileTypes: true }).catch(() => [])
   const special = entries.find((entry) => !(entry.isFile() || entry.isDirectory()))

@@ -200,7 +200,7 @@ export async function runConcurrently(works: readonly ((signal: AbortSignal) => 
       }
     }),
   )
-  // An abort is no failure, whatever failed at the same time.
+  // An abort is not a failure, even if something failed at the same time.
   signal?.throwIfAborted()
   if (over.signal.aborted) throw over.signal.reason
 }

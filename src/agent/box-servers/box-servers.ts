@@ -1,7 +1,7 @@
 import { problem } from '../../core/kit/index.ts'
 import type { BoxServers, LocalBox } from '../ports/index.ts'
 import { type BoxView, inspectBox, runningId } from './box-view.ts'
-import { chatVersion, makeAccount, makeTemporaryAccount } from './chat.ts'
+import { chatVersion, isListening, makeAccount, makeTemporaryAccount } from './chat.ts'
 import { applyMigration, databaseFacts } from './database-facts.ts'
 import { dumpDatabase } from './dump.ts'
 import type { Origin } from './http.ts'
@@ -18,6 +18,10 @@ export function boxServers(deps: BoxServersDeps): BoxServers {
   const objectStores = new Map<string, string>()
   return {
     probe: (box, signal) => probe(deps, box, signal),
+    chatAnswers: async (box) => {
+      const { chat } = await inspectBox(engine, box)
+      return chat !== undefined && (await isListening(chat))
+    },
     serverVersions: (box) => serverVersions(deps, objectStores, box),
     dumpDatabase: (box, folder, signal) => dumpDatabase(engine, box, folder, signal),
     loadDatabase: (box, folder, expected, signal) => loadDatabase(engine, box, folder, expected, signal),

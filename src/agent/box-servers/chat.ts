@@ -54,6 +54,13 @@ export async function checkTokenRequired(origin: Origin, signal?: AbortSignal): 
   if (status !== 401 || (json as { errcode?: string })?.errcode !== 'M_MISSING_TOKEN') throw new Error(`${api}/sync answered ${status}`)
 }
 
+/** Any answer will do. A server that starts refuses the connection. */
+export const isListening = (origin: Origin): Promise<boolean> =>
+  ask(origin, '/health').then(
+    () => true,
+    () => false,
+  )
+
 export async function chatVersion(origin: Origin): Promise<string | undefined> {
   const { server_version } = await need(origin, '/_synapse/admin/v1/server_version')
   return typeof server_version === 'string' ? server_version.slice(0, 100) : undefined

@@ -17,6 +17,7 @@ const factsSql = `select json_build_object(
   'schema', ${ifThere('public.schema_version', 'select version as v from public.schema_version', 'v')},
   'compat', ${ifThere('public.schema_compat_version', 'select compat_version as v from public.schema_compat_version', 'v')},
   'background', ${ifThere('public.background_updates', 'select left(update_name, 200) as n from public.background_updates order by update_name limit 100', 'n')},
+  'progress', ${ifThere('public.background_updates', "select md5(string_agg(update_name || progress_json, '','' order by update_name)) as p from public.background_updates having count(*) > 0", 'p')},
   'migrations', ${ifThere('tenantry.box_migrations', "select head || '' '' || sha256 as m from tenantry.box_migrations order by head", 'm')}
 );
 `
@@ -30,6 +31,7 @@ const Answer = z.object({
   schema: Texts,
   compat: Texts,
   background: Texts,
+  progress: Texts.optional(),
   migrations: Texts,
 })
 
@@ -44,7 +46,7 @@ export async function databaseFacts(engine: ContainerEngine, box: LocalBox): Pro
 export function readFacts(printed: string): DatabaseFacts | undefined {
   const result = Answer.safeParse(asJson(printed))
   if (!result.success) return undefined
-  const { bytes, others, collation, superuser, schema, compat, background, migrations } = result.data
+  const { bytes, others, collation, superuser, schema, compat, background, progress, migrations } = result.data
   const applied = z.array(AppliedMigration).safeParse((migrations ?? []).map(readApplied))
   if (!applied.success) return undefined
   return {
@@ -54,6 +56,7 @@ export function readFacts(printed: string): DatabaseFacts | undefined {
     schemaVersion: numberIn(schema),
     compatVersion: numberIn(compat),
     backgroundUpdates: background,
+    backgroundProgress: progress?.[0] ?? null,
     migrations: applied.data,
     ownerIsSuperuser: superuser,
   }

@@ -30,7 +30,7 @@ export async function dumpDatabase(engine: ContainerEngine, box: LocalBox, folde
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const run = (argv: string[], options: ExecOptions) => runProgramInPostgres(engine, view, argv, options)
   const toFile = (argv: string[], name: string) => (within: AbortSignal) => run(argv, { stdoutFile: join(folder, name), signal: within })
-  const options = ['-Fc', '--no-sync', `--lock-wait-timeout=${lockWaitMs}`]
+  const options = ['-Fc', '-Z1', '--no-sync', `--lock-wait-timeout=${lockWaitMs}`]
   const globals = toFile(['pg_dumpall', '--globals-only', ...globalsConnection(asSuperuser(login))], globalsFile)
   const dump = (snapshot: string) => toFile([...inEnglish, 'pg_dump', ...options, `--snapshot=${snapshot}`, ...connection(login)], dumpFile)
   const held = { engine, view, login, signal }
@@ -55,6 +55,12 @@ async function runProgramInPostgres(engine: ContainerEngine, view: BoxView, argv
 const whyFailed = (stderr: string): string =>
   isForeign(stderr) && /query was: LOCK TABLE/i.test(stderr) ? `${errorLine(stderr)} (${tablesNotKept})` : errorLine(stderr)
 
+/** The table of contents is at the start of a dump, and is far shorter. */
+const maxListedBytes = 64_000_000
+
+/** Reads the input that the program leaves: otherwise the engine resets the connection, and its output may be lost. */
+const readingAll = ['sh', '-c', '"$@"; code=$?; cat > /dev/null; exit $code', 'sh']
+
 /** Rejects a dump that pg_restore cannot list, whatever the exit code was. */
 async function assertListable(
   run: (argv: string[], options: ExecOptions) => Promise<string>,
@@ -63,7 +69,8 @@ async function assertListable(
   signal?: AbortSignal,
 ): Promise<void> {
   const { size } = await stat(path)
-  const listed = size === 0 ? '' : await run(['pg_restore', '--list'], { stdin: createReadStream(path), ...(signal ? { signal } : {}) })
+  const start = () => createReadStream(path, { end: maxListedBytes })
+  const listed = size === 0 ? '' : await run([...readingAll, 'pg_restore', '--list'], { stdin: start(), ...(signal ? { signal } : {}) })
   if (!/^;\s+TOC Entries:/m.test(listed)) throw problem('SNAPSHOT_FAILED', `pg_restore cannot list the dump of ${box.slug} (${size} bytes)`)
 }
 

@@ -22,7 +22,7 @@ export async function probe(deps: BoxServersDeps, box: LocalBox, signal?: AbortS
   const at = isoNow(deps.clock)
   const view = await inspectBox(deps.engine, box)
   const measured = await Promise.all(
-    (Object.entries(looks) as [ProbeComponent, ComponentCheck][]).map(
+    (Object.entries(checks) as [ProbeComponent, ComponentCheck][]).map(
       async ([name, look]) => [name, await measure(deps.clock, () => look(deps, view, within), signal)] as const,
     ),
   )
@@ -34,7 +34,7 @@ export async function probe(deps: BoxServersDeps, box: LocalBox, signal?: AbortS
 
 type ComponentCheck = (deps: BoxServersDeps, view: BoxView, signal: AbortSignal) => Promise<void>
 
-const looks = {
+const checks = {
   chatApi: async ({ engine }, view, signal) => {
     for (const origin of ways(view)) await checkVersions(origin, signal)
     await checkFenceMounted(engine, view, signal)

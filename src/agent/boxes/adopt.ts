@@ -17,8 +17,8 @@ type Adopt = BoxCommandPayload<'tenant-box.adopt'>
 /** Puts an existing stack under observation: reports, drift and probes, never updates. Changes nothing in the stack. */
 export const adopt =
   (deps: ReportDeps & Readonly<{ boxes: LocalBoxes; agentUid?: number }>): CommandExecutor<'tenant-box.adopt'> =>
-  async (_, given) => {
-    const payload = boxCommands['tenant-box.adopt'].payload.parse(given)
+  async (_, input) => {
+    const payload = boxCommands['tenant-box.adopt'].payload.parse(input)
     const project = await projectIn(deps.engine, payload)
     await assertSafeFolder(project, deps.agentUid)
     const text = await readFile(project.composeFile, 'utf8')

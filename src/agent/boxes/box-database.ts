@@ -12,12 +12,12 @@ export async function migrationsFor(
   { servers }: Deps,
   { migrations }: Pick<CommandContext, 'migrations'>,
   box: LocalBox,
-  wanted: string,
+  requested: string,
 ): Promise<readonly BoxMigration[]> {
   const facts = await servers.databaseFacts(box)
   if (!facts) throw problem('BOX_UNHEALTHY', `The database of ${box.slug} does not answer. fix: repair the box before updating it`)
-  if (headOf(facts.migrations) === wanted) return []
-  const plan = planMigrations(await migrations(), facts.migrations, wanted)
+  if (headOf(facts.migrations) === requested) return []
+  const plan = planMigrations(await migrations(), facts.migrations, requested)
   if ('problem' in plan) throw problem('PREFLIGHT_REFUSED', `${box.slug}: ${plan.problem}`)
   if (facts.ownerIsSuperuser)
     throw problem(

@@ -8,8 +8,8 @@ type Wanted = Readonly<{ services: readonly Service[]; lines: number; since?: st
 /** Returns raw log lines; the caller makes them printable. */
 export const logs =
   (deps: Deps): CommandExecutor<'tenant-box.logs'> =>
-  async (_, given) => {
-    const payload = boxCommands['tenant-box.logs'].payload.parse(given)
+  async (_, input) => {
+    const payload = boxCommands['tenant-box.logs'].payload.parse(input)
     return { lines: await logLines(deps.engine, await boxOfCommand(deps.boxes, payload), payload) }
   }
 

@@ -46,8 +46,8 @@ export type ProvisionDeps = Readonly<{
  */
 export const provision =
   (deps: ProvisionDeps): CommandExecutor<'tenant-box.provision'> =>
-  async (context, given) => {
-    const payload = boxCommands['tenant-box.provision'].payload.parse(given)
+  async (context, input) => {
+    const payload = boxCommands['tenant-box.provision'].payload.parse(input)
     for (const image of Object.values(payload.images)) assertAllowedImage(deps.settings.allowedImages, image)
     context.progress({ step: 'files' })
     const { box, secrets } = await prepareBoxFolder(deps, payload)
@@ -78,8 +78,8 @@ async function pullAll(
   { images, digests = {} }: Provision,
 ): Promise<void> {
   const { allowedImages } = settings
-  const wanted = Object.fromEntries(Object.values(images).map((image) => [image, { image, digest: digests[image] }]))
-  await pullImages({ engine, clock, allowedImages }, { images: wanted, step: 'pull', context, signal: context.signal })
+  const requested = Object.fromEntries(Object.values(images).map((image) => [image, { image, digest: digests[image] }]))
+  await pullImages({ engine, clock, allowedImages }, { images: requested, step: 'pull', context, signal: context.signal })
 }
 
 /** Starts the database first: Synapse exits without one, and its restarts would look like a crash loop. */
@@ -131,15 +131,15 @@ export async function assertPlaceFree(
   { ports, slug }: Pick<Provision, 'ports' | 'slug'>,
   project: Project,
 ): Promise<void> {
-  const wanted = Object.entries(ports)
-  if (new Set(Object.values(ports)).size < wanted.length) throw problem('PORT_TAKEN', `The three ports of ${slug} must differ`)
+  const requested = Object.entries(ports)
+  if (new Set(Object.values(ports)).size < requested.length) throw problem('PORT_TAKEN', `The three ports of ${slug} must differ`)
   if ((await engine.containers(project)).length > 0)
     throw problem('ALREADY_EXISTS', `Containers of project ${project.name} already exist on this host`)
   for (const other of await boxes.list()) {
-    const clash = wanted.find(([, port]) => Object.values(other.ports ?? {}).includes(port))
+    const clash = requested.find(([, port]) => Object.values(other.ports ?? {}).includes(port))
     if (clash) throw problem('PORT_TAKEN', `The ${clash[0]} port ${clash[1]} belongs to box ${other.slug}`)
   }
-  for (const [name, port] of wanted)
+  for (const [name, port] of requested)
     if (await portInUse(port)) throw problem('PORT_TAKEN', `The ${name} port ${port} is in use on this host`)
 }
 

@@ -60,9 +60,9 @@ export async function pullImages(
   { images, pin, step, context, signal }: WantedImages,
 ): Promise<Record<string, string>> {
   const digests: Record<string, string> = {}
-  for (const [what, wanted] of Object.entries(images)) {
-    if (!wanted) continue
-    const { image, digest } = wanted
+  for (const [what, requested] of Object.entries(images)) {
+    if (!requested) continue
+    const { image, digest } = requested
     assertAllowedImage(deps.allowedImages, image)
     const onProgress = ({ percent, detail }: PullProgress) =>
       context.progress({ step, percent, detail: `${what}: ${detail}`.slice(0, 500) })

@@ -134,9 +134,9 @@ function differingService(
   names: Readonly<Record<string, string>>,
 ): string | undefined {
   const volumes = realNames(whole)
-  const wanted = { ...volumes, ...names }
+  const requested = { ...volumes, ...names }
   const services = new Set([...Object.keys(recordOf(whole.services)), ...Object.keys(recordOf(rendered.services))])
-  return [...services].find((name) => mountText(whole, name, wanted) !== mountText(rendered, name, realNames(rendered)))
+  return [...services].find((name) => mountText(whole, name, requested) !== mountText(rendered, name, realNames(rendered)))
 }
 
 const realNames = (whole: Readonly<Record<string, unknown>>): Record<string, unknown> =>

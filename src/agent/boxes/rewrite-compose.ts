@@ -12,8 +12,8 @@ export const rewriteImages = (text: string, images: Readonly<Partial<Record<Serv
 
 const maxTexts = 32
 
-const withImages = remembered(maxTexts, (text: string, wanted: string): string => {
-  const images = JSON.parse(wanted) as Record<string, string>
+const withImages = remembered(maxTexts, (text: string, requested: string): string => {
+  const images = JSON.parse(requested) as Record<string, string>
   const document = parseCompose(text)
   const edits = Object.entries(images).map(([service, image]) => {
     if (!ImageRef.safeParse(image).success) throw composeInvalid(`cannot use ${image} for ${service}: not a literal image with a tag`)

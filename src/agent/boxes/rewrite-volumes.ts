@@ -13,9 +13,9 @@ type Plain = Readonly<Record<string, unknown>>
  * merges, keys without a value), the section `volumes` is written out, with everything resolved. Throws COMPOSE_INVALID.
  */
 export function rewriteVolumes(text: string, names: Names): string {
-  const wanted = withNames(resolvedCompose(text), names)
+  const requested = withNames(resolvedCompose(text), names)
   for (const edit of [editedInPlace, writtenOut]) {
-    const result = ifExactly(wanted, () => edit(text, names, wanted))
+    const result = ifExactly(requested, () => edit(text, names, requested))
     if (result !== undefined) return result
   }
   throw composeInvalid('defines its volumes in a form that cannot be changed. fix: write each volume out')
@@ -33,10 +33,10 @@ function withNames(whole: Plain, names: Names): Plain {
 }
 
 /** The result of an edit if it resolves to exactly this. */
-function ifExactly(wanted: Plain, edit: () => string | undefined): string | undefined {
+function ifExactly(requested: Plain, edit: () => string | undefined): string | undefined {
   try {
     const text = edit()
-    return text !== undefined && canonicalJson(resolvedCompose(text)) === canonicalJson(wanted) ? text : undefined
+    return text !== undefined && canonicalJson(resolvedCompose(text)) === canonicalJson(requested) ? text : undefined
   } catch {
     return undefined
   }

@@ -18,12 +18,18 @@ export const commonResult = async (run: ChangeRun) => ({
 const probesOf = (entries: readonly JournalEntry[]): ProbeResult[] =>
   entries.flatMap(({ mark, data }) => (mark === 'note' ? ((data as { probe?: ProbeResult }).probe ?? []) : []))
 
-/** From the first moment the fence may have been up to the moment it was lifted; a box that is still fenced counts until now. */
+/** All the time that the box was fenced; a box that is still fenced counts until now. */
 function fencedMs(run: Pick<ChangeRun, 'entries' | 'elapsedMs'>): number {
-  const entries = run.entries()
-  const raised = entries.find(({ step, mark }) => step === 'fence' && mark === 'done')
-  const lifted = entries.findLast(({ step, mark }) => step === 'unfence' && mark === 'done')
-  return raised ? (lifted?.elapsedMs ?? run.elapsedMs()) - raised.elapsedMs : 0
+  let total = 0
+  let since: number | undefined
+  for (const { step, mark, elapsedMs } of run.entries()) {
+    if (mark !== 'done') continue
+    if (step === 'fence' || step === 'refence') since ??= elapsedMs
+    if (step !== 'unfence' || since === undefined) continue
+    total += elapsedMs - since
+    since = undefined
+  }
+  return since === undefined ? total : total + run.elapsedMs() - since
 }
 
 const failureCodes = { update: 'UPDATE_FAILED', restore: 'RESTORE_FAILED' } as const

@@ -15,4 +15,4 @@ export {
 } from './database-volume.ts'
 export { acquireFence, liftFence, raiseFence } from './fence.ts'
 export { proveHealthy } from './prove-healthy.ts'
-export { isAlive, startServices, stopAll, stopWriters, waitForDatabase } from './services.ts'
+export { isAlive, startServices, stopAll, stopServices, stopWriters, waitForDatabase } from './services.ts'

@@ -1,6 +1,8 @@
-import type { ProbeResult } from '../../core/boxes/index.ts'
+import { type ProbeResult, quickRule, steadyFailureMsOf } from '../../core/boxes/index.ts'
 import { duration, problem } from '../../core/kit/index.ts'
 import type { Baseline, ChangeRun } from './change-run.ts'
+import { type BoxEvents, followBox } from './follow-box.ts'
+import { steadyFailure } from './steady-failure.ts'
 import { watchContainers } from './watch-containers.ts'
 
 export type Proof = Readonly<{
@@ -11,26 +13,47 @@ export type Proof = Readonly<{
   images: Readonly<Record<string, Readonly<{ digest?: string | null | undefined }> | undefined>>
   /** A forward probe may recover until the command's deadline, a rollback's as long as two probe rules take. */
   direction: 'forward' | 'rollback'
+  /** Good probes in quick succession are enough. */
+  isQuick?: boolean
+  /** Users are on the box: one that fails is not watched for long. */
+  isOpen?: boolean
 }>
 
 /**
- * The probe rule: this many good probes in a row at this spacing. Fails at once when a container is not what was started, or prints a fatal line.
- * While a database recovers or a schema is upgraded the rule's timeout does not count, up to the limit of `direction`. Throws PROBE_FAILED.
+ * The probe rule: this many good probes in a row at this spacing. Fails at once when a container is not what was started, or prints a fatal line,
+ * and soon when a server keeps failing in the same way. While a database recovers or a schema is upgraded the rule's timeout does not count, up
+ * to the limit of `direction`. Throws PROBE_FAILED.
  */
-export async function proveHealthy(run: ChangeRun, { step, baseline = {}, images, direction }: Proof): Promise<void> {
-  const { deps, payload, signal } = run
-  const { consecutive, spacingMs, timeoutMs } = payload.probe
+export async function proveHealthy(run: ChangeRun, proof: Proof): Promise<void> {
+  const { baseline = {}, images } = proof
+  const watch = watchContainers(run, { baseline, digests: digestsOf(images) })
+  const events = followBox(run, watch)
+  try {
+    await probeUntilProven(run, proof, watch, events)
+  } finally {
+    events.close()
+  }
+}
+
+type Watch = ReturnType<typeof watchContainers>
+
+async function probeUntilProven(run: ChangeRun, proof: Proof, watch: Watch, events: BoxEvents): Promise<void> {
+  const { step, direction, isQuick = false } = proof
+  const { deps, payload } = run
+  const { consecutive, spacingMs, timeoutMs } = isQuick ? quickRule(payload.probe) : payload.probe
   const now = deps.clock.monotonicMs
   const begun = now()
   const limitMs = direction === 'forward' ? payload.deadlineMs - run.elapsedMs() : 2 * timeoutMs
-  const watch = watchContainers(run, { baseline, digests: digestsOf(images) })
+  const steady = steadyFailure(run, direction === 'rollback' ? undefined : maxSteadyMs(run, proof))
   const record = (probe: ProbeResult) => run.note(step, { probe })
+  const waitFor = firstWaits(payload.probe.spacingMs)
   let countsFrom = begun
-  let everGood = false
+  let everGood = proof.isOpen === true
   let last: ProbeResult | undefined
+  if (!everGood) await events.untilChatAnswers(waitFor(3))
   for (let good = 0, bad = 0, recorded = 0; ; ) {
     await watch.assertUnharmed()
-    const probe = await probeOnce(run)
+    const probe = await events.during((signal) => probeOnce({ ...run, signal }))
     const isRecorded = probe.verdict === 'ok' || (differs(probe, last) && recorded++ < maxBadRecorded)
     if (isRecorded) await record(probe)
     last = probe
@@ -43,19 +66,27 @@ export async function proveHealthy(run: ChangeRun, { step, baseline = {}, images
       percent: (100 * good) / consecutive,
     })
     if (probe.verdict === 'ok') await watch.acceptRestarts()
-    // A server that was good once is judged by its probes, not by its log.
+    // Once a server was good, its probes decide, not its log.
     else if (!everGood && (isRecorded || bad % logEvery === 0)) await watch.assertNoFatalLine(probe)
     if (good >= consecutive) return watch.assertUnharmed()
-    if (isRecovering(probe)) countsFrom = now()
-    const waitMs = good > 0 ? spacingMs : firstWaits(spacingMs, bad)
+    if (isRecovering(probe) || watch.isHostRestarting()) countsFrom = now()
+    const steadyLeftMs = watch.isHostRestarting() ? Number.POSITIVE_INFINITY : await steady.leftMs(probe)
+    const waitMs = good > 0 ? spacingMs : waitFor(bad)
     const isTooLong = now() + waitMs - countsFrom > timeoutMs || now() + waitMs - begun > Math.max(timeoutMs, limitMs)
-    if (isTooLong) {
+    if (isTooLong || steadyLeftMs <= 0) {
       if (!isRecorded) await record(probe) // the deciding probe is evidence in any case
-      throw notProven(run, probe)
+      throw steadyLeftMs <= 0 ? failsSteadily(run, probe, steady.maxMs) : notProven(run, probe)
     }
-    await deps.clock.sleep(waitMs, signal)
+    if (good > 0) await events.during((signal) => deps.clock.sleep(waitMs, signal))
+    else await events.untilChatAnswers(Math.min(waitMs, steadyLeftMs))
   }
 }
+
+/** Users on a failing box are not left waiting for long. */
+const maxOpenFailureMs = 15_000
+
+const maxSteadyMs = ({ payload }: ChangeRun, { isOpen = false }: Proof): number =>
+  isOpen ? Math.min(maxOpenFailureMs, steadyFailureMsOf(payload.probe)) : steadyFailureMsOf(payload.probe)
 
 const digestsOf = (images: Proof['images']): Record<string, string> =>
   Object.fromEntries(Object.entries(images).flatMap(([service, one]) => (one?.digest ? [[service, one.digest]] : [])))
@@ -70,7 +101,10 @@ const differs = (probe: ProbeResult, before: ProbeResult | undefined): boolean =
   probe.verdict !== before?.verdict || probe.reason !== before.reason
 
 // A server that starts is good within seconds: probed quickly at first, then less and less often.
-const firstWaits = (spacingMs: number, bad: number): number => Math.min(spacingMs, (spacingMs / 60) * 2 ** Math.min(bad - 1, 10))
+const firstWaits =
+  (spacingMs: number) =>
+  (bad: number): number =>
+    Math.min(spacingMs, (spacingMs / 60) * 2 ** Math.min(bad - 1, 10))
 
 const isRecovering = ({ verdict }: ProbeResult): boolean => verdict === 'recovering' || verdict === 'upgrading'
 
@@ -85,6 +119,9 @@ const notProven = ({ payload }: ChangeRun, { reason }: ProbeResult) =>
     'PROBE_FAILED',
     `not ${payload.probe.consecutive} good probes in a row within ${duration(payload.probe.timeoutMs)}; the last: ${reason ?? 'good'}`,
   )
+
+const failsSteadily = ({ box }: ChangeRun, { reason }: ProbeResult, forMs: number) =>
+  problem('PROBE_FAILED', `${box.slug} failed its probes in the same way for ${duration(forMs)}: ${reason ?? 'no reason given'}`)
 
 /** A prober that throws counts as a bad probe. */
 async function probeOnce({ deps, box, signal }: ChangeRun): Promise<ProbeResult> {

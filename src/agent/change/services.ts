@@ -57,7 +57,7 @@ export const isAlive = ({ state }: ContainerState): boolean => state === 'runnin
 type Stoppable = 'synapse' | 'minio' | 'postgres'
 
 /** Throws UPDATE_FAILED for a service that still runs. */
-async function stopServices({ deps, box }: Pick<ChangeRun, 'deps' | 'box'>, services: readonly Stoppable[]): Promise<void> {
+export async function stopServices({ deps, box }: Pick<ChangeRun, 'deps' | 'box'>, services: readonly Stoppable[]): Promise<void> {
   await deps.engine.stop(box.project, services)
   const containers = await deps.engine.containers(box.project)
   const alive = containers.find((container) => services.some((service) => service === container.service) && isAlive(container))

@@ -17,6 +17,10 @@ export type Watch = Readonly<{
   assertNoFatalLine(probe: ProbeResult): Promise<void>
   /** After a good probe: what runs now is the new baseline, if the host restarted. */
   acceptRestarts(): Promise<void>
+  /** All containers restarted at once, and no probe was good since. */
+  isHostRestarting(): boolean
+  /** A stopped container is no crash by itself: an engine that shuts down stops one after the other. */
+  hasStopped(): boolean
 }>
 
 /**
@@ -52,7 +56,13 @@ export function watchContainers(run: ChangeRun, { baseline: first, digests }: Ex
     const line = container && fatalLine(sick, await logSinceStart(run, container))
     if (line) throw problem('PROBE_FAILED', `${sick} of ${run.box.slug} cannot start: ${line.slice(0, 300)}`)
   }
-  return { assertUnharmed, assertNoFatalLine, acceptRestarts }
+  return {
+    assertUnharmed,
+    assertNoFatalLine,
+    acceptRestarts,
+    isHostRestarting: () => host === 'restarting',
+    hasStopped: () => last.some(({ state }) => state === 'exited'),
+  }
 }
 
 /** The server that the others wait for. */
@@ -105,7 +115,7 @@ function replaced(container: ContainerState | undefined, before: Started, digest
 
 function restarted(container: ContainerState | undefined, before: Started): string | undefined {
   if (container?.state !== 'running') return `is ${container?.state} (exit code ${container?.exitCode ?? 'unknown'})`
-  // A restarted engine counts from zero, so a lower count is no harm.
+  // A restarted engine counts from zero, so a lower count is not an error.
   return container.restartCount > before.restartCount ? 'was restarted or replaced' : undefined
 }
 

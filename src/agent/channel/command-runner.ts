@@ -55,8 +55,8 @@ export class CommandRunner {
   }
 
   /** Waits for capacity, or until the signal aborts. */
-  async untilRoom(wanted: 'all' | 'questions', signal: AbortSignal): Promise<void> {
-    const lacks = () => (wanted === 'all' ? this.room() !== 'all' : this.room() === 'none')
+  async untilRoom(requested: 'all' | 'questions', signal: AbortSignal): Promise<void> {
+    const lacks = () => (requested === 'all' ? this.room() !== 'all' : this.room() === 'none')
     while (lacks() && !signal.aborted) await orAborted(this.#nextEnd, signal)
   }
 

@@ -12,7 +12,7 @@ export type CommandStore = Readonly<{
   remove(id: string): Promise<void>
 }>
 
-/** One file a command; ids are safe as file names by their grammar. One that cannot be read is set aside: the others go on. */
+/** One file a command; ids are safe as file names by their grammar. One that cannot be read is set aside; the others run. */
 export const commandStore = (files: FileStore, onDamaged?: (path: string) => void): CommandStore => ({
   all: async () => {
     const found = (await files.names()).map(async (name) => {

@@ -14,7 +14,7 @@ type Deps = Pick<AgentDeps, 'clock' | 'random' | 'identity' | 'fetch' | 'keys'>
 export type Connection = Readonly<{
   client: AgentClient
   identity(): AgentIdentity
-  /** While `work` replaces the key, other calls wait: a call by a replaced key looks like one by a thief. A late one is retried with the new key. */
+  /** While `work` replaces the key, other calls wait: the daemon takes a call with a replaced key for one of a thief. A late one is retried with the new key. */
   replaceKey<Value>(work: (use: (identity: AgentIdentity) => void) => Promise<Value>): Promise<Value>
   /** A client of this run with another key. */
   as(identity: AgentIdentity): AgentClient
@@ -27,7 +27,7 @@ export type Connection = Readonly<{
 export function openConnection({ clock, random, identity, fetch = settlingFetch, keys }: Deps): Connection {
   const instanceId = randomText(random, 20)
   const gauge = clockOffset(clock)
-  const plain = readServerTime(gauge.heard, bounded(fetch))
+  const plain = readServerTime(gauge.setServerTime, bounded(fetch))
   const signerOf = (who: AgentIdentity) => agentSigner(clock, gauge, who, instanceId)
   const clientOf = (signing: Signing) => makeClient(agentContract, { baseUrl: identity.daemonUrl, fetch: signed(signing, plain) })
   let [now, signer] = [identity, signerOf(identity)]
@@ -56,7 +56,7 @@ export function openConnection({ clock, random, identity, fetch = settlingFetch,
       const other = signerOf(who)
       return clientOf({ signer: () => other, settled: async () => undefined, refused: async () => undefined })
     },
-    setServerTime: gauge.heard,
+    setServerTime: gauge.setServerTime,
     clockOffsetMs: gauge.offsetMs,
   }
   return connection
@@ -99,7 +99,7 @@ const signed =
 
 /** A CLOCK_SKEW error contains the server time, which the next call uses for its signature. */
 const readServerTime =
-  (heard: (serverTime: string) => void, fetch: Fetch): Fetch =>
+  (onServerTime: (serverTime: string) => void, fetch: Fetch): Fetch =>
   async (input, init) => {
     const answer = await fetch(input, init)
     if (answer.status !== 401) return answer
@@ -108,6 +108,6 @@ const readServerTime =
       .json()
       .catch(() => undefined)) as { code?: string; details?: { path: string; reason: string }[] } | undefined
     const serverTime = body?.code === 'CLOCK_SKEW' ? body.details?.find(({ path }) => path === 'serverTime')?.reason : undefined
-    if (serverTime) heard(serverTime)
+    if (serverTime) onServerTime(serverTime)
     return answer
   }

@@ -14,7 +14,7 @@ const reuseMs = (agentToken.lifeSeconds * 1000) / 3
 /** Offset between the host's clock and the daemon's; one per connection, shared by all keys. */
 export type ClockOffset = Readonly<{
   /** Records the daemon's time. */
-  heard(serverTime: string): void
+  setServerTime(serverTime: string): void
   /** Host clock minus daemon clock; null before the first response. */
   offsetMs(): number | null
 }>
@@ -22,7 +22,7 @@ export type ClockOffset = Readonly<{
 export function clockOffset(clock: Clock): ClockOffset {
   let offsetMs: number | null = null
   return {
-    heard: (serverTime) => {
+    setServerTime: (serverTime) => {
       const said = Date.parse(serverTime)
       if (!Number.isNaN(said)) offsetMs = clock.now().getTime() - said
     },

@@ -78,7 +78,7 @@ export async function finishKeyRotation(deps: Patient, connection: Connection, k
   if (!isAdopted) await retrying(() => rotateKey(connection, keys))
 }
 
-/** Adopts the stored new key if the daemon knows it: its first use was heard, but its answer was lost. */
+/** Adopts the stored new key if the daemon knows it: its first use arrived, but the response was lost. */
 export async function adoptPendingKey(connection: Connection, keys: KeyStore): Promise<void> {
   await connection.replaceKey(async (use) => {
     const begun = await keys.pending()

@@ -33,7 +33,7 @@ type Reading = Readonly<{ signal?: AbortSignal | undefined; input?: string }>
 export const composeModel = async (settings: DockerSettings, project: Project, signal?: AbortSignal): Promise<ComposeModel> =>
   JSON.parse(await printedModel(settings, project, { signal })) as ComposeModel
 
-/** From standard input, so that a candidate is never a file that somebody could bring up. */
+/** Passed on standard input, so that a candidate is never a file that could be started. */
 export const resolveCompose = async (settings: DockerSettings, project: Project, text: string): Promise<Record<string, unknown>> =>
   JSON.parse(await printedModel(settings, { ...project, composeFile: '-' }, { input: text })) as Record<string, unknown>
 

@@ -1,5 +1,6 @@
 import Docker from 'dockerode'
 import { problem } from '../../core/kit/index.ts'
+import { engineAgent, withRetries } from './requests.ts'
 
 /** Connection settings of the engine, from the agent's settings only, never from the environment. */
 export type DockerSettings = Readonly<{
@@ -26,6 +27,8 @@ export type EngineLimits = Readonly<{
   /** Compose runs that read, and ones that change containers. */
   composeReadMs: number
   composeChangeMs: number
+  /** The first pause before a request is sent again. */
+  retryMs: number
 }>
 
 const minutes = 60_000
@@ -36,6 +39,7 @@ export const limitsOf = ({ limits }: DockerSettings): EngineLimits => ({
   pullMs: 10 * minutes,
   composeReadMs: 2 * minutes,
   composeChangeMs: 15 * minutes,
+  retryMs: 200,
   ...limits,
 })
 
@@ -43,9 +47,12 @@ export const limitsOf = ({ limits }: DockerSettings): EngineLimits => ({
 export type Connections = Readonly<{ questions: Docker; changes: Docker; pulls: Docker; streams: Docker }>
 
 export function connect(settings: DockerSettings): Connections {
-  const { readMs, changeMs, pullMs } = limitsOf(settings)
+  const { readMs, changeMs, pullMs, retryMs } = limitsOf(settings)
   const within = (timeout: number | undefined) =>
-    new Docker({ ...notFromEnvironment, ...addressOf(settings), timeout } as Docker.DockerOptions)
+    withRetries(
+      new Docker({ ...notFromEnvironment, ...addressOf(settings), timeout, agent: engineAgent() } as Docker.DockerOptions),
+      retryMs,
+    )
   return { questions: within(readMs), changes: within(changeMs), pulls: within(pullMs), streams: within(undefined) }
 }
 

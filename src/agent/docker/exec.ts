@@ -40,7 +40,10 @@ export async function execIn(
         .getExec(exec.id)
         .start({ hijack: true, stdin: stdin !== undefined, ...(signal ? { abortSignal: signal } : {}) })
       cutOnAbort(stream, signal)
-      await Promise.all([demux(stream, out.stream, err.stream), feed(stream, stdin)])
+      await Promise.all([demux(stream, out.stream, err.stream), feed(stream, stdin)]).catch(async (error) => {
+        // The engine resets the connection of a program that exited before it read all its input.
+        if (stdin === undefined || !isCut(error) || !(await hasExited(exec, signal))) throw error
+      })
       out.stream.end()
       await finished(out.stream)
     } finally {
@@ -76,12 +79,13 @@ async function feed(stream: Duplex, stdin: ExecOptions['stdin']): Promise<void> 
   if (stdin === undefined) return
   if (typeof stdin === 'string') return void stream.end(stdin)
   // A program may exit before it has read all input; its exit code decides.
-  await pipeline(stdin, stream).catch((error: NodeJS.ErrnoException) => {
-    if (!hasEnded.has(error.code ?? '')) throw error
+  await pipeline(stdin, stream).catch((error) => {
+    if (!isCut(error)) throw error
   })
 }
 
-const hasEnded = new Set(['EPIPE', 'ECONNRESET', 'ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM_DESTROYED', 'ERR_STREAM_UNABLE_TO_PIPE'])
+const isCut = ({ code = '' }: NodeJS.ErrnoException): boolean => cuts.has(code)
+const cuts = new Set(['EPIPE', 'ECONNRESET', 'ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM_DESTROYED', 'ERR_STREAM_UNABLE_TO_PIPE'])
 
 function cutOnAbort(stream: Duplex, signal: AbortSignal | undefined): void {
   if (!signal) return
@@ -112,6 +116,18 @@ async function endProgram(exec: Docker.Exec): Promise<void> {
     await setTimeout(retryMs, undefined, { ref: false })
   }
 }
+
+/** True once the program has an exit code; the engine may record it after it closed the connection. */
+async function hasExited(exec: Docker.Exec, signal: AbortSignal | undefined): Promise<boolean> {
+  for (let attempt = 0; attempt < maxExitReads && signal?.aborted !== true; attempt += 1) {
+    const { Running, ExitCode } = await exec.inspect()
+    if (!Running && ExitCode !== null) return true
+    await setTimeout(retryMs)
+  }
+  return false
+}
+
+const maxExitReads = 20
 
 const gone = { Running: false, Pid: 0, ExitCode: 0 }
 

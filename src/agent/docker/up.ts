@@ -1,5 +1,6 @@
 import pRetry from 'p-retry'
 import type { Service } from '../../core/boxes/index.ts'
+import { isProblem } from '../../core/kit/index.ts'
 import type { Project } from '../ports/index.ts'
 import { composeArguments, runDocker } from './compose.ts'
 import { type ComposeModel, composeModel, mountsIn } from './compose-model.ts'
@@ -36,7 +37,7 @@ export async function up(
     retries: 3,
     minTimeout: 1_000,
     factor: 2,
-    shouldRetry: ({ error }) => isStillBusy(error),
+    shouldRetry: ({ error }) => isStillBusy(error) || isCutOff(error),
     ...(signal ? { signal } : {}),
   })
 }
@@ -44,6 +45,10 @@ export async function up(
 /** The engine may still finish work of a killed compose; a retry then continues from there. */
 const isStillBusy = ({ message }: Error): boolean =>
   /container name .* is already in use|removal of container .* is already in progress|is marked for removal/i.test(message)
+
+/** A restarting engine; compose continues with what is left to do. */
+const isCutOff = (error: Error): boolean =>
+  isProblem(error, 'DOCKER_UNAVAILABLE') && /cannot connect|error during connect/i.test(error.message)
 
 function mountsWhatItShould(model: ComposeModel, service: Service, mounted: readonly { name: string; target: string }[]): boolean {
   const wanted = mountsIn(model, service).filter(({ kind }) => kind === 'volume')

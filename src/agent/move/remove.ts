@@ -13,7 +13,7 @@ type Payload = BoxCommandPayload<typeof kind>
 
 /**
  * Removes a box from this host: containers, networks, volumes, folder, pins, dumps, and last its record. Other services of its project and
- * their volumes stay and are listed as `left: `; what does not exist is no failure. Snapshots stay. Throws CONFLICT while the box serves,
+ * their volumes stay and are listed as `left: `; missing parts are not a failure. Snapshots stay. Throws CONFLICT while the box serves,
  * LEASE_LOST for an older owner.
  */
 export const remove =
@@ -43,7 +43,7 @@ async function admit({ boxes, engine }: MoveDeps, { slug, boxId, ownershipEpoch 
   if (box.handedOver || (await readFence(box.project))) return
   const serving = (await engine.containers(box.project)).filter(isAlive).map(({ service }) => service)
   if (serving.length > 0)
-    throw problem('CONFLICT', `the box ${slug} serves people (${serving.join(', ')} run without a fence). fix: hand it over first`)
+    throw problem('CONFLICT', `the box ${slug} serves its users (${serving.join(', ')} run without a fence). fix: hand it over first`)
 }
 
 /** Yields each part once it is removed, so a kill in between is repaired by doing all again. */

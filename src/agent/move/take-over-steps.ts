@@ -95,16 +95,16 @@ function farBeyond({ sequences, writers }: StreamPositions): StreamPositions {
 async function prove(run: TakeOverRun, { signal, note }: StepContext<TakeOverStep>): Promise<void> {
   const { deps, payload, context } = run
   const servers = watchfulServers(deps.servers, deps.engine)
-  const noted: Promise<void>[] = []
+  const records: Promise<void>[] = []
   await waitUntilStable({ ...deps, servers }, await boxAsFetched(run, signal), {
     rule: payload.probe,
     signal,
     onProbe: (probe, good) => {
       const { consecutive } = payload.probe
       context.progress({ step: 'probe', detail: probe.reason ?? `${good} of ${consecutive} good`, percent: (100 * good) / consecutive })
-      if (probe.verdict === 'ok') noted.push(note({ probe }))
+      if (probe.verdict === 'ok') records.push(note({ probe }))
     },
-  }).finally(() => Promise.all(noted))
+  }).finally(() => Promise.all(records))
 }
 
 type Rebuilt = Pick<TakeOverRun, 'payload' | 'box' | 'folder'> & Readonly<{ deps: Pick<TakeOverRun['deps'], 'engine' | 'boxes'> }>

@@ -15,6 +15,8 @@ export type StreamPositions = Readonly<{
 export type DatabaseFacts = Pick<BoxFacts, 'schemaVersion' | 'compatVersion' | 'backgroundUpdates' | 'collation'> &
   Readonly<{
     bytes: number
+    /** Changes whenever a background update makes progress; null where none is pending. */
+    backgroundProgress: string | null
     /** Databases of the same server that dumps do not include. */
     otherDatabases: readonly string[]
     /** Applied box migrations, in order. */
@@ -33,6 +35,8 @@ export type ProbeAccount = Readonly<{ userId: string; accessToken: string; roomI
 export type BoxServers = Readonly<{
   /** One writing probe (SAFETY, The probe). An unhealthy box is a result, not an error. */
   probe(box: LocalBox, signal?: AbortSignal): Promise<ProbeResult>
+  /** True when the chat server answers any request: it listens. Cheap enough to be asked several times a second. */
+  chatAnswers(box: LocalBox): Promise<boolean>
   /** Versions reported by the servers; undefined where one does not answer. */
   serverVersions(box: LocalBox): Promise<{ synapse?: string; postgres?: string; minio?: string }>
   /** Writes `pg_dump -Fc` and globals into a new private folder and verifies the dump with `pg_restore --list`. Throws SNAPSHOT_FAILED or DISK_FULL. */

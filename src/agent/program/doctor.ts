@@ -25,7 +25,7 @@ async function allChecks(machine: Machine, options: Globals): Promise<Check[]> {
   }
   const host = localHost(machine, settings)
   const { identity, check: enrolled } = await enrolment(settings)
-  const looks = [
+  const checks = [
     stateFolder(settings),
     ...engine(host, settings),
     damaged(host),
@@ -38,7 +38,7 @@ async function allChecks(machine: Machine, options: Globals): Promise<Check[]> {
   ]
   return [
     passed('settings', settingsFileOf(machine, options) ?? 'from the environment and defaults'),
-    ...(await Promise.all(looks)).flat(),
+    ...(await Promise.all(checks)).flat(),
     enrolled,
     ...(identity ? [await daemon(machine, settings, identity)] : []),
   ]
@@ -49,6 +49,10 @@ function asProblem(error: unknown): Problem {
   if (isProblem(error)) return error
   throw error
 }
+
+/** Shows the fix of the check instead of the fix of the problem. */
+const failedBy = (name: string, error: unknown, fix: string): Check =>
+  failed(name, asProblem(error).message.replace(/\.? fix: .*$/s, ''), fix)
 
 const modeOf = async (path: string): Promise<number | undefined> => (await stat(path).catch(() => undefined))?.mode
 
@@ -64,10 +68,10 @@ const engine = ({ engine }: LocalHost, { dockerHost }: AgentSettings): Promise<C
   engine.info().then(
     (info) => [passed('engine', `${info.engine} at ${dockerHost}`), passed('compose', info.compose)],
     (error) => [
-      failed(
+      failedBy(
         'engine',
-        `${asProblem(error).message} (${dockerHost})`,
-        'start the engine, install its compose plugin (v2), and give this user access to the socket',
+        error,
+        `start the engine at ${dockerHost}, install its compose plugin (v2), and give this user access to the socket`,
       ),
     ],
   ),
@@ -118,21 +122,21 @@ async function inspectImage(engine: LocalHost['engine'], box: LocalBox): Promise
   if (!containers) return warning(name, 'containers cannot be listed', 'see the check "engine"')
   const down = containers.filter(({ state }) => state !== 'running').map(({ service, state }) => `${service} ${state}`)
   const fence = await readFence(box.project).catch(() => undefined)
-  const stands = [`${containers.length - down.length} of ${containers.length} containers running`, ...down].join(', ')
-  if (fence) return fenced(box, fence, stands)
+  const containerText = [`${containers.length - down.length} of ${containers.length} containers running`, ...down].join(', ')
+  if (fence) return fenced(box, fence, containerText)
   return down.length === 0
-    ? passed(name, stands)
+    ? passed(name, containerText)
     : warning(
         name,
-        stands,
+        containerText,
         `tenantry-agent box show ${box.slug}; then docker logs for stopped containers, docker compose up -d for missing ones`,
       )
 }
 
-const fenced = ({ slug }: LocalBox, { holder, since, reason }: Fence, stands: string): Check =>
+const fenced = ({ slug }: LocalBox, { holder, since, reason }: Fence, containerText: string): Check =>
   warning(
     `box ${slug}`,
-    `fenced by ${printable(holder)} since ${printable(since ?? 'an unknown time')}${reason ? ` (${printable(reason)})` : ''}; ${stands}`,
+    `fenced by ${printable(holder)} since ${printable(since ?? 'an unknown time')}${reason ? ` (${printable(reason)})` : ''}; ${containerText}`,
     holder === 'maintenance'
       ? `tenantry-agent box maintenance off ${slug}, when the work is done`
       : `wait if an update is running; after a failed rollback check its rollout action, then tenantry-agent box unfence ${slug}`,
@@ -142,7 +146,7 @@ const restic = ({ snapshots }: LocalHost): Promise<Check> =>
   snapshots.version().then(
     (version) => passed('restic', version),
     (error) =>
-      failed('restic', asProblem(error).message, 'install restic, or set TENANTRY_AGENT_RESTIC to its path (updates need snapshots)'),
+      failedBy('restic', error, 'install restic 0.17.1 or newer, or set TENANTRY_AGENT_RESTIC to its path (updates need snapshots)'),
   )
 
 const images = async ({ images }: AgentSettings): Promise<Check> =>
@@ -197,11 +201,7 @@ async function daemon({ clock, random }: Machine, { stateDir }: AgentSettings, i
   const name = 'daemon'
   // The daemon may know the new key already: a call with the former one would freeze the host.
   if (await isRotationOpen(stateDir))
-    return failed(
-      name,
-      'not asked: a key rotation of this agent is unfinished',
-      'start the agent, which finishes it, then run doctor again',
-    )
+    return failed(name, 'skipped: a key rotation of this agent is unfinished', 'start the agent, which finishes it, then run doctor again')
   const answered = passed(name, `${identity.daemonUrl}: host accepted, clocks in sync`)
   try {
     await connect({ clock, random, identity }).heartbeat({ body: { holding: [] } })

@@ -18,7 +18,7 @@ export async function main(): Promise<ExitCode> {
   return runProgram(process.argv.slice(2), machine)
 }
 
-type Work = (machine: Machine, ...given: never[]) => Promise<ExitCode>
+type Work = (machine: Machine, ...input: never[]) => Promise<ExitCode>
 
 /** Runs one command line and returns its exit code. Never throws. */
 export async function runProgram(argv: readonly string[], machine: Machine): Promise<ExitCode> {
@@ -26,9 +26,9 @@ export async function runProgram(argv: readonly string[], machine: Machine): Pro
   // Commands are imported when they run, so that `--help` stays fast.
   const act =
     (load: () => Promise<Work>) =>
-    async (...given: unknown[]) => {
-      const command = given.at(-1) as Command
-      const named = given.slice(0, -2)
+    async (...input: unknown[]) => {
+      const command = input.at(-1) as Command
+      const named = input.slice(0, -2)
       exit = await (await load())(machine, ...([...named, command.optsWithGlobals()] as never[]))
     }
   try {
@@ -39,14 +39,14 @@ export async function runProgram(argv: readonly string[], machine: Machine): Pro
   }
 }
 
-type Act = (load: () => Promise<Work>) => (...given: unknown[]) => Promise<void>
+type Act = (load: () => Promise<Work>) => (...input: unknown[]) => Promise<void>
 
 function build(machine: Machine, act: Act): Command {
   const program = new Command('tenantry-agent')
     .description('Tenantry agent: runs box commands on this host and commits or rolls back updates autonomously')
     .version(packageVersion(), '--version')
     .option('--config <file>', 'settings file (default: /etc/tenantry/tenantry-agent.yaml); environment variables override it')
-    .option('--json', 'Print results as JSON')
+    .option('--json', 'print results as JSON')
   program
     .command('enrol')
     .description('Enrol this machine as a host (token from `tenantry hosts invite`)')

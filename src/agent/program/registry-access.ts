@@ -24,8 +24,8 @@ type MirrorDeps = Readonly<{ mirrors: Pick<KnownMirrors, 'record'>; allowedMirro
 export function registryAccess({ mirrors, allowedMirrors }: MirrorDeps): RegistryAccess {
   const sources = new Set<() => Promise<CommandSecrets>>()
   const offering = (kind: BoxCommandKind, execute: AnyExecutor): AnyExecutor => {
-    const wanted: readonly string[] = boxCommands[kind].secrets
-    if (!wanted.includes('registries')) return execute
+    const requested: readonly string[] = boxCommands[kind].secrets
+    if (!requested.includes('registries')) return execute
     return async (context, payload) => {
       let fetched: Promise<CommandSecrets> | undefined
       const source = () => {

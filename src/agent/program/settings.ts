@@ -89,14 +89,14 @@ export function loadAgentSettings({ file, env }: { file?: string | undefined; en
 
 function fromEnvironment(env: Environment): Record<string, string> {
   const keys = new Map(Object.keys(AgentSettings.shape).map((key) => [variableOf(key), key]))
-  const given = Object.entries(env).filter(([name, value]) => name.startsWith(prefix) && value !== undefined)
-  const unknown = given.filter(([name]) => !keys.has(name))
+  const input = Object.entries(env).filter(([name, value]) => name.startsWith(prefix) && value !== undefined)
+  const unknown = input.filter(([name]) => !keys.has(name))
   if (unknown.length > 0)
     throw invalid(
       'the environment',
       unknown.map(([path]) => ({ path, reason: 'is not a known setting' })),
     )
-  return Object.fromEntries(given.map(([name, value]) => [keys.get(name) as string, value as string]))
+  return Object.fromEntries(input.map(([name, value]) => [keys.get(name) as string, value as string]))
 }
 
 const invalid = (where: string, details: readonly FieldReason[]) =>

@@ -99,7 +99,7 @@ const forms: Readonly<Record<Exclude<keyof BoxSecrets, 'boxId' | 'postgresPasswo
 const wrongNames = (secrets: BoxSecrets): string[] =>
   Object.entries(forms).flatMap(([name, form]) => (form.test(secrets[name as keyof BoxSecrets]) ? [] : [name]))
 
-/** True for a secret that can stand in every file of a box as it is. */
+/** True for a secret that needs no escaping in any file of a box. */
 export const isPlainSecret = (value: string): boolean => plain.test(value)
 
 const isProbeAccount = ({ userId, accessToken, roomId }: ProbeAccount): boolean =>
@@ -123,5 +123,5 @@ const edgeFolder = 'edge/conf.d'
 async function edgeFindings(folder: string, templateFolder: string): Promise<string[]> {
   const ours = await listPlainFolder(templateFolder, edgeFolder)
   const others = (await listPlainFolder(folder, edgeFolder)).filter((name) => /\.(conf|inc)$/.test(name) && !ours.includes(name))
-  return others.map((name) => `${edgeFolder}/${JSON.stringify(name.slice(0, 80))} is not of the box template: remove it`)
+  return others.map((name) => `${edgeFolder}/${JSON.stringify(name.slice(0, 80))} does not belong to the box template: remove it`)
 }

@@ -19,10 +19,10 @@ type ImageInput = Omit<Parameters<typeof pullImages>[1], 'images' | 'step'> & Re
 
 /** Ensures that the images of the snapshot are here, by digest. Throws as `pullImages` does, and RESTORE_FAILED. */
 export async function pullFormerImages(deps: RebuildDeps, { images, slug }: FullManifest, { services, ...how }: ImageInput): Promise<void> {
-  const wanted = Service.options.filter((service) => services.includes(service)).map((service) => [service, images[service]] as const)
-  const unknown = wanted.find(([, image]) => !image)
-  if (unknown) throw problem('RESTORE_FAILED', `the snapshot of ${slug} does not say which image ${unknown[0]} ran`)
-  await pullImages(deps, { ...how, images: Object.fromEntries(wanted), step: 'images' })
+  const requested = Service.options.filter((service) => services.includes(service)).map((service) => [service, images[service]] as const)
+  const unknown = requested.find(([, image]) => !image)
+  if (unknown) throw problem('RESTORE_FAILED', `the snapshot of ${slug} does not record the image of ${unknown[0]}`)
+  await pullImages(deps, { ...how, images: Object.fromEntries(requested), step: 'images' })
 }
 
 type Filling = Readonly<{ repository: Repository; snapshotId: string; fetched: Omit<FetchedFiles, 'boxFolder'>; signal?: AbortSignal }>
@@ -74,7 +74,7 @@ async function makeVolumes({ engine }: RebuildDeps, { project }: LocalBox): Prom
   const { volumes } = readCompose(await readFile(project.composeFile, 'utf8'), project.name)
   for (const [key, name] of Object.entries(volumes)) {
     if ((await engine.volumePath(name)) !== undefined)
-      throw problem('CONFLICT', `a volume ${name} that is not of ${project.name} exists on this host. fix: rename or remove it`)
+      throw problem('CONFLICT', `a volume ${name} of another project than ${project.name} exists on this host. fix: rename or remove it`)
     await engine.createVolume(project, key, name)
   }
   return volumes

@@ -90,9 +90,9 @@ function change(files: Map<string, string>, path: string, values: readonly (read
   const text = files.get(path) as string
   const now = parse(text, { merge: true })
   const at = (keys: readonly string[]) => keys.reduce<unknown>((value, key) => recordOf(value)[key], now)
-  const wanted = values.filter(([keys, value]) => canonicalJson(at(keys) ?? null) !== canonicalJson(value))
-  if (wanted.length === 0) return
+  const requested = values.filter(([keys, value]) => canonicalJson(at(keys) ?? null) !== canonicalJson(value))
+  if (requested.length === 0) return
   const document = parseDocument(text)
-  for (const [keys, value] of wanted) document.setIn(keys, document.createNode(value))
+  for (const [keys, value] of requested) document.setIn(keys, document.createNode(value))
   files.set(path, document.toString({ lineWidth: 0 }))
 }

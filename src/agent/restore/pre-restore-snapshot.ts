@@ -13,7 +13,7 @@ export async function keepPresentBox(run: RestoreRun): Promise<Kept> {
   const { deps, box, signal } = run
   const { database, restedUnder } = resultOf(run, 'fetch')
   if (restedUnder !== null)
-    return keepFilesOf(run, `the box is in quarantine since ${restedUnder}, whose rollback may have left it half loaded`)
+    return keepFilesOf(run, `the box is quarantined since ${restedUnder}, whose rollback may have loaded only a part of its data`)
   await deps.engine.up(box.project, ['postgres'], signal)
   await assertMounted(run, database.volume)
   const streams = await readStreams(run)

@@ -52,6 +52,7 @@ export const restoreStepsOfBox: RestoreSteps = {
       baseline: run.evidence().start,
       images: resultOf(run, 'fetch').snapshot.images,
       direction: 'forward',
+      isQuick: true,
     }),
   // The entry in the journal is the commit; it is written before the fence is lifted.
   commit: async () => undefined,
@@ -64,6 +65,7 @@ export const restoreStepsOfBox: RestoreSteps = {
       baseline: run.evidence()['back-start'],
       images: resultOf(run, 'fetch').images,
       direction: 'rollback',
+      isQuick: true,
     }),
   unfence: liftFence,
 }

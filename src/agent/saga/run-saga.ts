@@ -119,7 +119,7 @@ const neverHolds = <Step extends string, World>({ name, codes }: Saga<Step, Worl
   const code = codes?.neverHolds ?? 'CONFLICT'
   return problem(
     isProblemCode(code) ? code : 'INTERNAL',
-    `the step ${step} of the ${name} ran ${maxTries} times and does not hold; the agent tries again at its next start`,
+    `the step ${step} of the ${name} ran ${maxTries} times without lasting effect; the agent tries again at its next start`,
   )
 }
 

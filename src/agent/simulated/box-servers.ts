@@ -22,6 +22,7 @@ import { containerOf, runs, type World } from './world.ts'
 /** Servers of simulated boxes: writing probes, dumps and loads of the simulated database. */
 export const simulatedServers = (world: World): BoxServers => ({
   probe: (box, signal) => probeSimulated(world, box, signal),
+  chatAnswers: async ({ project }) => chatState(world, project.name) === 'ready',
   serverVersions: async ({ project }) => ({
     ...(chatState(world, project.name) === 'ready' ? { synapse: versionOf(world, project.name, 'synapse') } : {}),
     ...(databaseState(world, project.name) === 'ready' ? { postgres: versionOf(world, project.name, 'postgres') } : {}),
@@ -86,8 +87,8 @@ async function configOf({ project }: LocalBox): Promise<Record<string, unknown>>
 }
 
 /** Accepts any secret for an observed box, whose secrets are unknown. */
-function assertKnownSecret(box: LocalBox, known: string | undefined, given: Secret, what: string): void {
-  if (known !== undefined && known !== given.reveal()) throw notMade(box, what, 'the chat server rejects the secret')
+function assertKnownSecret(box: LocalBox, known: string | undefined, input: Secret, what: string): void {
+  if (known !== undefined && known !== input.reveal()) throw notMade(box, what, 'the chat server rejects the secret')
 }
 
 const notMade = (box: LocalBox, what: string, why: string) => problem('PROBE_FAILED', `Cannot create ${what} of ${box.slug}: ${why}`)

@@ -15,7 +15,7 @@ import {
   type World,
 } from './world.ts'
 
-/** Simulates `up -d --no-deps --pull never`: recreates only changed services; a container that exits at once is no failure. */
+/** Simulates `up -d --no-deps --pull never`: recreates only changed services; a container that exits at once is not a failure. */
 export async function recreate(world: World, project: Project, services: readonly Service[], signal?: AbortSignal): Promise<void> {
   assertEngineUp(world)
   const models = await readModel(project)

@@ -107,6 +107,7 @@ export function factsOf(world: World, box: LocalBox): DatabaseFacts | undefined 
     schemaVersion: schema,
     compatVersion: compat,
     backgroundUpdates: [...backgroundUpdates],
+    backgroundProgress: backgroundUpdates.length > 0 ? backgroundUpdates.join() : null,
     collation: 'C',
     migrations: migrations.toSorted((a, b) => (a.head < b.head ? -1 : 1)),
     ownerIsSuperuser: false,

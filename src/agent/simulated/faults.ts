@@ -18,6 +18,8 @@ export type Faults = Readonly<{
   draw(what: keyof Latencies): number
 }>
 
+const isOfKind = <Kind extends FaultKind>(fault: Fault, kind: Kind): fault is Extract<Fault, { kind: Kind }> => fault.kind === kind
+
 type Deps = Readonly<{ clock: Clock; random: Random; latencies: Latencies; faults: readonly Fault[] }>
 
 export function makeFaults({ clock, random, latencies, faults }: Deps): Faults {
@@ -27,10 +29,10 @@ export function makeFaults({ clock, random, latencies, faults }: Deps): Faults {
     strike: (kind, at, matches = () => true) => {
       for (const entry of active) {
         const { fault } = entry
-        if (fault.kind !== kind || entry.left <= 0 || !isHere(fault, at) || !matches(fault as never)) continue
+        if (!isOfKind(fault, kind) || entry.left <= 0 || !isHere(fault, at) || !matches(fault)) continue
         if (fault.chance !== undefined && unit(random) >= fault.chance) continue
         entry.left -= 1
-        return fault as never
+        return fault
       }
       return undefined
     },

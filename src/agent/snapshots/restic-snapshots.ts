@@ -53,7 +53,7 @@ export function resticSnapshots({ owner, sync = syncDisk, ...input }: Options): 
     },
     take: async (repository, request, signal) => {
       const facts = await take(options, repository, request, signal)
-      // A snapshot without a record is restored without its files; that is no reason to fail it.
+      // A snapshot without a record is restored without its files; it is still complete.
       await own.record(request.slug, facts.id).catch(() => undefined)
       return facts
     },

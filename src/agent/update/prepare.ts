@@ -36,13 +36,14 @@ export async function prepareUpdate(run: UpdateRun): Promise<Before> {
   await assertRestorable(deps, box, text)
   await assertNoOtherDatabases(deps, box)
   const migrations = await migrationsFor(deps, context, box, payload.targets.migrationsHead)
+  const facts = await deps.servers.databaseFacts(box)
   await deps.snapshots.prepare(await run.repository())
   await pinAndPull(run, before)
   const [from, to] = [before.containers.postgres, payload.targets.services.postgres]
   if (from && to && before.planned.includes('postgres')) await assertSameLibc(deps, box, from.image, to.image)
   const room = await reserveSpace(run, before)
   await assertNoOtherRecreation(run, before)
-  return { ...before, migrations, room }
+  return { ...before, migrations, room, background: facts?.backgroundUpdates ?? null, ...(facts ? { databaseBytes: facts.bytes } : {}) }
 }
 
 /** The box before anything is touched. Throws BOX_UNHEALTHY or COMPOSE_INVALID unless all four containers run what the compose file says. */

@@ -1,19 +1,29 @@
-import { isLeftOpen, isTouched, type UpdateFacts, type UpdateOutcome, type UpdateResult, updateOutcome } from '../../core/boxes/index.ts'
+import {
+  isLeftOpen,
+  isRolledBackByImages,
+  isTouched,
+  type UpdateFacts,
+  type UpdateOutcome,
+  type UpdateResult,
+  updateOutcome,
+} from '../../core/boxes/index.ts'
 import { commonResult, errorOf, formerCompose, removeLeftover } from '../change/index.ts'
+import { downtimeOf } from './downtime.ts'
 import { beforeOf, coldVolume, restoredVolumes, type UpdateRun } from './update-run.ts'
 
 /** Builds the result with all its evidence, then removes what is left over. */
 export async function closeUpdate(run: UpdateRun, facts: UpdateFacts): Promise<UpdateResult> {
   const result = await resultFrom(run, facts)
   const { outcome } = result
-  const isUpdated = outcome === 'committed' || isLeftOpen(facts)
+  // A rollback by images keeps the data, and with them the migrations.
+  const isMigrated = outcome === 'committed' || isLeftOpen(facts) || isRolledBackByImages(facts)
   const { migrationsHead } = run.payload.targets
   if (outcome !== 'rollback_failed')
     await removeLeftover(run, {
-      volumes: unusedVolumes(run, outcome),
+      volumes: isRolledBackByImages(facts) ? [coldVolume(run)] : unusedVolumes(run, outcome),
       // An operator who decides about a box that was left open may need its former images.
       keepImages: isLeftOpen(facts),
-      ...(isUpdated ? { migrationsHead } : {}),
+      ...(isMigrated ? { migrationsHead } : {}),
     })
   return result
 }
@@ -28,6 +38,7 @@ async function resultFrom(run: UpdateRun, facts: UpdateFacts): Promise<UpdateRes
     updateOk: facts.done.has('recreate'),
     healthOk: outcome === 'committed',
     rolledBack: outcome === 'rolled_back',
+    ...(outcome === 'rolled_back' ? { rolledBackBy: isRolledBackByImages(facts) ? 'images' : 'snapshot' } : {}),
     ...(isLeftOpen(facts) ? { leftOpen: true } : {}),
     snapshotId: snapshot?.snapshotId ?? null,
     snapshotSha256: snapshot?.manifestSha256 ?? null,
@@ -37,6 +48,7 @@ async function resultFrom(run: UpdateRun, facts: UpdateFacts): Promise<UpdateRes
     digestsAfter: digests(common.report?.services),
     composeBackup: rewrite?.backup ?? null,
     ...restoredDatabase(run),
+    downtime: downtimeOf(run),
     error: outcome === 'committed' ? null : errorOf('update', facts, remark(run, facts, await isComposeLost(run))),
   }
 }
@@ -54,6 +66,7 @@ const digests = (services: Readonly<Record<string, { digest: string | null } | u
 
 function remark(run: UpdateRun, facts: UpdateFacts, isComposeLost: boolean): string | undefined {
   if (isLeftOpen(facts)) return leftOpen(run)
+  if (isRolledBackByImages(facts)) return `${run.box.slug} was rolled back to its former images and keeps all data`
   if (isTouched(facts)) return undefined
   const untouched = 'no container was replaced and no data was touched'
   return isComposeLost ? `${untouched}; ${composeLost(run)}` : untouched
@@ -70,11 +83,13 @@ const composeLost = ({ box: { project } }: UpdateRun): string =>
   `fix: write ${project.composeFile} again as the containers run (docker compose -p ${project.name} ps), then \`tenantry boxes scan\``
 
 function leftOpen({ box: { slug }, evidence }: UpdateRun): string {
-  const snapshot = evidence().snapshot?.snapshotId.slice(0, 8)
+  const { snapshot: taken, 'confirm-rollback': rollback } = evidence()
+  const snapshot = taken?.snapshotId.slice(0, 8)
+  const why = rollback?.reason === undefined ? '' : ` (no rollback by images: ${rollback.reason})`
   return (
-    `${slug} is open to its users on the new version, so it is not rolled back automatically: what they write would be lost. ` +
+    `${slug} is open to its users on the new version, so it is not rolled back automatically: what they write would be lost${why}. ` +
     `fix: \`tenantry boxes check ${slug}\` shows its health; ` +
-    `\`tenantry snapshots restore ${slug} --snapshot ${snapshot} --reason <why>\` restores it without what was written since`
+    `\`tenantry snapshots restore ${slug} --snapshot ${snapshot} --reason <why>\` restores it; data written since is lost`
   )
 }
 

@@ -69,7 +69,7 @@ async function removeUnlessNeeded(deps: Deps, image: LocalImage): Promise<boolea
   return deps.engine.removeImage(image).then(() => true, unlessInUse)
 }
 
-/** An image that came into use meanwhile is no failure. */
+/** Skips images that came into use meanwhile. */
 function unlessInUse(error: unknown): false {
   if (!isProblem(error, 'CONFLICT')) throw error
   return false

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import type {
   BoxCommandPayload,
   BoxMigration,
+  ImageRollback,
   InstalledVersions,
   UpdateStep,
   UpdateWorld,
@@ -43,6 +44,9 @@ export type Before = Readonly<{
   installed?: InstalledVersions
   /** Box migrations up to the target head. */
   migrations?: readonly BoxMigration[]
+  /** Unfinished background updates of the former chat server; absent or null where unknown. */
+  background?: readonly string[] | null
+  databaseBytes?: number
   /** The disk space reserved for the update. */
   room?: readonly DiskUse[]
 }>
@@ -61,6 +65,8 @@ type Evidence = Readonly<{
   rewrite?: Readonly<{ backup: string }>
   recreate?: Baseline
   serve?: Baseline
+  'check-rollback'?: ImageRollback
+  'confirm-rollback'?: ImageRollback
   'restore-data'?: RestoredData
   'restore-start'?: Baseline
 }>

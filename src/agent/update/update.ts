@@ -1,10 +1,22 @@
-import { type UpdateStep, updateSaga } from '../../core/boxes/index.ts'
+import { isRolledBackByImages, type UpdateStep, updateSaga } from '../../core/boxes/index.ts'
 import { takeBoxSnapshot } from '../backup/index.ts'
 import { applyMigrations, reportVersions } from '../boxes/index.ts'
-import { type ChangeDeps, liftFence, proveHealthy, raiseFence, runChange, startServices, stopAll, stopWriters } from '../change/index.ts'
+import {
+  type ChangeDeps,
+  liftFence,
+  proveHealthy,
+  raiseFence,
+  runChange,
+  startServices,
+  stopAll,
+  stopServices,
+  stopWriters,
+} from '../change/index.ts'
 import type { CommandExecutor } from '../ports/index.ts'
+import { checkRollback, confirmRollback } from './check-rollback.ts'
 import { coldCopy } from './cold-copy.ts'
 import { prepareUpdate } from './prepare.ts'
+import { proveTarget } from './prove-target.ts'
 import { restoreData } from './restore-data.ts'
 import { closeUpdate } from './result.ts'
 import { beforeOf, observeUpdate, type SnapshotEvidence, switchBack, switchToTarget, type UpdateRun } from './update-run.ts'
@@ -14,7 +26,7 @@ export const update = (deps: ChangeDeps, steps: UpdateSteps = updateSteps): Comm
   runChange(deps, {
     kind: 'tenant-box.update',
     doing: 'updating',
-    sagaOf: ({ fence }) => updateSaga(fence.mode),
+    sagaOf: ({ fence }) => updateSaga(fence),
     observe: observeUpdate,
     steps,
     close: closeUpdate,
@@ -37,14 +49,19 @@ export const updateSteps: UpdateSteps = {
     return startServices(run, run.payload.fence.mode === 'none' ? { ...starting, services: ['postgres', 'minio'] } : starting)
   },
   serve: (run) => startServices(run, { recreate: beforeOf(run).planned }),
-  'first-ok': (run) => prove({ ...run, payload: { ...run.payload, probe: { ...run.payload.probe, consecutive: 1 } } }, 'first-ok'),
-  probe: (run) => prove(run, 'probe'),
+  'quick-probe': (run) => proveTarget(run, 'quick-probe'),
+  'check-rollback': checkRollback,
+  probe: (run) => proveTarget(run, 'probe'),
   // The entry in the journal is the commit; it is written before the fence is lifted.
   commit: async () => undefined,
   unfence: liftFence,
-  'restore-stop': stopAll,
+  'confirm-rollback': confirmRollback,
+  refence: raiseFence,
+  // A rollback by images keeps the database, so only what it replaces is stopped.
+  'restore-stop': (run) => (isRolledBackByImages(run.facts()) ? stopServices(run, ['synapse', ...replacedDatabase(run)]) : stopAll(run)),
   'restore-data': restoreData,
   'restore-start': async (run) => {
+    if (isRolledBackByImages(run.facts())) await switchBack(run)
     if (run.facts().begun.has('recreate')) return startServices(run, { recreate: beforeOf(run).planned })
     await switchBack(run)
     return startServices(run, { recreate: [] })
@@ -55,16 +72,12 @@ export const updateSteps: UpdateSteps = {
       baseline: run.evidence()['restore-start'],
       images: beforeOf(run).containers,
       direction: 'rollback',
+      // The former version with the former data: quick probes are proof enough.
+      isQuick: true,
     }),
 }
 
-const prove = (run: UpdateRun, step: 'first-ok' | 'probe'): Promise<void> =>
-  proveHealthy(run, {
-    step,
-    baseline: run.evidence().serve ?? run.evidence().recreate,
-    images: Object.fromEntries(beforeOf(run).planned.map((service) => [service, run.payload.targets.services[service]])),
-    direction: 'forward',
-  })
+const replacedDatabase = (run: UpdateRun): 'postgres'[] => (beforeOf(run).planned.includes('postgres') ? ['postgres'] : [])
 
 const migrate = (run: UpdateRun): Promise<void> =>
   applyMigrations(run.deps, { ...run.context, signal: run.signal }, run.box, beforeOf(run).migrations ?? [])

@@ -1,5 +1,14 @@
 import { z } from 'zod'
-import { InstalledVersions, ProbeResult, Progress, RestoredDatabase, TierVersions, VersionsReport } from '../boxes/index.ts'
+import {
+  Downtime,
+  FenceMode,
+  InstalledVersions,
+  ProbeResult,
+  Progress,
+  RestoredDatabase,
+  TierVersions,
+  VersionsReport,
+} from '../boxes/index.ts'
 import { Timestamp } from '../contract/index.ts'
 import type { FirstReport } from '../hosts/index.ts'
 import { Finding } from './finding.ts'
@@ -75,6 +84,10 @@ export const RolloutAction = z.object({
   finishedAt: Timestamp.nullable(),
   durationMs: z.number().nullable(),
   fencedMs: z.number().nullable(),
+  /** Downtime that the plan expected. */
+  expectedFenceMs: z.number(),
+  /** The planned mode, then the one that the agent applied; null for actions of earlier versions. */
+  fenceMode: FenceMode.nullable(),
   error: ActionError.nullable(),
 })
 export type RolloutAction = z.infer<typeof RolloutAction>
@@ -101,6 +114,8 @@ export const RolloutAttempt = z.object({
   composeBackup: z.string().nullable(),
   /** Null where no database was restored, or the agent did not report how. */
   restored: RestoredDatabase.nullable(),
+  /** The parts of the downtime, and the fence mode that the agent applied; null where it did not report them. */
+  downtime: Downtime.nullable(),
   /** The reported steps in order: the start of each, and its duration until the next one or the end. */
   steps: z.array(AttemptStep),
   durationMs: z.number().nullable(),
@@ -115,13 +130,25 @@ type Whose = Readonly<{ rolloutId: string; tenantSlug: string }>
 /**
  * The evidence of one attempt, bound to the audit chain: the entry of its end holds the checksum of this object. The fields are listed one by
  * one and must never change, or stored checksums no longer match. New fields need a new version: the second adds how the database was
- * restored, and is used only where that is known.
+ * restored, the third the downtime; each is used only where that is known.
  */
 export function evidenceOf({ rolloutId, tenantSlug }: Whose, attempt: RolloutAttempt) {
   const { kind, status, startedAt, finishedAt, durationMs, fencedMs, error } = attempt
-  const { imagesBefore, digestsBefore, digestsAfter, snapshotId, snapshotSha256, composeBackup, probes, steps, report, restored } = attempt
+  const {
+    imagesBefore,
+    digestsBefore,
+    digestsAfter,
+    snapshotId,
+    snapshotSha256,
+    composeBackup,
+    probes,
+    steps,
+    report,
+    restored,
+    downtime,
+  } = attempt
   return {
-    ...(restored === null ? { version: 1 as const } : { version: 2 as const, restored }),
+    ...versioned(restored, downtime),
     rolloutId,
     tenantSlug,
     attempt: attempt.attempt,
@@ -130,9 +157,14 @@ export function evidenceOf({ rolloutId, tenantSlug }: Whose, attempt: RolloutAtt
   }
 }
 
+function versioned(restored: RolloutAttempt['restored'], downtime: RolloutAttempt['downtime']) {
+  if (downtime !== null) return { version: 3 as const, restored, downtime }
+  return restored === null ? { version: 1 as const } : { version: 2 as const, restored }
+}
+
 /** Passed on unchanged: the checksum covers every field. */
 export const AttemptEvidence = z.looseObject({
-  version: z.literal([1, 2]),
+  version: z.literal([1, 2, 3]),
   rolloutId: z.string(),
   tenantSlug: z.string(),
   attempt: z.int(),

@@ -1,6 +1,7 @@
 import { spanMs } from '../kit/index.ts'
+import { phaseOrder } from './phases.ts'
 import { type Pause, type PhaseSpan, type RollbackSpan, type Spread, type StepSpread, TimelineEntry } from './report-contract.ts'
-import { Phase, phaseOrder, type RollbackCounts, type RolloutKind } from './rollout.ts'
+import { Phase, type RollbackCounts, type RolloutKind } from './rollout.ts'
 
 /** An audit entry about the rollout itself. */
 type AuditEntry = Readonly<{ at: string; actor: string; action: string; data: unknown }>

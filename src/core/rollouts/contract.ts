@@ -3,11 +3,12 @@ import { Slug } from '../boxes/index.ts'
 import { admin, type Contract, endpoint, Paging, sse, Timestamp } from '../contract/index.ts'
 import { RollbackMode, RolloutAction, RolloutAttempt } from './action.ts'
 import { EmergencyTargets, hasNoTarget, targetNames } from './emergency.ts'
+import { RequestedFenceInput } from './fence-choice.ts'
 import { PlannedImage, RolloutPlan } from './plan.ts'
 import { RollbackPlan } from './plan-rollback.ts'
 import { rehearseRollout } from './rehearsal-contract.ts'
 import { proofContract } from './report-contract.ts'
-import { BakeMs, FenceMode, Parallel, Phase, Rollout, RolloutId, RolloutKind, RolloutStatus, RolloutSummary } from './rollout.ts'
+import { BakeMs, Parallel, Phase, Rollout, RolloutId, RolloutKind, RolloutStatus, RolloutSummary } from './rollout.ts'
 import { RolloutEvent } from './rollout-event.ts'
 
 const base = '/admin/tenant-boxes/rollouts'
@@ -27,6 +28,10 @@ const TargetSlugs = z.array(Slug).min(1).max(10_000)
 /** Identifies a call that may be repeated. */
 export const IdempotencyKey = z.string().regex(/^[\x21-\x7e]{1,200}$/, 'must be 1 to 200 printable characters without spaces')
 
+type Pace = Readonly<{ parallel?: unknown; bakeMs?: unknown; fenceMode?: unknown }>
+const hasNoPace = ({ parallel, bakeMs, fenceMode }: Pace): boolean =>
+  parallel === undefined && bakeMs === undefined && fenceMode === undefined
+
 /** With the versions of an emergency it plans that emergency, which is for the whole fleet. */
 const PlanBody = EmergencyTargets.extend({
   kind: RolloutKind.default('staged'),
@@ -35,18 +40,19 @@ const PlanBody = EmergencyTargets.extend({
   ignoreWindows: IgnoreWindows,
   parallel: Parallel,
   bakeMs: BakeMs,
+  fenceMode: RequestedFenceInput.optional(),
 })
   .refine(({ kind, ...body }) => kind === 'emergency_cve' || hasNoTarget(body), {
     path: ['kind'],
-    message: 'must be emergency_cve for versions that are not those of the manifest',
+    message: 'must be emergency_cve for versions other than those of the manifest',
   })
   .refine(({ kind, targetSlugs }) => kind === 'staged' || targetSlugs === undefined, {
     path: ['targetSlugs'],
     message: 'must be left out: an emergency is for the whole fleet',
   })
-  .refine(({ kind, parallel, bakeMs }) => kind === 'staged' || (parallel === undefined && bakeMs === undefined), {
+  .refine(({ kind, ...pace }) => kind === 'staged' || hasNoPace(pace), {
     path: ['kind'],
-    message: 'must be staged for parallel and bakeMs',
+    message: 'must be staged for parallel, bakeMs and fenceMode',
   })
   .refine(({ kind, ...body }) => kind === 'staged' || !hasNoTarget(body), {
     path: ['toChatServer'],
@@ -96,7 +102,7 @@ export const rolloutsContract = {
       holdAfter: Phase.optional(),
       parallel: Parallel,
       bakeMs: BakeMs,
-      fenceMode: FenceMode.default('until-stable'),
+      fenceMode: RequestedFenceInput.default('auto'),
       reason: Reason.optional(),
     }),
     returns: RolloutDetail,

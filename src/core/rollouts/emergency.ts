@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { Manifest, TierVersions } from '../boxes/index.ts'
 import { fieldReasons } from '../contract/index.ts'
 import { type Clock, printable, problem, type Random, randomText, type Secret } from '../kit/index.ts'
+import { cveIdIn, minReasonLength } from './cve.ts'
 
 /** Versions in the notation of each component, with or without the `v` of a tag; a private build may follow after a dash. */
 const numbered = (such: string) =>
@@ -37,11 +38,6 @@ const componentOfTarget = {
 export const targetNames = Object.keys(componentOfTarget) as (keyof EmergencyTargets)[]
 export const hasNoTarget = (targets: EmergencyTargets): boolean => targetNames.every((name) => targets[name] === undefined)
 
-const cve = /\bCVE-[0-9]{4}-[0-9]{4,19}\b/i
-
-/** The first CVE id in a text, in upper case. */
-export const cveIdIn = (text: string): string | undefined => cve.exec(text)?.[0].toUpperCase()
-
 /** PostgreSQL stores no NUL, and other control characters would disturb terminals. */
 const Words = z
   .string()
@@ -49,14 +45,12 @@ const Words = z
   .max(500)
   .refine((text) => printable(text) === text, 'must not hold control characters')
 
-export const minReasonLength = 20
-
 const EmergencyOrder = EmergencyTargets.extend({
   reason: Words.min(minReasonLength, `must have at least ${minReasonLength} characters and name the CVE`).refine(
     (reason) => cveIdIn(reason) !== undefined,
     'must name the CVE it is about, such as CVE-2026-12345',
   ),
-  triggeredBy: Words.min(1, 'must say who decided it'),
+  triggeredBy: Words.min(1, 'must name the person who decided it'),
 }).refine((order) => !hasNoTarget(order), { path: ['toChatServer'], message: `name at least one target: ${targetNames.join(', ')}` })
 
 /** A validated order. */

@@ -13,14 +13,15 @@ export {
   RolloutAction,
   RolloutAttempt,
 } from './action.ts'
+export { type BoardModel, boardModel, type Failure, type PhaseLine, type PhaseState, type RunningBox, updatedText } from './board-model.ts'
+export { allBoxes, type BoardMessage, type BoardState, boxesOf, boxOf, isBoardOver, openBoard, reduce } from './board-state.ts'
 export { type BoxRollbackSpan, buildTimeline, type PhaseBoxes, rollbackSpanOf, spreadOf, stepSpreads } from './build-report.ts'
 export { IdempotencyKey, RolloutDetail, rolloutsContract } from './contract.ts'
+export { cveIdIn, minReasonLength } from './cve.ts'
 export {
-  cveIdIn,
   type EmergencyOrder,
   EmergencyTargets,
   emergencyManifest,
-  minReasonLength,
   namedVersions,
   newEmergencyId,
   readEmergencyOrder,
@@ -28,7 +29,15 @@ export {
 } from './emergency.ts'
 export { emergencyContract } from './emergency-contract.ts'
 export { evaluateImageRollback, evaluateSnapshotRollback, evaluateUpdate, type RollbackVerdict, rollbackFailed } from './evaluate-result.ts'
+export {
+  chooseFence,
+  RequestedFence,
+  RequestedFenceInput,
+  requestedFence,
+  type TierFences,
+} from './fence-choice.ts'
 export { FindingCode, refusalsOf, refusalText } from './finding.ts'
+export { movedImages } from './moved-images.ts'
 export {
   type ClosedWindow,
   explainEmergencyPause,
@@ -40,9 +49,9 @@ export {
   isHeld,
   mustSkipFailures,
 } from './pause-reason.ts'
+export { isOver, phaseOf, phaseOrder } from './phases.ts'
 export { type ActiveRollout, PlannedBox, PlannedImage, RolloutPlan } from './plan.ts'
-export type { PastRollback } from './plan-expectations.ts'
-export { dumpMsOf, type Expectation, type PastUpdate } from './plan-expectations.ts'
+export { dumpMsOf, type Expectation, type PastUpdate, proofMs } from './plan-expectations.ts'
 export {
   combineAnswers,
   type HostToAsk,
@@ -89,16 +98,13 @@ export {
   type RehearsedFaults,
   type RehearsedPause,
 } from './rehearsal-contract.ts'
-export { type PhaseSpan, type RollbackSpan, RolloutReport, type StepSpread, type TimelineEntry } from './report-contract.ts'
+export { RolloutReport, type StepSpread } from './report-contract.ts'
+export { outcomeAfterFailure, timelineText } from './report-text.ts'
 export type { Fixes } from './rollback-findings.ts'
 export {
   ActionCounts,
   type AuditLine,
-  FenceMode,
-  isOver,
   Phase,
-  phaseOf,
-  phaseOrder,
   type RollbackCounts,
   Rollout,
   RolloutKind,
@@ -109,5 +115,36 @@ export {
   transition,
 } from './rollout.ts'
 export { RolloutEvent, RolloutEventType } from './rollout-event.ts'
+export { byPhase, countsText, failuresIn, isOpenFailure, listedState, pausedPhase, skipReason } from './rollout-text.ts'
 export { assignPhases, assignSlots, type Candidate, chooseCanaries, limitsOf, makespanMs, type Parallelism } from './scheduling.ts'
 export { calendarsFrom, closedWindow, fenceNeedsMs, updateNeedsMs } from './update-windows.ts'
+export {
+  actionTint,
+  bakeText,
+  errorOf,
+  fenceEndText,
+  fenceModes,
+  fenceModeText,
+  gateOf,
+  hasFailed,
+  isInProgress,
+  isRollingBack,
+  leftOutOf,
+  type NextStep,
+  outcomeTint,
+  outcomeWord,
+  queuedText,
+  rolloutState,
+  rolloutTint,
+  rolloutWord,
+  stateTint,
+  statusWord,
+  stepsWhenNotWatching,
+  stepWord,
+  stepWordIn,
+  stopText,
+  type Tint,
+  waitOf,
+  whyOf,
+  withShortDigests,
+} from './words.ts'

@@ -1,17 +1,24 @@
-import { type InstalledVersions, isUnknown, type ProbeRule, Tier, type TierVersions } from '../boxes/index.ts'
+import { type Downtime, type FenceMode, type ProbeRule, quickRule, Tier } from '../boxes/index.ts'
 import { duration } from '../kit/index.ts'
 import { type Finding, refusal, warning } from './finding.ts'
 
-import type { PlannedBox } from './plan.ts'
-import type { FenceMode, RolloutKind } from './rollout.ts'
-
-/** A past update; `fencedMs` is null where its fence was lifted early. Histories are newest first. */
-export type PastUpdate = Readonly<{ slug: string; tier: Tier; durationMs: number; fencedMs: number | null }>
+/**
+ * A past update. `downtime` has the parts of its downtime; null where an older agent did not report them: then `fencedMs` is used, which is
+ * null for a fence that was lifted early. Histories are newest first.
+ */
+export type PastUpdate = Readonly<{
+  slug: string
+  hostId: string
+  tier: Tier
+  durationMs: number
+  fencedMs: number | null
+  downtime: Downtime | null
+}>
 
 /** Duration, downtime and maximum downtime of an update. */
 export type Expectation = Readonly<{ expectedMs: number; expectedFenceMs: number; worstFenceMs: number }>
 
-type Sized = Readonly<{ slug: string; tier: Tier; databaseBytes: number | null }>
+type Sized = Readonly<{ slug: string; hostId: string; tier: Tier; databaseBytes: number | null }>
 
 /** Speed of a dump or a load on a slow disk. */
 const bytesPerMs = 25_000
@@ -21,20 +28,67 @@ export const dumpMsOf = (databaseBytes: number | null): number => Math.round((da
 /** The settings that estimates use. `assumedUpdateMs`: pull and snapshot, or recreate, without any history; the same again for a rollback. */
 export type Assumptions = Readonly<{ probe: ProbeRule; assumedUpdateMs: number }>
 
-/** By the last update of the box itself; else by the median of its tier plus the size of its database. */
-export function expectations(history: readonly PastUpdate[], { probe, assumedUpdateMs: workMs }: Assumptions): (box: Sized) => Expectation {
+/**
+ * The downtime of a box by the parts of its own last update, else by the median parts of its host, else by the downtimes of its tier; the dump
+ * by the size of its database.
+ */
+export function expectations(
+  history: readonly PastUpdate[],
+  { probe, assumedUpdateMs: workMs }: Assumptions,
+): (box: Sized, mode: FenceMode) => Expectation {
   const bySlug = new Map(history.toReversed().map((past) => [past.slug, past])) // the newest one wins
-  const provenMs = (probe.consecutive - 1) * probe.spacingMs
+  const slowMs = proofMs(probe, 'until-stable')
   const medians = new Map(Tier.options.map((tier) => [tier, mediansOf(history.filter((past) => past.tier === tier))]))
-  return ({ slug, tier, databaseBytes }) => {
+  const ofHost = remembered((hostId: string) => medianParts(history.filter((past) => past.hostId === hostId)))
+  return ({ slug, hostId, tier, databaseBytes }, mode) => {
     const dumpMs = dumpMsOf(databaseBytes)
     const own = bySlug.get(slug)
-    const { durationMs = 2 * workMs + provenMs, fencedMs = workMs + provenMs } = medians.get(tier) ?? {}
+    const { durationMs = 2 * workMs + slowMs, fencedMs = workMs + slowMs } = medians.get(tier) ?? {}
+    const parts = (own && partsOf(own)) ?? ofHost(hostId)
+    const wholeMs = (own?.fencedMs ?? fencedMs + dumpMs) - slowMs
     return {
       expectedMs: own?.durationMs ?? durationMs + dumpMs,
-      expectedFenceMs: own?.fencedMs ?? fencedMs + dumpMs,
+      expectedFenceMs: (parts ? workOf(parts, databaseBytes) : Math.max(0, wholeMs)) + proofMs(probe, mode),
       worstFenceMs: 2 * (workMs + probe.timeoutMs) + 3 * dumpMs,
     }
+  }
+}
+
+/** From the first good probe to the end of the fence. */
+export function proofMs(probe: ProbeRule, mode: FenceMode): number {
+  const { consecutive, spacingMs } = mode === 'until-stable' ? probe : quickRule(probe)
+  return mode === 'none' ? 0 : (consecutive - 1) * spacingMs
+}
+
+/** `copyingMs`: dump, store and cold copy of a database of `bytes`; the rest does not depend on its size. */
+type Parts = Readonly<{ restMs: number; copyingMs: number; bytes: number }>
+
+function partsOf({ downtime }: PastUpdate): Parts | undefined {
+  if (!downtime?.databaseBytes || downtime.snapshotMs === undefined || downtime.startMs === undefined) return undefined
+  const { stopMs = 0, snapshotMs, copyMs = 0, startMs, firstGoodMs = 0, databaseBytes } = downtime
+  return { restMs: stopMs + startMs + firstGoodMs, copyingMs: snapshotMs + copyMs, bytes: databaseBytes }
+}
+
+function medianParts(past: readonly PastUpdate[]): Parts | undefined {
+  const parts = past.flatMap((one) => partsOf(one) ?? [])
+  if (parts.length === 0) return undefined
+  const perByte = median(parts.map(({ copyingMs, bytes }) => Math.max(0, copyingMs - fixedCopyingMs) / bytes)) as number
+  return { restMs: median(parts.map(({ restMs }) => restMs)) as number, copyingMs: fixedCopyingMs + perByte * 1e9, bytes: 1e9 }
+}
+
+/** A snapshot of an empty database. */
+const fixedCopyingMs = 1_500
+
+function workOf({ restMs, copyingMs, bytes }: Parts, databaseBytes: number | null): number {
+  const fixedMs = Math.min(fixedCopyingMs, copyingMs)
+  return Math.round(restMs + fixedMs + ((copyingMs - fixedMs) * (databaseBytes ?? bytes)) / bytes)
+}
+
+function remembered<Value>(compute: (key: string) => Value): (key: string) => Value {
+  const known = new Map<string, Value>()
+  return (key) => {
+    if (!known.has(key)) known.set(key, compute(key))
+    return known.get(key) as Value
   }
 }
 
@@ -55,33 +109,3 @@ export function fenceFindings(slug: string, { expectedFenceMs }: Expectation, { 
     ? [warning('LONG_FENCE', `${long}; allowed by --allow-long-fence`)]
     : [refusal('LONG_FENCE', `${long}. fix: choose a quiet hour and pass \`--allow-long-fence\`, or raise the setting`)]
 }
-
-/** How a rollback by images ended, and the update that it reverted; `failed` also where it was refused. */
-export type PastRollback = Readonly<{ from: InstalledVersions; to: TierVersions; status: 'undone' | 'failed' }>
-
-type Pair = Readonly<{ from: InstalledVersions; to: TierVersions }>
-type Input = Readonly<{ kind: RolloutKind; rollbacks: readonly PastRollback[] }>
-type MovingBox = Pick<PlannedBox, 'does' | 'from' | 'to' | 'changes'>
-
-/**
- * Proposes to lift the fence early where rollbacks by images are proven for every box that is updated (SAFETY). It is only proposed: once
- * users can write, nothing is restored automatically. Undefined where the default mode is best.
- */
-export function proposeFenceMode(boxes: readonly MovingBox[], { kind, rollbacks }: Input): FenceMode | undefined {
-  const proven = provenPairs(rollbacks)
-  const moving = boxes.filter(({ does }) => does === 'update')
-  const isProven = (box: MovingBox) => isFullyRevertible(box) && proven.has(pairOf(box))
-  return kind === 'staged' && moving.length > 0 && moving.every(isProven) ? 'until-first-ok' : undefined
-}
-
-/** One failed rollback outweighs all successful ones. */
-function provenPairs(rollbacks: readonly PastRollback[]): ReadonlySet<string> {
-  const failed = new Set(rollbacks.filter(({ status }) => status === 'failed').map(pairOf))
-  return new Set(rollbacks.map(pairOf).filter((pair) => !failed.has(pair)))
-}
-
-/** MinIO is never rolled back, and unknown versions prove nothing. */
-const isFullyRevertible = ({ from, changes }: MovingBox): boolean => !changes.includes('minio') && !Object.values(from).some(isUnknown)
-
-const pairOf = ({ from, to }: Pair): string =>
-  (['migrationsHead', 'postgres', 'synapse', 'minio'] as const).map((component) => `${from[component]} ${to[component]}`).join(', ')

@@ -1,11 +1,12 @@
 import { type Component, type Manifest, type ProbeRule, type Tier, targetImage, VersionedService } from '../boxes/index.ts'
 import { problem } from '../kit/index.ts'
+import { chooseFence, type FenceChoice, type RequestedFence, requestedFence, type TierFences } from './fence-choice.ts'
+import { phaseOrder } from './phases.ts'
 import type { PlannedBox, PlannedImage, PlannedPhase, RolloutPlan } from './plan.ts'
-import { type Expectation, expectations, fenceFindings, type PastRollback, type PastUpdate, proposeFenceMode } from './plan-expectations.ts'
+import { type Expectation, expectations, fenceFindings, type PastUpdate } from './plan-expectations.ts'
 import { digestFindings, imagesOf, knownImages, missingImageFindings, type RegistryAnswers } from './plan-images.ts'
-import { isRefused, type KnownBox, type Limits, type Preflight, preflightBox } from './preflight.ts'
-
-import { type Phase, phaseOrder, type RolloutKind } from './rollout.ts'
+import { changesBetween, isRefused, type KnownBox, type Limits, type Preflight, preflightBox } from './preflight.ts'
+import type { Phase, RolloutKind } from './rollout.ts'
 import { assignPhases, makespanMs, type Parallelism } from './scheduling.ts'
 
 import { type PlannedWindow, planWindows } from './update-windows.ts'
@@ -20,8 +21,6 @@ export type PlanInput = Limits &
     boxes: readonly KnownBox[]
     targetSlugs: readonly string[] | null
     history: readonly PastUpdate[]
-    /** Rollbacks by images, of any rollout. */
-    rollbacks: readonly PastRollback[]
     probe: ProbeRule
     limits: Parallelism
     /** Watching time after each phase with updates. */
@@ -31,6 +30,9 @@ export type PlanInput = Limits &
     /** A longer expected downtime is refused, unless allowed. */
     fenceMaxMs: number
     allowLongFence: boolean
+    /** When fences end: of this rollout, and of each tier. */
+    fenceMode?: RequestedFence | undefined
+    fences: TierFences
     /** Boxes are updated outside their maintenance windows too, as in an emergency. */
     ignoreWindows?: boolean
     /** Answers of registries about images that the fleet does not run; absent: none was asked. */
@@ -47,9 +49,10 @@ export function planRollout(input: PlanInput): RolloutPlan {
   const windowOf = planWindows(input.now, input.kind === 'emergency_cve' || input.ignoreWindows === true)
   const imageOf = knownImages(input.boxes, input.resolved ?? new Map(), input.manifest.digests)
   const examined = scope.map((box) => {
-    const expected = expect(box)
+    const fence = fenceFor(input, box)
+    const expected = expect(box, fence.mode)
     const window = windowOf(box, expected)
-    return { box, expected, window, found: preflightForPlan(input, box, { expected, window, imageOf }) }
+    return { box, fence, expected, window, found: preflightForPlan(input, box, { expected, window, imageOf }) }
   })
   const phases = assignPhases(
     input.rolloutId,
@@ -61,7 +64,6 @@ export function planRollout(input: PlanInput): RolloutPlan {
     .toSorted(bySlug)
   const planned = planPhases(input, boxes, new Map(examined.map(({ box, window }) => [box.slug, window])))
   const findings = boxes.flatMap((box) => box.findings)
-  const proposedFenceMode = proposeFenceMode(boxes, input)
   return {
     kind: input.kind,
     madeAt: input.now,
@@ -77,8 +79,13 @@ export function planRollout(input: PlanInput): RolloutPlan {
     refusals: boxes.filter(({ does }) => does === 'refuse').length,
     warnings: findings.filter(({ severity }) => severity === 'warn').length,
     expectedMs: planned.reduce((sum, { expectedMs }) => sum + expectedMs, 0) + bakesMs(planned, input.bakeMs),
-    ...(proposedFenceMode === undefined ? {} : { proposedFenceMode }),
   }
+}
+
+function fenceFor(input: PlanInput, box: KnownBox): FenceChoice {
+  const to = input.manifest.tiers[box.tier]
+  const requested = requestedFence(input.fenceMode ?? 'auto', input.fences, box.tier)
+  return chooseFence(box, { to, changes: changesBetween(box.installed, to), requested }, input)
 }
 
 type Planning = Readonly<{ expected: Expectation; window: PlannedWindow; imageOf: ImageOf }>
@@ -125,9 +132,9 @@ function narrow({ boxes, targetSlugs }: PlanInput): readonly KnownBox[] {
   return [...new Set(targetSlugs)].map((slug) => known.get(slug) as KnownBox)
 }
 
-type Examined = Readonly<{ expected: Expectation; window: PlannedWindow; found: Preflight; phase: Phase }>
+type Examined = Readonly<{ fence: FenceChoice; expected: Expectation; window: PlannedWindow; found: Preflight; phase: Phase }>
 
-function planBox(input: PlanInput, imageOf: ImageOf, box: KnownBox, { expected, window, found, phase }: Examined): PlannedBox {
+function planBox(input: PlanInput, imageOf: ImageOf, box: KnownBox, { fence, expected, window, found, phase }: Examined): PlannedBox {
   const { does, changes, findings } = found
   const images = changedImages(input.manifest, box.tier, changes).map(([service, image]) => [
     service,
@@ -147,6 +154,8 @@ function planBox(input: PlanInput, imageOf: ImageOf, box: KnownBox, { expected, 
     images: Object.fromEntries(images),
     findings,
     ...expected,
+    fenceMode: fence.mode,
+    ...(fence.reason === undefined ? {} : { fenceReason: fence.reason }),
     window: window.next,
   }
 }

@@ -2,7 +2,8 @@ import type { Progress, UpdateStep } from '../boxes/index.ts'
 import type { CommandStatus } from '../hosts/index.ts'
 import type { ActionError, ActionRollback, ActionStatus } from './action.ts'
 import { explainBakeStop, explainPause, explainWait, type Failing, type Held } from './pause-reason.ts'
-import { type Phase, phaseOf, type RolloutState } from './rollout.ts'
+import { phaseOf } from './phases.ts'
+import type { Phase, RolloutState } from './rollout.ts'
 import { assignSlots, type Parallelism, type Slot, slowestFirst } from './scheduling.ts'
 
 // The next steps of the engine, from what is stored and what agents reported. Invariants: no box begins while the rollout is not in its
@@ -73,9 +74,9 @@ export const isFailure = ({ status, waived }: Pick<EngineAction, 'status' | 'wai
 
 /**
  * The watching time after a phase with updated boxes, before the next box may begin. `until` is null before it begins; `failing` are boxes that
- * the rollout has updated.
+ * the rollout has updated. `isRestarting`: an operator restarts one of them, and the bake waits for the end.
  */
-export type Bake = Readonly<{ until: string | null; now: string; failing: readonly Failing[] }>
+export type Bake = Readonly<{ until: string | null; now: string; failing: readonly Failing[]; isRestarting: boolean }>
 
 type Observed = Readonly<{
   rollout: EngineRollout
@@ -157,7 +158,7 @@ function stepsOfBake(from: Phase, bake: Bake | undefined): Step[] {
   if (!bake) return [{ do: 'advance', from }]
   if (bake.until === null) return [{ do: 'begin-bake', from }]
   if (bake.failing.length > 0) return [{ do: 'stop-bake', from, reason: explainBakeStop(from, bake.failing.toSorted(bySlug)) }]
-  return bake.until <= bake.now ? [{ do: 'advance', from }] : []
+  return bake.until <= bake.now && !bake.isRestarting ? [{ do: 'advance', from }] : []
 }
 
 /** The reason names only some boxes: always the same ones, whatever the order in which the database finds them. */
@@ -191,10 +192,13 @@ const statusOfStep: Readonly<Record<ReportedStep, ActionStatus | null>> = {
   recreate: 'updating',
   migrate: 'updating',
   serve: 'updating',
-  'first-ok': 'probing',
+  'quick-probe': 'probing',
+  'check-rollback': 'probing',
   probe: 'probing',
   commit: 'probing',
   unfence: null,
+  'confirm-rollback': 'probing',
+  refence: 'rolling_back',
   'restore-stop': 'rolling_back',
   'restore-data': 'rolling_back',
   'restore-start': 'rolling_back',

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { Component, Digest, InstalledVersions, Tier, TierVersions, VersionedService } from '../boxes/index.ts'
+import { Component, Digest, FenceMode, InstalledVersions, Tier, TierVersions, VersionedService } from '../boxes/index.ts'
 import { Timestamp } from '../contract/index.ts'
 import { Finding } from './finding.ts'
-import { FenceMode, Phase, RolloutId, RolloutKind, RolloutStatus, TierTargets } from './rollout.ts'
+import { Phase, RolloutId, RolloutKind, RolloutStatus, TierTargets } from './rollout.ts'
 
 /** The planned change of one box. `skip`: already up to date. */
 export const PlannedBox = z.object({
@@ -24,6 +24,10 @@ export const PlannedBox = z.object({
   /** Expected downtime, and the maximum when the probes take all their time. */
   expectedFenceMs: z.number(),
   worstFenceMs: z.number(),
+  /** Absent in plans of earlier versions. */
+  fenceMode: FenceMode.optional(),
+  /** Why the box stays fenced until it is stable; absent where it does not, or where the mode was requested. */
+  fenceReason: z.string().optional(),
   /** The next maintenance window in which it may begin; null: any time. */
   window: z.object({ opensAt: Timestamp, closesAt: Timestamp }).nullable().optional(),
 })
@@ -75,8 +79,6 @@ export const RolloutPlan = z.object({
   warnings: z.number().int(),
   /** From start to end if nothing fails. */
   expectedMs: z.number(),
-  /** Another fence mode that past rollbacks support; it is only proposed. */
-  proposedFenceMode: FenceMode.optional(),
   /** Only of a staged rollout: the unfinished ones with boxes of this plan; they refuse its start without `queue`. */
   activeRollouts: z.array(ActiveRollout).optional(),
   /** Only of an emergency: the running staged rollouts that its start pauses. */

@@ -41,7 +41,7 @@ export function hostFindings(
         `the agent of ${hostName} speaks protocol ${protocolVersion}, which this daemon does not support. fix: upgrade tenantry-agent`,
       ),
     )
-  else if (isOlder(agentVersion, limits.daemonVersion))
+  else if (isOlderAgent({ agentVersion }, limits))
     findings.push(
       warning(
         'AGENT_TOO_OLD',
@@ -51,8 +51,11 @@ export function hostFindings(
   return findings
 }
 
-const isOlder = (version: string | null, than: string): boolean =>
-  version !== null && semver.valid(version) !== null && semver.valid(than) !== null && semver.lt(version, than)
+/** False where a version is unknown. */
+export const isOlderAgent = (
+  { agentVersion: version }: Pick<KnownBox, 'agentVersion'>,
+  { daemonVersion: than }: Pick<Limits, 'daemonVersion'>,
+): boolean => version !== null && semver.valid(version) !== null && semver.valid(than) !== null && semver.lt(version, than)
 
 export function fenceFindings({ slug, heldBy, report }: KnownBox): Finding[] {
   if (heldBy !== null) return [warning('BOX_HELD', `${slug} is on hold for ${heldBy}; it waits until the hold is released`)]

@@ -54,7 +54,7 @@ export type Limits = Readonly<{
 
 export type Preflight = Readonly<{ does: 'update' | 'skip' | 'refuse'; changes: Component[]; findings: Finding[] }>
 
-const changesBetween = (installed: InstalledVersions, target: TierVersions): Component[] =>
+export const changesBetween = (installed: InstalledVersions, target: TierVersions): Component[] =>
   Component.options.filter((component) => driftOf(component, installed[component], target[component]).severity !== 'none')
 
 /** By the reported versions alone. */

@@ -3,8 +3,9 @@ import { type BoxMigration, type ProbeRule, Slug, type SynapseSchemas } from '..
 import { admin, endpoint, Timestamp } from '../contract/index.ts'
 import type { WindowRules } from '../windows/index.ts'
 import { ActionError, ActionStatus } from './action.ts'
+import { RequestedFenceInput, type TierFences } from './fence-choice.ts'
 import { Finding } from './finding.ts'
-import { BakeMs, FenceMode, Parallel, Phase } from './rollout.ts'
+import { BakeMs, Parallel, Phase } from './rollout.ts'
 import type { Parallelism } from './scheduling.ts'
 
 const Chance = z.number().min(0).max(1).default(0)
@@ -32,7 +33,7 @@ export const RehearsalRequest = z.strictObject({
   targetSlugs: Slugs.min(1).optional(),
   allowLongFence: z.boolean().default(false),
   ignoreWindows: z.boolean().default(false),
-  fenceMode: FenceMode.default('until-stable'),
+  fenceMode: RequestedFenceInput.default('auto'),
   failureThreshold: z.number().int().min(1).max(1000).default(1),
   parallel: Parallel,
   bakeMs: BakeMs,
@@ -68,6 +69,8 @@ export const RehearsedBox = z.object({
   fenceMs: z.number().nullable(),
   fenceP50Ms: z.number().nullable(),
   fenceP95Ms: z.number().nullable(),
+  /** Downtime that the plan expected. */
+  expectedFenceMs: z.number(),
   /** Maximum downtime: the probes and the rollback take all their time. */
   worstFenceMs: z.number(),
   error: ActionError.nullable(),
@@ -120,6 +123,7 @@ export type RehearsalSettings = Readonly<{
   staleAfterMs: number
   offlineAfterMs: number
   fenceMaxMs: number
+  fences: TierFences
   windows: WindowRules
   schemas: SynapseSchemas
   migrations: readonly BoxMigration[]

@@ -72,7 +72,11 @@ export const RolloutReport = z.object({
   durationMs: z.number().nullable(),
   pausedMs: z.number(),
   /** Downtime: how long chats answered 503, in all and per box. */
-  fence: Spread.extend({ sumMs: z.number() }).nullable(),
+  fence: Spread.extend({
+    sumMs: z.number(),
+    /** The median that the plan expected of these boxes; absent from older daemons. */
+    expectedMedianMs: z.number().optional(),
+  }).nullable(),
   /** Duration of the rollback of boxes; null without one. */
   undo: RollbackSpan.nullable(),
   timeline: z.array(TimelineEntry),

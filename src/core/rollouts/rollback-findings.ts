@@ -20,7 +20,7 @@ export const changedServices = ({
 }: Pick<CompletedUpdate, 'digestsBefore' | 'digestsAfter'>): VersionedService[] =>
   VersionedService.options.filter((service) => digestsAfter[service] !== undefined && digestsAfter[service] !== digestsBefore[service])
 
-/** Findings about the box, whatever the mode of the rollback. An unhealthy box is no reason against its rollback. */
+/** Findings about the box, whatever the mode of the rollback. An unhealthy box may be rolled back. */
 export function boxFindings(mode: RollbackMode, update: CompletedUpdate, box: KnownBox | undefined, limits: Limits): Finding[] {
   const { slug } = update
   if (box?.boxId !== update.boxId)

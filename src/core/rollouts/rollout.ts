@@ -2,6 +2,8 @@ import { z } from 'zod'
 import { Digest, ImageRef, Tier, TierVersions } from '../boxes/index.ts'
 import { Timestamp } from '../contract/index.ts'
 import { problem } from '../kit/index.ts'
+import { RequestedFence } from './fence-choice.ts'
+import { phaseOf, phaseOrder } from './phases.ts'
 
 /** `ro_…` for a staged rollout, `cve-YYYYMMDD-<random8>` for an emergency (spec 2.10). */
 export const RolloutId = z
@@ -39,13 +41,6 @@ const PinnedDigests = z.record(ImageRef, Digest)
 
 const RollbackCounts = z.object({ total: z.number(), pending: z.number(), running: z.number(), undone: z.number(), failed: z.number() })
 export type RollbackCounts = z.infer<typeof RollbackCounts>
-
-/**
- * When the fence of a box is lifted during its update (SAFETY): once the box is proven stable, after its first good probe, or `none`: it is
- * never fenced. In the last two modes nothing is restored automatically once users can write.
- */
-export const FenceMode = z.enum(['until-stable', 'until-first-ok', 'none'])
-export type FenceMode = z.infer<typeof FenceMode>
 
 /** Max boxes at once; the setting of the daemon without it. */
 export const Parallel = z.number().int().min(1).max(50).optional()
@@ -114,7 +109,8 @@ export const RolloutSummary = z.object({
   bakeMs: z.number().int().nullable(),
   /** The phase is complete, and its boxes are watched until then. */
   bakeUntil: Timestamp.nullable(),
-  fenceMode: FenceMode,
+  /** `auto`: the mode of each box is chosen by what its rollback would lose. */
+  fenceMode: RequestedFence,
   /** Boxes are updated outside their maintenance windows too, as in every emergency. */
   ignoreWindows: z.boolean(),
   /** Nothing is in flight, and the next maintenance window opens then. */
@@ -135,12 +131,6 @@ export const Rollout = RolloutSummary.extend({
   auditLog: z.array(AuditLine),
 })
 export type Rollout = z.infer<typeof Rollout>
-
-/** Phases of each kind in their order (spec 3.7). An emergency begins with the tiers that have a service level. */
-export const phaseOrder = {
-  staged: ['canary', 'free_5', 'free_100', 'pro', 'enterprise'],
-  emergency_cve: ['pro', 'enterprise', 'free_100'],
-} as const satisfies Record<RolloutKind, readonly Phase[]>
 
 /** The fields that transitions change. */
 export type RolloutState = Readonly<{
@@ -175,14 +165,6 @@ const allowed = {
   paused: ['resume', 'fail', 'rollback'],
   over: [],
 } as const satisfies Record<Stage, readonly RolloutMove['type'][]>
-
-export const isOver = (status: RolloutStatus): boolean => status === 'done' || status === 'failed' || status === 'rolled_back'
-
-/** The phase of a running rollout; undefined otherwise. */
-export function phaseOf({ kind, status }: Pick<RolloutState, 'kind' | 'status'>): Phase | undefined {
-  const phases: readonly Phase[] = phaseOrder[kind]
-  return phases.find((phase) => phase === status)
-}
 
 function stageOf(rollout: RolloutState): Stage {
   if (rollout.status === 'queued' || rollout.status === 'paused') return rollout.status

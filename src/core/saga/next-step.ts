@@ -59,7 +59,7 @@ function refusal<Step extends string, World>(
 
 const neverHolds = <Step extends string, World>({ codes }: Saga<Step, World>, step: Step): SagaError => ({
   code: codes?.neverHolds ?? 'CONFLICT',
-  message: `the step ${step} ran ${maxForwardTries} times and does not hold: something on the host starts the box or removes its fence`,
+  message: `the step ${step} ran ${maxForwardTries} times without lasting effect: something on the host starts the box or removes its fence`,
 })
 
 // A finish or compensation step that is abandoned blocks those after it: a box that did not start is not opened.

@@ -145,6 +145,13 @@ describe('a network that another compose version created', () => {
     ['of the installed version is none', { ...network, composeVersion: '2.40.0' }, []],
   ])('%s', (_, found, named) => expect(networksOfOtherCompose([found], model, '2.40.0-desktop.1')).toEqual(named))
 
+  test('with options has the hash that compose 2.40.3 gave it', () => {
+    const inner = { name: 'box-oak_inner', ipam: {}, internal: true, labels: { who: 'me' } }
+    const configHash = 'e1a6ec625ea00f03871ebdd616a24f4b6af4cc68a3cebfbe3a4c9b8a29517eff'
+    const networks = [{ name: inner.name, configHash, composeVersion: '2.40.3' }]
+    expect(networksOfOtherCompose(networks, { networks: { inner } }, '2.41.0')).toEqual([])
+  })
+
   test('is part of the facts', async () => {
     expect(await (await aReportingHost()).facts()).not.toHaveProperty('otherNetworks')
     const { facts } = await aReportingHost(undefined, { suffix: '', networks: [network] })
@@ -219,7 +226,15 @@ describe('what a database printed', () => {
   }
   test('is read', () => {
     expect(readFacts(JSON.stringify(answer))).toEqual({
-      ...{ bytes: 5, collation: 'C', ownerIsSuperuser: false, schemaVersion: 94, compatVersion: 84, backgroundUpdates: [] },
+      ...{
+        bytes: 5,
+        collation: 'C',
+        ownerIsSuperuser: false,
+        schemaVersion: 94,
+        compatVersion: 84,
+        backgroundUpdates: [],
+        backgroundProgress: null,
+      },
       otherDatabases: ['bridge'],
       migrations: [{ head: '0001', sha256: 'a'.repeat(64) }],
     })

@@ -269,7 +269,7 @@ test('a box whose own files the template cannot express is refused before its ol
   await expect(moved).rejects.toMatchObject({
     code: 'PREFLIGHT_REFUSED',
     message: expect.stringMatching(
-      /homeserver\.yaml: email cannot be carried over: remove it; edge\/conf\.d\/"own\.conf" is not .*; oak serves as before\. fix: change/,
+      /homeserver\.yaml: email cannot be carried over: remove it; edge\/conf\.d\/"own\.conf" does not belong to .*; oak serves as before\. fix: change/,
     ),
   })
   expect(await old.fence()).toBeUndefined()

@@ -358,7 +358,7 @@ test.each(['daily', 'final'] as const)('streams begin far beyond what clients kn
 
 test('a box that serves is not removed; one that is not here is no failure', async () => {
   const two = await twoHosts()
-  await expect(removed(two, two.old)).rejects.toMatchObject({ code: 'CONFLICT', message: expect.stringMatching(/serves people/) })
+  await expect(removed(two, two.old)).rejects.toMatchObject({ code: 'CONFLICT', message: expect.stringMatching(/serves its users/) })
   expect(running(two.old, two.box)).toHaveLength(4)
   expect(await removed(two, two.next)).toEqual({ removed: [] })
   await two.old.boxes.put({ ...two.box, ownershipEpoch: 5 })

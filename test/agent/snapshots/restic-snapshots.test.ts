@@ -191,7 +191,7 @@ describe.skipIf(!program)('a new snapshot is verified in the store', () => {
     const { id } = await take()
     for (const pack of await packs()) await rm(pack)
     await writeFile(join(data, 'media', 'b.png'), 'another picture')
-    await expect(take()).rejects.toMatchObject(notWhole(/not whole .*2 packs missing or damaged.*fix: .*docs\/snapshots.md/))
+    await expect(take()).rejects.toMatchObject(notWhole(/incomplete .*2 packs missing or damaged.*fix: .*docs\/snapshots.md/))
     expect(await listed()).toEqual([id])
     resticItself('repair', 'index')
     resticItself('repair', 'snapshots', '--forget')

@@ -49,7 +49,8 @@ export function wrapped(ports: Ports, around: (name: string, act: () => Promise<
     Object.fromEntries(
       Object.entries(port).map(([name, method]) => [
         name,
-        (...args: unknown[]) => around(name, async () => (method as (...args: unknown[]) => unknown)(...args)),
+        // A stream is no call that ends.
+        name === 'events' ? method : (...args: unknown[]) => around(name, async () => (method as (...args: unknown[]) => unknown)(...args)),
       ]),
     ) as Port
   return { engine: wrap(ports.engine), servers: wrap(ports.servers), snapshots: wrap(ports.snapshots) }

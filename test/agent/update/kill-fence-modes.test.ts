@@ -12,7 +12,7 @@ import { type Mortal, mortal, storeWhileAlive, type When } from './mortal.ts'
 type World = Awaited<ReturnType<typeof aWorld>>
 type Payload = BoxCommandPayload<'tenant-box.update'>
 type Case = Readonly<{
-  mode: Payload['fence']['mode']
+  fence: Payload['fence']
   meets?: Fault
   targets?: Payload['targets']
   probe?: Payload['probe']
@@ -27,14 +27,19 @@ const leftOpen = { outcome: 'failed', leftOpen: true, image: newSynapse } as con
 const committed = { outcome: 'committed', image: newSynapse } as const
 const rolledBack = { outcome: 'rolled_back', image: images.synapse } as const
 
+/** The former Synapse reads what the new one wrote. */
+const proven: Payload['fence'] = { mode: 'until-proven', formerSchema: 94 }
+const forced: Payload['fence'] = { mode: 'until-proven', isForced: true }
+
 const cases = {
-  'healthy, opened after the first good probe': { mode: 'until-first-ok', ends: committed },
-  'sick after the first good probe': { mode: 'until-first-ok', meets: sick, probe, ends: leftOpen },
-  'never good': { mode: 'until-first-ok', meets: { kind: 'probe-fails', image: newSynapse }, ends: rolledBack },
-  'healthy, without a fence': { mode: 'none', ends: committed },
-  'sick, without a fence': { mode: 'none', meets: sick, probe, ends: leftOpen },
+  'healthy, opened once proven': { fence: proven, ends: committed },
+  'sick once open, and rolled back by images': { fence: proven, meets: sick, probe, ends: rolledBack },
+  'sick once opened by order of an operator': { fence: forced, meets: sick, probe, ends: leftOpen },
+  'never good': { fence: proven, meets: { kind: 'probe-fails', image: newSynapse }, probe, ends: rolledBack },
+  'healthy, without a fence': { fence: { mode: 'none' }, ends: committed },
+  'sick, without a fence': { fence: { mode: 'none' }, meets: sick, probe, ends: leftOpen },
   'without a fence, and its new database dies': {
-    mode: 'none',
+    fence: { mode: 'none' },
     meets: { kind: 'dies-at-start', image: newPostgres },
     targets: { services: { synapse: exactly(newSynapse), postgres: exactly(newPostgres) }, migrationsHead: '0000' },
     ends: rolledBack,
@@ -55,11 +60,11 @@ function users(world: World) {
 type Lives = (world: World, life: Mortal, around: (ports: Ports) => Ports) => ReturnType<World['agent']>
 
 /** One life that ends at its `place`-th occasion, and another. False when there was no such place. */
-async function killedAt({ mode, meets, targets, probe, ends }: Case, place: number, when: When, lives: Lives): Promise<boolean> {
+async function killedAt({ fence, meets, targets, probe, ends }: Case, place: number, when: When, lives: Lives): Promise<boolean> {
   const world = await aWorld()
   if (meets) world.inject(meets)
   const { said, around } = users(world)
-  const order = aPayload({ fence: { mode }, ...(targets ? { targets } : {}), ...(probe ? { probe } : {}) })
+  const order = aPayload({ fence, ...(targets ? { targets } : {}), ...(probe ? { probe } : {}) })
   const life = mortal((touch) => touch === place, when)
   const first = await lives(world, life, around).then((deps) =>
     world.run(order, { deps, context: aContext({ signal: life.signal }) }).catch((error: Error) => error),
@@ -95,24 +100,24 @@ async function killedEverywhere(one: Case, when: When, lives: Lives, from = 1): 
 }
 
 /** The touch just before the box is stopped: what comes before is the same in every mode, and has a test of its own. */
-async function beforeTheStop({ mode, targets }: Case): Promise<number> {
+async function beforeTheStop({ fence, targets }: Case): Promise<number> {
   const world = await aWorld()
   const names: string[] = []
   const life = mortal((_, name) => names.push(name) === 0, 'before')
   const deps = await atTouches(world, life, (same) => same)
-  await world.run(aPayload({ fence: { mode }, ...(targets ? { targets } : {}) }), { deps })
+  await world.run(aPayload({ fence, ...(targets ? { targets } : {}) }), { deps })
   return names.indexOf('stop')
 }
 
 const atEveryTouch = async (one: Case, when: When) => killedEverywhere(one, when, atTouches, await beforeTheStop(one))
 
-test.each(named('sick after the first good probe', 'without a fence, and its new database dies'))(
+test.each(named('sick once open, and rolled back by images', 'without a fence, and its new database dies'))(
   'killed before every single touch of the host: %s',
   (_, one) => atEveryTouch(one, 'before'),
   240_000,
 )
 
-test.each(named('sick after the first good probe', 'sick, without a fence'))(
+test.each(named('sick once open, and rolled back by images', 'sick, without a fence'))(
   'killed after every single touch of the host: %s',
   (_, one) => atEveryTouch(one, 'after'),
   240_000,

@@ -79,7 +79,7 @@ describe('an order', () => {
     ['no reason', {}, ['reason'], /reason is missing/],
     ['no target', {}, ['toChatServer'], /name at least one target/],
     ['nobody who decided it', {}, ['triggeredBy'], /triggeredBy is missing/],
-    ['an empty name', { triggeredBy: '   ' }, [], /triggeredBy must say who/],
+    ['an empty name', { triggeredBy: '   ' }, [], /triggeredBy must name the person/],
     ['a chat server called latest', { toChatServer: 'latest' }, [], /toChatServer must be a version/],
     ['a chat server with two v', { toChatServer: 'vv1.163.2' }, [], /toChatServer must be a version/],
     ['a database with a shell in it', { toDatabase: '17.6; rm' }, [], /toDatabase must be a version/],

@@ -1,34 +1,42 @@
 import { expect, test } from 'vitest'
-import { type PastRollback, proposeFenceMode } from '../../../src/core/rollouts/plan-expectations.ts'
+import { expectations, type PastUpdate } from '../../../src/core/rollouts/plan-expectations.ts'
 
-const from = { migrationsHead: '0000', postgres: '15.15', synapse: '1.157.1', minio: '2026-01-01' }
-const to = { ...from, synapse: '1.163.2' }
-const moving = { does: 'update' as const, from, to, changes: ['synapse' as const] }
-const back: PastRollback = { from, to, status: 'undone' }
-const proposed = (boxes: Parameters<typeof proposeFenceMode>[0], rollbacks: readonly PastRollback[]) =>
-  proposeFenceMode(boxes, { kind: 'staged', rollbacks })
+const probe = { consecutive: 3, spacingMs: 60_000, timeoutMs: 1_800_000, quickSpacingMs: 1_000 }
+const expect1 = (history: readonly PastUpdate[]) => expectations(history, { probe, assumedUpdateMs: 60_000 })
 
-test('opening chats early is proposed where a box has gone back by images from the very same update', () => {
-  expect(proposed([moving], [back])).toBe('until-first-ok')
-  expect(proposed([moving, { ...moving, does: 'skip', from: to }], [back, back])).toBe('until-first-ok')
+const box = (slug: string, hostId = 'h1', databaseBytes: number | null = 1e9) => ({ slug, hostId, tier: 'free' as const, databaseBytes })
+const downtime = {
+  ...{ mode: 'until-proven' as const, databaseBytes: 1e9 },
+  ...{ stopMs: 300, snapshotMs: 10_500, copyMs: 3_000, startMs: 2_000, firstGoodMs: 3_000 },
+}
+const past = (slug: string, given: Partial<PastUpdate> = {}): PastUpdate => ({
+  ...{ slug, hostId: 'h1', tier: 'free', durationMs: 200_000, fencedMs: null, downtime },
+  ...given,
 })
 
-test.each<[string, Parameters<typeof proposed>]>([
-  ['nobody has gone back', [[moving], []]],
-  ['nothing moves', [[{ ...moving, does: 'refuse' }], [back]]],
-  ['one box moves from elsewhere', [[moving, { ...moving, from: { ...from, synapse: '1.150.0' } }], [back]]],
-  ['the way back was from another version', [[moving], [{ ...back, to: { ...to, synapse: '1.163.1' } }]]],
-  ['the way back also crossed a migration', [[moving], [{ ...back, to: { ...to, migrationsHead: '0001' } }]]],
-  ['one of the same update has failed', [[moving], [back, { ...back, status: 'failed' }, back]]],
-  ['the object store moves too, which never goes back', [[{ ...moving, changes: ['synapse', 'minio'] }], [back]]],
-  [
-    'nobody knows what ran before',
-    [[{ ...moving, from: { ...from, synapse: 'unknown' } }], [{ ...back, from: { ...from, synapse: 'unknown' } }]],
-  ],
-])('nothing is proposed where %s', (_, [boxes, rollbacks]) => {
-  expect(proposed(boxes, rollbacks)).toBeUndefined()
+test('the downtime of a box is that of its parts, plus the probes of its mode', () => {
+  const of = expect1([past('oak')])
+  expect(of(box('oak'), 'until-proven').expectedFenceMs).toBe(18_800 + 2_000)
+  expect(of(box('oak'), 'until-stable').expectedFenceMs).toBe(18_800 + 120_000)
+  expect(of(box('oak'), 'none').expectedFenceMs).toBe(18_800)
 })
 
-test('an emergency always takes the usual way', () => {
-  expect(proposeFenceMode([moving], { kind: 'emergency_cve', rollbacks: [back] })).toBeUndefined()
+test('dump, store and copy grow with the database, the rest does not', () => {
+  const of = expect1([past('oak')])
+  expect(of(box('oak', 'h1', 2e9), 'none').expectedFenceMs).toBe(5_300 + 1_500 + 24_000)
+  expect(of(box('oak', 'h1', 0), 'none').expectedFenceMs).toBe(5_300 + 1_500)
+})
+
+test('a box without an update takes the median of its host, and never that of another host', () => {
+  const slow = { downtime: { ...downtime, startMs: 60_000 } }
+  const of = expect1([past('elm'), past('fir'), past('ash', slow), past('far', { hostId: 'h2', ...slow })])
+  expect(of(box('new'), 'until-proven').expectedFenceMs).toBe(18_800 + 2_000)
+  expect(of(box('new', 'h2'), 'until-proven').expectedFenceMs).toBe(18_800 + 58_000 + 2_000)
+  expect(of(box('new', 'h3'), 'until-proven').expectedFenceMs).toBe(60_000 + 40_000 + 2_000)
+})
+
+test('without parts a whole fence is taken, with the probes of this mode in place of the slow ones', () => {
+  const of = expect1([past('oak', { fencedMs: 150_000, downtime: null })])
+  expect(of(box('oak'), 'until-stable').expectedFenceMs).toBe(150_000)
+  expect(of(box('oak'), 'until-proven').expectedFenceMs).toBe(32_000)
 })

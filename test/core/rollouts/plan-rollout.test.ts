@@ -16,7 +16,8 @@ const plan = (boxes: readonly KnownBox[], changes: Partial<PlanInput> = {}) =>
     boxes,
     targetSlugs: null,
     history: [],
-    rollbacks: [],
+    fenceMode: 'until-stable',
+    fences: { free: 'auto', pro: 'auto', enterprise: 'auto' },
     probe,
     limits: { parallel: 3, perHost: 1 },
     now: '2026-01-05T02:10:00.000Z',
@@ -27,6 +28,10 @@ const plan = (boxes: readonly KnownBox[], changes: Partial<PlanInput> = {}) =>
     allowLongFence: false,
     ...changes,
   })
+
+type Past = PlanInput['history'][number]
+const pastUpdates = (past: readonly Omit<Past, 'hostId' | 'downtime'>[]): Past[] =>
+  past.map((one) => ({ ...one, hostId: `host-of-${one.slug}`, downtime: null }))
 
 const atTarget = { installed: { ...aReport('beta').installed, synapse: '1.163.2' } }
 
@@ -88,32 +93,32 @@ describe('expectations', () => {
     const [fresh] = plan([aKnownBox('acme')]).boxes
     expect(fresh).toMatchObject({ expectedMs: 240_000, expectedFenceMs: 180_000 })
     const tier = 'free' as const
-    const history = [
-      { slug: 'acme', tier, durationMs: 100, fencedMs: 10 },
-      { slug: 'acme', tier, durationMs: 999, fencedMs: 99 },
-      { slug: 'beta', tier, durationMs: 300, fencedMs: 30 },
+    const history = pastUpdates([
+      { slug: 'acme', tier, durationMs: 300_000, fencedMs: 121_000 },
+      { slug: 'acme', tier, durationMs: 999_000, fencedMs: 199_000 },
+      { slug: 'beta', tier, durationMs: 500_000, fencedMs: 130_000 },
       { slug: 'corp', tier: 'pro' as const, durationMs: 5, fencedMs: 5 },
-    ]
+    ])
     const { boxes } = plan([aKnownBox('acme'), aKnownBox('zeta')], { history })
     expect(boxes.map(({ expectedMs, expectedFenceMs }) => [expectedMs, expectedFenceMs])).toEqual([
-      [100, 10],
-      [300, 30],
+      [300_000, 121_000],
+      [500_000, 130_000],
     ])
   })
 
   test('take no fence that was lifted early for a whole one: by it a box would begin in a window that is too short', () => {
     const early = { tier: 'free' as const, fencedMs: null }
-    const history = [
+    const history = pastUpdates([
       { slug: 'acme', durationMs: 100_000, ...early },
       { slug: 'beta', durationMs: 300_000, ...early },
-    ]
+    ])
     const { boxes } = plan([aKnownBox('acme'), aKnownBox('zeta')], { history })
     expect(boxes.map(({ expectedMs, expectedFenceMs }) => [expectedMs, expectedFenceMs])).toEqual([
       [100_000, 180_000],
       [100_000, 180_000],
     ])
-    const whole = [{ slug: 'cora', tier: 'free' as const, durationMs: 300_000, fencedMs: 50_000 }, ...history]
-    expect(plan([aKnownBox('acme')], { history: whole }).boxes[0]).toMatchObject({ expectedMs: 100_000, expectedFenceMs: 50_000 })
+    const whole = [...pastUpdates([{ slug: 'cora', tier: 'free' as const, durationMs: 300_000, fencedMs: 150_000 }]), ...history]
+    expect(plan([aKnownBox('acme')], { history: whole }).boxes[0]).toMatchObject({ expectedMs: 100_000, expectedFenceMs: 150_000 })
   })
 
   test('grow with the database: its dump is made under the fence', () => {
@@ -140,7 +145,7 @@ describe('expectations', () => {
       does: 'update',
       findings: [{ severity: 'warn', code: 'LONG_FENCE' }],
     })
-    const history = [{ slug: 'acme', tier: 'free' as const, durationMs: 100_000, fencedMs: 60_000 }]
+    const history = pastUpdates([{ slug: 'acme', tier: 'free' as const, durationMs: 100_000, fencedMs: 60_000 }])
     expect(plan(fleet, { history }).boxes[0]).toMatchObject({ does: 'update', findings: [] })
   })
 

@@ -1,0 +1,155 @@
+import { plural } from '../kit/index.ts'
+import type { RolloutAction } from './action.ts'
+import { type BoardState, daemonNowMs } from './board-state.ts'
+import { plannedBy, remainingMs, type Tally, tallyOf } from './board-tally.ts'
+import { isOver } from './phases.ts'
+import type { Phase } from './rollout.ts'
+import { bakeText, errorOf, type NextStep, nextSteps, outcomeWord, queuedText, statusWord, stepWordIn, whyOf } from './words.ts'
+
+export type PhaseState = 'done' | 'running' | 'paused' | 'failed' | 'waiting' | 'empty'
+export type PhaseLine = Readonly<{ phase: Phase; state: PhaseState; succeeded: number; failed: number; total: number }>
+export type RunningBox = Readonly<{
+  slug: string
+  phase: Phase
+  step: string
+  detail: string
+  elapsedMs: number
+  expectedMs: number | undefined
+}>
+export type Failure = Readonly<{ slug: string; outcome: string; reason: string; waived: boolean }>
+
+/** The content of the board, without layout. */
+export type BoardModel = Readonly<{
+  id: string
+  status: BoardState['rollout']['status']
+  elapsedMs: number | undefined
+  manifestRevision: number
+  phases: readonly PhaseLine[]
+  /** 0 to 1; running boxes count in part. */
+  progress: number
+  /** The share of `progress` that failed. */
+  failedShare: number
+  succeeded: number
+  failed: number
+  /** Boxes that an operator left out. */
+  leftOut: number
+  total: number
+  /** Progress of the rollback of boxes. */
+  rollback: Readonly<{ rolledBack: number; ended: number; total: number }> | undefined
+  /** Boxes that wait for their maintenance windows, and the first opening. */
+  waiting: Readonly<{ boxes: number; until: string }> | undefined
+  /** The unfinished rollouts that it waits for before its first box, or the end of a bake. */
+  queued: string | undefined
+  etaMs: number | undefined
+  running: readonly RunningBox[]
+  failures: readonly Failure[]
+  reason: string | undefined
+  next: readonly NextStep[]
+  connected: boolean
+}>
+
+export function boardModel(state: BoardState, localNowMs: number): BoardModel {
+  const { rollout, plan } = state
+  const nowMs = daemonNowMs(state, localNowMs)
+  const { settled, succeeded, failed, leftOut, total, running, failures, openings, ...tally } = tallyOf(state)
+  const rollback = rollbackOf(tally)
+  return {
+    id: rollout.id,
+    status: rollout.status,
+    elapsedMs: rollout.startedAt ? wholeSeconds(endOf(state, nowMs) - Date.parse(rollout.startedAt)) : undefined,
+    manifestRevision: rollout.manifestRevision,
+    phases: plan.phases.map(({ phase }) => phaseLine(state, phase)),
+    progress: rollback ? rollback.ended / rollback.total : progressOf(state, nowMs),
+    failedShare: rollback || total === 0 ? 0 : failed / total,
+    ...{ succeeded, failed, leftOut, total },
+    rollback,
+    waiting: rollout.status === 'paused' ? undefined : waitingOf(openings, nowMs),
+    queued: settled === 0 && running.length === 0 && !isOver(rollout.status) ? queuedText(rollout) : bakeText(rollout),
+    etaMs: remainingMs(state, nowMs),
+    running: running.toSorted(byStart).map(runningBoxAt(state, nowMs)),
+    failures: failures.toSorted(openFirst).map(failureOf),
+    reason: whyOf(rollout),
+    next: nextSteps(
+      rollout,
+      failures.filter(({ waived }) => !waived),
+    ),
+    connected: state.connected,
+  }
+}
+
+function waitingOf(hours: readonly string[], nowMs: number): BoardModel['waiting'] {
+  const later = hours.filter((hour) => Date.parse(hour) > nowMs).sort()
+  return later[0] === undefined ? undefined : { boxes: later.length, until: later[0] }
+}
+
+function rollbackOf({ rollbacks: { total, rolledBack, failed } }: Pick<Tally, 'rollbacks'>): BoardModel['rollback'] {
+  return total === 0 ? undefined : { rolledBack, ended: rolledBack + failed, total }
+}
+
+const endOf = ({ rollout }: BoardState, nowMs: number) => (rollout.finishedAt ? Date.parse(rollout.finishedAt) : nowMs)
+
+function phaseLine(state: BoardState, phase: Phase): PhaseLine {
+  const { rollout } = state
+  const { total = 0, settled = 0, succeeded = 0, failed = 0, hasOpenFailure = false, running = [] } = tallyOf(state).phases.get(phase) ?? {}
+  const counts = { phase, succeeded, failed, total }
+  if (total === 0) return { ...counts, state: 'empty' }
+  if (hasOpenFailure) return { ...counts, state: 'failed' }
+  if (settled === total) return { ...counts, state: failed > 0 ? 'failed' : 'done' }
+  if (rollout.status === 'paused' && rollout.previousStatus === phase) return { ...counts, state: 'paused' }
+  return { ...counts, state: rollout.status === phase || running.length > 0 ? 'running' : 'waiting' }
+}
+
+/** A running box counts by elapsed over expected time, at most 90 %. */
+function progressOf(state: BoardState, nowMs: number): number {
+  const { settled, total, running } = tallyOf(state)
+  if (total === 0) return 1
+  const planned = plannedBy(state.plan)
+  const share = ({ startedAt, tenantSlug }: RolloutAction) => {
+    if (!startedAt) return 0
+    return Math.min(0.9, Math.max(0, nowMs - Date.parse(startedAt)) / Math.max(1, planned.get(tenantSlug)?.expectedMs ?? 1))
+  }
+  return running.reduce((sum, action) => sum + share(action), settled) / total
+}
+
+/** Rounds down to seconds, at least one. */
+const wholeSeconds = (ms: number) => Math.max(1000, Math.floor(ms / 1000) * 1000)
+
+const byStart = (a: RolloutAction, b: RolloutAction) => (a.startedAt ?? '').localeCompare(b.startedAt ?? '')
+const openFirst = (a: RolloutAction, b: RolloutAction) =>
+  Number(a.waived) - Number(b.waived) || (b.finishedAt ?? '').localeCompare(a.finishedAt ?? '')
+
+const runningBoxAt =
+  ({ plan }: Pick<BoardState, 'plan'>, nowMs: number) =>
+  ({ tenantSlug, phase, status, undo, progress, startedAt }: RolloutAction): RunningBox => ({
+    slug: tenantSlug,
+    phase,
+    step: undo ? outcomeWord({ status, undo }) : statusWord(status),
+    detail: stepDetail({ status, progress }),
+    elapsedMs: wholeSeconds(startedAt ? nowMs - Date.parse(startedAt) : 0),
+    expectedMs: plannedBy(plan).get(tenantSlug)?.expectedMs,
+  })
+
+/** `2 of 3 good`, `pull images: 40 %`. */
+function stepDetail({ status, progress }: Pick<RolloutAction, 'status' | 'progress'>): string {
+  if (!progress) return ''
+  const how = progress.detail ?? (progress.percent === undefined ? undefined : `${Math.round(progress.percent)} %`)
+  return [stepWordIn({ status }, progress.step), how].filter(Boolean).join(': ')
+}
+
+const failureOf = (action: RolloutAction): Failure => {
+  const error = errorOf(action)
+  return {
+    slug: action.tenantSlug,
+    outcome: outcomeWord(action),
+    reason: error ? `${error.message} [${error.code}]` : '',
+    waived: action.waived,
+  }
+}
+
+/** `22 of 24 boxes updated, 1 failed, 2 skipped` */
+export const updatedText = ({ succeeded, failed, leftOut, total }: BoardModel): string =>
+  [
+    `${succeeded} of ${plural(total, 'box', 'boxes')} updated`,
+    ...(failed > 0 ? [`${failed} failed`] : []),
+    ...(leftOut > 0 ? [`${leftOut} skipped`] : []),
+  ].join(', ')

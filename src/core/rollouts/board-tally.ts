@@ -1,0 +1,190 @@
+import type { RolloutAction } from './action.ts'
+import type { BoardState, Page } from './board-state.ts'
+import { isOver } from './phases.ts'
+import type { Phase } from './rollout.ts'
+import { hasFailed, isInProgress } from './words.ts'
+
+/** Pending boxes of a phase: expected durations, and the window openings they wait for. */
+type Pending = { totalMs: number; maxMs: number; waits: { opensAt: string; expectedMs: number }[] }
+
+/** Settled boxes apart: updated ones, and those that failed. A rollback with the rollout counts as settled only. */
+type Outcomes = { succeeded: number; failed: number }
+
+type PhaseTally = Outcomes & { total: number; settled: number; hasOpenFailure: boolean; running: RolloutAction[]; pending: Pending }
+
+/**
+ * Counts over all boxes, independent of the time. Lists running and failed boxes, counts all others. Cancelled boxes are not settled.
+ */
+export type Tally = Outcomes & {
+  settled: number
+  total: number
+  /** Boxes that an operator left out. */
+  leftOut: number
+  /** Boxes that are rolled back with the rollout. */
+  rollbacks: { total: number; rolledBack: number; failed: number }
+  running: RolloutAction[]
+  failures: RolloutAction[]
+  /** Opening times of the maintenance windows that boxes wait for. */
+  openings: string[]
+  phases: Map<Phase, PhaseTally>
+  /** Median ratio of actual to expected duration of succeeded boxes. */
+  pace: number
+}
+
+/** A tally in the making. */
+type Counted = Omit<Tally, 'pace'> & { ratios: number[] }
+
+/** Memoized per state and per page: with thousands of boxes a change recounts one page only. */
+export function tallyOf({ actions, plan }: Pick<BoardState, 'actions' | 'plan'>): Tally {
+  return memoized(tallies, actions, plan, () => {
+    const all = emptyTally()
+    for (const page of actions.pages) addPage(all, countedPage(page, plan))
+    const { ratios, ...tally } = all
+    return { ...tally, pace: Float64Array.from(ratios).sort()[Math.floor(ratios.length / 2)] ?? 1 }
+  })
+}
+
+type Memo<Value> = WeakMap<object, Readonly<{ plan: BoardState['plan']; value: Value }>>
+const tallies: Memo<Tally> = new WeakMap()
+const pages: Memo<Counted> = new WeakMap()
+
+function memoized<Value>(memo: Memo<Value>, key: object, plan: BoardState['plan'], make: () => Value): Value {
+  const known = memo.get(key)
+  if (known?.plan === plan) return known.value
+  const value = make()
+  memo.set(key, { plan, value })
+  return value
+}
+
+const countedPage = (page: Page, plan: BoardState['plan']): Counted => memoized(pages, page, plan, () => count(page, plannedBy(plan)))
+
+const emptyTally = (): Counted => ({
+  ...{ settled: 0, succeeded: 0, failed: 0, total: 0, leftOut: 0, rollbacks: { total: 0, rolledBack: 0, failed: 0 } },
+  ...{ running: [], failures: [], openings: [], phases: new Map(), ratios: [] },
+})
+
+function count(page: Page, planned: Planned): Counted {
+  const tally = emptyTally()
+  for (const action of page) {
+    countRollback(tally.rollbacks, action)
+    const isFailed = hasFailed(action)
+    if (isFailed) tally.failures.push(action)
+    if (action.waived && !action.undo) tally.leftOut += 1
+    if (action.status === 'skipped') continue
+    const phase = phaseIn(tally, action.phase)
+    tally.total += 1
+    phase.total += 1
+    if (isFailed && !action.waived) phase.hasOpenFailure = true
+    if (action.status === 'pending') addPending(tally, phase.pending, action, planned)
+    else if (isInProgress(action)) addRunning(tally, phase, action)
+    else if (action.status !== 'cancelled')
+      addSettled(tally, phase, isFailed ? 'failed' : action.status === 'succeeded' ? 'succeeded' : undefined)
+    if (action.status === 'succeeded' && action.durationMs !== null)
+      tally.ratios.push(action.durationMs / Math.max(1, planned.get(action.tenantSlug)?.expectedMs ?? 1))
+  }
+  return tally
+}
+
+function addPage(all: Counted, page: Counted): void {
+  for (const count of ['settled', 'succeeded', 'failed', 'total', 'leftOut'] as const) all[count] += page[count]
+  for (const end of ['total', 'rolledBack', 'failed'] as const) all.rollbacks[end] += page.rollbacks[end]
+  all.running.push(...page.running)
+  all.failures.push(...page.failures)
+  all.openings.push(...page.openings)
+  all.ratios.push(...page.ratios)
+  for (const [phase, tally] of page.phases) addPhase(phaseIn(all, phase), tally)
+}
+
+function addPhase(all: PhaseTally, { hasOpenFailure, running, pending, ...counts }: PhaseTally): void {
+  for (const count of ['settled', 'succeeded', 'failed', 'total'] as const) all[count] += counts[count]
+  all.hasOpenFailure ||= hasOpenFailure
+  all.running.push(...running)
+  all.pending.totalMs += pending.totalMs
+  all.pending.maxMs = Math.max(all.pending.maxMs, pending.maxMs)
+  all.pending.waits.push(...pending.waits)
+}
+
+function phaseIn({ phases }: Counted, phase: Phase): PhaseTally {
+  const known = phases.get(phase)
+  if (known) return known
+  const pending: Pending = { totalMs: 0, maxMs: 0, waits: [] }
+  const added: PhaseTally = { total: 0, settled: 0, succeeded: 0, failed: 0, hasOpenFailure: false, running: [], pending }
+  phases.set(phase, added)
+  return added
+}
+
+function countRollback(rollbacks: Tally['rollbacks'], { undo: rollback }: RolloutAction): void {
+  if (!rollback) return
+  rollbacks.total += 1
+  if (rollback.status === 'undone') rollbacks.rolledBack += 1
+  if (rollback.status === 'failed') rollbacks.failed += 1
+}
+
+function addPending(tally: Counted, pending: Pending, { tenantSlug, waitsUntil }: RolloutAction, planned: Planned): void {
+  const { expectedMs = 0, opensAt } = planned.get(tenantSlug) ?? {}
+  pending.totalMs += expectedMs
+  pending.maxMs = Math.max(pending.maxMs, expectedMs)
+  const hour = waitsUntil ?? opensAt
+  if (hour) pending.waits.push({ opensAt: hour, expectedMs })
+  if (waitsUntil) tally.openings.push(waitsUntil)
+}
+
+function addRunning(tally: Counted, phase: PhaseTally, action: RolloutAction): void {
+  tally.running.push(action)
+  phase.running.push(action)
+}
+
+function addSettled(tally: Counted, phase: PhaseTally, outcome: keyof Outcomes | undefined): void {
+  for (const one of [tally, phase]) {
+    one.settled += 1
+    if (outcome) one[outcome] += 1
+  }
+}
+
+type Planned = ReadonlyMap<string, Readonly<{ expectedMs: number; opensAt: string | undefined }>>
+const plans = new WeakMap<BoardState['plan'], Planned>()
+
+/** Memoized: a plan never changes. */
+export function plannedBy(plan: BoardState['plan']): Planned {
+  const known = plans.get(plan)
+  if (known) return known
+  const planned = new Map(plan.boxes.map(({ tenantSlug, expectedMs, window }) => [tenantSlug, { expectedMs, opensAt: window?.opensAt }]))
+  plans.set(plan, planned)
+  return planned
+}
+
+/**
+ * The remaining time if nothing fails: per phase the remaining work divided by the parallelism, at least its longest box. A box that waits for
+ * its maintenance window ends after the opening. Expected durations are scaled by the pace until now. Undefined unless the rollout is running.
+ */
+export function remainingMs(state: BoardState, nowMs: number): number | undefined {
+  const { rollout, plan } = state
+  if (isOver(rollout.status) || rollout.status === 'paused' || rollout.status === 'queued') return undefined
+  const { phases, pace } = tallyOf(state)
+  const planned = plannedBy(plan)
+  const open = plan.phases.filter(({ phase }) => isOpen(phases.get(phase)))
+  const bakes = (rollout.bakeMs ?? 0) * Math.max(0, open.length - 1) + Math.max(0, Date.parse(rollout.bakeUntil ?? '') - nowMs || 0)
+  return plan.phases.reduce((sum, { phase }) => {
+    const open = phases.get(phase)
+    if (!open) return sum
+    const { running, pending } = open
+    const left = running.map((action) => workLeft(action, (planned.get(action.tenantSlug)?.expectedMs ?? 0) * pace, nowMs))
+    const slowestMs = Math.max(pending.maxMs * pace, ...left)
+    const total = left.reduce((all, ms) => all + ms, pending.totalMs * pace)
+    let latest = Number.NEGATIVE_INFINITY // open windows do not delay the end
+    for (const { opensAt, expectedMs } of pending.waits) {
+      const untilMs = Date.parse(opensAt) - nowMs
+      if (untilMs > 0) latest = Math.max(latest, untilMs + expectedMs * pace)
+    }
+    return Math.max(sum + Math.max(slowestMs, total / plan.parallel), latest)
+  }, bakes)
+}
+
+const isOpen = (phase: PhaseTally | undefined): boolean => phase !== undefined && (phase.running.length > 0 || phase.pending.maxMs > 0)
+
+/** The minimum estimate for a running box that is past its expected duration. */
+const minLeftMs = 1000
+
+function workLeft({ startedAt }: RolloutAction, expectedMs: number, nowMs: number): number {
+  return startedAt ? Math.max(minLeftMs, expectedMs - (nowMs - Date.parse(startedAt))) : 0
+}

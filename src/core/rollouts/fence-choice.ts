@@ -1,0 +1,60 @@
+import { z } from 'zod'
+import { type Component, FenceMode, fenceModeNames, fenceModeOf, synapseSchemaOf, type Tier, type TierVersions } from '../boxes/index.ts'
+import type { KnownBox, Limits } from './preflight.ts'
+import { isOlderAgent } from './preflight-state.ts'
+
+/** `auto`: chosen per box by the rule of `chooseFence`. */
+export const RequestedFence = z.enum(['auto', ...FenceMode.options])
+export type RequestedFence = z.infer<typeof RequestedFence>
+
+/** Accepts former names too. */
+export const RequestedFenceInput = z
+  .enum(['auto', ...fenceModeNames])
+  .transform((name): RequestedFence => (name === 'auto' ? name : fenceModeOf(name)))
+
+/** The setting of each tier. */
+export type TierFences = Readonly<Record<Tier, RequestedFence>>
+
+/** The fence mode of one box, and why it is `until-stable`. The other fields go to the agent. */
+export type FenceChoice = Readonly<{ mode: FenceMode; reason?: string; formerSchema?: number; isForced?: true }>
+
+type Change = Readonly<{ to: TierVersions; changes: readonly Component[]; requested: RequestedFence }>
+
+/** The request of the rollout counts, else the setting of the tier. */
+export const requestedFence = (ofRollout: RequestedFence, tiers: TierFences, tier: Tier): RequestedFence =>
+  ofRollout === 'auto' ? tiers[tier] : ofRollout
+
+/**
+ * `until-proven` where the former images could serve whatever the new version has written; else the box stays fenced until it is stable. Only
+ * the schema is known beforehand: the agent checks the background updates, and opens the box only if it finds none that the former version may
+ * not know.
+ */
+export function chooseFence(
+  box: KnownBox,
+  { to, changes, requested }: Change,
+  limits: Pick<Limits, 'schemas' | 'daemonVersion'>,
+): FenceChoice {
+  if (isOlderAgent(box, limits)) return { mode: 'until-stable', reason: `the agent of ${box.hostName} is older than the daemon` }
+  const back = schemaAfter(box, to, changes, limits)
+  const proof = 'schema' in back ? { formerSchema: back.schema } : {}
+  if (requested !== 'auto') return { mode: requested, ...proof, ...(requested === 'until-proven' ? { isForced: true } : {}) }
+  return 'schema' in back ? { mode: 'until-proven', ...proof } : { mode: 'until-stable', reason: back.reason }
+}
+
+/** The newest schema that the former chat server reads, if it would read what the new one writes. */
+function schemaAfter(
+  { installed, report }: KnownBox,
+  to: TierVersions,
+  changes: readonly Component[],
+  { schemas }: Pick<Limits, 'schemas'>,
+): { schema: number } | { reason: string } {
+  if (changes.includes('minio')) return { reason: 'MinIO does not support a downgrade' }
+  const former = synapseSchemaOf(schemas, installed.synapse)
+  const present = former?.schema ?? report?.facts?.compatVersion ?? null
+  if (!changes.includes('synapse'))
+    return present === null ? { reason: `the schema of Synapse ${installed.synapse} is unknown` } : { schema: present }
+  const next = synapseSchemaOf(schemas, to.synapse)
+  if (!former || !next) return { reason: `the schema of Synapse ${former ? to.synapse : installed.synapse} is unknown` }
+  if (next.compat <= former.schema) return { schema: former.schema }
+  return { reason: `Synapse ${installed.synapse} cannot read a database of ${to.synapse}` }
+}

@@ -1,0 +1,61 @@
+import { plural } from '../kit/index.ts'
+import type { RolloutAction } from './action.ts'
+import { phaseOrder } from './phases.ts'
+import type { ActionCounts, Phase, RollbackCounts, Rollout, RolloutSummary } from './rollout.ts'
+import { hasFailed, leftOutOf, rolloutWord } from './words.ts'
+
+/** Progress of the boxes, and of their rollback if there is one. */
+export const countsText = (counts: ActionCounts): string =>
+  [
+    `${counts.succeeded} of ${plural(counts.total - counts.skipped, 'box', 'boxes')} updated`,
+    counts.running > 0 && `${counts.running} in progress`,
+    counts.failed > 0 && `${counts.failed} failed`,
+    rolledBackByAgent(counts) > 0 && `${rolledBackByAgent(counts)} rolled back`,
+    counts.rollbackFailed > 0 && `${counts.rollbackFailed} failed to roll back`,
+    counts.skipped > 0 && `${counts.skipped} skipped`,
+    counts.cancelled > 0 && `${counts.cancelled} cancelled`,
+    counts.pending > 0 && `${counts.pending} pending`,
+    counts.undo && rollbackText(counts.undo),
+  ]
+    .filter(Boolean)
+    .join(', ')
+
+/** Boxes that their agents rolled back during the update, without those rolled back with the rollout. */
+const rolledBackByAgent = ({ rolledBack, undo: rollback }: ActionCounts): number => rolledBack - (rollback?.undone ?? 0)
+
+const rollbackText = ({ total, undone, running, pending, failed }: RollbackCounts): string =>
+  [
+    `rollback: ${undone} of ${total} rolled back`,
+    running > 0 && `${running} rolling back`,
+    pending > 0 && `${pending} pending`,
+    failed > 0 && `${failed} failed`,
+  ]
+    .filter(Boolean)
+    .join(', ')
+
+/** Boxes that failed, also those that their agents rolled back. */
+export const failuresIn = (counts: ActionCounts): number => counts.failed + rolledBackByAgent(counts) + counts.rollbackFailed
+
+/** `done (1 skipped)`; the column UPDATED has the others. */
+export const listedState = ({ status, counts, bakeUntil }: RolloutSummary): string =>
+  bakeUntil && status !== 'paused'
+    ? `${status} (baking)`
+    : status === 'done' && !counts.undo && leftOutOf(counts) > 0
+      ? `done (${leftOutOf(counts)} skipped)`
+      : rolloutWord(status)
+
+/** By the phase order of the rollout's kind. */
+export const byPhase = ({ kind }: Pick<Rollout, 'kind'>) => {
+  const order: readonly Phase[] = phaseOrder[kind]
+  return (a: RolloutAction, b: RolloutAction) => order.indexOf(a.phase) - order.indexOf(b.phase)
+}
+
+/** A failure that no operator has left out. */
+export const isOpenFailure = (action: RolloutAction): boolean => hasFailed(action) && !action.waived
+
+export const pausedPhase = ({ status, previousStatus }: Pick<Rollout, 'status' | 'previousStatus'>): string =>
+  status === 'paused' && previousStatus ? ` in ${previousStatus}` : ''
+
+/** The findings that skipped a box; empty for a box that is simply up to date. */
+export const skipReason = ({ status, findings }: RolloutAction): string | null =>
+  status === 'skipped' ? findings.map(({ code }) => code).join(' ') : null

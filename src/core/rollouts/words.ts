@@ -1,0 +1,235 @@
+import type { FenceMode } from '../boxes/index.ts'
+import { shortDigests } from '../kit/index.ts'
+import type { ActionStatus, RolloutAction } from './action.ts'
+import type { RequestedFence } from './fence-choice.ts'
+import { isBaking, isHeld } from './pause-reason.ts'
+import { phaseOrder } from './phases.ts'
+import { isRollbackStalled } from './plan-rollback-steps.ts'
+import { failedStatuses, isInFlight } from './plan-steps.ts'
+import type { ActionCounts, Rollout, RolloutStatus } from './rollout.ts'
+
+// Names and colours of states in every view of a rollout.
+
+/** Done, failed, running, waiting, and what does not apply: terminals have a colour for each, the console an icon too. */
+export type Tint = 'green' | 'red' | 'cyan' | 'yellow' | 'dim'
+
+const rolloutTints: Partial<Record<RolloutStatus, Tint>> = {
+  done: 'green',
+  paused: 'yellow',
+  failed: 'red',
+  rolled_back: 'red',
+  queued: 'dim',
+}
+/** Running phases are cyan. */
+export const rolloutTint = (status: RolloutStatus): Tint => rolloutTints[status] ?? 'cyan'
+
+export const statusWord = (status: RolloutStatus | ActionStatus): string => status.replaceAll('_', ' ')
+const rolloutWords: Partial<Record<RolloutStatus, string>> = { rolled_back: 'rolled back', failed: 'aborted' }
+/** Phases keep the name that commands use. Only an abort ends a rollout as `failed`. */
+export const rolloutWord = (status: RolloutStatus): string => rolloutWords[status] ?? status
+
+const isRunningPhase = (status: RolloutStatus): boolean => (phaseOrder.staged as readonly string[]).includes(status)
+/** `paused: lunch`. The default reason of an abort names the act already. */
+export const stopText = (status: RolloutStatus, reason: string | undefined): string =>
+  reason === undefined ? rolloutWord(status) : /^aborted by /.test(reason) ? reason : `${rolloutWord(status)}: ${reason}`
+
+/** The status in a sentence; a bare phase name reads as incomplete. `done (23 updated, 1 skipped)` where boxes were left out. */
+export function rolloutState({ status, counts, bakeUntil }: Pick<Rollout, 'status' | 'counts' | 'bakeUntil'>): string {
+  if (isRunningPhase(status)) return bakeUntil ? `baking (${status})` : `in progress (${status})`
+  const { undo } = counts
+  if (undo && (status === 'done' || status === 'failed'))
+    return `${rolloutWord(status)}, ${isRollingBack(counts) ? 'rolling back' : 'rolled back'} (${undo.undone} of ${undo.total})`
+  const left = leftOutOf(counts)
+  return status === 'done' && left > 0 ? `done (${counts.succeeded} updated, ${left} skipped)` : rolloutWord(status)
+}
+/** Running phases are cyan, and a rollout that left boxes out is yellow. */
+export const stateTint = ({ status, counts }: Pick<Rollout, 'status' | 'counts'>): Tint =>
+  status === 'done' && leftOutOf(counts) > 0 ? 'yellow' : rolloutTint(status)
+
+/** Display names of agent steps; empty where the status already names the step. Other steps keep their name. */
+const stepWords: Readonly<Record<string, string>> = {
+  pull: 'pull images',
+  prefetch: 'verify images',
+  'warm-snapshot': 'warm snapshot',
+  fence: 'start maintenance',
+  stop: 'stop chat and object store',
+  snapshot: '',
+  'cold-copy': 'copy database',
+  rewrite: 'write compose file',
+  recreate: 'recreate containers',
+  migrate: 'box migrations',
+  serve: 'start chat',
+  // In the history of older agents.
+  'first-ok': 'first passed probe',
+  'quick-probe': 'quick probes',
+  'check-rollback': 'check rollback by images',
+  probe: '',
+  unfence: 'end maintenance',
+  'confirm-rollback': 'check rollback by images',
+  refence: 'start maintenance again',
+  'restore-stop': 'restore: stop',
+  'restore-data': 'restore: load snapshot',
+  'restore-start': 'restore: start',
+  'restore-probe': 'restore: probe',
+  // Steps of a restore from a snapshot.
+  fetch: 'fetch snapshot',
+  keep: 'save current data',
+  load: 'load snapshot',
+  switch: 'switch over',
+  start: 'start services',
+  'back-stop': 'revert: stop',
+  'back-switch': 'revert: switch over',
+  'back-start': 'revert: start',
+  'back-probe': 'revert: probe',
+}
+export const stepWord = (step: string): string => stepWords[step] ?? step.replaceAll('-', ' ')
+
+/** The status of a rollback names no step. */
+export const stepWordIn = ({ status }: Pick<RolloutAction, 'status'>, step: string): string =>
+  stepWord(step) || (status === 'rolling_back' ? step : '')
+
+const actionTints: Partial<Record<ActionStatus, Tint>> = {
+  pending: 'dim',
+  skipped: 'dim',
+  cancelled: 'dim',
+  succeeded: 'green',
+  failed: 'red',
+  rolling_back: 'yellow',
+  rolled_back: 'red',
+  rollback_failed: 'red',
+}
+export const actionTint = (status: ActionStatus): Tint => actionTints[status] ?? 'cyan'
+
+export const isInProgress = ({ status }: Pick<RolloutAction, 'status'>): boolean => isInFlight(status)
+
+/** A box rolled back with the rollout is not a failure; a failed rollback is. */
+export const hasFailed = ({ status, undo: rollback }: Pick<RolloutAction, 'status' | 'undo'>): boolean =>
+  rollback?.status === 'failed' || (failedStatuses.includes(status) && rollback?.status !== 'undone')
+
+/** The status of a box, its rollback included. */
+export const outcomeWord = ({ status, undo: rollback }: Pick<RolloutAction, 'status' | 'undo'>): string => {
+  if (rollback?.status === 'undone') return 'rolled back'
+  if (rollback?.status === 'running') return 'rolling back'
+  if (status !== 'succeeded' || !rollback) return statusWord(status)
+  return rollback.status === 'failed' ? 'rollback failed' : 'rollback pending'
+}
+
+export const outcomeTint = ({ status, undo: rollback }: Pick<RolloutAction, 'status' | 'undo'>): Tint =>
+  rollback?.status === 'undone' ? 'green' : rollback?.status === 'failed' ? 'red' : actionTint(status)
+
+/** Shortens digests in an error message; `--json` has them in full. */
+export const withShortDigests = (error: RolloutAction['error']): RolloutAction['error'] =>
+  error && { ...error, message: shortDigests(error.message) }
+
+/** The error of the update, or of the rollback. */
+export const errorOf = ({ error, undo: rollback }: Pick<RolloutAction, 'error' | 'undo'>): RolloutAction['error'] =>
+  withShortDigests(error ?? rollback?.error ?? null)
+
+type RollbackState = Pick<RolloutAction, 'status' | 'undo' | 'waived'>
+
+const isRolledBackWithRollout = ({ undo: rollback }: Pick<RolloutAction, 'undo'>): boolean => rollback !== null
+
+/** Boxes are being rolled back; after a stalled box the others wait for a person. */
+export function isRollingBackBoxes(actions: readonly RollbackState[]): boolean {
+  const affected = actions.filter(isRolledBackWithRollout)
+  if (affected.some(isInProgress)) return true
+  return affected.some(({ undo: rollback }) => rollback?.status === 'pending') && !affected.some(isRollbackStalled)
+}
+
+/** A complete command, and a label of one or two words. */
+export type NextStep = Readonly<{ label: string; command: string }>
+
+/** The commands an operator can run now, the likeliest first. `failures` are not skipped yet; a box whose rollback failed is not retried. */
+export function nextSteps(
+  rollout: Pick<Rollout, 'id' | 'status'> & Gated,
+  failures: readonly Pick<RolloutAction, 'tenantSlug' | 'status' | 'undo'>[],
+): NextStep[] {
+  const { id, status } = rollout
+  const details = failures
+    .slice(0, 1)
+    .map(({ tenantSlug }) => ({ label: 'details', command: `tenantry rollouts show ${id} --box ${tenantSlug}` }))
+  if (status === 'queued') return [{ label: 'start', command: `tenantry rollouts start ${id} --watch` }]
+  if (failures.some(isRolledBackWithRollout)) return [...details, ...rollbackSteps(id, failures)]
+  if (status === 'failed' || status === 'rolled_back') return [...details, { label: 'check drift', command: 'tenantry boxes scan' }]
+  if (status !== 'paused') return promoteStep(rollout)
+  const abort = { label: 'abort', command: `tenantry rollouts abort ${id}` }
+  const resume = `tenantry rollouts resume ${id}`
+  const retry = failures.some(({ status }) => status === 'rollback_failed') ? [] : [{ label: 'retry', command: resume }]
+  if (gateOf(rollout)) return [...promoteStep(rollout), { label: 'resume', command: resume }, abort]
+  const proceed =
+    failures.length > 0 ? [...retry, { label: 'skip', command: `${resume} --skip-failed` }] : [{ label: 'resume', command: resume }]
+  return [...details, ...proceed, abort]
+}
+
+type Gated = Pick<Rollout, 'status' | 'previousStatus' | 'holdAfter' | 'pauseReason' | 'bakeUntil'>
+
+/** `promote` skips a hold or the bake of a phase; undefined in every other state. */
+export function gateOf(rollout: Gated): string | undefined {
+  const { status, previousStatus, holdAfter } = rollout
+  if (status === 'paused' && isHeld(rollout)) return `hold after ${holdAfter}`
+  return isBaking(rollout) ? `bake after ${status === 'paused' ? previousStatus : status}` : undefined
+}
+
+const promoteStep = (rollout: Gated & Pick<Rollout, 'id'>): NextStep[] =>
+  gateOf(rollout) ? [{ label: 'promote', command: `tenantry rollouts promote ${rollout.id}` }] : []
+
+/** The end of the bake of a phase. */
+export const bakeText = ({ status, bakeUntil }: Pick<Rollout, 'status' | 'bakeUntil'>): string | undefined =>
+  bakeUntil && isRunningPhase(status) ? `until ${bakeUntil.slice(0, 19).replace('T', ' ')} UTC: bake after ${status}` : undefined
+
+/** `nextSteps` for views without a board: adds watch and pause while the rollout runs. */
+export function stepsWhenNotWatching(
+  rollout: Pick<Rollout, 'id' | 'status' | 'counts'> & Gated,
+  failures: readonly Pick<RolloutAction, 'tenantSlug' | 'status' | 'undo'>[],
+): NextStep[] {
+  const { id, status, counts } = rollout
+  const watch = { label: 'watch', command: `tenantry rollouts watch ${id}` }
+  if (isRunningPhase(status))
+    return [watch, ...promoteStep(rollout), { label: 'pause', command: `tenantry rollouts pause ${id} --reason '…'` }]
+  return isRollingBack(counts) && failures.length === 0 ? [watch] : nextSteps(rollout, failures)
+}
+
+export const isRollingBack = ({ undo: rollback }: Rollout['counts']): boolean =>
+  rollback !== null && rollback.pending + rollback.running > 0
+
+/** A stalled box blocks the others until a person decides. A box whose rollback failed is not retried: its state is unknown. */
+function rollbackSteps(id: string, failures: readonly Pick<RolloutAction, 'status'>[]): NextStep[] {
+  const rollback = `tenantry rollouts rollback ${id}`
+  const retry = failures.some(({ status }) => status === 'succeeded') ? [{ label: 'retry', command: `${rollback} --resume` }] : []
+  if (!failures.some(({ status }) => status === 'rollback_failed')) return retry
+  return [
+    { label: 'skip', command: `${rollback} --resume` },
+    { label: 'stop rollback', command: `${rollback} --stop --reason '…'` },
+  ]
+}
+
+/** The reason why a pending box waits: a hold or its maintenance window. */
+export const waitOf = ({ status, progress }: Pick<RolloutAction, 'status' | 'progress'>): string | undefined =>
+  status === 'pending' && progress?.step === 'wait' ? progress.detail : undefined
+
+/** The unfinished rollouts that a rollout waits for; an older daemon does not report them. */
+export const queuedText = ({ queuedBehind }: Pick<Rollout, 'queuedBehind'>): string | undefined =>
+  queuedBehind?.length ? `for the end of ${queuedBehind.join(', ')}` : undefined
+
+const fenceTexts = {
+  auto: null,
+  'until-stable': 'until-stable: maintenance ends after the slow probes',
+  'until-proven': 'until-proven: maintenance ends after the quick probes, also where no rollback by images is proven',
+  none: 'none: users see errors during the update; no data are restored once the new version runs',
+} as const satisfies Record<RequestedFence, string | null>
+/** The last is the former name of `until-proven`. */
+export const fenceModes = [...(Object.keys(fenceTexts) as RequestedFence[]), 'until-first-ok'] as const
+
+/** The trade-off of a fence mode that was requested for all boxes. */
+export const fenceModeText = (mode: RequestedFence): string | null => fenceTexts[mode]
+
+/** The end of the maintenance of one box. */
+export const fenceEndText = (mode: FenceMode): string =>
+  ({ 'until-stable': 'when stable', 'until-proven': 'when proven', none: 'none' })[mode]
+
+/** Boxes that an operator left out; an older daemon does not report them. */
+export const leftOutOf = ({ leftOut }: Pick<ActionCounts, 'leftOut'>): number => leftOut ?? 0
+
+/** The reason of a pause or failure, without the commands that the daemon appends; views print those on their own lines. */
+export const whyOf = ({ pauseReason, error }: Pick<Rollout, 'pauseReason' | 'error'>): string | undefined =>
+  (pauseReason ?? error)?.replace(/\.? Next: .*$/s, '')

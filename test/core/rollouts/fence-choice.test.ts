@@ -1,0 +1,54 @@
+import { expect, test } from 'vitest'
+import type { Component } from '../../../src/core/boxes/index.ts'
+import { chooseFence, type KnownBox, RequestedFenceInput, requestedFence } from '../../../src/core/rollouts/index.ts'
+import { aManifest } from '../../support/boxes.ts'
+import { aKnownBox } from '../../support/rollouts.ts'
+import { synapseSchemas } from '../../support/synapse-schemas.ts'
+
+const limits = { schemas: synapseSchemas, daemonVersion: '1.2.0' }
+type Row = Readonly<{
+  box?: Partial<KnownBox>
+  synapse?: string
+  changes?: Component[]
+  requested?: 'auto' | 'until-stable' | 'until-proven' | 'none'
+}>
+const chosen = ({ box = {}, synapse = '1.163.2', changes = ['synapse'], requested = 'auto' }: Row) =>
+  chooseFence(aKnownBox('oak', { agentVersion: '1.2.0', ...box }), { to: aManifest({ synapse }).tiers.free, changes, requested }, limits)
+
+test.each<[rule: string, Row, object]>([
+  ['the former version reads what the new one writes', {}, { mode: 'until-proven', formerSchema: expect.any(Number) }],
+  ['the object store changes', { changes: ['synapse', 'minio'] }, { mode: 'until-stable', reason: 'MinIO does not support a downgrade' }],
+  ['the target is not in the table', { synapse: '9.9.9' }, { mode: 'until-stable', reason: 'the schema of Synapse 9.9.9 is unknown' }],
+  [
+    'the agent is older',
+    { box: { agentVersion: '1.1.9' } },
+    { mode: 'until-stable', reason: expect.stringContaining('older than the daemon') },
+  ],
+  ['an older agent, whatever is requested', { box: { agentVersion: '1.1.9' }, requested: 'until-proven' }, { mode: 'until-stable' }],
+  ['only PostgreSQL changes', { changes: ['postgres'] }, { mode: 'until-proven', formerSchema: expect.any(Number) }],
+  ['the mode is requested', { requested: 'until-stable' }, { mode: 'until-stable' }],
+  ['none is requested', { requested: 'none' }, { mode: 'none', formerSchema: expect.any(Number) }],
+  ['until-proven is requested without proof', { requested: 'until-proven', changes: ['minio'] }, { mode: 'until-proven', isForced: true }],
+])('%s', (_, row, choice) => {
+  expect(chosen(row)).toMatchObject(choice)
+  if (row.requested) expect(chosen(row)).not.toHaveProperty('formerSchema', undefined)
+})
+
+test('a former version that cannot read the new schema keeps the box closed until it is stable', () => {
+  const installed = { ...aKnownBox('oak').installed, synapse: '1.97.0' }
+  expect(chosen({ box: { installed } })).toEqual({ mode: 'until-stable', reason: 'Synapse 1.97.0 cannot read a database of 1.163.2' })
+})
+
+test('the request of a rollout comes before that of the tier', () => {
+  const tiers = { free: 'none', pro: 'auto', enterprise: 'until-stable' } as const
+  expect(requestedFence('until-proven', tiers, 'free')).toBe('until-proven')
+  expect((['free', 'pro', 'enterprise'] as const).map((tier) => requestedFence('auto', tiers, tier))).toEqual([
+    'none',
+    'auto',
+    'until-stable',
+  ])
+})
+
+test('the former name is accepted', () => {
+  expect(RequestedFenceInput.parse('until-first-ok')).toBe('until-proven')
+})
