@@ -2,6 +2,17 @@ import { statfsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
+import { slowestFirst } from './test/support/slowest-first.ts'
+
+const slowest = [
+  'isolation/other-tenants.test.ts',
+  'daemon/strange-requests.test.ts',
+  'snapshots/restic-snapshots.test.ts',
+  'restore/kill.test.ts',
+  'restic/repository-care.test.ts',
+  'snapshots/snapshot-store.test.ts',
+  'update/kill.test.ts',
+]
 
 /** Tests write and sync small files all the time; where memory has room for them they need not wait for a disk. */
 const inMemory = '/dev/shm'
@@ -28,6 +39,7 @@ export default defineConfig({
     isolate: false,
     // Tests wait for servers beside them more than they compute: one processor need not be kept free.
     maxWorkers: '100%',
+    sequence: { sequencer: slowestFirst(slowest) },
     // Real databases, servers and programs do the work that is waited for here, and on a machine with much else to do it takes its time.
     testTimeout: 60_000,
     hookTimeout: 120_000,

@@ -1,9 +1,8 @@
-import { basename } from 'node:path'
 import { defineConfig } from 'vitest/config'
-import { BaseSequencer, type TestSpecification } from 'vitest/node'
+import { slowestFirst } from './test/support/slowest-first.ts'
 
-/** Files that take minutes begin first, so that no worker runs one of them alone at the end. The others follow in any order. */
 const slowest = [
+  'stacks',
   'crashes',
   'story',
   'update',
@@ -20,19 +19,9 @@ const slowest = [
   'inside',
 ]
 
-class SlowestFirst extends BaseSequencer {
-  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const place = ({ moduleId }: TestSpecification) => {
-      const at = slowest.indexOf(basename(moduleId, '.e2e.ts'))
-      return at < 0 ? slowest.length : at
-    }
-    return files.toSorted((a, b) => place(a) - place(b))
-  }
-}
-
 export default defineConfig({
   test: {
-    include: ['test/testbed/**/*.e2e.ts', 'test/e2e/**/*.e2e.ts'],
+    include: ['test/testbed/**/*.e2e.ts', 'test/e2e/**/*.e2e.ts', 'test/console/**/*.e2e.ts'],
     globalSetup: ['test/testbed/global-setup.ts'],
     setupFiles: ['test/e2e/support/settled-fetch.ts'],
     // As for the other tests: what a file imports is read once per worker.
@@ -41,7 +30,7 @@ export default defineConfig({
     maxWorkers: 1,
     // Tests that are marked concurrent: as many as there are processors.
     maxConcurrency: 2,
-    sequence: { sequencer: SlowestFirst },
+    sequence: { sequencer: slowestFirst(slowest.map((name) => `${name}.e2e.ts`)) },
     testTimeout: 600_000,
     hookTimeout: 1_200_000,
     // What is asked again and again here are real servers beside others that start.

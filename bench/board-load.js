@@ -1,5 +1,5 @@
-// The board of `tenantry rollouts watch` over 10,000 boxes, fed as by a daemon: three boxes under way, each telling a step every two
-// seconds or so. A process of its own, so that its CPU time is the board's. Told to its parent: the share of one core.
+// The board of `tenantry rollouts watch` over 10,000 boxes, fed as by a daemon: three boxes under way, each reporting a step every two
+// seconds or so. A process of its own, so that its CPU time is the board's. Sends its parent the share of one core.
 
 import { paintWith } from '../dist/cli/kit/index.js'
 import { showBoard } from '../dist/cli/rollouts/board/show-board.js'
@@ -40,12 +40,12 @@ async function* events(signal) {
   for (let n = 0; !signal.aborted; n++) {
     await systemClock.sleep(eventEveryMs, signal)
     const [box, status] = [boxes / 2 + (n % 3) + 3 * Math.floor(n / (3 * steps.length)), steps[Math.floor(n / 3) % steps.length]]
-    const told = action(
+    const reported = action(
       slugs[box],
       status === 'succeeded' ? over : { status, startedAt: now(), progress: { step: status, percent: n % 100, at: now() } },
     )
     const event = { type: 'rollout.action', at: now(), rolloutId: detail.id, status: 'free_100', previousStatus: null, reason: null }
-    yield { id: String(n + 2), data: { ...event, action: told, progress: told.progress } }
+    yield { id: String(n + 2), data: { ...event, action: reported, progress: reported.progress } }
   }
 }
 

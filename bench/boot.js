@@ -6,7 +6,7 @@ import { idOf, seedRegistry } from './registry-seed.js'
 const users = 1_000_000
 const events = 100_000
 const turns = 5
-/** By then everything that goes on by itself has looked around once. */
+/** By then each background loop has run once. */
 const settleMs = 5000
 const most = 1.2
 

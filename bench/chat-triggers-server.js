@@ -1,5 +1,5 @@
-// Chat servers of many tenants in one process, each at an address of its own: they answer `/sync` as Synapse does when nobody writes, and tell
-// of a message when the parent asks for one.
+// Chat servers of many tenants in one process, each at an address of its own: they answer `/sync` as Synapse does without new messages, and
+// return a message when the parent asks for one.
 import { createServer } from 'node:http'
 
 const waitMs = 30_000

@@ -114,7 +114,7 @@ async function latencies(chat, databaseUrl) {
   const found = []
   for (let n = 0; n < messages; n++) {
     const tenant = n * 7
-    const { sent } = await told(chat, tenant)
+    const { sent } = await sendMessage(chat, tenant)
     if (!sent) throw new Error(`nobody reads the messages of tenant ${tenant}`)
     const sentMs = performance.now()
     while (!(await db.selectFrom('runs').select('id').where('tenant_id', '=', `ten_${tenant}`).executeTakeFirst())) {
@@ -127,7 +127,7 @@ async function latencies(chat, databaseUrl) {
   return found.sort((a, b) => a - b)
 }
 
-async function told(chat, n) {
+async function sendMessage(chat, n) {
   for (let look = 0; look < 100; look++) {
     const answer = once(chat, 'message')
     chat.send({ address: addressOf(n), roomId: roomOf(n), sender: `@anna:chat.school-${n}.example` })
@@ -152,7 +152,7 @@ export async function chatTriggers() {
     },
   })
   try {
-    await told(chat, tenants - 1) // the last tenant has a reader
+    await sendMessage(chat, tenants - 1) // the last tenant has a reader
     await wait(10_000)
     const [cpu, beginMs] = [cpuSeconds(daemon.pid), performance.now()]
     await wait(measureMs)

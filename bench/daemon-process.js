@@ -47,7 +47,7 @@ export async function startDaemon(port, { seed, settings = {} } = {}) {
   return { url, pid: child.pid, folder, password, again, close }
 }
 
-async function untilReady(url) {
+export async function untilReady(url) {
   for (let n = 0; n < 3000; n++) {
     const isReady = await fetch(`${url}/readyz`).then(
       ({ ok }) => ok,

@@ -1,6 +1,6 @@
-// A process that holds 5,000 streams and tells them events: through the daemon's whole way, or by the plainest loop there is.
-// Says its port, then, for each round it is told to go, tells the events of it; and once told that all clients heard them, what it spent: CPU time
-// from the first to the last byte heard, and the memory that the streams took.
+// A process that holds 5,000 streams and publishes events to them, with the daemon's code or with a plain write loop.
+// Sends its port. For each round it publishes the events, and once all clients have received them it sends its CPU time
+// from the first to the last byte, and the memory of the streams.
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -25,11 +25,11 @@ async function plain() {
     open.push(response)
   })
   const data = JSON.stringify({ type: 'space.changed', at: new Date().toISOString(), ids: { spaceId: 's1' } })
-  const tell = async (n) => {
+  const publish = async (n) => {
     const message = `id: ${n}\nevent: space.changed\ndata: ${data}\n\n`
     for (const response of open) response.write(message)
   }
-  return { port: await listening(server), tell }
+  return { port: await listening(server), publish }
 }
 
 async function ours() {
@@ -55,13 +55,13 @@ async function ours() {
     draining: new AbortController().signal,
     trustedProxies: [],
   })
-  const tell = async () => {
+  const publish = async () => {
     const event = { tenantId: 't1', type: 'space.created', payload: { spaceId: 's1', name: 'Class 3b' }, audience: 'tenant' }
     await db.transaction().execute((tx) => recordEvent(tx, systemClock, event))
     await bus.poll()
     while (!bus.isIdle()) await new Promise(setImmediate)
   }
-  return { port: await listening(createServer(app)), tell }
+  return { port: await listening(createServer(app)), publish }
 }
 
 const settled = async () => {
@@ -71,16 +71,16 @@ const settled = async () => {
   return { rss, used: heapUsed + external }
 }
 
-const { port, tell } = await (kind === 'plain' ? plain() : ours())
+const { port, publish } = await (kind === 'plain' ? plain() : ours())
 const before = await settled()
 process.send({ port })
-let told = 0
+let published = 0
 for (const events of rounds) {
   await once(process, 'message')
   const after = await settled()
   const begun = process.cpuUsage()
   for (let n = 0; n < Number(events); n++) {
-    await tell(++told)
+    await publish(++published)
     await wait(20)
   }
   await once(process, 'message')

@@ -2,8 +2,8 @@ import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 
-const mostTimes = 1.5
-const mostKiB = 40
+const maxTimes = 1.5
+const maxKiB = 40
 
 /** What each of the two processes needs for 5,000 connections, and some for itself. Shells raise it up to the limit of the machine. */
 const files = 6000
@@ -14,11 +14,11 @@ function start(name, ...args) {
   return spawn('sh', ['-c', `ulimit -n ${files} 2>/dev/null; exec "$0" "$@"`, ...words], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
 }
 
-/** What is told first warms up both ways; the second is measured. */
+/** The first events warm up both variants; the second are measured. */
 const rounds = [5, 40].map(String)
 const patienceMs = 300_000
 
-/** The server and its clients are processes of their own: what is measured is what the server spends until every client heard everything. */
+/** The server and its clients are processes of their own: what is measured is what the server spends until every client has received everything. */
 async function measured(kind) {
   const child = start('./event-fanout-server.js', kind, ...rounds)
   const ends = [child]
@@ -54,12 +54,12 @@ async function said(child) {
 }
 
 /**
- * One event to 5,000 open streams, against a loop that writes one as long to 5,000 plain answers, until all were heard; and the memory of a
+ * One event to 5,000 open streams, against a loop that writes one as long to 5,000 plain answers, until all are received; and the memory of a
  * stream.
  */
 export async function eventFanout() {
   const [what, memory] = ['an event to 5,000 streams against a plain write loop', 'memory of an open event stream']
-  const [reach, room] = [`at most ${mostTimes} ×`, `under ${mostKiB} KiB`]
+  const [reach, room] = [`at most ${maxTimes} ×`, `under ${maxKiB} KiB`]
   if (spawnSync('sh', ['-c', `ulimit -n ${files}`]).status !== 0) {
     const missing = { measured: `needs ${files} open files`, ok: undefined }
     return [
@@ -72,13 +72,13 @@ export async function eventFanout() {
     const inTurn = round % 2 ? ['ours', 'plain'] : ['plain', 'ours']
     const spent = {}
     for (const kind of inTurn) spent[kind] = await measured(kind)
-    if (Math.abs(spent.ours.bytes / spent.plain.bytes - 1) > 0.05) throw new Error('one way tells more than the other')
+    if (Math.abs(spent.ours.bytes / spent.plain.bytes - 1) > 0.05) throw new Error('one variant writes more than the other')
     ratios.push(spent.ours.cpuMs / spent.plain.cpuMs)
     sizes.push(spent.ours.kibPerStream)
   }
   const [ratio, kib] = [ratios, sizes].map((values) => values.sort((a, b) => a - b)[1])
   return [
-    { what, measured: `${ratio.toFixed(2)} ×`, reach, ok: ratio <= mostTimes },
-    { what: memory, measured: `${kib.toFixed(1)} KiB`, reach: room, ok: kib < mostKiB },
+    { what, measured: `${ratio.toFixed(2)} ×`, reach, ok: ratio <= maxTimes },
+    { what: memory, measured: `${kib.toFixed(1)} KiB`, reach: room, ok: kib < maxKiB },
   ]
 }

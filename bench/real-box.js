@@ -15,7 +15,10 @@ const testbedFile = join(process.env.TENANTRY_TESTBED_CACHE ?? '/var/cache/tenan
 export const readTestbed = () => (existsSync(testbedFile) ? JSON.parse(readFileSync(testbedFile, 'utf8')) : undefined)
 
 /** Makes a box. Answers the secrets it was made with and its platform listener; `remove` leaves nothing of it. */
-export async function makeBox({ images, dockerHost, dockerConfig, docker, registry }, { slug, chatDomain, ports }) {
+export async function makeBox(
+  { images, dockerHost, dockerConfig, docker, registry },
+  { slug, chatDomain, ports, synapse = 'synapse-1.163.2' },
+) {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'tenantry-bench-')))
   const engine = dockerEngine({ dockerHost, dockerConfig, docker })
   const boxes = localBoxes(join(folder, 'state'))
@@ -46,13 +49,13 @@ export async function makeBox({ images, dockerHost, dockerConfig, docker, regist
     }
     const order = {
       ...{ slug, boxId: `box_${slug}`, ownershipEpoch: 1, chatDomain, publicUrl: `http://127.0.0.1:${ports.public}`, ports },
-      images: { edge: images.edge.ref, synapse: images['synapse-1.163.2'].ref, postgres: images.postgres.ref, minio: images.minio.ref },
+      images: { edge: images.edge.ref, synapse: images[synapse].ref, postgres: images.postgres.ref, minio: images.minio.ref },
       probe: { consecutive: 2, spacingMs: 200, timeoutMs: 120_000 },
     }
     const provided = { ...context, secrets: async () => ({}), migrations: async () => [] }
     await compose.around(slug, context.commandId, () => making(provided, order))
     const { project } = await boxes.find(slug)
-    return { remove, engine, project, secrets: await readBoxSecrets(project) }
+    return { remove, engine, project, secrets: await readBoxSecrets(project), folder, boxes, servers: look.servers }
   } catch (error) {
     await remove()
     throw error

@@ -13,13 +13,13 @@ const fleet = { hosts: 1000, boxesPerHost: 10 }
 const boxes = fleet.hosts * fleet.boxesPerHost
 /** A step of a box takes about so long; in life it is tens of seconds. */
 const stepMs = 1
-/** What agents tell within this time is one message to the replica, which stores it for them: to wake up for each is their channel's work, not the engine's. */
-const toldTogetherMs = 20
+/** Reports within this time are one message to the replica, which stores them: waking up for each is the work of the agent channel, not of the engine. */
+const batchMs = 20
 /** So many are brought to their version by one engine, before another one takes over: what V8 compiles is compiled once, as in a daemon. */
 const ofFirst = 0.9
 const [maxCpuMs, maxRecoveryMs] = [10, 1000]
 
-/** The engine's own share of a rollout of 10,000 boxes in real time, and how fast another replica goes on with what is left. */
+/** The engine's own share of a rollout of 10,000 boxes in real time, and how fast another replica continues. */
 export async function rolloutEngine({ all = boxes } = {}) {
   // The commits are to be durable, and what a disk makes of that is not the engine's.
   const folder = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'tenantry-bench-'))
@@ -62,16 +62,16 @@ function startReplica(databaseUrl, owner, agents) {
   const stdio = ['ignore', 'inherit', 'inherit', 'ipc', 'pipe']
   const child = fork(fileURLToPath(new URL('./rollout-replica.js', import.meta.url)), [databaseUrl, owner], { stdio })
   const ready = once(child, 'message').then(([message]) => message)
-  const channel = child.stdio[4].on('error', () => undefined) // what one that was killed just now is told is told to the next
+  const channel = child.stdio[4].on('error', () => undefined) // reports to a killed replica go to the next one
   const queued = createInterface({ input: channel }).on('error', () => undefined)
   const firstStep = once(queued, 'line').then(() => performance.timeOrigin + performance.now())
   let changes = []
-  const tell = () => {
+  const report = () => {
     if (channel.writable) channel.write(`${JSON.stringify(changes)}\n`)
     changes = []
   }
   const change = (id, set) => {
-    if (changes.length === 0) setTimeout(tell, toldTogetherMs)
+    if (changes.length === 0) setTimeout(report, batchMs)
     changes.push({ id, set })
   }
   const work = (line) => {
@@ -102,8 +102,8 @@ const service = (image) => ({ image, digest: digest(image), state: 'running', re
 const part = { ok: true, ms: 3 }
 
 /**
- * Agents that do at once what they are told, and tell it step by step. What they need of CPU is this process's. What they told a replica that
- * died before it was stored they do again for the next one.
+ * Agents that execute commands at once and report each step. Their CPU time is that of this process. What a replica did not
+ * store before it died is repeated to the next one.
  */
 function makeAgents(databaseUrl) {
   const { db, close } = openDatabase(databaseUrl)
@@ -146,11 +146,11 @@ function makeAgents(databaseUrl) {
   const perform = async ({ id, kind, payload }, change) => {
     const now = () => new Date().toISOString()
     change(id, { status: 'running', lease_token: 1, started_at: now() })
-    const told = []
+    const progress = []
     for (const step of steps[kind]) {
       await wait(stepMs)
-      told.push({ step, at: now() })
-      change(id, { progress: JSON.stringify(told) })
+      progress.push({ step, at: now() })
+      change(id, { progress: JSON.stringify(progress) })
     }
     await wait(stepMs)
     change(id, { status: 'succeeded', finished_at: now(), result: JSON.stringify(results[kind](JSON.parse(payload))) })

@@ -1,5 +1,5 @@
 // One replica's engine and nothing else of a daemon, in a process of its own: its CPU time is the engine's, once what is no engine's is taken off:
-// its start, and the two things that it does in the place of the agents' channel, which is a pipe here. It stores what agents tell, because in a daemon
+// its start, and the two things that it does in the place of the agents' channel, which is a pipe here. It stores the reports of agents, because in a daemon
 // that goes through the same connection (another process that writes would empty SQLite's cache before every look), and it says when a command was queued.
 import { Socket } from 'node:net'
 import { CompiledQuery } from 'kysely'
@@ -29,22 +29,22 @@ agents.setEncoding('utf8').on('data', (text) => {
   const started = cpuMs()
   const lines = (rest + text).split('\n')
   rest = lines.pop()
-  const told = lines.flatMap((line) => JSON.parse(line))
+  const reports = lines.flatMap((line) => JSON.parse(line))
   leftOut(started)
-  if (told.length > 0) void hear(told)
+  if (reports.length > 0) void receive(reports)
 })
 
-const hear = async (told) => {
-  await store(told)
-  for (const { id } of told) bus.changed(id)
+const receive = async (reports) => {
+  await store(reports)
+  for (const { id } of reports) bus.changed(id)
 }
 
-const store = (told) =>
-  // Whoever has the connection has it alone: between these two looks at the clock the engine does nothing.
+const store = (reports) =>
+  // The connection is held exclusively, so the engine does nothing between these two readings of the clock.
   db.connection().execute(async (one) => {
     const started = cpuMs()
     await one.executeQuery(CompiledQuery.raw('begin immediate'))
-    for (const { id, set } of told) {
+    for (const { id, set } of reports) {
       const columns = Object.keys(set)
       const text = `update commands set ${columns.map((column) => `${column} = ?`).join()}, revision = revision + 1, heard_at = ? where id = ?`
       await one.executeQuery(CompiledQuery.raw(text, [...Object.values(set), new Date().toISOString(), id]))
@@ -55,10 +55,10 @@ const store = (told) =>
 
 const hosts = new Set()
 const queued = (hostId) => {
-  if (hosts.size === 0) setImmediate(tell)
+  if (hosts.size === 0) setImmediate(sendCommands)
   hosts.add(hostId)
 }
-const tell = () => {
+const sendCommands = () => {
   const started = cpuMs()
   agents.write(`${JSON.stringify([...hosts])}\n`)
   hosts.clear()

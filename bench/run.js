@@ -9,12 +9,17 @@ import { boot } from './boot.js'
 import { bootstrapThroughput } from './bootstrap-throughput.js'
 import { chatTriggers } from './chat-triggers.js'
 import { cliHelp } from './cli-help.js'
+import { webConsole } from './console.js'
 import { eventFanout } from './event-fanout.js'
 import { fleetScale } from './fleet-scale.js'
 import { idleAgent } from './idle-agent.js'
 import { idleDaemon } from './idle-daemon.js'
 import { limiter } from './limiter.js'
 import { loginOverhead } from './login-overhead.js'
+import { moduleInstallations } from './module-installations.js'
+import { moduleLoad } from './module-load.js'
+import { moduleProxy } from './module-proxy.js'
+import { payments } from './payments.js'
 import { registryScale } from './registry-scale.js'
 import { rolloutBoard } from './rollout-board.js'
 import { rolloutEngine } from './rollout-engine.js'
@@ -25,6 +30,7 @@ import { sandbox } from './sandbox.js'
 import { scan } from './scan.js'
 import { snapshotOverhead } from './snapshot-overhead.js'
 import { snapshotVerification } from './snapshot-verification.js'
+import { updateDowntime } from './update-downtime.js'
 
 /** Each under the name of its file. */
 const benchmarks = {
@@ -45,10 +51,16 @@ const benchmarks = {
   'rollout-engine': rolloutEngine,
   'rollout-board': rolloutBoard,
   runs,
+  payments,
   'snapshot-overhead': snapshotOverhead,
   'snapshot-verification': snapshotVerification,
   sandbox,
   scan,
+  'update-downtime': updateDowntime,
+  console: webConsole,
+  'module-load': moduleLoad,
+  'module-installations': moduleInstallations,
+  'module-proxy': moduleProxy,
 }
 
 const [named, isWritten] = [process.argv.slice(2).filter((one) => !one.startsWith('--')), process.argv.includes('--write')]

@@ -6,8 +6,8 @@ import { median } from './bare-node.js'
 
 // An empty handler on one warm thread of the pool, beside the same runs in this thread: interpreter, fresh context and `svc`, without a pool.
 
-const mostMs = 5
-const leastShare = 1 / 3
+const maxMs = 5
+const minShare = 1 / 3
 const rounds = 5
 const runsPerRound = 400
 
@@ -60,14 +60,14 @@ export async function sandbox() {
       {
         what: 'an empty module handler, from call to result, p95',
         measured: `${p95.toFixed(1)} ms`,
-        reach: `at most ${mostMs} ms`,
-        ok: p95 <= mostMs,
+        reach: `at most ${maxMs} ms`,
+        ok: p95 <= maxMs,
       },
       {
         what: 'module runs a second on one thread, beside the bare interpreter',
         measured: `${own} of ${other} (${share.toFixed(2)} ×)`,
-        reach: `at least ${leastShare.toFixed(2)} ×`,
-        ok: share >= leastShare,
+        reach: `at least ${minShare.toFixed(2)} ×`,
+        ok: share >= minShare,
       },
     ]
   } finally {

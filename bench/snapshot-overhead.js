@@ -21,7 +21,7 @@ import { fillVolumes } from '../dist/agent/rebuild/index.js'
 import { resticSnapshots } from '../dist/agent/snapshots/index.js'
 import { syncDisk } from '../dist/agent/snapshots/restic-snapshots.js'
 import { systemClock, systemRandom } from '../dist/node/index.js'
-import { telling, told, toldSteps } from './steps-told.js'
+import { timedPort, timeStep, timeSteps } from './step-times.js'
 
 const rounds = 3
 const rows = 1_000_000
@@ -88,7 +88,7 @@ const programOf = (method, [, argv, options]) =>
 
 async function timed(work, title) {
   const begun = performance.now()
-  await toldSteps(title, work)
+  await timeSteps(title, work)
   return performance.now() - begun
 }
 
@@ -119,7 +119,7 @@ services:
 volumes: { postgres: {}, media: {}, objects: {} }
 `,
   )
-  const engine = telling(dockerEngine({ dockerHost, dockerConfig, docker }), programOf)
+  const engine = timedPort(dockerEngine({ dockerHost, dockerConfig, docker }), programOf)
   const servers = boxServers({ engine, clock: systemClock, random: systemRandom })
   const box = { slug: 'bench', boxId: 'box_bench', ownershipEpoch: 1, managed: true, chatDomain: 'bench.test', project, ports: null }
   await engine.up(project, ['postgres', 'synapse', 'minio'])
@@ -156,7 +156,7 @@ function byHand({ folder, box, folders, restic, repository, docker, dockerHost, 
   mkdirSync(dump, { recursive: true })
   cpSync(repository, join(at, 'repository'), { recursive: true })
   const run = (...args) =>
-    told(`restic ${args[0]}`, () =>
+    timeStep(`restic ${args[0]}`, () =>
       execa(restic, ['-r', join(at, 'repository'), '--cache-dir', join(at, 'cache'), ...args], { input: 'a key\n' }),
     )
   const inBox = (...args) => [docker, ['exec', '-i', id, ...args], { env: { DOCKER_HOST: dockerHost }, buffer: false, reject: false }]
@@ -177,13 +177,13 @@ function byHand({ folder, box, folders, restic, repository, docker, dockerHost, 
     restore: async () => {
       await emptyDatabase()
       await run('restore', 'latest', '--target', back)
-      await told('pg_restore', async () => {
+      await timeStep('pg_restore', async () => {
         const child = execa(...inBox('pg_restore', '--exit-on-error', ...login, '-d', 'synapse'))
         await pipeline(createReadStream(join(back, dump, 'database.dump')), child.stdin)
         if ((await child).failed) throw new Error('pg_restore failed')
       })
       // Whoever brings a database back sees to its statistics: without them it is slow for hours.
-      await told('analyze', () => execa(...inBox('psql', ...login, '-d', 'synapse', '-c', 'analyze')))
+      await timeStep('analyze', () => execa(...inBox('psql', ...login, '-d', 'synapse', '-c', 'analyze')))
     },
   }
 }
@@ -192,8 +192,8 @@ function throughAgent({ folder, engine, servers, box, restic, repository: empty 
   const at = join(folder, `through-agent-${round}`)
   cpSync(empty, join(at, 'repository'), { recursive: true })
   const repository = { repository: `file:${join(at, 'repository')}`, password: 'a key', env: {} }
-  const sync = (...args) => told('sync of the disk', () => syncDisk(...args))
-  const snapshots = telling(resticSnapshots({ program: restic, owner: at, cacheFolder: join(at, 'cache'), sync }))
+  const sync = (...args) => timeStep('sync of the disk', () => syncDisk(...args))
+  const snapshots = timedPort(resticSnapshots({ program: restic, owner: at, cacheFolder: join(at, 'cache'), sync }))
   const deps = { engine, servers, snapshots, clock: systemClock, workFolder: join(at, 'work') }
   const installed = { migrationsHead: '0000', postgres: '15', synapse: 'unknown', minio: 'unknown' }
   let taken

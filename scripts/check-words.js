@@ -39,7 +39,12 @@ const banned = [
   [/\bchat is away\b/i, 'downtime'],
   [/\bworks until\b/i, 'expires'],
   [/\bdoorkeeper\b|\bbudgetKeeper\b|\bpatiently\b|\bcarryOut\b|\bonlooker/i, 'authenticate, rateLimit, retry, run, viewer'],
-  [/\blongest[A-Z]\w*|\bmost(OfA|File|Failures|Bytes|Rows|Ms)\w*/, 'max…'],
+  [/\blongest[A-Z]\w*|\bmost(?!PerUser)[A-Z]\w*/, 'max…'],
+  [/\b(goes?|went|going) on\b(?! the)/i, 'continue'],
+  [/\bso many\b/i, 'at most <number>; the number of'],
+  [/\b(hears?|heard)\b/, 'receive; report'],
+  [/\bjudge[sd]?\b/, 'evaluate, verify'],
+  [/\btend(s|ed|ing)?\b(?! to)/, 'maintain'],
   [/^\s*(\/\/|\/\*\*|\*) (What|Who|Whoever|Of) /, 'a subject, a verb, an object'],
   [/\brooms?\b.*\b(folder|feature)\b|\bthis room\b|\bother rooms\b|\bno room's\b/, 'feature'],
 ]
@@ -50,17 +55,18 @@ const allowed = [
   [/^src\/daemon\/(alerts|limits)\//, /^told$/, 'columns of alerts and of episodes'],
   [/^src\/daemon\/(db|jobs|alerts)\//, /^outbox$/i, 'the table of jobs'],
   [/^(src|docs)\/.*(box|operating|lifecycle|removal|remove)/, /^undo/i, 'the removal of a box can be undone'],
-  [/^src\/(core|agent|cli|daemon)\//, /^(ballast|followup|outbox)$/, 'fields, folders and topics on the wire and on disk'],
+  [/^src\/(core|agent|cli|daemon|console)\//, /^(ballast|followup|outbox)$/, 'fields, folders and topics on the wire and on disk'],
   [
     /^src\/(core|daemon|cli)\/(rollouts|alerts|contract)|^src\/core\/alerts|^src\/cli\/service\/status/,
     /^undo$/,
     'field and path names of the API',
   ],
-  [/^(src|docs)\/.*rollouts/, /^undo(es|ne)?$/, 'fields and values of the API'],
+  [/^(src|docs)\/.*(rollouts|console\/overview)/, /^undo(es|ne)?$/, 'fields and values of the API'],
   [/^src\/node\/command-line/, /^mend$/, 'a field of `doctor --json`'],
   [/^CHANGELOG/, /./, 'names that were renamed'],
   [/^src\/agent\/program\/enrol/, /^anew$/, 'the flag --anew'],
   [/^src\/daemon\/service\/docs-page/, /^Needs$/, 'a heading of the API page'],
+  [/^src\/agent\/backup\/maintain-snapshots/, /^tend$/, 'a step on the wire'],
   [/wall-clock/, /^middle$/, 'the middle of an interval'],
 ]
 
@@ -72,7 +78,7 @@ const files = [
 ].filter((file) => /\.(tsx?|js|md|yaml|conf|template|service|sh)$/.test(file))
 
 /** Quoted names with a dot, dash or underscore belong to the wire, the database or the settings, which keep their names. */
-const withoutNames = (line) => line.replace(/(['"`])[A-Za-z0-9]+(?:[._:/-][A-Za-z0-9]+)+\1/g, "''").replace(/--anew\b/g, '')
+const withoutNames = (line) => line.replace(/(['"`])[./]*[A-Za-z0-9]+(?:[._:/-][A-Za-z0-9]+)+\1/g, "''").replace(/--anew\b/g, '')
 
 const found = files.flatMap((file) =>
   readFileSync(join(root, file), 'utf8')

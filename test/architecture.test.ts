@@ -58,6 +58,7 @@ test('each tree imports only what stands below it', () => {
     cli: /^(core|node|cli)\//,
     rehearsal: /^(core|node|daemon|agent|rehearsal)\//,
     demo: /^(core|node|daemon|agent|demo)\//,
+    console: /^(core|console)\//,
   }
   expect(list(imports.filter(({ from, to }) => isOurs(to) && !below[tree(from) as string]?.test(to)))).toEqual([])
 })
@@ -70,7 +71,7 @@ test('boxes never import rollouts', () => {
   expect(list(imports.filter(({ from, to }) => /\/boxes\//.test(from) && /^(core|daemon|cli)\/rollouts/.test(to)))).toEqual([])
 })
 
-test.each(['core', 'daemon', 'agent', 'cli'])('the features of %s form no import circle, types included', (name) => {
+test.each(['core', 'daemon', 'agent', 'cli', 'console'])('the features of %s form no import circle, types included', (name) => {
   const below = new Map<string, Set<string>>()
   for (const { from, to } of imports)
     if (tree(from) === name && tree(to) === name && room(from) !== room(to))
@@ -90,6 +91,7 @@ test.each(['core', 'daemon', 'agent', 'cli'])('the features of %s form no import
 /** Tables of other features that a feature reads, each for one joined query. Nobody writes them but their own feature. */
 const tablesRead: Readonly<Record<string, readonly string[]>> = {
   automation: ['tenants', 'users'],
+  billing: ['marketplace_items', 'module_installations', 'payment_attempts', 'store_developers', 'tenants', 'usage_events'],
   boxes: ['box_restores', 'platform_addresses', 'tenants'],
   contacts: ['space_members', 'tenants', 'users'],
   edge: ['tenants'],
@@ -100,6 +102,7 @@ const tablesRead: Readonly<Record<string, readonly string[]>> = {
   limits: ['tenants'],
   'module-services': ['module_dead_letters', 'module_installations', 'module_positions', 'module_withdrawals', 'tenants'],
   modules: ['tenants'],
+  payments: ['marketplace_items', 'marketplace_subscriptions', 'tenants'],
   program: ['admin_accounts', 'alert_deliveries', 'audit', 'boxes', 'hosts', 'platform_addresses'],
   rollouts: ['alerts', 'audit', 'box_holds', 'boxes', 'hosts', 'manifests', 'tenants'],
   runs: ['tenants'],
@@ -137,11 +140,13 @@ test('a feature writes its own tables alone, and reads those of others only wher
 
 test('the clock and chance are parameters outside kit and node', () => {
   const impure = /Date\.now\(|new Date\(\)|Math\.random\(/
-  const wrong = sources.filter((file) => !/^(core\/kit|node)\//.test(file) && impure.test(readFileSync(join(root, file), 'utf8')))
+  const wrong = sources.filter(
+    (file) => !/^(core\/kit|node|console\/kit)\//.test(file) && impure.test(readFileSync(join(root, file), 'utf8')),
+  )
   expect(wrong).toEqual([])
 })
 
 test('a room opens by saying what it is', () => {
-  const indexes = sources.filter((file) => /^(core|daemon|agent|cli)\/[^/]+\/index\.ts$/.test(file))
+  const indexes = sources.filter((file) => /^(core|daemon|agent|cli|console)\/[^/]+\/index\.ts$/.test(file))
   expect(indexes.filter((file) => !readFileSync(join(root, file), 'utf8').startsWith('// '))).toEqual([])
 })

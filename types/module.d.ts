@@ -5,7 +5,7 @@
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json }
 
-/** An error of a call has a `code`: PERMISSION, ARGUMENT, NOT_FOUND, CONFLICT, QUOTA_EXCEEDED or UNKNOWN_CALL. */
+/** An error of a call has a `code`: PERMISSION, ARGUMENT, NOT_FOUND, NOT_ALLOWED, TOO_LARGE, QUOTA_EXCEEDED, RATE_LIMITED or UNKNOWN_CALL. */
 export interface CallError extends Error {
   code: string
 }
@@ -62,6 +62,7 @@ export interface Svc {
 
 export interface ModuleEvent {
   readonly type: string
+  /** Of an event of the platform: ids only. Of another module: what it published. */
   readonly payload: { readonly [name: string]: Json }
   readonly at?: string
   readonly seq?: number

@@ -32,7 +32,7 @@ async function run(words: readonly string[]): Promise<ExitCode> {
   })
 }
 
-/** `tenantry … | head` closes the pipe early; that is no failure. */
+/** `tenantry … | head` closes the pipe early; that is not a failure. */
 function exitQuietlyOnClosedPipe(): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(0)

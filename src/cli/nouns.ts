@@ -6,7 +6,11 @@ type Load<Loaded> = () => Promise<Loaded>
 /** Every noun with its verbs in the order of the first page. A feature is loaded only when its noun was typed. */
 const nouns: readonly (readonly [name: string, verbs: string, Load<Noun>])[] = [
   ['hosts', 'invite list show revoke registries platform', async () => (await import('./hosts/index.ts')).hosts],
-  ['tenants', 'list show create update window suspend resume export delete', async () => (await import('./tenants/index.ts')).tenants],
+  [
+    'tenants',
+    'list show create update window billing suspend resume export delete',
+    async () => (await import('./tenants/index.ts')).tenants,
+  ],
   [
     'users',
     'list show create update roles disable enable erase reset-password sessions end-session import',
@@ -32,9 +36,12 @@ const nouns: readonly (readonly [name: string, verbs: string, Load<Noun>])[] = [
     async () => (await import('./modules/index.ts')).modules,
   ],
   ['reviews', 'list show approve reject invite verify', async () => (await import('./reviews/index.ts')).reviews],
+  ['marketplace', 'items submissions vendors', async () => (await import('./marketplace/index.ts')).marketplace],
+  ['billing', 'preview usage payouts developer reconcile', async () => (await import('./billing/index.ts')).billing],
+  ['webhooks', 'list show replay', async () => (await import('./webhooks/index.ts')).webhooks],
   ['alerts', 'list show acknowledge resend test', async () => (await import('./alerts/index.ts')).alerts],
   ['boards', 'list show check export import simulate', async () => (await import('./boards/index.ts')).boards],
-  ['runs', 'list show read history cancel retry', async () => (await import('./runs/index.ts')).runs],
+  ['runs', 'list show read history cancel retry start advance', async () => (await import('./runs/index.ts')).runs],
   ['jobs', 'list show retry', async () => (await import('./jobs/index.ts')).jobs],
   ['crons', 'list run history', async () => (await import('./crons/index.ts')).crons],
   ['events', 'tail', async () => (await import('./events/index.ts')).events],

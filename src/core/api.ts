@@ -3,6 +3,7 @@ import { alertsContract } from './alerts/index.ts'
 import { auditContract } from './audit/index.ts'
 import { authContract } from './auth/index.ts'
 import { automationContract, automationKeysContract } from './automation/index.ts'
+import { billingContract } from './billing/index.ts'
 import { boardsContract, bundleContract, operatorBoardsContract, triggersContract } from './boards/index.ts'
 import { bootstrapContract } from './bootstrap/index.ts'
 import { boxesContract } from './boxes/index.ts'
@@ -15,8 +16,10 @@ import { homeserverContract } from './homeserver/index.ts'
 import { agentContract, hostsContract } from './hosts/index.ts'
 import { jobsContract } from './jobs/index.ts'
 import { limitsContract } from './limits/index.ts'
+import { marketplaceAdminContract, marketplaceContract, marketplacePublicContract } from './marketplace/index.ts'
 import { moduleServicesContract } from './module-services/index.ts'
 import { moduleRunsContract, modulesContract, operatorModulesContract } from './modules/index.ts'
+import { paymentsContract, webhooksContract } from './payments/index.ts'
 import { privacyContract } from './privacy/index.ts'
 import { profileContract } from './profile/index.ts'
 import { emergencyContract, rolloutsContract } from './rollouts/index.ts'
@@ -31,13 +34,14 @@ import { tasksContract } from './tasks/index.ts'
 import { tenantsContract } from './tenants/index.ts'
 import { usersContract } from './users/index.ts'
 
-/** Every room's contract; the room's name is its tag in the documentation. Mounting, OpenAPI and clients are made from this list. */
+/** The contract of every feature; its name is the tag in the documentation. Routes, OpenAPI and clients are derived from this list. */
 export const api = {
   auth: authContract,
   admin: adminContract,
   audit: auditContract,
   alerts: alertsContract,
   jobs: jobsContract,
+  webhooks: webhooksContract,
   'module-services': moduleServicesContract,
   rollouts: { ...rolloutsContract, ...emergencyContract },
   boxes: boxesContract,
@@ -62,6 +66,8 @@ export const api = {
   runs: { ...runsContract, ...operatorRunsContract },
   modules: { ...modulesContract, ...operatorModulesContract, ...moduleRunsContract },
   store: { ...storeContract, ...catalogueContract, ...storeInvitesContract },
+  billing: billingContract,
+  marketplace: { ...marketplaceContract, ...marketplaceAdminContract, ...marketplacePublicContract, ...paymentsContract },
   support: supportContract,
   automation: { ...automationContract, ...automationKeysContract },
   service: serviceContract,

@@ -2,10 +2,13 @@ import { setMaxListeners } from 'node:events'
 import { mkdir, readFile } from 'node:fs/promises'
 import type { Server } from 'node:http'
 import { type Clock, problem, type Random } from '../core/kit/index.ts'
+import type { PaymentProvider } from '../core/payments/index.ts'
 import { type Logger, packageRoot } from '../node/index.ts'
+import type { LoginLinks } from './admin/index.ts'
 import { compose } from './app/index.ts'
 import { importManifest } from './boxes/index.ts'
 import type { Config } from './config/index.ts'
+import { consolePages } from './console/index.ts'
 import { migrate, openDatabase } from './db/index.ts'
 import { buildApp, capConnections, sharedAddresses } from './http/index.ts'
 import type { Rehearse } from './rollouts/index.ts'
@@ -18,15 +21,27 @@ export type DaemonDeps = Readonly<{
   random: Random
   log: Logger
   validateAnswers?: boolean
-  /** Where rollouts are rehearsed; the daemon's own thread is no place for it. */
+  /** Runs rehearsals in a worker thread: they would block the daemon's own. */
   rehearse?: Rehearse
+  /** Instead of the payment provider of the settings. */
+  provider?: PaymentProvider
+  loginLinks?: LoginLinks
 }>
 
 /** A running daemon. `close` finishes requests, hands work back to other replicas, and closes the database. */
 export type Daemon = Readonly<{ url: string; close(): Promise<void> }>
 
 /** Brings a daemon up: settings checked, database migrated, rooms wired, port open. Throws a Problem when it cannot start. */
-export async function startDaemon({ config, clock, random, log, validateAnswers = false, rehearse }: DaemonDeps): Promise<Daemon> {
+export async function startDaemon({
+  config,
+  clock,
+  random,
+  log,
+  validateAnswers = false,
+  rehearse,
+  provider,
+  loginLinks,
+}: DaemonDeps): Promise<Daemon> {
   const { migrations, schemas, roles: book } = await assertStartable(config)
   const roles = { ...book, operatorTenant: config.operatorTenant }
   await mkdir(config.dataDir, { recursive: true, mode: 0o700 })
@@ -52,6 +67,8 @@ export async function startDaemon({ config, clock, random, log, validateAnswers 
       schemas,
       roles,
       rehearse,
+      provider,
+      loginLinks,
       draining: stopping.signal,
     })
     const { trustedProxies } = config
@@ -64,6 +81,7 @@ export async function startDaemon({ config, clock, random, log, validateAnswers 
       metrics,
       limits,
       outermost,
+      pages: consolePages(config.baseUrl),
       draining: stopping.signal,
       trustedProxies,
       validateAnswers,
@@ -108,8 +126,8 @@ async function listen(app: ReturnType<typeof buildApp>, { listen: address, trust
 
 const cannotListen = (address: string, code = 'unknown error') =>
   code === 'EACCES'
-    ? problem('CONFIG_INVALID', `Cannot listen on ${address} (${code}): this user may not. fix: set TENANTRY_LISTEN to a port above 1023`)
-    : problem('PORT_TAKEN', `cannot listen on ${address} (${code}): another tenantryd may be running, or set TENANTRY_LISTEN`)
+    ? problem('CONFIG_INVALID', `Cannot listen on ${address} (${code}): permission denied. fix: set TENANTRY_LISTEN to a port above 1023`)
+    : problem('PORT_TAKEN', `Cannot listen on ${address} (${code}): another process may use it. fix: stop it, or set TENANTRY_LISTEN`)
 
 /** Open connections are closed after this. */
 const drainMs = 5000

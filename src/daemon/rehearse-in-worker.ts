@@ -3,8 +3,8 @@ import { type ProblemCode, problem } from '../core/kit/index.ts'
 import type { Rehearsal } from '../core/rollouts/index.ts'
 import type { Rehearse } from './rollouts/index.ts'
 
-/** Far more than ten thousand boxes need; beyond it the thread ends and the daemon goes on. */
-const mostMegabytes = 2048
+/** More than ten thousand boxes need; beyond it the thread ends and the daemon continues. */
+const maxMegabytes = 2048
 
 type Answer =
   | Readonly<{ rehearsal: Rehearsal }>
@@ -12,13 +12,13 @@ type Answer =
 
 /** Runs rehearsals in a worker thread, so that a crash, high memory use or a cancelled request does not affect the daemon. */
 export const rehearseInWorker =
-  (databaseUrl: string): Rehearse =>
-  (given, signal) =>
+  (databaseUrl: string, program: URL = new URL('../rehearsal/worker.js', import.meta.url)): Rehearse =>
+  (input, signal) =>
     new Promise<Rehearsal>((resolve, reject) => {
       if (signal.aborted) return reject(signal.reason)
-      const worker = new Worker(new URL('../rehearsal/worker.js', import.meta.url), {
-        workerData: { ...given, databaseUrl },
-        resourceLimits: { maxOldGenerationSizeMb: mostMegabytes },
+      const worker = new Worker(program, {
+        workerData: { ...input, databaseUrl },
+        resourceLimits: { maxOldGenerationSizeMb: maxMegabytes },
       })
       const end = (settle: () => void) => {
         signal.removeEventListener('abort', aborted)
@@ -38,6 +38,10 @@ const problemOf = ({ code, message, details }: Extract<Answer, { problem: unknow
   problem(code, message, details ? { details } : {})
 
 const broken = (cause?: unknown) =>
-  problem('UNAVAILABLE', 'the rehearsal broke off: the log of the daemon says why; name fewer boxes (--target) if it was out of memory', {
-    cause,
-  })
+  problem(
+    'UNAVAILABLE',
+    'the rehearsal failed; the log of the daemon has the reason. fix: if it ran out of memory, rehearse fewer boxes (--target)',
+    {
+      cause,
+    },
+  )

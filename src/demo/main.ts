@@ -90,7 +90,7 @@ async function play(stage: DemoStage, { docker, exit }: DemoOptions, signal: Abo
   print(await seen(stage, id))
   if (exit) print(`\nThe demo ends here. Keep it running, to try the commands of an operator: npm run demo${docker ? ' -- --docker' : ''}`)
   else {
-    print(commands({ ...stage, id, unlucky: stage.fleet.unlucky }))
+    print(commands({ ...stage, id, unlucky: stage.fleet.unlucky, consoleLink: stage.consoleLink() }))
     await waitForExit(signal)
   }
   return status === 'paused' ? 0 : 1

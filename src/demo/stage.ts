@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path'
 import { api } from '../core/api.ts'
 import { type Client, makeClient } from '../core/contract/index.ts'
 import { problem } from '../core/kit/index.ts'
-import { createAccountWithPassword } from '../daemon/admin/index.ts'
+import { createAccountWithPassword, makeLoginLinks } from '../daemon/admin/index.ts'
 import { loadConfig } from '../daemon/config/index.ts'
 import { type Daemon, startDaemon } from '../daemon/daemon.ts'
 import { migrate, openDatabase } from '../daemon/db/index.ts'
@@ -22,6 +22,10 @@ export type Stage = Readonly<{
   token: string
   api: DemoApi
   folder: string
+  /** An address that logs a browser on this machine in, once. */
+  consoleLink(): string
+  /** The password of the account `demo`. */
+  password: string
   close(): Promise<void>
   removeFiles(): Promise<void>
 }>
@@ -29,15 +33,15 @@ export type Stage = Readonly<{
 const defaultPort = 8440
 
 /** The port of the daemon: the wanted one, or 8440, or a free one where that is in use. Throws USAGE. */
-export async function choosePort(wanted: number | undefined): Promise<number> {
-  const port = await freePort(wanted ?? defaultPort)
-  if (wanted !== undefined && port !== wanted)
-    throw problem('USAGE', `Port ${wanted} is in use. fix: choose another one, or leave out --port`)
+export async function choosePort(requested: number | undefined): Promise<number> {
+  const port = await freePort(requested ?? defaultPort)
+  if (requested !== undefined && port !== requested)
+    throw problem('USAGE', `Port ${requested} is in use. fix: choose another one, or leave out --port`)
   return port
 }
 
-/** Starts a daemon with default settings in an empty folder of its own, and creates an admin. */
-export async function openStage(port: number, more: Fleet['env']): Promise<Stage> {
+/** Starts a daemon with default settings in an empty folder of its own, and creates an admin. `rehearsal`: the compiled worker, where this is not compiled. */
+export async function openStage(port: number, more: Fleet['env'], rehearsal?: URL): Promise<Stage> {
   const folder = resolve('.tenantry/demo', String(port))
   const removeFiles = () => rm(folder, { recursive: true, force: true })
   await removeFiles()
@@ -50,15 +54,17 @@ export async function openStage(port: number, more: Fleet['env']): Promise<Stage
     ...more,
   }
   const config = loadConfig({ env })
-  const rehearse = rehearseInWorker(config.databaseUrl)
-  const machine = { config, clock: systemClock, random: systemRandom, log: silentLogger(), rehearse }
+  const rehearse = rehearseInWorker(config.databaseUrl, rehearsal)
+  const loginLinks = makeLoginLinks({ clock: systemClock, random: systemRandom })
+  const machine = { config, loginLinks, clock: systemClock, random: systemRandom, log: silentLogger(), rehearse }
   const daemon: Daemon = await startDaemon(machine)
-  const password = key()
+  const password = randomBytes(12).toString('base64url')
   await createFirstAdmin(config.databaseUrl, password)
   const session = await connect(daemon.url).admin.login({ body: { name: 'demo', password } })
   const api = connect(daemon.url, session.token)
   const { token } = await api.admin.createToken({ body: { name: 'demo', role: 'operator', days: 1 } })
-  return { url: daemon.url, token, api, folder, close: daemon.close, removeFiles }
+  const consoleLink = () => `${daemon.url}/console/login#token=${loginLinks.make('demo')}`
+  return { url: daemon.url, token, api, folder, consoleLink, password, close: daemon.close, removeFiles }
 }
 
 const connect = (baseUrl: string, token?: string): DemoApi => {

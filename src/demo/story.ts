@@ -39,11 +39,16 @@ What you saw:
 
 const isPhase = (status: string): boolean => (phaseOrder.staged as readonly string[]).includes(status)
 
-type Access = Readonly<{ url: string; token: string; id: string; unlucky: string }>
+type Access = Readonly<{ url: string; token: string; id: string; unlucky: string; consoleLink: string; password: string }>
 
 /** Commands for another terminal. `npx tenantry` would build the project first. */
-export const commands = ({ url, token, id, unlucky }: Access): string => `
-You are the operator now. Run in another terminal:
+export const commands = ({ url, token, id, unlucky, consoleLink, password }: Access): string => `
+You are the operator now. Open the web console (the link works once, for 10 minutes):
+
+  ${consoleLink}
+  afterwards: ${url}/console, name demo, password ${password}
+
+Or run in another terminal:
 
   alias tenantry="node '${packageRoot('bin/tenantry.js')}'"
   export TENANTRY_URL=${url}

@@ -1,9 +1,14 @@
-import { lookup as resolve } from 'node:dns'
+import { lookup as resolveName } from 'node:dns'
 import { BlockList, isIP, type LookupFunction } from 'node:net'
-import { problem } from '../core/kit/index.ts'
+import { isLoopback, problem } from '../core/kit/index.ts'
 
-/** Connections to servers of strangers. `lookup` is for the options of a connection. */
-export type Egress = Readonly<{ lookup: LookupFunction }>
+/**
+ * Connections to servers of strangers. `lookup` is for the options of a connection. Node.js calls it for names alone: `assertHost` checks a host that
+ * is an address, and is called before each connection. Both fail with code EPRIVATE.
+ */
+export type Egress = Readonly<{ lookup: LookupFunction; assertHost(hostname: string): void }>
+
+type Resolve = typeof resolveName
 
 /** IPv4 networks that are not the public internet (IANA special-purpose registry). */
 const special4 = [
@@ -31,10 +36,10 @@ function listOf(networks: readonly string[]): BlockList {
 }
 
 /**
- * Checks each address at the time of the connection, so a name that resolves to another address later is checked again. Names must resolve to
- * public addresses or to networks in `allow`; `localhost` and addresses in a URL are what the operator wrote, and pass. Throws CONFIG_INVALID.
+ * Checks each address at the time of the connection, which goes to the address that was checked: a name that resolves to another address later is
+ * checked again. An address is public, within `allow`, or on loopback and written as such by an operator. Throws CONFIG_INVALID.
  */
-export function egressRules(allow: readonly string[] = []): Egress {
+export function egressRules(allow: readonly string[] = [], resolve: Resolve = resolveName): Egress {
   const [blocked4, within6, blocked6, allowed] = [listOf(special4), listOf([public6]), listOf(special6), listOf(allow)]
   const isAllowed = (address: string, family: number): boolean => {
     if (allowed.check(address, families[family as 4 | 6])) return true
@@ -44,11 +49,23 @@ export function egressRules(allow: readonly string[] = []): Egress {
   const lookup: LookupFunction = (hostname, options, done) =>
     resolve(hostname, { ...options, all: true }, (error, found) => {
       if (error) return done(error, [])
-      const safe = hostname === 'localhost' ? found : found.filter(({ address, family }) => isAllowed(address, family))
+      const safe = found.filter(({ address, family }) => (hostname === 'localhost' && isLocal(address)) || isAllowed(address, family))
       const [first] = safe
-      if (!first) return done(Object.assign(new Error(`${hostname} has no public address`), { code: 'EPRIVATE' }), [])
+      if (!first) return done(notPublic(hostname), [])
       if (options.all) done(null, safe)
       else done(null, first.address, first.family)
     })
-  return { lookup }
+  const assertHost = (hostname: string): void => {
+    const address = hostname.replace(/^\[|\]$/g, '')
+    const family = isIP(address)
+    if (family !== 0 && !isLoopback({ hostname }) && !isAllowed(address, family)) throw notPublic(hostname)
+  }
+  return { lookup, assertHost }
 }
+
+const isLocal = (address: string): boolean => isLoopback({ hostname: isIP(address) === 6 ? `[${address}]` : address })
+
+const notPublic = (hostname: string): Error =>
+  Object.assign(new Error(`${hostname} has no public address, and the setting egress.allow does not name its network`), {
+    code: 'EPRIVATE',
+  })

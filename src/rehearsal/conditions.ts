@@ -1,7 +1,14 @@
 import { type Fault, type Latencies, realistic, seededRandom } from '../agent/simulated/index.ts'
-import { dumpMsOf, type Expectation, type RehearsalSettings, type RehearsedFaults } from '../core/rollouts/index.ts'
+import type { FenceMode } from '../core/boxes/index.ts'
+import { dumpMsOf, type Expectation, proofMs, type RehearsalSettings, type RehearsedFaults } from '../core/rollouts/index.ts'
 
-type Measured = Readonly<{ expectation: Expectation; databaseBytes: number | null; hasHistory: boolean; imageIsHere: boolean }>
+type Measured = Readonly<{
+  expectation: Expectation
+  fenceMode: FenceMode
+  databaseBytes: number | null
+  hasHistory: boolean
+  imageIsHere: boolean
+}>
 
 type Settings = Pick<RehearsalSettings, 'probe' | 'rollouts'>
 
@@ -15,9 +22,12 @@ const cachedPullMs = [200, 1_500] as const
  * Latencies of a box, scaled to its own history or that of its tier; without history as measured on small boxes, plus time for the size of its
  * database. History knows the whole duration and the downtime only, so all parts of each are scaled by one factor.
  */
-export function latenciesOf({ probe, rollouts }: Settings, { expectation, databaseBytes, hasHistory, imageIsHere }: Measured): Latencies {
+export function latenciesOf(
+  { probe, rollouts }: Settings,
+  { expectation, fenceMode, databaseBytes, hasHistory, imageIsHere }: Measured,
+): Latencies {
   const { latencies } = realistic
-  const provenMs = (probe.consecutive - 1) * probe.spacingMs
+  const provenMs = proofMs(probe, fenceMode)
   const assumed = (rollouts.assumedUpdateMs ?? realisticUpdateMs) / realisticUpdateMs
   const fenced = hasHistory ? stretch(expectation.expectedFenceMs - provenMs, fencedParts) : assumed
   const before = hasHistory ? stretch(expectation.expectedMs - expectation.expectedFenceMs, openParts) : assumed

@@ -72,7 +72,18 @@ async function boxFactory({ db, clock, seed, folder, settings, faults }: Deps) {
   const allowedImages = [...new Set(Object.values(manifest.images).map((image) => parseImage(image.replace('{version}', '0')).repository))]
 
   return async (box: PlannedBox): Promise<SimulatedBox> => {
-    const { tenantSlug: slug, boxId, hostId, tier, from, images: targets, expectedMs, expectedFenceMs, worstFenceMs } = box
+    const {
+      tenantSlug: slug,
+      boxId,
+      hostId,
+      tier,
+      from,
+      images: targets,
+      expectedMs,
+      expectedFenceMs,
+      worstFenceMs,
+      fenceMode = 'until-stable',
+    } = box
     const row = boxRows.get(boxId)
     const databaseBytes = row?.database_bytes == null ? null : Number(row.database_bytes)
     const [service, target] = Object.entries(targets).sort(([one]) => (one === 'synapse' ? -1 : 1))[0] ?? []
@@ -86,7 +97,7 @@ async function boxFactory({ db, clock, seed, folder, settings, faults }: Deps) {
       ownershipEpoch: Number(row?.ownership_epoch ?? 1),
       images: imagesNow(manifest.images, from),
       migrations: appliedTo(settings.migrations, from.migrationsHead),
-      latencies: latenciesOf(settings, { expectation, databaseBytes, hasHistory: tiersWithHistory.has(tier), imageIsHere }),
+      latencies: latenciesOf(settings, { expectation, fenceMode, databaseBytes, hasHistory: tiersWithHistory.has(tier), imageIsHere }),
       faults: faultsOf(seed, faults, { slug, image, isSynapse: service === 'synapse' }),
     })
   }

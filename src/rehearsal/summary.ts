@@ -66,6 +66,7 @@ function boxOf(
     fenceMs: action.fencedMs,
     fenceP50Ms: quantile(fences, 0.5),
     fenceP95Ms: quantile(fences, 0.95),
+    expectedFenceMs: box.expectedFenceMs,
     worstFenceMs: box.worstFenceMs,
     error: action.error,
     waits: action.status === 'pending' ? (action.progress?.detail ?? null) : null,

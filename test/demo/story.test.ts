@@ -33,7 +33,9 @@ describe('the story of the demo', () => {
   })
 
   test('its commands start at once: npx would build the project first', () => {
-    const text = commands({ url: 'http://127.0.0.1:8440', token: 'tnt_x', id: 'ro_x', unlucky: 'realschule-am-see' })
+    const link = { consoleLink: 'http://127.0.0.1:8440/console/login#token=x', password: 'p' }
+    const text = commands({ url: 'http://127.0.0.1:8440', token: 'tnt_x', id: 'ro_x', unlucky: 'realschule-am-see', ...link })
+    expect(text).toContain(link.consoleLink)
     expect(text).not.toContain('npx')
     expect(text).toMatch(/alias tenantry="node '.*\/bin\/tenantry\.js'"/)
   })

@@ -79,7 +79,7 @@ describe.skipIf(!testbedExists())('a rollout over real boxes that is rolled back
       async () => {
         const question = { slug, boxId: `box_${slug}`, ownershipEpoch: 1 }
         const { report } = await agent.executors['tenant-box.report_versions'](agent.contextOf('report').context, question)
-        await db.transaction().execute((tx) => applyReports(world.deps, tx, `hst_host-of-${slug}` as HostId, [report]))
+        await db.transaction().execute((tx) => applyReports({ tx, clock: world.deps.clock }, `hst_host-of-${slug}` as HostId, [report]))
         return report.facts?.backgroundUpdates?.length === 0
       },
       { timeoutMs: 180_000, everyMs: 1_000 },

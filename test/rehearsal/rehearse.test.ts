@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { quickRule } from '../../src/core/boxes/index.ts'
 import { isoNow } from '../../src/core/kit/index.ts'
 import { Rehearsal } from '../../src/core/rollouts/index.ts'
 import { readFleet } from '../../src/rehearsal/index.ts'
@@ -20,7 +21,7 @@ describe('a rehearsal', () => {
     const played = await play()
     expect(Rehearsal.parse(played)).toEqual(played)
     expect(played).toMatchObject({ ended: 'done', updates: 6, refused: 0, pauses: [] })
-    const { consecutive, spacingMs } = world.deps.probe
+    const { consecutive, spacingMs } = quickRule(world.deps.probe)
     for (const box of played.boxes) {
       expect(box).toMatchObject({ status: 'succeeded', error: null })
       expect(box.fenceMs).toBeGreaterThan((consecutive - 1) * spacingMs)

@@ -1,6 +1,6 @@
 import { type AdminActor, type ManualClock, manualClock } from '../../src/core/kit/index.ts'
 import { createAccountWithPassword } from '../../src/daemon/admin/accounts.ts'
-import { type AdminDeps, authenticateAdmin } from '../../src/daemon/admin/index.ts'
+import { type AdminDeps, authenticateAdmin, consoleAccess } from '../../src/daemon/admin/index.ts'
 import { login } from '../../src/daemon/admin/login.ts'
 import { openSigningKeys, watchRevocations } from '../../src/daemon/auth/index.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
@@ -21,7 +21,7 @@ export async function anAdminRoom(
   const base = { db, clock, random: systemRandom, keyring: aKeyring() }
   const keys = await openSigningKeys(base, 'admin')
   const revocations = await watchRevocations({ db, clock, log: silentLogger() }, abort.signal)
-  const deps = { ...base, keys, revocations, totpRequired }
+  const deps = { ...base, keys, revocations, totpRequired, console: consoleAccess('http://127.0.0.1:8440') }
   return { ...deps, clock, authenticate: authenticateAdmin(deps), stop: () => abort.abort() }
 }
 

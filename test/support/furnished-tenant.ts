@@ -1,5 +1,7 @@
+import { sql } from 'kysely'
 import { isoNow, newId } from '../../src/core/kit/index.ts'
-import { type Db, openDatabase } from '../../src/daemon/db/index.ts'
+import { createKey } from '../../src/daemon/automation/keys.ts'
+import { type Db, dialectOf, openDatabase } from '../../src/daemon/db/index.ts'
 import { insertRefreshToken, newRefreshToken, refreshHash } from '../../src/daemon/sessions/sessions.repo.ts'
 import { systemClock, systemRandom } from '../../src/node/index.ts'
 import { aPlatformUser } from './platform-user.ts'
@@ -13,6 +15,8 @@ export type FurnishedTenant = Readonly<{
   head: string
   member: string
   refreshToken: string
+  /** The key of an automation tool that may act for this tenant alone. */
+  automationKey: string
   /** The developer account of the first user. */
   developerId: string
   /** Ids by path part and parameter name (`spaces/:spaceId`): first a restricted resource, then a visible one. */
@@ -29,21 +33,25 @@ export async function aFurnishedTenant(daemon: RunningDaemon, slug: string, word
   const member = await aPlatformUser(daemon, { tenant: slug, localpart: `${word}-member` })
   const rows = await rowsOf(daemon, slug)
   const keys = await furnish(daemon, { head, member, memberId: rows.memberId, word })
+  const automationKey = await anAutomationKey(daemon, slug)
+  const event = await anEvent(daemon, { key: automationKey, tenantId: rows.tenantId, title: `${word} event` })
   const own = { 'sessions/:id': [rows.sessionId], 'members/:userId': [rows.memberId], 'contacts/:userId': [rows.memberId] }
   const store = await furnishStore(daemon, { ...rows, head, word })
   const moduleIds = store.keys['modules/:moduleId']
-  // A module belongs to all tenants, which may install it.
-  const named = Object.values({ ...own, ...keys, ...store.keys }).flat()
-  const ids = [rows.tenantId, rows.headId, store.developerId, ...named.filter((id) => !moduleIds.includes(id))]
+  const shared = [...moduleIds, ...keys['items/:id']]
+  // A module or an item belongs to all tenants, which may install it.
+  const named = [...Object.values({ ...own, ...keys, ...store.keys }), event['tasks/:taskId']].flat()
+  const ids = [rows.tenantId, rows.headId, store.developerId, ...named.filter((id) => !shared.includes(id))]
   const marks = [rows.headId, word, rows.refreshToken, refreshHash(rows.refreshToken)]
   // A version is a number of its board, so it is no id of the tenant.
-  const all = { ...own, ...keys, ...store.keys, 'versions/:version': ['1'] }
+  const all = { ...own, ...keys, ...store.keys, ...event, 'versions/:version': ['1'] }
   return {
     slug,
     tenantId: rows.tenantId,
     head,
     member,
     refreshToken: rows.refreshToken,
+    automationKey,
     developerId: store.developerId,
     keys: all,
     ids,
@@ -100,13 +108,71 @@ export async function furnish(
   const run = await boss.runs.startRun({ params: { id: board.id }, body: { spaceId: hidden.id } })
   const { reports } = await boss.runs.showRun({ params: { id: run.id } })
   for (const { id } of reports) await stored(() => boss.runs.showReport({ params: { id } }))
+  const itemId = await anItem(daemon)
+  const { subscription } = await boss.marketplace.installMarketplaceItem({ params: { id: itemId } })
+  await archive(daemon, itemId)
   await plain.tasks.startTask({ params: { id: task.id } })
   await plain.profile.changeProfile({ body: { displayName: `${word} Anna` } })
   return {
     ...{ 'spaces/:spaceId': [hidden.id, open.id], 'folders/:folderId': [folder.id] },
-    ...{ 'files/:fileId': [file.id], 'tasks/:id': [task.id, other.id], 'cascade-boards/:id': [board.id, timed.id] },
-    ...{ 'runs/:id': [run.id], 'reports/:id': reports.map(({ id }) => id) },
+    ...{
+      'files/:fileId': [file.id],
+      'tasks/:id': [task.id, other.id],
+      'cascade-boards/:id': [board.id, timed.id, subscription.installedTemplateId as string],
+    },
+    ...{ 'runs/:id': [run.id], 'subscriptions/:id': [subscription.id], 'items/:id': [itemId], 'reports/:id': reports.map(({ id }) => id) },
   }
+}
+
+/** A key of an automation tool for one tenant. */
+export async function anAutomationKey({ config }: RunningDaemon, slug: string): Promise<string> {
+  const { db, close } = openDatabase(config.databaseUrl)
+  const deps = { db, clock: systemClock, random: systemRandom }
+  const { key } = await createKey(deps, { kind: 'system', name: 'test' }, { name: `key-of-${slug}`, tenants: [slug] })
+  await close()
+  return key
+}
+
+/** A task of an event, as an automation tool creates it. */
+export async function anEvent(
+  { url }: Pick<RunningDaemon, 'url'>,
+  { key, tenantId, title }: Readonly<{ key: string; tenantId: string; title: string }>,
+) {
+  const eventId = `alarm-${tenantId}`
+  const answer = await fetch(`${url}/api/platform/v1/auto-callback/events/${eventId}/create-tasks`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'x-automation-key': key },
+    body: JSON.stringify({ tenantId, tasks: [{ id: title.replaceAll(' ', '-'), title, assignedRole: 'teacher' }] }),
+  })
+  if (!answer.ok) throw new Error(`the event was not created: ${await answer.text()}`)
+  const { tasks } = (await answer.json()) as { tasks: { id: string }[] }
+  return { 'events/:eventId': [eventId], 'tasks/:taskId': tasks.map(({ id }) => id) }
+}
+
+/** A free flow of the marketplace that is published. */
+async function anItem({ config }: RunningDaemon): Promise<string> {
+  const { db, close } = openDatabase(config.databaseUrl)
+  const id = newId(systemRandom, 'itm')
+  const seed = () => db.selectFrom('marketplace_items').selectAll().where('seed_key', '=', 'visitor').executeTakeFirst()
+  let found = await seed()
+  for (let look = 0; !found && look < 600; look++) {
+    await systemClock.sleep(50)
+    found = await seed()
+  }
+  if (!found) throw new Error('the flows of config/marketplace were not published')
+  await db
+    .insertInto('marketplace_items')
+    .values({ ...found, id, slug: id.replaceAll('_', '-'), seed_key: null, seed_hash: null })
+    .execute()
+  await close()
+  return id
+}
+
+/** Only a tenant that has installed the item still finds it. */
+async function archive({ config }: RunningDaemon, id: string): Promise<void> {
+  const { db, close } = openDatabase(config.databaseUrl)
+  await db.updateTable('marketplace_items').set({ status: 'archived' }).where('id', '=', id).execute()
+  await close()
 }
 
 /** Waits until a report has its files: no row of the tenant changes any more then. */
@@ -252,37 +318,45 @@ async function aRefreshToken(db: Db, session: { id: string; expires_at: string }
 }
 
 /** Tables written by periodic jobs; their content per tenant follows from other tables. */
-const restless = new Set(['outbox', 'outbox_queues', 'leases', 'streams', 'user_login_failures', 'usage'])
+const restless = new Set(['outbox', 'outbox_queues', 'leases', 'streams', 'user_login_failures', 'usage', 'billing_active_users'])
 
-/** All rows of a tenant in the database. */
+/** All rows of a tenant in the database, as `table {json}`. */
 export async function dumpOf(db: Db, { tenantId, slug, ids }: FurnishedTenant): Promise<readonly string[]> {
-  const tables = (await db.introspection.getTables()).filter(({ name }) => !restless.has(name))
-  const dumped = await Promise.all(
-    tables.map(async ({ name, columns }) =>
-      rowsIn(
-        db,
-        name,
-        columns.some((column) => column.name === 'tenant_id'),
-      ),
-    ),
-  )
-  const isTheirs = ({ row, hasTenant }: Row) =>
-    hasTenant ? row.tenant_id === tenantId : row.id === tenantId || row.subject === slug || ids.includes(row.session_id as string)
-  return dumped
-    .flat()
-    .filter(isTheirs)
-    .map(({ table, row }) => `${table} ${JSON.stringify(row)}`)
+  const tables = await tablesOf(db)
+  const inSqlite = dialectOf(db) === 'sqlite'
+  // One statement: hundreds of dumps of each table would cost more than the requests that they check.
+  const selects = tables.map(({ name, columns, hasTenant }) => {
+    const row = inSqlite ? sql`json_object(${sql.join(columns.map(pairOf))})` : sql`row_to_json(t)::text`
+    const where = hasTenant ? sql`where t.tenant_id = ${tenantId}` : sql``
+    return sql`select ${sql.lit(name)} as name, ${sql.lit(hasTenant ? 1 : 0)} as owned, ${row} as line from ${sql.table(name)} t ${where}`
+  })
+  const { rows } = await sql<{ name: string; owned: number; line: string }>`${sql.join(selects, sql` union all `)}`.execute(db)
+  const isTheirs = (row: Record<string, unknown>) => row.id === tenantId || row.subject === slug || ids.includes(row.session_id as string)
+  return rows
+    .filter(({ owned, line }) => owned === 1 || isTheirs(JSON.parse(line)))
+    .map(({ name, line }) => `${name} ${line}`)
     .sort()
 }
 
-type Row = Readonly<{ table: string; hasTenant: boolean; row: Record<string, unknown> }>
+const pairOf = ({ name, isBlob }: Column) => sql`${sql.lit(name)}, ${isBlob ? sql`hex(t.${sql.ref(name)})` : sql`t.${sql.ref(name)}`}`
 
-async function rowsIn(db: Db, table: string, hasTenant: boolean): Promise<Row[]> {
-  const rows = (await db
-    .selectFrom(table as 'tenants')
-    .selectAll()
-    .execute()) as Record<string, unknown>[]
-  return rows.map((row) => ({ table, hasTenant, row }))
+type Column = Readonly<{ name: string; isBlob: boolean }>
+type Table = Readonly<{ name: string; hasTenant: boolean; columns: readonly Column[] }>
+const known = new WeakMap<Db, Promise<readonly Table[]>>()
+
+function tablesOf(db: Db): Promise<readonly Table[]> {
+  const tables = known.get(db) ?? readTables(db)
+  known.set(db, tables)
+  return tables
+}
+
+async function readTables(db: Db): Promise<readonly Table[]> {
+  const tables = (await db.introspection.getTables()).filter(({ name }) => !restless.has(name))
+  return tables.map(({ name, columns }) => ({
+    name,
+    hasTenant: columns.some((column) => column.name === 'tenant_id'),
+    columns: columns.map((column) => ({ name: column.name, isBlob: /blob/i.test(column.dataType) })),
+  }))
 }
 
 /** Rows of a tenant that refer to another tenant: id columns, except names chosen by others. */

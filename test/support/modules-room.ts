@@ -4,7 +4,7 @@ import { isoNow, manualClock, type PlatformPrincipal, problem } from '../../src/
 import { ModuleManifest, modulesContract, operatorModulesContract } from '../../src/core/modules/index.ts'
 import { bootstrapRoutes } from '../../src/daemon/bootstrap/index.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
-import { type ModulesDeps, modulesFeature, modulesOfTenant } from '../../src/daemon/modules/index.ts'
+import { type ModulesDeps, modulesFeature, modulesOfTenant, recordMonthlyUsage } from '../../src/daemon/modules/index.ts'
 import { approvedModule, approvedModules, approvedVersionsOf, newestVersions } from '../../src/daemon/store/index.ts'
 import { silentLogger, systemRandom } from '../../src/node/index.ts'
 import { aKeyring } from './admin-room.ts'
@@ -85,6 +85,7 @@ export async function aModulesRoom(db: Db, { isFirst = true, clock = manualClock
   const jobs = modulesFeature.jobs?.(deps) ?? {}
   const crons = new Map((modulesFeature.crons?.(deps) ?? []).map((cron) => [cron.key, cron]))
   const cron = (key: string) => crons.get(key)?.run({ signal: new AbortController().signal })
+  const recordUsage = () => recordMonthlyUsage(deps)
 
   /** Runs every queued job that is due, in order, as the queue does. */
   async function runJobs(): Promise<string[]> {
@@ -121,7 +122,7 @@ export async function aModulesRoom(db: Db, { isFirst = true, clock = manualClock
     (await db.selectFrom('module_documents').selectAll().orderBy('tenant_id').orderBy('module_id').orderBy('key').execute()).map(
       (one) => `${one.tenant_id} ${one.module_id} ${one.generation} ${one.key}`,
     )
-  return { ...deps, clock, deps, url, as, operator, runJobs, cron, events, audited, row, addDocuments, documents }
+  return { ...deps, clock, deps, url, as, operator, runJobs, cron, recordUsage, events, audited, row, addDocuments, documents }
 }
 
 async function userOf(db: Db, id: string): Promise<PlatformPrincipal> {

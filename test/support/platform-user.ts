@@ -1,4 +1,4 @@
-import { isoIn, isoNow, newId } from '../../src/core/kit/index.ts'
+import { type Clock, isoIn, isoNow, newId } from '../../src/core/kit/index.ts'
 import { openSigningKeys } from '../../src/daemon/auth/index.ts'
 import { openDatabase } from '../../src/daemon/db/index.ts'
 import { loadKeyring } from '../../src/daemon/sealed/index.ts'
@@ -7,16 +7,19 @@ import { insertUser } from '../../src/daemon/users/users.repo.ts'
 import { systemClock, systemRandom } from '../../src/node/index.ts'
 import type { RunningDaemon } from './running-daemon.ts'
 
-type Given = Readonly<{ tenant: string; localpart?: string; roles?: readonly string[] }>
+type Given = Readonly<{ tenant: string; localpart?: string; roles?: readonly string[]; clock?: Clock }>
 
 /**
  * The `Authorization` header of a tenant's user, as after a login, without a chat server. Creates tenant and user if
  * they are missing.
  */
-export async function aPlatformUser({ config }: RunningDaemon, { tenant, localpart = 'anna', roles = ['member'] }: Given): Promise<string> {
+export async function aPlatformUser(
+  { config }: RunningDaemon,
+  { tenant, localpart = 'anna', roles = ['member'], clock = systemClock }: Given,
+): Promise<string> {
   const { db, close } = openDatabase(config.databaseUrl)
-  const deps = { db, clock: systemClock, random: systemRandom, keyring: await loadKeyring({ random: systemRandom }, config) }
-  const [now, chatDomain] = [isoNow(systemClock), `chat.${tenant}.example`]
+  const deps = { db, clock, random: systemRandom, keyring: await loadKeyring({ random: systemRandom }, config) }
+  const [now, chatDomain] = [isoNow(clock), `chat.${tenant}.example`]
   const [id, fam] = [newId(systemRandom, 'usr'), newId(systemRandom, 'ses')]
   const tenantId = await db.transaction().execute(async (tx) => {
     const plain = { slug: tenant, name: tenant, plan: 'light', status: 'active', time_zone: null, maintenance_window: null } as const
@@ -34,7 +37,7 @@ export async function aPlatformUser({ config }: RunningDaemon, { tenant, localpa
       .where('tenant_id', '=', found)
       .where('localpart', '=', localpart)
       .executeTakeFirstOrThrow()
-    const expiresAt = isoIn(systemClock, 24 * 60 * 60_000)
+    const expiresAt = isoIn(clock, 24 * 60 * 60_000)
     await insertSession(tx, now, { id: fam, tenantId: found, userId: user.id, deviceName: 'Test', network: '127.0.0.0/24', expiresAt })
     return found
   })

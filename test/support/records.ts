@@ -134,6 +134,8 @@ export const anAction = (tenantSlug: string, given: Partial<RolloutAction> = {})
   finishedAt: null,
   durationMs: null,
   fencedMs: null,
+  expectedFenceMs: 0,
+  fenceMode: null,
   error: null,
   ...given,
 })
@@ -223,7 +225,7 @@ export const aRollout = (given: Partial<Rollout> = {}): Rollout => ({
   targets: { free: after, pro: after, enterprise: after },
   digests: {},
   skipRefused: false,
-  fenceMode: 'until-stable',
+  fenceMode: 'auto',
   ignoreWindows: false,
   auditLog: [],
   ...given,

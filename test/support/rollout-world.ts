@@ -74,6 +74,7 @@ function worldOf(room: BoxesRoom, boxes: readonly BoxSpec[], settings: Partial<R
     schemas: synapseSchemas,
     daemonVersion: '0.1.0',
     fenceMaxMs: 15 * 60_000,
+    fences: { free: 'auto', pro: 'auto', enterprise: 'auto' },
     approvalTokenSha256: undefined,
   }
   const signal = new AbortController().signal

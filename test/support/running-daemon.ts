@@ -6,6 +6,7 @@ import { connect as connectAgent, enrolAgent, newAgentKey } from '../../src/agen
 import { api } from '../../src/core/api.ts'
 import { type AdminRole, type Client, makeClient } from '../../src/core/contract/index.ts'
 import { type Clock, secret } from '../../src/core/kit/index.ts'
+import type { PaymentProvider } from '../../src/core/payments/index.ts'
 import { createAccountWithPassword } from '../../src/daemon/admin/index.ts'
 import { loadConfig } from '../../src/daemon/config/index.ts'
 import { startDaemon } from '../../src/daemon/daemon.ts'
@@ -20,10 +21,10 @@ export type Api = { readonly [Room in keyof typeof api]: Client<(typeof api)[Roo
 export const aFolder = (name: string) => mkdtemp(join(tmpdir(), `tenantry-${name}-`))
 export const aKey = () => randomBytes(32).toString('base64')
 
-type Given = Readonly<{ env?: Record<string, string>; clock?: Clock }>
+type Given = Readonly<{ env?: Record<string, string>; clock?: Clock; provider?: PaymentProvider }>
 
 /** A daemon on embedded defaults; `env` overrides them. Every response is checked against its contract. */
-export async function aRunningDaemon({ env = {}, clock = systemClock }: Given = {}) {
+export async function aRunningDaemon({ env = {}, clock = systemClock, provider }: Given = {}) {
   const config = loadConfig({
     env: {
       TENANTRY_LISTEN: `127.0.0.1:${await freePort()}`,
@@ -34,7 +35,14 @@ export async function aRunningDaemon({ env = {}, clock = systemClock }: Given = 
       ...env,
     },
   })
-  const daemon = await startDaemon({ config, clock, random: systemRandom, log: silentLogger(), validateAnswers: true })
+  const daemon = await startDaemon({
+    config,
+    clock,
+    random: systemRandom,
+    log: silentLogger(),
+    validateAnswers: true,
+    ...(provider && { provider }),
+  })
   return { ...daemon, url: `http://${config.listen}`, config }
 }
 
@@ -46,14 +54,18 @@ export const clientOf = (baseUrl: string, authorization?: string): Api => {
 }
 
 /** The `Authorization` header of an admin of that role after a login. */
-export async function loggedIn({ url, config }: RunningDaemon, role: AdminRole): Promise<string> {
+export async function loggedIn(
+  { url, config }: RunningDaemon,
+  role: AdminRole,
+  { clock = systemClock, name = `the-${role}` }: { clock?: Clock; name?: string } = {},
+): Promise<string> {
   const { db, close } = openDatabase(config.databaseUrl)
   await migrate(db)
   const password = aKey()
-  const deps = { db, clock: systemClock, random: systemRandom }
-  await createAccountWithPassword(deps, { kind: 'system', name: 'test' }, { name: `the-${role}`, role, password })
+  const deps = { db, clock, random: systemRandom }
+  await createAccountWithPassword(deps, { kind: 'system', name: 'test' }, { name, role, password })
   await close()
-  const { token } = await clientOf(url).admin.login({ body: { name: `the-${role}`, password } })
+  const { token } = await clientOf(url).admin.login({ body: { name, password } })
   return `Bearer ${token}`
 }
 

@@ -9,7 +9,7 @@ type AppDeps = Parameters<typeof buildApp>[1]
 
 /** Callers without an entry in `authenticate` are refused. */
 type Given = Pick<AppDeps, 'clock'> &
-  Partial<Pick<AppDeps, 'log' | 'metrics' | 'limits' | 'maxBodyMs'>> &
+  Partial<Pick<AppDeps, 'log' | 'metrics' | 'limits' | 'maxBodyMs' | 'pages'>> &
   Readonly<{ authenticate: Partial<Authenticators> }>
 
 const refuse = () => Promise.reject(problem('UNAUTHENTICATED', 'nobody of this kind is known here'))
@@ -29,7 +29,7 @@ export async function standingApp(served: readonly Served[], given: Given, port 
 
 function open(
   served: readonly Served[],
-  { clock, authenticate, limits, maxBodyMs, log = silentLogger(), metrics = makeMetrics() }: Given,
+  { clock, authenticate, limits, maxBodyMs, pages, log = silentLogger(), metrics = makeMetrics() }: Given,
   wanted = 0,
 ) {
   const draining = new AbortController()
@@ -37,6 +37,7 @@ function open(
     authenticate: { admin: refuse, agent: refuse, ...authenticate },
     clock,
     ...(limits ? { limits } : {}),
+    ...(pages ? { pages } : {}),
     ...(maxBodyMs === undefined ? {} : { maxBodyMs }),
     random: systemRandom,
     log,

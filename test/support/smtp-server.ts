@@ -13,7 +13,13 @@ type Manner = Readonly<{
 }>
 
 /** A real mail server from a sender's view: greets, accepts mails and stores them. `manner` may be changed while it runs. */
-export async function smtpServer({ port = 0 }: { port?: number } = {}) {
+export async function smtpServer({
+  port = 0,
+  whenOver = onTestFinished,
+}: {
+  port?: number
+  whenOver?: (close: () => Promise<void>) => void
+} = {}) {
   const received: Received[] = []
   const state: { manner: Manner; said: string[] } = { manner: {}, said: [] }
   const sockets = new Set<Socket>()
@@ -23,7 +29,7 @@ export async function smtpServer({ port = 0 }: { port?: number } = {}) {
   })
   await new Promise<void>((ready) => server.listen(port, '127.0.0.1', ready))
   const close = () => closeAll(server, sockets)
-  onTestFinished(close)
+  whenOver(close)
   const at = (server.address() as { port: number }).port
   return {
     port: at,

@@ -5,7 +5,7 @@ source "$(dirname -- "$0")/cache.sh"
 
 # The package that brings each command; a Docker CLI that is already there is left as it is.
 declare -A PACKAGE_OF=([dockerd]=docker.io [docker]=docker.io [iptables]=iptables [debootstrap]=debootstrap [mmdebstrap]=mmdebstrap [curl]=curl [python3]=python3
-  [nginx]=nginx-light [openssl]=openssl [redis-server]=redis-server)
+  [nginx]=nginx-light [openssl]=openssl [redis-server]=redis-server [chromium]=chromium)
 
 missing_packages() {
   local command
@@ -50,7 +50,7 @@ trixie_packages() {
 }
 
 # Debian's own is too old to build MinIO and to fetch a newer toolchain by itself.
-command -v go >/dev/null || [[ -f $CACHE/stamps/minio && -f $CACHE/stamps/minio-former ]] || die 'Go 1.21 or newer is needed for the first run'
+command -v go >/dev/null || [[ -f $CACHE/stamps/minio && -f $CACHE/stamps/minio-former && -f $CACHE/stamps/stripe-mock ]] || die 'Go 1.21 or newer is needed for the first run'
 
 mapfile -t missing < <(missing_packages)
 if ((${#missing[@]})); then
@@ -60,3 +60,8 @@ fi
 # A fresh machine may have no lists yet, and those name the mirror.
 if [[ ! -f $CACHE/stamps/trixie-packages ]]; then once apt-lists "$(date +%F)" apt-get update -q; fi
 once trixie-packages "$TRIXIE_COMPOSE $TRIXIE_RESTIC $TRIXIE_REGISTRY" trixie_packages
+
+stripe_mock() { GOBIN=$CACHE/bin CGO_ENABLED=0 go install -trimpath -ldflags '-s -w' "$STRIPE_MOCK_MODULE"; }
+
+[[ -x $CACHE/bin/stripe-mock ]] || rm -f "$CACHE/stamps/stripe-mock"
+once stripe-mock "$STRIPE_MOCK_MODULE" stripe_mock

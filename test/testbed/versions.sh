@@ -20,3 +20,6 @@ MINIO_RELEASE=RELEASE.2026-02-12T20-18-48Z
 # An older release, for updates of the object store and their rollback.
 MINIO_FORMER_MODULE=github.com/minio/minio@v0.0.0-20250907161309-07c3a429bfed
 MINIO_FORMER_RELEASE=RELEASE.2025-09-07T16-13-09Z
+
+# Checks the shape of every call to the payment provider.
+STRIPE_MOCK_MODULE=github.com/stripe/stripe-mock@v0.203.0

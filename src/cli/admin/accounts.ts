@@ -44,7 +44,7 @@ export const disableAccount = command(
 
 export const changeRole = command(
   'role <account>',
-  'Change the role of an account, open sessions included',
+  'Change the role of an account and of its open sessions',
   { role: required(oneOf('--role <role>', 'new role', ['viewer', 'reviewer', 'operator', 'admin'])) },
   async ({ api }, { account: nameOrId, role }) => {
     const { id } = findByName((await api.admin.listAccounts()).accounts, nameOrId, 'account')

@@ -36,7 +36,7 @@ type Listed = Readonly<{ alerts: readonly Alert[]; nextCursor: string | null; de
 export const alertList = ({ alerts, nextCursor, deadLetters }: Listed, style: Style): string =>
   sections(
     alerts.length === 0 ? 'No alerts. Test delivery: tenantry alerts test' : tableWithText(style, columns(style), what, alerts),
-    nextCursor ? `More: the same command with --cursor ${nextCursor}` : '',
+    nextCursor ? `Next page: --cursor ${nextCursor}` : '',
     deadLetters.length === 0 ? '' : `${table(style, letterColumns(style), deadLetters)}\n\nDead jobs. Retry them: tenantry jobs retry`,
   )
 

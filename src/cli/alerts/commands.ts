@@ -38,6 +38,15 @@ const kinds = Object.keys({
   trigger_messages_unread: 0,
   module_data_not_deleted: 0,
   module_events_skipped: 0,
+  payment_failed: 0,
+  payment_refunded: 0,
+  invoice_stuck: 0,
+  usage_late: 0,
+  usage_unbilled: 0,
+  usage_rejected: 0,
+  plan_ended: 0,
+  plan_duplicate: 0,
+  billing_differs: 0,
 } satisfies Record<AlertKind, 0>) as AlertKind[]
 
 export const listAlerts = command(

@@ -32,5 +32,5 @@ export const list = command(
   ({ entries, nextCursor }, style) =>
     entries.length === 0
       ? 'No entries.'
-      : sections(table(style, columns(style), entries), nextCursor ? `More: the same command with --cursor ${nextCursor}` : ''),
+      : sections(table(style, columns(style), entries), nextCursor ? `Next page: --cursor ${nextCursor}` : ''),
 )

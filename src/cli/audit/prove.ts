@@ -29,14 +29,14 @@ export async function prove(context: Context, input: VerifyInput): Promise<Prove
   if (stored && stored.checkpoints.length === 0)
     throw problem('USAGE', `${input.checkpoint} contains no checkpoint. fix: \`tenantry audit checkpoint --out <file>\``)
   const checkpoints = stored?.checkpoints ?? []
-  const judge = await signatureVerifier({
+  const verifySignature = await signatureVerifier({
     pem: input.publicKey === undefined ? undefined : await readTextFile(input.publicKey),
     named: stored && new Set(checkpoints.map(({ keyId }) => keyId)),
   })
   const proofs =
     input.export === undefined
-      ? await proveLog(context, input, checkpoints, judge)
-      : [await proveExport(linesOf(input.export), { checkpoints, judge, needsSignature: input.publicKey !== undefined })]
+      ? await proveLog(context, input, checkpoints, verifySignature)
+      : [await proveExport(linesOf(input.export), { checkpoints, verifySignature, needsSignature: input.publicKey !== undefined })]
   const trust = stored ? 'checkpoint' : input.publicKey === undefined ? 'none' : 'key'
   return { proofs, trust, passedOver: stored?.passedOver ?? 0 }
 }
@@ -59,25 +59,30 @@ async function proveLog(
   context: Context,
   { chain }: VerifyInput,
   checkpoints: readonly Checkpoint[],
-  judge: VerifySignature,
+  verifySignature: VerifySignature,
 ): Promise<Proof[]> {
   const only = chain === undefined ? undefined : chainOf(chain)
   const chains = [...new Set(checkpoints.map((one) => one.chain))].filter((one) => only === undefined || one === only)
   if (chains.length === 0) throw problem('USAGE', `The checkpoint file contains no checkpoint of chain ${only}.`)
   const proofs: Proof[] = []
-  for (const one of chains.sort()) proofs.push(await proveChain(context, one, checkpoints, judge))
+  for (const one of chains.sort()) proofs.push(await proveChain(context, one, checkpoints, verifySignature))
   return proofs
 }
 
-async function proveChain(context: Context, chain: string, checkpoints: readonly Checkpoint[], judge: VerifySignature): Promise<Proof> {
+async function proveChain(
+  context: Context,
+  chain: string,
+  checkpoints: readonly Checkpoint[],
+  verifySignature: VerifySignature,
+): Promise<Proof> {
   const lines = async function* () {
     for await (const some of exportLines(context, { chain, evidence: true })) yield* some.split('\n')
   }
   try {
-    return await proveExport(lines(), { checkpoints, judge })
+    return await proveExport(lines(), { checkpoints, verifySignature })
   } catch (error) {
     if (!isProblem(error, 'NOT_FOUND')) throw error
     const gone = { chain, ok: false, reason: 'the chain was signed, but is missing from the log', brokenAt: 1 }
-    return { ...gone, entries: 0, head: { seq: 0, hash: '' }, proved: null, unsigned: 0, evidence: { proved: 0, absent: 0 } }
+    return { ...gone, entries: 0, head: { seq: 0, hash: '' }, proved: null, unsigned: 0, evidence: { proved: 0, absent: 0, replaced: 0 } }
   }
 }

@@ -22,8 +22,8 @@ export const verify = command(
     exit: (result) => (('chains' in result ? result.chains : result.proofs).every(({ ok }) => ok) ? 0 : catalogue.AUDIT_BROKEN.exit),
     examples: [
       'verify',
-      'verify --checkpoint kept.jsonl',
-      'verify --export rollout.ndjson --checkpoint kept.jsonl --public-key tenantry.pub',
+      'verify --checkpoint checkpoints.jsonl',
+      'verify --export rollout.ndjson --checkpoint checkpoints.jsonl --public-key tenantry.pub',
     ],
   },
 )
@@ -88,6 +88,9 @@ function remarks({ chain, proved, unsigned, evidence }: Proof): string[] {
     ...(unsigned > 0 ? [`${chain}: ${plural(unsigned, 'later entry', 'later entries')} linked, not yet signed.`] : []),
     ...(evidence.absent > 0
       ? [`${chain}: the evidence of ${plural(evidence.absent, 'attempt')} is not in the file, only its checksums.`]
+      : []),
+    ...(evidence.replaced > 0
+      ? [`${chain}: the evidence of ${plural(evidence.replaced, 'attempt')} was replaced by a later result of its agent.`]
       : []),
   ]
 }

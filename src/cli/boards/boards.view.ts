@@ -17,10 +17,7 @@ export const boardList = (
   { boards, nextCursor }: Readonly<{ boards: readonly BoardSummary[]; nextCursor: string | null }>,
   style: Style,
 ): string =>
-  sections(
-    boards.length === 0 ? 'No boards.' : table(style, columns(style), boards),
-    nextCursor ? `More: the same command with --cursor ${nextCursor}` : '',
-  )
+  sections(boards.length === 0 ? 'No boards.' : table(style, columns(style), boards), nextCursor ? `Next page: --cursor ${nextCursor}` : '')
 
 const summaryFields = (board: BoardSummary, style: Style): string =>
   fields(style, [

@@ -33,7 +33,7 @@ const show = command(
 
 const check = command(
   'check <board>',
-  'Check a board for what would get stuck',
+  'Check a board for dead ends and unknown names',
   { tenant: orFile },
   async ({ api }, { board, tenant }): Promise<Checked> => {
     if (tenant === undefined) return checkFile(board)

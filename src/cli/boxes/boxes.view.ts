@@ -1,4 +1,4 @@
-import type { BoxDetail, BoxRow, Component, InstalledVersions } from '../../core/boxes/index.ts'
+import type { BoxDetail, BoxRow } from '../../core/boxes/index.ts'
 import { duration } from '../../core/kit/index.ts'
 import { ago, type Column, clean, fields, type Paint, type Style, sections, stamp, table } from '../kit/index.ts'
 import { openingWords, windowWords } from '../tenants/index.ts'
@@ -144,12 +144,3 @@ const probeLine = ({ probe }: BoxDetail, { paint, now }: Style) =>
 
 const findings = ({ findings }: BoxDetail) =>
   findings.length > 0 ? `Findings:\n${findings.map((finding) => `  ${clean(finding)}`).join('\n')}` : undefined
-
-const components = ['synapse', 'postgres', 'minio', 'migrationsHead'] as const satisfies readonly Component[]
-
-/** `synapse 1.157.1 → 1.163.2`, for each changed component. */
-export const versionMoves = (from: InstalledVersions, to: InstalledVersions): string =>
-  components
-    .filter((component) => from[component] !== to[component])
-    .map((component) => `${component === 'migrationsHead' ? 'migrations' : component} ${from[component]} → ${to[component]}`)
-    .join(', ')

@@ -15,7 +15,7 @@ import { scan } from './scan.ts'
 import { list, show } from './show.ts'
 
 export { awaitCommand, awaitWithProgress } from './await-command.ts'
-export { boxState, versionMoves } from './boxes.view.ts'
+export { boxState } from './boxes.view.ts'
 export { getBox, listAllBoxes } from './show.ts'
 
 export const boxes = noun('boxes', 'Manage tenant boxes (chat server, database, object store)', [

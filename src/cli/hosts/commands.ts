@@ -15,7 +15,7 @@ export const invite = command(
         ['token', style.paint.bold(token)],
         ['expires', stamp(expiresAt, style.now)],
       ]),
-      'The token is shown only now. On the host, put it into a file that only root can read, then:\n' +
+      'Save the token now, it is not shown again. On the host, put it into a file that only root can read, then:\n' +
         `  tenantry-agent enrol --url ${style.url ?? '<this daemon>'} --token-file <file>\n  tenantry-agent run`,
     ),
   { examples: ['invite host-1', 'invite host-1 --json | jq -r .token'] },

@@ -25,7 +25,7 @@ type Listed = Readonly<{ jobs: readonly Job[]; nextCursor: string | null; counts
 export const jobList = ({ jobs, nextCursor, counts }: Listed, style: Style): string =>
   sections(
     jobs.length === 0 ? 'No jobs.' : table(style, columns(style), jobs),
-    nextCursor ? `More: the same command with --cursor ${nextCursor}` : '',
+    nextCursor ? `Next page: --cursor ${nextCursor}` : '',
     counts.length === 0 ? '' : table(style, countColumns(style), counts),
     counts.some(({ state }) => state === 'dead') ? 'To retry dead jobs: tenantry jobs retry' : '',
   )

@@ -19,6 +19,8 @@ type Extras<Input, Result> = Readonly<{
   exit?: (result: Result, input: Input) => ExitCode
   /** Runs without a daemon: no address is resolved. */
   local?: true
+  /** Acts as a user of a tenant, not as an operator. */
+  asUser?: true
   /** Has a name only: its feature is not loaded. */
   nameOnly?: true
   /** Complete commands, shown in help below the options. */

@@ -48,7 +48,7 @@ export async function connect(deps: ApiDeps): Promise<Api> {
 
 type StoredLogin = Readonly<{ token: string; name: string; expiresAt: string }>
 /** A user of a tenant. `developerId`: as registered from this machine. */
-type StoredUser = StoredLogin & Readonly<{ tenant: string; developerId?: string | undefined }>
+export type StoredUser = StoredLogin & Readonly<{ tenant: string; developerId?: string | undefined }>
 
 type LoginsFile = Readonly<{
   last?: string

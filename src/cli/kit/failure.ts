@@ -26,24 +26,36 @@ export type TypedCommand = Readonly<{
   nounHasShow?: boolean
   /** TENANTRY_TOKEN is set and wins over a login. */
   byToken?: boolean
+  /** The command acts as a user of a tenant. */
+  asUser?: boolean
 }>
 
 type Advice = (typed: TypedCommand, failure: Problem) => string | undefined
 
 const helpOf: Advice = ({ noun, verb }) => `tenantry ${[noun, verb, '--help'].filter(Boolean).join(' ')}`
-const listOf: Advice = ({ noun, nounHasList, tenant }) =>
-  nounHasList ? ['tenantry', noun, 'list', tenant].filter(Boolean).join(' ') : undefined
-const showOf: Advice = ({ noun, subject, nounHasShow }) => (nounHasShow && subject ? `tenantry ${noun} show ${subject}` : undefined)
+const listOf: Advice = ({ noun, nounHasList, tenant, asUser }) =>
+  nounHasList && !asUser ? ['tenantry', noun, 'list', tenant].filter(Boolean).join(' ') : undefined
+const showOf: Advice = ({ noun, subject, nounHasShow, asUser }) =>
+  nounHasShow && subject && !asUser ? `tenantry ${noun} show ${subject}` : undefined
 const retry: Advice = (_, { retryAfterSeconds }) =>
   retryAfterSeconds ? `wait ${plural(retryAfterSeconds, 'second')}, then retry` : 'retry in a moment; if it fails again: tenantry doctor'
 const doctor: Advice = () => 'tenantry doctor'
 /** A login changes nothing while TENANTRY_TOKEN is set. */
-const logIn: Advice = ({ byToken }) =>
-  byToken ? 'TENANTRY_TOKEN is set and overrides your login: replace it, or unset it and run tenantry login' : 'tenantry login'
-const askForRole: Advice = ({ byToken }) =>
-  byToken
-    ? 'tenantry whoami shows the role of TENANTRY_TOKEN; to use your own, unset it and run tenantry login'
-    : 'tenantry whoami shows your role; an admin can change it with tenantry accounts role'
+const logIn: Advice = ({ byToken, asUser }) =>
+  asUser
+    ? 'tenantry login --tenant <slug>'
+    : byToken
+      ? 'TENANTRY_TOKEN is set and overrides your login: replace it, or unset it and run tenantry login'
+      : 'tenantry login'
+/** A message that names its fix is not about the role. */
+const askForRole: Advice = ({ byToken, asUser }, { message }) =>
+  message.includes('fix: ')
+    ? undefined
+    : asUser
+      ? 'ask a user with that role, or an administrator of your tenant'
+      : byToken
+        ? 'tenantry whoami shows the role of TENANTRY_TOKEN; to use your own, unset it and run tenantry login'
+        : 'tenantry whoami shows your role; an admin can change it with tenantry accounts role'
 
 /** The daemon's message for an unknown path: the path in `--url` is wrong, or the daemon has another version. */
 const noSuchPath = /^\/\S+ does not exist/

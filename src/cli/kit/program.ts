@@ -101,7 +101,7 @@ const aliases: Readonly<Record<string, string>> = { list: 'ls', remove: 'rm' }
 
 /** Verbs that change nothing, listed first in the help of a noun. */
 const readVerbs = new Set(
-  'list show history plan rehearse diff watch follow check logs scan verify export checkpoint public-key top tail sessions bash zsh fish names'.split(
+  'list show history plan rehearse diff watch follow check logs scan verify health audit read simulate export checkpoint public-key top tail sessions bash zsh fish names'.split(
     ' ',
   ),
 )
@@ -146,6 +146,7 @@ function parsedOf({ noun, verb }: Names, command: Command, built: Commander, arg
     ...(verb ? { verb: verb.name } : {}),
     ...(names.length > 0 && typeof subject === 'string' ? { subject } : {}),
     ...(typeof tenant === 'string' ? { tenant } : {}),
+    ...(command.asUser ? { asUser: true } : {}),
   }
   return { command, typed, globals, input: { ...words, ...Object.fromEntries(options) } }
 }

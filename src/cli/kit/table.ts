@@ -43,11 +43,11 @@ export function table<Row>(style: Style, columns: readonly Column<Row>[], rows: 
 function chosen<Row>({ columns: titles }: Style, columns: readonly Column<Row>[]): readonly Column<Row>[] {
   return titles === undefined
     ? columns
-    : titles.map((wanted) => {
-        const found = columns.find(({ title }) => title === wanted)
+    : titles.map((requested) => {
+        const found = columns.find(({ title }) => title === requested)
         if (found) return found
         const known = columns.map(({ title }) => title.toLowerCase().replaceAll(' ', '-')).join(', ')
-        throw problem('USAGE', `the table has no column ${wanted.toLowerCase()}. fix: use some of ${known}`)
+        throw problem('USAGE', `the table has no column ${requested.toLowerCase()}. fix: use some of ${known}`)
       })
 }
 

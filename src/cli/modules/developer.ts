@@ -3,32 +3,24 @@ import { basename } from 'node:path'
 import type { Client } from '../../core/contract/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import type { storeContract } from '../../core/store/index.ts'
-import { type Context, clean, command, fields, required, text } from '../kit/index.ts'
+import { bearerOf, clean, command, fields, required, tenantUser, text } from '../kit/index.ts'
 
 type Store = Client<typeof storeContract>
-
-/** The login of a user of a tenant; that of an operator does not count. */
-const asUser = async ({ clock, logins, url }: Context) => {
-  const login = await logins.userAt(url)
-  if (!login || login.expiresAt <= clock.now().toISOString())
-    throw problem('USAGE', `No user of a tenant is logged in to ${url}. fix: tenantry login --tenant ${login?.tenant ?? '<slug>'}`)
-  return login
-}
 
 export const register = command(
   'register',
   'Become a developer of modules',
   {
-    email: required(text('--email <address>', 'where mails of reviews go')),
+    email: required(text('--email <address>', 'mail address for results of reviews')),
     name: required(text('--name <name>', 'your name')),
     organization: required(text('--organization <name>', 'your organization')),
     code: text('--code <code>', 'invite code of an operator'),
   },
-  async (context, { code, ...given }) => {
-    const login = await asUser(context)
+  async (context, { code, ...input }) => {
+    const login = await tenantUser(context)
     const { registerDeveloper }: Store = context.api.store
-    const body = { ...given, ...(code === undefined ? {} : { inviteCode: code }) }
-    const developer = await registerDeveloper({ body }, { headers: { authorization: `Bearer ${login.token}` } })
+    const body = { ...input, ...(code === undefined ? {} : { inviteCode: code }) }
+    const developer = await registerDeveloper({ body }, { headers: bearerOf(login) })
     await context.logins.saveUser(context.url, { ...login, developerId: developer.id })
     return developer
   },
@@ -37,7 +29,7 @@ export const register = command(
       ['developer', id],
       ['mails to', clean(email)],
     ]),
-  { examples: ['register --email anna@example.org --name Anna --organization Acme --code sti_Vb0m'] },
+  { asUser: true, examples: ['register --email anna@example.org --name Anna --organization Acme --code sti_Vb0m'] },
 )
 
 export const submit = command(
@@ -45,7 +37,7 @@ export const submit = command(
   'Upload a package for review',
   { developer: text('--developer <id>', 'developer account (default: as registered here)') },
   async (context, { zip: file, developer }) => {
-    const login = await asUser(context)
+    const login = await tenantUser(context)
     const id = developer ?? login.developerId
     if (id === undefined)
       throw problem('USAGE', 'The developer account is not known here. fix: tenantry modules register, or pass --developer <id>')
@@ -55,7 +47,7 @@ export const submit = command(
     const fields = { manifest: await manifestIn(zip, file) }
     const content = new Blob([zip as Uint8Array<ArrayBuffer>])
     const { uploadModule }: Store = context.api.store
-    const headers = { authorization: `Bearer ${login.token}`, 'x-developer-id': id }
+    const headers = { ...bearerOf(login), 'x-developer-id': id }
     return uploadModule({ upload: { content, fileName: basename(file), fields } }, { headers, signal: context.signal })
   },
   ({ submissionId, checksum }, style) =>
@@ -64,7 +56,7 @@ export const submit = command(
       ['status', 'in review'],
       ['sha256', checksum],
     ]),
-  { examples: ['submit attendance-0.1.0.zip'] },
+  { asUser: true, examples: ['submit attendance-0.1.0.zip'] },
 )
 
 /** The text of `module.json`. Throws MODULE_INVALID. */

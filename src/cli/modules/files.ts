@@ -6,7 +6,7 @@ import { templateOf } from './template.ts'
 
 type Created = Readonly<{ id: string; dir: string; files: readonly string[] }>
 
-/** Writes the files of a new module. Throws ALREADY_EXISTS for a folder with files, and USAGE for a name that is no id. */
+/** Writes the files of a new module. Throws ALREADY_EXISTS for a folder with files, and USAGE for a name that is not an id. */
 export async function createModule(dir: string, idOption: string | undefined): Promise<Created> {
   const { ModuleId } = await import('../../core/modules/index.ts')
   const id = idOption ?? basename(resolve(dir))

@@ -130,7 +130,7 @@ const only = text('--only <version>', 'only this version (default: all)')
 
 const withdraw = command(
   'withdraw <module>',
-  'Withdraw a module: it runs nowhere within a second',
+  'Withdraw a module; it stops everywhere within a second',
   { reason: required(text('--reason <text>', 'shown to tenants that have the module')), only },
   async ({ api, ask }, { module: id, reason, only: version }) => {
     await assertConfirmed(ask, `Stop ${version ? `version ${version}` : 'all versions'} of ${id} in every tenant? Its data stays.`)

@@ -27,8 +27,8 @@ export async function templateOf(id: string): Promise<Readonly<Record<string, st
     'samples.json': json({
       steps: [
         {
-          event: { type: 'space.created', payload: { spaceId: 'spc_1', name: 'Class 7a' } },
-          expect: { documents: { count: 1, 'space:spc_1': { name: 'Class 7a' } }, published: [{ name: 'counted', payload: { count: 1 } }] },
+          event: { type: 'space.created', payload: { spaceId: 'spc_1' } },
+          expect: { documents: { count: 1, 'space:spc_1': { counted: 1 } }, published: [{ name: 'counted', payload: { count: 1 } }] },
         },
         { request: { method: 'GET', path: '/' }, expect: { status: 200, body: { count: 1 } } },
         { request: { method: 'GET', path: '/other' }, expect: { status: 404 } },
@@ -53,7 +53,7 @@ export const on = {
   'space.created': async (event, svc) => {
     const count = (await svc.data.get('count')) + svc.settings.step
     await svc.data.put('count', count)
-    await svc.data.put(\`space:\${event.payload.spaceId}\`, { name: event.payload.name })
+    await svc.data.put(\`space:\${event.payload.spaceId}\`, { counted: count })
     await svc.events.publish('counted', { count })
     svc.log('spaces counted:', count)
   },

@@ -1,4 +1,5 @@
 import type { Client } from '../../core/contract/index.ts'
+import { printable } from '../../core/kit/index.ts'
 import type { storeContract } from '../../core/store/index.ts'
 import { ago, type Column, clean, fields, type Style, sections, stamp, table } from '../kit/index.ts'
 
@@ -21,7 +22,7 @@ const columns = ({ now }: Style): Column<Review>[] => [
 export const reviewList = ({ reviews, nextCursor }: Listed, style: Style): string =>
   sections(
     reviews.length === 0 ? 'No submissions await a review.' : table(style, columns(style), reviews),
-    nextCursor ? `More: the same command with --cursor ${nextCursor}` : '',
+    nextCursor ? `Next page: --cursor ${nextCursor}` : '',
   )
 
 /** Every text of the developer is printed without control characters: a package must not write to the terminal of its reviewer. */
@@ -47,7 +48,10 @@ export function reviewView(one: Shown, style: Style): string {
       'failed steps',
       test.ran.filter(({ ok }) => !ok).map(({ step, message }) => `${step}: ${message}`),
     ),
-    listed(`changes since ${difference.previousVersion ?? 'nothing: this is the first version'}`, changesOf(difference)),
+    listed(
+      difference.previousVersion ? `changes since ${difference.previousVersion}` : 'content of the first version',
+      changesOf(difference),
+    ),
     ...sources.map((source) => sourceView(source)),
     one.status === 'in_review' ? `next: tenantry reviews approve ${one.submissionId}` : '',
   )
@@ -69,6 +73,6 @@ const changesOf = ({ files, ...others }: Shown['difference']): string[] => [
 function sourceView({ file, bytes, text, findings }: Shown['sources'][number]): string {
   if (text === null) return `${clean(file)}: ${bytes} bytes, not shown: read it in the package`
   const found = findings.map(({ line, column, message }) => `  ${[line, column].filter(Boolean).join(':')} ${clean(message)}`)
-  const lines = text.split('\n').map((line, n) => `${String(n + 1).padStart(5)}  ${clean(line)}`)
+  const lines = text.split(/\r?\n/).map((line, n) => `${String(n + 1).padStart(5)}  ${printable(line)}`.trimEnd())
   return [`${clean(file)} (${bytes} bytes)`, ...found, ...lines].join('\n')
 }

@@ -1,9 +1,10 @@
 import { plural, problem } from '../../core/kit/index.ts'
+import { gateOf, statusWord, whyOf } from '../../core/rollouts/index.ts'
 import { assertConfirmed, command, flag, many, required, text } from '../kit/index.ts'
 import { queue, startBody } from './create.ts'
+import { exitOfRollout } from './exit.ts'
 import { allowSkipped, followIfRequested, followOptions, resultExit, resultView, watchRollout } from './follow.ts'
 import { rolloutView } from './rollout.view.ts'
-import { exitOfRollout, gateOf, statusWord, whyOf } from './words.ts'
 
 export const start = command(
   'start <id>',

@@ -1,10 +1,8 @@
 import { isProblem, plural, problem } from '../../core/kit/index.ts'
-import type { PlannedImage, RolloutDetail, RolloutPlan } from '../../core/rollouts/index.ts'
+import { type fenceModes, movedImages, phaseOrder, type RolloutDetail, type RolloutPlan } from '../../core/rollouts/index.ts'
 import { assertConfirmed, type Context, clean, command, count, flag, many, oneOf, text } from '../kit/index.ts'
 import { followIfRequested, followOptions, resultExit, resultView } from './follow.ts'
 import { activeText, allowLongFence, ignoreWindows, pace, planSummary } from './plan.ts'
-
-import { fenceModes, phases } from './words.ts'
 
 /** Also of `start`. */
 export const queue = flag('--queue', 'wait for unfinished rollouts that include these boxes')
@@ -20,14 +18,9 @@ export const create = command(
     skipRefused: flag('--skip-refused', 'skip boxes that the plan blocks'),
     failureThreshold: count('--failure-threshold <count>', 'failed boxes that stop a phase (default: 1)'),
     ...pace,
-    holdAfter: oneOf('--hold-after <phase>', 'pause after this phase', phases),
-    fenceMode: oneOf(
-      '--fence-mode <mode>',
-      'when maintenance of a box ends (default: until-stable; the others do not roll back a box that fails later)',
-      fenceModes,
-    ),
+    holdAfter: oneOf('--hold-after <phase>', 'pause after this phase', phaseOrder.staged),
     idempotencyKey: text('--idempotency-key <key>', 'repeat calls with this key return the same rollout'),
-    start: flag('--start', 'start the rollout; on a terminal after its plan is shown and confirmed'),
+    start: flag('--start', 'start it; a terminal shows the plan and asks for confirmation'),
     queue,
     ...followOptions,
   },
@@ -42,6 +35,7 @@ export const create = command(
       ignoreWindows: body.ignoreWindows,
       parallel: body.parallel,
       bakeMs: body.bakeMs,
+      fenceMode: body.fenceMode,
     }
     const isRepeated = start && (await isRepeatedCall(context, idempotencyKey))
     const seen = start && !isRepeated ? await preview(context, planInput, { ...body, queue }) : undefined
@@ -64,7 +58,7 @@ export const create = command(
       'create --start --watch',
       "create --start --wait --json --reason 'weekly' > rollout.json",
       'create --target anna-schule,kita-sued',
-      'create --fence-mode until-first-ok --start --watch',
+      'create --fence-mode until-stable --start --watch',
       'create --parallel 1 --bake 30m --start --watch',
     ],
   },
@@ -82,6 +76,7 @@ type PlanInput = {
   ignoreWindows: boolean
   parallel: number | undefined
   bakeMs: number | undefined
+  fenceMode: (typeof fenceModes)[number] | undefined
 }
 
 /** Shows the plan to a person and asks before anything is created. A blocked plan creates no rollout. */
@@ -119,7 +114,7 @@ function assertNoneActive({ activeRollouts = [] }: RolloutPlan): void {
 
 /** Throws CONFLICT when an image changed after the plan was shown. */
 function assertTagsUnmoved(seen: RolloutPlan, { id, plan }: RolloutDetail): void {
-  const moved = movedTags(seen, plan)
+  const moved = movedImages(seen, plan)
   if (moved.length > 0)
     throw problem(
       'CONFLICT',
@@ -148,17 +143,3 @@ export async function isRepeatedCall({ api }: Pick<Context, 'api'>, idempotencyK
     throw error
   }
 }
-
-/**
- * Images that changed between the shown plan and the created rollout: a tag was moved, or its registry did not answer. One line each.
- */
-export function movedTags(seen: RolloutPlan, made: RolloutPlan): string[] {
-  const before = new Map((seen.images ?? []).map(({ image, digest }) => [image, digest]))
-  return (made.images ?? []).flatMap((now) => {
-    const shown = before.get(now.image)
-    return shown && now.digest !== shown ? [`${clean(now.image)} was ${clean(shown)} in the plan and ${isNow(now)}`] : []
-  })
-}
-
-const isNow = ({ digest, why }: PlannedImage): string =>
-  digest === null ? `is unresolved now${why === undefined ? '' : ` (${clean(why)})`}` : `is ${clean(digest)} now (tag moved)`

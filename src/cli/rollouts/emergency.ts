@@ -1,11 +1,11 @@
 import { isProblem, plural, problem, type Secret, secret } from '../../core/kit/index.ts'
-import type { RolloutDetail, RolloutPlan } from '../../core/rollouts/index.ts'
+import { movedImages, type RolloutDetail, type RolloutPlan } from '../../core/rollouts/index.ts'
 import { type Context, clean, command, flag, readTextFile, text } from '../kit/index.ts'
-import { isRepeatedCall, movedTags } from './create.ts'
+import { isRepeatedCall } from './create.ts'
 import { blastRadius, type Order, orderOptions, promptOrder } from './emergency-order.ts'
+import { exitOfRollout } from './exit.ts'
 
 import { followIfRequested, followOptions, resultView } from './follow.ts'
-import { exitOfRollout } from './words.ts'
 
 export const emergency = command(
   'emergency',
@@ -100,7 +100,7 @@ async function tokenIn({ readStdin }: Context, file: string): Promise<Secret> {
 
 /** True when the created rollout differs from the shown plan. */
 function notifyChanges({ notify }: Context, seen: RolloutPlan, made: RolloutDetail): boolean {
-  const changes = movedTags(seen, made.plan)
+  const changes = movedImages(seen, made.plan)
   if (made.manifestRevision !== seen.manifestRevision) changes.unshift('The manifest has changed since the plan')
   for (const change of changes) notify(`${change}: see \`tenantry rollouts show ${made.id} --plan\``)
   return changes.length > 0

@@ -1,12 +1,19 @@
 import { type ExitCode, isProblem, problem } from '../../core/kit/index.ts'
-import type { Rollout, RolloutDetail } from '../../core/rollouts/index.ts'
+import {
+  type BoardMessage,
+  type BoardState,
+  isBoardOver,
+  openBoard,
+  type Rollout,
+  type RolloutDetail,
+  reduce,
+} from '../../core/rollouts/index.ts'
 import { type Context, flag, type Output, type Style, sections, withAddress } from '../kit/index.ts'
 import { closingLines, linesOf, openingLines } from './board/lines.ts'
-import { type BoardMessage, type BoardState, isOver, openBoard, reduce } from './board/state.ts'
+import { exitOfRollout } from './exit.ts'
 
 import { planView } from './plan.ts'
 import { rolloutView } from './rollout.view.ts'
-import { exitOfRollout } from './words.ts'
 
 type Deps = Pick<Context, 'api' | 'clock' | 'signal' | 'url'>
 
@@ -113,7 +120,7 @@ async function waitForRollout(
 const lineWriter = (writeAll: (lines: readonly string[]) => void): Follower => ({
   opened: (state) => writeAll(openingLines(state)),
   changed: (before, message, after) => writeAll(linesOf(before, message, after)),
-  until: (state) => isOver(state) || state.rollout.status === 'paused',
+  until: (state) => isBoardOver(state) || state.rollout.status === 'paused',
 })
 
 /** Nothing after watching; a queued rollout with its plan; all else with its next commands. */

@@ -1,17 +1,25 @@
+import { versionMoves } from '../../core/boxes/index.ts'
 import { duration, plural } from '../../core/kit/index.ts'
-import type { ActiveRollout, PlannedBox, PlannedImage, RolloutPlan } from '../../core/rollouts/index.ts'
-import { versionMoves } from '../boxes/index.ts'
-import { ago, type Column, clean, command, count, flag, many, padEnd, period, type Style, sections, table } from '../kit/index.ts'
-import { rolloutWord } from './words.ts'
+import {
+  type ActiveRollout,
+  fenceEndText,
+  fenceModes,
+  type PlannedBox,
+  type PlannedImage,
+  type RolloutPlan,
+  rolloutWord,
+} from '../../core/rollouts/index.ts'
+import { ago, type Column, clean, command, count, flag, many, oneOf, padEnd, period, type Style, sections, table } from '../kit/index.ts'
 
 export const allowLongFence = flag('--allow-long-fence', 'include boxes whose downtime exceeds fence.maxMinutes')
 
 export const ignoreWindows = flag('--ignore-windows', 'update boxes outside their maintenance windows')
 
-/** The pace of a rollout: boxes at once, and the watching time after each phase. */
+/** The pace of a rollout: boxes at once, the watching time after each phase, and when boxes open again. */
 export const pace = {
   parallel: count('--parallel <count>', 'boxes at once (default: the setting of the daemon)'),
   bakeMs: period('--bake <duration>', 'watch updated boxes this long after each phase (30m, 2h, 1d)'),
+  fenceMode: oneOf('--fence-mode <mode>', 'when maintenance of a box ends (default: auto, per box)', fenceModes),
 }
 
 export const plan = command(
@@ -50,7 +58,7 @@ export function planView(plan: RolloutPlan, style: Style): string {
     activeView(plan, style),
     warnings(plan.boxes, style),
     totals(plan, moving),
-    proposal(plan),
+    stayingClosed(moving),
   )
 }
 
@@ -78,7 +86,7 @@ export function planSummary(plan: RolloutPlan, style: Style): string {
     activeView(plan, style),
     warnings(plan.boxes, style),
     totals(plan, moving),
-    proposal(plan),
+    stayingClosed(moving),
   )
 }
 
@@ -128,6 +136,7 @@ const columns = ({ now }: Style): readonly Column<PlannedBox>[] => [
     paint: () => 'yellow',
   },
   { title: 'WINDOW', value: ({ window }) => window && opening(window.opensAt, now), priority: 2 },
+  { title: 'OPENS', value: ({ fenceMode }) => fenceMode && fenceEndText(fenceMode), priority: 4 },
   { title: 'DOWNTIME', value: ({ expectedFenceMs }) => duration(expectedFenceMs), priority: 2, align: 'right' },
   { title: 'MAX DOWNTIME', value: ({ worstFenceMs }) => duration(worstFenceMs), priority: 5, align: 'right' },
   { title: 'DURATION', value: ({ expectedMs }) => duration(expectedMs), priority: 5, align: 'right' },
@@ -168,10 +177,17 @@ export function findingLines(boxes: readonly Pick<PlannedBox, 'tenantSlug' | 'fi
     ])
 }
 
-const proposal = ({ proposedFenceMode: mode }: RolloutPlan): string =>
-  mode === undefined
-    ? ''
-    : `Image rollbacks from these versions have succeeded before, so consider \`--fence-mode ${mode}\`: maintenance ends sooner, but a box that fails later stays on the new version until you decide.`
+/** Boxes that stay in maintenance until they are stable, because a rollback by images is not proven; by reason. */
+function stayingClosed(moving: readonly PlannedBox[]): string {
+  const reasons = [...new Set(moving.flatMap(({ fenceReason }) => fenceReason ?? []))]
+  return reasons
+    .map((reason) => {
+      const slugs = moving.filter(({ fenceReason }) => fenceReason === reason).map(({ tenantSlug }) => clean(tenantSlug))
+      const some = `${slugs.slice(0, maxPerKind).join(', ')}${slugs.length > maxPerKind ? ` and ${slugs.length - maxPerKind} more` : ''}`
+      return `In maintenance until stable, about 2 min longer: ${some} (no rollback by images: ${clean(reason)}).`
+    })
+    .join('\n')
+}
 
 function totals(plan: RolloutPlan, moving: readonly PlannedBox[]): string {
   const skipped = plan.boxes.filter(({ does, findings }) => does === 'skip' && findings.length > 0).length

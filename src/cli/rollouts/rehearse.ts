@@ -1,8 +1,7 @@
 import { duration, plural } from '../../core/kit/index.ts'
-import { type Rehearsal, type RehearsalRequest, type RehearsedBox, refusalsOf } from '../../core/rollouts/index.ts'
-import { type Column, clean, command, count, many, oneOf, type Style, sections, share, table } from '../kit/index.ts'
+import { type fenceModes, type Rehearsal, type RehearsedBox, refusalsOf } from '../../core/rollouts/index.ts'
+import { type Column, clean, command, count, many, type Style, sections, share, table } from '../kit/index.ts'
 import { allowLongFence, ignoreWindows, pace } from './plan.ts'
-import { fenceModes } from './words.ts'
 
 export const rehearse = command(
   'rehearse',
@@ -11,7 +10,6 @@ export const rehearse = command(
     target: many('--target <slugs>', 'only these boxes (comma-separated or repeated)'),
     allowLongFence,
     ignoreWindows,
-    fenceMode: oneOf('--fence-mode <mode>', 'when maintenance of a box ends, as for create', fenceModes),
     ...pace,
     failureThreshold: count('--failure-threshold <count>', 'failed boxes that stop a phase (default: 1)'),
     seed: count('--seed <number>', 'random seed (default: 1)', 0),
@@ -42,7 +40,7 @@ export const rehearse = command(
 type Shares = 'failureThreshold' | 'parallel' | 'bakeMs' | 'seed' | 'runs' | 'failRate' | 'pullFailRate' | 'slowPullRate' | 'offlineRate'
 type Options = Readonly<Record<'target' | 'fail' | 'pullFail' | 'offline', readonly string[]>> &
   Readonly<Record<Shares, number | undefined>> &
-  Readonly<{ allowLongFence: boolean; ignoreWindows: boolean; fenceMode: RehearsalRequest['fenceMode'] | undefined }>
+  Readonly<{ allowLongFence: boolean; ignoreWindows: boolean; fenceMode: (typeof fenceModes)[number] | undefined }>
 
 function requestOf({ target, fail, pullFail, offline, failRate, pullFailRate, slowPullRate, offlineRate, ...rest }: Options) {
   return {
@@ -94,6 +92,7 @@ const fenceColumns: readonly Column<RehearsedBox>[] = [
   { title: 'START', value: ({ beginsMs }) => after(beginsMs), priority: 2 },
   { title: 'RESULT', value: ({ status }) => status.replaceAll('_', ' '), priority: 2 },
   { title: 'DOWNTIME', value: ({ fenceMs }) => time(fenceMs), priority: 1, align: 'right' },
+  { title: 'EXPECTED', value: ({ expectedFenceMs }) => time(expectedFenceMs), priority: 3, align: 'right' },
   { title: 'MAX DOWNTIME', value: ({ worstFenceMs }) => time(worstFenceMs), priority: 4, align: 'right' },
 ]
 

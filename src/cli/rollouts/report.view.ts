@@ -1,29 +1,27 @@
 import { duration, plural } from '../../core/kit/index.ts'
-import type {
-  PhaseSpan,
-  RollbackCounts,
-  RollbackSpan,
-  RolloutAction,
-  RolloutPlan,
-  RolloutReport,
-  StepSpread,
-  TimelineEntry,
-} from '../../core/rollouts/index.ts'
-import { type Column, clean, fields, type Style, sections, stamp, table } from '../kit/index.ts'
-import { planView } from './plan.ts'
-import { actionColumns, countsText, nextStepsView, pausedPhase, termsOf, waitingText } from './rollout.view.ts'
 import {
+  countsText,
   errorOf,
   hasFailed,
   isInProgress,
+  outcomeAfterFailure,
   outcomeTint,
   outcomeWord,
+  pausedPhase,
+  type RolloutAction,
+  type RolloutPlan,
+  type RolloutReport,
   rolloutState,
+  type StepSpread,
   stateTint,
   stepsWhenNotWatching,
   stepWord,
+  timelineText,
   whyOf,
-} from './words.ts'
+} from '../../core/rollouts/index.ts'
+import { type Column, clean, fields, type Style, sections, stamp, table } from '../kit/index.ts'
+import { planView } from './plan.ts'
+import { actionColumns, nextStepsView, termsOf, waitingText } from './rollout.view.ts'
 
 type Report = RolloutReport & Readonly<{ plan?: RolloutPlan }>
 
@@ -70,10 +68,12 @@ function factsOf(report: Report, style: Style): string {
 const durationText = ({ durationMs, pausedMs }: Report) =>
   durationMs === null ? null : `${duration(durationMs)}${pausedMs > 0 ? `, of which paused ${duration(pausedMs)}` : ''}`
 
+const expectedText = (ms: number | undefined): string => (ms ? `; expected median ${duration(ms)}` : '')
+
 const downtimeText = ({ fence }: Report) =>
   fence &&
   `median ${duration(fence.medianMs)}, max ${duration(fence.worstMs)} (${clean(fence.worstSlug)}), ` +
-    `total ${duration(fence.sumMs)} over ${plural(fence.boxes, 'box', 'boxes')}`
+    `total ${duration(fence.sumMs)} over ${plural(fence.boxes, 'box', 'boxes')}${expectedText(fence.expectedMedianMs)}`
 
 /** The duration of the whole rollback, and of single boxes. */
 function rollbackText({ undo: rollback }: Report): string | null {
@@ -111,20 +111,7 @@ function failureText(action: RolloutAction, { paint }: Style): string {
   const error = errorOf(action)
   const head = `${paint.bold(clean(tenantSlug))}  ${paint[outcomeTint(action)](outcomeWord(action))} in ${phase}${attempt > 1 ? `, attempt ${attempt}` : ''}`
   const why = error ? `${clean(error.message)} [${clean(error.code)}]` : 'the agent reported no reason'
-  return `${head}\n    ${why}\n    ${outcomeOf(action)}${waived ? '; skipped' : ''}`
-}
-
-/** The state of the box after the failure. */
-function outcomeOf({ status, updateOk, snapshotOk, undo: rollback, error }: RolloutAction): string {
-  if (rollback && status === 'rollback_failed') return 'in maintenance: the rollback failed halfway; repair it by hand'
-  if (rollback && status === 'succeeded') return 'serving on the new version'
-  if (rollback && status === 'failed') return 'reported as rolled back, but its images do not match; check it'
-  if (rollback) return `rolling back by ${rollback.mode}`
-  if (status === 'rolled_back') return 'rolled back to the previous version'
-  if (status === 'rollback_failed') return 'in maintenance: the rollback failed; repair it by hand'
-  if (snapshotOk && error?.code === 'DIGEST_MISMATCH') return 'runs an unexpected image; check it before you resume'
-  if (updateOk) return 'on the new version, which failed its health checks'
-  return snapshotOk ? 'unchanged, maintenance ended' : 'unchanged'
+  return `${head}\n    ${why}\n    ${outcomeAfterFailure(action)}${waived ? '; skipped' : ''}`
 }
 
 const stepColumns: readonly Column<StepSpread>[] = [
@@ -148,47 +135,10 @@ function boxesView({ rollout, boxes, boxesTotal }: Report, style: Style): string
   return titled(title, `${table(style, actionColumns, shown)}${more}`, style)
 }
 
-type Story = Pick<RolloutReport, 'timeline' | 'phases' | 'pauses' | 'undo' | 'rollout'>
-
 /** One uncut line per event. Phases without boxes are left out. */
-function timelineView(story: Story, style: Style): string {
-  const lines = story.timeline.flatMap((entry) => sentences(entry, story).map((text) => [utc(entry.at), text] as const))
+function timelineView(story: RolloutReport, style: Style): string {
+  const lines = story.timeline.flatMap((entry) => timelineText(entry, story).map((text) => [utc(entry.at), text] as const))
   return fields(style, lines)
 }
 
-const rollbackScopes = {
-  none: ', updated boxes kept',
-  images: ', boxes by their previous images',
-  snapshot: ', boxes by their previous snapshots',
-} as const satisfies Record<NonNullable<TimelineEntry['boxes']>, string>
-
 const utc = (at: string) => at.slice(0, 19).replace('T', ' ')
-
-function sentences(entry: TimelineEntry, { phases, pauses, undo: rollback, rollout }: Story): string[] {
-  const { at, action, phase, reason, actor, boxes, cancelled } = entry
-  const span = phases.find((one) => one.startedAt === at && one.phase === phase && one.boxes > 0)
-  if (action === 'rollout.phase') return span ? [phaseText(span)] : []
-  if (action === 'rollout.started') return [`started by ${actorName(actor)}`, ...(span ? [phaseText(span)] : [])]
-  const pause = action === 'rollout.paused' ? pauses.find((one) => one.at === at) : undefined
-  const isAbort = action === 'rollout.failed' && !actor.startsWith('system:')
-  const why =
-    reason === null || (isAbort && reason === `aborted by ${actor}`) ? '' : `: ${clean(whyOf({ pauseReason: reason, error: null }) ?? '')}`
-  const where = pause?.phase ? ` in ${pause.phase}` : ''
-  const scope = boxes ? rollbackScopes[boxes] : ''
-  const never = cancelled ? `, ${plural(cancelled, 'box', 'boxes')} cancelled` : ''
-  const lasted = pause ? `, ${howLong(pause.durationMs, pause.until)}` : ''
-  const line = `${isAbort ? 'aborted' : wordOf(action)}${where} by ${actorName(actor)}${scope}${never}${lasted}${why}`
-  return action === 'rollout.rolled_back' && rollback ? [line, rollbackEntry(rollback, rollout.counts.undo)] : [line]
-}
-
-const wordOf = (action: string) => clean(action.replace(/^rollout\./, '').replace(/[._]/g, ' '))
-const actorName = (actor: string) => (actor.startsWith('system:') ? 'the engine' : clean(actor))
-const howLong = (ms: number, ended: string | null) => (ended === null ? `${duration(ms)} elapsed` : `for ${duration(ms)}`)
-
-const rollbackEntry = ({ durationMs, endedAt }: RollbackSpan, counts: RollbackCounts | null): string =>
-  `rollback, ${howLong(durationMs, endedAt)}${counts ? `: ${counts.undone} of ${plural(counts.total, 'box', 'boxes')} rolled back` : ''}`
-
-function phaseText({ phase, durationMs, endedAt, boxes, succeeded, failed }: PhaseSpan): string {
-  const came = `${succeeded} of ${plural(boxes, 'box', 'boxes')} updated${failed > 0 ? `, ${failed} failed` : ''}`
-  return `${phase}, ${howLong(durationMs, endedAt)}: ${came}`
-}

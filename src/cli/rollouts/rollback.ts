@@ -1,10 +1,10 @@
+import { versionMoves } from '../../core/boxes/index.ts'
 import { duration, plural, problem } from '../../core/kit/index.ts'
 import type { PlannedRollback, RollbackMode, RollbackPlan, Rollout, RolloutDetail } from '../../core/rollouts/index.ts'
-import { versionMoves } from '../boxes/index.ts'
 import { assertConfirmed, type Column, type Context, command, flag, oneOf, type Style, sections, table, text } from '../kit/index.ts'
+import { exitOfRollback } from './exit.ts'
 import { followIfRequested, followOptions, resultView } from './follow.ts'
 import { findingLines } from './plan.ts'
-import { exitOfRollback } from './words.ts'
 
 export const rollback = command(
   'rollback <id>',

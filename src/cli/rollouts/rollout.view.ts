@@ -1,63 +1,31 @@
+import { versionMoves } from '../../core/boxes/index.ts'
 import { duration, plural } from '../../core/kit/index.ts'
-import type {
-  ActionCounts,
-  Phase,
-  RollbackCounts,
-  Rollout,
-  RolloutAction,
-  RolloutDetail,
-  RolloutSummary,
-} from '../../core/rollouts/index.ts'
-import { versionMoves } from '../boxes/index.ts'
-import { ago, type Column, clean, fields, lasted, padEnd, type Style, sections, stamp, table } from '../kit/index.ts'
 import {
   bakeText,
-  emergencyPhases,
+  byPhase,
+  countsText,
   errorOf,
+  failuresIn,
   fenceModeText,
-  hasFailed,
-  leftOutOf,
+  isOpenFailure,
+  listedState,
   type NextStep,
   outcomeTint,
   outcomeWord,
-  phases,
+  pausedPhase,
   queuedText,
+  type Rollout,
+  type RolloutAction,
+  type RolloutDetail,
+  type RolloutSummary,
   rolloutState,
-  rolloutWord,
+  skipReason,
   stateTint,
   stepsWhenNotWatching,
   waitOf,
   whyOf,
-} from './words.ts'
-
-/** Progress of the boxes, and of their rollback if there is one. */
-export const countsText = (counts: ActionCounts): string =>
-  [
-    `${counts.succeeded} of ${plural(counts.total - counts.skipped, 'box', 'boxes')} updated`,
-    counts.running > 0 && `${counts.running} in progress`,
-    counts.failed > 0 && `${counts.failed} failed`,
-    rolledBackByAgent(counts) > 0 && `${rolledBackByAgent(counts)} rolled back`,
-    counts.rollbackFailed > 0 && `${counts.rollbackFailed} failed to roll back`,
-    counts.skipped > 0 && `${counts.skipped} skipped`,
-    counts.cancelled > 0 && `${counts.cancelled} cancelled`,
-    counts.pending > 0 && `${counts.pending} pending`,
-    counts.undo && rollbackText(counts.undo),
-  ]
-    .filter(Boolean)
-    .join(', ')
-
-/** Boxes that their agents rolled back during the update, without those rolled back with the rollout. */
-const rolledBackByAgent = ({ rolledBack, undo: rollback }: ActionCounts): number => rolledBack - (rollback?.undone ?? 0)
-
-const rollbackText = ({ total, undone, running, pending, failed }: RollbackCounts): string =>
-  [
-    `rollback: ${undone} of ${total} rolled back`,
-    running > 0 && `${running} rolling back`,
-    pending > 0 && `${pending} pending`,
-    failed > 0 && `${failed} failed`,
-  ]
-    .filter(Boolean)
-    .join(', ')
+} from '../../core/rollouts/index.ts'
+import { ago, type Column, clean, fields, lasted, padEnd, type Style, sections, stamp, table } from '../kit/index.ts'
 
 /** A rollout after a command: its state and the next commands. */
 export function rolloutView(rollout: Rollout | RolloutDetail, style: Style): string {
@@ -82,7 +50,7 @@ export function rolloutView(rollout: Rollout | RolloutDetail, style: Style): str
   return sections(
     facts,
     actions.length > 0 ? table(style, actionColumns, [...actions].sort(byPhase(rollout))) : '',
-    nextStepsView(stepsWhenNotWatching(rollout, actions.filter(openFailure)), style),
+    nextStepsView(stepsWhenNotWatching(rollout, actions.filter(isOpenFailure)), style),
   )
 }
 
@@ -105,17 +73,6 @@ export const waitingText = (rollout: Waiting, now: Date): string | undefined =>
 const windowText = ({ waitingUntil }: Pick<Rollout, 'waitingUntil'>, now: Date): string | undefined =>
   waitingUntil && Date.parse(waitingUntil) > now.getTime() ? `until ${stamp(waitingUntil, now)} for a maintenance window` : undefined
 
-/** By the phase order of the rollout's kind. */
-const byPhase = ({ kind }: Pick<Rollout, 'kind'>) => {
-  const order: readonly Phase[] = kind === 'staged' ? phases : emergencyPhases
-  return (a: RolloutAction, b: RolloutAction) => order.indexOf(a.phase) - order.indexOf(b.phase)
-}
-
-const openFailure = (action: RolloutAction) => hasFailed(action) && !action.waived
-
-export const pausedPhase = ({ status, previousStatus }: Pick<Rollout, 'status' | 'previousStatus'>) =>
-  status === 'paused' && previousStatus ? ` in ${previousStatus}` : ''
-
 /** Labels and commands; never cut, so that commands can be copied. */
 export function nextStepsView(steps: readonly NextStep[], { paint }: Style): string {
   const left = Math.max(0, ...steps.map(({ label }) => label.length))
@@ -127,10 +84,6 @@ const actionErrorText = (action: RolloutAction): string | null => {
   return error && `${error.code}: ${error.message}`
 }
 
-/** The findings that skipped a box; empty for a box that is simply up to date. */
-const skipReason = ({ status, findings }: RolloutAction): string | null =>
-  status === 'skipped' ? findings.map(({ code }) => code).join(' ') : null
-
 export const actionColumns: readonly Column<RolloutAction>[] = [
   { title: 'BOX', value: ({ tenantSlug }) => tenantSlug, priority: 1, minWidth: 12 },
   { title: 'PHASE', value: ({ phase }) => phase, priority: 2 },
@@ -138,19 +91,12 @@ export const actionColumns: readonly Column<RolloutAction>[] = [
   { title: 'FROM → TO', value: ({ from, to }) => versionMoves(from, to), priority: 3, minWidth: 16 },
   { title: 'DURATION', value: ({ durationMs }) => (durationMs === null ? null : duration(durationMs)), priority: 3, align: 'right' },
   { title: 'DOWNTIME', value: ({ fencedMs }) => (fencedMs === null ? null : duration(fencedMs)), priority: 4, align: 'right' },
+  { title: 'EXPECTED', value: ({ expectedFenceMs }) => (expectedFenceMs ? duration(expectedFenceMs) : null), priority: 5, align: 'right' },
   { title: 'SNAPSHOT', value: ({ snapshotId }) => snapshotId?.slice(0, 8), priority: 5 },
   { title: 'WAITING FOR', value: (action) => waitOf(action), priority: 3, minWidth: 14 },
   { title: 'SKIPPED FOR', value: skipReason, priority: 3, minWidth: 14, paint: () => 'yellow' },
   { title: 'ERROR', value: actionErrorText, priority: 2, minWidth: 14, paint: () => 'red' },
 ]
-
-/** `done (1 skipped)`; the column UPDATED has the others. */
-const listedState = ({ status, counts, bakeUntil }: RolloutSummary): string =>
-  bakeUntil && status !== 'paused'
-    ? `${status} (baking)`
-    : status === 'done' && !counts.undo && leftOutOf(counts) > 0
-      ? `done (${leftOutOf(counts)} skipped)`
-      : rolloutWord(status)
 
 const utcMinute = (iso: string | null): string | null => iso && `${iso.slice(0, 16).replace('T', ' ')} UTC`
 
@@ -160,10 +106,10 @@ const listColumns = ({ now }: Style): Column<RolloutSummary>[] => [
   { title: 'UPDATED', value: ({ counts }) => `${counts.succeeded}/${counts.total - counts.skipped}`, priority: 1, align: 'right' },
   {
     title: 'FAILED',
-    value: ({ counts }) => counts.failed + rolledBackByAgent(counts) + counts.rollbackFailed,
+    value: ({ counts }) => failuresIn(counts),
     priority: 2,
     align: 'right',
-    paint: ({ counts }) => (counts.failed + rolledBackByAgent(counts) + counts.rollbackFailed > 0 ? 'red' : 'dim'),
+    paint: ({ counts }) => (failuresIn(counts) > 0 ? 'red' : 'dim'),
   },
   {
     title: 'ROLLED BACK',
@@ -190,4 +136,4 @@ export const rolloutList = ({ rollouts, nextCursor }: Page, style: Style, isFilt
     ? isFiltered
       ? 'No rollouts match. List all: tenantry rollouts list'
       : 'No rollouts. Preview one: tenantry rollouts plan'
-    : sections(table(style, listColumns(style), rollouts), nextCursor ? `More: the same command with --cursor ${nextCursor}` : '')
+    : sections(table(style, listColumns(style), rollouts), nextCursor ? `Next page: --cursor ${nextCursor}` : '')

@@ -1,12 +1,23 @@
+import { versionMoves } from '../../core/boxes/index.ts'
 import { duration } from '../../core/kit/index.ts'
-import type { RolloutAction, RolloutAttempt, RolloutDetail, RolloutPlan, RolloutReport } from '../../core/rollouts/index.ts'
-import { versionMoves } from '../boxes/index.ts'
+import {
+  actionTint,
+  fenceEndText,
+  outcomeTint,
+  outcomeWord,
+  type RolloutAction,
+  type RolloutAttempt,
+  type RolloutDetail,
+  type RolloutPlan,
+  type RolloutReport,
+  statusWord,
+  stepWord,
+  withShortDigests,
+} from '../../core/rollouts/index.ts'
 import { type Context, clean, command, count, fields, flag, momentOf, oneOf, type Style, sections, stamp, text } from '../kit/index.ts'
 import { planView } from './plan.ts'
 import { reportView } from './report.view.ts'
 import { rolloutList, rolloutView } from './rollout.view.ts'
-
-import { actionTint, outcomeTint, outcomeWord, statusWord, stepWord, withShortDigests } from './words.ts'
 
 type Shown =
   | (RolloutReport & { plan?: RolloutPlan })
@@ -56,6 +67,8 @@ export function actionView({ action, attempts }: { action: RolloutAction; attemp
     ['snapshot', `${checkWord(action.snapshotOk)}${action.snapshotId ? ` (${clean(action.snapshotId)})` : ''}`],
     ['update', checkWord(action.updateOk)],
     ['health', checkWord(action.healthOk)],
+    ['maintenance ends', action.fenceMode && fenceEndText(action.fenceMode)],
+    ['expected downtime', action.expectedFenceMs > 0 ? duration(action.expectedFenceMs) : null],
     ['findings', action.findings.map(({ code, message }) => `${clean(message)} [${code}]`).join('\n')],
   ])
   return sections(facts, ...attempts.map((attempt) => attemptView(attempt, style)))
@@ -74,7 +87,7 @@ const attemptView = (attempt: RolloutAttempt, style: Style): string =>
     [
       ['  started', stamp(attempt.startedAt, style.now)],
       ['  duration', attempt.durationMs === null ? null : duration(attempt.durationMs)],
-      ['  downtime', attempt.fencedMs === null ? null : duration(attempt.fencedMs)],
+      ['  downtime', downtimeText(attempt)],
       ['  steps', stepsText(attempt)],
       ['  database', databaseRestore(attempt)],
       ['  error', errorText(attempt.error, style)],
@@ -88,6 +101,18 @@ const attemptView = (attempt: RolloutAttempt, style: Style): string =>
       ],
     ],
   )}`
+
+/** The whole downtime, the fence mode that was applied, and the parts. */
+function downtimeText({ fencedMs, downtime }: RolloutAttempt): string | null {
+  if (fencedMs === null) return null
+  if (!downtime) return duration(fencedMs)
+  const { stopMs, snapshotMs, copyMs, startMs, firstGoodMs, checkMs } = downtime
+  const started = { stop: stopMs, snapshot: snapshotMs, copy: copyMs, start: startMs }
+  const parts = Object.entries({ ...started, 'first good probe': firstGoodMs, 'rollback check': checkMs })
+  const times = parts.flatMap(([name, ms]) => (ms === undefined ? [] : [`${name} ${duration(ms)}`])).join(', ')
+  const why = downtime.reason === undefined ? '' : `: ${clean(downtime.reason)}`
+  return `${duration(fencedMs)} (opened ${fenceEndText(downtime.mode)}${why}${times ? `; ${times}` : ''})`
+}
 
 /** The source and duration of a database restore. */
 function databaseRestore({ restored }: RolloutAttempt): string | null {

@@ -1,5 +1,5 @@
 import { plural } from '../../core/kit/index.ts'
-import type { OperatorRun } from '../../core/runs/index.ts'
+import type { OperatorRun, RunSummary } from '../../core/runs/index.ts'
 import { ago, type Column, clean, fields, type Paint, type Style, sections, stamp, table } from '../kit/index.ts'
 
 const tint = { running: 'cyan', waiting: 'yellow', completed: 'green', failed: 'red' } as const satisfies Record<
@@ -24,10 +24,7 @@ export const runList = (
   { runs, nextCursor }: Readonly<{ runs: readonly OperatorRun[]; nextCursor: string | null }>,
   style: Style,
 ): string =>
-  sections(
-    runs.length === 0 ? 'No runs.' : table(style, columns(style), runs),
-    nextCursor ? `More: the same command with --cursor ${nextCursor}` : '',
-  )
+  sections(runs.length === 0 ? 'No runs.' : table(style, columns(style), runs), nextCursor ? `Next page: --cursor ${nextCursor}` : '')
 
 export function runView(run: OperatorRun, style: Style, { tenant }: Readonly<{ tenant: string }>): string {
   const { paint, now } = style
@@ -50,6 +47,26 @@ export function runView(run: OperatorRun, style: Style, { tenant }: Readonly<{ t
   )
 }
 
+type Started = RunSummary & Readonly<{ warnings?: readonly Readonly<{ message: string }>[] }>
+
+/** A run that a user started or advanced. */
+export function ownRunView(run: Started, style: Style): string {
+  const { id, boardName, status, activeElementIds, seq, failure, completedAt, slaDeadline, warnings = [] } = run
+  const { paint, now } = style
+  return sections(
+    `${paint.bold(clean(boardName))} ${paint[tint[status]](status)}`,
+    fields(style, [
+      ['Id', id],
+      ['Waits at', activeElementIds.map(clean).join(', ')],
+      ['Steps', seq],
+      ['Reason', failure && `${failure.code}: ${clean(failure.message)}`],
+      ['Due', stamp(slaDeadline, now)],
+      ['Ended', stamp(completedAt, now)],
+    ]),
+    warnings.map(({ message }) => paint.yellow(clean(message))).join('\n'),
+  )
+}
+
 type Entry = Readonly<{ seq: number; at: string; type: string; elementId: string | null }>
 
 const entryColumns: readonly Column<Entry>[] = [
@@ -63,10 +80,7 @@ export const historyView = (
   { entries, nextCursor }: Readonly<{ entries: readonly Entry[]; nextCursor: string | null }>,
   style: Style,
 ): string =>
-  sections(
-    entries.length === 0 ? 'No steps.' : table(style, entryColumns, entries),
-    nextCursor ? `More: the same command with --cursor ${nextCursor}` : '',
-  )
+  sections(entries.length === 0 ? 'No steps.' : table(style, entryColumns, entries), nextCursor ? `Next page: --cursor ${nextCursor}` : '')
 
 type Content = OperatorRun &
   Readonly<{
@@ -83,9 +97,9 @@ const stepColumns: readonly Column<Content['steps'][number]>[] = [
   { title: 'VALUES', value: ({ values }) => values && JSON.stringify(values), priority: 2, minWidth: 12 },
 ]
 
-export const contentView = (run: Content, style: Style, given: Readonly<{ tenant: string }>): string =>
+export const contentView = (run: Content, style: Style, input: Readonly<{ tenant: string }>): string =>
   sections(
-    runView(run, style, given),
+    runView(run, style, input),
     `Variables of the run, started by ${clean(run.startedBy ?? 'a trigger')}:`,
     fields(
       style,

@@ -44,7 +44,7 @@ export const listSessions = command(
     if (sessions.length === 0) return ended ? 'No ended sessions.' : 'No open sessions.'
     return sections(
       table(style, ended ? endedColumns(style) : columns(style), sessions),
-      nextCursor ? `More: the same command with --cursor ${clean(nextCursor)}` : '',
+      nextCursor ? `Next page: --cursor ${clean(nextCursor)}` : '',
       !ended && sessions.length >= max ? `Session limit (${max}) reached: the next login ends the least recently used session.` : '',
     )
   },

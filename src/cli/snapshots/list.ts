@@ -1,5 +1,5 @@
-import { duration, problem } from '../../core/kit/index.ts'
-import type { Snapshot } from '../../core/snapshots/index.ts'
+import { bytesText, duration, problem } from '../../core/kit/index.ts'
+import { hasFailedSinceProof, type Snapshot } from '../../core/snapshots/index.ts'
 import { getBox } from '../boxes/index.ts'
 import { ago, type Column, type Context, command, count, oneOf, type Paint, type Style, sections, table, text } from '../kit/index.ts'
 
@@ -31,21 +31,9 @@ const tint = { present: 'green', forgotten: 'dim', missing: 'red', damaged: 'red
   keyof Paint
 >
 
-const units = ['B', 'kB', 'MB', 'GB', 'TB']
-
-/** `4.1 MB`, in decimal units. */
-function size(bytes: number): string {
-  const unit = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(1, bytes)) / 3))
-  const amount = bytes / 1000 ** unit
-  return `${unit === 0 || amount >= 100 ? Math.round(amount) : amount.toFixed(1)} ${units[unit]}`
-}
-
-/** True if the last drill failed after the last proof. */
-const failedSince = ({ lastDrill, lastProof }: Snapshot): boolean => lastDrill?.ok === false && lastDrill.at > (lastProof?.at ?? '')
-
 function proof(snapshot: Snapshot, now: Date): string | null {
   const { lastDrill, lastProof } = snapshot
-  if (failedSince(snapshot)) return `failed ${ago(lastDrill?.at, now)}`
+  if (hasFailedSinceProof(snapshot)) return `failed ${ago(lastDrill?.at, now)}`
   return lastProof && `${ago(lastProof.at, now)}${lastProof.durationMs === null ? '' : `, in ${duration(lastProof.durationMs)}`}`
 }
 
@@ -59,10 +47,10 @@ const columns = ({ now }: Style): Column<Snapshot>[] => [
     title: 'VERIFIED',
     value: (snapshot) => proof(snapshot, now),
     priority: 2,
-    paint: (snapshot) => (failedSince(snapshot) ? 'red' : undefined),
+    paint: (snapshot) => (hasFailedSinceProof(snapshot) ? 'red' : undefined),
   },
   { title: 'RETENTION REASON', value: ({ keptBecause }) => keptBecause, priority: 3, minWidth: 16 },
-  { title: 'ADDED', value: ({ addedBytes }) => (addedBytes === null ? null : size(addedBytes)), priority: 4, align: 'right' },
+  { title: 'ADDED', value: ({ addedBytes }) => (addedBytes === null ? null : bytesText(addedBytes)), priority: 4, align: 'right' },
   { title: 'DURATION', value: ({ durationMs }) => (durationMs === null ? null : duration(durationMs)), priority: 5, align: 'right' },
   { title: 'SYNAPSE', value: ({ installed }) => installed?.synapse, priority: 5 },
 ]

@@ -48,13 +48,15 @@ export const update = command(
     brand: text('--brand <name>', 'name shown in clients'),
     flags: many('--flag <name=on>', 'feature flag: newChat=on, newChat=off or newChat=clear'),
     paymentCustomer: text('--payment-customer <id>', 'customer id at the payment provider (none removes it)'),
+    billingEmail: text('--billing-email <address>', 'address for bills (none removes it)'),
   },
-  ({ api }, { slug, brand, flags, paymentCustomer, ...input }) => {
+  ({ api }, { slug, brand, flags, paymentCustomer, billingEmail, ...input }) => {
     const known = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined))
     const body = {
       ...known,
       ...(brand === undefined ? {} : { branding: { tenantName: brand } }),
       ...(flags.length === 0 ? {} : { featureFlags: Object.fromEntries(flags.map(readFlag)) }),
+      ...(billingEmail === undefined ? {} : { billingEmail: billingEmail === 'none' ? null : billingEmail }),
       ...(paymentCustomer === undefined ? {} : { paymentCustomerId: paymentCustomer === 'none' ? null : paymentCustomer }),
     }
     if (Object.keys(body).length === 0)

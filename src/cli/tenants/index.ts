@@ -1,6 +1,7 @@
 // `tenantry tenants`: creates, shows, updates, suspends and deletes tenants, and sets their maintenance windows.
 // It never creates a box: `tenantry boxes provision` does.
 import { noun } from '../kit/index.ts'
+import { billing } from './billing.ts'
 import { create, list, resume, show, suspend, update } from './commands.ts'
 import { deleteTenant } from './delete.ts'
 import { exportRows } from './export.ts'
@@ -14,6 +15,7 @@ export const tenants = noun('tenants', 'Tenants and their maintenance windows', 
   create,
   update,
   window,
+  billing,
   suspend,
   resume,
   exportRows,

@@ -22,7 +22,7 @@ type Page = Readonly<{ tenants: readonly Tenant[]; nextCursor: string | null }>
 export const tenantList = ({ tenants, nextCursor }: Page, style: Style): string =>
   tenants.length === 0
     ? 'No tenants. Create one with a box: `tenantry boxes provision`; without: `tenantry tenants create`'
-    : sections(table(style, columns(style), tenants), nextCursor ? `More: the same command with --cursor ${nextCursor}` : '')
+    : sections(table(style, columns(style), tenants), nextCursor ? `Next page: --cursor ${nextCursor}` : '')
 
 export const tenantView = (tenant: Tenant, style: Style): string =>
   fields(style, [
@@ -36,6 +36,7 @@ export const tenantView = (tenant: Tenant, style: Style): string =>
     ['flags', flagWords(tenant)],
     ['school', clean(tenant.schoolId)],
     ['organisation', clean(tenant.orgId)],
+    ['billing address', tenant.billingEmail && clean(tenant.billingEmail)],
     ['payment customer', tenant.paymentCustomerId && clean(tenant.paymentCustomerId)],
     ['window', windowWords(tenant.window)],
     ['', tenant.window && openingWords(tenant.window, style.now)],

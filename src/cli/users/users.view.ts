@@ -21,7 +21,7 @@ type Page = Readonly<{ users: readonly User[]; nextCursor: string | null }>
 export const userList = ({ users, nextCursor }: Page, style: Style): string =>
   users.length === 0
     ? 'No users. Create one: `tenantry users create`. A first login to the chat creates one too.'
-    : sections(table(style, columns(style), users), nextCursor ? `More: the same command with --cursor ${clean(nextCursor)}` : '')
+    : sections(table(style, columns(style), users), nextCursor ? `Next page: --cursor ${clean(nextCursor)}` : '')
 
 export const userView = (user: User, style: Style): string =>
   fields(style, [

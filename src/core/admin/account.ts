@@ -22,6 +22,11 @@ export const AdminRoleName = z.enum(adminRoles)
 export const SetupStep = z.enum(['password', 'totp'])
 export type SetupStep = z.output<typeof SetupStep>
 
+export const Password = z.string().min(1).max(256)
+/** A TOTP code of six digits, or a recovery code. */
+export const Code = z.string().trim().min(6).max(32)
+export const LoginBody = z.strictObject({ name: z.string().min(1).max(100), password: Password, totp: Code.optional() })
+
 export const Account = z.object({
   id: AccountId,
   name: z.string(),
@@ -44,6 +49,8 @@ export const Session = z.object({
   address: z.string(),
   createdAt: Timestamp,
   expiresAt: Timestamp,
+  kind: z.enum(['token', 'console']).meta({ description: 'Of the CLI and scripts, or of the web console' }),
+  lastUsedAt: Timestamp.nullable().meta({ description: 'Of the web console: it ends an hour later' }),
   current: z.boolean(),
 })
 

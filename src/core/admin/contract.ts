@@ -1,11 +1,23 @@
 import { z } from 'zod'
 import { adminPerson, adminSetup, type Contract, empty, endpoint, open, Timestamp, YesNo } from '../contract/index.ts'
-import { Account, AccountId, AccountName, AdminRoleName, ApiToken, NewPassword, Session, SessionId, SetupStep, TokenId } from './account.ts'
+import {
+  Account,
+  AccountId,
+  AccountName,
+  AdminRoleName,
+  ApiToken,
+  Code,
+  LoginBody,
+  NewPassword,
+  Password,
+  Session,
+  SessionId,
+  SetupStep,
+  TokenId,
+} from './account.ts'
+import { consoleContract } from './console-contract.ts'
 
 const base = '/api/admin/v1'
-const Password = z.string().min(1).max(256)
-/** A TOTP code of six digits, or a recovery code. */
-const Code = z.string().trim().min(6).max(32)
 
 const WhoAmI = z.object({
   account: z.object({ id: AccountId, name: z.string(), role: AdminRoleName }),
@@ -23,7 +35,7 @@ const own = {
     path: `${base}/login`,
     auth: open,
     perAddress: 5,
-    body: z.strictObject({ name: z.string().min(1).max(100), password: Password, totp: Code.optional() }),
+    body: LoginBody,
     returns: z.object({
       token: z.string(),
       expiresAt: Timestamp,
@@ -178,4 +190,4 @@ const tokens = {
   }),
 } as const satisfies Contract
 
-export const adminContract = { ...own, ...accounts, ...tokens } as const satisfies Contract
+export const adminContract = { ...own, ...consoleContract, ...accounts, ...tokens } as const satisfies Contract

@@ -8,5 +8,6 @@ export {
   NewPassword,
   type SetupStep,
 } from './account.ts'
+export { backgroundHeader, consoleHeader, consoleIdleMs } from './console-session.ts'
 export { adminContract } from './contract.ts'
 export { failureMemoryMs, knownNetworkMs, lockMs, maxFailures, networkOf, requiresTotp, setupSteps } from './rules.ts'

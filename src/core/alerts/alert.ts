@@ -35,6 +35,15 @@ export const AlertKind = z.enum([
   'trigger_messages_unread',
   'module_data_not_deleted',
   'module_events_skipped',
+  'payment_failed',
+  'payment_refunded',
+  'invoice_stuck',
+  'usage_late',
+  'usage_unbilled',
+  'usage_rejected',
+  'plan_ended',
+  'plan_duplicate',
+  'billing_differs',
 ])
 export type AlertKind = z.infer<typeof AlertKind>
 

@@ -33,6 +33,6 @@ export const runOverdue = (of: OfRun): NewAlert => ({
   body:
     `${of.elementId === null ? 'The whole run' : `The element ${of.elementId} of run`} ${of.runId} was not done in time. It was escalated within the ` +
     'tenant, and continues to wait. Nothing else is affected.\n' +
-    'Ask the school whether somebody works on it; a user with manageBoards can cancel the run.',
+    'Ask the school to continue it; a user with manageBoards can cancel the run.',
   command: `tenantry tenants show ${of.slug}`,
 })

@@ -11,6 +11,17 @@ import {
 } from './fleet-texts.ts'
 import { moduleDataNotDeleted, moduleEventsSkipped } from './module-texts.ts'
 import {
+  billingDiffers,
+  invoiceStuck,
+  paymentFailed,
+  paymentRefunded,
+  planDuplicate,
+  planEnded,
+  usageLate,
+  usageRejected,
+  usageUnbilled,
+} from './payment-texts.ts'
+import {
   accountsRemade,
   auditBroken,
   budgetHigh,
@@ -71,4 +82,13 @@ export const alertOf = {
   trigger_messages_unread: triggerMessagesUnread,
   module_data_not_deleted: moduleDataNotDeleted,
   module_events_skipped: moduleEventsSkipped,
+  payment_failed: paymentFailed,
+  payment_refunded: paymentRefunded,
+  invoice_stuck: invoiceStuck,
+  usage_late: usageLate,
+  usage_unbilled: usageUnbilled,
+  usage_rejected: usageRejected,
+  plan_ended: planEnded,
+  plan_duplicate: planDuplicate,
+  billing_differs: billingDiffers,
 } as const satisfies Record<AlertKind, (facts: never) => NewAlert>

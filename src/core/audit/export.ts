@@ -64,7 +64,12 @@ export function readExportLine(text: string): ExportLine | undefined {
 export const evidenceSum = (evidence: unknown, digest = sha256Hex): string => digest(canonicalJson(evidence))
 
 /** The checksum of the evidence of an entry; undefined if it names none. */
-export function sumInEntry(data: unknown): string | undefined {
-  const sum = typeof data === 'object' && data !== null && 'evidence' in data ? data.evidence : undefined
-  return typeof sum === 'string' ? sum : undefined
+export const sumInEntry = (data: unknown): string | undefined => textIn(data, 'evidence')
+
+/** The checksum of earlier evidence of the same attempt, which a later result replaced; undefined if the entry names none. */
+export const replacedSumInEntry = (data: unknown): string | undefined => textIn(data, 'replaces')
+
+function textIn(data: unknown, key: 'evidence' | 'replaces'): string | undefined {
+  const value = typeof data === 'object' && data !== null && key in data ? (data as Record<string, unknown>)[key] : undefined
+  return typeof value === 'string' ? value : undefined
 }

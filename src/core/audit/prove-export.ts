@@ -1,6 +1,6 @@
 import { type ChainHead, chainStart, verifyChain } from './chain.ts'
 import type { Checkpoint } from './checkpoint.ts'
-import { type ExportHeader, type ExportLine, evidenceSum, readExportLine, sumInEntry } from './export.ts'
+import { type ExportHeader, type ExportLine, evidenceSum, readExportLine, replacedSumInEntry, sumInEntry } from './export.ts'
 
 /** Result of verifying an export against checkpoints. */
 export type Proof = Readonly<{
@@ -16,8 +16,11 @@ export type Proof = Readonly<{
   proved: Readonly<{ count: number; at: string; keyId: string }> | null
   /** Number of linked entries after it, not yet signed. */
   unsigned: number
-  /** Records that entries name by checksum; `absent` ones are not in the file, so they stay unverified. */
-  evidence: Readonly<{ proved: number; absent: number }>
+  /**
+   * Records that entries name by checksum; `absent` ones are not in the file, so they stay unverified. `replaced` ones were overwritten by a
+   * later result of the same attempt, which a later entry names.
+   */
+  evidence: Readonly<{ proved: number; absent: number; replaced: number }>
 }>
 
 /** `other-key`: the key is not trusted. */
@@ -27,7 +30,7 @@ type ProofDeps = Readonly<{
   /** Checkpoints stored outside the log; may include other chains. */
   checkpoints: readonly Checkpoint[]
   /** Checks with keys stored outside the log, or else with the key in the export. */
-  judge: (checkpoint: Checkpoint, header: ExportHeader) => SignatureVerdict
+  verifySignature: (checkpoint: Checkpoint, header: ExportHeader) => SignatureVerdict
   /** True if an export without any signature must fail, because the operator passed a key. */
   needsSignature?: boolean
 }>
@@ -59,6 +62,7 @@ class Verification {
   /** By the number of the signed entry. */
   readonly #waiting = new Map<number, Checkpoint[]>()
   readonly #sums = new Set<string>()
+  #replaced = 0
   #ended = false
 
   constructor(deps: ProofDeps) {
@@ -100,7 +104,7 @@ class Verification {
     const header = this.#header as ExportHeader
     if (chain !== header.chain) return { reason: `the export of ${header.chain} contains a checkpoint of ${chain}` }
     if (count <= this.#head.seq) return { reason: `the checkpoint of ${at} is behind the entry it signs` }
-    const verdict = this.#deps.judge(checkpoint, header)
+    const verdict = this.#deps.verifySignature(checkpoint, header)
     if (verdict === 'other-key') return { reason: `the checkpoint of ${at} is signed with key ${keyId}, which is not trusted` }
     if (verdict === 'bad') return { reason: `the signature of the checkpoint of ${at} is invalid: the checkpoint was changed` }
     this.#waiting.set(count, [...(this.#waiting.get(count) ?? []), checkpoint])
@@ -112,9 +116,11 @@ class Verification {
     const { chain } = this.#header as ExportHeader
     if (entry.chain !== chain)
       return { brokenAt: this.#head.seq + 1, reason: `entry ${this.#head.seq + 1} belongs to chain ${entry.chain}` }
-    const verdict = verifyChain([content as never], this.#head)
+    const verdict = verifyChain([content], this.#head)
     if (!verdict.ok) return verdict
     this.#head = verdict.head
+    const replaced = replacedSumInEntry(entry.data)
+    if (replaced && this.#sums.delete(replaced)) this.#replaced++
     const sum = sumInEntry(entry.data)
     if (sum) this.#sums.add(sum)
     return this.#compareSigned()
@@ -187,7 +193,7 @@ class Verification {
       head: this.#head,
       proved: proved ?? null,
       unsigned: seq - (proved?.count ?? 0),
-      evidence: { proved: this.#proving, absent: this.#sums.size },
+      evidence: { proved: this.#proving, absent: this.#sums.size, replaced: this.#replaced },
     }
   }
 }

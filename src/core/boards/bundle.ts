@@ -165,7 +165,7 @@ function linkFaults(components: readonly Component[], edges: Links): FieldReason
       if (kind === 'column')
         return [...repeated, at(nth, 'groupLocalId', `the column ${id} is in the group ${group}; columns have no group`)]
       if (kinds.get(group) === 'column') return repeated
-      const reason = kinds.has(group) ? `names ${group}, which is no column` : `names ${group}, which does not exist`
+      const reason = kinds.has(group) ? `names ${group}, which is not a column` : `names ${group}, which does not exist`
       return [...repeated, at(nth, 'groupLocalId', reason)]
     }),
     ...edges.flatMap(({ sourceLocalId, targetLocalId }, nth) => [
@@ -197,7 +197,7 @@ export function boardFromBundle({ templateExport }: FlowBundle, bindings: BoardB
     (['roles', 'rooms'] as const).flatMap((kind) =>
       Object.keys(bindings[kind])
         .filter((name) => !parameters[kind].has(name))
-        .map((name) => ({ path: `bindings.${kind}.${name}`, reason: 'is no parameter of the bundle' })),
+        .map((name) => ({ path: `bindings.${kind}.${name}`, reason: 'is not a parameter of the bundle' })),
     ),
   )
   const groups = new Map(components.map(({ _localId, groupLocalId }) => [_localId, groupLocalId]))

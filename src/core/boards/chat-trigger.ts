@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { printable } from '../kit/index.ts'
 import { foldName } from '../users/index.ts'
 
-// A chat trigger starts a run when somebody writes one of its words or phrases in a room.
+// A chat trigger starts a run when a message in a room contains one of its words or phrases.
 
 /** A text that a person wrote in a room. `text` is without quoted lines. */
 export type ChatMessage = Readonly<{ eventId: string; roomId: string; sender: string; sentAtMs: number; text: string }>

@@ -168,7 +168,7 @@ export function checkReferences(board: BoardDefinition, { roles, rooms }: CheckC
       if (room === undefined) return isTemplate ? found : [...found, unbound(id, `room ${(element.config.room as { room: string }).room}`)]
       return room === 'space' || rooms.has(room)
         ? found
-        : [...found, error('ROOM_UNKNOWN', id, `the room ${room} is no room of a space of this tenant`)]
+        : [...found, error('ROOM_UNKNOWN', id, `the room ${room} is not a room of a space of this tenant`)]
     }),
   ]
 }

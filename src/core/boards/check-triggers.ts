@@ -65,7 +65,7 @@ function checkRoom(board: BoardDefinition, trigger: TriggerOf<'chat'>, { place, 
   const room = roomOfTrigger(board, trigger, place)
   const name = `trigger ${trigger.id}`
   if (room === undefined) return [error('ROOM_MISSING', null, `${name} has no room. ${fixOf(board, trigger, place)}`)]
-  if (!rooms.has(room)) return [error('ROOM_UNKNOWN', null, `${name}: the room ${room} is no room of a space of this tenant`)]
+  if (!rooms.has(room)) return [error('ROOM_UNKNOWN', null, `${name}: the room ${room} is not a room of a space of this tenant`)]
   if (place.encryptedRooms.has(room))
     return [error('ROOM_ENCRYPTED', null, `${name}: the room ${room} is encrypted, so its messages cannot be read. fix: use another room`)]
   if (!place.unknownRooms.has(room)) return []
@@ -87,7 +87,13 @@ function checkVariables({ variables }: BoardDefinition, trigger: Trigger): Board
       error('TRIGGER_VARIABLE', null, `trigger ${trigger.id} cannot set the required variable ${name}. fix: make it optional`),
     ),
     ...(set !== null && target?.type !== 'text'
-      ? [error('TRIGGER_VARIABLE', null, `trigger ${trigger.id}: ${set} is no start variable of the type text. fix: add it to variables`)]
+      ? [
+          error(
+            'TRIGGER_VARIABLE',
+            null,
+            `trigger ${trigger.id}: ${set} is not a start variable of the type text. fix: add it to variables`,
+          ),
+        ]
       : []),
   ]
 }

@@ -94,7 +94,7 @@ export const boardsContract = {
     bodyLimit,
     returns: Board,
     problems: ['CONFLICT', 'PAYLOAD_TOO_LARGE'],
-    summary: 'Save a board as its next version; runs keep the version they began with',
+    summary: 'Save a board as its next version; runs keep the version they started with',
     spec: '3.8',
   }),
   deleteBoard: endpoint({
@@ -112,7 +112,7 @@ export const boardsContract = {
     auth: manage,
     params: one,
     returns: z.object({ version: z.int(), findings: z.array(BoardFinding) }),
-    summary: 'Check the last saved version: what would get stuck, and what it names that does not exist',
+    summary: 'Check the last saved version for dead ends and unknown names',
   }),
   publishBoard: endpoint({
     method: 'POST',
@@ -131,7 +131,7 @@ export const boardsContract = {
     params: one,
     returns: Board,
     problems: ['INVALID_TRANSITION'],
-    summary: 'Archive a board: no new runs; unfinished ones go on',
+    summary: 'Archive a board: no new runs; unfinished ones continue',
     spec: '3.8',
   }),
   listBoardVersions: endpoint({

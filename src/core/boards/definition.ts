@@ -6,7 +6,11 @@ export const boardLimits = { elements: 2_000, edges: 5_000, fields: 200, columns
 
 export const BoardLocalId = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,79}$/, 'must be 1 to 80 letters, digits, "-" or "_"')
 export const Label = z.string().trim().min(1).max(200)
-const Name = z.string().regex(/^[A-Za-z][A-Za-z0-9_]{0,39}$/, 'must be a name of at most 40 letters, digits and "_"')
+const Name = z
+  .string()
+  .regex(/^[A-Za-z][A-Za-z0-9_]{0,39}$/, 'must be a name of at most 40 letters, digits and "_"')
+  // Every JavaScript object has these, so a missing value would look like a present one.
+  .refine((name) => !(name in Object.prototype), 'must be another name: programs reserve this one')
 export const Order = z.int().min(0).max(1_000_000)
 
 /** A role of the tenant, or `{ role }`: a parameter of a template, filled by `bindings`. */

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { type FieldReason, problem } from '../kit/index.ts'
+import { fieldReasons } from '../contract/index.ts'
+import { problem } from '../kit/index.ts'
 import type { BoardDefinition, FormField } from './definition.ts'
 import type { Variables } from './expression.ts'
 
@@ -59,26 +60,23 @@ const startTypes = { text: z.string(), number: z.number(), date: z.iso.date(), b
 export function readStartVariables({ variables }: Pick<BoardDefinition, 'variables'>, values: unknown): Variables {
   const shape = variables.map(({ name, type, required }) => [name, required ? startTypes[type] : startTypes[type].optional()])
   const read = z.strictObject(Object.fromEntries(shape)).safeParse(values)
-  if (!read.success) throw refusal('variables', 'variable of this board', read.error.issues)
+  if (!read.success) throw refusal('variables', 'variable of this board', read.error)
   assertSize(read.data as Variables)
   return read.data as Variables
 }
 
-type Issues = z.ZodError['issues']
-
-function refusal(at: 'data' | 'variables', unknown: string, issues: Issues) {
-  const reasons: FieldReason[] = issues.flatMap(({ path, message, ...issue }) =>
-    issue.code === 'unrecognized_keys'
-      ? issue.keys.map((key) => ({ path: `${at}.${key}`, reason: `is no ${unknown}` }))
-      : [{ path: [at, ...path].join('.'), reason: message }],
+function refusal(at: 'data' | 'variables', unknown: string, error: z.ZodError) {
+  const reasons = fieldReasons(error, at).map(({ path, reason }) =>
+    reason === 'is not a known field' ? { path, reason: `is not a ${unknown}` } : { path, reason },
   )
-  const listed = reasons.map(({ path, reason }) => `${path} ${reason}`).join('; ')
-  return problem('VALIDATION', `The values were not accepted: ${listed}`, { details: reasons })
+  const listed = reasons.slice(0, 10).map(({ path, reason }) => `${path} ${reason}`)
+  const more = reasons.length > listed.length ? ` (and ${reasons.length - listed.length} more)` : ''
+  return problem('VALIDATION', `The values were not accepted: ${listed.join('; ')}${more}`, { details: reasons.slice(0, 100) })
 }
 
 /** The values of a submitted form. Throws VALIDATION that names each wrong, missing or unknown field. */
 export function readForm(fields: readonly FormField[], values: unknown): Variables {
   const read = formSchema(fields).safeParse(values)
   if (read.success) return read.data as Variables
-  throw refusal('data', 'field of this form', read.error.issues)
+  throw refusal('data', 'field of this form', read.error)
 }

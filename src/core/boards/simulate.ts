@@ -108,7 +108,7 @@ const actionOf: Partial<Record<ElementKind, NonNullable<SimulationScript['answer
 function assertAnswerable({ graph }: Board, { answers }: SimulationScript): void {
   const wrong = Object.keys(answers).filter((id) => actionOf[graph.elements.get(id)?.kind ?? 'start'] === undefined)
   if (wrong.length === 0) return
-  const details = wrong.slice(0, 100).map((id) => ({ path: `answers.${id}`, reason: 'is no task, form or checkpoint of the board' }))
+  const details = wrong.slice(0, 100).map((id) => ({ path: `answers.${id}`, reason: 'is not a task, form or checkpoint of the board' }))
   throw problem('VALIDATION', `${details[0]?.path}: ${details[0]?.reason}`, { details })
 }
 

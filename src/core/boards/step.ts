@@ -76,13 +76,18 @@ function person(at: At, run: RunState, input: PersonInput): Stepped {
   }
 }
 
+const fixFor = (kind: ElementKind): string => {
+  const actions = Object.entries(kindFor).flatMap(([type, kinds]) => (kinds.includes(kind) && type !== 'skip' ? [type] : []))
+  return actions.length > 0 ? ` fix: use ${actions.join(' or ')}` : ''
+}
+
 function activeElement({ graph }: Board, run: RunState, { type, elementId }: PersonInput): { token: Token; element: BoardElement } {
   const element = graph.elements.get(elementId)
   if (!element) throw problem('NOT_FOUND', `The board has no element ${elementId}.`)
   const token = run.tokens.find((one) => one.elementId === elementId)
   if (!token) throw problem('INVALID_TRANSITION', `The run does not wait at "${element.label}".`)
   if (!kindFor[type].includes(element.kind))
-    throw problem('INVALID_TRANSITION', `"${element.label}" is a ${element.kind}, so ${type} is not possible.`)
+    throw problem('INVALID_TRANSITION', `"${element.label}" is a ${element.kind}, so ${type} is not possible.${fixFor(element.kind)}`)
   return { token, element }
 }
 

@@ -16,9 +16,15 @@ type Options = Readonly<{ limit?: number; escapeValue?: (value: string) => strin
 /** Replaces each `{name}` by its value; a name without a value becomes `(none)` and is listed in `missing`. Values beyond the limit are cut. */
 export function fillTemplate(text: string, values: Variables, { limit = maxLength, escapeValue = (value) => value }: Options = {}) {
   const missing = namesIn(text).filter((name) => !Object.hasOwn(values, name))
+  const written = new Map<string, string>() // a template can name one value thousands of times: it is escaped once
+  const textOf = (name: string): string => {
+    const value = written.get(name) ?? (Object.hasOwn(values, name) ? escapeValue(String(values[name])) : '(none)')
+    written.set(name, value)
+    return value
+  }
   let length = text.length
   const filled = text.replace(placeholder, (_, name: string) => {
-    const value = Object.hasOwn(values, name) ? escapeValue(String(values[name])) : '(none)'
+    const value = textOf(name)
     if (length + value.length > limit) return '(too long)'
     length += value.length
     return value

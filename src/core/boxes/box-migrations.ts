@@ -67,17 +67,19 @@ export function assertValidMigrations(migrations: readonly BoxMigration[]): void
 type MigrationPlan = Readonly<{ toApply: readonly BoxMigration[] } | { problem: string }>
 
 /** The migrations that bring a box to the wanted head, or why none may run. */
-export function planMigrations(known: readonly BoxMigration[], applied: readonly AppliedMigration[], wanted: string): MigrationPlan {
+export function planMigrations(known: readonly BoxMigration[], applied: readonly AppliedMigration[], requested: string): MigrationPlan {
   const strange = divergenceOf(known, applied)
   if (strange !== undefined) return { problem: strange }
   const head = headOf(applied)
-  if (wanted < head)
+  if (requested < head)
     return {
-      problem: `the box is at migrations head ${head}, and ${wanted} is older: migrations cannot be reverted. fix: restore a snapshot`,
+      problem: `the box is at migrations head ${head}, and ${requested} is older: migrations cannot be reverted. fix: restore a snapshot`,
     }
-  if (wanted !== noMigrations && !known.some((migration) => migration.head === wanted))
-    return { problem: `box migration ${wanted} does not exist (newest: ${headOf(known)}). fix: upgrade tenantryd, or correct the manifest` }
-  return { toApply: known.filter((migration) => migration.head > head && migration.head <= wanted) }
+  if (requested !== noMigrations && !known.some((migration) => migration.head === requested))
+    return {
+      problem: `box migration ${requested} does not exist (newest: ${headOf(known)}). fix: upgrade tenantryd, or correct the manifest`,
+    }
+  return { toApply: known.filter((migration) => migration.head > head && migration.head <= requested) }
 }
 
 /** The last head; `0000` without migrations. */

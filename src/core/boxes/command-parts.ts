@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { FenceMode } from './fences.ts'
 import { Digest, ImageRef } from './images.ts'
 import { Service, Slug, VersionedService } from './names.ts'
 import { ProbeResult } from './probe.ts'
@@ -101,8 +102,9 @@ export const ResolvedImage = z.object({ image: ImageRef, digest: Digest.nullable
 export type ResolvedImage = z.infer<typeof ResolvedImage>
 
 /**
- * The steps of the guarded update in order; the last four belong to a rollback. `first-ok` is the one good probe after which the fence may be
- * lifted; `serve` starts the chat server where there is no fence.
+ * The steps of the guarded update in order; the last six belong to a rollback. `serve` starts the chat server where there is no fence.
+ * `quick-probe` proves a box that is to be opened, `check-rollback` whether it could be rolled back by images afterwards. After a failure of an
+ * open box `confirm-rollback` checks that again, and `refence` closes it for that rollback.
  */
 export const UpdateStep = z.enum([
   'prefetch',
@@ -113,10 +115,13 @@ export const UpdateStep = z.enum([
   'rewrite',
   'recreate',
   'serve',
-  'first-ok',
+  'quick-probe',
+  'check-rollback',
   'probe',
   'commit',
   'unfence',
+  'confirm-rollback',
+  'refence',
   'restore-stop',
   'restore-data',
   'restore-start',
@@ -138,6 +143,39 @@ export const RestoredDatabase = z.object({
 export type RestoredDatabase = z.infer<typeof RestoredDatabase>
 
 /**
+ * Whether a rollback by images would keep all data: the former chat server starts on the database and knows its background updates. `isStable`:
+ * the slow probes were good before that was possible.
+ */
+export const ImageRollback = z.object({
+  possible: z.boolean(),
+  reason: z.string().max(500).optional(),
+  isStable: z.boolean().optional(),
+})
+export type ImageRollback = z.infer<typeof ImageRollback>
+
+const Ms = z.number().min(0).optional()
+
+/** The parts of the downtime of an update; a part that did not run, or that an older agent does not report, is absent. */
+export const Downtime = z.object({
+  /** The mode that the agent applied. */
+  mode: FenceMode,
+  /** Why the box stayed fenced longer than ordered. */
+  reason: z.string().max(500).optional(),
+  databaseBytes: z.number().min(0).optional(),
+  stopMs: Ms,
+  /** Dump, checksums and store. */
+  snapshotMs: Ms,
+  copyMs: Ms,
+  /** Until the containers were started. */
+  startMs: Ms,
+  /** From then to the first good probe. */
+  firstGoodMs: Ms,
+  /** Check whether a rollback by images is possible, background updates included. */
+  checkMs: Ms,
+})
+export type Downtime = z.infer<typeof Downtime>
+
+/**
  * The result of an update. `failed` = no container was replaced and no data touched, and stopped services run again; with `leftOpen`, users
  * are on the new version although it is unverified, and nothing rolls back automatically.
  */
@@ -147,6 +185,8 @@ export const UpdateResult = z.object({
   updateOk: z.boolean(),
   healthOk: z.boolean(),
   rolledBack: z.boolean(),
+  /** A rollback by images keeps all data; absent without a rollback, and from older agents. */
+  rolledBackBy: z.enum(['images', 'snapshot']).optional(),
   leftOpen: z.boolean().optional(),
   snapshotId: z.string().nullable(),
   snapshotSha256: z.string().nullable(),
@@ -160,6 +200,8 @@ export const UpdateResult = z.object({
   composeBackup: z.string().nullable(),
   /** Absent where no database was restored, and from older agents. */
   restored: RestoredDatabase.optional(),
+  /** Absent from older agents. */
+  downtime: Downtime.optional(),
   report: VersionsReport.nullable(),
   error: AgentError.nullable(),
 })

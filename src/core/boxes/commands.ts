@@ -15,6 +15,7 @@ import {
   UpdateTargets,
   VersionsReport,
 } from './command-parts.ts'
+import { FenceOrder } from './fences.ts'
 import { Digest, ImageRef } from './images.ts'
 import { ChatDomain, Service } from './names.ts'
 import { ProbeResult, ProbeRule } from './probe.ts'
@@ -141,7 +142,7 @@ export const boxCommands = {
       ...AddressedBox,
       targets: UpdateTargets,
       probe: ProbeRule,
-      fence: z.object({ mode: z.enum(['until-stable', 'until-first-ok', 'none']) }),
+      fence: FenceOrder,
       deadlineMs,
     }),
     result: UpdateResult,

@@ -76,6 +76,14 @@ const OpenCommand = z.object({
   deadlineAt: Timestamp,
 })
 
+/** The fleet in counts, without removed boxes. */
+export const FleetSummary = z.object({
+  boxes: z.number().int(),
+  drift: z.record(Severity, z.number().int()),
+  fenced: z.number().int(),
+})
+export type FleetSummary = z.infer<typeof FleetSummary>
+
 export const BoxDetail = BoxRow.extend({
   tenantId: z.string(),
   hostStatus: z.enum(['online', 'offline', 'frozen', 'revoked']),
@@ -156,6 +164,7 @@ export const boxesContract = {
     path: base,
     auth: admin('viewer'),
     query: Paging.extend({
+      limit: z.coerce.number().int().min(1).max(1000).default(50),
       tier: Tier.optional(),
       host: HostName.optional(),
       severity: Severity.optional(),
@@ -165,6 +174,13 @@ export const boxesContract = {
     problems: ['NOT_FOUND'],
     summary: 'List boxes by slug, with drift',
     spec: '2.10',
+  }),
+  countBoxes: endpoint({
+    method: 'GET',
+    path: '/api/admin/v1/fleet',
+    auth: admin('viewer'),
+    returns: FleetSummary,
+    summary: 'Count boxes by drift, as lists show it, and fenced ones',
   }),
   showBox: endpoint({
     method: 'GET',

@@ -2,6 +2,33 @@ import { z } from 'zod'
 import { Timestamp } from '../contract/index.ts'
 import { type Problem, problem } from '../kit/index.ts'
 
+/**
+ * When the fence of a box is lifted during its update (SAFETY): `until-stable`: after the slow probes; `until-proven`: after three quick
+ * probes, and the slow ones continue with the box open; `none`: the box is never fenced. Data are never restored automatically once users could
+ * write.
+ */
+export const FenceMode = z.enum(['until-stable', 'until-proven', 'none'])
+export type FenceMode = z.infer<typeof FenceMode>
+
+/** The former name of `until-proven`. */
+const formerMode = 'until-first-ok'
+export const fenceModeNames = [...FenceMode.options, formerMode] as const
+/** Accepts the former name too. */
+const FenceModeInput = z.enum(fenceModeNames).transform(fenceModeOf)
+export function fenceModeOf(name: (typeof fenceModeNames)[number]): FenceMode {
+  return name === formerMode ? 'until-proven' : name
+}
+
+/** The fence of one update, as the daemon orders it. */
+export const FenceOrder = z.object({
+  mode: FenceModeInput,
+  /** The newest schema that the former chat server reads; absent where a rollback by images is not proven to keep all data. */
+  formerSchema: z.number().int().optional(),
+  /** An operator chose the mode: the box is opened also where no rollback by images is proven. */
+  isForced: z.boolean().optional(),
+})
+export type FenceOrder = z.infer<typeof FenceOrder>
+
 /** The owner of a fence and a hold that an operator set for maintenance. */
 export const maintenanceOwner = 'maintenance'
 

@@ -28,7 +28,9 @@ export {
 export {
   type AgentError,
   type BoxFacts,
+  Downtime,
   type DrillResult,
+  type ImageRollback,
   InstalledVersions,
   type ListedSnapshot,
   type LogLine,
@@ -66,6 +68,7 @@ export {
   BoxSnapshots,
   BoxStatus,
   boxesContract,
+  FleetSummary,
   ProvisionBody,
 } from './contract.ts'
 export {
@@ -80,7 +83,18 @@ export {
   Severity,
   worstOf,
 } from './drift.ts'
-export { BoxFence, boxHeld, fenceDueAt, holdText, maintenanceOwner, quarantineReason } from './fences.ts'
+export {
+  BoxFence,
+  boxHeld,
+  FenceMode,
+  fenceDueAt,
+  fenceModeNames,
+  fenceModeOf,
+  holdText,
+  maintenanceOwner,
+  quarantineReason,
+} from './fences.ts'
+export { imageRollback } from './image-rollback.ts'
 export type { PullSource } from './images.ts'
 export { Digest, ImageRef, isRegistry, parseImage, pullFromSources, registryOf, unusedImages } from './images.ts'
 export {
@@ -123,12 +137,23 @@ export {
 } from './names.ts'
 export { chatConfigPath, type PortableStack, portableStack, type StackMounts } from './portable-stack.ts'
 export { allocatePorts, type BoxPorts, portsFrom } from './ports.ts'
-export { ProbeComponent, ProbeResult, ProbeRule } from './probe.ts'
+export { ProbeComponent, ProbeResult, ProbeRule, quickRule, steadyFailureMsOf } from './probe.ts'
 export { BoxRemoval, isRemovalFinished, type RemovalEvent, RemovalState, removalCommands, transitionRemoval } from './removal.ts'
 export { type RestoreFacts, type RestoreStep, type RestoreWorld, restoreOutcome, restoreSaga, restoreSteps } from './restore-saga.ts'
 export { canObjectStoreReturn, parseSynapseSchemas, type SynapseSchema, type SynapseSchemas, synapseSchemaOf } from './synapse-schema.ts'
 export { unifiedDiff } from './unified-diff.ts'
-export { isLeftOpen, isOpened, isTouched, type UpdateFacts, type UpdateWorld, updateOutcome, updateSaga } from './update-saga.ts'
+export {
+  canRollBackByImages,
+  isLeftOpen,
+  isOpened,
+  isRolledBackByImages,
+  isTouched,
+  type UpdateFacts,
+  type UpdateWorld,
+  updateOutcome,
+  updateSaga,
+} from './update-saga.ts'
+export { versionMoves } from './version-moves.ts'
 export {
   type Fix,
   ReintroducedVulnerability,

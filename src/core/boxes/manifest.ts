@@ -4,15 +4,19 @@ import { problem } from '../kit/index.ts'
 import { Digest, ImagePattern, ImageRef, imageOf } from './images.ts'
 import { Tier, VersionedService } from './names.ts'
 
+/** YAML reads 15.18 without quotes as a number, and 17.10 as 17.1. */
+const inQuotes = (issue: { input?: unknown }) =>
+  typeof issue.input === 'number' ? 'must be text: write it in quotes, such as "15.18"' : undefined
+
 const Version = z
-  .string()
+  .string({ error: inQuotes })
   .max(100)
   .regex(/^[A-Za-z0-9][A-Za-z0-9_.-]*$/, 'must be a version such as 1.163.2')
   .refine((version) => version !== 'latest', 'must name a version: "latest" is not one')
 
 /** The versions that boxes of one tier should run. */
 export const TierVersions = z.strictObject({
-  migrationsHead: z.string().regex(/^[0-9]{4}$/, 'must be four digits, such as 0000'),
+  migrationsHead: z.string({ error: inQuotes }).regex(/^[0-9]{4}$/, 'must be four digits, such as 0000'),
   postgres: Version,
   synapse: Version,
   minio: Version,

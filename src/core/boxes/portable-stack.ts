@@ -223,8 +223,8 @@ const isResources = (value: unknown): boolean =>
   Object.entries(value).every(([kind, amounts]) => ['limits', 'reservations'].includes(kind) && isRecord(amounts) && areAmounts(amounts))
 
 const amounts: Readonly<Record<string, (value: unknown) => boolean>> = { cpus: count, memory: size, pids: count }
-const areAmounts = (given: Record<string, unknown>): boolean =>
-  Object.entries(given).every(([key, value]) => Object.hasOwn(amounts, key) && amounts[key]?.(value) === true)
+const areAmounts = (input: Record<string, unknown>): boolean =>
+  Object.entries(input).every(([key, value]) => Object.hasOwn(amounts, key) && amounts[key]?.(value) === true)
 
 const limitsOf = (service: Record<string, unknown>): Record<string, unknown> =>
   Object.fromEntries(Object.entries(service).filter(([key, value]) => Object.hasOwn(limits, key) && limits[key]?.(value)))

@@ -1,13 +1,13 @@
 import { type EndStep, type ForwardStep, isCommitted, type Saga, type SagaEntry, type SagaError, type SagaFacts } from '../saga/index.ts'
 import { type ChangeWorld, composeChanged, foreignFence, quarantineOf } from './change-saga.ts'
-import type { UpdateOutcome, UpdateStep } from './command-parts.ts'
-import type { BoxCommandPayload } from './commands.ts'
+import type { ImageRollback, UpdateOutcome, UpdateStep } from './command-parts.ts'
+import type { FenceMode, FenceOrder } from './fences.ts'
 
-// Invariants: nothing is recreated before its snapshot is complete. Nothing is restored after the commit, nor once users may have been on the
-// new version. The fence is lifted only after a commit, after a good probe where the mode says so, after a failure that touched nothing, or
-// after a rollback that proved healthy. It is left behind only where the rollback failed.
+// Invariants: nothing is recreated before its snapshot is complete. No data is restored after the commit, nor once users may have been on the
+// new version: then the only rollback is one by images, which keeps all data, and only where that is proven. The fence is lifted only after a
+// commit, after the quick probes where the mode says so and such a rollback is proven (or an operator chose the mode), after a failure that
+// touched nothing, or after a rollback that proved healthy. It is left behind only where the rollback failed.
 
-type FenceMode = BoxCommandPayload<'tenant-box.update'>['fence']['mode']
 export type UpdateFacts = SagaFacts<UpdateStep>
 
 export type UpdateWorld = ChangeWorld &
@@ -20,22 +20,38 @@ export type UpdateWorld = ChangeWorld &
 type Forward = ForwardStep<UpdateStep, UpdateWorld>
 type End = EndStep<UpdateStep, UpdateWorld>
 
-/** From here on containers or data may differ from before, and only a restore from the snapshot leads back. */
+/** From here on containers or data may differ from before. */
 export const isTouched = ({ begun }: Pick<UpdateFacts, 'begun'>): boolean => begun.has('recreate')
 
-/** True if users may be on the new version before it is proven: recorded before the fence is lifted or the chat server starts. */
+/** After these the fence may be lifted; `first-ok` is the name in journals of older agents. */
+const proofs: readonly string[] = ['quick-probe', 'first-ok']
+
+/** True if users may be on the new version before it is proven stable: recorded before the fence is lifted or the chat server starts. */
 export function isOpened(entries: readonly SagaEntry[]): boolean {
   let wasGood = false
   for (const { step, mark } of entries) {
     if (mark === 'failed' && step !== 'unfence') return false
-    if (step === 'first-ok' && mark === 'done') wasGood = true
+    if (proofs.includes(step) && mark === 'done') wasGood = true
     if (mark === 'intent' && (step === 'serve' || (step === 'unfence' && wasGood))) return true
   }
   return false
 }
 
-/** The update failed with users on the new version. A rollback would lose what they write, so a person decides. */
-export const isLeftOpen = ({ entries, failure, done }: UpdateFacts): boolean => failure !== null && !done.has('commit') && isOpened(entries)
+const checkIn = (entries: readonly SagaEntry[], step: UpdateStep): ImageRollback | undefined =>
+  entries.findLast((entry) => entry.step === step && entry.mark === 'done')?.data as ImageRollback | undefined
+
+/** The result of the check before the box was opened. */
+export const canRollBackByImages = ({ entries }: Pick<UpdateFacts, 'entries'>): ImageRollback | undefined =>
+  checkIn(entries, 'check-rollback')
+
+/** The update failed with users on the new version, and a rollback by images was confirmed: it keeps all data. */
+export const isRolledBackByImages = ({ entries }: Pick<UpdateFacts, 'entries'>): boolean =>
+  checkIn(entries, 'confirm-rollback')?.possible === true
+
+const isOpenFailure = ({ entries, failure, done }: UpdateFacts): boolean => failure !== null && !done.has('commit') && isOpened(entries)
+
+/** The update failed with users on the new version, and no rollback keeps what they wrote: a person decides. */
+export const isLeftOpen = (facts: UpdateFacts): boolean => isOpenFailure(facts) && !isRolledBackByImages(facts)
 
 const untilSnapshot: readonly Forward[] = [
   // A server that runs again may have written after the dump: stop it and take the snapshot again.
@@ -47,27 +63,52 @@ const untilSnapshot: readonly Forward[] = [
   { name: 'recreate' },
 ]
 const fence: Forward = { name: 'fence', holds: (facts, world) => isTouched(facts) || world.fence === 'ours' }
-const openEarly: Forward = {
+
+/** Where no rollback by images is proven, the box stays fenced until it is stable. */
+const openEarly = ({ isForced = false }: FenceOrder): Forward => ({
   name: 'unfence',
   holds: (_, world) => world.fence !== 'ours',
+  isPast: (facts) => !isForced && canRollBackByImages(facts)?.possible === false && !isOpened(facts.entries),
   isRetried: true,
-  // Until the fence is gone everything can be rolled back, as if the good probe had not been.
-  refusedAs: ({ entries }) => (isOpened(entries) ? null : 'first-ok'),
+  // Until the fence is gone everything can be rolled back, as if the good probes had not been.
+  refusedAs: ({ entries }) => (isOpened(entries) ? null : 'quick-probe'),
+})
+
+const [prefetch, probe, commit]: readonly [Forward, Forward, Forward] = [{ name: 'prefetch' }, { name: 'probe' }, { name: 'commit' }]
+
+const stepsOf = (order: FenceOrder): readonly Forward[] => {
+  const byMode: Readonly<Record<FenceMode, readonly Forward[]>> = {
+    'until-stable': [prefetch, fence, ...untilSnapshot, probe, commit],
+    'until-proven': [
+      ...[prefetch, fence, ...untilSnapshot],
+      // An open box has been checked, by this agent or by an older one.
+      ...[{ name: 'quick-probe', isPast: isOpenNow } as const, { name: 'check-rollback', isPast: isOpenNow } as const],
+      ...[openEarly(order), { ...probe, isPast: isProvenClosed }, commit],
+    ],
+    // Without a fence, starting the chat server is what opens the box: it is a step of its own.
+    none: [prefetch, ...untilSnapshot, { name: 'serve' }, probe, commit],
+  }
+  return byMode[order.mode]
 }
 
-/** Without a fence, starting the chat server is what opens the box: it is a step of its own. */
-const stepsOf: Readonly<Record<FenceMode, readonly Forward[]>> = {
-  'until-stable': [{ name: 'prefetch' }, fence, ...untilSnapshot, { name: 'probe' }, { name: 'commit' }],
-  'until-first-ok': [{ name: 'prefetch' }, fence, ...untilSnapshot, { name: 'first-ok' }, openEarly, { name: 'probe' }, { name: 'commit' }],
-  none: [{ name: 'prefetch' }, ...untilSnapshot, { name: 'serve' }, { name: 'probe' }, { name: 'commit' }],
-}
+/** The slow probes ran while the box stayed fenced. */
+const isProvenClosed = (facts: UpdateFacts): boolean => canRollBackByImages(facts)?.isStable === true
+
+const isOpenNow = ({ entries }: UpdateFacts): boolean => isOpened(entries)
 
 const unfence: End = { name: 'unfence', isComplete: (world) => world.fence !== 'ours' }
-const restores = (facts: UpdateFacts): boolean => isTouched(facts) && !isLeftOpen(facts)
+const restores = (facts: UpdateFacts): boolean => isTouched(facts) && !isOpenFailure(facts)
+const stops = (facts: UpdateFacts): boolean => isTouched(facts) && !isLeftOpen(facts)
 const restarts = (facts: UpdateFacts): boolean => facts.begun.has('stop') && !isLeftOpen(facts)
 
-const compensation: readonly End[] = [
-  { name: 'restore-stop', when: restores, maxFailures: 3 },
+const compensationOf = ({ formerSchema }: FenceOrder): readonly End[] => [
+  { name: 'confirm-rollback', when: (facts) => formerSchema !== undefined && isOpenFailure(facts) },
+  {
+    name: 'refence',
+    when: (facts) => isOpenFailure(facts) && isRolledBackByImages(facts) && !facts.done.has('restore-probe'),
+    isComplete: (world) => world.fence !== 'absent',
+  },
+  { name: 'restore-stop', when: stops, maxFailures: 3 },
   { name: 'restore-data', when: restores, maxFailures: 3 },
   { name: 'restore-start', when: restarts, maxFailures: 3 },
   // The probe waits long enough by itself.
@@ -76,14 +117,14 @@ const compensation: readonly End[] = [
 ]
 
 /** The guarded update. */
-export const updateSaga = (mode: FenceMode): Saga<UpdateStep, UpdateWorld> => ({
+export const updateSaga = (order: FenceOrder): Saga<UpdateStep, UpdateWorld> => ({
   name: 'update',
-  steps: stepsOf[mode],
+  steps: stepsOf(order),
   finish: [unfence],
-  compensation,
+  compensation: compensationOf(order),
   quarantine: quarantineOf('fence', 'restore-stop'),
   guard,
-  compensationGuard: (facts, world) => compensationGuard(mode, facts, world),
+  compensationGuard: (facts, world) => compensationGuard(order.mode, facts, world),
   fixedFrom: 'recreate',
   // Without a fence the stop is the first thing that users notice.
   mustFinishFrom: ['fence', 'stop'],
@@ -100,7 +141,8 @@ const fenceLifted = `the fence was lifted by hand before the update committed, $
 const serverStarted = `the chat server was started by hand before the update committed, ${decides}`
 
 function compensationGuard(mode: FenceMode, facts: UpdateFacts, world: UpdateWorld) {
-  if (isLeftOpen(facts) || !isTouched(facts) || facts.done.has('restore-probe')) return undefined
+  // A rollback by images keeps the data, also with users on the box.
+  if (isOpenFailure(facts) || !isTouched(facts) || facts.done.has('restore-probe')) return undefined
   // Without a fence, a stopped server is all that kept users from writing. Once the data are restored nothing can be lost.
   const unsafe = mode === 'none' ? world.serving && !facts.done.has('restore-data') : world.fence !== 'ours'
   if (!unsafe) return undefined
@@ -109,7 +151,7 @@ function compensationGuard(mode: FenceMode, facts: UpdateFacts, world: UpdateWor
 
 /** How an update ended, once no step is left. */
 export function updateOutcome(facts: UpdateFacts): UpdateOutcome {
-  if (isCommitted({ steps: stepsOf['until-stable'] }, facts)) return 'committed'
+  if (isCommitted({ steps: [commit] }, facts)) return 'committed'
   if (isLeftOpen(facts)) return 'failed'
   if (facts.abandoned) return 'rollback_failed'
   return isTouched(facts) ? 'rolled_back' : 'failed'

@@ -3,10 +3,10 @@ import type { Capability } from '../kit/index.ts'
 import { listedRoles, type RoleBook } from '../users/index.ts'
 
 /** The users that a caller sees besides itself and the members of its spaces: everyone, or users with one of these roles. */
-export type Visibility = 'everybody' | Readonly<{ roles: readonly string[] }>
+export type Visibility = 'everyone' | Readonly<{ roles: readonly string[] }>
 
 export const visibilityOf = (book: RoleBook, { capabilities }: Readonly<{ capabilities: readonly Capability[] }>): Visibility =>
-  capabilities.includes('readContacts') ? 'everybody' : { roles: listedRoles(book) }
+  capabilities.includes('readContacts') ? 'everyone' : { roles: listedRoles(book) }
 
 type ChangedContact = Readonly<{ userId: string; roles: readonly string[]; spaces: readonly string[] }>
 

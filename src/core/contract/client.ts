@@ -78,7 +78,7 @@ async function send(deps: ClientDeps, endpoint: EndpointShape, call: LooseCall, 
 /** Prefers the error code, such as `ERR_SSL_WRONG_VERSION_NUMBER`, to OpenSSL's long message. */
 function reasonOf({ message, cause }: Error): string {
   const { message: inner, code } = (cause ?? {}) as { message?: string; code?: string }
-  return code?.startsWith('ERR_SSL_') ? `it speaks no TLS that fits: ${code}` : inner || message
+  return code?.startsWith('ERR_SSL_') ? `TLS handshake failed with ${code}; the server may speak plain HTTP` : inner || message
 }
 
 function bodyOf({ multipart }: EndpointShape, { body, upload }: LooseCall): { body?: string | FormData } {

@@ -64,7 +64,7 @@ export const file: FileAnswer = { kind: 'file' }
 /** The handler reads the unread request itself (`call.raw`). */
 export const raw: RawAnswer = { kind: 'raw' }
 
-/** One file with text parts, as `multipart/form-data`. It is streamed, so text parts may stand before the file or after it. */
+/** One file with text parts, as `multipart/form-data`. It is streamed, so text parts may come before or after the file. */
 export type Multipart<Fields extends z.ZodType = z.ZodType> = Readonly<{
   /** Name of the part that is the file. */
   part: string
@@ -79,7 +79,7 @@ export type EndpointShape = Readonly<{
   method: Method
   /** Express form: `/api/admin/v1/hosts/:id`. */
   path: string
-  /** Every method; `method` is the one that stands for all in documents and clients. */
+  /** Every method; documents and clients use `method`. */
   anyMethod?: true
   /** Every path below `path` too. The rest arrives as it was sent, not decoded. */
   rest?: true
@@ -90,6 +90,8 @@ export type EndpointShape = Readonly<{
   body?: z.ZodType
   /** Bytes of body accepted; the default is 256 KiB. */
   bodyLimit?: number
+  /** The handler reads the body itself (`call.raw`), byte by byte as it was signed. */
+  unread?: true
   /** A file instead of a JSON body. */
   multipart?: Multipart
   returns: Answer
@@ -97,6 +99,8 @@ export type EndpointShape = Readonly<{
   perAddress?: number
   /** The JSON answer carries a strong `ETag`; `If-None-Match` asks whether it still holds, and 304 says that it does. */
   tagged?: true
+  /** Reads the header `Idempotency-Key`. Calls of automation tools that change something always do. */
+  idempotent?: true
   /** Status of success; 200, or 204 for `empty`. */
   status?: number
   /** Codes beside those that any endpoint may raise. */

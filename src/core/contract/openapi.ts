@@ -73,14 +73,16 @@ function operation(room: string, name: string, shape: EndpointShape): Record<str
       ...(shape.tagged || isFile(shape) ? [ifNoneMatch] : []),
       ...(isFile(shape) ? [range, ifRange] : []),
       ...(shape.auth.kind === 'platform' && shape.auth.developer ? [developerId] : []),
-      ...(shape.auth.kind === 'automation' && shape.method === 'POST' ? [idempotencyKey] : []),
+      ...(shape.auth.kind === 'automation' && shape.method === 'POST' ? [idempotencyKey('within 24 hours ')] : []),
+      ...(shape.idempotent ? [idempotencyKey('')] : []),
     ],
     ...requestBody(shape),
     responses: { ...success(shape), ...failures(shape) },
   }
 }
 
-function requestBody({ body, multipart }: EndpointShape): Record<string, unknown> {
+function requestBody({ body, multipart, unread }: EndpointShape): Record<string, unknown> {
+  if (unread) return { requestBody: { required: true, content: { 'application/json': { schema: { type: 'object' } } } } }
   if (multipart) return { requestBody: { required: true, content: { 'multipart/form-data': { schema: formSchema(multipart) } } } }
   if (!body) return {}
   const required = !body.safeParse({}).success // none sent is one without fields
@@ -107,18 +109,21 @@ function parameters(place: 'path' | 'query', schema: z.ZodType | undefined): Rec
 const isFile = ({ returns }: EndpointShape) => !isSchema(returns) && returns.kind === 'file'
 
 const header = (name: string, description: string) => ({ name, in: 'header', required: false, description, schema: { type: 'string' } })
-const ifNoneMatch = header('If-None-Match', 'The `ETag` of the answer that you have')
+const ifNoneMatch = header('If-None-Match', 'The `ETag` of the response you have')
 const restOfPath = { name: 'rest', in: 'path', required: true, description: 'May contain slashes', schema: { type: 'string' } }
-const range = header('Range', 'One part, such as `bytes=1000-`; several parts, or what cannot be read, are answered with the whole')
-const ifRange = header('If-Range', 'The `ETag` of the file that you have a part of: when it is another by now, the whole is the answer')
+const range = header('Range', 'One range, such as `bytes=1000-`; several or invalid ranges return the whole file')
+const ifRange = header('If-Range', 'The `ETag` of the file you have a part of; a changed file is returned whole')
 
 const developerId = { ...header('X-Developer-Id', 'The id of your developer account'), required: true }
 
-const idempotencyKey = header('Idempotency-Key', 'The same key within 24 hours gets the same answer, and nothing is done twice')
+const idempotencyKey = (time: string) => ({
+  ...header('Idempotency-Key', `A repeat with the same key ${time}returns the same response and changes nothing`),
+  schema: { type: 'string', pattern: '^[!-~]{1,200}$' },
+})
 
-const stillHolds = { 304: { description: 'The answer that you have still holds; no body' } }
+const stillHolds = { 304: { description: 'Not modified; no body' } }
 const responseHeader = (description: string) => ({ description, schema: { type: 'string' } })
-const etag = { ETag: responseHeader('Changes exactly when the answer does') }
+const etag = { ETag: responseHeader('Changes with the content') }
 const etagHeader = { headers: etag }
 
 function success({ returns, status, tagged }: EndpointShape): Record<string, unknown> {
@@ -133,9 +138,9 @@ function success({ returns, status, tagged }: EndpointShape): Record<string, unk
     }
   if (returns.kind === 'empty') return { [status ?? 204]: { description: 'Done; no body' } }
   if (returns.kind === 'file') return fileAnswers
-  if (returns.kind === 'raw') return { default: { description: 'As the module answers', content: { '*/*': {} } } }
+  if (returns.kind === 'raw') return { default: { description: 'The response of the module', content: { '*/*': {} } } }
   if (returns.kind === 'sse')
-    return { 200: { description: 'Messages without end', content: { 'text/event-stream': { schema: message(returns) } } } }
+    return { 200: { description: 'An event stream that does not end', content: { 'text/event-stream': { schema: message(returns) } } } }
   const type = returns.contentType.split(';')[0] as string
   return { [status ?? 200]: { description: 'Success', content: { [type]: { schema: { type: 'string' } } } } }
 }
@@ -152,21 +157,21 @@ const message = ({ event }: StreamAnswer) => ({
 })
 
 const bytes = { 'application/octet-stream': { schema: { type: 'string', contentMediaType: 'application/octet-stream' } } }
-const ofFile = { ...etag, 'Accept-Ranges': responseHeader('`bytes`: parts can be asked for') }
+const ofFile = { ...etag, 'Accept-Ranges': responseHeader('`bytes`: ranges are supported') }
 const fileAnswers = {
   200: {
-    description: 'The bytes; the type is that of the file where it is a picture or a PDF',
+    description: 'The content, with its own media type if it is an image or a PDF',
     headers: ofFile,
     content: { ...bytes, '*/*': {} },
   },
   206: {
-    description: 'The part that `Range` asks for',
-    headers: { ...ofFile, 'Content-Range': responseHeader('Which part of how many bytes, such as `bytes 1000-4999/5000`') },
+    description: 'The requested range',
+    headers: { ...ofFile, 'Content-Range': responseHeader('Range and total size, such as `bytes 1000-4999/5000`') },
     content: { ...bytes, '*/*': {} },
   },
   ...stillHolds,
 }
-const outOfRange = { headers: { 'Content-Range': responseHeader('How many bytes there are, such as `bytes */5000`') } }
+const outOfRange = { headers: { 'Content-Range': responseHeader('Total size, such as `bytes */5000`') } }
 
 /** Problems that an endpoint can raise without naming them, from the way it is called. */
 const impliedProblems = ({ auth, params, query, body, multipart, returns }: EndpointShape): readonly ProblemCode[] => [

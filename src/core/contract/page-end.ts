@@ -7,7 +7,7 @@ export const pageEnd = ({ createdAt, id }: PageEnd): string => `${createdAt}~${i
 
 /** Throws VALIDATION for a cursor that no page returned. */
 export function readPageEnd(cursor: string): PageEnd {
-  const [, createdAt, id] = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)~([a-z0-9_]{1,60})$/.exec(cursor) ?? []
+  const [, createdAt, id] = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)~([A-Za-z0-9_]{1,255})$/.exec(cursor) ?? []
   if (createdAt !== undefined && id !== undefined) return { createdAt, id }
   throw noSuchPage()
 }
@@ -23,6 +23,6 @@ export function pageOf<T>(found: readonly T[], limit: number, cursorOf: (last: T
 
 /** The problem for a cursor that no page returned. */
 export function noSuchPage(): Problem {
-  const reason = 'must be as the page before returned it'
+  const reason = 'must be the nextCursor of the previous page'
   return problem('VALIDATION', `cursor: ${reason}`, { details: [{ path: 'cursor', reason }] })
 }

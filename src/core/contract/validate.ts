@@ -18,8 +18,18 @@ export function fieldReasons(error: z.ZodError, root = ''): FieldReason[] {
 function reasonOf(issue: z.core.$ZodIssue): string {
   if (issue.message.endsWith('received undefined')) return 'is missing'
   if (issue.code === 'invalid_value' && issue.message.startsWith('Invalid option')) return `must be one of ${issue.values.join(', ')}`
+  if (issue.code === 'invalid_value' && issue.message.startsWith('Invalid input')) return `must be ${issue.values.join(', ')}`
+  if (issue.code === 'invalid_union' && issue.message.startsWith('Invalid')) return formsOf(issue) ?? issue.message
   if (issue.code === 'invalid_type' && issue.message.startsWith('Invalid input')) return `must be ${issue.expected}`
   return boundOf(issue) ?? issue.message
+}
+
+/** The values of a discriminator, or what each form of a value is; undefined where the parser knows neither. */
+function formsOf(issue: z.core.$ZodIssueInvalidUnion): string | undefined {
+  const { options } = issue as Readonly<{ options?: readonly unknown[] }>
+  if (options && options.length > 0) return `must be one of ${options.join(', ')}`
+  const reasons = issue.errors.map(([first]) => (first && first.path.length === 0 ? reasonOf(first) : undefined))
+  return reasons.length > 0 && !reasons.includes(undefined) ? [...new Set(reasons)].join(', or ') : undefined
 }
 
 /** How much there must or may be; undefined where the parser speaks of something else, or the contract has words of its own. */
@@ -62,6 +72,20 @@ export const Counter = z.int().min(1).max(2_147_483_647)
 
 /** The same where it comes as text: in an address. */
 export const CounterText = z.coerce.number().pipe(Counter)
+
+const label = '[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?'
+
+/**
+ * A mail address that mail servers take: at most 64 characters before the @, labels of at most 63 after it.
+ * The pattern is the whole rule: checkers of the format `email` disagree with each other about rare domains.
+ */
+export const Email = z
+  .string()
+  .max(200)
+  .regex(
+    new RegExp(String.raw`^(?!\.)(?!.*\.\.)[A-Za-z0-9_'+.-]{0,63}[A-Za-z0-9_+-]@(?:${label}\.)+[A-Za-z]{2,63}$`),
+    'must be a mail address such as name@example.org',
+  )
 
 /** Yes or no where it comes as text: in an address. Capitals are taken too. */
 export const YesNo = z.stringbool().meta({ enum: ['true', '1', 'yes', 'on', 'y', 'enabled', 'false', '0', 'no', 'off', 'n', 'disabled'] })

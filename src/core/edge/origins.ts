@@ -2,17 +2,17 @@
 export const chatHostOf = (origin: string): string | undefined => /^https:\/\/([a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)$/.exec(origin)?.[1]
 
 const nativeForm = /^([a-z][a-z0-9+.-]*):\/\/([a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)(:[1-9][0-9]{0,4})?$/
-/** Whatever a browser opens from a disk or makes up itself has the origin `null`, and anybody can have that. */
+/** Pages opened from a disk or created by a script have the origin `null`, which every page can send. */
 const nobodys = new Set(['file', 'data', 'blob', 'about', 'javascript', 'filesystem'])
 
 /** Why an app's origin cannot be allowed, such as `capacitor://localhost`. Undefined when it can. */
 export function wrongNativeOrigin(text: string): string | undefined {
-  if (text === '*' || text === 'null') return `must name one app, and ${text} is anybody`
+  if (text === '*' || text === 'null') return `must name one app; ${text} allows every page`
   const [, scheme = '', host] = nativeForm.exec(text) ?? []
   if (scheme === '') return 'must be as the app sends it, without a slash at the end: capacitor://localhost or https://app.example'
-  if (nobodys.has(scheme)) return `must not begin with ${scheme}: such pages have the origin null, and so has anybody`
+  if (nobodys.has(scheme)) return `must not begin with ${scheme}: such pages send the origin null, which every page can send`
   if (scheme === 'http' && host !== 'localhost')
-    return 'must not begin with http, unless it is http://localhost: anybody on the way could answer for it'
+    return 'must not begin with http, except http://localhost: an attacker in the network could answer in its place'
   return undefined
 }
 

@@ -30,17 +30,15 @@ const stream = (path: string, summary: string) =>
     spec: '4.3',
   })
 
-const TypeFilter = z
-  .string()
-  .regex(/^[a-z0-9_.-]{1,120}\*?$/, 'must be a type such as space.created, or the beginning of one with a * at the end')
+const TypeFilter = z.string().regex(/^[a-z0-9_.-]{1,120}\*?$/, 'must be a type such as space.created, or a prefix with a trailing *')
 
 export const eventsContract = {
   eventStream: stream(
     '/api/platform/v1/events/stream',
-    'Hear what changed, as it changes: ids only; the header Last-Event-ID continues after an event',
+    'Follow changes live (ids only); the header Last-Event-ID continues after an event',
   ),
   workflowEventStream: stream('/api/platform/v1/workflow/events/stream', 'Former path of the event stream'),
-  formerEventStream: stream('/platform/v1/workflow/events/stream', 'Former path of the event stream, as older clients have it'),
+  formerEventStream: stream('/platform/v1/workflow/events/stream', 'Former path of the event stream, for older clients'),
   tailEvents: endpoint({
     method: 'GET',
     path: '/api/admin/v1/events/stream',
@@ -48,8 +46,8 @@ export const eventsContract = {
     query: z.strictObject({
       tenant: Slug.optional(),
       type: TypeFilter.optional(),
-      last: z.coerce.number().int().min(0).max(500).default(0).meta({ description: 'Begin with so many of the newest' }),
-      since: Timestamp.optional().meta({ description: 'Begin with what was stored since' }),
+      last: z.coerce.number().int().min(0).max(500).default(0).meta({ description: 'Number of earlier events to send first' }),
+      since: Timestamp.optional().meta({ description: 'Send events stored since then first' }),
     }),
     returns: sse(EventRecord),
     problems: ['NOT_FOUND'],

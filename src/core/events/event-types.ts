@@ -17,7 +17,7 @@ const published = <const Ids extends readonly string[], const Perhaps extends re
 ) => ({ stream, ids, perhaps })
 
 /** Declares an internal event, visible to operators only. */
-const kept = <const Perhaps extends readonly string[]>(...perhaps: Perhaps) => ({ stream: null, ids: [] as const, perhaps })
+const stored = <const Perhaps extends readonly string[]>(...perhaps: Perhaps) => ({ stream: null, ids: [] as const, perhaps })
 
 /** All event types that can be stored, with the part published to clients. */
 export const eventTypes = {
@@ -76,38 +76,38 @@ export const eventTypes = {
   'crisis.updated': published('crisis.updated', ['eventId'], ['roomId']),
   'message.notice': published('message.notice', ['roomId'], ['spaceId', 'eventId']),
   // read by the platform itself: a name, a branding, an id that other systems know the tenant by
-  'tenant.changed': kept(),
+  'tenant.changed': stored(),
   // what operators follow
-  'rollout.created': kept('rolloutId'),
-  'rollout.started': kept('rolloutId'),
-  'rollout.phase': kept('rolloutId'),
-  'rollout.baking': kept('rolloutId'),
-  'rollout.paused': kept('rolloutId'),
-  'rollout.resumed': kept('rolloutId'),
-  'rollout.action': kept('rolloutId'),
-  'rollout.done': kept('rolloutId'),
-  'rollout.failed': kept('rolloutId'),
-  'rollout.rolled_back': kept('rolloutId'),
-  'box.ready': kept('slug', 'boxId', 'commandId'),
-  'box.released': kept('slug', 'boxId'),
-  'box.removal': kept('slug', 'boxId'),
-  'box.move': kept('slug', 'boxId'),
-  'box.maintenance': kept('slug', 'boxId'),
-  'box.maintenance_failed': kept('slug', 'boxId', 'commandId'),
-  'box.completed': kept('slug', 'boxId', 'commandId'),
-  'box.fence_overdue': kept('slug', 'boxId'),
-  'box.restored': kept('slug', 'boxId', 'commandId', 'snapshotId'),
-  'box.restore_failed': kept('slug', 'boxId', 'commandId', 'snapshotId'),
-  'box.drilled': kept('slug', 'boxId', 'commandId', 'snapshotId'),
-  'box.drill_failed': kept('slug', 'boxId', 'commandId', 'snapshotId'),
-  'snapshot.taken': kept('slug', 'boxId', 'commandId', 'snapshotId'),
-  'snapshot.failed': kept('slug', 'boxId', 'commandId'),
-  'snapshot.missing': kept('slug', 'boxId'),
-  'snapshot.check_failed': kept('slug', 'boxId'),
-  'snapshot.upkeep_failed': kept('slug', 'boxId', 'commandId'),
-  'host.key_rotated': kept('host'),
-  'alert.raised': kept('alertId', 'kind', 'subject'),
-  'alert.closed': kept('alertId', 'kind', 'subject'),
+  'rollout.created': stored('rolloutId'),
+  'rollout.started': stored('rolloutId'),
+  'rollout.phase': stored('rolloutId'),
+  'rollout.baking': stored('rolloutId'),
+  'rollout.paused': stored('rolloutId'),
+  'rollout.resumed': stored('rolloutId'),
+  'rollout.action': stored('rolloutId'),
+  'rollout.done': stored('rolloutId'),
+  'rollout.failed': stored('rolloutId'),
+  'rollout.rolled_back': stored('rolloutId'),
+  'box.ready': stored('slug', 'boxId', 'commandId'),
+  'box.released': stored('slug', 'boxId'),
+  'box.removal': stored('slug', 'boxId'),
+  'box.move': stored('slug', 'boxId'),
+  'box.maintenance': stored('slug', 'boxId'),
+  'box.maintenance_failed': stored('slug', 'boxId', 'commandId'),
+  'box.completed': stored('slug', 'boxId', 'commandId'),
+  'box.fence_overdue': stored('slug', 'boxId'),
+  'box.restored': stored('slug', 'boxId', 'commandId', 'snapshotId'),
+  'box.restore_failed': stored('slug', 'boxId', 'commandId', 'snapshotId'),
+  'box.drilled': stored('slug', 'boxId', 'commandId', 'snapshotId'),
+  'box.drill_failed': stored('slug', 'boxId', 'commandId', 'snapshotId'),
+  'snapshot.taken': stored('slug', 'boxId', 'commandId', 'snapshotId'),
+  'snapshot.failed': stored('slug', 'boxId', 'commandId'),
+  'snapshot.missing': stored('slug', 'boxId'),
+  'snapshot.check_failed': stored('slug', 'boxId'),
+  'snapshot.upkeep_failed': stored('slug', 'boxId', 'commandId'),
+  'host.key_rotated': stored('host'),
+  'alert.raised': stored('alertId', 'kind', 'subject'),
+  'alert.closed': stored('alertId', 'kind', 'subject'),
 } as const satisfies Record<string, Known>
 
 export type EventType = keyof typeof eventTypes

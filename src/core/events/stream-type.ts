@@ -27,7 +27,7 @@ export const StreamType = z.enum([
 ])
 export type StreamType = z.infer<typeof StreamType>
 
-/** Why a stream cannot go on where the client left it: what came since is forgotten, or the id is none of this stream. */
+/** Why a stream cannot continue after the client's last event: later events were deleted, or the id is not of this stream. */
 export const ResetReason = z.enum(['too_old', 'unknown'])
 export type ResetReason = z.infer<typeof ResetReason>
 
@@ -35,7 +35,7 @@ const StreamEvent = z
   .object({
     type: StreamType,
     at: Timestamp,
-    ids: z.record(z.string(), z.string()).meta({ description: 'Of what changed, such as `spaceId`; never content' }),
+    ids: z.record(z.string(), z.string()).meta({ description: 'Ids of the changed objects, such as `spaceId`; never content' }),
   })
   .meta({ description: 'Something changed' })
 
@@ -47,10 +47,10 @@ const StreamReset = z
 export const StreamData = z.discriminatedUnion('type', [StreamEvent, StreamReset])
 export type StreamData = z.infer<typeof StreamData>
 
-/** Where a client wants to go on: after an event, or nowhere in particular. What it sends is not ours to trust. */
+/** Where a client continues: after an event, or at the newest. The value comes from the client and is not trusted. */
 type Cursor = Readonly<{ kind: 'none' } | { kind: 'after'; seq: number } | { kind: 'unknown' }>
 
-/** Reads `Last-Event-ID`. What is no id at all is answered like an id of another stream, not with an error: clients send it by themselves, for ever. */
+/** Reads `Last-Event-ID`. An invalid id is treated like an id of another stream: clients resend it for ever, so an error would never end. */
 export function readCursor(lastEventId: string | undefined): Cursor {
   if (lastEventId === undefined || lastEventId === '') return { kind: 'none' }
   return /^(0|[1-9][0-9]{0,14})$/.test(lastEventId) ? { kind: 'after', seq: Number(lastEventId) } : { kind: 'unknown' }
@@ -66,7 +66,7 @@ export function messageOf({ seq, eventType, payload, createdAt }: Stored): strin
   return formatStreamMessage({ id: String(seq), event: type, data })
 }
 
-/** Tells that events may have been missed, and that the stream goes on after `seq`. */
+/** Reports that events may have been missed; the stream continues after `seq`. */
 export function resetMessage(seq: number, at: string, reason: ResetReason): string {
   const data: StreamData = { type: 'reset', at, ids: {}, reason }
   return formatStreamMessage({ id: String(seq), event: 'reset', data })

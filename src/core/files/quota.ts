@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { type Problem, problem } from '../kit/index.ts'
+import { formatSize, gigabyte } from './format-size.ts'
 
 /** Storage limit of a tenant's files by plan, in bytes. */
 export type Quotas = Readonly<{ light: number; pro: number; dedicated: number }>
@@ -24,15 +25,6 @@ export const quotaExceeded = ({ used, limit }: Usage): Problem =>
     'QUOTA_EXCEEDED',
     `Storage quota exceeded: the files of your organisation use ${formatSize(used)} of ${formatSize(limit)}. fix: delete files permanently, or ask for a larger plan`,
   )
-
-/** `1.5 GB`; rounded down, so that usage below the limit never reads as full. */
-export function formatSize(bytes: number): string {
-  const [unit, factor] = bytes >= gigabyte ? ['GB', gigabyte] : ['MB', megabyte]
-  return `${Math.floor((bytes / factor) * 100) / 100} ${unit}`
-}
-
-const megabyte = 1024 ** 2
-const gigabyte = 1024 ** 3
 
 export const quotasInBytes = (gigabytes: Quotas): Quotas => {
   const bytes = (count: number) => Math.floor(count * gigabyte)

@@ -18,7 +18,7 @@ export const HostKey = z
   .max(63)
   .regex(
     new RegExp(`^(?:(?!${hostPathWords.map((word) => `${word}$`).join('|')})${name}|host_[0-9a-z]{20})$`),
-    `must be the name or the id of a host; of one that is called ${hostPathWords.join(' or ')}, the id`,
+    `must be the name or the id of a host; for a host named ${hostPathWords.join(' or ')}, the id`,
   )
 export const isHostId = (key: string): key is HostId => key.startsWith('host_')
 

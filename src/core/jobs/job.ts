@@ -27,7 +27,7 @@ export type Job = z.infer<typeof Job>
 export const JobCount = z.object({ topic: z.string(), state: JobState, count: z.number(), oldestAt: Timestamp })
 export type JobCount = z.infer<typeof JobCount>
 
-const shownFields = ['tenantId', 'userId', 'spaceId', 'runId', 'alertId', 'deliveryId', 'chain', 'kind']
+const shownFields = ['tenantId', 'userId', 'spaceId', 'runId', 'alertId', 'deliveryId', 'eventId', 'chain', 'kind']
 
 /** The ids in a payload. Other fields are never shown: a payload may carry secrets. */
 export const subjectOf = (payload: string): Record<string, string> => {

@@ -1,4 +1,4 @@
-/** The 4 bytes of an IPv4 address or the 16 of an IPv6 one, in any spelling; IPv4 in IPv6 is IPv4. Undefined for what is no address. */
+/** The 4 bytes of an IPv4 address or the 16 of an IPv6 one, in any spelling; IPv4 in IPv6 is IPv4. Undefined for other text. */
 export function addressBytes(address: string): readonly number[] | undefined {
   const plain = address.trim().toLowerCase().replace(/%.*$/, '')
   const bytes = ipv4Bytes(plain) ?? ipv6Bytes(plain)

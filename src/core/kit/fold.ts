@@ -13,7 +13,7 @@ export const wordsOf = (line: string): string[] =>
     .split(' ')
     .map((word) => word.replaceAll(glue, ' '))
 
-/** Breaks the lines that are wider than the terminal at spaces; what goes on below keeps the indent. Commands stay whole. */
+/** Breaks lines that are wider than the terminal at spaces; continuation lines keep the indent. Commands are not broken. */
 export function fold(text: string, width: number): string {
   if (!Number.isFinite(width)) return text
   return text
@@ -40,6 +40,6 @@ function foldLine(line: string, width: number): string[] {
   return [...lines, indent + current]
 }
 
-/** A text beside what stands left of it: what goes on below begins where the text does. */
+/** A text with a label on its left: continuation lines are aligned with the text. */
 export const foldBeside = (left: string, text: string, width: number): string =>
   left + fold(text, width - displayWidth(bare(left))).replaceAll('\n', `\n${' '.repeat(displayWidth(bare(left)))}`)

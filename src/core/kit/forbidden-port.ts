@@ -9,5 +9,5 @@ const forbidden = new Set([
 /** The reason why fetch refuses the port of an address; undefined for an allowed port. */
 export const forbiddenPort = ({ port }: URL): string | undefined =>
   forbidden.has(Number(port))
-    ? `port ${port} is kept for another protocol, and no HTTP client calls it: choose another, such as 8443`
+    ? `port ${port} is reserved for another protocol, so HTTP clients refuse it. fix: use another, such as 8443`
     : undefined

@@ -65,6 +65,12 @@ export const catalogue = {
   SCAN_FAILED: entry(422, 5, 'The scan found forbidden code'),
   PACKAGE_UNVERIFIED: entry(500, 1, 'The stored package failed verification'),
   MODULE_SERVICE_FAILED: entry(502, 6, 'The service of the module failed', true),
+  // marketplace and payments
+  MODULE_NOT_REGISTERED: entry(409, 5, 'No approved module has the feature flag of the app'),
+  VENDOR_INACTIVE: entry(409, 5, 'The vendor cannot be paid'),
+  NO_PAYMENT_CUSTOMER: entry(402, 5, 'The tenant has no payment customer'),
+  PAYMENT_FAILED: entry(402, 5, 'The payment was refused'),
+  PAYMENTS_UNAVAILABLE: entry(503, 6, 'The payment provider is not available', true),
   // files
   QUOTA_EXCEEDED: entry(409, 5, 'The quota is exceeded'),
   OBJECT_STORE_UNAVAILABLE: entry(503, 6, 'The object store does not answer', true),

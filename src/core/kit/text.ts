@@ -36,3 +36,12 @@ export function asJson(text: string): unknown {
     return undefined
   }
 }
+
+const units = ['B', 'kB', 'MB', 'GB', 'TB']
+
+/** `4.1 MB`, in decimal units. */
+export function bytesText(bytes: number): string {
+  const unit = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(1, bytes)) / 3))
+  const amount = bytes / 1000 ** unit
+  return `${unit === 0 || amount >= 100 ? Math.round(amount) : amount.toFixed(1)} ${units[unit]}`
+}

@@ -42,7 +42,7 @@ export const limitsContract = {
     }),
     returns: RateLimits,
     problems: ['UNAVAILABLE'],
-    summary: 'Tenants by the share of their budget that they use now, the highest first; a page shows the use at its own time',
+    summary: 'List tenants by current use of their budget, highest first; each page shows the use at its own time',
     spec: '4.6',
   }),
 } as const satisfies Contract

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { sha256Hex } from '../kit/index.ts'
-import { EventName } from '../modules/index.ts'
+import { printable, sha256Hex } from '../kit/index.ts'
+import { EventName, Json } from '../modules/index.ts'
 
 /** A message to a service, as Standard Webhooks has them: `type`, `timestamp`, `data`. */
 export type Message = Readonly<{
@@ -30,8 +30,11 @@ const maxPublications = 100
 
 const Publication = z.strictObject({
   name: EventName,
-  payload: z.json().default({}),
-  spaceId: z.string().min(1).max(100).optional(),
+  payload: Json.default({}),
+  spaceId: z
+    .string()
+    .regex(/^[A-Za-z0-9_.-]{1,100}$/, 'must be an id')
+    .optional(),
 })
 /** An event that a service publishes in its answer. */
 export type Publication = z.infer<typeof Publication>
@@ -47,7 +50,7 @@ export function readAnswer(body: string): Read {
   const answer = Answer.safeParse(value)
   if (answer.success) return answer.data
   const [issue] = answer.error.issues
-  return { publish: [], fault: `${issue?.path.join('.')}: ${issue?.message}` }
+  return { publish: [], fault: printable(`${issue?.path.join('.')}: ${issue?.message}`) }
 }
 
 function parsed(body: string): unknown {

@@ -73,23 +73,3 @@ export function forwardedHeaders(incoming: Headers, ours: Readonly<Record<string
 
 /** 304 answers a question about a tag. */
 export const isRedirect = (status: number): boolean => status >= 300 && status < 400 && status !== 304
-
-const passed = /^(?:etag|cache-control|content-length|x-module-[a-z0-9-]{1,60})$/
-/** Types that a browser shows and cannot run. SVG is a document with scripts. */
-const shown = /^(?:application\/json|text\/plain|text\/csv|image\/(?!svg)[a-z0-9.+-]{1,40})$/
-
-/** The headers of an answer that reach the caller. Nothing of it runs as a page of this origin. */
-export function answerHeaders(incoming: Headers): Record<string, string> {
-  const entries = Object.entries(incoming).flatMap(([name, value]) =>
-    typeof value === 'string' && passed.test(name) ? [[name, value] as const] : [],
-  )
-  const type = typeof incoming['content-type'] === 'string' ? incoming['content-type'] : undefined
-  const isShown = type === undefined || shown.test((type.split(';')[0] as string).trim().toLowerCase())
-  return {
-    ...Object.fromEntries(entries),
-    ...(type === undefined ? {} : { 'content-type': isShown ? type : 'application/octet-stream' }),
-    ...(isShown ? {} : { 'content-disposition': 'attachment' }),
-    'x-content-type-options': 'nosniff',
-    'content-security-policy': "sandbox; default-src 'none'",
-  }
-}

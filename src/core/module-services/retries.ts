@@ -1,3 +1,5 @@
+import type { ViolationKind } from '../modules/index.ts'
+
 const hourMs = 3_600_000
 
 /** An event is retried for this long, then it is a dead letter and the next one is sent. */
@@ -5,8 +7,8 @@ export const maxDeliveryMs = 24 * hourMs
 /** `delete_data` is retried for this long, then an alert is raised. */
 export const maxDeleteMs = 30 * 24 * hourMs
 
-/** Why a message was not delivered. `status` is null without an answer. */
-export type Failure = Readonly<{ status: number | null; reason: string }>
+/** Why a message was not delivered. `status` is null without an answer. `violation`: the limit that the answer broke. */
+export type Failure = Readonly<{ status: number | null; reason: string; violation?: ViolationKind }>
 
 /** The service as a whole does not answer, so all its installations wait. Any other failure is about one message. */
 export const isUnreachable = ({ status }: Failure): boolean => status === null || [429, 502, 503, 504].includes(status)

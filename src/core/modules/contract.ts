@@ -181,7 +181,7 @@ export const operatorModulesContract = {
       version: Version.optional().meta({ description: 'Default: all approved versions' }),
     }),
     returns: Withdrawal,
-    summary: 'Withdraw a module: within a second it runs nowhere',
+    summary: 'Withdraw a module; it stops everywhere within a second',
   }),
   restoreModule: endpoint({
     method: 'POST',

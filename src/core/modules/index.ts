@@ -2,10 +2,13 @@
 // It decides which manifest, transition, permission and call is valid.
 // It stores nothing, runs no code of a module and reads no package: the scan and the sandbox do.
 
+export { answerHeaders } from './answer-headers.ts'
+export { consentOf } from './consent.ts'
 export { modulesContract, operatorModulesContract } from './contract.ts'
 export { assertFlagFree, withModuleFlags } from './flags.ts'
 export { healthBuckets, healthOf, healthWindowMs } from './health.ts'
 export { Installation, type ModuleHealth, type OperatedModule, type RegistryEntry } from './installation.ts'
+export { isTooDeep, Json, maxJsonLevels } from './json.ts'
 export {
   type InstallationEvent,
   type InstallationState,

@@ -15,6 +15,7 @@ export const RegistryEntry = z.object({
   featureFlag: z.string(),
   description: z.string(),
   permissions: z.array(Permission).meta({ description: 'Declared by the manifest; approve some or all of them' }),
+  consent: z.array(z.string()).meta({ description: 'What an administrator agrees to by the installation; show it before' }),
   installation: z.object({ status: InstallationStatus, version: z.string() }).nullable(),
 })
 export type RegistryEntry = z.infer<typeof RegistryEntry>

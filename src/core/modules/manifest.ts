@@ -1,5 +1,7 @@
 import semver from 'semver'
 import { z } from 'zod'
+import { Email } from '../contract/index.ts'
+import { streamTypeOf } from '../events/index.ts'
 import { canonicalJson, isVisible, problem } from '../kit/index.ts'
 import { Permission } from './permissions.ts'
 import { SettingsSchema } from './settings.ts'
@@ -50,7 +52,7 @@ export const EventName = z.string().regex(/^[a-z][a-z0-9_]{0,39}$/, 'must be a n
 const SubscribedType = z
   .string()
   .max(120)
-  .regex(/^(?:[a-z]+\.[a-z_]+|module\.[a-z][a-z0-9-]{2,49}\.[a-z][a-z0-9_]{0,39})$/, 'must be a type such as space.created')
+  .refine((type) => streamTypeOf(type) !== undefined, 'must be an event such as space.created; docs/module-authors.md lists all')
 
 export const moduleCategories = ['communication', 'organization', 'analytics', 'integration', 'security', 'other'] as const
 
@@ -72,7 +74,7 @@ export const ModuleManifest = z
     type: z.enum(['A', 'B']),
     svcCoreVersion: Range,
     description: line(500),
-    author: z.strictObject({ name: line(100), email: z.email().max(200) }),
+    author: z.strictObject({ name: line(100), email: Email }),
     license: line(100),
     category: z.enum(moduleCategories),
     billing: Billing.nullable().default(null),

@@ -1,6 +1,6 @@
 import { maxDataBytes, maxPayloadBytes } from './limits.ts'
 import type { ModuleManifest } from './manifest.ts'
-import { sizeOf } from './run-buffer.ts'
+import { documentBytes, sizeOf } from './run-buffer.ts'
 import type { Samples } from './samples.ts'
 import { CallRefused, type SvcHandlers } from './svc.ts'
 
@@ -10,6 +10,7 @@ type File = Samples['files'][number]
 /** Documents, files and spaces of a tenant in memory, for tests of a module. As in the platform, a run that fails changes nothing. */
 export class MemoryTenant {
   private documents = new Map<string, unknown>()
+  private bytes = 0
   private files: readonly File[]
   private readonly spaces: Samples['spaces']
   private readonly declared: ReadonlySet<string>
@@ -27,6 +28,8 @@ export class MemoryTenant {
   /** The calls of one run on a copy; `commit` makes it the state. */
   begin(): Readonly<{ handlers: SvcHandlers; published: readonly Published[]; commit(): void }> {
     const documents = new Map(this.documents)
+    let bytes = this.bytes
+    const sizeIn = (key: string) => (documents.has(key) ? documentBytes({ key, json: JSON.stringify(documents.get(key)) }) : 0)
     const files = [...this.files]
     const published: Published[] = []
     const fileOf = ({ fileId }: { fileId: string }): File => {
@@ -37,10 +40,15 @@ export class MemoryTenant {
     const handlers: SvcHandlers = {
       'data.get': async ({ key }) => documents.get(key) ?? null,
       'data.put': async ({ key, value }) => {
+        const grown = documentBytes({ key, json: JSON.stringify(value) }) - sizeIn(key)
+        if (bytes + grown > maxDataBytes) throw new CallRefused('QUOTA_EXCEEDED', 'the module has more than 50 MB of documents')
+        bytes += grown
         documents.set(key, value)
-        if (sizeOf([...documents]) > maxDataBytes) throw new CallRefused('QUOTA_EXCEEDED', 'the module has more than 50 MB of documents')
       },
-      'data.delete': async ({ key }) => void documents.delete(key),
+      'data.delete': async ({ key }) => {
+        bytes -= sizeIn(key)
+        documents.delete(key)
+      },
       'data.list': async ({ prefix, limit, after = '' }) =>
         [...documents]
           .filter(([key]) => key.startsWith(prefix) && key > after)
@@ -68,6 +76,7 @@ export class MemoryTenant {
     }
     const commit = () => {
       this.documents = documents
+      this.bytes = bytes
       this.files = files
     }
     return { handlers, published, commit }

@@ -51,6 +51,8 @@ const bytesIn = (text: string): number => new TextEncoder().encode(text).length
 /** Bytes that count for a document. */
 export const documentBytes = ({ key, json }: Readonly<{ key: string; json: string }>): number => key.length + bytesIn(json)
 
+const bytesOf = (key: string, json: string | null | undefined): number => (json == null ? 0 : documentBytes({ key, json }))
+
 /**
  * Serves the calls of one run: writes stay in memory and later reads of the run see them. Nothing is stored before `effects` are applied, so a run
  * that fails leaves nothing.
@@ -58,6 +60,8 @@ export const documentBytes = ({ key, json }: Readonly<{ key: string; json: strin
 export class RunBuffer {
   private readonly options: Options
   private readonly documents = new Map<string, string | null>()
+  /** Bytes of the documents that the run wrote: a sum of its own, so that many writes cost no more than their bytes. */
+  private ownBytes = 0
   private readonly read = new Map<string, number>()
   private readonly ranges: RunEffects['ranges'][number][] = []
   private readonly published: PublishedEvent[] = []
@@ -72,7 +76,7 @@ export class RunBuffer {
   readonly handlers: SvcHandlers = {
     'data.get': ({ key }) => this.get(key),
     'data.put': ({ key, value }) => this.put(key, JSON.stringify(value)),
-    'data.delete': async ({ key }) => void this.documents.set(key, null),
+    'data.delete': async ({ key }) => this.set(key, null),
     'data.list': ({ prefix, limit, after = '' }) => this.list({ prefix, limit, after }),
     'events.publish': (event) => this.publish(event),
     'spaces.list': () => this.options.reads.spaces(),
@@ -104,19 +108,23 @@ export class RunBuffer {
 
   private async put(key: string, json: string): Promise<void> {
     const before = this.documents.get(key)
-    this.documents.set(key, json)
+    this.set(key, json)
     if (await this.isTooMuch()) {
-      if (before === undefined) this.documents.delete(key)
-      else this.documents.set(key, before)
+      this.set(key, before)
       throw new CallRefused('QUOTA_EXCEEDED', 'the module has more than 50 MB of documents', 'data_size')
     }
+  }
+
+  private set(key: string, json: string | null | undefined): void {
+    this.ownBytes += bytesOf(key, json) - bytesOf(key, this.documents.get(key))
+    if (json === undefined) this.documents.delete(key)
+    else this.documents.set(key, json)
   }
 
   /** Sizes of replaced documents are read only if the sum without them is too much. */
   private async isTooMuch(): Promise<boolean> {
     const { dataBytes, reads } = this.options
-    let bytes = dataBytes
-    for (const [key, json] of this.documents) if (json !== null) bytes += documentBytes({ key, json })
+    const bytes = dataBytes + this.ownBytes
     return bytes > maxDataBytes && bytes - (await reads.bytesOf([...this.documents.keys()])) > maxDataBytes
   }
 

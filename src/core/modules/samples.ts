@@ -1,13 +1,13 @@
 import { z } from 'zod'
 import { type EventType, eventTypes } from '../events/index.ts'
 import { problem } from '../kit/index.ts'
+import { Json } from './json.ts'
 import type { ModuleManifest } from './manifest.ts'
 import { settingsValues } from './settings.ts'
 
 export const samplesFile = 'samples.json'
 
 const Text = z.string().min(1).max(200)
-const Json = z.json()
 
 const Expected = z.strictObject({
   documents: z.record(z.string(), Json).optional().meta({ description: 'By key; null: there is no such document' }),

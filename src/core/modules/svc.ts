@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { Json } from './json.ts'
 import type { Violation, ViolationKind } from './limits.ts'
 import { EventName } from './manifest.ts'
 import type { Permission } from './permissions.ts'
@@ -20,13 +21,13 @@ const call = <Input extends z.ZodType>(permission: Permission | null, input: Inp
 /** Every call: the permission it needs, and its argument. */
 export const svcCalls = {
   'data.get': call(null, z.strictObject({ key: Key })),
-  'data.put': call(null, z.strictObject({ key: Key, value: z.json() })),
+  'data.put': call(null, z.strictObject({ key: Key, value: Json })),
   'data.delete': call(null, z.strictObject({ key: Key })),
   'data.list': call(
     null,
     z.strictObject({ prefix: Prefix.default(''), limit: z.int().min(1).max(1000).default(100), after: Key.optional() }),
   ),
-  'events.publish': call('events:publish', z.strictObject({ name: EventName, payload: z.json(), spaceId: Id.optional() })),
+  'events.publish': call('events:publish', z.strictObject({ name: EventName, payload: Json, spaceId: Id.optional() })),
   'spaces.list': call('spaces:read', z.strictObject({})),
   'files.list': call('files:read', z.strictObject({ spaceId: Id })),
   'files.read': call('files:read', z.strictObject({ fileId: Id })),

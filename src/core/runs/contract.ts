@@ -152,6 +152,7 @@ export const runsContract = {
       expectedSeq: z.int().min(0).optional().meta({ description: 'The `seq` you read; a run that changed since is 409' }),
     }),
     bodyLimit: 1024 * 1024,
+    idempotent: true,
     returns: RunSummary,
     problems: ['ELEMENT_NOT_ACTIVE', 'INVALID_TRANSITION', 'KEY_REUSED', 'PAYLOAD_TOO_LARGE', 'RUN_CHANGED', 'RUN_ENDED', 'RUN_FAILED'],
     summary: 'Complete, approve, reject, submit or skip an element; the header Idempotency-Key makes it safe to repeat',

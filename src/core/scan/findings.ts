@@ -32,7 +32,7 @@ const rules = {
   'global-name': '{} is not available in a module',
   timer: '{} is not available in a module: there are no timers',
   'constructor-access': 'Access to constructor: it leads to code made from text',
-  'dangerous-name': 'The name {} belongs to the inside of Node.js',
+  'dangerous-name': 'The name {} is internal to Node.js',
   'import-meta': 'import.meta is not available in a module',
   'with-statement': 'with hides which variable is meant',
 } as const

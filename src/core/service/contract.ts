@@ -12,7 +12,7 @@ export type Readiness = z.infer<typeof Readiness>
 
 /** Health, metrics and documentation of the daemon; without token and without data of tenants. */
 export const serviceContract = {
-  healthz: endpoint({ method: 'GET', path: '/healthz', auth: open, returns: empty, status: 200, summary: 'The process lives' }),
+  healthz: endpoint({ method: 'GET', path: '/healthz', auth: open, returns: empty, status: 200, summary: 'Liveness: the process runs' }),
   readyz: endpoint({
     method: 'GET',
     path: '/readyz',
@@ -33,20 +33,20 @@ export const serviceContract = {
     path: '/openapi.json',
     auth: open,
     returns: z.record(z.string(), z.unknown()),
-    summary: 'This interface as OpenAPI 3.1',
+    summary: 'This API as OpenAPI 3.1',
   }),
   docs: endpoint({
     method: 'GET',
     path: '/docs',
     auth: open,
     returns: text('text/html; charset=utf-8'),
-    summary: 'This interface for people',
+    summary: 'This API as a web page',
   }),
   docsStyle: endpoint({
     method: 'GET',
     path: '/docs/style.css',
     auth: open,
     returns: text('text/css; charset=utf-8'),
-    summary: 'The look of /docs',
+    summary: 'Stylesheet of /docs',
   }),
 } satisfies Contract

@@ -53,11 +53,12 @@ const own = {
       password: Password,
       deviceName: z.string().max(1000).optional().meta({ description: 'Name of the device in the chat, cut to 100 characters' }),
       issueRefreshToken: z.boolean().default(false),
+      chat: z.boolean().default(true).meta({ description: 'false: for programs that do not chat; no device stays in the chat' }),
     }),
     returns: z.object({
       token: z.string(),
       expiresIn: z.int().meta({ description: 'Seconds' }),
-      matrixAccessToken: z.string(),
+      matrixAccessToken: z.string().meta({ description: 'Empty after a login with `chat: false`' }),
       matrixUserId: z.string(),
       homeserver: z.string().meta({ description: 'Host name, without scheme' }),
       refreshToken: z.string().optional(),

@@ -13,3 +13,4 @@ export {
   type Submission,
   storeLimits,
 } from './submission.ts'
+export { manifestWarnings } from './warnings.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Timestamp } from '../contract/index.ts'
+import { Email, Timestamp } from '../contract/index.ts'
 import { isVisible, visiblePattern } from '../kit/index.ts'
 import { ModuleManifest } from '../modules/index.ts'
 
@@ -15,7 +15,7 @@ export const NewDeveloper = z.strictObject({
     .max(200)
     .optional()
     .meta({ description: 'A one-use code from an operator; not needed where registration is open' }),
-  email: z.email().max(200),
+  email: Email,
   name: line(100),
   organization: line(200),
 })
@@ -98,7 +98,7 @@ const SourcePath = z
 
 export const NewSubmission = z.strictObject({
   manifest: z.record(z.string(), z.unknown()).meta({ description: 'The content of module.json' }),
-  artifactPath: z.string().min(1).max(100).meta({ description: 'As an upload of yours returned it' }),
+  artifactPath: z.string().min(1).max(100).meta({ description: 'As your upload returned it' }),
   sourceFiles: z
     .record(SourcePath, z.string())
     .refine((files) => Object.keys(files).length <= 500, 'must have at most 500 files')

@@ -1,12 +1,15 @@
 import { z } from 'zod'
 import { ChatDomain, Plan, Slug, Tier } from '../boxes/index.ts'
-import { admin, type Contract, endpoint, Paging, Timestamp } from '../contract/index.ts'
+import { admin, type Contract, Email, endpoint, Paging, Timestamp } from '../contract/index.ts'
 import { FileUsage } from '../files/index.ts'
 import { BoxWindow, TenantWindow, TimeZone } from '../windows/index.ts'
 
 /** `deleting`: a job deletes everything it has; it can neither be changed nor resumed. */
 export const TenantStatus = z.enum(['active', 'suspended', 'deleting'])
 export type TenantStatus = z.infer<typeof TenantStatus>
+
+/** The reason of a suspension that only a paid plan lifts. */
+export const suspendedByBilling = 'billing: the subscription of the plan ended'
 
 /** The tenant's appearance in clients (spec 2.6). */
 export const Branding = z.strictObject({ tenantName: z.string().trim().min(1).max(100) })
@@ -36,6 +39,8 @@ export const Tenant = z.object({
   branding: Branding,
   featureFlags: FeatureFlags,
   paymentCustomerId: z.string().nullable(),
+  /** Receives what will be charged, and failed payments. */
+  billingEmail: z.string().nullable(),
   /** Its live box; null while it has none. */
   homeserver: z.object({ boxId: z.string(), publicUrl: z.string(), fenced: z.boolean() }).nullable(),
   /** Null: the platform's time zone. */
@@ -72,12 +77,13 @@ const ChangeTenantBody = z
     branding: Branding.optional(),
     featureFlags: z.record(FlagName, z.boolean().nullable()).optional().meta({ description: flags }),
     paymentCustomerId: OuterId.nullable().optional(),
+    billingEmail: Email.nullable().optional(),
     timeZone: TimeZone.nullable().optional(),
     maintenanceWindow: TenantWindow.nullable().optional(),
   })
   .refine(
     (body) => Object.keys(body).length > 0,
-    'must change something: name, plan, schoolId, orgId, branding, featureFlags, paymentCustomerId, timeZone or maintenanceWindow',
+    'must change something: name, plan, schoolId, orgId, branding, featureFlags, paymentCustomerId, billingEmail, timeZone or maintenanceWindow',
   )
   .meta({ minProperties: 1 })
 
@@ -134,6 +140,7 @@ export const tenantsContract = {
     auth: admin('operator'),
     params: z.object({ slug: Slug }),
     returns: Tenant,
+    problems: ['CONFLICT'],
     summary: 'Accept its users again; sessions that have not expired continue',
   }),
 } as const satisfies Contract

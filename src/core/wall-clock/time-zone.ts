@@ -8,7 +8,7 @@ export function isTimeZone(name: string): boolean {
   }
 }
 
-/** Making one takes a thousand times as long as using it; there are only so many zones. */
+/** Creating one takes a thousand times as long as using it; the number of zones is small. */
 const formats = new Map<string, Intl.DateTimeFormat>()
 
 function formatOf(timeZone: string): Intl.DateTimeFormat {
@@ -51,11 +51,11 @@ export function stretches(timeZone: string, fromMs: number, toMs: number): Stret
 
 /** The first second with the offset that the later moment has. */
 function changeBetween(timeZone: string, beforeMs: number, afterMs: number): number {
-  const wanted = offsetMs(timeZone, afterMs)
+  const requested = offsetMs(timeZone, afterMs)
   let [low, high] = [Math.floor(beforeMs / 1000), Math.ceil(afterMs / 1000)]
   while (high - low > 1) {
     const middle = Math.floor((low + high) / 2)
-    if (offsetMs(timeZone, middle * 1000) === wanted) high = middle
+    if (offsetMs(timeZone, middle * 1000) === requested) high = middle
     else low = middle
   }
   return high * 1000

@@ -4,7 +4,7 @@ import type { WindowPart } from './window-text.ts'
 /** A window and the zone by whose clock it opens. */
 export type ZonedWindow = Readonly<{ window: readonly WindowPart[]; timeZone: string }>
 
-/** The openings of one window from a moment on, worked out as far as somebody asks. */
+/** The openings of one window from a moment on, calculated on demand. */
 export type WindowCalendar = Readonly<{
   /** The opening at that moment, else the next one. */
   at(ms: number): Opening
@@ -30,7 +30,7 @@ export function windowCalendar({ window, timeZone }: ZonedWindow, fromMs: number
   const fitting = (ms: number, neededMs: number): Opening | undefined => {
     for (; ; extend()) {
       const found = firstFitting(known, ms, neededMs)
-      // One that ends where knowledge ends may go on.
+      // One that ends at the end of the calculated range may continue.
       if ((found && found.toMs < knownToMs) || knownToMs >= ms + horizonMs) return found
     }
   }

@@ -22,7 +22,7 @@ function parsePart(text: string): WindowPart {
 function parseDays(text: string): Day[] {
   const [first = '', last = first] = text.toLowerCase().split('-')
   const [from, to] = [first, last].map((name) => days.indexOf(name as Day))
-  if (from === undefined || to === undefined || from < 0 || to < 0) throw new Error(`${text} is no day of the week, ${inText}`)
+  if (from === undefined || to === undefined || from < 0 || to < 0) throw new Error(`${text} is not a day of the week, ${inText}`)
   return Array.from({ length: ((to - from + 7) % 7) + 1 }, (_, n) => days[(from + n) % 7] as Day)
 }
 

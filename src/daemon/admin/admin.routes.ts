@@ -1,8 +1,9 @@
-import { adminContract as contract } from '../../core/admin/index.ts'
-import { isoNow } from '../../core/kit/index.ts'
+import { consoleHeader, adminContract as contract } from '../../core/admin/index.ts'
+import { isLoopback, isoNow, problem } from '../../core/kit/index.ts'
 import { serveContract } from '../http/index.ts'
 import { publicAccounts } from './accounts.repo.ts'
 import { changeAccountRole, createAccount, disableAccount, resetPassword } from './accounts.ts'
+import { openConsole, openConsoleByLink } from './console-sessions.ts'
 import type { AdminDeps } from './deps.ts'
 import { login } from './login.ts'
 import { changePassword } from './passwords.ts'
@@ -15,9 +16,46 @@ const nothing = async (work: Promise<void>): Promise<undefined> => {
   await work
 }
 
+type Header = (name: string) => string | undefined
+
+function assertConsolePage({ console }: AdminDeps, header: Header): void {
+  const names = ['host', 'origin', 'sec-fetch-site', consoleHeader]
+  const headers = Object.fromEntries(names.map((name) => [name, header(name)]))
+  console.assertServed()
+  console.assertHost(headers)
+  console.assertOwnPage(headers)
+}
+
+const forwarding = ['forwarded', 'x-forwarded-for', 'x-real-ip', 'via']
+
+/** A proxy on this machine has a loopback address too. */
+function assertSameMachine(address: string, header: Header): void {
+  const hostname = address.replace(/^::ffff:/, '').replace(/^::1$/, '[::1]')
+  if (isLoopback({ hostname }) && !forwarding.some((name) => header(name) !== undefined)) return
+  throw problem('FORBIDDEN', 'A login link works only in a browser on the machine of the demo.')
+}
+
 export const adminRoutes = (deps: AdminDeps) =>
   serveContract(contract, {
     login: ({ body, address }) => login(deps, { ...body, address }),
+    openConsole: async ({ body, address, header, setCookie }) => {
+      assertConsolePage(deps, header)
+      const { cookie, opened } = await openConsole(deps, { ...body, address })
+      setCookie(deps.console.cookie(cookie))
+      return opened
+    },
+    openConsoleByLink: async ({ body, address, header, setCookie }) => {
+      assertConsolePage(deps, header)
+      assertSameMachine(address, header)
+      const { cookie, opened } = await openConsoleByLink(deps, { ...body, address })
+      setCookie(deps.console.cookie(cookie))
+      return opened
+    },
+    closeConsole: async ({ actor, setCookie }) => {
+      await logout(deps, actor)
+      setCookie(deps.console.deletedCookie)
+      return undefined
+    },
     logout: ({ actor }) => nothing(logout(deps, actor)),
     whoAmI: ({ actor }) => whoAmI(deps, actor),
     changePassword: ({ actor, body, address }) => nothing(changePassword(deps, actor, { ...body, address })),

@@ -27,6 +27,10 @@ type AdminSessionTable = {
   created_at: string
   expires_at: string
   revoked_at: string | null
+  /** Console sessions only: SHA-256 of its cookie. Null for a session with a token. */
+  cookie_hash: string | null
+  /** Console sessions only: the last call by a person. */
+  last_used_at: string | null
 }
 
 type ApiTokenTable = {

@@ -1,8 +1,9 @@
 import { LRUCache } from 'lru-cache'
+import { consoleIdleMs } from '../../core/admin/index.ts'
 import { type AdminActor, type Clock, problem, type TokenActor } from '../../core/kit/index.ts'
 import { orUnavailable, type Revocations, type SigningKeys } from '../auth/index.ts'
 import type { Db } from '../db/index.ts'
-import { type Caller, callerOfSession, callerOfToken, recordTokenUse } from './callers.repo.ts'
+import { type Caller, callerOfSession, callerOfToken, recordConsoleUse, recordTokenUse } from './callers.repo.ts'
 import { tokenForm, tokenHash } from './tokens.ts'
 
 type AuthenticateDeps = Readonly<{
@@ -21,14 +22,44 @@ type AuthenticateAdmin = (authorization: string | undefined, options?: { setup?:
  * be read, every call reads the database. Throws UNAUTHENTICATED, SETUP_REQUIRED (unless `setup` is set) and UNAVAILABLE.
  */
 export function authenticateAdmin(deps: AuthenticateDeps): AuthenticateAdmin {
-  const callers = callerCache(deps)
+  const callers = callersOf(deps)
   return async (authorization, { setup = false } = {}) => {
     const credential = bearer(authorization)
     const caller = tokenForm.test(credential) ? await callers.ofToken(credential) : await callers.ofJwt(credential)
-    if (!caller || caller.expiresAtMs <= deps.clock.now().getTime())
-      throw problem('UNAUTHENTICATED', 'The session or API token has expired or was revoked. fix: log in again')
-    if (caller.setup.length > 0 && !setup) throw problem('SETUP_REQUIRED', setupMessage(caller))
-    return caller.actor
+    return allowed(deps, caller, setup)
+  }
+}
+
+function allowed({ clock }: Pick<AuthenticateDeps, 'clock'>, caller: Caller | undefined, setup: boolean): Caller['actor'] {
+  if (!caller || caller.expiresAtMs <= clock.now().getTime())
+    throw problem('UNAUTHENTICATED', 'The session or API token has expired or was revoked. fix: log in again')
+  if (caller.setup.length > 0 && !setup) throw problem('SETUP_REQUIRED', setupMessage(caller))
+  return caller.actor
+}
+
+const recordUseEveryMs = 60_000
+
+/** Authenticates the cookie of a console session. `attended`: a person made the call, which keeps the session open. Throws as above. */
+export function authenticateCookie(deps: Omit<AuthenticateDeps, 'keys'>) {
+  const { db, clock, totpRequired } = deps
+  const callers = callerCache(deps)
+  const idleAt = ({ lastUsedAtMs = 0 }: Caller) => lastUsedAtMs + consoleIdleMs
+  return async (cookie: string, { setup, attended }: Readonly<{ setup: boolean; attended: boolean }>) => {
+    const hash = tokenHash(cookie)
+    const read = () => callerOfSession(db, { column: 'cookie_hash', value: hash }, totpRequired)
+    let caller = await callers.cachedCaller(hash, read)
+    const nowMs = clock.now().getTime()
+    // The last call may have gone to another replica.
+    if (caller && idleAt(caller) <= nowMs) {
+      callers.forget(hash)
+      caller = await callers.cachedCaller(hash, read)
+    }
+    const actor = allowed(deps, caller && idleAt(caller) > nowMs ? caller : undefined, setup)
+    if (attended && actor.kind === 'admin' && nowMs - (caller?.lastUsedAtMs ?? 0) > recordUseEveryMs) {
+      await orUnavailable(() => recordConsoleUse(db, clock, actor.sessionId))
+      callers.forget(hash)
+    }
+    return actor as AdminActor
   }
 }
 
@@ -53,29 +84,34 @@ const cacheMs = 5 * 60_000
 
 type CachedCaller = Readonly<{ caller: Caller; atMs: number }>
 
-function callerCache(deps: AuthenticateDeps) {
-  const { db, clock, keys, revocations, totpRequired } = deps
+function callerCache({ clock, revocations }: Pick<AuthenticateDeps, 'clock' | 'revocations'>) {
   const cached = new LRUCache<string, CachedCaller>({ max: maxCallers })
   revocations.onRevoked((revoked) => {
     if (revoked === 'everything') return cached.clear()
     for (const [key, { caller }] of cached) if (belongs(caller, revoked.kind, revoked.subject)) cached.delete(key)
   })
-
-  // A caller read before a concurrent revocation serves this call but is not cached.
-  const cachedCaller = async (key: string, read: () => Promise<Caller | undefined>): Promise<Caller | undefined> => {
-    const found = cached.get(key)
-    if (found && revocations.fresh() && clock.monotonicMs() - found.atMs < cacheMs) return found.caller
-    const position = revocations.position()
-    const caller = await orUnavailable(read)
-    if (caller && revocations.position() === position) cached.set(key, { caller, atMs: clock.monotonicMs() })
-    else cached.delete(key)
-    return caller
+  return {
+    forget: (key: string) => void cached.delete(key),
+    /** A caller read before a concurrent revocation serves this call but is not cached. */
+    async cachedCaller(key: string, read: () => Promise<Caller | undefined>): Promise<Caller | undefined> {
+      const found = cached.get(key)
+      if (found && revocations.fresh() && clock.monotonicMs() - found.atMs < cacheMs) return found.caller
+      const position = revocations.position()
+      const caller = await orUnavailable(read)
+      if (caller && revocations.position() === position) cached.set(key, { caller, atMs: clock.monotonicMs() })
+      else cached.delete(key)
+      return caller
+    },
   }
+}
 
+function callersOf(deps: AuthenticateDeps) {
+  const { db, clock, keys, totpRequired } = deps
+  const { cachedCaller } = callerCache(deps)
   return {
     async ofJwt(token: string): Promise<Caller | undefined> {
       const { sub, sid } = await orUnavailable(() => keys.verify(token))
-      const caller = await cachedCaller(sid, () => callerOfSession(db, sid, totpRequired))
+      const caller = await cachedCaller(sid, () => callerOfSession(db, { column: 'admin_sessions.id', value: sid }, totpRequired))
       return caller?.accountId === sub ? caller : undefined
     },
     ofToken: (token: string) => {

@@ -2,6 +2,8 @@ import type { Clock, Random } from '../../core/kit/index.ts'
 import type { Revocations, SigningKeys } from '../auth/index.ts'
 import type { Db } from '../db/index.ts'
 import type { Keyring } from '../sealed/index.ts'
+import type { ConsoleAccess } from './console-access.ts'
+import type { LoginLinks } from './console-sessions.ts'
 
 export type AdminDeps = Readonly<{
   db: Db
@@ -13,4 +15,7 @@ export type AdminDeps = Readonly<{
   revocations: Revocations
   /** Operators and admins must use TOTP. */
   totpRequired: boolean
+  console: ConsoleAccess
+  /** Only in a demo. */
+  loginLinks?: LoginLinks | undefined
 }>

@@ -12,18 +12,29 @@ import { consumeCode } from './totp.ts'
 
 type Deps = Pick<AdminDeps, 'db' | 'clock' | 'random' | 'keyring' | 'keys' | 'totpRequired'>
 type Login = Readonly<{ name: string; password: string; totp?: string | undefined; address: string }>
-type LoggedIn = Readonly<{
-  token: string
-  expiresAt: string
-  account: { id: string; name: string; role: AdminRole }
-  setup: SetupStep[]
-}>
+type ShownAccount = Readonly<{ id: string; name: string; role: AdminRole }>
+type LoggedIn = Readonly<{ token: string; expiresAt: string; account: ShownAccount; setup: SetupStep[] }>
 
 /**
- * Opens a session. TOTP_REQUIRED is thrown only after the password was right. A session with remaining `setup` steps may call nothing else.
- * Throws LOGIN_FAILED, ACCOUNT_LOCKED.
+ * Opens a session with a token. TOTP_REQUIRED is thrown only after the password was right. A session with remaining `setup` steps may call
+ * nothing else. Throws LOGIN_FAILED, ACCOUNT_LOCKED.
  */
-export async function login(deps: Deps, { name, password, totp, address }: Login): Promise<LoggedIn> {
+export async function login(deps: Deps, input: Login): Promise<LoggedIn> {
+  const { account, sessionId } = await openSession(deps, input)
+  const signed = await deps.keys.sign({ sub: account.id, sid: sessionId }, sessionMs)
+  return { ...signed, ...shown(account, deps.totpRequired) }
+}
+
+export const shown = (account: StoredAccount, totpRequired: boolean) => ({
+  account: { id: account.id, name: account.name, role: account.role },
+  setup: remainingSetup(account, totpRequired),
+})
+
+/** `cookieHash`: of a session of the web console. Throws as `login`. */
+export async function openSession(
+  deps: Omit<Deps, 'keys'>,
+  { name, password, totp, address, cookieHash }: Login & Readonly<{ cookieHash?: string }>,
+): Promise<Readonly<{ account: StoredAccount; sessionId: string }>> {
   const account = await accountByName(deps.db, name)
   const attempt = await verifyPassword(deps, { name, password, address, account })
   if (!account) throw new Error('password verified without an account')
@@ -31,24 +42,22 @@ export async function login(deps: Deps, { name, password, totp, address }: Login
     await refundAttempt(deps, attempt)
     throw problem('TOTP_REQUIRED', 'This account needs a TOTP code or a recovery code.')
   }
-  const sessionId = await deps.db.transaction().execute((tx) => openSessionFor(tx, deps, account, { attempt, totp, address }))
+  const sessionId = await deps.db.transaction().execute((tx) => openSessionFor(tx, deps, account, { attempt, totp, address, cookieHash }))
   if (!sessionId) throw await recordFailedAttempt(deps, attempt, account, address)
-  const signed = await deps.keys.sign({ sub: account.id, sid: sessionId }, sessionMs)
-  const { id, role } = account
-  return { ...signed, account: { id, name: account.name, role }, setup: remainingSetup(account, deps.totpRequired) }
+  return { account, sessionId }
 }
 
 export const remainingSetup = ({ role, initialPasswordExpiresAt, totpConfirmed }: StoredAccount, totpRequired: boolean): SetupStep[] =>
   setupSteps({ role, hasInitialPassword: initialPasswordExpiresAt !== null, hasTotp: totpConfirmed }, totpRequired)
 
-type SessionInput = Readonly<{ attempt: Attempt; totp: string | undefined; address: string }>
+type SessionInput = Readonly<{ attempt: Attempt; totp: string | undefined; address: string; cookieHash: string | undefined }>
 
 /** Consumes the code and opens the session in one transaction. Undefined, with nothing written, when the code is wrong. */
 async function openSessionFor(
   tx: Tx,
-  deps: Deps,
+  deps: Omit<Deps, 'keys'>,
   account: StoredAccount,
-  { attempt, totp, address }: SessionInput,
+  { attempt, totp, address, cookieHash }: SessionInput,
 ): Promise<string | undefined> {
   const { clock, random } = deps
   const secondFactor = account.totpConfirmed ? await consumeCode(tx, deps, account, totp ?? '') : 'none'
@@ -63,10 +72,15 @@ async function openSessionFor(
     .executeTakeFirst()
   if (current.numUpdatedRows === 0n) return undefined
   const sessionId = newId(random, 'ses')
-  await addSession(tx, clock, { id: sessionId, accountId: account.id, address })
+  await addSession(tx, clock, { id: sessionId, accountId: account.id, address, cookieHash })
   await clearFailures(tx, attempt)
   await recordNetwork(tx, clock, attempt)
   const actor: AdminActor = { kind: 'admin', accountId: account.id, name: account.name, role: account.role, sessionId }
-  await recordAudit(tx, clock, { actor, action: 'session.opened', subject: sessionId, data: { address, secondFactor } })
+  await recordAudit(tx, clock, {
+    actor,
+    action: 'session.opened',
+    subject: sessionId,
+    data: { address, secondFactor, ...(cookieHash ? { console: true } : {}) },
+  })
   return sessionId
 }

@@ -1,4 +1,4 @@
-import type { SetupStep } from '../../core/admin/index.ts'
+import { consoleIdleMs, type SetupStep } from '../../core/admin/index.ts'
 import { type AdminActor, type Clock, isoIn, isoNow, problem, type TokenActor } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { publishRevocation } from '../auth/index.ts'
@@ -11,10 +11,15 @@ import { remainingSetup } from './login.ts'
 /** One working day. */
 export const sessionMs = 12 * 60 * 60_000
 
-type NewSession = Readonly<{ id: string; accountId: string; address: string }>
+export const sessionExpiry = (clock: Clock): string => isoIn(clock, sessionMs)
 
-export async function addSession(tx: Tx, clock: Clock, { id, accountId, address }: NewSession): Promise<void> {
-  const row = { id, account_id: accountId, address, created_at: isoNow(clock), expires_at: isoIn(clock, sessionMs), revoked_at: null }
+/** `cookieHash`: of a session of the web console. */
+type NewSession = Readonly<{ id: string; accountId: string; address: string; cookieHash: string | undefined }>
+
+export async function addSession(tx: Tx, clock: Clock, { id, accountId, address, cookieHash }: NewSession): Promise<void> {
+  const [now, expiresAt] = [isoNow(clock), sessionExpiry(clock)]
+  const byCookie = { cookie_hash: cookieHash ?? null, last_used_at: cookieHash ? now : null }
+  const row = { id, account_id: accountId, address, created_at: now, expires_at: expiresAt, revoked_at: null, ...byCookie }
   await tx.insertInto('admin_sessions').values(row).execute()
 }
 
@@ -25,6 +30,7 @@ type OpenSession = Readonly<{
   address: string
   createdAt: string
   expiresAt: string
+  lastUsedAt: string | null
 }>
 
 const openSessions = (db: DbOrTx, clock: Clock) =>
@@ -32,9 +38,10 @@ const openSessions = (db: DbOrTx, clock: Clock) =>
     .selectFrom('admin_sessions')
     .innerJoin('admin_accounts', 'admin_accounts.id', 'admin_sessions.account_id')
     .select(['admin_sessions.id', 'account_id as accountId', 'admin_accounts.name as accountName', 'address'])
-    .select(['admin_sessions.created_at as createdAt', 'expires_at as expiresAt'])
+    .select(['admin_sessions.created_at as createdAt', 'expires_at as expiresAt', 'last_used_at as lastUsedAt'])
     .where('revoked_at', 'is', null)
     .where('expires_at', '>', isoNow(clock))
+    .where((where) => where.or([where('last_used_at', 'is', null), where('last_used_at', '>', isoIn(clock, -consoleIdleMs))]))
 
 export const listOpenSessions = (db: DbOrTx, clock: Clock, accountId?: string): Promise<OpenSession[]> =>
   openSessions(db, clock)
@@ -77,7 +84,11 @@ export async function listSessions({ db, clock }: ListSessionsDeps, actor: Admin
   if (all && actor.role !== 'admin')
     throw problem('FORBIDDEN', `Listing all sessions needs the role admin; ${actor.name} has the role ${actor.role}.`)
   const sessions = await listOpenSessions(db, clock, all ? undefined : actor.accountId)
-  return sessions.map((session) => ({ ...session, current: session.id === actor.sessionId }))
+  return sessions.map((session) => ({
+    ...session,
+    kind: session.lastUsedAt === null ? ('token' as const) : ('console' as const),
+    current: session.id === actor.sessionId,
+  }))
 }
 
 type RevokeSessionDeps = Pick<AdminDeps, 'db' | 'clock' | 'revocations'>

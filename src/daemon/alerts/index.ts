@@ -2,13 +2,16 @@
 // Delivery runs through the job queue: a message may arrive twice under one id, and is never lost without being listed as dead.
 // It decides nothing about rollouts or boxes, and neither stores nor sends a secret.
 import './alerts.tables.ts'
+import { alertsContract } from '../../core/alerts/index.ts'
 import type { Random } from '../../core/kit/index.ts'
 import { feature } from '../feature/index.ts'
+import { serveContract } from '../http/index.ts'
 import { alertMetrics } from './alert-metrics.ts'
 import { alertJobs } from './alerts.jobs.ts'
-import { alertsRoutes } from './alerts.routes.ts'
 import type { AlertsDeps } from './channels.ts'
 import { deleteOldAlerts } from './delete-old-alerts.ts'
+import { acknowledgeAlert, resendAlert, testAlerts } from './operator-actions.ts'
+import { listAlerts, showAlert } from './read-alerts.ts'
 
 export { alertMetrics } from './alert-metrics.ts'
 export { alertJobs } from './alerts.jobs.ts'
@@ -17,6 +20,15 @@ export { channelsOf, makeSender } from './channels.ts'
 export { closeAlerts, closeAuditBroken, raiseAuditBroken } from './close-alerts.ts'
 export { deleteOldAlerts } from './delete-old-alerts.ts'
 export { raiseAlert } from './raise-alert.ts'
+
+const alertsRoutes = (deps: AlertsDeps & Readonly<{ random: Random }>) =>
+  serveContract(alertsContract, {
+    listAlerts: ({ query }) => listAlerts(deps, query),
+    getAlert: ({ params }) => showAlert(deps, params),
+    acknowledgeAlert: ({ actor, params }) => acknowledgeAlert(deps, actor, params),
+    resendAlert: ({ actor, params, body }) => resendAlert(deps, actor, { ...params, ...body }),
+    testAlerts: ({ actor, body, signal }) => testAlerts(deps, actor, { ...body, signal }),
+  })
 
 export const alertsFeature = feature<AlertsDeps & Readonly<{ random: Random }>>({
   name: 'alerts',

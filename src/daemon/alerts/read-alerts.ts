@@ -66,7 +66,7 @@ export async function listAlerts(
 function readCursor(cursor: string): { lastAt: string; id: number } {
   const [, lastAt, id] = /^([0-9TZ:.-]+)_([0-9]{1,10})$/.exec(cursor) ?? []
   if (lastAt && id) return { lastAt, id: Number(id) }
-  throw problem('VALIDATION', 'cursor: not a cursor. fix: pass the nextCursor of the previous page', {
-    details: [{ path: 'cursor', reason: 'is not a cursor' }],
+  throw problem('VALIDATION', 'cursor: must be the nextCursor of the previous page', {
+    details: [{ path: 'cursor', reason: 'must be the nextCursor of the previous page' }],
   })
 }

@@ -1,4 +1,4 @@
-import { authenticateAdmin } from '../admin/index.ts'
+import { authenticateAdmin, authenticateConsole } from '../admin/index.ts'
 import { authenticateAutomation } from '../automation/index.ts'
 import type { JobHandler } from '../db/index.ts'
 import type { EdgeSide } from '../edge/index.ts'
@@ -31,6 +31,7 @@ export async function compose(base: BaseDeps): Promise<Composed> {
     crons: declared.crons,
     authenticate: {
       admin: authenticateAdmin(deps.admin),
+      console: authenticateConsole(deps.admin),
       agent: authenticateAgent(deps.hosts),
       automation: authenticateAutomation({ ...base, automation: base.config.automation }),
       developer: authenticateDeveloper(base),

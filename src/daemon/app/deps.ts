@@ -2,8 +2,10 @@ import { api } from '../../core/api.ts'
 import type { BoxMigration, SynapseSchemas } from '../../core/boxes/index.ts'
 import { openApiDocument } from '../../core/contract/index.ts'
 import { type Clock, newId, type Random } from '../../core/kit/index.ts'
+import type { PaymentProvider } from '../../core/payments/index.ts'
 import type { RoleBook } from '../../core/users/index.ts'
 import { type Logger, packageVersion } from '../../node/index.ts'
+import type { LoginLinks } from '../admin/index.ts'
 import { watchRevocations } from '../auth/index.ts'
 import type { Config } from '../config/index.ts'
 import { trackRuns } from '../crons/index.ts'
@@ -12,6 +14,7 @@ import type { Cleanup, Cron } from '../feature/index.ts'
 import { fileUsageOf } from '../files/index.ts'
 import { makeMetrics } from '../http/index.ts'
 import { modulesOfTenant } from '../modules/index.ts'
+import { openPaymentProvider } from '../payments/index.ts'
 import type { Rehearse } from '../rollouts/index.ts'
 import type { Keyring } from '../sealed/index.ts'
 import { spacesOf } from '../spaces/index.ts'
@@ -35,6 +38,10 @@ export type BaseDeps = Readonly<{
   /** Capabilities of tenants' users by role. */
   roles: RoleBook
   rehearse?: Rehearse | undefined
+  /** Absent: the one of the settings. */
+  provider?: PaymentProvider | undefined
+  /** Login links of a demo; a daemon of an operator has none. */
+  loginLinks?: LoginLinks | undefined
   /** Aborts when the daemon drains. */
   draining: AbortSignal
 }>
@@ -52,6 +59,7 @@ export async function openDeps(base: BaseDeps, declared: () => Declared) {
   const revocations = await watchRevocations(base, base.draining)
   const shared = { ...base, owner, revocations, registry: metrics.registry }
   const tenant = await tenantDeps(shared)
+  const moduleRuns = moduleRunsDeps({ ...shared, files: tenant.files })
   return {
     ...shared,
     metrics,
@@ -65,7 +73,8 @@ export async function openDeps(base: BaseDeps, declared: () => Declared) {
     ...(await operatorDeps(shared)),
     ...tenant,
     ...fleetDeps(shared),
-    services: serviceDeps(shared),
-    moduleRuns: moduleRunsDeps({ ...shared, files: tenant.files }),
+    services: serviceDeps({ ...shared, counts: moduleRuns.counts }),
+    moduleRuns,
+    provider: base.provider ?? (await openPaymentProvider(base.config)),
   }
 }

@@ -1,8 +1,10 @@
+import { packageRoot } from '../../node/index.ts'
 import { adminFeature } from '../admin/index.ts'
 import { alertsFeature } from '../alerts/index.ts'
 import { auditFeature } from '../audit/index.ts'
 import { authFeature } from '../auth/index.ts'
 import { automationFeature } from '../automation/index.ts'
+import { type BillingDeps, billingFeature, billingHooks } from '../billing/index.ts'
 import { boardsFeature } from '../boards/index.ts'
 import { bootstrapFeature } from '../bootstrap/index.ts'
 import { boxesFeature, commandsOfLifecycle, commandsOfSetUp } from '../boxes/index.ts'
@@ -17,9 +19,18 @@ import { deleteEndedInvites, hostsFeature } from '../hosts/index.ts'
 import { jobsFeature } from '../jobs/index.ts'
 import { limitsFeature } from '../limits/index.ts'
 import { makeMailer } from '../mail/index.ts'
+import {
+  type BundlePlan,
+  cancelInstallation,
+  type MarketplaceDeps,
+  marketplaceFeature,
+  planBundle,
+  storeInstallation,
+} from '../marketplace/index.ts'
 import { migrateDocuments, moduleRunsFeature } from '../module-runs/index.ts'
 import { activateService, callModuleService, moduleServicesFeature, queueCalls } from '../module-services/index.ts'
-import { type ModulesDeps, modulesFeature } from '../modules/index.ts'
+import { type ModulesDeps, modulesFeature, recordMonthlyUsage } from '../modules/index.ts'
+import { type PaymentsDeps, paymentsFeature, paymentsOfMarketplace } from '../payments/index.ts'
 import { privacyFeature } from '../privacy/index.ts'
 import { profileFeature } from '../profile/index.ts'
 import { storeReport } from '../reports/index.ts'
@@ -32,15 +43,15 @@ import { roomsOfTenant, spacesFeature } from '../spaces/index.ts'
 import { approvedModule, approvedModules, approvedVersionsOf, newestVersions, openExaminer, storeFeature } from '../store/index.ts'
 import { supportFeature } from '../support/index.ts'
 import { tasksFeature } from '../tasks/index.ts'
-import { tenantsFeature } from '../tenants/index.ts'
+import { changeTenant, tenantsFeature } from '../tenants/index.ts'
 import { type TriggersDeps, triggersFeature, triggersOfBoards } from '../triggers/index.ts'
 import { usersFeature } from '../users/index.ts'
 import type { Deps } from './deps.ts'
 import { privacyDeps } from './privacy-deps.ts'
 
 /**
- * Every feature of the daemon. A feature whose needs `Deps` has by name stands here alone; for another, `withDeps` says where they come from.
- * Requests are matched in this order among paths of the same form, so the document that every client asks for first comes first.
+ * Every feature of the daemon. If `Deps` has all dependencies of a feature by name, it is listed alone; otherwise `withDeps` maps them.
+ * Requests are matched in this order among paths of the same form: the bootstrap document, which clients request first, comes first.
  */
 export const features: readonly Feature<Deps>[] = [
   bootstrapFeature,
@@ -71,6 +82,9 @@ export const features: readonly Feature<Deps>[] = [
     ...{ mailer: makeMailer(clock, config), registration: config.store.registration },
     ...openExaminer(),
   })),
+  withDeps(marketplaceFeature, marketplaceDeps),
+  withDeps(paymentsFeature, paymentsDeps),
+  withDeps(billingFeature, billingDeps),
   withDeps(modulesFeature, (deps: Deps) => ({ ...deps, approved: approvedOfStore, ...moduleHost(deps) })),
   withDeps(moduleServicesFeature, ({ services }: Deps) => services),
   withDeps(moduleRunsFeature, ({ moduleRuns, services }: Deps) => ({
@@ -112,6 +126,53 @@ function withTimeZone(deps: Deps) {
 function triggersDeps(deps: Deps): TriggersDeps {
   const startRun: TriggersDeps['startRun'] = async (tx, { startedBy: by, ...run }) => (await startBoardRun(deps, tx, { ...run, by })).run
   return { ...withTimeZone(deps), hasUnfinishedRun, startRun }
+}
+
+/** The marketplace but for its payments. */
+function shopDeps(deps: Deps): Omit<MarketplaceDeps, 'payments'> {
+  const { clock, config } = deps
+  return {
+    ...{ ...deps, approved: approvedOfStore, ...moduleHost(deps), roomsOf: roomsOfTenant, baseUrl: config.baseUrl },
+    ...{ mailer: makeMailer(clock, config), seedsDir: packageRoot('config/marketplace') },
+  }
+}
+
+function marketplaceDeps(deps: Deps): MarketplaceDeps {
+  return { ...shopDeps(deps), payments: paymentsOfMarketplace(paymentsDeps(deps)) }
+}
+
+/** A paid item is installed like a free one. */
+function paymentsDeps(deps: Deps): PaymentsDeps {
+  const shop = shopDeps(deps)
+  const { baseUrl, payments } = deps.config
+  return {
+    ...{ ...deps, baseUrl, currency: payments.currency, billing: billingHooks(deps) },
+    bundles: {
+      plan: (tenant, item) => planBundle(shop, tenant, item),
+      store: (tx, { plan, ...input }) => storeInstallation(shop, tx, { ...input, plan: plan as BundlePlan }),
+      end: async (tx, input) => {
+        await cancelInstallation(shop, tx, { ...input, verb: 'payment-deleted', paidUntil: null })
+      },
+    },
+  }
+}
+
+/** Modules are priced by the store, and tenants are changed as operators do. */
+function billingDeps(deps: Deps): BillingDeps & Pick<Parameters<NonNullable<typeof billingFeature.routes>>[0], 'changeTenant'> {
+  const { clock, config, boxes } = deps
+  const { currency, transferPayouts } = config.payments
+  return {
+    ...{ ...deps, currency, transferPayouts, baseUrl: config.baseUrl, mailer: makeMailer(clock, config) },
+    pricedModule: async (db, { moduleId, version }) => {
+      const found = await approvedModule(db, moduleId, version)
+      if (!found) return undefined
+      const { name, billing } = found.manifest
+      const price = billing && { cents: Math.round(billing.monthlyPrice * 100), currency: billing.currency.toLowerCase() }
+      return { name, developerId: found.developerId, price }
+    },
+    recordModules: (signal) => recordMonthlyUsage(deps, signal),
+    changeTenant: (actor, change) => changeTenant(boxes, actor, change),
+  }
 }
 
 /** Every column that holds sealed secrets. */

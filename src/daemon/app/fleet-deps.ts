@@ -73,8 +73,8 @@ export function fleetDeps(deps: BaseDeps & Readonly<{ owner: string }>) {
     deadlineMs: config.snapshots.deadlineMs,
     references: [snapshotsOfRollouts, snapshotsOfLifecycle],
     ...vulnerabilities,
-    maintain: (...[repository, tending, signal]: Parameters<SnapshotsDeps['maintain']>) =>
-      maintainRepository(care, repository, tending, signal),
+    maintain: (...[repository, maintenance, signal]: Parameters<SnapshotsDeps['maintain']>) =>
+      maintainRepository(care, repository, maintenance, signal),
   }
   return { boxes, hosts, rollouts, snapshots }
 }
@@ -85,6 +85,7 @@ const lifeRules = ({ probe, boxes, snapshots, fence }: Config) => ({
   keepRemovedMs: boxes.keepRemovedDays * 24 * 3_600_000,
   workMs: snapshots.deadlineMs,
   fenceMaxMs: fence.maxMinutes * 60_000,
+  fences: fence.mode,
 })
 
 const lifeDeps = (config: Config) => ({

@@ -1,4 +1,5 @@
 import type { Checkpoint } from '../../core/audit/index.ts'
+import { consoleAccess } from '../admin/index.ts'
 import { channelsOf, closeAuditBroken, makeSender, raiseAuditBroken } from '../alerts/index.ts'
 import { openSigningKeys, type Revocations } from '../auth/index.ts'
 import { makeMailer } from '../mail/index.ts'
@@ -9,7 +10,12 @@ type Shared = BaseDeps & Readonly<{ revocations: Revocations }>
 
 /** Dependencies of the features that serve operators. */
 export const operatorDeps = async (deps: Shared) => ({
-  admin: { ...deps, keys: await openSigningKeys(deps, 'admin'), totpRequired: deps.config.totpRequired },
+  admin: {
+    ...deps,
+    keys: await openSigningKeys(deps, 'admin'),
+    totpRequired: deps.config.totpRequired,
+    console: consoleAccess(deps.config.baseUrl),
+  },
   alerts: alertsDeps(deps),
   audit: auditDeps(deps),
 })

@@ -1,4 +1,5 @@
 import { plural } from '../../core/kit/index.ts'
+import { endPayments } from '../billing/index.ts'
 import { boxesToErase } from '../boxes/index.ts'
 import type { Db } from '../db/index.ts'
 import { eraseFilesOf, eraseTenantFiles } from '../files/index.ts'
@@ -18,6 +19,7 @@ export const privacyDeps = (deps: Deps): PrivacyDeps & DeletionDeps => ({
   blockers: [boxesToErase, modulesInUse],
   remains: (db, tenant) => snapshotsOnHosts({ db, settings: deps.config }, tenant),
   deleteSteps: [
+    (tenant, signal) => endPayments(deps, tenant, signal),
     (tenant, signal) => eraseTenantFiles(deps.files, tenant.id, signal),
     (tenant, signal) => erasePackages(deps.files, tenant, signal),
     (tenant, signal) => eraseSnapshots(deps.snapshots, tenant, signal),
@@ -36,7 +38,7 @@ async function modulesInUse(db: Db, tenant: Readonly<{ id: string; slug: string 
 
 /** Steps of features for an erased user, before its id is replaced. */
 const eraseSteps = (deps: Deps): PrivacyDeps['eraseSteps'] => [
-  (user, signal) => eraseUserRuns({ ...deps, eraseFiles: (...given) => eraseFilesOf(deps.files, ...given) }, user, signal),
+  (user, signal) => eraseUserRuns({ ...deps, eraseFiles: (...input) => eraseFilesOf(deps.files, ...input) }, user, signal),
   (user, signal) => leaveAllSpaces(deps, user, signal),
   (user) => deleteUserSessions(deps.db, user),
   (user) => eraseDeveloper(deps.db, user),

@@ -4,7 +4,7 @@ import { openProxy, openServiceCalls, type ServicesDeps } from '../module-servic
 import { approvedModule } from '../store/index.ts'
 import type { BaseDeps } from './deps.ts'
 
-type Shared = BaseDeps & Readonly<{ owner: string }>
+type Shared = BaseDeps & Pick<ServicesDeps, 'owner' | 'counts'>
 
 /** Dependencies of the feature that reaches services of modules. */
 export function serviceDeps(deps: Shared): ServicesDeps {

@@ -1,5 +1,6 @@
 import { quotasInBytes } from '../../core/files/index.ts'
 import { openSigningKeys, type Revocations } from '../auth/index.ts'
+import { openActiveUsers } from '../billing/index.ts'
 import { openEdge } from '../edge/index.ts'
 import { openEvents, type TenantIdOf } from '../events/index.ts'
 import { makeChatClient, makeHomeservers, ofReaders, plainNetworks } from '../homeserver/index.ts'
@@ -35,7 +36,13 @@ export async function tenantDeps(deps: Shared) {
     waiting: loginWaiters(),
     refusals: {},
   }
-  const platform = authenticateUser(sessions)
+  const activeUsers = openActiveUsers(deps)
+  const authenticate = authenticateUser(sessions)
+  const platform: typeof authenticate = async (authorization) => {
+    const principal = await authenticate(authorization)
+    activeUsers.record(principal)
+    return principal
+  }
   const limits = await openLimits({ ...deps, registry })
   return {
     networks,
@@ -44,6 +51,7 @@ export async function tenantDeps(deps: Shared) {
     files: { ...deps, revocations, objects: await openObjectStore(config, log), quotas: quotasInBytes(config.files) },
     sessions,
     platform,
+    activeUsers,
     limits,
     budgets: { db, clock, owner, store: limits.store, budgets: config.limits },
     events: { ...openEvents({ ...deps, replica: owner, registry, revocations, authenticate: platform, membersOf }), tenantIdOf },

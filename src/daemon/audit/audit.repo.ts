@@ -53,9 +53,9 @@ export const asEntry = (row: AuditTable): AuditEntry => ({
 })
 
 export const noChain = (chain: string) =>
-  problem('NOT_FOUND', `the log has no chain ${chain}: \`tenantry audit verify\` lists all; that of a rollout is named by its id`)
+  problem('NOT_FOUND', `chain ${chain} does not exist; the chain of a rollout has its id. fix: list all with \`tenantry audit verify\``)
 
-/** Data that somebody made unreadable stays text: its hash will not fit, which is what there is to say. */
+/** Data that was made unreadable stays text: its hash then does not match, which the verification reports. */
 function readable(data: string): unknown {
   try {
     return JSON.parse(data)

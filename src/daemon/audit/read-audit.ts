@@ -23,11 +23,11 @@ export async function listAudit({ db }: { db: Db }, query: Query): Promise<{ ent
   let select = db.selectFrom('audit').selectAll().where('chain', '=', query.chain).orderBy('seq', 'desc')
   if (query.cursor) select = select.where('seq', '<', query.cursor)
   for (const filter of filters) {
-    const wanted = query[filter]
-    if (wanted?.endsWith('*')) {
-      const start = wanted.slice(0, -1)
+    const requested = query[filter]
+    if (requested?.endsWith('*')) {
+      const start = requested.slice(0, -1)
       select = select.where((where) => where(where.fn<string>('substr', [filter, where.lit(1), where.lit(start.length)]), '=', start))
-    } else if (wanted) select = select.where(filter, '=', wanted)
+    } else if (requested) select = select.where(filter, '=', requested)
   }
   const rows = await select.limit(query.limit + 1).execute()
   const { page, nextCursor } = pageOf(rows, query.limit, ({ seq }) => String(seq))
@@ -52,7 +52,7 @@ export async function exportAudit(
 }
 
 /** The newest are enough: each stands for all entries before it. */
-const mostCheckpoints = 1000
+const maxCheckpoints = 1000
 
 type Signed = Readonly<{ keyId: string; publicKey: string; checkpoints: Checkpoint[] }>
 
@@ -60,7 +60,7 @@ type Signed = Readonly<{ keyId: string; publicKey: string; checkpoints: Checkpoi
 export async function listCheckpoints(deps: CheckpointDeps, { chain }: { chain: string }): Promise<Signed> {
   const key = await loadCheckpointKey(deps.dataDir)
   const all = await checkpointsOf(deps)
-  return { ...publicHalf(key), checkpoints: all.filter((one) => one.chain === chain).slice(-mostCheckpoints) }
+  return { ...publicHalf(key), checkpoints: all.filter((one) => one.chain === chain).slice(-maxCheckpoints) }
 }
 
 /** Signs what is not signed yet, and answers the newest checkpoint of each chain. Throws NOT_FOUND for a chain without entries. */
@@ -68,9 +68,9 @@ export async function signCheckpoint(deps: CheckpointDeps, { chain }: { chain?: 
   await checkpointAudit(deps, { chain })
   const key = await loadCheckpointKey(deps.dataDir)
   const newest = new Map((await checkpointsOf(deps)).map((one) => [one.chain, one]))
-  const wanted = chain === undefined ? [...newest.values()] : [newest.get(chain)].filter((one) => one !== undefined)
-  if (chain !== undefined && wanted.length === 0) throw noChain(chain)
-  return { ...publicHalf(key), checkpoints: wanted.toSorted((a, b) => (a.chain < b.chain ? -1 : 1)) }
+  const requested = chain === undefined ? [...newest.values()] : [newest.get(chain)].filter((one) => one !== undefined)
+  if (chain !== undefined && requested.length === 0) throw noChain(chain)
+  return { ...publicHalf(key), checkpoints: requested.toSorted((a, b) => (a.chain < b.chain ? -1 : 1)) }
 }
 
 export const auditPublicKey = async ({ dataDir }: Pick<CheckpointDeps, 'dataDir'>) => publicHalf(await loadCheckpointKey(dataDir))
@@ -78,7 +78,7 @@ export const auditPublicKey = async ({ dataDir }: Pick<CheckpointDeps, 'dataDir'
 const pageSize = 200
 
 /**
- * Proves every chain (or one) from its first entry to the head that it had when asked, page by page: the daemon goes on answering meanwhile.
+ * Proves every chain (or one) from its first entry to its head at the time of the call, page by page, so that the daemon keeps answering.
  * Throws NOT_FOUND for one that has neither: nothing holds for want of entries.
  */
 export async function verifyAudit({ db }: { db: Db }, { chain }: { chain?: string | undefined }): Promise<ChainReport[]> {
@@ -94,7 +94,7 @@ async function verifyOne(db: Db, chain: string): Promise<ChainReport> {
   let proved: ChainHead = chainStart
   while (proved.seq < head.seq) {
     const page = await entriesAfter(db, chain, proved.seq, Math.min(pageSize, head.seq - proved.seq))
-    if (page.length === 0) return broken(proved.seq + 1, `the log ends at entry ${proved.seq}, its head says ${head.seq}`)
+    if (page.length === 0) return broken(proved.seq + 1, `the log ends at entry ${proved.seq}, but its head names entry ${head.seq}`)
     const verdict = verifyChain(page, proved)
     if (!verdict.ok) return broken(verdict.brokenAt, verdict.reason)
     proved = verdict.head
@@ -104,6 +104,6 @@ async function verifyOne(db: Db, chain: string): Promise<ChainReport> {
   const [beyond] = await entriesAfter(db, chain, head.seq, 1)
   // Concurrent writes move the head too; an entry beyond the head is left over from a reset head.
   if (beyond && (await headOf(db, chain)).seq < beyond.seq)
-    return broken(beyond.seq, head.seq === 0 ? 'there are entries, but the head is gone' : `entry ${beyond.seq} stands after the head`)
+    return broken(beyond.seq, head.seq === 0 ? 'the head is missing although there are entries' : `entry ${beyond.seq} follows the head`)
   return { chain, entries: head.seq, ok: true, head }
 }

@@ -2,19 +2,27 @@
 // a sequence of revocations invalidates caches on every replica within a second.
 // It never decides who may do what: a token says who and which session, the record says the rest.
 import './auth.tables.ts'
+import { authContract } from '../../core/auth/index.ts'
+import { type Clock, isoNow } from '../../core/kit/index.ts'
 import type { Logger } from '../../node/index.ts'
+import type { Db } from '../db/index.ts'
 import { feature, repeat } from '../feature/index.ts'
-import { authRoutes } from './auth.routes.ts'
+import { serveContract } from '../http/index.ts'
 import { rotateSigningKeys } from './rotate-signing-keys.ts'
+import { liveKeys } from './signing-keys.repo.ts'
 
 type AuthDeps = Parameters<typeof rotateSigningKeys>[0] & Readonly<{ log: Logger }>
 
-export { authRoutes } from './auth.routes.ts'
 export { openModuleTokens, type SignModuleToken } from './module-tokens.ts'
 export { orUnavailable } from './or-unavailable.ts'
 export { deleteOldRevocations, publishRevocation, type Revocations, type Revoked, watchRevocations } from './revocations.ts'
 export { rotateSigningKeys } from './rotate-signing-keys.ts'
 export { openSigningKeys, type SigningKeys } from './signing-keys.ts'
+
+export const authRoutes = ({ db, clock }: { db: Db; clock: Clock }) =>
+  serveContract(authContract, {
+    jwks: async () => ({ keys: (await liveKeys(db, isoNow(clock))).map(({ publicKey }) => publicKey) }),
+  })
 
 export const authFeature = feature<AuthDeps>({
   name: 'auth',

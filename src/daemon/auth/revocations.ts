@@ -5,7 +5,7 @@ import { type Db, nextSeq, type Tx } from '../db/index.ts'
 
 /**
  * Something that replicas may hold in memory and must look at again: a session, an account with all of its sessions, an API token; of tenants a
- * user's session, a user with all of theirs, or the whole tenant; a space that somebody is no longer in.
+ * user's session, a user with all of theirs, or the whole tenant; a space that a user has left.
  */
 export type Revoked = Readonly<{
   kind: 'admin-session' | 'admin-account' | 'api-token' | 'user-session' | 'user' | 'tenant' | 'space'
@@ -92,7 +92,7 @@ async function keepReading({ clock, log }: Pick<Deps, 'clock' | 'log'>, readNow:
       await readNow()
       failing = false
     } catch (error) {
-      if (!failing) log.warn({ err: error }, 'revocations cannot be read: every request now asks the database')
+      if (!failing) log.warn({ err: error }, 'revocations cannot be read; each request now reads the database')
       failing = true
     }
   }

@@ -23,14 +23,14 @@ const algorithm = 'ES256'
 /** New keys are published ten minutes before use, so a minute is soon enough; an unknown `kid` is looked up at once, but not more often than this. */
 const reloadAfterMs = 60_000
 const unknownReloadMs = 1000
-const mostVerified = 10_000
+const maxVerified = 10_000
 
 /** Signs and checks the tokens of one audience with its own keys. Makes the first key if there is none. */
 export async function openSigningKeys<A extends SessionAudience>(deps: KeyDeps, audience: A): Promise<SigningKeys<A>> {
   await rotateSigningKeys(deps, audience)
   const keys = keyCache(deps, audience)
   const names: readonly string[] = claimNames[audience]
-  const verified = new LRUCache<string, Claims<A>>({ max: mostVerified })
+  const verified = new LRUCache<string, Claims<A>>({ max: maxVerified })
 
   const sign: SigningKeys<A>['sign'] = async (claims, lifetimeMs) => {
     const { kid, key } = await keys.signer()
@@ -68,7 +68,7 @@ export async function openSigningKeys<A extends SessionAudience>(deps: KeyDeps, 
   return { sign, verify }
 }
 
-const refused = (reason: string) => problem('UNAUTHENTICATED', `the token was refused: ${reason}. Log in again`)
+const refused = (reason: string) => problem('UNAUTHENTICATED', `the token was rejected: ${reason}. fix: log in again`)
 
 function kidOf(token: string): string {
   try {

@@ -66,7 +66,7 @@ const textOf = ({ body, html }: Readonly<{ body: string; html?: string | undefin
 
 async function showTenant({ db }: Pick<AutomationDeps, 'db'>, { tenantId }: AutomationActor) {
   const tenant = await tenantById(db, tenantId)
-  if (!tenant) throw new Error(`tenant ${tenantId} was there and is gone`)
+  if (!tenant) throw new Error(`tenant ${tenantId} was deleted meanwhile`)
   const { id, slug, name, chatDomain, plan, status, schoolId, orgId } = tenant
   return { tenantId: id, slug, name, chatDomain, plan, status, schoolId, orgId }
 }

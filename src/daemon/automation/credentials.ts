@@ -53,7 +53,7 @@ async function validCredentials(deps: Deps, { tenantId, chatDomain }: OfTenant):
 async function issue(deps: Deps, tenant: OfTenant): Promise<Credentials> {
   const { clock, random } = deps
   const lease = await acquireLease(deps, { name: `automation-user:${tenant.tenantId}`, owner: newId(random, 'cred'), ttlMs: leaseMs })
-  if (!lease) throw problem('CONFLICT', 'Another call makes the chat token right now. fix: repeat the call in a few seconds')
+  if (!lease) throw problem('CONFLICT', 'Another call is creating the chat token. fix: repeat the call in a few seconds')
   try {
     const made = await validCredentials(deps, tenant)
     if (made) return made

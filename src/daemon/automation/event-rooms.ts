@@ -44,7 +44,7 @@ export async function createEventRoom(deps: Deps, actor: AutomationActor, input:
   const at = isoNow(clock)
   const room = await db.transaction().execute((tx) => addToEventRoom(tx, { tenantId, eventId, name, topic, members }, at))
   const lease = await acquireLease(deps, { name: `event-room:${eventAliasName(room)}`, owner: newId(random, 'room'), ttlMs: leaseMs })
-  if (!lease) throw problem('CONFLICT', 'Another call creates the room of this event right now. fix: repeat the call in a few seconds')
+  if (!lease) throw problem('CONFLICT', 'Another call is creating the room of this event. fix: repeat the call in a few seconds')
   try {
     const { roomId, created } = await ensureRoom(chatOf(deps, actor), room)
     await db.transaction().execute(async (tx) => {

@@ -22,7 +22,7 @@ export async function notifyEventRoom(deps: Deps, actor: AutomationActor, { even
 export async function sendTenantMessage(deps: Deps, actor: AutomationActor, { roomId, ...text }: Text & Readonly<{ roomId: string }>) {
   const { tenantId } = actor
   if (!(await hasSpaceRoom(deps.db, { tenantId, roomId })) && !(await hasEventRoom(deps.db, { tenantId, roomId })))
-    throw problem('NOT_FOUND', `Room ${roomId} is no room of a space or an event of this tenant. fix: GET …/matrix/rooms lists them`)
+    throw problem('NOT_FOUND', `Room ${roomId} is not a room of a space or an event of this tenant. fix: GET …/matrix/rooms lists them`)
   return { eventId: await sendAsBot(chatOf(deps, actor), { roomId, ...text }), roomId }
 }
 

@@ -1,3 +1,4 @@
+import type { ExpressionBuilder, Kysely } from 'kysely'
 import {
   type AutomationActor,
   type Clock,
@@ -74,19 +75,22 @@ function wrongKey() {
 const begin = ({ db, clock }: Deps, row: CallRow): Promise<string | undefined> =>
   db.transaction().execute(async (tx) => {
     const times = { lock_until: isoIn(clock, lockMs), created_at: isoNow(clock) }
-    await sameKey(tx.deleteFrom('automation_calls'), row).where('created_at', '<=', isoIn(clock, -retentionMs)).execute()
+    await tx.deleteFrom('automation_calls').where(ofKey(row)).where('created_at', '<=', isoIn(clock, -retentionMs)).execute()
     const inserted = await tx
       .insertInto('automation_calls')
       .values({ ...row, ...times, answer: null })
       .onConflict((c) => c.doNothing())
       .executeTakeFirst()
     if (inserted.numInsertedOrUpdatedRows === 1n) return undefined
-    const found = await sameKey(tx.selectFrom('automation_calls').selectAll(), row).executeTakeFirst()
+    const found = await tx.selectFrom('automation_calls').selectAll().where(ofKey(row)).executeTakeFirst()
     if (!found) throw stillRunning() // its call failed just now
     if (found.request_hash !== row.request_hash)
       throw problem('KEY_REUSED', 'This Idempotency-Key was used for another request. fix: send a new key')
     if (found.answer !== null) return found.answer
-    const taken = await sameKey(tx.updateTable('automation_calls').set(times), row)
+    const taken = await tx
+      .updateTable('automation_calls')
+      .set(times)
+      .where(ofKey(row))
       .where('lock_until', '=', found.lock_until)
       .where('lock_until', '<=', isoNow(clock))
       .executeTakeFirst()
@@ -97,16 +101,21 @@ const begin = ({ db, clock }: Deps, row: CallRow): Promise<string | undefined> =
 const stillRunning = () =>
   problem('CONFLICT', 'The first call with this Idempotency-Key has not finished. fix: repeat the call in a few seconds')
 
-/** The condition of the primary key, for any statement. */
-const sameKey = <Query extends { where(column: never, operator: never, value: never): Query }>(query: Query, row: CallRow): Query =>
-  (['tenant_id', 'operation', 'key_hash'] as const).reduce((all, name) => all.where(name as never, '=' as never, row[name] as never), query)
+type Condition =
+  Db extends Kysely<infer Tables extends { automation_calls: CallRow }> ? ExpressionBuilder<Tables, 'automation_calls'> : never
+
+/** The condition of the primary key. */
+const ofKey =
+  ({ tenant_id, operation, key_hash }: CallRow) =>
+  ({ and }: Condition) =>
+    and({ tenant_id, operation, key_hash })
 
 async function finish(db: DbOrTx, row: CallRow, answer: string): Promise<void> {
-  await sameKey(db.updateTable('automation_calls').set({ answer }), row).execute()
+  await db.updateTable('automation_calls').set({ answer }).where(ofKey(row)).execute()
 }
 
 async function forget(db: Db, row: CallRow): Promise<void> {
-  await sameKey(db.deleteFrom('automation_calls'), row).where('answer', 'is', null).execute()
+  await db.deleteFrom('automation_calls').where(ofKey(row)).where('answer', 'is', null).execute()
 }
 
 /** Deletes calls of more than 24 hours ago. Returns a summary. */

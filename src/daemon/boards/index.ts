@@ -19,7 +19,10 @@ import { listBoards, listVersions, showBoard, showVersion } from './show-boards.
 import { exportBoard, importBoard, simulateBoard } from './transfer-board.ts'
 
 export { type BoardRecord, findBoard, findVersion } from './boards.repo.ts'
+export { storeBoard } from './save-board.ts'
 export { noSuchBoard } from './show-boards.ts'
+
+export { draftOf } from './transfer-board.ts'
 
 export const boardsFeature = feature<BoardsDeps>({
   name: 'boards',

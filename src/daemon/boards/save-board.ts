@@ -56,7 +56,7 @@ async function assertRoomForBoard(tx: Tx, tenantId: string): Promise<void> {
 }
 
 /**
- * Saves the next version of a board. Runs and the published version stay as they are. Throws NOT_FOUND, CONFLICT (somebody else saved it since
+ * Saves the next version of a board. Runs and the published version stay as they are. Throws NOT_FOUND, CONFLICT (another user saved it since
  * that version), VALIDATION.
  */
 export const saveBoard = (

@@ -8,6 +8,7 @@ import {
   simulateBoard as simulate,
 } from '../../core/boards/index.ts'
 import { isoNow, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
+import type { DbOrTx } from '../db/index.ts'
 import type { BoardsDeps } from './deps.ts'
 import { createBoard } from './save-board.ts'
 import { showBoard } from './show-boards.ts'
@@ -29,12 +30,16 @@ export const importBoard = async (deps: BoardsDeps, actor: PlatformPrincipal, in
   createBoard(deps, actor, await draftOf(deps, actor, input))
 
 /** The draft of a bundle. Throws VALIDATION, also for a room of another tenant. */
-export async function draftOf({ db, roomsOf }: Pick<BoardsDeps, 'db' | 'roomsOf'>, tenant: Tenant, { bundle, name, bindings }: Import) {
+export async function draftOf(
+  { db, roomsOf }: Readonly<{ db: DbOrTx; roomsOf: BoardsDeps['roomsOf'] }>,
+  tenant: Tenant,
+  { bundle, name, bindings }: Import,
+) {
   const { definition, ...template } = boardFromBundle(bundle, bindings)
   const rooms = new Set(await roomsOf(db, tenant))
   const foreign = roomsNamed(definition).filter(({ room }) => !rooms.has(room))
   if (foreign.length > 0) {
-    const details = foreign.slice(0, 100).map(({ path }) => ({ path, reason: 'is no room of a space of this tenant' }))
+    const details = foreign.slice(0, 100).map(({ path }) => ({ path, reason: 'is not a room of a space of this tenant' }))
     throw problem(
       'VALIDATION',
       `${details[0]?.path}: ${details[0]?.reason}. fix: name a room by a parameter, {"room": "staff"}, and bind it`,

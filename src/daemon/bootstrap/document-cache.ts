@@ -75,7 +75,7 @@ export class DocumentCache {
     if (tenant.position >= head) return
     const { events, isFull } = await this.#read(tenantId, tenant.position)
     const last = events.at(-1)?.seq ?? 0
-    // Events are missing, or so many that rebuilding is cheaper.
+    // Events are missing, or too many: rebuilding is cheaper.
     const isLost = isFull || last < head || events.some(({ seq }, n) => seq !== tenant.position + n + 1)
     for (const kept of tenant.byUser.values())
       if (isLost || events.some((event) => isStale(kept.of, event))) this.#entries.delete(keyOf(kept))

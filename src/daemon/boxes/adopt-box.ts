@@ -136,7 +136,7 @@ export async function finishAdoption(
   const box = await boxById(tx, command.boxId as BoxId)
   if (!box || box.removal) return
   const { applied, findings, report, probe } = result
-  await applyReport(deps, tx, box, report, probe ?? undefined)
+  await applyReport({ tx, clock: deps.clock, box }, report, probe ?? undefined)
   const internal = applied && box.ports ? { internal_url: `http://127.0.0.1:${portsFrom(box.ports.public).platform}` } : {}
   await changeBox(tx, box, { findings: JSON.stringify(findings), ...internal })
   if (!applied) return

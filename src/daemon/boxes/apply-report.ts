@@ -8,10 +8,15 @@ import type { BoxTable } from './boxes.tables.ts'
 import { boxesDeclaredDead } from './lifecycle/ownership.ts'
 import { newestManifest } from './manifests.ts'
 
-type Deps = Readonly<{ clock: Clock }>
+/** A box in the transaction that stores a report on it. */
+type BoxTx = Readonly<{ tx: Tx; clock: Clock; box: BoxRecord }>
 
 /** Stores an agent's reports on boxes of its own host. Ignores reports on boxes of other hosts and from before a move. */
-export async function applyReports(deps: Deps, tx: Tx, hostId: HostId, reports: readonly VersionsReport[]): Promise<void> {
+export async function applyReports(
+  { tx, clock }: Pick<BoxTx, 'tx' | 'clock'>,
+  hostId: HostId,
+  reports: readonly VersionsReport[],
+): Promise<void> {
   if (reports.length === 0) return
   const current = await newestManifest(tx)
   const calledDead = await boxesDeclaredDead(tx, hostId)
@@ -23,15 +28,15 @@ export async function applyReports(deps: Deps, tx: Tx, hostId: HostId, reports: 
   for (const report of reports) {
     const box = boxes.get(report.slug)
     if (box?.hostId !== hostId || calledDead.has(box.id)) continue
-    if ((await storeReport(deps, tx, box, report, { current })) && isUnfenced(box, report)) unfenced.push(box)
+    if ((await storeReport({ tx, clock, box }, report, { current })) && isUnfenced(box, report)) unfenced.push(box)
   }
-  for (const box of unfenced) await closeFenceAlerts(deps, tx, box) // last: others lock a box before this stream
+  for (const box of unfenced) await closeFenceAlerts({ tx, clock, box }) // last: others lock a box before this stream
 }
 
 /** Stores a report and updates the drift. Returns false when the report is ignored. */
-export async function applyReport(deps: Deps, tx: Tx, box: BoxRecord, report: VersionsReport, probe?: ProbeResult): Promise<boolean> {
-  const saved = await storeReport(deps, tx, box, report, { current: await newestManifest(tx), probe })
-  if (saved && isUnfenced(box, report)) await closeFenceAlerts(deps, tx, box)
+export async function applyReport(step: BoxTx, report: VersionsReport, probe?: ProbeResult): Promise<boolean> {
+  const saved = await storeReport(step, report, { current: await newestManifest(step.tx), probe })
+  if (saved && isUnfenced(step.box, report)) await closeFenceAlerts(step)
   return saved
 }
 
@@ -41,17 +46,11 @@ const isUnfenced = ({ fence, reportedAt }: BoxRecord, { fenced }: VersionsReport
 
 type ReportContext = Readonly<{ current: ManifestRevision | undefined; probe?: ProbeResult | undefined }>
 
-async function storeReport(
-  { clock }: Deps,
-  tx: Tx,
-  box: BoxRecord,
-  report: VersionsReport,
-  { current, probe }: ReportContext,
-): Promise<boolean> {
+async function storeReport({ tx, clock, box }: BoxTx, report: VersionsReport, { current, probe }: ReportContext): Promise<boolean> {
   const reportedAt = receivedAt(clock, report)
   if (report.slug !== box.slug || report.ownershipEpoch !== box.ownershipEpoch) return false
   return saveReport(tx, box, reportedAt, {
-    ...(report.handedOver ? {} : runningColumns(clock, current, box, report)),
+    ...(report.handedOver ? {} : runningColumns({ clock, box }, report, current)),
     managed: report.managed ? 1 : 0,
     fenced: report.fenced ? 1 : 0,
     ...fenceColumns(box, report, reportedAt),
@@ -60,7 +59,7 @@ async function storeReport(
   })
 }
 
-const closeFenceAlerts = ({ clock }: Deps, tx: Tx, { slug }: BoxRecord) =>
+const closeFenceAlerts = ({ tx, clock, box: { slug } }: BoxTx) =>
   closeAlerts(tx, clock, {
     subject: slug,
     kinds: ['fence_stuck', 'rollback_failed', 'restore_failed'],
@@ -68,10 +67,14 @@ const closeFenceAlerts = ({ clock }: Deps, tx: Tx, { slug }: BoxRecord) =>
   })
 
 /** Not stored for a handed-over box: its last versions are those it will run again. */
-const runningColumns = (clock: Clock, current: ReportContext['current'], box: BoxRecord, report: VersionsReport): Partial<BoxTable> => ({
+const runningColumns = (
+  reported: Pick<BoxTx, 'clock' | 'box'>,
+  report: VersionsReport,
+  current: ReportContext['current'],
+): Partial<BoxTable> => ({
   ...installedColumns(report.installed),
   ...(report.databaseBytes === undefined ? {} : { database_bytes: Math.round(report.databaseBytes) }),
-  ...driftColumns(clock, current, box, report),
+  ...driftColumns(reported, report, current),
 })
 
 /** A fence of another owner, or with another start, is a new fence: its time starts again. */
@@ -92,10 +95,9 @@ function receivedAt(clock: Clock, { at }: VersionsReport): string {
 }
 
 function driftColumns(
-  clock: Clock,
-  current: ReportContext['current'],
-  { tier }: BoxRecord,
+  { clock, box: { tier } }: Pick<BoxTx, 'clock' | 'box'>,
   { installed }: VersionsReport,
+  current: ReportContext['current'],
 ): Partial<BoxTable> {
   if (!current) return {}
   const drift = driftReport({ tier, installed, freshness: 'fresh' }, current.manifest, current.revision)

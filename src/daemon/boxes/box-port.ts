@@ -11,10 +11,10 @@ import { boxById, makeLive } from './boxes.repo.ts'
 import type { LifecycleRules, StepDeps } from './lifecycle/deps.ts'
 import { failMaintenance, finishMaintenance } from './lifecycle/maintain-box.ts'
 import { disownedBy, mayAct } from './lifecycle/ownership.ts'
-import { type Move, moveAwaiting, type Removal, removalAwaiting } from './lifecycle/procedures.repo.ts'
+import { moveAwaiting, removalAwaiting } from './lifecycle/procedures.repo.ts'
 import { endRestart, failRestart } from './lifecycle/restart-box.ts'
-import { failMoveCommand, finishHandOver, finishTakeBack, finishTakeOver, stepMove } from './lifecycle/step-move.ts'
-import { failRemovalCommand, finishErase, finishRemovalHandOver, finishRemovalTakeBack } from './lifecycle/step-removal.ts'
+import { failMoveCommand, finishHandOver, finishTakeBack, finishTakeOver, type MoveTx, stepMove } from './lifecycle/step-move.ts'
+import { failRemovalCommand, finishErase, finishRemovalHandOver, finishRemovalTakeBack, type RemovalTx } from './lifecycle/step-removal.ts'
 
 type BoxPortDeps = LifecycleRules &
   Readonly<{
@@ -31,7 +31,7 @@ export const boxPort = (deps: BoxPortDeps): BoxPort => ({
   disowned: (db, hostId) => disownedBy(db, hostId as HostId),
   resultHandlers: { ...boxResultHandlers(deps), ...lifeResultHandlers(deps) },
   failureHandlers: lifeFailureHandlers(deps),
-  reportHandler: (tx, hostId, reports) => applyReports(deps, tx, hostId as HostId, reports),
+  reportHandler: (tx, hostId, reports) => applyReports({ tx, clock: deps.clock }, hostId as HostId, reports),
   secretsFor: deps.secretsFor,
   migrations: deps.migrations,
   acceptOutputs: (tx, { boxId }, outputs) => sealOutputs(deps, tx, boxId as BoxId, outputs),
@@ -41,38 +41,41 @@ type Deps = Readonly<{ clock: Clock }>
 
 /** Stores the results of successful commands. `prefetch` has none: pulled images change nothing that runs. */
 const boxResultHandlers = (deps: Deps): ResultHandlers => ({
-  'tenant-box.report_versions': (tx, command, { report }) => storeReport(deps, tx, command, report),
-  'tenant-box.healthcheck': (tx, command, { report, probe }) => storeReport(deps, tx, command, report, probe),
-  'tenant-box.provision': (tx, command, { report, probe }) => finishSetUp(deps, tx, command, { report, probe, findings: [] }),
-  'tenant-box.adopt': (tx, command, { report, findings }) => finishSetUp(deps, tx, command, { report, findings }),
-  'tenant-box.adopt_again': (tx, command, { report }) => storeReport(deps, tx, command, report),
+  'tenant-box.report_versions': (tx, command, { report }) => storeReport({ ...deps, tx, command }, report),
+  'tenant-box.healthcheck': (tx, command, { report, probe }) => storeReport({ ...deps, tx, command }, report, probe),
+  'tenant-box.provision': (tx, command, { report, probe }) => finishSetUp({ ...deps, tx, command }, { report, probe, findings: [] }),
+  'tenant-box.adopt': (tx, command, { report, findings }) => finishSetUp({ ...deps, tx, command }, { report, findings }),
+  'tenant-box.adopt_again': (tx, command, { report }) => storeReport({ ...deps, tx, command }, report),
   'tenant-box.restart': async (tx, command, { report, probe }) => {
-    await storeReport(deps, tx, command, report, probe)
+    await storeReport({ ...deps, tx, command }, report, probe)
     await endRestart(tx, command)
   },
   'tenant-box.restore': async (tx, command, { report, probes }) => {
-    if (report) await storeReport(deps, tx, command, report, probes.at(-1))
+    if (report) await storeReport({ ...deps, tx, command }, report, probes.at(-1))
   },
   'tenant-box.update': async (tx, command, { report, probes }) => {
-    if (report) await storeReport(deps, tx, command, report, probes.at(-1))
+    if (report) await storeReport({ ...deps, tx, command }, report, probes.at(-1))
   },
 })
 
 const boxOf = (tx: Tx, { boxId }: Command): Promise<BoxRecord | undefined> => boxById(tx, boxId as BoxId)
 
-async function storeReport(deps: Deps, tx: Tx, command: Command, report: VersionsReport, probe?: ProbeResult): Promise<void> {
+/** The command whose result is stored, in its transaction. */
+type CommandTx = Deps & Readonly<{ tx: Tx; command: Command }>
+
+async function storeReport({ clock, tx, command }: CommandTx, report: VersionsReport, probe?: ProbeResult): Promise<void> {
   const box = await boxOf(tx, command)
-  if (box) await applyReport(deps, tx, box, report, probe)
+  if (box) await applyReport({ tx, clock, box }, report, probe)
 }
 
 type SetUpResult = Readonly<{ report: VersionsReport; probe?: ProbeResult; findings: readonly string[] }>
 
 /** Makes a box live after its first successful set-up. Ignores results of a replaced attempt and of a removed box. */
-async function finishSetUp({ clock }: Deps, tx: Tx, command: Command, { report, probe, findings }: SetUpResult): Promise<void> {
+async function finishSetUp({ clock, tx, command }: CommandTx, { report, probe, findings }: SetUpResult): Promise<void> {
   const box = await boxOf(tx, command)
   if (!box || box.live || box.removal || box.setUp.commandId !== command.id) return
   if (!(await makeLive(tx, box, findings))) return
-  await applyReport({ clock }, tx, box, report, probe)
+  await applyReport({ tx, clock, box }, report, probe)
   const payload = { boxId: box.id, slug: box.slug, tenantId: box.tenantId }
   await appendEvent(tx, clock, { stream: 'admin', source: 'boxes', eventType: 'box.ready', payload })
 }
@@ -82,30 +85,41 @@ const lifeResultHandlers = (deps: StepDeps): ResultHandlers => ({
   'tenant-box.maintenance': (tx, command, result) => finishMaintenance(deps, tx, command, result),
   'tenant-box.complete': (tx, command, result) => finishAdoption(deps, tx, command, result),
   'tenant-box.hand_over': (tx, command, result) =>
-    dispatch(tx, command, {
-      move: (box, move) => finishHandOver(deps, tx, box, move, result),
-      removal: (box, removal) => finishRemovalHandOver(deps, tx, box, removal, result),
-    }),
-  'tenant-box.take_over': (tx, command, result) =>
-    dispatch(tx, command, { move: (box, move) => finishTakeOver(deps, tx, box, move, result) }),
+    dispatch(
+      { deps, tx, command },
+      {
+        move: (step) => finishHandOver(step, result),
+        removal: (step) => finishRemovalHandOver(step, result),
+      },
+    ),
+  'tenant-box.take_over': (tx, command, result) => dispatch({ deps, tx, command }, { move: (step) => finishTakeOver(step, result) }),
   'tenant-box.take_back': (tx, command, result) =>
-    dispatch(tx, command, {
-      move: (box, move) => finishTakeBack(deps, tx, box, move, result),
-      removal: (box, removal) => finishRemovalTakeBack(deps, tx, box, removal, result),
-    }),
+    dispatch(
+      { deps, tx, command },
+      {
+        move: (step) => finishTakeBack(step, result),
+        removal: (step) => finishRemovalTakeBack(step, result),
+      },
+    ),
   'tenant-box.remove': (tx, command) =>
-    dispatch(tx, command, {
-      move: (box, move) => stepMove(deps, tx, box, move, { event: 'removed', change: { fromCopy: false, keepUntil: null } }),
-      removal: (box, removal) => finishErase(deps, tx, box, removal),
-    }),
+    dispatch(
+      { deps, tx, command },
+      {
+        move: (step) => stepMove(step, { event: 'removed', change: { fromCopy: false, keepUntil: null } }),
+        removal: finishErase,
+      },
+    ),
 })
 
 function lifeFailureHandlers(deps: StepDeps): FailureHandlers {
   const failed = (tx: Tx, command: Command, ending: CommandEnding) =>
-    dispatch(tx, command, {
-      move: (box, move) => failMoveCommand(deps, tx, { box, move, command, ending }),
-      removal: (box, removal) => failRemovalCommand(deps, tx, { box, removal, command, ending }),
-    })
+    dispatch(
+      { deps, tx, command },
+      {
+        move: (step) => failMoveCommand(step, { command, ending }),
+        removal: (step) => failRemovalCommand(step, { command, ending }),
+      },
+    )
   return {
     'tenant-box.maintenance': (tx, command, { reported }) => failMaintenance(deps, tx, command, reported),
     'tenant-box.restart': failRestart,
@@ -116,16 +130,18 @@ function lifeFailureHandlers(deps: StepDeps): FailureHandlers {
   }
 }
 
+type ProcedureTx = Readonly<{ deps: StepDeps; tx: Tx; command: Command }>
+
 type Handlers = Readonly<{
-  move: (box: BoxRecord, move: Move) => Promise<unknown>
-  removal?: (box: BoxRecord, removal: Removal) => Promise<unknown>
+  move: (step: MoveTx) => Promise<unknown>
+  removal?: (step: RemovalTx) => Promise<unknown>
 }>
 
-async function dispatch(tx: Tx, { id, boxId }: Command, handlers: Handlers): Promise<void> {
+async function dispatch({ deps, tx, command: { id, boxId } }: ProcedureTx, handlers: Handlers): Promise<void> {
   const box = await boxById(tx, boxId as BoxId)
   if (!box) return
   const move = await moveAwaiting(tx, id)
-  if (move) await handlers.move(box, move)
+  if (move) await handlers.move({ deps, tx, box, move })
   const removal = await removalAwaiting(tx, id)
-  if (removal) await handlers.removal?.(box, removal)
+  if (removal) await handlers.removal?.({ deps, tx, box, removal })
 }

@@ -1,5 +1,5 @@
 import type { ExpressionBuilder, Insertable } from 'kysely'
-import { type BoxId, type HostId, isBoxId, Plan, type Severity, type Tier, tierOf } from '../../core/boxes/index.ts'
+import { type BoxId, type FleetSummary, type HostId, isBoxId, Plan, type Severity, type Tier, tierOf } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import { contains, type DbOrTx, forNoKeyUpdate, type Tx } from '../db/index.ts'
 import { lockHost } from '../hosts/index.ts'
@@ -109,6 +109,26 @@ export async function boxesAfter(db: DbOrTx, filter: BoxFilter, trust: Trust): P
   if (slugPart) query = query.where(contains('boxes.slug', slugPart))
   if (severity) query = whereSeverity(query, severity, trust)
   return (await query.execute()).map(toBox)
+}
+
+/** Boxes that are not removed, by drift as lists show it. */
+export async function countBoxesBy(db: DbOrTx, trust: Trust): Promise<FleetSummary> {
+  const there = boxesWithTenant(db).where('boxes.removal', 'is', null)
+  const count = async (query: BoxQuery) => {
+    const row = await query
+      .clearSelect()
+      .select(({ fn }) => fn.countAll().as('count'))
+      .executeTakeFirstOrThrow()
+    return Number((row as { count: number | string | bigint }).count)
+  }
+  const [none, minor, major] = [
+    await count(whereSeverity(there, 'none', trust)),
+    await count(whereSeverity(there, 'minor', trust)),
+    await count(whereSeverity(there, 'major', trust)),
+  ]
+  const boxes = await count(there)
+  const drift = { none, minor, major, unknown: boxes - none - minor - major }
+  return { boxes, drift, fenced: await count(there.where('boxes.fence_since', 'is not', null)) }
 }
 
 const plansOf = (tier: Tier): Plan[] => Plan.options.filter((plan) => tierOf(plan) === tier)

@@ -18,7 +18,7 @@ import { restartBox } from './lifecycle/restart-box.ts'
 import { applyManifest, currentManifest, type ManifestDeps, manifestsBefore, previewManifest } from './manifests.ts'
 import { type ProvisionDeps, provisionBox } from './provision-box.ts'
 import { checkBox, readLogs, scanBoxes } from './query-boxes.ts'
-import { describeBox, listBoxes, showBox } from './show-boxes.ts'
+import { countBoxes, describeBox, listBoxes, showBox } from './show-boxes.ts'
 
 export type BoxesDeps = ProvisionDeps & DriftDeps & ManifestDeps & LifecycleDeps
 
@@ -37,6 +37,7 @@ export const boxesRoutes = (deps: BoxesDeps) =>
     adoptAgain: ({ actor, params }) => adoptAgain(deps, actor, params.slug),
     releaseBox: ({ actor, params, body }) => releaseBox(deps, actor, { ...params, ...body }),
     listBoxes: ({ query }) => listBoxes(deps, query),
+    countBoxes: () => countBoxes(deps),
     showBox: ({ params }) => showBox(deps, params.slug),
     provisionBox: ({ actor, body }) => provisionBox(deps, actor, body),
     adoptBox: ({ actor, body }) => adoptBox(deps, actor, body),

@@ -4,6 +4,7 @@ import {
   type BoxSnapshots,
   type Component,
   type ComponentSeverity,
+  type FleetSummary,
   type HostId,
   isMoveFinished,
   type Severity,
@@ -16,7 +17,7 @@ import { type BoxWindow, type WindowRules, windowAt, windowInForce } from '../..
 import type { Db, DbOrTx } from '../db/index.ts'
 import { type Command, hostByName } from '../hosts/index.ts'
 import type { BoxRecord } from './box-record.ts'
-import { boxesAfter, existingBoxBy } from './boxes.repo.ts'
+import { boxesAfter, countBoxesBy, existingBoxBy } from './boxes.repo.ts'
 import { type BoxContext, type FleetDeps, readBoxContexts, readFleet } from './fleet.ts'
 import { openCommands } from './in-use.ts'
 import { noExpiry } from './lifecycle/deps.ts'
@@ -51,6 +52,9 @@ export async function listBoxes(deps: Deps, filter: Filter): Promise<{ boxes: Bo
   const around = await readBoxContexts(deps, db, page, fleet)
   return { boxes: page.map((box) => rowOf(box, around(box))), nextCursor }
 }
+
+/** The fleet in counts. */
+export const countBoxes = async (deps: Deps): Promise<FleetSummary> => countBoxesBy(deps.db, await readFleet(deps, deps.db))
 
 /** By slug or id. */
 export const showBox = async (deps: Deps, key: string): Promise<BoxDetail> => describeBox(deps, deps.db, await existingBoxBy(deps.db, key))

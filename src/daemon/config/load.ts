@@ -57,7 +57,7 @@ function assign(target: Record<string, unknown>, path: readonly string[], value:
   }
   target[first] ??= {}
   const inner = target[first]
-  if (isObject(inner)) assign(inner, rest, value) // what is no object there the schema refuses, with its path
+  if (isObject(inner)) assign(inner, rest, value) // the schema rejects other values with their path
 }
 
 /** `TENANTRY_PROBE_SPACING_MS` → `probe.spacingMs`, for every key. */

@@ -7,7 +7,7 @@ function wrongWebhook(text: string): string | undefined {
   if (!URL.canParse(text)) return 'must be an https: address'
   const url = new URL(text)
   if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLoopback(url))) return 'must begin with https:, unless it is on loopback'
-  if (url.username + url.password !== '') return 'must not hold a user name: what opens it belongs into its path'
+  if (url.username + url.password !== '') return 'must not contain a user name; a secret goes into its path'
   return forbiddenPort(url)
 }
 
@@ -22,10 +22,10 @@ export const WebhookSecret = z.string().refine((text) => {
   const [, key] = /^whsec_([A-Za-z0-9+/]+=*)$/.exec(text) ?? []
   const bytes = key === undefined ? 0 : Buffer.from(key, 'base64').length
   return bytes >= 24 && bytes <= 64
-}, 'must be whsec_ and 24 to 64 bytes in base64: `echo whsec_$(openssl rand -base64 32)` makes one')
+}, 'must be whsec_ and 24 to 64 bytes in base64: `echo whsec_$(openssl rand -base64 32)` creates one')
 
 export const MailServer = z.url({ protocol: /^smtps?$/, error: 'must be smtps://user:password@host:port' })
 
 export const MailSender = z
   .string()
-  .regex(/^[^\r\n]*[^\s@<>]+@[^\s@<>]+>?$/, 'must be an address such as Tenantry <tenantry@school.example>')
+  .regex(/^[^\r\n]*[^\s@<>]+@[^\s@<>]+>?$/, 'must be a mail address such as Tenantry <tenantry@school.example>')

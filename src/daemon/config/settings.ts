@@ -1,9 +1,11 @@
 import { z } from 'zod'
 import { Slug } from '../../core/boxes/index.ts'
 import { wrongNativeOrigin } from '../../core/edge/index.ts'
+import { RequestedFenceInput } from '../../core/rollouts/index.ts'
 import { readStoreAddress, sessionsAddressError } from '../../core/snapshots/index.ts'
 import { TimeZone } from '../../core/windows/index.ts'
 import { MailSender, MailServer, WebhookSecret, WebhookUrl } from './outbound.ts'
+import { Payments, Stripe } from './payments.ts'
 import { ProxyAddress } from './proxy-address.ts'
 import { TierWindow } from './tier-window.ts'
 
@@ -19,8 +21,9 @@ const List = z.union([
 const Ms = z.coerce.number().int().min(1)
 const Base64Key = z
   .string()
-  .refine((text) => Buffer.from(text, 'base64').length === 32, 'must be 32 bytes in base64: `openssl rand -base64 32` makes one')
+  .refine((text) => Buffer.from(text, 'base64').length === 32, 'must be 32 bytes in base64: `openssl rand -base64 32` creates one')
 const AccessKey = z.strictObject({ accessKeyId: z.string(), secretAccessKey: z.string() })
+const FenceOfTier = RequestedFenceInput.default('auto')
 const Budget = z.coerce.number().int().min(1).max(10_000_000)
 const Gigabytes = z.coerce.number().min(0.001).max(1_000_000)
 const Count = z.coerce.number().int().min(1).max(10_000)
@@ -135,11 +138,19 @@ export const Settings = z.strictObject({
       registration: z.enum(['open', 'invite', 'closed']).default('invite'),
     })
     .prefault({}),
+  /** The account at the payment provider. */
+  stripe: Stripe.prefault({}),
+  /** Prices and invoices. */
+  payments: Payments.prefault({}),
   /** When a box counts as healthy (service specification, section 8). */
   probe: z
     .strictObject({
       consecutive: z.coerce.number().int().min(1).max(20).default(3),
       spacingMs: Ms.default(60_000),
+      /** Between the probes that end a fence. */
+      quickSpacingMs: Ms.default(1000),
+      /** A server that fails in the same way for this long is restored. */
+      steadyFailureMs: Ms.default(120_000),
       timeoutMs: Ms.default(30 * 60_000),
     })
     .prefault({}),
@@ -206,6 +217,8 @@ export const Settings = z.strictObject({
         .min(1)
         .max(24 * 60)
         .default(15),
+      /** When maintenance of a box ends during its update; `auto`: by what its rollback would lose. */
+      mode: z.strictObject({ free: FenceOfTier, pro: FenceOfTier, enterprise: FenceOfTier }).prefault({}),
     })
     .prefault({}),
   /** The clock that windows go by; a tenant may have its own. */
@@ -217,7 +230,7 @@ export const Settings = z.strictObject({
       longPollMs: Ms.max(60_000).default(25_000),
       /** Silence after which a host is offline. */
       offlineAfterMs: Ms.default(90_000),
-      /** An agent that holds a command must be heard of within this, or the command is offered again. */
+      /** An agent with a command must report within this time, or the command is offered again. */
       requeueAfterMs: Ms.default(120_000),
       /** Silence after which a running command counts as lost. It must be longer than `requeueAfterMs`. */
       reapAfterMs: Ms.default(10 * 60_000),

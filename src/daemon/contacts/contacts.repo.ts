@@ -13,7 +13,7 @@ function visibleUsers(db: DbOrTx, { tenantId, userId, visibility }: Viewer) {
     .select(['users.id', 'localpart', 'chat_domain', 'display_name', 'avatar_url', 'roles', 'search_name'])
     .where('users.tenant_id', '=', tenantId)
     .where('users.status', '=', 'active')
-  if (visibility === 'everybody') return users
+  if (visibility === 'everyone') return users
   const inOwnSpaces = db
     .selectFrom('space_members as own')
     .innerJoin('space_members as other', 'other.space_id', 'own.space_id')

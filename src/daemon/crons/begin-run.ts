@@ -32,16 +32,16 @@ export const beginDueRun = ({ db, ...deps }: RunDeps, job: Cron): Promise<BegunR
     const running = await runningRun(tx, job.key, isoNow(deps.clock))
     const occurrence = isOnTime ? latest.toISOString() : `after ${latest.toISOString()}`
     if (!running) return begin(deps, tx, job, occurrence)
-    await note(deps, tx, job, { occurrence, status: 'skipped', message: `the run of ${running.started_at} was still going on` })
+    await note(deps, tx, job, { occurrence, status: 'skipped', message: `the run of ${running.started_at} was still running` })
     return undefined
   })
 
-/** Begins a run by hand. Throws CONFLICT while one is going on. */
+/** Begins a run by hand. Throws CONFLICT while one is running. */
 export const beginManualRun = ({ db, ...deps }: RunDeps, actor: Actor, job: Cron): Promise<BegunRun> =>
   db.transaction().execute(async (tx) => {
     await lockJob(tx, job.key)
     const running = await runningRun(tx, job.key, isoNow(deps.clock))
-    if (running) throw problem('CONFLICT', `${job.key} is running since ${running.started_at}: wait for its end`)
+    if (running) throw problem('CONFLICT', `${job.key} is running since ${running.started_at}. fix: wait until it finishes`)
     const run = await begin(deps, tx, job, undefined)
     await recordAudit(tx, deps.clock, { actor, action: 'cron.triggered', subject: job.key, data: { runId: run.id } })
     return run
@@ -71,7 +71,7 @@ const recordMissed = (deps: WithoutDb, tx: Tx, job: Cron, at: Date) =>
     occurrence: at.toISOString(),
     status: 'missed',
     at: at.toISOString(),
-    message: 'no daemon was there to run it at its time',
+    message: 'no daemon ran at its time',
   })
 
 type Note = Readonly<{ occurrence: string; status: CronRunStatus; message: string; at?: string }>

@@ -20,7 +20,7 @@ export const cronsRoutes = (deps: CronsDeps) =>
 
 function jobOf({ jobs }: CronsDeps, key: string): Cron {
   const job = jobs.find((one) => one.key === key)
-  if (!job) throw problem('NOT_FOUND', `there is no job ${key}: \`tenantry crons list\` shows all`)
+  if (!job) throw problem('NOT_FOUND', `job ${key} does not exist. fix: \`tenantry crons list\``)
   return job
 }
 

@@ -35,7 +35,7 @@ async function keepAlive({ db, clock, log }: ExecuteDeps, { id }: BegunRun, over
   for (;;) {
     await clock.sleep(leaseMs / 3, over)
     if (over.aborted) return
-    // A database that is briefly away is no reason to stop: the lease allows for two misses.
+    // A short outage of the database does not stop the run: the lease allows two misses.
     const isOurs = await renewRun(db, id, isoNow(clock), isoIn(clock, leaseMs)).catch((err) => {
       log.warn({ err, runId: id }, 'the lease of a job run was not renewed')
       return true

@@ -31,7 +31,7 @@ export async function runById(db: DbOrTx, id: string): Promise<CronRun> {
   return toRun(row)
 }
 
-/** From now on the job has been seen to; a job that was never seen before has missed nothing. */
+/** Records that the job exists from now on; a job without a record has missed no run. */
 export async function registerJob(db: DbOrTx, jobKey: string, now: string): Promise<void> {
   await db
     .insertInto('cron_jobs')
@@ -48,7 +48,7 @@ export async function lockJob(tx: Tx, jobKey: string): Promise<Date> {
     .where('job_key', '=', jobKey)
     .modifyEnd(forUpdate(tx))
     .executeTakeFirst()
-  if (!row) throw problem('NOT_FOUND', `there is no job ${jobKey}: \`tenantry crons list\` shows all`)
+  if (!row) throw problem('NOT_FOUND', `job ${jobKey} does not exist. fix: \`tenantry crons list\``)
   return new Date(row.served_until)
 }
 
@@ -60,7 +60,7 @@ export async function insertRun(tx: Tx, row: CronRunTable): Promise<void> {
   await tx.insertInto('cron_runs').values(row).execute()
 }
 
-/** The run that is going on, if its process still lives. */
+/** The current run, if its process still lives. */
 export async function runningRun(tx: Tx, jobKey: string, now: string): Promise<CronRun | undefined> {
   const row = await tx
     .selectFrom('cron_runs')

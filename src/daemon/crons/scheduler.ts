@@ -17,14 +17,14 @@ export async function runScheduler(deps: ExecuteDeps, jobs: readonly Cron[], sig
     try {
       await beginAllDue(deps, jobs, signal)
     } catch (err) {
-      log.warn({ err }, 'could not look for jobs that are due')
+      log.warn({ err }, 'reading due jobs failed')
     }
     await clock.sleep(untilNext(deps, jobs), signal)
   }
   await runs.settled()
 }
 
-/** Sees to everything that is due now; the runs that begin here go on in the background. */
+/** Begins everything that is due now; the runs continue in the background. */
 export async function beginAllDue(deps: ExecuteDeps, jobs: readonly Cron[], signal: AbortSignal): Promise<void> {
   const { db, clock, runs } = deps
   await buryLostRuns(db, isoNow(clock))

@@ -5,7 +5,7 @@ import { beginManualRun } from './begin-run.ts'
 import { type ExecuteDeps, executeRun } from './execute-run.ts'
 import { registerJob, runById } from './runs.repo.ts'
 
-/** How long the caller is kept waiting; the run itself goes on. */
+/** How long the caller waits; the run itself continues. */
 const patienceMs = 30_000
 
 /** Runs a job now (spec 4.6). `success` says how it ended, or that it is on its way when it takes longer than the caller waits. Throws CONFLICT. */

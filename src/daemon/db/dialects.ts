@@ -5,7 +5,8 @@ import type { DbOrTx, Tx } from './database.ts'
 
 export type DialectName = 'sqlite' | 'postgres'
 
-export const dialectOf = (db: DbOrTx): DialectName => (db.getExecutor().adapter instanceof PostgresAdapter ? 'postgres' : 'sqlite')
+export const dialectOf = (db: Pick<DbOrTx, 'getExecutor'>): DialectName =>
+  db.getExecutor().adapter instanceof PostgresAdapter ? 'postgres' : 'sqlite'
 
 /** Locks the selected rows until the transaction ends. SQLite has one writer, so it needs no clause. */
 export const forUpdate = (db: DbOrTx) => (dialectOf(db) === 'postgres' ? sql`for update` : sql``)
@@ -33,7 +34,7 @@ export async function lockShared(tx: Tx, name: string): Promise<void> {
 export const contains = (column: string, text: string): RawBuilder<boolean> =>
   sql<boolean>`${sql.ref(column)} like ${`%${text.replace(/[\\%_]/g, '\\$&')}%`} escape '\\'`
 
-/** Deletes at most so many rows in one statement and returns their number, so that a long deletion holds locks for a moment only. */
+/** Deletes at most `limit` rows in one statement and returns their number, so that a long deletion holds locks only briefly. */
 export async function deleteSome(
   db: DbOrTx,
   { table, where, limit }: Readonly<{ table: string; where: RawBuilder<unknown>; limit: number }>,
@@ -51,6 +52,9 @@ export const inBatches = <Row>(rows: readonly Row[], size = 500): (readonly Row[
 
 /** Column type of an auto-incremented id. */
 export const autoIdType = (db: Kysely<unknown>) => (db.getExecutor().adapter instanceof PostgresAdapter ? sql`bigserial` : sql`integer`)
+
+/** Violations of any kind: a key that is taken, a row that is missing, a value that must not be null. PostgreSQL only. */
+export const isConstraintViolation = (error: unknown): boolean => (error as { code?: string } | undefined)?.code?.startsWith('23') ?? false
 
 export const isUniqueViolation = (error: unknown): boolean => {
   const code = (error as { code?: string } | undefined)?.code

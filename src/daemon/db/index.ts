@@ -10,6 +10,7 @@ export {
   forNoKeyUpdate,
   forUpdate,
   inBatches,
+  isConstraintViolation,
   isUniqueViolation,
   lockExclusive,
   lockShared,
@@ -33,4 +34,4 @@ export {
   toEvent,
   writeWithEvents,
 } from './streams.ts'
-export { deleteRows, executeWrites, insertRows, updateRows, type Write } from './writes.ts'
+export { deleteRows, executeWrites, guarded, insertRows, updateRows, type Write } from './writes.ts'

@@ -32,9 +32,10 @@ export function openPostgres(connectionString: string, statementTimeoutMs: numbe
     markQueryErrors(client)
     if (statementTimeoutMs > 0) closeWhenSilent(client, statementTimeoutMs + graceMs)
   })
-  const db = new Kysely<Tables>({ dialect: new NotifyingDialect(markConnectErrors(pool), publisher(pool)) })
+  const publish = publisher(pool)
+  const db = new Kysely<Tables>({ dialect: new NotifyingDialect(markConnectErrors(pool), publish) })
   if (statementTimeoutMs > 0) openUnlimited.set(db, () => openPostgres(connectionString, 0))
-  setCommitSource(db, (listener) => subscribe(connectionString, listener))
+  setCommitSource(db, { publish, subscribe: (listener) => subscribe(connectionString, listener) })
   return { db, close: () => db.destroy() }
 }
 

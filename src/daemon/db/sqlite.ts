@@ -2,10 +2,10 @@ import { chmodSync, closeSync, openSync } from 'node:fs'
 import { performance } from 'node:perf_hooks'
 import { setImmediate } from 'node:timers/promises'
 import Database from 'better-sqlite3'
-import { CompiledQuery, Kysely, type SqliteDatabase, SqliteDialect } from 'kysely'
+import { CompiledQuery, Kysely, type SqliteDatabase, SqliteDialect, type SqliteStatement } from 'kysely'
+import { LRUCache } from 'lru-cache'
 import { type CommitListener, type CommitSubscription, type Publish, publishCommits, setCommitSource } from './commit-notifications.ts'
 import type { Db, Tables } from './database.ts'
-import { cacheStatements } from './statement-cache.ts'
 
 /** Opens a SQLite file, or `:memory:`. */
 export function openSqlite(file: string): Readonly<{ db: Db; close(): Promise<void> }> {
@@ -18,8 +18,22 @@ export function openSqlite(file: string): Readonly<{ db: Db; close(): Promise<vo
   database.pragma('busy_timeout = 5000')
   const commits = commitSource()
   const db = new Kysely<Tables>({ dialect: new ImmediateSqliteDialect(cacheStatements(database), commits.publish) })
-  setCommitSource(db, commits.subscribe)
+  setCommitSource(db, commits)
   return { db, close: () => db.destroy() }
+}
+
+const maxStatements = 500
+
+/**
+ * Keeps the statements that were used last: preparing one costs more than running it, and a daemon runs the same few hundred. SQLite prepares
+ * a statement again by itself when the schema changes.
+ */
+function cacheStatements(database: Database.Database): SqliteDatabase {
+  const statements = new LRUCache<string, SqliteStatement>({
+    max: maxStatements,
+    memoMethod: (text) => database.prepare<unknown[], unknown>(text),
+  })
+  return { prepare: (text) => statements.memo(text), close: () => database.close() }
 }
 
 /** The folder may be open to others. SQLite gives its other files the mode of this one. */

@@ -41,11 +41,14 @@ export async function nextSeq(tx: Tx, stream: string): Promise<number> {
 }
 
 /** Takes the next numbers of a stream; `seq` is the last of them. */
-const takeNumbers = (stream: string, count: number): Write => ({
+const takeNumbers = (stream: string, count: number, guard?: Write): Write => ({
   name: 'taken',
-  text: (bind) => `insert into streams (stream, seq) values (${bind(stream)}, ${bind(count)})
+  text: (bind) => `insert into streams (stream, seq) ${numbersOf(bind(stream), bind(count), guard)}
     on conflict (stream) do update set seq = streams.seq + excluded.seq returning seq`,
 })
+
+const numbersOf = (stream: string, count: string, guard?: Write): string =>
+  guard ? `select ${stream}, ${count}::bigint from ${guard.name}` : `values (${stream}, ${count})`
 
 /** Appends an event in the transaction of its change. Returns the event's number. */
 export const appendEvent = (tx: Tx, clock: Clock, { stream, ...event }: NewEvent): Promise<number> =>
@@ -58,14 +61,22 @@ export async function appendEvents(tx: Tx, stream: string, events: readonly Date
   return writeWithEvents(tx, [], { stream, events })
 }
 
-/** Executes writes, then appends at least one event, in order. Returns the number of the last. */
-export async function writeWithEvents(
-  tx: Tx,
-  writes: readonly Write[],
-  { stream, events }: Readonly<{ stream: string; events: readonly DatedEvent[] }>,
-): Promise<number> {
+/** `guard`: a named write that returns the row it changes, for a call outside a transaction. */
+type Appended = Readonly<{ stream: string; events: readonly DatedEvent[]; guard?: Write | undefined }>
+
+/**
+ * Executes writes, then appends at least one event, in order. Returns the number of the last. Outside a transaction (PostgreSQL, at most 500
+ * events) the guard runs first: if it changes no row, no number is taken, so the events violate a constraint and nothing is stored.
+ */
+export async function writeWithEvents(tx: DbOrTx, writes: readonly Write[], { stream, events, guard }: Appended): Promise<number> {
   const [first = [], ...others] = inBatches(events.map((event) => rowOf(event, stream)))
-  const appended = await executeWrites(tx, [...writes, takeNumbers(stream, events.length), insertEvents(stream, first, events.length)])
+  if (others.length > 0 && !tx.isTransaction) throw new Error('more than 500 events need a transaction')
+  const appended = await executeWrites(tx, [
+    ...(guard ? [guard] : []),
+    ...writes,
+    takeNumbers(stream, events.length, guard),
+    insertEvents(stream, first, events.length),
+  ])
   const seqOfFirst = Number((appended[0] as { seq: number }).seq)
   const numbered = (rows: typeof first, batch: number) => rows.map((row, n) => ({ ...row, seq: seqOfFirst + batch * first.length + n }))
   for (const [nth, rows] of others.entries())
@@ -77,7 +88,7 @@ export async function writeWithEvents(
   return seqOfFirst + events.length - 1
 }
 
-/** Inserts the first of so many events for which `takeNumbers` took numbers. */
+/** Inserts the first of the events for which `takeNumbers` took numbers. */
 const insertEvents = (stream: string, rows: readonly Omit<EventTable, 'seq'>[], count: number): Write => ({
   text: (bind, dialect) => {
     const taken = () => (dialect === 'postgres' ? 'select seq from taken' : `select seq from streams where stream = ${bind(stream)}`)

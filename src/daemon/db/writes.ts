@@ -1,32 +1,33 @@
 import { CompiledQuery, type Insertable, type Updateable } from 'kysely'
-import type { Tables, Tx } from './database.ts'
+import type { DbOrTx, Tables } from './database.ts'
 import { type DialectName, dialectOf } from './dialects.ts'
 import { preparedStatement } from './prepared-statements.ts'
 
 /** Adds a value to the statement and returns its placeholder. */
 type Bind = (value: unknown) => string
 
-/** A statement that changes rows. On PostgreSQL others of the same call refer to its rows by `name`. */
+/** A statement that changes rows. On PostgreSQL others of the same call refer to its rows by `name`, and run after it if they do. */
 export type Write = Readonly<{ name?: string; text: (bind: Bind, dialect: DialectName) => string }>
 
 /**
  * Sends writes together and returns the rows of the last one. On PostgreSQL they are one statement, whose writes do not see each other: no two
- * may change the same row. On SQLite they run in order.
+ * may change the same row; outside a transaction it is one of its own. On SQLite they run in order, and always in a transaction.
  */
-export async function executeWrites(tx: Tx, writes: readonly Write[]): Promise<readonly unknown[]> {
-  if (dialectOf(tx) === 'postgres') return execute(tx, 'postgres', (bind) => inOneStatement(writes, bind))
+export async function executeWrites(db: DbOrTx, writes: readonly Write[]): Promise<readonly unknown[]> {
+  if (dialectOf(db) === 'postgres') return execute(db, 'postgres', (bind) => inOneStatement(writes, bind))
+  if (!db.isTransaction) throw new Error('writes on SQLite need a transaction')
   let rows: readonly unknown[] = []
-  for (const write of writes) rows = await execute(tx, 'sqlite', (bind) => write.text(bind, 'sqlite'))
+  for (const write of writes) rows = await execute(db, 'sqlite', (bind) => write.text(bind, 'sqlite'))
   return rows
 }
 
-async function execute(tx: Tx, dialect: DialectName, textOf: (bind: Bind) => string): Promise<readonly unknown[]> {
+async function execute(db: DbOrTx, dialect: DialectName, textOf: (bind: Bind) => string): Promise<readonly unknown[]> {
   const values: unknown[] = []
   const text = textOf((value) => {
     values.push(value)
     return dialect === 'postgres' ? `$${values.length}` : '?'
   })
-  const { rows } = await tx.executeQuery(CompiledQuery.raw(dialect === 'postgres' ? preparedStatement(text) : text, values))
+  const { rows } = await db.executeQuery(CompiledQuery.raw(dialect === 'postgres' ? preparedStatement(text) : text, values))
   return rows
 }
 
@@ -51,6 +52,9 @@ export const updateRows = <Table extends keyof Tables>(
   where: Updateable<Tables[Table]>,
   set: Updateable<Tables[Table]>,
 ): Write => ({ text: (bind) => `update "${table}" set ${pairs(set, bind).join(', ')} where ${pairs(where, bind).join(' and ')}` })
+
+/** An update as the guard of a statement: others refer to the row that it changed. */
+export const guarded = (write: Write): Write => ({ name: 'guarded', text: (bind, dialect) => `${write.text(bind, dialect)} returning 1` })
 
 /** Deletes the rows whose columns have the values of `where`. */
 export const deleteRows = <Table extends keyof Tables>(table: Table, where: Updateable<Tables[Table]>): Write => ({

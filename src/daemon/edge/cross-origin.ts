@@ -18,7 +18,7 @@ export function crossOrigin({ nativeOrigins, isChatHost, failed }: Deps): Reques
     return native.has(origin) || (host !== undefined && (await isChatHost(host)))
   }
   return async (request, response, next) => {
-    // Also where there is no origin: a cache must not hand the answer to another page.
+    // Also without an origin: a cache must not give the answer to another page.
     response.vary('Origin')
     const { origin } = request.headers
     if (origin === undefined) return next()

@@ -11,21 +11,21 @@ import { recordUntrusted } from './untrusted-forwarding.ts'
 
 type Deps = Readonly<{ config: Config; db: Db; clock: Clock; log: Logger; revocations: Revocations }>
 
-/** Sets what stands before all limits, so that a browser can read a refusal too. */
+/** Installs the handlers before all limits, so that a browser can read a rejection too. */
 export type EdgeSide = Readonly<{ outermost(app: Express): void }>
 
 export function openEdge({ config, db, clock, log, revocations }: Deps): EdgeSide {
   const cors = crossOrigin({
     nativeOrigins: config.cors.nativeOrigins,
     isChatHost: tenantHosts({ db, revocations }),
-    failed: (err) => log.warn({ err }, 'the tenants cannot be read: browsers do not see this answer'),
+    failed: (err) => log.warn({ err }, 'the tenants cannot be read: browsers block this response'),
   })
   const untrusted = recordUntrusted({
     clock,
     dataDir: config.dataDir,
     publish: ({ peer, header }) =>
-      log.warn({ peer, header }, 'a forwarding header from a peer that is no trusted proxy is ignored: `tenantryd doctor` says more'),
-    failed: (err) => log.debug({ err }, 'an untrusted forwarding header could not be noted for the doctor'),
+      log.warn({ peer, header }, 'ignored a forwarding header of an untrusted peer; details: tenantryd doctor'),
+    failed: (err) => log.debug({ err }, 'an untrusted forwarding header could not be stored for the doctor'),
   })
   return {
     outermost: (app) => {

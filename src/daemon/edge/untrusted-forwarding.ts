@@ -12,26 +12,26 @@ const fileIn = (dataDir: string) => join(dataDir, 'untrusted-forwarding.json')
 const headers = ['x-forwarded-for', 'forwarded']
 const recordEveryMs = 60_000
 
-type Deps = Readonly<{ clock: Clock; dataDir: string; publish: (seen: Untrusted) => void; failed: (error: unknown) => void }>
+type Deps = Readonly<{ clock: Clock; dataDir: string; publish: (untrusted: Untrusted) => void; failed: (error: unknown) => void }>
 
 /**
- * Notes that a peer which is no trusted proxy sends a forwarding header: either a proxy was forgotten, and all its clients count as one
- * address, or somebody tries to be another. The header itself is ignored. Kept in the data directory for `doctor`, once a minute at most.
+ * Records that an untrusted peer sends a forwarding header: either a proxy is missing in the setting, and all its clients count as one
+ * address, or a client forges its address. The header is ignored. Stored in the data directory for `doctor`, at most once a minute.
  */
 export function recordUntrusted({ clock, dataDir, publish, failed }: Deps): RequestHandler {
-  let notedMs: number | undefined
+  let recordedMs: number | undefined
   return (request, _, next) => {
     next()
     const header = headers.find((name) => request.headers[name] !== undefined)
     if (header === undefined) return
     const nowMs = clock.monotonicMs()
-    if (notedMs !== undefined && nowMs - notedMs < recordEveryMs) return
+    if (recordedMs !== undefined && nowMs - recordedMs < recordEveryMs) return
     const peer = request.socket.remoteAddress ?? ''
     if (peer === '' || request.app.get('trust proxy fn')(peer, 0)) return
-    const seen = { peer, header, at: isoNow(clock) }
-    if (notedMs === undefined) publish(seen)
-    notedMs = nowMs
-    writeFileAtomic(fileIn(dataDir), JSON.stringify(seen), { mode: 0o600 }).catch(failed)
+    const untrusted = { peer, header, at: isoNow(clock) }
+    if (recordedMs === undefined) publish(untrusted)
+    recordedMs = nowMs
+    writeFileAtomic(fileIn(dataDir), JSON.stringify(untrusted), { mode: 0o600 }).catch(failed)
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Audience, ModuleEventPayload, ModuleEventType, PayloadOf, TenantEventType } from '../../core/events/index.ts'
 import { type Clock, isoNow } from '../../core/kit/index.ts'
-import { appendEvent, appendEvents, type Tx, type Write, writeWithEvents } from '../db/index.ts'
+import { appendEvent, appendEvents, type DbOrTx, type Tx, type Write, writeWithEvents } from '../db/index.ts'
 
 /** A tenant's events are one stream. */
 export const streamOf = (tenantId: string): string => `tenant:${tenantId}`
@@ -25,19 +25,25 @@ export const recordEvent = <Type extends TenantEventType>(
   { tenantId, source = 'core', type, payload, audience }: Happened<Type>,
 ): Promise<number> => appendEvent(tx, clock, { stream: streamOf(tenantId), source, eventType: type, payload, tenantId, audience })
 
-/** Stores one or more events of a tenant in order, with the writes that led to them; returns the number of the last. */
+type Recorded<Type extends TenantEventType> = Readonly<{
+  tenantId: string
+  events: readonly Omit<Happened<Type>, 'tenantId' | 'source'>[]
+  writes?: readonly Write[]
+  guard?: Write | undefined
+}>
+
+/**
+ * Stores one or more events of a tenant in order, with the writes that led to them; returns the number of the last. `guard`: see
+ * `writeWithEvents`.
+ */
 export const recordEvents = <Type extends TenantEventType>(
-  tx: Tx,
+  tx: DbOrTx,
   clock: Clock,
-  {
-    tenantId,
-    events,
-    writes = [],
-  }: Readonly<{ tenantId: string; events: readonly Omit<Happened<Type>, 'tenantId' | 'source'>[]; writes?: readonly Write[] }>,
+  { tenantId, events, writes = [], guard }: Recorded<Type>,
 ): Promise<number> => {
   const shared = { source: 'core', tenantId, createdAt: isoNow(clock) }
   const rows = events.map(({ type, payload, audience }) => ({ ...shared, eventType: type, payload, audience }))
-  return writeWithEvents(tx, writes, { stream: streamOf(tenantId), events: rows })
+  return writeWithEvents(tx, writes, { stream: streamOf(tenantId), events: rows, guard })
 }
 
 type OfModule = Readonly<{ type: ModuleEventType; payload: ModuleEventPayload; audience: Audience | null }>

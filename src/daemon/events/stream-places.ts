@@ -109,7 +109,7 @@ export class StreamPlaces {
 }
 
 const full = () =>
-  problem('RATE_LIMITED', `${maxPerUser} event streams of this user are open: close one, or listen in one place for all windows`, {
+  problem('RATE_LIMITED', `${maxPerUser} event streams of this user are open, which is the limit. fix: close one`, {
     retryAfterSeconds: 15,
   })
 

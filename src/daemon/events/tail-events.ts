@@ -28,7 +28,7 @@ export async function tailEvents(deps: Deps, input: TailInput): Promise<AsyncIte
 
 async function streamOfSlug({ db, tenantIdOf }: Deps, slug: string): Promise<string> {
   const tenantId = await tenantIdOf(db, slug)
-  if (tenantId === undefined) throw problem('NOT_FOUND', `there is no tenant ${slug}: \`tenantry tenants list\` shows all`)
+  if (tenantId === undefined) throw problem('NOT_FOUND', `tenant ${slug} does not exist. fix: \`tenantry tenants list\``)
   return streamOf(tenantId)
 }
 

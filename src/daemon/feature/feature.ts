@@ -33,17 +33,17 @@ export type Feature<Deps> = Readonly<{
 export const feature = <Deps>(declaration: Feature<Deps>): Feature<Deps> => declaration
 
 /** The same feature for a caller with other dependencies: `depsOf` picks those that the feature needs. */
-export function withDeps<Deps, Given>(declared: Feature<Deps>, depsOf: (given: Given) => Deps): Feature<Given> {
+export function withDeps<Deps, AppDeps>(declared: Feature<Deps>, depsOf: (appDeps: AppDeps) => Deps): Feature<AppDeps> {
   const { name, sealed, routes, jobs, crons, loops, cleanup, metrics } = declared
   return {
     name,
     ...(sealed && { sealed }),
-    ...(routes && { routes: (given) => routes(depsOf(given)) }),
-    ...(jobs && { jobs: (given) => jobs(depsOf(given)) }),
-    ...(crons && { crons: (given) => crons(depsOf(given)) }),
-    ...(loops && { loops: (given) => loops(depsOf(given)) }),
-    ...(cleanup && { cleanup: (given) => cleanup(depsOf(given)) }),
-    ...(metrics && { metrics: (given, registry) => metrics(depsOf(given), registry) }),
+    ...(routes && { routes: (appDeps) => routes(depsOf(appDeps)) }),
+    ...(jobs && { jobs: (appDeps) => jobs(depsOf(appDeps)) }),
+    ...(crons && { crons: (appDeps) => crons(depsOf(appDeps)) }),
+    ...(loops && { loops: (appDeps) => loops(depsOf(appDeps)) }),
+    ...(cleanup && { cleanup: (appDeps) => cleanup(depsOf(appDeps)) }),
+    ...(metrics && { metrics: (appDeps, registry) => metrics(depsOf(appDeps), registry) }),
   }
 }
 

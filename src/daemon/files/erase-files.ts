@@ -22,8 +22,8 @@ async function eraseFile({ db, objects }: Pick<EraseDeps, 'db' | 'objects'>, { i
 export async function discardUpload(deps: EraseDeps, { id, tenantId }: Erased): Promise<void> {
   const { db, clock } = deps
   await orLeaveForCleanup(deps, id, async () => {
-    const given = { state: 'erasing', erase_at: isoNow(clock) } as const
-    if (await changeFileRow(db, { id, from: 'uploading' }, given)) return eraseFile(deps, { id, tenantId })
+    const change = { state: 'erasing', erase_at: isoNow(clock) } as const
+    if (await changeFileRow(db, { id, from: 'uploading' }, change)) return eraseFile(deps, { id, tenantId })
     // `file-cleanup` deleted the row before the object was written, so only this call knows the object.
     const kept = db.selectFrom('files').select('id').where('id', '=', id).where('state', 'in', ['ready', 'deleted'])
     if ((await kept.executeTakeFirst()) === undefined) await deps.objects.remove(objectKey({ id, tenantId }))

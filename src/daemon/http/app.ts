@@ -16,6 +16,8 @@ type AppDeps = EndpointDeps &
     metrics: HttpMetrics
     trustedProxies: readonly string[]
     outermost?: (app: Express) => void
+    /** Pages beside the endpoints. */
+    pages?: (app: Express) => void
     /** Time for a body without a file; default 30 s. */
     maxBodyMs?: number
   }>
@@ -47,6 +49,7 @@ export function buildApp(served: readonly Served[], deps: AppDeps): Express {
   app.use(limitBodyTime(deps.maxBodyMs))
   deps.outermost?.(app)
   deps.limits?.addresses(app)
+  deps.pages?.(app)
   registerEndpoints(app, served, deps)
   app.use(answerProblem(deps))
   return app
@@ -56,9 +59,9 @@ function identifyRequest({ random, clock, log, metrics }: AppDeps) {
   const replica = randomText(random, 8)
   let count = 0
   return (request: Request, response: Response, next: NextFunction) => {
-    const given = request.headers['x-request-id']
+    const input = request.headers['x-request-id']
     count += 1
-    const requestId = typeof given === 'string' && requestIdForm.test(given) ? given : `${replica}-${count.toString(36)}`
+    const requestId = typeof input === 'string' && requestIdForm.test(input) ? input : `${replica}-${count.toString(36)}`
     response.locals.requestId = requestId
     response.setHeader('x-request-id', requestId)
     const start = clock.monotonicMs()

@@ -69,6 +69,10 @@ export class IncomingCall {
     this.tenantId = tenantId
   }
 
+  readonly setCookie = (cookie: string): void => {
+    this.#incoming.response.append('set-cookie', cookie)
+  }
+
   /** Bound, because handlers destructure the call. */
   readonly header = (name: string): string | undefined => this.#incoming.request.get(name)
 }
@@ -76,7 +80,7 @@ export class IncomingCall {
 /** Without the rest of a path, which `raw` has as it was sent. */
 const namedParams = ({ params: { rest: _, ...named } }: Request) => named
 
-const isRaw = ({ returns }: EndpointShape): boolean => !isSchema(returns) && returns.kind === 'raw'
+const isRaw = ({ returns, unread }: EndpointShape): boolean => unread === true || (!isSchema(returns) && returns.kind === 'raw')
 
 /** Aborts when the client disconnects or the daemon drains. */
 function endSignal({ response, draining }: Incoming): AbortController {

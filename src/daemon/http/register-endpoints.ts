@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import express, { type Express, type NextFunction, type Request, type RequestHandler, type Response } from 'express'
 import { type Auth, type EndpointShape, isSchema, methods, roleAtLeast } from '../../core/contract/index.ts'
 import {
@@ -29,6 +30,8 @@ import { validateAnswer } from './validation.ts'
 export type Authenticators = Readonly<{
   /** Throws for a session without completed setup unless `setup` is set. */
   admin(authorization: string | undefined, options?: { setup?: boolean }): Promise<AdminActor | TokenActor>
+  /** An admin by the cookie of the web console; undefined for a call without one. Throws for a host name that is not the daemon's. */
+  console?(headers: IncomingHttpHeaders, options: { setup?: boolean }): Promise<AdminActor | undefined>
   agent(authorization: string | undefined): Promise<AgentActor>
   /** The key of an automation tool. The second step follows once the tenant of the call is known. */
   automation?(key: string | undefined, address: string | undefined): Promise<TenantOfCall>
@@ -263,7 +266,8 @@ async function identify(auth: Auth, request: Request, authenticate: Authenticato
   if (auth.kind === 'none' || auth.kind === 'automation') return undefined
   if (auth.kind === 'agent') return authenticate.agent(request.get('authorization'))
   if (auth.kind === 'platform') return userOrAdmin(auth, request, authenticate)
-  return adminOf(auth, request, authenticate)
+  const byCookie = await authenticate.console?.(request.headers, auth)
+  return byCookie ? permitted(auth, byCookie) : adminOf(auth, request, authenticate)
 }
 
 /** A token that is not one of a user may be one of an admin where the endpoint permits that. */
@@ -272,12 +276,18 @@ async function userOrAdmin({ orAdmin }: Extract<Auth, { kind: 'platform' }>, req
     return await userOf(request, authenticate)
   } catch (error) {
     if (!orAdmin || !isProblem(error, 'UNAUTHENTICATED')) throw error
-    return adminOf({ kind: 'admin', role: orAdmin, person: true }, request, authenticate)
+    const auth = { kind: 'admin', role: orAdmin, person: true } as const
+    // Without a cookie the host does not matter: apps of tenants call these endpoints under other names.
+    const byCookie = request.headers.cookie === undefined ? undefined : await authenticate.console?.(request.headers, {})
+    return byCookie ? permitted(auth, byCookie) : adminOf(auth, request, authenticate)
   }
 }
 
 async function adminOf(auth: Extract<Auth, { kind: 'admin' }>, request: Request, authenticate: Authenticators) {
-  const actor = await authenticate.admin(request.get('authorization'), auth)
+  return permitted(auth, await authenticate.admin(request.get('authorization'), auth))
+}
+
+function permitted(auth: Extract<Auth, { kind: 'admin' }>, actor: AdminActor | TokenActor) {
   if (auth.person && actor.kind === 'token') throw problem('FORBIDDEN', 'API tokens cannot do this. Log in as a person.')
   if (!roleAtLeast(actor.role, auth.role))
     throw problem('FORBIDDEN', `This requires the role ${auth.role}; ${actor.name} has the role ${actor.role}.`)

@@ -25,8 +25,8 @@ type Call<E extends EndpointShape> = RequestOf<E> &
   Readonly<{
     /** The unread file of an endpoint with `multipart`. */
     upload: E['multipart'] extends Multipart<infer Fields> ? Upload<z.output<Fields>> : undefined
-    /** The unread request of an endpoint that returns `raw`. */
-    raw: E['returns'] extends { kind: 'raw' } ? RawRequest : undefined
+    /** The unread request of an endpoint that returns `raw` or declares `unread`. */
+    raw: E extends { unread: true } | { returns: { kind: 'raw' } } ? RawRequest : undefined
     actor: ActorOf<E['auth']>
     requestId: string
     address: string
@@ -34,6 +34,8 @@ type Call<E extends EndpointShape> = RequestOf<E> &
     header(name: string): string | undefined
     /** Sets the tenant of a call without platform token (a login), so that the response has its rate limit headers. */
     setTenant(tenantId: string): void
+    /** A value of the header `Set-Cookie`. */
+    setCookie(cookie: string): void
   }>
 
 type Handler<E extends EndpointShape> = (call: Call<E>) => Promise<Answered<E>> | Answered<E>

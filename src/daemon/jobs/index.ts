@@ -2,7 +2,6 @@
 // a lease. This feature decides when a job runs, is retried or abandoned, and shows operators what is not done.
 // It never knows what a job does: the handler of its topic decides that, and whether running it twice is safe.
 // Other features enqueue with `enqueueJob` of the database, in the transaction of their change.
-
 import { releaseOwnLease } from '../db/index.ts'
 import { feature, repeat } from '../feature/index.ts'
 import { jobsRoutes } from './jobs.routes.ts'
@@ -11,8 +10,8 @@ import { runJobs } from './run-jobs.ts'
 import { watchJobs } from './watch-jobs.ts'
 import type { RunJobsDeps } from './work-queue.ts'
 
-export { discardJobsOf } from './discard-jobs.ts'
 export { jobsMetrics } from './jobs-metrics.ts'
+export { discardJobsOf } from './queues.repo.ts'
 export { drainJobs, runJobs } from './run-jobs.ts'
 export { watchJobs } from './watch-jobs.ts'
 

@@ -31,11 +31,11 @@ const selectJobs = (db: DbOrTx) =>
 type Row = Awaited<ReturnType<ReturnType<typeof selectJobs>['execute']>>[number]
 
 /** A page of jobs after the id `after`, oldest first. */
-export async function jobsAfter(db: DbOrTx, { state: wanted, topic, after, limit }: Page): Promise<Job[]> {
+export async function jobsAfter(db: DbOrTx, { state: requested, topic, after, limit }: Page): Promise<Job[]> {
   let query = selectJobs(db).where('outbox.id', '>', after)
   if (topic !== undefined) query = query.where('topic', '=', topic)
-  if (wanted === 'dead') query = query.where('status', '=', 'dead')
-  else if (wanted !== undefined) query = query.where('status', '!=', 'dead').where(state, '=', wanted)
+  if (requested === 'dead') query = query.where('status', '=', 'dead')
+  else if (requested !== undefined) query = query.where('status', '!=', 'dead').where(state, '=', requested)
   return toJobs(db, await query.orderBy('outbox.id').limit(limit).execute())
 }
 

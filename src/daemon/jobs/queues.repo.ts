@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { type JobPool, unreachableDelayMs, type WorkerPool } from '../../core/jobs/index.ts'
+import { chatQueuesOf, type JobPool, unreachableDelayMs, type WorkerPool } from '../../core/jobs/index.ts'
 import { type Clock, isoIn, isoNow } from '../../core/kit/index.ts'
 import { type Db, skipLocked, type Tx } from '../db/index.ts'
 
@@ -134,4 +134,11 @@ async function nextDueAt(tx: Tx, queue: string): Promise<string | undefined> {
     .where(isFirstOfKey)
     .executeTakeFirst()
   return row?.next ?? undefined
+}
+
+/** Discards all jobs of a tenant for its chat server. A job that runs now may finish. */
+export async function discardJobsOf(tx: Tx, tenantId: string): Promise<void> {
+  const { from, to } = chatQueuesOf(tenantId)
+  for (const table of ['outbox', 'outbox_queues'] as const)
+    await tx.deleteFrom(table).where('queue', '>=', from).where('queue', '<', to).execute()
 }

@@ -12,7 +12,7 @@ export type RunJobsDeps = Readonly<{ db: Db; clock: Clock; log: Logger; handlers
 type TakenJob = Readonly<{ id: number; topic: string; payload: string; attempts: number; pool: JobPool; ids: readonly number[] }>
 
 const maxAttempts = 12
-/** A worker releases its queue after so many jobs or so long, so that a thousand jobs of one tenant delay no other. */
+/** A worker releases its queue after this many jobs or this long, so that a thousand jobs of one tenant delay no other. */
 const maxJobsPerLease = 50
 const maxWorkMs = 5000
 const renewEveryMs = leaseMs / 3

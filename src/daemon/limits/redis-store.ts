@@ -50,9 +50,9 @@ export async function redisStore({ clock, log, url, deadlineMs, seconds = server
     client = connect(redis.createClient, url)
   }
   const run = (script: Script, keys: readonly string[], more: readonly string[] = []) => runScript(client, script, keys, more)
-  const takeAll = async (wanted: readonly Request[]) => {
-    const keys = wanted.map(({ tenantId }) => keyOf(tenantId))
-    const budgets = wanted.map(({ budget }) => String(budget))
+  const takeAll = async (requested: readonly Request[]) => {
+    const keys = requested.map(({ tenantId }) => keyOf(tenantId))
+    const budgets = requested.map(({ budget }) => String(budget))
     return ((await run(scripts.take, [indexKey, ...keys], budgets)) as number[]).map(takenOf)
   }
   const probe = async () => {
@@ -61,7 +61,7 @@ export async function redisStore({ clock, log, url, deadlineMs, seconds = server
   }
   const server = await circuitBreaker({ clock, log, deadlineMs, probe, reconnect })
 
-  const take = batchCalls(maxKeys, (wanted: readonly Request[]) => server.ask(() => takeAll(wanted)))
+  const take = batchCalls(maxKeys, (requested: readonly Request[]) => server.ask(() => takeAll(requested)))
   const usedBy = async (tenantIds: readonly string[]) => {
     const counts: number[] = []
     for (let from = 0; from < tenantIds.length; from += maxKeys) {

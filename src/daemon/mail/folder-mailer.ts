@@ -13,7 +13,10 @@ export function folderMailer(from: From, folder: string): Mailer {
       const transport = createTransport({ streamTransport: true, buffer: true, newline: 'unix' })
       const { message } = await transport.sendMail(compose(from, mail))
       await writeFileAtomic(file, message as Buffer).catch((error: NodeJS.ErrnoException) => {
-        throw problem('UNAVAILABLE', `the mail could not be written into ${folder} (${error.code}): may the daemon write there?`)
+        throw problem(
+          'UNAVAILABLE',
+          `the mail cannot be written to ${folder} (${error.code}). fix: make the folder writable for the daemon`,
+        )
       })
       return `written to ${file}`
     },

@@ -28,7 +28,7 @@ export function smtpMailer(from: From, address: string): Mailer {
       await Promise.race([transport.sendMail(compose(from, mail)), brokenOff(limit)]).catch((error: SmtpError) => {
         throw spoken(error, server)
       })
-      return `taken by ${server.host}`
+      return `accepted by ${server.host}`
     },
   }
 }

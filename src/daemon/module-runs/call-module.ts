@@ -1,7 +1,7 @@
 import { isProblem, problem } from '../../core/kit/index.ts'
-import { ModuleResponse, routeResponse } from '../../core/modules/index.ts'
+import { isTooDeep, ModuleResponse, maxJsonLevels, routeResponse } from '../../core/modules/index.ts'
 import type { RawRequest, RawResponse } from '../http/index.ts'
-import { type InstallationRecord, insertRun, runnableInstallation } from '../modules/index.ts'
+import { abortWhenStale, type InstallationRecord, insertRun, isSameRunnable, runnableInstallation } from '../modules/index.ts'
 import type { ModuleCall, ModuleRunsDeps } from './deps.ts'
 import { type Ran, type RunDeps, runOnce } from './run-module.ts'
 
@@ -21,11 +21,25 @@ export async function callModule(deps: Deps, call: ModuleCall): Promise<RawRespo
   const installation = await current(deps, call)
   const { manifest } = await codeOf(deps, installation)
   if (!manifest.routes) throw notActive(moduleId)
-  if (manifest.type === 'B') return deps.callService(call)
+  if (manifest.type === 'B') return whileRunnable(deps, installation, call)
   const request = { ...(await requestOf(raw)), user: { userId: actor.userId, roles: [...actor.roles] } }
   const first = await runFor(deps, call, { installation, request })
   const ran = first.outcome === 'done' || 'failed limit'.includes(first.outcome) ? first : await again(deps, call, request)
   return answerOf(deps, moduleId, ran)
+}
+
+/** A request to a service ends when the module is withdrawn or changed, as a run does. */
+async function whileRunnable(deps: Deps, installation: InstallationRecord, call: ModuleCall): Promise<RawResponse> {
+  const [over, stale] = [new AbortController(), new AbortController()]
+  void abortWhenStale(deps, () => isSameRunnable(deps, installation), { over: over.signal, stale })
+  try {
+    const answer = await deps.callService({ ...call, signal: AbortSignal.any([call.signal, stale.signal]) })
+    if (typeof answer !== 'function') return answer
+    return (response) => answer(response).finally(() => over.abort())
+  } catch (error) {
+    over.abort()
+    throw error
+  }
 }
 
 /** Users learn only that the module cannot run; operators find the cause in the log. */
@@ -104,6 +118,12 @@ function bodyOf(bytes: Buffer, type = 'application/json'): unknown {
   if (!isJson && !/^text\//i.test(type)) throw problem('UNSUPPORTED_MEDIA_TYPE', 'Send the body as application/json or as text.')
   const text = bytes.toString('utf8')
   if (!isJson) return text
+  const value = parsed(text)
+  if (isTooDeep(value)) throw problem('BAD_JSON', `The body is nested deeper than ${maxJsonLevels} levels.`)
+  return value
+}
+
+function parsed(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch (cause) {

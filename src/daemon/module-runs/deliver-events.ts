@@ -1,25 +1,23 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
-import { alertOf } from '../../core/alerts/index.ts'
 import { maxDepth } from '../../core/boards/index.ts'
-import { idsOf, isModuleEvent, type ModuleEventPayload, streamTypeOf } from '../../core/events/index.ts'
 import { isoIn, isoNow, newId } from '../../core/kit/index.ts'
-import { raiseAlert } from '../alerts/index.ts'
 import { acquireLease, eventsAfter, headOf, releaseLease, type StoredEvent, type Tx } from '../db/index.ts'
 import { streamOf } from '../events/index.ts'
 import {
   failDelivery,
   findPosition,
+  firstHeard,
   type InstallationRecord,
   insertRun,
+  isTooFarBehind,
   listenersOf,
   movePosition,
   type NewRun,
   type Position,
   runnableInstallation,
-  skipTo,
+  shownPayload,
+  skipEvents,
 } from '../modules/index.ts'
-import { isPrivateSpace } from '../spaces/index.ts'
-import { tenantById } from '../tenants/index.ts'
 import { depthAfter } from '../triggers/index.ts'
 import type { ModuleCode, ModuleRunsDeps } from './deps.ts'
 import { type RunDeps, runOnce } from './run-module.ts'
@@ -33,8 +31,6 @@ const leaseMs = 30_000
 /** Waiting before the second and the third attempt. */
 const retryMs = [10_000, 60_000] as const
 const maxAttempts = retryMs.length + 1
-const maxBehind = 10_000
-const maxAgeMs = 7 * 86_400_000
 
 /**
  * Delivers new events of a tenant to its modules, each in the order of the stream. One replica at a time; the position decides, so that a lost lease
@@ -71,11 +67,11 @@ async function deliverTo(deps: Deps, installation: InstallationRecord, { head, s
     const page = await eventsAfter(db, { stream: streamOf(installation.tenantId), after: position.seq, limit: pageSize })
     const [oldest] = page
     if (!oldest) return false
-    if (head - position.seq > maxBehind || oldest.createdAt < isoIn(clock, -maxAgeMs)) {
-      await skip(deps, installation, { from: position.seq, to: head })
+    if (isTooFarBehind(clock, { oldest, events: head - position.seq })) {
+      await db.transaction().execute((tx) => skipEvents(tx, clock, { ...keyOf(installation), from: position.seq, to: head }))
       return false
     }
-    const event = await firstWanted(deps, installation, { code, page })
+    const event = await firstHeard(db, { installation, manifest: code.manifest, page })
     if (!event) {
       await movePosition(db, installation, { from: position.seq, to: (page.at(-1) as StoredEvent).seq })
       await yieldToEventLoop()
@@ -88,30 +84,7 @@ async function deliverTo(deps: Deps, installation: InstallationRecord, { head, s
   return true
 }
 
-type Page = Readonly<{ code: ModuleCode; page: readonly StoredEvent[] }>
-
-/** The first event that the module subscribes to and may hear. */
-async function firstWanted(
-  { db }: Deps,
-  { tenantId, permissions }: InstallationRecord,
-  { code, page }: Page,
-): Promise<StoredEvent | undefined> {
-  const types: ReadonlySet<string> = new Set(permissions.includes('events:subscribe') ? code.manifest.events.subscribes : [])
-  for (const event of page) {
-    if (!types.has(event.eventType) || streamTypeOf(event.eventType) === undefined) continue
-    if (permissions.includes('spaces:read')) return event
-    const isHidden = await Promise.all(spacesOfEvent(event).map((spaceId) => isPrivateSpace(db, { tenantId, spaceId })))
-    if (!isHidden.includes(true)) return event
-  }
-  return undefined
-}
-
-/** The spaces that an event is about, or whose members hear it. */
-function spacesOfEvent({ payload, audience }: StoredEvent): readonly string[] {
-  const { spaceId } = payload as { spaceId?: unknown }
-  const named = typeof spaceId === 'string' ? [spaceId] : []
-  return audience === null || audience === 'tenant' ? named : [...named, ...(audience.spaces ?? [])]
-}
+const keyOf = ({ tenantId, moduleId }: InstallationRecord) => ({ tenantId, moduleId })
 
 type Delivery = Readonly<{ installation: InstallationRecord; code: ModuleCode; position: Position; event: StoredEvent }>
 
@@ -136,10 +109,6 @@ async function deliver(deps: Deps, delivery: Delivery, signal?: AbortSignal): Pr
   if (ran.outcome === 'failed' || ran.outcome === 'limit') return storeFailure(deps, delivery, ran.run)
   return false
 }
-
-/** Ids of an event of the platform; what another module sent in one of its own. */
-const shownPayload = ({ eventType, payload }: StoredEvent): unknown =>
-  isModuleEvent(eventType) ? (payload as ModuleEventPayload).payload : idsOf(eventType, payload)
 
 const deliveryIdOf = ({ seq }: StoredEvent): string => `evt_${seq}`
 
@@ -180,14 +149,5 @@ async function storeFailure(deps: Deps, { installation, position, event }: Deliv
       : await failDelivery(tx, installation, { ...failure, failingSince: position.failingSince ?? isoNow(clock) })
     if (isStored) await insertRun(tx, { ...run, status: isDead ? 'dead' : run.status })
     return isStored && isDead
-  })
-}
-
-/** The module was away too long, or too slow: it continues with new events. */
-async function skip({ db, clock }: Deps, { tenantId, moduleId }: InstallationRecord, { from, to }: Readonly<{ from: number; to: number }>) {
-  await db.transaction().execute(async (tx) => {
-    if (!(await skipTo(tx, { tenantId, moduleId }, { from, to, at: isoNow(clock) }))) return
-    const slug = (await tenantById(tx, tenantId))?.slug ?? tenantId
-    await raiseAlert(tx, clock, alertOf.module_events_skipped({ slug, moduleId, events: to - from }))
   })
 }

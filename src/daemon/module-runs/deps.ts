@@ -5,10 +5,8 @@ import type { Sandbox } from '../../node/sandbox/index.ts'
 import type { Db } from '../db/index.ts'
 import type { StoreDeps } from '../files/index.ts'
 import type { RawRequest, RawResponse } from '../http/index.ts'
-import type { InstallationRecord } from '../modules/index.ts'
-import type { HealthCounts } from './health-counts.ts'
+import type { InstallationRecord, RunCounts } from '../modules/index.ts'
 import type { RunQueue } from './run-queue.ts'
-import type { RunTrimmer } from './trim-runs.ts'
 
 /** The code of an approved version. */
 export type ModuleCode = Readonly<{ manifest: ModuleManifest; files: Readonly<Record<string, string>> }>
@@ -35,8 +33,7 @@ export type ModuleRunsDeps = Readonly<{
   loadCode: LoadCode
   /** Migrations have their own sandbox, because one may take long. */
   migrations: Sandbox
-  counts: HealthCounts
-  trimmer: RunTrimmer
+  counts: RunCounts
   files: StoreDeps
   callService: CallService
   /** The settings of an installation with its secrets, as its code reads them. */

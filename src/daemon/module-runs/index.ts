@@ -1,4 +1,4 @@
-// Runs of type A modules: they hear events of their tenant, answer below their `apiPrefix`, and migrate their documents.
+// Runs of type A modules: they receive events of their tenant, serve requests below their `apiPrefix` and migrate their documents.
 // Everything that a run does commits in one transaction, while its installation and what it read are unchanged; else nothing of it.
 // It installs nothing, and runs no version that was not approved or that is withdrawn.
 import { isoIn, plural } from '../../core/kit/index.ts'

@@ -9,12 +9,20 @@ import {
   type SvcHandlers,
   serveCalls,
 } from '../../core/modules/index.ts'
-import { copyDocuments, type InstallationRecord, insertRun, type NewRun, sumOfDocuments, writeDocuments } from '../modules/index.ts'
+import {
+  abortWhenStale,
+  copyDocuments,
+  type InstallationRecord,
+  insertRun,
+  isPreparing,
+  type NewRun,
+  sumOfDocuments,
+  writeDocuments,
+} from '../modules/index.ts'
 import type { ModuleRunsDeps } from './deps.ts'
-import { countRun } from './health-counts.ts'
 import { tenantReads } from './tenant-reads.ts'
 
-type Deps = Pick<ModuleRunsDeps, 'db' | 'clock' | 'random' | 'migrations' | 'loadCode' | 'files' | 'counts' | 'settingsOf'>
+type Deps = Pick<ModuleRunsDeps, 'db' | 'clock' | 'random' | 'log' | 'migrations' | 'loadCode' | 'files' | 'counts' | 'settingsOf'>
 
 /** All migrations of an activation or update. */
 const maxMs = 60_000
@@ -44,10 +52,22 @@ export async function migrateDocuments(deps: Deps, preparation: Preparation) {
     after = await copyDocuments(deps.db, place, { to: target, after, limit: stepOf })
     await yieldToEventLoop()
   }
-  const over = AbortSignal.timeout(maxMs)
-  for (let index = dataVersion; index < manifest.dataVersion; index++) await migrateOnce(deps, { ...preparation, index, over })
+  const late = AbortSignal.timeout(maxMs)
+  const [done, stale] = [new AbortController(), new AbortController()]
+  void abortWhenStale(deps, () => isPreparing(deps.db, installation, manifest.version), { over: done.signal, stale })
+  const over = AbortSignal.any([late, stale.signal])
+  try {
+    for (let index = dataVersion; index < manifest.dataVersion; index++) await migrateOnce(deps, { ...preparation, index, over })
+  } catch (error) {
+    throw stale.signal.aborted ? overtaken(manifest) : error
+  } finally {
+    done.abort()
+  }
   return { dataGeneration: target, dataVersion: manifest.dataVersion, dataBytes: await sumOfDocuments(deps.db, next) }
 }
+
+const overtaken = ({ id, version }: ModuleManifest) =>
+  problem('CONFLICT', `The migration to ${id} ${version} was ended: the version was withdrawn, or the installation changed.`)
 
 type Step = Preparation & Readonly<{ index: number; over: AbortSignal }>
 
@@ -77,7 +97,7 @@ async function migrateOnce(deps: Deps, { installation, manifest, permissions, ta
     ...{ status: result.outcome, error: messageOf(result), result, createdAt: isoNow(clock) },
   }
   await insertRun(db, stored)
-  countRun(deps, stored)
+  deps.counts.add(deps, stored)
   if (result.outcome !== 'done') throw failed(result.message)
   await finish()
 }

@@ -1,17 +1,20 @@
 import { openSandbox } from '../../node/sandbox/index.ts'
+import { RunCounts } from '../modules/index.ts'
 import { cachedCode } from './code-cache.ts'
 import type { LoadCode, ModuleRunsDeps } from './deps.ts'
-import { HealthCounts } from './health-counts.ts'
 import { RunQueue } from './run-queue.ts'
-import { RunTrimmer } from './trim-runs.ts'
 
+/**
+ * In one process: its threads are what a tenant must leave to others, and each replica has its own. A count over all replicas would cost each run two
+ * statements.
+ */
 const perTenant = 4
 const maxWaiting = 100
 
 /** `threads`: runs at once in this process. `workerFile`: the compiled file of the threads, where it is not beside the sources. */
 type Options = Readonly<{ threads: number; loadCode: LoadCode; workerFile?: string }>
 
-type Opened = Pick<ModuleRunsDeps, 'sandbox' | 'migrations' | 'queue' | 'loadCode' | 'counts' | 'trimmer'>
+type Opened = Pick<ModuleRunsDeps, 'sandbox' | 'migrations' | 'queue' | 'loadCode' | 'counts'>
 
 /** The parts of a process that runs share. Starts no thread before the first run. */
 export function openModuleRuns({ threads, loadCode, workerFile }: Options): Opened {
@@ -21,7 +24,6 @@ export function openModuleRuns({ threads, loadCode, workerFile }: Options): Open
     migrations: openSandbox({ threads: 1, ...worker }),
     queue: new RunQueue({ slots: threads, perTenant, maxWaiting }),
     loadCode: cachedCode(loadCode),
-    counts: new HealthCounts(),
-    trimmer: new RunTrimmer(),
+    counts: new RunCounts(),
   }
 }

@@ -3,15 +3,22 @@ import { RunBuffer, type RunEffects, type RunResult, serveCalls } from '../../co
 import type { Job } from '../../node/sandbox/index.ts'
 import type { Tx } from '../db/index.ts'
 import { prepareFile } from '../files/index.ts'
-import { findPublishing, type InstallationRecord, insertRun, type NewRun, runnableInstallation } from '../modules/index.ts'
-import { applyDocuments, assertCurrent, Outdated, publishEvents } from './apply-effects.ts'
+import {
+  abortWhenStale,
+  findPublishing,
+  type InstallationRecord,
+  insertRun,
+  isSameRunnable,
+  type NewRun,
+  publishModuleEvents,
+} from '../modules/index.ts'
+import { applyDocuments, assertCurrent, Outdated } from './apply-effects.ts'
 import type { ModuleCode, ModuleRunsDeps } from './deps.ts'
-import { countRun } from './health-counts.ts'
 import { tenantReads } from './tenant-reads.ts'
 
 export type RunDeps = Pick<
   ModuleRunsDeps,
-  'db' | 'clock' | 'random' | 'log' | 'sandbox' | 'queue' | 'loadCode' | 'counts' | 'files' | 'settingsOf' | 'trimmer'
+  'db' | 'clock' | 'random' | 'log' | 'sandbox' | 'queue' | 'loadCode' | 'counts' | 'files' | 'settingsOf'
 >
 
 export type Start = Readonly<{
@@ -56,8 +63,7 @@ export async function runOnce(deps: RunDeps, start: Start, signal?: AbortSignal)
   const run = runOf('done', null)
   const ended = await applied(deps, start, { run, effects: buffer.effects() })
   if (ended.outcome === 'done') {
-    countRun(deps, run)
-    deps.trimmer.count(deps, run)
+    deps.counts.add(deps, run)
     return { outcome: 'done', value: result.value }
   }
   if (ended.outcome === 'failed') return counted(deps, { outcome: 'failed', run: runOf('failed', ended.reason) })
@@ -67,13 +73,11 @@ export async function runOnce(deps: RunDeps, start: Start, signal?: AbortSignal)
 const unknown: NewRun['result'] = { ms: 0, interpreterMs: 0, violations: [], log: [] }
 
 function counted(deps: RunDeps, ran: Ran & { run: NewRun }): Ran {
-  countRun(deps, ran.run)
+  deps.counts.add(deps, ran.run)
   return ran
 }
 
 const minuteOf = ({ clock }: Pick<RunDeps, 'clock'>) => isoNow(clock).slice(0, 16)
-
-const checkMs = 400
 
 /** Undefined if the installation changed meanwhile: the run was ended. */
 async function inSandbox(
@@ -86,7 +90,7 @@ async function inSandbox(
   const run = { files: code.files, main: code.manifest.main, job, settings, now: isoNow(clock) }
   return queue.run(installation.tenantId, async () => {
     const [over, stale] = [new AbortController(), new AbortController()]
-    void endWhenStale(deps, installation, { over: over.signal, stale })
+    void abortWhenStale(deps, () => isSameRunnable(deps, installation), { over: over.signal, stale })
     const either = signal ? AbortSignal.any([signal, stale.signal]) : stale.signal
     try {
       return await sandbox.run(run, serveCalls(installation.permissions, buffer.handlers), either)
@@ -97,21 +101,6 @@ async function inSandbox(
       over.abort()
     }
   })
-}
-
-type Watch = Readonly<{ over: AbortSignal; stale: AbortController }>
-
-/** A withdrawn or changed version ends within a second, on every replica. Only runs that take long are checked. */
-async function endWhenStale({ clock, db, log }: RunDeps, installation: InstallationRecord, { over, stale }: Watch): Promise<void> {
-  while (!over.aborted) {
-    await clock.sleep(checkMs, over)
-    if (over.aborted) return
-    const found = await runnableInstallation(db, clock, installation).catch((err) => {
-      log.warn({ err }, 'a run of a module was not checked')
-      return installation
-    })
-    if (found?.generation !== installation.generation) return stale.abort()
-  }
 }
 
 type Ended = Readonly<{ outcome: 'done' } | { outcome: 'failed' | 'conflict' | 'stale' | 'lost'; reason: string }>
@@ -134,7 +123,8 @@ async function applied(
       await applyDocuments(deps, tx, { installation, effects })
       await insertRun(tx, run)
       for (const finish of files) await finish(tx)
-      await publishEvents(deps, tx, { manifest: code.manifest, effects, run })
+      const refused = await publishModuleEvents(deps.clock, tx, { run, manifest: code.manifest, published: effects.published })
+      if (refused !== undefined) throw new Outdated('conflict', refused)
     })
     return { outcome: 'done' }
   } catch (error) {

@@ -27,13 +27,14 @@ const connectionsPerService = 8
  * Sends messages signed as Standard Webhooks. Only 2xx is delivered; redirects are not followed, because no operator approved their target.
  * Neither the secret nor the answer is part of a failure.
  */
-export function openServiceCalls({ lookup }: Egress): { call: CallService; close(): Promise<void> } {
+export function openServiceCalls({ lookup, assertHost }: Egress): { call: CallService; close(): Promise<void> } {
   let opened: Client | undefined
   const call: CallService = async ({ upstream, secret, id, body, at, timeoutMs, signal }) => {
     opened ??= openClient(lookup)
     const { request, dispatcher } = opened
     const limit = AbortSignal.timeout(timeoutMs)
     try {
+      assertHost(new URL(upstream).hostname)
       const answer = await request(webhookUrl(upstream), {
         method: 'POST',
         dispatcher,
@@ -57,9 +58,10 @@ const signed = ({ secret, id, at, body }: Pick<ServiceCall, 'secret' | 'id' | 'a
   'webhook-signature': new Webhook(secret).sign(id, at, body),
 })
 
-function failureOf({ name, code }: Error & { code?: string }, timeoutMs: number): Failure {
-  if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') return { status: 200, reason: 'the answer of the service is larger than 1 MB' }
-  if (code === 'EPRIVATE') return { status: null, reason: 'the address of the service is not public (setting egress.allow)' }
+function failureOf({ name, code, message }: Error & { code?: string }, timeoutMs: number): Failure {
+  if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE')
+    return { status: 200, reason: 'the answer of the service is larger than 1 MB', violation: 'answer_size' }
+  if (code === 'EPRIVATE') return { status: null, reason: `the service is not called: ${message}` }
   if (name === 'TimeoutError') return { status: null, reason: `the service did not answer within ${timeoutMs / 1000} s` }
   return { status: null, reason: `the service is not reachable (${code ?? name})` }
 }

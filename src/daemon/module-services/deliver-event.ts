@@ -1,6 +1,5 @@
-import { alertOf } from '../../core/alerts/index.ts'
 import { causeOf, maxDepth } from '../../core/boards/index.ts'
-import { isoIn, isoNow, newId } from '../../core/kit/index.ts'
+import { isoNow, newId } from '../../core/kit/index.ts'
 import {
   type Failure,
   isUnreachable,
@@ -10,33 +9,34 @@ import {
   readAnswer,
   retryAt,
 } from '../../core/module-services/index.ts'
-import type { ModuleManifest } from '../../core/modules/index.ts'
-import { raiseAlert } from '../alerts/index.ts'
+import type { ModuleManifest, Violation } from '../../core/modules/index.ts'
 import { eventsAfter, headOf, holdLease, type Lease, type StoredEvent, type Tx } from '../db/index.ts'
 import { streamOf } from '../events/index.ts'
 import {
-  findServiceInstallation,
+  failDelivery,
+  findPosition,
+  firstHeard,
+  type InstallationRecord,
   insertDeadLetter,
-  insertServiceRun,
-  lockUnchanged,
-  passEvents,
-  type ServiceInstallation,
+  insertRun,
+  isTooFarBehind,
+  lockRunnable,
+  movePosition,
+  type NewRun,
+  type Position,
+  runnableInstallation,
+  shownPayload,
   skipEvents,
-  storeFailedAttempt,
 } from '../modules/index.ts'
-import { tenantById } from '../tenants/index.ts'
 import { depthAfter } from '../triggers/index.ts'
 import type { ServicesDeps } from './deps.ts'
-import { hears, shownPayload } from './hears.ts'
-import { publishAnswer } from './publish-answer.ts'
+import { whyNotPublished } from './publish-answer.ts'
 import { openSecret, recordAnswer, recordNoAnswer, type Upstream } from './upstreams.repo.ts'
 
 const deliveryMs = 10_000
 const pageSize = 100
-const maxBehind = 10_000
-const maxAgeMs = 7 * 86_400_000
 
-export type DeliveryDeps = Pick<ServicesDeps, 'db' | 'clock' | 'random' | 'log' | 'keyring' | 'owner' | 'call' | 'manifestOf'>
+export type DeliveryDeps = Pick<ServicesDeps, 'db' | 'clock' | 'random' | 'log' | 'keyring' | 'owner' | 'call' | 'manifestOf' | 'counts'>
 
 /** `more`: the next event may follow at once. `wait`: nothing is due. `away`: the service does not answer, so no other installation is tried. */
 export type Delivered = 'more' | 'wait' | 'away'
@@ -46,22 +46,25 @@ export type Recipient = Readonly<{ tenantId: string; upstream: Upstream; lease: 
 
 /** Sends the next event of an installation and stores what became of it. */
 export async function deliverNext(deps: DeliveryDeps, recipient: Recipient): Promise<Delivered> {
+  const { db, clock } = deps
   const { tenantId, upstream, lease } = recipient
-  const installation = await findServiceInstallation(deps.db, { tenantId, moduleId: upstream.moduleId })
-  const manifest = installation && (await deps.manifestOf(deps.db, installation.moduleId, installation.version))
-  if (!installation || !manifest) return 'wait'
-  const page = await eventsAfter(deps.db, { stream: streamOf(tenantId), after: installation.seq, limit: pageSize })
+  const key = { tenantId, moduleId: upstream.moduleId }
+  const installation = await runnableInstallation(db, clock, key)
+  const position = installation && (await findPosition(db, key))
+  const manifest = installation && (await deps.manifestOf(db, installation.moduleId, installation.version))
+  if (!installation || !position || !manifest) return 'wait'
+  const page = await eventsAfter(db, { stream: streamOf(tenantId), after: position.seq, limit: pageSize })
   const [oldest] = page
   if (!oldest) return 'wait'
-  const head = await headOf(deps.db, streamOf(tenantId))
-  if (head - installation.seq > maxBehind || oldest.createdAt < isoIn(deps.clock, -maxAgeMs)) {
-    await skip(deps, lease, { installation, to: head })
+  const head = await headOf(db, streamOf(tenantId))
+  if (isTooFarBehind(clock, { oldest, events: head - position.seq })) {
+    await underLease(deps, lease, (tx) => skipEvents(tx, clock, { ...key, from: position.seq, to: head }))
     return 'wait'
   }
-  for (const event of page)
-    if (await hears(deps.db, { installation, manifest, event })) return deliver(deps, recipient, { installation, manifest, event })
+  const event = await firstHeard(db, { installation, manifest, page })
+  if (event) return deliver(deps, recipient, { installation, position, manifest, event })
   const { seq } = page.at(-1) as StoredEvent
-  await underLease(deps, lease, async (tx) => void (await passEvents(tx, installation, { from: installation.seq, to: seq })))
+  await underLease(deps, lease, async (tx) => void (await movePosition(tx, key, { from: position.seq, to: seq })))
   return 'more'
 }
 
@@ -71,20 +74,9 @@ const underLease = <Result>({ db }: Pick<DeliveryDeps, 'db'>, lease: Lease, work
     return work(tx)
   })
 
-type Skip = Readonly<{ installation: ServiceInstallation; to: number }>
-
-/** The service was away too long: the installation continues with new events. */
-const skip = ({ db, clock }: DeliveryDeps, lease: Lease, { installation, to }: Skip) =>
-  underLease({ db }, lease, async (tx) => {
-    const { tenantId, moduleId, seq: from } = installation
-    if (!(await skipEvents(tx, installation, { from, to, at: isoNow(clock) }))) return
-    const slug = (await tenantById(tx, tenantId))?.slug ?? tenantId
-    await raiseAlert(tx, clock, alertOf.module_events_skipped({ slug, moduleId, events: to - from }))
-  })
-
-type Delivery = Readonly<{ installation: ServiceInstallation; manifest: ModuleManifest; event: StoredEvent }>
+type Delivery = Readonly<{ installation: InstallationRecord; position: Position; manifest: ModuleManifest; event: StoredEvent }>
 /** `ms`: duration of the call. */
-type Attempt = Delivery & Readonly<{ id: string; depth: number; ms: number }>
+type Attempt = Delivery & Readonly<{ id: string; runId: string; depth: number; ms: number }>
 
 async function deliver(deps: DeliveryDeps, { upstream, lease, signal }: Recipient, delivery: Delivery): Promise<Delivered> {
   const { db, clock } = deps
@@ -93,16 +85,18 @@ async function deliver(deps: DeliveryDeps, { upstream, lease, signal }: Recipien
   const { seq, eventType: type, createdAt: at } = event
   const id = messageId(tenantId, moduleId, seq)
   const depth = await db.transaction().execute((tx) => depthAfter(tx, { tenantId, event }))
-  if (depth > maxDepth) return stopLoop(deps, lease, { ...delivery, id, depth, ms: 0 })
+  const begun = { ...delivery, id, runId: newId(deps.random, 'mrn'), depth }
+  if (depth > maxDepth) return stopLoop(deps, lease, { ...begun, ms: 0 })
   const startedMs = clock.monotonicMs()
   const answer = await deps.call({
     ...{ upstream: upstream.url, secret: openSecret(deps.keyring, upstream).reveal(), id },
     body: messageBody(id, { type, at, tenantId, moduleId, version, payload: shownPayload(event), seq }),
     ...{ at: clock.now(), timeoutMs: deliveryMs, signal },
   })
-  const attempt = { ...delivery, id, depth, ms: clock.monotonicMs() - startedMs }
+  const attempt: Attempt = { ...begun, ms: clock.monotonicMs() - startedMs }
   if (answer.ok) {
-    await underLease(deps, lease, (tx) => storeDelivered(deps, tx, attempt, answer.body))
+    const run = await underLease(deps, lease, (tx) => storeDelivered(deps, tx, attempt, answer.body))
+    if (run) deps.counts.add(deps, run)
     if (upstream.failures > 0) await recordAnswer(db, moduleId)
     return 'more'
   }
@@ -111,6 +105,7 @@ async function deliver(deps: DeliveryDeps, { upstream, lease, signal }: Recipien
   const isAway = isUnreachable(answer.failure)
   const restUntil = isAway ? await recordNoAnswer(deps, upstream) : undefined
   const isDead = await underLease(deps, lease, (tx) => storeFailure(deps, tx, attempt, { ...answer.failure, restUntil }))
+  deps.counts.add(deps, runOf(deps, attempt, failedBy('failed', answer.failure)))
   if (isAway) return 'away'
   return isDead ? 'more' : 'wait'
 }
@@ -118,66 +113,70 @@ async function deliver(deps: DeliveryDeps, { upstream, lease, signal }: Recipien
 /** A chain of modules and boards that start each other ends here. */
 const stopLoop = (deps: DeliveryDeps, lease: Lease, attempt: Attempt) =>
   underLease<Delivered>(deps, lease, async (tx) => {
-    const { installation, event } = attempt
+    const { installation, position, event } = attempt
     const error = `LOOP: ${maxDepth} runs of modules and boards led to this event, one after the other`
-    if (await passEvents(tx, installation, { from: installation.seq, to: event.seq }))
-      await storeRun(deps, tx, attempt, { status: 'loop', error })
+    if (await movePosition(tx, installation, { from: position.seq, to: event.seq }))
+      await insertRun(tx, runOf(deps, attempt, { status: 'loop', error }))
     return 'more'
   })
 
 /**
  * The events that the service publishes and the position commit together: after a crash before it, the event is sent again under the same id. If the
- * installation changed meanwhile, the answer is dropped, and the next attempt decides again.
+ * installation changed meanwhile, the answer is dropped, and the next attempt decides again. Returns the run that was stored.
  */
-async function storeDelivered(deps: DeliveryDeps, tx: Tx, attempt: Attempt, body: string): Promise<void> {
-  const { installation, manifest, event, depth } = attempt
-  if (!(await lockUnchanged(tx, installation))) return
-  if (!(await passEvents(tx, installation, { from: installation.seq, to: event.seq }))) return
-  const { publish: publications, fault } = readAnswer(body)
-  const runId = newId(deps.random, 'mrn')
-  const error = fault ?? (await publishAnswer(deps.clock, tx, { installation, manifest, runId, depth, publications }))
-  await storeRun(deps, tx, attempt, { status: error === undefined ? 'done' : 'failed', error: error ?? null, runId })
+async function storeDelivered(deps: DeliveryDeps, tx: Tx, attempt: Attempt, body: string): Promise<NewRun | undefined> {
+  const { installation, position, manifest, event, depth, runId } = attempt
+  const { tenantId, moduleId } = installation
+  if (!(await lockRunnable(tx, deps.clock, installation))) return undefined
+  if (!(await movePosition(tx, installation, { from: position.seq, to: event.seq }))) return undefined
+  const { publish: published, fault } = readAnswer(body)
+  const publications = { run: { id: runId, tenantId, moduleId, depth }, manifest, published }
+  const refused =
+    fault === undefined ? await whyNotPublished(deps, tx, { ...publications, permissions: installation.permissions }) : { reason: fault }
+  const run = runOf(deps, attempt, refused ? failedBy('failed', refused) : { status: 'done', error: null })
+  await insertRun(tx, run)
+  return run
 }
 
 type Failed = Failure & Readonly<{ restUntil: string | undefined }>
 
 /** Returns true if the event was abandoned after 24 hours: it is a dead letter, and the next one follows. */
-async function storeFailure(deps: DeliveryDeps, tx: Tx, attempt: Attempt, { reason, restUntil }: Failed): Promise<boolean> {
-  const { installation, event, id } = attempt
-  const { tenantId, moduleId, seq: from } = installation
+async function storeFailure(deps: DeliveryDeps, tx: Tx, attempt: Attempt, failure: Failed): Promise<boolean> {
+  const { installation, position, event, id } = attempt
+  const { tenantId, moduleId } = installation
+  const { reason: error, restUntil } = failure
   const now = isoNow(deps.clock)
-  const failingSince = installation.failingSince ?? now
-  const attempts = installation.attempt + 1
+  const failingSince = position.failingSince ?? now
+  const attempts = position.attempt + 1
+  const from = position.seq
   if (Date.parse(now) - Date.parse(failingSince) < maxDeliveryMs) {
     const nextAt = restUntil ?? new Date(retryAt(attempts, Date.parse(now))).toISOString()
-    await storeFailedAttempt(tx, installation, { from, attempt: attempts, nextAt, deliveryId: id, failingSince, error: reason })
+    if (!(await failDelivery(tx, installation, { from, attempt: attempts, nextAt, deliveryId: id, failingSince, error }))) return false
     // One entry for the first attempt and one for the end: an hour without the service is not a hundred entries.
-    if (attempts === 1) await storeRun(deps, tx, attempt, { status: 'failed', error: reason })
+    if (attempts === 1) await insertRun(tx, runOf(deps, attempt, failedBy('failed', failure)))
     return false
   }
-  if (!(await passEvents(tx, installation, { from, to: event.seq }))) return false
-  const letter = { seq: event.seq, event_type: event.eventType, attempts, error: reason.slice(0, 1000), created_at: now }
+  if (!(await movePosition(tx, installation, { from, to: event.seq }))) return false
+  const letter = { seq: event.seq, event_type: event.eventType, attempts, error: error.slice(0, 1000), created_at: now }
   await insertDeadLetter(tx, { id, tenant_id: tenantId, module_id: moduleId, ...letter })
-  await storeRun(deps, tx, attempt, { status: 'dead', error: reason })
+  await insertRun(tx, runOf(deps, attempt, failedBy('dead', failure)))
   return true
 }
 
-type Ended = Readonly<{ status: 'done' | 'failed' | 'dead' | 'loop'; error: string | null; runId?: string }>
+type Ended = Readonly<{ status: 'done' | 'failed' | 'dead' | 'loop'; error: string | null; violations?: readonly Violation[] }>
 
-/** Deliveries are listed among the runs of the module. */
-const storeRun = ({ clock, random }: DeliveryDeps, tx: Tx, attempt: Attempt, { status, error, runId }: Ended): Promise<void> => {
-  const { installation, event, id, depth, ms } = attempt
+const failedBy = (status: 'failed' | 'dead', { reason, violation }: Pick<Failure, 'reason' | 'violation'>): Ended => ({
+  ...{ status, error: reason },
+  violations: violation === undefined ? [] : [{ kind: violation, message: reason }],
+})
+
+/** Deliveries are listed among the runs of the module, and count for its health. */
+const runOf = ({ clock }: DeliveryDeps, attempt: Attempt, { status, error, violations = [] }: Ended): NewRun => {
+  const { installation, position, event, id, runId, depth, ms } = attempt
   const { tenantId, moduleId, version, generation } = installation
-  return insertServiceRun(tx, {
-    ...{ id: runId ?? newId(random, 'mrn'), tenant_id: tenantId, module_id: moduleId, version, generation, kind: 'event' },
-    ...{
-      event_type: event.eventType,
-      cause: causeOf(event) ?? `evt_${event.seq}`,
-      depth,
-      delivery_id: id,
-      attempt: installation.attempt + 1,
-    },
-    ...{ status, ms: Math.round(ms), interpreter_ms: 0, violations: '[]', error: error?.slice(0, 1000) ?? null, log: '[]' },
-    created_at: isoNow(clock),
-  })
+  return {
+    ...{ id: runId, tenantId, moduleId, version, generation, kind: 'event', eventType: event.eventType },
+    ...{ cause: causeOf(event) ?? `evt_${event.seq}`, depth, deliveryId: id, attempt: position.attempt + 1 },
+    ...{ status, error, result: { ms, interpreterMs: 0, violations, log: [] }, createdAt: isoNow(clock) },
+  }
 }

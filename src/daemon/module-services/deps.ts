@@ -3,6 +3,7 @@ import type { ModuleManifest } from '../../core/modules/index.ts'
 import type { Logger } from '../../node/index.ts'
 import type { SignModuleToken } from '../auth/index.ts'
 import type { Db, DbOrTx } from '../db/index.ts'
+import type { RunCounts } from '../modules/index.ts'
 import type { Keyring } from '../sealed/index.ts'
 import type { CallService } from './call-service.ts'
 import type { ProxyRequest } from './proxy-request.ts'
@@ -18,6 +19,8 @@ export type ServicesDeps = Readonly<{
   owner: string
   /** Public address of the daemon. */
   baseUrl: string
+  /** Health of the modules. */
+  counts: RunCounts
   call: CallService
   proxy: ProxyRequest
   signToken: SignModuleToken

@@ -86,7 +86,7 @@ export const callHandler =
     if (!installation || installation.status === 'active') return
     const upstream = await findUpstream(deps.db, moduleId)
     const id = messageId(tenantId, moduleId, generation, type)
-    const message: Message = { type, at: since, tenantId, moduleId, version, payload: { installedAt } }
+    const message: Message = { type, at: since, tenantId, moduleId, version, payload: { installedAt, generation } }
     const failure = upstream
       ? await send(deps, upstream, { id, message, timeoutMs: callMs, signal })
       : { status: null, reason: 'no service is set' }

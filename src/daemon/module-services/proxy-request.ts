@@ -5,7 +5,8 @@ import { type Readable, Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { ProxyServer } from 'http-proxy-3'
 import { type Problem, problem } from '../../core/kit/index.ts'
-import { answerHeaders, forwardedHeaders, isRedirect, maxBodyBytes, proxyTimeoutMs } from '../../core/module-services/index.ts'
+import { forwardedHeaders, isRedirect, maxBodyBytes, proxyTimeoutMs } from '../../core/module-services/index.ts'
+import { answerHeaders } from '../../core/modules/index.ts'
 import type { Egress } from '../../node/index.ts'
 
 /** One request of a user to the service of a module. `url`: at the service. `headers`: those that the platform sets. */
@@ -25,7 +26,7 @@ export type ProxyRequest = (proxied: ProxiedRequest) => Promise<void>
 type Exchange = { outgoing?: ClientRequest; settle: (answer: IncomingMessage) => void; fail: (error: Error) => void }
 
 /** Forwards requests with http-proxy-3. Paths, headers, sizes and time are checked here; the library only carries the bytes. */
-export function openProxy({ lookup }: Egress, timeoutMs = proxyTimeoutMs): { proxy: ProxyRequest; close(): void } {
+export function openProxy({ lookup, assertHost }: Egress, timeoutMs = proxyTimeoutMs): { proxy: ProxyRequest; close(): void } {
   const options = { keepAlive: true, keepAliveMsecs: 10_000, maxSockets: 64, timeout: timeoutMs, lookup }
   const agents = { 'http:': new HttpAgent(options), 'https:': new HttpsAgent(options) }
   const exchanges = new WeakMap<ServerResponse, Exchange>()
@@ -47,6 +48,7 @@ export function openProxy({ lookup }: Egress, timeoutMs = proxyTimeoutMs): { pro
     }
     signal.addEventListener('abort', stop)
     try {
+      assertHost(target.hostname)
       const buffer = limitedBody(proxied.request, exchange)
       const agent = agents[target.protocol as 'http:' | 'https:']
       carrier.web(outgoingForm(proxied), response as never, {
@@ -61,7 +63,7 @@ export function openProxy({ lookup }: Egress, timeoutMs = proxyTimeoutMs): { pro
     } catch (error) {
       exchange.outgoing?.destroy()
       if (error instanceof CallerLeft || response.headersSent) response.destroy()
-      else throw isOurs(error) ? error : unusable(proxied, `is not reachable (${(error as { code?: string }).code ?? 'no connection'})`)
+      else throw isOurs(error) ? error : unusable(proxied, whyUnreachable(error as Error & { code?: string }))
     } finally {
       signal.removeEventListener('abort', stop)
     }
@@ -78,6 +80,9 @@ const isOurs = (error: unknown): boolean => (error as Error).name === 'Problem'
 
 const unusable = ({ moduleId }: Pick<ProxiedRequest, 'moduleId'>, reason: string): Problem =>
   problem('MODULE_SERVICE_FAILED', `The service of the module ${moduleId} ${reason}.`)
+
+const whyUnreachable = ({ code, message }: Error & { code?: string }): string =>
+  code === 'EPRIVATE' ? `is not called: ${message}` : `is not reachable (${code ?? 'no connection'})`
 
 /** Loaded by the first request. Events of the library name the response, which finds the exchange. */
 function openServer(exchanges: WeakMap<ServerResponse, Exchange>): ProxyServer {

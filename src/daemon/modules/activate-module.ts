@@ -1,9 +1,9 @@
-import { isoNow, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
+import { isoNow, problem } from '../../core/kit/index.ts'
 import { assertCompatible } from '../../core/modules/index.ts'
 import type { DbOrTx } from '../db/index.ts'
 import { applyChange, decide } from './change-installation.ts'
 import type { ModulesDeps } from './deps.ts'
-import { assertFlagOfModule } from './install-module.ts'
+import { assertFlagOfModule, type ByTenant } from './install-module.ts'
 import type { InstallationRecord } from './installations.repo.ts'
 import { withPreparedData } from './prepare-data.ts'
 
@@ -13,7 +13,7 @@ type One = Readonly<{ moduleId: string }>
  * Activates a module: its data is migrated, then state, flag, usage, billing, event and audit entry commit together. Throws NOT_FOUND,
  * INVALID_TRANSITION, RETENTION_EXPIRED, FLAG_TAKEN, INCOMPATIBLE, MODULE_MIGRATION_FAILED, UNAVAILABLE, CONFLICT.
  */
-export async function activateModule(deps: ModulesDeps, actor: PlatformPrincipal, { moduleId }: One) {
+export async function activateModule(deps: ModulesDeps, actor: ByTenant['actor'], { moduleId }: One) {
   const key = { tenantId: actor.tenantId, moduleId }
   const changeOf = (from: InstallationRecord | undefined) => decide(from, { moduleId, verb: 'activate', now: isoNow(deps.clock) })
   await withPreparedData(deps, key, {

@@ -11,14 +11,27 @@ export const billModule: JobHandler = async () => undefined
 
 const batch = 500
 
-/** Records the usage of the month for every active module; repeated calls add nothing. Returns a summary. */
+/** Months that are recorded later, because no daemon ran in them. */
+const monthsBack = 3
+
+/** Months from one time to another: at most the last ones. */
+function periodsSince(from: string, to: string): string[] {
+  const [year, month] = to.split('-').map(Number) as [number, number]
+  const all = Array.from({ length: monthsBack + 1 }, (_, n) => new Date(Date.UTC(year, month - 1 - n, 1)).toISOString().slice(0, 7))
+  return all.filter((period) => period >= from.slice(0, 7))
+}
+
+/**
+ * Records the usage of the month for every active module, and of the months before in which no daemon did; repeated calls add nothing. Returns a
+ * summary.
+ */
 export async function recordMonthlyUsage({ db, clock }: Pick<ModulesDeps, 'db' | 'clock'>, signal?: AbortSignal): Promise<string> {
   let recorded = 0
   let after = { tenant_id: '', module_id: '' }
   for (let last = batch; last === batch && !signal?.aborted; ) {
     const rows = await db
       .selectFrom('module_installations')
-      .select(['tenant_id', 'module_id'])
+      .select(['tenant_id', 'module_id', 'activated_at'])
       .where('status', '=', 'active')
       .where(({ eb, refTuple, tuple }) => eb(refTuple('tenant_id', 'module_id'), '>', tuple(after.tenant_id, after.module_id)))
       .orderBy('tenant_id')
@@ -29,10 +42,12 @@ export async function recordMonthlyUsage({ db, clock }: Pick<ModulesDeps, 'db' |
     after = rows.at(-1) ?? after
     if (last === 0) break
     const now = isoNow(clock)
-    const values = rows.map((row) => {
-      const { billingPeriod, eventType, quantity, createdAt } = usageEvent(row.tenant_id, row.module_id, now)
-      return { ...row, billing_period: billingPeriod, event_type: eventType, quantity, created_at: createdAt }
-    })
+    const values = rows.flatMap(({ tenant_id, module_id, activated_at }) =>
+      periodsSince(activated_at ?? now, now).map((billing_period) => {
+        const { eventType, quantity, createdAt } = usageEvent(tenant_id, module_id, now)
+        return { tenant_id, module_id, billing_period, event_type: eventType, quantity, created_at: createdAt }
+      }),
+    )
     const { numInsertedOrUpdatedRows = 0n } = await db
       .insertInto('usage_events')
       .values(values)

@@ -20,8 +20,8 @@ export function decide(from: InstallationRecord | undefined, one: Readonly<{ mod
 
 export const isBusy = ({ busyUntil }: Pick<InstallationRecord, 'busyUntil'>, now: string): boolean => busyUntil !== null && busyUntil > now
 
-const busy = ({ moduleId, busyUntil }: InstallationRecord) =>
-  problem('CONFLICT', `The data of ${moduleId} is being migrated, until ${busyUntil} at the latest. fix: repeat the request after that`)
+const busy = ({ moduleId }: InstallationRecord) =>
+  problem('CONFLICT', `The data of ${moduleId} is being migrated, for 75 s at most. fix: repeat the request after that`)
 
 type Change = Readonly<{
   actor: Actor

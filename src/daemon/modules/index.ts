@@ -7,7 +7,7 @@ import { modulesContract, operatorModulesContract } from '../../core/modules/ind
 import { defineCron, feature } from '../feature/index.ts'
 import { serveContract } from '../http/index.ts'
 import { activateModule } from './activate-module.ts'
-import { billingTopic, billModule, recordMonthlyUsage } from './bill-usage.ts'
+import { billingTopic, billModule } from './bill-usage.ts'
 import { deleteDueData } from './delete-data.ts'
 import type { ModulesDeps } from './deps.ts'
 import { forgetData, forgetDataTopic } from './forget-data.ts'
@@ -20,6 +20,8 @@ import { listInstallations, listRegistry, showInstallation } from './show-module
 import { rollbackModule, updateModule } from './update-module.ts'
 import { announce, announceTopic, restoreModule, withdrawModule } from './withdraw-module.ts'
 
+export { activateModule } from './activate-module.ts'
+export { recordMonthlyUsage } from './bill-usage.ts'
 export type { InstallationChange, ModulesDeps, Preparation, Prepared } from './deps.ts'
 export {
   bytesOfDocuments,
@@ -30,27 +32,20 @@ export {
   sumOfDocuments,
   writeDocuments,
 } from './documents.repo.ts'
-export { findInstallation, type InstallationRecord } from './installations.repo.ts'
+export { firstHeard, isTooFarBehind, shownPayload, skipEvents } from './heard-events.ts'
+export { assertFlagOfModule, installModuleIn } from './install-module.ts'
+export { findInstallation, type InstallationRecord, setRemote } from './installations.repo.ts'
 export { installedElsewhere } from './installed-elsewhere.ts'
+export { endModuleIn } from './leave-module.ts'
 export { addDataBytes, listenersOf } from './listeners.repo.ts'
 export { settingsOfRun } from './module-settings.ts'
 export { modulesOfTenant } from './modules-of-tenant.ts'
-export { failDelivery, findPosition, movePosition, type Position, skipTo, tenantsBehind } from './positions.repo.ts'
-export { findPublishing, storePublishing } from './publishing.repo.ts'
-export { lockRunnable, runnableInstallation } from './runnable.ts'
-export { addCounts, deleteCountsBefore, deleteRunsBefore, insertRun, type NewRun, trimRuns } from './runs.repo.ts'
-
-export {
-  findServiceInstallation,
-  insertDeadLetter,
-  insertServiceRun,
-  lockUnchanged,
-  passEvents,
-  type ServiceInstallation,
-  setRemote,
-  skipEvents,
-  storeFailedAttempt,
-} from './service-deliveries.repo.ts'
+export { failDelivery, findPosition, movePosition, type Position, tenantsBehind } from './positions.repo.ts'
+export { publishModuleEvents } from './publish-events.ts'
+export { findPublishing } from './publishing.repo.ts'
+export { RunCounts } from './run-counts.ts'
+export { abortWhenStale, isPreparing, isSameRunnable, lockRunnable, runnableInstallation } from './runnable.ts'
+export { deleteCountsBefore, deleteRunsBefore, insertDeadLetter, insertRun, type NewRun } from './runs.repo.ts'
 
 export const modulesFeature = feature<ModulesDeps>({
   name: 'modules',
@@ -85,10 +80,6 @@ export const modulesFeature = feature<ModulesDeps>({
     defineCron({
       ...{ key: 'module-data-cleanup', expression: '0 3 * * *', description: 'Delete data of modules whose retention has ended' },
       run: ({ signal }) => deleteDueData(deps, signal),
-    }),
-    defineCron({
-      ...{ key: 'billing-usage-aggregation', expression: '0 2 1 * *', description: 'Record the monthly usage of active modules' },
-      run: ({ signal }) => recordMonthlyUsage(deps, signal),
     }),
   ],
   sealed: [{ table: 'module_secrets', column: 'sealed', key: 'id' }],

@@ -1,4 +1,4 @@
-import { isoNow, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
+import { type Actor, isoNow, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import { approvedOf, assertCompatible, assertFlagFree, type ModuleManifest } from '../../core/modules/index.ts'
 import type { Tx } from '../db/index.ts'
 import { tenantById } from '../tenants/index.ts'
@@ -7,38 +7,43 @@ import type { ModulesDeps } from './deps.ts'
 import { type InstallationKey, type InstallationRecord, lockInstallation } from './installations.repo.ts'
 
 type Input = Readonly<{ moduleId: string; approvedPermissions: readonly string[] }>
+/** The actor in a tenant. */
+export type ByTenant = Readonly<{ actor: Actor & Readonly<{ tenantId: string }> }>
 type Deps = Pick<ModulesDeps, 'db' | 'clock' | 'approved' | 'changed'>
 
 /**
  * Installs the newest approved version; data that remains of a former installation is kept. Throws UNKNOWN_MODULE, PERMISSION_NOT_DECLARED,
  * ALREADY_INSTALLED, INCOMPATIBLE, FLAG_TAKEN.
  */
-export const installModule = (deps: Deps, actor: PlatformPrincipal, { moduleId, approvedPermissions }: Input) =>
-  deps.db.transaction().execute(async (tx) => {
-    const { tenantId } = actor
-    const found = await deps.approved.find(tx, moduleId)
-    if (!found) throw problem('UNKNOWN_MODULE', `There is no module ${moduleId} to install. fix: choose one of GET …/modules/registry`)
-    const { manifest } = found
-    const permissions = approvedOf(manifest.permissions, approvedPermissions)
-    const former = await lockInstallation(tx, { tenantId, moduleId })
-    const now = isoNow(deps.clock)
-    const change = decide(former, { moduleId, verb: 'install', now })
-    if (!change) throw new Error(`the installation of ${moduleId} changes nothing`)
-    assertCompatible(manifest)
-    await assertFlagOfModule(tx, { tenantId, moduleId }, manifest)
-    if (former && former.dataVersion > manifest.dataVersion) throw olderData(former, manifest)
-    const kept = former && { settings: former.settings, dataGeneration: former.dataGeneration, dataVersion: former.dataVersion }
-    await applyChange(deps, tx, {
-      ...{ actor, former: former ?? null, manifest, emits: change.emits, data: { permissions } },
-      next: {
-        ...{ tenantId, moduleId, ...change.state, version: manifest.version, permissions, featureFlag: manifest.featureFlag },
-        ...(kept ?? { settings: {}, dataGeneration: 0, dataVersion: 0 }),
-        ...{ dataBytes: former?.dataBytes ?? 0, former: null, formerUntil: null, remote: null, upstreamHost: null },
-        ...{ installedAt: now, activatedAt: null },
-      },
-    })
-    return { success: true as const, status: 'installed' as const }
+export const installModule = (deps: Deps, actor: PlatformPrincipal, input: Input) =>
+  deps.db.transaction().execute((tx) => installModuleIn(deps, tx, { actor, ...input }))
+
+/** `installModule` in a transaction of the caller. */
+export async function installModuleIn(deps: Omit<Deps, 'db'>, tx: Tx, { actor, moduleId, approvedPermissions }: Input & ByTenant) {
+  const { tenantId } = actor
+  const found = await deps.approved.find(tx, moduleId)
+  if (!found) throw problem('UNKNOWN_MODULE', `There is no module ${moduleId} to install. fix: choose one of GET …/modules/registry`)
+  const { manifest } = found
+  const permissions = approvedOf(manifest.permissions, approvedPermissions)
+  const former = await lockInstallation(tx, { tenantId, moduleId })
+  const now = isoNow(deps.clock)
+  const change = decide(former, { moduleId, verb: 'install', now })
+  if (!change) throw new Error(`the installation of ${moduleId} changes nothing`)
+  assertCompatible(manifest)
+  await assertFlagOfModule(tx, { tenantId, moduleId }, manifest)
+  if (former && former.dataVersion > manifest.dataVersion) throw olderData(former, manifest)
+  const kept = former && { settings: former.settings, dataGeneration: former.dataGeneration, dataVersion: former.dataVersion }
+  await applyChange(deps, tx, {
+    ...{ actor, former: former ?? null, manifest, emits: change.emits, data: { permissions } },
+    next: {
+      ...{ tenantId, moduleId, ...change.state, version: manifest.version, permissions, featureFlag: manifest.featureFlag },
+      ...(kept ?? { settings: {}, dataGeneration: 0, dataVersion: 0 }),
+      ...{ dataBytes: former?.dataBytes ?? 0, former: null, formerUntil: null, remote: null, upstreamHost: null },
+      ...{ installedAt: now, activatedAt: null },
+    },
   })
+  return { success: true as const, status: 'installed' as const }
+}
 
 const olderData = ({ dataVersion, moduleId }: InstallationRecord, manifest: ModuleManifest) =>
   problem(

@@ -89,6 +89,10 @@ export async function insertInstallation(tx: Tx, one: InstallationRecord): Promi
   return numInsertedOrUpdatedRows === 1n
 }
 
+export async function setRemote(tx: Tx, { tenantId, moduleId }: InstallationKey, remote: 'pending' | 'confirmed'): Promise<void> {
+  await tx.updateTable('module_installations').set({ remote }).where('tenant_id', '=', tenantId).where('module_id', '=', moduleId).execute()
+}
+
 /** Replaces a row that the transaction has locked. */
 export async function replaceInstallation(tx: Tx, one: InstallationRecord): Promise<void> {
   const { tenant_id, module_id, ...rest } = toRow(one)

@@ -1,8 +1,10 @@
 import { isoNow, type PlatformPrincipal } from '../../core/kit/index.ts'
 import type { InstallationVerb } from '../../core/modules/index.ts'
+import type { Tx } from '../db/index.ts'
 import { installedVersion } from './activate-module.ts'
 import { applyChange, decide } from './change-installation.ts'
 import type { ModulesDeps } from './deps.ts'
+import type { ByTenant } from './install-module.ts'
 import { lockInstallation } from './installations.repo.ts'
 
 type One = Readonly<{ moduleId: string }>
@@ -10,14 +12,27 @@ type One = Readonly<{ moduleId: string }>
 type Deps = Pick<ModulesDeps, 'db' | 'clock' | 'approved' | 'changed'>
 
 /** Verbs that need no preparation. A repeated one changes and emits nothing. Throws NOT_FOUND, INVALID_TRANSITION, CONFLICT. */
-const move = (deps: Deps, actor: PlatformPrincipal, { moduleId, verb }: One & Readonly<{ verb: InstallationVerb }>): Promise<void> =>
-  deps.db.transaction().execute(async (tx) => {
-    const former = await lockInstallation(tx, { tenantId: actor.tenantId, moduleId })
-    const change = decide(former, { moduleId, verb, now: isoNow(deps.clock) })
-    if (!change || !former) return
-    const { manifest } = await installedVersion(deps, tx, former)
-    await applyChange(deps, tx, { actor, former, next: { ...former, ...change.state }, manifest, emits: change.emits })
-  })
+const move = (deps: Deps, actor: PlatformPrincipal, one: One & Readonly<{ verb: InstallationVerb }>): Promise<void> =>
+  deps.db.transaction().execute((tx) => moveIn(deps, tx, { actor, ...one }))
+
+async function moveIn(
+  deps: Omit<Deps, 'db'>,
+  tx: Tx,
+  { actor, moduleId, verb }: One & ByTenant & Readonly<{ verb: InstallationVerb }>,
+): Promise<void> {
+  const former = await lockInstallation(tx, { tenantId: actor.tenantId, moduleId })
+  const change = decide(former, { moduleId, verb, now: isoNow(deps.clock) })
+  if (!change || !former) return
+  const { manifest } = await installedVersion(deps, tx, former)
+  await applyChange(deps, tx, { actor, former, next: { ...former, ...change.state }, manifest, emits: change.emits })
+}
+
+/** Ends a module in a transaction of the caller: an active one is deactivated, one that never was active is uninstalled. Throws CONFLICT. */
+export async function endModuleIn(deps: Omit<Deps, 'db'>, tx: Tx, one: One & ByTenant): Promise<void> {
+  const former = await lockInstallation(tx, { tenantId: one.actor.tenantId, moduleId: one.moduleId })
+  if (former?.status === 'active') await moveIn(deps, tx, { ...one, verb: 'deactivate' })
+  if (former?.status === 'installed') await moveIn(deps, tx, { ...one, verb: 'delete' })
+}
 
 const success = true as const
 

@@ -38,7 +38,7 @@ export type RunTable = {
 type CounterTable = { module_id: string; version: string; minute: string; bucket: string; count: number }
 
 /** Position of an installation in the event stream of its tenant, and the attempts of the next delivery. */
-export type PositionTable = {
+type PositionTable = {
   tenant_id: string
   module_id: string
   /** The last event that was delivered or left out. */
@@ -66,7 +66,7 @@ export type DeadLetterTable = {
   created_at: string
 }
 
-/** Published events of an installation in one minute. `notified_at`: the second of the last one that clients heard. */
+/** Published events of an installation in one minute. `notified_at`: the second of the last one that clients received. */
 type PublishingTable = { tenant_id: string; module_id: string; minute: string; published: number; notified_at: string | null }
 
 declare module '../db/database.ts' {

@@ -6,8 +6,11 @@ import type { ModulesDeps, Prepared } from './deps.ts'
 import { forgetDataAt } from './forget-data.ts'
 import { type InstallationKey, type InstallationRecord, lockInstallation, replaceInstallation } from './installations.repo.ts'
 
-/** A migration has 60 s, and a call to a service 10 s; then a daemon that died in between no longer blocks the module. */
-const reservedMs = 75_000
+/** A daemon that died no longer blocks the module, its events included, after this. A living one renews the reservation. */
+const reservedMs = 20_000
+const renewMs = 5_000
+/** A migration has 60 s, and a call to a service 10 s. */
+const maxReservedMs = 75_000
 
 /** The version that an installation is about to run. */
 export type Target = Readonly<{
@@ -43,11 +46,13 @@ export async function withPreparedData<Result>(
     await replaceInstallation(tx, installation)
     // Should this process die, a job deletes the documents that it wrote.
     if (!target.keepsData)
-      await forgetDataAt(tx, clock, { ...key, generation: installation.generation, runAt: isoIn(clock, 2 * reservedMs) })
+      await forgetDataAt(tx, clock, { ...key, generation: installation.generation, runAt: isoIn(clock, 2 * maxReservedMs) })
     return { installation, target }
   })
   if (!begun) return undefined
   const { installation, target } = begun
+  const over = new AbortController()
+  void renewReservation(deps, installation, over.signal)
   try {
     const { keepsData, ...version } = target
     const prepared = keepsData ? dataOf(installation) : await prepare({ installation, ...version, target: installation.generation })
@@ -59,6 +64,29 @@ export async function withPreparedData<Result>(
   } catch (error) {
     await release(deps, installation).catch(() => undefined) // the reservation expires by itself
     throw error
+  } finally {
+    over.abort()
+  }
+}
+
+/** A renewal that fails is not repeated before the next one: the commit finds out whether the reservation expired. */
+async function renewReservation(
+  { db, clock }: Deps,
+  { tenantId, moduleId, generation }: InstallationRecord,
+  over: AbortSignal,
+): Promise<void> {
+  for (let ms = renewMs; ms <= maxReservedMs - reservedMs; ms += renewMs) {
+    await clock.sleep(renewMs, over)
+    if (over.aborted) return
+    await db
+      .updateTable('module_installations')
+      .set({ busy_until: isoIn(clock, reservedMs) })
+      .where('tenant_id', '=', tenantId)
+      .where('module_id', '=', moduleId)
+      .where('generation', '=', generation)
+      .where('busy_until', 'is not', null)
+      .execute()
+      .catch(() => undefined)
   }
 }
 

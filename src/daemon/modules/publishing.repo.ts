@@ -1,7 +1,7 @@
 import type { DbOrTx, Tx } from '../db/index.ts'
 
 type Key = Readonly<{ tenantId: string; moduleId: string }>
-/** Events that a module published in one minute, and the second of the last one that clients heard. ISO 8601 without the rest. */
+/** Events that a module published in one minute, and the second of the last one that clients received. ISO 8601 without the rest. */
 export type Publishing = Readonly<{ minute: string; published: number; notifiedAt: string | null }>
 
 export async function findPublishing(db: DbOrTx, { tenantId, moduleId }: Key): Promise<Publishing | undefined> {

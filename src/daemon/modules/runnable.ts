@@ -1,6 +1,7 @@
 import { type Clock, isoNow } from '../../core/kit/index.ts'
 import { mayRun } from '../../core/modules/index.ts'
-import type { DbOrTx, Tx } from '../db/index.ts'
+import type { Logger } from '../../node/index.ts'
+import type { Db, DbOrTx, Tx } from '../db/index.ts'
 import { tenantById } from '../tenants/index.ts'
 import { isBusy } from './change-installation.ts'
 import { findInstallation, type InstallationKey, type InstallationRecord, lockInstallation } from './installations.repo.ts'
@@ -30,13 +31,42 @@ export async function lockRunnable(
 
 async function isRunnable(db: DbOrTx, clock: Clock, one: InstallationRecord): Promise<boolean> {
   if (!mayRun(one) || isBusy(one, isoNow(clock))) return false
-  const { module_id } =
-    (await db
-      .selectFrom('module_withdrawals')
-      .select('module_id')
-      .where('module_id', '=', one.moduleId)
-      .where('version', '=', one.version)
-      .executeTakeFirst()) ?? {}
-  if (module_id !== undefined) return false
-  return (await tenantById(db, one.tenantId))?.status === 'active'
+  return mayBeUsed(db, one)
+}
+
+/** Its version is not withdrawn, and its tenant not suspended. */
+async function mayBeUsed(db: DbOrTx, { tenantId, moduleId, version }: InstallationKey & Readonly<{ version: string }>): Promise<boolean> {
+  const withdrawn = db.selectFrom('module_withdrawals').select('version').where('module_id', '=', moduleId).where('version', '=', version)
+  if ((await withdrawn.executeTakeFirst()) !== undefined) return false
+  return (await tenantById(db, tenantId))?.status === 'active'
+}
+
+/** The installation is reserved for a migration to `version`, which may continue. */
+export async function isPreparing(db: DbOrTx, one: InstallationRecord, version: string): Promise<boolean> {
+  const found = await findInstallation(db, one)
+  return found?.generation === one.generation && (await mayBeUsed(db, { ...one, version }))
+}
+
+/** A withdrawn or changed version ends within a second, on every replica. */
+const checkMs = 400
+
+type Watch = Readonly<{ over: AbortSignal; stale: AbortController }>
+type WatchDeps = Readonly<{ db: Db; clock: Clock; log: Logger }>
+
+/** Aborts `stale` once `isCurrent` is false, until `over` aborts. Work that ends sooner than the first check costs no statement. */
+export async function abortWhenStale({ clock, log }: WatchDeps, isCurrent: () => Promise<boolean>, { over, stale }: Watch): Promise<void> {
+  while (!over.aborted) {
+    await clock.sleep(checkMs, over)
+    if (over.aborted) return
+    const isStale = await isCurrent().then(
+      (current) => !current,
+      (err) => log.warn({ err }, 'a run of a module was not checked'),
+    )
+    if (isStale) return stale.abort()
+  }
+}
+
+/** The installation may run as it did when the work began. */
+export async function isSameRunnable({ db, clock }: Pick<WatchDeps, 'db' | 'clock'>, one: InstallationRecord): Promise<boolean> {
+  return (await runnableInstallation(db, clock, one))?.generation === one.generation
 }

@@ -1,7 +1,8 @@
 import type { Insertable } from 'kysely'
+import { printable } from '../../core/kit/index.ts'
 import type { RunResult } from '../../core/modules/index.ts'
 import { type DbOrTx, inBatches, type Tx } from '../db/index.ts'
-import type { RunTable } from './module-runs.tables.ts'
+import type { DeadLetterTable, RunTable } from './module-runs.tables.ts'
 
 /** A run as it is stored. `depth`: how many runs led to it by their events; `cause`: what it was started by. */
 export type NewRun = Readonly<{
@@ -27,7 +28,7 @@ export async function insertRun(tx: DbOrTx, { result, ...run }: NewRun): Promise
     ...{ id: run.id, tenant_id: run.tenantId, module_id: run.moduleId, version: run.version, generation: run.generation, kind: run.kind },
     ...{ event_type: run.eventType, cause: run.cause, depth: run.depth, delivery_id: run.deliveryId, attempt: run.attempt },
     ...{ status: run.status, ms: Math.round(result.ms), interpreter_ms: Math.round(result.interpreterMs) },
-    ...{ violations: JSON.stringify(result.violations.slice(0, 20)), error: run.error?.slice(0, 1000) ?? null },
+    ...{ violations: JSON.stringify(result.violations.slice(0, 20)), error: run.error && printable(run.error.slice(0, 1000)) },
     ...{ log: JSON.stringify(result.log), created_at: run.createdAt },
   }
   await tx.insertInto('module_runs').values(row).execute()
@@ -45,15 +46,24 @@ type Trim = Readonly<{ keep: number; onlyDone: boolean }>
 
 async function trimBeyond(db: DbOrTx, { tenantId, moduleId }: Key, { keep, onlyDone }: Trim): Promise<void> {
   const own = db.selectFrom('module_runs').where('tenant_id', '=', tenantId).where('module_id', '=', moduleId)
-  const newest = own.select('created_at').orderBy('created_at', 'desc').orderBy('id', 'desc')
+  const newest = own.select(['created_at', 'id']).orderBy('created_at', 'desc').orderBy('id', 'desc')
   const last = await newest.offset(keep).limit(1).executeTakeFirst()
   if (!last) return
   const older = db
     .deleteFrom('module_runs')
     .where('tenant_id', '=', tenantId)
     .where('module_id', '=', moduleId)
-    .where('created_at', '<=', last.created_at)
+    .where(({ eb, refTuple, tuple }) => eb(refTuple('created_at', 'id'), '<=', tuple(last.created_at, last.id)))
   await (onlyDone ? older.where('status', '=', 'done') : older).execute()
+}
+
+/** An event that a service did not take. */
+export async function insertDeadLetter(tx: Tx, letter: DeadLetterTable): Promise<void> {
+  await tx
+    .insertInto('module_dead_letters')
+    .values(letter)
+    .onConflict((c) => c.doNothing())
+    .execute()
 }
 
 export async function deleteRunsBefore(db: DbOrTx, at: string): Promise<number> {

@@ -1,6 +1,6 @@
 import { isoNow, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import type { Installation, RegistryEntry } from '../../core/modules/index.ts'
-import { isNewer } from '../../core/modules/index.ts'
+import { consentOf, isNewer } from '../../core/modules/index.ts'
 import type { DbOrTx } from '../db/index.ts'
 import type { ModulesDeps } from './deps.ts'
 import { findInstallation, type InstallationRecord, installationsOf } from './installations.repo.ts'
@@ -18,7 +18,7 @@ export async function listRegistry({ db, approved }: Deps, { tenantId }: Platfor
   const modules = (await approved.listed(db)).map(({ moduleId, version, manifest }) => {
     const { name, type, featureFlag, description, permissions } = manifest
     const entry = { moduleId, name, version, status: 'active' as const, type, featureFlag, description, permissions }
-    return { ...entry, installation: own.get(moduleId) ?? null }
+    return { ...entry, consent: [...consentOf(manifest)], installation: own.get(moduleId) ?? null }
   })
   return { modules }
 }

@@ -42,7 +42,12 @@ export async function updateModule(deps: ModulesDeps, actor: PlatformPrincipal, 
       await assertFlagOfModule(tx, key, next.manifest)
       return { manifest: next.manifest, permissions, keepsData: found.status !== 'active' }
     },
-    commit: (tx, reserved) => commitUpdate(deps, tx, actor, reserved),
+    commit: async (tx, reserved) => {
+      const { version } = reserved.target.manifest
+      const next = await deps.approved.find(tx, moduleId, version)
+      if (next?.withdrawn) throw withdrawnVersion({ moduleId, version }, next.withdrawn.reason)
+      return commitUpdate(deps, tx, actor, reserved)
+    },
   })
   const { version, permissions } = updated ?? (present as NonNullable<typeof present>)
   return { success: true as const, version, permissions: [...permissions] }

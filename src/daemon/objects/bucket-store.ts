@@ -19,7 +19,7 @@ type Place = Readonly<{ Bucket: string; Key: string }>
 /** The least that S3 takes as a part that others follow, and all that is in memory of an upload. */
 const partBytes = 5 * 1024 * 1024
 
-/** Each download keeps a connection for as long as its reader takes: at the usual fifty, slow readers would keep everybody else waiting. */
+/** Each download keeps its connection until the reader is done: at the default of fifty, slow readers would block all others. */
 const agent = { keepAlive: true, maxSockets: 1000 }
 
 /** Objects of a bucket; `address` is `https://host/bucket` with a prefix or without. */

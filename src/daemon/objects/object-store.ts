@@ -11,7 +11,7 @@ export type Stretch = Readonly<{ from: number; to: number }>
 export type ObjectStore = Readonly<{
   /** Keeps what comes, whole or not at all: once it resolves, a power cut takes nothing away. What reading `content` throws is thrown on. */
   put(key: string, content: AsyncIterable<Uint8Array>): Promise<Kept>
-  /** The bytes, or a stretch of them, both ends included; undefined: there is no such object. */
+  /** The bytes, or a range of them, both ends included; undefined if the object does not exist. */
   get(key: string, stretch?: Stretch): Promise<AsyncIterable<Uint8Array> | undefined>
   /** Takes the object away, and what a put of it left unfinished. Again changes nothing. */
   remove(key: string): Promise<void>
@@ -52,4 +52,8 @@ export function summed(content: AsyncIterable<Uint8Array>) {
 export const storeFailure = (error: unknown): unknown =>
   isProblem(error)
     ? error
-    : problem('OBJECT_STORE_UNAVAILABLE', 'files can be neither kept nor read right now: try again in a minute', { cause: error })
+    : problem(
+        'OBJECT_STORE_UNAVAILABLE',
+        'files can be neither stored nor read: the object store does not answer. fix: try again in a minute',
+        { cause: error },
+      )

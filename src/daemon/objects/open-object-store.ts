@@ -39,8 +39,8 @@ function telling(log: Logger, store: ObjectStore): ObjectStore {
     throw error
   }
   return {
-    put: (...given) => store.put(...given).catch(fail),
-    get: (...given) => store.get(...given).catch(fail),
+    put: (...input) => store.put(...input).catch(fail),
+    get: (...input) => store.get(...input).catch(fail),
     remove: (key) => store.remove(key).catch(fail),
     look: () => store.look().catch(fail),
   }

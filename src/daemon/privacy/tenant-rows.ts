@@ -10,7 +10,7 @@ export const isOfTenant = (owner: Owner, tenantId: string) =>
     ? sql`${sql.ref(owner)} = ${tenantId}`
     : sql`${sql.ref(owner.column)} in (select id from ${sql.table(owner.of)} where tenant_id = ${tenantId})`
 
-/** A table stands behind those that it references, so the last one goes first. */
+/** A table comes after those that it references, so rows are deleted from the last one first. */
 const tables = Object.entries(tableRules)
   .flatMap(([table, { tenant }]) => (tenant === null || table === 'tenants' ? [] : [{ table, owner: tenant }]))
   .toReversed()

@@ -86,7 +86,7 @@ async function schemaCheck(db: Db): Promise<Check> {
   return passed('database', `${dialectOf(db) === 'sqlite' ? 'SQLite' : 'PostgreSQL'}, up to date`)
 }
 
-const [doubtfulSkewMs, mostSkewMs] = [1000, 5000]
+const [doubtfulSkewMs, maxSkewMs] = [1000, 5000]
 
 /** Compares the clock with the database's and with the newest audit entry. Tokens, leases, sessions and budgets depend on it. */
 export async function clockCheck({ clock }: Pick<Machine, 'clock'>, db: Db): Promise<Check> {
@@ -96,7 +96,7 @@ export async function clockCheck({ clock }: Pick<Machine, 'clock'>, db: Db): Pro
   const now = clock.now().getTime()
   const last = await db.selectFrom('audit').select('at').orderBy('at', 'desc').limit(1).executeTakeFirst()
   const behindMs = last ? Date.parse(last.at) - now : 0
-  if (behindMs > mostSkewMs) return failed('clock', `${duration(behindMs)} behind the newest entry of the audit log`, fix)
+  if (behindMs > maxSkewMs) return failed('clock', `${duration(behindMs)} behind the newest entry of the audit log`, fix)
   return passed('clock', clock.now().toISOString())
 }
 
@@ -116,7 +116,7 @@ function skewed(skewMs: number): Check {
   const apart = `${(Math.abs(skewMs) / 1000).toFixed(1)} s ${skewMs > 0 ? 'ahead of' : 'behind'} the database clock`
   const says = `${apart}: leases, sessions and budgets expire too ${skewMs > 0 ? 'early' : 'late'} here`
   const fix = 'set the clocks of this machine and the database server and enable NTP on both: timedatectl set-ntp true'
-  return Math.abs(skewMs) > mostSkewMs ? failed('clock', says, fix) : warning('clock', says, fix)
+  return Math.abs(skewMs) > maxSkewMs ? failed('clock', says, fix) : warning('clock', says, fix)
 }
 
 async function accounts(db: Db): Promise<Check> {

@@ -8,7 +8,7 @@ import { registerServe } from './register-serve.ts'
 
 /** Adds commands to the program. `act` wraps an action; its exit code becomes the program's. */
 export type Register = (program: Command, machine: Machine, act: Act) => void
-type Act = (work: (options: never, given: readonly string[]) => Promise<ExitCode | undefined>) => (...given: unknown[]) => Promise<void>
+type Act = (work: (options: never, input: readonly string[]) => Promise<ExitCode | undefined>) => (...input: unknown[]) => Promise<void>
 
 const commands: readonly Register[] = [registerServe, registerOneShots]
 
@@ -17,8 +17,8 @@ export async function runProgram(argv: readonly string[], machine: Machine): Pro
   let exit: ExitCode = 0
   const act: Act =
     (work) =>
-    async (...given) => {
-      const command = given.at(-1) as Command
+    async (...input) => {
+      const command = input.at(-1) as Command
       exit = (await work(command.optsWithGlobals() as never, command.args)) ?? 0
     }
   try {

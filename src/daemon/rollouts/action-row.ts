@@ -11,7 +11,6 @@ export type StoredAction = Readonly<
     commandId: string | null
     images: Partial<Record<VersionedService, string>>
     expectedMs: number
-    expectedFenceMs: number
     overdueAt: string | null
   }
 >
@@ -82,6 +81,7 @@ export const actionOf = (row: ActionRow): StoredAction => ({
   finishedAt: row.finished_at,
   durationMs: row.duration_ms === null ? null : Number(row.duration_ms),
   fencedMs: row.fenced_ms === null ? null : Number(row.fenced_ms),
+  fenceMode: row.fence_mode,
   error: parseJson(row.error),
 })
 
@@ -124,6 +124,7 @@ const columnsOf: { readonly [Field in keyof StoredAction]: (value: StoredAction[
   finishedAt: (finished_at) => ({ finished_at }),
   durationMs: (ms) => ({ duration_ms: ms === null ? null : Math.round(ms) }),
   fencedMs: (ms) => ({ fenced_ms: ms === null ? null : Math.round(ms) }),
+  fenceMode: (fence_mode) => ({ fence_mode }),
   error: (error) => ({ error: jsonOf(error) }),
 }
 

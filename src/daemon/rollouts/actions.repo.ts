@@ -6,16 +6,7 @@ import { type ActionRow, actionOf, columnsFor, type StoredAction } from './actio
 export { actionId, actionOf, type StoredAction, untried } from './action-row.ts'
 
 /** The record of the public API. */
-export function publicAction({
-  tier,
-  step,
-  commandId,
-  images,
-  expectedMs,
-  expectedFenceMs,
-  overdueAt,
-  ...shown
-}: StoredAction): RolloutAction {
+export function publicAction({ tier, step, commandId, images, expectedMs, overdueAt, ...shown }: StoredAction): RolloutAction {
   return shown
 }
 
@@ -44,7 +35,10 @@ export async function actionBySlug(db: DbOrTx, rolloutId: string, slug: string):
     .where('slug', '=', slug)
     .executeTakeFirst()
   if (!row)
-    throw problem('NOT_FOUND', `rollout ${rolloutId} has no tenant ${slug}. fix: list them with \`tenantry rollouts show ${rolloutId}\``)
+    throw problem(
+      'NOT_FOUND',
+      `rollout ${rolloutId} has no box of ${slug}. fix: list its boxes with \`tenantry rollouts show ${rolloutId}\``,
+    )
   return actionOf(row)
 }
 
@@ -121,18 +115,24 @@ export async function pastUpdates(db: DbOrTx, limit = 500): Promise<PastUpdate[]
   const rows = await db
     .selectFrom('rollout_actions as action')
     .innerJoin('rollouts as rollout', 'rollout.id', 'action.rollout_id')
-    .select(['slug', 'tier', 'duration_ms', 'fenced_ms', 'fence_mode'])
+    .leftJoin('rollout_attempts as attempt', (on) =>
+      on.onRef('attempt.action_id', '=', 'action.id').onRef('attempt.attempt', '=', 'action.attempt'),
+    )
+    .select(['action.slug', 'action.tier', 'action.host_id', 'action.duration_ms', 'action.fenced_ms', 'rollout.fence_mode'])
+    .select('attempt.downtime')
     .where('action.status', '=', 'succeeded')
-    .where('duration_ms', 'is not', null)
-    .where('fenced_ms', 'is not', null)
+    .where('action.duration_ms', 'is not', null)
+    .where('action.fenced_ms', 'is not', null)
     .orderBy('action.finished_at', 'desc')
     .limit(limit)
     .execute()
-  return rows.map(({ slug, tier, duration_ms, fenced_ms, fence_mode }) => ({
+  return rows.map(({ slug, tier, host_id, duration_ms, fenced_ms, fence_mode, downtime }) => ({
     slug,
+    hostId: host_id,
     tier,
     durationMs: Number(duration_ms),
     fencedMs: fence_mode === 'until-stable' ? Number(fenced_ms) : null,
+    downtime: downtime === null ? null : JSON.parse(downtime),
   }))
 }
 

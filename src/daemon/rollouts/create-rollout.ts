@@ -2,11 +2,11 @@ import type { NewAlert } from '../../core/alerts/index.ts'
 import type { Fix } from '../../core/boxes/index.ts'
 import { type Actor, actorLabel, type Clock, canonicalJson, isoNow, problem, sha256Hex } from '../../core/kit/index.ts'
 import {
-  type FenceMode,
   IdempotencyKey,
   type Phase,
   type PlannedBox,
   pinnedDigests,
+  type RequestedFence,
   type RolloutDetail,
   type RolloutPlan,
 } from '../../core/rollouts/index.ts'
@@ -29,7 +29,7 @@ type Input = Readonly<{
   holdAfter?: Phase | undefined
   parallel?: number | undefined
   bakeMs?: number | undefined
-  fenceMode?: FenceMode
+  fenceMode?: RequestedFence
   ignoreWindows?: boolean
   reason?: string | undefined
 }>
@@ -62,7 +62,7 @@ async function store({ db, clock }: Deps, actor: Actor, input: Input, planned: P
     holdAfter: input.holdAfter ?? null,
     parallel: input.parallel ?? null,
     bakeMs: input.bakeMs ?? null,
-    fenceMode: input.fenceMode ?? 'until-stable',
+    fenceMode: input.fenceMode ?? 'auto',
     ignoreWindows: input.ignoreWindows ?? false,
   })
   const data = { allowLongFence: input.allowLongFence }
@@ -157,6 +157,7 @@ const actionFor = ({ id, skipRefused }: StoredRollout, box: PlannedBox): StoredA
   undo: null,
   expectedMs: box.expectedMs,
   expectedFenceMs: box.expectedFenceMs,
+  fenceMode: box.does === 'update' ? (box.fenceMode ?? null) : null,
   ...untried,
 })
 

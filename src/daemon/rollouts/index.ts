@@ -6,6 +6,7 @@ import './rollouts.tables.ts'
 import { feature } from '../feature/index.ts'
 import { cleanUpRollouts } from './clean-up-rollouts.ts'
 import type { RolloutsDeps } from './deps.ts'
+import { downtimeMetrics } from './downtime-metrics.ts'
 import { startRolloutEngine } from './engine/engine.ts'
 import { rolloutsRoutes } from './rollouts.routes.ts'
 
@@ -32,4 +33,5 @@ export const rolloutsFeature = feature<RolloutsDeps>({
   routes: (deps) => rolloutsRoutes(deps),
   loops: (deps) => [(signal) => startRolloutEngine(deps, signal)],
   cleanup: (deps) => [(signal) => cleanUpRollouts(deps, signal)],
+  metrics: (deps, registry) => downtimeMetrics(deps, registry),
 })

@@ -67,12 +67,12 @@ export async function activeRollouts(db: DbOrTx, slugs: readonly string[], excep
     .where('started_at', 'is not', null)
     .orderBy('id')
     .execute()
-  const wanted = new Set(slugs)
+  const requested = new Set(slugs)
   const found: ActiveRollout[] = []
   for (const { id, status } of open) {
     if (id === except) continue
     const boxes = await boxesOf(db, id, isOver(status))
-    const shared = boxes.filter((slug) => wanted.has(slug))
+    const shared = boxes.filter((slug) => requested.has(slug))
     if (shared.length > 0) found.push({ rolloutId: id, status, slugs: shared })
   }
   return found

@@ -10,6 +10,7 @@ import {
   newEmergencyId,
   planRollout as plan,
   type RegistryAnswers,
+  type RequestedFence,
   type RolloutKind,
   type RolloutPlan,
   unresolvedImages,
@@ -19,7 +20,6 @@ import { pastUpdates } from './actions.repo.ts'
 import type { RolloutsDeps } from './deps.ts'
 import { knownBoxes } from './known-boxes.ts'
 import { activeRollouts, rolloutsWithPendingRollbacks, runningStagedRollouts } from './open-rollouts.repo.ts'
-import { pastImageRollbacks } from './rollback/completed-updates.repo.ts'
 
 export type PlanDeps = Pick<
   RolloutsDeps,
@@ -33,6 +33,7 @@ export type PlanDeps = Pick<
   | 'schemas'
   | 'daemonVersion'
   | 'fenceMaxMs'
+  | 'fences'
   | 'migrations'
   | 'windows'
   | 'askRegistries'
@@ -42,25 +43,39 @@ export type PlanDeps = Pick<
 export type Planned = Readonly<{ id: string; manifest: Manifest; plan: RolloutPlan }>
 
 type StagedInput = Pace & Readonly<{ targetSlugs?: readonly string[] | undefined; allowLongFence: boolean; ignoreWindows?: boolean }>
-type Pace = Readonly<{ parallel?: number | undefined; bakeMs?: number | undefined }>
+type Pace = Readonly<{ parallel?: number | undefined; bakeMs?: number | undefined; fenceMode?: RequestedFence | undefined }>
 type AnyInput = Readonly<{ kind: RolloutKind } & EmergencyTargets>
 
 /** Plans a rollout of either kind; stores nothing. */
 export const planAnyRollout = (
   deps: PlanDeps,
-  { kind, targetSlugs, allowLongFence, ignoreWindows, parallel, bakeMs, ...targets }: StagedInput & AnyInput,
+  { kind, targetSlugs, allowLongFence, ignoreWindows, parallel, bakeMs, fenceMode, ...targets }: StagedInput & AnyInput,
 ): Promise<Planned> =>
   kind === 'emergency_cve'
     ? planEmergency(deps, targets)
-    : planStaged(deps, { targetSlugs, allowLongFence, parallel, bakeMs, ...(ignoreWindows === undefined ? {} : { ignoreWindows }) })
+    : planStaged(deps, {
+        targetSlugs,
+        allowLongFence,
+        parallel,
+        bakeMs,
+        fenceMode,
+        ...(ignoreWindows === undefined ? {} : { ignoreWindows }),
+      })
 
 /** Plans a staged rollout to the current manifest; stores nothing. Throws NOT_FOUND without a manifest, VALIDATION for unknown slugs. */
 export function planStaged(
   deps: PlanDeps,
-  { targetSlugs, allowLongFence, ignoreWindows = false, parallel, bakeMs }: StagedInput,
+  { targetSlugs, allowLongFence, ignoreWindows = false, parallel, bakeMs, fenceMode }: StagedInput,
 ): Promise<Planned> {
   const id = newId(deps.random, 'ro')
-  const asked = { targetSlugs: targetSlugs ?? null, allowLongFence, ignoreWindows, bakeMs, limits: limitsOf(deps.settings, { parallel }) }
+  const asked = {
+    targetSlugs: targetSlugs ?? null,
+    allowLongFence,
+    ignoreWindows,
+    bakeMs,
+    fenceMode,
+    limits: limitsOf(deps.settings, { parallel }),
+  }
   return withImages(deps, async (resolved) => {
     const { manifest, revision } = await currentManifest(deps.db)
     const target: Target = { rolloutId: id, kind: 'staged', manifest, manifestRevision: revision, ...asked, resolved }
@@ -120,15 +135,15 @@ type Target = Pick<
   | 'resolved'
   | 'limits'
   | 'bakeMs'
+  | 'fenceMode'
 >
 
 async function planFor(deps: PlanDeps, target: Target): Promise<RolloutPlan> {
-  const { db, clock, settings, probe, staleAfterMs, schemas, daemonVersion, fenceMaxMs } = deps
+  const { db, clock, settings, probe, staleAfterMs, schemas, daemonVersion, fenceMaxMs, fences } = deps
   return plan({
     ...target,
     boxes: await knownBoxes(deps, db),
     history: await pastUpdates(db),
-    rollbacks: await pastImageRollbacks(db),
     probe,
     ...(settings.assumedUpdateMs === undefined ? {} : { assumedUpdateMs: settings.assumedUpdateMs }),
     now: isoNow(clock),
@@ -136,6 +151,7 @@ async function planFor(deps: PlanDeps, target: Target): Promise<RolloutPlan> {
     schemas,
     daemonVersion,
     fenceMaxMs,
+    fences,
   })
 }
 

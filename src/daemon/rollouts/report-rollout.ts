@@ -69,7 +69,7 @@ const rolledBackAt = (timeline: RolloutReport['timeline']): string | undefined =
   timeline.findLast(({ action }) => action === 'rollout.rolled_back')?.at
 
 const failures: readonly ActionStatus[] = ['failed', 'rolled_back', 'rollback_failed']
-/** A box that was rolled back with its whole rollout is no failure; one whose rollback failed is. */
+/** A box that was rolled back with its rollout is not a failure; a failed rollback is. */
 const hasFailed = ({ status, rollback }: BoxTimes) => rollback === 'failed' || (failures.includes(status) && rollback !== 'undone')
 const wasUpdated = ({ status, rollback }: BoxTimes) => status === 'succeeded' || rollback !== null
 
@@ -85,9 +85,13 @@ const boxesByPhase = (times: readonly BoxTimes[]): PhaseBoxes[] =>
 
 /** Evidence is deleted after two years; then the last attempt of a box counts. */
 function fenceOf(times: readonly BoxTimes[], ofAttempts: ReadonlyMap<string, number>): RolloutReport['fence'] {
-  const fenced = times.map(({ id, slug, fencedMs }) => ({ slug, ms: ofAttempts.get(id) ?? fencedMs ?? 0 })).filter(({ ms }) => ms > 0)
+  const fenced = times
+    .map(({ id, slug, fencedMs, expectedFenceMs }) => ({ slug, ms: ofAttempts.get(id) ?? fencedMs ?? 0, expectedFenceMs }))
+    .filter(({ ms }) => ms > 0)
   const spread = spreadOf(fenced)
-  return spread && { ...spread, sumMs: fenced.reduce((total, { ms }) => total + ms, 0) }
+  if (!spread) return null
+  const expected = spreadOf(fenced.map(({ slug, expectedFenceMs: ms }) => ({ slug, ms })))
+  return { ...spread, sumMs: fenced.reduce((total, { ms }) => total + ms, 0), expectedMedianMs: expected?.medianMs ?? 0 }
 }
 
 /** Without evidence the last attempt of a box counts, unless it serves as updated: its times are those of the update then. */
@@ -123,8 +127,8 @@ export async function listEvidence(
 function readCursor(id: string, cursor: string): { actionId: string; attempt: number } {
   const match = /^(\d{1,9})_(.+)$/.exec(cursor)
   if (!match)
-    throw problem('VALIDATION', 'cursor: is not the nextCursor of a page', {
-      details: [{ path: 'cursor', reason: 'is not the nextCursor of a page' }],
+    throw problem('VALIDATION', 'cursor: must be the nextCursor of the previous page', {
+      details: [{ path: 'cursor', reason: 'must be the nextCursor of the previous page' }],
     })
   return { attempt: Number(match[1]), actionId: `${id}.${match[2]}` }
 }

@@ -35,19 +35,21 @@ export type BoxTimes = Readonly<{
   finishedAt: string | null
   durationMs: number | null
   fencedMs: number | null
+  expectedFenceMs: number
 }>
 
 /** Status and times of every box. */
 export async function timesOfBoxes(db: DbOrTx, rolloutId: string): Promise<BoxTimes[]> {
   const rows = await db
     .selectFrom('rollout_actions')
-    .select(['id', 'slug', 'phase', 'status', 'undo_status', 'started_at', 'finished_at', 'duration_ms', 'fenced_ms'])
+    .select(['id', 'slug', 'phase', 'status', 'undo_status', 'started_at', 'finished_at', 'duration_ms', 'fenced_ms', 'expected_fence_ms'])
     .where('rollout_id', '=', rolloutId)
     .orderBy('slug')
     .execute()
   const ms = (value: number | null) => (value === null ? null : Number(value))
-  return rows.map(({ duration_ms, fenced_ms, undo_status, started_at: startedAt, finished_at: finishedAt, ...row }) => {
-    return { ...row, rollback: undo_status, startedAt, finishedAt, durationMs: ms(duration_ms), fencedMs: ms(fenced_ms) }
+  return rows.map(({ duration_ms, fenced_ms, expected_fence_ms, undo_status, started_at: startedAt, finished_at: finishedAt, ...row }) => {
+    const fences = { fencedMs: ms(fenced_ms), expectedFenceMs: Number(expected_fence_ms) }
+    return { ...row, rollback: undo_status, startedAt, finishedAt, durationMs: ms(duration_ms), ...fences }
   })
 }
 

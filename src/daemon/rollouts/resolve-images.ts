@@ -37,8 +37,8 @@ export function askRegistries(deps: Deps): AskRegistries {
       for (const answered of await Promise.all(round.map((host) => ask(host, open, withinMs))))
         for (const [image, answer] of answered) answers.get(image)?.push(answer)
     }
-    const given = [...answers].filter(([, all]) => all.length > 0)
-    return new Map(given.map(([image, all]) => [image, combineAnswers(all, hosts.length)]))
+    const input = [...answers].filter(([, all]) => all.length > 0)
+    return new Map(input.map(([image, all]) => [image, combineAnswers(all, hosts.length)]))
   }
 }
 

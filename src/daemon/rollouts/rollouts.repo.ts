@@ -1,5 +1,5 @@
 import type { Selectable } from 'kysely'
-import type { Fix, Manifest } from '../../core/boxes/index.ts'
+import { type Fix, fenceModeOf, type Manifest } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import { isOver, type Rollout, type RolloutKind, type RolloutPlan, RolloutStatus } from '../../core/rollouts/index.ts'
 import { type DbOrTx, forUpdate, type Tx } from '../db/index.ts'
@@ -61,7 +61,7 @@ const rolloutOf = (row: Row): StoredRollout => ({
   parallel: row.parallel,
   bakeMs: row.bake_ms,
   bakeUntil: row.bake_until,
-  fenceMode: row.fence_mode,
+  fenceMode: row.fence_mode === 'auto' ? row.fence_mode : fenceModeOf(row.fence_mode),
   ignoreWindows: row.ignore_windows === 1,
   queuedBehind: row.queued_behind === null ? [] : JSON.parse(row.queued_behind),
   createdAt: row.created_at,
@@ -69,7 +69,7 @@ const rolloutOf = (row: Row): StoredRollout => ({
   finishedAt: row.finished_at,
 })
 
-const rolloutNotFound = (id: string) => problem('NOT_FOUND', `there is no rollout ${id}. fix: list all with \`tenantry rollouts list\``)
+const rolloutNotFound = (id: string) => problem('NOT_FOUND', `rollout ${id} does not exist. fix: list all with \`tenantry rollouts list\``)
 
 const stored = (db: DbOrTx) => db.selectFrom('rollouts').select(columns)
 
@@ -143,7 +143,7 @@ export async function replaceRollout(tx: Tx, before: StoredRollout, after: Store
     .where('status', '=', before.status)
     .executeTakeFirst()
   if (numUpdatedRows === 0n)
-    throw problem('CONFLICT', `rollout ${before.id} is not ${before.status} any more. fix: read it again and retry`)
+    throw problem('CONFLICT', `rollout ${before.id} changed meanwhile (it was ${before.status}). fix: read it again and retry`)
 }
 
 /** The rollout that an earlier call with the same Idempotency-Key created. */
@@ -212,6 +212,6 @@ async function insertPlan(tx: Tx, rolloutId: string, plan: RolloutPlan): Promise
 /** Throws NOT_FOUND. */
 export async function planOf(db: DbOrTx, rolloutId: string): Promise<RolloutPlan> {
   const row = await db.selectFrom('rollout_plans').select('plan').where('rollout_id', '=', rolloutId).executeTakeFirst()
-  if (!row) throw problem('NOT_FOUND', `there is no plan of a rollout ${rolloutId}. fix: list all with \`tenantry rollouts list\``)
+  if (!row) throw problem('NOT_FOUND', `rollout ${rolloutId} has no plan. fix: list all with \`tenantry rollouts list\``)
   return JSON.parse(row.plan)
 }

@@ -1,9 +1,10 @@
+import type { FenceMode } from '../../core/boxes/index.ts'
 import type {
   ActionRollback,
   ActionStatus,
   CommandStep,
-  FenceMode,
   Phase,
+  RequestedFence,
   RollbackMode,
   RolloutAttempt,
   RolloutKind,
@@ -37,7 +38,8 @@ export type RolloutTable = {
   bake_ms: number | null
   /** The end of the bake of the current phase; null outside a bake. */
   bake_until: string | null
-  fence_mode: FenceMode
+  /** Rows of earlier versions may have the former name of `until-proven`. */
+  fence_mode: RequestedFence | 'until-first-ok'
   ignore_windows: number
   /** Ids of the rollouts that it was queued behind at its start; null without any. */
   queued_behind: string | null
@@ -89,6 +91,8 @@ export type RolloutActionTable = {
   finished_at: string | null
   duration_ms: number | null
   fenced_ms: number | null
+  /** As planned, then as the agent applied it; null in rows of earlier versions. */
+  fence_mode: FenceMode | null
   error: string | null
 }
 
@@ -110,6 +114,8 @@ export type RolloutAttemptTable = {
   probes: string
   compose_backup: string | null
   restored: string | null
+  /** The parts of the downtime; null where the agent did not report them. */
+  downtime: string | null
   steps: string
   duration_ms: number | null
   fenced_ms: number | null

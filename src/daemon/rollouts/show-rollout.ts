@@ -165,8 +165,8 @@ export async function listRollouts(
 function readCursor(cursor: string): { createdAt: string; id: string } {
   const match = /^([0-9TZ:.-]+)_(.+)$/.exec(cursor)
   if (!match)
-    throw problem('VALIDATION', 'cursor: is not the nextCursor of a page', {
-      details: [{ path: 'cursor', reason: 'is not the nextCursor of a page' }],
+    throw problem('VALIDATION', 'cursor: must be the nextCursor of the previous page', {
+      details: [{ path: 'cursor', reason: 'must be the nextCursor of the previous page' }],
     })
   return { createdAt: match[1] as string, id: match[2] as string }
 }

@@ -3,15 +3,15 @@ import { type Actor, isoNow, type PlatformPrincipal, problem } from '../../core/
 import { mayActOn, mayRead, type RunSummary } from '../../core/runs/index.ts'
 import { mayMove } from '../../core/tasks/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import type { Tx } from '../db/index.ts'
+import { type DbOrTx, dialectOf, type Tx } from '../db/index.ts'
 import { findTask } from '../tasks/index.ts'
-import { applyStep } from './apply-step.ts'
+import { applyAtOnce, applyStep } from './apply-step.ts'
 import { boardOf } from './compiled-boards.ts'
 import type { RunsDeps, StepDeps } from './deps.ts'
 import { openElements } from './elements.repo.ts'
 import { assertBeforeDrawings, assertFiles, hasDrawing, storeSignatures } from './form-files.ts'
 import { earlierAnswer, type Keyed } from './history.repo.ts'
-import { lockRun, type RunRecord, summaryOf } from './runs.repo.ts'
+import { findRun, lockRun, type RunRecord, summaryOf } from './runs.repo.ts'
 import { noSuchRun } from './show-runs.ts'
 import { eligibleFor } from './stalled-checkpoints.ts'
 
@@ -38,7 +38,8 @@ export async function advanceRun(
   const keyed = key === undefined ? undefined : keyedBy(actor, key, advance)
   try {
     const prepared = hasDrawing(advance.data ?? {}) ? await withSignatures(deps, actor, { id, ...advance }) : advance
-    return await deps.db.transaction().execute((tx) => advanceOnce(deps, tx, { id, actor, advance: prepared, keyed }))
+    const once = { id, actor, advance: prepared, keyed }
+    return (await submitAtOnce(deps, once)) ?? (await deps.db.transaction().execute((tx) => advanceOnce(deps, tx, once)))
   } catch (error) {
     // A repeated request meets a run that has moved on, or the stored key: the first time needs no look-up.
     const earlier = keyed && (await earlierAnswer(deps.db, { tenantId: actor.tenantId, id }, keyed))
@@ -80,9 +81,28 @@ async function advanceOnce(deps: Pick<RunsDeps, 'clock' | 'random'>, tx: Tx, { i
   return summaryOf(after)
 }
 
+/** Submits a form without a transaction where that is possible (`applyAtOnce`); else undefined. Checks the same as `advanceOnce`. */
+async function submitAtOnce(
+  deps: Pick<RunsDeps, 'db' | 'clock' | 'random'>,
+  { id, actor, advance, keyed }: Once,
+): Promise<RunSummary | undefined> {
+  const { db } = deps
+  if (dialectOf(db) !== 'postgres' || advance.action !== 'submit') return undefined
+  const run = assertReadable(await findRun(db, { tenantId: actor.tenantId, id }), actor, id)
+  const { board, element } = await openElement(db, run, advance)
+  await assertRole(db, actor, { run, element, action: advance.action })
+  const input = await inputOf(db, { run, board, actor, advance })
+  const stepped = stepRun({ board, now: isoNow(deps.clock), names: namesOf(run) }, run.state, input)
+  const after = await applyAtOnce(deps, db, { run, stepped, input, keyed })
+  return after && summaryOf(after)
+}
+
 /** The caller may read the run, which is locked. Throws NOT_FOUND for a missing run and one that the caller may not read. */
 async function lockReadableRun(tx: Tx, actor: PlatformPrincipal, id: string): Promise<RunRecord> {
-  const run = await lockRun(tx, { tenantId: actor.tenantId, id })
+  return assertReadable(await lockRun(tx, { tenantId: actor.tenantId, id }), actor, id)
+}
+
+function assertReadable(run: RunRecord | undefined, actor: PlatformPrincipal, id: string): RunRecord {
   if (!run || !mayRead(run.readers, actor)) throw noSuchRun(id)
   return run
 }
@@ -96,18 +116,18 @@ const keyedBy = ({ userId }: PlatformPrincipal, key: string, request: Omit<Advan
 }
 
 async function openElement(
-  tx: Tx,
+  db: DbOrTx,
   run: RunRecord,
   { elementId, expectedSeq }: Omit<Advance, 'id'>,
 ): Promise<Readonly<{ board: Board; element: OpenElement }>> {
   const { state } = run
   if (state.status === 'completed' || (state.failure && isFinal(run)))
-    throw problem('RUN_ENDED', `Run ${run.id} has ended (${state.failure?.code.toLowerCase() ?? state.status}), so nothing of it changes.`)
+    throw problem('RUN_ENDED', `Run ${run.id} has ended (${state.failure?.code.toLowerCase() ?? state.status}), and cannot change.`)
   if (state.failure)
-    throw problem('RUN_FAILED', `Run ${run.id} failed: ${state.failure.message}. fix: somebody with manageBoards retries or cancels it`)
+    throw problem('RUN_FAILED', `Run ${run.id} failed: ${state.failure.message}. fix: a user with manageBoards retries or cancels it`)
   if (expectedSeq !== undefined && expectedSeq !== state.seq)
     throw problem('RUN_CHANGED', `Run ${run.id} is at seq ${state.seq}, not ${expectedSeq}. fix: read it again and repeat your action`)
-  const board = await boardOf(tx, { tenantId: run.tenantId, boardId: run.boardId, version: run.boardVersion })
+  const board = await boardOf(db, { tenantId: run.tenantId, boardId: run.boardId, version: run.boardVersion })
   if (!board.graph.elements.has(elementId)) throw problem('NOT_FOUND', `The board of the run has no element ${elementId}.`)
   const token = state.tokens.find((one) => one.elementId === elementId)
   const element = board.graph.elements.get(elementId)
@@ -129,51 +149,52 @@ function waitingFor({ definition }: Board, { kind, label, config }: Waiting, { i
 const isFinal = ({ state: { failure } }: RunRecord): boolean => failure?.code === 'CANCELLED' || failure?.code === 'REJECTED'
 
 async function assertRole(
-  tx: Tx,
+  db: DbOrTx,
   actor: PlatformPrincipal,
   { run, element, action }: Readonly<{ run: RunRecord; element: OpenElement; action: Action }>,
 ): Promise<void> {
   const { kind, label, role, escalationRole } = element
   if (mayActOn([role, kind === 'form' ? escalationRole : null], actor)) return
-  if (action === 'complete' && (await mayCompleteTask(tx, actor, { run, element }))) return
+  if (action === 'complete' && (await mayCompleteTask(db, actor, { run, element }))) return
   throw problem('FORBIDDEN', `"${label}" is done by the role ${role}, which you do not have.`)
 }
 
 /** The rule of tasks: the assignee, or users with `manageBoards`, may complete it too. */
 async function mayCompleteTask(
-  tx: Tx,
+  db: DbOrTx,
   actor: PlatformPrincipal,
   { run, element }: Readonly<{ run: RunRecord; element: OpenElement }>,
 ): Promise<boolean> {
   const { tenantId, id: runId } = run
-  const taskId = (await openElements(tx, { tenantId, runId })).find(({ tokenId }) => tokenId === element.tokenId)?.taskId
-  const task = taskId ? await findTask(tx, { tenantId, id: taskId }) : undefined
+  const taskId = (await openElements(db, { tenantId, runId })).find(({ tokenId }) => tokenId === element.tokenId)?.taskId
+  const task = taskId ? await findTask(db, { tenantId, id: taskId }) : undefined
   return task !== undefined && mayMove(task, actor, { type: 'complete' })
 }
 
 type Asked = Readonly<{ run: RunRecord; board: Board; actor: PlatformPrincipal; advance: Omit<Advance, 'id'> }>
 
-async function inputOf(tx: Tx, { run, board, actor: { userId: by }, advance }: Asked): Promise<RunInput> {
+async function inputOf(db: DbOrTx, { run, board, actor: { userId: by }, advance }: Asked): Promise<RunInput> {
   const { elementId, action, data = {} } = advance
   const element = board.graph.elements.get(elementId)
   if (action === 'submit') {
-    if (element?.kind === 'form') await assertFiles(tx, { run, element, by, values: data })
+    if (element?.kind === 'form') await assertFiles(db, { run, element, by, values: data })
     return { type: 'submit', elementId, by, values: data }
   }
   if (action !== 'approve') return { type: action, elementId, by }
-  const eligible = element?.kind === 'checkpoint' ? await eligibleFor(tx, { run, definition: board.definition, element }) : []
+  const eligible = element?.kind === 'checkpoint' ? await eligibleFor(db, { run, definition: board.definition, element }) : []
   // Only those whose approvals count are stored in the history.
   const approvers = new Set([by, ...run.state.tokens.flatMap((token) => token.approvals.map(({ userId }) => userId))])
   return { type: 'approve', elementId, by, eligible: eligible.filter((id) => approvers.has(id)) }
 }
+
+const namesOf = ({ id, boardName }: RunRecord) => ({ board: boardName, run: id })
 
 type Locked = Readonly<{ run: RunRecord; input: RunInput; keyed?: Keyed | undefined }>
 
 /** Steps a run that the caller has locked, in the caller's transaction. An input that changes nothing returns the same run. */
 export async function advanceLocked(deps: StepDeps, tx: Tx, { run, input, keyed }: Locked): Promise<RunRecord> {
   const board = await boardOf(tx, { tenantId: run.tenantId, boardId: run.boardId, version: run.boardVersion })
-  const names = { board: run.boardName, run: run.id }
-  const stepped = stepRun({ board, now: isoNow(deps.clock), names }, run.state, input)
+  const stepped = stepRun({ board, now: isoNow(deps.clock), names: namesOf(run) }, run.state, input)
   if (stepped.run === run.state) return run
   return (await applyStep(deps, tx, { run, stepped, input, keyed })) as RunRecord
 }

@@ -1,12 +1,12 @@
 import { activeOf, type Board, type RunEffect, type RunState, type Stepped } from '../../core/boards/index.ts'
 import { isoNow } from '../../core/kit/index.ts'
 import { type Readers, withReaders } from '../../core/runs/index.ts'
-import type { Tx, Write } from '../db/index.ts'
+import { type Db, guarded, isConstraintViolation, type Tx, type Write } from '../db/index.ts'
 import { boardOf } from './compiled-boards.ts'
 import type { StepDeps } from './deps.ts'
 import { changeElement } from './elements.repo.ts'
 import { type HistoryInput, insertHistory, type Keyed } from './history.repo.ts'
-import { applyElements } from './open-elements.ts'
+import { applyElements, formWrites } from './open-elements.ts'
 import { publishStep } from './publish-step.ts'
 import { enqueueReports } from './reports.ts'
 import { alertOperators } from './run-alerts.ts'
@@ -42,18 +42,55 @@ export async function applyStep(
   const elements = await applyElements(deps, tx, step)
   const writes = [
     ...(isKeyed ? [] : [isNew ? insertRun(after) : replaceRun(after, at)]),
-    insertHistory({ tenantId: run.tenantId, runId: run.id, seq: after.state.seq, at, input, keyed }, summaryOf(after)),
     ...elements,
     ...(input.type === 'approve' ? recordApprovals(after, input.elementId) : []),
-    ...changeTimers(step),
-    ...enqueueMessages(deps, step),
-    ...enqueueReports(deps, step),
+    ...rowsOf(deps, step, { input, keyed }),
   ]
   await publishStep(deps, tx, { ...step, isNew, writes })
   await pauseIfFailed(tx, run.state, step)
   const stalled = await escalateStalled(deps, tx, step)
   await alertOperators(deps, tx, { ...step, stalled })
   return after
+}
+
+/**
+ * Stores a step as one statement without a transaction around it (PostgreSQL), which takes half the round trips. For steps whose effects are rows
+ * alone: forms, timers, messages, reports. Returns undefined, with nothing stored, for other steps, and if the run has changed since the caller
+ * read it; `applyStep` then decides with the run locked.
+ */
+export async function applyAtOnce(
+  deps: StepDeps,
+  db: Db,
+  { run, isNew = false, stepped, input, keyed }: Step,
+): Promise<RunRecord | undefined> {
+  const board = await boardOf(db, { tenantId: run.tenantId, boardId: run.boardId, version: run.boardVersion })
+  const after = changed(run, board, { stepped, input })
+  const at = isoNow(deps.clock)
+  const step = { run: after, board, effects: stepped.effects, at }
+  const elements = formWrites(step)
+  const hasAlerts =
+    run.state.failure !== null || after.state.failure !== null || (after.state.finishedAt !== null && after.state.dueAt !== null)
+  if (!elements || hasAlerts || (isNew && after.startKey !== null)) return undefined
+  const guard = isNew ? undefined : guarded(replaceRun(after, at, run.state.seq))
+  const writes = [...(isNew ? [insertRun(after)] : []), ...elements, ...rowsOf(deps, step, { input, keyed })]
+  try {
+    await publishStep(deps, db, { ...step, isNew, writes, guard })
+    return after
+  } catch (error) {
+    if (isConstraintViolation(error)) return undefined
+    throw error
+  }
+}
+
+/** History, timers, messages and reports of a step. */
+const rowsOf = (deps: StepDeps, step: AppliedStep, { input, keyed }: Pick<Step, 'input' | 'keyed'>): Write[] => {
+  const { tenantId, id: runId, state } = step.run
+  return [
+    insertHistory({ tenantId, runId, seq: state.seq, at: step.at, input, keyed }, summaryOf(step.run)),
+    ...changeTimers(step),
+    ...enqueueMessages(deps, step),
+    ...enqueueReports(deps, step),
+  ]
 }
 
 /** A step while its effects are applied. `run` is the run after it. */

@@ -46,7 +46,7 @@ async function fireRuns(deps: Deps, due: readonly DueRun[]): Promise<number> {
 
 type One = Readonly<{ tenantId: string; id: string }>
 
-/** A run that cannot be stepped keeps its timers, and the others go on. */
+/** A run that cannot be stepped keeps its timers, and the others continue. */
 async function fireRun(deps: Deps, { tenantId, id }: One): Promise<number> {
   try {
     return await deps.db.transaction().execute(async (tx) => {

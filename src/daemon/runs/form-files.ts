@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { type ElementOf, readForm } from '../../core/boards/index.ts'
 import { inlineType } from '../../core/files/index.ts'
 import { type FieldReason, problem } from '../../core/kit/index.ts'
-import type { Tx } from '../db/index.ts'
+import type { DbOrTx, Tx } from '../db/index.ts'
 import { findFile } from '../files/index.ts'
 import type { RunsDeps } from './deps.ts'
 import type { RunRecord } from './runs.repo.ts'
@@ -59,12 +59,12 @@ function pngOf(name: string, value: string): Buffer {
 }
 
 /** Throws VALIDATION for a file that is not in the space of the run, and for a signature that is not a PNG of the caller. */
-export async function assertFiles(tx: Tx, { run: { tenantId, spaceId }, element, by, values }: Submitted): Promise<void> {
+export async function assertFiles(db: DbOrTx, { run: { tenantId, spaceId }, element, by, values }: Submitted): Promise<void> {
   const reasons: FieldReason[] = []
   for (const { name, kind } of element.config.fields) {
     const fileId = values[name]
     if ((kind !== 'file' && kind !== 'signature') || typeof fileId !== 'string') continue
-    const found = spaceId === null ? undefined : await findFile(tx, { tenantId, spaceId, fileId })
+    const found = spaceId === null ? undefined : await findFile(db, { tenantId, spaceId, fileId })
     const path = `data.${name}`
     if (found?.state !== 'ready') reasons.push({ path, reason: 'must be the id of a file in the space of the run' })
     else if (

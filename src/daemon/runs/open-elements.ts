@@ -9,15 +9,37 @@ import type { RunRecord } from './runs.repo.ts'
 type Waiting = ElementOf<'task' | 'checkpoint' | 'form'>
 type Opened = Extract<RunEffect, { type: 'opened' }>
 
+/** The writes of a step in which forms and timers alone open and close: they have no tasks. Undefined for every other step. */
+export function formWrites({ run, board, effects, at }: AppliedStep): Write[] | undefined {
+  const kindOf = (token: Token) => board.graph.elements.get(token.elementId)?.kind
+  const closed = effects.filter((effect) => effect.type === 'closed')
+  const ids = new Set(closed.map(({ token }) => token.id))
+  const opened = effects.filter((effect): effect is Opened => effect.type === 'opened' && !ids.has(effect.token.id))
+  const hasTasks =
+    opened.some(({ token }) => kindOf(token) !== 'form') ||
+    closed.some(({ token }) => token.escalated || !['form', 'timer'].includes(kindOf(token) as string)) ||
+    effects.some(({ type }) => type === 'escalated')
+  if (hasTasks) return undefined
+  const one = { tenantId: run.tenantId, runId: run.id }
+  return [
+    ...closed.flatMap(({ token, outcome }) =>
+      kindOf(token) === 'form' ? [changeElement({ ...one, tokenId: token.id }, { status: outcome, closed_at: at })] : [],
+    ),
+    ...insertElements(opened.map(({ token, role }) => elementOf(run, board, { token, role }))),
+  ]
+}
+
 /** Creates, ends and escalates the tasks of the elements that wait for users. Returns the writes that open and close the elements. */
 export async function applyElements(deps: StepDeps, tx: Tx, step: AppliedStep): Promise<Write[]> {
+  const plain = formWrites(step)
+  if (plain) return plain
   const { run, board, effects, at } = step
   const closed = new Map(effects.flatMap((effect) => (effect.type === 'closed' ? [[effect.token.id, effect.outcome] as const] : [])))
   const opened = effects.filter((effect): effect is Opened => effect.type === 'opened' && !closed.has(effect.token.id))
   const escalated = effects.flatMap((effect) => (effect.type === 'escalated' && effect.elementId !== null ? [effect] : []))
   const writes: Write[] = []
   if (closed.size > 0 || escalated.length > 0) {
-    const waiting = await touchedElements(tx, step, escalated.length > 0)
+    const waiting = await openElements(tx, { tenantId: run.tenantId, runId: run.id })
     for (const element of waiting) {
       const outcome = closed.get(element.tokenId)
       if (outcome) writes.push(await closeElement(deps, tx, { element, outcome, at }))
@@ -28,14 +50,6 @@ export async function applyElements(deps: StepDeps, tx: Tx, step: AppliedStep): 
     }
   }
   return [...writes, ...(await openAll(deps, tx, { run, board, opened }))]
-}
-
-/** The open elements of the run. A form that was not escalated has no task, so it is not read to be closed. */
-async function touchedElements(tx: Tx, { run, board, effects }: AppliedStep, isEscalated: boolean): Promise<readonly RunElement[]> {
-  const closed = effects.flatMap((effect) => (effect.type === 'closed' ? [effect.token] : []))
-  const isPlain = closed.every(({ elementId, escalated }) => !escalated && board.graph.elements.get(elementId)?.kind === 'form')
-  if (isEscalated || !isPlain) return openElements(tx, { tenantId: run.tenantId, runId: run.id })
-  return closed.map((token) => elementOf(run, board, { token, role: '' }))
 }
 
 type Opening = Readonly<{ run: RunRecord; board: Board; opened: readonly Opened[] }>

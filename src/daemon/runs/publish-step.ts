@@ -1,6 +1,6 @@
 import type { RunEffect } from '../../core/boards/index.ts'
 import type { TenantEventType } from '../../core/events/index.ts'
-import type { Tx, Write } from '../db/index.ts'
+import type { DbOrTx, Write } from '../db/index.ts'
 import { recordEvents } from '../events/index.ts'
 import type { AppliedStep } from './apply-step.ts'
 import type { StepDeps } from './deps.ts'
@@ -17,8 +17,15 @@ export const checkpointId = (runId: string, tokenId: string): string => `${runId
  */
 export async function publishStep(
   { clock }: Pick<StepDeps, 'clock'>,
-  tx: Tx,
-  { run, board, effects, isNew, writes }: AppliedStep & Readonly<{ isNew: boolean; writes: readonly Write[] }>,
+  tx: DbOrTx,
+  {
+    run,
+    board,
+    effects,
+    isNew,
+    writes,
+    guard,
+  }: AppliedStep & Readonly<{ isNew: boolean; writes: readonly Write[]; guard?: Write | undefined }>,
 ): Promise<void> {
   const audience = audienceOf(run)
   const payload = { runId: run.id, boardId: run.boardId }
@@ -29,7 +36,7 @@ export async function publishStep(
   ]
   // Each event has the ids of its type; the list has lost which is whose.
   const events = steps.map((event) => ({ ...event, audience })) as unknown as Published[]
-  await recordEvents(tx, clock, { tenantId: run.tenantId, events, writes })
+  await recordEvents(tx, clock, { tenantId: run.tenantId, events, writes, guard })
 }
 
 type Ids = Readonly<Record<string, string | null>>

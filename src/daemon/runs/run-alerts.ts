@@ -15,7 +15,7 @@ export async function alertOperators(
   const keys = doneKeys({ run, board, effects })
   if (escalated.length === 0 && stalled.length === 0 && keys.length === 0) return
   const slug = await slugOf(tx, run.tenantId)
-  if (keys.length > 0) await closeAlerts(tx, clock, { subject: `${slug}/${run.id}`, keys, because: 'the run went on' })
+  if (keys.length > 0) await closeAlerts(tx, clock, { subject: `${slug}/${run.id}`, keys, because: 'the run continued' })
   for (const elementId of escalated) await raiseAlert(tx, clock, alertOf.run_overdue({ slug, runId: run.id, elementId }))
   for (const one of stalled) await raiseAlert(tx, clock, alertOf.checkpoint_stalled({ slug, runId: run.id, ...one }))
 }

@@ -88,9 +88,9 @@ export async function insertKeyedRun(tx: Tx, run: RunRecord): Promise<boolean> {
   return numInsertedOrUpdatedRows === 1n
 }
 
-/** The caller holds the lock of the run. */
-export const replaceRun = (run: RunRecord, updatedAt: string): Write =>
-  updateRows('runs', { tenant_id: run.tenantId, id: run.id }, changing(run, updatedAt))
+/** The caller holds the lock of the run, or names the `seq` that it has read: another one changes nothing. */
+export const replaceRun = (run: RunRecord, updatedAt: string, seq?: number): Write =>
+  updateRows('runs', { tenant_id: run.tenantId, id: run.id, ...(seq === undefined ? {} : { seq }) }, changing(run, updatedAt))
 
 type One = Readonly<{ tenantId: string; id: string }>
 

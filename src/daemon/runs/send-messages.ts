@@ -37,7 +37,7 @@ type Deps = Pick<RunsDeps, 'db' | 'log' | 'sendMessage'>
 
 /**
  * The job waits while the chat server is not available, such as during an update of the box. The transaction id is that of the token, so a job that
- * runs twice sends once. A message that the server still refuses at the last attempt is marked as failed; the run went on long ago.
+ * runs twice sends once. A message that the server still refuses at the last attempt is marked as failed; the run continued long ago.
  */
 export const messageJobs = (deps: Deps): Readonly<Record<string, JobHandler>> => ({
   [messageTopic]: async (payload, { last }) => {

@@ -2,8 +2,8 @@ import { type BoardDefinition, boundRole, readStartVariables, startRun as startS
 import { isoNow, newId, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import { mayActOn } from '../../core/runs/index.ts'
 import { type BoardRecord, findBoard, noSuchBoard } from '../boards/index.ts'
-import type { DbOrTx, Tx } from '../db/index.ts'
-import { applyStep } from './apply-step.ts'
+import { type DbOrTx, dialectOf, type Tx } from '../db/index.ts'
+import { applyAtOnce, applyStep } from './apply-step.ts'
 import { boardOf } from './compiled-boards.ts'
 import type { RunsDeps, StepDeps } from './deps.ts'
 import { earlierAnswer, type Keyed } from './history.repo.ts'
@@ -16,11 +16,23 @@ type StartInput = Readonly<{ id: string; spaceId: string | null; variables: Read
  * Starts a run for a user. Throws NOT_FOUND, FORBIDDEN (no role that the board names), BOARD_NOT_ACTIVE, VALIDATION (variables, space),
  * KEY_REUSED, PAYLOAD_TOO_LARGE.
  */
-export const startRun = (
-  deps: Pick<RunsDeps, 'db' | 'clock' | 'random' | 'spacesOf'>,
-  actor: PlatformPrincipal,
-  { id, spaceId, variables, key }: StartInput,
-) =>
+export const startRun = async (deps: StartDeps, actor: PlatformPrincipal, input: StartInput) =>
+  (await startAtOnce(deps, actor, input)) ?? (await startInTransaction(deps, actor, input))
+
+type StartDeps = Pick<RunsDeps, 'db' | 'clock' | 'random' | 'spacesOf'>
+
+/** Starts without a transaction where that is possible (`applyAtOnce`); else undefined. */
+async function startAtOnce(deps: StartDeps, actor: PlatformPrincipal, { id: boardId, spaceId, variables, key }: StartInput) {
+  const { db } = deps
+  if (dialectOf(db) !== 'postgres' || key !== undefined) return undefined
+  const { tenantId, userId: by } = actor
+  const board = await startableBoard(deps, db, { actor, boardId, spaceId })
+  const step = await newRun(deps, db, { tenantId, boardId, by, trigger: { type: 'manual' }, spaceId, variables, board })
+  const run = await applyAtOnce(deps, db, step)
+  return run && answerOf(db, run, undefined)
+}
+
+const startInTransaction = (deps: StartDeps, actor: PlatformPrincipal, { id, spaceId, variables, key }: StartInput) =>
   deps.db.transaction().execute(async (tx) => {
     const { tenantId, userId } = actor
     // A key is the caller's own: another user with the same key starts another run.
@@ -28,10 +40,7 @@ export const startRun = (
     const earlier = keyed && (await runByStartKey(tx, { tenantId, boardId: id, startKey: `manual:${keyed.key}` }))
     // A repeated start answers also when the board was archived since.
     if (earlier) return answerOf(tx, earlier, keyed)
-    const board = await activeBoard(tx, { tenantId, boardId: id })
-    const { definition } = await boardOf(tx, { tenantId, boardId: id, version: board.publishedVersion })
-    assertMayStart(definition, actor, board)
-    if (spaceId !== null && spaceId !== board.publishedSpaceId) await assertOwnSpace(deps, tx, { actor, board, spaceId })
+    const board = await startableBoard(deps, tx, { actor, boardId: id, spaceId })
     const { run, isNew } = await startBoardRun(deps, tx, {
       ...{ tenantId, boardId: id, by: userId, trigger: { type: 'manual' }, spaceId, variables, keyed },
       key: keyed?.key ?? null,
@@ -40,11 +49,23 @@ export const startRun = (
     return answerOf(tx, run, isNew ? undefined : keyed)
   })
 
+type Wanted = Readonly<{ actor: PlatformPrincipal; boardId: string; spaceId: string | null }>
+
+/** The board, of which the caller may start a run in this space. */
+async function startableBoard(deps: StartDeps, db: DbOrTx, { actor, boardId, spaceId }: Wanted): Promise<Active> {
+  const { tenantId } = actor
+  const board = await activeBoard(db, { tenantId, boardId })
+  const { definition } = await boardOf(db, { tenantId, boardId, version: board.publishedVersion })
+  assertMayStart(definition, actor, board)
+  if (spaceId !== null && spaceId !== board.publishedSpaceId) await assertOwnSpace(deps, db, { actor, board, spaceId })
+  return board
+}
+
 /** The state of the run; for a repeated start its first answer. Throws KEY_REUSED (another request). */
-async function answerOf(tx: Tx, run: RunRecord, keyed: Keyed | undefined) {
-  const answer = (keyed && (await earlierAnswer(tx, run, keyed))) ?? summaryOf(run)
-  const { definition } = await boardOf(tx, { tenantId: run.tenantId, boardId: run.boardId, version: run.boardVersion })
-  return { ...answer, warnings: await checkpointWarnings(tx, { run, definition }) }
+async function answerOf(db: DbOrTx, run: RunRecord, keyed: Keyed | undefined) {
+  const answer = (keyed && (await earlierAnswer(db, run, keyed))) ?? summaryOf(run)
+  const { definition } = await boardOf(db, { tenantId: run.tenantId, boardId: run.boardId, version: run.boardVersion })
+  return { ...answer, warnings: await checkpointWarnings(db, { run, definition }) }
 }
 
 /** Roles that may start a run of the board; empty: every user. */
@@ -58,8 +79,8 @@ function assertMayStart(definition: BoardDefinition, actor: PlatformPrincipal, {
 
 type Placed = Readonly<{ actor: PlatformPrincipal; board: BoardRecord; spaceId: string }>
 
-async function assertOwnSpace({ spacesOf }: Pick<RunsDeps, 'spacesOf'>, tx: Tx, { actor, board, spaceId }: Placed): Promise<void> {
-  const isMember = (await spacesOf(tx, actor)).some(({ id }) => id === spaceId)
+async function assertOwnSpace({ spacesOf }: Pick<RunsDeps, 'spacesOf'>, db: DbOrTx, { actor, board, spaceId }: Placed): Promise<void> {
+  const isMember = (await spacesOf(db, actor)).some(({ id }) => id === spaceId)
   if (isMember && board.publishedSpaceId === null) return
   const reason =
     board.publishedSpaceId === null ? 'must be a space that you are a member of' : `must be left out: runs of this board are in its space`
@@ -104,14 +125,31 @@ type BoardRunInput = Readonly<{
 export async function startBoardRun(
   deps: StepDeps,
   tx: Tx,
-  { tenantId, boardId, by, trigger, spaceId, variables, key = null, keyed, board: read }: BoardRunInput,
+  { key = null, ...input }: BoardRunInput,
 ): Promise<Readonly<{ run: RunRecord; isNew: boolean }>> {
+  const { tenantId, boardId, trigger } = input
   const startKey = startKeyOf(trigger, key)
   // A repeated start answers also when the board was archived since.
   const earlier = startKey === null ? undefined : await runByStartKey(tx, { tenantId, boardId, startKey })
   if (earlier) return { run: earlier, isNew: false }
-  const board = read ?? (await activeBoard(tx, { tenantId, boardId }))
-  const compiled = await boardOf(tx, { tenantId, boardId, version: board.publishedVersion })
+  const stored = await applyStep(deps, tx, await newRun(deps, tx, { ...input, startKey }))
+  if (stored) return { run: stored, isNew: true }
+  // Another request started it at the same time.
+  const other = await runByStartKey(tx, { tenantId, boardId, startKey: startKey as string })
+  if (!other) throw new Error(`the run ${startKey} of board ${boardId} was deleted meanwhile`)
+  return { run: other, isNew: false }
+}
+
+type NewRun = Omit<BoardRunInput, 'key'> & Readonly<{ startKey?: string | null }>
+
+/** The first step of a run that is not stored yet. */
+async function newRun(
+  deps: StepDeps,
+  db: DbOrTx,
+  { tenantId, boardId, by, trigger, spaceId, variables, startKey = null, keyed, board: read }: NewRun,
+) {
+  const board = read ?? (await activeBoard(db, { tenantId, boardId }))
+  const compiled = await boardOf(db, { tenantId, boardId, version: board.publishedVersion })
   const names = { board: board.name, run: newId(deps.random, 'run') }
   const values = readStartVariables(compiled.definition, variables)
   const stepped = startState({ board: compiled, now: isoNow(deps.clock), names }, { by, variables: values })
@@ -120,12 +158,7 @@ export async function startBoardRun(
     ...{ spaceId: assertSpace(compiled.definition, board, spaceId), readers: { users: [], roles: [] } },
     ...{ active: { elementIds: [], columnIds: [] }, expiresAt: null, state: { ...stepped.run, failure: null } },
   }
-  const stored = await applyStep(deps, tx, { run, isNew: true, stepped, input: { type: 'start', by, variables: values }, keyed })
-  if (stored) return { run: stored, isNew: true }
-  // Somebody else started it at the same time.
-  const other = await runByStartKey(tx, { tenantId, boardId, startKey: startKey as string })
-  if (!other) throw new Error(`the run ${startKey} of board ${boardId} was there and is gone`)
-  return { run: other, isNew: false }
+  return { run, isNew: true, stepped, input: { type: 'start', by, variables: values }, keyed } as const
 }
 
 const startKeyOf = ({ type, occurrence }: RunTrigger, key: string | null): string | null => {

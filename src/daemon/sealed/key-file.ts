@@ -30,7 +30,10 @@ export async function readKeyring({ secretKey, dataDir, production }: Source): P
   if ((statSync(file).mode & 0o077) !== 0) throw problem('CONFIG', `${file} can be read by others: chmod 600 ${file}`)
   const keys = stored.trim().split(/[\s,]+/)
   if (!keys.every((key) => Buffer.from(key, 'base64').length === 32))
-    throw problem('CONFIG', `${file} must hold keys of 32 bytes in base64: put the right file back, or remove it if nothing was sealed yet`)
+    throw problem(
+      'CONFIG',
+      `${file} must contain keys of 32 bytes in base64. fix: restore the right file, or remove it if nothing was sealed yet`,
+    )
   return keyring(keys)
 }
 

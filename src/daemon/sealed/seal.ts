@@ -39,13 +39,13 @@ export function unseal({ keys }: Keyring, place: SealedPlace, text: string): Sec
   if (!key || !nonce || !tag || !sealed) {
     throw problem(
       'SEALED_UNREADABLE',
-      `${where} was sealed with the key ${keyId}, which TENANTRY_SECRET_KEY does not hold: add that key to the list`,
+      `${where} was sealed with the key ${keyId}, which TENANTRY_SECRET_KEY does not contain. fix: add that key to the list`,
     )
   }
   try {
     const decipher = createDecipheriv('aes-256-gcm', subkey(key, place), nonce).setAAD(associated(place)).setAuthTag(tag)
     return new Secret(Buffer.concat([decipher.update(sealed), decipher.final()]).toString('utf8'))
   } catch (error) {
-    throw problem('SEALED_UNREADABLE', `${where} does not open: it was changed or copied from another row`, { cause: error })
+    throw problem('SEALED_UNREADABLE', `${where} cannot be opened: it was changed or copied from another row`, { cause: error })
   }
 }

@@ -31,15 +31,15 @@ export function docsPage(document: Record<string, unknown>): string {
     Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
   )
   const rooms = [...new Set(operations.map(({ operation }) => operation.tags[0] as string))]
-  const section = (room: string) =>
-    `<h2 id="${room}">${room}</h2>${operations
-      .filter(({ operation }) => operation.tags[0] === room)
+  const section = (tag: string) =>
+    `<h2 id="${tag}">${tag}</h2>${operations
+      .filter(({ operation }) => operation.tags[0] === tag)
       .map(article)
       .join('')}`
   return `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>${escaped(info.title)}</title>
 <meta name="viewport" content="width=device-width, initial-scale=1"><link rel="stylesheet" href="/docs/style.css"></head><body>
 <header><h1>${escaped(info.title)} <small>${escaped(info.version)}</small></h1><p>Machine-readable: <a href="/openapi.json">/openapi.json</a></p>
-<nav>${rooms.map((room) => `<a href="#${room}">${room}</a>`).join(' ')}</nav></header><main>${rooms.map(section).join('')}</main></body></html>`
+<nav>${rooms.map((tag) => `<a href="#${tag}">${tag}</a>`).join(' ')}</nav></header><main>${rooms.map(section).join('')}</main></body></html>`
 }
 
 function article({ path, method, operation }: { path: string; method: string; operation: Operation }): string {

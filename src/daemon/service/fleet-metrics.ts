@@ -26,28 +26,23 @@ export function fleetMetrics({ db, clock, registry, offlineAfterMs }: Deps): voi
   gauge('tenantry_boxes', 'Live boxes by drift, as last compared', 'severity', () =>
     db.selectFrom('boxes').select(['drift_severity as label', counted]).where('live', '=', 1).groupBy('drift_severity').execute(),
   )
-  gauge(
-    'tenantry_fences',
-    'Live boxes that are shut to their users, as last reported; overdue is one that stands for too long',
-    'state',
-    async () => {
-      const live = db.selectFrom('boxes').select(['maintenance_since', 'fence_overdue_at']).where('live', '=', 1)
-      const fences = await live.where('fence_since', 'is not', null).execute()
-      const stateOf = ({ maintenance_since, fence_overdue_at }: (typeof fences)[number]) =>
-        fence_overdue_at !== null ? 'overdue' : maintenance_since !== null ? 'maintenance' : 'in_time'
-      return ['in_time', 'maintenance', 'overdue'].map((label) => ({
-        label,
-        count: fences.filter((fence) => stateOf(fence) === label).length,
-      }))
-    },
-  )
-  gauge('tenantry_box_moves', 'Moves of boxes between hosts that are not over', 'state', () =>
+  gauge('tenantry_fences', 'Fenced live boxes, as last reported; overdue: fenced longer than the operation may take', 'state', async () => {
+    const live = db.selectFrom('boxes').select(['maintenance_since', 'fence_overdue_at']).where('live', '=', 1)
+    const fences = await live.where('fence_since', 'is not', null).execute()
+    const stateOf = ({ maintenance_since, fence_overdue_at }: (typeof fences)[number]) =>
+      fence_overdue_at !== null ? 'overdue' : maintenance_since !== null ? 'maintenance' : 'in_time'
+    return ['in_time', 'maintenance', 'overdue'].map((label) => ({
+      label,
+      count: fences.filter((fence) => stateOf(fence) === label).length,
+    }))
+  })
+  gauge('tenantry_box_moves', 'Unfinished moves of boxes between hosts', 'state', () =>
     db.selectFrom('box_moves').select(['state as label', counted]).where('finished_at', 'is', null).groupBy('state').execute(),
   )
-  gauge('tenantry_box_removals', 'Removed boxes of which something may be left on their hosts', 'state', () =>
+  gauge('tenantry_box_removals', 'Removed boxes whose data may still be on their hosts', 'state', () =>
     db.selectFrom('box_removals').select(['state as label', counted]).where('finished_at', 'is', null).groupBy('state').execute(),
   )
-  gauge('tenantry_commands', 'Commands to agents that are not over', 'status', () =>
+  gauge('tenantry_commands', 'Unfinished commands to agents', 'status', () =>
     db
       .selectFrom('commands')
       .select(['status as label', counted])
@@ -58,7 +53,7 @@ export function fleetMetrics({ db, clock, registry, offlineAfterMs }: Deps): voi
   gauge('tenantry_rollouts', 'Rollouts by status', 'status', () =>
     db.selectFrom('rollouts').select(['status as label', counted]).groupBy('status').execute(),
   )
-  gauge('tenantry_hosts', 'Enrolled hosts, and whether their agents are heard', 'state', async () => {
+  gauge('tenantry_hosts', 'Enrolled hosts by the status of their agents', 'state', async () => {
     const silentBefore = isoIn(clock, -offlineAfterMs)
     const hosts = await db.selectFrom('hosts').select(['status', 'last_seen_at']).execute()
     const stateOf = ({ status, last_seen_at }: (typeof hosts)[number]) =>

@@ -27,7 +27,7 @@ export const serviceRoutes = (deps: ServiceDeps) =>
 
 /** Throws UNAVAILABLE when a load balancer must not send requests here. */
 async function readiness({ db, clock, version, draining }: ServiceDeps): Promise<Readiness> {
-  if (draining.aborted) throw problem('UNAVAILABLE', 'this replica is shutting down: ask another')
+  if (draining.aborted) throw problem('UNAVAILABLE', 'this replica is shutting down. fix: call another')
   const databaseError = await sql`select 1`.execute(db).then(
     () => undefined,
     (error: Error) => error,

@@ -8,7 +8,7 @@ import { ensureUser, findUser, type UserRecord } from '../users/index.ts'
 import type { SessionsDeps } from './deps.ts'
 import { endSessions } from './end-sessions.ts'
 import { recordSuccess, refused } from './login-attempts.ts'
-import { orLogoutDevice, type Proof, provePassword, withConstantTimeRefusal } from './prove-password.ts'
+import { logoutDevice, orLogoutDevice, type Proof, provePassword, withConstantTimeRefusal } from './prove-password.ts'
 import { insertRefreshToken, insertSession, newRefreshToken, sessionsBeyond } from './sessions.repo.ts'
 import { issueToken } from './tokens.ts'
 
@@ -18,6 +18,8 @@ type LoginInput = Readonly<{
   password: string
   deviceName?: string | undefined
   issueRefreshToken: boolean
+  /** False: the chat device that proved the password is logged out again. */
+  chat?: boolean | undefined
   address: string
   signal?: AbortSignal | undefined
   /** Called with the tenant of a successful login. */
@@ -52,7 +54,9 @@ async function logIn(deps: SessionsDeps, { tenant: tenantEntered, deviceName: re
     setTenant?.(tenantId)
     const issued = await issueToken(deps, { id, localpart: proof.localpart, tenantId, chatDomain, expiresAt })
     const homeserver = await publicHostOf(deps.db, proof.tenant)
-    return { ...issued, matrixAccessToken: proof.chat.accessToken.reveal(), matrixUserId: proof.chat.userId, homeserver, ...refreshToken }
+    if (input.chat === false) await logoutDevice(deps, proof)
+    const matrixAccessToken = input.chat === false ? '' : proof.chat.accessToken.reveal()
+    return { ...issued, matrixAccessToken, matrixUserId: proof.chat.userId, homeserver, ...refreshToken }
   })
 }
 

@@ -2,13 +2,18 @@
 // Agents take and restore snapshots, never the daemon. The daemon deletes only expired snapshots, in a bucket with a credential of its own.
 // No repository password is stored; each is derived from a key in the settings.
 import './snapshots.tables.ts'
+import { snapshotsContract } from '../../core/snapshots/index.ts'
 import { feature } from '../feature/index.ts'
+import { serveContract } from '../http/index.ts'
 import type { SnapshotsDeps } from './deps.ts'
+import { drillBox } from './drill-box.ts'
+import { listSnapshots } from './list-snapshots.ts'
 import { runStoreMaintenance } from './maintain-stores.ts'
+import { restoreBox } from './restore-box.ts'
 import { snapshotMetrics } from './snapshot-metrics.ts'
 import { runSnapshotTasks } from './snapshot-tasks.ts'
 import { snapshotsJobs } from './snapshots.jobs.ts'
-import { snapshotsRoutes } from './snapshots.routes.ts'
+import { takeSnapshot } from './take-snapshot.ts'
 
 export type { SnapshotsDeps } from './deps.ts'
 export { eraseSnapshots, snapshotsOnHosts } from './erase-snapshots.ts'
@@ -29,7 +34,14 @@ export {
 } from './snapshot-store.ts'
 export { snapshotsJobs } from './snapshots.jobs.ts'
 export { registeredSnapshots } from './snapshots.repo.ts'
-export { snapshotsRoutes } from './snapshots.routes.ts'
+
+export const snapshotsRoutes = (deps: SnapshotsDeps) =>
+  serveContract(snapshotsContract, {
+    listSnapshots: ({ query }) => listSnapshots(deps, query),
+    takeSnapshot: ({ actor, params }) => takeSnapshot(deps, actor, params.slug),
+    restoreBox: ({ actor, params, body }) => restoreBox(deps, actor, { ...params, ...body }),
+    drillBox: ({ actor, params, body }) => drillBox(deps, actor, { ...params, ...body }),
+  })
 
 export const snapshotsFeature = feature<SnapshotsDeps>({
   name: 'snapshots',

@@ -61,8 +61,8 @@ async function readPage(db: Db, { limit, cursor, slug, tier, status, id }: Query
 function readCursor(cursor: string): { takenAt: string; snapshotId: string } {
   const [, takenAt, snapshotId] = /^([0-9TZ:.-]+)_([0-9a-f]+)$/.exec(cursor) ?? []
   if (takenAt && snapshotId) return { takenAt, snapshotId }
-  throw problem('VALIDATION', 'cursor: give back the nextCursor of the page before', {
-    details: [{ path: 'cursor', reason: 'is not a cursor' }],
+  throw problem('VALIDATION', 'cursor: must be the nextCursor of the previous page', {
+    details: [{ path: 'cursor', reason: 'must be the nextCursor of the previous page' }],
   })
 }
 

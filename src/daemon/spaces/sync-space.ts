@@ -45,10 +45,10 @@ export async function syncSpace(deps: SpacesDeps, spaceId: string, options: Sync
 
 async function acquireSpaceLease(deps: SpacesDeps, spaceId: string, { mayWait = false, signal }: SyncOptions): Promise<Lease> {
   const { clock, random } = deps
-  const wanted = { name: `space:${spaceId}`, owner: newId(random, 'sync'), ttlMs: leaseMs }
+  const requested = { name: `space:${spaceId}`, owner: newId(random, 'sync'), ttlMs: leaseMs }
   const began = clock.monotonicMs()
   for (;;) {
-    const lease = await acquireLease(deps, wanted)
+    const lease = await acquireLease(deps, requested)
     if (lease) return lease
     if (!mayWait || signal?.aborted || clock.monotonicMs() - began > leaseMs)
       throw problem('UNAVAILABLE', `Space ${spaceId} is being synced by another process`)

@@ -46,7 +46,7 @@ async function isFlagOfTenants(tx: Tx, flag: string): Promise<boolean> {
   return rows.some(({ feature_flags }) => Object.hasOwn(JSON.parse(feature_flags) as object, flag))
 }
 
-/** Warnings for the reviewer: an approved id of somebody else that a person could mistake for this one. */
+/** Warnings for the reviewer: approved ids of other developers that resemble this one. */
 export async function similarIds(tx: Tx, moduleId: string, developerId: string): Promise<string[]> {
   const rows = await tx.selectFrom('store_modules').select('id').where('developer_id', '!=', developerId).execute()
   return rows

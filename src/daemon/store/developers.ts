@@ -33,11 +33,11 @@ export const developerOf = ({ id, email, name, organization, verified }: StoreDe
 export async function registerDeveloper(
   deps: Deps & Pick<StoreDeps, 'registration'>,
   actor: PlatformPrincipal,
-  { inviteCode = '', ...given }: NewDeveloper,
+  { inviteCode = '', ...input }: NewDeveloper,
 ): Promise<Developer> {
   const { db, clock, random, registration } = deps
   const row = {
-    ...{ id: newId(random, 'dev'), tenant_id: actor.tenantId, user_id: actor.userId, ...given },
+    ...{ id: newId(random, 'dev'), tenant_id: actor.tenantId, user_id: actor.userId, ...input },
     ...{ verified: 0, created_at: isoNow(clock) },
   }
   const existing = await db.selectFrom('store_developers').select('id').where('user_id', '=', actor.userId).executeTakeFirst()

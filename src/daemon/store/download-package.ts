@@ -21,7 +21,7 @@ function signaturesOf({ keys }: Keyring, { key, submissionId, expires }: Link): 
 
 const seconds = ({ clock }: Pick<StoreDeps, 'clock'>) => Math.floor(clock.now().getTime() / 1000)
 
-/** A link to the package, valid for 15 minutes for everybody who has it. */
+/** A link to the package that works without a login for 15 minutes. */
 export function linkTo(deps: Pick<StoreDeps, 'clock' | 'keyring' | 'baseUrl'>, { artifactId: key, id: submissionId }: SubmissionRecord) {
   const expires = seconds(deps) + expiresInSeconds
   const [signature] = signaturesOf(deps.keyring, { key, submissionId, expires })
@@ -35,10 +35,10 @@ type Asked = Readonly<{ key: string; expires: number; signature: string }>
 export async function downloadPackage(deps: Pick<StoreDeps, 'db' | 'clock' | 'keyring' | 'objects'>, asked: Asked): Promise<FileBody> {
   const { key, expires } = asked
   const found = await findSubmission(deps.db, { artifactId: key })
-  const given = Buffer.from(asked.signature, 'base64url')
+  const input = Buffer.from(asked.signature, 'base64url')
   const isSigned = found
     ? signaturesOf(deps.keyring, { key, submissionId: found.id, expires }).some(
-        (one) => one.length === given.length && timingSafeEqual(one, given),
+        (one) => one.length === input.length && timingSafeEqual(one, input),
       )
     : false
   if (!found || !isSigned || expires <= seconds(deps))

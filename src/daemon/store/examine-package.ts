@@ -40,8 +40,8 @@ export function packageExaminer(deps: Deps) {
     }
   }
   return {
-    examine: (given: Package): Promise<Examined> => alone(given.signal, () => examine(deps, given)),
-    scanSources: (given: Sources): Promise<void> => alone(given.signal, () => scanSources(deps, given)),
+    examine: (input: Package): Promise<Examined> => alone(input.signal, () => examine(deps, input)),
+    scanSources: (input: Sources): Promise<void> => alone(input.signal, () => scanSources(deps, input)),
   }
 }
 
@@ -97,7 +97,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** More than a sandbox can hold is no module. */
+/** A module must fit into a sandbox. */
 const maxCodeBytes = 20e6
 /** Samples are parsed in the thread of the daemon. */
 const maxSamplesBytes = 262_144

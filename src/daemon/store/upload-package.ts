@@ -1,5 +1,5 @@
 import { type DeveloperActor, isoIn, isoNow, isProblem, newId, problem } from '../../core/kit/index.ts'
-import { storeLimits } from '../../core/store/index.ts'
+import { manifestWarnings, storeLimits } from '../../core/store/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import type { Tx } from '../db/index.ts'
 import type { Upload } from '../http/index.ts'
@@ -80,7 +80,7 @@ const submit = ({ db, clock, random }: StoreDeps, actor: DeveloperActor, { artif
     if (numUpdatedRows !== 1n) throw problem('CONFLICT', 'The upload took too long and was cancelled. fix: upload the package again')
     const submissionId = newId(random, 'sub')
     const checksum = stored.sha256
-    const warnings = await similarIds(tx, moduleId, developerId)
+    const warnings = [...(await similarIds(tx, moduleId, developerId)), ...manifestWarnings(manifest)]
     const made = { submissionId, moduleId, name, version, status: 'in_review' as const, checksum, createdAt: now }
     await insertSubmission(tx, { ...made, developerId, artifactId, manifest, warnings, scan, test })
     const data = { submissionId, moduleId, version, checksum }

@@ -28,7 +28,10 @@ export const createTask = (deps: TasksDeps, actor: PlatformPrincipal, input: Tas
     if (input.assigneeId) await assertAssignee(tx, tenantId, input.assigneeId)
     const [made] = await ensureTasks(deps, tx, [{ ...input, tenantId, createdBy: userId }])
     if (!made?.isNew)
-      throw problem('ALREADY_EXISTS', `a task ${input.externalId} of this event exists: choose another externalId, or leave it out`)
+      throw problem(
+        'ALREADY_EXISTS',
+        `task ${input.externalId} of this event already exists. fix: choose another externalId, or leave it out`,
+      )
     return taskView(made.task)
   })
 
@@ -55,7 +58,7 @@ async function insertOrFind(tx: Tx, task: TaskRecord): Promise<Ensured> {
   if (await insertTask(tx, task)) return { task, isNew: true }
   const { tenantId, eventId, externalId } = task
   const found = await taskByExternalId(tx, { tenantId, eventId, externalId: externalId as string })
-  if (!found) throw new Error(`the task ${externalId} was there and is gone`)
+  if (!found) throw new Error(`the task ${externalId} was deleted meanwhile`)
   return { task: found, isNew: false }
 }
 

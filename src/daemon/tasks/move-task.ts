@@ -100,7 +100,7 @@ export const changeTask = (deps: Deps, actor: PlatformPrincipal, { id, title, du
   deps.db.transaction().execute(async (tx) => {
     const task = await readTaskForUpdate(deps, tx, actor, { id })
     if (task.status === 'done' || task.status === 'cancelled')
-      throw problem('INVALID_TRANSITION', `the task is ${task.status}: nothing of it changes any more`)
+      throw problem('INVALID_TRANSITION', `the task is ${task.status} and cannot be changed`)
     const after = { ...task, title: title ?? task.title, dueAt: dueAt === undefined ? task.dueAt : inUtc(dueAt) }
     const isSame = after.title === task.title && after.dueAt === task.dueAt
     return taskView(await store(deps, tx, { before: task, after: isSame ? task : after, by: actor.userId }))
@@ -114,7 +114,7 @@ async function store(
 ): Promise<TaskRecord> {
   if (after === before) return before
   const stored = { ...after, updatedAt: isoNow(clock) }
-  if (!(await replaceTask(tx, before, stored))) throw problem('CONFLICT', 'somebody else changed the task first: read it again')
+  if (!(await replaceTask(tx, before, stored))) throw problem('CONFLICT', 'the task changed meanwhile. fix: read it again')
   await publishTaskEvent(tx, clock, { before, after: stored, by })
   return stored
 }

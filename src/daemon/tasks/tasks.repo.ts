@@ -140,8 +140,8 @@ type Wanted = Readonly<{
 }>
 
 /** Tasks that the reader may read, newest first. */
-export async function tasksFor(db: DbOrTx, reader: TaskReader, wanted: Wanted): Promise<TaskRecord[]> {
-  const { status, assigneeId, eventId, spaceId, runId, after, limit } = wanted
+export async function tasksFor(db: DbOrTx, reader: TaskReader, input: Wanted): Promise<TaskRecord[]> {
+  const { status, assigneeId, eventId, spaceId, runId, after, limit } = input
   const ofReader = db.selectFrom('tasks').selectAll().where('tenant_id', '=', reader.tenantId).where(readable(reader))
   let query = newestFirst(ofReader, { after, limit })
   if (status) query = query.where('status', '=', status)

@@ -1,6 +1,6 @@
 import type { Plan } from '../../core/boxes/index.ts'
 import { type Actor, type Clock, isoNow, problem, type Random } from '../../core/kit/index.ts'
-import type { Branding, FeatureFlags, Tenant } from '../../core/tenants/index.ts'
+import { type Branding, type FeatureFlags, suspendedByBilling, type Tenant } from '../../core/tenants/index.ts'
 import type { OwnWindow, WindowRules } from '../../core/windows/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { publishRevocation } from '../auth/index.ts'
@@ -21,6 +21,7 @@ type Details = Readonly<{
   /** Null removes a flag. */
   featureFlags?: Readonly<Record<string, boolean | null>> | undefined
   paymentCustomerId?: string | null | undefined
+  billingEmail?: string | null | undefined
 }>
 type Change = Readonly<{ slug: string }> & Details & { readonly [Key in keyof OwnWindow]?: OwnWindow[Key] | undefined }
 
@@ -69,7 +70,7 @@ async function changeWindow({ clock }: TenantsDeps, tx: Tx, actor: Actor, tenant
 const visibleFields = ['name', 'branding', 'schoolId', 'orgId'] as const
 
 async function changeDetails(
-  { clock }: TenantsDeps,
+  { clock }: Pick<TenantsDeps, 'clock'>,
   tx: Tx,
   actor: Actor,
   { id, slug, featureFlags }: TenantRecord,
@@ -81,8 +82,11 @@ async function changeDetails(
   if (visibleFields.some((field) => known[field] !== undefined))
     await recordInternalEvent(tx, clock, { tenantId: id, type: 'tenant.changed' })
   await publishRevocation(tx, clock, { kind: 'tenant', subject: id })
-  await recordAudit(tx, clock, { actor, action: 'tenant.changed', subject: slug, data: known })
+  await recordAudit(tx, clock, { actor, action: 'tenant.changed', subject: slug, data: withoutAddress(known) })
 }
+
+/** The audit log is never deleted, so it names no address. */
+const withoutAddress = ({ billingEmail, ...known }: Details) => (billingEmail === undefined ? known : { ...known, billingEmail: 'changed' })
 
 const mergedFlags = (before: FeatureFlags, change: Readonly<Record<string, boolean | null>>): FeatureFlags =>
   Object.fromEntries(Object.entries({ ...before, ...change }).filter((flag): flag is [string, boolean] => flag[1] !== null))
@@ -93,21 +97,39 @@ type Suspension = Readonly<{ slug: string; reason: string }>
 export const suspendTenant = (deps: TenantsDeps, actor: Actor, { slug, reason }: Suspension): Promise<Tenant> =>
   toStatus(deps, actor, slug, { status: 'suspended', suspendedReason: reason })
 
-/** Accepts its users and their sessions again. Throws NOT_FOUND. */
+/** Accepts its users and their sessions again. Throws NOT_FOUND, CONFLICT while its plan is not paid. */
 export const resumeTenant = (deps: TenantsDeps, actor: Actor, { slug }: Readonly<{ slug: string }>): Promise<Tenant> =>
   toStatus(deps, actor, slug, { status: 'active', suspendedReason: null })
+
+/** Suspends or resumes a locked tenant in the transaction of the cause. */
+export async function setTenantStatusIn(tx: Tx, clock: Clock, actor: Actor, { tenant, to }: StatusChange): Promise<void> {
+  await setStatus(tx, tenant.id, isoNow(clock), to)
+  await publishRevocation(tx, clock, { kind: 'tenant', subject: tenant.id })
+  const action = to.status === 'suspended' ? 'tenant.suspended' : 'tenant.resumed'
+  const data = to.suspendedReason === null ? {} : { reason: to.suspendedReason }
+  await recordAudit(tx, clock, { actor, action, subject: tenant.slug, data })
+}
+
+type StatusChange = Readonly<{ tenant: TenantRecord; to: Status }>
+
+/** Sets the plan of a locked tenant in the transaction of the cause. */
+export const setPlanIn = (
+  tx: Tx,
+  clock: Clock,
+  actor: Actor,
+  { tenant, plan }: Readonly<{ tenant: TenantRecord; plan: Plan }>,
+): Promise<void> => changeDetails({ clock }, tx, actor, tenant, { plan })
 
 type Status = Pick<TenantRecord, 'status' | 'suspendedReason'>
 
 const toStatus = (deps: TenantsDeps, actor: Actor, slug: string, to: Status): Promise<Tenant> =>
   deps.db.transaction().execute(async (tx) => {
-    const { id, status } = await lockAndReadTenant(tx, slug)
-    if (status !== to.status) {
-      await setStatus(tx, id, isoNow(deps.clock), to)
-      await publishRevocation(tx, deps.clock, { kind: 'tenant', subject: id })
-      const action = to.status === 'suspended' ? 'tenant.suspended' : 'tenant.resumed'
-      const data = to.suspendedReason === null ? {} : { reason: to.suspendedReason }
-      await recordAudit(tx, deps.clock, { actor, action, subject: slug, data })
-    }
+    const tenant = await lockAndReadTenant(tx, slug)
+    if (to.status === 'active' && tenant.suspendedReason === suspendedByBilling)
+      throw problem(
+        'CONFLICT',
+        `${slug} is suspended because its plan is not paid. fix: create a subscription of its plan at the payment provider`,
+      )
+    if (tenant.status !== to.status) await setTenantStatusIn(tx, deps.clock, actor, { tenant, to })
     return tenantView(deps, tx, await existingTenant(tx, slug))
   })

@@ -22,8 +22,8 @@ type NewTenant = Readonly<{
  * Creates a tenant in the transaction that creates its box. Throws ALREADY_EXISTS naming the tenant that has slug or domain; VALIDATION for a slug
  * that is a word of URL paths.
  */
-export async function createTenant({ clock, random }: Deps, tx: Tx, wanted: NewTenant): Promise<TenantRecord> {
-  const { slug, name, plan, chatDomain, schoolId, orgId } = wanted
+export async function createTenant({ clock, random }: Deps, tx: Tx, input: NewTenant): Promise<TenantRecord> {
+  const { slug, name, plan, chatDomain, schoolId, orgId } = input
   const sameSlug = await tenantBySlug(tx, slug)
   if (sameSlug) throw problem('ALREADY_EXISTS', `Slug ${slug} belongs to the tenant ${sameSlug.name}. fix: choose another`)
   if (isReservedSlug(slug)) throw reservedSlug(slug)
@@ -44,6 +44,7 @@ export async function createTenant({ clock, random }: Deps, tx: Tx, wanted: NewT
     branding: { tenantName: name },
     featureFlags: {},
     paymentCustomerId: null,
+    billingEmail: null,
     timeZone: null,
     maintenanceWindow: null,
     createdAt: isoNow(clock),
@@ -62,18 +63,18 @@ function reservedSlug(slug: string) {
 type Registration = Parameters<typeof createTenant>[2]
 
 /** Creates a tenant without a box. Throws ALREADY_EXISTS naming the tenant that has slug or domain. */
-export const registerTenant = (deps: TenantsDeps, actor: Actor, wanted: Registration): Promise<Tenant> =>
+export const registerTenant = (deps: TenantsDeps, actor: Actor, input: Registration): Promise<Tenant> =>
   deps.db
     .transaction()
     .execute(async (tx) => {
-      const tenant = await createTenant(deps, tx, wanted)
+      const tenant = await createTenant(deps, tx, input)
       const { name, plan, chatDomain } = tenant
       await recordAudit(tx, deps.clock, { actor, action: 'tenant.created', subject: tenant.slug, data: { name, plan, chatDomain } })
       return tenantView(deps, tx, tenant)
     })
     .catch((error) => {
       throw isUniqueViolation(error)
-        ? problem('ALREADY_EXISTS', `Slug ${wanted.slug} or chat domain ${wanted.chatDomain} was taken by a concurrent request`)
+        ? problem('ALREADY_EXISTS', `Slug ${input.slug} or chat domain ${input.chatDomain} was taken by a concurrent request`)
         : error
     })
 

@@ -1,13 +1,36 @@
 // Tenants: create, change, suspend and resume them. Decides name, plan, domain, flags and maintenance window, and whether users of a tenant may log
 // in. Never changes a box, and knows no user. What a deletion deletes is decided by privacy.
 import './tenants.tables.ts'
+import { tenantsContract } from '../../core/tenants/index.ts'
 import { feature } from '../feature/index.ts'
-import { tenantsRoutes } from './tenants.routes.ts'
+import { serveContract } from '../http/index.ts'
+import { changeTenant, resumeTenant, suspendTenant, type TenantsDeps } from './change-tenant.ts'
+import { registerTenant } from './create-tenant.ts'
+import { type FileUsageOf, listTenants, showTenant } from './show-tenants.ts'
 
+export { changeTenant, setPlanIn, setTenantStatusIn } from './change-tenant.ts'
 export { createTenant, deleteTenant } from './create-tenant.ts'
 export { assertNotDeleting, startTenantDeletion } from './delete-tenant.ts'
 export { existingTenant } from './show-tenants.ts'
-export { lockTenant, ownWindowOf, type TenantRecord, tenantByChatDomain, tenantById, tenantBySlug } from './tenants.repo.ts'
-export { tenantsRoutes } from './tenants.routes.ts'
+export {
+  lockTenant,
+  ownWindowOf,
+  type TenantRecord,
+  tenantByChatDomain,
+  tenantById,
+  tenantBySlug,
+  tenantIdsAfter,
+  tenantsAfter,
+} from './tenants.repo.ts'
+
+export const tenantsRoutes = (deps: TenantsDeps & Readonly<{ fileUsageOf: FileUsageOf }>) =>
+  serveContract(tenantsContract, {
+    listTenants: ({ query }) => listTenants(deps, query),
+    createTenant: ({ actor, body }) => registerTenant(deps, actor, body),
+    showTenant: ({ params }) => showTenant(deps, params),
+    changeTenant: ({ actor, params, body }) => changeTenant(deps, actor, { ...params, ...body }),
+    suspendTenant: ({ actor, params, body }) => suspendTenant(deps, actor, { ...params, ...body }),
+    resumeTenant: ({ actor, params }) => resumeTenant(deps, actor, params),
+  })
 
 export const tenantsFeature = feature<Parameters<typeof tenantsRoutes>[0]>({ name: 'tenants', routes: tenantsRoutes })

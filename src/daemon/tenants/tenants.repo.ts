@@ -22,6 +22,7 @@ const toTenant = (row: TenantRow): TenantRecord => ({
   branding: row.branding === null ? { tenantName: row.name } : JSON.parse(row.branding),
   featureFlags: JSON.parse(row.feature_flags),
   paymentCustomerId: row.payment_customer_id,
+  billingEmail: row.billing_email,
   ...ownWindowOf(row),
   createdAt: row.created_at,
 })
@@ -68,7 +69,10 @@ export async function insertTenant(tx: Tx, tenant: TenantRecord): Promise<void> 
     .execute()
 }
 
-type Details = Pick<TenantRecord, 'name' | 'plan' | 'schoolId' | 'orgId' | 'branding' | 'featureFlags' | 'paymentCustomerId'>
+type Details = Pick<
+  TenantRecord,
+  'name' | 'plan' | 'schoolId' | 'orgId' | 'branding' | 'featureFlags' | 'paymentCustomerId' | 'billingEmail'
+>
 
 /** Changes the named details; the others are unchanged. */
 export async function updateDetails(
@@ -77,7 +81,7 @@ export async function updateDetails(
   updatedAt: string,
   known: { readonly [Key in keyof Details]?: Details[Key] | undefined },
 ): Promise<void> {
-  const { name, plan, schoolId, orgId, branding, featureFlags, paymentCustomerId } = known
+  const { name, plan, schoolId, orgId, branding, featureFlags, paymentCustomerId, billingEmail } = known
   await tx
     .updateTable('tenants')
     .set({
@@ -89,6 +93,7 @@ export async function updateDetails(
       ...(branding === undefined ? {} : { branding: JSON.stringify(branding) }),
       ...(featureFlags === undefined ? {} : { feature_flags: JSON.stringify(featureFlags) }),
       ...(paymentCustomerId === undefined ? {} : { payment_customer_id: paymentCustomerId }),
+      ...(billingEmail === undefined ? {} : { billing_email: billingEmail }),
     })
     .where('id', '=', id)
     .execute()
@@ -130,3 +135,9 @@ export const ownWindowOf = (row: Pick<TenantRow, 'time_zone' | 'maintenance_wind
   timeZone: row.time_zone,
   maintenanceWindow: row.maintenance_window === null ? null : JSON.parse(row.maintenance_window),
 })
+
+/** Ids of all tenants, in order, behind one of them. */
+export async function tenantIdsAfter(db: DbOrTx, { after, limit }: Readonly<{ after: string; limit: number }>): Promise<string[]> {
+  const rows = await db.selectFrom('tenants').select('id').where('id', '>', after).orderBy('id').limit(limit).execute()
+  return rows.map(({ id }) => id)
+}

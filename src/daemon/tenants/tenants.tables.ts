@@ -22,6 +22,7 @@ type TenantTable = {
   /** JSON object of flags by name. */
   feature_flags: Generated<string>
   payment_customer_id: Generated<string | null>
+  billing_email: Generated<string | null>
   updated_at: Generated<string | null>
 }
 

@@ -33,7 +33,7 @@ export async function readerOf(
   return { reader, boxId }
 }
 
-/** Reading goes on with the newest messages: the token is of another box or of data that were replaced. */
+/** Reading continues with the newest messages: the token belongs to another box or to replaced data. */
 export async function restartReader(db: DbOrTx | Tx, clock: Clock, tenantId: string): Promise<void> {
   await db
     .updateTable('chat_readers')

@@ -30,7 +30,7 @@ export async function fetchMessages(deps: Deps, from: From): Promise<Read> {
   if (answer.kind === 'too_large') return { kind: 'restart' }
   if (answer.kind !== 'ok') return answer.status === 400 || answer.status === 404 ? { kind: 'restart' } : refused(answer)
   const synced = readSync(answer.json)
-  if (!synced) return { kind: 'retry', afterMs: faultMs, reason: 'its answer is not that of a sync' }
+  if (!synced) return { kind: 'retry', afterMs: faultMs, reason: 'its answer is not a sync response' }
   const news: { messages: ChatMessage[]; encrypted: string[]; unread: string[] } = { messages: [], encrypted: [], unread: [] }
   for (const { roomId, messages, isEncrypted, gap } of synced.rooms.filter((one) => from.rooms.includes(one.roomId))) {
     const filled = gap === null || from.since === null ? nothing : await fillGap(deps, { roomId, from: gap, to: from.since })
@@ -64,7 +64,7 @@ async function ask({ homeserver, signal }: Deps, path: string): Promise<Answer |
 }
 
 const refused = ({ status, errcode }: Extract<ServiceAnswer, { kind: 'refused' }>): Retry => ({
-  ...{ kind: 'retry', afterMs: faultMs, reason: `it refuses to be read: ${status} ${errcode}` },
+  ...{ kind: 'retry', afterMs: faultMs, reason: `it refuses access: ${status} ${errcode}` },
 })
 
 type Filled = Readonly<{ messages: readonly ChatMessage[]; isEncrypted: boolean; isComplete: boolean }>

@@ -11,7 +11,7 @@ import { activeTenant, roomTriggersOf } from './triggers.repo.ts'
 type Deps = Pick<TriggersDeps, 'db' | 'clock' | 'log' | 'homeservers' | 'startRun' | 'hasUnfinishedRun'>
 type Round = Readonly<{ tenantId: string; lease: Lease; signal: AbortSignal }>
 
-/** Between two looks for rooms of spaces that are being made. */
+/** Between two checks for rooms of spaces that are being created. */
 const withoutRoomMs = 5_000
 
 /** Waits for messages of one tenant once and starts what they cause. Returns how long to wait before the next round. */
@@ -39,7 +39,7 @@ export async function readChatOnce(deps: Deps, { tenantId, lease, signal }: Roun
   return 0
 }
 
-/** The server does not go on from the token, or has more than can be read: operators learn what was left out. */
+/** The server does not continue from the token, or has more than can be read: an alert names the unread rooms. */
 async function restart(
   { db, clock }: Deps,
   tenantId: string,

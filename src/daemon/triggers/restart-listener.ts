@@ -3,7 +3,7 @@ import type { Tx } from '../db/index.ts'
 import type { Command, CommandListener } from '../hosts/index.ts'
 import { restartReader } from './chat-readers.repo.ts'
 
-/** The token of a reader does not fit data that were restored: reading goes on with the newest messages. */
+/** The token of a reader is invalid for restored data: reading continues with the newest messages. */
 export function readerRestartListener({ clock }: Readonly<{ clock: Clock }>): CommandListener {
   const restart = async (tx: Tx, { boxId }: Command): Promise<void> => {
     const box = await tx.selectFrom('boxes').select('tenant_id').where('id', '=', boxId).executeTakeFirst()

@@ -24,7 +24,11 @@ export async function startOnce(
   if (!(await insertOccurrence(tx, { ...seen, outcome: 'started', runId: null, reason: null }))) return
   const cause = depth > maxDepth ? tooDeep : (await isFlood(clock, tx, { ...one, depth })) ? tooMany : undefined
   if (cause !== undefined)
-    return settleOccurrence(tx, one, { outcome: 'loop', runId: null, reason: `${cause}. fix: let no board start by what it causes itself` })
+    return settleOccurrence(tx, one, {
+      outcome: 'loop',
+      runId: null,
+      reason: `${cause}. fix: change the trigger so that a board does not start itself`,
+    })
   await sql`savepoint triggered`.execute(tx)
   try {
     const { id } = await startRun(tx, run)

@@ -26,10 +26,11 @@ export const storeNews = (deps: Deps, { lease, from, boxId, news }: Reading): Pr
     const { numUpdatedRows } = await same.where('read_from', '=', from.read_from).executeTakeFirst()
     const tenant = numUpdatedRows === 0n ? undefined : await activeTenant(tx, from.tenant_id)
     if (!tenant) return
-    const heard = { ...tenant, tenantId: from.tenant_id, triggers: await roomTriggersOf(tx, from.tenant_id) }
-    const isFresh = ({ sentAtMs }: ChatMessage) => from.since !== null || sentAtMs >= Date.parse(from.read_from)
-    for (const message of news.messages) if (isFresh(message)) await startByMessage(deps, tx, { ...heard, message })
-    const read = new Set(heard.triggers.map(({ roomId }) => roomId))
+    const tenantTriggers = { ...tenant, tenantId: from.tenant_id, triggers: await roomTriggersOf(tx, from.tenant_id) }
+    // Also with a token: Synapse may answer the first request from a cache, with a token from before.
+    const isFresh = ({ sentAtMs }: ChatMessage) => sentAtMs >= Date.parse(from.read_from)
+    for (const message of news.messages) if (isFresh(message)) await startByMessage(deps, tx, { ...tenantTriggers, message })
+    const read = new Set(tenantTriggers.triggers.map(({ roomId }) => roomId))
     for (const roomId of news.encrypted) if (read.has(roomId)) await raiseEncrypted(tx, deps.clock, { slug: tenant.slug, roomId })
     for (const roomId of news.unread) await raiseAlert(tx, deps.clock, alertOf.trigger_messages_unread({ slug: tenant.slug, roomId }))
   })

@@ -50,7 +50,7 @@ export type ChatReaderTable = {
   box_id: string | null
   /** The sync token; null: reading begins with the newest messages. */
   since: string | null
-  /** Then only messages after this time count. */
+  /** Messages before this time start nothing. */
   read_from: string
   /** Counts changes of the triggers. */
   revision: number

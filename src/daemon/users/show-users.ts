@@ -37,10 +37,7 @@ export async function existingUser(db: DbOrTx, { slug, localpart }: OneUser) {
 export async function changeableUser(db: DbOrTx, one: OneUser) {
   const found = await existingUser(db, one)
   if (found.user.status === 'erased')
-    throw problem(
-      'CONFLICT',
-      `User ${one.localpart} of ${one.slug} is erased, so nothing of it changes. fix: create a user with another name`,
-    )
+    throw problem('CONFLICT', `User ${one.localpart} of ${one.slug} is erased and cannot be changed. fix: create a user with another name`)
   return found
 }
 

@@ -1,3 +1,5 @@
+import { z } from 'zod'
+import { idsOf, isModuleEvent } from '../../core/events/index.ts'
 import { canonicalJson } from '../../core/kit/index.ts'
 import {
   type Expected,
@@ -51,8 +53,12 @@ type FaultOf = (result: RunResult, published: readonly Published[]) => string | 
 
 const nameOf = (step: SampleStep) => ('event' in step ? `event ${step.event.type}` : `request ${step.request.method} ${step.request.path}`)
 
+/** As in the platform: of its own events a module gets the ids alone. */
+const shownOf = ({ type, payload }: Extract<SampleStep, { event: unknown }>['event']): unknown =>
+  isModuleEvent(type) ? payload : idsOf(type, payload)
+
 const jobOf = (step: SampleStep): Job =>
-  'event' in step ? { type: 'event', event: step.event } : { type: 'request', request: step.request as never }
+  'event' in step ? { type: 'event', event: { ...step.event, payload: shownOf(step.event) } } : { type: 'request', request: step.request }
 
 /** A violation fails a step even if the module caught the error. */
 const failureOf = (result: RunResult): string | null =>
@@ -62,9 +68,14 @@ const failureOf = (result: RunResult): string | null =>
       ? null
       : result.message
 
+/** The module answers it, and may have changed what objects do. */
+const Exported = z.object({ events: z.array(z.string()), routes: z.boolean(), migrations: z.number() })
+
 /** The manifest decides which handlers are called: one that it does not name would never run. */
 function exportsFault(result: RunResult, { events, routes, dataVersion, main }: ModuleManifest): string | null {
-  const exported = (result as unknown as { value: { events: string[]; routes: boolean; migrations: number } }).value
+  const read = Exported.safeParse(result.outcome === 'done' ? result.value : null)
+  if (!read.success) return `the exports of ${main} cannot be read`
+  const exported = read.data
   const missing = events.subscribes.filter((type) => !exported.events.includes(type))
   const extra = exported.events.filter((type) => !events.subscribes.includes(type))
   if (missing.length > 0) return `${main} exports no handler in on for ${missing.join(', ')}`

@@ -70,6 +70,6 @@ function notWhole({ repository }: Repository, { id }: NewSnapshot, packs: readon
     packs.length > 0 ? `${plural(packs.length, 'pack')} missing or damaged: ${packs.slice(0, 3).join(', ')}` : 'it cannot be read back'
   return problem(
     'SNAPSHOT_FAILED',
-    `The new snapshot ${id.slice(0, 8)} is not whole in ${repository} (${which}). fix: repair the repository (docs/snapshots.md), then try again`,
+    `The new snapshot ${id.slice(0, 8)} is incomplete in ${repository} (${which}). fix: repair the repository (docs/snapshots.md), then try again`,
   )
 }

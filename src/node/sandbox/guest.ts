@@ -13,6 +13,7 @@ const performs: Readonly<Record<Job['type'], string>> = {
 }
 
 /**
+ * `Math.random` (sfc32) is seeded for each run by the host: the seed of the engine is the real time, which a module must not see.
  * JavaScript that runs inside the sandbox before any code of a module: it makes `svc` from the one host function, imports the module and calls
  * it. It protects nothing but the module from its own mistakes: the walls are outside.
  */
@@ -20,6 +21,16 @@ export const guestFor = (type: Job['type']): string => `(async (call, jobText) =
 'use strict'
 const { parse, stringify } = JSON
 const job = parse(jobText)
+let [a, b, c, d] = job.seed
+Math.random = () => {
+  const sum = (((a + b) | 0) + d) | 0
+  d = (d + 1) | 0
+  a = b ^ (b >>> 9)
+  b = (c + (c << 3)) | 0
+  c = (((c << 21) | (c >>> 11)) + sum) | 0
+  return (sum >>> 0) / 4294967296
+}
+for (let n = 0; n < 12; n++) Math.random()
 const invoke = async (name, input) => {
   const { error, value } = parse(await call(name, stringify(input)))
   if (error) throw Object.assign(new Error(error.message), { code: error.code })

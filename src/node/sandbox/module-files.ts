@@ -1,4 +1,4 @@
-/** Where an import leads: `lib/b.js` for `./b.js` in `lib/a.js`. Undefined for what is no path inside the package. */
+/** Where an import leads: `lib/b.js` for `./b.js` in `lib/a.js`. Undefined for a path outside the package. */
 export function resolveImport(from: string, name: string): string | undefined {
   if (!/^\.\.?\//.test(name)) return undefined
   const path = from.includes('/') ? from.split('/').slice(0, -1) : []

@@ -1,3 +1,4 @@
+import { randomFillSync } from 'node:crypto'
 import {
   DefaultIntrinsics,
   type QuickJSContext,
@@ -81,6 +82,7 @@ class OpenRun {
       if (this.answered.length > 0) this.meter.inside(() => this.deliver())
       this.meter.inside(() => this.runJobs())
       if (this.answered.length > 0 || this.runtime.hasPendingJob() || !this.isPending()) continue
+      if (this.meter.isBroken()) break // by a call that is not answered
       if (this.pending.size === 0) return this.stuck(isMemoryShort())
       await this.waitForAnswer()
     }
@@ -118,7 +120,9 @@ class OpenRun {
       return
     }
     const call = context.newFunction('call', (name, json) => this.call(name, json))
-    const text = context.newString(JSON.stringify({ ...job, settings, now, main: `./${task.main}` }))
+    const text = context.newString(
+      JSON.stringify({ ...job, settings, now, main: `./${task.main}`, seed: [...randomFillSync(new Uint32Array(4))] }),
+    )
     const started = context.callFunction(made.value, context.undefined, call, text)
     for (const handle of [made.value, call, text]) handle.dispose()
     if (started.error) started.dispose()

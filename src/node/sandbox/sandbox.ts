@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { MessageChannel } from 'node:worker_threads'
 import { Piscina } from 'piscina'
@@ -9,6 +10,8 @@ import type { FromRun, Run, Task, ToRun } from './task.ts'
 /** The interpreter ends a run by itself at its limits; only what it cannot interrupt lives until the thread is ended. */
 const graceMs = 250
 const maxWaiting = 1000
+/** Calls of one run, before other work of the thread gets its turn. */
+const sliceMs = 4
 
 type Options = Readonly<{
   limits?: RunLimits
@@ -52,8 +55,12 @@ function runOn(pool: Piscina, { run, limits, serve, signal }: Ordered): Promise<
     const thread = new AbortController()
     let timer: NodeJS.Timeout | undefined
     let calls = 0
+    let isOver = false
+    let turn: Promise<void> = Promise.resolve()
+    let spentMs = 0
     let hostFailure: { cause: unknown } | undefined
     const end = (settle: () => void, { keepThread = false } = {}) => {
+      isOver = true
       clearTimeout(timer)
       signal?.removeEventListener('abort', aborted)
       port1.close()
@@ -75,10 +82,22 @@ function runOn(pool: Piscina, { run, limits, serve, signal }: Ordered): Promise<
         return { id, json: null }
       }
     }
+    /** A module that makes many large calls at once holds up nothing else in this thread. */
+    const answerInTurn = async (message: Extract<FromRun, { type: 'call' }>): Promise<void> => {
+      if (spentMs > sliceMs) {
+        await nextTurn()
+        spentMs = 0
+      }
+      if (isOver) return
+      const begunMs = performance.now()
+      const reply = answer(message)
+      spentMs += performance.now() - begunMs
+      void reply.then((one) => port1.postMessage(one))
+    }
     port1.on('message', (message: FromRun) => {
       if (message.type === 'started') timer = setTimeout(() => finish(killed(limits, calls), false), limits.wallMs + graceMs)
       else if (message.type === 'last') finish(message.result, false)
-      else void answer(message).then((reply) => port1.postMessage(reply))
+      else turn = turn.then(() => answerInTurn(message))
     })
     const task: Task = { ...run, limits, port: port2 }
     pool.run(task, { transferList: [port2], signal: thread.signal }).then(

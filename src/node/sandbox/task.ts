@@ -1,7 +1,7 @@
 import type { MessagePort } from 'node:worker_threads'
 import type { RunLimits, RunResult } from '../../core/modules/index.ts'
 
-/** A stored event as a module hears it. */
+/** A stored event as a module receives it. */
 type ModuleEvent = Readonly<{ type: string; payload: unknown; seq?: number; at?: string }>
 
 type ModuleRequest = Readonly<{

@@ -4,7 +4,7 @@ import { type Interpreter, loadInterpreter } from './interpreter.ts'
 import { runInInterpreter, type SendCall } from './run.ts'
 import type { FromRun, Task, ToRun } from './task.ts'
 
-// A thread of the pool: one run at a time. After so many runs, or after a failure of the interpreter itself, the thread asks to be ended.
+// A thread of the pool: one run at a time. After a number of runs, or after a failure of the interpreter, the thread asks to be ended.
 
 const maxRuns = 500
 let interpreter: Promise<Interpreter> | undefined

@@ -78,11 +78,37 @@ test('an export is verified without daemon and login: every entry and attempt, w
     chain: it.chain,
     ok: true,
     unsigned: 0,
-    evidence: { proved: 2, absent: 0 },
+    evidence: { proved: 2, absent: 0, replaced: 0 },
   })
   expect(proof.proved).toMatchObject({ count: proof.entries, keyId: expect.stringMatching(/^[0-9a-f]{16}$/) })
   const shown = await offline('audit', 'verify', '--export', it.rollout, ...it.kept)
   expect(shown.stdout).toContain(`entries up to ${proof.entries} are unchanged since they were signed at`)
+})
+
+test('an attempt that a late result corrected is verified with its last evidence; the first one counts as replaced', async () => {
+  const it = await setUp()
+  const update = `${it.id}.beta.2.update`
+  await it.typed('rollouts', 'resume', it.id)
+  let late: unknown
+  while (late === undefined) {
+    await it.world.tick()
+    for (const command of await it.world.open()) {
+      if (command.id !== update) await it.world.work(command)
+      else late = it.world.updated('beta', (command.payload as { targets: never }).targets)
+    }
+  }
+  await it.world.refuse(update, 'INTERNAL', 'the agent stopped')
+  await it.world.tick()
+  await it.exported()
+  expect(await it.proof(...it.kept)).toMatchObject({ exit: 0, ok: true, evidence: { proved: 3, absent: 0, replaced: 0 } })
+  await it.world.clock.advance(60_000)
+  await it.world.answer(update, late)
+  expect(await it.world.statuses(it.id)).toMatchObject({ beta: 'succeeded' })
+  await it.exported()
+  expect(await it.proof(...it.kept)).toMatchObject({ exit: 0, ok: true, evidence: { proved: 3, absent: 0, replaced: 1 } })
+  const shown = await offline('audit', 'verify', '--export', it.rollout, ...it.kept)
+  expect(shown.stdout).toContain('the evidence of 1 attempt was replaced by a later result of its agent')
+  expect((await it.typed('audit', 'verify')).exit).toBe(0)
 })
 
 test('entries after the checkpoint are reported as linked, not yet signed', async () => {

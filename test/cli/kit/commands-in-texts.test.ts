@@ -11,10 +11,18 @@ const placeholder = '<…>'
 /** Commands in the texts of all programs, up to a character that no command contains. A noun alone is not a command. */
 function commandsInTexts(): string[] {
   const files = readdirSync('src', { recursive: true, encoding: 'utf8' }).filter((file) => /\.tsx?$/.test(file))
-  const sources = files.map((file) => readFileSync(`src/${file}`, 'utf8').replaceAll(/^ *(?:\/\/|\/?\*).*$/gm, ''))
+  const sources = files.map((file) =>
+    readFileSync(`src/${file}`, 'utf8')
+      .replaceAll(/^ *(?:\/\/|\/?\*).*$/gm, '')
+      .replaceAll('</', "'"),
+  )
   const texts = sources.flatMap((source) => source.replaceAll(/'…'|\$\{(?:[^{}]|\{[^{}]*\})*\}/g, placeholder).match(commandPattern) ?? [])
-  return [...new Set(texts.map((text) => text.trim()))].filter((text) => /^tenantry [a-z]+ [a-z]/.test(text))
+  return [...new Set(texts.map((text) => withoutBuilt(text.trim())))].filter((text) => /^tenantry [a-z]+ [a-z]/.test(text))
 }
+
+/** Options that a program appends to a command, as `list<…>`, are not known here: only the command itself is checked. */
+const withoutBuilt = (text: string): string => (/\S<…>/.test(text) ? text.split(' ').slice(0, 3).join(' ').replace(/<….*$/, '') : text)
+
 const commandPattern = /(?<![\w-])tenantry [a-z][^`'"\n;:,.()\\]*/g
 
 /** The errors of a command. A command without arguments or options is only mentioned, so missing arguments are allowed. */

@@ -117,7 +117,9 @@ describe('an error', () => {
       })
     }
     const { stderr } = await tenantry(['hosts', 'list'], { answers: { [hosts]: noTls } })
-    expect(stderr).toContain('does not answer (it speaks no TLS that fits: ERR_SSL_WRONG_VERSION_NUMBER): is')
+    expect(stderr).toContain(
+      'does not answer (TLS handshake failed with ERR_SSL_WRONG_VERSION_NUMBER; the server may speak plain HTTP): is',
+    )
   })
 
   test('names the typed subject in the next command', async () => {

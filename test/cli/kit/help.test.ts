@@ -11,7 +11,7 @@ import { aHost } from '../../support/records.ts'
 /** The nouns and verbs that scripts rely on. */
 const promised = {
   hosts: 'invite list show revoke registries platform',
-  tenants: 'list show create update window suspend resume export delete',
+  tenants: 'list show create update window billing suspend resume export delete',
   users: 'list show create update roles disable enable erase reset-password sessions end-session import',
   boxes: 'list show provision adopt scan check follow logs restart maintenance canary move remove release reconcile',
   manifest: 'show history diff resolve apply rollback',
@@ -19,6 +19,7 @@ const promised = {
   rollouts: 'plan rehearse create start watch pause resume promote abort rollback show list emergency',
   modules: 'init check test pack register submit list show health audit withdraw restore upstream',
   reviews: 'list show approve reject invite verify',
+  billing: 'preview usage payouts developer reconcile',
   alerts: 'list show acknowledge resend test',
   jobs: 'list show retry',
   crons: 'list run history',

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest'
 import { paintWith, type Style } from '../../../src/cli/kit/index.ts'
 import { actionView } from '../../../src/cli/rollouts/show.ts'
-import { errorOf } from '../../../src/cli/rollouts/words.ts'
-import type { RolloutAction, RolloutAttempt } from '../../../src/core/rollouts/index.ts'
+import { errorOf, type RolloutAction, type RolloutAttempt } from '../../../src/core/rollouts/index.ts'
 import { at } from '../../support/records.ts'
 
 const style: Style = { width: 120, colour: false, paint: paintWith(false), now: new Date(at('02:00:00')) }

@@ -1,6 +1,4 @@
-import type { BoardState } from '../../../src/cli/rollouts/board/state.ts'
-import { openBoard } from '../../../src/cli/rollouts/board/state.ts'
-import type { Phase, RolloutAction, RolloutDetail } from '../../../src/core/rollouts/index.ts'
+import { type BoardState, openBoard, type Phase, type RolloutAction, type RolloutDetail } from '../../../src/core/rollouts/index.ts'
 import { anAction, aRolloutDetail, at } from '../../support/records.ts'
 
 /** A fleet during a rollout: canary done, free_5 running. */

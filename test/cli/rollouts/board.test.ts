@@ -1,11 +1,20 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { addressedBoard } from '../../../src/cli/rollouts/board/addressed-board.ts'
 import { layout } from '../../../src/cli/rollouts/board/layout.ts'
 import { closingLines, linesOf, openingLines } from '../../../src/cli/rollouts/board/lines.ts'
-import { boardModel } from '../../../src/cli/rollouts/board/model.ts'
-import { type BoardMessage, type BoardState, boxesOf, boxOf, isOver, openBoard, reduce } from '../../../src/cli/rollouts/board/state.ts'
+import {
+  type BoardMessage,
+  type BoardState,
+  boardModel,
+  boxesOf,
+  boxOf,
+  isBoardOver,
+  openBoard,
+  type RolloutEvent,
+  reduce,
+} from '../../../src/core/rollouts/index.ts'
 
-import type { RolloutEvent } from '../../../src/core/rollouts/index.ts'
 import { anAction, anEvent, aRolloutDetail, at } from '../../support/records.ts'
 import { fleet, pausedFleet } from './board-fleet.ts'
 
@@ -126,14 +135,14 @@ describe('the model', () => {
   })
 
   test('the next commands repeat the address of the daemon', () => {
-    const { next } = boardModel(pausedFleet(), now, 'http://127.0.0.1:9999')
+    const { next } = addressedBoard(pausedFleet(), now, 'http://127.0.0.1:9999')
     expect(next[1]?.command).toBe('tenantry --url http://127.0.0.1:9999 rollouts resume ro_0123456789abcdefghjk')
   })
 
   test('a broken box whose error names a command repeats the address too', () => {
     const error = { code: 'BOX_HELD', message: 'held. fix: tenantry boxes release a' }
     const state = openBoard(aRolloutDetail([anAction('a', { status: 'failed', error })]))
-    expect(boardModel(state, now, 'http://h:1').failures[0]?.reason).toContain('tenantry --url http://h:1 boxes release a')
+    expect(addressedBoard(state, now, 'http://h:1').failures[0]?.reason).toContain('tenantry --url http://h:1 boxes release a')
   })
 
   test("commands in the daemon's reason are not repeated", () => {
@@ -282,7 +291,7 @@ describe('boxes that are cancelled', () => {
     let state = openBoard(aRolloutDetail([anAction('a', { status: 'succeeded' }), ...waiting], { status: 'canary' }))
     for (const one of messages) {
       const next = reduce(state, one)
-      expect(isOver(next)).toBe(one === messages.at(-1)) // only the last message ends it
+      expect(isBoardOver(next)).toBe(one === messages.at(-1)) // only the last message ends it
       lines.push(...linesOf(state, one, next))
       state = next
     }
@@ -336,6 +345,12 @@ describe('a box in plain lines', () => {
       { status: 'succeeded', durationMs: 18_000 },
       { status: 'succeeded', durationMs: 18_000, undo: { mode: 'images', status: 'pending', error: null } },
       [],
+    ],
+    [
+      'takes a snapshot in its rollback',
+      { status: 'rolling_back', progress: stepAt('fence') },
+      { status: 'rolling_back', progress: stepAt('snapshot') },
+      ['a  rolling back: snapshot'],
     ],
     ['is restored', { status: 'probing' }, { status: 'rolling_back' }, ['a  rolling back']],
     [

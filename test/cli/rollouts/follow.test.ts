@@ -379,14 +379,12 @@ test('the options of create reach the API', async () => {
 
 test('the trade-off of a fence mode is in the help and shown with the rollout', async () => {
   const help = (await tenantry(['rollouts', 'create', '--help'])).stdout.replace(/\s+/g, ' ')
-  expect(help).toMatch(/--fence-mode <mode> when maintenance of a box ends .*do not roll back a box that fails later/)
-  const early = aRolloutDetail([anAction('a')], { fenceMode: 'until-first-ok' })
+  expect(help).toMatch(/--fence-mode <mode> when maintenance of a box ends \(default: auto, per box\)/)
+  const early = aRolloutDetail([anAction('a')], { fenceMode: 'until-proven' })
   const ran = await tenantry(['rollouts', 'create', '--fence-mode', 'until-first-ok'], {
     answers: { 'POST /admin/tenant-boxes/rollouts': early },
   })
-  expect(ran.stdout).toContain(
-    'maintenance ends after the first passed probe; a box that fails later stays on the new version until you decide',
-  )
+  expect(ran.stdout).toContain('until-proven: maintenance ends after the quick probes, also where no rollback by images is proven')
   expect((await tenantry(['rollouts', 'create', '--fence-mode', 'never'])).exit).toBe(2)
 })
 

@@ -85,12 +85,14 @@ test('on a wide terminal each box has its max downtime and duration', () => {
   expect(shown).toMatch(/^canary +oak .* 1 min +10 min +1 min 30 s$/m)
 })
 
-test('a proposed fence mode comes last, with its trade-off', () => {
-  const plan = aPlan([aPlannedBox('oak')])
-  expect(planView(plan, style)).not.toContain('--fence-mode')
+test('boxes that stay in maintenance until they are stable come last, with the reason', () => {
+  const plan = aPlan([aPlannedBox('oak', { fenceMode: 'until-proven' })])
+  expect(planView(plan, style)).toMatch(/when proven/)
+  expect(planView(plan, style)).not.toContain('In maintenance')
+  const closed = { fenceMode: 'until-stable', fenceReason: 'MinIO does not support a downgrade' } as const
   for (const view of [planView, planSummary])
-    expect(view({ ...plan, proposedFenceMode: 'until-first-ok' }, style)).toMatch(
-      /`--fence-mode until-first-ok`: .* stays on the new version until you decide\.$/,
+    expect(view(aPlan([aPlannedBox('oak', closed), aPlannedBox('elm', closed)]), style)).toMatch(
+      /In maintenance until stable, about 2 min longer: oak, elm \(no rollback by images: MinIO does not support a downgrade\)\.$/,
     )
 })
 

@@ -15,6 +15,7 @@ const aRehearsedBox = (tenantSlug: string, given: Partial<RehearsedBox> = {}): R
   fenceMs: 180_000,
   fenceP50Ms: 180_000,
   fenceP95Ms: 190_000,
+  expectedFenceMs: 175_000,
   worstFenceMs: 3_720_000,
   error: null,
   waits: null,

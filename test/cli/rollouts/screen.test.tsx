@@ -1,9 +1,7 @@
 import { render } from 'ink-testing-library'
 import { expect, test } from 'vitest'
-import { boardModel } from '../../../src/cli/rollouts/board/model.ts'
 import { Screen } from '../../../src/cli/rollouts/board/screen.tsx'
-import { type BoardState, openBoard, reduce } from '../../../src/cli/rollouts/board/state.ts'
-import type { RolloutAction } from '../../../src/core/rollouts/index.ts'
+import { type BoardState, boardModel, openBoard, type RolloutAction, reduce } from '../../../src/core/rollouts/index.ts'
 import { anAction, aRolloutDetail, at } from '../../support/records.ts'
 import { fleet, fleetActions, pausedFleet } from './board-fleet.ts'
 

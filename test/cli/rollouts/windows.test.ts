@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { paintWith } from '../../../src/cli/kit/index.ts'
 import { linesOf, openingLines } from '../../../src/cli/rollouts/board/lines.ts'
-import { boardModel } from '../../../src/cli/rollouts/board/model.ts'
-import { openBoard, reduce } from '../../../src/cli/rollouts/board/state.ts'
 import { planView } from '../../../src/cli/rollouts/plan.ts'
 import { rolloutList, rolloutView } from '../../../src/cli/rollouts/rollout.view.ts'
+import { boardModel, openBoard, reduce } from '../../../src/core/rollouts/index.ts'
 import { tenantry } from '../../support/command-line.ts'
 import { anAction, anEvent, aPlan, aPlannedBox, aRollout, aRolloutDetail, at, rolloutId } from '../../support/records.ts'
 

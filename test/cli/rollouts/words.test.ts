@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { stepWord } from '../../../src/cli/rollouts/words.ts'
 import { restoreSteps } from '../../../src/core/boxes/index.ts'
+import { stepWord } from '../../../src/core/rollouts/index.ts'
 
 test('each step of a restore has a display name', () => {
   expect(restoreSteps.filter((step) => stepWord(step) === step)).toEqual(['commit'])

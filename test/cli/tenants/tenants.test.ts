@@ -30,6 +30,7 @@ const aTenant = (given: Partial<Tenant> = {}): Tenant => ({
   branding: { tenantName: 'Anna-Schule' },
   featureFlags: {},
   paymentCustomerId: null,
+  billingEmail: null,
   homeserver: null,
   timeZone: 'Europe/Berlin',
   maintenanceWindow: nights,
@@ -138,7 +139,7 @@ describe('window', () => {
     [['--from', '02:00', '--to', '05:00'], /required together/],
     [['--any-time', '--clear'], /pass only one of/],
     [['--clear', '--time-zone', 'UTC'], /--clear also resets the time zone/],
-    [['--days', 'moonday', '--from', '02:00', '--to', '05:00'], /moonday is no day of the week/],
+    [['--days', 'moonday', '--from', '02:00', '--to', '05:00'], /moonday is not a day of the week/],
     [['--days', 'mon', '--from', '2', '--to', '5'], /must be days and times/],
   ])('%j is a usage error without a request', async (options, why) => {
     const ran = await asked(...options)

@@ -40,11 +40,12 @@ const checkpointAt = (entries: readonly Entry[], count: number): Checkpoint => {
   return { chain: 'rollout:x', count, hash: entries[count - 1]?.hash ?? '', at, keyId: 'k1', signature: 'good' }
 }
 /** Replaces signature verification: the signature text is the verdict. */
-const judge = ({ keyId, signature }: Checkpoint): SignatureVerdict => (keyId !== 'k1' ? 'other-key' : signature === 'good' ? 'good' : 'bad')
+const verifySignature = ({ keyId, signature }: Checkpoint): SignatureVerdict =>
+  keyId !== 'k1' ? 'other-key' : signature === 'good' ? 'good' : 'bad'
 const prove = (lines: readonly Line[], checkpoints: readonly Checkpoint[]) =>
   proveExport(
     lines.map((line) => JSON.stringify(line)),
-    { checkpoints, judge },
+    { checkpoints, verifySignature },
   )
 
 const length = 12
@@ -60,7 +61,7 @@ test('an unchanged export is verified to its newest checkpoint; later entries ar
     head: { seq: length, hash: entries[length - 1]?.hash },
     proved: { count: signed, at, keyId: 'k1' },
     unsigned: length - signed,
-    evidence: { proved: 4, absent: 0 },
+    evidence: { proved: 4, absent: 0, replaced: 0 },
   })
 })
 
@@ -91,7 +92,7 @@ test('truncation is the reported reason, even if the evidence of the missing ent
 test('a copy truncated at any byte is detected', async () => {
   const lines = [{ ...header(length), ends: true }, ...entries, ...evidenceOf(entries), { kind: 'end', evidence: 4 }]
   const text = lines.map((line) => `${JSON.stringify(line)}\n`).join('')
-  const proveText = (part: string) => proveExport(part.split('\n'), { checkpoints: stored, judge })
+  const proveText = (part: string) => proveExport(part.split('\n'), { checkpoints: stored, verifySignature })
   expect(await proveText(text)).toMatchObject({ ok: true, evidence: { proved: 4, absent: 0 } })
   for (let cut = 0; cut < text.length - 1; cut++) expect([cut, (await proveText(text.slice(0, cut))).ok]).toEqual([cut, false])
 })
@@ -155,13 +156,28 @@ test('changed or added evidence is detected; missing evidence is counted', async
   expect(await prove([header(length), ...entries], stored)).toMatchObject({ ok: true, evidence: { proved: 0, absent: 4 } })
 })
 
+test('evidence that a later entry replaces is neither missing nor accepted', async () => {
+  const replacing = (previousHash: string, data: object): Entry => {
+    const content = { chain: 'rollout:x', seq: length + 1, at, actor: 'system:rollouts', action: 'act', subject: null, previousHash, data }
+    return { kind: 'entry', ...content, hash: auditHash(content) }
+  }
+  const corrected = { ...evidence(3), status: 'succeeded' }
+  const data = { evidence: evidenceSum(corrected), replaces: evidenceSum(evidence(3)) }
+  const chain = [...entries, replacing(entries.at(-1)?.hash ?? '', data)]
+  const [first, ...others] = evidenceOf(entries)
+  const lines = (some: Line[]) => [header(length + 1), ...chain, ...some]
+  const now: Line = { kind: 'evidence', evidence: corrected }
+  expect(await prove(lines([now, ...others]), stored)).toMatchObject({ ok: true, evidence: { proved: 4, absent: 0, replaced: 1 } })
+  expect(await prove(lines([first as Line, ...others]), stored)).toMatchObject({ ok: false, reason: expect.stringContaining('evidence 1') })
+})
+
 test.each<[string, string[]]>([
   ['an empty file', []],
   ['an HTML page', ['<html>']],
   ['entries without a header', [JSON.stringify(entries[0])]],
   ['two exports', [JSON.stringify(header(0)), JSON.stringify(header(0))]],
 ])('%s is not an export', async (_, lines) => {
-  expect(await proveExport(lines, { checkpoints: [], judge })).toMatchObject({ ok: false })
+  expect(await proveExport(lines, { checkpoints: [], verifySignature })).toMatchObject({ ok: false })
 })
 
 test('a line that displays another value than it hashes is detected', async () => {
@@ -170,7 +186,7 @@ test('a line that displays another value than it hashes is detected', async () =
   const number = (lines[2] as string).replace('"data":{"seq":2}', '"data":{"seq":2.00000000000000000001}')
   for (const other of [twice, number]) {
     expect(JSON.parse(other)).toEqual(JSON.parse(lines[2] as string))
-    expect(await proveExport(lines.with(2, other), { checkpoints: stored, judge })).toMatchObject({ ok: false })
+    expect(await proveExport(lines.with(2, other), { checkpoints: stored, verifySignature })).toMatchObject({ ok: false })
   }
 })
 
@@ -179,13 +195,13 @@ test('a text with Unicode line separators is exported as one line', async () => 
   const entry = { ...content, data: { reason: 'a\u2028b\u2029c' } }
   const line = writeExportLine({ kind: 'entry', ...entry, hash: auditHash(entry) })
   expect(line.trimEnd().split(/\n|\u2028|\u2029/)).toHaveLength(1)
-  const proof = await proveExport([JSON.stringify(header(1)), line.trimEnd()], { checkpoints: [], judge })
+  const proof = await proveExport([JSON.stringify(header(1)), line.trimEnd()], { checkpoints: [], verifySignature })
   expect(proof).toMatchObject({ ok: true, entries: 1 })
 })
 
 test('with a key given, an export without a signature fails', async () => {
   const lines = (more: Line[]) => [header(length), ...more, ...entries, ...evidenceOf(entries)].map((line) => JSON.stringify(line))
-  const withKey = (...more: Line[]) => proveExport(lines(more), { checkpoints: [], judge, needsSignature: true })
+  const withKey = (...more: Line[]) => proveExport(lines(more), { checkpoints: [], verifySignature, needsSignature: true })
   expect(await withKey()).toMatchObject({ ok: false, reason: expect.stringContaining('contains no signature') })
   expect(await withKey({ kind: 'checkpoint', ...checkpointAt(entries, 4) })).toMatchObject({ ok: true, proved: { count: 4 } })
 })
@@ -217,7 +233,7 @@ test('every change, removal, move, insertion or cut up to the last checkpoint is
       const before = exported(entries).map((line) => JSON.stringify(line))
       const lines = tampered(before, how)
       const same = JSON.stringify(lines) === JSON.stringify(before)
-      expect((await proveExport(lines, { checkpoints: stored, judge })).ok).toBe(same)
+      expect((await proveExport(lines, { checkpoints: stored, verifySignature })).ok).toBe(same)
     }),
     { numRuns: 400 },
   )

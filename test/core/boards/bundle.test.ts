@@ -114,7 +114,7 @@ describe('a bundle', () => {
     expect(boardFromBundle(bundle, bindings).definition.bindings).toEqual(bindings)
     expect(boardFromBundle(bundle).definition.bindings).toEqual({ roles: { head: 'teacher' }, rooms: {} })
     expect(() => boardFromBundle(bundle, { roles: { haed: 'principal' }, rooms: {} })).toThrow(
-      'bindings.roles.haed: is no parameter of the bundle',
+      'bindings.roles.haed: is not a parameter of the bundle',
     )
   })
 

@@ -147,8 +147,22 @@ describe('expressions', () => {
   })
 })
 
-test('a board with more states than can be explored gets a warning, soon, also where one step has them all', () => {
-  const branch = (nth: number) => `p1 > d${nth}; d${nth} -1 > 2-> t${nth}x > j1; d${nth} -else-> t${nth}y > j1`
-  const board = sketch(`s > p1; ${Array.from({ length: 40 }, (_, nth) => branch(nth)).join(';')}; j1 > e`)
-  expect(checkBoard(board, context).map(({ severity, code }) => `${severity} ${code}`)).toEqual(['warning TOO_MANY_STATES'])
+/** 40 branches that all wait at the same time, each with a choice. */
+const manyStates = (branch: (nth: number) => string) =>
+  checkBoard(sketch(`s > p1; ${Array.from({ length: 40 }, (_, nth) => branch(nth)).join(';')}; j1 > e`), context)
+
+test('a board with more states than can be explored gets a warning', () => {
+  const found = manyStates((nth) => `p1 > t${nth}a > d${nth}; d${nth} -1 > 2-> t${nth}b > t${nth}a; d${nth} -else-> j1`)
+  expect(found.map(({ severity, code }) => `${severity} ${code}`)).toEqual(['warning TOO_MANY_STATES'])
+})
+
+test('a deadlock among more states than can be explored is still found, with its path, also where one step has them all', () => {
+  const found = manyStates((nth) => `p1 > d${nth}; d${nth} -1 > 2-> t${nth}x > j1; d${nth} -else-> t${nth}y > j1`)
+  expect(found.map(({ severity, code }) => `${severity} ${code}`)).toEqual(['error DEADLOCK', 'warning TOO_MANY_STATES'])
+  expect(found[0]?.path?.slice(0, 2)).toEqual(['s', 'p1'])
+  expect(found[0]?.path).toContain('t39x')
+})
+
+test.each(['constructor', 'toString', '__proto__'])('a field cannot be named %s', (name) => {
+  expect(() => sketch('s > f1 > e', { f1: { fields: [{ name, label: 'X', kind: 'text' }] } })).toThrow(/must be (another|a) name/)
 })

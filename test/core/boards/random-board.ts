@@ -2,7 +2,7 @@ import fc from 'fast-check'
 
 /** A block of a board with one way in and one way out. */
 type Block =
-  | { kind: 'one'; letter: 't' | 'w' | 'm' | 'c' }
+  | { kind: 'one'; letter: 't' | 'w' | 'm' | 'c' | 'f' }
   | { kind: 'seq'; blocks: Block[] }
   | { kind: 'choice'; blocks: Block[] }
   | { kind: 'parallel'; blocks: Block[] }
@@ -11,7 +11,7 @@ type Block =
 const { block } = fc.letrec<{ block: Block }>((tie) => ({
   block: fc.oneof(
     { maxDepth: 3, depthSize: 'small' },
-    fc.constantFrom('t', 'w', 'm', 'c').map((letter) => ({ kind: 'one' as const, letter: letter as 't' })),
+    fc.constantFrom('t', 'w', 'm', 'c', 'f').map((letter) => ({ kind: 'one' as const, letter: letter as 't' })),
     fc.array(tie('block'), { minLength: 2, maxLength: 3 }).map((blocks) => ({ kind: 'seq' as const, blocks })),
     fc.array(tie('block'), { minLength: 2, maxLength: 3 }).map((blocks) => ({ kind: 'choice' as const, blocks })),
     fc.array(tie('block'), { minLength: 2, maxLength: 3 }).map((blocks) => ({ kind: 'parallel' as const, blocks })),

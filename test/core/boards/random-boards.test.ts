@@ -24,6 +24,7 @@ const inputsOf = ({ graph }: Board, { tokens }: RunState): RunInput[] =>
   tokens.flatMap(({ id, elementId }): RunInput[] => {
     const kind = graph.elements.get(elementId)?.kind
     if (kind === 'task') return [{ type: 'complete', elementId, by: 'ben' }]
+    if (kind === 'form') return [{ type: 'submit', elementId, by: 'carl', values: { people: 1 } }]
     if (kind === 'timer') return [{ type: 'timer', tokenId: id, name: 'elapsed' }]
     const approve = { type: 'approve', elementId, by: 'ben', eligible: ['ben'] } as const
     const rejects = graph.out(elementId).some(({ condition }) => condition.type === 'rejected')

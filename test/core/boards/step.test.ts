@@ -254,22 +254,25 @@ describe('forms', () => {
   })
 
   test.each([
-    [{}, 'data.people'],
-    [{ people: 0 }, 'data.people'],
-    [{ people: '3' }, 'data.people'],
-    [{ people: 3, note: 'longer' }, 'data.note'],
-    [{ people: 3, when: '2025-01-01' }, 'data.when'],
-    [{ people: 3, when: 'soon' }, 'data.when'],
-    [{ people: 3, where: 'above' }, 'data.where'],
-    [{ people: 3, constructor: 1 }, 'data.constructor'],
-    [null, 'data'],
-    ['people=3', 'data'],
-  ])('%o is refused and names %s', (values, path) => {
+    [{}, 'data.people', 'is missing'],
+    [{ people: 0 }, 'data.people', 'must be at least 1'],
+    [{ people: '3' }, 'data.people', 'must be number'],
+    [{ people: 3, note: 'longer' }, 'data.note', /must have at most/],
+    [{ people: 3, when: '2025-01-01' }, 'data.when', /or later/],
+    [{ people: 3, when: 'soon' }, 'data.when', /date/],
+    [{ people: 3, where: 'above' }, 'data.where', /must be one of/],
+    [{ people: 3, constructor: 1 }, 'data.constructor', 'is not a field of this form'],
+    [null, 'data', 'must be object'],
+    ['people=3', 'data', 'must be object'],
+  ])('%o is refused and names %s: %s', (values, path, reason) => {
     try {
       submit(values)
       expect.unreachable()
     } catch (error) {
-      expect(error).toMatchObject({ code: 'VALIDATION', details: expect.arrayContaining([expect.objectContaining({ path })]) })
+      expect(error).toMatchObject({
+        code: 'VALIDATION',
+        details: expect.arrayContaining([{ path, reason: expect.stringMatching(reason) }]),
+      })
     }
   })
 
@@ -381,4 +384,9 @@ test('replaying the inputs of a run gives the same run', () => {
   })
   expect(one).toEqual(two)
   expect(one?.status).toBe('completed')
+})
+
+test('an action of another kind is refused with the actions of the element', () => {
+  const { on } = play(['s > f1 > e'])
+  expect(() => on({ type: 'complete', elementId: 'f1', by: 'ben' })).toThrow('fix: use submit')
 })

@@ -34,6 +34,12 @@ test.each([
   }
 })
 
+test('a version without quotes, which YAML reads as a number, is refused with what to write', () => {
+  const wrong = withFree(parse('{ postgres: 15.18, migrationsHead: 0, synapse: 1.163.2 }'))
+  expect(() => parseManifest(wrong)).toThrow(/tiers\.free\.postgres must be text: write it in quotes, such as "15\.18"/)
+  expect(() => parseManifest(wrong)).toThrow(/tiers\.free\.migrationsHead must be text/)
+})
+
 test('every invalid field is named at once', () => {
   const wrong = withFree({ synapse: 'latest', postgres: undefined })
   expect(() => parseManifest(wrong)).toThrow(/tiers\.free\.postgres .*; tiers\.free\.synapse .*latest/)

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import {
   isLeftOpen,
   isOpened,
+  isRolledBackByImages,
   type UpdateWorld as Observed,
   type UpdateFacts,
   type UpdateStep,
@@ -12,13 +13,14 @@ import {
 import { foldSaga, nextStep, type SagaEntry } from '../../../src/core/saga/index.ts'
 
 /** Test input of a box: the observed world, the update order and the time. */
-type UpdateWorld = Observed & Readonly<{ mode: Parameters<typeof updateSaga>[0]; deadlinePassed: boolean }>
+type Order = Parameters<typeof updateSaga>[0]
+type UpdateWorld = Observed & Readonly<{ order: Order; deadlinePassed: boolean }>
 type UpdateEvent = SagaEntry & Readonly<{ step: UpdateStep }>
 
 /** Longer than any pause between two attempts. */
 const later = 3_600_000
-const decide = (events: readonly UpdateEvent[], { mode, deadlinePassed, ...world }: UpdateWorld) =>
-  nextStep(updateSaga(mode), events, world, { elapsedMs: later, deadlineMs: deadlinePassed ? 1 : null })
+const decide = (events: readonly UpdateEvent[], { order, deadlinePassed, ...world }: UpdateWorld) =>
+  nextStep(updateSaga(order), events, world, { elapsedMs: later, deadlineMs: deadlinePassed ? 1 : null })
 const stepAfter = (events: readonly UpdateEvent[], world: UpdateWorld): UpdateStep | undefined => {
   const next = decide(events, world)
   if ('do' in next) return next.do
@@ -28,11 +30,14 @@ const refusalAfter = (events: readonly UpdateEvent[], world: UpdateWorld) => {
   const next = decide(events, world)
   return 'fail' in next ? { step: next.fail, error: next.error, final: next.final } : undefined
 }
-const factsOf = (events: readonly UpdateEvent[], mode: UpdateWorld['mode'] = 'until-stable'): UpdateFacts =>
-  foldSaga(updateSaga(mode), events)
+const stable: Order = { mode: 'until-stable' }
+const forced: Order = { mode: 'until-proven', isForced: true }
+const proven: Order = { mode: 'until-proven', formerSchema: 94 }
+
+const factsOf = (events: readonly UpdateEvent[], order: Order = stable): UpdateFacts => foldSaga(updateSaga(order), events)
 
 const untouched: UpdateWorld = {
-  mode: 'until-stable',
+  order: stable,
   fence: 'absent',
   serving: true,
   quiet: false,
@@ -155,25 +160,26 @@ describe('an obstacle', () => {
   })
 })
 
-describe('a fence lifted after the first good probe', () => {
-  const early = (world: UpdateWorld): UpdateWorld => ({ ...world, mode: 'until-first-ok' })
+describe('a fence lifted after the quick probes, by order of an operator', () => {
+  const early = (world: UpdateWorld): UpdateWorld => ({ ...world, order: forced })
   const untilRecreated = [...untilSnapshot, ...did('cold-copy', 'rewrite', 'recreate')]
-  const untilGood = [...untilRecreated, ...did('first-ok')]
+  const untilGood = [...untilRecreated, ...did('quick-probe', 'check-rollback')]
   const opened = [...untilGood, ...did('unfence')]
   const rows: [rule: string, events: UpdateEvent[], world: UpdateWorld, next: UpdateStep | undefined][] = [
-    ['requires one good probe', untilRecreated, fenced, 'first-ok'],
+    ['requires quick probes', untilRecreated, fenced, 'quick-probe'],
+    ['and a check of the rollback', [...untilRecreated, ...did('quick-probe')], fenced, 'check-rollback'],
     ['is lifted after it', untilGood, fenced, 'unfence'],
     ['is lifted by the next process after a kill', [...untilGood, mark('unfence', 'intent')], fenced, 'unfence'],
     ['is retried until it is lifted, without a rollback', [...untilGood, ...failedAt('unfence')], fenced, 'unfence'],
     ['is followed by probes until the box is stable', opened, untouched, 'probe'],
     ['is followed by the commit after them', [...opened, ...did('probe')], untouched, 'commit'],
     ['is lifted even if the deadline passes meanwhile', [...untilGood, mark('unfence', 'intent')], fenced, 'unfence'],
-    ['stays without a good probe, and the box is rolled back', [...untilRecreated, ...failedAt('first-ok')], fenced, 'restore-stop'],
+    ['stays without a good probe, and the box is rolled back', [...untilRecreated, ...failedAt('quick-probe')], fenced, 'restore-stop'],
     ['leaves a box that becomes unhealthy unchanged', [...opened, ...failedAt('probe')], untouched, undefined],
     ['is not raised again because of maintenance', opened, { ...untouched, fence: 'other' }, 'probe'],
     [
       'is lifted after the restore of a box without a good probe',
-      [...untilRecreated, ...failedAt('first-ok'), ...back()],
+      [...untilRecreated, ...failedAt('quick-probe'), ...back()],
       fenced,
       'unfence',
     ],
@@ -183,25 +189,82 @@ describe('a fence lifted after the first good probe', () => {
   })
 
   test('marks a box that becomes unhealthy afterwards as failed, and a never healthy one as rolled back', () => {
-    expect(updateOutcome(factsOf([...opened, ...failedAt('probe')], 'until-first-ok'))).toBe('failed')
-    expect(isLeftOpen(factsOf([...opened, ...failedAt('probe')], 'until-first-ok'))).toBe(true)
-    expect(updateOutcome(factsOf([...untilRecreated, ...failedAt('first-ok'), ...back(), ...did('unfence')], 'until-first-ok'))).toBe(
+    expect(updateOutcome(factsOf([...opened, ...failedAt('probe')], forced))).toBe('failed')
+    expect(isLeftOpen(factsOf([...opened, ...failedAt('probe')], forced))).toBe(true)
+    expect(updateOutcome(factsOf([...untilRecreated, ...failedAt('quick-probe'), ...back(), ...did('unfence')], forced))).toBe(
       'rolled_back',
     )
   })
 
   test('rolls back at a deadline before the lift, and fails after it', () => {
     const late = early({ ...fenced, deadlinePassed: true })
-    expect(refusalAfter(untilGood, late)).toMatchObject({ step: 'first-ok', error: { code: 'COMMAND_EXPIRED' } })
-    const turned = [...untilGood, mark('first-ok', 'failed')]
+    expect(refusalAfter(untilGood, late)).toMatchObject({ step: 'quick-probe', error: { code: 'COMMAND_EXPIRED' } })
+    const turned = [...untilGood, mark('quick-probe', 'failed')]
     expect([isOpened(turned), stepAfter(turned, late)]).toEqual([false, 'restore-stop'])
     expect(refusalAfter([...untilGood, mark('unfence', 'intent')], late)).toBeUndefined()
     expect(refusalAfter(opened, early({ ...untouched, deadlinePassed: true }))).toMatchObject({ step: 'probe' })
   })
 })
 
+describe('a fence lifted after the quick probes, where the rule chose that', () => {
+  const auto = (world: UpdateWorld): UpdateWorld => ({ ...world, order: proven })
+  const found = (step: UpdateStep, possible: boolean): UpdateEvent[] => [
+    mark(step, 'intent'),
+    { ...mark(step, 'done'), data: { possible } },
+  ]
+  const untilGood = [...untilSnapshot, ...did('cold-copy', 'rewrite', 'recreate', 'quick-probe')]
+  const possible = [...untilGood, ...found('check-rollback', true)]
+  const impossible = [...untilGood, ...found('check-rollback', false)]
+  const opened = [...possible, ...did('unfence')]
+  const sick = [...opened, ...failedAt('probe')]
+  const confirmed = [...sick, ...found('confirm-rollback', true)]
+  const back = [...confirmed, ...did('refence', 'restore-stop', 'restore-start')]
+  const former: UpdateWorld = { ...fenced, compose: 'former' }
+  const rows: [rule: string, events: UpdateEvent[], world: UpdateWorld, next: UpdateStep | undefined][] = [
+    ['is lifted where a rollback by images is proven', possible, fenced, 'unfence'],
+    ['stays until the box is stable where it is not', impossible, fenced, 'probe'],
+    [
+      'and needs no further probes where the slow ones were good meanwhile',
+      [...untilGood, mark('check-rollback', 'intent'), { ...mark('check-rollback', 'done'), data: { possible: false, isStable: true } }],
+      fenced,
+      'commit',
+    ],
+    ['is lifted after the commit then', [...impossible, ...did('probe', 'commit')], fenced, 'unfence'],
+    ['a box that stayed fenced is restored with its data', [...impossible, ...failedAt('probe')], fenced, 'restore-stop'],
+    ['is followed by the slow probes', opened, untouched, 'probe'],
+    ['a process killed while they ran probes again', [...opened, mark('probe', 'intent')], untouched, 'probe'],
+    ['a failure of the open box checks the rollback again', sick, untouched, 'confirm-rollback'],
+    ['a box that can be rolled back is fenced first', confirmed, untouched, 'refence'],
+    ['and that fence is raised again when it is lifted', [...confirmed, ...did('refence')], untouched, 'refence'],
+    ['then what is replaced is stopped', [...confirmed, ...did('refence')], fenced, 'restore-stop'],
+    ['no data is restored', [...confirmed, ...did('refence', 'restore-stop')], quiet, 'restore-start'],
+    ['the former version is proven', back, former, 'restore-probe'],
+    ['the fence is lifted after that', [...back, ...did('restore-probe')], former, 'unfence'],
+    ['and it is finished', [...back, ...did('restore-probe', 'unfence')], { ...untouched, compose: 'former' }, undefined],
+    ['a box that cannot be rolled back is left open', [...sick, ...found('confirm-rollback', false)], untouched, undefined],
+    [
+      'journals of older agents: an open box is probed on',
+      [...untilSnapshot, ...did('cold-copy', 'rewrite', 'recreate'), ...did('first-ok' as UpdateStep, 'unfence')],
+      untouched,
+      'probe',
+    ],
+  ]
+  test.each(rows)('%s', (_, events, world, next) => {
+    expect([refusalAfter(events, auto(world)), stepAfter(events, auto(world))]).toEqual([undefined, next])
+  })
+
+  test('the outcome says how the box was rolled back', () => {
+    const facts = factsOf([...back, ...did('restore-probe', 'unfence')], proven)
+    expect([updateOutcome(facts), isRolledBackByImages(facts), isLeftOpen(facts)]).toEqual(['rolled_back', true, false])
+    const left = factsOf([...sick, ...found('confirm-rollback', false)], proven)
+    expect([updateOutcome(left), isLeftOpen(left)]).toEqual(['failed', true])
+    const failed = factsOf([...back, ...failedAt('restore-probe')], proven)
+    expect(updateOutcome(failed)).toBe('rollback_failed')
+  })
+})
+
 describe('an update without a fence', () => {
-  const open = (world: UpdateWorld): UpdateWorld => ({ ...world, mode: 'none', fence: 'absent' })
+  const open = (world: UpdateWorld): UpdateWorld => ({ ...world, order: { mode: 'none' }, fence: 'absent' })
   const untilRecreated = did('prefetch', 'stop', 'snapshot', 'cold-copy', 'rewrite', 'recreate')
   const rows: [rule: string, events: UpdateEvent[], world: UpdateWorld, next: UpdateStep | undefined][] = [
     ['still stops the chat server for the snapshot', did('prefetch'), untouched, 'stop'],
@@ -249,6 +312,9 @@ type Box = {
   healthy: boolean
   /** Users have used the new version. */
   written: boolean
+  /** A rollback by images keeps all data, and was begun. */
+  revertible: boolean
+  byImages: boolean
 }
 type Fate = 'works' | 'fails' | 'fails after its effect' | 'killed before' | 'killed after'
 
@@ -267,17 +333,25 @@ const effects: Record<UpdateStep, (box: Box) => void> = {
   recreate: (box) => {
     if (!box.snapshot || box.world.compose !== 'target') throw new Error('recreated without a snapshot')
     Object.assign(box, { containers: 'target', data: 'changed' })
-    set(box, { quiet: false, stopped: false, serving: box.world.mode !== 'none' })
+    set(box, { quiet: false, stopped: false, serving: box.world.order.mode !== 'none' })
   },
   serve: (box) => {
     if (box.containers !== 'target') throw new Error('opened what was not recreated')
     set(box, { serving: true })
   },
-  'first-ok': (box) => probed(box),
+  'quick-probe': (box) => probed(box),
+  'check-rollback': () => undefined,
+  'confirm-rollback': (box) => {
+    box.byImages = box.revertible
+  },
+  refence: (box) => set(box, { fence: 'ours' }),
   probe: (box) => probed(box),
   commit: () => undefined,
   unfence: (box) => set(box, { fence: 'absent' }),
-  'restore-stop': (box) => set(box, { quiet: true, stopped: true, serving: false }),
+  'restore-stop': (box) => {
+    if (box.written && box.world.fence === 'absent') throw new Error('stopped an open box')
+    set(box, { quiet: true, stopped: true, serving: false })
+  },
   'restore-data': (box) => {
     if (box.written) throw new Error('lost what users wrote')
     if (!box.snapshot || !box.world.quiet) throw new Error('restored without a snapshot or into a box that serves')
@@ -289,7 +363,7 @@ const effects: Record<UpdateStep, (box: Box) => void> = {
     set(box, { quiet: false, stopped: false, serving: true, compose: box.world.compose === 'other' ? 'other' : 'former' })
   },
   'restore-probe': (box) => {
-    if (box.data !== 'former') throw new Error('serves other data than before')
+    if (box.data !== (box.byImages ? 'changed' : 'former')) throw new Error('serves other data than before')
     box.healthy = true
   },
 }
@@ -302,11 +376,15 @@ const set = (box: Box, change: Partial<UpdateWorld>) => {
 }
 
 function live(
-  mode: UpdateWorld['mode'],
+  { order, revertible }: Readonly<{ order: Order; revertible: boolean }>,
   fates: readonly Fate[],
   deadlineAfter: number,
 ): { box: Box; events: UpdateEvent[]; rounds: number } {
-  const box: Box = { world: { ...untouched, mode }, containers: 'former', data: 'former', snapshot: false, healthy: false, written: false }
+  const box: Box = {
+    world: { ...untouched, order },
+    ...{ containers: 'former', data: 'former', snapshot: false, healthy: false, written: false },
+    ...{ revertible, byImages: false },
+  }
   const events: UpdateEvent[] = []
   for (let round = 0; round < 200; round++) {
     set(box, { deadlinePassed: round >= deadlineAfter })
@@ -328,7 +406,8 @@ function act(box: Box, events: UpdateEvent[], step: UpdateStep, fate: Fate): voi
   if (fate === 'fails' || fate === 'killed before') return
   effects[step](box)
   if (fate === 'killed after') return
-  events.push(mark(step, fate === 'works' ? 'done' : 'failed'))
+  const found = step === 'check-rollback' || step === 'confirm-rollback' ? { data: { possible: box.revertible } } : {}
+  events.push({ ...mark(step, fate === 'works' ? 'done' : 'failed'), ...(fate === 'works' ? found : {}) })
 }
 
 const anyFates = fc.array(
@@ -339,11 +418,21 @@ const anyFates = fc.array(
   { maxLength: 60 },
 )
 
-describe.each(['until-stable', 'until-first-ok', 'none'] as const)('fenced %s, with any failures and kills', (mode) => {
+const orders = {
+  'until stable': { order: stable, revertible: false },
+  'until proven, where a rollback by images is possible': { order: proven, revertible: true },
+  'until proven, where it is not': { order: proven, revertible: false },
+  'until proven, by order of an operator': { order: forced, revertible: false },
+  never: { order: { mode: 'none' }, revertible: false },
+  'never, where a rollback by images is possible': { order: { mode: 'none', formerSchema: 94 }, revertible: true },
+} satisfies Record<string, { order: Order; revertible: boolean }>
+
+describe.each(Object.entries(orders))('fenced %s, with any failures and kills', (_, kind) => {
+  const { order, revertible } = kind
   const property = (check: (end: ReturnType<typeof live>) => void) =>
     fc.assert(
       fc.property(anyFates, fc.integer({ min: 1, max: 80 }), (fates, deadlineAfter) => {
-        check(live(mode, fates, deadlineAfter))
+        check(live(kind, fates, deadlineAfter))
       }),
       { numRuns: 1000 },
     )
@@ -352,26 +441,28 @@ describe.each(['until-stable', 'until-first-ok', 'none'] as const)('fenced %s, w
 
   test('a committed box runs the target after a snapshot, without a fence', () =>
     property(({ box, events }) => {
-      if (updateOutcome(factsOf(events, mode)) !== 'committed') return
+      if (updateOutcome(factsOf(events, order)) !== 'committed') return
       expect(box).toMatchObject({ containers: 'target', snapshot: true, world: { fence: 'absent', compose: 'target' } })
     }))
 
   test('a failed update left containers, data and compose file unchanged, and the box serves', () =>
     property(({ box, events }) => {
-      const facts = factsOf(events, mode)
+      const facts = factsOf(events, order)
       if (updateOutcome(facts) !== 'failed' || isLeftOpen(facts)) return
       expect(box).toMatchObject({ containers: 'former', data: 'former', world: { fence: 'absent', compose: 'former', quiet: false } })
     }))
 
-  test('a rolled-back box runs the former version with the former data, proven healthy, without a fence', () =>
+  test('a rolled-back box runs the former version with the former data, or by images with all data, proven healthy, without a fence', () =>
     property(({ box, events }) => {
-      if (updateOutcome(factsOf(events, mode)) !== 'rolled_back') return
-      expect(box).toMatchObject({ containers: 'former', data: 'former', healthy: true, world: { fence: 'absent', quiet: false } })
+      const facts = factsOf(events, order)
+      if (updateOutcome(facts) !== 'rolled_back') return
+      const data = isRolledBackByImages(facts) ? 'changed' : 'former'
+      expect(box).toMatchObject({ containers: 'former', data, healthy: true, world: { fence: 'absent', quiet: false } })
     }))
 
   test('a box whose rollback failed is fenced, and stopped unless stopping failed repeatedly', () =>
     property(({ box, events }) => {
-      const facts = factsOf(events, mode)
+      const facts = factsOf(events, order)
       if (updateOutcome(facts) !== 'rollback_failed') return
       if ((facts.failures.fence ?? 0) < 6) expect(box.world.fence).toBe('ours')
       if ((facts.failures['restore-stop'] ?? 0) < 6) expect(box.world.stopped).toBe(true)
@@ -379,29 +470,33 @@ describe.each(['until-stable', 'until-first-ok', 'none'] as const)('fenced %s, w
 
   test('only a failed rollback leaves a fence', () =>
     property(({ box, events }) => {
-      if (updateOutcome(factsOf(events, mode)) !== 'rollback_failed') expect(box.world.fence).toBe('absent')
+      if (updateOutcome(factsOf(events, order)) !== 'rollback_failed') expect(box.world.fence).toBe('absent')
     }))
 
-  test('no automatic step restores or stops the box once users may have used the new version', () =>
-    property(({ events }) => {
+  test('no automatic step restores data once users may have used the new version, and only a rollback by images stops the box', () =>
+    property(({ box, events }) => {
       const opened = events.findIndex((_, at) => isOpened(events.slice(0, at + 1)))
       if (opened < 0) return
-      expect(mode).not.toBe('until-stable')
+      expect(order).not.toBe(stable)
       const after = events.slice(opened + 1).map(({ step }) => step)
-      expect(after.filter((step) => step.startsWith('restore') || step === 'stop' || step === 'fence')).toEqual([])
+      expect(after).not.toContain('restore-data')
+      const facts = factsOf(events, order)
+      if (!isRolledBackByImages(facts))
+        expect(after.filter((step) => /^restore|^stop$|fence$/.test(step) && step !== 'unfence')).toEqual([])
+      if (isLeftOpen(facts)) expect([revertible, box.byImages]).toEqual([false, false])
     }))
 
   test('an unverified open box runs the target without a fence, and the journal recorded it before the fence was lifted', () =>
     property(({ box, events }) => {
       if (box.written) expect(events.some((_, at) => isOpened(events.slice(0, at + 1)) || events[at]?.step === 'commit')).toBe(true)
-      if (isLeftOpen(factsOf(events, mode))) expect(box).toMatchObject({ containers: 'target', world: { fence: 'absent' } })
+      if (isLeftOpen(factsOf(events, order))) expect(box).toMatchObject({ containers: 'target', world: { fence: 'absent' } })
     }))
 
   test('a box updated without a fence is fenced only in quarantine', () =>
     property(({ events }) => {
-      if (mode !== 'none') return
+      if (order.mode !== 'none') return
       const fenced = events.some(({ step }) => step === 'fence')
-      if (fenced) expect(updateOutcome(factsOf(events, mode))).toBe('rollback_failed')
+      if (fenced) expect(updateOutcome(factsOf(events, order))).toBe('rollback_failed')
     }))
 
   test('nothing is restored after the commit', () =>

@@ -24,7 +24,7 @@ const book = readRoleBook(
 
 test('without readContacts a user sees only listed roles beside the members of its spaces', () => {
   expect(visibilityOf(book, { capabilities: ['manageSpaces', 'manageUsers'] })).toEqual({ roles: ['nurse'] })
-  expect(visibilityOf(book, { capabilities: ['readContacts'] })).toBe('everybody')
+  expect(visibilityOf(book, { capabilities: ['readContacts'] })).toBe('everyone')
 })
 
 test('events about users with a listed role reach the whole tenant, others the members of their spaces and readContacts', () => {
@@ -41,5 +41,5 @@ test('in the shipped role book parents and students see only staff, and all staf
     visibilityOf(shipped, { capabilities: capabilitiesOf(shipped, { tenantSlug: 'acme', roles: [role] }) })
   const staff = { roles: ['staff', 'teacher', 'principal', 'custodian', 'school-admin', 'tenant-admin'] }
   for (const role of ['member', 'parent', 'student', 'store-reviewer']) expect(visibleTo(role)).toEqual(staff)
-  for (const role of staff.roles) expect(visibleTo(role)).toBe('everybody')
+  for (const role of staff.roles) expect(visibleTo(role)).toBe('everyone')
 })

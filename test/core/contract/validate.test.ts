@@ -1,6 +1,6 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { fieldReasons } from '../../../src/core/contract/index.ts'
+import { Email, fieldReasons } from '../../../src/core/contract/index.ts'
 
 const Wanted = z.strictObject({ level: z.enum(['low', 'high']), count: z.number(), name: z.string().min(3, 'must be longer') })
 
@@ -12,6 +12,20 @@ test.each([
   ['an unknown field', { level: 'low', count: 1, name: 'abc', more: 1 }, { path: 'more', reason: 'is not a known field' }],
 ])('%s has a plain message', (_, value, reason) => {
   expect(fieldReasons(Wanted.safeParse(value).error as z.ZodError)).toEqual([reason])
+})
+
+const Kinds = z.strictObject({
+  kind: z.discriminatedUnion('kind', [z.object({ kind: z.literal('task') }), z.object({ kind: z.literal('form') })]),
+  role: z.union([z.string(), z.object({ role: z.string() })]),
+  format: z.literal('v1'),
+})
+
+test('a value of no kind, of no form and of another constant has a plain message', () => {
+  expect(fieldReasons(Kinds.safeParse({ kind: { kind: 'robot' }, role: 5, format: 'v2' }).error as z.ZodError)).toEqual([
+    { path: 'kind.kind', reason: 'must be one of task, form' },
+    { path: 'role', reason: 'must be string, or must be object' },
+    { path: 'format', reason: 'must be v1' },
+  ])
 })
 
 const Bounded = z.strictObject({
@@ -32,4 +46,26 @@ test.each([
   ['slugs', ['a', 'b', 'c'], 'must have at most 2 entries'],
 ])('a bound of %s has a plain message', (path, value, reason) => {
   expect(fieldReasons(Bounded.safeParse({ ...fits, [path]: value }).error as z.ZodError)).toEqual([{ path, reason }])
+})
+
+describe('mail addresses', () => {
+  test.each(['a@b.de', "o'hara+kita@mail.example.org", `${'l'.repeat(64)}@example.org`])('%s is one', (address) => {
+    expect(Email.safeParse(address).success).toBe(true)
+  })
+
+  test.each([
+    'a',
+    'a@b',
+    '.a@b.de',
+    'a..b@c.de',
+    'a.@b.de',
+    'a@-b.de',
+    'a@b-.de',
+    `a@${'b'.repeat(64)}.de`,
+    `${'l'.repeat(65)}@example.org`,
+    'a b@c.de',
+    'a@b.de\n',
+  ])('%j is none', (address) => {
+    expect(Email.safeParse(address).success).toBe(false)
+  })
 })

@@ -38,8 +38,8 @@ test.each([
 })
 
 test.each([
-  ['null', 'anybody'],
-  ['*', 'anybody'],
+  ['null', 'every page'],
+  ['*', 'every page'],
   ['https://*.example', 'as the app sends it'],
   ['https://app.example/', 'without a slash'],
   ['https://app.example/x', 'as the app sends it'],

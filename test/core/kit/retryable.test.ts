@@ -18,6 +18,7 @@ const retryable: readonly ProblemCode[] = [
   'SNAPSHOT_STORE_UNAVAILABLE',
   'DOCKER_UNAVAILABLE',
   'UNREACHABLE',
+  'PAYMENTS_UNAVAILABLE',
 ]
 
 test.each(Object.keys(catalogue) as ProblemCode[])('%s says whether a call may be repeated', (code) => {

@@ -35,10 +35,21 @@ test.each([
 ])('the answer %s publishes', (body, expected) => expect(readAnswer(body)).toEqual(expected))
 
 const tooMany = `{"publish":[${'{"name":"a"},'.repeat(100)}{"name":"a"}]}`
-test.each(['{"publish":{}}', '{"publish":[{"name":"No"}]}', '{"publish":[{"name":"a","x":1}]}', tooMany])(
-  'the answer %.40s has a fault and publishes nothing',
-  (body) => expect(readAnswer(body)).toEqual({ publish: [], fault: expect.stringMatching(/^publish/) }),
+const nested = `{"publish":[{"name":"a","payload":${'['.repeat(65)}${']'.repeat(65)}}]}`
+test.each([
+  nested,
+  '{"publish":[{"name":"a","spaceId":"spc\\u0000"}]}',
+  '{"publish":{}}',
+  '{"publish":[{"name":"No"}]}',
+  '{"publish":[{"name":"a","x":1}]}',
+  tooMany,
+])('the answer %.40s has a fault and publishes nothing', (body) =>
+  expect(readAnswer(body)).toEqual({ publish: [], fault: expect.stringMatching(/^publish/) }),
 )
+
+test('letters that a database cannot store are not part of a fault', () => {
+  expect(readAnswer('{"publish":[{"name":"a","\\u0000":1}]}').fault).toMatch(/^publish[^\0]*$/)
+})
 
 test('no answer, 429, 502, 503 and 504 are about the service; other answers are about one message', () => {
   const statuses = [null, 200, 400, 404, 410, 422, 429, 500, 502, 503, 504]

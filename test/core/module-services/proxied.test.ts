@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { isProblem } from '../../../src/core/kit/index.ts'
-import { answerHeaders, forwardedHeaders, isRedirect, servicePath, UpstreamUrl } from '../../../src/core/module-services/index.ts'
+import { forwardedHeaders, isRedirect, servicePath, UpstreamUrl } from '../../../src/core/module-services/index.ts'
+import { answerHeaders } from '../../../src/core/modules/index.ts'
 
 describe('the path at the service', () => {
   test.each([...['', '/', '/lessons/42', '/lessons/', '/a..b/...', '/caf%C3%A9']])('%s is sent as it is', (rest) =>

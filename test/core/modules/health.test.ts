@@ -14,6 +14,7 @@ test.each([
   ['4 % errors', [...runs(96, 3), ...runs(4, 3, 'failed')], { healthy: true, errorRate: 0.04 }],
   ['5 % errors', [...runs(95, 3), ...runs(5, 3, 'limit')], { healthy: false, errorRate: 0.05 }],
   ['5 % slow', [...runs(95, 3), ...runs(5, 4000)], { healthy: true, p95Ms: 5, p99Ms: 5000 }],
+  ['all under a second', runs(100, 900), { healthy: true, p95Ms: 1000 }],
   ['6 % slow', [...runs(94, 3), ...runs(6, 4000)], { healthy: false, p95Ms: 5000 }],
   [
     'a refused call',

@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
+import { eventTypes, streamTypeOf } from '../../../src/core/events/index.ts'
 import { isProblem } from '../../../src/core/kit/index.ts'
 import {
   assertSameManifest,
@@ -56,6 +58,16 @@ test.each([
   ['an unknown field', { permission: [] }, 'module.json'],
   ['a path out of the package', { main: '../index.js' }, 'main'],
   ['an absolute path', { main: '/index.js' }, 'main'],
+  [
+    'subscribing to an event that there is not',
+    { permissions: ['events:subscribe'], events: { subscribes: ['space.creatd'] } },
+    'events.subscribes.0',
+  ],
+  [
+    'subscribing to an event of operators',
+    { permissions: ['events:subscribe'], events: { subscribes: ['box.ready'] } },
+    'events.subscribes.0',
+  ],
   ['subscribing without the permission', { events: { subscribes: ['space.created'] } }, 'events.subscribes'],
   ['publishing without the permission', { events: { publishes: [{ name: 'missed' }] } }, 'events.publishes'],
   ['type B without data processing', { type: 'B' }, 'dataProcessing'],
@@ -116,4 +128,15 @@ describe('settings', () => {
     expect(of({ type: 'integer', maximum: 3, default: 4 })).toBe(false)
     expect(of({ type: 'string', kind: 'secret', default: 'x' })).toBe(false)
   })
+})
+
+test('the page for authors lists every event that a module can hear, with its ids', () => {
+  const page = readFileSync('docs/module-authors.md', 'utf8')
+  const list = page.slice(page.indexOf('## Events'), page.indexOf('## The manifest'))
+  const words = (text: string) => [...text.matchAll(/`([^`]+)`/g)].map(([, word]) => word)
+  const items = [...list.matchAll(/^- (none|[^:]+): ((?:.|\n {2})+)$/gm)]
+  const listed = items.flatMap(([, ids = '', types = '']) => words(types).map((type) => [type, words(ids)]))
+  const heard = Object.entries(eventTypes).filter(([type]) => streamTypeOf(type) !== undefined)
+  const expected = heard.map(([type, { ids, perhaps }]) => [type, [...ids, ...perhaps.map((id) => `${id}?`)]])
+  expect(Object.fromEntries(listed)).toEqual(Object.fromEntries(expected))
 })

@@ -7,6 +7,7 @@ import {
   assertFlagFree,
   assertNewVersion,
   CallRefused,
+  consentOf,
   isOneEditApart,
   type Permission,
   permissionDifference,
@@ -136,5 +137,20 @@ describe('calls of a run', () => {
     expect(await serveCalls([], refusing)('data.get', { key: 'a' })).toEqual({ error: { code: 'NOT_FOUND', message: 'no such document' } })
     const broken = { ...handlers, 'data.get': () => Promise.reject(new Error('database: password=x')) }
     await expect(serveCalls([], broken)('data.get', { key: 'a' })).rejects.toThrow()
+  })
+})
+
+describe('consent', () => {
+  const events = { subscribes: ['space.created'], publishes: [] }
+
+  test('has a sentence for each permission, with the events', () => {
+    const texts = consentOf({ type: 'A', permissions: ['files:read', 'events:subscribe'], events })
+    expect(texts).toEqual([expect.stringMatching(/^Reads files/), expect.stringMatching(/: space\.created$/)])
+  })
+
+  test('names the server that data goes to', () => {
+    const dataProcessing = { operator: 'Acme GmbH', country: 'DE', privacyUrl: 'https://acme.example/privacy' }
+    const texts = consentOf({ type: 'B', permissions: ['files:read'], events, dataProcessing })
+    expect(texts.at(-1)).toMatch(/Acme GmbH \(DE\).*https:\/\/acme/)
   })
 })

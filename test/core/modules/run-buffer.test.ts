@@ -35,6 +35,19 @@ function aRun(documents: Readonly<Record<string, unknown>> = {}, given: { dataBy
   return { buffer, svc, list, put: (key: string, value: never | unknown) => svc['data.put']({ key, value: value as never }) }
 }
 
+test('the size of documents is that of their last values', async () => {
+  const { svc, put } = aRun({}, { dataBytes: maxDataBytes - 100 })
+  const text = (length: number) => 'x'.repeat(length - 3) // with quotes and key
+  await put('a', text(100))
+  await expect(put('b', text(10))).rejects.toMatchObject({ code: 'QUOTA_EXCEEDED' })
+  await put('a', text(90))
+  await put('b', text(10))
+  await expect(put('b', text(11))).rejects.toMatchObject({ code: 'QUOTA_EXCEEDED' })
+  await svc['data.delete']({ key: 'a' })
+  await put('b', text(100))
+  expect(await svc['data.get']({ key: 'b' })).toHaveLength(97)
+})
+
 describe('reads of a run see its own writes', () => {
   test('one document', async () => {
     const { svc, put, buffer } = aRun({ a: 1 })

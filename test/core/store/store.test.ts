@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type ComparedVersion, decisionMail, differenceOf } from '../../../src/core/store/index.ts'
+import { type ComparedVersion, decisionMail, differenceOf, manifestWarnings } from '../../../src/core/store/index.ts'
 
 const version = (files: Record<string, string>, manifest: object = {}): ComparedVersion => ({
   manifest: { version: '1.0.0', permissions: [], events: { subscribes: [], publishes: [] }, ...manifest },
@@ -41,4 +41,17 @@ test('the mail of a decision names the next step, and texts of people are escape
   const approved = decisionMail({ ...decision, action: 'approve', notes: '' })
   expect(approved.text).toContain('raise "version" in module.json')
   expect(approved.text).not.toContain('Notes of the reviewer')
+})
+
+test('a reviewer is warned of data that leaves the platform; a module in the sandbox sends none', () => {
+  const declared = {
+    permissions: ['files:read', 'events:publish', 'events:subscribe'] as const,
+    events: { subscribes: ['space.created'], publishes: [] },
+  }
+  const dataProcessing = { operator: 'Acme GmbH', country: 'DE', privacyUrl: 'https://acme.example/privacy' }
+  expect(manifestWarnings({ type: 'B', ...declared, permissions: [...declared.permissions], dataProcessing })).toEqual([
+    'Data of tenants reaches the server of Acme GmbH (DE): files:read',
+    'Events of tenants reach the server of Acme GmbH (DE): space.created',
+  ])
+  expect(manifestWarnings({ type: 'A', ...declared, permissions: [...declared.permissions] })).toEqual([])
 })

@@ -111,7 +111,7 @@ onBothDialects('operator actions on alerts', (fresh) => {
     const { deps } = await alertsWorld(db, { smtp: mail.url, mailTo: ['ops@school.example'], webhook: hook.url })
     const { tried } = await testAlerts({ ...deps, random: systemRandom }, anna, {})
     expect(tried).toEqual([
-      { channel: 'mail', target: 'ops@school.example', ok: true, says: 'taken by 127.0.0.1' },
+      { channel: 'mail', target: 'ops@school.example', ok: true, says: 'accepted by 127.0.0.1' },
       { channel: 'webhook', target: new URL(hook.url).origin, ok: false, says: `the webhook at ${new URL(hook.url).origin} answered 403` },
     ])
     expect(mail.received[0]?.message).toMatch(/^Subject: Info: Test alert/m)

@@ -78,7 +78,9 @@ onBothDialects('alert delivery', (fresh) => {
     const alertId = await raise(stuck)
     await drain()
     const [told] = (await showAlert({ db }, { id: alertId })).deliveries
-    expect(told?.lastError).toMatch(/^the webhook at http:\/\/127\.0\.0\.1:6667 cannot be called: port 6667 is kept for another protocol/)
+    expect(told?.lastError).toMatch(
+      /^the webhook at http:\/\/127\.0\.0\.1:6667 cannot be called: port 6667 is reserved for another protocol/,
+    )
     expect(told?.lastError).not.toContain('hunter2')
   })
 

@@ -60,7 +60,7 @@ onBothDialects('bundles of boards', (fresh) => {
       [{ components: [...components, { _localId: 'x', kind: 'robot', label: 'X', config: {} }] }, 'must be a column or one of start, task'],
       [{ components: [...components, { _localId: 'f', kind: 'form', label: 'F', config: form(10_000) }] }, 'must have at most 200 entries'],
       [{ components: [...components, components.at(-1)] }, 'is used more than once'],
-      [{ components: [...components, { ...components.at(-1), _localId: 'x', groupLocalId: 't1' }] }, 'names t1, which is no column'],
+      [{ components: [...components, { ...components.at(-1), _localId: 'x', groupLocalId: 't1' }] }, 'names t1, which is not a column'],
       [
         { components: [...components, { ...components.at(-1), _localId: 'x', groupLocalId: 'nowhere' }] },
         'names nowhere, which does not exist',
@@ -69,7 +69,7 @@ onBothDialects('bundles of boards', (fresh) => {
         {
           components: components.map((own) => (own.kind === 'message' ? { ...own, config: { ...own.config, room: '!hall:other' } } : own)),
         },
-        'no room',
+        'not a room',
       ],
       [{ components: [...components, ...Array.from({ length: 60 }, (_, n) => column(`c${n}`, null))] }, 'must have at most 50 columns'],
       [{ edges: [...edges, { sourceLocalId: 's', targetLocalId: 'nowhere' }] }, 'names nowhere, which does not exist'],

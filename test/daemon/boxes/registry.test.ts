@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { BoxId } from '../../../src/core/boxes/index.ts'
+import type { BoxId, HostId } from '../../../src/core/boxes/index.ts'
 import { isoNow, isProblem } from '../../../src/core/kit/index.ts'
 import {
   applyManifest,
@@ -27,7 +27,7 @@ const code = async (call: Promise<unknown>) =>
   )
 const hourMs = 3_600_000
 const say = (room: BoxesRoom, hostId: string, ...reports: ReturnType<typeof aReport>[]) =>
-  room.db.transaction().execute((tx) => applyReports(room, tx, hostId as never, reports))
+  room.db.transaction().execute((tx) => applyReports({ tx, clock: room.clock }, hostId as HostId, reports))
 
 onBothDialects('the registry of boxes', (fresh) => {
   test('a new manifest shows as drift at once, per component and for the box', async () => {
@@ -69,6 +69,7 @@ onBothDialects('the registry of boxes', (fresh) => {
     expect(await show()).toEqual([{ severity: 'unknown', freshness: 'offline' }])
     expect((await api.listBoxes({ query: { severity: 'none' } })).boxes).toEqual([])
     expect((await api.listBoxes({ query: { severity: 'unknown' } })).boxes).toHaveLength(1)
+    expect(await api.countBoxes()).toEqual({ boxes: 1, drift: { none: 0, minor: 0, major: 0, unknown: 1 }, fenced: 0 })
     await heardOf(room)
     expect(await show()).toEqual([{ severity: 'none', freshness: 'fresh' }])
     await room.clock.advance(27 * hourMs)

@@ -48,6 +48,9 @@ test.each([
   ['TENANTRY_SNAPSHOT_UPKEEP_ACCESS_KEY_ID', 'snapshotUpkeep.accessKeyId'],
   ['TENANTRY_SNAPSHOT_UPKEEP_SECRET_ACCESS_KEY', 'snapshotUpkeep.secretAccessKey'],
   ['TENANTRY_ADMIN_REQUIRE_TOTP', 'admin.requireTotp'],
+  ['TENANTRY_STRIPE_SECRET_KEY', 'stripe.secretKey'],
+  ['TENANTRY_STRIPE_WEBHOOK_SECRETS', 'stripe.webhookSecrets'],
+  ['TENANTRY_STRIPE_API', 'stripe.api'],
 ])('%s sets %s', (variable, path) => {
   expect(variableNames().get(variable)?.join('.')).toBe(path)
 })
@@ -117,4 +120,27 @@ test.each([
   ['file:snapshots', /snapshotStore must be an absolute path/],
 ])('a snapshot store %s is refused with the valid form', (store, says) => {
   expect(() => loadConfig({ env: { TENANTRY_SNAPSHOT_STORE: store } })).toThrow(says)
+})
+
+test('keys of the payment provider never print', () => {
+  const TENANTRY_STRIPE_WEBHOOK_SECRETS = 'platform=whsec_platform1, connect=whsec_connect12,connect=whsec_connect34,thin=whsec_thin5678'
+  const { stripe } = loadConfig({ env: { TENANTRY_STRIPE_SECRET_KEY: 'sk_test_abcdef', TENANTRY_STRIPE_WEBHOOK_SECRETS } })
+  expect(stripe.secretKey?.reveal()).toBe('sk_test_abcdef')
+  expect(stripe.webhookSecrets.map(({ endpoint, secret }) => `${endpoint} ${secret.reveal()}`)).toEqual([
+    'platform whsec_platform1',
+    'connect whsec_connect12',
+    'connect whsec_connect34',
+    'thin whsec_thin5678',
+  ])
+  expect(JSON.stringify(stripe)).not.toMatch(/abcdef|whsec_/)
+})
+
+test.each([
+  [{ TENANTRY_STRIPE_SECRET_KEY: 'pk_live_abc' }, 'stripe.secretKey'],
+  [{ TENANTRY_STRIPE_WEBHOOK_SECRETS: 'whsec_platform1' }, 'stripe.webhookSecrets.0'],
+  [{ TENANTRY_STRIPE_API: 'http://stripe.example' }, 'stripe.api'],
+  [{ TENANTRY_PAYMENTS_CURRENCY: 'jpy' }, 'payments.currency'],
+])('a wrong setting of payments is refused without its value: %j', (env, path) => {
+  expect(refusedPaths(undefined, env)).toEqual([path])
+  expect(() => loadConfig({ env })).not.toThrow(/pk_live_abc|whsec_platform1/)
 })

@@ -36,7 +36,7 @@ test('a webhook is encrypted unless it is on this machine', () => {
 test('a webhook on a port that can never be called is refused in words', () => {
   for (const port of [6667, 10080])
     expect(refused(webhook(`https://hooks.example:${port}/hunter2`))).toBe(
-      `the environment: alerts.webhook.url port ${port} is kept for another protocol, and no HTTP client calls it: choose another, such as 8443 (TENANTRY_ALERTS_WEBHOOK_URL)`,
+      `the environment: alerts.webhook.url port ${port} is reserved for another protocol, so HTTP clients refuse it. fix: use another, such as 8443 (TENANTRY_ALERTS_WEBHOOK_URL)`,
     )
 })
 

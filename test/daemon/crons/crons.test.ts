@@ -84,7 +84,7 @@ onBothDialects('crons', (fresh) => {
     await replica.look(job.defined)
     await replica.clock.advance(3 * hourMs + 30 * minuteMs)
     await Promise.all([replica.look(job.defined), aReplica(replica.db, replica.clock, 'b').look(job.defined)])
-    const missed = (at: string) => `missed ${at} no daemon was there to run it at its time`
+    const missed = (at: string) => `missed ${at} no daemon ran at its time`
     expect(await history(replica.db)).toEqual([
       missed('02:07'),
       missed('03:07'),

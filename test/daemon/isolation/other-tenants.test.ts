@@ -11,11 +11,12 @@ import { hurriedClock } from '../../support/hurried-clock.ts'
 import { aKey, aRunningDaemon, type RunningDaemon } from '../../support/running-daemon.ts'
 
 // Users of one tenant call every endpoint with ids of another tenant in path, query and body: no response contains data of the other tenant,
-// no data of it changes, and no own object refers to it. Built from the contract, so new endpoints are included.
+// no data of it changes, and no own object refers to it. The same for an automation tool with the key of one tenant. Built from the contract, so new endpoints are included.
 
 const endpoints = Object.values(api).flatMap((contract) => Object.entries(contract as Record<string, EndpointShape>))
 const ofUsers = endpoints.filter(([, { auth }]) => auth.kind === 'platform')
 const ofStrangers = endpoints.filter(([, { auth }]) => auth.kind === 'none')
+const ofTools = endpoints.filter(([, { auth }]) => auth.kind === 'automation')
 const isStream = ({ returns }: EndpointShape) => 'event' in returns
 
 /** `spaces/:spaceId`: the resource that a path part names. */
@@ -107,6 +108,29 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (dialect) => {
       { numRuns: 8, seed: 20261121 },
     )
     expect(await dumpOf(db, theirs)).toEqual(before)
+  })
+
+  test.each(ofTools)('%s: the key of one tenant returns and changes nothing of another', async (_, endpoint) => {
+    const before = await dumpOf(db, theirs)
+    const withKey = ({ automationKey }: FurnishedTenant) => ({ headers: { 'x-automation-key': automationKey } })
+    await fc.assert(
+      fc.asyncProperty(requests(endpoint), fc.constantFrom(mine.tenantId, theirs.tenantId), async (request, tenantId) => {
+        const part = endpoint.method === 'GET' ? 'query' : 'body'
+        const named = { ...request, [part]: { ...(request[part] as object), tenantId }, ...withKey(mine) }
+        const { status, text } = await ask(daemon.url, endpoint, named)
+        if (tenantId === theirs.tenantId) expect([400, 403]).toContain(status)
+        // The id of an event is the tool's own; every other id in a path is the other tenant's.
+        if (/:(?!eventId)/.test(endpoint.path)) expect([400, 403, 404]).toContain(status)
+        expect(status).not.toBe(500)
+        expect(theirs.marks.filter((mark) => text.includes(mark))).toEqual([])
+      }),
+      { numRuns: 12, seed: 20261121 },
+    )
+    expect(await dumpOf(db, theirs)).toEqual(before)
+    expect(await pointersInto(db, mine, theirs)).toEqual([])
+    if (endpoint.method !== 'GET' || endpoint.path.endsWith('/credentials')) return
+    const own = { path: String(pathsOf(endpoint, [theirs])[0]), query: { tenantId: theirs.tenantId }, ...withKey(theirs) }
+    expect((await ask(daemon.url, endpoint, own)).status).toBe(200)
   })
 
   /** The path with every id of these tenants for its parts; throws if the test does not know a new part. */

@@ -14,7 +14,7 @@ const withLogin = (url: string) => url.replace('//', '//tenantry:hunter2%2Fzwei@
 
 test('a mail reaches its reader with what was to be said, and no machine answers it', async () => {
   const server = await smtpServer()
-  expect(await bySmtp(server.url).send({ ...mail, urgent: true })).toBe('taken by 127.0.0.1')
+  expect(await bySmtp(server.url).send({ ...mail, urgent: true })).toBe('accepted by 127.0.0.1')
   expect(server.received).toMatchObject([{ from: 'tenantry@school.example', to: ['anna@school.example'] }])
   const [{ message } = { message: '' }] = server.received
   expect(message).toMatch(/^Subject: north is DOWN$/m)
@@ -89,6 +89,6 @@ test('without a server a mail is a file of its own, and the same mail again is t
 test('a folder that cannot be written is told of', async () => {
   const folder = join(import.meta.filename, 'mail')
   await expect(makeMailer(clock, { dataDir: '/nowhere', mail: { from, folder } }).send(mail)).rejects.toThrow(
-    `the mail could not be written into ${folder} (ENOTDIR)`,
+    `the mail cannot be written to ${folder} (ENOTDIR)`,
   )
 })

@@ -92,6 +92,20 @@ onBothDialects('events of modules', (fresh) => {
     expect(await one.positionOf('fragile')).toMatchObject({ attempt: 0, error: null })
   })
 
+  test('an event that nobody could read is not published: too deep, or of letters that no database stores', async () => {
+    const one = await world()
+    const publishing = `export const handle = async ({ path }, svc) => {
+      let value = 'a\\0'
+      for (let n = 0; n < 65; n++) value = [value]
+      const refused = await svc.events.publish('heard', value).catch(({ code }) => code)
+      await svc.events.publish('heard', ['a\\0'])
+      throw new Error(refused + '\\0' + (await svc.data.put('deep', value).catch(({ code }) => code)))
+    }`
+    await one.install('loud', { code: publishing, manifest: hears })
+    expect((await (await one.app())('loud/')).status).toBe(502)
+    expect(await one.runs()).toMatchObject([{ status: 'failed', error: expect.stringContaining('ARGUMENT') }])
+  })
+
   test('a broken limit is not tried again', async () => {
     const one = await world()
     await one.install('endless', { code: `export const on = { 'space.created': async () => { for (;;); } }`, manifest: hears })

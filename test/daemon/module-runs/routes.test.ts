@@ -1,9 +1,11 @@
-import { expect, test } from 'vitest'
+import type { ServerResponse } from 'node:http'
+import { expect, test, vi } from 'vitest'
 import { migrateDocuments } from '../../../src/daemon/module-runs/index.ts'
 import { runnableInstallation } from '../../../src/daemon/modules/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aModuleRunsWorld, type ModuleRunsWorld } from '../../support/module-runs-world.ts'
 
+const patiently = { timeout: 30_000 }
 const handle = (body: string) => `export const handle = async (request, svc) => { ${body} }`
 
 onBothDialects('routes of modules', (fresh) => {
@@ -67,6 +69,18 @@ onBothDialects('routes of modules', (fresh) => {
     expect(problem.message).not.toContain('secret')
     expect(await one.runs()).toMatchObject([{ kind: 'route', status: stored }])
     expect(Object.keys(await one.documents())).toEqual(stored === 'done' ? ['a'] : [])
+  })
+
+  test('a body nested too deep for the interpreter is refused before the module runs', async () => {
+    const { one, ask } = await world('return { status: 204 }')
+    const post = (levels: number) =>
+      ask('answers', { method: 'POST', body: '['.repeat(levels) + ']'.repeat(levels), headers: { 'content-type': 'application/json' } })
+    expect((await post(64)).status).toBe(204)
+    for (const levels of [65, 100_000]) {
+      const refused = await post(levels)
+      expect([refused.status, ((await refused.json()) as { code: string }).code]).toEqual([400, 'BAD_JSON'])
+    }
+    expect(await one.runs()).toHaveLength(1)
   })
 
   test('spaces and files are those of the calling user', async () => {
@@ -176,6 +190,55 @@ onBothDialects('routes of modules', (fresh) => {
       one.db.selectFrom('module_documents').select('value').where('generation', '=', generation).orderBy('key').execute()
     expect((await of(0))[1199]).toEqual({ value: '1199' })
     expect((await of(2)).map(({ value }) => value)).toEqual(rows.map(({ value }) => `{"value":${value}}`))
+  })
+
+  test('a migration ends within a second of the withdrawal of its version, and only of that one', async () => {
+    const one = await aModuleRunsWorld(await fresh())
+    const code = `export const migrations = [async (svc) => { for (;;) await svc.data.get('a') }]`
+    await one.install('answers', { code, version: '2.0.0', dataVersion: 1 })
+    const found = await runnableInstallation(one.db, one.clock, { tenantId: one.tenantId, moduleId: 'answers' })
+    const { manifest } = await one.loadCode({ moduleId: 'answers', version: '2.0.0' })
+    const withdraw = (version: string) =>
+      one.db.insertInto('module_withdrawals').values({ module_id: 'answers', version, reason: 'x', withdrawn_at: 'x' }).execute()
+    const preparation = { installation: { ...(found as NonNullable<typeof found>), dataVersion: 0 }, manifest, permissions: [], target: 2 }
+    let reads = 0
+    const findings = { ...one, settingsOf: async () => ({ reads: ++reads }) }
+    const migrated = migrateDocuments(findings, preparation).catch(({ code: refused }) => refused)
+    await expect.poll(() => reads).toBe(1)
+    await withdraw('1.0.0')
+    await one.clock.advance(1_000)
+    await withdraw('2.0.0')
+    const outcome = vi.fn()
+    void migrated.then(outcome)
+    await vi.waitUntil(async () => {
+      await one.clock.advance(500)
+      return outcome.mock.calls.length > 0
+    }, patiently)
+    expect(outcome).toHaveBeenCalledWith('CONFLICT')
+  })
+
+  test('a request to a service ends within a second of the withdrawal', async () => {
+    const one = await aModuleRunsWorld(await fresh())
+    const dataProcessing = { operator: 'Acme', country: 'DE', privacyUrl: 'https://acme.example' }
+    await one.install('remote', { code: '', manifest: { type: 'B', dataProcessing } })
+    let ended: AbortSignal | undefined
+    const callService: typeof one.callService = (async ({ signal }: { signal: AbortSignal }) =>
+      async (response: ServerResponse) => {
+        ended = signal
+        await new Promise((abort) => signal.addEventListener('abort', abort))
+        response.destroy()
+      }) as never
+    const ask = await one.app({ ...one, callService })
+    const asked = ask('remote/slow').catch(() => 'cut off')
+    await expect.poll(() => ended).toBeDefined()
+    await one.clock.advance(500)
+    expect(ended?.aborted).toBe(false)
+    await one.change('remote', { generation: 2 })
+    await vi.waitUntil(async () => {
+      await one.clock.advance(500)
+      return ended?.aborted
+    }, patiently)
+    expect(await asked).toBe('cut off')
   })
 
   test('a migration that fails has the message of the module', async () => {

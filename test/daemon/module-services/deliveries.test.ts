@@ -1,17 +1,23 @@
 import { createServer } from 'node:http'
 import { Webhook } from 'standardwebhooks'
 import { expect, onTestFinished, test } from 'vitest'
+import { makeClient } from '../../../src/core/contract/index.ts'
 import { isoNow, manualClock } from '../../../src/core/kit/index.ts'
+import { moduleServicesContract } from '../../../src/core/module-services/index.ts'
 import type { Db } from '../../../src/daemon/db/index.ts'
 import { recordEvent } from '../../../src/daemon/events/index.ts'
 import { openServiceCalls } from '../../../src/daemon/module-services/call-service.ts'
 import type { DeliveryDeps } from '../../../src/daemon/module-services/deliver-event.ts'
 import { deliverToService } from '../../../src/daemon/module-services/deliver-events.ts'
 import { dueServices } from '../../../src/daemon/module-services/due-services.ts'
+import { moduleServicesFeature } from '../../../src/daemon/module-services/index.ts'
 import { findUpstream, newSecret, openSecret, sealSecret, storeUpstream } from '../../../src/daemon/module-services/upstreams.repo.ts'
+import { RunCounts } from '../../../src/daemon/modules/index.ts'
 import { egressRules, silentLogger, systemRandom } from '../../../src/node/index.ts'
 import { aKeyring } from '../../support/admin-room.ts'
+import { anOperator } from '../../support/boxes-room.ts'
 import { onBothDialects } from '../../support/databases.ts'
+import { servedApp } from '../../support/served-app.ts'
 
 type Got = Readonly<{ id: string; type: string; seq: number; tenantId: string; body: Record<string, unknown> }>
 type Reply = Readonly<{ status: number; body?: string }>
@@ -55,6 +61,7 @@ async function aWorld(db: Db, reply: (got: Got) => Reply | 'hang up' = () => ({ 
   onTestFinished(calls.close)
   const deps: DeliveryDeps = {
     ...{ db, clock, keyring, random: systemRandom, log: silentLogger(), owner: 'replica_1', call: calls.call },
+    counts: new RunCounts(),
     manifestOf: async () => manifest,
   }
   await db.transaction().execute((tx) => {
@@ -183,6 +190,82 @@ onBothDialects('deliveries to services', (fresh) => {
     expect((await runs()).map(({ status }) => status).sort()).toEqual(['dead', 'done', 'done', 'failed'])
   })
 
+  test('operators list dead letters over HTTP, newest first, a page at a time', async () => {
+    const { db, clock, deps, aTenant, publishEvent, deliver } = await aWorld(await fresh(), () => ({ status: 500 }))
+    const routes = moduleServicesFeature.routes?.(deps as never) ?? []
+    const { url } = await servedApp(routes, { clock, authenticate: { admin: async () => anOperator } })
+    const { listModuleDeadLetters: list } = makeClient(moduleServicesContract, { baseUrl: url })
+    const params = { id: 'attendance' }
+    expect(await list({ params, query: {} })).toEqual({ deadLetters: [], nextCursor: null })
+    for (const tenant of ['ten_1', 'ten_2']) {
+      await aTenant(tenant)
+      await publishEvent(tenant, 'spc_poison')
+      await deliver()
+      await clock.advance(25 * 3_600_000)
+      await deliver()
+    }
+    const first = await list({ params, query: { limit: 1 } })
+    expect(first.deadLetters).toMatchObject([
+      { tenant: 'ten_2', seq: 1, eventType: 'space.created', attempts: 2, error: 'the service answered 500', createdAt: isoNow(clock) },
+    ])
+    const second = await list({ params, query: { limit: 1, cursor: first.nextCursor as string } })
+    expect([second.deadLetters.map(({ tenant }) => tenant), second.nextCursor]).toEqual([['ten_1'], null])
+    expect(first.deadLetters[0]?.id).toBe(
+      (await db.selectFrom('module_runs').select('delivery_id').where('tenant_id', '=', 'ten_2').executeTakeFirst())?.delivery_id,
+    )
+    expect((await list({ params: { id: 'other' }, query: {} })).deadLetters).toEqual([])
+  })
+
+  test('100 publishes a minute: the answer that exceeds them publishes nothing, and is a violation', async () => {
+    const body = JSON.stringify({ publish: Array.from({ length: 60 }, () => ({ name: 'lesson_missed' })) })
+    const { db, clock, deps, aTenant, publishEvent, deliver, runs } = await aWorld(await fresh(), () => ({ status: 200, body }))
+    const published = async () => await db.selectFrom('events').select(['seq', 'audience']).where('source', '=', 'attendance').execute()
+    await aTenant('ten_1')
+    await publishEvent('ten_1', 'spc_1')
+    await publishEvent('ten_1', 'spc_2')
+    await deliver()
+    expect((await published()).filter(({ audience }) => audience !== null)).toHaveLength(1)
+    expect(await published()).toHaveLength(60)
+    expect((await runs()).map(({ status }) => status).sort()).toEqual(['done', 'failed'])
+    await deps.counts.flush(deps)
+    expect(
+      (await db.selectFrom('module_counters').select(['bucket', 'count']).orderBy('bucket').execute()).map(
+        ({ bucket, count }) => `${bucket} ${count}`,
+      ),
+    ).toEqual(expect.arrayContaining(['error 1', 'violation_publishes 1']))
+    await clock.advance(60_000)
+    await publishEvent('ten_1', 'spc_3')
+    await deliver()
+    expect(await published()).toHaveLength(120)
+  })
+
+  test('deliveries count for the health of the module: each attempt, its duration, and limits that it broke', async () => {
+    let reply: Reply = { status: 500 }
+    const { db, clock, deps, aTenant, publishEvent, deliver } = await aWorld(await fresh(), () => reply)
+    const call: typeof deps.call = async (one) => {
+      const answer = await deps.call(one)
+      await clock.advance(reply.status === 200 ? 700 : 7)
+      return answer
+    }
+    const counted = async () => {
+      await deps.counts.flush(deps)
+      const rows = await db.selectFrom('module_counters').select(['bucket', 'count']).orderBy('bucket').execute()
+      return Object.fromEntries(rows.map(({ bucket, count }) => [bucket, Number(count)]))
+    }
+    await aTenant('ten_1')
+    await publishEvent('ten_1', 'spc_1')
+    await deliver({ ...deps, call })
+    expect(await counted()).toEqual({ ms_10: 1, error: 1 })
+    reply = { status: 200, body: 'x'.repeat(1_100_000) }
+    await clock.advance(10_000)
+    await deliver({ ...deps, call })
+    expect(await counted()).toEqual({ ms_10: 1, ms_1000: 1, error: 2, violation_answer_size: 1 })
+    reply = { status: 204 }
+    await clock.advance(20_000)
+    await deliver({ ...deps, call })
+    expect(await counted()).toEqual({ ms_10: 2, ms_1000: 1, error: 2, violation_answer_size: 1 })
+  })
+
   test('a daemon that dies after the call sends the event again under the same id', async () => {
     const ids: string[] = []
     const { deps, aTenant, publishEvent, deliver, got, runs, clock } = await aWorld(await fresh(), ({ id }) => {
@@ -234,6 +317,9 @@ onBothDialects('deliveries to services', (fresh) => {
       '{"publish":[{"name":"other"}]}',
       '{"publish":[{"name":"lesson_missed","spaceId":"spc_none"}]}',
       '{"publish":1}',
+      '{"publish":[{"name":"lesson_missed","spaceId":"spc\\u0000"}]}',
+      '{"publish":[{"name":"lesson_missed","\\u0000":1}]}',
+      `{"publish":[{"name":"lesson_missed","payload":${'['.repeat(100_000)}${']'.repeat(100_000)}}]}`,
     ]) {
       body = wrong
       await publishEvent('ten_1', 'spc_2')
@@ -241,7 +327,7 @@ onBothDialects('deliveries to services', (fresh) => {
     }
     expect(await published('ten_1')).toHaveLength(1)
     const errors = (await runs()).flatMap(({ error }) => (error === null ? [] : [error])).sort()
-    expect(errors).toHaveLength(4)
+    expect(errors).toHaveLength(7)
     expect(errors.every((error) => error.startsWith('publish'))).toBe(true)
   })
 
@@ -329,6 +415,6 @@ onBothDialects('deliveries to services', (fresh) => {
     const upstream = await findUpstream(db, 'attendance')
     if (!upstream) throw new Error('no upstream')
     expect(openSecret(deps.keyring, upstream).reveal()).toMatch(/^whsec_/)
-    expect(() => openSecret(deps.keyring, { ...upstream, moduleId: 'other' })).toThrow(/does not open/)
+    expect(() => openSecret(deps.keyring, { ...upstream, moduleId: 'other' })).toThrow(/cannot be opened/)
   })
 })

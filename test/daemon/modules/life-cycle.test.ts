@@ -1,6 +1,6 @@
 import { EventEmitter, once } from 'node:events'
-import { describe, expect, test } from 'vitest'
-import { problem } from '../../../src/core/kit/index.ts'
+import { describe, expect, test, vi } from 'vitest'
+import { isoIn, problem } from '../../../src/core/kit/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aManifest, aModulesRoom, approve } from '../../support/modules-room.ts'
 import { codeOf } from '../../support/tasks-room.ts'
@@ -201,7 +201,7 @@ onBothDialects('installations over the API', (fresh) => {
     expect(await room.db.selectFrom('usage_events').selectAll().execute()).toEqual([])
   })
 
-  test('while a migration runs nothing else changes the module; a daemon that died in it blocks for 75 s', async () => {
+  test('while a migration runs nothing else changes the module; one that never ends blocks it for 75 s', async () => {
     const hung = new EventEmitter()
     const prepare = async (): Promise<never> => {
       const killed = once(hung, 'killed')
@@ -223,6 +223,35 @@ onBothDialects('installations over the API', (fresh) => {
     expect(await room.row()).toMatchObject({ status: 'pending_deletion' })
   })
 
+  test('a daemon that lives keeps the module reserved; one that was killed blocks it for 20 s', async () => {
+    const hung = new EventEmitter()
+    const prepare = async (): Promise<never> => {
+      const killed = once(hung, 'killed')
+      hung.emit('begun')
+      await killed
+      throw problem('UNAVAILABLE', 'killed')
+    }
+    const room = await aRoom(await fresh(), { deps: { prepare } })
+    const begun = once(hung, 'begun')
+    await room.verbs.install()
+    const activation = room.verbs.activate().catch(({ code }) => code)
+    await begun
+    for (let n = 0; n < 8; n++) {
+      await room.clock.advance(5_000)
+      await vi.waitFor(async () => expect((await room.row()).busy_until).toBe(isoIn(room.clock, 20_000)))
+      expect(await codeOf(room.verbs.delete())).toBe('CONFLICT')
+    }
+    hung.emit('killed')
+    expect(await activation).toBe('UNAVAILABLE')
+    // As a daemon left it that was killed right after its last renewal.
+    await room.db
+      .updateTable('module_installations')
+      .set({ busy_until: isoIn(room.clock, 20_000) })
+      .execute()
+    await room.clock.advance(20_001)
+    expect(await codeOf(room.verbs.delete())).toBe('ok')
+  })
+
   test('usage is recorded once a month, by the activation and the monthly job', async () => {
     const room = await aRoom(await fresh())
     await room.verbs.install()
@@ -230,14 +259,14 @@ onBothDialects('installations over the API', (fresh) => {
       (await room.db.selectFrom('usage_events').selectAll().orderBy('billing_period').execute()).map(
         (one) => `${one.tenant_id} ${one.module_id} ${one.billing_period} ${one.event_type} ${one.quantity}`,
       )
-    expect(await room.cron('billing-usage-aggregation')).toBe('0 usage events recorded')
+    expect(await room.recordUsage()).toBe('0 usage events recorded')
     await room.verbs.activate()
     await room.verbs.deactivate()
     await room.verbs.activate()
     expect(await room.runJobs()).toContain('modules.billing')
-    expect(await room.cron('billing-usage-aggregation')).toBe('0 usage events recorded')
+    expect(await room.recordUsage()).toBe('0 usage events recorded')
     await room.clock.advance(31 * dayMs)
-    expect(await room.cron('billing-usage-aggregation')).toBe('1 usage event recorded')
+    expect(await room.recordUsage()).toBe('1 usage event recorded')
     expect(await usage()).toEqual(['ten_one attendance 2026-01 active 1', 'ten_one attendance 2026-02 active 1'])
   })
 

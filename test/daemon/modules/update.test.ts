@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
-import { settingsOfRun } from '../../../src/daemon/modules/index.ts'
+import { type ModulesDeps, settingsOfRun, writeDocuments } from '../../../src/daemon/modules/index.ts'
 import { findInstallation } from '../../../src/daemon/modules/installations.repo.ts'
 import { onBothDialects } from '../../support/databases.ts'
+import { mortal } from '../../support/dying.ts'
 import { aManifest, aModulesRoom, approve } from '../../support/modules-room.ts'
 import { codeOf } from '../../support/tasks-room.ts'
 
@@ -71,6 +72,18 @@ onBothDialects('updates of modules', (fresh) => {
     expect(await codeOf(mia.rollbackModule({ params }))).toBe('INVALID_TRANSITION')
   })
 
+  test('a version that is withdrawn while its data is prepared is not installed', async () => {
+    const room = await anActive(await fresh())
+    await room.publish({ version: '2.0.0', dataVersion: 1 })
+    const prepare = async ({ target }: { target: number }) => {
+      await room.operator.withdrawModule({ params: { id: 'attendance' }, body: { reason: 'leaks', version: '2.0.0' } })
+      return { dataGeneration: target, dataVersion: 1, dataBytes: 0 }
+    }
+    const replica = await aModulesRoom(room.db, { isFirst: false, clock: room.clock, deps: { prepare } })
+    expect(await codeOf(replica.as('mia').updateModule({ params }))).toBe('INVALID_TRANSITION')
+    expect(await room.row()).toMatchObject({ version: '1.0.0', status: 'active', busy_until: null })
+  })
+
   test('after 7 days there is no rollback, and the former data is deleted', async () => {
     const room = await anActive(await fresh())
     await room.addDocuments('attendance', 0, ['old'])
@@ -83,6 +96,34 @@ onBothDialects('updates of modules', (fresh) => {
     expect((await room.mia.showInstallation({ params })).rollback).toBeNull()
     await room.runJobs()
     expect(await room.documents()).toEqual([expect.stringMatching(/^ten_one attendance [1-9]\d* migrated$/)])
+  })
+
+  test('killed at each statement of an update: the version and data before it, or all of the new; a job deletes what remains', async () => {
+    const room = await anActive(await fresh())
+    await room.addDocuments('attendance', 0, ['old'])
+    await room.publish({ version: '2.0.0', dataVersion: 1 })
+    for (let steps = 1; ; steps++) {
+      const { db } = mortal(room.db, steps)
+      const prepare: ModulesDeps['prepare'] = async ({ installation: { tenantId, moduleId }, target }) => {
+        const place = { tenantId, moduleId, generation: target }
+        for (const key of ['new:1', 'new:2'])
+          await db.transaction().execute((tx) => writeDocuments(tx, place, { changes: [{ key, json: '1' }], version: 1 }))
+        return { dataGeneration: target, dataVersion: 1, dataBytes: 12 }
+      }
+      const replica = await aModulesRoom(room.db, { isFirst: false, clock: room.clock, deps: { db, prepare } })
+      await codeOf(replica.as('mia').updateModule({ params }))
+      await room.clock.advance(160_000)
+      await room.runJobs()
+      const { version, data_version, data_generation } = await room.row()
+      const isUpdated = version === '2.0.0'
+      expect(data_version).toBe(isUpdated ? 1 : 0)
+      const kept = isUpdated ? ['new:1', 'new:2', 'old'] : ['old']
+      const expected = kept.map((key) => `ten_one attendance ${key === 'old' ? 0 : data_generation} ${key}`)
+      expect(await room.documents()).toEqual(expected)
+      expect((await room.events()).filter(({ type }) => type === 'module.updated')).toHaveLength(isUpdated ? 1 : 0)
+      if (isUpdated) break
+      expect(steps).toBeLessThan(80)
+    }
   })
 
   test('an update without a migration keeps the data, and a rollback loses nothing', async () => {

@@ -52,7 +52,7 @@ const wrong: Record<string, readonly [says: RegExp, change: (folder: string) => 
   ],
   'production without a secret key': [/TENANTRY_SECRET_KEY is not set/, () => ({ TENANTRY_PUBLIC_URL: 'https://tenantry.example' })],
   'a secret key that others can read': [/secret\.key can be read by others/, (folder) => dataFile(folder, 'secret.key', 0o644)],
-  'a secret key that is none': [/secret\.key must hold keys/, (folder) => dataFile(folder, 'secret.key', 0o600)],
+  'a secret key that is none': [/secret\.key must contain keys/, (folder) => dataFile(folder, 'secret.key', 0o600)],
   'a data directory that is a file': [
     /data directory .* is not a directory/,
     async (folder) => ({ TENANTRY_DATA_DIR: await file(join(folder, 'f'), '') }),

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { alertOf } from '../../../src/core/alerts/index.ts'
+import type { BoxId } from '../../../src/core/boxes/index.ts'
 import { raiseAlert } from '../../../src/daemon/alerts/index.ts'
+import { holdBox, releaseHold } from '../../../src/daemon/boxes/index.ts'
 import {
   createRollout,
   pauseRollout,
@@ -97,6 +99,23 @@ onBothDialects('a rollout with a bake', (fresh) => {
     expect(await show()).toMatchObject({ status: 'canary', pauseReason: null })
   })
 
+  test('waits for the end of a restart by an operator, and evaluates the box then', async () => {
+    const { world, id, scan, later, show } = await baking()
+    const { db } = world.deps
+    await world.clock.advance(60_000)
+    const { box_id } = await db.selectFrom('rollout_actions').select('box_id').where('slug', '=', 'acme').executeTakeFirstOrThrow()
+    const hold = { boxId: box_id as BoxId, holder: 'restart:cmd_1' }
+    const until = new Date(world.clock.now().getTime() + 2 * bakeMs).toISOString()
+    await db.transaction().execute((tx) => holdBox(tx, world.clock, { ...hold, until }))
+    await scan('acme', exited)
+    await later(bakeMs)
+    expect(await show()).toMatchObject({ status: 'canary', pauseReason: null })
+    expect(await world.statuses(id)).toMatchObject({ beta: 'pending' })
+    await db.transaction().execute((tx) => releaseHold(tx, hold))
+    await later(1000)
+    expect(await show()).toMatchObject({ status: 'paused', pauseReason: expect.stringContaining('in acme synapse is exited') })
+  })
+
   test('starts the whole bake again when it is resumed after the repair', async () => {
     const { world, id, scan, later, show } = await baking()
     await world.clock.advance(bakeMs - 5000)
@@ -113,6 +132,43 @@ onBothDialects('a rollout with a bake', (fresh) => {
     expect(await show()).toMatchObject({ status: 'canary', pauseReason: null })
     await later(1000)
     expect(await show()).toMatchObject({ status: 'free_5' })
+  })
+
+  describe('through a kill of the daemon', () => {
+    test('keeps its end, and the next daemon begins the next phase at that end', async () => {
+      const { world, show } = await baking()
+      const { bakeUntil } = await show()
+      await world.clock.advance(bakeMs / 2)
+      const next = world.replica('replica-2')
+      await world.heartbeat()
+      await world.settle(next)
+      expect(await show()).toMatchObject({ status: 'canary', bakeUntil, pauseReason: null })
+      await world.clock.advance(bakeMs / 2 - 1000)
+      await world.settle(next)
+      expect(await show()).toMatchObject({ status: 'canary', bakeUntil })
+      await world.clock.advance(1000)
+      await world.settle(next)
+      expect(await show()).toMatchObject({ status: 'free_5', pauseReason: null })
+    })
+
+    test('ends at the start of the next daemon where the end was missed', async () => {
+      const { world, id, show } = await baking()
+      await world.clock.advance(bakeMs * 3)
+      const next = world.replica('replica-2')
+      await world.heartbeat()
+      await world.settle(next)
+      expect(await show()).toMatchObject({ status: 'free_5', pauseReason: null, bakeUntil: expect.any(String) })
+      expect(await world.statuses(id)).toEqual({ acme: 'succeeded', beta: 'succeeded', magna: 'pending' })
+    })
+
+    test('stops where a box failed while no daemon ran', async () => {
+      const { world, id, scan, show } = await baking()
+      await world.clock.advance(bakeMs * 3)
+      await scan('acme', exited)
+      await world.settle(world.replica('replica-2'))
+      expect(await show()).toMatchObject({ status: 'paused', pauseReason: expect.stringContaining('acme (in acme synapse is exited)') })
+      expect(await world.statuses(id)).toMatchObject({ beta: 'pending' })
+    })
   })
 
   describe('promote', () => {

@@ -1,5 +1,7 @@
+import { Registry } from 'prom-client'
 import { expect, test } from 'vitest'
 import { applyManifest } from '../../../src/daemon/boxes/index.ts'
+import { rolloutsFeature } from '../../../src/daemon/rollouts/index.ts'
 import { pastUpdates, planStaged, resumeRollout, showAction } from '../../../src/daemon/rollouts/testing.ts'
 import { aManifest, aProbe } from '../../support/boxes.ts'
 import { anOperator } from '../../support/boxes-room.ts'
@@ -9,7 +11,7 @@ import { rolloutWorld } from '../../support/rollout-world.ts'
 onBothDialects('a rollout that opens chats early', (fresh) => {
   test('says so to agents, and a box that turned sick when it was open fails, pauses its phase and is not touched again', async () => {
     const world = await rolloutWorld(await fresh(), [{ slug: 'acme', canary: true }, { slug: 'beta' }])
-    const id = await world.started({ fenceMode: 'until-first-ok' })
+    const id = await world.started({ fenceMode: 'until-proven' })
     for (const _ of ['observe', 'prefetch']) {
       await world.tick()
       const [command] = await world.open()
@@ -18,7 +20,7 @@ onBothDialects('a rollout that opens chats early', (fresh) => {
     await world.tick()
     const [update] = await world.open()
     if (!update) throw new Error('no update was ordered')
-    expect(update.payload).toMatchObject({ slug: 'acme', fence: { mode: 'until-first-ok' } })
+    expect(update.payload).toMatchObject({ slug: 'acme', fence: { mode: 'until-proven', isForced: true } })
     const { targets } = update.payload as Parameters<typeof world.updated>[1] extends infer Targets ? { targets: Targets } : never
     const error = { code: 'PROBE_FAILED', message: 'no sync; acme is open to its users on the new version' }
     const sick = { outcome: 'failed', updateOk: true, healthOk: false, rolledBack: false, leftOpen: true, error }
@@ -29,10 +31,10 @@ onBothDialects('a rollout that opens chats early', (fresh) => {
     expect(shown).toMatchObject({
       status: 'paused',
       previousStatus: 'canary',
-      fenceMode: 'until-first-ok',
+      fenceMode: 'until-proven',
       counts: { failed: 1, pending: 1 },
     })
-    expect(shown.auditLog[0]).toMatchObject({ action: 'rollout.created', data: { fenceMode: 'until-first-ok' } })
+    expect(shown.auditLog[0]).toMatchObject({ action: 'rollout.created', data: { fenceMode: 'until-proven' } })
     expect(shown.pauseReason).toMatch(/canary stopped: acme failed \(PROBE_FAILED: no sync; acme is open to its users on the new version/)
     const { action, attempts } = await showAction(world.deps, { id, slug: 'acme' })
     expect(action).toMatchObject({ status: 'failed', snapshotOk: true, rolledBack: false, error })
@@ -42,32 +44,39 @@ onBothDialects('a rollout that opens chats early', (fresh) => {
 
   test('tells the next plan how long an update takes, and not how long a whole fence does', async () => {
     const world = await rolloutWorld(await fresh(), [{ slug: 'acme' }])
-    await world.started({ fenceMode: 'until-first-ok' })
+    await world.started({ fenceMode: 'until-proven' })
     await world.settle()
-    expect(await pastUpdates(world.deps.db)).toEqual([{ slug: 'acme', tier: 'free', durationMs: expect.any(Number), fencedMs: null }])
+    expect(await pastUpdates(world.deps.db)).toMatchObject([{ slug: 'acme', tier: 'free', durationMs: expect.any(Number), fencedMs: null }])
     await applyManifest(world.deps, anOperator, aManifest({ synapse: '1.163.4' }))
-    await world.started()
+    await world.started({ fenceMode: 'until-stable' })
     await world.settle()
     expect((await pastUpdates(world.deps.db)).map(({ fencedMs }) => fencedMs)).toContainEqual(expect.any(Number))
   })
 
-  test('is proposed by plans once boxes have gone back by images from the same update, and taken by none by itself', async () => {
+  test('is the default where the former images read what the new version writes, and each box says why it is not', async () => {
     const world = await rolloutWorld(await fresh(), [{ slug: 'acme', canary: true }, { slug: 'beta' }])
-    const proposed = async () => (await planStaged(world.deps, { allowLongFence: false })).plan.proposedFenceMode
-    expect(await proposed()).toBeUndefined()
-    world.fates.set('beta', ['pull-fails'])
+    const { plan } = await planStaged(world.deps, { allowLongFence: false })
+    expect(plan.boxes.map(({ fenceMode, fenceReason }) => [fenceMode, fenceReason])).toEqual([
+      ['until-proven', undefined],
+      ['until-proven', undefined],
+    ])
+    const forced = await planStaged(world.deps, { allowLongFence: false, fenceMode: 'until-stable' })
+    expect(forced.plan.boxes[0]).toMatchObject({ fenceMode: 'until-stable' })
+    expect(forced.plan.boxes[0]?.expectedFenceMs).toBeGreaterThan((plan.boxes[0]?.expectedFenceMs ?? 0) + 100_000)
+    const pro = { ...world.deps, fences: { ...world.deps.fences, free: 'none' as const } }
+    expect((await planStaged(pro, { allowLongFence: false })).plan.boxes[0]).toMatchObject({ fenceMode: 'none' })
     const id = await world.started()
     await world.settle()
-    await world.rollBack(id, 'images')
-    await world.settle()
-    expect(world.installed.get('acme')?.synapse).toBe('1.157.1')
-    expect(await proposed()).toBe('until-first-ok')
-    expect((await world.show(await world.started())).fenceMode).toBe('until-stable')
+    const { fenceMode, actions } = await world.show(id)
+    expect([fenceMode, actions.map((action) => action.fenceMode)]).toEqual(['auto', ['until-proven', 'until-proven']])
+    const registry = new Registry()
+    rolloutsFeature.metrics?.(world.deps, registry)
+    expect(await registry.metrics()).toMatch(/^tenantry_update_downtime_seconds\{mode="until-proven",value="expected"\} [0-9]/m)
   })
 
   test('a box that was left open and sick is not passed over when it is tried again, until it is well', async () => {
     const world = await rolloutWorld(await fresh(), [{ slug: 'acme', canary: true }, { slug: 'beta' }])
-    const id = await world.started({ fenceMode: 'until-first-ok' })
+    const id = await world.started({ fenceMode: 'until-proven' })
     for (const _ of ['observe', 'prefetch']) {
       await world.tick()
       for (const command of await world.open()) await world.work(command)

@@ -35,6 +35,18 @@ onBothDialects('a rollout that is to hold after a phase', (fresh) => {
     expect(auditLog.filter(({ action }) => action === 'rollout.paused')).toHaveLength(1)
   })
 
+  test('stays held through a kill of the daemon', async () => {
+    const { world, id } = await heldAfter('canary')
+    await world.clock.advance(24 * 60 * 60_000)
+    const next = world.replica('replica-2')
+    await world.heartbeat()
+    await world.settle(next)
+    expect(await world.show(id)).toMatchObject({ status: 'paused', pauseReason: expect.stringMatching(/^held after canary/) })
+    await resumeRollout(world.deps, anOperator, { id, skipFailed: false })
+    await world.settle(next)
+    expect(await world.show(id)).toMatchObject({ status: 'done' })
+  })
+
   test('the last one has nothing to hold before', async () => {
     const { world, id } = await heldAfter('enterprise')
     expect((await world.show(id)).status).toBe('done')

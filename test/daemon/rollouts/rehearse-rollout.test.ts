@@ -12,7 +12,13 @@ function aRoom(rehearse: Rehearse | undefined) {
   const clock = manualClock()
   const deps = {
     ...{ clock, rehearse, schemas: synapseSchemas, migrations: [], daemonVersion: '0.1.0' },
-    ...{ staleAfterMs: 1, offlineAfterMs: 1, fenceMaxMs: 1, probe: { consecutive: 3, spacingMs: 60_000, timeoutMs: 1_800_000 } },
+    ...{
+      staleAfterMs: 1,
+      offlineAfterMs: 1,
+      fenceMaxMs: 1,
+      fences: { free: 'auto', pro: 'auto', enterprise: 'auto' } as const,
+      probe: { consecutive: 3, spacingMs: 60_000, timeoutMs: 1_800_000 },
+    },
     settings: { parallel: 3, perHost: 1, pollMs: 5000, actionDeadlineMs: 7_200_000 },
     windows: { timeZone: 'UTC', windows: { free: null, pro: null, enterprise: null } },
   }

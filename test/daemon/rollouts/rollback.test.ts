@@ -511,6 +511,95 @@ onBothDialects('a way back that fails', (fresh) => {
   })
 })
 
+onBothDialects('a late result of a rollback that counts as failed', (fresh) => {
+  /** The agent has reported a failure of the rollback of acme, and holds the result of the same command. */
+  const reportedFailed = async (mode: 'images' | 'snapshot') => {
+    const world = await rolloutWorld(await fresh(), [
+      { slug: 'acme', canary: true },
+      { slug: 'beta', plan: 'pro' },
+    ])
+    const id = await updatedBut(world, 'beta')
+    await world.rollBack(id, mode)
+    const command = `${id}.acme.2.${mode === 'images' ? 'update' : 'restore'}`
+    for (;;) {
+      await world.tick()
+      const open = await world.open()
+      const last = open.find((one) => one.id === command)
+      if (last) {
+        await world.clock.advance(60_000)
+        await world.refuse(command, 'INTERNAL', 'the agent stopped')
+        await world.tick()
+        expect(await rollbacksOf(world, id)).toMatchObject({ acme: ['succeeded', 'failed'] })
+        return { world, id, command, answer: () => world.answer(command, resultOf(world, last.payload)) }
+      }
+      for (const one of open) await world.work(one)
+    }
+  }
+  const resultOf = (world: RolloutWorld, payload: unknown) => {
+    const { targets, snapshotId } = payload as { targets: Parameters<RolloutWorld['updated']>[1]; snapshotId?: string }
+    return snapshotId === undefined ? world.updated('acme', targets) : world.restored('acme', snapshotId)
+  }
+  const alertsOf = async ({ deps }: RolloutWorld) =>
+    (await deps.db.selectFrom('alerts').select('kind').where('subject', '=', 'acme').where('status', '=', 'open').execute()).map(
+      ({ kind }) => kind,
+    )
+
+  test.each(['images', 'snapshot'] as const)('by %s shows that the box was rolled back', async (mode) => {
+    const { world, id, answer } = await reportedFailed(mode)
+    expect(await alertsOf(world)).toEqual(['undo_failed'])
+    await world.clock.advance(60_000)
+    await answer()
+    const { actions, auditLog, counts } = await world.show(id)
+    expect(actions[0]).toMatchObject({
+      status: 'rolled_back',
+      rolledBack: true,
+      error: null,
+      undo: { mode, status: 'undone', error: null },
+    })
+    expect(actions[0]?.durationMs).toBe(120_000)
+    expect(counts.undo).toMatchObject({ undone: 1, failed: 0 })
+    expect(auditLog.at(-1)).toMatchObject({ action: 'rollout.action.undone', data: { slug: 'acme', attempt: 2, status: 'rolled_back' } })
+    expect(await alertsOf(world)).toEqual([])
+    await world.tick()
+    expect(await rollbacksOf(world, id)).toMatchObject({ acme: ['rolled_back', 'undone'] })
+  })
+
+  test.each(['images', 'snapshot'] as const)('by %s shows that the rollback left the box stopped', async (mode) => {
+    const { world, id, answer } = await reportedFailed(mode)
+    world.fates.set('acme', ['rollback-fails'])
+    await answer()
+    expect(await rollbacksOf(world, id)).toMatchObject({ acme: ['rollback_failed', 'failed'] })
+    expect(await alertsOf(world)).toContain('rollback_failed')
+  })
+
+  test.each(['images', 'snapshot'] as const)('by %s changes nothing where it reports no change of the box', async (mode) => {
+    const { world, id, answer } = await reportedFailed(mode)
+    const before = (await world.show(id)).actions[0]
+    world.fates.set('acme', ['fails'])
+    await answer()
+    const after = (await world.show(id)).actions[0]
+    expect({ ...after, undo: null }).toEqual({ ...before, undo: null })
+    expect(after?.undo).toMatchObject({ status: 'failed' })
+  })
+
+  test('counts for a box whose rollback was resumed meanwhile', async () => {
+    const { world, id, answer } = await reportedFailed('snapshot')
+    await resumeRollback(world.deps, anOperator, { id })
+    await answer()
+    await world.settle()
+    expect(await rollbacksOf(world, id)).toMatchObject({ acme: ['rolled_back', 'undone'] })
+    expect((await world.show(id)).actions[0]?.attempt).toBe(2)
+  })
+
+  test('of an earlier attempt does not change the next one', async () => {
+    const { world, id, answer } = await reportedFailed('snapshot')
+    await resumeRollback(world.deps, anOperator, { id })
+    await world.tick()
+    await answer()
+    expect(await rollbacksOf(world, id)).toMatchObject({ acme: ['rolling_back', 'running'] })
+  })
+})
+
 onBothDialects('the snapshot that a box goes back to', (fresh) => {
   test('is needed until the box is back, though the rollout is over', async () => {
     const world = await rolloutWorld(await fresh(), fleet)

@@ -252,7 +252,7 @@ onBothDialects('the rollouts api', (fresh) => {
     for (const body of [{ parallel: 0 }, { parallel: 51 }, { bakeMs: 999 }, { bakeMs: 8 * 86_400_000 }])
       await expect(api.createRollout({ body })).rejects.toEqual(refusedWith('VALIDATION'))
     await expect(api.planRollout({ body: { kind: 'emergency_cve', toChatServer: '1.163.2', parallel: 1 } })).rejects.toEqual(
-      refusedWith('VALIDATION', /must be staged for parallel and bakeMs/),
+      refusedWith('VALIDATION', /must be staged for parallel, bakeMs and fenceMode/),
     )
   })
 
@@ -297,7 +297,7 @@ onBothDialects('the rollouts api', (fresh) => {
     await expect(api.getRollout({ params: { id: 'x' } })).rejects.toEqual(refusedWith('VALIDATION'))
     const made = await api.createRollout({ body: {} })
     await expect(api.getRolloutAction({ params: { id: made.id, slug: 'nobody' } })).rejects.toEqual(
-      refusedWith('NOT_FOUND', /no tenant nobody/),
+      refusedWith('NOT_FOUND', /no box of nobody/),
     )
   })
 

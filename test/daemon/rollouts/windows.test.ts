@@ -51,7 +51,7 @@ onBothDialects('a rollout and maintenance windows', (fresh) => {
     const world = await rolloutWorld(await fresh(), boxes)
     await until(world, '2026-03-28T12:00:00.000Z')
     for (const [slug, window] of Object.entries(windows)) await setWindow(world, slug, window)
-    const id = await world.started(wanted)
+    const id = await world.started({ fenceMode: 'until-stable', ...wanted })
     await world.settle()
     return { world, id }
   }

@@ -23,7 +23,7 @@ const tolerant = (work: Promise<unknown>) =>
     throw error
   })
 
-type Open = Readonly<{ elementId: string; kind: string; taskId: string | null }>
+type Open = Readonly<{ elementId: string; kind: 'task' | 'form' | 'checkpoint'; taskId: string | null }>
 
 /** One act of a user or of a timer, on a database that may die under it. */
 async function act(room: TasksRoom, db: Db, { runId, open, chance }: { runId: string; open: Open | undefined; chance: () => number }) {
@@ -32,11 +32,14 @@ async function act(room: TasksRoom, db: Db, { runId, open, chance }: { runId: st
     await room.clock.advance(3_600_000)
     return fireTimers(deps)
   }
-  const ben = await principalOf(room.db, 'ben')
-  if (open.taskId && chance() % 2 === 0) return completeTask(deps, ben, { id: open.taskId })
-  const action = open.kind === 'task' ? 'complete' : chance() % 4 === 0 ? 'reject' : 'approve'
+  // Who submits a form cannot approve.
+  const user = await principalOf(room.db, open.kind === 'form' ? 'tim' : 'ben')
+  if (open.taskId && chance() % 2 === 0) return completeTask(deps, user, { id: open.taskId })
+  const actions = { task: 'complete', form: 'submit', checkpoint: chance() % 4 === 0 ? 'reject' : 'approve' } as const
+  const action = actions[open.kind]
+  const data = open.kind === 'form' ? { people: chance() } : undefined
   const key = randomUUID()
-  const advance = (on: Db) => advanceRun({ ...deps, db: on }, ben, { id: runId, elementId: open.elementId, action }, key)
+  const advance = (on: Db) => advanceRun({ ...deps, db: on }, user, { id: runId, elementId: open.elementId, action, data }, key)
   // A client without an answer sends its request again.
   return advance(db).catch((error) => (error instanceof Died ? advance(room.db) : Promise.reject(error)))
 }

@@ -1,9 +1,12 @@
 import { expect, test } from 'vitest'
 import { lockBoard } from '../../../src/daemon/boards/boards.repo.ts'
 import { dialectOf, eventsAfter } from '../../../src/daemon/db/index.ts'
+import { advanceRun } from '../../../src/daemon/runs/advance-run.ts'
 import { fireTimers, hasUnfinishedRun } from '../../../src/daemon/runs/index.ts'
+import { startRun } from '../../../src/daemon/runs/start-run.ts'
 import { onBothDialects } from '../../support/databases.ts'
-import { aSpace, aTasksRoom, codeOf, type TasksRoom } from '../../support/tasks-room.ts'
+import { withTransaction } from '../../support/dying.ts'
+import { aSpace, aTasksRoom, codeOf, principalOf, type TasksRoom } from '../../support/tasks-room.ts'
 import { aBoard, aRun, storedSpace } from './a-board.ts'
 
 onBothDialects('runs', (fresh) => {
@@ -48,7 +51,7 @@ onBothDialects('runs', (fresh) => {
     expect(await codeOf(advance(one, 'tim', run.id, { elementId: 't1', action: 'complete' }))).toBe('RUN_ENDED')
   })
 
-  test('one key starts one run and has one answer, also after the run went on', async () => {
+  test('one key starts one run and has one answer, also after the run continued', async () => {
     const one = await room()
     const id = await aBoard(one, 's > t1 > e')
     const [first, second] = await Promise.all([aRun(one, id, { key: 'k' }), aRun(one, id, { key: 'k' })])
@@ -192,6 +195,25 @@ onBothDialects('runs', (fresh) => {
     expect((await one.as('ben').listCheckpoints()).checkpoints).toEqual([])
   })
 
+  test('on PostgreSQL a form takes no transaction; of several submissions at once one counts', async () => {
+    const one = await room()
+    const id = await aBoard(one, 's > f1 > f2 > e')
+    const isPostgres = dialectOf(one.db) === 'postgres'
+    const db = isPostgres ? withTransaction(one.db, () => expect.unreachable('a transaction')) : one.db
+    const anna = await principalOf(one.db, 'anna')
+    const run = await startRun({ ...one, db, spacesOf: async () => [] }, anna, { id, spaceId: null, variables: {} })
+    const tim = await principalOf(one.db, 'tim')
+    const submit = (on: typeof db, elementId: string, people: number) =>
+      advanceRun({ ...one, db: on }, tim, { id: run.id, elementId, action: 'submit', data: { people } }, `k${people}`)
+    expect(await submit(db, 'f1', 1)).toMatchObject({ seq: 2, activeElementIds: ['f2'] })
+    const ends = await Promise.allSettled([2, 3, 4, 5].map((people) => submit(one.db, 'f2', people)))
+    expect(ends.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected', 'rejected', 'rejected'])
+    for (const end of ends) if (end.status === 'rejected') expect(await codeOf(Promise.reject(end.reason))).toBe('RUN_ENDED')
+    const { entries } = await one.as('anna').runHistory({ params: { id: run.id } })
+    expect(entries.map(({ seq, type }) => `${seq} ${type}`)).toEqual(['1 start', '2 submit', '3 submit'])
+    expect(await eventTypes(one)).toEqual(['run.started', 'run.advanced', 'run.advanced', 'run.completed'])
+  })
+
   test('a form sets variables; an unknown field is named and moves nothing', async () => {
     const one = await room()
     const run = await aRun(one, await aBoard(one, 's > f1 > d1; d1 -vars.people > 10-> t1 > e; d1 -else-> e2'))
@@ -199,7 +221,7 @@ onBothDialects('runs', (fresh) => {
       one.as('tim').advanceRun({ params: { id: run.id }, body: { elementId: 'f1', action: 'submit', data } })
     await expect(submit({ people: 12, colour: 'red' })).rejects.toMatchObject({
       code: 'VALIDATION',
-      details: [{ path: 'data.colour', reason: 'is no field of this form' }],
+      details: [{ path: 'data.colour', reason: 'is not a field of this form' }],
     })
     expect(await submit({ people: 12 })).toMatchObject({ activeElementIds: ['t1'], seq: 2 })
   })

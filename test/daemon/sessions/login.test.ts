@@ -106,6 +106,13 @@ onBothDialects('login', (fresh) => {
     await expect(room.authenticate(`Bearer ${answer.token}`)).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
   })
 
+  test('a login without chat leaves no device in the chat', async () => {
+    const { room, chat } = await aWorld(await fresh())
+    const { matrixAccessToken, token } = await logIn(room, { chat: false })
+    expect([matrixAccessToken, chat.tokens.size]).toEqual(['', 0])
+    expect(await room.authenticate(`Bearer ${token}`)).toMatchObject({ matrixUserId: '@anna:chat.one.example' })
+  })
+
   test('slug, domain and every spelling of a name find the same user', async () => {
     const db = await fresh()
     const { room } = await aWorld(db)

@@ -93,7 +93,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (dialect) => {
 
   test('contacts, their search and their events scan no table, for any viewer', async () => {
     const { db } = room
-    for (const visibility of [{ roles: ['nurse'] }, 'everybody'] as const) {
+    for (const visibility of [{ roles: ['nurse'] }, 'everyone'] as const) {
       const onlooker = { tenantId: 'tenants_1', userId: 'users_1', visibility }
       expect(await wholeReads(() => contactsAfter(db, onlooker, { limit }))).toEqual([])
       expect(await wholeReads(() => contactsAfter(db, onlooker, { search: 'b', after: { name: 'a', id: 'users_1' }, limit }))).toEqual([])

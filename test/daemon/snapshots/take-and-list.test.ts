@@ -135,7 +135,7 @@ onBothDialects('snapshots', (fresh) => {
     const { room, aBox, api, post, take, clock, db } = await snapshotsWorld(await fresh())
     const box = await aBox('north')
     const addressed = { slug: 'north', boxId: box.id, ownershipEpoch: 1, targets: { services: {}, migrationsHead: '0000' } }
-    const payload = { ...addressed, probe: room.probe, fence: { mode: 'until-first-ok' as const }, deadlineMs: 1000 }
+    const payload = { ...addressed, probe: room.probe, fence: { mode: 'until-proven' as const }, deadlineMs: 1000 }
     const command = {
       id: 'ro_1.north.1.update',
       hostId: box.hostId,

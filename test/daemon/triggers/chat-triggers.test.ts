@@ -62,6 +62,22 @@ onBothDialects('chat triggers', (fresh) => {
     expect(eventIds(one)).toEqual([id])
   })
 
+  test('a message before the publication does not count, even if the chat server answers with an earlier token', async () => {
+    const one = await school()
+    await one.publishAlarm({ cooldownMinutes: 0 })
+    await one.read()
+    const earlier = await one.db.selectFrom('chat_readers').select(['since', 'box_id']).executeTakeFirstOrThrow()
+    one.say('alarm')
+    await one.clock.advance(1_000)
+    await one.db.deleteFrom('chat_readers').execute()
+    await one.publishAlarm({ cooldownMinutes: 0 })
+    // Synapse answers the same first request from its cache for two minutes.
+    await one.db.updateTable('chat_readers').set(earlier).execute()
+    const id = one.say('alarm')
+    await one.read()
+    expect(eventIds(one)).toEqual([id])
+  })
+
   test('the token commits with the runs: a reader that is killed starts each run once', async () => {
     const one = await school()
     await one.publishAlarm({ cooldownMinutes: 0 })

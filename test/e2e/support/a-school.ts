@@ -43,7 +43,8 @@ async function furnish(fleet: Fleet, { slug, password, people }: Wanted) {
 
 type Person = Readonly<{ slug: string; name: string; role: string; password: string }>
 
-async function aUser(fleet: Fleet, { slug, name, role, password }: Person): Promise<string> {
+/** Creates a user as an operator does. Returns its id. */
+export async function aUser(fleet: Fleet, { slug, name, role, password }: Person): Promise<string> {
   const passwordFile = join(fleet.folder, `password-of-${name}`)
   await writeFile(passwordFile, `${password}\n`, { mode: 0o600 })
   const made = await fleet.must('users', 'create', slug, name, '--role', role, '--password-file', passwordFile, '--json')

@@ -30,6 +30,26 @@ describe('a run', () => {
     expect(calls).toEqual([['data.put', { key: 'a', value: 1 }]])
   })
 
+  test('a hundred calls at once leave the thread of the host free between them', async () => {
+    let [longest, before] = [0, 0]
+    const timer = setInterval(() => {
+      longest = Math.max(longest, served - before)
+      before = served
+    }, 1)
+    let served = 0
+    const serve: ServeCall = async () => {
+      served++
+      for (const until = performance.now() + 1; performance.now() < until; );
+      return { value: null }
+    }
+    const patient = sandboxWith({ wallMs: 60_000 })
+    const body = 'await Promise.all(Array.from({ length: 100 }, (_, n) => svc.data.get("k" + n)))'
+    expect(await answerOf(patient, body, { serve })).toMatchObject({ outcome: 'done', calls: 100 })
+    clearInterval(timer)
+    await patient.close()
+    expect(longest).toBeLessThan(10) // calls between two turns of the event loop
+  })
+
   test('an event without a handler does nothing', async () => {
     expect(await runCode(sandbox, 'export const on = {}')).toMatchObject({ outcome: 'done', value: null })
     expect(await runCode(sandbox, 'export const a = 1')).toMatchObject({ outcome: 'done', value: null })
@@ -40,6 +60,17 @@ describe('a run', () => {
     const runs = [await answerOf(sandbox, body), await answerOf(sandbox, body)]
     const numbers = runs.flatMap((run) => (run as { value: { body: number[] } }).value.body)
     expect(new Set(numbers).size).toBe(6)
+  })
+
+  test('random numbers are even, and do not come from the engine, which would show the real time', async () => {
+    const body = `let [sum, least, most] = [0, 1, 0]
+      for (let n = 0; n < 1e4; n++) { const x = Math.random(); sum += x; least = Math.min(least, x); most = Math.max(most, x) }
+      return [sum / 1e4, least, most, Math.random.toString().includes('native')]`
+    const [mean = 0, least, most, isNative] = ((await answerOf(sandbox, body)) as { value: unknown }).value as number[]
+    expect(mean).toBeGreaterThan(0.47)
+    expect(mean).toBeLessThan(0.53)
+    expect([least, most].every((one) => one !== undefined && one >= 0 && one < 1)).toBe(true)
+    expect(isNative).toBe(false)
   })
 
   test('answers a request, with settings and the time that it is given', async () => {

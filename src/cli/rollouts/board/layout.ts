@@ -1,7 +1,6 @@
 import { fold } from '../../../core/kit/index.ts'
+import type { BoardModel, Failure, NextStep, RunningBox } from '../../../core/rollouts/index.ts'
 import { shorten } from '../../kit/index.ts'
-import type { NextStep } from '../words.ts'
-import type { BoardModel, Failure, RunningBox } from './model.ts'
 
 export type Size = Readonly<{ columns: number; rows: number }>
 

@@ -1,23 +1,30 @@
 import { duration, plural } from '../../../core/kit/index.ts'
-import type { RolloutAction, RolloutEvent } from '../../../core/rollouts/index.ts'
-import { clean, padEnd } from '../../kit/index.ts'
 import {
+  allBoxes,
+  type BoardMessage,
+  type BoardModel,
+  type BoardState,
   bakeText,
+  boardModel,
+  boxOf,
   errorOf,
+  fenceEndText,
   hasFailed,
-  isFinished,
   isInProgress,
+  isOver,
   outcomeWord,
   queuedText,
+  type RolloutAction,
+  type RolloutEvent,
   rolloutState,
   rolloutWord,
-  stepWord,
+  stepWordIn,
   stopText,
+  updatedText,
   waitOf,
   whyOf,
-} from '../words.ts'
-import { type BoardModel, boardModel } from './model.ts'
-import { allBoxes, type BoardMessage, type BoardState, boxOf } from './state.ts'
+} from '../../../core/rollouts/index.ts'
+import { clean, padEnd } from '../../kit/index.ts'
 
 /** The first lines: the current state, with the boxes that are in progress, wait or failed. */
 export function openingLines(state: BoardState): string[] {
@@ -46,7 +53,7 @@ export function linesOf(before: BoardState, message: BoardMessage, after: BoardS
   return lines.flatMap((line) => (line ? [`${event.at.slice(11, 19)}  ${line}`] : []))
 }
 
-const finishesNow = (before: BoardState, after: BoardState) => isFinished(after.rollout.status) && !isFinished(before.rollout.status)
+const finishesNow = (before: BoardState, after: BoardState) => isOver(after.rollout.status) && !isOver(before.rollout.status)
 
 /** More boxes are counted instead of named. */
 const maxNamed = 3
@@ -89,18 +96,22 @@ function stateOf(action: RolloutAction): string | undefined {
   if (action.status === 'pending') return waitOf(action) && clean(waitOf(action) as string)
   // A box that waits for its rollback is shown as updated until that begins.
   if (!isInProgress(action)) return outcomeOf(action.undo?.status === 'pending' ? { ...action, undo: null } : action)
-  const step = action.progress && stepWord(clean(action.progress.step))
-  return step ? `${outcomeWord(action)}: ${step}` : outcomeWord(action)
+  const step = action.progress && stepWordIn(action, clean(action.progress.step))
+  // From the slow probes on the box may be open.
+  const isClosed = action.fenceMode !== null && action.fenceMode !== 'none' && action.progress?.step !== 'probe'
+  const opens = isClosed && action.fenceMode ? ` (opens ${fenceEndText(action.fenceMode)})` : ''
+  return `${outcomeWord(action)}${step ? `: ${step}` : ''}${opens}`
 }
 
 /** `succeeded in 18 s, downtime 12 s`, `rolled back: chat sync: … [PROBE_FAILED]` */
 function outcomeOf(action: RolloutAction): string {
   const error = errorOf(action)
   if (hasFailed(action) && error) return `${outcomeWord(action)}: ${clean(error.message)} [${clean(error.code)}]`
-  const { durationMs, fencedMs } = action
+  const { durationMs, fencedMs, expectedFenceMs } = action
   const took = durationMs === null ? '' : ` in ${duration(durationMs)}`
   // Simulated hosts have their own clock: an impossible downtime is left out.
-  const downtime = fencedMs && fencedMs <= (durationMs ?? 0) ? `, downtime ${duration(fencedMs)}` : ''
+  const expected = expectedFenceMs ? ` (expected ${duration(expectedFenceMs)})` : ''
+  const downtime = fencedMs && fencedMs <= (durationMs ?? 0) ? `, downtime ${duration(fencedMs)}${expected}` : ''
   return `${outcomeWord(action)}${took}${downtime}`
 }
 
@@ -116,15 +127,7 @@ export function closingLines(state: BoardState): string[] {
   ]
 }
 
-/** `22 of 24 boxes updated, 1 failed, 2 skipped` */
-export const updatedText = ({ succeeded, failed, leftOut, total }: BoardModel): string =>
-  [
-    `${succeeded} of ${plural(total, 'box', 'boxes')} updated`,
-    ...(failed > 0 ? [`${failed} failed`] : []),
-    ...(leftOut > 0 ? [`${leftOut} skipped`] : []),
-  ].join(', ')
-
 const rollbackText = (rollback: BoardModel['rollback']): string =>
   rollback ? `, ${rollback.rolledBack} of ${rollback.total} rolled back` : ''
 
-const isStopped = (status: BoardState['rollout']['status']) => isFinished(status) || status === 'paused'
+const isStopped = (status: BoardState['rollout']['status']) => isOver(status) || status === 'paused'

@@ -1,11 +1,20 @@
 import { Box, Text } from 'ink'
 import type { ReactNode } from 'react'
 import { duration, plural } from '../../../core/kit/index.ts'
+import {
+  type BoardModel,
+  type Failure,
+  type NextStep,
+  type PhaseLine,
+  type PhaseState,
+  type RunningBox,
+  rolloutTint,
+  rolloutWord,
+  stopText,
+  updatedText,
+} from '../../../core/rollouts/index.ts'
 import { clean, type Paint, padEnd, padStart, shorten } from '../../kit/index.ts'
-import { type NextStep, rolloutTint, rolloutWord, stopText } from '../words.ts'
 import { layout, reasonRows, type Size, stepIndent, stepRows } from './layout.ts'
-import { updatedText } from './lines.ts'
-import type { BoardModel, Failure, PhaseLine, PhaseState, RunningBox } from './model.ts'
 
 type Tint = Exclude<keyof Paint, 'bold' | 'dim'>
 

@@ -1,10 +1,10 @@
 import type { ReactNode } from 'react'
+import { type BoardState, isBoardOver } from '../../../core/rollouts/index.ts'
 import { openLiveScreen } from '../../board/index.ts'
 import type { Context } from '../../kit/index.ts'
 import { follow } from '../follow.ts'
-import { boardModel } from './model.ts'
+import { addressedBoard } from './addressed-board.ts'
 import { Screen } from './screen.tsx'
-import { type BoardState, isOver } from './state.ts'
 
 /** Minimum time between redraws. */
 const frameMs = 250
@@ -21,7 +21,7 @@ export async function showBoard(context: Context, id: string): Promise<void> {
   const following = follow({ ...context, signal }, id, {
     opened: (state) => Object.assign(board, { state, stale: true }),
     changed: (_, __, state) => Object.assign(board, { state, stale: true }),
-    until: isOver,
+    until: isBoardOver,
   }).finally(() => {
     board.ended = true
   })
@@ -53,7 +53,7 @@ async function redraw({ clock }: Context, board: Board, draw: () => void): Promi
 
 const screenOf = ({ clock, stdout, style }: Context, state: BoardState, keys: boolean): ReactNode => (
   <Screen
-    model={boardModel(state, clock.now().getTime(), style().repeatedUrl)}
+    model={addressedBoard(state, clock.now().getTime(), style().repeatedUrl)}
     size={{ columns: stdout.columns || 80, rows: stdout.rows || 24 }}
     colour={style().colour}
     keys={keys}

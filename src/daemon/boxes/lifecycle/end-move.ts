@@ -14,7 +14,7 @@ type OpenMove = Readonly<{ box: BoxRecord; move: Move; fleet: Fleet; nameOf: (id
 
 /** Confirms a move: the copy on the old host is deleted. Throws NOT_FOUND, INVALID_TRANSITION, HOST_OFFLINE. */
 export const confirmMove = (deps: LifecycleDeps, actor: Actor, slug: string): Promise<BoxMove> =>
-  act(deps, slug, async (tx, current) => stepMove(deps, tx, current.box, current.move, { event: confirmEventOf(current), actor }))
+  act(deps, slug, async (tx, current) => stepMove({ deps, tx, ...current }, { event: confirmEventOf(current), actor }))
 
 /** A dead or revoked host is skipped; if it returns, it learns that it no longer has the box. Throws HOST_OFFLINE. */
 export function confirmEventOf({ move, fleet, nameOf }: Omit<OpenMove, 'box'>): MoveEvent {
@@ -38,14 +38,14 @@ export const giveBackBox = (deps: LifecycleDeps, actor: Actor, { slug, newHostIs
     const { box, move, fleet, nameOf } = current
     if (move.state === 'handing_over') {
       if (await cancelMoveCommand(deps, tx, move, 'unleased'))
-        return stepMove(deps, tx, box, move, { event: 'refused', actor, change: noCopies })
+        return stepMove({ deps, tx, box, move }, { event: 'refused', actor, change: noCopies })
       throw problem('CONFLICT', `${nameOf(move.fromHostId)} runs the hand-over of ${slug}. fix: wait until it finishes`)
     }
-    if (move.state !== 'taking_over' && move.state !== 'stranded') return stepMove(deps, tx, box, move, { event: 'back_asked', actor }) // throws INVALID_TRANSITION
+    if (move.state !== 'taking_over' && move.state !== 'stranded') return stepMove({ deps, tx, box, move }, { event: 'back_asked', actor }) // throws INVALID_TRANSITION
     if (fleet.host(move.fromHostId)?.status !== 'online')
       throw problem('HOST_OFFLINE', `old host ${nameOf(move.fromHostId)} of ${slug} is offline. fix: start its agent, then retry`)
     if (move.state === 'taking_over') await endTakeOver(deps, tx, current, newHostIsDead)
-    return stepMove(deps, tx, box, move, { event: 'back_asked', actor, change: { error: move.error } })
+    return stepMove({ deps, tx, box, move }, { event: 'back_asked', actor, change: { error: move.error } })
   })
 
 const noCopies = { fromCopy: false, toCopy: false } as const

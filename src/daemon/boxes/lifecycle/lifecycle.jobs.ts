@@ -38,8 +38,8 @@ async function eraseIfDue(deps: LifecycleDeps, tx: Tx, id: string): Promise<Host
   const error = await goneHostError(deps, tx, box)
   if (!error) await assertHostOnline(deps, tx, box)
   const { keepUntil } = removal
-  if (error) await stepRemoval(deps, tx, box, removal, { event: 'host_gone', change: { keepUntil: null, error } })
-  else await stepRemoval(deps, tx, box, removal, { event: 'erase_asked', change: { keepUntil, eraseNow: true } })
+  if (error) await stepRemoval({ deps, tx, box, removal }, { event: 'host_gone', change: { keepUntil: null, error } })
+  else await stepRemoval({ deps, tx, box, removal }, { event: 'erase_asked', change: { keepUntil, eraseNow: true } })
   return removal.hostId
 }
 
@@ -56,7 +56,7 @@ async function confirmIfDue(deps: LifecycleDeps, tx: Tx, id: string): Promise<Ho
   if (!box) return undefined
   const fleet = await readFleet(deps, tx)
   const event = confirmEventOf({ move, fleet, nameOf: (host) => fleet.host(host)?.name ?? host })
-  return commandHostOf(await stepMove(deps, tx, box, move, { event, actor: boxesActor }))
+  return commandHostOf(await stepMove({ deps, tx, box, move }, { event, actor: boxesActor }))
 }
 
 type RunIfDue = (deps: LifecycleDeps, tx: Tx, id: string) => Promise<HostId | undefined>

@@ -74,7 +74,7 @@ const cleared = {
 export async function finishMaintenance(deps: StepDeps, tx: Tx, command: Command, { report }: BoxCommandResult<'tenant-box.maintenance'>) {
   const box = await boxById(tx, command.boxId as BoxId)
   if (!box) return
-  await applyReport(deps, tx, box, report)
+  await applyReport({ tx, clock: deps.clock, box }, report)
   if (box.maintenanceCommand !== command.id) return
   const { on } = command.payload as { on: boolean }
   if (!on && !(await endMaintenance(tx, box))) return

@@ -133,7 +133,7 @@ async function begin(deps: LifecycleDeps, tx: Tx, actor: Actor, { slug, reason, 
   const { box, from, to, ports, dead, snapshot, replaces } = await planMove(deps, tx, slug, target)
   if (replaces) {
     await cancelMoveCommand(deps, tx, replaces, 'any')
-    await stepMove(deps, tx, box, replaces, { event: 'abandoned', actor, change: { error: replacedError(from.name) } })
+    await stepMove({ deps, tx, box, move: replaces }, { event: 'abandoned', actor, change: { error: replacedError(from.name) } })
   }
   const at = isoNow(clock)
   const move: Move = {
@@ -159,7 +159,7 @@ async function begin(deps: LifecycleDeps, tx: Tx, actor: Actor, { slug, reason, 
     keepUntil: null,
   }
   await holdBox(tx, clock, { boxId: box.id, holder: moveOwner(move), until: noExpiry })
-  const begun = await enqueueMoveCommand(deps, tx, box, move)
+  const begun = await enqueueMoveCommand({ deps, tx, box, move })
   await insertMove(tx, begun)
   await publishMove(tx, clock, { box, move: begun, actor, reopens: snapshot?.reopens })
   return { move: begun, view: moveView(begun, (id) => (id === from.id ? from.name : to.name)) }

@@ -30,11 +30,18 @@ export async function removeBox(deps: LifecycleDeps, actor: Actor, input: Input)
     const open = await openRemoval(tx, box.id)
     const error = await goneHostError(deps, tx, box)
     if (error) assertEraseNow(box, error, now)
-    if (!open) return begin(deps, tx, actor, box, { ...input, error })
-    if (error) return stepRemoval(deps, tx, box, open, { event: 'host_gone', actor, change: { keepUntil: null, eraseNow: true, error } })
+    if (!open) return begin({ deps, tx, box }, actor, { ...input, error })
+    if (error)
+      return stepRemoval(
+        { deps, tx, box, removal: open },
+        { event: 'host_gone', actor, change: { keepUntil: null, eraseNow: true, error } },
+      )
     if (!now || open.state !== 'kept') throw problem('CONFLICT', openRemovalText(box, open))
     await assertHostOnline(deps, tx, box)
-    return stepRemoval(deps, tx, box, open, { event: 'erase_asked', actor, change: { keepUntil: open.keepUntil, eraseNow: true } })
+    return stepRemoval(
+      { deps, tx, box, removal: open },
+      { event: 'erase_asked', actor, change: { keepUntil: open.keepUntil, eraseNow: true } },
+    )
   })
 }
 
@@ -51,12 +58,13 @@ export const undoRemoval = (deps: LifecycleDeps, actor: Actor, slug: string): Pr
     const error = await goneHostError(deps, tx, box)
     if (error) throwHostRevoked(box, error)
     await assertHostOnline(deps, tx, box)
-    return stepRemoval(deps, tx, box, open, { event: 'undo_asked', actor, change: { keepUntil: open.keepUntil } })
+    return stepRemoval({ deps, tx, box, removal: open }, { event: 'undo_asked', actor, change: { keepUntil: open.keepUntil } })
   })
 
+type BoxTx = Readonly<{ deps: LifecycleDeps; tx: Tx; box: BoxRecord }>
 type Begun = Input & Readonly<{ error: Removal['error'] }>
 
-async function begin(deps: LifecycleDeps, tx: Tx, actor: Actor, box: BoxRecord, { reason, now, error }: Begun): Promise<Removal> {
+async function begin({ deps, tx, box }: BoxTx, actor: Actor, { reason, now, error }: Begun): Promise<Removal> {
   const { clock } = deps
   await assertNotBusy(tx, box)
   if (!error) await assertNotCompleting(tx, box)
@@ -79,7 +87,7 @@ async function begin(deps: LifecycleDeps, tx: Tx, actor: Actor, box: BoxRecord, 
     keepUntil: null,
   }
   if (asked.state === 'handing_over' || error) await holdBox(tx, clock, { boxId: box.id, holder: removalOwner(asked), until: noExpiry })
-  const removal = await enqueueRemovalCommand(deps, tx, box, asked)
+  const removal = await enqueueRemovalCommand({ deps, tx, box, removal: asked })
   await insertRemoval(tx, removal)
   if (removal.state === 'erased') await releaseErasedBox(tx, box)
   if (removal.state === 'erasing') await tx.updateTable('boxes').set({ removal: 'removed' }).where('id', '=', box.id).execute()

@@ -1,9 +1,9 @@
 import type { BoxId } from '../../../core/boxes/index.ts'
-import { type Actor, isoIn, newId, problem } from '../../../core/kit/index.ts'
+import { type Actor, type Clock, isoIn, newId, problem } from '../../../core/kit/index.ts'
 import { recordAudit } from '../../audit/index.ts'
-import type { Tx } from '../../db/index.ts'
+import type { DbOrTx, Tx } from '../../db/index.ts'
 import { type Command, enqueueCommand, type FailureHandlers } from '../../hosts/index.ts'
-import { holdBox, releaseHold } from '../box-holds.ts'
+import { holdBox, holdsBySlug, releaseHold } from '../box-holds.ts'
 import type { BoxRecord } from '../box-record.ts'
 import { lockBox } from '../boxes.repo.ts'
 import { assertHostOnline, assertLive, type QueryDeps } from '../query-boxes.ts'
@@ -38,7 +38,12 @@ export async function restartBox(deps: QueryDeps, actor: Actor, { slug, reason }
   return { commandId }
 }
 
-const ownerOf = (commandId: string): string => `restart:${commandId}`
+const prefix = 'restart:'
+const ownerOf = (commandId: string): string => `${prefix}${commandId}`
+
+/** Slugs of boxes that are being restarted: their reports may say that services are stopped. */
+export const restartingBoxes = async (db: DbOrTx, clock: Clock): Promise<ReadonlySet<string>> =>
+  new Set([...(await holdsBySlug(db, clock))].flatMap(([slug, { holder }]) => (holder.startsWith(prefix) ? [slug] : [])))
 
 function assertUnfenced({ slug, fenced }: BoxRecord): void {
   if (fenced)

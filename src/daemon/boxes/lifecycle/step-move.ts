@@ -34,15 +34,17 @@ export const moveOwner = ({ id }: Pick<Move, 'id'>): string => `move:${id}`
 type Change = Partial<Pick<Move, 'snapshot' | 'fromCopy' | 'toCopy' | 'error' | 'keepUntil'>>
 type Step = Readonly<{ event: MoveEvent; actor?: Actor; change?: Change }>
 
+/** A move in the transaction of one of its steps. */
+export type MoveTx = Readonly<{ deps: StepDeps; tx: Tx; box: BoxRecord; move: Move }>
+
 /** One transition with its command, event and audit record, in one transaction. Throws INVALID_TRANSITION, CONFLICT. */
-export async function stepMove(deps: StepDeps, tx: Tx, box: BoxRecord, move: Move, step: Step): Promise<Move> {
-  const { event, actor = boxesActor, change = {} } = step
+export async function stepMove({ deps, tx, box, move }: MoveTx, { event, actor = boxesActor, change = {} }: Step): Promise<Move> {
   const state = transitionMove(move.state, event)
   const entered: Move = { ...move, error: null, ...change, state, commandId: null, changedAt: isoNow(deps.clock) }
-  const next = await enqueueMoveCommand(deps, tx, box, entered)
+  const next = await enqueueMoveCommand({ deps, tx, box, move: entered })
   await saveMove(tx, move, next)
   if (moveHoldsBox(move.state) && !moveHoldsBox(state)) await releaseHold(tx, { boxId: box.id, holder: moveOwner(move) })
-  await updateAlerts(deps, tx, box, next)
+  await updateAlerts({ deps, tx, box, move: next })
   await publishMove(tx, deps.clock, { box, move: next, actor })
   return next
 }
@@ -50,7 +52,8 @@ export async function stepMove(deps: StepDeps, tx: Tx, box: BoxRecord, move: Mov
 const runningStates: readonly Move['state'][] = ['confirming', 'given_back', 'done']
 
 /** Raises an alert for a box that neither host runs, because no further step is automatic. */
-async function updateAlerts({ clock }: StepDeps, tx: Tx, { slug }: BoxRecord, { state, fromHostId, toHostId, error }: Move): Promise<void> {
+async function updateAlerts({ deps: { clock }, tx, box: { slug }, move }: MoveTx): Promise<void> {
+  const { state, fromHostId, toHostId, error } = move
   if (runningStates.includes(state))
     await closeAlerts(tx, clock, { subject: slug, kinds: ['move_stranded'], because: 'a host runs the box again' })
   if (state !== 'stranded') return
@@ -59,7 +62,7 @@ async function updateAlerts({ clock }: StepDeps, tx: Tx, { slug }: BoxRecord, { 
 }
 
 /** Enqueues the command that the move's state waits for, if any. */
-export async function enqueueMoveCommand(deps: StepDeps, tx: Tx, box: BoxRecord, move: Move): Promise<Move> {
+export async function enqueueMoveCommand({ deps, tx, box, move }: MoveTx): Promise<Move> {
   const command = moveCommandOf(move.state)
   if (!command) return move
   const epoch = command.epoch === 'next' ? Math.max(move.epoch, box.ownershipEpoch) + 1 : box.ownershipEpoch
@@ -68,7 +71,7 @@ export async function enqueueMoveCommand(deps: StepDeps, tx: Tx, box: BoxRecord,
   const hostId = command.host === 'from' ? move.fromHostId : move.toHostId
   const payload = payloadOf(deps, box, { ...next, epoch })
   const deadlineMs = deps.workMs + deps.probe.timeoutMs + agentGraceMs
-  await enqueueCommand(tx, deps.clock, { id, hostId, boxId: box.id, kind: command.kind, payload: payload as never, deadlineMs })
+  await enqueueCommand(tx, deps.clock, { id, hostId, boxId: box.id, kind: command.kind, payload, deadlineMs })
   return { ...next, commandId: id }
 }
 
@@ -97,7 +100,7 @@ export async function publishMove(tx: Tx, clock: Clock, { box, move, actor, reop
 }
 
 /** Records the error of a command whose outcome is unknown; the move keeps its state. */
-async function recordMoveError({ clock }: StepDeps, tx: Tx, box: BoxRecord, move: Move, error: Move['error']): Promise<void> {
+async function recordMoveError({ deps: { clock }, tx, box, move }: MoveTx, error: Move['error']): Promise<void> {
   const changed = { ...move, error, changedAt: isoNow(clock) }
   await saveMove(tx, move, changed)
   await publishMove(tx, clock, { box, move: changed, actor: boxesActor })
@@ -109,18 +112,19 @@ export const retentionEnd = ({ clock, keepRemovedMs }: StepDeps): string => isoI
 export const commandHostOf = (move: Move): HostId => (moveCommandOf(move.state)?.host === 'to' ? move.toHostId : move.fromHostId)
 
 /** The old host has stopped the box; the new host may take it over. */
-export async function finishHandOver(deps: StepDeps, tx: Tx, box: BoxRecord, move: Move, result: BoxCommandResult<'tenant-box.hand_over'>) {
+export async function finishHandOver(step: MoveTx, result: BoxCommandResult<'tenant-box.hand_over'>) {
   const { snapshotId, snapshotSha256, takenAt } = result.snapshot
   const snapshot = { snapshotId, snapshotSha256, takenAt }
-  await stepMove(deps, tx, box, move, { event: 'handed_over', change: { snapshot, toCopy: true } })
+  await stepMove(step, { event: 'handed_over', change: { snapshot, toCopy: true } })
 }
 
 /** The only place that assigns the box to another host. */
-export async function finishTakeOver(deps: StepDeps, tx: Tx, box: BoxRecord, move: Move, result: BoxCommandResult<'tenant-box.take_over'>) {
+export async function finishTakeOver(step: MoveTx, result: BoxCommandResult<'tenant-box.take_over'>) {
+  const { deps, tx, box, move } = step
   if (result.outcome !== 'restored') {
     const error = result.error ?? { code: 'RESTORE_FAILED', message: 'the new host could not start the box' }
     // `failed` leaves nothing behind; `restore_failed` leaves a fenced and stopped copy.
-    return revertMove(deps, tx, box, move, { error, toCopy: result.outcome === 'restore_failed' })
+    return revertMove(step, { error, toCopy: result.outcome === 'restore_failed' })
   }
   await forgetCopies(tx, box.id, move.toHostId)
   const { platform } = portsFrom(move.toPort)
@@ -133,17 +137,18 @@ export async function finishTakeOver(deps: StepDeps, tx: Tx, box: BoxRecord, mov
     project: null,
     ...noReport,
   })
-  await storeReport(deps, tx, box, result.report, result.probes.at(-1))
+  await storeReport(step, result.report, result.probes.at(-1))
   // An error means that the new host could not lift the fence; the box is on it nevertheless.
   const { error } = result
-  return stepMove(deps, tx, box, move, { event: 'taken_over', change: { toCopy: false, error, keepUntil: retentionEnd(deps) } })
+  return stepMove(step, { event: 'taken_over', change: { toCopy: false, error, keepUntil: retentionEnd(deps) } })
 }
 
 /** The old host runs the box again, with an epoch above all that were given out for the move. */
-export async function finishTakeBack(deps: StepDeps, tx: Tx, box: BoxRecord, move: Move, result: BoxCommandResult<'tenant-box.take_back'>) {
+export async function finishTakeBack(step: MoveTx, result: BoxCommandResult<'tenant-box.take_back'>) {
+  const { tx, box, move } = step
   await changeBox(tx, box, { ownership_epoch: move.epoch, ...noReport })
-  await storeReport(deps, tx, box, result.report, result.probe)
-  await stepMove(deps, tx, box, move, { event: 'taken_back', change: { fromCopy: false, error: joinErrors(move.error, result.error) } })
+  await storeReport(step, result.report, result.probe)
+  await stepMove(step, { event: 'taken_back', change: { fromCopy: false, error: joinErrors(move.error, result.error) } })
 }
 
 /** Why the move was reverted, and why the box could not be opened then. */
@@ -161,27 +166,25 @@ const noReport = {
   fence_overdue_at: null,
 } satisfies Partial<BoxTable>
 
-async function storeReport(deps: StepDeps, tx: Tx, { id }: BoxRecord, report: VersionsReport | null, probe: ProbeResult | undefined) {
+/** The box has changed since the step began, so it is read again. */
+async function storeReport({ deps: { clock }, tx, box: { id } }: MoveTx, report: VersionsReport | null, probe: ProbeResult | undefined) {
   const box = await boxById(tx, id)
-  if (box && report) await applyReport(deps, tx, box, report, probe)
+  if (box && report) await applyReport({ tx, clock, box }, report, probe)
 }
 
-type MoveFailure = Readonly<{ box: BoxRecord; move: Move; command: Command; ending: CommandEnding }>
+type Failure = Readonly<{ command: Command; ending: CommandEnding }>
 
 /** Handles a command without a result: a transition, or waiting while only the host knows the outcome. */
-export async function failMoveCommand(
-  deps: StepDeps,
-  tx: Tx,
-  { box, move, command, ending: { reported, lost: isLost = false } }: MoveFailure,
-) {
+export async function failMoveCommand(step: MoveTx, { command, ending: { reported, lost: isLost = false } }: Failure) {
+  const { move } = step
   const error = command.error ?? { code: 'COMMAND_EXPIRED', message: 'the command ended without a result' }
   const event = eventOfFailure(move.state, { reported, leased: command.leaseToken > 0, oldHostIsDead: move.oldHostIsDead, isLost })
-  if (!event) return recordMoveError(deps, tx, box, move, error)
-  if (move.state === 'taking_over' && isLost) return stepMove(deps, tx, box, move, { event, change: { error, toCopy: true } })
-  if (move.state === 'taking_over') return revertMove(deps, tx, box, move, { error, toCopy: false })
+  if (!event) return recordMoveError(step, error)
+  if (move.state === 'taking_over' && isLost) return stepMove(step, { event, change: { error, toCopy: true } })
+  if (move.state === 'taking_over') return revertMove(step, { error, toCopy: false })
   const change = move.state === 'handing_over' ? { error, fromCopy: false, toCopy: false } : { error }
-  return stepMove(deps, tx, box, move, { event, change })
+  return stepMove(step, { event, change })
 }
 
-const revertMove = (deps: StepDeps, tx: Tx, box: BoxRecord, move: Move, change: { error: Move['error']; toCopy: boolean }) =>
-  stepMove(deps, tx, box, move, { event: move.oldHostIsDead ? 'lost' : 'refused', change })
+const revertMove = (step: MoveTx, change: { error: Move['error']; toCopy: boolean }) =>
+  stepMove(step, { event: step.move.oldHostIsDead ? 'lost' : 'refused', change })

@@ -26,19 +26,22 @@ type Step = Readonly<{
   change?: Partial<Pick<Removal, 'snapshotId' | 'error' | 'keepUntil' | 'eraseNow'>>
 }>
 
+/** A removal in the transaction of one of its steps. */
+export type RemovalTx = Readonly<{ deps: StepDeps; tx: Tx; box: BoxRecord; removal: Removal }>
+
 /** One transition with its command, event and audit record. Throws INVALID_TRANSITION, CONFLICT. */
-export async function stepRemoval(deps: StepDeps, tx: Tx, box: BoxRecord, removal: Removal, step: Step): Promise<Removal> {
-  const next = await stepRemovalQuietly(deps, tx, box, removal, step)
+export async function stepRemoval(current: RemovalTx, step: Step): Promise<Removal> {
+  const { deps, tx, box } = current
+  const next = await stepRemovalQuietly(current, step)
   await publishRemoval(tx, deps.clock, { box, removal: next, actor: step.actor ?? boxesActor })
   return next
 }
 
 /** A transition without event and audit record, for a state that the next step leaves at once. */
-async function stepRemovalQuietly(deps: StepDeps, tx: Tx, box: BoxRecord, removal: Removal, step: Step): Promise<Removal> {
-  const { event, change = {} } = step
+async function stepRemovalQuietly({ deps, tx, box, removal }: RemovalTx, { event, change = {} }: Step): Promise<Removal> {
   const state = transitionRemoval(removal.state, event)
   const entered: Removal = { ...removal, error: null, ...change, state, commandId: null, changedAt: isoNow(deps.clock) }
-  const next = await enqueueRemovalCommand(deps, tx, box, entered)
+  const next = await enqueueRemovalCommand({ deps, tx, box, removal: entered })
   await saveRemoval(tx, removal, next)
   await enter(tx, box, next)
   return next
@@ -63,25 +66,25 @@ const commandOf = (state: RemovalState): RemovalCommand | undefined =>
   (removalCommands as Partial<Record<RemovalState, RemovalCommand>>)[state]
 
 /** Enqueues the command that the removal's state waits for, if any. */
-export async function enqueueRemovalCommand(deps: StepDeps, tx: Tx, box: BoxRecord, removal: Removal): Promise<Removal> {
+export async function enqueueRemovalCommand({ deps, tx, box, removal }: RemovalTx): Promise<Removal> {
   const command = commandOf(removal.state)
   if (!command) return removal
   const epoch = command.epoch === 'next' ? Math.max(removal.epoch, box.ownershipEpoch) + 1 : box.ownershipEpoch
   const next = { ...removal, epoch: Math.max(removal.epoch, epoch), orders: removal.orders + 1 }
   const id = `${removal.id}.${command.kind.replace('tenant-box.', '')}.${next.orders}`
-  const payload = payloadOf(deps, box, command, epoch)
+  const payload = payloadOf(deps, command.kind, { slug: box.slug, boxId: box.id, ownershipEpoch: epoch })
   const deadlineMs = deps.workMs + deps.probe.timeoutMs + agentGraceMs
-  await enqueueCommand(tx, deps.clock, { id, hostId: box.hostId, boxId: box.id, kind: command.kind, payload: payload as never, deadlineMs })
+  await enqueueCommand(tx, deps.clock, { id, hostId: box.hostId, boxId: box.id, kind: command.kind, payload, deadlineMs })
   return { ...next, commandId: id }
 }
 
+type Addressed = BoxCommandPayload<'tenant-box.remove'>
+
 function payloadOf(
   { probe, workMs }: StepDeps,
-  box: BoxRecord,
-  { kind }: RemovalCommand,
-  ownershipEpoch: number,
+  kind: RemovalCommand['kind'],
+  addressed: Addressed,
 ): BoxCommandPayload<RemovalCommand['kind']> {
-  const addressed = { slug: box.slug, boxId: box.id, ownershipEpoch }
   if (kind === 'tenant-box.hand_over') return { ...addressed, deadlineMs: workMs }
   return kind === 'tenant-box.take_back' ? { ...addressed, probe } : addressed
 }
@@ -98,53 +101,43 @@ export async function publishRemoval(tx: Tx, clock: Clock, { box, removal, actor
 }
 
 /** Records the error of a command whose outcome is unknown; the removal keeps its state. */
-async function recordRemovalError({ clock }: StepDeps, tx: Tx, box: BoxRecord, removal: Removal, error: Removal['error']) {
+async function recordRemovalError({ deps: { clock }, tx, box, removal }: RemovalTx, error: Removal['error']) {
   const changed = { ...removal, error, changedAt: isoNow(clock) }
   await saveRemoval(tx, removal, changed)
   await publishRemoval(tx, clock, { box, removal: changed, actor: boxesActor })
 }
 
 /** The box is stopped and its last snapshot taken: it is removed now. */
-export async function finishRemovalHandOver(
-  deps: StepDeps,
-  tx: Tx,
-  box: BoxRecord,
-  removal: Removal,
-  { snapshot: { snapshotId } }: BoxCommandResult<'tenant-box.hand_over'>,
-) {
+export async function finishRemovalHandOver(step: RemovalTx, { snapshot: { snapshotId } }: BoxCommandResult<'tenant-box.hand_over'>) {
+  const { deps, tx, box, removal } = step
   const keepUntil = retentionEnd(deps)
   const stopped = { event: 'handed_over', change: { snapshotId, keepUntil } } as const
-  if (!removal.eraseNow) return stepRemoval(deps, tx, box, removal, stopped)
-  const kept = await stepRemovalQuietly(deps, tx, box, removal, stopped)
-  return stepRemoval(deps, tx, await reread(tx, box), kept, { event: 'erase_asked', change: { keepUntil } })
+  if (!removal.eraseNow) return stepRemoval(step, stopped)
+  const kept = await stepRemovalQuietly(step, stopped)
+  return stepRemoval({ ...step, box: await reread(tx, box), removal: kept }, { event: 'erase_asked', change: { keepUntil } })
 }
 
 const reread = async (tx: Tx, box: BoxRecord): Promise<BoxRecord> => (await boxById(tx, box.id)) ?? box
 
 /** The box runs again. */
-export async function finishRemovalTakeBack(
-  deps: StepDeps,
-  tx: Tx,
-  box: BoxRecord,
-  removal: Removal,
-  { report, probe, error = null }: BoxCommandResult<'tenant-box.take_back'>,
-) {
+export async function finishRemovalTakeBack(step: RemovalTx, { report, probe, error = null }: BoxCommandResult<'tenant-box.take_back'>) {
+  const { deps, tx, box, removal } = step
   await changeBox(tx, box, { live: 1, removal: null, ownership_epoch: removal.epoch, reported_at: null })
   const live = await reread(tx, box)
-  await applyReport(deps, tx, live, report, probe)
-  await stepRemoval(deps, tx, live, removal, { event: 'taken_back', change: { error } })
+  await applyReport({ tx, clock: deps.clock, box: live }, report, probe)
+  await stepRemoval({ ...step, box: live }, { event: 'taken_back', change: { error } })
 }
 
-export const finishErase = (deps: StepDeps, tx: Tx, box: BoxRecord, removal: Removal) =>
-  stepRemoval(deps, tx, box, removal, { event: 'erased', change: { keepUntil: null } })
+export const finishErase = (step: RemovalTx) => stepRemoval(step, { event: 'erased', change: { keepUntil: null } })
 
-type RemovalFailure = Readonly<{ box: BoxRecord; removal: Removal; command: Command; ending: CommandEnding }>
+type Failure = Readonly<{ command: Command; ending: CommandEnding }>
 
 /** Handles a command without a result. A host that does not have the box has nothing to erase; an unknown outcome is waited for, unless its agent lost it. */
-export async function failRemovalCommand(deps: StepDeps, tx: Tx, { box, removal, command, ending: { reported, lost } }: RemovalFailure) {
+export async function failRemovalCommand(step: RemovalTx, { command, ending: { reported, lost } }: Failure) {
+  const { deps, removal } = step
   const error = command.error ?? { code: 'COMMAND_EXPIRED', message: 'the command ended without a result' }
-  if (!reported && !lost && command.leaseToken > 0) return recordRemovalError(deps, tx, box, removal, error)
-  if (reported && removal.state === 'erasing' && error.code === 'NOT_FOUND') return finishErase(deps, tx, box, removal)
+  if (!reported && !lost && command.leaseToken > 0) return recordRemovalError(step, error)
+  if (reported && removal.state === 'erasing' && error.code === 'NOT_FOUND') return finishErase(step)
   const keepUntil = removal.state === 'handing_over' ? null : (removal.keepUntil ?? retentionEnd(deps))
-  return stepRemoval(deps, tx, box, removal, { event: 'refused', change: { error, keepUntil, eraseNow: false } })
+  return stepRemoval(step, { event: 'refused', change: { error, keepUntil, eraseNow: false } })
 }

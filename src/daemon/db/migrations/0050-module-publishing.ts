@@ -16,7 +16,7 @@ export const modulePublishing: Migration = {
       .addPrimaryKeyConstraint('module_publishing_pk', ['tenant_id', 'module_id'])
       .execute()
     // SQLite compares byte by byte already; its primary key serves.
-    if (dialectOf(db as never) === 'postgres')
+    if (dialectOf(db) === 'postgres')
       await sql`create index module_documents_keys on module_documents (tenant_id, module_id, generation, key collate "C")`.execute(db)
   },
 }

@@ -47,6 +47,12 @@ import { storeVersions } from './0047-store-versions.ts'
 import { rolloutPace } from './0048-rollout-pace.ts'
 import { moduleServices } from './0049-module-services.ts'
 import { modulePublishing } from './0050-module-publishing.ts'
+import { marketplace } from './0051-marketplace.ts'
+import { payments } from './0052-payments.ts'
+import { paymentEvents } from './0053-payment-events.ts'
+import { downtime } from './0054-downtime.ts'
+import { consoleSessions } from './0055-console-sessions.ts'
+import { billing } from './0056-billing.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order they are applied. Add at the end; never change or reorder what shipped. */
@@ -100,4 +106,10 @@ export const migrations: readonly Migration[] = [
   rolloutPace,
   moduleServices,
   modulePublishing,
+  marketplace,
+  payments,
+  paymentEvents,
+  downtime,
+  consoleSessions,
+  billing,
 ]

@@ -101,7 +101,7 @@ async function store(
 }
 
 /** The first failure of a phase stops it; blocked boxes may be skipped at the start. */
-const asEmergency = { failureThreshold: 1, skipRefused: false, holdAfter: null, fenceMode: 'until-stable' } as const
+const asEmergency = { failureThreshold: 1, skipRefused: false, holdAfter: null, fenceMode: 'auto' } as const
 
 type ApprovalDeps = Readonly<{ db: Db; clock: Clock; approvalTokenSha256: string | undefined }>
 

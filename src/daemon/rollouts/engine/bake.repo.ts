@@ -1,6 +1,7 @@
 import type { VersionsReport } from '../../../core/boxes/index.ts'
 import { isoNow } from '../../../core/kit/index.ts'
 import { type Bake, type EngineAction, healthFindings, isInFlight, phaseOf, phaseOrder } from '../../../core/rollouts/index.ts'
+import { restartingBoxes } from '../../boxes/index.ts'
 import type { DbOrTx } from '../../db/index.ts'
 import type { RolloutsDeps } from '../deps.ts'
 import type { StoredRollout } from '../rollouts.repo.ts'
@@ -15,12 +16,12 @@ export async function readBake(
   if (!phase || rollout.bakeMs === null) return undefined
   if (actions.some((action) => isInFlight(action.status) || (action.status === 'pending' && action.phase === phase))) return undefined
   const now = isoNow(clock)
-  if (rollout.bakeUntil !== null) return { until: rollout.bakeUntil, now, failing: await failingBoxes(db, rollout.id) }
+  if (rollout.bakeUntil !== null) return { until: rollout.bakeUntil, now, ...(await healthOf({ db, clock }, rollout.id)) }
   const order: readonly string[] = phaseOrder[rollout.kind]
   const later = await phasesWith(db, rollout.id, 'pending')
   const isFollowed = later.some((other) => order.indexOf(other) > order.indexOf(phase))
   if (!isFollowed || !(await phasesWith(db, rollout.id, 'succeeded')).includes(phase)) return undefined
-  return { until: null, now, failing: [] }
+  return { until: null, now, failing: [], isRestarting: false }
 }
 
 async function phasesWith(db: DbOrTx, rolloutId: string, status: 'pending' | 'succeeded'): Promise<string[]> {
@@ -32,6 +33,24 @@ async function phasesWith(db: DbOrTx, rolloutId: string, status: 'pending' | 'su
     .where('status', '=', status)
     .execute()
   return rows.map(({ phase }) => phase)
+}
+
+/** A box that an operator restarts is evaluated when its restart has ended; until then the bake is not over. */
+async function healthOf(
+  { db, clock }: Pick<RolloutsDeps, 'db' | 'clock'>,
+  rolloutId: string,
+): Promise<Pick<Bake, 'failing' | 'isRestarting'>> {
+  const restarting = await restartingBoxes(db, clock)
+  const failing = (await failingBoxes(db, rolloutId)).filter(({ slug }) => !restarting.has(slug))
+  if (restarting.size === 0) return { failing, isRestarting: false }
+  const updated = await db
+    .selectFrom('rollout_actions')
+    .select('slug')
+    .where('rollout_id', '=', rolloutId)
+    .where('status', '=', 'succeeded')
+    .where('slug', 'in', [...restarting])
+    .execute()
+  return { failing, isRestarting: updated.length > 0 }
 }
 
 /** Boxes that the rollout has updated and that have since reported a fault, or have an open critical alert. */

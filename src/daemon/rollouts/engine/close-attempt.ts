@@ -4,7 +4,7 @@ import { type AttemptStep, attemptSteps, endOfCommand, evidenceOf, isOver } from
 import { nativeSha256Hex } from '../../../node/index.ts'
 import { stepsOfCommands } from '../../hosts/index.ts'
 import { type StoredAction, untried } from '../actions.repo.ts'
-import { type Evidence, storeEvidence } from '../attempts.repo.ts'
+import { attemptsOf, type Evidence, storeEvidence } from '../attempts.repo.ts'
 import { checkpointWhenFinished, engineActor, recordRolloutAudit, updateAction } from '../publish.ts'
 
 import { type ActionTx, commandIdOf, type LockedAction, releaseBox } from './under-lease.ts'
@@ -18,6 +18,12 @@ export async function closeAttempt(step: LockedAction, evidence: Evidence, comma
   const steps = await stepsOf(step, commandMs)
   const attempt = await storeEvidence(tx, { actionId: action.id, attempt: action.attempt }, { ...evidence, steps })
   return evidenceSum(evidenceOf(action, attempt), nativeSha256Hex)
+}
+
+/** The checksum of the evidence that the ended attempt has now; a later result replaces it. */
+export async function replacedEvidence({ tx, action }: LockedAction): Promise<string | undefined> {
+  const attempt = (await attemptsOf(tx, action.id)).find((one) => one.attempt === action.attempt)
+  return attempt && evidenceSum(evidenceOf(action, attempt), nativeSha256Hex)
 }
 
 async function stepsOf({ tx, action }: LockedAction, commandMs: number | null): Promise<AttemptStep[]> {

@@ -22,6 +22,8 @@ export type Outcome = Readonly<{
   leftOpen?: boolean | undefined
   /** The box runs an image that was not ordered. */
   runsOther?: boolean | undefined
+  /** Checksum of the evidence of an earlier report of the same attempt. */
+  replaces?: string | undefined
 }>
 
 /** The agent reported how its update ended. The report counts also after the command expired. */
@@ -36,7 +38,7 @@ export function outcomeOf({ rollout, action }: LockedAction, result: UpdateResul
   const ordered = Object.entries(action.images).map(([service, image]) => [service, rollout.digests[image] as string])
   const { status, error, runsOther } = evaluateResult(result, Object.fromEntries(ordered))
   const { snapshotOk, healthOk, snapshotId, snapshotSha256, fencedMs, durationMs, composeBackup, probes, report } = result
-  const { digestsBefore, digestsAfter, restored = null } = result
+  const { digestsBefore, digestsAfter, restored = null, downtime = null } = result
   // An agent that committed an image that was not ordered has not done this update.
   const updateOk = result.updateOk && error?.code !== 'DIGEST_MISMATCH'
   const rolledBack = result.rolledBack && status === 'rolled_back'
@@ -45,15 +47,18 @@ export function outcomeOf({ rollout, action }: LockedAction, result: UpdateResul
     error,
     leftOpen: result.leftOpen,
     runsOther,
-    shows: { snapshotOk, updateOk, healthOk, rolledBack, snapshotId, fencedMs },
-    evidence: { snapshotId, snapshotSha256, digestsBefore, digestsAfter, probes, composeBackup, restored, durationMs, fencedMs, report },
+    shows: { snapshotOk, updateOk, healthOk, rolledBack, snapshotId, fencedMs, ...(downtime ? { fenceMode: downtime.mode } : {}) },
+    evidence: {
+      ...{ snapshotId, snapshotSha256, digestsBefore, digestsAfter, probes, composeBackup },
+      ...{ restored, downtime, durationMs, fencedMs, report },
+    },
   }
 }
 
 /** Stores the outcome, releases the box, and raises or closes its alerts; also after the rollout itself is finished. */
 export async function finishUpdate(step: LockedAction, outcome: Outcome): Promise<undefined> {
   const { clock, action } = step
-  const { status, error, shows = {}, evidence = {} } = outcome
+  const { status, error, shows = {}, evidence = {}, replaces } = outcome
   const at = isoNow(clock)
   const durationMs = action.startedAt === null ? null : spanMs(action.startedAt, at)
   // The rollout may have been rolled back with its boxes meanwhile: a box that was not updated needs no rollback.
@@ -75,7 +80,7 @@ export async function finishUpdate(step: LockedAction, outcome: Outcome): Promis
   await checkpointWhenFinished(step)
   await updateAlerts(step, ended, outcome)
   const { tenantSlug: slug, attempt, snapshotId } = ended
-  const data = { slug, attempt, snapshotId, error, evidence: sum }
+  const data = { slug, attempt, snapshotId, error, evidence: sum, ...(replaces ? { replaces } : {}) }
   await recordRolloutAudit(step, { actor: engineActor, action: `rollout.action.${status}`, data })
 }
 

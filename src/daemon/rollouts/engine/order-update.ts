@@ -1,5 +1,12 @@
-import type { BoxCommandResult } from '../../../core/boxes/index.ts'
-import { type ActionError, fenceNeedsMs, type KnownBox, type RolloutPlan } from '../../../core/rollouts/index.ts'
+import { type BoxCommandResult, VersionedService } from '../../../core/boxes/index.ts'
+import {
+  type ActionError,
+  chooseFence,
+  fenceNeedsMs,
+  type KnownBox,
+  type RolloutPlan,
+  requestedFence,
+} from '../../../core/rollouts/index.ts'
 import type { Tx } from '../../db/index.ts'
 import type { StoredAction } from '../actions.repo.ts'
 import { attemptsOf } from '../attempts.repo.ts'
@@ -85,13 +92,22 @@ const mismatchesBefore = async (tx: Tx, { id, attempt: current }: StoredAction):
     attempt < current && error?.code === 'DIGEST_MISMATCH' ? [error.message] : [],
   )
 
-function queueUpdate(step: ActionTx, { slug, boxId, ownershipEpoch }: KnownBox, pinned: Readonly<Record<string, string>>) {
-  const { deps, rollout, action } = step
+function queueUpdate(step: ActionTx, box: KnownBox, pinned: Readonly<Record<string, string>>) {
+  const { slug, boxId, ownershipEpoch } = box
+  const { deps, action } = step
   const services = Object.fromEntries(
     Object.entries(action.images).map(([service, image]) => [service, { image, digest: pinned[image] as string }]),
   )
   const deadlineMs = remainingMs(deps, action)
   const targets = { services, migrationsHead: action.to.migrationsHead }
-  const payload = { slug, boxId, ownershipEpoch, targets, probe: deps.probe, fence: { mode: rollout.fenceMode }, deadlineMs }
-  return queueCommand(step, { step: 'update', kind: 'tenant-box.update', payload, deadlineMs })
+  // As the agent reported the box just now: the plan may be days old.
+  const { reason: _, ...fence } = chooseFence(box, { to: action.to, changes: changedServices(action), requested: requestOf(step) }, deps)
+  const payload = { slug, boxId, ownershipEpoch, targets, probe: deps.probe, fence, deadlineMs }
+  const ordered = { ...step, action: { ...action, fenceMode: fence.mode } }
+  return queueCommand(ordered, { step: 'update', kind: 'tenant-box.update', payload, deadlineMs })
 }
+
+const changedServices = ({ images }: StoredAction): VersionedService[] =>
+  VersionedService.options.filter((service) => images[service] !== undefined)
+
+const requestOf = ({ deps, rollout, action }: ActionTx) => requestedFence(rollout.fenceMode, deps.fences, action.tier)

@@ -1,4 +1,4 @@
-import type { CompletedUpdate, PastRollback } from '../../../core/rollouts/index.ts'
+import type { CompletedUpdate } from '../../../core/rollouts/index.ts'
 import type { DbOrTx } from '../../db/index.ts'
 import { registeredSnapshots } from '../../snapshots/index.ts'
 
@@ -45,21 +45,4 @@ function successfulAttempts(db: DbOrTx, { rolloutId, slug }: Query) {
     .where('attempt.status', '=', 'succeeded')
     .orderBy('attempt.attempt')
   return (slug === undefined ? query.where('action.status', '=', 'succeeded') : query.where('action.slug', '=', slug)).execute()
-}
-
-/** How rollbacks by images ended, of any rollout, newest first. */
-export async function pastImageRollbacks(db: DbOrTx, limit = 500): Promise<PastRollback[]> {
-  const rows = await db
-    .selectFrom('rollout_actions')
-    .select(['from_versions', 'to_versions', 'undo_status'])
-    .where('undo_status', 'in', ['undone', 'failed'])
-    .where('undo_mode', '=', 'images')
-    .orderBy('finished_at', 'desc')
-    .limit(limit)
-    .execute()
-  return rows.map(({ from_versions, to_versions, undo_status }) => ({
-    from: JSON.parse(from_versions),
-    to: JSON.parse(to_versions),
-    status: undo_status === 'undone' ? 'undone' : 'failed',
-  }))
 }

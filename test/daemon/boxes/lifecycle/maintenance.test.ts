@@ -312,6 +312,20 @@ onBothDialects('completing an adoption', (fresh) => {
     expect(await api.showBox(north)).toMatchObject({ managed: true, findings: [], internalUrl: 'http://127.0.0.1:18001' })
     expect(await code(api.completeBox({ ...north, body: { expected: null } }))).toBe('CONFLICT')
   })
+
+  test.each([
+    [null, 'NOT_FOUND'],
+    [18_000, 'HOST_OFFLINE'],
+  ] as const)('of a box whose host has no record (first port %s) is refused with %s', async (first_port, refusal) => {
+    const world = await lifeWorld(await fresh())
+    await world.aBox('north')
+    await world.db.updateTable('boxes').set({ managed: 0, first_port, host_id: 'hst_gone' }).execute()
+    const api = await world.api()
+    await expect(api.completeBox({ ...north, body: { expected: null } })).rejects.toMatchObject({
+      code: refusal,
+      message: expect.stringContaining('hst_gone'),
+    })
+  })
 })
 
 onBothDialects('the list of boxes', (fresh) => {

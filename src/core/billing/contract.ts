@@ -1,0 +1,87 @@
+import { z } from 'zod'
+import { Slug } from '../boxes/index.ts'
+import { admin, type Contract, Email, endpoint, Paging, Timestamp } from '../contract/index.ts'
+import { Difference } from './difference.ts'
+import { Month } from './month.ts'
+import { Preview } from './preview.ts'
+import { Payout, UsageRow } from './records.ts'
+
+const base = '/api/admin/v1/billing'
+const BySlug = z.strictObject({ cursor: z.string().max(200).optional(), limit: z.coerce.number().int().min(1).max(200).default(50) })
+
+const TenantBilling = z.object({
+  tenant: z.string(),
+  paymentCustomerId: z.string().nullable(),
+  billingEmail: z.string().nullable(),
+  plan: z
+    .object({ subscriptionId: z.string(), status: z.string(), plan: z.string().nullable(), currentPeriodEnd: Timestamp })
+    .nullable()
+    .meta({ description: 'The subscription of its plan; null if it has none' }),
+})
+
+/** Bills and payouts for operators. */
+export const billingContract = {
+  previewBilling: endpoint({
+    method: 'GET',
+    path: `${base}/preview`,
+    auth: admin('viewer'),
+    query: BySlug.extend({ month: Month.optional(), tenant: Slug.optional() }),
+    returns: z.object({ month: Month, previews: z.array(Preview), nextCursor: z.string().nullable() }),
+    problems: ['NOT_FOUND'],
+    summary: 'Preview what tenants are charged for a month (default: the present one), by slug',
+  }),
+  listUsage: endpoint({
+    method: 'GET',
+    path: `${base}/usage`,
+    auth: admin('viewer'),
+    query: Paging.extend({ month: Month.optional(), tenant: Slug.optional() }),
+    returns: z.object({ usage: z.array(UsageRow), nextCursor: z.string().nullable() }),
+    problems: ['NOT_FOUND'],
+    summary: 'List the usage of finished months and how it was billed, newest first',
+  }),
+  listPayouts: endpoint({
+    method: 'GET',
+    path: `${base}/payouts`,
+    auth: admin('viewer'),
+    query: Paging.extend({ month: Month.optional() }),
+    returns: z.object({ payouts: z.array(Payout), nextCursor: z.string().nullable() }),
+    summary: 'List the statements of developers, newest first',
+  }),
+  setDeveloperVendor: endpoint({
+    method: 'PUT',
+    path: `${base}/developers/:id`,
+    auth: admin('operator'),
+    params: z.object({ id: z.string().min(1).max(100) }),
+    body: z.strictObject({ vendorId: z.string().min(1).max(100).nullable() }),
+    returns: z.object({ developerId: z.string(), vendorId: z.string().nullable() }),
+    summary: 'Set the vendor whose account receives the payouts of a developer',
+  }),
+  reconcileBilling: endpoint({
+    method: 'GET',
+    path: `${base}/reconcile`,
+    auth: admin('operator'),
+    query: BySlug.extend({ limit: z.coerce.number().int().min(1).max(50).default(20) }),
+    returns: z.object({ differences: z.array(Difference), checked: z.int(), nextCursor: z.string().nullable() }),
+    problems: ['PAYMENTS_UNAVAILABLE'],
+    summary: 'Name what differs from the payment provider, a page of tenants at a time; changes nothing',
+  }),
+  showTenantBilling: endpoint({
+    method: 'GET',
+    path: '/api/admin/v1/tenants/:slug/billing',
+    auth: admin('viewer'),
+    params: z.object({ slug: Slug }),
+    returns: TenantBilling,
+    summary: 'Show the payment customer, billing address and plan subscription of a tenant',
+  }),
+  createPaymentCustomer: endpoint({
+    method: 'POST',
+    path: '/api/admin/v1/tenants/:slug/payment-customer',
+    auth: admin('operator'),
+    params: z.object({ slug: Slug }),
+    body: z.strictObject({ billingEmail: Email.optional() }).prefault({}),
+    returns: TenantBilling.extend({ setupUrl: z.string(), expiresAt: Timestamp }),
+    problems: ['PAYMENTS_UNAVAILABLE', 'PAYMENT_FAILED', 'CONFLICT'],
+    summary: 'Create the payment customer of a tenant if it has none, and a link to the hosted page for its means of payment',
+  }),
+} as const satisfies Contract
+export type TenantBilling = Readonly<z.infer<typeof TenantBilling>>

@@ -1,0 +1,21 @@
+import { z } from 'zod'
+
+const kinds = [
+  ...(['customer_missing', 'subscription_missing', 'subscription_unknown', 'subscription_continues', 'subscription_ends'] as const),
+  ...(['price_differs', 'terms_differ', 'payment_status_differs', 'usage_not_invoiced', 'usage_not_sent'] as const),
+  ...(['module_not_invoiced', 'module_refunded', 'transfer_missing', 'transfer_differs', 'plan_differs'] as const),
+  ...(['item_price_differs', 'account_differs'] as const),
+] as const
+const DifferenceKind = z.enum(kinds)
+export type DifferenceKind = z.infer<typeof DifferenceKind>
+
+/** Something that Tenantry and the provider have differently. Nothing is changed by naming it. */
+export const Difference = z.object({
+  kind: DifferenceKind,
+  subject: z.string().meta({ description: 'A tenant, an item, a vendor or a developer' }),
+  id: z.string().meta({ description: 'The record, here or at the provider' }),
+  here: z.string(),
+  there: z.string(),
+  fix: z.string(),
+})
+export type Difference = Readonly<z.infer<typeof Difference>>

@@ -1,0 +1,8 @@
+type Earned = Readonly<{ cents: number }>
+
+/** The share of a developer in cents; the fee is rounded as the provider rounds it, and both add up to the gross. */
+export function payoutOf(paid: readonly Earned[], { feePercent }: Readonly<{ feePercent: number }>) {
+  const grossCents = paid.reduce((sum, { cents }) => sum + cents, 0)
+  const feeCents = Math.round((grossCents * Math.round(feePercent * 100)) / 10_000)
+  return { grossCents, feeCents, netCents: grossCents - feeCents }
+}

@@ -1,0 +1,46 @@
+import { z } from 'zod'
+import { Timestamp } from '../contract/index.ts'
+import { Month } from './month.ts'
+
+/**
+ * The usage of a month: users of an item, or a module. `planned`: not sent yet. `reported`: sent to the meter. `billed`: on an invoice.
+ * `unbilled`: the tenant has no customer, or there is no provider. `paid`: the invoice is paid and not refunded.
+ */
+export const UsageRow = z.object({
+  id: z.string(),
+  tenant: z.string(),
+  month: Month,
+  kind: z.enum(['users', 'module']),
+  subject: z.string().meta({ description: 'Id of the item or module' }),
+  quantity: z.int(),
+  unitCents: z.int(),
+  cents: z.int(),
+  currency: z.string(),
+  state: z.enum(['planned', 'reported', 'billed', 'unbilled', 'paid', 'refunded']),
+  reason: z.string().nullable().meta({ description: 'Why it is not billed' }),
+  invoiceId: z.string().nullable(),
+  invoiceItemId: z.string().nullable(),
+  createdAt: Timestamp,
+})
+export type UsageRow = Readonly<z.infer<typeof UsageRow>>
+
+/** `listed`: transfers are off. `waiting`: no vendor, or one that cannot be paid. `transferred`: paid. */
+const PayoutState = z.enum(['listed', 'waiting', 'transferred'])
+
+/** Earnings of a developer with modules whose invoices were paid since the statement before. */
+export const Payout = z.object({
+  id: z.string(),
+  developerId: z.string(),
+  vendorId: z.string().nullable(),
+  month: Month,
+  grossCents: z.int(),
+  feeCents: z.int(),
+  netCents: z.int(),
+  heldCents: z.int().meta({ description: 'Billed and not paid when the statement was made; a later statement has it once it is paid' }),
+  currency: z.string(),
+  state: PayoutState,
+  reason: z.string().nullable(),
+  transferId: z.string().nullable(),
+  createdAt: Timestamp,
+})
+export type Payout = Readonly<z.infer<typeof Payout>>

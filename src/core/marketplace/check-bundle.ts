@@ -1,0 +1,52 @@
+import { boardFromBundle, checkBoard, type FlowBundle, roomsNamed } from '../boards/index.ts'
+import { type FieldReason, problem } from '../kit/index.ts'
+import type { ModuleManifest } from '../modules/index.ts'
+import type { AppBundle } from './submission.ts'
+
+const maxReasons = 100
+
+/**
+ * Checks the flow of a bundle as a template: parameters may be open, rooms of one tenant may not be named. Returns its warnings. Throws VALIDATION
+ * with a path for each fault.
+ */
+export function checkFlow(bundle: FlowBundle, roles: ReadonlySet<string>): string[] {
+  const { definition } = boardFromBundle(bundle)
+  const rooms = roomsNamed(definition).map(({ path }) => ({
+    path: `bundle.templateExport.${path}`,
+    reason: 'names a room of one organisation. fix: use "space", or a parameter: {"room": "staff"}',
+  }))
+  const findings = checkBoard(definition, { roles, rooms: new Set() }, { isTemplate: true })
+  const errors = findings
+    .filter(({ severity, code }) => severity === 'error' && !(rooms.length > 0 && code === 'ROOM_UNKNOWN'))
+    .map(({ elementId, message }) => ({
+      path: elementId === null ? 'bundle.templateExport' : `bundle.templateExport.components.${elementId}`,
+      reason: message,
+    }))
+  assertNone([...rooms, ...errors])
+  return findings.filter(({ severity }) => severity === 'warning').map(({ elementId, message }) => `${elementId ?? 'board'}: ${message}`)
+}
+
+/** Checks an app against the approved module with its feature flag. Returns warnings for the reviewer. Throws VALIDATION. */
+export function checkApp({ manifest }: AppBundle, found: ModuleManifest | undefined): string[] {
+  const { moduleKey, featureFlag, permissions } = manifest
+  const repeated = permissions.flatMap((one, nth) =>
+    permissions.indexOf(one) === nth ? [] : [{ path: `bundle.manifest.permissions.${nth}`, reason: `repeats ${one}` }],
+  )
+  assertNone(repeated)
+  if (!found)
+    return [`No approved module has the feature flag ${featureFlag} yet; tenants can install the app once ${moduleKey} is approved.`]
+  const undeclared = permissions.flatMap((one, nth) =>
+    found.permissions.includes(one)
+      ? []
+      : [{ path: `bundle.manifest.permissions.${nth}`, reason: `${one} is not declared by the module ${found.id} ${found.version}` }],
+  )
+  assertNone(undeclared)
+  return found.id === moduleKey ? [] : [`The feature flag ${featureFlag} belongs to the module ${found.id}, not to ${moduleKey}.`]
+}
+
+function assertNone(faults: readonly FieldReason[]): void {
+  const [first] = faults
+  if (!first) return
+  const more = faults.length > 1 ? ` (and ${faults.length - 1} more)` : ''
+  throw problem('VALIDATION', `${first.path}: ${first.reason}${more}`, { details: faults.slice(0, maxReasons) })
+}

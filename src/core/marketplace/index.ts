@@ -1,0 +1,31 @@
+// The marketplace: vendors submit flows and apps, operators review and price them, tenants install them.
+// Decides shapes, prices, slugs and the states of submissions, items, subscriptions and vendor accounts (spec 3.3 to 3.6). Pure.
+// It moves no money: the payments feature does.
+export { marketplaceAdminContract } from './admin-contract.ts'
+export { checkApp, checkFlow } from './check-bundle.ts'
+export { type ItemDetail, marketplaceContract, type TenantItem } from './contract.ts'
+export { changesStatus, type Item, type ItemChange, type ItemStatus, type ItemType } from './item.ts'
+export { statusOfMail, submissionMail } from './mails.ts'
+export type { PriceModel } from './pricing.ts'
+export { marketplacePublicContract } from './public-contract.ts'
+export { SeedFile } from './seed.ts'
+export { freeSlug, slugOf } from './slug.ts'
+export {
+  type AppBundle,
+  type Approval,
+  type NewSubmission,
+  type Submission,
+  type SubmissionAction,
+  type SubmissionState,
+  type SubmissionStatus,
+  type SubmissionSummary,
+  submissionAfter,
+} from './submission.ts'
+export { hasUpdate, type PaymentStatus, type Subscription, type SubscriptionStatus, subscriptionAfter } from './subscription.ts'
+export {
+  defaultFeePercent,
+  feeHundredths,
+  type NewVendor,
+  Vendor,
+  type VendorChange,
+} from './vendor.ts'

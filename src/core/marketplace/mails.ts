@@ -1,0 +1,97 @@
+import type { SubmissionStatus } from './submission.ts'
+
+export type MailKind = 'receipt' | 'approved' | 'rejected' | 'needs-changes'
+
+/** The status in which a mail of a review is still true. */
+export const statusOfMail: Readonly<Record<Exclude<MailKind, 'receipt'>, SubmissionStatus>> = {
+  approved: 'approved',
+  rejected: 'rejected',
+  'needs-changes': 'needs-changes',
+}
+
+type Facts = Readonly<{
+  submissionId: string
+  name: string
+  vendorName: string
+  /** Notes of the reviewer; empty for a receipt. */
+  notes: string
+  isPaid: boolean
+  /** Addresses of the status page and of what the vendor does next. */
+  statusUrl: string
+  confirmUrl: string
+  repeatUrl: string
+}>
+
+type Part = Readonly<{ text: string } | { quote: string } | { link: string } | { code: string }>
+
+const parts: Readonly<Record<MailKind, (facts: Facts) => Readonly<{ subject: string; body: readonly Part[] }>>> = {
+  receipt: ({ name, confirmUrl, statusUrl }) => ({
+    subject: `We received ${name}`,
+    body: [
+      { text: `We received your submission "${name}". A reviewer answers within 2 working days.` },
+      { text: 'Please confirm that this address is yours. Open this link:' },
+      { link: confirmUrl },
+      { text: 'The status of your submission:' },
+      { link: statusUrl },
+      { text: 'If you submitted nothing, ignore this mail.' },
+    ],
+  }),
+  approved: ({ name, notes, isPaid }) => ({
+    subject: `${name} was approved`,
+    body: [
+      { text: `A reviewer approved "${name}". It is listed in the marketplace.` },
+      ...quoted('Notes of the reviewer:', notes),
+      isPaid
+        ? {
+            text: 'Organisations can install it once your payment account is complete. You will get a link to set it up; there is nothing to do before.',
+          }
+        : { text: 'Organisations can install it now. There is nothing more to do.' },
+    ],
+  }),
+  rejected: ({ name, notes }) => ({
+    subject: `${name} was rejected`,
+    body: [
+      { text: `A reviewer rejected "${name}". It is not listed.` },
+      ...quoted('Reason:', notes),
+      { text: 'You can send a new submission.' },
+    ],
+  }),
+  'needs-changes': ({ name, notes, repeatUrl }) => ({
+    subject: `${name} needs changes`,
+    body: [
+      { text: `A reviewer asks for changes of "${name}".` },
+      ...quoted('What to change:', notes),
+      { text: 'Send the corrected submission as JSON to this address, which contains your token. Do not share it:' },
+      { code: `curl -X PUT -H 'content-type: application/json' -d @submission.json '${repeatUrl}'` },
+    ],
+  }),
+}
+
+const quoted = (heading: string, notes: string): Part[] => (notes === '' ? [] : [{ text: heading }, { quote: notes }])
+
+/** Subject, text and HTML of a mail to a vendor. Names and notes are texts of people: escaped in HTML, on one line in the subject. */
+export function submissionMail(kind: MailKind, facts: Facts) {
+  const { subject, body } = parts[kind](facts)
+  const closing = `Submission: ${facts.submissionId}`
+  const all: readonly Part[] = [{ text: `Hello ${facts.vendorName},` }, ...body, { text: closing }]
+  return { subject, text: `${all.map(asText).join('\n\n')}\n`, html: all.map(asHtml).join('\n') }
+}
+
+const indented = (text: string): string =>
+  text
+    .split('\n')
+    .map((line) => `    ${line}`)
+    .join('\n')
+
+const asText = (part: Part): string =>
+  'text' in part ? part.text : indented('quote' in part ? part.quote : 'link' in part ? part.link : part.code)
+
+function asHtml(part: Part): string {
+  if ('text' in part) return `<p>${escaped(part.text)}</p>`
+  if ('quote' in part) return `<blockquote style="white-space: pre-wrap">${escaped(part.quote)}</blockquote>`
+  if ('code' in part) return `<pre>${escaped(part.code)}</pre>`
+  return `<p><a href="${escaped(part.link)}">${escaped(part.link)}</a></p>`
+}
+
+const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' }
+const escaped = (text: string): string => text.replace(/[&<>"']/g, (character) => entities[character] as string)

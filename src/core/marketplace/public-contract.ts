@@ -1,0 +1,58 @@
+import { z } from 'zod'
+import { type Contract, endpoint, open, text } from '../contract/index.ts'
+import { maxSubmissionBytes, NewSubmission, SubmissionState } from './submission.ts'
+
+const base = '/api/public/marketplace/submissions'
+const one = z.object({ id: z.string().min(1).max(100) })
+const Token = z.string().min(1).max(100)
+
+/** The public intake of the marketplace. */
+export const marketplacePublicContract = {
+  submitItem: endpoint({
+    method: 'POST',
+    path: base,
+    auth: open,
+    perAddress: 2,
+    body: NewSubmission,
+    bodyLimit: maxSubmissionBytes,
+    returns: SubmissionState.extend({ warnings: z.array(z.string()) }),
+    status: 201,
+    problems: ['PAYLOAD_TOO_LARGE'],
+    summary: 'Submit a flow or an app for review; at most 5 an hour from one address',
+    spec: '4.5',
+  }),
+  showSubmissionState: endpoint({
+    method: 'GET',
+    path: `${base}/:id`,
+    auth: open,
+    perAddress: 10,
+    params: one,
+    returns: SubmissionState,
+    summary: 'Show the status of a submission',
+    spec: '4.5',
+  }),
+  repeatSubmission: endpoint({
+    method: 'PUT',
+    path: `${base}/:id`,
+    auth: open,
+    perAddress: 2,
+    params: one,
+    query: z.strictObject({ token: Token }),
+    body: NewSubmission,
+    bodyLimit: maxSubmissionBytes,
+    returns: SubmissionState.extend({ warnings: z.array(z.string()) }),
+    problems: ['FORBIDDEN', 'INVALID_TRANSITION', 'PAYLOAD_TOO_LARGE'],
+    summary: 'Send a submission again after a request for changes, with the token of the mail',
+  }),
+  confirmVendorAddress: endpoint({
+    method: 'GET',
+    path: `${base}/:id/confirm`,
+    auth: open,
+    perAddress: 10,
+    params: one,
+    query: z.strictObject({ token: Token }),
+    returns: text(),
+    problems: ['FORBIDDEN'],
+    summary: 'Confirm the mail address of a vendor, by the link of the receipt',
+  }),
+} as const satisfies Contract

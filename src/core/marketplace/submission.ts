@@ -1,0 +1,129 @@
+import { z } from 'zod'
+import { FlowBundle } from '../boards/index.ts'
+import { Email, Timestamp } from '../contract/index.ts'
+import { problem } from '../kit/index.ts'
+import { Permission } from '../modules/index.ts'
+import { ItemCategory, ItemType, ItemVersion, itemFields, line, paragraph } from './item.ts'
+import { checkPrice, PriceModel } from './pricing.ts'
+import { Country } from './vendor.ts'
+
+export const SubmissionStatus = z.enum(['pending', 'approved', 'rejected', 'needs-changes'])
+export type SubmissionStatus = z.infer<typeof SubmissionStatus>
+
+export type SubmissionAction = 'approve' | 'reject' | 'request-changes' | 'revise'
+
+const moves: Readonly<Record<SubmissionStatus, Partial<Record<SubmissionAction, SubmissionStatus>>>> = {
+  pending: { approve: 'approved', reject: 'rejected', 'request-changes': 'needs-changes' },
+  'needs-changes': { revise: 'pending' },
+  approved: {},
+  rejected: {},
+}
+
+const hints: Readonly<Record<SubmissionStatus, string>> = {
+  pending: 'wait for the review',
+  'needs-changes': 'wait until the vendor sends it again',
+  approved: 'send a new submission',
+  rejected: 'send a new submission',
+}
+
+/** Spec 3.3. Throws INVALID_TRANSITION. */
+export function submissionAfter(id: string, { from, action }: Readonly<{ from: SubmissionStatus; action: SubmissionAction }>) {
+  const to = moves[from][action]
+  if (to !== undefined) return to
+  throw problem('INVALID_TRANSITION', `Submission ${id} is ${from}; ${action} is not possible. fix: ${hints[from]}`)
+}
+
+export const AppBundle = z.strictObject({
+  manifest: z.strictObject({
+    moduleKey: line(80),
+    featureFlag: line(80),
+    permissions: z.array(Permission).max(Permission.options.length),
+  }),
+})
+export type AppBundle = z.infer<typeof AppBundle>
+
+const common = {
+  ...itemFields,
+  version: ItemVersion.default('1.0.0'),
+  vendorName: line(120),
+  vendorEmail: Email,
+  vendorCountry: Country.default('DE').meta({ description: 'ISO 3166-1 alpha-2' }),
+  priceModel: PriceModel.optional().meta({ description: 'Absent for a free item' }),
+  priceCents: z.int().optional().meta({ description: 'Flat: 50 to 100000 a month; per active user: 1 to 10000 a month' }),
+}
+
+const byType = [
+  z.strictObject({ itemType: z.literal('flow'), ...common, bundle: FlowBundle }),
+  z.strictObject({ itemType: z.literal('app'), ...common, bundle: AppBundle }),
+] as const
+
+export const NewSubmission = z.discriminatedUnion('itemType', [...byType]).superRefine(checkPrice)
+export type NewSubmission = Readonly<z.infer<typeof NewSubmission>>
+
+/** Bytes of the body of a submission. */
+export const maxSubmissionBytes = 1024 * 1024
+
+/** The view of a stranger with the id of a submission. */
+export const SubmissionState = z.object({
+  submissionId: z.string(),
+  itemType: ItemType,
+  name: z.string(),
+  version: z.string(),
+  status: SubmissionStatus,
+  reviewNotes: z.string().nullable(),
+  createdAt: Timestamp,
+  updatedAt: Timestamp,
+})
+export type SubmissionState = Readonly<z.infer<typeof SubmissionState>>
+
+export const SubmissionSummary = z.object({
+  id: z.string(),
+  itemType: ItemType,
+  name: z.string(),
+  category: ItemCategory,
+  version: z.string(),
+  vendorName: z.string(),
+  vendorEmail: z.string(),
+  proven: z.boolean().meta({ description: 'The vendor followed the link in the mail to this address' }),
+  priceModel: PriceModel.nullable(),
+  priceCents: z.int().nullable(),
+  currency: z.string().nullable(),
+  status: SubmissionStatus,
+  createdAt: Timestamp,
+  updatedAt: Timestamp,
+})
+export type SubmissionSummary = Readonly<z.infer<typeof SubmissionSummary>>
+
+export const Submission = SubmissionSummary.extend({
+  description: z.string(),
+  iconEmoji: z.string(),
+  vendorCountry: z.string(),
+  vendorId: z.string().nullable(),
+  bundle: z.record(z.string(), z.unknown()),
+  warnings: z.array(z.string()).meta({ description: 'What the reviewer should notice' }),
+  reviewNotes: z.string().nullable(),
+  reviewedAt: Timestamp.nullable(),
+  reviewedBy: z.string().nullable(),
+  approvedItemId: z.string().nullable(),
+})
+export type Submission = Readonly<z.infer<typeof Submission>>
+
+const Notes = paragraph(4000)
+export const Reason = Notes.min(1)
+
+export const Approval = z.strictObject({
+  notes: Notes.default('').meta({ description: 'For the vendor' }),
+  vendorId: z
+    .string()
+    .min(1)
+    .max(100)
+    .optional()
+    .meta({ description: 'The vendor that the item joins; the submission must be proven. Default: a new vendor' }),
+  itemId: z
+    .string()
+    .min(1)
+    .max(100)
+    .optional()
+    .meta({ description: 'The item of this vendor that gets a new version. Default: a new item' }),
+})
+export type Approval = Readonly<z.infer<typeof Approval>>

@@ -1,0 +1,112 @@
+import type { Money } from './money.ts'
+
+// Records of the provider, reduced to the fields that Tenantry reads. Timestamps are ISO 8601 UTC.
+
+type Metadata = Readonly<Record<string, string>>
+
+/** The connected account of a vendor. */
+export type ProviderAccount = Readonly<{
+  id: string
+  chargesEnabled: boolean
+  payoutsEnabled: boolean
+  /** The capability `transfers` is active. */
+  transfersEnabled: boolean
+  /** Requirements that are past due, by name. */
+  pastDue: readonly string[]
+  disabledReason: string | null
+}>
+
+export type ProviderCustomer = Readonly<{ id: string; email: string | null; name: string | null; metadata: Metadata }>
+
+export type ProviderProduct = Readonly<{ id: string; name: string; active: boolean; metadata: Metadata }>
+
+/** A meter adds up events by name and customer; the newest event of a day replaces earlier ones of that day. */
+export type ProviderMeter = Readonly<{ id: string; eventName: string; status: 'active' | 'inactive' }>
+
+/** `meterId` is set on metered prices alone. `unit` is the price per month, or per unit of usage. */
+export type ProviderPrice = Readonly<{
+  id: string
+  productId: string
+  unit: Money
+  meterId: string | null
+  active: boolean
+  lookupKey: string | null
+}>
+
+type SubscriptionStatus = 'incomplete' | 'incomplete_expired' | 'trialing' | 'active' | 'past_due' | 'unpaid' | 'paused' | 'canceled'
+
+export type ProviderSubscription = Readonly<{
+  id: string
+  customerId: string
+  status: SubscriptionStatus
+  /** The one item of the subscription. */
+  itemId: string
+  priceId: string
+  currentPeriodStart: string
+  currentPeriodEnd: string
+  cancelAtPeriodEnd: boolean
+  createdAt: string
+  canceledAt: string | null
+  endedAt: string | null
+  /** The account that is paid, and the share of the platform. */
+  destination: string | null
+  applicationFeePercent: number | null
+  latestInvoiceId: string | null
+  metadata: Metadata
+}>
+
+export type ProviderInvoice = Readonly<{
+  id: string
+  customerId: string
+  subscriptionId: string | null
+  status: 'draft' | 'open' | 'paid' | 'uncollectible' | 'void'
+  total: Money
+  paidCents: number
+  refundedCents: number
+  createdAt: string
+  /** The time from which the invoice cannot change. */
+  finalizedAt: string | null
+  periodStart: string
+  periodEnd: string
+  metadata: Metadata
+  lines: readonly Readonly<{
+    id: string
+    description: string | null
+    cents: number
+    invoiceItemId: string | null
+    periodStart: string
+    periodEnd: string
+    metadata: Metadata
+  }>[]
+}>
+
+/** An amount for the customer's next invoice. `invoiceId` is null until one takes it. */
+export type ProviderInvoiceItem = Readonly<{
+  id: string
+  customerId: string
+  amount: Money
+  description: string | null
+  invoiceId: string | null
+  metadata: Metadata
+}>
+
+export type ProviderTransfer = Readonly<{ id: string; amount: Money; destination: string; reversedCents: number; metadata: Metadata }>
+
+/** The endpoint whose secret signed an event: of the platform's account, of connected accounts, or of thin events. */
+export type WebhookEndpoint = 'platform' | 'connect' | 'thin'
+
+/** A verified event. Only ids: the work fetches the object. */
+export type ProviderEvent = Readonly<{
+  id: string
+  type: string
+  endpoint: WebhookEndpoint
+  /** The object's kind as the provider names it: `subscription`, `invoice`, `account`, `billing.meter`. */
+  objectKind: string | null
+  objectId: string | null
+  createdAt: string
+  livemode: boolean
+}>
+
+/** Whether a subscription still charges or may charge again. */
+export const isLive = ({ status }: Pick<ProviderSubscription, 'status'>): boolean =>
+  status !== 'canceled' && status !== 'incomplete_expired'

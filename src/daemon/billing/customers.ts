@@ -1,0 +1,68 @@
+import type { TenantBilling } from '../../core/billing/index.ts'
+import { type Actor, isoNow, problem } from '../../core/kit/index.ts'
+import { recordAudit } from '../audit/index.ts'
+import { createOnce, orProblem } from '../payments/index.ts'
+import { existingTenant, type TenantRecord } from '../tenants/index.ts'
+import type { BillingDeps } from './deps.ts'
+
+type Deps = Pick<BillingDeps, 'db' | 'clock' | 'provider' | 'baseUrl'> &
+  Readonly<{
+    /** Changes a tenant as an operator does. */
+    changeTenant(actor: Actor, change: Readonly<{ slug: string; paymentCustomerId?: string; billingEmail?: string }>): Promise<unknown>
+  }>
+
+/** Throws NOT_FOUND. */
+export async function showTenantBilling({ db }: Pick<Deps, 'db'>, { slug }: Readonly<{ slug: string }>): Promise<TenantBilling> {
+  const { id, paymentCustomerId, billingEmail } = await existingTenant(db, slug)
+  const row = await db.selectFrom('tenant_billing').selectAll().where('tenant_id', '=', id).executeTakeFirst()
+  const plan = row && { subscriptionId: row.subscription_id, status: row.status, plan: row.plan, currentPeriodEnd: row.current_period_end }
+  return { tenant: slug, paymentCustomerId, billingEmail, plan: plan ?? null }
+}
+
+type Input = Readonly<{ slug: string; billingEmail?: string | undefined }>
+
+/**
+ * Creates the customer of a tenant, or keeps the one it has, and makes a link to the hosted page for its means of payment. Throws NOT_FOUND, CONFLICT
+ * without a billing address, PAYMENTS_UNAVAILABLE.
+ */
+export async function createPaymentCustomer(deps: Deps, actor: Actor, { slug, billingEmail }: Input) {
+  const { db, clock, provider, baseUrl } = deps
+  const before = await existingTenant(db, slug)
+  if (billingEmail !== undefined && billingEmail !== before.billingEmail) await deps.changeTenant(actor, { slug, billingEmail })
+  const tenant = await existingTenant(db, slug)
+  const email = tenant.billingEmail
+  if (email === null)
+    throw problem('CONFLICT', `${slug} has no billing address. fix: tenantry tenants billing ${slug} --create-customer --email <address>`)
+  const link = await orProblem(async () => {
+    const customerId = await ensureCustomer(deps, actor, { tenant, email })
+    return provider.createSetupLink({ customerId, returnUrl: baseUrl })
+  })
+  await db
+    .transaction()
+    .execute((tx) => recordAudit(tx, clock, { actor, action: 'payment.setup-link', subject: slug, data: { at: isoNow(clock) } }))
+  return { ...(await showTenantBilling(deps, { slug })), setupUrl: link.url, expiresAt: link.expiresAt }
+}
+
+async function ensureCustomer(
+  deps: Deps,
+  actor: Actor,
+  { tenant, email }: Readonly<{ tenant: TenantRecord; email: string }>,
+): Promise<string> {
+  const { provider } = deps
+  const { id, slug, name, paymentCustomerId } = tenant
+  const known = paymentCustomerId === null ? null : await provider.getCustomer(paymentCustomerId)
+  if (known) {
+    if (known.email !== email) await provider.updateCustomer({ key: `customer:${known.id}:${isoNow(deps.clock)}`, id: known.id, email })
+    return known.id
+  }
+  const input = { name, email, metadata: { svc_tenant: id } }
+  // A former customer that was deleted is part of the key.
+  const key = `customer:${id}:${paymentCustomerId ?? 'none'}:${email}`
+  const created = await createOnce(
+    key,
+    (one) => provider.createCustomer({ key: one, ...input }),
+    async () => null,
+  )
+  await deps.changeTenant(actor, { slug, paymentCustomerId: created.id })
+  return created.id
+}

@@ -1,0 +1,45 @@
+import { z } from 'zod'
+import { monthOf, paymentFailedMail } from '../../core/billing/index.ts'
+import { isoNow, newId } from '../../core/kit/index.ts'
+import type { ProviderSubscription } from '../../core/payments/index.ts'
+import { enqueueJob, type JobHandler, type Tx } from '../db/index.ts'
+import { findItem } from '../marketplace/index.ts'
+import type { BillingHooks } from '../payments/index.ts'
+import { tenantById } from '../tenants/index.ts'
+import type { BillingDeps } from './deps.ts'
+import { followPlan } from './plans.ts'
+import { reopenMonth, reportTopic } from './report-usage.ts'
+import { closeSpan, insertSpan } from './spans.repo.ts'
+
+export const paymentMailTopic = 'billing.payment-mail'
+
+/** Takes what payments reports, in the transaction of the change. */
+export const billingHooks = ({ db, clock, random }: Pick<BillingDeps, 'db' | 'clock' | 'random'>): BillingHooks => ({
+  installed: async (tx, span) => {
+    const now = isoNow(clock)
+    await insertSpan(tx, { ...span, fromAt: now })
+    await reopenMonth(tx, { id: span.paymentSubscriptionId, month: monthOf(now) })
+  },
+  ended: async (tx: Tx, { id }) => {
+    if (await closeSpan(tx, { id, at: isoNow(clock) }))
+      await enqueueJob(tx, clock, { topic: reportTopic, payload: { id }, queue: `payments:${id}`, pool: 'mail' })
+  },
+  paymentFailed: async (tx, { tenantId, itemId, isUnpaid }) => {
+    const payload = { id: newId(random, 'pml'), tenantId, itemId, isUnpaid }
+    await enqueueJob(tx, clock, { topic: paymentMailTopic, payload, pool: 'mail' })
+  },
+  planChanged: (found: ProviderSubscription) => followPlan({ db, clock }, found),
+})
+
+const Payload = z.object({ id: z.string(), tenantId: z.string(), itemId: z.string(), isUnpaid: z.boolean() })
+
+/** The address is read now: the queue holds none. The operator of a tenant without one gets an alert. */
+export const mailPaymentFailed =
+  ({ db, mailer }: Pick<BillingDeps, 'db' | 'mailer'>): JobHandler =>
+  async (payload, { signal }) => {
+    const { id, tenantId, itemId, isUnpaid } = Payload.parse(payload)
+    const tenant = await tenantById(db, tenantId)
+    if (!tenant?.billingEmail) return
+    const itemName = (await findItem(db, itemId))?.name ?? itemId
+    await mailer.send({ id, to: tenant.billingEmail, ...paymentFailedMail({ tenantName: tenant.name, itemName, isUnpaid }) }, signal)
+  }

@@ -1,0 +1,68 @@
+// Billing: active users of months, usage of items and modules, statements of developers, announcements, plans and the comparison with the provider.
+// Decides by core/billing. A month is counted once and reported with its count, so that repetition never adds.
+// It changes nothing at the provider to remove a difference: it names it.
+import './billing.tables.ts'
+import { billingContract } from '../../core/billing/index.ts'
+import { defineCron, feature } from '../feature/index.ts'
+import { serveContract } from '../http/index.ts'
+import { deleteOldUsers } from './active-users.ts'
+import { aggregateUsage } from './aggregate-usage.ts'
+import { createPaymentCustomer, showTenantBilling } from './customers.ts'
+import type { BillingDeps } from './deps.ts'
+import { mailPaymentFailed, paymentMailTopic } from './hooks.ts'
+import { listPayouts, listUsage } from './list-billing.ts'
+import { payDevelopers, setDeveloperVendor } from './pay-developers.ts'
+import { previewBilling } from './preview.ts'
+import { reconcileAll, reconcilePage } from './reconcile.ts'
+import { reportEnded, reportMonths, reportTopic } from './report-usage.ts'
+import { mailWarning, warningTopic, warnTenants } from './warn-tenants.ts'
+
+export { openActiveUsers } from './active-users.ts'
+export type { BillingDeps } from './deps.ts'
+export { endPayments } from './end-payments.ts'
+export { billingHooks } from './hooks.ts'
+
+type Deps = BillingDeps & Pick<Parameters<typeof createPaymentCustomer>[0], 'changeTenant'>
+
+export const billingFeature = feature<Deps>({
+  name: 'billing',
+  routes: (deps) =>
+    serveContract(billingContract, {
+      previewBilling: ({ query }) => previewBilling(deps, query),
+      listUsage: ({ query }) => listUsage(deps, query),
+      listPayouts: ({ query }) => listPayouts(deps, query),
+      setDeveloperVendor: ({ actor, params, body }) => setDeveloperVendor(deps, actor, { ...params, ...body }),
+      reconcileBilling: ({ query }) => reconcilePage(deps, query),
+      showTenantBilling: ({ params }) => showTenantBilling(deps, params),
+      createPaymentCustomer: ({ actor, params, body }) => createPaymentCustomer(deps, actor, { ...params, ...body }),
+    }),
+  jobs: (deps) => ({
+    [reportTopic]: reportEnded(deps),
+    [warningTopic]: mailWarning(deps),
+    [paymentMailTopic]: mailPaymentFailed(deps),
+  }),
+  crons: (deps) => [
+    defineCron({
+      ...{ key: 'marketplace-monthly-billing', expression: '30 6 1 * *', description: 'Report active users of the last month' },
+      run: ({ signal }) => reportMonths(deps, signal),
+    }),
+    defineCron({
+      ...{ key: 'billing-usage-aggregation', expression: '0 2 1 * *', description: 'Bill paid modules of the last month' },
+      run: ({ signal }) => aggregateUsage(deps, signal),
+    }),
+    defineCron({
+      ...{ key: 'billing-developer-payouts', expression: '0 4 3 * *', description: 'Make statements of developers and transfer them' },
+      run: ({ signal }) => payDevelopers(deps, signal),
+    }),
+    defineCron({
+      ...{ key: 'billing-period-end-warning', expression: '0 9 24 * *', description: 'Mail to tenants what they will be charged' },
+      run: ({ signal }) => warnTenants(deps, signal),
+    }),
+    defineCron({
+      ...{ key: 'billing-reconcile', expression: '30 5 * * *', description: 'Name what differs from the payment provider' },
+      run: ({ signal }) => reconcileAll(deps, signal),
+    }),
+  ],
+  loops: ({ activeUsers }) => [activeUsers.loop],
+  cleanup: (deps) => [(signal) => deleteOldUsers(deps, signal)],
+})

@@ -1,0 +1,68 @@
+import type { Month, Payout, UsageRow } from '../../core/billing/index.ts'
+import { pageEnd, pageOf, readPageEnd } from '../../core/contract/index.ts'
+import { type DbOrTx, newestFirst } from '../db/index.ts'
+import { existingTenant } from '../tenants/index.ts'
+import type { BillingDeps } from './deps.ts'
+import type { ModuleUsageRow } from './module-usage.repo.ts'
+import type { PayoutRow } from './pay-developers.ts'
+import type { ReportRow } from './report-usage.ts'
+
+type Deps = Pick<BillingDeps, 'db'>
+type Query = Readonly<{ month?: Month | undefined; tenant?: string | undefined; cursor?: string | undefined; limit: number }>
+
+/** Usage of items and modules, newest first. Throws NOT_FOUND for an unknown tenant, VALIDATION for an invalid cursor. */
+export async function listUsage({ db }: Deps, { month, tenant, cursor, limit }: Query) {
+  const after = cursor === undefined ? undefined : readPageEnd(cursor)
+  const tenantId = tenant === undefined ? undefined : (await existingTenant(db, tenant)).id
+  let reports = newestFirst(db.selectFrom('billing_reports').selectAll(), { after, limit: limit + 1 })
+  let modules = newestFirst(db.selectFrom('billing_usage').selectAll(), { after, limit: limit + 1 })
+  if (month !== undefined) [reports, modules] = [reports.where('month', '=', month), modules.where('month', '=', month)]
+  if (tenantId !== undefined) [reports, modules] = [reports.where('tenant_id', '=', tenantId), modules.where('tenant_id', '=', tenantId)]
+  const [ofItems, ofModules] = [await reports.execute(), await modules.execute()]
+  const slugs = await slugsOf(db, [...new Set([...ofItems, ...ofModules].map(({ tenant_id }) => tenant_id))])
+  const rows = [...ofItems.map(reportView), ...ofModules.map(moduleView)]
+    .map(({ tenant: id, ...row }): UsageRow => ({ ...row, tenant: slugs.get(id) ?? id }))
+    .sort((left, right) => (pageKey(left) < pageKey(right) ? 1 : -1))
+  const { page, nextCursor } = pageOf(rows, limit, pageEnd)
+  return { usage: page, nextCursor }
+}
+
+const pageKey = ({ createdAt, id }: UsageRow): string => `${createdAt} ${id}`
+
+async function slugsOf(db: DbOrTx, ids: readonly string[]): Promise<Map<string, string>> {
+  if (ids.length === 0) return new Map()
+  const rows = await db
+    .selectFrom('tenants')
+    .select(['id', 'slug'])
+    .where('id', 'in', [...ids])
+    .execute()
+  return new Map(rows.map(({ id, slug }) => [id, slug]))
+}
+
+const reportView = (row: ReportRow): UsageRow => ({
+  ...{ id: row.id, tenant: row.tenant_id, month: row.month, kind: 'users', subject: row.item_id, quantity: row.quantity },
+  ...{ unitCents: row.unit_cents, cents: row.quantity * row.unit_cents, currency: row.currency },
+  ...{ state: row.sent_at === null ? 'planned' : row.invoice_item_id === null ? 'reported' : 'billed', reason: null },
+  ...{ invoiceId: row.invoice_id, invoiceItemId: row.invoice_item_id, createdAt: row.created_at },
+})
+
+const moduleView = (row: ModuleUsageRow): UsageRow => ({
+  ...{ id: row.id, tenant: row.tenant_id, month: row.month, kind: 'module', subject: row.module_id, quantity: 1 },
+  ...{ unitCents: row.price_cents, cents: row.price_cents, currency: row.currency, state: row.state, reason: row.reason },
+  ...{ invoiceId: row.invoice_id, invoiceItemId: row.invoice_item_id, createdAt: row.created_at },
+})
+
+/** Statements of developers, newest first. Throws VALIDATION for an invalid cursor. */
+export async function listPayouts({ db }: Deps, { month, cursor, limit }: Omit<Query, 'tenant'>) {
+  const after = cursor === undefined ? undefined : readPageEnd(cursor)
+  let query = newestFirst(db.selectFrom('billing_payouts').selectAll(), { after, limit: limit + 1 })
+  if (month !== undefined) query = query.where('month', '=', month)
+  const { page, nextCursor } = pageOf((await query.execute()).map(payoutView), limit, pageEnd)
+  return { payouts: page, nextCursor }
+}
+
+const payoutView = (row: PayoutRow): Payout => ({
+  ...{ id: row.id, developerId: row.developer_id, vendorId: row.vendor_id, month: row.month, grossCents: row.gross_cents },
+  ...{ feeCents: row.fee_cents, netCents: row.net_cents, heldCents: row.held_cents, currency: row.currency, state: row.state },
+  ...{ reason: row.reason, transferId: row.transfer_id, createdAt: row.created_at },
+})

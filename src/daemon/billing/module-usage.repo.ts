@@ -1,0 +1,91 @@
+import type { Selectable } from 'kysely'
+import type { Month } from '../../core/billing/index.ts'
+import type { DbOrTx } from '../db/index.ts'
+import type { ModuleUsageTable } from './billing.tables.ts'
+
+export type ModuleUsageRow = Selectable<ModuleUsageTable>
+
+/** A module that was active in a month, and the version that is installed now. */
+export type ActiveModule = Readonly<{ tenantId: string; moduleId: string; version: string }>
+
+type Page = Readonly<{ month: Month; after: Readonly<{ tenantId: string; moduleId: string }>; limit: number }>
+
+/** Modules that were active in a month and that have no row yet. */
+export async function uncountedModules(db: DbOrTx, { month, after, limit }: Page): Promise<ActiveModule[]> {
+  const rows = await db
+    .selectFrom('usage_events as e')
+    .innerJoin('module_installations as i', (join) =>
+      join.onRef('i.tenant_id', '=', 'e.tenant_id').onRef('i.module_id', '=', 'e.module_id'),
+    )
+    .select(['e.tenant_id', 'e.module_id', 'i.version'])
+    .where('e.billing_period', '=', month)
+    .where('e.event_type', '=', 'active')
+    .where(({ eb, refTuple, tuple }) => eb(refTuple('e.tenant_id', 'e.module_id'), '>', tuple(after.tenantId, after.moduleId)))
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('billing_usage as u')
+            .select('u.id')
+            .whereRef('u.tenant_id', '=', 'e.tenant_id')
+            .whereRef('u.module_id', '=', 'e.module_id')
+            .where('u.month', '=', month),
+        ),
+      ),
+    )
+    .orderBy('e.tenant_id')
+    .orderBy('e.module_id')
+    .limit(limit)
+    .execute()
+  return rows.map((row) => ({ tenantId: row.tenant_id, moduleId: row.module_id, version: row.version }))
+}
+
+/** Modules of one tenant that are active in a month. */
+export async function modulesActiveIn(
+  db: DbOrTx,
+  { tenantId, month }: Readonly<{ tenantId: string; month: Month }>,
+): Promise<ActiveModule[]> {
+  const rows = await db
+    .selectFrom('usage_events as e')
+    .innerJoin('module_installations as i', (join) =>
+      join.onRef('i.tenant_id', '=', 'e.tenant_id').onRef('i.module_id', '=', 'e.module_id'),
+    )
+    .select(['e.tenant_id', 'e.module_id', 'i.version'])
+    .where('e.tenant_id', '=', tenantId)
+    .where('e.billing_period', '=', month)
+    .orderBy('e.module_id')
+    .execute()
+  return rows.map((row) => ({ tenantId: row.tenant_id, moduleId: row.module_id, version: row.version }))
+}
+
+type State = ModuleUsageRow['state']
+
+/** A page of rows in a state, by id. */
+export const usageIn = (
+  db: DbOrTx,
+  states: readonly State[],
+  page: Readonly<{ after: string; limit: number }>,
+): Promise<ModuleUsageRow[]> =>
+  db
+    .selectFrom('billing_usage')
+    .selectAll()
+    .where('state', 'in', [...states])
+    .where('id', '>', page.after)
+    .orderBy('id')
+    .limit(page.limit)
+    .execute()
+
+export const usageOfTenant = (db: DbOrTx, { tenantId, month }: Readonly<{ tenantId: string; month: Month }>): Promise<ModuleUsageRow[]> =>
+  db.selectFrom('billing_usage').selectAll().where('tenant_id', '=', tenantId).where('month', '=', month).orderBy('module_id').execute()
+
+/** A page of rows whose invoice may still change what a developer is paid: not paid yet, or not in a statement that is finished. */
+export const undecided = (db: DbOrTx, page: Readonly<{ after: string; limit: number }>): Promise<ModuleUsageRow[]> =>
+  db
+    .selectFrom('billing_usage as u')
+    .leftJoin('billing_payouts as p', 'p.id', 'u.payout_id')
+    .selectAll('u')
+    .where('u.state', 'in', ['billed', 'paid'])
+    .where(({ eb, or }) => or([eb('u.payout_id', 'is', null), eb('p.state', '=', 'waiting')]))
+    .where('u.id', '>', page.after)
+    .orderBy('u.id')
+    .limit(page.limit)
+    .execute()

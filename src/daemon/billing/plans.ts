@@ -1,0 +1,94 @@
+import { alertOf } from '../../core/alerts/index.ts'
+import { planAfter } from '../../core/billing/index.ts'
+import { isoNow } from '../../core/kit/index.ts'
+import { isLive, type ProviderSubscription } from '../../core/payments/index.ts'
+import { suspendedByBilling } from '../../core/tenants/index.ts'
+import { closeAlerts, raiseAlert } from '../alerts/index.ts'
+import { recordAudit } from '../audit/index.ts'
+import { type Db, forUpdate, lockExclusive, type Tx } from '../db/index.ts'
+import { lockTenant, setPlanIn, setTenantStatusIn, type TenantRecord, tenantById } from '../tenants/index.ts'
+import type { BillingDeps } from './deps.ts'
+
+type Deps = Pick<BillingDeps, 'clock'> & Readonly<{ db: Db }>
+
+const system = { kind: 'system', name: 'billing' } as const
+
+/**
+ * Follows the subscription of a tenant's plan (spec 4.7), as it is at the provider now. Its end suspends a Light tenant; for others an operator
+ * decides. Returns what happened.
+ */
+export const followPlan = (deps: Deps, found: ProviderSubscription): Promise<string> =>
+  deps.db.transaction().execute(async (tx) => {
+    const tenantId = found.metadata.svc_tenant ?? ''
+    await lockExclusive(tx, `tenant-billing ${tenantId}`)
+    const slug = (await tenantById(tx, tenantId))?.slug
+    if (slug !== undefined) await lockTenant(tx, slug)
+    const tenant = await tenantById(tx, tenantId)
+    if (!tenant || tenant.status === 'deleting') return 'no tenant has the id of the metadata'
+    const row = await tx
+      .selectFrom('tenant_billing')
+      .selectAll()
+      .where('tenant_id', '=', tenantId)
+      .modifyEnd(forUpdate(tx))
+      .executeTakeFirst()
+    const known = row
+      ? { subscriptionId: row.subscription_id, isLive: isLive({ status: row.status as ProviderSubscription['status'] }) }
+      : null
+    const { event, plan } = planAfter(known, found)
+    if (event === 'ignore') return `nothing to do: the subscription is ${found.status}`
+    if (event === 'second') return second(deps, tx, tenant, { found, known: row?.subscription_id ?? '' })
+    await store(deps, tx, { tenantId, found, plan: plan ?? row?.plan ?? null })
+    return event === 'ended' ? ended(deps, tx, tenant, found) : follow(deps, tx, tenant, { found, plan })
+  })
+
+type Stored = Readonly<{ tenantId: string; found: ProviderSubscription; plan: string | null }>
+
+async function store({ clock }: Deps, tx: Tx, { tenantId, found, plan }: Stored): Promise<void> {
+  const state = {
+    subscription_id: found.id,
+    status: found.status,
+    plan,
+    current_period_end: found.currentPeriodEnd,
+    updated_at: isoNow(clock),
+  }
+  await tx
+    .insertInto('tenant_billing')
+    .values({ tenant_id: tenantId, ...state })
+    .onConflict((c) => c.column('tenant_id').doUpdateSet(state))
+    .execute()
+}
+
+type Followed = Readonly<{ found: ProviderSubscription; plan: TenantRecord['plan'] | null }>
+
+async function follow({ clock }: Deps, tx: Tx, tenant: TenantRecord, { found, plan }: Followed): Promise<string> {
+  const happened: string[] = []
+  await closeAlerts(tx, clock, { subject: tenant.slug, kinds: ['plan_ended'], because: 'the tenant has a subscription again' })
+  if (plan !== null && plan !== tenant.plan) {
+    await setPlanIn(tx, clock, system, { tenant, plan })
+    happened.push(`plan ${plan}`)
+  }
+  if (tenant.status === 'suspended' && tenant.suspendedReason === suspendedByBilling) {
+    await setTenantStatusIn(tx, clock, system, { tenant, to: { status: 'active', suspendedReason: null } })
+    happened.push('resumed')
+  }
+  return `${tenant.slug}: ${[`subscription ${found.id} is ${found.status}`, ...happened].join(', ')}`
+}
+
+async function ended({ clock }: Deps, tx: Tx, tenant: TenantRecord, found: ProviderSubscription): Promise<string> {
+  const isSuspended = tenant.plan === 'light' && tenant.status === 'active'
+  await raiseAlert(tx, clock, alertOf.plan_ended({ slug: tenant.slug, plan: tenant.plan, subscriptionId: found.id, isSuspended }))
+  const to = { status: 'suspended' as const, suspendedReason: suspendedByBilling }
+  if (isSuspended) await setTenantStatusIn(tx, clock, system, { tenant, to })
+  else {
+    const data = { tenantId: tenant.id, subscriptionId: found.id }
+    await recordAudit(tx, clock, { actor: system, action: 'billing.plan-ended', subject: tenant.slug, data })
+  }
+  return `${tenant.slug}: the subscription of the plan ended${isSuspended ? '; suspended' : ''}`
+}
+
+type Second = Readonly<{ found: ProviderSubscription; known: string }>
+
+async function second({ clock }: Deps, tx: Tx, { slug }: TenantRecord, { found, known }: Second): Promise<string> {
+  await raiseAlert(tx, clock, alertOf.plan_duplicate({ slug, subscriptionId: found.id, knownId: known }))
+  return `${slug}: ${known} is the subscription of the plan; ${found.id} changes nothing`
+}

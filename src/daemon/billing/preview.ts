@@ -1,0 +1,94 @@
+import { type Charge, type Month, monthOf, type Preview, totalOf } from '../../core/billing/index.ts'
+import { pageOf } from '../../core/contract/index.ts'
+import { isoNow } from '../../core/kit/index.ts'
+import type { DbOrTx } from '../db/index.ts'
+import { findItem } from '../marketplace/index.ts'
+import { existingTenant, type TenantRecord, tenantsAfter } from '../tenants/index.ts'
+import type { BillingDeps } from './deps.ts'
+import { modulesActiveIn, usageOfTenant } from './module-usage.repo.ts'
+import { isInstalledIn, type SpanRow, usersOf } from './spans.repo.ts'
+
+type Deps = Pick<BillingDeps, 'db' | 'clock' | 'currency' | 'pricedModule' | 'activeUsers'>
+type Query = Readonly<{ month?: Month | undefined; tenant?: string | undefined; cursor?: string | undefined; limit: number }>
+
+/** A page of previews by slug. Throws NOT_FOUND for an unknown tenant. */
+export async function previewBilling(deps: Deps, { month = monthOf(isoNow(deps.clock)), tenant, cursor, limit }: Query) {
+  await deps.activeUsers.flush()
+  const found =
+    tenant === undefined ? await tenantsAfter(deps.db, { after: cursor, limit: limit + 1 }) : [await existingTenant(deps.db, tenant)]
+  const { page, nextCursor } = pageOf(found, limit, ({ slug }) => slug)
+  const previews: Preview[] = []
+  for (const one of page) previews.push(await previewOf(deps, one, month))
+  return { month, previews, nextCursor }
+}
+
+/** The charges of a tenant for a month: as counted for a finished one, as of now for the present one. */
+export async function previewOf(deps: Deps, { id, slug }: Pick<TenantRecord, 'id' | 'slug'>, month: Month): Promise<Preview> {
+  const charges = [...(await itemCharges(deps, id, month)), ...(await moduleCharges(deps, id, month))]
+  return { month, tenant: slug, charges, totalCents: totalOf(charges), currency: deps.currency }
+}
+
+async function itemCharges({ db }: Deps, tenantId: string, month: Month): Promise<Charge[]> {
+  const spans = (await db.selectFrom('billing_spans').selectAll().where('tenant_id', '=', tenantId).orderBy('from_at').execute()).filter(
+    (span) => isInstalledIn(span, month),
+  )
+  const bySubscription = new Map(spans.map((span) => [span.payment_subscription_id, span]))
+  const charges: Charge[] = []
+  for (const [id, span] of bySubscription) {
+    const isMetered = span.price_model === 'per-active-user'
+    const quantity = isMetered ? await usersIn(db, { id, month }) : await monthsCharged(db, span, month)
+    if (quantity === 0) continue
+    const name = (await findItem(db, span.item_id))?.name ?? span.item_id
+    const cents = quantity * span.unit_cents
+    charges.push({
+      ...{ kind: isMetered ? 'users' : 'item', subject: span.item_id, name, quantity, unitCents: span.unit_cents, cents },
+      currency: span.currency,
+    })
+  }
+  return charges
+}
+
+/** Users that were reported, or the count as of now. */
+async function usersIn(db: DbOrTx, { id, month }: Readonly<{ id: string; month: Month }>): Promise<number> {
+  const reports = await db
+    .selectFrom('billing_reports')
+    .selectAll()
+    .where('payment_subscription_id', '=', id)
+    .where('month', '=', month)
+    .execute()
+  if (reports.some(({ closes_month }) => closes_month === 1)) return reports.reduce((sum, { quantity }) => sum + quantity, 0)
+  return (await usersOf(db, { month, ids: [id] })).get(id) ?? 0
+}
+
+/** A price per month is charged at the begin of each period: not for a subscription that was cancelled before it. */
+async function monthsCharged(db: DbOrTx, { payment_subscription_id: id, to_at }: SpanRow, month: Month): Promise<number> {
+  const first = await db
+    .selectFrom('billing_spans')
+    .select('from_at')
+    .where('payment_subscription_id', '=', id)
+    .orderBy('from_at')
+    .limit(1)
+    .executeTakeFirstOrThrow()
+  if (monthOf(first.from_at) === month || to_at === null) return 1
+  const day = Math.min(
+    Number(first.from_at.slice(8, 10)),
+    new Date(Date.UTC(Number(month.slice(0, 4)), Number(month.slice(5, 7)), 0)).getUTCDate(),
+  )
+  return to_at >= `${month}-${String(day).padStart(2, '0')}${first.from_at.slice(10)}` ? 1 : 0
+}
+
+async function moduleCharges(deps: Deps, tenantId: string, month: Month): Promise<Charge[]> {
+  const { db, pricedModule } = deps
+  const rows = await usageOfTenant(db, { tenantId, month })
+  const charges: Charge[] = rows.map((row) => chargeOf(row.module_id, row.module_id, { cents: row.price_cents, currency: row.currency }))
+  for (const module of await modulesActiveIn(db, { tenantId, month })) {
+    if (rows.some(({ module_id }) => module_id === module.moduleId)) continue
+    const priced = await pricedModule(db, module)
+    if (priced?.price && priced.price.cents > 0) charges.push(chargeOf(module.moduleId, priced.name, priced.price))
+  }
+  return charges
+}
+
+const chargeOf = (subject: string, name: string, { cents, currency }: Readonly<{ cents: number; currency: string }>): Charge => ({
+  ...{ kind: 'module', subject, name, quantity: 1, unitCents: cents, cents, currency },
+})

@@ -1,0 +1,220 @@
+import type { Selectable } from 'kysely'
+import {
+  dayOf,
+  invoiceTimeOf,
+  type Month,
+  monthBefore,
+  monthOf,
+  monthsBetween,
+  plannedQuantity,
+  reportTimeOf,
+} from '../../core/billing/index.ts'
+import { isoNow, newId, plural } from '../../core/kit/index.ts'
+import { isLive, isPaymentFailure, usageMeterOf } from '../../core/payments/index.ts'
+import { type JobHandler, lockExclusive, type Tx } from '../db/index.ts'
+import type { ReportTable } from './billing.tables.ts'
+import { claimUsage } from './claim-usage.ts'
+import type { BillingDeps } from './deps.ts'
+import { newestSpans, spansOf, unreportedIn, usersOf } from './spans.repo.ts'
+
+export type ReportRow = Selectable<ReportTable>
+type Deps = Pick<BillingDeps, 'db' | 'clock' | 'random' | 'provider' | 'log' | 'activeUsers'>
+
+export const reportTopic = 'billing.report'
+
+/** Months before the present one that are worked off. The provider takes no usage older than that as a report. */
+const monthsBack = 12
+const batch = 500
+/** Calls of the provider at a time. */
+const parallel = 8
+
+/**
+ * Counts the users of all finished months that are not closed, and reports them. A count is stored before it is sent, and a repeated report replaces
+ * the former one, so that repetition, a kill or two replicas report the same.
+ */
+export async function reportMonths(deps: Deps, signal: AbortSignal): Promise<string> {
+  await deps.activeUsers.flush()
+  const last = monthBefore(monthOf(isoNow(deps.clock)))
+  let counted = 0
+  for (const month of monthsBetween(monthBefore(last, monthsBack - 1), last)) counted += await countMonth(deps, month, signal)
+  const { sent, waiting } = await sendReports(deps, signal)
+  return `${plural(counted, 'subscription')} counted, ${plural(sent, 'report')} sent${waiting > 0 ? `, ${waiting} not sent` : ''}`
+}
+
+async function countMonth(deps: Deps, month: Month, signal: AbortSignal): Promise<number> {
+  let counted = 0
+  for (let after = '', last = batch; last === batch && !signal.aborted; ) {
+    const page = { month, after, limit: batch }
+    const ids = await deps.db.transaction().execute(async (tx) => {
+      await lockExclusive(tx, plansLock)
+      const found = await unreportedIn(tx, page)
+      await planReports(deps, tx, { month, ids: found, at: reportTimeOf(month) })
+      return found
+    })
+    counted += ids.length
+    last = ids.length
+    after = ids.at(-1) ?? after
+  }
+  return counted
+}
+
+/** Counts are made one after the other: a second one sees the first. */
+const plansLock = 'billing-reports'
+
+type Planned = Readonly<{ month: Month; ids: readonly string[]; at: string }>
+
+/** Counts and closes a month. */
+async function planReports({ clock, random }: Deps, tx: Tx, { month, ids, at }: Planned): Promise<void> {
+  if (ids.length === 0) return
+  const day = dayOf(at)
+  const [spans, users] = [await newestSpans(tx, ids), await usersOf(tx, { month, ids })]
+  const known = await tx
+    .selectFrom('billing_reports')
+    .selectAll()
+    .where('payment_subscription_id', 'in', [...ids])
+    .where('month', '=', month)
+    .execute()
+  const now = isoNow(clock)
+  const added = ids.flatMap((id) => {
+    const span = spans.get(id)
+    if (!span || known.some((row) => row.payment_subscription_id === id && row.day === day)) return []
+    const quantity = quantityOf(known, { id, day, users: users.get(id) ?? 0 })
+    return [
+      {
+        ...{ id: newId(random, 'use'), payment_subscription_id: id, month, day, tenant_id: span.tenant_id, item_id: span.item_id },
+        ...{ customer_id: span.customer_id, quantity, unit_cents: span.unit_cents, currency: span.currency, event_at: at },
+        ...{ revision: 1, closes_month: 1, sent_at: quantity === 0 ? now : null, claimed_cents: 0 },
+        ...{ invoice_id: null, invoice_item_id: null, created_at: now },
+      },
+    ]
+  })
+  if (added.length > 0) await tx.insertInto('billing_reports').values(added).execute()
+  for (const row of known.filter((one) => one.day === day)) {
+    const quantity = quantityOf(known, { id: row.payment_subscription_id, day, users: users.get(row.payment_subscription_id) ?? 0 })
+    const change = quantity === row.quantity ? {} : { quantity, revision: row.revision + 1, sent_at: null }
+    await tx
+      .updateTable('billing_reports')
+      .set({ closes_month: 1, ...change })
+      .where('id', '=', row.id)
+      .execute()
+  }
+}
+
+type Counted = Readonly<{ id: string; day: string; users: number }>
+
+const quantityOf = (known: readonly ReportRow[], { id, day, users }: Counted): number => {
+  const others = known.filter((row) => row.payment_subscription_id === id && row.day !== day)
+  return plannedQuantity({ users, reportedOnOtherDays: others.reduce((sum, { quantity }) => sum + quantity, 0) })
+}
+
+/** Reports the users of a subscription up to the end of its installation, before its last invoice. */
+export const reportEnded =
+  (deps: Deps): JobHandler =>
+  async (payload) => {
+    const { id } = payload as { id: string }
+    await deps.activeUsers.flush()
+    const spans = await spansOf(deps.db, id)
+    const [first, last] = [spans.at(0), spans.at(-1)]
+    // Installed again meanwhile: the month is counted at its end.
+    if (!first || !last || last.to_at === null || last.price_model !== 'per-active-user') return
+    const to = last.to_at
+    await deps.db.transaction().execute(async (tx) => {
+      await lockExclusive(tx, plansLock)
+      for (const month of monthsBetween(monthOf(first.from_at), monthOf(to))) {
+        if (await isClosed(tx, { id, month })) continue
+        await planReports(deps, tx, { month, ids: [id], at: month < monthOf(to) ? reportTimeOf(month) : to })
+      }
+    })
+    const { waiting } = await sendReports(deps, new AbortController().signal, id)
+    if (waiting > 0) throw new Error(`usage of the subscription ${id} was not sent`)
+  }
+
+async function isClosed(tx: Tx, { id, month }: Readonly<{ id: string; month: Month }>): Promise<boolean> {
+  const row = await tx
+    .selectFrom('billing_reports')
+    .select('id')
+    .where('payment_subscription_id', '=', id)
+    .where('month', '=', month)
+    .where('closes_month', '=', 1)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/** An item that is installed again in the month that its cancellation closed: the month is counted again at its end. */
+export async function reopenMonth(tx: Tx, { id, month }: Readonly<{ id: string; month: Month }>): Promise<void> {
+  await tx
+    .updateTable('billing_reports')
+    .set({ closes_month: 0 })
+    .where('payment_subscription_id', '=', id)
+    .where('month', '=', month)
+    .execute()
+}
+
+/** Sends what was counted and not sent, of one subscription or of all. What cannot be sent now stays for the next run. */
+async function sendReports(deps: Deps, signal: AbortSignal, id?: string): Promise<Readonly<{ sent: number; waiting: number }>> {
+  if (deps.provider.name === 'none') return { sent: 0, waiting: 0 }
+  const total = { sent: 0, waiting: 0 }
+  for (let after = { subscription: '', day: '' }, last = batch; last === batch && !signal.aborted; ) {
+    const rows = await unsent(deps, after, id)
+    const spans = await newestSpans(deps.db, [...new Set(rows.map((row) => row.payment_subscription_id))])
+    for (let from = 0; from < rows.length && !signal.aborted; from += parallel) {
+      const group = rows.slice(from, from + parallel)
+      const done = await Promise.all(group.map((row) => sendOne(deps, row, spans.get(row.payment_subscription_id)?.to_at === null)))
+      const metered = group.filter((_, nth) => done[nth] === 'metered')
+      await markSent(deps, metered)
+      total.sent += done.filter((one) => one !== 'failed').length
+      total.waiting += done.filter((one) => one === 'failed').length
+    }
+    last = rows.length
+    const end = rows.at(-1)
+    if (end) after = { subscription: end.payment_subscription_id, day: end.day }
+  }
+  return total
+}
+
+const unsent = ({ db }: Deps, after: Readonly<{ subscription: string; day: string }>, id: string | undefined): Promise<ReportRow[]> => {
+  const rows = db
+    .selectFrom('billing_reports')
+    .selectAll()
+    .where('sent_at', 'is', null)
+    .where(({ eb, refTuple, tuple }) => eb(refTuple('payment_subscription_id', 'day'), '>', tuple(after.subscription, after.day)))
+    .orderBy('payment_subscription_id')
+    .orderBy('day')
+    .limit(batch)
+  return (id === undefined ? rows : rows.where('payment_subscription_id', '=', id)).execute()
+}
+
+/** A revision that was raised meanwhile is sent again. */
+async function markSent({ db, clock }: Deps, rows: readonly ReportRow[]): Promise<void> {
+  if (rows.length === 0) return
+  await db
+    .updateTable('billing_reports')
+    .set({ sent_at: isoNow(clock) })
+    .where(({ eb, or, and }) => or(rows.map(({ id, revision }) => and([eb('id', '=', id), eb('revision', '=', revision)]))))
+    .execute()
+}
+
+async function sendOne(deps: Deps, row: ReportRow, isInstalled: boolean): Promise<'metered' | 'claimed' | 'failed'> {
+  try {
+    if (!(await isInTime(deps, row, isInstalled)) && (await claimUsage(deps, row))) return 'claimed'
+    await deps.provider.reportUsage({
+      ...{ eventName: usageMeterOf(row.item_id), customerId: row.customer_id, quantity: row.quantity, at: row.event_at },
+      identifier: `${row.payment_subscription_id}:${row.month}:${row.day}:${row.revision}`,
+    })
+    return 'metered'
+  } catch (err) {
+    const facts = { subscriptionId: row.payment_subscription_id, month: row.month }
+    deps.log.warn({ ...(isPaymentFailure(err) ? { reason: err.message } : { err }), ...facts }, 'a report of usage was not sent')
+    return 'failed'
+  }
+}
+
+/** Whether the invoice of the usage is still open. The provider is asked only where the platform alone cannot know. */
+async function isInTime({ clock, provider }: Deps, { event_at, payment_subscription_id: id }: ReportRow, isInstalled: boolean) {
+  if (isInstalled && isoNow(clock) < invoiceTimeOf(event_at)) return true
+  const found = await provider.getSubscription(id)
+  return found !== null && isLive(found) && seconds(event_at) >= seconds(found.currentPeriodStart)
+}
+
+/** The provider knows no parts of a second. */
+const seconds = (at: string): number => Math.floor(Date.parse(at) / 1000)

@@ -1,0 +1,63 @@
+import { z } from 'zod'
+import { Month, monthOf, periodEndMail } from '../../core/billing/index.ts'
+import { isoNow, plural } from '../../core/kit/index.ts'
+import { enqueueJob, type JobHandler } from '../db/index.ts'
+import { tenantById, tenantsAfter } from '../tenants/index.ts'
+import type { BillingDeps } from './deps.ts'
+import { previewOf } from './preview.ts'
+
+type Deps = Pick<BillingDeps, 'db' | 'clock' | 'mailer' | 'currency' | 'pricedModule' | 'activeUsers'>
+
+export const warningTopic = 'billing.period-end-mail'
+const batch = 200
+/** A run that was missed and comes in the next month has nothing to announce. */
+const firstDay = 24
+
+/** Mails to each tenant with a billing address what it will be charged for this month; once for each tenant and month. */
+export async function warnTenants(deps: Deps, signal: AbortSignal): Promise<string> {
+  const { db, clock } = deps
+  const now = isoNow(clock)
+  if (Number(now.slice(8, 10)) < firstDay) return 'nothing to announce: the month has begun'
+  await deps.activeUsers.flush()
+  const month = monthOf(now)
+  let mails = 0
+  for (let after: string | undefined, last = batch; last === batch && !signal.aborted; ) {
+    const tenants = await tenantsAfter(db, { after, limit: batch })
+    for (const tenant of tenants) {
+      if (tenant.billingEmail === null || tenant.status === 'deleting') continue
+      const { totalCents } = await previewOf(deps, tenant, month)
+      if (totalCents > 0 && (await enqueueOnce(deps, { tenantId: tenant.id, month }))) mails++
+    }
+    last = tenants.length
+    after = tenants.at(-1)?.slug
+  }
+  return `${plural(mails, 'mail')} queued`
+}
+
+type Warned = Readonly<{ tenantId: string; month: string }>
+
+const enqueueOnce = ({ db, clock }: Deps, { tenantId, month }: Warned): Promise<boolean> =>
+  db.transaction().execute(async (tx) => {
+    const { numInsertedOrUpdatedRows = 0n } = await tx
+      .insertInto('billing_warnings')
+      .values({ tenant_id: tenantId, month, created_at: isoNow(clock) })
+      .onConflict((c) => c.doNothing())
+      .executeTakeFirst()
+    if (numInsertedOrUpdatedRows === 0n) return false
+    await enqueueJob(tx, clock, { topic: warningTopic, payload: { tenantId, month }, pool: 'mail' })
+    return true
+  })
+
+const Payload = z.object({ tenantId: z.string(), month: Month })
+
+/** The address is read now: the queue holds none. */
+export const mailWarning =
+  (deps: Deps): JobHandler =>
+  async (payload, { signal }) => {
+    const { tenantId, month } = Payload.parse(payload)
+    const tenant = await tenantById(deps.db, tenantId)
+    if (!tenant?.billingEmail) return
+    const mail = periodEndMail(await previewOf(deps, tenant, month), { tenantName: tenant.name })
+    const id = `billing_${tenantId}_${month.replace('-', '_')}`
+    await deps.mailer.send({ id, to: tenant.billingEmail, ...mail }, signal)
+  }

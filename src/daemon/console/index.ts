@@ -1,0 +1,3 @@
+// The pages of the web console: the built files with their security headers, under the daemon's own name alone.
+// It answers no call of the API and knows no session.
+export { consolePages } from './console-pages.ts'

@@ -1,0 +1,104 @@
+import type { FlowBundle } from '../../core/boards/index.ts'
+import { type Actor, isProblem, problem } from '../../core/kit/index.ts'
+import type { AppBundle } from '../../core/marketplace/index.ts'
+import { assertCompatible, type ModuleManifest, type Permission } from '../../core/modules/index.ts'
+import { draftOf, storeBoard } from '../boards/index.ts'
+import type { DbOrTx, Tx } from '../db/index.ts'
+import { activateModule, assertFlagOfModule, endModuleIn, findInstallation, installModuleIn } from '../modules/index.ts'
+import type { MarketplaceDeps } from './deps.ts'
+import type { ItemRecord } from './items.repo.ts'
+
+// The effect of an installation in the tenant: a flow is copied as a board, an app installs its module.
+
+/** The actor in a tenant: a user, or a job that continues the work of one. */
+export type Installer = Actor & Readonly<{ tenantId: string; tenantSlug: string }>
+
+type Deps = Omit<MarketplaceDeps, 'payments'>
+
+/** The acts of an installation: nothing of it can be refused later except by a change in between. */
+export type BundlePlan = Readonly<
+  | { kind: 'flow'; draft: Awaited<ReturnType<typeof draftOf>> }
+  | { kind: 'app'; moduleId: string; permissions: readonly Permission[]; status: 'none' | 'installed' | 'active' | 'deactivated' }
+>
+
+/**
+ * The dry run of an installation; it changes nothing. Throws MODULE_NOT_REGISTERED, INCOMPATIBLE, FLAG_TAKEN, VALIDATION (a room of another
+ * tenant).
+ */
+export async function planBundle(deps: Deps, { tenantId }: Readonly<{ tenantId: string }>, item: ItemRecord): Promise<BundlePlan> {
+  if (item.itemType === 'flow')
+    return {
+      kind: 'flow',
+      draft: await draftOf(deps, { tenantId }, { bundle: item.bundle as FlowBundle, bindings: { roles: {}, rooms: {} } }),
+    }
+  const { manifest } = item.bundle as AppBundle
+  const found = await moduleWithFlag(deps, deps.db, manifest.featureFlag)
+  if (!found)
+    throw problem(
+      'MODULE_NOT_REGISTERED',
+      `${item.name} needs a module with the feature flag ${manifest.featureFlag}, and none is approved. fix: install it once the store lists the module`,
+    )
+  assertCompatible(found)
+  const { id: moduleId } = found
+  await deps.db.transaction().execute((tx) => assertFlagOfModule(tx, { tenantId, moduleId }, found))
+  const installation = await findInstallation(deps.db, { tenantId, moduleId })
+  const status = installation?.status ?? 'none'
+  const permissions = found.permissions.filter((one) => manifest.permissions.includes(one))
+  return { kind: 'app', moduleId, permissions, status: status === 'deleted' || status === 'pending_deletion' ? 'none' : status }
+}
+
+/** The manifest of the newest approved module with a feature flag. */
+export async function moduleWithFlag({ approved }: Pick<Deps, 'approved'>, db: DbOrTx, flag: string): Promise<ModuleManifest | undefined> {
+  return (await approved.listed(db)).find(({ manifest }) => manifest.featureFlag === flag)?.manifest
+}
+
+/** Permissions that an installation of an app approves; null for a flow, or while its module is not approved. */
+export async function permissionsOf(deps: Pick<Deps, 'approved'>, db: DbOrTx, item: ItemRecord): Promise<Permission[] | null> {
+  if (item.itemType === 'flow') return null
+  const { manifest } = item.bundle as AppBundle
+  const found = await moduleWithFlag(deps, db, manifest.featureFlag)
+  return found ? found.permissions.filter((one) => manifest.permissions.includes(one)) : null
+}
+
+type Applied = Readonly<{ installedTemplateId: string | null; moduleId: string | null }>
+
+/** Carries out a plan in the transaction that stores the subscription. An app is active only after `activateApp`. */
+export async function applyBundle(deps: Deps, tx: Tx, { actor, plan }: Readonly<{ actor: Installer; plan: BundlePlan }>): Promise<Applied> {
+  if (plan.kind === 'flow') {
+    const by = actor.kind === 'user' ? actor.userId : null
+    const { id } = await storeBoard(deps, tx, { tenantId: actor.tenantId, by, input: plan.draft })
+    return { installedTemplateId: id, moduleId: null }
+  }
+  const { moduleId, permissions, status } = plan
+  if (status === 'none') await installModuleIn(deps, tx, { actor, moduleId, approvedPermissions: permissions })
+  return { installedTemplateId: null, moduleId }
+}
+
+/** Why the module of an app is not active yet; null once it is, and for a flow. */
+export type Activation = Readonly<{ code: string; message: string }> | null
+
+/** Activates the module of an app, after the commit. A failure leaves it `installed`; the installation can be repeated. */
+export async function activateApp(deps: Deps, actor: Installer, { moduleId }: Readonly<{ moduleId: string | null }>): Promise<Activation> {
+  if (moduleId === null) return null
+  try {
+    await activateModule(deps, actor, { moduleId })
+    return null
+  } catch (error) {
+    if (!isProblem(error)) throw error
+    return { code: error.code, message: error.message }
+  }
+}
+
+/** Ends the module of an app, unless another app of the tenant needs it. A copied flow stays. */
+export async function endBundle(deps: Deps, tx: Tx, one: Readonly<{ actor: Installer; moduleId: string | null }>): Promise<void> {
+  const { actor, moduleId } = one
+  if (moduleId === null) return
+  const other = await tx
+    .selectFrom('marketplace_subscriptions')
+    .select('id')
+    .where('tenant_id', '=', actor.tenantId)
+    .where('module_id', '=', moduleId)
+    .where('status', '=', 'active')
+    .executeTakeFirst()
+  if (!other) await endModuleIn(deps, tx, { actor, moduleId })
+}

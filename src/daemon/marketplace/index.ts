@@ -1,0 +1,65 @@
+// The marketplace: strangers submit flows and apps, operators review, price and list them, tenants install them.
+// Decides by the rules of core/marketplace. A change, its event and its audit entry commit in one transaction.
+// It calls no payment provider: what costs money goes through `MarketplacePayments`.
+import './marketplace.tables.ts'
+import { marketplaceAdminContract, marketplaceContract, marketplacePublicContract } from '../../core/marketplace/index.ts'
+import { feature } from '../feature/index.ts'
+import { serveContract } from '../http/index.ts'
+import { announce, announceTopic } from './announce-item.ts'
+import { changeItem, changeVendor, createVendor } from './change-item.ts'
+import type { MarketplaceDeps } from './deps.ts'
+import { installItem } from './install-item.ts'
+import { deleteOldCounts } from './intake.ts'
+import { uninstallItem, updateInstalled } from './leave-item.ts'
+import { mailTopic, mailVendor } from './mail-vendor.ts'
+import { listItems, listSubmissions, listVendors, showSubmission } from './operate-marketplace.ts'
+import { publishSeeds } from './publish-seeds.ts'
+import { approveSubmission, rejectSubmission, requestChanges } from './review-submission.ts'
+import { listTenantItems, listTenantSubscriptions, showTenantItem } from './show-marketplace.ts'
+import { confirmAddress, repeatSubmission, showSubmissionState, submitItem } from './submit-item.ts'
+
+export { type BundlePlan, planBundle } from './bundle.ts'
+export type { MarketplaceDeps, MarketplacePayments } from './deps.ts'
+export { storeInstallation } from './install-item.ts'
+export { findItem, type ItemRecord, lockItem, replaceItem } from './items.repo.ts'
+export { cancelInstallation } from './leave-item.ts'
+
+export { publishSeeds } from './publish-seeds.ts'
+export { findSubscription, lockSubscription, type SubscriptionRecord, storeSubscription, subscriptionsOf } from './subscriptions.repo.ts'
+export { findVendor, lockVendor, replaceVendor, vendorsOf } from './vendors.repo.ts'
+export { withoutPayments } from './without-payments.ts'
+
+export const marketplaceFeature = feature<MarketplaceDeps>({
+  name: 'marketplace',
+  routes: (deps) => [
+    ...serveContract(marketplaceContract, {
+      listMarketplaceItems: ({ actor, query }) => listTenantItems(deps, actor, query),
+      showMarketplaceItem: ({ actor, params }) => showTenantItem(deps, actor, params),
+      listMarketplaceSubscriptions: ({ actor }) => listTenantSubscriptions(deps, actor),
+      installMarketplaceItem: ({ actor, params }) => installItem(deps, actor, params),
+      uninstallMarketplaceItem: ({ actor, params }) => uninstallItem(deps, actor, params),
+      updateMarketplaceItem: ({ actor, params }) => updateInstalled(deps, actor, params),
+    }),
+    ...serveContract(marketplaceAdminContract, {
+      listItems: ({ query }) => listItems(deps, query),
+      listVendors: ({ query }) => listVendors(deps, query),
+      listMarketplaceSubmissions: ({ query }) => listSubmissions(deps, query),
+      showMarketplaceSubmission: ({ params }) => showSubmission(deps, params),
+      approveMarketplaceSubmission: ({ actor, params, body }) => approveSubmission(deps, actor, { ...params, ...body }),
+      rejectMarketplaceSubmission: ({ actor, params, body }) => rejectSubmission(deps, actor, { ...params, ...body }),
+      requestMarketplaceChanges: ({ actor, params, body }) => requestChanges(deps, actor, { ...params, ...body }),
+      changeItem: ({ actor, params, body }) => changeItem(deps, actor, { ...params, ...body }),
+      createVendor: ({ actor, body }) => createVendor(deps, actor, body),
+      changeVendor: ({ actor, params, body }) => changeVendor(deps, actor, { ...params, ...body }),
+    }),
+    ...serveContract(marketplacePublicContract, {
+      submitItem: ({ body, address }) => submitItem(deps, body, { address }),
+      showSubmissionState: ({ params }) => showSubmissionState(deps, params),
+      repeatSubmission: ({ params, query, body, address }) => repeatSubmission(deps, { ...params, ...query, body }, { address }),
+      confirmVendorAddress: ({ params, query }) => confirmAddress(deps, { ...params, ...query }),
+    }),
+  ],
+  jobs: (deps) => ({ [mailTopic]: mailVendor(deps), [announceTopic]: announce(deps) }),
+  loops: (deps) => [() => publishSeeds(deps)],
+  cleanup: (deps) => [(signal) => deleteOldCounts(deps, signal)],
+})

@@ -1,0 +1,132 @@
+import { isoNow, newId, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
+import { subscriptionAfter } from '../../core/marketplace/index.ts'
+import { recordAudit } from '../audit/index.ts'
+import { lockExclusive, type Tx } from '../db/index.ts'
+import { recordEvent } from '../events/index.ts'
+import { findInstallation } from '../modules/index.ts'
+import { activateApp, applyBundle, type BundlePlan, type Installer, planBundle } from './bundle.ts'
+import type { MarketplaceDeps } from './deps.ts'
+import { findItem, type ItemRecord, lockItem } from './items.repo.ts'
+import { noSuchItem, subscriptionView } from './show-marketplace.ts'
+import { findSubscription, lockSubscription, type SubscriptionRecord, storeSubscription } from './subscriptions.repo.ts'
+
+type One = Readonly<{ id: string }>
+
+/**
+ * Installs a published item (spec 4.8). Repeated for an app whose module is not active, it activates the module. Throws NOT_FOUND, FORBIDDEN,
+ * ALREADY_INSTALLED, what `planBundle` throws, and for a paid item what the payments feature throws.
+ */
+export async function installItem(deps: MarketplaceDeps, actor: PlatformPrincipal, { id }: One) {
+  const item = await findItem(deps.db, id)
+  if (item?.status !== 'published') throw noSuchItem(id)
+  assertMayInstall(actor, item)
+  const own = await findSubscription(deps.db, { tenantId: actor.tenantId, itemId: id })
+  if (own?.status === 'active' && (await isHalfInstalled(deps, own)))
+    return { success: true as const, status: 'active' as const, ...(await finished(deps, actor, own)) }
+  subscriptionAfter(own?.status ?? null, 'install')
+  const subscription = item.priceModel === null ? await installFree(deps, actor, item) : await deps.payments.installPaid(actor, item)
+  return { success: true as const, status: 'active' as const, ...(await finished(deps, actor, subscription)) }
+}
+
+/** An app approves permissions of its module, so it needs the right to. Throws FORBIDDEN. */
+export function assertMayInstall({ capabilities }: Pick<PlatformPrincipal, 'capabilities'>, { itemType, name }: ItemRecord): void {
+  if (itemType === 'flow' || capabilities.includes('manageModules')) return
+  throw problem(
+    'FORBIDDEN',
+    `${name} installs a module, and your role has no manageModules. fix: ask an administrator of your organisation`,
+  )
+}
+
+async function isHalfInstalled({ db }: MarketplaceDeps, { tenantId, moduleId }: SubscriptionRecord): Promise<boolean> {
+  return moduleId !== null && (await findInstallation(db, { tenantId, moduleId }))?.status !== 'active'
+}
+
+async function finished(deps: MarketplaceDeps, actor: Installer, subscription: SubscriptionRecord) {
+  const activation = await activateApp(deps, actor, subscription)
+  const item = (await findItem(deps.db, subscription.itemId)) as ItemRecord
+  return { subscription: subscriptionView(subscription, item), activation }
+}
+
+async function installFree(deps: MarketplaceDeps, actor: PlatformPrincipal, { id }: ItemRecord): Promise<SubscriptionRecord> {
+  const found = await findItem(deps.db, id)
+  if (found?.status !== 'published') throw noSuchItem(id)
+  const plan = await planBundle(deps, actor, found)
+  return deps.db.transaction().execute(async (tx) => {
+    const item = await lockItem(tx, id)
+    if (item?.status !== 'published') throw noSuchItem(id)
+    if (item.updatedAt !== found.updatedAt)
+      throw problem('CONFLICT', `${item.name} changed while it was installed. fix: read the item again and repeat the request`)
+    return storeInstallation(deps, tx, { actor, item, plan, payment: noPayment })
+  })
+}
+
+/** The columns of a subscription that the payments feature fills. */
+type InstalledPayment = Pick<
+  SubscriptionRecord,
+  'priceModel' | 'priceCents' | 'currency' | 'paymentPriceId' | 'paymentSubscriptionId' | 'paymentSubscriptionItemId'
+>
+
+const noPayment: InstalledPayment = {
+  ...{ priceModel: null, priceCents: null, currency: null },
+  ...{ paymentPriceId: null, paymentSubscriptionId: null, paymentSubscriptionItemId: null },
+}
+
+type NewInstallation = Readonly<{ actor: Installer; item: ItemRecord; plan: BundlePlan; payment: InstalledPayment }>
+
+/**
+ * The one transaction of an installation, free or paid: bundle, subscription, event and audit entry commit together. Of parallel ones the first
+ * commits. Throws ALREADY_INSTALLED, and what the bundle throws if something changed after its dry run.
+ */
+export async function storeInstallation(
+  deps: Omit<MarketplaceDeps, 'payments'>,
+  tx: Tx,
+  { actor, item, plan, payment }: NewInstallation,
+): Promise<SubscriptionRecord> {
+  const { tenantId } = actor
+  await lockExclusive(tx, `marketplace-install ${tenantId} ${item.id}`)
+  const former = await lockSubscription(tx, { tenantId, itemId: item.id })
+  subscriptionAfter(former?.status ?? null, 'install')
+  const applied = await applyBundle(deps, tx, { actor, plan })
+  const now = isoNow(deps.clock)
+  const stored = await storeSubscription(tx, {
+    ...{ id: former?.id ?? newId(deps.random, 'msb'), tenantId, itemId: item.id, itemType: item.itemType, status: 'active' },
+    ...{ installedVersion: item.version, ...payment, paymentStatus: 'ok', paidUntil: null, ...applied },
+    installedBy: actor.kind === 'user' ? actor.userId : null,
+    ...{ installedAt: now, cancelledAt: null, updatedAt: now },
+  })
+  await publishSubscription(deps, tx, {
+    actor,
+    item,
+    subscription: stored,
+    type: 'subscription.activated',
+    action: 'marketplace.installed',
+  })
+  return stored
+}
+
+type Happened = Readonly<{
+  actor: Installer
+  item: Pick<ItemRecord, 'slug'>
+  subscription: SubscriptionRecord
+  type: 'subscription.activated' | 'subscription.cancelled'
+  action: string
+}>
+
+/** Subscriptions are read by users with `manageMarketplace`, so they get the events. Call it last. */
+export async function publishSubscription(
+  { clock }: Pick<MarketplaceDeps, 'clock'>,
+  tx: Tx,
+  { actor, item, subscription, type, action }: Happened,
+): Promise<void> {
+  const { tenantId, id: subscriptionId, itemId, installedVersion, priceModel, priceCents, currency } = subscription
+  const payload = { subscriptionId, itemId }
+  await recordEvent(tx, clock, { tenantId, type, payload, audience: { capability: 'manageMarketplace' } })
+  const { installedTemplateId, moduleId, paymentSubscriptionId } = subscription
+  const data = {
+    ...{ tenantId, ...payload, item: item.slug, version: installedVersion },
+    ...(priceModel === null ? {} : { priceModel, priceCents, currency, paymentSubscriptionId }),
+    ...(installedTemplateId === null ? {} : { boardId: installedTemplateId }),
+    ...(moduleId === null ? {} : { moduleId }),
+  }
+  await recordAudit(tx, clock, { actor, action, subject: actor.tenantSlug, data })
+}

@@ -1,0 +1,63 @@
+import { pageEnd, pageOf, readPageEnd } from '../../core/contract/index.ts'
+import { problem } from '../../core/kit/index.ts'
+import type { Item, ItemStatus, Submission, SubmissionStatus, SubmissionSummary } from '../../core/marketplace/index.ts'
+import type { MarketplaceDeps } from './deps.ts'
+import { type ItemRecord, itemsOf } from './items.repo.ts'
+import { findSubmission, type SubmissionRecord, submissionsOf } from './submissions.repo.ts'
+import { vendorsOf } from './vendors.repo.ts'
+
+type Deps = Pick<MarketplaceDeps, 'db'>
+type Page = Readonly<{ cursor?: string | undefined; limit: number }>
+
+const rangeOf = ({ cursor, limit }: Page) => ({ after: cursor === undefined ? undefined : readPageEnd(cursor), limit: limit + 1 })
+
+/** An item as operators read it, without its bundle. */
+export const itemView = ({ bundle: _, seedKey, seedHash: __, screenshots, category, ...item }: ItemRecord): Item => ({
+  ...item,
+  category: category as Item['category'],
+  screenshots: [...screenshots],
+  isSeed: seedKey !== null,
+})
+
+/** A page of items in every status, newest first. Throws VALIDATION for an invalid cursor. */
+export async function listItems({ db }: Deps, { status, ...range }: Page & Readonly<{ status?: ItemStatus | undefined }>) {
+  const { page, nextCursor } = pageOf(await itemsOf(db, { status, ...rangeOf(range) }), range.limit, pageEnd)
+  return { items: page.map(itemView), nextCursor }
+}
+
+/** A page of vendors, newest first. Throws VALIDATION for an invalid cursor. */
+export async function listVendors({ db }: Deps, range: Page) {
+  const { page, nextCursor } = pageOf(await vendorsOf(db, rangeOf(range)), range.limit, pageEnd)
+  return { vendors: page, nextCursor }
+}
+
+const summaryOf = (one: SubmissionRecord): SubmissionSummary => ({
+  ...{ id: one.id, itemType: one.itemType, name: one.name, category: one.category as SubmissionSummary['category'] },
+  ...{ version: one.version, vendorName: one.vendorName, vendorEmail: one.vendorEmail, proven: one.provenAt !== null },
+  ...{ priceModel: one.priceModel, priceCents: one.priceCents, currency: one.currency, status: one.status },
+  ...{ createdAt: one.createdAt, updatedAt: one.updatedAt },
+})
+
+/** A submission as reviewers read it. */
+const submissionView = (one: SubmissionRecord): Submission => ({
+  ...summaryOf(one),
+  ...{ description: one.description, iconEmoji: one.iconEmoji, vendorCountry: one.vendorCountry, vendorId: one.vendorId },
+  ...{ bundle: one.bundle, warnings: [...one.warnings], reviewNotes: one.reviewNotes, reviewedAt: one.reviewedAt },
+  ...{ reviewedBy: one.reviewedBy, approvedItemId: one.approvedItemId },
+})
+
+/** A page of submissions, newest first. Throws VALIDATION for an invalid cursor. */
+export async function listSubmissions({ db }: Deps, { status, ...range }: Page & Readonly<{ status?: SubmissionStatus | undefined }>) {
+  const { page, nextCursor } = pageOf(await submissionsOf(db, { status, ...rangeOf(range) }), range.limit, pageEnd)
+  return { submissions: page.map(summaryOf), nextCursor }
+}
+
+export const noSuchSubmission = (id: string) =>
+  problem('NOT_FOUND', `Submission ${id} does not exist. fix: tenantry marketplace submissions list`)
+
+/** Throws NOT_FOUND. */
+export async function showSubmission({ db }: Deps, { id }: Readonly<{ id: string }>): Promise<Submission> {
+  const found = await findSubmission(db, id)
+  if (!found) throw noSuchSubmission(id)
+  return submissionView(found)
+}

@@ -1,0 +1,149 @@
+import { type Actor, actorLabel, isoNow, newId, problem } from '../../core/kit/index.ts'
+import {
+  type Approval,
+  defaultFeePercent,
+  freeSlug,
+  type Item,
+  type SubmissionAction,
+  slugOf,
+  submissionAfter,
+  type Vendor,
+} from '../../core/marketplace/index.ts'
+import { isNewer } from '../../core/modules/index.ts'
+import { recordAudit } from '../audit/index.ts'
+import { enqueueJob, lockExclusive, type Tx } from '../db/index.ts'
+import { announceItem } from './announce-item.ts'
+import type { MarketplaceDeps } from './deps.ts'
+import { type ItemRecord, insertItem, lockItem, replaceItem, takenSlugs } from './items.repo.ts'
+import { mailTopic } from './mail-vendor.ts'
+import { itemView, noSuchSubmission } from './operate-marketplace.ts'
+import { lockSubmission, replaceSubmission, type SubmissionRecord } from './submissions.repo.ts'
+import { insertVendor, lockVendor } from './vendors.repo.ts'
+
+type One = Readonly<{ id: string }>
+
+const mailOf = { approve: 'approved', reject: 'rejected', 'request-changes': 'needs-changes' } as const
+
+/** Throws NOT_FOUND, INVALID_TRANSITION. */
+async function lockForReview(tx: Tx, { id, action }: One & Readonly<{ action: SubmissionAction }>) {
+  const found = await lockSubmission(tx, id)
+  if (!found) throw noSuchSubmission(id)
+  return { found, status: submissionAfter(id, { from: found.status, action }) }
+}
+
+type Reviewed = Readonly<{
+  actor: Actor
+  action: keyof typeof mailOf
+  /** As it is after the review. */
+  next: SubmissionRecord
+  data?: Readonly<Record<string, unknown>>
+}>
+
+/** Stores a review with its mail and its audit entry. Call it last. */
+async function storeReview({ clock }: Pick<MarketplaceDeps, 'clock'>, tx: Tx, { actor, action, next, data }: Reviewed): Promise<void> {
+  const now = isoNow(clock)
+  await replaceSubmission(tx, { ...next, reviewedAt: now, reviewedBy: actorLabel(actor), updatedAt: now })
+  const { id: submissionId, round, name, reviewNotes: notes } = next
+  await enqueueJob(tx, clock, { topic: mailTopic, payload: { submissionId, kind: mailOf[action], round } })
+  const entry = `marketplace.submission-${mailOf[action]}`
+  await recordAudit(tx, clock, { actor, action: entry, subject: submissionId, data: { submissionId, name, notes, ...data } })
+}
+
+type Refusal = One & Readonly<{ reason: string }>
+
+/** Rejects a pending submission for good. Throws NOT_FOUND, INVALID_TRANSITION. */
+export const rejectSubmission = (deps: Pick<MarketplaceDeps, 'db' | 'clock'>, actor: Actor, { id, reason }: Refusal) =>
+  deps.db.transaction().execute(async (tx) => {
+    const { found, status } = await lockForReview(tx, { id, action: 'reject' })
+    await storeReview(deps, tx, { actor, action: 'reject', next: { ...found, status, reviewNotes: reason } })
+    return { success: true as const, status: 'rejected' as const }
+  })
+
+/** Asks the vendor to send a pending submission again. Throws NOT_FOUND, INVALID_TRANSITION. */
+export const requestChanges = (deps: Pick<MarketplaceDeps, 'db' | 'clock'>, actor: Actor, { id, reason }: Refusal) =>
+  deps.db.transaction().execute(async (tx) => {
+    const { found, status } = await lockForReview(tx, { id, action: 'request-changes' })
+    await storeReview(deps, tx, { actor, action: 'request-changes', next: { ...found, status, reviewNotes: reason } })
+    return { success: true as const, status: 'needs-changes' as const }
+  })
+
+/**
+ * Approves a pending submission and publishes its item, or the next version of an item. It never calls the payment provider. Throws NOT_FOUND,
+ * INVALID_TRANSITION, CONFLICT (the address is not proven), VERSION_EXISTS, VALIDATION (another vendor's item).
+ */
+export const approveSubmission = (deps: MarketplaceDeps, actor: Actor, { id, notes, vendorId, itemId }: Approval & One) =>
+  deps.db.transaction().execute(async (tx) => {
+    const { found, status } = await lockForReview(tx, { id, action: 'approve' })
+    const vendor = vendorId === undefined ? await newVendor(deps, tx, found) : await vendorToJoin(tx, found, vendorId)
+    const item = itemId === undefined ? await newItem(deps, tx, found, vendor) : await newVersion(deps, tx, { found, vendor, itemId })
+    await announceItem(deps, tx, item.id)
+    const next = { ...found, status, reviewNotes: notes, vendorId: vendor.id, approvedItemId: item.id }
+    const { slug, version, priceModel, priceCents, currency } = item
+    const data = { itemId: item.id, slug, version, vendorId: vendor.id, priceModel, priceCents, currency }
+    await storeReview(deps, tx, { actor, action: 'approve', next, data })
+    return { success: true as const, status: 'approved' as const, item: itemView(item) satisfies Item, vendorId: vendor.id }
+  })
+
+async function vendorToJoin(tx: Tx, { id, provenAt }: SubmissionRecord, vendorId: string): Promise<Vendor> {
+  if (provenAt === null)
+    throw problem(
+      'CONFLICT',
+      `The mail address of submission ${id} is not proven, so it cannot join a vendor. fix: wait for the vendor to confirm it, or approve without a vendor`,
+    )
+  const vendor = await lockVendor(tx, vendorId)
+  if (vendor) return vendor
+  const reason = 'is not a vendor. fix: tenantry marketplace vendors list'
+  throw problem('VALIDATION', `vendorId: ${reason}`, { details: [{ path: 'vendorId', reason }] })
+}
+
+async function newVendor(deps: MarketplaceDeps, tx: Tx, from: SubmissionRecord): Promise<Vendor> {
+  const now = isoNow(deps.clock)
+  const vendor: Vendor = {
+    ...{ id: newId(deps.random, 'vnd'), name: from.vendorName, contactEmail: from.vendorEmail, country: from.vendorCountry },
+    ...{ paymentAccountId: null, paymentAccountStatus: 'pending', chargesEnabled: false, payoutsEnabled: false },
+    ...{ applicationFeePercent: defaultFeePercent, createdAt: now, updatedAt: now },
+  }
+  await insertVendor(tx, vendor)
+  if (from.priceModel !== null) await deps.payments.vendorCreated(tx, { vendorId: vendor.id })
+  return vendor
+}
+
+async function newItem(deps: MarketplaceDeps, tx: Tx, from: SubmissionRecord, vendor: Vendor): Promise<ItemRecord> {
+  await lockExclusive(tx, 'marketplace-slugs')
+  const now = isoNow(deps.clock)
+  const base = slugOf(from.name)
+  const { itemType, name, description, iconEmoji, category, version, priceModel, priceCents, currency, bundle } = from
+  const item: ItemRecord = {
+    ...{
+      id: newId(deps.random, 'itm'),
+      slug: freeSlug(base, await takenSlugs(tx, base)),
+      itemType,
+      name,
+      description,
+      iconEmoji,
+      category,
+    },
+    ...{ version, priceModel, priceCents, currency, bundle, vendorId: vendor.id, vendorName: vendor.name, status: 'published' },
+    ...{ paymentProductId: null, paymentPriceId: null, screenshots: [], seedKey: null, seedHash: null, changedByAdmin: false },
+    ...{ publishedAt: now, createdAt: now, updatedAt: now },
+  }
+  await insertItem(tx, item)
+  if (priceModel !== null) await deps.payments.priceChanged(tx, { itemId: item.id, former: null })
+  return item
+}
+
+type Version = Readonly<{ found: SubmissionRecord; vendor: Vendor; itemId: string }>
+
+/** The price stays: an operator changes it. */
+async function newVersion(deps: MarketplaceDeps, tx: Tx, { found, vendor, itemId }: Version): Promise<ItemRecord> {
+  const item = await lockItem(tx, itemId)
+  const reason = `is not an item of type ${found.itemType} of the vendor ${vendor.id}. fix: pass the vendor of the item as vendorId`
+  if (item?.vendorId !== vendor.id || item.itemType !== found.itemType)
+    throw problem('VALIDATION', `itemId: ${reason}`, { details: [{ path: 'itemId', reason }] })
+  if (!isNewer(found.version, item.version))
+    throw problem('VERSION_EXISTS', `${item.slug} has version ${item.version} already. fix: ask the vendor for a version greater than that`)
+  const { description, iconEmoji, category, version, bundle } = found
+  const next = { ...item, description, iconEmoji, category, version, bundle, updatedAt: isoNow(deps.clock) }
+  await replaceItem(tx, next)
+  return next
+}

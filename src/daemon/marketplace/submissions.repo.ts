@@ -1,0 +1,82 @@
+import type { Selectable } from 'kysely'
+import type { PageEnd } from '../../core/contract/index.ts'
+import type { ItemType, PriceModel, SubmissionStatus } from '../../core/marketplace/index.ts'
+import { type DbOrTx, forUpdate, newestFirst, type Tx } from '../db/index.ts'
+import type { SubmissionTable } from './marketplace.tables.ts'
+
+export type SubmissionRecord = Readonly<{
+  id: string
+  itemType: ItemType
+  name: string
+  description: string
+  iconEmoji: string
+  category: string
+  version: string
+  vendorId: string | null
+  vendorName: string
+  vendorEmail: string
+  vendorCountry: string
+  priceModel: PriceModel | null
+  priceCents: number | null
+  currency: string | null
+  bundle: Readonly<Record<string, unknown>>
+  warnings: readonly string[]
+  status: SubmissionStatus
+  /** 1 for the first sending; each repeated one raises it. */
+  round: number
+  provenAt: string | null
+  reviewNotes: string | null
+  reviewedAt: string | null
+  reviewedBy: string | null
+  approvedItemId: string | null
+  createdAt: string
+  updatedAt: string
+}>
+
+const toSubmission = (row: Selectable<SubmissionTable>): SubmissionRecord => ({
+  ...{ id: row.id, itemType: row.item_type, name: row.name, description: row.description, iconEmoji: row.icon_emoji },
+  ...{ category: row.category, version: row.version, vendorId: row.vendor_id, vendorName: row.vendor_name },
+  ...{ vendorEmail: row.vendor_email, vendorCountry: row.vendor_country, priceModel: row.price_model, priceCents: row.price_cents },
+  ...{ currency: row.currency, bundle: JSON.parse(row.bundle) as Record<string, unknown> },
+  warnings: JSON.parse(row.warnings) as string[],
+  ...{ status: row.status, round: row.round, provenAt: row.proven_at, reviewNotes: row.review_notes, reviewedAt: row.reviewed_at },
+  ...{ reviewedBy: row.reviewed_by, approvedItemId: row.approved_item_id, createdAt: row.created_at, updatedAt: row.updated_at },
+})
+
+const toRow = (one: SubmissionRecord) => ({
+  ...{ id: one.id, item_type: one.itemType, name: one.name, description: one.description, icon_emoji: one.iconEmoji },
+  ...{ category: one.category, version: one.version, vendor_id: one.vendorId, vendor_name: one.vendorName },
+  ...{ vendor_email: one.vendorEmail, vendor_country: one.vendorCountry, price_model: one.priceModel, price_cents: one.priceCents },
+  ...{ currency: one.currency, bundle: JSON.stringify(one.bundle), warnings: JSON.stringify(one.warnings), status: one.status },
+  ...{ round: one.round, proven_at: one.provenAt, review_notes: one.reviewNotes, reviewed_at: one.reviewedAt },
+  ...{ reviewed_by: one.reviewedBy, approved_item_id: one.approvedItemId, created_at: one.createdAt, updated_at: one.updatedAt },
+})
+
+type Listing = Readonly<{ status?: SubmissionStatus | undefined; after?: PageEnd | undefined; limit: number }>
+
+/** Submissions, newest first. */
+export async function submissionsOf(db: DbOrTx, { status, ...page }: Listing): Promise<SubmissionRecord[]> {
+  const query = newestFirst(db.selectFrom('marketplace_submissions').selectAll(), page)
+  return (await (status === undefined ? query : query.where('status', '=', status)).execute()).map(toSubmission)
+}
+
+export async function findSubmission(db: DbOrTx, id: string): Promise<SubmissionRecord | undefined> {
+  const row = await db.selectFrom('marketplace_submissions').selectAll().where('id', '=', id).executeTakeFirst()
+  return row && toSubmission(row)
+}
+
+/** The submission, locked until the transaction ends. */
+export async function lockSubmission(tx: Tx, id: string): Promise<SubmissionRecord | undefined> {
+  const row = await tx.selectFrom('marketplace_submissions').selectAll().where('id', '=', id).modifyEnd(forUpdate(tx)).executeTakeFirst()
+  return row && toSubmission(row)
+}
+
+export async function insertSubmission(tx: Tx, one: SubmissionRecord): Promise<void> {
+  await tx.insertInto('marketplace_submissions').values(toRow(one)).execute()
+}
+
+/** Replaces a row that the transaction has locked. */
+export async function replaceSubmission(tx: Tx, one: SubmissionRecord): Promise<void> {
+  const { id, ...rest } = toRow(one)
+  await tx.updateTable('marketplace_submissions').set(rest).where('id', '=', id).execute()
+}

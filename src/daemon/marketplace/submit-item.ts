@@ -1,0 +1,116 @@
+import type { FlowBundle } from '../../core/boards/index.ts'
+import { isoNow, problem, randomText } from '../../core/kit/index.ts'
+import { checkApp, checkFlow, type NewSubmission, type SubmissionState, submissionAfter } from '../../core/marketplace/index.ts'
+import { recordAudit } from '../audit/index.ts'
+import { enqueueJob, type Tx } from '../db/index.ts'
+import { moduleWithFlag } from './bundle.ts'
+import type { MarketplaceDeps } from './deps.ts'
+import { countSubmission, mayReceipt } from './intake.ts'
+import { assertToken } from './links.ts'
+import { mailTopic } from './mail-vendor.ts'
+import { findSubmission, insertSubmission, lockSubmission, replaceSubmission, type SubmissionRecord } from './submissions.repo.ts'
+
+type From = Readonly<{ address: string }>
+
+const noSuchSubmission = (id: string) =>
+  problem('NOT_FOUND', `Submission ${id} does not exist. fix: use the id that the submission returned`)
+
+/** The view of a stranger with the id: no address. */
+const stateOf = ({ id, itemType, name, version, status, reviewNotes, createdAt, updatedAt }: SubmissionRecord): SubmissionState => ({
+  ...{ submissionId: id, itemType, name, version, status, reviewNotes, createdAt, updatedAt },
+})
+
+/** Warnings for the reviewer. Throws VALIDATION with a path for each fault. */
+async function checkBundle(deps: Pick<MarketplaceDeps, 'db' | 'roles' | 'approved'>, body: NewSubmission): Promise<string[]> {
+  if (body.itemType === 'flow') return checkFlow(body.bundle, new Set(Object.keys(deps.roles.roles)))
+  return checkApp(body.bundle, await moduleWithFlag(deps, deps.db, body.bundle.manifest.featureFlag))
+}
+
+const contentOf = (body: NewSubmission, currency: string) => ({
+  ...{ itemType: body.itemType, name: body.name, description: body.description, iconEmoji: body.iconEmoji, category: body.category },
+  ...{ version: body.version, vendorName: body.vendorName, vendorEmail: body.vendorEmail, vendorCountry: body.vendorCountry },
+  ...{ priceModel: body.priceModel ?? null, priceCents: body.priceCents ?? null },
+  currency: body.priceModel === undefined ? null : currency,
+  bundle: body.bundle as FlowBundle | Record<string, unknown>,
+})
+
+/** Stores a submission for review and mails a receipt. Throws VALIDATION, RATE_LIMITED. */
+export async function submitItem(deps: MarketplaceDeps, body: NewSubmission, from: From) {
+  const warnings = await checkBundle(deps, body)
+  const { clock } = deps
+  return deps.db.transaction().execute(async (tx) => {
+    await countSubmission(deps, tx, from)
+    const now = isoNow(clock)
+    const one: SubmissionRecord = {
+      // 26 characters of 5 bits: the id is the only key to the status page.
+      ...{ id: `sbm_${randomText(deps.random, 26)}`, ...contentOf(body, deps.payments.currency), warnings, status: 'pending', round: 1 },
+      ...{ vendorId: null, provenAt: null, reviewNotes: null, reviewedAt: null, reviewedBy: null, approvedItemId: null },
+      ...{ createdAt: now, updatedAt: now },
+    }
+    await insertSubmission(tx, one)
+    await sendReceipt(deps, tx, one)
+    return { ...stateOf(one), warnings }
+  })
+}
+
+async function sendReceipt(deps: MarketplaceDeps, tx: Tx, { id, round, vendorEmail }: SubmissionRecord): Promise<void> {
+  if (!(await mayReceipt(deps, tx, vendorEmail))) return
+  await enqueueJob(tx, deps.clock, { topic: mailTopic, payload: { submissionId: id, kind: 'receipt', round } })
+}
+
+/** Throws NOT_FOUND. */
+export async function showSubmissionState({ db }: Pick<MarketplaceDeps, 'db'>, { id }: Readonly<{ id: string }>): Promise<SubmissionState> {
+  const found = await findSubmission(db, id)
+  if (!found) throw noSuchSubmission(id)
+  return stateOf(found)
+}
+
+type Repeated = Readonly<{ id: string; token: string; body: NewSubmission }>
+
+/**
+ * Sends a submission again after a request for changes. Kind and address stay: the address may be proven. Throws NOT_FOUND, FORBIDDEN,
+ * INVALID_TRANSITION, VALIDATION, RATE_LIMITED.
+ */
+export async function repeatSubmission(deps: MarketplaceDeps, { id, token, body }: Repeated, from: From) {
+  const found = await findSubmission(deps.db, id)
+  if (!found) throw noSuchSubmission(id)
+  assertToken(deps.keyring, { id, round: found.round, purpose: 'repeat', token })
+  submissionAfter(id, { from: found.status, action: 'revise' })
+  assertSame(found, body)
+  const warnings = await checkBundle(deps, body)
+  return deps.db.transaction().execute(async (tx) => {
+    const locked = await lockSubmission(tx, id)
+    if (!locked) throw noSuchSubmission(id)
+    const status = submissionAfter(id, { from: locked.status, action: 'revise' })
+    await countSubmission(deps, tx, from)
+    const content = { ...contentOf(body, deps.payments.currency), vendorEmail: locked.vendorEmail }
+    const next: SubmissionRecord = { ...locked, ...content, warnings, status, round: locked.round + 1, updatedAt: isoNow(deps.clock) }
+    await replaceSubmission(tx, next)
+    await sendReceipt(deps, tx, next)
+    return { ...stateOf(next), warnings }
+  })
+}
+
+function assertSame(found: SubmissionRecord, body: NewSubmission): void {
+  const reasons = [
+    ...(body.itemType === found.itemType ? [] : [{ path: 'itemType', reason: `must stay ${found.itemType}` }]),
+    ...(body.vendorEmail.toLowerCase() === found.vendorEmail.toLowerCase()
+      ? []
+      : [{ path: 'vendorEmail', reason: 'must stay the address of the first sending' }]),
+  ]
+  if (reasons[0]) throw problem('VALIDATION', `${reasons[0].path}: ${reasons[0].reason}`, { details: reasons })
+}
+
+/** Marks the address of a vendor as proven; again changes nothing. Throws FORBIDDEN, NOT_FOUND. */
+export async function confirmAddress(deps: MarketplaceDeps, { id, token }: Readonly<{ id: string; token: string }>): Promise<string> {
+  assertToken(deps.keyring, { id, round: 0, purpose: 'confirm', token })
+  await deps.db.transaction().execute(async (tx) => {
+    const locked = await lockSubmission(tx, id)
+    if (!locked) throw noSuchSubmission(id)
+    if (locked.provenAt !== null) return
+    await replaceSubmission(tx, { ...locked, provenAt: isoNow(deps.clock) })
+    const actor = { kind: 'system', name: 'marketplace' } as const
+    await recordAudit(tx, deps.clock, { actor, action: 'marketplace.address-proven', subject: id, data: { submissionId: id } })
+  })
+  return 'Thank you. Your address is confirmed. You can close this page.\n'
+}

@@ -1,0 +1,49 @@
+import type { Selectable } from 'kysely'
+import type { PageEnd } from '../../core/contract/index.ts'
+import { feeHundredths, type Vendor } from '../../core/marketplace/index.ts'
+import { type DbOrTx, forUpdate, newestFirst, type Tx } from '../db/index.ts'
+import type { VendorTable } from './marketplace.tables.ts'
+
+const toVendor = (row: Selectable<VendorTable>): Vendor => ({
+  ...{ id: row.id, name: row.name, contactEmail: row.contact_email, country: row.country },
+  ...{ paymentAccountId: row.payment_account_id, paymentAccountStatus: row.payment_account_status },
+  ...{ chargesEnabled: row.charges_enabled === 1, payoutsEnabled: row.payouts_enabled === 1 },
+  applicationFeePercent: row.application_fee_hundredths / 100,
+  ...{ createdAt: row.created_at, updatedAt: row.updated_at },
+})
+
+const toRow = (one: Vendor) => ({
+  ...{ id: one.id, name: one.name, contact_email: one.contactEmail, country: one.country },
+  ...{ payment_account_id: one.paymentAccountId, payment_account_status: one.paymentAccountStatus },
+  ...{ charges_enabled: one.chargesEnabled ? 1 : 0, payouts_enabled: one.payoutsEnabled ? 1 : 0 },
+  application_fee_hundredths: feeHundredths(one.applicationFeePercent),
+  ...{ created_at: one.createdAt, updated_at: one.updatedAt },
+})
+
+/** Vendors, newest first. */
+export async function vendorsOf(db: DbOrTx, page: Readonly<{ after?: PageEnd | undefined; limit: number }>): Promise<Vendor[]> {
+  return (await newestFirst(db.selectFrom('marketplace_vendors').selectAll(), page).execute()).map(toVendor)
+}
+
+export async function findVendor(db: DbOrTx, key: Readonly<{ id: string } | { paymentAccountId: string }>): Promise<Vendor | undefined> {
+  const query = db.selectFrom('marketplace_vendors').selectAll()
+  const found = 'id' in key ? query.where('id', '=', key.id) : query.where('payment_account_id', '=', key.paymentAccountId)
+  const row = await found.executeTakeFirst()
+  return row && toVendor(row)
+}
+
+/** The vendor, locked until the transaction ends. */
+export async function lockVendor(tx: Tx, id: string): Promise<Vendor | undefined> {
+  const row = await tx.selectFrom('marketplace_vendors').selectAll().where('id', '=', id).modifyEnd(forUpdate(tx)).executeTakeFirst()
+  return row && toVendor(row)
+}
+
+export async function insertVendor(tx: Tx, one: Vendor): Promise<void> {
+  await tx.insertInto('marketplace_vendors').values(toRow(one)).execute()
+}
+
+/** Replaces a row that the transaction has locked. */
+export async function replaceVendor(tx: Tx, one: Vendor): Promise<void> {
+  const { id, ...rest } = toRow(one)
+  await tx.updateTable('marketplace_vendors').set(rest).where('id', '=', id).execute()
+}

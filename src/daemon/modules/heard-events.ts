@@ -1,0 +1,52 @@
+import { alertOf } from '../../core/alerts/index.ts'
+import { idsOf, isModuleEvent, type ModuleEventPayload, streamTypeOf } from '../../core/events/index.ts'
+import { type Clock, isoIn, isoNow } from '../../core/kit/index.ts'
+import type { ModuleManifest } from '../../core/modules/index.ts'
+import { raiseAlert } from '../alerts/index.ts'
+import type { DbOrTx, StoredEvent, Tx } from '../db/index.ts'
+import { isPrivateSpace } from '../spaces/index.ts'
+import { tenantById } from '../tenants/index.ts'
+import type { InstallationRecord } from './installations.repo.ts'
+import { skipTo } from './positions.repo.ts'
+
+type Heard = Readonly<{ installation: InstallationRecord; manifest: ModuleManifest; page: readonly StoredEvent[] }>
+
+/** The first event that the module subscribes to and may receive: one of a private or deleted space only with `spaces:read`. */
+export async function firstHeard(db: DbOrTx, { installation, manifest, page }: Heard): Promise<StoredEvent | undefined> {
+  const { tenantId, permissions } = installation
+  const types: ReadonlySet<string> = new Set(permissions.includes('events:subscribe') ? manifest.events.subscribes : [])
+  for (const event of page) {
+    if (!types.has(event.eventType) || streamTypeOf(event.eventType) === undefined) continue
+    if (permissions.includes('spaces:read')) return event
+    const isHidden = await Promise.all(spacesOfEvent(event).map((spaceId) => isPrivateSpace(db, { tenantId, spaceId })))
+    if (!isHidden.includes(true)) return event
+  }
+  return undefined
+}
+
+/** The spaces that an event is about, or whose members receive it. */
+function spacesOfEvent({ payload, audience }: StoredEvent): readonly string[] {
+  const { spaceId } = payload as { spaceId?: unknown }
+  const named = typeof spaceId === 'string' ? [spaceId] : []
+  return audience === null || audience === 'tenant' ? named : [...named, ...(audience.spaces ?? [])]
+}
+
+/** Ids of an event of the platform; what another module sent in one of its own. */
+export const shownPayload = ({ eventType, payload }: StoredEvent): unknown =>
+  isModuleEvent(eventType) ? (payload as ModuleEventPayload).payload : idsOf(eventType, payload)
+
+const maxBehind = 10_000
+const maxAgeMs = 7 * 86_400_000
+
+/** `oldest`: the next event of the installation. `events`: how many are before it and the head of the stream. */
+export const isTooFarBehind = (clock: Clock, { oldest, events }: Readonly<{ oldest: StoredEvent; events: number }>): boolean =>
+  events > maxBehind || oldest.createdAt < isoIn(clock, -maxAgeMs)
+
+type Skip = Readonly<{ tenantId: string; moduleId: string; from: number; to: number }>
+
+/** The module was away too long, or too slow: it continues with new events, and an alert is raised. */
+export async function skipEvents(tx: Tx, clock: Clock, { tenantId, moduleId, from, to }: Skip): Promise<void> {
+  if (!(await skipTo(tx, { tenantId, moduleId }, { from, to, at: isoNow(clock) }))) return
+  const slug = (await tenantById(tx, tenantId))?.slug ?? tenantId
+  await raiseAlert(tx, clock, alertOf.module_events_skipped({ slug, moduleId, events: to - from }))
+}

@@ -1,0 +1,105 @@
+import { alertOf, paymentFailedKey } from '../../core/alerts/index.ts'
+import { isoNow } from '../../core/kit/index.ts'
+import type { PaymentStatus } from '../../core/marketplace/index.ts'
+import { isLive, objectToRead, type ProviderInvoice, type ProviderSubscription, paymentStatusOf } from '../../core/payments/index.ts'
+import { closeAlerts, raiseAlert } from '../alerts/index.ts'
+import { recordAudit } from '../audit/index.ts'
+import type { JobHandler, Tx } from '../db/index.ts'
+import { findItem, lockSubscription, type SubscriptionRecord, storeSubscription } from '../marketplace/index.ts'
+import type { PaymentsDeps } from './deps.ts'
+import { syncAccount } from './vendors.ts'
+
+type Deps = Pick<PaymentsDeps, 'db' | 'clock' | 'provider' | 'baseUrl' | 'bundles' | 'billing'>
+
+export const eventTopic = 'payments.event'
+
+/**
+ * Applies a stored event: its object is read from the provider as it is now, so events may come twice or in any order. Nothing is read from the
+ * provider inside a transaction.
+ */
+export const applyEvent =
+  (deps: Deps): JobHandler =>
+  async (payload) => {
+    const { eventId } = payload as { eventId: string }
+    const { db, clock } = deps
+    const row = await db.selectFrom('payment_events').selectAll().where('id', '=', eventId).executeTakeFirst()
+    if (!row || row.applied_at !== null) return
+    const outcome = await outcomeOf(deps, { type: row.type, endpoint: row.endpoint, objectId: row.object_id })
+    await db
+      .updateTable('payment_events')
+      .set({ outcome, applied_at: isoNow(clock) })
+      .where('id', '=', eventId)
+      .execute()
+  }
+
+async function outcomeOf(deps: Deps, event: Parameters<typeof objectToRead>[0]): Promise<string> {
+  const object = objectToRead(event)
+  if (!object) return 'nothing to do'
+  if (object.kind === 'account') return syncAccount(deps, object.id)
+  if (object.kind === 'subscription') return syncSubscription(deps, object.id)
+  if (object.kind === 'meter') return rejectedUsage(deps, object.id)
+  const invoice = await deps.provider.getInvoice(object.id)
+  if (invoice && event.type === 'invoice.finalization_failed' && invoice.status === 'draft') await stuckInvoice(deps, invoice)
+  return invoice?.subscriptionId ? syncSubscription(deps, invoice.subscriptionId) : 'not an invoice of a subscription'
+}
+
+/** The provider took reports of usage and then refused them. */
+async function rejectedUsage({ db, clock }: Deps, meterId: string): Promise<string> {
+  await db.transaction().execute((tx) => raiseAlert(tx, clock, alertOf.usage_rejected({ meterId, subject: 'billing' })))
+  return 'alert usage_rejected'
+}
+
+/** Its tenant is charged only after somebody completes it at the provider. */
+const stuckInvoice = ({ db, clock }: Deps, { id, customerId }: ProviderInvoice): Promise<void> =>
+  db.transaction().execute(async (tx) => {
+    const tenant = await tx.selectFrom('tenants').select('slug').where('payment_customer_id', '=', customerId).executeTakeFirst()
+    await raiseAlert(tx, clock, alertOf.invoice_stuck({ slug: tenant?.slug ?? 'billing', invoiceId: id }))
+  })
+
+/** Follows a subscription by its kind. Returns what happened. */
+async function syncSubscription(deps: Deps, id: string): Promise<string> {
+  const found = await deps.provider.getSubscription(id)
+  const kind = found?.metadata.svc_kind
+  if (found && kind === 'plan') return deps.billing.planChanged(found)
+  if (found && kind !== 'item') return 'nothing to do: no svc_kind'
+  return deps.db.transaction().execute(async (tx) => {
+    const row = await lockSubscription(tx, { paymentSubscriptionId: id })
+    if (!row) return 'no item is installed with the subscription'
+    if (found && isLive(found)) return followPayments(deps, tx, { row, found })
+    const tenant = await tenantOf(tx, row)
+    await closeAlerts(tx, deps.clock, { subject: tenant.slug, keys: [paymentFailedKey(id)], because: 'the subscription ended' })
+    if (row.status === 'cancelled') return `${row.id} was cancelled before`
+    await deps.billing.ended(tx, { id })
+    await deps.bundles.end(tx, { actor: { ...system, tenantId: tenant.id, tenantSlug: tenant.slug }, subscription: row })
+    return `${row.id} is cancelled`
+  })
+}
+
+const system = { kind: 'system', name: 'payments' } as const
+
+const tenantOf = (tx: Tx, { tenantId }: SubscriptionRecord) =>
+  tx.selectFrom('tenants').select(['id', 'slug']).where('id', '=', tenantId).executeTakeFirstOrThrow()
+
+type Followed = Readonly<{ row: SubscriptionRecord; found: ProviderSubscription }>
+
+/** A failed payment takes nothing away: it is shown, audited and raised as an alert. */
+async function followPayments({ clock, billing }: Deps, tx: Tx, { row, found }: Followed): Promise<string> {
+  const paymentStatus: PaymentStatus = paymentStatusOf(found)
+  if (row.paymentStatus === paymentStatus) return `${row.id} stays ${paymentStatus}`
+  const { slug } = await tenantOf(tx, row)
+  await storeSubscription(tx, { ...row, paymentStatus, updatedAt: isoNow(clock) })
+  if (paymentStatus === 'ok')
+    await closeAlerts(tx, clock, { subject: slug, keys: [paymentFailedKey(found.id)], because: 'the invoice was paid' })
+  else {
+    const itemName = (await findItem(tx, row.itemId))?.name ?? row.itemId
+    await raiseAlert(tx, clock, alertOf.payment_failed({ slug, itemName, subscriptionId: found.id, isUnpaid: paymentStatus === 'unpaid' }))
+    await billing.paymentFailed(tx, { tenantId: row.tenantId, itemId: row.itemId, isUnpaid: paymentStatus === 'unpaid' })
+  }
+  await recordAudit(tx, clock, {
+    actor: system,
+    action: 'payment.status-changed',
+    subject: row.id,
+    data: { tenant: slug, from: row.paymentStatus, to: paymentStatus },
+  })
+  return `${row.id} is ${paymentStatus}`
+}

@@ -1,0 +1,56 @@
+import { isoIn, isoNow } from '../../core/kit/index.ts'
+import { isLive } from '../../core/payments/index.ts'
+import { enqueueJob, type JobHandler, type Tx } from '../db/index.ts'
+import { findSubscription, lockSubscription, type SubscriptionRecord, storeSubscription } from '../marketplace/index.ts'
+import { openAttempt } from './attempts.repo.ts'
+import type { PaymentsDeps } from './deps.ts'
+
+type Deps = Pick<PaymentsDeps, 'db' | 'clock' | 'provider'>
+
+export const cancellationTopic = 'payments.cancellation'
+
+/** While an installation runs, its end decides: the job retries after this. */
+const lookAgainMs = 60_000
+
+export const enqueueCancellation = (tx: Tx, { clock }: Pick<Deps, 'clock'>, id: string, runAt?: string): Promise<void> =>
+  enqueueJob(tx, clock, {
+    topic: cancellationTopic,
+    payload: { id },
+    queue: `payments:${id}`,
+    pool: 'mail',
+    ...(runAt === undefined ? {} : { runAt }),
+  })
+
+/**
+ * Makes the subscription at the provider end with its period if the tenant uninstalled the item, and continue if not. It follows the row, so that an
+ * uninstall and an installation in any order leave both alike.
+ */
+export const followCancellation =
+  (deps: Deps): JobHandler =>
+  async (payload) => {
+    const { id } = payload as { id: string }
+    const { db, clock, provider } = deps
+    const row = await findSubscription(db, { paymentSubscriptionId: id })
+    const found = row && (await provider.getSubscription(id))
+    if (!row || !found || !isLive(found)) return
+    if (await openAttempt(db, row)) {
+      await db.transaction().execute((tx) => enqueueCancellation(tx, deps, id, isoIn(clock, lookAgainMs)))
+      return
+    }
+    const cancelAtPeriodEnd = row.status === 'cancelled'
+    if (found.cancelAtPeriodEnd !== cancelAtPeriodEnd)
+      await provider.updateSubscription({ key: `cancellation:${id}:${cancelAtPeriodEnd}:${isoNow(clock)}`, id, cancelAtPeriodEnd })
+    const stands = await storePaidUntil(deps, id, { row, paidUntil: cancelAtPeriodEnd ? found.currentPeriodEnd : null })
+    if (!stands) await db.transaction().execute((tx) => enqueueCancellation(tx, deps, id))
+  }
+
+type Followed = Readonly<{ row: SubscriptionRecord; paidUntil: string | null }>
+
+/** False if the row changed meanwhile, or an installation began: the provider may have to follow again. */
+const storePaidUntil = ({ db }: Deps, id: string, { row, paidUntil }: Followed): Promise<boolean> =>
+  db.transaction().execute(async (tx) => {
+    const locked = await lockSubscription(tx, { paymentSubscriptionId: id })
+    if (locked?.status !== row.status || (await openAttempt(tx, row))) return false
+    await storeSubscription(tx, { ...locked, paidUntil })
+    return true
+  })

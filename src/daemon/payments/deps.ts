@@ -1,0 +1,62 @@
+import type { Actor, Clock, Random } from '../../core/kit/index.ts'
+import type { PriceModel } from '../../core/marketplace/index.ts'
+import type { PaymentProvider, ProviderSubscription } from '../../core/payments/index.ts'
+import type { Logger } from '../../node/index.ts'
+import type { Db, Tx } from '../db/index.ts'
+import type { ItemRecord, SubscriptionRecord } from '../marketplace/index.ts'
+
+/** The actor in a tenant: a user, or a job that continues the work of one. */
+export type Installer = Actor & Readonly<{ tenantId: string; tenantSlug: string }>
+
+/** The columns of a subscription that a payment fills. */
+export type InstalledPayment = Pick<
+  SubscriptionRecord,
+  'priceModel' | 'priceCents' | 'currency' | 'paymentPriceId' | 'paymentSubscriptionId' | 'paymentSubscriptionItemId'
+>
+
+/** How the marketplace installs what was paid. */
+type Bundles = Readonly<{
+  /** A dry run: throws why the item cannot be installed in the tenant, and changes nothing. */
+  plan(tenant: Readonly<{ tenantId: string }>, item: ItemRecord): Promise<unknown>
+  /** Installs by a plan and stores the subscription. */
+  store(
+    tx: Tx,
+    input: Readonly<{ actor: Installer; item: ItemRecord; plan: unknown; payment: InstalledPayment }>,
+  ): Promise<SubscriptionRecord>
+  /** Ends an installation whose payment ended, with the effects of an uninstall. `subscription` is locked. */
+  end(tx: Tx, input: Readonly<{ actor: Installer; subscription: SubscriptionRecord }>): Promise<void>
+}>
+
+/** Somebody installed a paid item. */
+type InstalledSpan = Readonly<{
+  paymentSubscriptionId: string
+  tenantId: string
+  itemId: string
+  customerId: string
+  priceModel: PriceModel
+  unitCents: number
+  currency: string
+}>
+
+/** Takes what payments reports to billing; with a `tx` in the transaction of the change. */
+export type BillingHooks = Readonly<{
+  installed(tx: Tx, span: InstalledSpan): Promise<void>
+  /** The item is not installed with the subscription any more; repeated calls change nothing. */
+  ended(tx: Tx, subscription: Readonly<{ id: string }>): Promise<void>
+  paymentFailed(tx: Tx, failed: Readonly<{ tenantId: string; itemId: string; isUnpaid: boolean }>): Promise<void>
+  /** A subscription of a plan, as it is now. Returns what happened. */
+  planChanged(found: ProviderSubscription): Promise<string>
+}>
+
+/** Dependencies of the feature. Each function takes the part it uses. */
+export type PaymentsDeps = Readonly<{
+  db: Db
+  clock: Clock
+  random: Random
+  log: Logger
+  provider: PaymentProvider
+  currency: string
+  baseUrl: string
+  bundles: Bundles
+  billing: BillingHooks
+}>

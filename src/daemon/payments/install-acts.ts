@@ -1,0 +1,172 @@
+import { alertOf } from '../../core/alerts/index.ts'
+import { isoNow, problem } from '../../core/kit/index.ts'
+import type { PriceModel } from '../../core/marketplace/index.ts'
+import {
+  type InstallStep,
+  installKey,
+  isLive,
+  isOfAttempt,
+  isPaymentFailure,
+  liveSubscriptionOf,
+  metadataOf,
+  type ProviderPrice,
+  type ProviderSubscription,
+  usageAnchor,
+} from '../../core/payments/index.ts'
+import type { SagaEntry } from '../../core/saga/index.ts'
+import { raiseAlert } from '../alerts/index.ts'
+import { recordAudit } from '../audit/index.ts'
+import type { Tx } from '../db/index.ts'
+import { findItem, type ItemRecord } from '../marketplace/index.ts'
+import { type Attempt, storeLink } from './attempts.repo.ts'
+import type { InstalledPayment, Installer, PaymentsDeps } from './deps.ts'
+import { ensurePrice } from './prices.ts'
+import { payoutOf } from './terms.ts'
+
+const system = { kind: 'system', name: 'payments' } as const
+
+/** The provider refuses the installation for good: nothing is retried. */
+export class Refused extends Error {
+  readonly reason: unknown
+
+  constructor(reason: unknown) {
+    super('refused')
+    this.reason = reason
+  }
+}
+
+type Given = Readonly<{
+  attempt: Attempt
+  actor: Installer
+  journal: readonly SagaEntry[]
+  /** Ends the attempt in the transaction of the installation. */
+  finish(tx: Tx): Promise<void>
+}>
+type Acts = Readonly<Record<InstallStep, () => Promise<unknown>>>
+
+/** The acts of each step of a paid installation. Each may run again after a kill at any point. */
+export const actsOf = (deps: PaymentsDeps, given: Given): Acts => ({
+  check: async () => null,
+  price: async () => {
+    const price = await ensurePrice(deps, given.attempt.itemId)
+    if (!price) throw new Refused(problem('CONFLICT', 'The item became free while it was installed. fix: repeat the request'))
+    return { priceId: price.id }
+  },
+  charge: () => charge(deps, given),
+  install: () => install(deps, given),
+  cancel: () => cancel(deps, given),
+  refund: () => refund(deps, given),
+})
+
+const resultOf = <Value>({ journal }: Given, step: InstallStep): Value =>
+  journal.findLast((entry) => entry.step === step && entry.mark === 'done')?.data as Value
+
+/** Errors that the provider saved for a key: each needs the next key. */
+const savedErrors = ({ journal }: Given, step: InstallStep): number =>
+  journal.filter((entry) => entry.step === step && entry.mark === 'failed' && (entry.data as { saved?: boolean }).saved).length
+
+type Charged = Readonly<{ subscriptionId: string; isTakenBack: boolean }>
+
+async function charge(deps: PaymentsDeps, given: Given): Promise<Charged> {
+  const { provider, db } = deps
+  const { attempt } = given
+  const all = await provider.listSubscriptions(attempt.customerId)
+  const live = liveSubscriptionOf(all, attempt)
+  if (live && isOfAttempt(live, attempt)) return { subscriptionId: live.id, isTakenBack: false }
+  const item = (await findItem(db, attempt.itemId)) as ItemRecord
+  if (live) return takeBack(deps, given, { live, item })
+  const price = (await provider.getPrice(resultOf<{ priceId: string }>(given, 'price').priceId)) as ProviderPrice
+  // A subscription of this attempt that was deleted at the provider: its key would return it again.
+  const n = savedErrors(given, 'charge') + all.filter((one) => isOfAttempt(one, attempt)).length
+  try {
+    const created = await provider.createSubscription({
+      key: installKey(attempt.id, 'charge', n),
+      customerId: attempt.customerId,
+      priceId: price.id,
+      metered: price.meterId !== null,
+      payout: await payoutOf(db, item),
+      anchor: price.meterId === null ? null : usageAnchor,
+      description: item.name,
+      metadata: metadataOf(attempt),
+    })
+    return { subscriptionId: created.id, isTakenBack: false }
+  } catch (error) {
+    throw isPaymentFailure(error) && !error.isRetryable ? new Refused(error) : error
+  }
+}
+
+/** The tenant uninstalled the item and its period has not ended: the same subscription continues, without a charge. */
+async function takeBack(
+  { provider, db, clock }: PaymentsDeps,
+  given: Given,
+  { live, item }: Readonly<{ live: ProviderSubscription; item: ItemRecord }>,
+): Promise<Charged> {
+  const key = `${installKey(given.attempt.id, 'charge', savedErrors(given, 'charge'))}:resume:${isoNow(clock)}`
+  await provider.updateSubscription({ key, id: live.id, cancelAtPeriodEnd: false, payout: await payoutOf(db, item) })
+  return { subscriptionId: live.id, isTakenBack: true }
+}
+
+async function install(deps: PaymentsDeps, given: Given) {
+  const { db, bundles, billing, clock } = deps
+  const { attempt, actor, finish } = given
+  const { tenantId, itemId, customerId } = attempt
+  const { subscriptionId } = resultOf<Charged>(given, 'charge')
+  const payment = await paymentOf(deps, subscriptionId)
+  const item = (await findItem(db, itemId)) as ItemRecord
+  const plan = await bundles.plan({ tenantId }, item)
+  return db.transaction().execute(async (tx) => {
+    await finish(tx)
+    await storeLink(tx, { paymentSubscriptionId: subscriptionId, tenantId, itemId, createdAt: isoNow(clock) })
+    const { priceModel, unitCents, currency } = payment
+    await billing.installed(tx, { paymentSubscriptionId: subscriptionId, tenantId, itemId, customerId, priceModel, unitCents, currency })
+    return bundles.store(tx, { actor, item, plan, payment: payment.columns })
+  })
+}
+
+type Paid = Readonly<{ priceModel: PriceModel; unitCents: number; currency: string; columns: InstalledPayment }>
+
+/** The price of the subscription: one that was taken back keeps its former price. */
+async function paymentOf({ provider }: PaymentsDeps, subscriptionId: string): Promise<Paid> {
+  const subscription = await provider.getSubscription(subscriptionId)
+  const price = subscription && (await provider.getPrice(subscription.priceId))
+  if (!subscription || !price)
+    throw problem('PAYMENTS_UNAVAILABLE', 'The payment provider does not know the subscription yet. fix: repeat the request')
+  const { cents: unitCents, currency } = price.unit
+  const priceModel = price.meterId === null ? 'flat-monthly' : 'per-active-user'
+  const ids = { paymentPriceId: price.id, paymentSubscriptionId: subscription.id, paymentSubscriptionItemId: subscription.itemId }
+  return { priceModel, unitCents, currency, columns: { priceModel, priceCents: unitCents, currency, ...ids } }
+}
+
+/** Ends at once what this attempt created, and lets what it took back end with its period. */
+async function cancel({ provider, clock }: PaymentsDeps, given: Given): Promise<null> {
+  const { attempt } = given
+  const all = await provider.listSubscriptions(attempt.customerId)
+  const key = `${installKey(attempt.id, 'cancel', savedErrors(given, 'cancel'))}:${isoNow(clock)}`
+  for (const one of all.filter((sub) => isOfAttempt(sub, attempt) && isLive(sub)))
+    await provider.cancelSubscription({ key: `${key}:${one.id}`, id: one.id })
+  const takenBack = liveSubscriptionOf(all, attempt)
+  if (takenBack && !isOfAttempt(takenBack, attempt) && !takenBack.cancelAtPeriodEnd)
+    await provider.updateSubscription({ key: `${key}:${takenBack.id}`, id: takenBack.id, cancelAtPeriodEnd: true })
+  return null
+}
+
+/** Pays back every invoice of what this attempt created; it takes the share of the vendor and the fee back. */
+async function refund({ db, clock, provider }: PaymentsDeps, given: Given): Promise<Readonly<{ refundedCents: number }>> {
+  const { attempt, actor } = given
+  const n = savedErrors(given, 'refund')
+  let refundedCents = 0
+  for (const one of (await provider.listSubscriptions(attempt.customerId)).filter((sub) => isOfAttempt(sub, attempt)))
+    for (const invoice of await provider.listInvoices({ customerId: attempt.customerId, subscriptionId: one.id })) {
+      const key = `${installKey(attempt.id, 'refund', n)}:${invoice.id}`
+      if (invoice.status === 'paid') refundedCents += (await provider.refundInvoice({ key, invoiceId: invoice.id })).refundedCents
+      else await provider.voidInvoice({ key, invoiceId: invoice.id })
+    }
+  if (refundedCents > 0)
+    await db.transaction().execute(async (tx) => {
+      const item = await findItem(tx, attempt.itemId)
+      const facts = { slug: actor.tenantSlug, itemName: item?.name ?? attempt.itemId, attemptId: attempt.id, refundedCents }
+      await raiseAlert(tx, clock, alertOf.payment_refunded({ ...facts, currency: item?.currency ?? '' }))
+      await recordAudit(tx, clock, { actor: system, action: 'payment.refunded', subject: actor.tenantSlug, data: facts })
+    })
+  return { refundedCents }
+}

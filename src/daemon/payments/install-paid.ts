@@ -1,0 +1,124 @@
+import { isoIn, isoNow, isProblemCode, newId, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
+import { assertVendorIsPayable } from '../../core/payments/index.ts'
+import type { SagaError } from '../../core/saga/index.ts'
+import { recordAudit } from '../audit/index.ts'
+import { enqueueJob, isUniqueViolation, type JobHandler, type Tx } from '../db/index.ts'
+import { findSubscription, findVendor, type ItemRecord, type SubscriptionRecord } from '../marketplace/index.ts'
+import { type TenantRecord, tenantById } from '../tenants/index.ts'
+import { type Attempt, findAttempt, insertAttempt, openAttempt } from './attempts.repo.ts'
+import type { PaymentsDeps } from './deps.ts'
+import { orProblem } from './problems.ts'
+import { runAttempt } from './run-attempt.ts'
+
+export const installTopic = 'payments.install'
+
+/** The job takes over when the process of the request has ended, and retries. */
+const takeOverAfterMs = 60_000
+
+type Deps = Pick<PaymentsDeps, 'db' | 'provider'>
+
+/** Throws PAYMENTS_UNAVAILABLE, VENDOR_INACTIVE, NO_PAYMENT_CUSTOMER: why the tenant cannot buy the item now. It calls no provider. */
+export async function assertBuyable(deps: Deps, { tenantId }: Readonly<{ tenantId: string }>, item: ItemRecord): Promise<void> {
+  await buyerOf(deps, tenantId, item)
+}
+
+async function buyerOf({ db, provider }: Deps, tenantId: string, item: ItemRecord): Promise<TenantRecord & { paymentCustomerId: string }> {
+  if (provider.name === 'none')
+    throw problem(
+      'PAYMENTS_UNAVAILABLE',
+      'Paid items cannot be installed: the platform has no payment provider. fix: the operator sets TENANTRY_STRIPE_SECRET_KEY',
+    )
+  const vendor = item.vendorId === null ? undefined : await findVendor(db, { id: item.vendorId })
+  if (vendor) assertVendorIsPayable({ ...vendor, accountStatus: vendor.paymentAccountStatus })
+  const tenant = await tenantById(db, tenantId)
+  if (!tenant?.paymentCustomerId) throw noCustomer(tenant?.slug ?? tenantId)
+  return { ...tenant, paymentCustomerId: tenant.paymentCustomerId }
+}
+
+const noCustomer = (slug: string) =>
+  problem(
+    'NO_PAYMENT_CUSTOMER',
+    `${slug} has no payment customer, so it cannot buy items. fix: the operator runs \`tenantry tenants update ${slug} --payment-customer <id>\``,
+  )
+
+/**
+ * Charges for a paid item and installs it. All checks come before the charge; after it the installation only goes forward. A repeated request
+ * continues an attempt that is open. Throws also PAYMENT_FAILED, CONFLICT (another request installs it), and what the dry run throws.
+ */
+export async function installPaid(deps: PaymentsDeps, actor: PlatformPrincipal, item: ItemRecord): Promise<SubscriptionRecord> {
+  const key = { tenantId: actor.tenantId, itemId: item.id }
+  const attempt = (await openAttempt(deps.db, key)) ?? (await begin(deps, actor, item))
+  const ran = await runAttempt(deps, attempt.id, actor)
+  if (ran.state === 'busy') throw inProgress(item)
+  if (ran.state === 'refused') throw asProblem(ran.error)
+  if (ran.state === 'waiting') throw later(ran.error)
+  const stored = ran.subscription ?? (await findSubscription(deps.db, key))
+  if (!stored) throw problem('CONFLICT', `${item.name} was installed and removed meanwhile. fix: repeat the request`)
+  return stored
+}
+
+const inProgress = ({ name }: ItemRecord) =>
+  problem('CONFLICT', `Another request installs ${name} at the moment. fix: list what is installed, or repeat the request in a minute`)
+
+const asProblem = ({ code, message }: SagaError) =>
+  problem(isProblemCode(code) && code !== 'COMMAND_EXPIRED' ? code : 'PAYMENT_FAILED', message)
+
+const later = (error: SagaError | null) =>
+  problem(
+    'PAYMENTS_UNAVAILABLE',
+    `The installation waits (${error?.message ?? 'retried soon'}). It continues by itself and is not charged twice. fix: repeat the request later`,
+  )
+
+async function begin(deps: PaymentsDeps, actor: PlatformPrincipal, item: ItemRecord): Promise<Attempt> {
+  const { db, clock, random, provider, bundles } = deps
+  const { tenantId } = actor
+  const { paymentCustomerId: customerId, slug } = await buyerOf(deps, tenantId, item)
+  await bundles.plan({ tenantId }, item)
+  if (!(await orProblem(() => provider.getCustomer(customerId)))) throw noCustomer(slug)
+  const id = newId(random, 'pay')
+  const attempt = { id, tenantId, itemId: item.id, customerId, journal: [], outcome: null, createdAt: isoNow(clock), finishedAt: null }
+  try {
+    await db.transaction().execute(async (tx) => {
+      await insertAttempt(tx, attempt)
+      const row = await findSubscription(tx, { tenantId, itemId: item.id })
+      if (row?.status === 'active') throw problem('ALREADY_INSTALLED', `${item.name} is already installed`)
+      await enqueueInstall(tx, deps, id)
+      const data = {
+        attemptId: id,
+        itemId: item.id,
+        item: item.slug,
+        priceModel: item.priceModel,
+        priceCents: item.priceCents,
+        currency: item.currency,
+      }
+      await recordAudit(tx, clock, { actor, action: 'payment.install-begun', subject: actor.tenantSlug, data })
+    })
+  } catch (error) {
+    if (isUniqueViolation(error)) throw inProgress(item)
+    throw error
+  }
+  return attempt
+}
+
+const enqueueInstall = (tx: Tx, { clock }: Pick<PaymentsDeps, 'clock'>, attemptId: string): Promise<void> =>
+  enqueueJob(tx, clock, {
+    topic: installTopic,
+    payload: { attemptId },
+    queue: `payments:${attemptId}`,
+    pool: 'mail',
+    runAt: isoIn(clock, takeOverAfterMs),
+  })
+
+/** Continues an attempt whose request ended, every minute until it has ended. */
+export const continueInstall =
+  (deps: PaymentsDeps): JobHandler =>
+  async (payload) => {
+    const { attemptId } = payload as { attemptId: string }
+    const attempt = await findAttempt(deps.db, attemptId)
+    if (!attempt || attempt.finishedAt !== null) return
+    const tenant = await tenantById(deps.db, attempt.tenantId)
+    const actor = { kind: 'system', name: 'payments', tenantId: attempt.tenantId, tenantSlug: tenant?.slug ?? attempt.tenantId } as const
+    const ran = await runAttempt(deps, attemptId, actor)
+    const isOver = ran.state === 'committed' || (ran.state === 'refused' && ran.isFinished)
+    if (!isOver) await deps.db.transaction().execute((tx) => enqueueInstall(tx, deps, attemptId))
+  }

@@ -1,0 +1,30 @@
+import { enqueueJob } from '../db/index.ts'
+import { enqueueCancellation } from './cancellation.ts'
+import type { PaymentsDeps } from './deps.ts'
+import { assertBuyable, installPaid } from './install-paid.ts'
+import { priceTopic } from './prices.ts'
+import { termsTopic } from './terms.ts'
+import { vendorTopic } from './vendors.ts'
+
+/** The work that the marketplace asks of payments: the functions with a transaction only enqueue jobs in it. */
+export const paymentsOfMarketplace = (deps: PaymentsDeps) => ({
+  currency: deps.currency,
+  vendorCreated: (tx: Parameters<typeof enqueueJob>[0], { vendorId }: Readonly<{ vendorId: string }>) =>
+    enqueueJob(tx, deps.clock, { topic: vendorTopic, payload: { id: vendorId }, queue: `payments:${vendorId}`, pool: 'mail' }),
+  priceChanged: (tx: Parameters<typeof enqueueJob>[0], item: Readonly<{ itemId: string; former: string | null }>) =>
+    enqueueJob(tx, deps.clock, { topic: priceTopic, payload: item, queue: `payments:${item.itemId}`, pool: 'mail' }),
+  termsChanged: (tx: Parameters<typeof enqueueJob>[0], changed: Readonly<{ itemId: string } | { vendorId: string }>) =>
+    enqueueJob(tx, deps.clock, { topic: termsTopic, payload: changed, pool: 'mail' }),
+  assertBuyable: (tenant: Parameters<typeof assertBuyable>[1], item: Parameters<typeof assertBuyable>[2]) =>
+    assertBuyable(deps, tenant, item),
+  installPaid: (actor: Parameters<typeof installPaid>[1], item: Parameters<typeof installPaid>[2]) => installPaid(deps, actor, item),
+  cancelled: async (
+    tx: Parameters<typeof enqueueJob>[0],
+    { paymentSubscriptionId, paidUntil }: Readonly<{ paymentSubscriptionId: string | null; paidUntil: string | null }>,
+  ) => {
+    if (paymentSubscriptionId === null) return paidUntil
+    await deps.billing.ended(tx, { id: paymentSubscriptionId })
+    await enqueueCancellation(tx, deps, paymentSubscriptionId)
+    return paidUntil
+  },
+})

@@ -1,0 +1,27 @@
+import { isProblem, type Problem, problem } from '../../core/kit/index.ts'
+import { isPaymentFailure, type PaymentFailure } from '../../core/payments/index.ts'
+import type { SagaError } from '../../core/saga/index.ts'
+
+/** A failure of the provider as callers of the API get it. */
+function problemOf(failure: PaymentFailure): Problem {
+  if (failure.kind === 'off') return problem('PAYMENTS_UNAVAILABLE', failure.message)
+  if (failure.isRetryable)
+    return problem('PAYMENTS_UNAVAILABLE', `${failure.message}. fix: repeat the request; nothing is charged twice`, { cause: failure })
+  return problem('PAYMENT_FAILED', `${failure.message}. Nothing was charged. fix: update the means of payment with the operator`, {
+    cause: failure,
+  })
+}
+
+/** Runs a call of the provider for an API request. */
+export const orProblem = async <Value>(call: () => Promise<Value>): Promise<Value> => {
+  try {
+    return await call()
+  } catch (error) {
+    throw isPaymentFailure(error) ? problemOf(error) : error
+  }
+}
+
+export const sagaErrorOf = (error: unknown): SagaError => {
+  const one = isPaymentFailure(error) ? problemOf(error) : error
+  return isProblem(one) ? { code: one.code, message: one.message } : { code: 'INTERNAL', message: 'internal error' }
+}

@@ -1,0 +1,127 @@
+import type Stripe from 'stripe'
+import type { PaymentProvider } from '../../core/payments/index.ts'
+import { asFailure, orNull } from './stripe-failures.ts'
+import { toInvoice, toInvoiceItem, toTransfer } from './stripe-records.ts'
+import { type Collection, daysUntilDue } from './stripe-subscriptions.ts'
+
+type InvoiceCalls = Pick<
+  PaymentProvider,
+  | 'reportUsage'
+  | 'createInvoice'
+  | 'finishInvoice'
+  | 'createInvoiceItem'
+  | 'getInvoiceItem'
+  | 'listInvoiceItems'
+  | 'getInvoice'
+  | 'listInvoices'
+  | 'refundInvoice'
+  | 'voidInvoice'
+  | 'createTransfer'
+  | 'listTransfers'
+>
+
+/** Four levels, the most that the provider expands. */
+const expandedCharges = ['data.payment.payment_intent.latest_charge']
+
+/** Usage, invoices, refunds and transfers. */
+export const stripeInvoices = (stripe: Stripe, { collection, automaticTax }: Collection): InvoiceCalls => {
+  const inFull = async (invoice: Stripe.Invoice) => {
+    if (invoice.amount_paid === 0) return toInvoice(invoice, [])
+    const payments = await stripe.invoicePayments.list({ invoice: invoice.id as string, limit: 100, expand: expandedCharges })
+    return toInvoice(invoice, payments.data)
+  }
+  return {
+    reportUsage: ({ eventName, customerId, quantity, at, identifier }) =>
+      asFailure(async () => {
+        const payload = { stripe_customer_id: customerId, value: String(quantity) }
+        const timestamp = Math.floor(Date.parse(at) / 1000)
+        await stripe.billing.meterEvents.create({ event_name: eventName, payload, timestamp, identifier }, { idempotencyKey: identifier })
+      }),
+    createInvoice: ({ key, customerId, currency, description, metadata }) =>
+      asFailure(async () => {
+        const draft = {
+          ...{
+            customer: customerId,
+            currency,
+            description,
+            metadata,
+            auto_advance: false,
+            pending_invoice_items_behavior: 'exclude' as const,
+          },
+          ...(collection === 'invoice'
+            ? { collection_method: 'send_invoice' as const, days_until_due: daysUntilDue }
+            : { collection_method: 'charge_automatically' as const }),
+          ...(automaticTax && { automatic_tax: { enabled: true } }),
+        }
+        return toInvoice(await stripe.invoices.create(draft, { idempotencyKey: key }), [])
+      }),
+    finishInvoice: ({ key, invoiceId }) =>
+      asFailure(async () => {
+        const before = await stripe.invoices.retrieve(invoiceId)
+        if (before.status !== 'draft') return inFull(before)
+        return inFull(await stripe.invoices.finalizeInvoice(invoiceId, { auto_advance: true }, { idempotencyKey: key }))
+      }),
+    createInvoiceItem: ({ key, customerId, amount, description, on, metadata }) =>
+      asFailure(async () => {
+        const item = { customer: customerId, amount: amount.cents, currency: amount.currency, description, metadata }
+        const placed = 'invoiceId' in on ? { ...item, invoice: on.invoiceId } : { ...item, subscription: on.subscriptionId }
+        return toInvoiceItem(await stripe.invoiceItems.create(placed, { idempotencyKey: key }))
+      }),
+    getInvoiceItem: (id) => orNull(async () => toInvoiceItem(await stripe.invoiceItems.retrieve(id))),
+    listInvoiceItems: (customer) =>
+      asFailure(async () => {
+        const all = []
+        for await (const item of stripe.invoiceItems.list({ customer, limit: 100 })) all.push(toInvoiceItem(item))
+        return all
+      }),
+    getInvoice: (id) => orNull(async () => inFull(await stripe.invoices.retrieve(id))),
+    listInvoices: ({ customerId, subscriptionId }) =>
+      asFailure(async () => {
+        const all = []
+        const filter = { customer: customerId, ...(subscriptionId && { subscription: subscriptionId }), limit: 100 }
+        for await (const invoice of stripe.invoices.list(filter)) all.push(await inFull(invoice))
+        return all
+      }),
+    refundInvoice: ({ key, invoiceId }) =>
+      asFailure(async () => {
+        let refundedCents = 0
+        for await (const { id, payment } of stripe.invoicePayments.list({ invoice: invoiceId, status: 'paid', limit: 100 })) {
+          const paid = payment.payment_intent
+          const intent = typeof paid === 'object' ? paid.id : paid
+          if (!intent) continue
+          refundedCents += await refundIntent(stripe, intent, `${key}:${id}`)
+        }
+        return { refundedCents }
+      }),
+    voidInvoice: ({ key, invoiceId }) =>
+      asFailure(async () => {
+        const { status } = await stripe.invoices.retrieve(invoiceId)
+        if (status === 'draft') await stripe.invoices.del(invoiceId, {}, { idempotencyKey: key })
+        if (status === 'open' || status === 'uncollectible') await stripe.invoices.voidInvoice(invoiceId, {}, { idempotencyKey: key })
+      }),
+    createTransfer: ({ key, amount, destination, description, metadata }) =>
+      asFailure(async () => {
+        const transfer = { amount: amount.cents, currency: amount.currency, destination, description, metadata }
+        return toTransfer(await stripe.transfers.create(transfer, { idempotencyKey: key }))
+      }),
+    listTransfers: (destination) =>
+      asFailure(async () => {
+        const all = []
+        for await (const transfer of stripe.transfers.list({ destination, limit: 100 })) all.push(toTransfer(transfer))
+        return all
+      }),
+  }
+}
+
+/** The whole rest of a payment, back from the vendor too; the provider refuses those flags for a payment without a transfer. */
+async function refundIntent(stripe: Stripe, id: string, key: string): Promise<number> {
+  const { latest_charge } = await stripe.paymentIntents.retrieve(id, { expand: ['latest_charge'] })
+  const charge = typeof latest_charge === 'object' ? latest_charge : null
+  if (!charge || charge.amount_refunded >= charge.amount) return 0
+  const hasTransfer = charge.transfer !== null && charge.transfer !== undefined
+  const refund = {
+    payment_intent: id,
+    ...(hasTransfer && { reverse_transfer: true, refund_application_fee: charge.application_fee !== null }),
+  }
+  return (await stripe.refunds.create(refund, { idempotencyKey: key })).amount
+}

@@ -1,0 +1,59 @@
+import { isoNow } from '../../core/kit/index.ts'
+import { isLive, type ProviderSubscription } from '../../core/payments/index.ts'
+import { type DbOrTx, enqueueJob, type JobHandler } from '../db/index.ts'
+import { findItem, findSubscription, findVendor, type ItemRecord } from '../marketplace/index.ts'
+import type { PaymentsDeps } from './deps.ts'
+
+type Deps = Pick<PaymentsDeps, 'db' | 'clock' | 'provider'>
+type Changed = Readonly<{ itemId: string } | { vendorId: string }>
+
+export const termsTopic = 'payments.terms'
+export const subscriptionTermsTopic = 'payments.subscription-terms'
+
+/** The account that is paid for an item, and the fee; null for an item without vendor. */
+export async function payoutOf(db: DbOrTx, { vendorId }: Pick<ItemRecord, 'vendorId'>) {
+  const vendor = vendorId === null ? undefined : await findVendor(db, { id: vendorId })
+  if (!vendor?.paymentAccountId) return null
+  return { destination: vendor.paymentAccountId, applicationFeePercent: vendor.applicationFeePercent }
+}
+
+/** Enqueues one job for each live subscription of an item or a vendor: the list of jobs shows the progress. */
+export const changeTerms =
+  ({ db, clock }: Deps): JobHandler =>
+  async (payload) => {
+    const changed = payload as Changed
+    const query = db
+      .selectFrom('marketplace_subscriptions as s')
+      .innerJoin('marketplace_items as i', 'i.id', 's.item_id')
+      .select('s.payment_subscription_id as id')
+      .where('s.payment_subscription_id', 'is not', null)
+    const rows = await ('itemId' in changed
+      ? query.where('i.id', '=', changed.itemId)
+      : query.where('i.vendor_id', '=', changed.vendorId)
+    ).execute()
+    await db.transaction().execute(async (tx) => {
+      for (const { id } of rows)
+        await enqueueJob(tx, clock, { topic: subscriptionTermsTopic, payload: { id }, queue: `payments:${id}`, pool: 'mail' })
+    })
+  }
+
+/** Sends the present vendor and fee of one subscription. */
+export const changeSubscriptionTerms =
+  ({ db, clock, provider }: Deps): JobHandler =>
+  async (payload) => {
+    const { id } = payload as { id: string }
+    const row = await findSubscription(db, { paymentSubscriptionId: id })
+    const item = row && (await findItem(db, row.itemId))
+    const subscription = await provider.getSubscription(id)
+    if (!item || !subscription || !isLive(subscription)) return
+    const payout = await payoutOf(db, item)
+    // A vendor without an account: the terms stay until the account exists.
+    if (isSame(subscription, payout) || (item.vendorId !== null && payout === null)) return
+    const terms = `${payout?.destination ?? 'none'}:${payout?.applicationFeePercent ?? 0}`
+    await provider.updateSubscription({ key: `terms:${id}:${terms}:${isoNow(clock)}`, id, payout })
+  }
+
+type Payout = Awaited<ReturnType<typeof payoutOf>>
+
+const isSame = ({ destination, applicationFeePercent }: ProviderSubscription, payout: Payout): boolean =>
+  destination === (payout?.destination ?? null) && applicationFeePercent === (payout?.applicationFeePercent ?? null)

@@ -1,0 +1,103 @@
+import { type Actor, isoNow, problem } from '../../core/kit/index.ts'
+import { accountStateOf, type ProviderAccount } from '../../core/payments/index.ts'
+import { recordAudit } from '../audit/index.ts'
+import { enqueueJob, type JobHandler, type Tx } from '../db/index.ts'
+import { findVendor, lockVendor, replaceVendor } from '../marketplace/index.ts'
+import type { PaymentsDeps } from './deps.ts'
+import { createOnce } from './prices.ts'
+import { orProblem } from './problems.ts'
+import { termsTopic } from './terms.ts'
+
+type Deps = Pick<PaymentsDeps, 'db' | 'clock' | 'provider' | 'baseUrl'>
+type One = Readonly<{ id: string }>
+const system = { kind: 'system', name: 'payments' } as const
+
+export const vendorTopic = 'payments.vendor'
+
+const existingVendor = async ({ db }: Pick<Deps, 'db'>, { id }: One) => {
+  const vendor = await findVendor(db, { id })
+  if (!vendor) throw problem('NOT_FOUND', `Vendor ${id} does not exist. fix: \`tenantry marketplace vendors list\``)
+  return vendor
+}
+
+/** The account of a vendor at the provider, created if it is missing. */
+async function ensureAccount(deps: Deps, { id }: One): Promise<string> {
+  const { db, clock, provider } = deps
+  const { name, contactEmail: email, country, paymentAccountId } = await existingVendor(deps, { id })
+  if (paymentAccountId !== null) return paymentAccountId
+  const input = { name, email, country, metadata: { svc_vendor: id } }
+  const account = await createOnce(
+    `account:${id}`,
+    (key) => provider.createAccount({ key, ...input }),
+    async () => null,
+  )
+  return db.transaction().execute(async (tx) => {
+    const locked = await lockVendor(tx, id)
+    if (!locked || locked.paymentAccountId !== null) return locked?.paymentAccountId ?? account.id
+    await replaceVendor(tx, { ...locked, paymentAccountId: account.id, updatedAt: isoNow(clock) })
+    // Live subscriptions of an item that was given to this vendor wait for the account.
+    await enqueueJob(tx, clock, { topic: termsTopic, payload: { vendorId: id }, pool: 'mail' })
+    await recordAudit(tx, clock, { actor: system, action: 'payment.account-created', subject: id, data: { accountId: account.id } })
+    return account.id
+  })
+}
+
+/** Creates the account of a new vendor. */
+export const createAccount =
+  (deps: Deps): JobHandler =>
+  async (payload) => {
+    if (deps.provider.name === 'none') return
+    await ensureAccount(deps, payload as One)
+  }
+
+/** A hosted page for one use, on which the vendor completes the account. Throws NOT_FOUND, PAYMENTS_UNAVAILABLE. */
+export async function onboardVendor(deps: Deps, actor: Actor, { id }: One) {
+  const { db, clock, provider, baseUrl } = deps
+  const link = await orProblem(async () => {
+    const accountId = await ensureAccount(deps, { id })
+    return provider.createAccountLink({ accountId, returnUrl: baseUrl, refreshUrl: baseUrl })
+  })
+  await db.transaction().execute((tx) => recordAudit(tx, clock, { actor, action: 'payment.onboarding-link', subject: id, data: {} }))
+  return link
+}
+
+/** Reads the account of a vendor from the provider. Throws NOT_FOUND, PAYMENTS_UNAVAILABLE. */
+export async function syncVendor(deps: Deps, actor: Actor, { id }: One) {
+  await orProblem(async () => {
+    const accountId = await ensureAccount(deps, { id })
+    await apply(deps, actor, { id, account: await deps.provider.getAccount(accountId) })
+  })
+  return existingVendor(deps, { id })
+}
+
+/** Applies an event of an account: reads it again and stores its state. Returns what happened. */
+export async function syncAccount(deps: Deps, accountId: string): Promise<string> {
+  const vendor = await findVendor(deps.db, { paymentAccountId: accountId })
+  if (!vendor) return 'no vendor has the account'
+  return `vendor ${vendor.id} is ${await apply(deps, system, { id: vendor.id, account: await deps.provider.getAccount(accountId) })}`
+}
+
+type Read = Readonly<{ id: string; account: ProviderAccount | null }>
+
+/** An account that the provider does not have any more restricts its vendor. */
+const apply = ({ db, clock }: Deps, actor: Actor, { id, account }: Read): Promise<string> =>
+  db.transaction().execute(async (tx: Tx) => {
+    const vendor = await lockVendor(tx, id)
+    if (!vendor) return 'gone'
+    const paymentAccountStatus = account ? accountStateOf(account, vendor.paymentAccountStatus) : 'restricted'
+    const state = {
+      paymentAccountStatus,
+      chargesEnabled: account?.chargesEnabled ?? false,
+      payoutsEnabled: account?.payoutsEnabled ?? false,
+    }
+    const isSame = vendor.paymentAccountStatus === paymentAccountStatus && vendor.chargesEnabled === state.chargesEnabled
+    if (isSame && vendor.payoutsEnabled === state.payoutsEnabled) return paymentAccountStatus
+    await replaceVendor(tx, { ...vendor, ...state, updatedAt: isoNow(clock) })
+    await recordAudit(tx, clock, {
+      actor,
+      action: 'payment.account-changed',
+      subject: id,
+      data: { ...state, pastDue: account?.pastDue ?? [] },
+    })
+    return paymentAccountStatus
+  })

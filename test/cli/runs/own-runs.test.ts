@@ -1,0 +1,75 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { sketch } from '../../core/boards/sketch.ts'
+import { temporaryFolder, tenantry } from '../../support/command-line.ts'
+import { usableDatabase } from '../../support/databases.ts'
+import { aTasksRoom } from '../../support/tasks-room.ts'
+
+// Runs that a user of a tenant starts and advances on the command line.
+
+const fields = [
+  { name: 'place', label: 'Place', kind: 'text', required: true },
+  { name: 'people', label: 'People', kind: 'number', required: true },
+]
+
+async function aRoom() {
+  const room = await aTasksRoom((await usableDatabase()).db)
+  const variables = [{ name: 'isDrill', type: 'boolean' as const, required: true }]
+  const definition = sketch('s > f1 > t1 > e', { f1: { assignedRole: 'teacher', fields } }, { variables })
+  const { id } = await room.as('mia').createBoard({ body: { name: 'Crisis', definition } })
+  await room.as('mia').publishBoard({ params: { id } })
+  /** The command line with the login of a user, whose token is its id here. */
+  const as = async (user: string) => {
+    const configFolder = await temporaryFolder()
+    const login = { token: user, name: user, tenant: 'one', expiresAt: '2027-01-01T00:00:00.000Z' }
+    await mkdir(join(configFolder, 'tenantry'))
+    const saved = { last: room.baseUrl, logins: {}, users: { [room.baseUrl]: login } }
+    await writeFile(join(configFolder, 'tenantry', 'logins.json'), JSON.stringify(saved), { mode: 0o600 })
+    return (...line: string[]) => tenantry(['runs', ...line], { url: room.baseUrl, configFolder })
+  }
+  return { room, boardId: id, tim: await as('tim'), anna: await as('anna') }
+}
+
+test('a user starts a run and advances it to its end', async () => {
+  const { boardId, tim } = await aRoom()
+  const started = await tim('start', boardId, 'isDrill:=true', '--key', 'k1', '--json')
+  const { id } = JSON.parse(started.stdout)
+  const again = await tim('start', boardId, 'isDrill:=true', '--key', 'k1')
+  expect([again.exit, again.stderr]).toEqual([0, ''])
+  expect(again.stdout).toMatch(new RegExp(`^Crisis waiting\n[\\s\\S]*Id +${id}\n[\\s\\S]*Waits at +f1\n`))
+  const submitted = await tim('advance', id, 'f1', 'submit', 'place=Hall, ground floor', 'people:=12', '--seq', '1')
+  expect(submitted.stdout).toMatch(/Waits at +t1\n/)
+  const ended = await tim('advance', id, 't1', 'complete', '--key', 'k2', '--json')
+  expect(JSON.parse(ended.stdout)).toMatchObject({ id, status: 'completed', seq: 3 })
+  expect(JSON.parse((await tim('advance', id, 't1', 'complete', '--key', 'k2', '--json')).stdout)).toEqual(JSON.parse(ended.stdout))
+})
+
+test('a refused action says why, and names no command of an operator', async () => {
+  const { boardId, tim, anna } = await aRoom()
+  const { id } = JSON.parse((await anna('start', boardId, 'isDrill:=false', '--json')).stdout)
+  const refused = async (...line: string[]) => {
+    const ran = await tim('advance', id, ...line)
+    expect([ran.exit === 0, ran.stdout]).toEqual([false, ''])
+    return ran.stderr
+  }
+  expect(await refused('f1', 'submit', 'place=Hall', 'people=12')).toContain('people')
+  expect(await refused('f1', 'submit', 'place=Hall', 'people:=12', 'colour=red')).toContain('colour')
+  expect(await refused('t1', 'complete')).toContain('ELEMENT_NOT_ACTIVE')
+  expect(await refused('f1', 'submit', '--seq', '7')).toContain('RUN_CHANGED')
+  const foreign = await anna('advance', id, 'f1', 'submit', 'place=Hall')
+  expect(foreign.stderr).toMatch(/done by the role teacher[\s\S]*next: +ask a user with that role/)
+  const missing = await tim('advance', 'run_none', 'f1', 'submit')
+  expect(missing.stderr).toContain('Run run_none does not exist')
+  expect(missing.stderr).not.toContain('tenantry runs list')
+})
+
+test('wrong words are refused before a request, and so is a missing login', async () => {
+  const ran = (...line: string[]) => tenantry(['runs', ...line])
+  const start = await ran('start', 'brd_1')
+  expect([start.exit, start.asked, start.stderr]).toEqual([2, [], expect.stringContaining('tenantry login --tenant <slug>')])
+  const dance = await ran('advance', 'run_1', 'f1', 'dance')
+  expect([dance.exit, dance.stderr]).toEqual([2, expect.stringContaining('use one of complete, approve, reject, submit, skip')])
+  for (const wrong of ['place', '=Hall', 'people:=many', 'people:='])
+    expect([wrong, (await ran('advance', 'run_1', 'f1', 'submit', wrong)).stderr]).toEqual([wrong, expect.stringContaining('fix: write')])
+})

@@ -1,0 +1,196 @@
+import { expect, test } from 'vitest'
+import { setDeveloperVendor } from '../../../src/daemon/billing/pay-developers.ts'
+import { noProvider } from '../../../src/daemon/payments/index.ts'
+import { onBothDialects } from '../../support/databases.ts'
+import { aBillingRoom } from '../../support/payments/billing-room.ts'
+
+const dayMs = 24 * 60 * 60_000
+const aggregation = 'billing-usage-aggregation'
+const payouts = 'billing-developer-payouts'
+const operator = { kind: 'admin', accountId: 'adm_1', name: 'olga', role: 'operator', sessionId: 's' } as const
+
+onBothDialects('paid modules', (fresh) => {
+  test('each month is one invoice of the tenant; the developer is paid once with what was collected', async () => {
+    const room = await aBillingRoom(await fresh(), { transferPayouts: true })
+    await room.developer()
+    await room.module('attendance', 499)
+    await room.module('grades', 250)
+    await room.until('2026-04-02T00:00:00.000Z')
+    expect(room.money()).toEqual([749, 0, 749])
+    expect((await room.usage()).map((row) => [row.month, row.module_id, row.price_cents, row.state])).toEqual([
+      ['2026-03', 'attendance', 499, 'billed'],
+      ['2026-03', 'grades', 250, 'billed'],
+    ])
+    for (let nth = 0; nth < 4; nth++) await room.run(aggregation)
+    await Promise.all([room.run(aggregation), room.run(aggregation, room.replica())])
+    expect(room.money()).toEqual([749, 0, 749])
+    await room.until('2026-04-03T05:00:00.000Z')
+    await Promise.all([room.run(payouts), room.run(payouts, room.replica())])
+    await room.run(payouts)
+    // 30 % of 7.49 are 2.25.
+    expect([room.money(), await room.payouts()]).toMatchObject([
+      [749, 524, 225],
+      [{ month: '2026-03', gross_cents: 749, fee_cents: 225, net_cents: 524, held_cents: 0, state: 'transferred' }],
+    ])
+    await room.until('2026-06-04T00:00:00.000Z')
+    expect([room.money(), (await room.payouts()).map(({ month }) => month)]).toEqual([
+      [3 * 749, 3 * 524, 3 * 225],
+      ['2026-03', '2026-04', '2026-05'],
+    ])
+  })
+
+  test('killed between any two calls, one invoice and one transfer', async () => {
+    for (let kill = 1; ; kill += 2) {
+      const room = await aBillingRoom(await fresh(), { transferPayouts: true })
+      await room.developer()
+      await room.module('attendance', 499)
+      await room.module('grades', 250)
+      await room.clock.advance(Date.parse('2026-04-01T02:00:00.000Z') - room.clock.now().getTime())
+      let reads = 0
+      const now = () => {
+        if (++reads >= kill) throw new Error('killed')
+        return room.clock.now()
+      }
+      const dying = { ...room.replica(), clock: { ...room.clock, now } }
+      const ends = [await room.run(aggregation, dying).catch(() => 'killed')]
+      // The provider forgets keys after a day.
+      await room.clock.advance(2 * dayMs)
+      await room.run(aggregation)
+      ends.push(await room.run(payouts, dying).catch(() => 'killed'))
+      await room.clock.advance(2 * dayMs)
+      await room.run(payouts)
+      expect([kill, room.money()]).toEqual([kill, [749, 524, 225]])
+      if (!ends.includes('killed')) break
+      expect(kill).toBeLessThan(60)
+    }
+  })
+
+  test.each(
+    ['createInvoice', 'createInvoiceItem', 'finishInvoice', 'createTransfer'].flatMap((operation) =>
+      (['lost', 'answer lost', 'late', 'twice', 'failed', 'failed after'] as const).map((fault) => [operation, fault] as const),
+    ),
+  )('%s that is %s happens once', async (operation, fault) => {
+    const room = await aBillingRoom(await fresh(), { transferPayouts: true })
+    await room.developer()
+    await room.module('attendance', 499)
+    room.double.fault(operation, fault)
+    await room.clock.advance(Date.parse('2026-04-01T02:00:00.000Z') - room.clock.now().getTime())
+    await room.run(aggregation)
+    room.double.deliverLate()
+    await room.clock.advance(2 * dayMs)
+    await room.run(aggregation)
+    await room.run(payouts)
+    room.double.deliverLate()
+    await room.clock.advance(2 * dayMs)
+    await room.run(payouts)
+    expect([room.money(), [...room.double.transfers.values()].length]).toEqual([[499, 349, 150], 1])
+  })
+
+  test('what is not paid is held, and counted once it is; a refund is not paid out', async () => {
+    const room = await aBillingRoom(await fresh(), { transferPayouts: true })
+    await room.developer()
+    await room.module('attendance', 500)
+    room.double.refuseCard(room.customer.id)
+    await room.until('2026-04-04T00:00:00.000Z')
+    expect(await room.payouts()).toMatchObject([{ month: '2026-03', gross_cents: 0, net_cents: 0, held_cents: 500, state: 'listed' }])
+    room.double.refuseCard(room.customer.id, false)
+    for (const invoice of [...room.double.invoices.values()].filter(({ status }) => status === 'open')) room.double.payInvoice(invoice.id)
+    await room.until('2026-05-02T00:00:00.000Z')
+    const [, second] = await room.usage()
+    room.double.refundInvoice(second?.invoice_id as string)
+    await room.until('2026-05-04T00:00:00.000Z')
+    expect((await room.payouts())[1]).toMatchObject({ month: '2026-04', gross_cents: 500, net_cents: 350, held_cents: 0 })
+    expect((await room.usage()).map(({ state }) => state)).toEqual(['paid', 'refunded'])
+    expect(room.money()).toEqual([500, 350, 150])
+  })
+
+  test('without transfers statements are listed; one that is listed is never transferred', async () => {
+    const db = await fresh()
+    const room = await aBillingRoom(db)
+    await room.developer()
+    await room.module('attendance', 500)
+    await room.until('2026-04-04T00:00:00.000Z')
+    await room.run(payouts, { ...room.deps, transferPayouts: true })
+    expect([room.money(), await room.payouts()]).toMatchObject([[500, 0, 500], [{ net_cents: 350, state: 'listed', transfer_id: null }]])
+  })
+
+  test('a developer without vendor waits until an operator sets one that can be paid', async () => {
+    const room = await aBillingRoom(await fresh(), { transferPayouts: true })
+    await room.developer(null)
+    await room.module('attendance', 500)
+    await room.until('2026-04-04T00:00:00.000Z')
+    expect(await room.payouts()).toMatchObject([{ state: 'waiting', reason: 'the developer has no vendor' }])
+    await expect(setDeveloperVendor(room.deps, operator, { id: 'dev_1', vendorId: 'ven_x' })).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    await expect(setDeveloperVendor(room.deps, operator, { id: 'dev_x', vendorId: 'ven_1' })).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    await setDeveloperVendor(room.deps, operator, { id: 'dev_1', vendorId: 'ven_1' })
+    const audited = await room.db
+      .selectFrom('audit')
+      .select(['action', 'subject'])
+      .where('action', '=', 'billing.developer-vendor')
+      .execute()
+    expect(audited).toEqual([{ action: 'billing.developer-vendor', subject: 'dev_1' }])
+    await room.db.updateTable('marketplace_vendors').set({ payment_account_status: 'restricted' }).execute()
+    await room.run(payouts)
+    expect(await room.payouts()).toMatchObject([{ state: 'waiting', reason: 'the vendor cannot be paid' }])
+    await room.db.updateTable('marketplace_vendors').set({ payment_account_status: 'active' }).execute()
+    await room.run(payouts)
+    expect([room.money(), await room.payouts()]).toMatchObject([[500, 350, 150], [{ state: 'transferred', vendor_id: 'ven_1' }]])
+  })
+
+  test('without customer or provider a month is unbilled with one alert, and billed once the customer exists', async () => {
+    const room = await aBillingRoom(await fresh())
+    await room.module('attendance', 500)
+    await room.module('grades', 100)
+    await room.db.updateTable('tenants').set({ payment_customer_id: null }).execute()
+    await room.until('2026-05-02T00:00:00.000Z')
+    expect([(await room.usage()).map(({ state }) => state), await room.alerts()]).toEqual([
+      ['unbilled', 'unbilled', 'unbilled', 'unbilled'],
+      ['usage_unbilled open'],
+    ])
+    await room.run(aggregation, { ...room.deps, provider: noProvider })
+    expect((await room.usage())[0]?.reason).toBe('the platform has no payment provider')
+    await room.db.updateTable('tenants').set({ payment_customer_id: room.customer.id }).execute()
+    await room.run(aggregation)
+    expect([room.money()[0], await room.alerts()]).toEqual([1200, ['usage_unbilled closed']])
+  })
+
+  test('a price in another currency is not billed', async () => {
+    const room = await aBillingRoom(await fresh())
+    await room.module('attendance', 500)
+    room.modules.set('attendance', { name: 'attendance', developerId: 'dev_1', price: { cents: 500, currency: 'usd' } })
+    await room.until('2026-04-02T00:00:00.000Z')
+    expect([room.money()[0], await room.usage()]).toMatchObject([
+      0,
+      [{ state: 'unbilled', reason: 'the price is in USD, and the platform bills EUR' }],
+    ])
+  })
+
+  test('the price of a month is that of its billing: a later price changes nothing', async () => {
+    const room = await aBillingRoom(await fresh())
+    await room.module('attendance', 500)
+    await room.until('2026-04-02T00:00:00.000Z')
+    room.modules.set('attendance', { name: 'attendance', developerId: 'dev_1', price: { cents: 900, currency: 'eur' } })
+    await room.run(aggregation)
+    await room.until('2026-05-02T00:00:00.000Z')
+    expect((await room.usage()).map(({ price_cents }) => price_cents)).toEqual([500, 900])
+  })
+
+  test('an announcement on the 24th names what will be charged, once', async () => {
+    const room = await aBillingRoom(await fresh(), { priceModel: 'per-active-user', priceCents: 150 })
+    await room.db.updateTable('tenants').set({ billing_email: 'office@acme.example' }).execute()
+    await room.install()
+    await room.active(7)
+    await room.module('attendance', 499)
+    await room.until('2026-03-24T10:00:00.000Z')
+    await room.run('billing-period-end-warning')
+    await room.runJobs()
+    expect(room.mails).toMatchObject([{ to: 'office@acme.example', subject: 'Your charges for 2026-03' }])
+    expect(room.mails[0]?.text).toContain('Visits: 7 active users at 1.50 EUR = 10.50 EUR')
+    expect(room.mails[0]?.text).toContain('Total: 15.49 EUR')
+    expect(room.mails[0]?.html).toContain('<li>')
+    await room.until('2026-04-06T00:00:00.000Z')
+    expect(room.money()[0]).toBe(1549)
+    await room.clock.advance(-room.clock.now().getTime() + Date.parse('2026-05-02T00:00:00.000Z'))
+    expect(await room.run('billing-period-end-warning')).toContain('nothing to announce')
+  })
+})

@@ -1,0 +1,147 @@
+import { expect, test } from 'vitest'
+import { createPaymentCustomer, showTenantBilling } from '../../../src/daemon/billing/customers.ts'
+import { endPayments } from '../../../src/daemon/billing/index.ts'
+import { reconcilePage } from '../../../src/daemon/billing/reconcile.ts'
+import type { Db } from '../../../src/daemon/db/index.ts'
+import { noProvider } from '../../../src/daemon/payments/index.ts'
+import { onBothDialects } from '../../support/databases.ts'
+import { aBillingRoom } from '../../support/payments/billing-room.ts'
+
+const operator = { kind: 'admin', accountId: 'adm_1', name: 'olga', role: 'operator', sessionId: 's' } as const
+type Room = Awaited<ReturnType<typeof aBillingRoom>>
+
+/** An installed item and a module, a month later: everything is alike on both sides. */
+async function aMonth(db: Db) {
+  const room = await aBillingRoom(db, { priceModel: 'per-active-user', priceCents: 150, transferPayouts: true })
+  await room.developer()
+  await room.install()
+  await room.module('attendance', 500)
+  await room.active(3)
+  await room.until('2026-04-06T00:00:00.000Z')
+  const sub = (await room.rows())[0]?.payment_subscription_id as string
+  return { ...room, sub }
+}
+
+const change = (room: Room, id: string, patch: object) => void Object.assign(room.double.subscriptions.get(id) ?? {}, patch)
+
+onBothDialects('the comparison with the provider', (fresh) => {
+  test('nothing differs after a month', async () => {
+    const room = await aMonth(await fresh())
+    expect(await reconcilePage(room.deps, { limit: 20 })).toEqual({ differences: [], checked: 1, nextCursor: null })
+    expect(await room.run('billing-reconcile')).toBe('0 differences in 1 tenant')
+  })
+
+  type Act = (room: Awaited<ReturnType<typeof aMonth>>) => unknown
+  test.each<[string, Act]>([
+    ['customer_missing', (room) => room.double.deleteCustomer(room.customer.id)],
+    ['subscription_missing', (room) => change(room, room.sub, { status: 'canceled' })],
+    ['subscription_ends', (room) => change(room, room.sub, { cancelAtPeriodEnd: true })],
+    ['terms_differ', (room) => change(room, room.sub, { applicationFeePercent: 5 })],
+    ['payment_status_differs', (room) => change(room, room.sub, { status: 'past_due' })],
+    ['price_differs', (room) => change(room, room.sub, { priceId: 'price_other' })],
+    [
+      'subscription_unknown',
+      (room) =>
+        room.double.subscriptions.set('sub_2', { ...(room.double.subscriptions.get(room.sub) as never as object), id: 'sub_2' } as never),
+    ],
+    ['account_differs', (room) => room.double.setAccount(room.account.id, { pastDue: ['tax'] })],
+    [
+      'item_price_differs',
+      async (room) => {
+        const { paymentPriceId } = await room.item()
+        Object.assign(room.double.prices.get(paymentPriceId as string) ?? {}, { active: false })
+      },
+    ],
+    [
+      'usage_not_invoiced',
+      (room) => {
+        for (const invoice of room.double.invoices.values()) if (invoice.subscriptionId === room.sub) invoice.lines = []
+      },
+    ],
+    [
+      'module_not_invoiced',
+      (room) => {
+        for (const invoice of room.double.invoices.values()) if (invoice.subscriptionId === null) invoice.lines = []
+      },
+    ],
+    [
+      'module_refunded',
+      (room) => {
+        for (const invoice of room.double.invoices.values()) if (invoice.subscriptionId === null) room.double.refundInvoice(invoice.id)
+      },
+    ],
+    ['transfer_missing', (room) => room.double.transfers.clear()],
+    [
+      'transfer_differs',
+      (room) => {
+        for (const [id, transfer] of room.double.transfers) room.double.transfers.set(id, { ...transfer, reversedCents: 100 })
+      },
+    ],
+    [
+      'plan_differs',
+      (room) =>
+        room.double.subscriptions.set('sub_p', {
+          ...(room.double.subscriptions.get(room.sub) as never as object),
+          ...{ id: 'sub_p', metadata: { svc_kind: 'plan', svc_tenant: 'ten_acme', svc_plan: 'pro' } },
+        } as never),
+    ],
+  ])('%s is named, and nothing is changed', async (kind, act) => {
+    const room = await aMonth(await fresh())
+    await act(room)
+    const before = [await room.rows(), await room.reports(), await room.usage(), await room.payouts()]
+    const calls = room.double.calls.length
+    const { differences } = await reconcilePage(room.deps, { limit: 20 })
+    expect(differences.map((one) => one.kind)).toEqual([kind])
+    for (const { here, there, fix } of differences) expect([here, there, fix].every((text) => text.length > 0)).toBe(true)
+    expect([await room.rows(), await room.reports(), await room.usage(), await room.payouts()]).toEqual(before)
+    expect(room.double.calls.slice(calls).filter(({ operation }) => !/^(get|list|find)/.test(operation))).toEqual([])
+    await room.run('billing-reconcile')
+    expect((await room.alerts()).filter((alert) => alert.startsWith('billing_differs'))).toEqual(['billing_differs open'])
+  })
+
+  test('a cancelled item whose subscription continues is named; without a provider there is nothing to compare', async () => {
+    const room = await aMonth(await fresh())
+    await room.db.updateTable('marketplace_subscriptions').set({ status: 'cancelled' }).execute()
+    expect((await reconcilePage(room.deps, { limit: 20 })).differences).toMatchObject([{ kind: 'subscription_continues', id: room.sub }])
+    await expect(reconcilePage({ ...room.deps, provider: noProvider }, { limit: 20 })).rejects.toMatchObject({
+      code: 'PAYMENTS_UNAVAILABLE',
+    })
+    expect(await room.run('billing-reconcile', { ...room.deps, provider: noProvider })).toBe('no payment provider')
+  })
+})
+
+onBothDialects('the customer of a tenant', (fresh) => {
+  test('is created once, and each call makes a new link', async () => {
+    const room = await aBillingRoom(await fresh())
+    await room.db.updateTable('tenants').set({ payment_customer_id: null }).execute()
+    const acme = { slug: 'acme' }
+    await expect(createPaymentCustomer(room.deps, operator, acme)).rejects.toMatchObject({ code: 'CONFLICT' })
+    const input = { ...acme, billingEmail: 'office@acme.example' }
+    room.double.fault('createCustomer', 'answer lost')
+    await expect(createPaymentCustomer(room.deps, operator, input)).rejects.toMatchObject({ code: 'PAYMENTS_UNAVAILABLE' })
+    const first = await createPaymentCustomer(room.deps, operator, input)
+    const second = await createPaymentCustomer(room.deps, operator, acme)
+    const links = await room.db.selectFrom('audit').select('subject').where('action', '=', 'payment.setup-link').execute()
+    expect(links).toEqual([{ subject: 'acme' }, { subject: 'acme' }])
+    expect(first).toMatchObject({
+      tenant: 'acme',
+      billingEmail: 'office@acme.example',
+      plan: null,
+      setupUrl: expect.stringMatching(/^https:/),
+    })
+    expect(second.paymentCustomerId).toBe(first.paymentCustomerId)
+    expect(second.setupUrl).not.toBe(first.setupUrl)
+    expect(room.double.calls.filter(({ operation }) => operation === 'createCustomer').length).toBe(3)
+    expect(JSON.stringify(await room.db.selectFrom('audit').selectAll().execute())).not.toMatch(/office@|pay\.example/)
+    expect(await showTenantBilling(room.deps, acme)).toMatchObject({ paymentCustomerId: first.paymentCustomerId })
+  })
+
+  test('of a deleted tenant pays nothing any more', async () => {
+    const room = await aBillingRoom(await fresh())
+    await room.install()
+    await endPayments(room.deps, { id: 'ten_acme' as never })
+    await endPayments(room.deps, { id: 'ten_acme' as never })
+    await room.clock.advance(90 * 24 * 60 * 60_000)
+    expect([room.money()[0], room.double.liveSubscriptions(room.customer.id)]).toEqual([1000, []])
+  })
+})

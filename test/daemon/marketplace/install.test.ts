@@ -1,0 +1,173 @@
+import { expect, test } from 'vitest'
+import { type BoardDefinition, type SimulationScript, simulateBoard } from '../../../src/core/boards/index.ts'
+import { publishSeeds } from '../../../src/daemon/marketplace/index.ts'
+import { onBothDialects } from '../../support/databases.ts'
+import { mortal } from '../../support/dying.ts'
+import { aMarketplaceRoom, anApp, aSubmission, type MarketplaceRoom } from '../../support/marketplace-room.ts'
+import { aManifest, approve } from '../../support/modules-room.ts'
+import { codeOf } from '../../support/tasks-room.ts'
+
+const install = (room: MarketplaceRoom, id: string, who = 'mia') => room.as(who).installMarketplaceItem({ params: { id } })
+const stateOf = async ({ db }: MarketplaceRoom) => ({
+  boards: (await db.selectFrom('boards').select('id').execute()).length,
+  subscriptions: await db.selectFrom('marketplace_subscriptions').select(['status', 'installed_template_id']).execute(),
+})
+
+onBothDialects('installs of the marketplace', (fresh) => {
+  test('a free flow is copied as a board, uninstalled and installed again; the copies stay', async () => {
+    const room = await aMarketplaceRoom(await fresh())
+    const { id } = await room.published()
+    const { subscription, activation } = await install(room, id)
+    expect(activation).toBeNull()
+    expect(subscription).toMatchObject({ status: 'active', installedVersion: '1.0.0', updateAvailable: false, priceModel: null })
+    const board = await room.as('mia').showBoard({ params: { id: subscription.installedTemplateId as string } })
+    expect(board).toMatchObject({ name: 'Visitor', status: 'draft' })
+    expect(board.definition.elements.find(({ id: own }) => own === 'approve')?.columnId).toBe('before')
+    expect(await codeOf(install(room, id))).toBe('ALREADY_INSTALLED')
+    expect((await room.as('mia').showMarketplaceItem({ params: { id } })).installed).toBe(true)
+    expect((await room.as('olga').showMarketplaceItem({ params: { id } })).installed).toBe(false)
+    expect(await codeOf(room.as('olga').uninstallMarketplaceItem({ params: { id: subscription.id } }))).toBe('NOT_FOUND')
+    for (const _ of [1, 2])
+      expect((await room.as('mia').uninstallMarketplaceItem({ params: { id: subscription.id } })).status).toBe('cancelled')
+    const again = await install(room, id)
+    expect(again.subscription.id).toBe(subscription.id)
+    expect(await stateOf(room)).toMatchObject({ boards: 2, subscriptions: [{ status: 'active' }] })
+    expect((await room.audited()).slice(1)).toEqual(['marketplace.installed', 'marketplace.uninstalled', 'marketplace.installed'])
+    const types = await room.db.selectFrom('events').select('event_type').where('event_type', 'like', 'subscription.%').execute()
+    expect(types).toHaveLength(3)
+  })
+
+  test('of ten parallel installs one is made', async () => {
+    const room = await aMarketplaceRoom(await fresh())
+    const { id } = await room.published()
+    const codes = await Promise.all(Array.from({ length: 10 }, () => codeOf(install(room, id))))
+    expect(codes.toSorted()).toEqual([...Array(9).fill('ALREADY_INSTALLED'), 'ok'])
+    expect((await stateOf(room)).boards).toBe(1)
+  })
+
+  test('killed before or after any statement, an install is made whole or not at all', async () => {
+    const room = await aMarketplaceRoom(await fresh())
+    const { id } = await room.published()
+    for (let steps = 0, isDone = false; !isDone; steps++) {
+      const life = mortal(room.db, steps)
+      const replica = await aMarketplaceRoom(room.db, { isFirst: false, clock: room.clock, deps: { db: life.db } })
+      await codeOf(install(replica, id))
+      isDone = !life.isDead()
+      const { boards, subscriptions } = await stateOf(room)
+      expect([boards, subscriptions.length]).toEqual(boards === 0 ? [0, 0] : [1, 1])
+      if (boards === 1) break
+      expect(steps).toBeLessThan(60)
+    }
+    expect(await codeOf(install(room, id))).toBe('ALREADY_INSTALLED')
+    expect((await stateOf(room)).boards).toBe(1)
+  })
+
+  test('an app installs the permissions of bundle and manifest, ends active, and is deactivated by the uninstall', async () => {
+    const room = await aMarketplaceRoom(await fresh())
+    const { id } = await room.published(anApp())
+    expect(await codeOf(install(room, id))).toBe('MODULE_NOT_REGISTERED')
+    expect((await room.as('mia').showMarketplaceItem({ params: { id } })).obstacle?.code).toBe('MODULE_NOT_REGISTERED')
+    await approve(room.db, aManifest(), 'ten_one')
+    expect(await room.as('mia').showMarketplaceItem({ params: { id } })).toMatchObject({ permissions: ['spaces:read'], obstacle: null })
+    expect(await codeOf(install(room, id, 'tim'))).toBe('FORBIDDEN')
+    const { subscription } = await install(room, id)
+    expect(subscription.moduleId).toBe('attendance')
+    expect(await room.modules.row()).toMatchObject({ status: 'active', permissions: '["spaces:read"]' })
+    await room.as('mia').uninstallMarketplaceItem({ params: { id: subscription.id } })
+    expect(await room.modules.row()).toMatchObject({ status: 'deactivated', data_delete_at: expect.any(String) })
+    expect((await install(room, id)).activation).toBeNull()
+    expect(await room.modules.row()).toMatchObject({ status: 'active', data_delete_at: null })
+  })
+
+  test('a failed activation leaves the module installed, is named, and the repeated request activates it', async () => {
+    const room = await aMarketplaceRoom(await fresh())
+    await approve(room.db, aManifest(), 'ten_one')
+    const { id } = await room.published(anApp())
+    const failing = async () => {
+      throw Object.assign(new Error('no'), {})
+    }
+    const broken = await aMarketplaceRoom(room.db, { isFirst: false, clock: room.clock, deps: { prepare: failing as never } })
+    expect(await codeOf(install(broken, id))).toBe('INTERNAL')
+    expect((await room.modules.row()).status).toBe('installed')
+    const { subscription, activation } = await install(room, id)
+    expect([subscription.status, activation, (await room.modules.row()).status]).toEqual(['active', null, 'active'])
+  })
+
+  test('a newer version is offered, and its copy is beside the old board', async () => {
+    const room = await aMarketplaceRoom(await fresh())
+    const first = await room.stranger.submitItem({ body: aSubmission() })
+    const { item, vendorId } = await room.operator.approveMarketplaceSubmission({ params: { id: first.submissionId }, body: {} })
+    const { subscription } = await install(room, item.id)
+    const next = await room.stranger.submitItem({ body: aSubmission({ version: '1.1.0' }) })
+    const join = (body: object) => room.operator.approveMarketplaceSubmission({ params: { id: next.submissionId }, body })
+    expect(await codeOf(join({ vendorId, itemId: item.id }))).toBe('CONFLICT')
+    await room.db.updateTable('marketplace_submissions').set({ proven_at: '2026-01-01T00:00:00.000Z' }).execute()
+    expect(await codeOf(join({ itemId: item.id }))).toBe('VALIDATION')
+    expect((await join({ vendorId, itemId: item.id })).item).toMatchObject({ id: item.id, version: '1.1.0', slug: item.slug })
+    const listed = await room.as('mia').listMarketplaceItems({ query: { installed: 'true' } })
+    expect(listed.items).toMatchObject([{ updateAvailable: true, installedVersion: '1.0.0' }])
+    const update = () => room.as('mia').updateMarketplaceItem({ params: { id: subscription.id } })
+    const updated = (await update()).subscription
+    expect(updated).toMatchObject({ installedVersion: '1.1.0', updateAvailable: false })
+    expect(updated.installedTemplateId).not.toBe(subscription.installedTemplateId)
+    expect((await update()).subscription).toEqual(updated)
+    expect((await stateOf(room)).boards).toBe(2)
+    expect(await room.audited()).toContain('marketplace.updated')
+  })
+
+  test('without a provider a paid item shows no configuration and cannot be installed', async () => {
+    const room = await aMarketplaceRoom(await fresh())
+    const { id } = await room.published(aSubmission({ priceModel: 'flat-monthly', priceCents: 500 }))
+    const shown = await room.as('mia').showMarketplaceItem({ params: { id } })
+    expect(shown).toMatchObject({ priceCents: 500, currency: 'eur', obstacle: { code: 'PAYMENTS_UNAVAILABLE' } })
+    expect(JSON.stringify(shown.bundle)).not.toContain('config')
+    expect(await codeOf(install(room, id))).toBe('PAYMENTS_UNAVAILABLE')
+    expect((await stateOf(room)).subscriptions).toEqual([])
+  })
+
+  test('each seed is published once, can be played to its end, and stays as an admin left it', async () => {
+    const room = await aMarketplaceRoom(await fresh())
+    const items = await room.seeded()
+    expect(items.map(({ slug }) => slug).toSorted()).toEqual(['absence', 'crisis-alert', 'incident-review', 'onboarding', 'visitor'])
+    for (const { id, slug } of items) {
+      const { subscription } = await install(room, id)
+      const { definition } = await room.as('mia').showBoard({ params: { id: subscription.installedTemplateId as string } })
+      const played = simulateBoard(
+        definition,
+        { startedBy: 'mia', variables: {}, answers: answersOf(definition) } as never,
+        '2026-11-02T08:00:00.000Z',
+      )
+      expect([slug, played.outcome]).toEqual([slug, 'completed'])
+    }
+    const [first, second] = items
+    await room.operator.changeItem({ params: { id: first?.id as string }, body: { status: 'archived' } })
+    await room.db.updateTable('marketplace_items').set({ seed_hash: 'older', name: 'Older' }).execute()
+    await Promise.all([publishSeeds(room.deps), publishSeeds(room.deps)])
+    const after = (await room.operator.listItems({})).items
+    expect(after).toHaveLength(5)
+    expect(after.find(({ id }) => id === first?.id)).toMatchObject({ status: 'archived', name: 'Older' })
+    expect(after.find(({ id }) => id === second?.id)?.name).not.toBe('Older')
+    expect(await room.audited()).toContain('marketplace.item-changed')
+  })
+})
+
+/** Every form, task and checkpoint is answered at once, as often as a loop comes back to it. */
+function answersOf({ elements }: BoardDefinition): SimulationScript['answers'] {
+  const answered = elements.filter(({ kind }) => ['form', 'task', 'checkpoint'].includes(kind))
+  return Object.fromEntries(
+    answered.map((element) => {
+      const data = element.kind === 'form' ? { data: valuesOf(element.config.fields) } : {}
+      return [element.id, Array.from({ length: 5 }, () => ({ ...data, after: 'PT1M' }))]
+    }),
+  )
+}
+
+const valuesOf = (fields: readonly Readonly<{ name: string; kind: string; min?: unknown; options?: string[] }>[]) =>
+  Object.fromEntries(fields.flatMap((field) => (field.kind in values ? [[field.name, values[field.kind]?.(field)]] : [])))
+
+const values: Readonly<Record<string, (field: Readonly<{ min?: unknown; options?: string[] }>) => unknown>> = {
+  text: () => 'A longer text.',
+  number: ({ min }) => min ?? 1,
+  date: () => '2026-11-10',
+  choice: ({ options }) => options?.[0],
+}

@@ -1,0 +1,133 @@
+import { expect, test } from 'vitest'
+import { onBothDialects } from '../../support/databases.ts'
+import { aFlow, aMarketplaceRoom, anApp, aSubmission } from '../../support/marketplace-room.ts'
+import { aManifest, approve } from '../../support/modules-room.ts'
+import { codeOf } from '../../support/tasks-room.ts'
+
+const failure = (work: Promise<unknown>) =>
+  work.then(
+    () => undefined,
+    (error: { code: string; message: string }) => error,
+  )
+const linkIn = (text: string, part: string) => new URL(/https:\S+/g[Symbol.match](text)?.find((one) => one.includes(part)) as string)
+
+onBothDialects('the intake of the marketplace', (fresh) => {
+  test('a receipt proves the address, a request for changes has a token, and an approval publishes the item', async () => {
+    const room = await aMarketplaceRoom(await fresh())
+    const { submissionId: id, ...state } = await room.stranger.submitItem({ body: aSubmission() })
+    expect(id).toMatch(/^sbm_[0-9a-z]{26}$/)
+    expect(state).toMatchObject({ status: 'pending', version: '1.0.0', warnings: [] })
+    expect(JSON.stringify(await room.stranger.showSubmissionState({ params: { id } }))).not.toContain('@')
+    await room.runJobs()
+    const [receipt] = room.mails
+    expect(receipt).toMatchObject({ to: 'ann@vendor.example', subject: 'We received Visitors' })
+    expect(receipt?.text).toContain('within 2 working days')
+    expect((await room.operator.showMarketplaceSubmission({ params: { id } })).proven).toBe(false)
+    const token = linkIn(receipt?.text as string, 'confirm').searchParams.get('token') as string
+    expect(await codeOf(room.stranger.confirmVendorAddress({ params: { id }, query: { token: 'wrong' } }))).toBe('FORBIDDEN')
+    for (const _ of [1, 2]) expect(await room.stranger.confirmVendorAddress({ params: { id }, query: { token } })).toMatch(/confirmed/)
+    expect((await room.operator.showMarketplaceSubmission({ params: { id } })).proven).toBe(true)
+
+    await room.operator.requestMarketplaceChanges({ params: { id }, body: { reason: 'Say more.' } })
+    expect(await codeOf(room.operator.rejectMarketplaceSubmission({ params: { id }, body: { reason: 'no' } }))).toBe('INVALID_TRANSITION')
+    await room.runJobs()
+    const changes = room.mails.at(-1)
+    expect(changes?.text).toContain('Say more.')
+    const again = linkIn(changes?.text.replaceAll("'", '') as string, '?token=').searchParams.get('token') as string
+    const repeat = (body: object, key = again) =>
+      room.stranger.repeatSubmission({ params: { id }, query: { token: key }, body: aSubmission(body) })
+    expect(await codeOf(repeat({}, token))).toBe('FORBIDDEN')
+    expect(await codeOf(repeat({ vendorEmail: 'eve@evil.example' }))).toBe('VALIDATION')
+    expect((await repeat({ description: 'More.' })).status).toBe('pending')
+    expect(await codeOf(repeat({ description: 'Even more.' }))).toBe('FORBIDDEN')
+    const { item } = await room.operator.approveMarketplaceSubmission({ params: { id }, body: { notes: 'Good.' } })
+    expect(item).toMatchObject({ slug: 'visitors', status: 'published', vendorName: 'Ann', description: 'More.' })
+    await room.runJobs()
+    expect(room.mails.at(-1)).toMatchObject({ subject: 'Visitors was approved', id: `${id}_approved_2` })
+    expect(await room.audited()).toEqual([
+      ...['marketplace.address-proven', 'marketplace.submission-needs-changes', 'marketplace.submission-approved'],
+    ])
+  })
+
+  test('a sixth submission within an hour from one address is refused, until the first is an hour old', async () => {
+    const room = await aMarketplaceRoom(await fresh())
+    const send = () => room.stranger.submitItem({ body: aSubmission() })
+    for (let n = 0; n < 5; n++) {
+      await send()
+      await room.clock.advance(60_000)
+    }
+    const refused = (await failure(send())) as { code: string; message: string; retryAfterSeconds?: number }
+    expect(refused.code).toBe('RATE_LIMITED')
+    expect(refused.message).toContain('retry in 55 min')
+    await room.clock.advance(55 * 60_000)
+    await send()
+    await room.runJobs()
+    expect(room.mails).toHaveLength(3)
+  })
+
+  test('bad input gets its path and reason, and is not counted', async () => {
+    const room = await aMarketplaceRoom(await fresh())
+    await approve(room.db, aManifest(), 'ten_one')
+    const reason = async (body: unknown) => {
+      await room.clock.advance(1000)
+      return (await failure(room.stranger.submitItem({ body: body as never })))?.message
+    }
+    expect(await reason(aSubmission({ priceModel: 'flat-monthly', priceCents: 49 }))).toContain('priceCents: must be from 50 to 100000')
+    expect(await reason(aSubmission({ priceCents: 500 }))).toContain('priceModel: is missing')
+    expect(await reason(aSubmission({ priceModel: 'per-active-user', priceCents: 1.5 }))).toContain('priceCents')
+    expect(await reason(aSubmission({ vendorCountry: 'XX' }))).toContain('must be a country code')
+    expect(await reason(aSubmission({ vendorEmail: 'nobody' }))).toContain('vendorEmail')
+    expect(await reason(aSubmission({ name: 'two\nlines' }))).toContain('control characters')
+    expect(await reason(aSubmission({ iconEmoji: 'x'.repeat(11) }))).toContain('iconEmoji')
+    expect(await reason(aSubmission({ status: 'approved' }))).toContain('status: is not a known field')
+    expect(
+      await reason(anApp({ bundle: { manifest: { moduleKey: 'attendance', featureFlag: 'attendance', permissions: ['files:write'] } } })),
+    ).toContain('bundle.manifest.permissions.0: files:write is not declared by the module attendance 1.0.0')
+    const flow = aFlow()
+    const broken = { ...flow.templateExport, edges: flow.templateExport.edges.slice(1) }
+    expect(await reason(aSubmission({ bundle: { templateExport: broken } }))).toContain('bundle.templateExport.')
+    const message = { _localId: 'm', kind: 'message', label: 'M', config: { room: '!a:b', body: 'x' } }
+    const withRoom = { ...flow.templateExport, components: [...flow.templateExport.components, message] }
+    expect(await reason(aSubmission({ bundle: { templateExport: withRoom } }))).toContain('names a room of one organisation')
+    expect((await room.operator.listMarketplaceSubmissions({})).submissions).toEqual([])
+  })
+
+  test('a body above 1 MB and deeply nested JSON are refused at once', async () => {
+    const room = await aMarketplaceRoom(await fresh())
+    const post = async (body: string) => {
+      const answer = await fetch(`${room.url}/api/public/marketplace/submissions`, {
+        ...{ method: 'POST', headers: { 'content-type': 'application/json', connection: 'close' }, body },
+      })
+      return ((await answer.json()) as { code: string }).code
+    }
+    expect(await post(JSON.stringify(aSubmission({ description: 'x'.repeat(1_100_000) })))).toBe('PAYLOAD_TOO_LARGE')
+    const depth = 200_000
+    const deep = JSON.stringify(aSubmission({ bundle: 1 })).replace('"bundle":1', `"bundle":${'['.repeat(depth)}${']'.repeat(depth)}`)
+    expect(await post(deep)).toMatch(/VALIDATION|BAD_JSON/)
+  })
+
+  test('HTML in names is text in mails, and the subject stays one line', async () => {
+    const room = await aMarketplaceRoom(await fresh())
+    await room.stranger.submitItem({ body: aSubmission({ name: '<img src=x>', vendorName: '<b>Ann</b>' }) })
+    await room.runJobs()
+    const [mail] = room.mails
+    expect(mail?.html).toContain('&lt;img src=x&gt;')
+    expect(mail?.html).toContain('Hello &lt;b&gt;Ann')
+    expect(mail?.html).not.toMatch(/<img|<b>/)
+  })
+
+  test('an app whose module is still to come has a warning for the reviewer', async () => {
+    const room = await aMarketplaceRoom(await fresh())
+    const { submissionId: id, warnings } = await room.stranger.submitItem({ body: anApp() })
+    expect(warnings[0]).toContain('No approved module has the feature flag attendance yet')
+    expect((await room.operator.showMarketplaceSubmission({ params: { id } })).warnings).toEqual(warnings)
+  })
+
+  test('parallel submissions pass the limit no more than one after the other', async () => {
+    const room = await aMarketplaceRoom(await fresh())
+    await Promise.all([1, 2, 3].map(() => room.stranger.submitItem({ body: aSubmission() })))
+    await room.clock.advance(2_000)
+    const codes = await Promise.all([1, 2, 3, 4].map(() => codeOf(room.stranger.submitItem({ body: aSubmission() }))))
+    expect(codes.toSorted()).toEqual(['RATE_LIMITED', 'RATE_LIMITED', 'ok', 'ok'])
+  })
+})

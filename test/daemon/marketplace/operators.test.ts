@@ -1,0 +1,101 @@
+import { expect, test } from 'vitest'
+import { type MarketplacePayments, withoutPayments } from '../../../src/daemon/marketplace/index.ts'
+import { onBothDialects } from '../../support/databases.ts'
+import { aMarketplaceRoom, aSubmission } from '../../support/marketplace-room.ts'
+import { codeOf } from '../../support/tasks-room.ts'
+
+onBothDialects('the marketplace for operators', (fresh) => {
+  async function aRoom() {
+    const asked: unknown[] = []
+    const record = (what: string) => async (_: unknown, about: unknown) => {
+      asked.push([what, about])
+    }
+    const payments: MarketplacePayments = {
+      ...withoutPayments,
+      ...{ vendorCreated: record('account'), priceChanged: record('price'), termsChanged: record('terms') },
+    }
+    return { ...(await aMarketplaceRoom(await fresh(), { deps: { payments } })), asked }
+  }
+
+  test('slugs of one name get numbers and have at most 80 characters', async () => {
+    const room = await aRoom()
+    const slugs = []
+    for (const name of ['Zu- & Abgänge', 'zu abgange', 'x'.repeat(120), 'x'.repeat(119), '🙂'])
+      slugs.push((await room.published(aSubmission({ name }))).slug)
+    expect(slugs).toEqual(['zu-abgange', 'zu-abgange-2', 'x'.repeat(80), `${'x'.repeat(78)}-2`, 'item'])
+  })
+
+  test('an approved paid item waits for its price; a change of price, vendor or fee becomes work at the provider', async () => {
+    const room = await aRoom()
+    const item = await room.published(aSubmission({ priceModel: 'flat-monthly', priceCents: 500 }))
+    expect(room.asked).toEqual([
+      ['account', { vendorId: item.vendorId }],
+      ['price', { itemId: item.id, former: null }],
+    ])
+    room.asked.length = 0
+    await room.db.updateTable('marketplace_items').set({ payment_price_id: 'price_1' }).execute()
+    const change = (body: object) => room.operator.changeItem({ params: { id: item.id }, body })
+    expect(await change({ priceModel: 'flat-monthly', priceCents: 500 })).toMatchObject({ paymentPriceId: 'price_1' })
+    expect(await codeOf(change({ priceCents: 600 }))).toBe('VALIDATION')
+    expect(await change({ priceModel: 'per-active-user', priceCents: 20 })).toMatchObject({ paymentPriceId: null, priceCents: 20 })
+    expect(await change({ priceModel: null, priceCents: null })).toMatchObject({ priceModel: null, currency: null })
+    const vendor = await room.operator.createVendor({
+      body: { name: 'Bob', contactEmail: 'bob@vendor.example', applicationFeePercent: 12.5 },
+    })
+    expect(vendor).toMatchObject({ country: 'DE', paymentAccountStatus: 'pending', applicationFeePercent: 12.5 })
+    expect(await change({ vendorId: vendor.id })).toMatchObject({ vendorName: 'Bob' })
+    expect(await codeOf(change({ vendorId: 'vnd_none' }))).toBe('VALIDATION')
+    const params = { id: vendor.id }
+    expect(await room.operator.changeVendor({ params, body: { applicationFeePercent: 12.55, name: 'Bo' } })).toMatchObject({
+      applicationFeePercent: 12.55,
+    })
+    expect(await codeOf(room.operator.changeVendor({ params, body: { applicationFeePercent: 12.555 } }))).toBe('VALIDATION')
+    expect(await codeOf(room.operator.changeVendor({ params, body: {} }))).toBe('VALIDATION')
+    expect(await codeOf(room.operator.createVendor({ body: { name: 'X', contactEmail: 'x@y.example', country: 'XX' as never } }))).toBe(
+      'VALIDATION',
+    )
+    expect(room.asked).toEqual([
+      ['price', { itemId: item.id, former: 'price_1' }],
+      ['price', { itemId: item.id, former: null }],
+      ['account', { vendorId: vendor.id }],
+      ['terms', { itemId: item.id }],
+      ['terms', { vendorId: vendor.id }],
+    ])
+    expect((await room.operator.listItems({})).items[0]?.vendorName).toBe('Bo')
+    expect((await room.operator.listVendors({})).vendors).toHaveLength(2)
+    expect(await room.audited()).toEqual([
+      ...['marketplace.submission-approved', 'marketplace.item-changed', 'marketplace.item-changed', 'marketplace.vendor-created'],
+      ...['marketplace.item-changed', 'marketplace.vendor-changed'],
+    ])
+  })
+
+  test('an archived item is gone for those who have not installed it, and can be published again', async () => {
+    const room = await aRoom()
+    const { id } = await room.published()
+    await room.as('mia').installMarketplaceItem({ params: { id } })
+    const change = (status: 'draft' | 'archived' | 'published') => room.operator.changeItem({ params: { id }, body: { status } })
+    await change('archived')
+    expect((await room.as('mia').showMarketplaceItem({ params: { id } })).installed).toBe(true)
+    expect(await codeOf(room.as('olga').showMarketplaceItem({ params: { id } }))).toBe('NOT_FOUND')
+    expect(await codeOf(room.as('olga').installMarketplaceItem({ params: { id } }))).toBe('NOT_FOUND')
+    expect((await room.as('mia').listMarketplaceItems({})).items).toEqual([])
+    expect((await room.as('mia').listMarketplaceSubscriptions({})).subscriptions).toHaveLength(1)
+    expect(await codeOf(change('draft'))).toBe('INVALID_TRANSITION')
+    expect((await change('published')).status).toBe('published')
+    await room.runJobs()
+    const events = await room.db.selectFrom('events').select('tenant_id').where('event_type', '=', 'marketplace.item_changed').execute()
+    expect(new Set(events.map(({ tenant_id }) => tenant_id))).toEqual(new Set(['ten_one', 'ten_two']))
+  })
+
+  test('a rejected submission leads nowhere, and its mail has the reason', async () => {
+    const room = await aRoom()
+    const { submissionId: id } = await room.stranger.submitItem({ body: aSubmission() })
+    expect(await codeOf(room.operator.rejectMarketplaceSubmission({ params: { id }, body: { reason: ' ' } }))).toBe('VALIDATION')
+    await room.operator.rejectMarketplaceSubmission({ params: { id }, body: { reason: 'Too small.\nSorry.' } })
+    expect(await codeOf(room.operator.approveMarketplaceSubmission({ params: { id }, body: {} }))).toBe('INVALID_TRANSITION')
+    await room.runJobs()
+    expect(room.mails.at(-1)?.text).toContain('    Too small.\n    Sorry.')
+    expect((await room.operator.listMarketplaceSubmissions({ query: { status: 'rejected' } })).submissions).toHaveLength(1)
+    expect(await room.audited()).toEqual(['marketplace.submission-rejected'])
+  })
+})

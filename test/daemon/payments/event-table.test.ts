@@ -1,0 +1,199 @@
+import { expect, test } from 'vitest'
+import type { ProviderSubscription } from '../../../src/core/payments/index.ts'
+import type { Db } from '../../../src/daemon/db/index.ts'
+import { onBothDialects } from '../../support/databases.ts'
+import { aBillingRoom } from '../../support/payments/billing-room.ts'
+import type { DoubleEvent } from '../../support/payments/provider-double.ts'
+
+const dayMs = 24 * 60 * 60_000
+
+/** The subscription that the event is about. */
+const subjects = ['own', 'former', 'other tenant', 'no kind', 'unknown'] as const
+/** The row of the tenant and item. */
+const rows = ['none', 'active', 'cancelled'] as const
+const states = ['active', 'past_due', 'unpaid', 'incomplete', 'canceled', 'incomplete_expired'] as const
+const events = [
+  ...(['customer.subscription.created', 'customer.subscription.updated', 'customer.subscription.deleted'] as const),
+  ...(['invoice.paid', 'invoice.payment_failed', 'invoice.finalization_failed'] as const),
+]
+
+type Case = Readonly<{
+  event: (typeof events)[number]
+  subject: (typeof subjects)[number]
+  row: (typeof rows)[number]
+  state: (typeof states)[number]
+}>
+
+/** What the row is afterwards: only its own subscription counts, and only its end cancels. */
+function expected({ subject, row, state }: Case): string {
+  if (row === 'none') return 'none'
+  if (subject !== 'own') return `${row} ok`
+  const isEnded = state === 'canceled' || state === 'incomplete_expired'
+  if (isEnded) return 'cancelled ok'
+  const payment = { active: 'ok', past_due: 'past_due', unpaid: 'unpaid', incomplete: 'past_due' }[state as 'active']
+  return `${row} ${payment}`
+}
+
+async function aRow(db: Db, row: Case['row']) {
+  const room = await aBillingRoom(db)
+  if (row === 'none') return room
+  await room.install()
+  if (row === 'cancelled') await room.uninstall()
+  await room.runJobs()
+  return room
+}
+
+onBothDialects('each event of a subscription, whatever it is about and in every state of the row', (fresh) => {
+  test.each(rows.flatMap((row) => subjects.map((subject) => [row, subject] as const)))('row %s, subscription %s', async (row, subject) => {
+    const room = await aRow(await fresh(), row)
+    const [before] = await room.rows()
+    let n = 0
+    for (const event of events)
+      for (const state of states) {
+        const one: Case = { event, subject, row, state }
+        if (before) await room.db.updateTable('marketplace_subscriptions').set({ status: before.status, payment_status: 'ok' }).execute()
+        const id = subject === 'own' ? (before?.payment_subscription_id ?? 'sub_none') : `sub_${subject.replace(' ', '_')}`
+        place(room, { id, subject, state })
+        const objectKind = event.startsWith('invoice') ? 'invoice' : 'subscription'
+        const objectId = objectKind === 'invoice' ? invoiceOf(room, id) : id
+        const sent: DoubleEvent = { id: `evt_t${n++}`, type: event, objectKind, objectId, createdAt: room.clock.now().toISOString() }
+        await room.send(sent)
+        await room.send(sent)
+        await room.runJobs()
+        const [after] = await room.rows()
+        expect([one, after ? `${after.status} ${after.payment_status}` : 'none']).toEqual([one, expected(one)])
+      }
+    expect(await room.db.selectFrom('payment_events').select('id').where('applied_at', 'is', null).execute()).toEqual([])
+  })
+})
+
+type Room = Awaited<ReturnType<typeof aBillingRoom>>
+type Placed = Readonly<{ id: string; subject: Case['subject']; state: Case['state'] }>
+
+/** Puts the subscription at the provider as it is when the event is applied. */
+function place({ double, customer, clock }: Room, { id, subject, state }: Placed): void {
+  if (subject === 'unknown') return
+  const known = double.subscriptions.get(id)
+  const at = clock.now().toISOString()
+  const metadata: Record<string, string> =
+    subject === 'no kind'
+      ? {}
+      : { svc_kind: 'item', svc_tenant: subject === 'other tenant' ? 'ten_other' : 'ten_acme', svc_item: 'item_1', svc_attempt: 'pay_x' }
+  const record: ProviderSubscription = {
+    ...{ id, customerId: customer.id, status: state, itemId: 'si_1', priceId: 'price_1', currentPeriodStart: at, cancelAtPeriodEnd: false },
+    currentPeriodEnd: new Date(clock.now().getTime() + 300 * dayMs).toISOString(),
+    ...{ createdAt: at, canceledAt: null, endedAt: null, destination: null, applicationFeePercent: null, latestInvoiceId: null, metadata },
+  }
+  double.subscriptions.set(id, { ...record, ...known, status: state, anchor: null })
+}
+
+function invoiceOf({ double, customer, clock }: Room, subscriptionId: string): string {
+  const id = `in_${subscriptionId}`
+  const at = clock.now().toISOString()
+  double.invoices.set(id, {
+    ...{
+      id,
+      customerId: customer.id,
+      subscriptionId,
+      status: 'open',
+      total: { cents: 1, currency: 'eur' },
+      paidCents: 0,
+      refundedCents: 0,
+    },
+    ...{ createdAt: at, finalizedAt: at, periodStart: at, periodEnd: at, metadata: {}, lines: [], payout: null, vendorCents: 0 },
+  })
+  return id
+}
+
+onBothDialects('subscriptions of plans', (fresh) => {
+  const plan = (room: Room, given: Readonly<{ id?: string; state?: Case['state']; plan?: string; tenant?: string }> = {}) => {
+    const { id = 'sub_plan', state = 'active', plan: named = 'pro', tenant = 'ten_acme' } = given
+    place(room, { id, subject: 'own', state })
+    const sub = room.double.subscriptions.get(id)
+    if (sub) Object.assign(sub, { status: state, metadata: { svc_kind: 'plan', svc_tenant: tenant, svc_plan: named } })
+    return {
+      id: room.id().replace('x_', 'evt_'),
+      type: 'customer.subscription.updated',
+      objectKind: 'subscription',
+      objectId: id,
+      createdAt: room.clock.now().toISOString(),
+    }
+  }
+  const state = async (room: Room) => {
+    const { plan: named, status, suspended_reason: reason } = await room.db.selectFrom('tenants').selectAll().executeTakeFirstOrThrow()
+    return [named, status, reason]
+  }
+  const happen = async (room: Room, given: Parameters<typeof plan>[1]) => {
+    await room.send(plan(room, given))
+    await room.runJobs()
+  }
+
+  test('the plan of the metadata becomes that of the tenant, audited; one that is not paid yet changes nothing', async () => {
+    const room = await aBillingRoom(await fresh())
+    await happen(room, { state: 'incomplete' })
+    expect((await state(room))[0]).toBe('light')
+    await happen(room, {})
+    expect((await state(room))[0]).toBe('pro')
+    const audited = await room.db.selectFrom('audit').select('action').where('subject', '=', 'acme').execute()
+    expect(audited.map(({ action }) => action)).toContain('tenant.changed')
+    await happen(room, { plan: 'gold' })
+    await happen(room, { tenant: 'ten_unknown', id: 'sub_x' })
+    expect((await state(room))[0]).toBe('pro')
+  })
+
+  test('its end suspends a Light tenant, and only another subscription resumes it', async () => {
+    const room = await aBillingRoom(await fresh())
+    await happen(room, { plan: 'light' })
+    await happen(room, { plan: 'light', state: 'canceled' })
+    expect([await state(room), await room.alerts()]).toEqual([
+      ['light', 'suspended', 'billing: the subscription of the plan ended'],
+      ['plan_ended open'],
+    ])
+    await happen(room, { plan: 'light', id: 'sub_2' })
+    expect([await state(room), await room.alerts()]).toEqual([['light', 'active', null], ['plan_ended closed']])
+    // A former subscription that is reported again changes nothing.
+    await happen(room, { plan: 'pro', state: 'canceled' })
+    expect((await state(room))[1]).toBe('active')
+  })
+
+  test('a tenant that an operator suspended stays suspended', async () => {
+    const room = await aBillingRoom(await fresh())
+    await happen(room, { plan: 'light' })
+    await room.db.updateTable('tenants').set({ status: 'suspended', suspended_reason: 'abuse' }).execute()
+    await happen(room, { plan: 'light', state: 'canceled' })
+    await happen(room, { plan: 'light', id: 'sub_2' })
+    expect(await state(room)).toEqual(['light', 'suspended', 'abuse'])
+  })
+
+  test('the end of a larger plan raises an alert alone; a second live subscription changes nothing', async () => {
+    const room = await aBillingRoom(await fresh())
+    await happen(room, { plan: 'pro' })
+    await happen(room, { plan: 'dedicated', id: 'sub_2' })
+    expect([await state(room), await room.alerts()]).toEqual([['pro', 'active', null], ['plan_duplicate open']])
+    await happen(room, { plan: 'pro', state: 'canceled' })
+    expect([await state(room), await room.alerts()]).toEqual([
+      ['pro', 'active', null],
+      ['plan_duplicate open', 'plan_ended open'],
+    ])
+  })
+
+  test('a thin event of a meter and an invoice that cannot be finalised raise alerts', async () => {
+    const room = await aBillingRoom(await fresh())
+    await room.send({
+      ...{ id: 'evt_meter', type: 'v1.billing.meter.error_report_triggered', objectKind: 'billing.meter', objectId: 'mtr_1' },
+      createdAt: room.clock.now().toISOString(),
+    })
+    const id = invoiceOf(room, 'sub_x')
+    const invoice = room.double.invoices.get(id)
+    if (invoice) Object.assign(invoice, { status: 'draft', subscriptionId: null, finalizedAt: null })
+    await room.send({
+      id: 'evt_inv',
+      type: 'invoice.finalization_failed',
+      objectKind: 'invoice',
+      objectId: id,
+      createdAt: room.clock.now().toISOString(),
+    })
+    await room.runJobs()
+    expect(await room.alerts()).toEqual(['usage_rejected open', 'invoice_stuck open'])
+  })
+})

@@ -1,0 +1,246 @@
+import { expect, test } from 'vitest'
+import { manualClock } from '../../../src/core/kit/index.ts'
+import { noProvider, paymentsFeature, paymentsOfMarketplace } from '../../../src/daemon/payments/index.ts'
+import { onBothDialects } from '../../support/databases.ts'
+import { aPaymentsRoom } from '../../support/payments/payments-room.ts'
+
+const dayMs = 24 * 60 * 60_000
+
+onBothDialects('a paid installation', (fresh) => {
+  test('the tenant pays once a month, the vendor gets 70 %', async () => {
+    const room = await aPaymentsRoom(await fresh())
+    const row = await room.install()
+    expect(row).toMatchObject({ status: 'active', priceModel: 'flat-monthly', priceCents: 1000, currency: 'eur' })
+    expect(room.money()).toEqual([1000, 700, 300])
+    const [live] = room.double.liveSubscriptions(room.customer.id)
+    expect(live).toMatchObject({
+      id: row.paymentSubscriptionId,
+      metadata: { svc_kind: 'item', svc_tenant: 'ten_acme', svc_item: 'item_1' },
+    })
+    await room.clock.advance(32 * dayMs)
+    await room.runJobs()
+    expect([room.money(), await room.rows()]).toEqual([[2000, 1400, 600], [expect.anything()]])
+  })
+
+  test('a price per active user costs nothing at once and is invoiced on the 5th', async () => {
+    const room = await aPaymentsRoom(await fresh(), { priceModel: 'per-active-user', priceCents: 150, vendor: false })
+    const row = await room.install()
+    expect(room.money()).toEqual([0, 0, 0])
+    const sub = await room.provider.getSubscription(row.paymentSubscriptionId as string)
+    expect(sub).toMatchObject({ currentPeriodEnd: '2026-04-05T12:00:00.000Z', destination: null, applicationFeePercent: null })
+  })
+
+  test('ten parallel requests install once', async () => {
+    const room = await aPaymentsRoom(await fresh())
+    const all = await Promise.allSettled(Array.from({ length: 10 }, () => room.install()))
+    await room.clock.advance(10 * 60_000)
+    await room.runJobs()
+    expect(all.filter(({ status }) => status === 'fulfilled').length).toBeGreaterThan(0)
+    for (const one of all) if (one.status === 'rejected') expect(['CONFLICT', 'ALREADY_INSTALLED']).toContain(one.reason.code)
+    expect([room.money(), (await room.rows()).length, room.double.liveSubscriptions(room.customer.id).length]).toEqual([
+      [1000, 700, 300],
+      1,
+      1,
+    ])
+  })
+
+  const operations = ['findPrice', 'createProduct', 'createPrice', 'getPrice', 'listSubscriptions', 'createSubscription', 'getSubscription']
+  const faults = ['lost', 'answer lost', 'late', 'twice', 'failed', 'failed after'] as const
+  test.each(operations.flatMap((operation) => faults.map((fault) => [operation, fault] as const)))('%s: %s', async (operation, fault) => {
+    const room = await aPaymentsRoom(await fresh())
+    room.double.fault(operation, fault)
+    const answer = await room.install().catch((error) => error)
+    if (answer instanceof Error) expect(answer).toMatchObject({ code: 'PAYMENTS_UNAVAILABLE' })
+    await room.clock.advance(2 * 60_000)
+    room.double.deliverLate()
+    await room.runJobs()
+    await room.clock.advance(2 * 60_000)
+    await room.runJobs()
+    expect([room.money(), (await room.rows()).length, room.double.liveSubscriptions(room.customer.id).length]).toEqual([
+      [1000, 700, 300],
+      1,
+      1,
+    ])
+  })
+
+  test('a late request that arrives after its repetition changes nothing', async () => {
+    const room = await aPaymentsRoom(await fresh())
+    room.double.fault('createSubscription', 'late')
+    await expect(room.install()).rejects.toMatchObject({ code: 'PAYMENTS_UNAVAILABLE' })
+    await room.clock.advance(2 * 60_000)
+    await room.runJobs()
+    room.double.deliverLate()
+    expect([room.money(), room.double.liveSubscriptions(room.customer.id).length]).toEqual([[1000, 700, 300], 1])
+  })
+
+  test('a repeated request continues the attempt', async () => {
+    const room = await aPaymentsRoom(await fresh())
+    room.double.fault('createSubscription', 'answer lost')
+    await expect(room.install()).rejects.toMatchObject({ code: 'PAYMENTS_UNAVAILABLE', retryable: true })
+    await room.clock.advance(2000)
+    expect(await room.install()).toMatchObject({ status: 'active' })
+    expect([room.money(), (await room.attempts()).length]).toEqual([[1000, 700, 300], 1])
+  })
+
+  test('killed at any point: one subscription and one row', async () => {
+    for (let kill = 1; ; kill++) {
+      const room = await aPaymentsRoom(await fresh())
+      let reads = 0
+      const now = () => {
+        if (++reads >= kill) throw new Error('killed')
+        return room.clock.now()
+      }
+      const dying = paymentsOfMarketplace({ ...room.deps, clock: { ...room.clock, now } })
+      const item = await room.item()
+      const end = await dying.installPaid(room.actor, item).catch((error) => error)
+      if (!(end instanceof Error)) break
+      const begun = (await room.attempts()).length
+      await room.clock.advance(10 * 60_000)
+      await room.runJobs()
+      const state = [room.money(), (await room.rows()).length, room.double.liveSubscriptions(room.customer.id).length]
+      expect([kill, state]).toEqual([kill, begun === 0 ? [[0, 0, 0], 0, 0] : [[1000, 700, 300], 1, 1]])
+      expect(kill).toBeLessThan(60)
+    }
+  })
+
+  test('a refused card installs and charges nothing, and the next attempt works', async () => {
+    const room = await aPaymentsRoom(await fresh())
+    room.double.refuseCard(room.customer.id)
+    await expect(room.install()).rejects.toMatchObject({ code: 'PAYMENT_FAILED', status: 402 })
+    expect([room.money(), await room.rows()]).toEqual([[0, 0, 0], []])
+    room.double.refuseCard(room.customer.id, false)
+    await room.install()
+    expect([room.money(), (await room.attempts()).map(({ outcome }) => outcome).sort()]).toEqual([
+      [1000, 700, 300],
+      ['committed', 'rolled_back'],
+    ])
+  })
+
+  test('what cannot be installed for a day is cancelled and refunded', async () => {
+    const room = await aPaymentsRoom(await fresh())
+    room.faults.install = Number.POSITIVE_INFINITY
+    await expect(room.install()).rejects.toMatchObject({ code: 'PAYMENTS_UNAVAILABLE' })
+    expect(room.money()).toEqual([1000, 700, 300])
+    for (let hour = 0; hour < 25; hour++) {
+      await room.clock.advance(60 * 60_000)
+      await room.runJobs()
+    }
+    expect([room.money(), await room.rows(), room.double.liveSubscriptions(room.customer.id)]).toEqual([[0, 0, 0], [], []])
+    expect(await room.attempts()).toMatchObject([{ outcome: 'rolled_back' }])
+  })
+
+  test('an unpaid invoice of a cancelled installation is voided', async () => {
+    const room = await aPaymentsRoom(await fresh(), { collection: 'invoice' })
+    room.faults.install = Number.POSITIVE_INFINITY
+    await room.install().catch(() => undefined)
+    await room.clock.advance(25 * 60 * 60_000)
+    await room.runJobs()
+    expect([...room.double.invoices.values()].map(({ status }) => status)).toEqual(['void'])
+    expect(room.money()).toEqual([0, 0, 0])
+  })
+
+  test.each([
+    ['VENDOR_INACTIVE', 409, { vendor: { payment_account_status: 'restricted' } }],
+    ['VENDOR_INACTIVE', 409, { vendor: { charges_enabled: 0 } }],
+    ['NO_PAYMENT_CUSTOMER', 402, { tenant: { payment_customer_id: null } }],
+    ['NO_PAYMENT_CUSTOMER', 402, { tenant: { payment_customer_id: 'cus_unknown' } }],
+  ] as const)('%s %i', async (code, status, { vendor, tenant }: { vendor?: object; tenant?: object }) => {
+    const room = await aPaymentsRoom(await fresh())
+    if (vendor) await room.db.updateTable('marketplace_vendors').set(vendor).execute()
+    if (tenant) await room.db.updateTable('tenants').set(tenant).execute()
+    await expect(room.install()).rejects.toMatchObject({ code, status })
+    expect([room.money(), await room.attempts()]).toEqual([[0, 0, 0], []])
+  })
+
+  test('without a provider: PAYMENTS_UNAVAILABLE, and an uninstall does not wait', async () => {
+    const room = await aPaymentsRoom(await fresh())
+    const without = paymentsOfMarketplace({ ...room.deps, provider: noProvider })
+    await expect(without.installPaid(room.actor, await room.item())).rejects.toMatchObject({ code: 'PAYMENTS_UNAVAILABLE', status: 503 })
+  })
+
+  test('the dry run refuses before the charge', async () => {
+    const room = await aPaymentsRoom(await fresh())
+    room.faults.plan = new Error('not compatible')
+    await expect(room.install()).rejects.toThrow('not compatible')
+    expect([room.money(), await room.attempts()]).toEqual([[0, 0, 0], []])
+  })
+
+  test('an uninstall ends the payment with the period', async () => {
+    const room = await aPaymentsRoom(await fresh())
+    await room.install()
+    await room.uninstall()
+    await room.runJobs()
+    expect(await room.rows()).toMatchObject([{ status: 'cancelled', paid_until: '2026-04-10T10:00:00.000Z' }])
+    await room.clock.advance(90 * dayMs)
+    expect([room.money(), room.double.liveSubscriptions(room.customer.id)]).toEqual([[1000, 700, 300], []])
+  })
+
+  test.each([
+    ['an hour', 60 * 60_000, true, 1000, 1],
+    ['a day', dayMs, true, 1000, 1],
+    ['an hour, before the job ran', 60 * 60_000, false, 1000, 1],
+    ['a period', 40 * dayMs, true, 2000, 2],
+  ])('re-installed after %s', async (_, ms, jobRan, paid, links) => {
+    const room = await aPaymentsRoom(await fresh())
+    const first = await room.install()
+    await room.uninstall()
+    if (jobRan) await room.runJobs()
+    await room.clock.advance(ms)
+    const second = await room.install()
+    await room.clock.advance(5 * 60_000)
+    await room.runJobs()
+    expect(second.paymentSubscriptionId === first.paymentSubscriptionId).toBe(links === 1)
+    expect(room.money()[0]).toBe(paid)
+    expect(room.double.liveSubscriptions(room.customer.id)).toMatchObject([{ id: second.paymentSubscriptionId, cancelAtPeriodEnd: false }])
+    expect(await room.db.selectFrom('payment_links').selectAll().execute()).toHaveLength(links)
+    await room.clock.advance(32 * dayMs)
+    expect(room.money()[0]).toBe(paid + 1000)
+  })
+})
+
+onBothDialects('prices and terms', (fresh) => {
+  test('a new price is for new subscriptions; live ones keep theirs', async () => {
+    const room = await aPaymentsRoom(await fresh())
+    const first = await room.install()
+    const former = (await room.item()).paymentPriceId
+    for (const cents of [2000, 1000]) {
+      const before = (await room.item()).paymentPriceId
+      await room.db.updateTable('marketplace_items').set({ price_cents: cents, payment_price_id: null }).execute()
+      await room.db.transaction().execute((tx) => room.payments.priceChanged(tx, { itemId: 'item_1', former: before }))
+      await room.runJobs()
+    }
+    const item = await room.item()
+    expect(item.paymentPriceId).not.toBe(former)
+    expect([...room.double.prices.values()].map(({ unit, active }) => [unit.cents, active])).toEqual([
+      [1000, false],
+      [2000, false],
+      [1000, true],
+    ])
+    expect((await room.provider.getSubscription(first.paymentSubscriptionId as string))?.priceId).toBe(former)
+  })
+
+  test('a new fee reaches live subscriptions', async () => {
+    const room = await aPaymentsRoom(await fresh())
+    await room.install()
+    await room.db.updateTable('marketplace_vendors').set({ application_fee_hundredths: 1250 }).execute()
+    await room.db.transaction().execute((tx) => room.payments.termsChanged(tx, { vendorId: 'ven_1' }))
+    await room.runJobs()
+    await room.clock.advance(32 * dayMs)
+    expect(room.money()).toEqual([2000, 700 + 875, 300 + 125])
+  })
+
+  test('an item without vendor is paid to the platform', async () => {
+    const room = await aPaymentsRoom(await fresh())
+    await room.install()
+    await room.db.updateTable('marketplace_items').set({ vendor_id: null }).execute()
+    await room.db.transaction().execute((tx) => room.payments.termsChanged(tx, { itemId: 'item_1' }))
+    await room.runJobs()
+    await room.clock.advance(32 * dayMs)
+    expect(room.money()).toEqual([2000, 700, 1300])
+  })
+})
+
+test('every topic has a handler', () => {
+  const jobs = paymentsFeature.jobs?.({ clock: manualClock() } as never) ?? {}
+  expect(Object.keys(jobs).every((topic) => /^[a-z]+([.-][a-z]+)*$/.test(topic))).toBe(true)
+})

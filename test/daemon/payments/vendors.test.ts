@@ -1,0 +1,76 @@
+import { expect, test } from 'vitest'
+import { findVendor } from '../../../src/daemon/marketplace/index.ts'
+import { noProvider, syncAccount } from '../../../src/daemon/payments/index.ts'
+import { onboardVendor, syncVendor } from '../../../src/daemon/payments/vendors.ts'
+import { onBothDialects } from '../../support/databases.ts'
+import { aPaymentsRoom } from '../../support/payments/payments-room.ts'
+import { readyAccount } from '../../support/payments/provider-double.ts'
+
+const operator = { kind: 'admin', accountId: 'adm_1', name: 'olga', role: 'operator', sessionId: 's' } as const
+
+/** A vendor without an account, and calls of the feature as an operator. */
+async function aVendor(...[db, options]: Parameters<typeof aPaymentsRoom>) {
+  const room = await aPaymentsRoom(db, options)
+  await db
+    .updateTable('marketplace_vendors')
+    .set({ payment_account_id: null, payment_account_status: 'pending', charges_enabled: 0, payouts_enabled: 0 })
+    .execute()
+  return {
+    ...room,
+    onboard: (deps = room.deps) => onboardVendor(deps, operator, { id: 'ven_1' }),
+    sync: (deps = room.deps) => syncVendor(deps, operator, { id: 'ven_1' }),
+    vendor: () => findVendor(db, { id: 'ven_1' }),
+  }
+}
+
+onBothDialects('accounts of vendors', (fresh) => {
+  test('a new vendor gets one account, also when its creation is answered late or twice', async () => {
+    for (const fault of [undefined, 'answer lost', 'twice', 'failed'] as const) {
+      const room = await aVendor(await fresh())
+      if (fault) room.double.fault('createAccount', fault)
+      await room.db.transaction().execute((tx) => room.payments.vendorCreated(tx, { vendorId: 'ven_1' }))
+      await room.runJobs().catch(() => room.jobs['payments.vendor']?.({ id: 'ven_1' }, { last: false }))
+      const vendor = await room.vendor()
+      expect(vendor).toMatchObject({ paymentAccountId: expect.stringMatching(/^acct_/), paymentAccountStatus: 'pending' })
+      await room.onboard()
+      expect((await room.vendor())?.paymentAccountId).toBe(vendor?.paymentAccountId)
+    }
+  })
+
+  test('onboarding, then the event of the account: active; past due: restricted; complete again: active', async () => {
+    const room = await aVendor(await fresh())
+    expect(await room.onboard()).toMatchObject({ url: expect.stringMatching(/^https:/) })
+    const id = (await room.vendor())?.paymentAccountId as string
+    room.double.setAccount(id, readyAccount)
+    expect(await syncAccount(room.deps, id)).toBe('vendor ven_1 is active')
+    expect(await room.vendor()).toMatchObject({ paymentAccountStatus: 'active', chargesEnabled: true, payoutsEnabled: true })
+    room.double.setAccount(id, { pastDue: ['external_account'] })
+    expect(await room.sync()).toMatchObject({ paymentAccountStatus: 'restricted' })
+    await expect(room.install()).rejects.toMatchObject({ code: 'VENDOR_INACTIVE' })
+    room.double.setAccount(id, { pastDue: [] })
+    expect(await room.sync()).toMatchObject({ paymentAccountStatus: 'active' })
+    expect(await room.install()).toMatchObject({ status: 'active' })
+    expect(await syncAccount(room.deps, 'acct_unknown')).toBe('no vendor has the account')
+  })
+
+  test('a change is audited, an unchanged account is not', async () => {
+    const room = await aVendor(await fresh())
+    await room.onboard()
+    const id = (await room.vendor())?.paymentAccountId as string
+    room.double.setAccount(id, readyAccount)
+    for (let time = 0; time < 3; time++) await room.sync()
+    const rows = await room.db.selectFrom('audit').selectAll().execute()
+    expect(rows.filter((row) => JSON.stringify(row).includes('payment.account-changed'))).toHaveLength(1)
+    expect(rows.filter((row) => JSON.stringify(row).includes('payment.onboarding-link'))).toHaveLength(1)
+  })
+
+  test('without a provider or with one that is away: PAYMENTS_UNAVAILABLE; an unknown vendor: NOT_FOUND', async () => {
+    const room = await aVendor(await fresh())
+    await expect(room.onboard({ ...room.deps, provider: noProvider })).rejects.toMatchObject({ code: 'PAYMENTS_UNAVAILABLE' })
+    room.double.fault('createAccount', 'lost')
+    await expect(room.sync()).rejects.toMatchObject({ code: 'PAYMENTS_UNAVAILABLE' })
+    await room.db.deleteFrom('marketplace_items').execute()
+    await room.db.deleteFrom('marketplace_vendors').execute()
+    await expect(room.sync()).rejects.toMatchObject({ code: 'NOT_FOUND' })
+  })
+})

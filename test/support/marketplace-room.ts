@@ -1,0 +1,103 @@
+import { readFileSync } from 'node:fs'
+import { parse } from 'yaml'
+import { boardsContract, bundleContract, FlowBundle } from '../../src/core/boards/index.ts'
+import { makeClient } from '../../src/core/contract/index.ts'
+import { type Capability, isoNow, type manualClock, problem } from '../../src/core/kit/index.ts'
+import {
+  marketplaceAdminContract,
+  marketplaceContract,
+  marketplacePublicContract,
+  type NewSubmission,
+} from '../../src/core/marketplace/index.ts'
+import { RoleBook } from '../../src/core/users/index.ts'
+import { boardsFeature } from '../../src/daemon/boards/index.ts'
+import type { Db } from '../../src/daemon/db/index.ts'
+import type { Mail } from '../../src/daemon/mail/mailer.ts'
+import { type MarketplaceDeps, marketplaceFeature, publishSeeds, withoutPayments } from '../../src/daemon/marketplace/index.ts'
+import { packageRoot } from '../../src/node/index.ts'
+import { anOperator } from './boxes-room.ts'
+import { aModulesRoom } from './modules-room.ts'
+import { servedApp } from './served-app.ts'
+import { aTasksRoom, principalOf } from './tasks-room.ts'
+
+export const aFlow = (): FlowBundle => FlowBundle.parse(parse(readFileSync(packageRoot('config/flows/visitor.yaml'), 'utf8')))
+
+const shippedRoles = RoleBook.parse(parse(readFileSync(packageRoot('config/roles.yaml'), 'utf8')))
+
+/** A submission of a free flow, changed. */
+export const aSubmission = (changed: object = {}) =>
+  ({
+    ...{ itemType: 'flow', name: 'Visitors', description: 'Welcomes visitors.', iconEmoji: '👋', category: 'organization' },
+    ...{ vendorName: 'Ann', vendorEmail: 'ann@vendor.example', bundle: aFlow(), ...changed },
+  }) as unknown as NewSubmission
+
+export const anApp = (changed: object = {}) =>
+  aSubmission({
+    ...{ itemType: 'app', name: 'Attendance app' },
+    bundle: { manifest: { moduleKey: 'attendance', featureFlag: 'attendance', permissions: ['spaces:read'] } },
+    ...changed,
+  })
+
+/** Capabilities of users of the tenants `one` and `two`. */
+const held: Readonly<Record<string, Capability[]>> = {
+  mia: ['manageMarketplace', 'manageModules', 'manageBoards'],
+  tim: ['manageMarketplace', 'manageBoards'],
+  olga: ['manageMarketplace', 'manageModules', 'manageBoards'],
+}
+
+type Changed = Readonly<{ isFirst?: boolean; clock?: ReturnType<typeof manualClock>; deps?: Partial<MarketplaceDeps> }>
+
+/** The marketplace, modules and boards of the tenants `one` (mia, tim, anna) and `two` (olga). A second call is a second replica. */
+export async function aMarketplaceRoom(db: Db, { deps: changed = {}, ...options }: Changed = {}) {
+  const modules = await aModulesRoom(db, options)
+  const tasks = await aTasksRoom(db, { isFirst: false, clock: modules.clock })
+  const mails: Mail[] = []
+  const deps: MarketplaceDeps = {
+    ...{ ...modules.deps, roles: shippedRoles, roomsOf: tasks.roomsOf, baseUrl: 'https://platform.example' },
+    ...{ mailer: { send: async (mail) => String(mails.push(mail)) }, seedsDir: packageRoot('config/marketplace') },
+    ...{ payments: withoutPayments, ...changed },
+  }
+  const authenticate = {
+    platform: async (authorization: string | undefined) => {
+      const id = authorization?.slice('Bearer '.length) ?? ''
+      const user = await principalOf(db, id).catch(() => undefined)
+      if (!user) throw problem('UNAUTHENTICATED', 'unknown')
+      return { ...user, capabilities: held[id] ?? [] }
+    },
+    admin: async () => anOperator,
+  }
+  const routes = [...(marketplaceFeature.routes?.(deps) ?? []), ...(boardsFeature.routes?.({ ...tasks, ...deps }) ?? [])]
+  const { url } = await servedApp(routes, { authenticate, clock: modules.clock })
+  const headers = { connection: 'close' }
+  const stranger = makeClient(marketplacePublicContract, { baseUrl: url, headers: () => headers })
+  const operator = makeClient(marketplaceAdminContract, { baseUrl: url, headers: () => headers })
+  const as = (who: string) =>
+    makeClient(
+      { ...marketplaceContract, ...boardsContract, ...bundleContract },
+      { baseUrl: url, headers: () => ({ authorization: `Bearer ${who}`, ...headers }) },
+    )
+  const jobs = { ...marketplaceFeature.jobs?.(deps) }
+
+  /** Runs every queued job of the marketplace that is due. */
+  async function runJobs(): Promise<void> {
+    const due = await db.selectFrom('outbox').selectAll().where('status', '=', 'pending').orderBy('id').execute()
+    for (const { id, topic, payload } of due.filter((job) => jobs[job.topic] && job.next_at <= isoNow(modules.clock))) {
+      await jobs[topic]?.(JSON.parse(payload), { last: false })
+      await db.deleteFrom('outbox').where('id', '=', id).execute()
+    }
+  }
+  const audited = async () => (await db.selectFrom('audit').select('action').orderBy('seq').execute()).map(({ action }) => action)
+  /** An approved item of a new vendor, an hour later: the limits of the intake do not count. */
+  const published = async (submission: NewSubmission = aSubmission()) => {
+    await modules.clock.advance(3_600_000)
+    const { submissionId } = await stranger.submitItem({ body: submission })
+    return (await operator.approveMarketplaceSubmission({ params: { id: submissionId }, body: {} })).item
+  }
+  const seeded = async () => {
+    await publishSeeds(deps)
+    return (await operator.listItems({})).items
+  }
+  return { db, clock: modules.clock, deps, url, mails, stranger, operator, as, runJobs, audited, published, seeded, modules }
+}
+
+export type MarketplaceRoom = Awaited<ReturnType<typeof aMarketplaceRoom>>

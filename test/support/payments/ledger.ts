@@ -1,0 +1,53 @@
+import type { Money, ProviderInvoice, ProviderSubscription } from '../../../src/core/payments/index.ts'
+
+type Payout = Readonly<{ destination: string; applicationFeePercent: number }>
+export type Subscription = { -readonly [Key in keyof ProviderSubscription]: ProviderSubscription[Key] } & {
+  anchor: Readonly<{ dayOfMonth: number; hour: number }> | null
+}
+export type Invoice = { -readonly [Key in keyof ProviderInvoice]: ProviderInvoice[Key] } & { payout: Payout | null; vendorCents: number }
+
+/** Who has how much, in cents. */
+export function ledger() {
+  const balances = new Map<string, number>()
+  const add = (who: string, cents: number) => balances.set(who, (balances.get(who) ?? 0) + cents)
+  return {
+    balance: (who: string) => balances.get(who) ?? 0,
+    /** The customer pays: the platform keeps its fee, the vendor gets the rest. */
+    pay: (invoice: Invoice) => {
+      const cents = invoice.total.cents - invoice.paidCents
+      invoice.paidCents += cents
+      invoice.status = 'paid'
+      invoice.vendorCents = invoice.payout ? cents - Math.round((cents * invoice.payout.applicationFeePercent) / 100) : 0
+      add(invoice.customerId, -cents)
+      if (invoice.payout) add(invoice.payout.destination, invoice.vendorCents)
+      add('platform', cents - invoice.vendorCents)
+    },
+    refund: (invoice: Invoice): number => {
+      const cents = invoice.paidCents - invoice.refundedCents
+      invoice.refundedCents += cents
+      add(invoice.customerId, cents)
+      if (cents > 0 && invoice.payout) add(invoice.payout.destination, -invoice.vendorCents)
+      if (cents > 0) add('platform', invoice.vendorCents - cents)
+      return cents
+    },
+    transfer: (destination: string, { cents }: Money) => {
+      add('platform', -cents)
+      add(destination, cents)
+    },
+  }
+}
+
+/** The next invoice after `from`: at the anchor, or at the day and time of creation, at the latest the last day of the month. */
+export function nextPeriodEnd({ createdAt, anchor }: Pick<Subscription, 'createdAt' | 'anchor'>, from: string): string {
+  const created = new Date(createdAt)
+  const day = anchor?.dayOfMonth ?? created.getUTCDate()
+  const time: [number, number, number] = anchor
+    ? [anchor.hour, 0, 0]
+    : [created.getUTCHours(), created.getUTCMinutes(), created.getUTCSeconds()]
+  const start = new Date(from)
+  for (let month = start.getUTCMonth(); ; month++) {
+    const lastDay = new Date(Date.UTC(start.getUTCFullYear(), month + 1, 0)).getUTCDate()
+    const end = new Date(Date.UTC(start.getUTCFullYear(), month, Math.min(day, lastDay), ...time))
+    if (end.getTime() > start.getTime()) return end.toISOString()
+  }
+}

@@ -1,0 +1,473 @@
+import { createHmac } from 'node:crypto'
+import { type Clock, isoNow, secret } from '../../../src/core/kit/index.ts'
+import {
+  type PaymentProvider,
+  type ProviderAccount,
+  type ProviderCustomer,
+  type ProviderInvoiceItem,
+  type ProviderMeter,
+  type ProviderPrice,
+  type ProviderProduct,
+  type ProviderTransfer,
+  paymentFailure,
+  type WebhookEndpoint,
+} from '../../../src/core/payments/index.ts'
+import { eventVerifier } from '../../../src/daemon/payments/index.ts'
+import { idempotentCalls } from './idempotent-calls.ts'
+import { type Invoice, ledger, nextPeriodEnd, type Subscription } from './ledger.ts'
+
+type Mutable<Value> = { -readonly [Key in keyof Value]: Value[Key] }
+type Usage = Readonly<{
+  eventName: string
+  customerId: string
+  day: string
+  at: string
+  quantity: number
+  identifier: string
+  atMs: number
+}>
+export type DoubleEvent = Readonly<{ id: string; type: string; objectKind: string; objectId: string; createdAt: string }>
+
+export const testWebhookSecrets = { platform: 'whsec_platform', connect: 'whsec_connect', thin: 'whsec_thin' } as const
+const hourMs = 3_600_000
+
+/** A provider with state and money: charges, renews, finalises and pays as its clock moves. */
+export function paymentDouble(clock: Clock, { collection = 'charge' }: Readonly<{ collection?: 'charge' | 'invoice' }> = {}) {
+  let count = 0
+  const id = (prefix: string) => `${prefix}_${String(++count).padStart(4, '0')}`
+  const accounts = new Map<string, Mutable<ProviderAccount>>()
+  const customers = new Map<string, Mutable<ProviderCustomer>>()
+  const products = new Map<string, ProviderProduct>()
+  const meters = new Map<string, ProviderMeter>()
+  const prices = new Map<string, Mutable<ProviderPrice>>()
+  const subscriptions = new Map<string, Subscription>()
+  const invoices = new Map<string, Invoice>()
+  const invoiceItems = new Map<string, Mutable<ProviderInvoiceItem> & { subscriptionId: string | null }>()
+  const transfers = new Map<string, ProviderTransfer>()
+  const usage: Usage[] = []
+  const events: DoubleEvent[] = []
+  const refusing = new Set<string>()
+  const money = ledger()
+  let settledTo = ''
+
+  const at = () => settledTo || isoNow(clock)
+  const emit = (type: string, objectKind: string, objectId: string) =>
+    void events.push({ id: id('evt'), type, objectKind, objectId, createdAt: at() })
+  const missing = (what: string): never => {
+    throw paymentFailure('not_found', `No such ${what}`)
+  }
+  const subscriptionOf = (sub: string): Subscription => subscriptions.get(sub) ?? missing(`subscription: ${sub}`)
+  const invoiceOf = (invoice: string): Invoice => invoices.get(invoice) ?? missing(`invoice: ${invoice}`)
+  const priceOf = (price: string): Mutable<ProviderPrice> => prices.get(price) ?? missing(`price: ${price}`)
+  const newestFirst = <Value>(values: Iterable<Value>): Value[] => [...values].reverse()
+
+  // ---- usage and invoices
+
+  function usedIn(sub: Subscription, from: string, to: string): number {
+    const { meterId } = priceOf(sub.priceId)
+    const eventName = meters.get(meterId ?? '')?.eventName
+    const days = new Map<string, number>()
+    for (const one of usage)
+      if (one.eventName === eventName && one.customerId === sub.customerId && one.at >= from && one.at < to) days.set(one.day, one.quantity)
+    return [...days.values()].reduce((sum, quantity) => sum + quantity, 0)
+  }
+
+  type Line = Mutable<Invoice['lines'][number]>
+
+  function addLine(invoice: Invoice, line: Pick<Line, 'description' | 'cents' | 'periodStart' | 'periodEnd'> & Partial<Line>): void {
+    invoice.lines = [...invoice.lines, { id: id('il'), invoiceItemId: null, metadata: {}, ...line }]
+    invoice.total = { ...invoice.total, cents: invoice.total.cents + line.cents }
+  }
+
+  function draft(sub: Subscription, flatTo: string | null): Invoice {
+    const price = priceOf(sub.priceId)
+    const payout = sub.destination === null ? null : { destination: sub.destination, applicationFeePercent: sub.applicationFeePercent ?? 0 }
+    const invoice: Invoice = {
+      ...{
+        id: id('in'),
+        customerId: sub.customerId,
+        subscriptionId: sub.id,
+        status: 'draft',
+        total: { cents: 0, currency: price.unit.currency },
+      },
+      ...{
+        paidCents: 0,
+        refundedCents: 0,
+        createdAt: at(),
+        finalizedAt: null,
+        periodStart: sub.currentPeriodStart,
+        periodEnd: sub.currentPeriodEnd,
+      },
+      ...{ lines: [], payout, vendorCents: 0, metadata: {} },
+    }
+    invoices.set(invoice.id, invoice)
+    sub.latestInvoiceId = invoice.id
+    if (price.meterId === null && flatTo !== null)
+      addLine(invoice, { description: 'month', cents: price.unit.cents, periodStart: at(), periodEnd: flatTo })
+    for (const item of invoiceItems.values()) {
+      const isDue = item.invoiceId === null && item.customerId === sub.customerId && item.subscriptionId === sub.id
+      if (!isDue) continue
+      item.invoiceId = invoice.id
+      const line = { description: item.description, cents: item.amount.cents, invoiceItemId: item.id, metadata: item.metadata }
+      addLine(invoice, { ...line, periodStart: at(), periodEnd: at() })
+    }
+    emit('invoice.created', 'invoice', invoice.id)
+    return invoice
+  }
+
+  /** Adds the metered usage of the invoice's period, then collects. */
+  function finalize(invoice: Invoice): void {
+    const sub = invoice.subscriptionId === null ? null : subscriptionOf(invoice.subscriptionId)
+    const { meterId, unit } = sub ? priceOf(sub.priceId) : { meterId: null, unit: { cents: 0 } }
+    if (sub && meterId !== null && invoice.createdAt >= invoice.periodEnd) {
+      const quantity = usedIn(sub, invoice.periodStart, invoice.periodEnd)
+      const { periodStart, periodEnd } = invoice
+      if (quantity > 0) addLine(invoice, { description: `${quantity} × usage`, cents: quantity * unit.cents, periodStart, periodEnd })
+    }
+    invoice.finalizedAt = at()
+    invoice.status = 'open'
+    emit('invoice.finalized', 'invoice', invoice.id)
+    const isRefused = refusing.has(invoice.customerId)
+    if (invoice.total.cents <= 0 || (collection === 'charge' && !isRefused)) {
+      pay(invoice)
+      return
+    }
+    if (collection === 'invoice') return
+    emit('invoice.payment_failed', 'invoice', invoice.id)
+    if (!sub) return
+    if (sub.status === 'active') sub.status = 'past_due'
+    emit('customer.subscription.updated', 'subscription', sub.id)
+  }
+
+  function pay(invoice: Invoice): void {
+    money.pay(invoice)
+    emit('invoice.paid', 'invoice', invoice.id)
+    const sub = subscriptions.get(invoice.subscriptionId ?? '')
+    if (sub?.status !== 'past_due') return
+    sub.status = 'active'
+    emit('customer.subscription.updated', 'subscription', sub.id)
+  }
+
+  function end(sub: Subscription): void {
+    sub.status = 'canceled'
+    sub.canceledAt ??= at()
+    sub.endedAt = at()
+    emit('customer.subscription.deleted', 'subscription', sub.id)
+  }
+
+  function renew(sub: Subscription): void {
+    if (sub.cancelAtPeriodEnd) {
+      draft(sub, null)
+      end(sub)
+      return
+    }
+    const next = nextPeriodEnd(sub, sub.currentPeriodEnd)
+    draft(sub, next)
+    sub.currentPeriodStart = sub.currentPeriodEnd
+    sub.currentPeriodEnd = next
+    emit('customer.subscription.updated', 'subscription', sub.id)
+  }
+
+  const isEnded = ({ status }: Subscription) => status === 'canceled' || status === 'incomplete_expired'
+  const finalizesAt = ({ createdAt }: Invoice) => new Date(Date.parse(createdAt) + hourMs).toISOString()
+
+  /** Everything that is due by now, in order of time. */
+  function settle(): void {
+    const now = isoNow(clock)
+    for (;;) {
+      const renewals = [...subscriptions.values()]
+        .filter((sub) => !isEnded(sub))
+        .map((sub) => ({ due: sub.currentPeriodEnd, run: () => renew(sub) }))
+      const drafts = [...invoices.values()]
+        .filter(({ status, subscriptionId }) => status === 'draft' && subscriptionId !== null)
+        .map((one) => ({ due: finalizesAt(one), run: () => finalize(one) }))
+      const next = [...renewals, ...drafts].filter(({ due }) => due <= now).sort((a, b) => (a.due < b.due ? -1 : 1))[0]
+      if (!next) break
+      settledTo = next.due
+      next.run()
+    }
+    settledTo = ''
+  }
+
+  const { call, calls, fault, deliverLate } = idempotentCalls(clock, settle)
+  const get = <Value>(operation: string, input: unknown, work: () => Value): Promise<Value> => call({ operation, input }, work)
+  const keyed = <Input extends Readonly<{ key: string }>, Value>(operation: string, input: Input, work: () => Value): Promise<Value> =>
+    call({ operation, key: input.key, input }, work)
+  const link = (path: string) => ({
+    url: `https://pay.example/${path}/${id('link')}`,
+    expiresAt: new Date(clock.now().getTime() + hourMs).toISOString(),
+  })
+
+  // ---- the port
+
+  const provider: PaymentProvider = {
+    name: 'stripe',
+    createAccount: (input) =>
+      keyed('createAccount', input, () => {
+        const account = {
+          id: id('acct'),
+          chargesEnabled: false,
+          payoutsEnabled: false,
+          transfersEnabled: false,
+          pastDue: [],
+          disabledReason: 'requirements.past_due',
+        }
+        accounts.set(account.id, account)
+        return account
+      }),
+    getAccount: (account) => get('getAccount', account, () => accounts.get(account) ?? null),
+    createAccountLink: (input) =>
+      get('createAccountLink', input, () => (accounts.has(input.accountId) ? link('onboard') : missing(`account: ${input.accountId}`))),
+    createCustomer: (input) =>
+      keyed('createCustomer', input, () => {
+        const { name, email, metadata } = input
+        const customer = { id: id('cus'), name, email, metadata }
+        customers.set(customer.id, customer)
+        return customer
+      }),
+    getCustomer: (customer) => get('getCustomer', customer, () => customers.get(customer) ?? null),
+    updateCustomer: (input) =>
+      keyed('updateCustomer', input, () => {
+        const customer = customers.get(input.id) ?? missing(`customer: ${input.id}`)
+        if (input.email !== undefined) customer.email = input.email
+        if (input.metadata) customer.metadata = { ...customer.metadata, ...input.metadata }
+        return customer
+      }),
+    createSetupLink: (input) =>
+      get('createSetupLink', input, () => (customers.has(input.customerId) ? link('setup') : missing(`customer: ${input.customerId}`))),
+    createProduct: (input) =>
+      keyed('createProduct', input, () => {
+        const product = { id: id('prod'), name: input.name, active: true, metadata: input.metadata }
+        products.set(product.id, product)
+        return product
+      }),
+    ensureMeter: (input) =>
+      keyed('ensureMeter', input, () => {
+        const known = [...meters.values()].find(({ eventName }) => eventName === input.eventName)
+        const meter = known ?? { id: id('mtr'), eventName: input.eventName, status: 'active' as const }
+        meters.set(meter.id, meter)
+        return meter
+      }),
+    createPrice: (input) =>
+      keyed('createPrice', input, () => {
+        const { productId, unit, meterId, lookupKey } = input
+        if (!products.has(productId)) missing(`product: ${productId}`)
+        for (const price of prices.values()) if (price.lookupKey === lookupKey) price.lookupKey = null
+        const price = { id: id('price'), productId, unit, meterId, active: true, lookupKey }
+        prices.set(price.id, price)
+        return price
+      }),
+    getPrice: (price) => get('getPrice', price, () => prices.get(price) ?? null),
+    findPrice: (key) => get('findPrice', key, () => [...prices.values()].find(({ lookupKey }) => lookupKey === key) ?? null),
+    deactivatePrice: (input) =>
+      keyed('deactivatePrice', input, () => {
+        priceOf(input.id).active = false
+      }),
+    createSubscription: (input) =>
+      keyed('createSubscription', input, () => {
+        if (!customers.has(input.customerId)) missing(`customer: ${input.customerId}`)
+        const price = priceOf(input.priceId)
+        if (!price.active) throw paymentFailure('invalid', `The price ${price.id} is inactive`)
+        if (input.metered !== (price.meterId !== null)) throw paymentFailure('invalid', 'A metered price takes no quantity')
+        const account = input.payout && accounts.get(input.payout.destination)
+        if (input.payout && !account?.transfersEnabled) throw paymentFailure('invalid', 'The destination account cannot receive transfers')
+        if (price.meterId === null && collection === 'charge' && refusing.has(input.customerId))
+          throw paymentFailure('declined', 'The card was declined')
+        const sub: Subscription = {
+          ...{ id: id('sub'), customerId: input.customerId, status: 'active', itemId: id('si'), priceId: price.id },
+          ...{
+            currentPeriodStart: at(),
+            currentPeriodEnd: at(),
+            cancelAtPeriodEnd: false,
+            createdAt: at(),
+            canceledAt: null,
+            endedAt: null,
+          },
+          ...{ destination: input.payout?.destination ?? null, applicationFeePercent: input.payout?.applicationFeePercent ?? null },
+          ...{ latestInvoiceId: null, metadata: input.metadata, anchor: input.anchor },
+        }
+        sub.currentPeriodEnd = nextPeriodEnd(sub, at())
+        subscriptions.set(sub.id, sub)
+        emit('customer.subscription.created', 'subscription', sub.id)
+        finalize(draft(sub, sub.currentPeriodEnd))
+        return recordOf(sub)
+      }),
+    getSubscription: (sub) =>
+      get('getSubscription', sub, () => {
+        const found = subscriptions.get(sub)
+        return found ? recordOf(found) : null
+      }),
+    listSubscriptions: (customer) =>
+      get('listSubscriptions', customer, () =>
+        newestFirst(subscriptions.values())
+          .filter(({ customerId }) => customerId === customer)
+          .map(recordOf),
+      ),
+    updateSubscription: (input) =>
+      keyed('updateSubscription', input, () => {
+        const sub = subscriptionOf(input.id)
+        if (isEnded(sub)) throw paymentFailure('invalid', `The subscription ${sub.id} is canceled`)
+        if (input.payout !== undefined) {
+          sub.destination = input.payout?.destination ?? null
+          sub.applicationFeePercent = input.payout?.applicationFeePercent ?? null
+        }
+        if (input.metadata) sub.metadata = { ...sub.metadata, ...input.metadata }
+        if (input.cancelAtPeriodEnd !== undefined) {
+          sub.cancelAtPeriodEnd = input.cancelAtPeriodEnd
+          sub.canceledAt = input.cancelAtPeriodEnd ? at() : null
+        }
+        emit('customer.subscription.updated', 'subscription', sub.id)
+        return recordOf(sub)
+      }),
+    cancelSubscription: (input) =>
+      keyed('cancelSubscription', input, () => {
+        const sub = subscriptionOf(input.id)
+        if (!isEnded(sub)) end(sub)
+        return recordOf(sub)
+      }),
+    reportUsage: (input) =>
+      get('reportUsage', input, () => {
+        const [atMs, nowMs] = [Date.parse(input.at), clock.now().getTime()]
+        if (atMs < nowMs - 35 * 24 * hourMs || atMs > nowMs + 5 * 60_000)
+          throw paymentFailure('invalid', 'The time of the usage is out of range')
+        if (!customers.has(input.customerId)) missing(`customer: ${input.customerId}`)
+        if (usage.some((one) => one.identifier === input.identifier && one.atMs > nowMs - 24 * hourMs)) return
+        usage.push({ ...input, at: new Date(atMs).toISOString(), day: new Date(atMs).toISOString().slice(0, 10), atMs: nowMs })
+      }),
+    createInvoice: (input) =>
+      keyed('createInvoice', input, () => {
+        if (!customers.has(input.customerId)) missing(`customer: ${input.customerId}`)
+        const { customerId, currency, metadata } = input
+        const invoice: Invoice = {
+          ...{ id: id('in'), customerId, subscriptionId: null, status: 'draft', total: { cents: 0, currency }, paidCents: 0 },
+          ...{ refundedCents: 0, createdAt: at(), finalizedAt: null, periodStart: at(), periodEnd: at(), lines: [], metadata },
+          ...{ payout: null, vendorCents: 0 },
+        }
+        invoices.set(invoice.id, invoice)
+        return invoice
+      }),
+    finishInvoice: (input) =>
+      keyed('finishInvoice', input, () => {
+        const invoice = invoiceOf(input.invoiceId)
+        if (invoice.status === 'draft') finalize(invoice)
+        return invoice
+      }),
+    createInvoiceItem: (input) =>
+      keyed('createInvoiceItem', input, () => {
+        if (!customers.has(input.customerId)) missing(`customer: ${input.customerId}`)
+        const { customerId, amount, description, metadata, on } = input
+        const placed = 'invoiceId' in on ? { invoiceId: on.invoiceId, subscriptionId: null } : { invoiceId: null, ...on }
+        const item = { id: id('ii'), customerId, amount, description, metadata, ...placed }
+        const sub = placed.subscriptionId === null ? null : subscriptionOf(placed.subscriptionId)
+        if (sub && isEnded(sub)) throw paymentFailure('invalid', `The subscription ${sub.id} is canceled`)
+        const invoice = placed.invoiceId === null ? null : invoiceOf(placed.invoiceId)
+        if (invoice && invoice.status !== 'draft') throw paymentFailure('invalid', `The invoice ${invoice.id} is ${invoice.status}`)
+        invoiceItems.set(item.id, item)
+        if (invoice)
+          addLine(invoice, { description, cents: amount.cents, invoiceItemId: item.id, metadata, periodStart: at(), periodEnd: at() })
+        return item
+      }),
+    getInvoiceItem: (item) => get('getInvoiceItem', item, () => invoiceItems.get(item) ?? null),
+    listInvoiceItems: (customer) =>
+      get('listInvoiceItems', customer, () => newestFirst(invoiceItems.values()).filter(({ customerId }) => customerId === customer)),
+    getInvoice: (invoice) => get('getInvoice', invoice, () => invoices.get(invoice) ?? null),
+    listInvoices: ({ customerId, subscriptionId }) =>
+      get('listInvoices', { customerId, subscriptionId }, () =>
+        newestFirst(invoices.values()).filter(
+          (one) => one.customerId === customerId && (subscriptionId === undefined || one.subscriptionId === subscriptionId),
+        ),
+      ),
+    refundInvoice: (input) =>
+      keyed('refundInvoice', input, () => {
+        const refundedCents = money.refund(invoiceOf(input.invoiceId))
+        if (refundedCents > 0) emit('charge.refunded', 'charge', input.invoiceId)
+        return { refundedCents }
+      }),
+    voidInvoice: (input) =>
+      keyed('voidInvoice', input, () => {
+        const invoice = invoiceOf(input.invoiceId)
+        if (invoice.status === 'open' || invoice.status === 'draft') invoice.status = 'void'
+      }),
+    createTransfer: (input) =>
+      keyed('createTransfer', input, () => {
+        const { amount, destination, metadata } = input
+        if (!accounts.get(destination)?.transfersEnabled)
+          throw paymentFailure('invalid', 'The destination account cannot receive transfers')
+        const transfer = { id: id('tr'), amount, destination, reversedCents: 0, metadata }
+        transfers.set(transfer.id, transfer)
+        money.transfer(destination, amount)
+        return transfer
+      }),
+    listTransfers: (destination) =>
+      get('listTransfers', destination, () => newestFirst(transfers.values()).filter((one) => one.destination === destination)),
+    verifyEvent: eventVerifier(
+      (Object.keys(testWebhookSecrets) as WebhookEndpoint[]).map((endpoint) => ({
+        endpoint,
+        secret: secret(testWebhookSecrets[endpoint]),
+      })),
+    ),
+  }
+
+  return {
+    provider,
+    calls,
+    fault,
+    deliverLate,
+    /** Events of the provider, oldest first. */
+    events: () => {
+      settle()
+      return events
+    },
+    /** What the customer paid and was not refunded, what the account received, what the platform kept. */
+    paidBy: (customerId: string) => {
+      settle()
+      return 0 - money.balance(customerId)
+    },
+    receivedBy: (account: string) => {
+      settle()
+      return money.balance(account)
+    },
+    keptByPlatform: () => {
+      settle()
+      return money.balance('platform')
+    },
+    liveSubscriptions: (customerId: string) => {
+      settle()
+      return [...subscriptions.values()].filter((sub) => sub.customerId === customerId && !isEnded(sub)).map(recordOf)
+    },
+    setAccount: (account: string, patch: Partial<ProviderAccount>) => {
+      Object.assign(accounts.get(account) ?? missing('account'), patch)
+      emit('account.updated', 'account', account)
+    },
+    refuseCard: (customerId: string, refused = true) => void (refused ? refusing.add(customerId) : refusing.delete(customerId)),
+    deleteCustomer: (customerId: string) => void customers.delete(customerId),
+    refundInvoice: (invoice: string) => money.refund(invoiceOf(invoice)),
+    payInvoice: (invoice: string) => pay(invoiceOf(invoice)),
+    subscriptions,
+    invoices,
+    prices,
+    meters,
+    transfers,
+    usage,
+  }
+}
+
+const recordOf = ({ anchor: _, ...sub }: Subscription) => ({ ...sub })
+
+export const readyAccount = { chargesEnabled: true, payoutsEnabled: true, transfersEnabled: true, pastDue: [], disabledReason: null }
+
+/** An event as the provider sends it: raw body and signature header. */
+export function signedEvent(event: DoubleEvent, { now, endpoint = 'platform' }: Readonly<{ now: Date; endpoint?: WebhookEndpoint }>) {
+  const seconds = Math.floor(now.getTime() / 1000)
+  const { id, type, objectKind, objectId, createdAt } = event
+  const snapshot = { id, object: 'event', type, created: Math.floor(Date.parse(createdAt) / 1000), livemode: false }
+  const body = Buffer.from(
+    JSON.stringify(
+      endpoint === 'thin'
+        ? { id, object: 'v2.core.event', type, created: createdAt, related_object: { id: objectId, type: objectKind } }
+        : { ...snapshot, data: { object: { id: objectId, object: objectKind } } },
+    ),
+  )
+  const digest = createHmac('sha256', testWebhookSecrets[endpoint]).update(`${seconds}.`).update(body).digest('hex')
+  return { body, signature: `t=${seconds},v1=${digest}` }
+}
