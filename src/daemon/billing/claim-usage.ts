@@ -82,7 +82,7 @@ async function missingOf({ db }: Deps, row: ReportRow, { own, periods, items }: 
   })
 }
 
-/** What the provider has as claims of a report, stored here or not. */
+/** Claims of a report at the provider, stored here or not. */
 const itemCents = (items: readonly ProviderInvoiceItem[], { id }: ReportRow): number =>
   items.filter(({ metadata }) => metadata.svc_report?.startsWith(`${id}:`)).reduce((sum, { amount }) => sum + amount.cents, 0)
 
