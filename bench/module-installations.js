@@ -1,3 +1,4 @@
+import { readdirSync } from 'node:fs'
 import { openDatabase } from '../dist/daemon/db/index.js'
 import { cpuSeconds, residentBytes, startDaemon, wait } from './daemon-process.js'
 import { seedModules } from './module-seed.js'
@@ -18,11 +19,16 @@ export async function moduleInstallations() {
   return [
     {
       what: 'idle daemon, memory of 10,000 active installations of modules',
-      measured: `${(bytes / 2 ** 20).toFixed(1)} MiB`,
+      measured: `${(bytes / 2 ** 20).toFixed(1)} MiB (${(with10k.bytes / 2 ** 20).toFixed(0)} against ${(without.bytes / 2 ** 20).toFixed(0)})`,
       reach: 'at most 20 MB',
       ok: bytes <= most.bytes,
     },
-    { what: 'the same, CPU time of one core', measured: `${(cpu * 100).toFixed(1)} %`, reach: 'under 5 %', ok: cpu < most.cpu },
+    {
+      what: 'the same, CPU time of one core',
+      measured: `${(cpu * 100).toFixed(1)} % (${(with10k.cpu * 100).toFixed(1)} against ${(without.cpu * 100).toFixed(1)})`,
+      reach: 'under 5 %',
+      ok: cpu < most.cpu,
+    },
   ]
 }
 
@@ -33,15 +39,45 @@ async function idle({ isInstalled = false }) {
     if (isInstalled) await seedModules(made, [{ id: 'attendance', code: 'export const on = {}', tenantIds }])
     await withStreams(made, tenantIds)
   }
-  const daemon = await startDaemon(port, { seed })
+  const daemon = await startDaemon(port)
   try {
+    // The first start publishes the items of the marketplace and reports each to every tenant: that is not idle.
+    await itemsPublished(daemon)
+    await seed({ databaseUrl: databaseOf(daemon), folder: daemon.folder })
+    const { pid } = await daemon.again()
     await wait(settleMs)
-    const before = cpuSeconds(daemon.pid)
+    await assertSetUp(daemon, isInstalled ? tenants : 0)
+    const before = cpuSeconds(pid)
     await wait(settleMs)
-    return { bytes: residentBytes(daemon.pid), cpu: (cpuSeconds(daemon.pid) - before) / (settleMs / 1000) }
+    return { bytes: residentBytes(pid), cpu: (cpuSeconds(pid) - before) / (settleMs / 1000) }
   } finally {
     daemon.close()
   }
+}
+
+const seeds = readdirSync(new URL('../config/marketplace', import.meta.url)).length
+const databaseOf = ({ folder }) => `sqlite:${folder}/data/tenantry.db`
+
+async function itemsPublished(daemon) {
+  const { db, close } = openDatabase(databaseOf(daemon))
+  for (let n = 0; n < 300; n++) {
+    const items = await db.selectFrom('marketplace_items').select('id').execute()
+    const jobs = await db.selectFrom('outbox').select('id').execute()
+    if (items.length === seeds && jobs.length === 0) break
+    await wait(100)
+  }
+  await close()
+}
+
+/** A measurement counts only with the installations in place and no event to deliver. */
+async function assertSetUp(daemon, installed) {
+  const { db, close } = openDatabase(databaseOf(daemon))
+  const active = await db.selectFrom('module_installations').select('tenant_id').where('status', '=', 'active').execute()
+  const streams = await db.selectFrom('streams').select('stream').where('stream', 'like', 'tenant:%').execute()
+  const events = await db.selectFrom('events').select('seq').where('stream', 'like', 'tenant:%').limit(1).execute()
+  await close()
+  if (active.length !== installed || streams.length < tenants || events.length > 0)
+    throw new Error(`${active.length} installations, ${streams.length} streams, ${events.length} events: not what is to be measured`)
 }
 
 /** Both daemons have the same streams. */

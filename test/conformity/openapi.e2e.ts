@@ -113,6 +113,7 @@ async function seedOfTenant(user: string, n: number): Promise<Seed> {
     'versions/{version}': '1',
     'modules/{id}': moduleId,
     'health/{moduleId}': moduleId,
+    'developers/{id}': store.developerId,
     '/api/auth/v1/sessions/{id}': sessions.find(({ current }) => current)?.id ?? '',
   }
 }

@@ -184,6 +184,28 @@ test('a vendor sells, tenants pay each month, and each euro goes to whom it belo
   Object.assign(double.subscriptions.get(live?.id as string) ?? {}, { applicationFeePercent: 30 })
   expect((await operator.billing.reconcileBilling({})).differences).toEqual([])
 
+  // The vendor sends a newer version: it is offered, installed beside the old board, and nothing is charged for it.
+  expect(bought).toMatchObject({ installedVersion: '1.0.0', updateAvailable: false })
+  const newer = await untilTrue(() =>
+    clientOf(daemon.url)
+      .marketplace.submitItem({ body: { ...submission, version: '1.1.0' } as never })
+      .catch(() => undefined),
+  )
+  const { submissionId: newerId } = newer as Awaited<ReturnType<Api['marketplace']['submitItem']>>
+  await untilTrue(async () => {
+    const mail = post.received.find(({ message }) => message.replaceAll('=\n', '').includes(newerId))
+    const path = /confirm\?token=[A-Za-z0-9._~-]+/.exec(mail?.message.replaceAll('=\n', '').replaceAll('=3D', '=') ?? '')?.[0]
+    return path && (await fetch(`${daemon.url}/api/public/marketplace/submissions/${newerId}/${path}`)).ok
+  })
+  await operator.marketplace.approveMarketplaceSubmission({ params: { id: newerId }, body: { vendorId, itemId: item.id } })
+  const ownOf = async () =>
+    (await anna.marketplace.listMarketplaceSubscriptions()).subscriptions.find(({ id: known }) => known === bought?.id)
+  expect(await ownOf()).toMatchObject({ installedVersion: '1.0.0', updateAvailable: true })
+  const updated = await anna.marketplace.updateMarketplaceItem({ params: { id: bought?.id as string } })
+  expect(updated.subscription).toMatchObject({ installedVersion: '1.1.0', updateAvailable: false, status: 'active' })
+  expect(updated.subscription.installedTemplateId).not.toBe(bought?.installedTemplateId)
+  expect([money(), double.liveSubscriptions(customer).length]).toEqual([[300, 210, 90], 1])
+
   // The price changes for new installs; a deleted subscription is cancelled here, and its usage is charged.
   await operator.marketplace.changeItem({ params: { id: item.id }, body: { priceModel: 'per-active-user', priceCents: 200 } })
   await untilTrue(async () => [...double.prices.values()].some(({ unit, active }) => active && unit.cents === 200))
@@ -230,6 +252,8 @@ test('a vendor sells, tenants pay each month, and each euro goes to whom it belo
 }, 90_000)
 
 test('a sixth submission from one address within the hour is refused', async () => {
+  // The story before sent one from this address.
+  moveTo('2026-04-06T02:00:00.000Z')
   await restart()
   const stranger = clientOf(daemon.url)
   const submission = {

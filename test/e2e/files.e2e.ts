@@ -9,9 +9,11 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { bucketStore } from '../../src/daemon/objects/bucket-store.ts'
 import type { ObjectStore } from '../../src/daemon/objects/index.ts'
 import { content, objectStoreSuite } from '../daemon/objects/object-store-suite.ts'
+import { emptyDatabase } from '../support/databases.ts'
 import { hurriedClock } from '../support/hurried-clock.ts'
 import { aPlatformUser } from '../support/platform-user.ts'
 import { aRunningDaemon, clientOf } from '../support/running-daemon.ts'
+import { aPackage, aStoreRoom, formOf } from '../support/store-room.ts'
 import { testbedExists } from '../testbed/testbed.ts'
 import { aBucket } from './support/a-bucket.ts'
 
@@ -66,6 +68,23 @@ describe.skipIf(!testbedExists())('objects in a bucket', () => {
     expect(Buffer.from(loaded).equals(whole)).toBe(true)
     expect(await left()).toEqual([expect.stringMatching(new RegExp(`^kept/files/ten_[a-z0-9]+/${fileId}$`))])
     await user.files.deleteFile({ params: { spaceId, fileId }, query: { forGood: 'true' } })
+    expect(await left()).toEqual([])
+  })
+
+  test('hold the packages of the store, which a signed link downloads until it expires', async () => {
+    const { db } = await emptyDatabase('sqlite')
+    onTestFinished(() => db.destroy())
+    const room = await aStoreRoom(db, { objects: store })
+    const anna = await room.aDeveloper('anna')
+    const { zip, manifest } = await aPackage()
+    const { submissionId, artifactPath } = await anna.uploadModule({ upload: formOf(zip, manifest) })
+    expect(await left()).toEqual([`kept/store/${artifactPath}`])
+    const { downloadUrl } = await anna.linkPackage({ params: { submissionId } })
+    const get = () => fetch(`${room.url}${downloadUrl}`, { headers: { connection: 'close' } })
+    expect(Buffer.from(await (await get()).arrayBuffer()).equals(zip)).toBe(true)
+    await room.clock.advance(900_000)
+    expect((await get()).status).toBe(403)
+    await store.remove(`store/${artifactPath}`)
     expect(await left()).toEqual([])
   })
 

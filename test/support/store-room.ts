@@ -4,6 +4,7 @@ import { type Capability, type PlatformPrincipal, problem } from '../../src/core
 import { catalogueContract, storeContract, storeInvitesContract } from '../../src/core/store/index.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
 import type { Mail, Mailer } from '../../src/daemon/mail/mailer.ts'
+import type { ObjectStore } from '../../src/daemon/objects/index.ts'
 import { authenticateDeveloper, openExaminer, storeFeature } from '../../src/daemon/store/index.ts'
 import { silentLogger } from '../../src/node/index.ts'
 import { zipOf } from '../../src/node/module-package/index.ts'
@@ -27,10 +28,10 @@ type Changed = Readonly<{ id?: string; manifest?: object; files?: Record<string,
 /** Compiled when the test file loads: that may take longer than a test. */
 const workers = { scan: compiled('node/module-package/scan-worker.js'), sandbox: compiled('node/sandbox/worker.js') }
 
-type Options = Readonly<{ testMs?: number; registration?: 'open' | 'invite' | 'closed' }>
+type Options = Readonly<{ testMs?: number; registration?: 'open' | 'invite' | 'closed'; objects?: ObjectStore }>
 
 /** The store over an empty database, with real scan and sandbox, and the users anna, ben (manageModules) and rita (reviewStore) of `acme`. */
-export async function aStoreRoom(db: Db, { testMs = 60_000, registration = 'invite' }: Options = {}) {
+export async function aStoreRoom(db: Db, { testMs = 60_000, registration = 'invite', objects }: Options = {}) {
   const files = await aFilesRoom(db)
   const mails: Mail[] = []
   const mailer: Mailer = {
@@ -41,6 +42,7 @@ export async function aStoreRoom(db: Db, { testMs = 60_000, registration = 'invi
   }
   const deps = {
     ...files,
+    ...(objects && { objects }),
     mailer,
     registration,
     log: silentLogger(),

@@ -44,7 +44,8 @@ function checkTrigger(board: BoardDefinition, trigger: Trigger, { place, rooms }
   if (trigger.kind === 'event') return [...checkEvent(trigger), ...spaceless]
   if (trigger.kind === 'chat') return [...checkPhrases(trigger), ...(place ? checkRoom(board, trigger, { place, rooms }) : [])]
   const fault = cronFault(trigger.expression, place?.timeZone ?? 'UTC', place?.now ?? new Date(0))
-  return [...(fault === undefined ? [] : [error('CRON_INVALID', null, `${name}: ${trigger.expression} ${fault}`)]), ...spaceless]
+  const message = `${name}: the cron expression "${trigger.expression}" is not valid: ${fault}. fix: use five fields such as 0 8 * * 1-5`
+  return [...(fault === undefined ? [] : [error('CRON_INVALID', null, message)]), ...spaceless]
 }
 
 function checkEvent({ id, eventType, expression }: TriggerOf<'event'>): BoardFinding[] {

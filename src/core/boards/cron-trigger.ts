@@ -9,10 +9,10 @@ const parse = ({ expression, timeZone }: Schedule): Cron => new Cron(expression,
 
 /** Why the expression cannot be used; undefined if it can. */
 export function cronFault(expression: string, timeZone: string, now: Date): string | undefined {
-  if (expression.trim().split(/\s+/).length !== 5) return 'must have five fields: minute, hour, day of the month, month, day of the week'
+  if (expression.trim().split(/\s+/).length !== 5) return 'it must have five fields: minute, hour, day of the month, month, day of the week'
   try {
-    if (parse({ expression, timeZone }).nextRun(now) === null) return 'never happens'
-    return isTooOften(expression, now) ? `happens more than ${maxPerHour} times in an hour` : undefined
+    if (parse({ expression, timeZone }).nextRun(now) === null) return 'it never happens'
+    return isTooOften(expression, now) ? `it happens more than ${maxPerHour} times in an hour` : undefined
   } catch (error) {
     return (error as Error).message.replace(/^CronPattern: /, '')
   }

@@ -1,30 +1,54 @@
 import { alertOf } from '../../core/alerts/index.ts'
 import { missingCents } from '../../core/billing/index.ts'
-import { isoNow } from '../../core/kit/index.ts'
-import { isLive, type ProviderInvoice } from '../../core/payments/index.ts'
+import { isoNow, newId } from '../../core/kit/index.ts'
+import { isLive, type ProviderInvoice, type ProviderInvoiceItem } from '../../core/payments/index.ts'
 import { raiseAlert } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
+import { acquireLease, type Lease, releaseLease, renewLease } from '../db/index.ts'
 import { findItem } from '../marketplace/index.ts'
 import { createOnce } from '../payments/index.ts'
 import { tenantById } from '../tenants/index.ts'
 import type { BillingDeps } from './deps.ts'
 import type { ReportRow } from './report-usage.ts'
 
-type Deps = Pick<BillingDeps, 'db' | 'clock' | 'provider'>
+type Deps = Pick<BillingDeps, 'db' | 'clock' | 'random' | 'provider'>
 
 const system = { kind: 'system', name: 'billing' } as const
 
+/** Longer than the calls of one claim may take. */
+const leaseMs = 5 * 60_000
+
 /**
  * Charges usage whose invoice is final by an invoice item: what the reports of the period cost, less what the invoice has of them. False while the
- * invoice is a draft, which still takes reports.
+ * invoice is a draft, which still takes reports. The amount depends on what was claimed before, so one process claims for a subscription at a time.
  */
-export async function claimUsage(deps: Deps, row: ReportRow): Promise<boolean> {
+export async function claimUsage(deps: Deps, { id, revision, payment_subscription_id: subscription }: ReportRow): Promise<boolean> {
+  const lease = await acquireLease(deps, { name: `billing-claim:${subscription}`, owner: newId(deps.random, 'clm'), ttlMs: leaseMs })
+  if (!lease) throw new Error('another process charges usage of the subscription')
+  try {
+    const row = await deps.db
+      .selectFrom('billing_reports')
+      .selectAll()
+      .where('id', '=', id)
+      .where('revision', '=', revision)
+      .where('sent_at', 'is', null)
+      .executeTakeFirst()
+    return row ? await claimMissing(deps, row, lease) : true
+  } finally {
+    await releaseLease(deps, lease)
+  }
+}
+
+async function claimMissing(deps: Deps, row: ReportRow, lease: Lease): Promise<boolean> {
   const invoices = await deps.provider.listInvoices({ customerId: row.customer_id, subscriptionId: row.payment_subscription_id })
   const periods = invoices.filter(isOfPeriod)
   const own = periods.find(({ periodStart, periodEnd }) => row.event_at >= periodStart && row.event_at < periodEnd)
   if (own?.status === 'draft') return false
-  const cents = await missingOf(deps, row, { own, periods })
-  const item = cents > 0 ? await claim(deps, row, cents) : null
+  const items = await deps.provider.listInvoiceItems(row.customer_id)
+  const known = items.find(({ metadata }) => metadata.svc_report === markOf(row))
+  const cents = known?.amount.cents ?? (await missingOf(deps, row, { own, periods, items }))
+  if (!(await renewLease(deps, lease, leaseMs))) throw new Error('the claim took too long and is repeated')
+  const item = cents > 0 ? await claim(deps, row, { cents, known }) : null
   await store(deps, row, { cents, item })
   return true
 }
@@ -32,9 +56,12 @@ export async function claimUsage(deps: Deps, row: ReportRow): Promise<boolean> {
 /** The first invoice of a subscription is made at the begin of its period, and has no usage. */
 const isOfPeriod = ({ createdAt, periodEnd, status }: ProviderInvoice): boolean => createdAt >= periodEnd && status !== 'void'
 
-type Found = Readonly<{ own: ProviderInvoice | undefined; periods: readonly ProviderInvoice[] }>
+/** The item of a report: a process that was killed before it stored the claim finds it again. */
+const markOf = ({ id, revision }: ReportRow): string => `${id}:${revision}`
 
-async function missingOf({ db }: Deps, row: ReportRow, { own, periods }: Found): Promise<number> {
+type Found = Readonly<{ own: ProviderInvoice | undefined; periods: readonly ProviderInvoice[]; items: readonly ProviderInvoiceItem[] }>
+
+async function missingOf({ db }: Deps, row: ReportRow, { own, periods, items }: Found): Promise<number> {
   const reports = await db
     .selectFrom('billing_reports')
     .selectAll()
@@ -51,21 +78,25 @@ async function missingOf({ db }: Deps, row: ReportRow, { own, periods }: Found):
   return missingCents({
     owedCents: alike.reduce((sum, { quantity, unit_cents }) => sum + quantity * unit_cents, 0),
     invoicedCents: own ? usageCents(own) : 0,
-    claimedCents: alike.reduce((sum, { claimed_cents }) => sum + claimed_cents, 0),
+    claimedCents: alike.reduce((sum, one) => sum + Math.max(one.claimed_cents, itemCents(items, one)), 0),
   })
 }
+
+/** Claims of a report at the provider, stored here or not. */
+const itemCents = (items: readonly ProviderInvoiceItem[], { id }: ReportRow): number =>
+  items.filter(({ metadata }) => metadata.svc_report?.startsWith(`${id}:`)).reduce((sum, { amount }) => sum + amount.cents, 0)
 
 /** The amount of an invoice for metered usage. */
 export const usageCents = ({ lines }: ProviderInvoice): number =>
   lines.filter(({ invoiceItemId }) => invoiceItemId === null).reduce((sum, { cents }) => sum + cents, 0)
 
+type Due = Readonly<{ cents: number; known: ProviderInvoiceItem | undefined }>
 type Claimed = Readonly<{ invoiceItemId: string; invoiceId: string | null }>
 
 /** The item on the next invoice of the subscription, or on an invoice of its own once that ended. Killed in between, it is found again. */
-async function claim(deps: Deps, row: ReportRow, cents: number): Promise<Claimed> {
+async function claim(deps: Deps, row: ReportRow, { cents, known }: Due): Promise<Claimed> {
   const { provider } = deps
-  const mark = `${row.id}:${row.revision}`
-  const known = (await provider.listInvoiceItems(row.customer_id)).find(({ metadata }) => metadata.svc_report === mark)
+  const mark = markOf(row)
   if (known) {
     if (known.invoiceId !== null) await finishOwn(deps, { invoiceId: known.invoiceId, mark })
     return { invoiceItemId: known.id, invoiceId: known.invoiceId }

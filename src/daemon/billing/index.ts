@@ -14,7 +14,7 @@ import { listPayouts, listUsage } from './list-billing.ts'
 import { payDevelopers, setDeveloperVendor } from './pay-developers.ts'
 import { previewBilling } from './preview.ts'
 import { reconcileAll, reconcilePage } from './reconcile.ts'
-import { reportEnded, reportMonths, reportTopic } from './report-usage.ts'
+import { reportEnded, reportMonths, reportTopic, sendUnsent, unsentTopic } from './report-usage.ts'
 import { mailWarning, warningTopic, warnTenants } from './warn-tenants.ts'
 
 export { openActiveUsers } from './active-users.ts'
@@ -38,6 +38,7 @@ export const billingFeature = feature<Deps>({
     }),
   jobs: (deps) => ({
     [reportTopic]: reportEnded(deps),
+    [unsentTopic]: sendUnsent(deps),
     [warningTopic]: mailWarning(deps),
     [paymentMailTopic]: mailPaymentFailed(deps),
   }),

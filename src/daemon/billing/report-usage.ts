@@ -11,7 +11,7 @@ import {
 } from '../../core/billing/index.ts'
 import { isoNow, newId, plural } from '../../core/kit/index.ts'
 import { isLive, isPaymentFailure, usageMeterOf } from '../../core/payments/index.ts'
-import { type JobHandler, lockExclusive, type Tx } from '../db/index.ts'
+import { enqueueJob, type JobHandler, lockExclusive, type Tx } from '../db/index.ts'
 import type { ReportTable } from './billing.tables.ts'
 import { claimUsage } from './claim-usage.ts'
 import type { BillingDeps } from './deps.ts'
@@ -21,6 +21,7 @@ export type ReportRow = Selectable<ReportTable>
 type Deps = Pick<BillingDeps, 'db' | 'clock' | 'random' | 'provider' | 'log' | 'activeUsers'>
 
 export const reportTopic = 'billing.report'
+export const unsentTopic = 'billing.unsent-reports'
 
 /** Months before the present one that are worked off. The provider takes no usage older than that as a report. */
 const monthsBack = 12
@@ -38,6 +39,10 @@ export async function reportMonths(deps: Deps, signal: AbortSignal): Promise<str
   let counted = 0
   for (const month of monthsBetween(monthBefore(last, monthsBack - 1), last)) counted += await countMonth(deps, month, signal)
   const { sent, waiting } = await sendReports(deps, signal)
+  if (waiting > 0)
+    await deps.db
+      .transaction()
+      .execute((tx) => enqueueJob(tx, deps.clock, { topic: unsentTopic, payload: {}, key: unsentTopic, pool: 'mail' }))
   return `${plural(counted, 'subscription')} counted, ${plural(sent, 'report')} sent${waiting > 0 ? `, ${waiting} not sent` : ''}`
 }
 
@@ -107,6 +112,14 @@ const quantityOf = (known: readonly ReportRow[], { id, day, users }: Counted): n
   return plannedQuantity({ users, reportedOnOtherDays: others.reduce((sum, { quantity }) => sum + quantity, 0) })
 }
 
+/** Sends what the monthly job could not send: the next month would be too late for the invoice. */
+export const sendUnsent =
+  (deps: Deps): JobHandler =>
+  async (_, { signal = new AbortController().signal }) => {
+    const { waiting } = await sendReports(deps, signal)
+    if (waiting > 0) throw new Error(`${plural(waiting, 'report')} of usage ${waiting === 1 ? 'was' : 'were'} not sent`)
+  }
+
 /** Reports the users of a subscription up to the end of its installation, before its last invoice. */
 export const reportEnded =
   (deps: Deps): JobHandler =>
@@ -154,22 +167,49 @@ export async function reopenMonth(tx: Tx, { id, month }: Readonly<{ id: string; 
 async function sendReports(deps: Deps, signal: AbortSignal, id?: string): Promise<Readonly<{ sent: number; waiting: number }>> {
   if (deps.provider.name === 'none') return { sent: 0, waiting: 0 }
   const total = { sent: 0, waiting: 0 }
+  const blocked = new Set<string>()
   for (let after = { subscription: '', day: '' }, last = batch; last === batch && !signal.aborted; ) {
     const rows = await unsent(deps, after, id)
-    const spans = await newestSpans(deps.db, [...new Set(rows.map((row) => row.payment_subscription_id))])
-    for (let from = 0; from < rows.length && !signal.aborted; from += parallel) {
-      const group = rows.slice(from, from + parallel)
-      const done = await Promise.all(group.map((row) => sendOne(deps, row, spans.get(row.payment_subscription_id)?.to_at === null)))
-      const metered = group.filter((_, nth) => done[nth] === 'metered')
-      await markSent(deps, metered)
-      total.sent += done.filter((one) => one !== 'failed').length
-      total.waiting += done.filter((one) => one === 'failed').length
+    const ids = [...new Set(rows.map((row) => row.payment_subscription_id))]
+    const spans = await newestSpans(deps.db, ids)
+    for (let from = 0; from < ids.length && !signal.aborted; from += parallel) {
+      const group = ids.slice(from, from + parallel)
+      const send = (one: string) => {
+        const reports = rows.filter((row) => row.payment_subscription_id === one)
+        return sendInOrder(deps, { reports, blocked, isInstalled: spans.get(one)?.to_at === null })
+      }
+      const done = await Promise.all(group.map(send))
+      await markSent(
+        deps,
+        done.flatMap(({ metered }) => metered),
+      )
+      total.sent += done.reduce((sum, { sent }) => sum + sent, 0)
+      total.waiting += done.reduce((sum, { waiting }) => sum + waiting, 0)
     }
     last = rows.length
     const end = rows.at(-1)
     if (end) after = { subscription: end.payment_subscription_id, day: end.day }
   }
   return total
+}
+
+type OfSubscription = Readonly<{ reports: readonly ReportRow[]; blocked: Set<string>; isInstalled: boolean }>
+
+/**
+ * Sends the reports of one subscription. After a failure the later ones wait: a call without response may still be carried out, and the amount of
+ * a later claim depends on it.
+ */
+async function sendInOrder(deps: Deps, { reports, blocked, isInstalled }: OfSubscription) {
+  const metered: ReportRow[] = []
+  let sent = 0
+  for (const row of reports) {
+    if (blocked.has(row.payment_subscription_id)) break
+    const done = await sendOne(deps, row, isInstalled)
+    if (done === 'failed') blocked.add(row.payment_subscription_id)
+    else sent += 1
+    if (done === 'metered') metered.push(row)
+  }
+  return { metered, sent, waiting: reports.length - sent }
 }
 
 const unsent = ({ db }: Deps, after: Readonly<{ subscription: string; day: string }>, id: string | undefined): Promise<ReportRow[]> => {

@@ -85,7 +85,10 @@ export async function newestSpans(db: DbOrTx, ids: readonly string[]): Promise<M
   return new Map(rows.map((row) => [row.payment_subscription_id, row]))
 }
 
-/** Users of the month by subscription: those who were active while the item was installed, by days. A user counts once. */
+/**
+ * Users of the month by subscription: those who were active while the item was installed, by days. A user counts once for an item: not again for a
+ * later subscription of the same month.
+ */
 export async function usersOf(
   db: DbOrTx,
   { month, ids }: Readonly<{ month: Month; ids: readonly string[] }>,
@@ -99,6 +102,21 @@ export async function usersOf(
     .where('a.month', '=', month)
     .where(sql<boolean>`a.last_day >= substr(s.from_at, 1, 10)`)
     .where(sql<boolean>`(s.to_at is null or a.first_day <= substr(s.to_at, 1, 10))`)
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('billing_spans as o')
+            .select('o.item_id')
+            .whereRef('o.tenant_id', '=', 's.tenant_id')
+            .whereRef('o.item_id', '=', 's.item_id')
+            .whereRef('o.payment_subscription_id', '<>', 's.payment_subscription_id')
+            .where('o.price_model', '=', 'per-active-user')
+            .whereRef('o.from_at', '<', 's.from_at')
+            .where(sql<boolean>`a.last_day >= substr(o.from_at, 1, 10)`)
+            .where(sql<boolean>`(o.to_at is null or a.first_day <= substr(o.to_at, 1, 10))`),
+        ),
+      ),
+    )
     .groupBy('s.payment_subscription_id')
     .execute()
   return new Map(rows.map(({ id, users }) => [id, Number(users)]))

@@ -63,12 +63,12 @@ async function installFree(deps: MarketplaceDeps, actor: PlatformPrincipal, { id
 /** The columns of a subscription that the payments feature fills. */
 type InstalledPayment = Pick<
   SubscriptionRecord,
-  'priceModel' | 'priceCents' | 'currency' | 'paymentPriceId' | 'paymentSubscriptionId' | 'paymentSubscriptionItemId'
+  'priceModel' | 'priceCents' | 'currency' | 'paymentPriceId' | 'paymentSubscriptionId' | 'paymentSubscriptionItemId' | 'paymentStatus'
 >
 
 const noPayment: InstalledPayment = {
   ...{ priceModel: null, priceCents: null, currency: null },
-  ...{ paymentPriceId: null, paymentSubscriptionId: null, paymentSubscriptionItemId: null },
+  ...{ paymentPriceId: null, paymentSubscriptionId: null, paymentSubscriptionItemId: null, paymentStatus: 'ok' },
 }
 
 type NewInstallation = Readonly<{ actor: Installer; item: ItemRecord; plan: BundlePlan; payment: InstalledPayment }>
@@ -90,7 +90,7 @@ export async function storeInstallation(
   const now = isoNow(deps.clock)
   const stored = await storeSubscription(tx, {
     ...{ id: former?.id ?? newId(deps.random, 'msb'), tenantId, itemId: item.id, itemType: item.itemType, status: 'active' },
-    ...{ installedVersion: item.version, ...payment, paymentStatus: 'ok', paidUntil: null, ...applied },
+    ...{ installedVersion: item.version, ...payment, paidUntil: null, ...applied },
     installedBy: actor.kind === 'user' ? actor.userId : null,
     ...{ installedAt: now, cancelledAt: null, updatedAt: now },
   })

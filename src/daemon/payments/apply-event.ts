@@ -1,11 +1,12 @@
 import { alertOf, paymentFailedKey } from '../../core/alerts/index.ts'
-import { isoNow } from '../../core/kit/index.ts'
+import { isoIn, isoNow } from '../../core/kit/index.ts'
 import type { PaymentStatus } from '../../core/marketplace/index.ts'
 import { isLive, objectToRead, type ProviderInvoice, type ProviderSubscription, paymentStatusOf } from '../../core/payments/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import type { JobHandler, Tx } from '../db/index.ts'
+import { enqueueJob, type JobHandler, type Tx } from '../db/index.ts'
 import { findItem, lockSubscription, type SubscriptionRecord, storeSubscription } from '../marketplace/index.ts'
+import { openAttempt } from './attempts.repo.ts'
 import type { PaymentsDeps } from './deps.ts'
 import { syncAccount } from './vendors.ts'
 
@@ -20,11 +21,16 @@ export const eventTopic = 'payments.event'
 export const applyEvent =
   (deps: Deps): JobHandler =>
   async (payload) => {
-    const { eventId } = payload as { eventId: string }
+    const { eventId, subscriptionId } = payload as { eventId: string; subscriptionId?: string }
     const { db, clock } = deps
     const row = await db.selectFrom('payment_events').selectAll().where('id', '=', eventId).executeTakeFirst()
     if (!row || row.applied_at !== null) return
-    const outcome = await outcomeOf(deps, { type: row.type, endpoint: row.endpoint, objectId: row.object_id })
+    const event = { type: row.type, endpoint: row.endpoint, objectId: row.object_id }
+    const outcome = subscriptionId === undefined ? await outcomeOf(deps, event) : await syncSubscription(deps, subscriptionId)
+    if (typeof outcome !== 'string') {
+      await db.transaction().execute((tx) => enqueueEvent(tx, deps, { id: eventId, ...outcome }))
+      return
+    }
     await db
       .updateTable('payment_events')
       .set({ outcome, applied_at: isoNow(clock) })
@@ -32,7 +38,19 @@ export const applyEvent =
       .execute()
   }
 
-async function outcomeOf(deps: Deps, event: Parameters<typeof objectToRead>[0]): Promise<string> {
+/** The event continues in the queue of a subscription: what reads and applies one runs one after the other. */
+type Continued = Readonly<{ subscriptionId: string; runAt?: string }>
+
+type Enqueued = Readonly<{ id: string; objectId?: string | null; subscriptionId?: string; runAt?: string }>
+
+/** Events of one object run one after the other. */
+export const enqueueEvent = (tx: Tx, { clock }: Pick<Deps, 'clock'>, { id, objectId, subscriptionId, runAt }: Enqueued): Promise<void> =>
+  enqueueJob(tx, clock, {
+    ...{ topic: eventTopic, payload: { eventId: id, ...(subscriptionId && { subscriptionId }) } },
+    ...{ queue: `payments:${subscriptionId ?? objectId ?? id}`, pool: 'mail', ...(runAt && { runAt }) },
+  })
+
+async function outcomeOf(deps: Deps, event: Parameters<typeof objectToRead>[0]): Promise<string | Continued> {
   const object = objectToRead(event)
   if (!object) return 'nothing to do'
   if (object.kind === 'account') return syncAccount(deps, object.id)
@@ -40,7 +58,7 @@ async function outcomeOf(deps: Deps, event: Parameters<typeof objectToRead>[0]):
   if (object.kind === 'meter') return rejectedUsage(deps, object.id)
   const invoice = await deps.provider.getInvoice(object.id)
   if (invoice && event.type === 'invoice.finalization_failed' && invoice.status === 'draft') await stuckInvoice(deps, invoice)
-  return invoice?.subscriptionId ? syncSubscription(deps, invoice.subscriptionId) : 'not an invoice of a subscription'
+  return invoice?.subscriptionId ? { subscriptionId: invoice.subscriptionId } : 'not an invoice of a subscription'
 }
 
 /** The provider took reports of usage and then refused them. */
@@ -57,15 +75,19 @@ const stuckInvoice = ({ db, clock }: Deps, { id, customerId }: ProviderInvoice):
   })
 
 /** Follows a subscription by its kind. Returns what happened. */
-async function syncSubscription(deps: Deps, id: string): Promise<string> {
+async function syncSubscription(deps: Deps, id: string): Promise<string | Continued> {
   const found = await deps.provider.getSubscription(id)
   const kind = found?.metadata.svc_kind
-  if (found && kind === 'plan') return deps.billing.planChanged(found)
-  if (found && kind !== 'item') return 'nothing to do: no svc_kind'
+  // Only an end that the provider reports cancels: a key of another account finds nothing.
+  if (!found) return 'the provider does not know the subscription'
+  if (kind === 'plan') return deps.billing.planChanged(found)
+  if (kind !== 'item') return 'nothing to do: no svc_kind'
   return deps.db.transaction().execute(async (tx) => {
     const row = await lockSubscription(tx, { paymentSubscriptionId: id })
+    if (row?.status !== 'active' && !isLive(found) && (await isBeingInstalled(tx, found)))
+      return { subscriptionId: id, runAt: isoIn(deps.clock, lookAgainMs) }
     if (!row) return 'no item is installed with the subscription'
-    if (found && isLive(found)) return followPayments(deps, tx, { row, found })
+    if (isLive(found)) return followPayments(deps, tx, { row, found })
     const tenant = await tenantOf(tx, row)
     await closeAlerts(tx, deps.clock, { subject: tenant.slug, keys: [paymentFailedKey(id)], because: 'the subscription ended' })
     if (row.status === 'cancelled') return `${row.id} was cancelled before`
@@ -74,6 +96,14 @@ async function syncSubscription(deps: Deps, id: string): Promise<string> {
     return `${row.id} is cancelled`
   })
 }
+
+/** An installation that may commit after the end of its subscription: its row is cancelled then. */
+async function isBeingInstalled(tx: Tx, { metadata }: ProviderSubscription): Promise<boolean> {
+  const { svc_tenant: tenantId = '', svc_item: itemId = '' } = metadata
+  return (await openAttempt(tx, { tenantId, itemId })) !== undefined
+}
+
+const lookAgainMs = 60_000
 
 const system = { kind: 'system', name: 'payments' } as const
 

@@ -31,15 +31,18 @@ export const followCancellation =
     const { id } = payload as { id: string }
     const { db, clock, provider } = deps
     const row = await findSubscription(db, { paymentSubscriptionId: id })
-    const found = row && (await provider.getSubscription(id))
-    if (!row || !found || !isLive(found)) return
-    if (await openAttempt(db, row)) {
+    const found = await provider.getSubscription(id)
+    if (!found || !isLive(found)) return
+    const { svc_tenant: tenantId = '', svc_item: itemId = '' } = found.metadata
+    if (await openAttempt(db, row ?? { tenantId, itemId })) {
       await db.transaction().execute((tx) => enqueueCancellation(tx, deps, id, isoIn(clock, lookAgainMs)))
       return
     }
-    const cancelAtPeriodEnd = row.status === 'cancelled'
+    // Without a row the item was installed again with another subscription, as for a tenant with another customer.
+    const cancelAtPeriodEnd = row?.status !== 'active'
     if (found.cancelAtPeriodEnd !== cancelAtPeriodEnd)
       await provider.updateSubscription({ key: `cancellation:${id}:${cancelAtPeriodEnd}:${isoNow(clock)}`, id, cancelAtPeriodEnd })
+    if (!row) return
     const stands = await storePaidUntil(deps, id, { row, paidUntil: cancelAtPeriodEnd ? found.currentPeriodEnd : null })
     if (!stands) await db.transaction().execute((tx) => enqueueCancellation(tx, deps, id))
   }

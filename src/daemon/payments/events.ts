@@ -10,9 +10,9 @@ import {
   type ProviderEvent,
 } from '../../core/payments/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import { type DbOrTx, deleteSome, enqueueJob, forUpdate, newestFirst, type Tx } from '../db/index.ts'
+import { type DbOrTx, deleteSome, forUpdate, newestFirst, type Tx } from '../db/index.ts'
 import type { RawRequest } from '../http/index.ts'
-import { eventTopic } from './apply-event.ts'
+import { enqueueEvent } from './apply-event.ts'
 import type { PaymentsDeps } from './deps.ts'
 import type { EventTable } from './payments.tables.ts'
 import { orProblem } from './problems.ts'
@@ -55,12 +55,6 @@ async function verified({ provider, clock }: Deps, { body, signature }: Readonly
     }
   })
 }
-
-type Object = Readonly<{ id: string; objectId: string | null }>
-
-/** Events of one object run one after the other. */
-const enqueueEvent = (tx: Tx, { clock }: Pick<Deps, 'clock'>, { id, objectId }: Object): Promise<void> =>
-  enqueueJob(tx, clock, { topic: eventTopic, payload: { eventId: id }, queue: `payments:${objectId ?? id}`, pool: 'mail' })
 
 const nothingToDo = 'nothing to do'
 

@@ -11,6 +11,7 @@ import {
   metadataOf,
   type ProviderPrice,
   type ProviderSubscription,
+  paymentStatusOf,
   usageAnchor,
 } from '../../core/payments/index.ts'
 import type { SagaEntry } from '../../core/saga/index.ts'
@@ -131,10 +132,19 @@ async function paymentOf({ provider }: PaymentsDeps, subscriptionId: string): Pr
   const price = subscription && (await provider.getPrice(subscription.priceId))
   if (!subscription || !price)
     throw problem('PAYMENTS_UNAVAILABLE', 'The payment provider does not know the subscription yet. fix: repeat the request')
+  if (!isLive(subscription))
+    throw new Refused(
+      problem('CONFLICT', 'The subscription was ended at the payment provider while the item was installed. fix: install it again'),
+    )
   const { cents: unitCents, currency } = price.unit
   const priceModel = price.meterId === null ? 'flat-monthly' : 'per-active-user'
   const ids = { paymentPriceId: price.id, paymentSubscriptionId: subscription.id, paymentSubscriptionItemId: subscription.itemId }
-  return { priceModel, unitCents, currency, columns: { priceModel, priceCents: unitCents, currency, ...ids } }
+  return {
+    priceModel,
+    unitCents,
+    currency,
+    columns: { priceModel, priceCents: unitCents, currency, paymentStatus: paymentStatusOf(subscription), ...ids },
+  }
 }
 
 /** Ends at once what this attempt created, and lets what it took back end with its period. */

@@ -79,6 +79,13 @@ describe('check', () => {
     else expect(found(triggersOf(triggers))).toEqual(codes)
   })
 
+  test('an invalid cron expression is named with the trigger, the reason and what to do', () => {
+    const findings = checkBoard(triggersOf([{ ...cron, expression: '0 0 31 2 *' }]), { roles, rooms, place }, { isTemplate: false })
+    expect(findings.map(({ message }) => message)).toEqual([
+      `trigger ${cron.id}: the cron expression "0 0 31 2 *" is not valid: it never happens. fix: use five fields such as 0 8 * * 1-5`,
+    ])
+  })
+
   test('event and cron triggers need the space of their runs, chat triggers have that of their room', () => {
     const elsewhere = { spaceId: null, roomId: null }
     expect(found(triggersOf([event]), elsewhere)).toEqual(['TRIGGER_SPACE'])

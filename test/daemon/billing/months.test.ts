@@ -214,6 +214,55 @@ onBothDialects('a month of active users', (fresh) => {
     expect(room.money()).toEqual([1500, 1350, 150])
   })
 
+  test.each([
+    ['1st', '2026-03-01T08:00:00.000Z', '2026-04-01'],
+    ['2nd', '2026-03-02T08:00:00.000Z', '2026-04-02'],
+    ['5th', '2026-03-05T13:00:00.000Z', '2026-04-05'],
+    ['31st', '2026-03-31T15:00:00.000Z', '2026-04-30'],
+  ])(
+    'a price per month, installed on the %s: 10 EUR at once and 10 EUR a month later, also for a daemon that was away',
+    async (_, start, next) => {
+      const room = await aBillingRoom(await fresh(), { start })
+      await room.install()
+      expect(room.money()).toEqual([1000, 700, 300])
+      await room.until(`${next}T07:00:00.000Z`, (at) => at < '2026-03-29' || at >= '2026-04-08')
+      expect(room.money()).toEqual([1000, 700, 300])
+      await room.until(`${next}T23:00:00.000Z`, (at) => at < '2026-03-29' || at >= '2026-04-08')
+      await room.until('2026-04-30T23:59:00.000Z')
+      expect([room.money(), await room.alerts(), (await room.rows())[0]?.payment_status]).toEqual([[2000, 1400, 600], [], 'ok'])
+    },
+  )
+
+  test('a restricted vendor sells nothing new, and its live subscription is paid on', async () => {
+    const room = await aBillingRoom(await fresh())
+    await room.install()
+    room.double.setAccount(room.account.id, { pastDue: ['external_account'] })
+    await room.deliver()
+    await room.uninstall()
+    await expect(room.install()).rejects.toMatchObject({ code: 'VENDOR_INACTIVE' })
+    room.double.setAccount(room.account.id, { pastDue: [] })
+    await room.deliver()
+    await room.install()
+    room.double.setAccount(room.account.id, { pastDue: ['external_account'] })
+    await room.until('2026-04-12T00:00:00.000Z')
+    expect(room.money()).toEqual([2000, 1400, 600])
+  })
+
+  test('an item that gets another vendor pays the former one for what it had, and the new one from then on', async () => {
+    const room = await aBillingRoom(await fresh())
+    await room.install()
+    const account = await room.provider.createAccount({ key: 'b', name: 'B', email: 'b@b.example', country: 'DE', metadata: {} })
+    const { id: _, ...vendor } = await room.db.selectFrom('marketplace_vendors').selectAll().executeTakeFirstOrThrow()
+    await room.db
+      .insertInto('marketplace_vendors')
+      .values({ ...vendor, id: 'ven_2', payment_account_id: account.id, application_fee_hundredths: 1250 })
+      .execute()
+    await room.db.updateTable('marketplace_items').set({ vendor_id: 'ven_2' }).execute()
+    await room.db.transaction().execute((tx) => room.payments.termsChanged(tx, { itemId: 'item_1' }))
+    await room.until('2026-04-12T00:00:00.000Z')
+    expect([...room.money(), room.double.receivedBy(account.id)]).toEqual([2000, 700, 300 + 125, 875])
+  })
+
   test('a price per month is charged at each begin of a period, as the preview says', async () => {
     const room = await aBillingRoom(await fresh(), { priceCents: 999, start: '2026-01-31T10:00:00.000Z' })
     await room.install()

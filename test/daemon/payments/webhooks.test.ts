@@ -76,7 +76,7 @@ onBothDialects('events of the provider', (fresh) => {
     await room.runJobs()
     const outcome = async (id: string) => (await showEvent(room.deps, { id })).outcome
     expect([await outcome('evt_a'), await outcome('evt_b'), await outcome('evt_c')]).toEqual([
-      'no item is installed with the subscription',
+      'the provider does not know the subscription',
       'nothing to do',
       'nothing to do',
     ])

@@ -80,7 +80,6 @@ export async function aPaymentsRoom(db: Db, options: Options = {}) {
           ...{
             ...payment,
             status: 'active',
-            paymentStatus: 'ok',
             paidUntil: null,
             installedTemplateId: null,
             moduleId: null,
