@@ -31,20 +31,23 @@ export default function Palette({ onClose }: Readonly<{ onClose(): void }>) {
             <SearchField aria-label="Page, box or tenant" autoFocus>
               <Input placeholder="Go to a page, box or tenant" />
             </SearchField>
-            <Menu
-              className="menu"
-              aria-label="Found"
-              items={entries}
-              onAction={(key) => go(String(key))}
-              renderEmptyState={() => <p className="menu-empty">Nothing found.</p>}
-            >
-              {({ id, label, detail }) => (
-                <MenuItem id={id} className="menu-item" textValue={label}>
-                  <span>{label}</span>
-                  <span className="dim">{detail}</span>
-                </MenuItem>
-              )}
-            </Menu>
+            {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard */}
+            <div className="menu-scroll" tabIndex={0}>
+              <Menu
+                className="menu"
+                aria-label="Found"
+                items={entries}
+                onAction={(key) => go(String(key))}
+                renderEmptyState={() => <p className="menu-empty">Nothing found.</p>}
+              >
+                {({ id, label, detail }) => (
+                  <MenuItem id={id} className="menu-item" textValue={label}>
+                    <span>{label}</span>
+                    <span className="dim">{detail}</span>
+                  </MenuItem>
+                )}
+              </Menu>
+            </div>
           </Autocomplete>
         </Dialog>
       </Modal>
