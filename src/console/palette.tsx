@@ -3,7 +3,7 @@ import { useNavigate } from '@tanstack/react-router'
 import { useDeferredValue, useEffect, useState } from 'react'
 import { Autocomplete, Dialog, Input, Menu, MenuItem, Modal, ModalOverlay, SearchField } from 'react-aria-components'
 import { roleAtLeast } from '../core/contract/index.ts'
-import { type PaletteEntry, parseSearch, useRole } from './kit/index.ts'
+import { type PaletteEntry, parseSearch, Scroll, useRole } from './kit/index.ts'
 import { features } from './pages.ts'
 
 const searches = features.filter(({ search }) => search !== undefined)
@@ -31,8 +31,7 @@ export default function Palette({ onClose }: Readonly<{ onClose(): void }>) {
             <SearchField aria-label="Page, box or tenant" autoFocus>
               <Input placeholder="Go to a page, box or tenant" />
             </SearchField>
-            {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard */}
-            <div className="menu-scroll" tabIndex={0}>
+            <Scroll className="menu-scroll">
               <Menu
                 className="menu"
                 aria-label="Found"
@@ -47,7 +46,7 @@ export default function Palette({ onClose }: Readonly<{ onClose(): void }>) {
                   </MenuItem>
                 )}
               </Menu>
-            </div>
+            </Scroll>
           </Autocomplete>
         </Dialog>
       </Modal>

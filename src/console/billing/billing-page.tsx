@@ -1,6 +1,7 @@
 import { useMutation, useQuery } from '@tanstack/react-query'
 import type { Difference, Payout, Preview, UsageRow } from '../../core/billing/index.ts'
 import {
+  allPages,
   api,
   Button,
   DataTable,
@@ -149,17 +150,8 @@ const Previews = ({ previews }: Readonly<{ previews: readonly Preview[] }>) =>
 
 /** Every page of the comparison; it reads at the provider, so only when somebody asks. */
 async function compareAll(): Promise<Readonly<{ differences: readonly Difference[]; checked: number }>> {
-  const differences: Difference[] = []
-  let [checked, cursor]: [number, string | null] = [0, null]
-  do {
-    const page: Awaited<ReturnType<typeof api.billing.reconcileBilling>> = await api.billing.reconcileBilling({
-      query: { ...(cursor ? { cursor } : {}) },
-    })
-    differences.push(...page.differences)
-    checked += page.checked
-    cursor = page.nextCursor
-  } while (cursor)
-  return { differences, checked }
+  const pages = await allPages((query) => api.billing.reconcileBilling({ query }))
+  return { differences: pages.flatMap((page) => page.differences), checked: pages.reduce((sum, page) => sum + page.checked, 0) }
 }
 
 function Comparison() {

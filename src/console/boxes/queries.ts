@@ -1,20 +1,10 @@
 import type { BoxRow } from '../../core/boxes/index.ts'
-import { api, type PaletteEntry, queryClient } from '../kit/index.ts'
+import { allPages, api, type PaletteEntry, queryClient } from '../kit/index.ts'
 
 const pageLimit = 1000
 
-async function allBoxes(): Promise<readonly BoxRow[]> {
-  const boxes: BoxRow[] = []
-  let cursor: string | null = null
-  do {
-    const page: Awaited<ReturnType<typeof api.boxes.listBoxes>> = await api.boxes.listBoxes({
-      query: { limit: pageLimit, ...(cursor ? { cursor } : {}) },
-    })
-    boxes.push(...page.boxes)
-    cursor = page.nextCursor
-  } while (cursor)
-  return boxes
-}
+const allBoxes = async (): Promise<readonly BoxRow[]> =>
+  (await allPages((at) => api.boxes.listBoxes({ query: { limit: pageLimit, ...at } }))).flatMap(({ boxes }) => boxes)
 
 /** A large fleet is several megabytes: it is refreshed less often. */
 const [smallFleet, oftenMs, rarelyMs] = [1000, 10_000, 60_000]

@@ -14,9 +14,9 @@ export {
   type PaletteEntry,
 } from './feature.ts'
 export { ChoiceFilter, TextFilter } from './filters.tsx'
-export { type Fact, KeyValues, Link, PageHeader, Section } from './layout.tsx'
+export { type Fact, KeyValues, Link, PageHeader, Scroll, Section } from './layout.tsx'
 export { followEvents, followStream, useStreamState } from './live.ts'
-export { pollMs, queryClient, useAsOf } from './queries.ts'
+export { allPages, pollMs, queryClient, useAsOf } from './queries.ts'
 export { parseSearch, type SearchState, stringifySearch, useSearchState } from './search-state.ts'
 export { useMay, useRole, useWhoAmI, whoAmIQuery } from './session.tsx'
 export { Empty, Loaded, Loading, ProblemView, partsOf } from './states.tsx'

@@ -13,6 +13,7 @@ import {
   PageHeader,
   queryClient,
   quoted,
+  Scroll,
   Section,
   Status,
   useMay,
@@ -124,10 +125,9 @@ const Details = ({ submission }: Readonly<{ submission: Submission }>) => (
       </Section>
     )}
     <Section title={words.bundle}>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard */}
-      <pre className="source" tabIndex={0}>
+      <Scroll as="pre" className="source">
         {JSON.stringify(submission.bundle, null, 2)}
-      </pre>
+      </Scroll>
     </Section>
   </>
 )

@@ -13,6 +13,7 @@ import {
   PageHeader,
   queryClient,
   quoted,
+  Scroll,
   Section,
   Status,
   useMay,
@@ -197,8 +198,7 @@ function SourceFile({ source: { file, bytes, text, findings } }: Readonly<{ sour
 }
 
 const SourceLines = ({ text, findings }: Readonly<{ text: string; findings: Source['findings'] }>) => (
-  // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
-  <pre className="source" tabIndex={0}>
+  <Scroll as="pre" className="source">
     {text.split(/\r?\n/).map((line, at) => (
       // biome-ignore lint/suspicious/noArrayIndexKey: the number of a line is its key
       <span key={at}>
@@ -213,5 +213,5 @@ const SourceLines = ({ text, findings }: Readonly<{ text: string; findings: Sour
           ))}
       </span>
     ))}
-  </pre>
+  </Scroll>
 )
