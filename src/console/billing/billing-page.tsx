@@ -1,5 +1,6 @@
 import { useMutation, useQuery } from '@tanstack/react-query'
 import type { Difference, Payout, Preview, UsageRow } from '../../core/billing/index.ts'
+import { moneyText } from '../../core/payments/index.ts'
 import {
   allPages,
   api,
@@ -16,9 +17,6 @@ import {
   useMay,
 } from '../kit/index.ts'
 import { words } from './words.ts'
-
-/** `4.90 EUR`. */
-const money = (cents: number, currency: string): string => `${(cents / 100).toFixed(2)} ${currency.toUpperCase()}`
 
 const usageTones = {
   planned: 'waiting',
@@ -40,7 +38,7 @@ const usageColumns: readonly TableColumn<UsageRow>[] = [
     width: '120px',
     align: 'right',
     value: ({ cents }) => cents,
-    cell: ({ cents, currency }) => money(cents, currency),
+    cell: ({ cents, currency }) => moneyText({ cents, currency }),
   },
   {
     key: 'state',
@@ -63,7 +61,7 @@ const payoutColumns: readonly TableColumn<Payout>[] = [
     width: '110px',
     align: 'right' as const,
     value: (payout: Payout) => payout[`${part}Cents`],
-    cell: (payout: Payout) => money(payout[`${part}Cents`], payout.currency),
+    cell: (payout: Payout) => moneyText({ cents: payout[`${part}Cents`], currency: payout.currency }),
   })),
   {
     key: 'state',
@@ -142,7 +140,7 @@ const Previews = ({ previews }: Readonly<{ previews: readonly Preview[] }>) =>
         <li key={tenant}>
           <span>{tenant}</span>
           <span className="grow dim">{charges.map(({ name, quantity }) => `${name} × ${quantity}`).join(' · ')}</span>
-          <span className="num">{money(totalCents, currency)}</span>
+          <span className="num">{moneyText({ cents: totalCents, currency })}</span>
         </li>
       ))}
     </ul>

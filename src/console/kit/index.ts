@@ -5,6 +5,7 @@ export { type Api, api, onSessionEnd, roleFor, type ShownProblem } from './api.t
 export { now, useNow, useSeconds } from './clock.ts'
 export { Button, CliLine, CopyButton, Hint, Id, paletteKey } from './controls.tsx'
 export { DataTable, type Selection, type TableColumn, withKey } from './data-table.tsx'
+export { type Decision, DecisionPage } from './decision-page.tsx'
 export {
   type ConsoleFeature,
   type ConsolePage,

@@ -5,7 +5,7 @@ const { columns } = words
 
 /** One line per value that differs. */
 export const Changes = ({ changes, label }: Readonly<{ changes: readonly ManifestChange[]; label: string }>) => (
-  <table className="plain-table" aria-label={label}>
+  <table className="plain-table changes" aria-label={label}>
     <thead>
       <tr>
         <th>{columns.path}</th>

@@ -134,20 +134,18 @@ function Revision({ found, before, current, why }: RevisionProps) {
           empty={null}
         />
       </Section>
-      <div className="columns">
-        <Section title={words.images}>
-          <KeyValues facts={Object.entries(manifest.images).map(([service, image]) => [service, <code key={service}>{image}</code>])} />
-        </Section>
-        <Section title={before ? words.changesFrom(before.revision) : words.changesFrom(0)}>
-          {before ? (
-            <Changes changes={diffManifests(before.manifest, manifest)} label={words.changesFrom(before.revision)} />
-          ) : (
-            <p className="dim">{words.first}</p>
-          )}
-        </Section>
-      </div>
+      <Section title={words.images}>
+        <KeyValues facts={Object.entries(manifest.images).map(([service, image]) => [service, <code key={service}>{image}</code>])} />
+      </Section>
+      <Section title={words.changesFrom(before?.revision ?? 0)}>
+        {before ? (
+          <Changes changes={diffManifests(before.manifest, manifest)} label={words.changesFrom(before.revision)} />
+        ) : (
+          <p className="dim">{words.first}</p>
+        )}
+        <CliLine>{isCurrent ? 'tenantry manifest show' : `tenantry manifest show --revision ${revision}`}</CliLine>
+      </Section>
       {manifest.digests && Object.keys(manifest.digests).length > 0 && <Digests digests={manifest.digests} />}
-      <CliLine>{isCurrent ? 'tenantry manifest show' : `tenantry manifest show --revision ${revision}`}</CliLine>
       {!isCurrent && <Again found={found} current={current} why={why} />}
     </>
   )

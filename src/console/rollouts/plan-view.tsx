@@ -1,6 +1,6 @@
 import { versionMoves } from '../../core/boxes/index.ts'
 import { duration } from '../../core/kit/index.ts'
-import { type PlannedBox, type RolloutPlan, rolloutWord } from '../../core/rollouts/index.ts'
+import { fenceEndText, type PlannedBox, type RolloutPlan, rolloutWord } from '../../core/rollouts/index.ts'
 import { Ago, DataTable, Empty, Id, Link, Section, Status, type TableColumn, useNow } from '../kit/index.ts'
 import { type FindingKind, findingsBy, imageSource, inPhaseOrder } from './plan-words.ts'
 import { words } from './words.ts'
@@ -13,6 +13,7 @@ export const PlanView = ({ plan }: Readonly<{ plan: RolloutPlan }>) => (
     <Blocked plan={plan} />
     <Active plan={plan} />
     <Order plan={plan} />
+    <Fences plan={plan} />
     <Findings title={text.warnings} kinds={findingsBy(plan.boxes, 'warn')} tone="waiting" />
     <Images plan={plan} />
   </>
@@ -112,6 +113,13 @@ const columns = (now: Date): readonly TableColumn<PlannedBox>[] => [
   },
   span('downtime', text.columns.downtime, ({ expectedFenceMs }) => expectedFenceMs),
   span('max', text.columns.max, ({ worstFenceMs }) => worstFenceMs),
+  {
+    key: 'opens',
+    title: text.columns.opens,
+    width: '104px',
+    value: ({ fenceMode }) => fenceMode && fenceEndText(fenceMode),
+    cell: ({ fenceMode, fenceReason }) => fenceMode && <span title={fenceReason}>{fenceEndText(fenceMode)}</span>,
+  },
   span('duration', text.columns.duration, ({ expectedMs }) => expectedMs),
   {
     key: 'findings',
@@ -151,6 +159,29 @@ function Order({ plan }: Readonly<{ plan: RolloutPlan }>) {
         reserve={280}
         empty={<Empty title={plan.refusals > 0 ? text.nothing : text.upToDate} tone={plan.refusals > 0 ? 'off' : 'ok'} />}
       />
+    </Section>
+  )
+}
+
+/** Why boxes stay in maintenance until they are stable, as `tenantry rollouts plan` says it. */
+function Fences({ plan }: Readonly<{ plan: RolloutPlan }>) {
+  const reasons = new Map<string, string[]>()
+  for (const { does, tenantSlug, fenceReason } of plan.boxes)
+    if (does === 'update' && fenceReason) reasons.set(fenceReason, [...(reasons.get(fenceReason) ?? []), tenantSlug])
+  if (reasons.size === 0) return null
+  return (
+    <Section title={text.fences}>
+      <ul className="lines">
+        {[...reasons].map(([reason, slugs]) => (
+          <li key={reason}>
+            <span className="grow">{text.noRollback(reason)}</span>
+            <span className="dim">
+              {slugs.slice(0, maxPerKind).join(', ')}
+              {slugs.length > maxPerKind ? ` ${text.moreOf(slugs.length - maxPerKind)}` : ''}
+            </span>
+          </li>
+        ))}
+      </ul>
     </Section>
   )
 }
