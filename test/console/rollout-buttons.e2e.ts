@@ -56,7 +56,7 @@ test('start, pause, resume, promote and roll back by their buttons; another oper
   await anna.getByRole('button', { name: 'Start…' }).press('Enter')
   await dialogOf(anna).getByText('5 boxes are updated', { exact: false }).waitFor()
   await dialogOf(anna).getByText(`tenantry rollouts start ${id}`, { exact: false }).waitFor()
-  const seen = [await seenByBen(() => dialogOf(anna).getByRole('button', { name: 'Start' }).click(), 'canary')]
+  const seen = [await seenByBen(() => dialogOf(anna).getByRole('button', { name: 'Start' }).click(), 'in progress (canary)')]
 
   await viewer.mouse.move(0, 0) // a pointer that appears on a button has not entered it
   await viewer.getByRole('button', { name: 'Pause…' }).hover()
