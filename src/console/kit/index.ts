@@ -2,6 +2,7 @@
 // It knows no page and no feature.
 export { ActionDialog, type ActionInput, quoted } from './action-dialog.tsx'
 export { type Api, api, onSessionEnd, roleFor, type ShownProblem } from './api.ts'
+export { useAsked } from './asked.ts'
 export { now, useNow, useSeconds } from './clock.ts'
 export { Button, CliLine, CopyButton, Hint, Id, paletteKey } from './controls.tsx'
 export { DataTable, type Selection, type TableColumn, withKey } from './data-table.tsx'

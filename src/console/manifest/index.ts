@@ -1,6 +1,6 @@
 // Manifest: the versions that boxes should run, its history, and a new one with its difference before it is applied.
 // Applying changes no box; rollouts do.
-import { consoleFeature } from '../kit/index.ts'
+import { consoleFeature, roleFor } from '../kit/index.ts'
 import { words } from './words.ts'
 
 export const manifestConsole = consoleFeature({
@@ -14,4 +14,5 @@ export const manifestConsole = consoleFeature({
     },
     { path: '/manifest/new', title: words.newTitle, load: () => import('./new-page.tsx') },
   ],
+  actions: [{ id: 'new manifest', label: words.create, detail: 'action', to: '/manifest/new', role: roleFor('boxes', 'applyManifest') }],
 })
