@@ -1,4 +1,4 @@
-import { command, fields, stamp } from '../kit/index.ts'
+import { clean, command, fields, stamp } from '../kit/index.ts'
 
 export const proofs = command(
   'proofs',
@@ -9,7 +9,7 @@ export const proofs = command(
     fields(style, [
       ['Boxes', boxes],
       ['Never verified', unproven],
-      ['Oldest verified restore', oldest && `${oldest.slug}, ${stamp(oldest.at, style.now)}`],
+      ['Oldest verified restore', oldest && `${clean(oldest.slug)}, ${stamp(oldest.at, style.now)}`],
     ]),
   { examples: ['proofs'] },
 )

@@ -30,7 +30,7 @@ export const historyQuery = (slug: string) =>
 
 const maxFound = 8
 
-/** What the palette offers for a box; the page asks before it acts. */
+/** Actions of the palette for a box; the page asks before it acts. */
 const verbs = [
   { verb: 'Scan', asks: 'scan', role: roleFor('boxes', 'scanBoxes') },
   { verb: 'Probe', asks: 'check', role: roleFor('boxes', 'checkBox') },

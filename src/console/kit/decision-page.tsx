@@ -26,7 +26,7 @@ type Props<Found> = Readonly<{
   children(found: Found): ReactNode
 }>
 
-/** What is to be decided, with a button per decision; each asks first. */
+/** Shows a submission with a button per decision; each asks first. */
 export function DecisionPage<Found>({ query, title, answer, decisions, why, children }: Props<Found>) {
   const [open, setOpen] = useState<Decision>()
   return (

@@ -91,10 +91,10 @@ function Active({ plan: { activeRollouts = [] } }: Readonly<{ plan: RolloutPlan 
 }
 
 const columns = (now: Date): readonly TableColumn<PlannedBox>[] => [
-  { key: 'box', title: text.columns.box, width: 'minmax(160px, 1fr)', value: ({ tenantSlug }) => tenantSlug },
-  { key: 'phase', title: text.columns.phase, width: '88px', value: ({ phase }) => phase, sortable: false },
-  { key: 'host', title: text.columns.host, width: '104px', value: ({ hostId, hostName }) => hostName ?? hostId },
-  { key: 'versions', title: text.columns.versions, width: '216px', value: ({ from, to }) => versionMoves(from, to) },
+  { key: 'box', title: text.columns.box, width: 'minmax(136px, 1fr)', value: ({ tenantSlug }) => tenantSlug },
+  { key: 'phase', title: text.columns.phase, width: '80px', value: ({ phase }) => phase, sortable: false },
+  { key: 'host', title: text.columns.host, width: '88px', value: ({ hostId, hostName }) => hostName ?? hostId },
+  { key: 'versions', title: text.columns.versions, width: '208px', value: ({ from, to }) => versionMoves(from, to) },
   {
     key: 'window',
     title: text.columns.window,
@@ -111,8 +111,19 @@ const columns = (now: Date): readonly TableColumn<PlannedBox>[] => [
         <span className="dim">{text.anyTime}</span>
       ),
   },
-  span('downtime', text.columns.downtime, ({ expectedFenceMs }) => expectedFenceMs),
-  span('max', text.columns.max, ({ worstFenceMs }) => worstFenceMs),
+  {
+    key: 'downtime',
+    title: text.columns.downtime,
+    width: '128px',
+    align: 'right',
+    value: ({ worstFenceMs }) => worstFenceMs,
+    cell: ({ expectedFenceMs, worstFenceMs }) => (
+      <>
+        {duration(expectedFenceMs)}
+        <span className="dim"> / {duration(worstFenceMs)}</span>
+      </>
+    ),
+  },
   {
     key: 'opens',
     title: text.columns.opens,
@@ -120,24 +131,22 @@ const columns = (now: Date): readonly TableColumn<PlannedBox>[] => [
     value: ({ fenceMode }) => fenceMode && fenceEndText(fenceMode),
     cell: ({ fenceMode, fenceReason }) => fenceMode && <span title={fenceReason}>{fenceEndText(fenceMode)}</span>,
   },
-  span('duration', text.columns.duration, ({ expectedMs }) => expectedMs),
+  {
+    key: 'duration',
+    title: text.columns.duration,
+    width: '80px',
+    align: 'right',
+    value: ({ expectedMs }) => expectedMs,
+    cell: ({ expectedMs }) => duration(expectedMs),
+  },
   {
     key: 'findings',
     title: text.columns.findings,
-    width: 'minmax(140px, 1fr)',
+    width: 'minmax(96px, 1fr)',
     value: ({ findings }) => findings.map(({ code }) => code).join(' '),
     cell: ({ findings }) => (findings.length > 0 ? <Status tone="waiting">{findings.map(({ code }) => code).join(' ')}</Status> : null),
   },
 ]
-
-const span = (key: string, title: string, value: (box: PlannedBox) => number): TableColumn<PlannedBox> => ({
-  key,
-  title,
-  width: key === 'max' ? '112px' : '96px',
-  align: 'right',
-  value,
-  cell: (box) => duration(value(box)),
-})
 
 function Order({ plan }: Readonly<{ plan: RolloutPlan }>) {
   const now = useNow()

@@ -54,7 +54,7 @@ export function InFlight({ model }: Readonly<{ model: BoardModel }>) {
 }
 
 const columns: readonly TableColumn<RolloutAction>[] = [
-  { key: 'box', title: text.columns.box, width: 'minmax(140px, 1fr)', value: ({ tenantSlug }) => tenantSlug },
+  { key: 'box', title: text.columns.box, width: 'minmax(128px, 1fr)', value: ({ tenantSlug }) => tenantSlug },
   { key: 'phase', title: text.columns.phase, width: '80px', value: ({ phase }) => phase },
   {
     key: 'status',
@@ -63,7 +63,7 @@ const columns: readonly TableColumn<RolloutAction>[] = [
     value: outcomeWord,
     cell: (action) => <Status tone={outcomeTone(action)}>{outcomeWord(action)}</Status>,
   },
-  { key: 'versions', title: text.columns.versions, width: '192px', value: ({ from, to }) => versionMoves(from, to) },
+  { key: 'versions', title: text.columns.versions, width: '208px', value: ({ from, to }) => versionMoves(from, to) },
   {
     key: 'duration',
     title: text.columns.duration,
@@ -75,7 +75,7 @@ const columns: readonly TableColumn<RolloutAction>[] = [
   {
     key: 'downtime',
     title: text.columns.downtime,
-    width: '144px',
+    width: '160px',
     align: 'right',
     value: ({ fencedMs }) => fencedMs,
     cell: ({ fencedMs, expectedFenceMs }) => (
@@ -92,7 +92,7 @@ const columns: readonly TableColumn<RolloutAction>[] = [
     value: ({ snapshotId }) => snapshotId,
     cell: ({ snapshotId }) => (snapshotId ? <Id short={snapshotId.slice(0, 8)}>{snapshotId}</Id> : <span className="dim">–</span>),
   },
-  { key: 'why', title: text.columns.why, width: 'minmax(120px, 2fr)', sortable: false, value: whyOfBox },
+  { key: 'why', title: text.columns.why, width: 'minmax(100px, 2fr)', sortable: false, value: whyOfBox },
 ]
 
 /** Why it waits, why it was skipped, or its error. */
