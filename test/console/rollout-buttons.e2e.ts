@@ -64,7 +64,11 @@ test('start, pause, resume, promote and roll back by their buttons; another oper
   await viewer.getByRole('button', { name: 'Pause…' }).press('Enter')
   expect(await dialogOf(viewer).count()).toBe(0)
 
-  await anna.getByRole('button', { name: 'Pause…' }).click()
+  await anna.keyboard.press('Control+k')
+  await anna.getByRole('searchbox', { name: 'Page, box or tenant' }).fill('pause rollout')
+  await anna.getByRole('menuitem', { name: `Pause rollout ${id}` }).waitFor()
+  await anna.keyboard.press('ArrowDown')
+  await anna.keyboard.press('Enter')
   await dialogOf(anna).getByText('No further box begins until someone resumes it.', { exact: false }).waitFor()
   const pause = dialogOf(anna).getByRole('button', { name: 'Pause' })
   expect(await pause.isEnabled()).toBe(false) // until the reason is given

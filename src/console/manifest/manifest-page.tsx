@@ -1,12 +1,11 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { diffManifests, type ManifestRevision, type TierVersions } from '../../core/boxes/index.ts'
+import { diffManifests, type ManifestRevision } from '../../core/boxes/index.ts'
 import { fleetQuery } from '../boxes/index.ts'
 import {
   Ago,
   Button,
   CliLine,
-  DataTable,
   Empty,
   Id,
   KeyValues,
@@ -15,17 +14,15 @@ import {
   PageHeader,
   Section,
   Status,
-  type TableColumn,
   useMay,
   useSearchState,
 } from '../kit/index.ts'
 import { ApplyDialog } from './apply-dialog.tsx'
 import { Changes } from './changes.tsx'
 import { revisionQuery, revisionsQuery } from './queries.ts'
+import { History, Tiers } from './tables.tsx'
 import { words } from './words.ts'
 import './manifest.css'
-
-const { columns: titles } = words
 
 /** The current manifest, or the revision of the address. */
 export function Page() {
@@ -126,13 +123,7 @@ function Revision({ found, before, current, why }: RevisionProps) {
           </>
         }
       >
-        <DataTable
-          label={words.versions}
-          columns={tierColumns}
-          rows={Object.entries(manifest.tiers)}
-          rowKey={([tier]) => tier}
-          empty={null}
-        />
+        <Tiers tiers={manifest.tiers} />
       </Section>
       <Section title={words.images}>
         <KeyValues facts={Object.entries(manifest.images).map(([service, image]) => [service, <code key={service}>{image}</code>])} />
@@ -196,47 +187,3 @@ function Again({ found, current, why }: Readonly<{ found: ManifestRevision; curr
     </Section>
   )
 }
-
-const tierColumns: readonly TableColumn<readonly [string, TierVersions]>[] = [
-  { key: 'tier', title: titles.tier, width: '120px', value: ([tier]) => tier, sortable: false },
-  { key: 'synapse', title: titles.synapse, width: '120px', value: ([, { synapse }]) => synapse, sortable: false },
-  { key: 'postgres', title: titles.postgres, width: '120px', value: ([, { postgres }]) => postgres, sortable: false },
-  { key: 'minio', title: titles.minio, width: 'minmax(220px, 1fr)', value: ([, { minio }]) => minio, sortable: false },
-  { key: 'migrations', title: titles.migrations, width: '100px', value: ([, one]) => one.migrationsHead, sortable: false },
-]
-
-/** Each distinct version of the tiers once. */
-const versionsOf = ({ manifest }: ManifestRevision, component: keyof TierVersions): string =>
-  [...new Set(Object.values(manifest.tiers).map((versions) => versions[component]))].join(' ')
-
-const historyColumns: readonly TableColumn<ManifestRevision>[] = [
-  { key: 'revision', title: titles.revision, width: '90px', value: ({ revision }) => revision, sortable: false },
-  { key: 'synapse', title: titles.synapse, width: '140px', value: (one) => versionsOf(one, 'synapse'), sortable: false },
-  { key: 'postgres', title: titles.postgres, width: '120px', value: (one) => versionsOf(one, 'postgres'), sortable: false },
-  { key: 'minio', title: titles.minio, width: 'minmax(220px, 1fr)', value: (one) => versionsOf(one, 'minio'), sortable: false },
-  { key: 'migrations', title: titles.migrations, width: '100px', value: (one) => versionsOf(one, 'migrationsHead'), sortable: false },
-  {
-    key: 'applied',
-    title: titles.applied,
-    width: '110px',
-    value: ({ appliedAt }) => appliedAt,
-    cell: ({ appliedAt }) => <Ago at={appliedAt} />,
-    sortable: false,
-  },
-  { key: 'by', title: titles.by, width: 'minmax(120px, 1fr)', value: ({ appliedBy }) => appliedBy, sortable: false },
-]
-
-const History = ({ revisions }: Readonly<{ revisions: readonly ManifestRevision[] }>) => (
-  <Section title={words.history}>
-    <DataTable
-      label={words.history}
-      columns={historyColumns}
-      rows={revisions}
-      rowKey={({ revision }) => String(revision)}
-      rowLink={({ revision }) => `/manifest?revision=${revision}`}
-      empty={null}
-      reserve={480}
-    />
-    <CliLine>tenantry manifest history</CliLine>
-  </Section>
-)

@@ -54,8 +54,8 @@ export function InFlight({ model }: Readonly<{ model: BoardModel }>) {
 }
 
 const columns: readonly TableColumn<RolloutAction>[] = [
-  { key: 'box', title: text.columns.box, width: 'minmax(128px, 1fr)', value: ({ tenantSlug }) => tenantSlug },
-  { key: 'phase', title: text.columns.phase, width: '80px', value: ({ phase }) => phase },
+  { key: 'box', title: text.columns.box, width: 'minmax(144px, 2fr)', value: ({ tenantSlug }) => tenantSlug },
+  { key: 'phase', title: text.columns.phase, width: '76px', value: ({ phase }) => phase },
   {
     key: 'status',
     title: text.columns.status,
@@ -67,7 +67,7 @@ const columns: readonly TableColumn<RolloutAction>[] = [
   {
     key: 'duration',
     title: text.columns.duration,
-    width: '80px',
+    width: '72px',
     align: 'right',
     value: ({ durationMs }) => durationMs,
     cell: ({ durationMs }) => <Duration ms={durationMs} />,
@@ -75,7 +75,7 @@ const columns: readonly TableColumn<RolloutAction>[] = [
   {
     key: 'downtime',
     title: text.columns.downtime,
-    width: '160px',
+    width: '156px',
     align: 'right',
     value: ({ fencedMs }) => fencedMs,
     cell: ({ fencedMs, expectedFenceMs }) => (
@@ -88,11 +88,11 @@ const columns: readonly TableColumn<RolloutAction>[] = [
   {
     key: 'snapshot',
     title: text.columns.snapshot,
-    width: '96px',
+    width: '92px',
     value: ({ snapshotId }) => snapshotId,
     cell: ({ snapshotId }) => (snapshotId ? <Id short={snapshotId.slice(0, 8)}>{snapshotId}</Id> : <span className="dim">–</span>),
   },
-  { key: 'why', title: text.columns.why, width: 'minmax(100px, 2fr)', sortable: false, value: whyOfBox },
+  { key: 'why', title: text.columns.why, width: 'minmax(88px, 1fr)', sortable: false, value: whyOfBox },
 ]
 
 /** Why it waits, why it was skipped, or its error. */
