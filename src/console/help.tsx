@@ -9,6 +9,7 @@ const keys = [
   ['Enter', 'Open the row'],
   ['g o', 'Overview'],
   ['g b', 'Boxes'],
+  ['g m', 'Manifest'],
   ['g r', 'Rollouts'],
   ['g a', 'Alerts'],
   ['?', 'This help'],

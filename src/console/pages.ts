@@ -6,6 +6,7 @@ import { boxesConsole } from './boxes/index.ts'
 import { hostsConsole } from './hosts/index.ts'
 import { jobsConsole } from './jobs/index.ts'
 import type { ConsoleFeature } from './kit/index.ts'
+import { manifestConsole } from './manifest/index.ts'
 import { marketplaceConsole } from './marketplace/index.ts'
 import { modulesConsole } from './modules/index.ts'
 import { overviewConsole } from './overview/index.ts'
@@ -20,6 +21,7 @@ export const features: readonly ConsoleFeature[] = [
   overviewConsole,
   alertsConsole,
   boxesConsole,
+  manifestConsole,
   sessionsConsole,
   hostsConsole,
   tenantsConsole,

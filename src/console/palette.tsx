@@ -2,14 +2,14 @@ import { useQueries } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useDeferredValue, useEffect, useState } from 'react'
 import { Autocomplete, Dialog, Input, Menu, MenuItem, Modal, ModalOverlay, SearchField } from 'react-aria-components'
-import { roleAtLeast } from '../core/contract/index.ts'
-import { type PaletteEntry, parseSearch, useRole } from './kit/index.ts'
+import { type AdminRole, roleAtLeast } from '../core/contract/index.ts'
+import { type PaletteEntry, parseSearch, Scroll, useRole } from './kit/index.ts'
 import { features } from './pages.ts'
 
 const searches = features.filter(({ search }) => search !== undefined)
 const minLetters = 2
 
-/** Ctrl-K: pages by name, and what the features find for the text: boxes, tenants, rollouts. */
+/** Ctrl-K: pages and actions by name, and what the features find for the text: boxes, tenants, rollouts and what to do with them. */
 // biome-ignore lint/style/noDefaultExport: React loads it when it is first opened
 export default function Palette({ onClose }: Readonly<{ onClose(): void }>) {
   const navigate = useNavigate()
@@ -21,7 +21,7 @@ export default function Palette({ onClose }: Readonly<{ onClose(): void }>) {
     if (!entry) return
     const [path = '/', query = ''] = entry.to.split('?', 2)
     onClose()
-    void navigate({ to: path, search: parseSearch(query) as never })
+    void navigate({ to: path, search: { ...parseSearch(query), ...(entry.asks ? { do: entry.asks } : {}) } as never })
   }
   return (
     <ModalOverlay className="overlay" isOpen isDismissable onOpenChange={(open) => !open && onClose()}>
@@ -29,22 +29,24 @@ export default function Palette({ onClose }: Readonly<{ onClose(): void }>) {
         <Dialog className="palette" aria-label="Search and commands">
           <Autocomplete inputValue={text} onInputChange={setText}>
             <SearchField aria-label="Page, box or tenant" autoFocus>
-              <Input placeholder="Go to a page, box or tenant" />
+              <Input placeholder="Go to a page, box or tenant, or do something" />
             </SearchField>
-            <Menu
-              className="menu"
-              aria-label="Found"
-              items={entries}
-              onAction={(key) => go(String(key))}
-              renderEmptyState={() => <p className="menu-empty">Nothing found.</p>}
-            >
-              {({ id, label, detail }) => (
-                <MenuItem id={id} className="menu-item" textValue={label}>
-                  <span>{label}</span>
-                  <span className="dim">{detail}</span>
-                </MenuItem>
-              )}
-            </Menu>
+            <Scroll className="menu-scroll">
+              <Menu
+                className="menu"
+                aria-label="Found"
+                items={entries}
+                onAction={(key) => go(String(key))}
+                renderEmptyState={() => <p className="menu-empty">Nothing found.</p>}
+              >
+                {({ id, label, detail }) => (
+                  <MenuItem id={id} className="menu-item" textValue={label}>
+                    <span>{label}</span>
+                    <span className="dim">{detail}</span>
+                  </MenuItem>
+                )}
+              </Menu>
+            </Scroll>
           </Autocomplete>
         </Dialog>
       </Modal>
@@ -59,6 +61,13 @@ function useEscape(onEscape: () => void): void {
     addEventListener('keydown', onKey, { capture: true })
     return () => removeEventListener('keydown', onKey, { capture: true })
   }, [onEscape])
+}
+
+/** An action that the role may not take says so, and only opens its page. */
+function allowed(entry: PaletteEntry, role: AdminRole): PaletteEntry {
+  if (!entry.role || roleAtLeast(role, entry.role)) return entry
+  const { asks: _, ...page } = entry
+  return { ...page, detail: `requires the role ${entry.role}` }
 }
 
 function useEntries(text: string): readonly PaletteEntry[] {
@@ -80,5 +89,6 @@ function useEntries(text: string): readonly PaletteEntry[] {
         ? [{ id: path, label: nav.label, detail: nav.group, to: path }]
         : [],
     )
-  return [...pages, ...found.flatMap(({ data }) => data ?? [])]
+  const actions = features.flatMap((feature) => feature.actions ?? []).filter(({ label }) => label.toLowerCase().includes(wanted))
+  return [...pages, ...[...actions, ...found.flatMap(({ data }) => data ?? [])].map((entry) => allowed(entry, role))]
 }

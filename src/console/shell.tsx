@@ -25,7 +25,8 @@ import { Logout, ThemeButton } from './login/index.ts'
 import { features } from './pages.ts'
 import { useShortcuts } from './shortcuts.ts'
 
-const Palette = lazy(() => import('./palette.tsx'))
+const loadPalette = () => import('./palette.tsx')
+const Palette = lazy(loadPalette)
 const Help = lazy(() => import('./help.tsx'))
 
 /** Query keys to refresh, by the beginning of an event's type. */
@@ -79,6 +80,7 @@ function Frame() {
   useEffect(() => {
     const stop = new AbortController()
     void followEvents(affected, stop.signal)
+    void loadPalette() // keys that are pressed while it loads would be lost
     return () => stop.abort()
   }, [])
   const onPalette = useCallback(() => setPalette((shown) => !shown), [])

@@ -57,7 +57,8 @@ export function virtualClock(startIso: string): VirtualClock {
           signal?.removeEventListener('abort', wake)
           resolve()
         }
-        const sleeper: Sleeper = { dueMs: nowMs + ms, wake }
+        // Whole milliseconds, as real timers have: a remainder of 1e-12 ms is lost in the sum, and a loop until it has passed never ends.
+        const sleeper: Sleeper = { dueMs: nowMs + Math.ceil(ms), wake }
         sleepers.add(sleeper)
         signal?.addEventListener('abort', wake, { once: true })
       }),

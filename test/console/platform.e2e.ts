@@ -123,6 +123,22 @@ test('modules, reviews, billing, jobs, schedules, webhooks and the audit log ans
   await page.getByText(/chains? verified/).waitFor()
 })
 
+test('modules: the health of one over the last hour', async () => {
+  const from = (step: number) => new Date(Date.parse('2026-01-05T02:00:00.000Z') + step * 300_000).toISOString()
+  const performance = { p95Ms: 50, p99Ms: 500, errorRate: 0.1, violations: [{ kind: 'permission', count: 2 }], healthy: false }
+  const quiet = { runs: 0, p95Ms: 0, p99Ms: 0, errorRate: 0 }
+  const busy = { runs: 40, p95Ms: 50, p99Ms: 500, errorRate: 0.1 }
+  const history = Array.from({ length: 12 }, (_, step) => ({ ...(step < 9 ? quiet : busy), from: from(step) }))
+  const health = { moduleId: 'attendance', name: 'Attendance', version: '1.0.0', activeInstallations: 3, performance }
+  await page.route('**/api/admin/modules/health/attendance', (route) => route.fulfill({ json: { ...health, history } }))
+  await page.goto(`${stage.url}/console/modules/attendance`)
+  await page.getByText('unhealthy in the last hour').waitFor()
+  expect(await page.getByRole('table', { name: 'Last hour' }).getByRole('row').count()).toBe(13)
+  await page.getByText('permission 2').waitFor()
+  await assertAccessible(page)
+  await screenshots(page, 'module')
+})
+
 test('a viewer reads all of it and presses nothing', async () => {
   const viewer = await openPage(browser)
   await logIn(viewer, stage, await anAccountOf(stage, 'viewer'), '/hosts')

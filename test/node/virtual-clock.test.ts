@@ -29,6 +29,16 @@ test('never moves backwards', () => {
   expect(clock.monotonicMs()).toBe(500)
 })
 
+test('counts whole milliseconds, so that a loop over a fraction of one ends', async () => {
+  const clock = virtualClock('2026-01-05T02:00:00.000Z')
+  clock.advanceTo(50_000)
+  void clock.sleep(1e-12)
+  expect(clock.nextDueMs()).toBe(50_001)
+  void clock.sleep(1000 / 3)
+  clock.advanceTo(50_334)
+  expect([clock.monotonicMs(), clock.nextDueMs()]).toEqual([50_334, undefined])
+})
+
 test('an aborted sleeper wakes at once and is removed; a sleep of 0 ms ends at once', async () => {
   const clock = virtualClock('2026-01-05T02:00:00.000Z')
   const aborted = new AbortController()

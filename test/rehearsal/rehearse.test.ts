@@ -54,6 +54,18 @@ describe('a rehearsal', () => {
     expect(paced.worstMs).toBeGreaterThanOrEqual(plain.worstMs + 4 * bakeMs)
   })
 
+  test('ends with probes of any spacing', async () => {
+    const probe = { consecutive: 3, spacingMs: 1000, timeoutMs: 8000 }
+    const { play } = await aFleet(
+      [
+        { slug: 'acme', canary: true },
+        { slug: 'prima', plan: 'pro' },
+      ],
+      { probe },
+    )
+    expect(await play()).toMatchObject({ ended: 'done', updates: 2, pauses: [] })
+  })
+
   test('does not report a moved tag for the digests of its simulated registry', async () => {
     const { db, world, settings } = await aFleet(fleet)
     await world.started({ targetSlugs: ['acme'] })

@@ -1,6 +1,6 @@
 import { plural } from '../../core/kit/index.ts'
 import type { Service } from '../../core/module-services/index.ts'
-import type { ModuleHealth, OperatedModule } from '../../core/modules/index.ts'
+import type { ModuleHealth, ModuleHealthDetail, OperatedModule } from '../../core/modules/index.ts'
 import {
   ago,
   assertConfirmed,
@@ -58,10 +58,20 @@ const show = command(
         ['Active', shown.activeInstallations],
         ...performanceOf(shown),
       ]),
+      shown.history.some(({ runs }) => runs > 0) ? table(style, historyColumns, shown.history) : '',
       shown.withdrawn.length > 0 ? table(style, withdrawnColumns(style), shown.withdrawn) : '',
     ),
   { examples: ['show attendance'] },
 )
+
+type HealthPoint = ModuleHealthDetail['history'][number]
+const historyColumns: Column<HealthPoint>[] = [
+  { title: 'FROM', value: ({ from }) => `${from.slice(11, 16)} UTC`, priority: 1 },
+  { title: 'RUNS', value: ({ runs }) => runs, priority: 2, align: 'right' },
+  { title: 'ERRORS', value: ({ errorRate }) => percent(errorRate), priority: 1, align: 'right' },
+  { title: 'P95', value: ({ p95Ms }) => `${p95Ms} ms`, priority: 1, align: 'right' },
+  { title: 'P99', value: ({ p99Ms }) => `${p99Ms} ms`, priority: 1, align: 'right' },
+]
 
 type Withdrawn = OperatedModule['withdrawn'][number]
 const withdrawnColumns = ({ now }: Style): Column<Withdrawn>[] => [

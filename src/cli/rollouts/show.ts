@@ -2,6 +2,7 @@ import { versionMoves } from '../../core/boxes/index.ts'
 import { duration } from '../../core/kit/index.ts'
 import {
   actionTint,
+  downtimeParts,
   fenceEndText,
   outcomeTint,
   outcomeWord,
@@ -106,10 +107,9 @@ const attemptView = (attempt: RolloutAttempt, style: Style): string =>
 function downtimeText({ fencedMs, downtime }: RolloutAttempt): string | null {
   if (fencedMs === null) return null
   if (!downtime) return duration(fencedMs)
-  const { stopMs, snapshotMs, copyMs, startMs, firstGoodMs, checkMs } = downtime
-  const started = { stop: stopMs, snapshot: snapshotMs, copy: copyMs, start: startMs }
-  const parts = Object.entries({ ...started, 'first good probe': firstGoodMs, 'rollback check': checkMs })
-  const times = parts.flatMap(([name, ms]) => (ms === undefined ? [] : [`${name} ${duration(ms)}`])).join(', ')
+  const times = downtimeParts(downtime)
+    .map(([name, ms]) => `${name} ${duration(ms)}`)
+    .join(', ')
   const why = downtime.reason === undefined ? '' : `: ${clean(downtime.reason)}`
   return `${duration(fencedMs)} (opened ${fenceEndText(downtime.mode)}${why}${times ? `; ${times}` : ''})`
 }

@@ -1,9 +1,10 @@
-// `tenantry snapshots`: list, take, restore and drill snapshots of boxes.
+// `tenantry snapshots`: list, take, restore and drill snapshots of boxes, and show how old their proofs are.
 // It decides nothing about retention. A restore shows the data loss and asks for confirmation.
 import { noun } from '../kit/index.ts'
 import { drill } from './drill.ts'
 import { list } from './list.ts'
+import { proofs } from './proofs.ts'
 import { restore } from './restore.ts'
 import { take } from './take.ts'
 
-export const snapshots = noun('snapshots', 'Manage box snapshots', [list, take, restore, drill])
+export const snapshots = noun('snapshots', 'Manage box snapshots', [list, take, restore, drill, proofs])

@@ -1,6 +1,8 @@
 import { useMutation, useQuery } from '@tanstack/react-query'
 import type { Difference, Payout, Preview, UsageRow } from '../../core/billing/index.ts'
+import { moneyText } from '../../core/payments/index.ts'
 import {
+  allPages,
   api,
   Button,
   DataTable,
@@ -15,9 +17,6 @@ import {
   useMay,
 } from '../kit/index.ts'
 import { words } from './words.ts'
-
-/** `4.90 EUR`. */
-const money = (cents: number, currency: string): string => `${(cents / 100).toFixed(2)} ${currency.toUpperCase()}`
 
 const usageTones = {
   planned: 'waiting',
@@ -39,7 +38,7 @@ const usageColumns: readonly TableColumn<UsageRow>[] = [
     width: '120px',
     align: 'right',
     value: ({ cents }) => cents,
-    cell: ({ cents, currency }) => money(cents, currency),
+    cell: ({ cents, currency }) => moneyText({ cents, currency }),
   },
   {
     key: 'state',
@@ -62,7 +61,7 @@ const payoutColumns: readonly TableColumn<Payout>[] = [
     width: '110px',
     align: 'right' as const,
     value: (payout: Payout) => payout[`${part}Cents`],
-    cell: (payout: Payout) => money(payout[`${part}Cents`], payout.currency),
+    cell: (payout: Payout) => moneyText({ cents: payout[`${part}Cents`], currency: payout.currency }),
   })),
   {
     key: 'state',
@@ -141,7 +140,7 @@ const Previews = ({ previews }: Readonly<{ previews: readonly Preview[] }>) =>
         <li key={tenant}>
           <span>{tenant}</span>
           <span className="grow dim">{charges.map(({ name, quantity }) => `${name} × ${quantity}`).join(' · ')}</span>
-          <span className="num">{money(totalCents, currency)}</span>
+          <span className="num">{moneyText({ cents: totalCents, currency })}</span>
         </li>
       ))}
     </ul>
@@ -149,17 +148,8 @@ const Previews = ({ previews }: Readonly<{ previews: readonly Preview[] }>) =>
 
 /** Every page of the comparison; it reads at the provider, so only when somebody asks. */
 async function compareAll(): Promise<Readonly<{ differences: readonly Difference[]; checked: number }>> {
-  const differences: Difference[] = []
-  let [checked, cursor]: [number, string | null] = [0, null]
-  do {
-    const page: Awaited<ReturnType<typeof api.billing.reconcileBilling>> = await api.billing.reconcileBilling({
-      query: { ...(cursor ? { cursor } : {}) },
-    })
-    differences.push(...page.differences)
-    checked += page.checked
-    cursor = page.nextCursor
-  } while (cursor)
-  return { differences, checked }
+  const pages = await allPages((query) => api.billing.reconcileBilling({ query }))
+  return { differences: pages.flatMap((page) => page.differences), checked: pages.reduce((sum, page) => sum + page.checked, 0) }
 }
 
 function Comparison() {

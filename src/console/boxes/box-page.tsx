@@ -21,6 +21,7 @@ import {
   Section,
   Status,
   Timeline,
+  useAsked,
   useMay,
 } from '../kit/index.ts'
 import { boxState, boxTone, driftTones, marksOf } from './box-state.ts'
@@ -62,6 +63,8 @@ function Actions({ box }: Readonly<{ box: BoxDetail }>) {
     maintenance: useMay('boxes', 'maintainBox').why,
     canary: useMay('boxes', 'changeBox').why,
   }
+  const open = (what: Asked) => (may[what] ? undefined : () => setAsked(what))
+  useAsked({ scan: open('scan'), check: open('check'), maintenance: open('maintenance'), canary: open('canary') })
   const after = async (work: Promise<unknown>) => {
     await work
     await queryClient.invalidateQueries({ queryKey: ['boxes'] })

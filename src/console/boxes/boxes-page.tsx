@@ -15,6 +15,7 @@ import {
   Status,
   type TableColumn,
   TextFilter,
+  useAsked,
   useMay,
   useSearchState,
 } from '../kit/index.ts'
@@ -58,7 +59,8 @@ export function Page() {
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set())
   const [asks, setAsks] = useState(false)
   const { scan, start, dismiss } = useScan()
-  const { why } = useMay('boxes', 'scanBoxes')
+  const { why, allowed } = useMay('boxes', 'scanBoxes')
+  useAsked({ scan: allowed ? () => setAsks(true) : undefined })
   const all = query.data
   const shown = useMemo(() => filterBoxes(all ?? [], search), [all, search])
   const chosen = useMemo(() => (selected.size === 0 ? shown : shown.filter(({ slug }) => selected.has(slug))), [shown, selected])

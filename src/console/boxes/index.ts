@@ -1,6 +1,6 @@
 // Boxes: the fleet against its manifest, and one box with its versions, probe, snapshots and history.
 // Rollouts move boxes; here they are only scanned, probed, and entered into maintenance.
-import { consoleFeature } from '../kit/index.ts'
+import { consoleFeature, roleFor } from '../kit/index.ts'
 import { searchBoxes } from './queries.ts'
 import { words } from './words.ts'
 
@@ -20,5 +20,6 @@ export const boxesConsole = consoleFeature({
     { path: '/boxes/$slug', title: words.box, load: () => import('./box-page.tsx') },
   ],
   live: { 'rollout.done': ['boxes'], 'rollout.paused': ['boxes'], 'rollout.failed': ['boxes'] },
+  actions: [{ id: 'scan all', label: 'Scan all boxes', detail: 'action', to: '/boxes', asks: 'scan', role: roleFor('boxes', 'scanBoxes') }],
   search: searchBoxes,
 })

@@ -1,20 +1,10 @@
 import type { BoxRow } from '../../core/boxes/index.ts'
-import { api, type PaletteEntry, queryClient } from '../kit/index.ts'
+import { allPages, api, type PaletteEntry, queryClient, roleFor } from '../kit/index.ts'
 
 const pageLimit = 1000
 
-async function allBoxes(): Promise<readonly BoxRow[]> {
-  const boxes: BoxRow[] = []
-  let cursor: string | null = null
-  do {
-    const page: Awaited<ReturnType<typeof api.boxes.listBoxes>> = await api.boxes.listBoxes({
-      query: { limit: pageLimit, ...(cursor ? { cursor } : {}) },
-    })
-    boxes.push(...page.boxes)
-    cursor = page.nextCursor
-  } while (cursor)
-  return boxes
-}
+const allBoxes = async (): Promise<readonly BoxRow[]> =>
+  (await allPages((at) => api.boxes.listBoxes({ query: { limit: pageLimit, ...at } }))).flatMap(({ boxes }) => boxes)
 
 /** A large fleet is several megabytes: it is refreshed less often. */
 const [smallFleet, oftenMs, rarelyMs] = [1000, 10_000, 60_000]
@@ -40,13 +30,32 @@ export const historyQuery = (slug: string) =>
 
 const maxFound = 8
 
-/** Boxes for the palette, found by the daemon. */
+/** Actions of the palette for a box; the page asks before it acts. */
+const verbs = [
+  { verb: 'Scan', asks: 'scan', role: roleFor('boxes', 'scanBoxes') },
+  { verb: 'Probe', asks: 'check', role: roleFor('boxes', 'checkBox') },
+  { verb: 'Enter or end maintenance of', asks: 'maintenance', role: roleFor('boxes', 'maintainBox') },
+  { verb: 'Snapshots of', asks: undefined, role: undefined },
+] as const
+
+/** Boxes for the palette, found by the daemon; `scan linden` offers that action first. */
 export async function searchBoxes(text: string): Promise<readonly PaletteEntry[]> {
-  const slug = text.trim().toLowerCase()
-  if (!/^[a-z0-9-]{2,40}$/.test(slug)) return []
+  const [, verb = '', slug = ''] = /^(.*?)([a-z0-9-]{2,40})$/.exec(text.trim().toLowerCase()) ?? []
+  if (slug === '') return []
   const { boxes } = await queryClient.fetchQuery({
     queryKey: ['boxes', 'search', slug],
     queryFn: () => api.boxes.listBoxes({ query: { slug, limit: maxFound } }),
   })
-  return boxes.map((box) => ({ id: `box ${box.slug}`, label: box.slug, detail: `box on ${box.host}`, to: `/boxes/${box.slug}` }))
+  const pages = boxes.map((box) => ({ id: `box ${box.slug}`, label: box.slug, detail: `box on ${box.host}`, to: `/boxes/${box.slug}` }))
+  const actions = boxes.slice(0, verb.trim() === '' ? 1 : maxFound).flatMap((box) => actionsOf(box.slug, verb.trim()))
+  return verb.trim() === '' ? [...pages, ...actions] : actions
 }
+
+const actionsOf = (slug: string, typed: string): readonly PaletteEntry[] =>
+  verbs
+    .filter(({ verb }) => verb.toLowerCase().includes(typed))
+    .map(({ verb, asks, role }) => ({
+      ...{ id: `${verb} ${slug}`, label: `${verb} ${slug}`, detail: 'action' },
+      to: asks ? `/boxes/${slug}` : `/snapshots?slug=${slug}`,
+      ...(asks ? { asks, role } : {}),
+    }))

@@ -18,6 +18,7 @@ import {
   Status,
   type TableColumn,
   TextFilter,
+  useAsked,
   useMay,
   useSearchState,
 } from '../kit/index.ts'
@@ -60,7 +61,8 @@ export function Page() {
   const hosts = useQuery(hostsQuery)
   const [inviting, setInviting] = useState(false)
   const [invite, setInvite] = useState<Invitation>()
-  const { why } = useMay('hosts', 'inviteHost')
+  const { why, allowed } = useMay('hosts', 'inviteHost')
+  useAsked({ invite: allowed ? () => setInviting(true) : undefined })
   return (
     <>
       <PageHeader

@@ -32,7 +32,7 @@ type DataTableProps<Row> = Readonly<{
 }>
 
 const rowHeight = 32
-const rowsOutside = 12
+const rowsOutside = 8
 
 /** A table of any length: rows outside of the window are not in the page. The order is in the address, as `sort=host` or `sort=-host`. */
 export function DataTable<Row>({ label, columns, rows, rowKey, rowLink, empty, selection, reserve = 190 }: DataTableProps<Row>) {
@@ -45,6 +45,7 @@ export function DataTable<Row>({ label, columns, rows, rowKey, rowLink, empty, s
     getScrollElement: () => scroller.current,
     estimateSize: () => rowHeight,
     overscan: rowsOutside,
+    useFlushSync: false,
   })
   const tracks = [...(selection ? ['28px'] : []), ...columns.map(({ width }) => width)]
   const style = {

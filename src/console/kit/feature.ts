@@ -22,11 +22,22 @@ export type ConsoleFeature = Readonly<{
   pages: readonly ConsolePage[]
   /** The first parts of query keys to ask for again, by the beginning of an event's type: `{ 'rollout.': ['rollouts'] }`. */
   live?: Readonly<Record<string, readonly string[]>>
+  /** Actions that need no name of a box or rollout. */
+  actions?: readonly PaletteEntry[]
   /** More entries of the palette, for what is typed there. */
   search?(text: string): Promise<readonly PaletteEntry[]>
 }>
 
-export type PaletteEntry = Readonly<{ id: string; label: string; detail?: string; to: string }>
+export type PaletteEntry = Readonly<{
+  id: string
+  label: string
+  detail?: string
+  to: string
+  /** An action: what a page does when it is asked to, by the name that it gives to `useAsked`. It still asks before it acts. */
+  asks?: string
+  /** The lowest role that may; others only open the page. */
+  role?: AdminRole
+}>
 
 /** Declares what a feature adds to the console. */
 export const consoleFeature = (feature: ConsoleFeature): ConsoleFeature => feature

@@ -2,9 +2,11 @@
 // It knows no page and no feature.
 export { ActionDialog, type ActionInput, quoted } from './action-dialog.tsx'
 export { type Api, api, onSessionEnd, roleFor, type ShownProblem } from './api.ts'
+export { useAsked } from './asked.ts'
 export { now, useNow, useSeconds } from './clock.ts'
 export { Button, CliLine, CopyButton, Hint, Id, paletteKey } from './controls.tsx'
 export { DataTable, type Selection, type TableColumn, withKey } from './data-table.tsx'
+export { type Decision, DecisionPage } from './decision-page.tsx'
 export {
   type ConsoleFeature,
   type ConsolePage,
@@ -14,9 +16,9 @@ export {
   type PaletteEntry,
 } from './feature.ts'
 export { ChoiceFilter, TextFilter } from './filters.tsx'
-export { type Fact, KeyValues, Link, PageHeader, Section } from './layout.tsx'
+export { type Fact, KeyValues, Link, PageHeader, Scroll, Section } from './layout.tsx'
 export { followEvents, followStream, useStreamState } from './live.ts'
-export { pollMs, queryClient, useAsOf } from './queries.ts'
+export { allPages, pollMs, queryClient, useAsOf } from './queries.ts'
 export { parseSearch, type SearchState, stringifySearch, useSearchState } from './search-state.ts'
 export { useMay, useRole, useWhoAmI, whoAmIQuery } from './session.tsx'
 export { Empty, Loaded, Loading, ProblemView, partsOf } from './states.tsx'

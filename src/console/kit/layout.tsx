@@ -47,6 +47,15 @@ export const Section = ({ title, aside, children }: Readonly<{ title: string; as
   </section>
 )
 
+type ScrollProps = Readonly<{ className: string; children: ReactNode; as?: 'div' | 'pre' }>
+
+/** A part that scrolls by itself. It takes the focus, so that the keyboard scrolls it too. */
+export const Scroll = ({ className, children, as: Part = 'div' }: ScrollProps) => (
+  <Part className={className} tabIndex={0}>
+    {children}
+  </Part>
+)
+
 export type Fact = readonly [name: string, value: ReactNode]
 
 /** Names and values; values that are absent are left out. */

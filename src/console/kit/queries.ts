@@ -32,3 +32,14 @@ function oldestAnswer(): number | undefined {
 /** When the oldest data on screen arrived, so that stale data look stale. */
 export const useAsOf = (): number | undefined =>
   useSyncExternalStore((changed) => queryClient.getQueryCache().subscribe(() => queueMicrotask(changed)), oldestAnswer)
+
+type CursorPage = Readonly<{ nextCursor: string | null }>
+
+/** Reads a list to its end, page by page. */
+export async function allPages<Page extends CursorPage>(
+  read: (at: Readonly<{ cursor?: string }>) => Promise<Page>,
+): Promise<readonly Page[]> {
+  const pages = [await read({})]
+  for (let cursor = pages[0]?.nextCursor; cursor; cursor = pages.at(-1)?.nextCursor) pages.push(await read({ cursor }))
+  return pages
+}

@@ -1,4 +1,5 @@
 import type { Item, SubmissionStatus } from '../../core/marketplace/index.ts'
+import { moneyText } from '../../core/payments/index.ts'
 import { api, type Tone } from '../kit/index.ts'
 import { words } from './words.ts'
 
@@ -20,7 +21,7 @@ type Priced = Readonly<{ priceModel: Item['priceModel']; priceCents: number | nu
 
 /** `4.90 EUR a month`. */
 export function priceWords({ priceModel, priceCents, currency }: Priced): string {
-  if (priceModel === null || priceCents === null) return words.free
-  const amount = `${(priceCents / 100).toFixed(2)} ${(currency ?? '').toUpperCase()}`.trim()
+  if (priceModel === null || priceCents === null || currency === null) return words.free
+  const amount = moneyText({ cents: priceCents, currency })
   return priceModel === 'flat-monthly' ? words.flat(amount) : words.perUser(amount)
 }

@@ -1,18 +1,16 @@
 import { useQuery } from '@tanstack/react-query'
 import { useParams } from '@tanstack/react-router'
-import { useState } from 'react'
 import type { Submission } from '../../core/marketplace/index.ts'
 import {
-  ActionDialog,
   Ago,
   api,
-  Button,
+  type Decision,
+  DecisionPage,
   Icon,
   KeyValues,
-  Loaded,
-  PageHeader,
   queryClient,
   quoted,
+  Scroll,
   Section,
   Status,
   useMay,
@@ -20,77 +18,53 @@ import {
 import { priceWords, submissionTones } from './queries.ts'
 import { words } from './words.ts'
 
-type Action = 'approve' | 'request-changes' | 'reject'
-
 export function Page() {
   const { id } = useParams({ strict: false }) as { id: string }
   const submission = useQuery({
     queryKey: ['marketplace', 'submission', id],
     queryFn: () => api.marketplace.showMarketplaceSubmission({ params: { id } }),
   })
-  const [action, setAction] = useState<Action>()
   const { why } = useMay('marketplace', 'approveMarketplaceSubmission')
   const found = submission.data
   return (
-    <>
-      <PageHeader
-        title={found?.name ?? id}
-        answer={found && <Status tone={submissionTones[found.status]}>{found.status.replaceAll('-', ' ')}</Status>}
-        actions={
-          found?.status === 'pending' && (
-            <>
-              <Button look="danger" why={why} onPress={() => setAction('reject')}>
-                {words.reject}…
-              </Button>
-              <Button why={why} onPress={() => setAction('request-changes')}>
-                {words.requestChanges}…
-              </Button>
-              <Button look="primary" why={why} onPress={() => setAction('approve')}>
-                {words.approve}…
-              </Button>
-            </>
-          )
-        }
-      />
-      <Loaded query={submission} rows={6}>
-        {(one) => <Details submission={one} />}
-      </Loaded>
-      {action && found && <Decide submission={found} action={action} onClose={() => setAction(undefined)} />}
-    </>
+    <DecisionPage
+      query={submission}
+      title={found?.name ?? id}
+      answer={found && <Status tone={submissionTones[found.status]}>{found.status.replaceAll('-', ' ')}</Status>}
+      decisions={found?.status === 'pending' ? decisionsOf(found) : []}
+      why={why}
+    >
+      {(one) => <Details submission={one} />}
+    </DecisionPage>
   )
 }
 
-const consequences = {
-  approve: words.approveConsequence,
-  'request-changes': words.changesConsequence,
-  reject: words.rejectConsequence,
-} as const satisfies Record<Action, string>
-const verbs = { approve: words.approve, 'request-changes': words.requestChanges, reject: words.reject } as const satisfies Record<
-  Action,
-  string
->
-
-function Decide({ submission: { id, name }, action, onClose }: Readonly<{ submission: Submission; action: Action; onClose(): void }>) {
-  const calls = {
-    approve: () => api.marketplace.approveMarketplaceSubmission({ params: { id }, body: {} }),
-    'request-changes': (reason: string) => api.marketplace.requestMarketplaceChanges({ params: { id }, body: { reason } }),
-    reject: (reason: string) => api.marketplace.rejectMarketplaceSubmission({ params: { id }, body: { reason } }),
-  }
-  return (
-    <ActionDialog
-      title={words.statusTitle(name, verbs[action])}
-      consequence={consequences[action]}
-      {...(action === 'approve' ? {} : { reason: 'required' as const })}
-      confirm={verbs[action]}
-      danger={action === 'reject'}
-      cli={({ reason }) => `tenantry marketplace submissions ${action} ${id}${action === 'approve' ? '' : ` --notes ${quoted(reason)}`}`}
-      run={async ({ reason }) => {
-        await calls[action](reason)
-        await queryClient.invalidateQueries({ queryKey: ['marketplace'] })
-      }}
-      onClose={onClose}
-    />
-  )
+function decisionsOf({ id, name }: Submission): readonly Decision[] {
+  const again = () => queryClient.invalidateQueries({ queryKey: ['marketplace'] })
+  const params = { id }
+  const sendBack = (verb: string, action: 'reject' | 'request-changes', consequence: string) => ({
+    ...{ verb, title: words.statusTitle(name, verb), consequence, reason: 'required' as const },
+    cli: (reason: string) => `tenantry marketplace submissions ${action} ${id} --notes ${quoted(reason)}`,
+  })
+  return [
+    {
+      ...sendBack(words.reject, 'reject', words.rejectConsequence),
+      look: 'danger',
+      run: (reason) => api.marketplace.rejectMarketplaceSubmission({ params, body: { reason } }).then(again),
+    },
+    {
+      ...sendBack(words.requestChanges, 'request-changes', words.changesConsequence),
+      run: (reason) => api.marketplace.requestMarketplaceChanges({ params, body: { reason } }).then(again),
+    },
+    {
+      verb: words.approve,
+      look: 'primary',
+      title: words.statusTitle(name, words.approve),
+      consequence: words.approveConsequence,
+      cli: () => `tenantry marketplace submissions approve ${id}`,
+      run: () => api.marketplace.approveMarketplaceSubmission({ params, body: {} }).then(again),
+    },
+  ]
 }
 
 const Details = ({ submission }: Readonly<{ submission: Submission }>) => (
@@ -124,10 +98,9 @@ const Details = ({ submission }: Readonly<{ submission: Submission }>) => (
       </Section>
     )}
     <Section title={words.bundle}>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard */}
-      <pre className="source" tabIndex={0}>
+      <Scroll as="pre" className="source">
         {JSON.stringify(submission.bundle, null, 2)}
-      </pre>
+      </Scroll>
     </Section>
   </>
 )

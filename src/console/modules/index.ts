@@ -12,6 +12,7 @@ export const modulesConsole = consoleFeature({
       load: () => import('./modules-page.tsx'),
       nav: { group: 'Platform', label: words.title, order: 20 },
     },
+    { path: '/modules/$id', title: words.module, load: () => import('./module-page.tsx') },
   ],
   live: { 'module.': ['modules'] },
 })

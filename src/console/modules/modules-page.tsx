@@ -17,11 +17,10 @@ import {
   useMay,
   useSearchState,
 } from '../kit/index.ts'
+import { milliseconds, percent } from './numbers.ts'
 import { words } from './words.ts'
 
 type Row = OperatedModule & Readonly<{ health: ModuleHealth['performance'] | undefined }>
-
-const milliseconds = (value: number | null | undefined) => (value === null || value === undefined ? undefined : `${value.toFixed(1)} ms`)
 
 const columnsWith = (change: (row: Row) => void, why: string | undefined): readonly TableColumn<Row>[] => [
   { key: 'module', title: 'Module', width: 'minmax(160px, 2fr)', value: ({ moduleId }) => moduleId },
@@ -36,7 +35,7 @@ const columnsWith = (change: (row: Row) => void, why: string | undefined): reado
     width: '90px',
     align: 'right',
     value: ({ health }) => health?.p95Ms,
-    cell: ({ health }) => milliseconds(health?.p95Ms) ?? '–',
+    cell: ({ health }) => (health ? milliseconds(health.p95Ms) : '–'),
   },
   {
     key: 'p99',
@@ -44,7 +43,7 @@ const columnsWith = (change: (row: Row) => void, why: string | undefined): reado
     width: '90px',
     align: 'right',
     value: ({ health }) => health?.p99Ms,
-    cell: ({ health }) => milliseconds(health?.p99Ms) ?? '–',
+    cell: ({ health }) => (health ? milliseconds(health.p99Ms) : '–'),
   },
   {
     key: 'errors',
@@ -52,14 +51,14 @@ const columnsWith = (change: (row: Row) => void, why: string | undefined): reado
     width: '80px',
     align: 'right',
     value: ({ health }) => health?.errorRate,
-    cell: ({ health }) => (health ? `${(health.errorRate * 100).toFixed(1)} %` : '–'),
+    cell: ({ health }) => (health ? percent(health.errorRate) : '–'),
   },
   {
     key: 'violations',
     title: 'Violations',
     width: 'minmax(120px, 2fr)',
     value: ({ health }) => health?.violations.length ?? 0,
-    cell: ({ health }) => (health?.violations.length ? JSON.stringify(health.violations) : ''),
+    cell: ({ health }) => (health?.violations.length ? health.violations.map(({ kind, count }) => `${kind} ${count}`).join(', ') : ''),
   },
   {
     key: 'change',
@@ -123,6 +122,7 @@ export function Page() {
             columns={columnsWith(setChanging, why)}
             rows={rowsOf(all)}
             rowKey={({ moduleId }) => moduleId}
+            rowLink={({ moduleId }) => `/modules/${moduleId}`}
             empty={
               <Empty title={words.none} tone="off">
                 <p className="dim">{words.noneHint}</p>

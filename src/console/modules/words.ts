@@ -2,6 +2,12 @@ import { plural } from '../../core/kit/index.ts'
 
 export const words = {
   title: 'Modules',
+  module: 'Module',
+  healthy: 'healthy in the last hour',
+  unhealthy: 'unhealthy in the last hour',
+  lastHour: 'Last hour',
+  lastHourAside: 'steps of 5 minutes, all tenants and versions',
+  tenants: (count: number) => plural(count, 'tenant'),
   calm: 'Every active module is healthy.',
   sick: (count: number) => `${plural(count, 'module')} ${count === 1 ? 'is' : 'are'} unhealthy.`,
   none: 'No module is approved yet',

@@ -6,6 +6,7 @@ import type { HostView } from '../../core/hosts/index.ts'
 import type { JobCount } from '../../core/jobs/index.ts'
 import { plural } from '../../core/kit/index.ts'
 import type { RolloutStatus, RolloutSummary } from '../../core/rollouts/index.ts'
+import type { ProofSummary } from '../../core/snapshots/index.ts'
 import { alertTone, openAlertsQuery } from '../alerts/index.ts'
 import { driftTones, driftWords, fleetQuery } from '../boxes/index.ts'
 import {
@@ -25,7 +26,7 @@ import {
   timeOfDay,
   useNow,
 } from '../kit/index.ts'
-import { countBy, hostsQuery, isOpen, jobsQuery, rolloutsQuery } from './queries.ts'
+import { countBy, hostsQuery, isOpen, jobsQuery, proofsQuery, rolloutsQuery } from './queries.ts'
 import { words } from './words.ts'
 
 export function Page() {
@@ -116,12 +117,17 @@ function Fleet() {
   const fleet = useQuery(fleetQuery)
   const hosts = useQuery(hostsQuery)
   const jobs = useQuery(jobsQuery)
+  const proofs = useQuery(proofsQuery)
   return (
     <Section title={words.fleet}>
       <Loaded query={fleet} rows={4}>
         {(counts) => (
           <Loaded query={hosts} rows={2}>
-            {({ hosts }) => <KeyValues facts={fleetFacts(counts, hosts, jobs.data?.counts ?? [])} />}
+            {({ hosts }) => (
+              <KeyValues
+                facts={[...fleetFacts(counts, hosts, jobs.data?.counts ?? []), ['Snapshots', <Proofs key="proofs" proofs={proofs.data} />]]}
+              />
+            )}
           </Loaded>
         )}
       </Loaded>
@@ -142,6 +148,22 @@ function fleetFacts({ boxes, drift, fenced }: FleetSummary, hosts: readonly Host
     ['Hosts', hosts.length > 0 && <Counts counts={machines} names={words.host} tones={hostTones} link={() => '/hosts'} />],
     ['Jobs', `${count('waiting') + count('away')} waiting · ${count('dead')} failed`],
   ]
+}
+
+/** Late proofs raise an alert; here is only the age of the oldest one. */
+function Proofs({ proofs }: Readonly<{ proofs: ProofSummary | undefined }>) {
+  if (!proofs || proofs.boxes === 0) return <span className="dim">–</span>
+  const { oldest, unproven } = proofs
+  return (
+    <span className="counts">
+      {oldest && (
+        <span>
+          {words.oldestProof} <Ago at={oldest.at} /> (<Link to={`/snapshots?slug=${oldest.slug}`}>{oldest.slug}</Link>)
+        </span>
+      )}
+      {unproven > 0 && <Status tone="waiting">{words.unproven(unproven)}</Status>}
+    </span>
+  )
 }
 
 const hostTones = { online: 'ok', offline: 'failed', frozen: 'failed', revoked: 'off' } as const satisfies Record<string, Tone>

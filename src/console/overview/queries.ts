@@ -10,6 +10,8 @@ export const hostsQuery = { queryKey: ['hosts', 'list'], queryFn: () => api.host
 
 export const jobsQuery = { queryKey: ['jobs', 'counts'], queryFn: () => api.jobs.listJobs({ query: { limit: 1 } }) } as const
 
+export const proofsQuery = { queryKey: ['snapshots', 'proofs'], queryFn: () => api.snapshots.summarizeProofs() } as const
+
 /** Also a finished rollout whose boxes are still being rolled back. */
 export const isOpen = ({ finishedAt, counts: { undo: rollback } }: RolloutSummary): boolean =>
   finishedAt === null || (rollback !== null && rollback.pending + rollback.running > 0)

@@ -14,5 +14,7 @@ export const words = {
   noBoxes: 'No boxes yet.',
   host: { online: 'online', offline: 'offline', frozen: 'frozen', revoked: 'revoked' },
   severity: { info: 'info', warning: 'warning', critical: 'critical' },
+  oldestProof: 'oldest proof',
+  unproven: (count: number) => `${plural(count, 'box', 'boxes')} never proven`,
   why: 'Why',
 } as const

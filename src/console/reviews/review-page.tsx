@@ -1,18 +1,16 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useParams } from '@tanstack/react-router'
-import { useState } from 'react'
 import {
-  ActionDialog,
   Ago,
   api,
-  Button,
+  type Decision,
+  DecisionPage,
   Icon,
   Id,
   KeyValues,
-  Loaded,
-  PageHeader,
   queryClient,
   quoted,
+  Scroll,
   Section,
   Status,
   useMay,
@@ -25,55 +23,50 @@ type Source = Shown['sources'][number]
 export function Page() {
   const { id } = useParams({ strict: false }) as { id: string }
   const review = useQuery({ queryKey: ['reviews', id], queryFn: () => api.store.showReview({ params: { id } }), refetchInterval: false })
-  const [deciding, setDeciding] = useState<'approve' | 'reject'>()
+  const decisions = useDecisions(id, review.data)
   const { why } = useMay('store', 'reviewSubmission')
   const shown = review.data
-  const name = shown ? `${shown.moduleId} ${shown.version}` : id
   return (
-    <>
-      <PageHeader
-        title={name}
-        answer={shown && <Status tone={shown.status === 'in_review' ? 'waiting' : 'off'}>{shown.status.replaceAll('_', ' ')}</Status>}
-        actions={
-          shown?.status === 'in_review' && (
-            <>
-              <Button why={why} onPress={() => setDeciding('reject')}>
-                {words.reject}…
-              </Button>
-              <Button look="primary" why={why} onPress={() => setDeciding('approve')}>
-                {words.approve}…
-              </Button>
-            </>
-          )
-        }
-      />
-      <Loaded query={review} rows={8}>
-        {(found) => <Review review={found} />}
-      </Loaded>
-      {deciding && <Decide id={id} name={name} action={deciding} onClose={() => setDeciding(undefined)} />}
-    </>
+    <DecisionPage
+      query={review}
+      title={nameOf(id, shown)}
+      answer={shown && <Status tone={shown.status === 'in_review' ? 'waiting' : 'off'}>{shown.status.replaceAll('_', ' ')}</Status>}
+      decisions={shown?.status === 'in_review' ? decisions : []}
+      why={why}
+    >
+      {(found) => <Review review={found} />}
+    </DecisionPage>
   )
 }
 
-function Decide({ id, name, action, onClose }: Readonly<{ id: string; name: string; action: 'approve' | 'reject'; onClose(): void }>) {
+const nameOf = (id: string, shown: Shown | undefined) => (shown ? `${shown.moduleId} ${shown.version}` : id)
+
+function useDecisions(id: string, shown: Shown | undefined): readonly Decision[] {
   const navigate = useNavigate()
-  const approves = action === 'approve'
-  return (
-    <ActionDialog
-      title={approves ? words.approveTitle(name) : words.rejectTitle(name)}
-      consequence={approves ? words.approveConsequence : words.rejectConsequence}
-      reason={approves ? 'optional' : 'required'}
-      confirm={approves ? words.approve : words.reject}
-      danger={!approves}
-      cli={({ reason }) => `tenantry reviews ${action} ${id}${approves ? '' : ` --notes ${quoted(reason)}`}`}
-      run={async ({ reason }) => {
-        await api.store.reviewSubmission({ params: { id }, body: { action, notes: reason } })
-        await queryClient.invalidateQueries({ queryKey: ['reviews'] })
-        void navigate({ to: '/reviews' })
-      }}
-      onClose={onClose}
-    />
-  )
+  const name = nameOf(id, shown)
+  const decide = async (action: 'approve' | 'reject', notes: string) => {
+    await api.store.reviewSubmission({ params: { id }, body: { action, notes } })
+    await queryClient.invalidateQueries({ queryKey: ['reviews'] })
+    void navigate({ to: '/reviews' })
+  }
+  return [
+    {
+      ...{ verb: words.reject, look: 'danger', title: words.rejectTitle(name), consequence: words.rejectConsequence, reason: 'required' },
+      cli: (reason) => `tenantry reviews reject ${id} --notes ${quoted(reason)}`,
+      run: (reason) => decide('reject', reason),
+    },
+    {
+      ...{
+        verb: words.approve,
+        look: 'primary',
+        title: words.approveTitle(name),
+        consequence: words.approveConsequence,
+        reason: 'optional',
+      },
+      cli: () => `tenantry reviews approve ${id}`,
+      run: (reason) => decide('approve', reason),
+    },
+  ]
 }
 
 const Review = ({ review }: Readonly<{ review: Shown }>) => (
@@ -197,8 +190,7 @@ function SourceFile({ source: { file, bytes, text, findings } }: Readonly<{ sour
 }
 
 const SourceLines = ({ text, findings }: Readonly<{ text: string; findings: Source['findings'] }>) => (
-  // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
-  <pre className="source" tabIndex={0}>
+  <Scroll as="pre" className="source">
     {text.split(/\r?\n/).map((line, at) => (
       // biome-ignore lint/suspicious/noArrayIndexKey: the number of a line is its key
       <span key={at}>
@@ -213,5 +205,5 @@ const SourceLines = ({ text, findings }: Readonly<{ text: string; findings: Sour
           ))}
       </span>
     ))}
-  </pre>
+  </Scroll>
 )

@@ -2,7 +2,9 @@ import { useQuery } from '@tanstack/react-query'
 import { useParams } from '@tanstack/react-router'
 import { versionMoves } from '../../core/boxes/index.ts'
 import {
+  downtimeParts,
   errorOf,
+  fenceEndText,
   outcomeWord,
   type RolloutAction,
   type RolloutAttempt,
@@ -94,6 +96,8 @@ function factsOf(action: RolloutAction): readonly Fact[] {
         <Link to={`/snapshots?slug=${action.tenantSlug}`}>{text.snapshots}</Link>
       </span>,
     ],
+    [text.facts.fence, action.fenceMode && fenceEndText(action.fenceMode)],
+    [text.facts.predicted, action.expectedFenceMs > 0 && <Duration ms={action.expectedFenceMs} />],
     [text.facts.update, check(action.updateOk)],
     [text.facts.health, check(action.healthOk)],
     [
@@ -150,7 +154,7 @@ function attemptFacts(attempt: RolloutAttempt): readonly Fact[] {
       facts.duration,
       attempt.durationMs === null ? <Elapsed since={attempt.startedAt} until={attempt.finishedAt} /> : <Duration ms={attempt.durationMs} />,
     ],
-    [facts.downtime, attempt.fencedMs !== null && <Duration ms={attempt.fencedMs} />],
+    [facts.downtime, attempt.fencedMs !== null && <Away attempt={attempt} />],
     [facts.database, attempt.restored && text.restored(attempt.restored.from, attempt.restored.tookMs, attempt.restored.copiedMs)],
     [facts.snapshot, attempt.snapshotId && <Id>{attempt.snapshotId}</Id>],
     [facts.manifest, attempt.snapshotSha256 && <Id short={`sha256 ${attempt.snapshotSha256.slice(0, 12)}…`}>{attempt.snapshotSha256}</Id>],
@@ -158,6 +162,20 @@ function attemptFacts(attempt: RolloutAttempt): readonly Fact[] {
     [facts.images, <Images attempt={attempt} />],
   ]
 }
+
+/** The whole downtime, when it ended, and its parts. */
+const Away = ({ attempt: { fencedMs, downtime } }: Readonly<{ attempt: RolloutAttempt }>) => (
+  <span className="answer">
+    <Duration ms={fencedMs} />
+    {downtime && <span className="dim">{text.opened(fenceEndText(downtime.mode), downtime.reason)}</span>}
+    {downtime &&
+      downtimeParts(downtime).map(([name, ms]) => (
+        <span key={name} className="dim">
+          {name} <Duration ms={ms} />
+        </span>
+      ))}
+  </span>
+)
 
 function Images({ attempt: { digestsBefore, digestsAfter } }: Readonly<{ attempt: RolloutAttempt }>) {
   const changed = Object.keys(digestsAfter).filter((service) => digestsBefore[service] !== digestsAfter[service])

@@ -1,7 +1,7 @@
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { problem } from '../../core/kit/index.ts'
-import { fenceModes, fenceModeText, movedImages, phaseOrder, type RolloutPlan } from '../../core/rollouts/index.ts'
+import { fenceModeText, movedImages, phaseOrder, type RolloutPlan } from '../../core/rollouts/index.ts'
 import { ActionDialog, api, quoted } from '../kit/index.ts'
 import { Check, Choices, Field } from './choice.tsx'
 import { refreshRollouts } from './dialogs.tsx'
@@ -12,9 +12,6 @@ import { words } from './words.ts'
 const { plan: text, act } = words
 
 type Props = Readonly<{ plan: RolloutPlan; input: PlanInput; onClose(): void }>
-type FenceMode = (typeof fenceModes)[number]
-/** The last is a former name. */
-const offered: readonly FenceMode[] = fenceModes.filter((mode) => mode !== 'until-first-ok')
 type Phase = (typeof phaseOrder.staged)[number]
 
 /** Asks what `tenantry rollouts create --start` asks. What was shown is compared with what was created before it is started. */
@@ -25,7 +22,6 @@ export function CreateDialog({ plan, input, onClose }: Props) {
   const [queue, setQueue] = useState(false)
   const [threshold, setThreshold] = useState('1')
   const [holdAfter, setHoldAfter] = useState('')
-  const [fence, setFence] = useState<string>('auto')
   const hasActive = (plan.activeRollouts?.length ?? 0) > 0
   const moving = movingIn(plan)
   const first = plan.phases.find(({ phase }) => moving.some((box) => box.phase === phase))?.phase ?? ''
@@ -34,14 +30,12 @@ export function CreateDialog({ plan, input, onClose }: Props) {
     skipRefused,
     failureThreshold,
     ...(holdAfter ? { holdAfter: holdAfter as Phase } : {}),
-    fenceMode: fence as FenceMode,
   }
   const canStart = (plan.refusals === 0 || skipRefused) && (!hasActive || queue)
   const flags = [
     skipRefused && '--skip-refused',
     failureThreshold > 1 && `--failure-threshold ${failureThreshold}`,
     holdAfter && `--hold-after ${holdAfter}`,
-    fence !== 'auto' && `--fence-mode ${fence}`,
     start && '--start',
     start && queue && '--queue',
   ].filter(Boolean)
@@ -55,6 +49,7 @@ export function CreateDialog({ plan, input, onClose }: Props) {
         <>
           <p>{act.startWhat(plan.updates, first, plan.parallel)}</p>
           <p>{act.startDowntime(maxOf(moving, 'expectedFenceMs'), maxOf(moving, 'worstFenceMs'), plan.expectedMs)}</p>
+          {input.fenceMode && <p>{text.fenceOf(fenceModeText(input.fenceMode as never) ?? input.fenceMode)}</p>}
           {!start && <p>{text.createOnly}</p>}
         </>
       }
@@ -79,12 +74,6 @@ export function CreateDialog({ plan, input, onClose }: Props) {
           value={holdAfter}
           onChange={setHoldAfter}
           choices={[{ value: '', label: text.never }, ...phaseOrder.staged.map((value) => ({ value, label: value }))]}
-        />
-        <Choices
-          label={text.fenceMode}
-          value={fence}
-          onChange={setFence}
-          choices={offered.map((value) => ({ value, label: fenceModeText(value as never) ?? text.autoMode }))}
         />
       </details>
       {plan.refusals > 0 && (

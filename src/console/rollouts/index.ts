@@ -1,6 +1,7 @@
 // Rollouts: who is updated when, how it goes, and what an operator can do about it. States, counts and next commands are core's, as in the CLI.
 // It updates nothing itself: each button asks the daemon, after its consequence was shown.
 import { consoleFeature } from '../kit/index.ts'
+import { searchRollouts } from './search.ts'
 import { titles } from './titles.ts'
 
 export const rolloutsConsole = consoleFeature({
@@ -23,4 +24,6 @@ export const rolloutsConsole = consoleFeature({
     { path: '/rollouts/$id/boxes/$slug', title: titles.box, load: () => import('./action-page.tsx') },
   ],
   live: { 'rollout.': ['rollouts'] },
+  actions: [{ id: 'emergency', label: titles.emergency, detail: 'action', to: '/rollouts/emergency', role: 'admin' }],
+  search: searchRollouts,
 })

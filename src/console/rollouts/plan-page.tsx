@@ -1,27 +1,32 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Form } from 'react-aria-components'
+import { fenceModes, fenceModeText } from '../../core/rollouts/index.ts'
 import { At, Button, CliLine, Link, Loaded, PageHeader, type SearchState, Status, useMay, useSearchState } from '../kit/index.ts'
-import { Check, Field } from './choice.tsx'
+import { Check, Choices, Field } from './choice.tsx'
 import { CreateDialog } from './create-dialog.tsx'
 import { PlanView } from './plan-view.tsx'
 import { planAnswer, planOptions } from './plan-words.ts'
-import { type PlanInput, planQuery } from './queries.ts'
+import { type FenceMode, type PlanInput, planQuery } from './queries.ts'
 import { RehearsalSection } from './rehearsal.tsx'
 import { words } from './words.ts'
 import './rollouts.css'
 
 const { plan: text } = words
 const minuteMs = 60_000
+/** The last one is a former name. */
+const offeredFences: readonly FenceMode[] = fenceModes.filter((mode) => mode !== 'until-first-ok')
 
 /** The plan's options are in the address, so that a link shows the same plan. */
-function inputOf({ only, windows, long, parallel, bake }: SearchState): PlanInput {
+function inputOf({ only, windows, long, parallel, bake, fence }: SearchState): PlanInput {
+  const fenceMode = offeredFences.find((mode) => mode === fence && mode !== 'auto')
   const targetSlugs = (only ?? '').split(/[\s,]+/).filter(Boolean)
   return {
     ...(targetSlugs.length > 0 ? { targetSlugs } : {}),
     allowLongFence: long === '1',
     ignoreWindows: windows === '1',
     ...(Number(parallel) > 0 ? { parallel: Math.floor(Number(parallel)) } : {}),
+    ...(fenceMode ? { fenceMode } : {}),
     ...(Number(bake) > 0 ? { bakeMs: Math.round(Number(bake) * minuteMs) } : {}),
   }
 }
@@ -84,6 +89,7 @@ function Options({ search, onChange }: OptionsProps) {
   const [bake, setBake] = useState(search.bake ?? '')
   const [windows, setWindows] = useState(search.windows === '1')
   const [long, setLong] = useState(search.long === '1')
+  const [fence, setFence] = useState(search.fence ?? 'auto')
   return (
     <details className="options" open={Object.values(search).some(Boolean)}>
       <summary>{text.options}</summary>
@@ -91,7 +97,7 @@ function Options({ search, onChange }: OptionsProps) {
         className="option-fields"
         onSubmit={(event) => {
           event.preventDefault()
-          onChange({ only, parallel, bake, windows: windows ? '1' : '', long: long ? '1' : '' })
+          onChange({ only, parallel, bake, windows: windows ? '1' : '', long: long ? '1' : '', fence: fence === 'auto' ? '' : fence })
         }}
       >
         <Field label={text.only} hint={text.onlyHint} value={only} onChange={setOnly} />
@@ -103,6 +109,12 @@ function Options({ search, onChange }: OptionsProps) {
         <Check isSelected={long} onChange={setLong}>
           {text.allowLongFence}
         </Check>
+        <Choices
+          label={text.fenceMode}
+          value={fence}
+          onChange={setFence}
+          choices={offeredFences.map((value) => ({ value, label: fenceModeText(value as never) ?? text.autoMode }))}
+        />
         <Button type="submit">{text.apply}</Button>
       </Form>
     </details>

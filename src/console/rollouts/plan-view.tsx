@@ -1,6 +1,6 @@
 import { versionMoves } from '../../core/boxes/index.ts'
 import { duration } from '../../core/kit/index.ts'
-import { type PlannedBox, type RolloutPlan, rolloutWord } from '../../core/rollouts/index.ts'
+import { fenceEndText, type PlannedBox, type RolloutPlan, rolloutWord } from '../../core/rollouts/index.ts'
 import { Ago, DataTable, Empty, Id, Link, Section, Status, type TableColumn, useNow } from '../kit/index.ts'
 import { type FindingKind, findingsBy, imageSource, inPhaseOrder } from './plan-words.ts'
 import { words } from './words.ts'
@@ -13,6 +13,7 @@ export const PlanView = ({ plan }: Readonly<{ plan: RolloutPlan }>) => (
     <Blocked plan={plan} />
     <Active plan={plan} />
     <Order plan={plan} />
+    <Fences plan={plan} />
     <Findings title={text.warnings} kinds={findingsBy(plan.boxes, 'warn')} tone="waiting" />
     <Images plan={plan} />
   </>
@@ -90,10 +91,10 @@ function Active({ plan: { activeRollouts = [] } }: Readonly<{ plan: RolloutPlan 
 }
 
 const columns = (now: Date): readonly TableColumn<PlannedBox>[] => [
-  { key: 'box', title: text.columns.box, width: 'minmax(160px, 1fr)', value: ({ tenantSlug }) => tenantSlug },
-  { key: 'phase', title: text.columns.phase, width: '88px', value: ({ phase }) => phase, sortable: false },
-  { key: 'host', title: text.columns.host, width: '104px', value: ({ hostId, hostName }) => hostName ?? hostId },
-  { key: 'versions', title: text.columns.versions, width: '216px', value: ({ from, to }) => versionMoves(from, to) },
+  { key: 'box', title: text.columns.box, width: 'minmax(136px, 1fr)', value: ({ tenantSlug }) => tenantSlug },
+  { key: 'phase', title: text.columns.phase, width: '80px', value: ({ phase }) => phase, sortable: false },
+  { key: 'host', title: text.columns.host, width: '88px', value: ({ hostId, hostName }) => hostName ?? hostId },
+  { key: 'versions', title: text.columns.versions, width: '208px', value: ({ from, to }) => versionMoves(from, to) },
   {
     key: 'window',
     title: text.columns.window,
@@ -110,26 +111,42 @@ const columns = (now: Date): readonly TableColumn<PlannedBox>[] => [
         <span className="dim">{text.anyTime}</span>
       ),
   },
-  span('downtime', text.columns.downtime, ({ expectedFenceMs }) => expectedFenceMs),
-  span('max', text.columns.max, ({ worstFenceMs }) => worstFenceMs),
-  span('duration', text.columns.duration, ({ expectedMs }) => expectedMs),
+  {
+    key: 'downtime',
+    title: text.columns.downtime,
+    width: '128px',
+    align: 'right',
+    value: ({ worstFenceMs }) => worstFenceMs,
+    cell: ({ expectedFenceMs, worstFenceMs }) => (
+      <>
+        {duration(expectedFenceMs)}
+        <span className="dim"> / {duration(worstFenceMs)}</span>
+      </>
+    ),
+  },
+  {
+    key: 'opens',
+    title: text.columns.opens,
+    width: '104px',
+    value: ({ fenceMode }) => fenceMode && fenceEndText(fenceMode),
+    cell: ({ fenceMode, fenceReason }) => fenceMode && <span title={fenceReason}>{fenceEndText(fenceMode)}</span>,
+  },
+  {
+    key: 'duration',
+    title: text.columns.duration,
+    width: '80px',
+    align: 'right',
+    value: ({ expectedMs }) => expectedMs,
+    cell: ({ expectedMs }) => duration(expectedMs),
+  },
   {
     key: 'findings',
     title: text.columns.findings,
-    width: 'minmax(140px, 1fr)',
+    width: 'minmax(96px, 1fr)',
     value: ({ findings }) => findings.map(({ code }) => code).join(' '),
     cell: ({ findings }) => (findings.length > 0 ? <Status tone="waiting">{findings.map(({ code }) => code).join(' ')}</Status> : null),
   },
 ]
-
-const span = (key: string, title: string, value: (box: PlannedBox) => number): TableColumn<PlannedBox> => ({
-  key,
-  title,
-  width: key === 'max' ? '112px' : '96px',
-  align: 'right',
-  value,
-  cell: (box) => duration(value(box)),
-})
 
 function Order({ plan }: Readonly<{ plan: RolloutPlan }>) {
   const now = useNow()
@@ -151,6 +168,29 @@ function Order({ plan }: Readonly<{ plan: RolloutPlan }>) {
         reserve={280}
         empty={<Empty title={plan.refusals > 0 ? text.nothing : text.upToDate} tone={plan.refusals > 0 ? 'off' : 'ok'} />}
       />
+    </Section>
+  )
+}
+
+/** Why boxes stay in maintenance until they are stable, as `tenantry rollouts plan` says it. */
+function Fences({ plan }: Readonly<{ plan: RolloutPlan }>) {
+  const reasons = new Map<string, string[]>()
+  for (const { does, tenantSlug, fenceReason } of plan.boxes)
+    if (does === 'update' && fenceReason) reasons.set(fenceReason, [...(reasons.get(fenceReason) ?? []), tenantSlug])
+  if (reasons.size === 0) return null
+  return (
+    <Section title={text.fences}>
+      <ul className="lines">
+        {[...reasons].map(([reason, slugs]) => (
+          <li key={reason}>
+            <span className="grow">{text.noRollback(reason)}</span>
+            <span className="dim">
+              {slugs.slice(0, maxPerKind).join(', ')}
+              {slugs.length > maxPerKind ? ` ${text.moreOf(slugs.length - maxPerKind)}` : ''}
+            </span>
+          </li>
+        ))}
+      </ul>
     </Section>
   )
 }

@@ -69,13 +69,14 @@ export function runningNow(boxes: readonly PlannedBox[], component: keyof Planne
 const minuteMs = 60_000
 
 /** The options of `tenantry rollouts plan` and `create`. */
-export const planOptions = ({ targetSlugs = [], allowLongFence, ignoreWindows, parallel, bakeMs }: PlanInput): string =>
+export const planOptions = ({ targetSlugs = [], allowLongFence, ignoreWindows, parallel, bakeMs, fenceMode }: PlanInput): string =>
   [
     targetSlugs.length > 0 && `--target ${targetSlugs.join(',')}`,
     allowLongFence && '--allow-long-fence',
     ignoreWindows && '--ignore-windows',
     parallel && `--parallel ${parallel}`,
     bakeMs && `--bake ${Math.round(bakeMs / minuteMs)}m`,
+    fenceMode && `--fence-mode ${fenceMode}`,
   ]
     .filter(Boolean)
     .map((option) => ` ${option}`)

@@ -1,4 +1,4 @@
-import type { RollbackMode, RolloutKind, RolloutStatus } from '../../core/rollouts/index.ts'
+import type { fenceModes, RollbackMode, RolloutKind, RolloutStatus } from '../../core/rollouts/index.ts'
 import { api } from '../kit/index.ts'
 
 const pageLimit = 100
@@ -31,7 +31,11 @@ export type PlanInput = Readonly<{
   ignoreWindows: boolean
   parallel?: number
   bakeMs?: number
+  fenceMode?: FenceMode
 }>
+
+/** `auto` is the default. */
+export type FenceMode = (typeof fenceModes)[number]
 
 /** A plan asks registries, so it is made again only on request. */
 export const planQuery = (body: PlanInput) => ({

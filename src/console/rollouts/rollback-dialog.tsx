@@ -5,6 +5,7 @@ import { allBoxes, type PlannedRollback, type RollbackMode, type RollbackPlan } 
 import { ActionDialog, api, Loading, ProblemView, quoted, Status } from '../kit/index.ts'
 import { Check, Choices } from './choice.tsx'
 import { Changed, type RolloutDialogProps, refreshRollouts } from './dialogs.tsx'
+import { findingsBy } from './plan-words.ts'
 import { rollbackPlanQuery } from './queries.ts'
 import { words } from './words.ts'
 
@@ -84,16 +85,31 @@ function Planned({ plan }: Readonly<{ plan: RollbackPlan }>) {
         ))}
         {boxes.length > maxLines && <li className="dim">{words.plan.moreOf(boxes.length - maxLines)}</li>}
       </ul>
+      <Warnings plan={plan} />
       <p className="dim">{act.late}</p>
     </div>
   )
 }
 
+/** Each kind once: boxes of one rollout mostly have the same. */
+const Warnings = ({ plan: { boxes } }: Readonly<{ plan: RollbackPlan }>) => (
+  <ul className="lines">
+    {findingsBy(boxes, 'warn').map(({ code, lines }) => (
+      <li key={code}>
+        <Status tone="waiting">{code}</Status>
+        <span className="grow">
+          {lines[0]?.message} {lines.length > 1 && <span className="dim">{words.plan.moreOf(lines.length - 1)}</span>}
+        </span>
+      </li>
+    ))}
+  </ul>
+)
+
 const PlannedLine = ({ box: { tenantSlug, does, from, to, losesMs, findings } }: Readonly<{ box: PlannedRollback }>) => (
   <li>
     <Status tone={does === 'refuse' ? 'failed' : findings.length > 0 ? 'waiting' : 'ok'}>{tenantSlug}</Status>
     <span className="grow">
-      {does === 'refuse' ? '' : versionMoves(from, to)} {findings.map(({ message, code }) => `${message} [${code}]`).join('; ')}
+      {does === 'refuse' ? findings.map(({ message, code }) => `${message} [${code}]`).join('; ') : versionMoves(from, to)}
     </span>
     {losesMs > 0 && <span className="tone-failed">{act.loses(losesMs)}</span>}
   </li>

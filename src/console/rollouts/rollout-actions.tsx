@@ -1,6 +1,6 @@
 import { useState } from 'react'
 import { allBoxes, type BoardState, boardModel, gateOf, isOpenFailure, isOver, type RolloutReport } from '../../core/rollouts/index.ts'
-import { Button, now, useMay, useRole } from '../kit/index.ts'
+import { Button, now, useAsked, useMay, useRole } from '../kit/index.ts'
 import { AbortDialog, PauseDialog, PromoteDialog, ResumeDialog, ResumeRollbackDialog, StartDialog, StopRollbackDialog } from './dialogs.tsx'
 import { RollbackDialog } from './rollback-dialog.tsx'
 import { words } from './words.ts'
@@ -26,6 +26,8 @@ export function RolloutActions({ state, report }: Readonly<{ state: BoardState; 
   const why = useMay('rollouts', 'pauseRollout').why
   const role = useRole()
   const isForAdmins = state.rollout.kind === 'emergency_cve' && role !== 'admin' && !why
+  const open = (action: Action) => setOpened({ action, before: state })
+  useAsked(why ? {} : Object.fromEntries(actionsOf(state).map((action) => [action, () => open(action)])))
   const Dialog = opened && dialogs[opened.action]
   return (
     <>
@@ -34,7 +36,7 @@ export function RolloutActions({ state, report }: Readonly<{ state: BoardState; 
           key={action}
           look={at === 0 && (action === 'start' || action === 'resume') ? 'primary' : 'plain'}
           why={why ?? (action === 'start' && isForAdmins ? act.emergencyRole(role) : undefined)}
-          onPress={() => setOpened({ action, before: state })}
+          onPress={() => open(action)}
         >
           {`${act[action]}…`}
         </Button>

@@ -1,6 +1,6 @@
 // Snapshots: what a box can return to, and whether that was proven. Take, test-restore and restore, each with its consequence first.
 // Retention is the daemon's: nothing is deleted here.
-import { consoleFeature } from '../kit/index.ts'
+import { consoleFeature, roleFor } from '../kit/index.ts'
 import { titles } from './titles.ts'
 
 export const snapshotsConsole = consoleFeature({
@@ -12,6 +12,9 @@ export const snapshotsConsole = consoleFeature({
       load: () => import('./snapshots-page.tsx'),
       nav: { group: 'Fleet', label: titles.list, order: 4 },
     },
+  ],
+  actions: [
+    { id: 'take', label: 'Take a snapshot…', detail: 'action', to: '/snapshots', asks: 'take', role: roleFor('snapshots', 'takeSnapshot') },
   ],
   live: { 'box.': ['snapshots'] },
 })

@@ -18,6 +18,7 @@ import {
   type TableColumn,
   TextFilter,
   type Tone,
+  useAsked,
   useMay,
   useSearchState,
 } from '../kit/index.ts'
@@ -47,6 +48,7 @@ export function Page() {
   const [opened, setOpened] = useState<Opened>()
   const [started, setStarted] = useState<readonly Started[]>([])
   const why = useMay('snapshots', 'takeSnapshot').why
+  useAsked({ take: why ? undefined : () => setOpened({ action: 'take' }) })
   const add = (one: Started) => setStarted((before) => [one, ...before])
   const close = () => setOpened(undefined)
   const isFiltered = [slug, tier, status, cursor, q].some(Boolean)

@@ -98,7 +98,6 @@ export { imageRollback } from './image-rollback.ts'
 export type { PullSource } from './images.ts'
 export { Digest, ImageRef, isRegistry, parseImage, pullFromSources, registryOf, unusedImages } from './images.ts'
 export {
-  diffManifests,
   digestsFor,
   imagesOfManifest,
   Manifest,
@@ -108,6 +107,7 @@ export {
   TierVersions,
   targetImage,
 } from './manifest.ts'
+export { diffManifests } from './manifest-diff.ts'
 export {
   BoxMove,
   eventOfFailure,

@@ -6,6 +6,7 @@ import {
   InstallationRun,
   ModuleAuditEntry,
   ModuleHealth,
+  ModuleHealthDetail,
   OperatedModule,
   RegistryEntry,
 } from './installation.ts'
@@ -205,8 +206,8 @@ export const operatorModulesContract = {
     path: '/api/admin/modules/health/:moduleId',
     auth: admin('viewer'),
     params: one,
-    returns: ModuleHealth,
-    summary: 'Health of a module',
+    returns: ModuleHealthDetail,
+    summary: 'Health of a module, and its course over the last hour',
     spec: '4.6',
   }),
   listModuleAudit: endpoint({

@@ -31,6 +31,12 @@ type Performance = Readonly<{
   healthy: boolean
 }>
 
+/** Steps of the course of health; the window is a multiple of it. */
+export const healthStepMs = 300_000
+
+export const runsIn = (counts: ReadonlyMap<string, number>): number =>
+  [...counts].reduce((sum, [bucket, count]) => sum + (bucket.startsWith('ms_') ? count : 0), 0)
+
 /** Health from the counts of the last hour (spec 2.7): errors under 5 %, p95 under a second, and no violation. */
 export function healthOf(counts: ReadonlyMap<string, number>): Performance {
   const count = (bucket: string) => counts.get(bucket) ?? 0

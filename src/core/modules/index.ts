@@ -6,8 +6,8 @@ export { answerHeaders } from './answer-headers.ts'
 export { consentOf } from './consent.ts'
 export { modulesContract, operatorModulesContract } from './contract.ts'
 export { assertFlagFree, withModuleFlags } from './flags.ts'
-export { healthBuckets, healthOf, healthWindowMs } from './health.ts'
-export { Installation, type ModuleHealth, type OperatedModule, type RegistryEntry } from './installation.ts'
+export { healthBuckets, healthOf, healthStepMs, healthWindowMs, runsIn } from './health.ts'
+export { Installation, type ModuleHealth, type ModuleHealthDetail, type OperatedModule, type RegistryEntry } from './installation.ts'
 export { isTooDeep, Json, maxJsonLevels } from './json.ts'
 export {
   type InstallationEvent,

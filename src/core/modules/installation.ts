@@ -92,6 +92,14 @@ export const ModuleHealth = z.object({
 })
 export type ModuleHealth = z.infer<typeof ModuleHealth>
 
+const HealthPoint = performance.pick({ p95Ms: true, p99Ms: true, errorRate: true }).extend({ from: Timestamp, runs: z.int() })
+
+/** Health with its course over the last hour. */
+export const ModuleHealthDetail = ModuleHealth.extend({
+  history: z.array(HealthPoint).meta({ description: 'Steps of 5 minutes, oldest first' }),
+})
+export type ModuleHealthDetail = z.infer<typeof ModuleHealthDetail>
+
 /** A module as operators see it. */
 export const OperatedModule = z.object({
   moduleId: z.string(),

@@ -2,6 +2,7 @@
 // Money is integer cents with a currency. It decides nothing about items or invoices of the platform and calls nothing.
 export { type AccountState, accountStateOf, assertVendorIsPayable } from './account.ts'
 export { paymentsContract } from './contract.ts'
+export { Currency } from './currency.ts'
 export { isPaymentFailure, type PaymentFailure, paymentFailure } from './failure.ts'
 export {
   type InstallStep,
@@ -14,7 +15,7 @@ export {
   usageAnchor,
   usageMeterOf,
 } from './install.ts'
-export { Currency, type Money, moneyText } from './money.ts'
+export { type Money, moneyText } from './money.ts'
 export type { PaymentProvider } from './port.ts'
 export type {
   ProviderAccount,

@@ -121,6 +121,7 @@ export { calendarsFrom, closedWindow, fenceNeedsMs, updateNeedsMs } from './upda
 export {
   actionTint,
   bakeText,
+  downtimeParts,
   errorOf,
   fenceEndText,
   fenceModes,

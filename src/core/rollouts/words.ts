@@ -1,4 +1,4 @@
-import type { FenceMode } from '../boxes/index.ts'
+import type { Downtime, FenceMode } from '../boxes/index.ts'
 import { shortDigests } from '../kit/index.ts'
 import type { ActionStatus, RolloutAction } from './action.ts'
 import type { RequestedFence } from './fence-choice.ts'
@@ -226,6 +226,20 @@ export const fenceModeText = (mode: RequestedFence): string | null => fenceTexts
 /** The end of the maintenance of one box. */
 export const fenceEndText = (mode: FenceMode): string =>
   ({ 'until-stable': 'when stable', 'until-proven': 'when proven', none: 'none' })[mode]
+
+/** The known parts of a downtime, in their order. */
+export function downtimeParts({
+  stopMs,
+  snapshotMs,
+  copyMs,
+  startMs,
+  firstGoodMs,
+  checkMs,
+}: Downtime): readonly (readonly [string, number])[] {
+  const started = { stop: stopMs, snapshot: snapshotMs, copy: copyMs, start: startMs }
+  const parts = Object.entries({ ...started, 'first good probe': firstGoodMs, 'rollback check': checkMs })
+  return parts.flatMap(([name, ms]) => (ms === undefined ? [] : [[name, ms] as const]))
+}
 
 /** Boxes that an operator left out; an older daemon does not report them. */
 export const leftOutOf = ({ leftOut }: Pick<ActionCounts, 'leftOut'>): number => leftOut ?? 0

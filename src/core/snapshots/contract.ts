@@ -46,6 +46,17 @@ export const Snapshot = z.object({
 })
 export type Snapshot = z.infer<typeof Snapshot>
 
+/** How recently restores of the managed boxes were verified, by drills, restores or moves. */
+export const ProofSummary = z.object({
+  boxes: z.number().int(),
+  unproven: z.number().int().meta({ description: 'Boxes without any verified restore' }),
+  oldest: z
+    .object({ slug: z.string(), at: Timestamp })
+    .nullable()
+    .meta({ description: 'The box whose last verified restore is the oldest' }),
+})
+export type ProofSummary = z.infer<typeof ProofSummary>
+
 /** A unique prefix of an id. */
 const IdPrefix = z.string().regex(/^[0-9a-f]{1,64}$/, 'must be the id of a snapshot, or a prefix of it')
 
@@ -68,6 +79,13 @@ export const snapshotsContract = {
     }),
     returns: z.object({ snapshots: z.array(Snapshot), nextCursor: z.string().nullable() }),
     summary: 'List snapshots, newest first',
+  }),
+  summarizeProofs: endpoint({
+    method: 'GET',
+    path: `${base}/proofs`,
+    auth: admin('viewer'),
+    returns: ProofSummary,
+    summary: 'Show the managed box with the oldest verified restore',
   }),
   takeSnapshot: endpoint({
     method: 'POST',

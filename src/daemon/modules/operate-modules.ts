@@ -1,5 +1,13 @@
 import { isoIn, problem } from '../../core/kit/index.ts'
-import { healthOf, healthWindowMs, type ModuleHealth, type OperatedModule } from '../../core/modules/index.ts'
+import {
+  healthOf,
+  healthStepMs,
+  healthWindowMs,
+  type ModuleHealth,
+  type ModuleHealthDetail,
+  type OperatedModule,
+  runsIn,
+} from '../../core/modules/index.ts'
 import { moduleEntriesOf } from '../audit/index.ts'
 import { tenantById, tenantBySlug } from '../tenants/index.ts'
 import type { ModulesDeps } from './deps.ts'
@@ -45,10 +53,30 @@ export async function listModuleHealth(deps: Deps): Promise<{ modules: ModuleHea
 }
 
 /** Throws NOT_FOUND for a module that was never approved. */
-export async function showModuleHealth(deps: Deps, { moduleId }: Readonly<{ moduleId: string }>): Promise<ModuleHealth> {
+export async function showModuleHealth(deps: Deps, { moduleId }: Readonly<{ moduleId: string }>): Promise<ModuleHealthDetail> {
   const found = (await allHealth(deps)).find((one) => one.moduleId === moduleId)
   if (!found) throw problem('NOT_FOUND', `There is no approved module ${moduleId}. fix: tenantry modules list`)
-  return found
+  return { ...found, history: await healthHistory(deps, moduleId) }
+}
+
+/** The health in each step of the window, also in those without a run. */
+async function healthHistory({ db, clock }: Deps, moduleId: string): Promise<ModuleHealthDetail['history']> {
+  const rows = await db
+    .selectFrom('module_counters')
+    .select(({ fn }) => ['minute', 'bucket', fn.sum<number | string>('count').as('count')])
+    .where('module_id', '=', moduleId)
+    .where('minute', '>=', isoIn(clock, -healthWindowMs))
+    .groupBy(['minute', 'bucket'])
+    .execute()
+  return Array.from({ length: healthWindowMs / healthStepMs }, (_, step) => {
+    const from = isoIn(clock, step * healthStepMs - healthWindowMs)
+    const until = isoIn(clock, (step + 1) * healthStepMs - healthWindowMs)
+    const counts = new Map<string, number>()
+    for (const { minute, bucket, count } of rows)
+      if (minute >= from && minute < until) counts.set(bucket, (counts.get(bucket) ?? 0) + Number(count))
+    const { p95Ms, p99Ms, errorRate } = healthOf(counts)
+    return { from, runs: runsIn(counts), p95Ms, p99Ms, errorRate }
+  })
 }
 
 async function allHealth({ db, clock, approved }: Deps): Promise<ModuleHealth[]> {

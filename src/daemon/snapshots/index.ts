@@ -13,6 +13,7 @@ import { restoreBox } from './restore-box.ts'
 import { snapshotMetrics } from './snapshot-metrics.ts'
 import { runSnapshotTasks } from './snapshot-tasks.ts'
 import { snapshotsJobs } from './snapshots.jobs.ts'
+import { summarizeProofs } from './summarize-proofs.ts'
 import { takeSnapshot } from './take-snapshot.ts'
 
 export type { SnapshotsDeps } from './deps.ts'
@@ -38,6 +39,7 @@ export { registeredSnapshots } from './snapshots.repo.ts'
 export const snapshotsRoutes = (deps: SnapshotsDeps) =>
   serveContract(snapshotsContract, {
     listSnapshots: ({ query }) => listSnapshots(deps, query),
+    summarizeProofs: () => summarizeProofs(deps),
     takeSnapshot: ({ actor, params }) => takeSnapshot(deps, actor, params.slug),
     restoreBox: ({ actor, params, body }) => restoreBox(deps, actor, { ...params, ...body }),
     drillBox: ({ actor, params, body }) => drillBox(deps, actor, { ...params, ...body }),

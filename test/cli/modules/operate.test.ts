@@ -11,13 +11,15 @@ const listed = {
 }
 
 test('list and show print modules with their withdrawn versions', async () => {
-  const answers = { [`GET ${base}`]: { modules: [listed] }, 'GET /api/admin/modules/health/attendance': health }
+  const history = [{ from: at('00:05:00'), runs: 40, p95Ms: 50, p99Ms: 250, errorRate: 0.05 }]
+  const answers = { [`GET ${base}`]: { modules: [listed] }, 'GET /api/admin/modules/health/attendance': { ...health, history } }
   const list = await tenantry(['modules', 'list'], { answers })
   expect(list.stdout).toMatch(/attendance +1\.1\.0 .*active +4 +3/)
   expect(JSON.parse((await tenantry(['modules', 'list', '--json'], { answers })).stdout)).toEqual({ modules: [listed] })
   const { stdout } = await tenantry(['modules', 'show', 'attendance'], { answers })
   expect(stdout).toMatch(/1\.0\.0 +2 h ago +wrong .*sums/)
   expect(stdout).toMatch(/Errors +12\.5 %/)
+  expect(stdout).toMatch(/\d\d:05 UTC +40 +5 % +50 ms +250 ms/)
   expect(stdout).not.toContain('\u001b[31m')
 })
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isoNow } from '../../../src/core/kit/index.ts'
+import { isoIn, isoNow } from '../../../src/core/kit/index.ts'
 import { lockRunnable, runnableInstallation } from '../../../src/daemon/modules/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aManifest, aModulesRoom, approve } from '../../support/modules-room.ts'
@@ -97,6 +97,16 @@ onBothDialects('modules for operators', (fresh) => {
         },
       ],
     })
+    await clock.advance(30 * 60_000)
+    await count('ms_1000', 3)
+    await clock.advance(60_000)
+    const { history } = await operator.showModuleHealth({ params })
+    expect(history).toHaveLength(12)
+    expect(history.filter(({ runs }) => runs > 0)).toMatchObject([
+      { runs: 100, p95Ms: 5, p99Ms: 500, errorRate: 0.04 },
+      { runs: 3, p95Ms: 1000, p99Ms: 1000, errorRate: 0 },
+    ])
+    expect(history.at(-1)).toMatchObject({ runs: 3, from: isoIn(clock, -5 * 60_000) })
     await clock.advance(61 * 60_000)
     expect((await performance()).healthy).toBe(true)
     expect(await codeOf(operator.showModuleHealth({ params: { moduleId: 'nothing' } }))).toBe('NOT_FOUND')

@@ -32,6 +32,25 @@ onBothDialects('metrics of snapshots', (fresh) => {
     expect(await values()).toMatchObject({ tenantry_boxes_snapshot_late: '0', tenantry_proven_restore_age_seconds: '0' })
   })
 
+  test('the summary of proofs names the box with the oldest one, and counts boxes without any', async () => {
+    const { aBox, aSnapshot, api, answer, clock, heard, db } = await snapshotsWorld(await fresh())
+    expect(await api.summarizeProofs()).toEqual({ boxes: 0, unproven: 0, oldest: null })
+    for (const slug of ['north', 'south', 'west']) await aBox(slug)
+    expect(await api.summarizeProofs()).toEqual({ boxes: 3, unproven: 3, oldest: null })
+    const provenAt: string[] = []
+    for (const slug of ['south', 'north']) {
+      await heard()
+      await aSnapshot(slug, slug)
+      await api.drillBox({ params: { slug }, body: {} })
+      await answer('tenant-box.drill', aDrill())
+      provenAt.push((await api.summarizeProofs()).oldest?.at ?? '')
+      await clock.advance(dayMs)
+    }
+    expect(await api.summarizeProofs()).toEqual({ boxes: 3, unproven: 1, oldest: { slug: 'south', at: provenAt[0] } })
+    await db.updateTable('boxes').set({ managed: 0 }).where('slug', '=', 'south').execute()
+    expect(await api.summarizeProofs()).toMatchObject({ boxes: 2, unproven: 1, oldest: { slug: 'north' } })
+  })
+
   test('query proofs and snapshots once per scrape, with one row per tenant', async () => {
     const { aBox, clock, db } = await snapshotsWorld(await fresh())
     const box = await aBox('north')
