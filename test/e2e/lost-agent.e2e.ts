@@ -32,7 +32,9 @@ afterAll(() => fleet?.end())
 
 test('the agent is killed under the fence, and its state folder is gone', async () => {
   await fleet.applySynapse('1.163.2')
-  rollout = (await fleet.must('rollouts', 'create', '--target', 'oak', '--fence-mode', 'until-stable', '--start', '--json')).json<{ id: string }>().id
+  rollout = (await fleet.must('rollouts', 'create', '--target', 'oak', '--fence-mode', 'until-stable', '--start', '--json')).json<{
+    id: string
+  }>().id
   await eventually('the update is at its probe', async () => {
     const { actions } = await fleet.api.rollouts.getRollout({ params: { id: rollout } })
     return JSON.stringify(actions).includes('"probe"')
