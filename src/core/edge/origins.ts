@@ -23,15 +23,25 @@ const exposed = [
 ]
 const sent = [
   ...['Authorization', 'Content-Type', 'If-None-Match', 'Last-Event-ID', 'X-Developer-Id', 'X-Request-Id'],
-  ...['Range', 'If-Range'],
+  ...['Range', 'If-Range', 'If-Match', 'Idempotency-Key'],
 ]
+/** A header of a module's own route. */
+const ofModule = /^x-module-[a-z0-9-]{1,40}$/
+const maxOfModule = 20
+
+/** What a preflight allows: the headers of this API, and those for modules that it asks for. */
+function allowedHeaders(asked: string): string {
+  const names = asked.split(',').map((name) => name.trim().toLowerCase())
+  return [...sent, ...names.filter((name) => ofModule.test(name)).slice(0, maxOfModule)].join(', ')
+}
 
 /** Never with credentials: platform tokens travel in a header that no page sends by itself (SECURITY, Inputs). */
 export const corsHeaders = {
   answer: (origin: string) => ({ 'access-control-allow-origin': origin, 'access-control-expose-headers': exposed.join(', ') }),
-  preflight: {
+  /** `asked`: the header Access-Control-Request-Headers. */
+  preflight: (asked: string) => ({
     'access-control-allow-methods': 'GET, HEAD, POST, PUT, PATCH, DELETE',
-    'access-control-allow-headers': sent.join(', '),
+    'access-control-allow-headers': allowedHeaders(asked),
     'access-control-max-age': '7200',
-  },
+  }),
 } as const

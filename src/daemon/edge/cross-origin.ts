@@ -29,6 +29,10 @@ export function crossOrigin({ nativeOrigins, isChatHost, failed }: Deps): Reques
     if (!allowed) return next()
     response.set(corsHeaders.answer(origin))
     if (request.method !== 'OPTIONS' || request.headers['access-control-request-method'] === undefined) return next()
-    response.set(corsHeaders.preflight).status(204).end()
+    const asked = request.headers['access-control-request-headers']
+    response
+      .set(corsHeaders.preflight(typeof asked === 'string' ? asked : ''))
+      .status(204)
+      .end()
   }
 }

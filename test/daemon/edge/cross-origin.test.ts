@@ -22,7 +22,11 @@ const started = (env: Record<string, string> = {}) => anEdge(db, clock, { env: {
 const preflight = ({ ask }: Edge, target: string, origin: string) =>
   ask(target, {
     method: 'OPTIONS',
-    headers: { origin, 'access-control-request-method': 'POST', 'access-control-request-headers': 'authorization' },
+    headers: {
+      origin,
+      'access-control-request-method': 'POST',
+      'access-control-request-headers': 'authorization, x-module-page, x-evil, x-module-<',
+    },
   })
 const corsOf = (headers: Readonly<Record<string, string>>) => Object.keys(headers).filter((name) => name.startsWith('access-control-'))
 
@@ -53,7 +57,9 @@ describe.each(served)('%s', (target) => {
       expect(headers).toMatchObject({
         'access-control-allow-origin': origin,
         'access-control-allow-methods': 'GET, HEAD, POST, PUT, PATCH, DELETE',
-        'access-control-allow-headers': expect.stringMatching(/Authorization.*If-None-Match.*Last-Event-ID/),
+        'access-control-allow-headers': expect.stringMatching(
+          /Authorization.*If-None-Match.*Last-Event-ID.*If-Match.*Idempotency-Key, x-module-page$/,
+        ),
         'access-control-max-age': '7200',
         vary: 'Origin',
       })
