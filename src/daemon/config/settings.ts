@@ -175,8 +175,8 @@ export const Settings = z.strictObject({
       pro: Budget.default(10_000),
       dedicated: Budget.default(20_000),
       /** Requests that wait because their tenant is above 80 % of its budget: on this daemon, and of one tenant. As many more wait to log in. */
-      held: z.coerce.number().int().min(0).max(100_000).default(2000),
-      heldPerTenant: z.coerce.number().int().min(0).max(100_000).default(500),
+      held: z.coerce.number().int().min(0).max(100_000).default(5000),
+      heldPerTenant: z.coerce.number().int().min(0).max(100_000).default(1000),
       /** Requests per second of one address; twice as many at once. */
       perAddress: Budget.default(30),
       loginsPerAddress: Budget.default(5),
