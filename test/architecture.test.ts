@@ -107,7 +107,7 @@ const tablesRead: Readonly<Record<string, readonly string[]>> = {
   rollouts: ['alerts', 'audit', 'box_holds', 'boxes', 'hosts', 'manifests', 'tenants'],
   runs: ['tenants'],
   service: ['boxes', 'commands', 'hosts', 'rollouts'],
-  sessions: ['boxes', 'tenants', 'users'],
+  sessions: ['tenants', 'users'],
   snapshots: ['boxes', 'commands'],
   spaces: ['boxes', 'tenants', 'users'],
   store: ['module_installations', 'module_withdrawals', 'tenants'],

@@ -4,7 +4,7 @@ import { type Actor, type AutomationActor, isoNow, newId, problem, randomText, S
 import { matrixUserIdOf } from '../../core/users/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { acquireLease, releaseLease } from '../db/index.ts'
-import { homeserverProblem } from '../homeserver/index.ts'
+import { homeserverProblem, publicHostOf } from '../homeserver/index.ts'
 import { type SealedColumn, seal, unseal } from '../sealed/index.ts'
 import { existingTenant } from '../tenants/index.ts'
 import type { AutomationDeps } from './deps.ts'
@@ -35,7 +35,8 @@ export async function showChatCredentials(deps: Deps, actor: AutomationActor) {
     .execute((tx) =>
       recordAudit(tx, clock, { actor, action: 'automation.credentials-issued', subject: tenantSlug, data: { tenantId, userId } }),
     )
-  return { userId, accessToken: token.reveal(), homeserver: chatDomain, issuedAt }
+  const homeserver = await publicHostOf(db, { id: tenantId, chatDomain })
+  return { userId, accessToken: token.reveal(), homeserver, issuedAt }
 }
 
 /** The stored token if the chat server still accepts it. */

@@ -8,6 +8,7 @@ import { automationSealedColumns } from './credentials.ts'
 import type { AutomationDeps } from './deps.ts'
 import { eventRoomJobs } from './event-rooms.ts'
 import { deleteOldCalls } from './once.ts'
+import { deleteOldRooms } from './rooms.repo.ts'
 
 export { authenticateAutomation } from './authenticate.ts'
 
@@ -15,6 +16,6 @@ export const automationFeature = feature<AutomationDeps>({
   name: 'automation',
   routes: automationRoutes,
   jobs: eventRoomJobs,
-  cleanup: (deps) => [() => deleteOldCalls(deps)],
+  cleanup: (deps) => [() => deleteOldCalls(deps), () => deleteOldRooms(deps)],
   sealed: automationSealedColumns,
 })

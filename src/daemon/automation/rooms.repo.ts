@@ -1,4 +1,5 @@
-import { type DbOrTx, forUpdate, type Tx } from '../db/index.ts'
+import { type Clock, isoIn, plural } from '../../core/kit/index.ts'
+import { type Db, type DbOrTx, forUpdate, type Tx } from '../db/index.ts'
 import type { AutomationRoomTable } from './automation.tables.ts'
 
 export type EventRoom = Readonly<{
@@ -73,4 +74,12 @@ export async function eventRoomsAfter(db: DbOrTx, { tenantId, after, limit }: Pa
 export async function hasEventRoom(db: DbOrTx, { tenantId, roomId }: Readonly<{ tenantId: string; roomId: string }>): Promise<boolean> {
   const query = db.selectFrom('automation_rooms').select('event_id').where('tenant_id', '=', tenantId).where('room_id', '=', roomId)
   return (await query.executeTakeFirst()) !== undefined
+}
+
+const daysKept = 365
+
+/** Deletes the records of old events and their rooms; the rooms themselves stay in the chat. */
+export async function deleteOldRooms({ db, clock }: Readonly<{ db: Db; clock: Clock }>): Promise<string> {
+  const old = db.deleteFrom('automation_rooms').where('created_at', '<=', isoIn(clock, -daysKept * 86_400_000))
+  return plural(Number((await old.executeTakeFirst()).numDeletedRows), 'room of an old event', 'rooms of old events')
 }

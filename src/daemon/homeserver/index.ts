@@ -14,6 +14,7 @@ export { homeserverProblem } from './call.ts'
 export { makeChatClient, ofReaders } from './chat-client.ts'
 export { plainNetworks } from './plain-networks.ts'
 export { homeserverRoutes } from './platform-address.ts'
+export { publicHostOf } from './public-host.ts'
 
 /** The chat servers of all tenants. */
 export const makeHomeservers = (deps: ReadDeps): Homeservers => ({

@@ -3,6 +3,7 @@ import { deviceNameOf, networkOf, sessionEnd } from '../../core/sessions/index.t
 import { canonicalLocalpart, matrixUserIdOf } from '../../core/users/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { type DbOrTx, forNoKeyUpdate, type Tx } from '../db/index.ts'
+import { publicHostOf } from '../homeserver/index.ts'
 import { type TenantRecord, tenantByChatDomain, tenantBySlug } from '../tenants/index.ts'
 import { ensureUser, findUser, type UserRecord } from '../users/index.ts'
 import type { SessionsDeps } from './deps.ts'
@@ -64,12 +65,6 @@ async function logIn(deps: SessionsDeps, { tenant: tenantEntered, deviceName: re
 async function findTenant(db: DbOrTx, entered: string): Promise<TenantRecord | undefined> {
   const name = entered.trim().toLowerCase()
   return (await tenantBySlug(db, name)) ?? (await tenantByChatDomain(db, name))
-}
-
-/** The public host of the tenant's chat: that of its live box. */
-async function publicHostOf(db: DbOrTx, { id, chatDomain }: TenantRecord): Promise<string> {
-  const box = await db.selectFrom('boxes').select('public_url').where('tenant_id', '=', id).where('live', '=', 1).executeTakeFirst()
-  return box && URL.canParse(box.public_url) ? new URL(box.public_url).host : chatDomain
 }
 
 /** `before`: the user as it was before the password was checked. */

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { automationContract } from '../../../src/core/automation/index.ts'
+import { automationFeature } from '../../../src/daemon/automation/index.ts'
 import { type AutomationRoom, anAutomationRoom } from '../../support/automation-room.ts'
 import { onBothDialects } from '../../support/databases.ts'
 
@@ -211,6 +212,20 @@ onBothDialects('automation', (fresh) => {
     await one.post('/events/e1/create-tasks', { tasks })
     await one.get('/users?limit=x')
     expect(one.passed).toEqual([one.tenantId, one.tenantId, one.tenantId])
+  })
+
+  test('the record of an event and its room is deleted after a year', async () => {
+    const one = await room()
+    await one.post('/events/e1/create-room', { name: 'Alarm' })
+    const clean = async () => {
+      for (const job of automationFeature.cleanup?.(one as never) ?? []) await job(new AbortController().signal)
+      const rooms = await one.db.selectFrom('automation_rooms').select('event_id').where('tenant_id', '=', one.tenantId).execute()
+      return rooms.length
+    }
+    await one.clock.advance(364 * 86_400_000)
+    expect(await clean()).toBe(1)
+    await one.clock.advance(86_400_000)
+    expect(await clean()).toBe(0)
   })
 
   test('a failed call is not remembered, a running one is not repeated, and a day later a key is new', async () => {
