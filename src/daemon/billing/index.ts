@@ -8,6 +8,7 @@ import { serveContract } from '../http/index.ts'
 import { deleteOldUsers } from './active-users.ts'
 import { aggregateUsage } from './aggregate-usage.ts'
 import { createPaymentCustomer, showTenantBilling } from './customers.ts'
+import { deleteOldStatements } from './delete-old-statements.ts'
 import type { BillingDeps } from './deps.ts'
 import { mailPaymentFailed, paymentMailTopic } from './hooks.ts'
 import { listPayouts, listUsage } from './list-billing.ts'
@@ -65,5 +66,5 @@ export const billingFeature = feature<Deps>({
     }),
   ],
   loops: ({ activeUsers }) => [activeUsers.loop],
-  cleanup: (deps) => [(signal) => deleteOldUsers(deps, signal)],
+  cleanup: (deps) => [(signal) => deleteOldUsers(deps, signal), (signal) => deleteOldStatements(deps, signal)],
 })

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { deleteOldStatements } from '../../../src/daemon/billing/delete-old-statements.ts'
 import { previewBilling } from '../../../src/daemon/billing/preview.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aBillingRoom } from '../../support/payments/billing-room.ts'
@@ -44,6 +45,24 @@ onBothDialects('a month of active users', (fresh) => {
     await room.active(1, 0)
     await room.until('2026-05-06T00:00:00.000Z')
     expect(room.money()[0]).toBe(4 * 150)
+  })
+
+  test('statements and usage are deleted after ten years, unpaid statements never', async () => {
+    const { db, deps } = await aBillingRoom(await fresh(), { ...perUser, start: '2036-03-02T08:00:00.000Z' })
+    const cents = { gross_cents: 100, fee_cents: 30, net_cents: 70, held_cents: 0, currency: 'eur' }
+    const nothing = { vendor_id: null, reason: null, destination: null, transfer_id: null, created_at: '2026-03-01T00:00:00.000Z' }
+    const statement = (month: string, state: 'transferred' | 'waiting') => ({
+      ...{ id: `${month}-${state}`, developer_id: `dev-${state}`, month, state, ...cents, ...nothing },
+    })
+    await db
+      .insertInto('billing_payouts')
+      .values([statement('2026-02', 'transferred'), statement('2026-02', 'waiting'), statement('2026-03', 'transferred')])
+      .execute()
+    const signal = new AbortController().signal
+    const [first, second] = [await deleteOldStatements(deps, signal), await deleteOldStatements(deps, signal)]
+    expect([first, second]).toEqual(['1 old row of statements', '0 old rows of statements'])
+    const left = await db.selectFrom('billing_payouts').select('id').orderBy('id').execute()
+    expect(left.map(({ id }) => id)).toEqual(['2026-02-waiting', '2026-03-transferred'])
   })
 
   test('the job run five times, by two replicas and killed between any two calls bills once', async () => {
