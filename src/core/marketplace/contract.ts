@@ -72,7 +72,7 @@ export const marketplaceContract = {
     }),
     problems: [
       ...(['FORBIDDEN', 'ALREADY_INSTALLED', 'MODULE_NOT_REGISTERED', 'INCOMPATIBLE', 'FLAG_TAKEN', 'CONFLICT'] as const),
-      ...(['VENDOR_INACTIVE', 'NO_PAYMENT_CUSTOMER', 'PAYMENTS_UNAVAILABLE'] as const),
+      ...(['VENDOR_INACTIVE', 'NO_PAYMENT_CUSTOMER', 'PAYMENTS_UNAVAILABLE', 'PAYMENT_FAILED'] as const),
     ],
     summary: 'Install an item: a flow is copied as a board, an app installs and activates its module',
     spec: '4.8',

@@ -79,7 +79,7 @@ export const modulesContract = {
     ...verb('activate', z.literal('active'), 'Activate a module: migrate its data, then run it'),
     problems: [
       ...(['INVALID_TRANSITION', 'CONFLICT', 'RETENTION_EXPIRED', 'FLAG_TAKEN'] as const),
-      ...(['INCOMPATIBLE', 'MODULE_MIGRATION_FAILED', 'UNAVAILABLE'] as const),
+      ...(['INCOMPATIBLE', 'MODULE_MIGRATION_FAILED', 'MODULE_SERVICE_FAILED', 'UNAVAILABLE'] as const),
     ],
     spec: '4.3',
   }),

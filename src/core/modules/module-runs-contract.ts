@@ -7,7 +7,10 @@ export const moduleRunsContract = {
     ...{ method: 'POST', anyMethod: true, path: '/api/platform/v1/module-api/:moduleId', rest: true, auth: platform() },
     params: z.strictObject({ moduleId: ModuleId }),
     returns: raw,
-    problems: ['BAD_JSON', 'PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE', 'CONFLICT', 'MODULE_FAILED', 'MODULE_LIMIT'],
+    problems: [
+      ...(['BAD_JSON', 'PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE', 'CONFLICT'] as const),
+      ...(['MODULE_FAILED', 'MODULE_LIMIT', 'MODULE_SERVICE_FAILED', 'NOT_IMPLEMENTED', 'UNAVAILABLE'] as const),
+    ],
     summary: 'Call a route of an active module, with any method and below any path',
     spec: '2.7',
   }),
