@@ -113,8 +113,8 @@ function detailLines({ details = [], violations = [], message }: Problem): strin
 
 const violationLine = (violation: ProblemViolation): string => {
   if (typeof violation === 'string') return violation
-  const { code, message, file, line, column } = violation
-  return `${[file, line, column].filter((part) => part !== undefined && part !== '').join(':')} ${message} (${code})`.trim()
+  const { code, message, file, line, column, element } = violation
+  return `${[element, file, line, column].filter((part) => part !== undefined && part !== '').join(':')} ${message} (${code})`.trim()
 }
 
 const bugText = (error: unknown) => `internal error: ${clean(error instanceof Error ? error.message : error)}`

@@ -31,8 +31,8 @@ export const runOverdue = (of: OfRun): NewAlert => ({
   severity: 'warning',
   title: `A run of ${of.slug} is overdue`,
   body:
-    `${of.elementId === null ? 'The whole run' : `The element ${of.elementId} of run`} ${of.runId} was not done in time. It was escalated within the ` +
-    'tenant, and continues to wait. Nothing else is affected.\n' +
+    `${of.elementId === null ? 'The whole run' : `The element ${of.elementId} of run`} ${of.runId} was not done in time. ` +
+    'What waits went to the escalation role that its board names, and continues to wait. Nothing else is affected.\n' +
     'Ask the school to continue it; a user with manageBoards can cancel the run.',
   command: `tenantry tenants show ${of.slug}`,
 })

@@ -1,3 +1,4 @@
+import type { ProblemViolation } from '../kit/index.ts'
 import type { TriggerPlace } from './check-triggers.ts'
 import { type BoardDefinition, type BoardElement, boundRole, boundRoom, type RoleRef } from './definition.ts'
 import { type Graph, outgoing, waits } from './graph.ts'
@@ -10,6 +11,14 @@ export type BoardFinding = Readonly<{
   message: string
   path?: string[]
 }>
+
+/** The findings as the violations of a problem: at most 100. */
+export const violationsOf = (findings: readonly BoardFinding[]): ProblemViolation[] =>
+  findings.slice(0, 100).map(({ code, message, elementId, path }) => ({
+    ...{ code, message },
+    ...(elementId === null ? {} : { element: elementId }),
+    ...(path === undefined ? {} : { path }),
+  }))
 
 export const error = (code: string, elementId: string | null, message: string): BoardFinding => ({
   severity: 'error',

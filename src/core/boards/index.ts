@@ -5,7 +5,7 @@ export { boardFromBundle, bundleOf, FlowBundle, roomsNamed } from './bundle.ts'
 export { bundleContract } from './bundle-contract.ts'
 export { type ChatMessage, isOutdated, readChatMessage, saysOneOf } from './chat-trigger.ts'
 export { checkBoard } from './check.ts'
-export type { BoardFinding } from './check-graph.ts'
+export { type BoardFinding, violationsOf } from './check-graph.ts'
 export { roomOfTrigger, type TriggerPlace } from './check-triggers.ts'
 export { type BoardSummary, boardsContract } from './contract.ts'
 export { dueOccurrences, nextOccurrence } from './cron-trigger.ts'
@@ -18,6 +18,7 @@ export {
   type ElementOf,
   type Trigger,
   type TriggerOf,
+  variableTypes,
 } from './definition.ts'
 export { causeOf, eventStarts, maxDeepStarts, maxDepth } from './event-trigger.ts'
 export type { Variables } from './expression.ts'

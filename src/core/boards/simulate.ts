@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Timestamp } from '../contract/index.ts'
 import { isProblem, problem } from '../kit/index.ts'
-import { checkEdges, checkPaths } from './check-graph.ts'
+import { checkEdges, checkPaths, violationsOf } from './check-graph.ts'
 import { type BoardDefinition, BoardLocalId, Duration, type ElementKind, whenAt } from './definition.ts'
 import type { Variables } from './expression.ts'
 import { readStartVariables } from './form.ts'
@@ -95,7 +95,7 @@ function assertPlayable(definition: BoardDefinition): void {
   const [first] = faults
   if (!first) return
   throw problem('BOARD_INVALID', `The board cannot be played: ${first.message}. fix: POST …/check lists the faults`, {
-    violations: faults.slice(0, 100).map(({ elementId, code, message }) => `${elementId ?? 'board'}: ${code}: ${message}`),
+    violations: violationsOf(faults),
   })
 }
 

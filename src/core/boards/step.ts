@@ -163,15 +163,20 @@ function timer(at: At, run: RunState, { tokenId, name }: Extract<RunInput, { typ
 }
 
 function overdueRun(draft: Draft, name: 'warn' | 'due' | 'elapsed'): void {
-  if (name === 'warn') draft.effects.push({ type: 'sla_warning', elementId: null, dueAt: draft.dueAt ?? draft.now })
-  else draft.effects.push({ type: 'escalated', elementId: null, role: null })
+  if (name === 'warn') return void draft.effects.push({ type: 'sla_warning', elementId: null, dueAt: draft.dueAt ?? draft.now })
+  draft.effects.push({ type: 'escalated', elementId: null, role: null })
+  for (const token of draft.tokens) if (!token.escalated && escalationRoleOf(draft, token) !== undefined) escalate(draft, token)
+}
+
+function escalationRoleOf({ board: { graph, definition } }: Draft, { elementId }: Token): string | undefined {
+  const { config } = graph.elements.get(elementId) as BoardElement
+  return 'escalationRole' in config && config.escalationRole !== undefined ? boundRole(definition, config.escalationRole) : undefined
 }
 
 function escalate(draft: Draft, token: Token): void {
-  const { config } = draft.board.graph.elements.get(token.elementId) as ElementOf<'task'>
-  const role = config.escalationRole === undefined ? undefined : boundRole(draft.board.definition, config.escalationRole)
+  const role = escalationRoleOf(draft, token) ?? null
   draft.tokens = draft.tokens.map((one) => (one.id === token.id ? { ...one, escalated: true } : one))
-  draft.effects.push({ type: 'escalated', elementId: token.elementId, role: role ?? null })
+  draft.effects.push({ type: 'escalated', elementId: token.elementId, role })
 }
 
 /** Applies a change to a copy of the run, and derives its status from what is left. */

@@ -8,6 +8,8 @@ const Violation = z.object({
   file: z.string().optional(),
   line: z.int().optional(),
   column: z.int().optional(),
+  element: z.string().optional(),
+  path: z.array(z.string()).optional(),
 })
 
 const ErrorBody = z.object({

@@ -131,8 +131,18 @@ export type ProblemCode = keyof typeof catalogue
 /** The error of one request field. `path` is dotted: `targets.pro.synapse`. */
 export type FieldReason = Readonly<{ path: string; reason: string }>
 
-/** One violation: a sentence, or a rule with its place in a file. */
-export type ProblemViolation = string | Readonly<{ code: string; message: string; file?: string; line?: number; column?: number }>
+/** One violation: a sentence, or a rule with its place in a file or board. `path`: the elements that lead there. */
+export type ProblemViolation =
+  | string
+  | Readonly<{
+      code: string
+      message: string
+      file?: string
+      line?: number
+      column?: number
+      element?: string
+      path?: readonly string[]
+    }>
 
 /** Permissions that an update adds and removes. */
 type PermissionChange = Readonly<{ added: readonly string[]; removed: readonly string[] }>

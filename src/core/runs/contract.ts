@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { variableTypes } from '../boards/index.ts'
 import { type Contract, endpoint, Paging, platform, Timestamp } from '../contract/index.ts'
 
 const root = '/api/platform/v1'
@@ -103,7 +104,26 @@ const manages = <const Path extends string>(path: Path, summary: string) =>
     spec: '4.9',
   })
 
+/** A board for those who may start its runs. */
+const StartableBoard = z.object({
+  ...{ id: z.string(), name: z.string(), description: z.string() },
+  spaceId: z.string().nullable().meta({ description: 'The space of its runs; null: the start names one' }),
+  variables: z
+    .array(z.object({ name: z.string(), type: z.enum(variableTypes), required: z.boolean() }))
+    .meta({ description: 'The variables that a start may or must have' }),
+})
+export type StartableBoard = Readonly<z.infer<typeof StartableBoard>>
+
 export const runsContract = {
+  listStartableBoards: endpoint({
+    method: 'GET',
+    path: `${root}/cascade-boards/startable`,
+    auth: platform(),
+    query: Paging,
+    returns: z.object({ boards: z.array(StartableBoard), nextCursor: z.string().nullable() }),
+    summary: 'List the active boards of which you may start a run, newest first',
+    spec: '4.9',
+  }),
   startRun: endpoint({
     method: 'POST',
     path: `${root}/cascade-boards/:id/runs`,

@@ -1,5 +1,5 @@
 // Runs of flow boards: the contract, and who may start, read and advance a run.
 // The steps of a run are decided in core/boards. It stores nothing.
-export { type RunDetail, type RunSummary, runsContract } from './contract.ts'
+export { type RunDetail, type RunSummary, runsContract, type StartableBoard } from './contract.ts'
 export { maxBulk, type OperatorRun, operatorRunsContract } from './operator-contract.ts'
 export { mayActOn, mayRead, type Readers, withReaders } from './rules.ts'

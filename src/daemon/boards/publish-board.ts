@@ -1,4 +1,4 @@
-import { type BoardFinding, checkBoard as checkDefinition } from '../../core/boards/index.ts'
+import { type BoardFinding, checkBoard as checkDefinition, violationsOf } from '../../core/boards/index.ts'
 import { isoNow, type PlatformPrincipal, plural, problem } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import type { Db } from '../db/index.ts'
@@ -55,13 +55,10 @@ export async function publishBoard(deps: BoardsDeps, actor: PlatformPrincipal, {
 function assertSound({ name, version }: BoardRecord, findings: readonly BoardFinding[]): void {
   const errors = findings.filter(({ severity }) => severity === 'error')
   if (errors.length === 0) return
-  const violations = errors.slice(0, 100).map(({ elementId, code, message }) => `${elementId ?? 'board'}: ${code}: ${message}`)
   throw problem(
     'BOARD_INVALID',
     `Version ${version} of "${name}" has ${plural(errors.length, 'fault')}, so it was not published. fix: POST …/check lists them`,
-    {
-      violations,
-    },
+    { violations: violationsOf(errors) },
   )
 }
 

@@ -16,6 +16,7 @@ import { reportJobs } from './reports.ts'
 import { messageJobs } from './send-messages.ts'
 import { listCheckpoints, listRuns, showHistory, showReport, showRun } from './show-runs.ts'
 import { startRun } from './start-run.ts'
+import { listStartableBoards } from './startable-boards.ts'
 
 export { eraseUserRuns } from './erase-user-runs.ts'
 export { fireTimers } from './fire-timers.ts'
@@ -30,6 +31,7 @@ export const runsFeature = feature<RunsDeps>({
   routes: (deps) => [
     ...serveContract(contract, {
       startRun: ({ actor, params, body }) => startRun(deps, actor, { ...params, ...body }),
+      listStartableBoards: ({ actor, query }) => listStartableBoards(deps, actor, query),
       listRuns: ({ actor, params, query }) => listRuns(deps, actor, { ...params, ...query }),
       showRun: ({ actor, params }) => showRun(deps, actor, params),
       advanceRun: ({ actor, params, body, header }) => advanceRun(deps, actor, { ...params, ...body }, header('idempotency-key')),

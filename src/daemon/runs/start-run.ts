@@ -72,8 +72,11 @@ async function answerOf(db: DbOrTx, run: RunRecord, keyed: Keyed | undefined) {
 const startRolesOf = (definition: BoardDefinition): string[] =>
   definition.startRoles.map((ref) => boundRole(definition, ref)).filter((role) => role !== undefined)
 
+export const mayStart = (definition: BoardDefinition, actor: PlatformPrincipal): boolean =>
+  definition.startRoles.length === 0 || mayActOn(startRolesOf(definition), actor)
+
 function assertMayStart(definition: BoardDefinition, actor: PlatformPrincipal, { name }: BoardRecord): void {
-  if (definition.startRoles.length === 0 || mayActOn(startRolesOf(definition), actor)) return
+  if (mayStart(definition, actor)) return
   throw problem('FORBIDDEN', `Runs of "${name}" are started by these roles: ${startRolesOf(definition).join(', ')}.`)
 }
 

@@ -343,6 +343,20 @@ describe('time', () => {
     on({ type: 'timer', tokenId: null, name: 'due' }, later(1440))
     expect(look()).toEqual(['sla_warning null', 'escalated null'])
   })
+
+  test('at the end of the time of a run what waits goes to its escalation role, once', () => {
+    const roles = { t1: { escalationRole: 'principal' }, t2: { dueAt: 'PT1H', escalationRole: 'principal' } }
+    const { on, token, look, run } = play(['s > p1 > t1 > j1 > e; p1 > t2 > j1; p1 > t3 > j1', roles, { sla: 'P1D' }])
+    look()
+    on({ type: 'timer', tokenId: token('t2'), name: 'due' }, later(60))
+    on({ type: 'timer', tokenId: null, name: 'due' }, later(1440))
+    expect(look()).toEqual(['escalated t2', 'escalated null', 'escalated t1'])
+    expect(run().tokens.map(({ elementId, escalated }) => [elementId, escalated])).toEqual([
+      ['t1', true],
+      ['t2', true],
+      ['t3', false],
+    ])
+  })
 })
 
 test('a cancelled run closes everything and stays cancelled', () => {

@@ -4,6 +4,7 @@ import { dialectOf, eventsAfter } from '../../../src/daemon/db/index.ts'
 import { advanceRun } from '../../../src/daemon/runs/advance-run.ts'
 import { fireTimers, hasUnfinishedRun } from '../../../src/daemon/runs/index.ts'
 import { startRun } from '../../../src/daemon/runs/start-run.ts'
+import { sketch } from '../../core/boards/sketch.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { withTransaction } from '../../support/dying.ts'
 import { aSpace, aTasksRoom, codeOf, principalOf, type TasksRoom } from '../../support/tasks-room.ts'
@@ -32,6 +33,26 @@ onBothDialects('runs', (fresh) => {
       { seq: 1, type: 'start', by: 'anna', elementId: null },
       { seq: 2, type: 'complete', by: 'tim', elementId: 't1' },
     ])
+  })
+
+  test('users list the active boards that they may start, with the variables of a start', async () => {
+    const one = await room()
+    const variables = [{ name: 'place', type: 'text' as const, required: true }]
+    const forAll = await aBoard(one, 's > t1 > e', {}, { variables })
+    await one.clock.advance(1000)
+    const forHeads = await aBoard(one, 's > t1 > e', {}, { startRoles: ['teacher'] })
+    const archived = await aBoard(one, 's > t1 > e')
+    await one.as('mia').archiveBoard({ params: { id: archived } })
+    await one.as('mia').createBoard({ body: { name: 'Draft', definition: sketch('s > e') } })
+    const idsOf = async (who: string) => (await one.as(who).listStartableBoards()).boards.map(({ id }) => id)
+    expect([await idsOf('anna'), await idsOf('tim')]).toEqual([[forAll], [forHeads, forAll]])
+    expect((await one.as('anna').listStartableBoards()).boards).toEqual([
+      { id: forAll, name: 'Crisis', description: '', spaceId: null, variables },
+    ])
+    const first = await one.as('tim').listStartableBoards({ query: { limit: 1 } })
+    expect(await one.as('tim').listStartableBoards({ query: { limit: 1, cursor: first.nextCursor as string } })).toMatchObject({
+      boards: [{ id: forAll }],
+    })
   })
 
   test('completing the element completes its task', async () => {
