@@ -35,7 +35,7 @@ export function table<Row>(style: Style, columns: readonly Column<Row>[], rows: 
       .join(' '.repeat(gap))
       .trimEnd()
   const head = line(({ column, width }, last) => paint.dim(place(column, column.title, width, last)))
-  const body = rows.map((row, index) => line((drawn, last) => paintedCell(drawn, row, index, paint, last)))
+  const body = rows.map((row, index) => line((drawn, last) => paintedCell(drawn, { row, index, last }, paint)))
   return [head, ...body].join('\n')
 }
 
@@ -112,7 +112,9 @@ const place = (column: Column<never>, text: string, width: number, last: boolean
   return last ? fitting : padEnd(fitting, width)
 }
 
-function paintedCell<Row>({ column, cells, width }: Drawn<Row>, row: Row, index: number, paint: Paint, last: boolean): string {
+type Cell<Row> = Readonly<{ row: Row; index: number; last: boolean }>
+
+function paintedCell<Row>({ column, cells, width }: Drawn<Row>, { row, index, last }: Cell<Row>, paint: Paint): string {
   const placed = place(column as Column<never>, cells[index] as string, width, last)
   const tint = cells[index] === '-' ? 'dim' : column.paint?.(row)
   return tint ? paint[tint](placed) : placed

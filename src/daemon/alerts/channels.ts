@@ -50,5 +50,5 @@ export const makeSender =
       return mailer.send({ ...mail, urgent: message.severity === 'critical' }, signal)
     }
     if (!settings.webhook) throw problem('UNAVAILABLE', 'no webhook is configured any more')
-    return sendWebhook({ clock, daemonUrl }, settings.webhook, message, id, signal)
+    return sendWebhook({ clock, daemonUrl }, settings.webhook, { message, id, signal })
   }

@@ -15,9 +15,7 @@ type Hook = Readonly<{ url: string; secret: string }>
 export async function sendWebhook(
   { clock, daemonUrl }: Deps,
   { url, secret }: Hook,
-  message: AlertMessage,
-  id: string,
-  signal?: AbortSignal,
+  { message, id, signal }: Readonly<{ message: AlertMessage; id: string; signal?: AbortSignal | undefined }>,
 ) {
   const address = new URL(url)
   const { origin } = address

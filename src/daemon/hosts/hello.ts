@@ -48,7 +48,7 @@ export async function hello(deps: HostsDeps, agent: AgentActor, input: Hello) {
   const { changed, requeued, host, disowned } = await deps.db.transaction().execute(async (tx) => {
     const host = await lockHost(tx, agent.hostId)
     assertNotBlocked(host)
-    await storeHello(deps, tx, host, agent, { ...input, protocolVersion: protocol })
+    await storeHello(deps, tx, { host, instanceId: agent.instanceId, input: { ...input, protocolVersion: protocol } })
     await renewLeases(tx, deps, agent, input.holding)
     const requeued = await requeueOthers(tx, agent.hostId, input.holding)
     const lost = host.instances.current === null ? await answerLost(deps, tx, host, input.holding) : []
@@ -98,7 +98,9 @@ export async function assertCurrentInstance(
   }
 }
 
-async function storeHello({ clock }: HostsDeps, tx: Tx, host: Host, { instanceId }: AgentActor, input: Hello): Promise<void> {
+type HelloOfHost = Readonly<{ host: Host; instanceId: string; input: Hello }>
+
+async function storeHello({ clock }: HostsDeps, tx: Tx, { host, instanceId, input }: HelloOfHost): Promise<void> {
   const { protocolVersion, agentVersion, engine, resources, clockOffsetMs } = input
   const instances = host.instances.current === instanceId ? host.instances : withNewInstance(host.instances, instanceId, clock.now())
   const at = isoNow(clock)

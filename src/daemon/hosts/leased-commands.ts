@@ -18,8 +18,7 @@ async function findLeased(
   db: DbOrTx,
   { boxes }: Pick<LeaseDeps, 'boxes'>,
   { hostId }: AgentActor,
-  held: HeldCommand,
-  mode: 'read' | 'lock' = 'read',
+  { held, lock = false }: Readonly<{ held: HeldCommand; lock?: boolean }>,
 ): Promise<Command | undefined> {
   let query = db
     .selectFrom('commands')
@@ -27,21 +26,21 @@ async function findLeased(
     .where('id', '=', held.id)
     .where('host_id', '=', hostId)
     .where('lease_token', '=', held.leaseToken)
-  if (mode === 'lock') query = query.modifyEnd(forUpdate(db))
+  if (lock) query = query.modifyEnd(forUpdate(db))
   const row = await query.executeTakeFirst()
   return row && (await boxes.mayAct(db, row.box_id, hostId)) ? commandOf(row) : undefined
 }
 
 /** Throws NOT_FOUND. */
 export async function leasedCommand(db: DbOrTx, deps: Pick<LeaseDeps, 'boxes'>, agent: AgentActor, held: HeldCommand): Promise<Command> {
-  const command = await findLeased(db, deps, agent, held)
+  const command = await findLeased(db, deps, agent, { held })
   if (!command) throw notLeased(held)
   return command
 }
 
 /** Also locks the row: an agent may renew a command while another call reports progress. Throws NOT_FOUND. */
 export async function lockLeasedCommand(tx: Tx, deps: Pick<LeaseDeps, 'boxes'>, agent: AgentActor, held: HeldCommand): Promise<Command> {
-  const command = await findLeased(tx, deps, agent, held, 'lock')
+  const command = await findLeased(tx, deps, agent, { held, lock: true })
   if (!command) throw notLeased(held)
   return command
 }
@@ -71,7 +70,7 @@ export async function renewLease(tx: Tx, { clock, agents }: LeaseDeps, { id, lea
 export async function renewLeases(tx: Tx, deps: LeaseDeps, agent: AgentActor, holding: readonly HeldCommand[]): Promise<HeldCommand[]> {
   const lost = []
   for (const held of holding) {
-    const ours = await findLeased(tx, deps, agent, held)
+    const ours = await findLeased(tx, deps, agent, { held })
     if (!ours || !(await renewLease(tx, deps, held))) lost.push(held)
   }
   return lost

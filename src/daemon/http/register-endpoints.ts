@@ -250,7 +250,7 @@ function answerCall({ endpoint, handler }: Served, deps: AnswerDeps): RequestHan
     // An answer that is written piece by piece, such as one of another server, ends with the access of its caller.
     if (typeof result === 'function' || (endpoint.auth.kind === 'admin' && isStream(endpoint)))
       void revalidateUntilEnd(deps.clock, revalidate, call)
-    await answer(endpoint, result, response, call, deps)
+    await answer({ endpoint, result, call }, response, deps)
   }
 }
 
@@ -302,11 +302,11 @@ async function userOf(request: Request, { platform }: Authenticators): Promise<P
 /** Private responses must not be cached by proxies or browsers. */
 const isPrivate = ({ auth, method }: EndpointShape): boolean => auth.kind !== 'none' || method !== 'GET'
 
+type Answer = Readonly<{ endpoint: EndpointShape; result: unknown; call: IncomingCall }>
+
 async function answer(
-  endpoint: EndpointShape,
-  result: unknown,
+  { endpoint, result, call }: Answer,
   response: Response,
-  call: IncomingCall,
   { validateAnswers: validate = false, keepAlives }: AnswerDeps,
 ): Promise<void> {
   const { returns } = endpoint

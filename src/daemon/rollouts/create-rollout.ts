@@ -41,7 +41,7 @@ export async function createRollout(deps: Deps, actor: Actor, input: Input, key?
   if (created) return showRollout(deps, created)
   const planned = await planStaged(deps, input)
   try {
-    await store(deps, actor, input, planned, repeat)
+    await store(deps, actor, { input, planned, repeat })
   } catch (error) {
     // The same call at the same time came first.
     const other = repeat && isUniqueViolation(error) ? await createdBefore(deps.db, repeat) : undefined
@@ -52,7 +52,9 @@ export async function createRollout(deps: Deps, actor: Actor, input: Input, key?
   return showRollout(deps, planned.id)
 }
 
-async function store({ db, clock }: Deps, actor: Actor, input: Input, planned: Planned, repeat: Repeat | null): Promise<void> {
+type New = Readonly<{ input: Input; planned: Planned; repeat: Repeat | null }>
+
+async function store({ db, clock }: Deps, actor: Actor, { input, planned, repeat }: New): Promise<void> {
   const rollout = newRollout(clock, actor, planned, {
     reason: input.reason ?? null,
     cveId: null,

@@ -70,7 +70,11 @@ async function recordDrill({ clock }: Deps, tx: Tx, command: Command, { ok, dura
     .execute()
   if (ok) await markRestorable(tx, box.tenantId, snapshotId)
   if (!ok && isDamage(error))
-    await setSnapshotStatus(tx, box.tenantId, [snapshotId], ['present'], { status: 'damaged', damaged_by: 'drill' })
+    await setSnapshotStatus(
+      tx,
+      { tenantId: box.tenantId, ids: [snapshotId], from: ['present'] },
+      { status: 'damaged', damaged_by: 'drill' },
+    )
   if (ok) await closeAlerts(tx, clock, { subject: box.slug, kinds: ['drill_failed'], because: 'a drill succeeded' })
   else await raiseAlert(tx, clock, alertOf.drill_failed({ slug: box.slug, snapshotId, error: error ?? null }))
   const payload = { boxId: box.id, slug: box.slug, snapshotId, commandId: command.id, restoreMs, error }

@@ -38,7 +38,7 @@ export async function planMaintenance(
   const expired = ((await evaluateSnapshots(deps, tx, [tenantId])).verdicts.get(tenantId)?.forget ?? [])
     .filter(isFullId)
     .slice(0, maxExpired)
-  const forgotten = await setSnapshotStatus(tx, tenantId, expired, ['present'], { status: 'forgotten', damaged_by: null })
+  const forgotten = await setSnapshotStatus(tx, { tenantId, ids: expired, from: ['present'] }, { status: 'forgotten', damaged_by: null })
   if (forgotten.length > 0)
     await recordAudit(tx, deps.clock, { actor, action: 'snapshots.given_up', subject: owner.slug, data: { ids: forgotten } })
   // A repository with damage is not pruned: a prune could delete data that can still be saved.
@@ -68,7 +68,7 @@ export async function recordMaintenance({ clock }: { clock: Clock }, tx: Tx, { o
     .set({ tended_at: now, ...times })
     .where('tenant_id', '=', tenantId)
     .execute()
-  await updateAlerts({ clock }, tx, owner, missing, report)
+  await updateAlerts({ clock }, tx, { slug: owner.slug, missing, check: report.check })
   const publish = (eventType: 'snapshot.missing' | 'snapshot.check_failed', payload: object) =>
     appendEvent(tx, clock, { stream: 'admin', source: 'snapshots', eventType, payload: { boxId: owner.id, slug: owner.slug, ...payload } })
   if (missing.length > 0) await publish('snapshot.missing', { snapshotIds: missing })
@@ -79,9 +79,7 @@ export async function recordMaintenance({ clock }: { clock: Clock }, tx: Tx, { o
 async function updateAlerts(
   { clock }: { clock: Clock },
   tx: Tx,
-  { slug }: SnapshotOwner,
-  missing: readonly string[],
-  { check }: RepositoryReport,
+  { slug, missing, check }: Readonly<{ slug: string; missing: readonly string[]; check: RepositoryReport['check'] }>,
 ) {
   const because = 'a later check verified the repository'
   const broken = check !== null && !check.ok
@@ -111,7 +109,7 @@ async function recordListed(
   const gone = new Set(forgotten)
   const back = present.filter(({ snapshotId }) => !gone.has(snapshotId)).map(({ snapshotId }) => snapshotId)
   const returned = back.filter((id) => ['forgotten', 'missing'].includes(known.get(id)?.status ?? ''))
-  await setSnapshotStatus(tx, tenantId, returned, ['forgotten', 'missing'], { status: 'present', damaged_by: null })
+  await setSnapshotStatus(tx, { tenantId, ids: returned, from: ['forgotten', 'missing'] }, { status: 'present', damaged_by: null })
 }
 
 async function lastTended(tx: Tx, tenantId: string): Promise<string | undefined> {
@@ -125,15 +123,15 @@ async function findMissing(tx: Tx, { tenantId }: SnapshotOwner, begunAt: string,
   const listed = new Set(present.map(({ snapshotId }) => snapshotId))
   const lost = (await snapshotsOf(tx, [tenantId])).filter((row) => row.recorded_at < begunAt && !listed.has(row.snapshot_id))
   const ids = lost.map(({ snapshot_id }) => snapshot_id)
-  return setSnapshotStatus(tx, tenantId, ids, ['present', 'damaged'], { status: 'missing', damaged_by: null })
+  return setSnapshotStatus(tx, { tenantId, ids, from: ['present', 'damaged'] }, { status: 'missing', damaged_by: null })
 }
 
 /** A failed check marks every snapshot of the repository as damaged; a good check reverts that, but not the damage that a drill found. */
 async function recordCheck(tx: Tx, tenantId: string, ok: boolean): Promise<void> {
   const rows = (await snapshotsOf(tx, [tenantId])).filter((row) => (ok ? row.damaged_by === 'check' : row.status === 'present'))
   const ids = rows.map(({ snapshot_id }) => snapshot_id)
-  if (ok) await setSnapshotStatus(tx, tenantId, ids, ['damaged'], { status: 'present', damaged_by: null })
-  else await setSnapshotStatus(tx, tenantId, ids, ['present'], { status: 'damaged', damaged_by: 'check' })
+  if (ok) await setSnapshotStatus(tx, { tenantId, ids, from: ['damaged'] }, { status: 'present', damaged_by: null })
+  else await setSnapshotStatus(tx, { tenantId, ids, from: ['present'] }, { status: 'damaged', damaged_by: 'check' })
 }
 
 type Deps = Readonly<{ clock: Clock }>

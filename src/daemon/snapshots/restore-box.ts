@@ -107,7 +107,7 @@ export const restoreResults = (deps: Deps): ResultHandlers => ({
   'tenant-box.restore': async (tx, command, result) => {
     await recordFormer(deps, tx, command, result)
     const { outcome, durationMs, error } = result
-    await end(deps, tx, command, outcome, { durationMs, error })
+    await end(deps, tx, { command, status: outcome, durationMs, error })
   },
 })
 
@@ -118,7 +118,7 @@ export const restoreResults = (deps: Deps): ResultHandlers => ({
 export const restoreFailures = (deps: Deps): FailureHandlers => ({
   'tenant-box.restore': (tx, command, { reported, lost }) => {
     const isKnown = reported || lost || command.leaseToken === 0
-    return end(deps, tx, command, isKnown ? 'failed' : 'unheard', { error: command.error })
+    return end(deps, tx, { command, status: isKnown ? 'failed' : 'unheard', error: command.error })
   },
 })
 
@@ -135,9 +135,7 @@ type Ended = Readonly<{ slug: string; snapshot_id: string }>
 async function updateAlerts(
   { clock }: Deps,
   tx: Tx,
-  { slug, snapshot_id: snapshotId }: Ended,
-  status: BoxRestoreStatus,
-  error: Outcome['error'],
+  { slug, snapshot_id: snapshotId, status, error }: Ended & Readonly<{ status: BoxRestoreStatus; error: Outcome['error'] }>,
 ) {
   if (status === 'restore_failed') await raiseAlert(tx, clock, alertOf.restore_failed({ slug, snapshotId, error }))
   if (status !== 'restored') return
@@ -152,7 +150,9 @@ const unended = ['open', 'unheard'] as const
 const replacedBy = (status: BoxRestoreStatus): readonly BoxRestoreStatus[] =>
   status === 'restored' || status === 'restore_failed' ? [...unended, 'failed'] : unended
 
-async function end({ clock }: Deps, tx: Tx, command: Command, status: BoxRestoreStatus, { durationMs, error }: Outcome): Promise<void> {
+type EndOf = Outcome & Readonly<{ command: Command; status: BoxRestoreStatus }>
+
+async function end({ clock }: Deps, tx: Tx, { command, status, durationMs, error }: EndOf): Promise<void> {
   const ended = await tx
     .updateTable('box_restores')
     .set({
@@ -170,7 +170,7 @@ async function end({ clock }: Deps, tx: Tx, command: Command, status: BoxRestore
   if (status !== 'unheard') await releaseHold(tx, { boxId, holder: restoreOwner(command.id) })
   const data = { boxId, commandId: command.id, snapshotId: ended.snapshot_id, outcome: status, error }
   const eventType = status === 'restored' ? 'box.restored' : 'box.restore_failed'
-  await updateAlerts({ clock }, tx, ended, status, error)
+  await updateAlerts({ clock }, tx, { ...ended, status, error })
   await appendEvent(tx, clock, { stream: 'admin', source: 'snapshots', eventType, payload: { slug: ended.slug, ...data } })
   await recordAudit(tx, clock, { actor, action: eventType, subject: ended.slug, data })
 }

@@ -86,9 +86,7 @@ export async function snapshotsOf(db: DbOrTx, tenantIds: readonly string[]): Pro
 /** Changes the status of snapshots of one repository that are still in one of `from`. Returns the changed ids. */
 export async function setSnapshotStatus(
   tx: Tx,
-  tenantId: string,
-  ids: readonly string[],
-  from: readonly SnapshotStatus[],
+  { tenantId, ids, from }: Readonly<{ tenantId: string; ids: readonly string[]; from: readonly SnapshotStatus[] }>,
   to: Pick<SnapshotRow, 'status' | 'damaged_by'>,
 ): Promise<string[]> {
   const changed: string[] = []
@@ -108,7 +106,7 @@ export async function setSnapshotStatus(
 
 /** A restored snapshot is valid, whatever a check or a listing found before. */
 export async function markRestorable(tx: Tx, tenantId: string, snapshotId: string): Promise<void> {
-  await setSnapshotStatus(tx, tenantId, [snapshotId], ['damaged', 'missing'], { status: 'present', damaged_by: null })
+  await setSnapshotStatus(tx, { tenantId, ids: [snapshotId], from: ['damaged', 'missing'] }, { status: 'present', damaged_by: null })
 }
 
 /** Below the parameter limit of both dialects. */

@@ -16,7 +16,9 @@ type One = Readonly<{ id: string }>
 const noSuchTask = (id: string) =>
   problem('NOT_FOUND', `Task ${id} does not exist, or you may not read it. fix: list your tasks with GET /api/platform/v1/tasks`)
 
-async function readable(deps: Deps, db: DbOrTx, actor: PlatformPrincipal, task: TaskRecord | undefined, id: string): Promise<TaskRecord> {
+type Found = Readonly<{ id: string; task: TaskRecord | undefined }>
+
+async function readable(deps: Deps, db: DbOrTx, actor: PlatformPrincipal, { id, task }: Found): Promise<TaskRecord> {
   if (!task) throw noSuchTask(id)
   const spaces = task.spaceId === null ? [] : await deps.spacesOf(db, actor)
   if (!reaches(audienceOf(task), actor, (spaceId) => spaces.some((space) => space.id === spaceId))) throw noSuchTask(id)
@@ -25,7 +27,7 @@ async function readable(deps: Deps, db: DbOrTx, actor: PlatformPrincipal, task: 
 
 /** A task that the caller may read. Throws NOT_FOUND. */
 export const readTask = async (deps: Deps, db: DbOrTx, actor: PlatformPrincipal, { id }: One): Promise<TaskRecord> =>
-  readable(deps, db, actor, await findTask(db, { tenantId: actor.tenantId, id }), id)
+  readable(deps, db, actor, { id, task: await findTask(db, { tenantId: actor.tenantId, id }) })
 
 /** The same, with the task, and before it the run that it belongs to, locked until the transaction ends. */
 export async function readTaskForUpdate(
@@ -37,7 +39,7 @@ export async function readTaskForUpdate(
   const { tenantId } = actor
   const found = await findTask(tx, { tenantId, id })
   if (found?.runId) await deps.runTasks.lock(tx, { tenantId, id, runId: found.runId })
-  return readable(deps, tx, actor, await lockTask(tx, { tenantId, id }), id)
+  return readable(deps, tx, actor, { id, task: await lockTask(tx, { tenantId, id }) })
 }
 
 type ListInput = Readonly<{

@@ -39,9 +39,9 @@ export const changeTenant = async (
     .execute(async (tx) => {
       const tenant = await lockAndReadTenant(tx, slug)
       // Lock order: details lock event counters, which come before the heads of audit chains.
-      if (Object.values(known).some((value) => value !== undefined)) await changeDetails(deps, tx, actor, tenant, known)
+      if (Object.values(known).some((value) => value !== undefined)) await changeDetails(deps, tx, { actor, tenant, known })
       const window = timeZone !== undefined || maintenanceWindow !== undefined
-      if (window) await changeWindow(deps, tx, actor, tenant, { timeZone, maintenanceWindow })
+      if (window) await changeWindow(deps, tx, { actor, tenant, change: { timeZone, maintenanceWindow } })
       return tenantView(deps, tx, await existingTenant(tx, slug))
     })
     .catch((error) => {
@@ -60,7 +60,9 @@ async function lockAndReadTenant(tx: Tx, slug: string): Promise<TenantRecord> {
 
 type WindowChange = { readonly [Key in keyof OwnWindow]: OwnWindow[Key] | undefined }
 
-async function changeWindow({ clock }: TenantsDeps, tx: Tx, actor: Actor, tenant: TenantRecord, change: WindowChange): Promise<void> {
+type Changing<What> = Readonly<{ actor: Actor; tenant: TenantRecord }> & What
+
+async function changeWindow({ clock }: TenantsDeps, tx: Tx, { actor, tenant, change }: Changing<{ change: WindowChange }>): Promise<void> {
   const { timeZone = tenant.timeZone, maintenanceWindow = tenant.maintenanceWindow } = change
   await updateWindow(tx, tenant.id, { timeZone, maintenanceWindow })
   await recordAudit(tx, clock, { actor, action: 'tenant.window', subject: tenant.slug, data: { timeZone, maintenanceWindow } })
@@ -72,9 +74,7 @@ const visibleFields = ['name', 'branding', 'schoolId', 'orgId'] as const
 async function changeDetails(
   { clock }: Pick<TenantsDeps, 'clock'>,
   tx: Tx,
-  actor: Actor,
-  { id, slug, featureFlags }: TenantRecord,
-  known: Details,
+  { actor, tenant: { id, slug, featureFlags }, known }: Changing<{ known: Details }>,
 ): Promise<void> {
   const flags = known.featureFlags && mergedFlags(featureFlags, known.featureFlags)
   await updateDetails(tx, id, isoNow(clock), { ...known, featureFlags: flags })
@@ -118,7 +118,7 @@ export const setPlanIn = (
   clock: Clock,
   actor: Actor,
   { tenant, plan }: Readonly<{ tenant: TenantRecord; plan: Plan }>,
-): Promise<void> => changeDetails({ clock }, tx, actor, tenant, { plan })
+): Promise<void> => changeDetails({ clock }, tx, { actor, tenant, known: { plan } })
 
 type Status = Pick<TenantRecord, 'status' | 'suspendedReason'>
 

@@ -46,7 +46,7 @@ export async function createEmergency(
     const created = repeat && (await createdBefore(deps.db, repeat))
     if (created) return showRollout(deps, created)
     const planned = await planEmergency(asking, order)
-    if (await store(deps, actor, order, planned, repeat)) return showRollout(deps, planned.id)
+    if (await store(deps, actor, { order, planned, repeat })) return showRollout(deps, planned.id)
     if (tries === maxTries) throw problem('CONFLICT', 'other manifests were applied at the same moment. fix: retry')
   }
 }
@@ -62,9 +62,7 @@ function withoutToken(key: string, token: Secret): string {
 async function store(
   { db, clock, rolloutBus }: Deps,
   actor: AdminActor,
-  order: EmergencyOrder,
-  planned: Planned,
-  repeat: Repeat | null,
+  { order, planned, repeat }: Readonly<{ order: EmergencyOrder; planned: Planned; repeat: Repeat | null }>,
 ): Promise<boolean> {
   const { reason, triggeredBy, ...targets } = order
   const { id, manifest, plan } = planned
