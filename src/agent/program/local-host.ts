@@ -24,9 +24,11 @@ export type LocalHost = Readonly<{
   findFacts: FindFacts
 }>
 
+/** `isPatient`: repeats requests for 6 s while the engine restarts; without, an engine that is not there is reported at once. */
 export function localHost(
   { clock, random }: { clock: Clock; random: Random },
   { stateDir, dockerHost, dockerConfig, docker, restic }: AgentSettings,
+  { isPatient = true } = {},
 ): LocalHost {
   const owner = resolve(stateDir)
   const bare = dockerEngine({
@@ -34,6 +36,7 @@ export function localHost(
     ...(dockerConfig === undefined ? {} : { dockerConfig }),
     ...(docker === undefined ? {} : { docker }),
     childEnvironment: ownedEnvironment(owner, 'engine'),
+    ...(isPatient ? {} : { limits: { retryMs: 0 } }),
   })
   const { engine, servers, snapshots } = keepDiskFree(
     { clock, disk: hostDisk, stateFolder: owner },
