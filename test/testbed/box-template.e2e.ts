@@ -85,8 +85,9 @@ describe.skipIf(!testbedExists())('the box template', () => {
   const containerOf = async (box: BoxByHand, service: string) => (await on(box)('ps', '--all', '--quiet', service)).stdout
   const isCrashLooping = (box: BoxByHand) =>
     eventually(async () => {
-      const { stdout } = await engine('inspect', '--format', '{{.RestartCount}} {{.State.ExitCode}}', await containerOf(box, 'synapse'))
-      expect(stdout).toMatch(/^[1-9]\d* 1$/)
+      // Not its exit code: while it runs again, which takes long on a busy machine, that is 0.
+      const { stdout } = await engine('inspect', '--format', '{{.RestartCount}}', await containerOf(box, 'synapse'))
+      expect(Number(stdout)).toBeGreaterThan(1)
     })
   const setSynapse = async (box: BoxByHand, image: TestbedImageKey) => {
     const file = join(box.folder, 'compose.yaml')
