@@ -79,7 +79,7 @@ test('the daemon is killed while a rollout is watched: the page says so and goes
   await daemon.start()
   await list.clock.fastForward('00:10')
   for (const one of [page, list]) await one.getByText(banner).waitFor({ state: 'detached' })
-  await page.locator('.page-answer').getByText('completed').waitFor({ timeout: 120_000 })
+  await page.locator('.page-answer').getByText('done').waitFor({ timeout: 120_000 })
   await page.getByText('3 of 3 boxes updated').first().waitFor()
   await list.clock.fastForward('00:10')
   await expect.poll(() => asOf.getAttribute('class')).not.toContain('stale')

@@ -18,7 +18,9 @@ test('in Firefox: the login is refused and granted, the overview shows the fleet
   await firefox.type(field('Password'), 'wrong')
   await firefox.click(`//button[normalize-space()='Log in']`)
   await firefox.see(text('LOGIN_FAILED'))
-  await firefox.run(`window.violations = []; addEventListener('securitypolicyviolation', (event) => violations.push(event.violatedDirective))`)
+  await firefox.run(
+    `window.violations = []; addEventListener('securitypolicyviolation', (event) => violations.push(event.violatedDirective))`,
+  )
   await firefox.type(field('Password'), `${'\ue003'.repeat(5)}${password}`)
   await firefox.click(`//button[normalize-space()='Log in']`)
   await firefox.see(`//nav[@aria-label='Pages']`)

@@ -28,22 +28,22 @@ const columns: readonly TableColumn<Alert>[] = [
   {
     key: 'severity',
     title: 'Severity',
-    width: '100px',
+    width: '92px',
     value: ({ severity }) => severityRank[severity],
     cell: ({ severity }) => <Status tone={alertTone[severity]}>{severity}</Status>,
   },
   {
     key: 'title',
     title: 'Alert',
-    width: 'minmax(320px, 5fr)',
+    width: 'minmax(330px, 5fr)',
     value: ({ title }) => title,
     cell: ({ id, title }) => <Link to={`/alerts/${id}`}>{title}</Link>,
   },
-  { key: 'subject', title: 'Subject', width: 'minmax(210px, 2fr)', value: ({ subject }) => subject },
-  { key: 'status', title: 'Status', width: '110px', value: ({ status }) => status },
+  { key: 'subject', title: 'Subject', width: 'minmax(110px, 2fr)', value: ({ subject }) => subject },
+  { key: 'status', title: 'Status', width: '96px', value: ({ status }) => status },
   { key: 'count', title: 'Count', width: '60px', align: 'right', value: ({ count }) => count },
-  { key: 'last', title: 'Last seen', width: '100px', value: ({ lastAt }) => lastAt, cell: ({ lastAt }) => <Ago at={lastAt} /> },
-  { key: 'notified', title: 'Notified', width: '120px', value: notifiedText },
+  { key: 'last', title: 'Last seen', width: '88px', value: ({ lastAt }) => lastAt, cell: ({ lastAt }) => <Ago at={lastAt} /> },
+  { key: 'notified', title: 'Notified', width: '110px', value: notifiedText },
 ]
 
 function notifiedText({ deliveries: { sent, pending, dead } }: Alert): string {

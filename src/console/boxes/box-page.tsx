@@ -45,7 +45,7 @@ export function Page() {
 const Answer = ({ box }: Readonly<{ box: BoxDetail }>) => (
   <span className="counts">
     <Status tone={boxTone(box)}>{boxState(box)}</Status>
-    <Status tone={driftTones[box.severity]}>{driftWords[box.severity]}</Status>
+    <Status tone={driftTones[box.severity]}>{words.driftOf(box.severity)}</Status>
     <span>{box.tenant}</span>
     {marksOf(box) && <span>{marksOf(box)}</span>}
   </span>

@@ -30,7 +30,7 @@ const columns: readonly TableColumn<BoxRow>[] = [
   { key: 'box', title: 'Box', width: 'minmax(160px, 2fr)', value: ({ slug }) => slug },
   { key: 'tenant', title: 'Tenant', width: 'minmax(100px, 2fr)', value: ({ tenant }) => tenant },
   { key: 'tier', title: 'Tier', width: '74px', value: ({ tier }) => tier },
-  { key: 'host', title: 'Host', width: 'minmax(84px, 1fr)', value: ({ host }) => host },
+  { key: 'host', title: 'Host', width: 'minmax(76px, 1fr)', value: ({ host }) => host },
   { key: 'state', title: 'State', width: '112px', value: boxState, cell: (box) => <Status tone={boxTone(box)}>{boxState(box)}</Status> },
   {
     key: 'drift',

@@ -43,13 +43,18 @@ const columns: readonly TableColumn<CronJob>[] = [
 export function Page() {
   const crons = useQuery(cronsQuery)
   const failed = crons.data?.crons.filter(({ lastRun }) => lastRun?.status === 'failed').length
+  const ran = crons.data?.crons.filter(({ lastRun }) => lastRun).length ?? 0
   return (
     <>
       <PageHeader
         title={words.crons}
         answer={
           failed !== undefined &&
-          (failed === 0 ? <Status tone="ok">{words.cronsCalm}</Status> : <Status tone="failed">{words.lastFailed(failed)}</Status>)
+          (failed === 0 ? (
+            <Status tone={ran === 0 ? 'off' : 'ok'}>{words.cronsCalm(ran)}</Status>
+          ) : (
+            <Status tone="failed">{words.lastFailed(failed)}</Status>
+          ))
         }
       />
       <Loaded query={crons} rows={10}>

@@ -26,7 +26,7 @@ const columnsWith = (change: (item: Item) => void, why: string | undefined): rea
   {
     key: 'name',
     title: 'Item',
-    width: 'minmax(180px, 2fr)',
+    width: 'minmax(160px, 2fr)',
     value: ({ name }) => name,
     cell: ({ iconEmoji, name }) => `${iconEmoji} ${name}`,
   },
@@ -34,7 +34,7 @@ const columnsWith = (change: (item: Item) => void, why: string | undefined): rea
   {
     key: 'status',
     title: 'Status',
-    width: '120px',
+    width: '100px',
     value: ({ status }) => status,
     cell: ({ status }) => <Status tone={itemTones[status]}>{status}</Status>,
   },
@@ -42,7 +42,7 @@ const columnsWith = (change: (item: Item) => void, why: string | undefined): rea
   {
     key: 'price',
     title: 'Price',
-    width: 'minmax(160px, 1fr)',
+    width: 'minmax(110px, 1fr)',
     value: ({ priceCents }) => priceCents ?? 0,
     cell: (item) =>
       item.priceModel !== null && item.paymentPriceId === null ? (
@@ -53,8 +53,8 @@ const columnsWith = (change: (item: Item) => void, why: string | undefined): rea
         priceWords(item)
       ),
   },
-  { key: 'vendor', title: 'Vendor', width: 'minmax(140px, 1fr)', value: ({ vendorName }) => vendorName },
-  { key: 'category', title: 'Category', width: '120px', value: ({ category }) => category },
+  { key: 'vendor', title: 'Vendor', width: 'minmax(110px, 1fr)', value: ({ vendorName }) => vendorName },
+  { key: 'category', title: 'Category', width: '110px', value: ({ category }) => category },
   {
     key: 'updated',
     title: 'Updated',

@@ -34,7 +34,7 @@ const columns: readonly TableColumn<RolloutSummary>[] = [
   {
     key: 'status',
     title: text.columns.status,
-    width: '168px',
+    width: '156px',
     value: listedState,
     cell: (rollout) => (
       <Status tone={rolloutTone(rollout)}>
@@ -60,16 +60,23 @@ const columns: readonly TableColumn<RolloutSummary>[] = [
       failuresIn(counts) > 0 ? <span className="tone-failed">{failuresIn(counts)}</span> : <span className="dim">0</span>,
   },
   {
+    key: 'reason',
+    title: text.columns.reason,
+    width: 'minmax(220px, 1fr)',
+    value: (rollout) =>
+      [rollout.cveId && `${text.emergency} ${rollout.cveId}`, whyOf(rollout) ?? rollout.reason].filter(Boolean).join(': '),
+  },
+  {
     key: 'rolledBack',
     title: text.columns.rolledBack,
-    width: '88px',
+    width: '92px',
     align: 'right',
     value: ({ counts: { undo } }) => undo && `${undo.undone}/${undo.total}`,
   },
   {
     key: 'waiting',
     title: text.columns.waiting,
-    width: '104px',
+    width: '92px',
     value: (rollout) => waitsUntil(rollout),
     cell: (rollout) => <Ago at={waitsUntil(rollout)} none="–" />,
   },
@@ -80,14 +87,7 @@ const columns: readonly TableColumn<RolloutSummary>[] = [
     value: ({ createdAt }) => createdAt,
     cell: ({ createdAt }) => <Ago at={createdAt} />,
   },
-  { key: 'by', title: text.columns.by, width: '112px', value: ({ createdBy }) => createdBy },
-  {
-    key: 'reason',
-    title: text.columns.reason,
-    width: 'minmax(200px, 1fr)',
-    value: (rollout) =>
-      [rollout.cveId && `${text.emergency} ${rollout.cveId}`, whyOf(rollout) ?? rollout.reason].filter(Boolean).join(': '),
-  },
+  { key: 'by', title: text.columns.by, width: '96px', value: ({ createdBy }) => createdBy },
 ]
 
 const waitsUntil = ({ waitingUntil, bakeUntil, status }: RolloutSummary): string | null =>
@@ -126,12 +126,17 @@ export function Page() {
     }),
   )
   const open = query.data?.rollouts.filter((rollout) => !isOver(rollout.status)).length
+  const paused = query.data?.rollouts.filter((rollout) => rollout.status === 'paused').length ?? 0
   const isFiltered = [status, kind, cursor, q].some(Boolean)
   return (
     <>
       <PageHeader
         title={text.title}
-        answer={open === undefined || isFiltered ? null : <Status tone={open > 0 ? 'working' : 'ok'}>{text.answer(open)}</Status>}
+        answer={
+          open === undefined || isFiltered ? null : (
+            <Status tone={paused > 0 ? 'failed' : open > 0 ? 'working' : 'ok'}>{text.answer(open, paused)}</Status>
+          )
+        }
         actions={
           <>
             <Link to="/plan" className="button primary">

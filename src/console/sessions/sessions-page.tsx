@@ -28,27 +28,27 @@ export function Page() {
   const query = useQuery(sessionsQuery(whose === 'all' && role === 'admin'))
   const [ending, setEnding] = useState<Session>()
   const columns: readonly TableColumn<Session>[] = [
-    { key: 'account', title: 'Account', width: 'minmax(140px, 2fr)', value: ({ accountName }) => accountName },
-    { key: 'kind', title: 'Kind', width: '130px', value: ({ kind }) => words.kind[kind] },
-    { key: 'address', title: 'Address', width: 'minmax(140px, 2fr)', value: ({ address }) => address },
+    { key: 'account', title: 'Account', width: 'minmax(120px, 2fr)', value: ({ accountName }) => accountName },
+    { key: 'kind', title: 'Kind', width: '116px', value: ({ kind }) => words.kind[kind] },
+    { key: 'address', title: 'Address', width: 'minmax(110px, 2fr)', value: ({ address }) => address },
     {
       key: 'opened',
       title: 'Opened',
-      width: '110px',
+      width: '92px',
       value: ({ createdAt }) => createdAt,
       cell: ({ createdAt }) => <Ago at={createdAt} />,
     },
     {
       key: 'used',
       title: 'Last used',
-      width: '110px',
+      width: '92px',
       value: ({ lastUsedAt }) => lastUsedAt,
       cell: ({ lastUsedAt }) => <Ago at={lastUsedAt} none="–" />,
     },
     {
       key: 'expires',
       title: 'Expires',
-      width: '110px',
+      width: '92px',
       value: ({ expiresAt }) => expiresAt,
       cell: ({ expiresAt }) => <Ago at={expiresAt} />,
     },

@@ -53,7 +53,7 @@ export function Page() {
         }
         actions={
           (status === 'active' || status === 'suspended') && (
-            <Button look={status === 'active' ? 'danger' : 'primary'} why={why} onPress={() => setAsking(true)}>
+            <Button look={status === 'active' ? 'plain' : 'primary'} why={why} onPress={() => setAsking(true)}>
               {status === 'active' ? words.suspend : words.resume}…
             </Button>
           )

@@ -18,13 +18,13 @@ import { tenantsQuery, tenantTones } from './queries.ts'
 import { words } from './words.ts'
 
 const columns: readonly TableColumn<Tenant>[] = [
-  { key: 'tenant', title: 'Tenant', width: 'minmax(140px, 1fr)', value: ({ slug }) => slug },
+  { key: 'tenant', title: 'Tenant', width: 'minmax(160px, 1fr)', value: ({ slug }) => slug },
   { key: 'name', title: 'Name', width: 'minmax(140px, 2fr)', value: ({ name }) => name },
-  { key: 'plan', title: 'Plan', width: '100px', value: ({ plan }) => plan },
+  { key: 'plan', title: 'Plan', width: '80px', value: ({ plan }) => plan },
   {
     key: 'status',
     title: 'Status',
-    width: '120px',
+    width: '96px',
     value: ({ status }) => status,
     cell: ({ status }) => <Status tone={tenantTones[status]}>{status}</Status>,
   },
