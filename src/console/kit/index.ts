@@ -5,7 +5,7 @@ export { type Api, api, onSessionEnd, roleFor, type ShownProblem } from './api.t
 export { useAsked } from './asked.ts'
 export { now, useNow, useSeconds } from './clock.ts'
 export { Button, CliLine, CopyButton, Hint, Id, paletteKey } from './controls.tsx'
-export { DataTable, type Selection, type TableColumn, withKey } from './data-table.tsx'
+export { DataTable } from './data-table.tsx'
 export { type Decision, DecisionPage } from './decision-page.tsx'
 export {
   type ConsoleFeature,
@@ -23,6 +23,8 @@ export { parseSearch, type SearchState, stringifySearch, useSearchState } from '
 export { useMay, useRole, useWhoAmI, whoAmIQuery } from './session.tsx'
 export { Empty, Loaded, Loading, ProblemView, partsOf } from './states.tsx'
 export { Icon, Status, type Tone } from './status.tsx'
+export type { TableColumn } from './table-column.ts'
+export { type Selection, withKey } from './table-selection.tsx'
 export { Ago, At, ago, Duration, Elapsed, exactTime, timeOfDay } from './time.tsx'
 export { type StripMark, Timeline, type TimelineEntry, TimeStrip } from './timeline.tsx'
 export { isTyping } from './typing.ts'

@@ -26,7 +26,7 @@ export const Decisions = ({ rollouts }: Lines) => (
               <Link to={`/rollouts/${rollout.id}`}>{`Rollout ${rollout.id}`}</Link>
               <span>{progressOf(rollout)}</span>
             </p>
-            <p className="prose">{causeOf(rollout)}</p>
+            <p>{causeOf(rollout)}</p>
           </div>
           <DecisionButtons id={rollout.id} />
         </li>
