@@ -3,7 +3,7 @@ import { useMemo, useState } from 'react'
 import type { BoxRow } from '../../core/boxes/index.ts'
 import {
   ActionDialog,
-  Ago,
+  agoColumn,
   Button,
   ChoiceFilter,
   DataTable,
@@ -41,13 +41,7 @@ const columns: readonly TableColumn<BoxRow>[] = [
   },
   { key: 'synapse', title: 'Synapse', width: '80px', value: ({ installed }) => known(installed.synapse) },
   { key: 'postgres', title: 'PostgreSQL', width: '84px', value: ({ installed }) => known(installed.postgres) },
-  {
-    key: 'reported',
-    title: 'Last report',
-    width: '88px',
-    value: ({ reportedAt }) => reportedAt,
-    cell: ({ reportedAt }) => <Ago at={reportedAt} />,
-  },
+  agoColumn(['reported', 'Last report'], ({ reportedAt }) => reportedAt),
   { key: 'marks', title: 'Marks', width: 'minmax(76px, 1fr)', value: marksOf },
 ]
 

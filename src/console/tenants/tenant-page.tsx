@@ -9,6 +9,7 @@ import { windowText } from '../../core/wall-clock/index.ts'
 import {
   ActionDialog,
   Ago,
+  agoColumn,
   api,
   Button,
   ChoiceFilter,
@@ -168,13 +169,7 @@ const columns: readonly TableColumn<User>[] = [
       </Status>
     ),
   },
-  {
-    key: 'created',
-    title: 'Created',
-    width: '110px',
-    value: ({ createdAt }) => createdAt,
-    cell: ({ createdAt }) => <Ago at={createdAt} />,
-  },
+  agoColumn(['created', 'Created'], ({ createdAt }) => createdAt),
 ]
 
 const pageLimit = 100
