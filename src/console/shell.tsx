@@ -44,7 +44,8 @@ export function Shell() {
   useEffect(() => {
     if (setup > 0) toLogin()
   }, [setup, toLogin])
-  if (identity.isError)
+  // A later failure leaves the page: the banner says that the daemon is away.
+  if (identity.isError && !identity.data)
     return (
       <main>
         <ProblemView error={identity.error} onRetry={() => void identity.refetch()} />

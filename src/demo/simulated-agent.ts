@@ -34,7 +34,8 @@ const settings = (folder: string) => ({
   maxUploadMegabytes: 50,
 })
 
-const disk = { freeBytes: async () => 200e9, usedBytes: async () => 4e8, diskOf: async () => 'the only one' }
+const machine = { cpus: 8, load: [0.6, 0.5, 0.4], memoryBytes: 34e9, memoryAvailableBytes: 21e9, diskBytes: 500e9, freeDiskBytes: 200e9 }
+const disk = { freeBytes: async () => machine.freeDiskBytes, usedBytes: async () => 4e8, diskOf: async () => 'the only one' }
 
 /** Runs the real agent on a simulated host until the signal aborts. */
 export async function runSimulatedAgent({ name, daemonUrl, token, folder, faults, vaults, signal }: SimulatedAgent): Promise<void> {
@@ -59,7 +60,10 @@ export async function runSimulatedAgent({ name, daemonUrl, token, folder, faults
     disown: (box) => disownBox({ ...here, settings: settings(folder), workFolder: join(folder, 'state', 'work') }, box),
     acknowledge: journal.acknowledge,
     reports: async () => Promise.all((await boxes.list()).map((box) => reportVersions(here, box))),
-    machine: async () => ({ engine: { ...(await host.engine.info()), restic: await host.snapshots.version() }, resources: null }),
+    machine: async () => ({
+      engine: { ...(await host.engine.info()), restic: await host.snapshots.version() },
+      resources: { ...machine, boxes: (await boxes.list()).length },
+    }),
     drainMs: 0,
     signal,
   })

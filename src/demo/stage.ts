@@ -104,8 +104,11 @@ export function simulatedAgents({ unlucky }: Fleet): StartAgent {
 type Hosts = Readonly<{ names: readonly string[]; startAgent: StartAgent }>
 
 /** Enrols the hosts; their agents run until the signal aborts. */
-export async function enrolHosts(stage: Stage, { names, startAgent }: Hosts, signal: AbortSignal): Promise<void> {
-  const { api, url: daemonUrl, folder } = stage
+export async function enrolHosts(
+  { api, url: daemonUrl, folder }: Pick<Stage, 'api' | 'url' | 'folder'>,
+  { names, startAgent }: Hosts,
+  signal: AbortSignal,
+): Promise<void> {
   const agents: Promise<void>[] = []
   for (const name of names) {
     const { token } = await api.hosts.inviteHost({ body: { name } })

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { anAccountOf, assertClean, type ConsoleStage, logIn, openBrowser, openConsoleStage, openPage } from './support.ts'
@@ -33,42 +33,6 @@ test('a session that ended elsewhere leads to the login, and from there back to 
   await page.getByRole('table', { name: 'Boxes' }).waitFor()
   expect(page.url()).toBe(`${stage.url}/console/boxes?q=kita`)
   assertClean(page)
-})
-
-/** The daemon behind a port that can be closed and opened again. */
-async function aWayTo(url: string) {
-  const sockets = new Set<Socket>()
-  const server = createTcpServer((from) => {
-    const to = connect(Number(new URL(url).port), '127.0.0.1')
-    for (const socket of [from, to]) {
-      sockets.add(socket)
-      socket.on('error', () => undefined).on('close', () => sockets.delete(socket))
-    }
-    from.pipe(to).pipe(from)
-  })
-  const open = (port: number) => once(server.listen(port, '127.0.0.1'), 'listening')
-  await open(0)
-  const { port } = server.address() as AddressInfo
-  const close = async () => {
-    const closed = once(server.close(), 'close')
-    for (const socket of sockets) socket.destroy()
-    await closed
-  }
-  return { url: `http://127.0.0.1:${port}`, open: () => open(port), close }
-}
-
-test('while the daemon is away a banner says so, and afterwards the page is live again', async () => {
-  const way = await aWayTo(stage.url)
-  const page = await openPage(browser)
-  await logIn(page, way, account)
-  await page.getByText('1 box', { exact: true }).waitFor()
-  await way.close()
-  await page.getByText(/The daemon does not answer/).waitFor()
-  await way.open()
-  onTestFinished(way.close)
-  await page.getByText(/The daemon does not answer/).waitFor({ state: 'detached' })
-  await page.getByText('1 box', { exact: true }).waitFor()
-  expect(page.seen.violations).toEqual([])
 })
 
 test('text that is not ours is shown as text', async () => {

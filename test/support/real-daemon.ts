@@ -8,13 +8,14 @@ export type Started = Readonly<{ ended: Promise<Ended>; stop(signal?: NodeJS.Sig
 
 /**
  * `tenantryd` of the present sources as processes of their own, for tests of several processes at once. It is compiled without a type check,
- * which takes two seconds.
+ * which takes two seconds; the console is that of the last build.
  */
 export async function realDaemon(): Promise<(line: readonly string[], env: Record<string, string>, input?: string) => Started> {
   const root = await mkdtemp(join(tmpdir(), 'tenantry-program-'))
   for (const name of ['config', 'node_modules', 'package.json']) await symlink(resolve(name), join(root, name))
   const flags = ['-p', 'tsconfig.build.json', '--noCheck', '--sourceMap', 'false', '--outDir', join(root, 'dist')]
   execFileSync('node_modules/.bin/tsc', flags)
+  await symlink(resolve('dist/console'), join(root, 'dist/console'))
   const main = join(root, 'main.js')
   await writeFile(main, "const { main } = await import('./dist/daemon/program/main.js')\nprocess.exitCode = await main()\n")
   return (line, env, input = '') => start([main, ...line], env, input)

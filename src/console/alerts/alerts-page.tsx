@@ -3,15 +3,12 @@ import { useState } from 'react'
 import type { Alert, AlertStatus, TriedChannel } from '../../core/alerts/index.ts'
 import {
   ActionDialog,
-  Ago,
+  agoColumn,
   api,
   Button,
-  ChoiceFilter,
-  DataTable,
   Empty,
   Link,
-  Loaded,
-  PageHeader,
+  ListPage,
   Status,
   type TableColumn,
   useMay,
@@ -28,22 +25,22 @@ const columns: readonly TableColumn<Alert>[] = [
   {
     key: 'severity',
     title: 'Severity',
-    width: '100px',
+    width: '92px',
     value: ({ severity }) => severityRank[severity],
     cell: ({ severity }) => <Status tone={alertTone[severity]}>{severity}</Status>,
   },
   {
     key: 'title',
     title: 'Alert',
-    width: 'minmax(320px, 5fr)',
+    width: 'minmax(330px, 5fr)',
     value: ({ title }) => title,
     cell: ({ id, title }) => <Link to={`/alerts/${id}`}>{title}</Link>,
   },
-  { key: 'subject', title: 'Subject', width: 'minmax(210px, 2fr)', value: ({ subject }) => subject },
-  { key: 'status', title: 'Status', width: '110px', value: ({ status }) => status },
+  { key: 'subject', title: 'Subject', width: 'minmax(110px, 2fr)', value: ({ subject }) => subject },
+  { key: 'status', title: 'Status', width: '96px', value: ({ status }) => status },
   { key: 'count', title: 'Count', width: '60px', align: 'right', value: ({ count }) => count },
-  { key: 'last', title: 'Last seen', width: '100px', value: ({ lastAt }) => lastAt, cell: ({ lastAt }) => <Ago at={lastAt} /> },
-  { key: 'notified', title: 'Notified', width: '120px', value: notifiedText },
+  agoColumn(['last', 'Last seen'], ({ lastAt }) => lastAt),
+  { key: 'notified', title: 'Notified', width: '110px', value: notifiedText },
 ]
 
 function notifiedText({ deliveries: { sent, pending, dead } }: Alert): string {
@@ -57,37 +54,31 @@ export function Page() {
   const query = useQuery(alertsQuery(chosen))
   const open = useQuery(openAlertsQuery).data?.alerts.length
   return (
-    <>
-      <PageHeader title={words.title} answer={open !== undefined && words.answer(open)} actions={<TestButton />} />
-      <div className="toolbar">
-        <ChoiceFilter label={words.status} name="status" choices={statuses.map((value) => ({ value, label: value }))} />
-      </div>
-      <Loaded query={query} rows={8}>
-        {({ alerts, deadLetters }) => (
-          <>
-            <DataTable
-              label={words.title}
-              columns={columns}
-              rows={alerts}
-              rowKey={({ id }) => String(id)}
-              empty={
-                <Empty title={chosen ? words.noMatch : words.empty}>
-                  <p>{words.emptyHint}</p>
-                </Empty>
-              }
-            />
-            {deadLetters.length > 0 && (
-              <p className="after-table">
-                <Status tone="failed">{`${deadLetters.length} ${words.deadJobs.toLowerCase()}`}</Status>{' '}
-                <Link to="/jobs?state=dead">Jobs</Link>
-              </p>
-            )}
-          </>
-        )}
-      </Loaded>
-    </>
+    <ListPage
+      title={words.title}
+      answer={open !== undefined && words.answer(open)}
+      actions={<TestButton />}
+      filters={[{ label: words.status, name: 'status', choices: statuses }]}
+      query={query}
+      rows={({ alerts }) => alerts}
+      columns={columns}
+      rowKey={({ id }) => String(id)}
+      empty={
+        <Empty title={words.empty}>
+          <p>{words.emptyHint}</p>
+        </Empty>
+      }
+      noMatch={words.noMatch}
+      below={({ deadLetters }) => deadLetters.length > 0 && <FailedJobs count={deadLetters.length} />}
+    />
   )
 }
+
+const FailedJobs = ({ count }: Readonly<{ count: number }>) => (
+  <p className="after-table">
+    <Status tone="failed">{`${count} ${words.deadJobs.toLowerCase()}`}</Status> <Link to="/jobs?state=dead">Jobs</Link>
+  </p>
+)
 
 function TestButton() {
   const [asks, setAsks] = useState(false)

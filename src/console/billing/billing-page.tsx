@@ -12,6 +12,7 @@ import {
   ProblemView,
   Section,
   Status,
+  statusColumn,
   type TableColumn,
   type Tone,
   useMay,
@@ -40,13 +41,7 @@ const usageColumns: readonly TableColumn<UsageRow>[] = [
     value: ({ cents }) => cents,
     cell: ({ cents, currency }) => moneyText({ cents, currency }),
   },
-  {
-    key: 'state',
-    title: 'Status',
-    width: '120px',
-    value: ({ state }) => state,
-    cell: ({ state }) => <Status tone={usageTones[state]}>{state}</Status>,
-  },
+  statusColumn(({ state }) => state, usageTones, { key: 'state', width: '120px' }),
   { key: 'reason', title: 'Reason', width: 'minmax(140px, 2fr)', value: ({ reason }) => reason },
 ]
 
@@ -63,13 +58,7 @@ const payoutColumns: readonly TableColumn<Payout>[] = [
     value: (payout: Payout) => payout[`${part}Cents`],
     cell: (payout: Payout) => moneyText({ cents: payout[`${part}Cents`], currency: payout.currency }),
   })),
-  {
-    key: 'state',
-    title: 'Status',
-    width: '130px',
-    value: ({ state }) => state,
-    cell: ({ state }) => <Status tone={payoutTones[state]}>{state}</Status>,
-  },
+  statusColumn(({ state }) => state, payoutTones, { key: 'state', width: '130px' }),
   { key: 'reason', title: 'Reason', width: 'minmax(140px, 2fr)', value: ({ reason }) => reason },
 ]
 

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import type { BoardSummary } from '../../core/boards/index.ts'
 import type { OperatorRun } from '../../core/runs/index.ts'
 import {
-  Ago,
+  agoColumn,
   api,
   ChoiceFilter,
   DataTable,
@@ -10,7 +10,7 @@ import {
   Loaded,
   PageHeader,
   Section,
-  Status,
+  statusColumn,
   type TableColumn,
   useSearchState,
 } from '../kit/index.ts'
@@ -19,47 +19,23 @@ import { words } from './words.ts'
 
 const boardColumns: readonly TableColumn<BoardSummary>[] = [
   { key: 'name', title: 'Board', width: 'minmax(180px, 2fr)', value: ({ name }) => name },
-  {
-    key: 'status',
-    title: 'Status',
-    width: '120px',
-    value: ({ status }) => status,
-    cell: ({ status }) => <Status tone={boardTones[status]}>{status}</Status>,
-  },
+  statusColumn(({ status }) => status, boardTones, { width: '120px' }),
   { key: 'version', title: 'Version', width: '80px', align: 'right', value: ({ version }) => version },
   { key: 'published', title: 'Published', width: '90px', align: 'right', value: ({ publishedVersion }) => publishedVersion },
-  { key: 'saved', title: 'Saved', width: '110px', value: ({ updatedAt }) => updatedAt, cell: ({ updatedAt }) => <Ago at={updatedAt} /> },
+  agoColumn(['saved', 'Saved'], ({ updatedAt }) => updatedAt),
 ]
 
 const runColumns: readonly TableColumn<OperatorRun>[] = [
   { key: 'board', title: 'Run of', width: 'minmax(180px, 2fr)', value: ({ boardName }) => boardName },
-  {
-    key: 'status',
-    title: 'Status',
-    width: '120px',
-    value: ({ status }) => status,
-    cell: ({ status }) => <Status tone={runTones[status]}>{status}</Status>,
-  },
+  statusColumn(({ status }) => status, runTones, { width: '120px' }),
   {
     key: 'element',
     title: 'Element',
     width: 'minmax(120px, 1fr)',
     value: ({ activeElementIds, failure }) => activeElementIds.join(', ') || failure?.elementId,
   },
-  {
-    key: 'started',
-    title: 'Started',
-    width: '110px',
-    value: ({ startedAt }) => startedAt,
-    cell: ({ startedAt }) => <Ago at={startedAt} />,
-  },
-  {
-    key: 'due',
-    title: 'Due',
-    width: '110px',
-    value: ({ slaDeadline }) => slaDeadline,
-    cell: ({ slaDeadline }) => <Ago at={slaDeadline} none="–" />,
-  },
+  agoColumn(['started', 'Started'], ({ startedAt }) => startedAt),
+  agoColumn(['due', 'Due'], ({ slaDeadline }) => slaDeadline, { none: '–' }),
   { key: 'reason', title: 'Reason', width: 'minmax(160px, 3fr)', value: ({ failure }) => failure?.message },
 ]
 

@@ -54,7 +54,7 @@ export function Page() {
                 </Button>
               )}
               {!isOver(run.data) && (
-                <Button look="danger" why={why} onPress={() => setAction('cancel')}>
+                <Button why={why} onPress={() => setAction('cancel')}>
                   {words.cancel}…
                 </Button>
               )}

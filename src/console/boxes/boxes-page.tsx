@@ -3,7 +3,7 @@ import { useMemo, useState } from 'react'
 import type { BoxRow } from '../../core/boxes/index.ts'
 import {
   ActionDialog,
-  Ago,
+  agoColumn,
   Button,
   ChoiceFilter,
   DataTable,
@@ -30,7 +30,7 @@ const columns: readonly TableColumn<BoxRow>[] = [
   { key: 'box', title: 'Box', width: 'minmax(160px, 2fr)', value: ({ slug }) => slug },
   { key: 'tenant', title: 'Tenant', width: 'minmax(100px, 2fr)', value: ({ tenant }) => tenant },
   { key: 'tier', title: 'Tier', width: '74px', value: ({ tier }) => tier },
-  { key: 'host', title: 'Host', width: 'minmax(84px, 1fr)', value: ({ host }) => host },
+  { key: 'host', title: 'Host', width: 'minmax(76px, 1fr)', value: ({ host }) => host },
   { key: 'state', title: 'State', width: '112px', value: boxState, cell: (box) => <Status tone={boxTone(box)}>{boxState(box)}</Status> },
   {
     key: 'drift',
@@ -41,13 +41,7 @@ const columns: readonly TableColumn<BoxRow>[] = [
   },
   { key: 'synapse', title: 'Synapse', width: '80px', value: ({ installed }) => known(installed.synapse) },
   { key: 'postgres', title: 'PostgreSQL', width: '84px', value: ({ installed }) => known(installed.postgres) },
-  {
-    key: 'reported',
-    title: 'Last report',
-    width: '88px',
-    value: ({ reportedAt }) => reportedAt,
-    cell: ({ reportedAt }) => <Ago at={reportedAt} />,
-  },
+  agoColumn(['reported', 'Last report'], ({ reportedAt }) => reportedAt),
   { key: 'marks', title: 'Marks', width: 'minmax(76px, 1fr)', value: marksOf },
 ]
 

@@ -3,6 +3,7 @@ import { plural } from '../../core/kit/index.ts'
 export const driftWords = { none: 'in sync', minor: 'minor', major: 'major', unknown: 'unknown' } as const
 
 export const words = {
+  driftOf: (severity: keyof typeof driftWords) => (severity === 'none' ? 'in sync with the manifest' : `${driftWords[severity]} drift`),
   title: 'Boxes',
   box: 'Box',
   count: (count: number) => plural(count, 'box', 'boxes'),

@@ -36,7 +36,7 @@ export function Page() {
         actions={
           host.data &&
           host.data.status !== 'revoked' && (
-            <Button look="danger" why={why} onPress={() => setRevoking(true)}>
+            <Button why={why} onPress={() => setRevoking(true)}>
               {words.revoke}…
             </Button>
           )
@@ -78,7 +78,7 @@ function HostFacts({ host }: Readonly<{ host: HostView }>) {
         </p>
       ))}
       <KeyValues facts={agentFacts(host)} />
-      <Section title={words.facts} aside={<Ago at={host.resourcesAt} />}>
+      <Section title={words.facts} aside={host.resourcesAt && <Ago at={host.resourcesAt} />}>
         <KeyValues facts={machineFacts(host)} />
       </Section>
       <p>

@@ -5,22 +5,19 @@ import type { HostView, RegistryEntry } from '../../core/hosts/index.ts'
 import {
   ActionDialog,
   Ago,
+  agoColumn,
   api,
   Button,
-  ChoiceFilter,
   CliLine,
-  DataTable,
   Empty,
+  ListPage,
   Loaded,
-  PageHeader,
   queryClient,
   Section,
   Status,
   type TableColumn,
-  TextFilter,
   useAsked,
   useMay,
-  useSearchState,
 } from '../kit/index.ts'
 import { gigabytes, hostsQuery, hostTone, registriesQuery } from './queries.ts'
 import { words } from './words.ts'
@@ -34,13 +31,7 @@ const columns: readonly TableColumn<HostView>[] = [
     value: ({ status }) => status,
     cell: (host) => <Status tone={hostTone(host)}>{host.skewed ? `${host.status}, clock off` : host.status}</Status>,
   },
-  {
-    key: 'seen',
-    title: 'Last seen',
-    width: '120px',
-    value: ({ lastSeenAt }) => lastSeenAt,
-    cell: ({ lastSeenAt }) => <Ago at={lastSeenAt} />,
-  },
+  agoColumn(['seen', 'Last seen'], ({ lastSeenAt }) => lastSeenAt),
   { key: 'boxes', title: 'Boxes', width: '70px', align: 'right', value: ({ resources }) => resources?.boxes },
   { key: 'load', title: 'Load', width: '70px', align: 'right', value: ({ resources }) => resources?.load?.[0]?.toFixed(1) },
   {
@@ -64,31 +55,38 @@ export function Page() {
   const { why, allowed } = useMay('hosts', 'inviteHost')
   useAsked({ invite: allowed ? () => setInviting(true) : undefined })
   return (
-    <>
-      <PageHeader
-        title={words.title}
-        answer={hosts.data && <Answer hosts={hosts.data.hosts} />}
-        actions={
-          <Button look="primary" why={why} onPress={() => setInviting(true)}>
-            {words.invite}
-          </Button>
-        }
-      />
-      <div className="toolbar">
-        <TextFilter label="Filter by name" />
-        <ChoiceFilter label="Status" name="status" choices={statusChoices} />
-      </div>
-      <Loaded query={hosts} rows={8}>
-        {({ hosts: all }) => <Hosts hosts={all} />}
-      </Loaded>
+    <ListPage
+      title={words.title}
+      answer={hosts.data && <Answer hosts={hosts.data.hosts} />}
+      actions={
+        <Button look="primary" why={why} onPress={() => setInviting(true)}>
+          {words.invite}
+        </Button>
+      }
+      filters={[
+        { text: 'Filter by name', of: ({ name }) => name },
+        { label: 'Status', name: 'status', choices: ['online', 'offline', 'frozen', 'revoked'], of: ({ status }) => status },
+      ]}
+      query={hosts}
+      rows={({ hosts: all }) => all}
+      columns={columns}
+      rowKey={({ name }) => name}
+      rowLink={({ name }) => `/hosts/${encodeURIComponent(name)}`}
+      empty={
+        <Empty title={words.none} tone="waiting">
+          <p>{words.noneHint}</p>
+          <CliLine>tenantry hosts invite host-1</CliLine>
+        </Empty>
+      }
+      noMatch={words.nothingFits}
+      reserve={330}
+    >
       <Registries />
       {inviting && <Invite onCreated={setInvite} onClose={() => setInviting(false)} />}
       {invite && <Invited {...invite} onClose={() => setInvite(undefined)} />}
-    </>
+    </ListPage>
   )
 }
-
-const statusChoices = ['online', 'offline', 'frozen', 'revoked'].map((value) => ({ value, label: value }))
 
 function Answer({ hosts }: Readonly<{ hosts: readonly HostView[] }>) {
   const known = hosts.filter(({ status }) => status !== 'revoked')
@@ -100,29 +98,6 @@ function Answer({ hosts }: Readonly<{ hosts: readonly HostView[] }>) {
     <Status tone="failed">{words.trouble(trouble)}</Status>
   )
 }
-
-function Hosts({ hosts }: Readonly<{ hosts: readonly HostView[] }>) {
-  const [{ q = '', status }] = useSearchState()
-  const shown = hosts.filter((host) => host.name.includes(q.trim().toLowerCase()) && (!status || host.status === status))
-  return (
-    <DataTable
-      label={words.title}
-      columns={columns}
-      rows={shown}
-      rowKey={({ name }) => name}
-      rowLink={({ name }) => `/hosts/${encodeURIComponent(name)}`}
-      empty={hosts.length === 0 ? <NoHosts /> : <Empty title={words.nothingFits} tone="off" />}
-      reserve={330}
-    />
-  )
-}
-
-const NoHosts = () => (
-  <Empty title={words.none} tone="waiting">
-    <p>{words.noneHint}</p>
-    <CliLine>tenantry hosts invite host-1</CliLine>
-  </Empty>
-)
 
 function Registries() {
   const registries = useQuery(registriesQuery)

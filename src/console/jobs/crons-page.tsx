@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import type { CronJob } from '../../core/crons/index.ts'
-import { Ago, DataTable, Duration, Empty, Loaded, PageHeader, Status, type TableColumn } from '../kit/index.ts'
+import { agoColumn, Duration, Empty, ListPage, Status, type TableColumn } from '../kit/index.ts'
 import { cronsQuery, runTones } from './crons.ts'
 import { words } from './words.ts'
 
@@ -14,13 +14,7 @@ const columns: readonly TableColumn<CronJob>[] = [
     cell: ({ lastRun }) =>
       lastRun ? <Status tone={runTones[lastRun.status]}>{lastRun.status}</Status> : <span className="dim">never</span>,
   },
-  {
-    key: 'when',
-    title: 'When',
-    width: '110px',
-    value: ({ lastRun }) => lastRun?.started_at,
-    cell: ({ lastRun }) => <Ago at={lastRun?.started_at} none="" />,
-  },
+  agoColumn(['when', 'When'], ({ lastRun }) => lastRun?.started_at, { none: '' }),
   {
     key: 'duration',
     title: 'Duration',
@@ -29,13 +23,7 @@ const columns: readonly TableColumn<CronJob>[] = [
     value: ({ lastRun }) => lastRun?.duration_ms,
     cell: ({ lastRun }) => <Duration ms={lastRun?.duration_ms} />,
   },
-  {
-    key: 'next',
-    title: 'Next run',
-    width: '110px',
-    value: ({ nextRunAt }) => nextRunAt,
-    cell: ({ nextRunAt }) => <Ago at={nextRunAt} none="–" />,
-  },
+  agoColumn(['next', 'Next run'], ({ nextRunAt }) => nextRunAt, { none: '–' }),
   { key: 'expression', title: 'Cron (UTC)', width: '120px', value: ({ expression }) => expression },
   { key: 'description', title: 'Description', width: 'minmax(200px, 3fr)', value: ({ description }) => description },
 ]
@@ -43,27 +31,24 @@ const columns: readonly TableColumn<CronJob>[] = [
 export function Page() {
   const crons = useQuery(cronsQuery)
   const failed = crons.data?.crons.filter(({ lastRun }) => lastRun?.status === 'failed').length
+  const ran = crons.data?.crons.filter(({ lastRun }) => lastRun).length ?? 0
   return (
-    <>
-      <PageHeader
-        title={words.crons}
-        answer={
-          failed !== undefined &&
-          (failed === 0 ? <Status tone="ok">{words.cronsCalm}</Status> : <Status tone="failed">{words.lastFailed(failed)}</Status>)
-        }
-      />
-      <Loaded query={crons} rows={10}>
-        {({ crons: rows }) => (
-          <DataTable
-            label={words.crons}
-            columns={columns}
-            rows={rows}
-            rowKey={({ jobKey }) => jobKey}
-            rowLink={({ jobKey }) => `/crons/${jobKey}`}
-            empty={<Empty title="No schedules" tone="off" />}
-          />
-        )}
-      </Loaded>
-    </>
+    <ListPage
+      title={words.crons}
+      answer={
+        failed !== undefined &&
+        (failed === 0 ? (
+          <Status tone={ran === 0 ? 'off' : 'ok'}>{words.cronsCalm(ran)}</Status>
+        ) : (
+          <Status tone="failed">{words.lastFailed(failed)}</Status>
+        ))
+      }
+      query={crons}
+      rows={({ crons: rows }) => rows}
+      columns={columns}
+      rowKey={({ jobKey }) => jobKey}
+      rowLink={({ jobKey }) => `/crons/${jobKey}`}
+      empty={<Empty title="No schedules" tone="off" />}
+    />
   )
 }

@@ -3,14 +3,11 @@ import { useState } from 'react'
 import type { Job, JobCount, JobState } from '../../core/jobs/index.ts'
 import {
   ActionDialog,
-  Ago,
+  agoColumn,
   api,
   Button,
-  ChoiceFilter,
-  DataTable,
   Empty,
-  Loaded,
-  PageHeader,
+  ListPage,
   queryClient,
   Status,
   type TableColumn,
@@ -34,20 +31,8 @@ const columns: readonly TableColumn<Job>[] = [
   },
   { key: 'tenant', title: 'Tenant', width: '140px', value: ({ tenant }) => tenant },
   { key: 'attempts', title: 'Attempts', width: '80px', align: 'right', value: ({ attempts }) => attempts },
-  {
-    key: 'created',
-    title: 'Created',
-    width: '110px',
-    value: ({ createdAt }) => createdAt,
-    cell: ({ createdAt }) => <Ago at={createdAt} />,
-  },
-  {
-    key: 'next',
-    title: 'Next',
-    width: '110px',
-    value: ({ nextAt }) => nextAt,
-    cell: ({ nextAt }) => <Ago at={nextAt} none="retry only" />,
-  },
+  agoColumn(['created', 'Created'], ({ createdAt }) => createdAt),
+  agoColumn(['next', 'Next'], ({ nextAt }) => nextAt, { none: 'retry only' }),
   {
     key: 'error',
     title: 'Last error',
@@ -70,36 +55,26 @@ export function Page() {
   const { why } = useMay('jobs', 'retryJobs')
   const dead = jobs.data ? countOf(jobs.data.counts, 'dead') : 0
   return (
-    <>
-      <PageHeader
-        title={words.jobs}
-        answer={jobs.data && (dead === 0 ? <Status tone="ok">{words.calm}</Status> : <Status tone="failed">{words.dead(dead)}</Status>)}
-        actions={
-          dead > 0 && (
-            <Button why={why} onPress={() => setRetrying(true)}>
-              {words.retry}…
-            </Button>
-          )
-        }
-      />
-      <div className="toolbar">
-        <ChoiceFilter label="Status" name="state" choices={states} />
-      </div>
-      <Loaded query={jobs} rows={6}>
-        {({ jobs: rows, counts, nextCursor }) => (
-          <>
-            <DataTable
-              label={words.jobs}
-              columns={columns}
-              rows={rows}
-              rowKey={({ id }) => String(id)}
-              empty={<Empty title={state ? words.noMatch : words.noJobs} tone={state ? 'off' : 'ok'} />}
-              reserve={260}
-            />
-            {nextCursor && <p className="dim">{`The oldest ${pageLimit} are shown: ${topicWords(counts)}`}</p>}
-          </>
-        )}
-      </Loaded>
+    <ListPage
+      title={words.jobs}
+      answer={jobs.data && (dead === 0 ? <Status tone="ok">{words.calm}</Status> : <Status tone="failed">{words.dead(dead)}</Status>)}
+      actions={
+        dead > 0 && (
+          <Button why={why} onPress={() => setRetrying(true)}>
+            {words.retry}…
+          </Button>
+        )
+      }
+      filters={[{ label: 'Status', name: 'state', choices: states }]}
+      query={jobs}
+      rows={({ jobs: rows }) => rows}
+      columns={columns}
+      rowKey={({ id }) => String(id)}
+      empty={<Empty title={words.noJobs} />}
+      noMatch={words.noMatch}
+      below={({ counts, nextCursor }) => nextCursor && <p className="dim">{`The oldest ${pageLimit} are shown: ${topicWords(counts)}`}</p>}
+      reserve={260}
+    >
       {retrying && (
         <ActionDialog
           title={words.retryTitle}
@@ -113,7 +88,7 @@ export function Page() {
           onClose={() => setRetrying(false)}
         />
       )}
-    </>
+    </ListPage>
   )
 }
 

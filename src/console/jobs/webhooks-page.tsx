@@ -3,16 +3,13 @@ import { useState } from 'react'
 import type { PaymentEvent, PaymentEventState } from '../../core/payments/index.ts'
 import {
   ActionDialog,
-  Ago,
+  actionColumn,
+  agoColumn,
   api,
-  Button,
-  ChoiceFilter,
-  DataTable,
   Empty,
-  Loaded,
-  PageHeader,
+  ListPage,
   queryClient,
-  Status,
+  statusColumn,
   type TableColumn,
   type Tone,
   useMay,
@@ -21,39 +18,19 @@ import {
 import { words } from './words.ts'
 
 const tones = { waiting: 'waiting', applied: 'ok' } as const satisfies Record<PaymentEventState, Tone>
-const choices = Object.keys(tones).map((value) => ({ value, label: value }))
 
 const columnsWith = (replay: (event: PaymentEvent) => void, why: string | undefined): readonly TableColumn<PaymentEvent>[] => [
   { key: 'type', title: 'Type', width: 'minmax(200px, 1fr)', value: ({ type }) => type },
-  {
-    key: 'state',
-    title: 'Status',
-    width: '110px',
-    value: ({ state }) => state,
-    cell: ({ state }) => <Status tone={tones[state]}>{state}</Status>,
-  },
-  {
-    key: 'received',
-    title: 'Received',
-    width: '110px',
-    value: ({ createdAt }) => createdAt,
-    cell: ({ createdAt }) => <Ago at={createdAt} />,
-  },
+  statusColumn(({ state }) => state, tones, { key: 'state' }),
+  agoColumn(['received', 'Received'], ({ createdAt }) => createdAt),
   { key: 'object', title: 'Object', width: 'minmax(140px, 1fr)', value: ({ objectId }) => objectId },
   { key: 'outcome', title: 'Outcome', width: 'minmax(160px, 2fr)', value: ({ outcome }) => outcome },
   { key: 'event', title: 'Event', width: 'minmax(140px, 1fr)', value: ({ id }) => id },
-  {
-    key: 'replay',
-    title: 'Action',
-    width: '90px',
-    sortable: false,
-    value: () => '',
-    cell: (event) => (
-      <Button look="quiet" why={why} onPress={() => replay(event)} aria-label={`${words.replay} ${event.id}`}>
-        {words.replay}…
-      </Button>
-    ),
-  },
+  actionColumn(
+    () => words.replay,
+    ({ id }) => id,
+    { why, press: replay },
+  ),
 ]
 
 export function Page() {
@@ -65,26 +42,19 @@ export function Page() {
     queryFn: () => api.webhooks.listPaymentEvents({ query: { limit: 200, ...(state ? { state: state as PaymentEventState } : {}) } }),
   })
   return (
-    <>
-      <PageHeader title={words.webhooks} />
-      <div className="toolbar">
-        <ChoiceFilter label="Status" name="state" choices={choices} />
-      </div>
-      <Loaded query={events} rows={6}>
-        {({ events: rows }) => (
-          <DataTable
-            label={words.webhooks}
-            columns={columnsWith(setReplaying, why)}
-            rows={rows}
-            rowKey={({ id }) => id}
-            empty={
-              <Empty title={words.noEvents} tone="off">
-                <p className="dim">{words.noEventsHint}</p>
-              </Empty>
-            }
-          />
-        )}
-      </Loaded>
+    <ListPage
+      title={words.webhooks}
+      filters={[{ label: 'Status', name: 'state', choices: Object.keys(tones) }]}
+      query={events}
+      rows={({ events: rows }) => rows}
+      columns={columnsWith(setReplaying, why)}
+      rowKey={({ id }) => id}
+      empty={
+        <Empty title={words.noEvents} tone="off">
+          <p className="dim">{words.noEventsHint}</p>
+        </Empty>
+      }
+    >
       {replaying && (
         <ActionDialog
           title={words.replayTitle(replaying.id)}
@@ -98,6 +68,6 @@ export function Page() {
           onClose={() => setReplaying(undefined)}
         />
       )}
-    </>
+    </ListPage>
   )
 }

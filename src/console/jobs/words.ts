@@ -17,7 +17,8 @@ export const words = {
   runTitle: (key: string) => `Run ${key} now?`,
   runConsequence: 'Runs once beside its schedule. The next scheduled run stays as it is.',
   lastFailed: (count: number) => `The last run of ${plural(count, 'schedule')} failed.`,
-  cronsCalm: 'The last run of every schedule succeeded.',
+  cronsCalm: (ran: number) =>
+    ran === 0 ? 'No schedule has run yet.' : `${plural(ran, 'schedule')} ran, and the last run of each succeeded.`,
   history: 'Runs',
   noRuns: 'It has not run yet.',
   noEvents: 'No event of the payment provider',

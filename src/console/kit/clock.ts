@@ -5,7 +5,10 @@ const roundingMs = 1500
 let offsetMs = 0
 
 /** Now by the daemon's clock: ages on screen agree with its log, whatever the browser's clock says. */
-export const now = (): Date => new Date(Date.now() + offsetMs)
+export const now = (): Date => new Date(byDaemonClock(Date.now()))
+
+/** A time of the browser's clock, by the daemon's. */
+export const byDaemonClock = (ms: number): number => ms + offsetMs
 
 export function learnServerTime(header: string | null): void {
   const at = Date.parse(header ?? '')

@@ -2,21 +2,9 @@ import { useNavigate } from '@tanstack/react-router'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { type CSSProperties, type KeyboardEvent, type MouseEvent, memo, type ReactNode, useCallback, useMemo, useRef } from 'react'
 import { parseSearch, useSearchState } from './search-state.ts'
-
-export type TableColumn<Row> = Readonly<{
-  key: string
-  title: string
-  /** A track of the grid: `minmax(160px, 2fr)`, `96px`. Widths are reserved, so nothing jumps. */
-  width: string
-  /** The sort value; also shown, without `cell`. */
-  value(row: Row): string | number | null | undefined
-  cell?(row: Row): ReactNode
-  align?: 'right'
-  /** False where an order means nothing. */
-  sortable?: boolean
-}>
-
-export type Selection = Readonly<{ selected: ReadonlySet<string>; onChange(selected: ReadonlySet<string>): void }>
+import { inOrder, type TableColumn } from './table-column.ts'
+import { moveFocus } from './table-keys.ts'
+import { Checkbox, SelectAll, type Selection, withKey } from './table-selection.tsx'
 
 type DataTableProps<Row> = Readonly<{
   label: string
@@ -125,7 +113,7 @@ const BodyRow = memo(function BodyRow<Row>({ index, start, name, row, columns, h
     >
       {onSelect && (
         <div role="cell">
-          <Box label={`Select ${name}`} isSelected={isSelected} onChange={(on) => onSelect(name, on)} />
+          <Checkbox label={`Select ${name}`} isSelected={isSelected} onChange={(on) => onSelect(name, on)} />
         </div>
       )}
       {columns.map((column, at) => (
@@ -192,71 +180,3 @@ function HeaderCell<Row>({
     </div>
   )
 }
-
-function inOrder<Row>(rows: readonly Row[], columns: readonly TableColumn<Row>[], sort: string | undefined): readonly Row[] {
-  const column = columns.find(({ key }) => key === sort?.replace(/^-/, ''))
-  if (!column) return rows
-  const down = sort?.startsWith('-') ? -1 : 1
-  const compare = new Intl.Collator('en', { numeric: true }).compare
-  const sortValue = (row: Row) => column.value(row) ?? ''
-  return rows
-    .map((row) => ({ row, value: sortValue(row) }))
-    .sort(({ value: a }, { value: b }) => down * (typeof a === 'number' && typeof b === 'number' ? a - b : compare(String(a), String(b))))
-    .map(({ row }) => row)
-}
-
-/** Arrows, `j` and `k` go from row to row, Home and End to the ends. */
-function moveFocus(event: KeyboardEvent<HTMLDivElement>, count: number, scrollTo: (index: number) => void): void {
-  const steps: Readonly<Record<string, number>> = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1, Home: -count, End: count }
-  const step = steps[event.key]
-  if (step === undefined || event.altKey || event.ctrlKey || event.metaKey) return
-  const table = event.currentTarget
-  const current = (document.activeElement?.closest('[data-index]') as HTMLElement | null)?.dataset.index
-  const from = current === undefined ? (step > 0 ? -1 : count) : Number(current)
-  const next = Math.max(0, Math.min(count - 1, from + step))
-  event.preventDefault()
-  scrollTo(next)
-  focusRow(table, next, maxFrames)
-}
-
-const maxFrames = 10
-
-/** A row far away is in the page only some frames after the table scrolled to it. */
-function focusRow(table: HTMLElement, index: number, frames: number): void {
-  const control = table.querySelector<HTMLElement>(`[data-index="${index}"] :is(a, input, button)`)
-  if (control) control.focus()
-  else if (frames > 0) requestAnimationFrame(() => focusRow(table, index, frames - 1))
-}
-
-export function withKey(selected: ReadonlySet<string>, key: string, on: boolean): ReadonlySet<string> {
-  const next = new Set(selected)
-  if (on) next.add(key)
-  else next.delete(key)
-  return next
-}
-
-function SelectAll({ selected, onChange, keys }: Selection & Readonly<{ keys: readonly string[] }>) {
-  const count = keys.filter((key) => selected.has(key)).length
-  return (
-    <Box
-      label="Select all rows of this list"
-      isSelected={count > 0 && count === keys.length}
-      isIndeterminate={count > 0 && count < keys.length}
-      onChange={(on) => onChange(new Set(on ? keys : []))}
-    />
-  )
-}
-
-type BoxProps = Readonly<{ label: string; isSelected: boolean; isIndeterminate?: boolean; onChange(on: boolean): void }>
-
-const Box = ({ label, isSelected, isIndeterminate = false, onChange }: BoxProps) => (
-  <input
-    type="checkbox"
-    aria-label={label}
-    checked={isSelected}
-    ref={(input) => {
-      if (input) input.indeterminate = isIndeterminate
-    }}
-    onChange={({ target }) => onChange(target.checked)}
-  />
-)

@@ -28,7 +28,7 @@ export function TextFilter({ label, name = 'q' }: Readonly<{ label: string; name
   )
 }
 
-type Choice = Readonly<{ value: string; label: string }>
+export type Choice = Readonly<{ value: string; label: string }>
 
 /** `none`: the word for no filter. */
 type ChoiceFilterProps = Readonly<{ label: string; name: string; choices: readonly Choice[]; none?: string }>

@@ -2,6 +2,7 @@ import { useSyncExternalStore } from 'react'
 import type { StreamMessage } from '../../core/contract/index.ts'
 import { isProblem } from '../../core/kit/index.ts'
 import { api } from './api.ts'
+import { now } from './clock.ts'
 import { queryClient } from './queries.ts'
 
 type StreamState = Readonly<{ state: 'connecting' | 'open' | 'away'; since: number }>
@@ -52,12 +53,12 @@ const wait = (ms: number, signal: AbortSignal) =>
     )
   })
 
-let current: StreamState = { state: 'connecting', since: Date.now() }
+let current: StreamState = { state: 'connecting', since: now().getTime() }
 const listeners = new Set<() => void>()
 
 function setState(state: StreamState['state']): void {
   if (state === current.state) return
-  current = { state, since: Date.now() }
+  current = { state, since: now().getTime() }
   for (const listener of listeners) listener()
 }
 

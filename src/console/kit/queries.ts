@@ -1,6 +1,7 @@
 import { QueryClient } from '@tanstack/react-query'
 import { useSyncExternalStore } from 'react'
 import { isProblem } from '../../core/kit/index.ts'
+import { byDaemonClock } from './clock.ts'
 
 /** Queries on screen are refreshed after this: alerts, reports and hosts send no event. */
 export const pollMs = 10_000
@@ -29,9 +30,11 @@ function oldestAnswer(): number | undefined {
   return oldest
 }
 
-/** When the oldest data on screen arrived, so that stale data look stale. */
-export const useAsOf = (): number | undefined =>
-  useSyncExternalStore((changed) => queryClient.getQueryCache().subscribe(() => queueMicrotask(changed)), oldestAnswer)
+/** When the oldest data on screen arrived, by the daemon's clock, so that stale data look stale. */
+export function useAsOf(): number | undefined {
+  const asOf = useSyncExternalStore((changed) => queryClient.getQueryCache().subscribe(() => queueMicrotask(changed)), oldestAnswer)
+  return asOf === undefined ? undefined : byDaemonClock(asOf)
+}
 
 type CursorPage = Readonly<{ nextCursor: string | null }>
 

@@ -89,7 +89,10 @@ const Footer = ({ requestId, onRetry }: Readonly<{ requestId?: string | undefine
   </p>
 )
 
-/** Loading, failed, or the data; data that are here stay while a later answer fails, and the failure shows above them. */
+/**
+ * Loading, failed, or the data. Data that are here stay while a later answer fails, and the failure shows above them; that the daemon does
+ * not answer is in the banner of the page.
+ */
 export function Loaded<Data>({
   query,
   rows,
@@ -100,7 +103,7 @@ export function Loaded<Data>({
     return query.isError ? <ProblemView error={query.error} onRetry={retry} /> : <Loading {...(rows ? { rows } : {})} />
   return (
     <>
-      {query.isError && <ProblemView error={query.error} onRetry={retry} />}
+      {query.isError && !isProblem(query.error, 'UNREACHABLE') && <ProblemView error={query.error} onRetry={retry} />}
       {children(query.data)}
     </>
   )

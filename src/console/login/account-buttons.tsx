@@ -23,8 +23,8 @@ export function ThemeButton() {
     setTheme(next)
   }
   return (
-    <Button look="quiet" onPress={change} aria-label={`Colours: ${words[theme]}. Change to: ${words[next]}`}>
-      ◐ {words[theme]}
+    <Button look="quiet" onPress={change} aria-label={`Theme: ${words[theme]}. Change to ${words[next]}`}>
+      {`Theme: ${words[theme]}`}
     </Button>
   )
 }

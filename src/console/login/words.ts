@@ -15,7 +15,7 @@ export const words = {
   recovery: 'Recovery codes',
   recoveryHint: 'Each works once in place of a code. Save them now: they are not shown again.',
   recoverySaved: 'I saved them',
-  light: 'Light',
-  dark: 'Dark',
-  system: 'As the system',
+  light: 'light',
+  dark: 'dark',
+  system: 'system',
 } as const

@@ -3,20 +3,16 @@ import { useState } from 'react'
 import type { Item } from '../../core/marketplace/index.ts'
 import {
   ActionDialog,
-  Ago,
+  actionColumn,
+  agoColumn,
   api,
-  Button,
-  ChoiceFilter,
-  DataTable,
   Empty,
-  Loaded,
-  PageHeader,
+  ListPage,
   queryClient,
   Status,
+  statusColumn,
   type TableColumn,
-  TextFilter,
   useMay,
-  useSearchState,
 } from '../kit/index.ts'
 import { itemsQuery, itemTones, priceWords } from './queries.ts'
 import { Tabs } from './tabs.tsx'
@@ -26,23 +22,17 @@ const columnsWith = (change: (item: Item) => void, why: string | undefined): rea
   {
     key: 'name',
     title: 'Item',
-    width: 'minmax(180px, 2fr)',
+    width: 'minmax(160px, 2fr)',
     value: ({ name }) => name,
     cell: ({ iconEmoji, name }) => `${iconEmoji} ${name}`,
   },
   { key: 'type', title: 'Type', width: '70px', value: ({ itemType }) => itemType },
-  {
-    key: 'status',
-    title: 'Status',
-    width: '120px',
-    value: ({ status }) => status,
-    cell: ({ status }) => <Status tone={itemTones[status]}>{status}</Status>,
-  },
+  statusColumn(({ status }) => status, itemTones, { width: '100px' }),
   { key: 'version', title: 'Version', width: '80px', value: ({ version }) => version },
   {
     key: 'price',
     title: 'Price',
-    width: 'minmax(160px, 1fr)',
+    width: 'minmax(110px, 1fr)',
     value: ({ priceCents }) => priceCents ?? 0,
     cell: (item) =>
       item.priceModel !== null && item.paymentPriceId === null ? (
@@ -53,60 +43,36 @@ const columnsWith = (change: (item: Item) => void, why: string | undefined): rea
         priceWords(item)
       ),
   },
-  { key: 'vendor', title: 'Vendor', width: 'minmax(140px, 1fr)', value: ({ vendorName }) => vendorName },
-  { key: 'category', title: 'Category', width: '120px', value: ({ category }) => category },
-  {
-    key: 'updated',
-    title: 'Updated',
-    width: '100px',
-    value: ({ updatedAt }) => updatedAt,
-    cell: ({ updatedAt }) => <Ago at={updatedAt} />,
-  },
-  {
-    key: 'change',
-    title: 'Action',
-    width: '90px',
-    sortable: false,
-    value: () => '',
-    cell: (item) => (
-      <Button look="quiet" why={why} onPress={() => change(item)} aria-label={`${verbOf(item)} ${item.name}`}>
-        {verbOf(item)}…
-      </Button>
-    ),
-  },
+  { key: 'vendor', title: 'Vendor', width: 'minmax(110px, 1fr)', value: ({ vendorName }) => vendorName },
+  { key: 'category', title: 'Category', width: '110px', value: ({ category }) => category },
+  agoColumn(['updated', 'Updated'], ({ updatedAt }) => updatedAt),
+  actionColumn(verbOf, ({ name }) => name, { why, press: change }),
 ]
 
 const verbOf = ({ status }: Item) => (status === 'published' ? words.archive : words.publish)
-const statuses = Object.keys(itemTones).map((value) => ({ value, label: value }))
 
 export function Page() {
   const items = useQuery(itemsQuery)
-  const [{ q = '', status }] = useSearchState()
   const [changing, setChanging] = useState<Item>()
   const { why } = useMay('marketplace', 'changeItem')
-  const text = q.trim().toLowerCase()
   return (
-    <>
-      <PageHeader title={words.title} />
-      <Tabs current="items" />
-      <div className="toolbar">
-        <TextFilter label="Filter by name or vendor" />
-        <ChoiceFilter label="Status" name="status" choices={statuses} />
-      </div>
-      <Loaded query={items} rows={6}>
-        {({ items: all }) => (
-          <DataTable
-            label={words.items}
-            columns={columnsWith(setChanging, why)}
-            rows={all.filter((one) => (!status || one.status === status) && `${one.name} ${one.vendorName}`.toLowerCase().includes(text))}
-            rowKey={({ id }) => id}
-            empty={<Empty title={words.noItems} tone="off" />}
-            reserve={240}
-          />
-        )}
-      </Loaded>
+    <ListPage
+      title={words.title}
+      label={words.items}
+      above={<Tabs current="items" />}
+      filters={[
+        { text: 'Filter by name or vendor', of: ({ name, vendorName }) => `${name} ${vendorName}` },
+        { label: 'Status', name: 'status', choices: Object.keys(itemTones), of: ({ status }) => status },
+      ]}
+      query={items}
+      rows={({ items: all }) => all}
+      columns={columnsWith(setChanging, why)}
+      rowKey={({ id }) => id}
+      empty={<Empty title={words.noItems} tone="off" />}
+      reserve={240}
+    >
       {changing && <ChangeStatus item={changing} onClose={() => setChanging(undefined)} />}
-    </>
+    </ListPage>
   )
 }
 

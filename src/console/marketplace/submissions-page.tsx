@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import type { SubmissionStatus, SubmissionSummary } from '../../core/marketplace/index.ts'
-import { Ago, api, ChoiceFilter, DataTable, Empty, Loaded, PageHeader, Status, type TableColumn, useSearchState } from '../kit/index.ts'
+import { agoColumn, api, Empty, ListPage, Status, type TableColumn, useSearchState } from '../kit/index.ts'
 import { priceWords, submissionTones } from './queries.ts'
 import { Tabs } from './tabs.tsx'
 import { words } from './words.ts'
@@ -19,13 +19,7 @@ const columns: readonly TableColumn<SubmissionSummary>[] = [
   { key: 'price', title: 'Price', width: 'minmax(140px, 1fr)', value: (one) => priceWords(one) },
   { key: 'vendor', title: 'Vendor', width: 'minmax(140px, 1fr)', value: ({ vendorName }) => vendorName },
   { key: 'proven', title: 'Address', width: '150px', value: ({ proven }) => (proven ? words.proven : words.unproven) },
-  {
-    key: 'created',
-    title: 'Submitted',
-    width: '110px',
-    value: ({ createdAt }) => createdAt,
-    cell: ({ createdAt }) => <Ago at={createdAt} />,
-  },
+  agoColumn(['created', 'Submitted'], ({ createdAt }) => createdAt),
 ]
 
 const statuses = Object.keys(submissionTones).map((value) => ({ value, label: value.replaceAll('-', ' ') }))
@@ -39,25 +33,18 @@ export function Page() {
   })
   const waiting = submissions.data?.submissions.filter((one) => one.status === 'pending').length ?? 0
   return (
-    <>
-      <PageHeader title={words.submissions} answer={waiting > 0 && <Status tone="waiting">{words.waiting(waiting)}</Status>} />
-      <Tabs current="submissions" />
-      <div className="toolbar">
-        <ChoiceFilter label="Status" name="status" choices={statuses} />
-      </div>
-      <Loaded query={submissions} rows={4}>
-        {({ submissions: rows }) => (
-          <DataTable
-            label={words.submissions}
-            columns={columns}
-            rows={rows}
-            rowKey={({ id }) => id}
-            rowLink={({ id }) => `/marketplace/submissions/${id}`}
-            empty={<Empty title={words.noSubmissions} tone="off" />}
-            reserve={240}
-          />
-        )}
-      </Loaded>
-    </>
+    <ListPage
+      title={words.submissions}
+      answer={waiting > 0 && <Status tone="waiting">{words.waiting(waiting)}</Status>}
+      above={<Tabs current="submissions" />}
+      filters={[{ label: 'Status', name: 'status', choices: statuses }]}
+      query={submissions}
+      rows={({ submissions: rows }) => rows}
+      columns={columns}
+      rowKey={({ id }) => id}
+      rowLink={({ id }) => `/marketplace/submissions/${id}`}
+      empty={<Empty title={words.noSubmissions} tone="off" />}
+      reserve={240}
+    />
   )
 }

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import type { Vendor } from '../../core/marketplace/index.ts'
-import { Ago, api, CliLine, DataTable, Empty, Loaded, PageHeader, Status, type TableColumn, type Tone } from '../kit/index.ts'
+import { agoColumn, api, CliLine, Empty, ListPage, statusColumn, type TableColumn, type Tone } from '../kit/index.ts'
 import { Tabs } from './tabs.tsx'
 import { words } from './words.ts'
 
@@ -8,26 +8,14 @@ const tones = { active: 'ok', pending: 'waiting', restricted: 'failed' } as cons
 
 const columns: readonly TableColumn<Vendor>[] = [
   { key: 'name', title: 'Vendor', width: 'minmax(160px, 2fr)', value: ({ name }) => name },
-  {
-    key: 'status',
-    title: 'Payment account',
-    width: '140px',
-    value: ({ paymentAccountStatus }) => paymentAccountStatus,
-    cell: ({ paymentAccountStatus: status }) => <Status tone={tones[status]}>{status}</Status>,
-  },
+  statusColumn(({ paymentAccountStatus }) => paymentAccountStatus, tones, { title: 'Payment account', width: '140px' }),
   { key: 'charges', title: 'Charges', width: '80px', value: ({ chargesEnabled }) => (chargesEnabled ? 'yes' : 'no') },
   { key: 'payouts', title: 'Payouts', width: '80px', value: ({ payoutsEnabled }) => (payoutsEnabled ? 'yes' : 'no') },
   { key: 'fee', title: 'Fee', width: '80px', align: 'right', value: ({ applicationFeePercent }) => `${applicationFeePercent} %` },
   { key: 'country', title: 'Country', width: '80px', value: ({ country }) => country },
   { key: 'mail', title: 'Contact', width: 'minmax(180px, 2fr)', value: ({ contactEmail }) => contactEmail },
   { key: 'id', title: 'Id', width: 'minmax(160px, 1fr)', value: ({ id }) => id },
-  {
-    key: 'created',
-    title: 'Created',
-    width: '100px',
-    value: ({ createdAt }) => createdAt,
-    cell: ({ createdAt }) => <Ago at={createdAt} />,
-  },
+  agoColumn(['created', 'Created'], ({ createdAt }) => createdAt),
 ]
 
 export function Page() {
@@ -36,26 +24,21 @@ export function Page() {
     queryFn: () => api.marketplace.listVendors({ query: { limit: 200 } }),
   })
   return (
-    <>
-      <PageHeader title={words.vendors} />
-      <Tabs current="vendors" />
-      <Loaded query={vendors} rows={4}>
-        {({ vendors: rows }) => (
-          <DataTable
-            label={words.vendors}
-            columns={columns}
-            rows={rows}
-            rowKey={({ id }) => id}
-            empty={
-              <Empty title={words.noVendors} tone="off">
-                <p className="dim">{words.noVendorsHint}</p>
-              </Empty>
-            }
-            reserve={240}
-          />
-        )}
-      </Loaded>
+    <ListPage
+      title={words.vendors}
+      above={<Tabs current="vendors" />}
+      query={vendors}
+      rows={({ vendors: rows }) => rows}
+      columns={columns}
+      rowKey={({ id }) => id}
+      empty={
+        <Empty title={words.noVendors} tone="off">
+          <p className="dim">{words.noVendorsHint}</p>
+        </Empty>
+      }
+      reserve={240}
+    >
       <CliLine>{'tenantry marketplace vendors onboard <vendor>'}</CliLine>
-    </>
+    </ListPage>
   )
 }

@@ -1,22 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { ModuleHealth, OperatedModule } from '../../core/modules/index.ts'
-import {
-  ActionDialog,
-  api,
-  Button,
-  DataTable,
-  Empty,
-  Loaded,
-  PageHeader,
-  queryClient,
-  quoted,
-  Status,
-  type TableColumn,
-  TextFilter,
-  useMay,
-  useSearchState,
-} from '../kit/index.ts'
+import { ActionDialog, actionColumn, api, Empty, ListPage, queryClient, quoted, Status, type TableColumn, useMay } from '../kit/index.ts'
 import { milliseconds, percent } from './numbers.ts'
 import { words } from './words.ts'
 
@@ -60,18 +45,7 @@ const columnsWith = (change: (row: Row) => void, why: string | undefined): reado
     value: ({ health }) => health?.violations.length ?? 0,
     cell: ({ health }) => (health?.violations.length ? health.violations.map(({ kind, count }) => `${kind} ${count}`).join(', ') : ''),
   },
-  {
-    key: 'change',
-    title: 'Action',
-    width: '100px',
-    sortable: false,
-    value: () => '',
-    cell: (row) => (
-      <Button look="quiet" why={why} onPress={() => change(row)} aria-label={`${verbOf(row)} ${row.moduleId}`}>
-        {verbOf(row)}…
-      </Button>
-    ),
-  },
+  actionColumn(verbOf, ({ moduleId }) => moduleId, { why, press: change }),
 ]
 
 const verbOf = ({ status }: Row) => (status === 'withdrawn' ? words.restore : words.withdraw)
@@ -90,50 +64,37 @@ function Health({ row: { status, health, withdrawn } }: Readonly<{ row: Row }>) 
 export function Page() {
   const modules = useQuery({ queryKey: ['modules', 'list'], queryFn: () => api.modules.listModules() })
   const health = useQuery({ queryKey: ['modules', 'health'], queryFn: () => api.modules.listModuleHealth() })
-  const [{ q = '' }] = useSearchState()
   const [changing, setChanging] = useState<Row>()
   const { why } = useMay('modules', 'withdrawModule')
   const sick = health.data?.modules.filter(({ performance }) => !performance.healthy).length ?? 0
-  const rowsOf = (all: readonly OperatedModule[]): readonly Row[] =>
-    all
-      .filter(({ moduleId, name }) => `${moduleId} ${name}`.toLowerCase().includes(q.trim().toLowerCase()))
-      .map((one) => ({ ...one, health: health.data?.modules.find(({ moduleId }) => moduleId === one.moduleId)?.performance }))
+  const healthOf = ({ moduleId: id }: OperatedModule) => health.data?.modules.find(({ moduleId }) => moduleId === id)?.performance
   return (
-    <>
-      <PageHeader
-        title={words.title}
-        answer={
-          modules.data?.modules.length && health.data ? (
-            sick === 0 ? (
-              <Status tone="ok">{words.calm}</Status>
-            ) : (
-              <Status tone="failed">{words.sick(sick)}</Status>
-            )
-          ) : null
-        }
-      />
-      <div className="toolbar">
-        <TextFilter label="Filter by name" />
-      </div>
-      <Loaded query={modules} rows={4}>
-        {({ modules: all }) => (
-          <DataTable
-            label={words.title}
-            columns={columnsWith(setChanging, why)}
-            rows={rowsOf(all)}
-            rowKey={({ moduleId }) => moduleId}
-            rowLink={({ moduleId }) => `/modules/${moduleId}`}
-            empty={
-              <Empty title={words.none} tone="off">
-                <p className="dim">{words.noneHint}</p>
-              </Empty>
-            }
-          />
-        )}
-      </Loaded>
+    <ListPage
+      title={words.title}
+      answer={
+        modules.data?.modules.length && health.data ? (
+          sick === 0 ? (
+            <Status tone="ok">{words.calm}</Status>
+          ) : (
+            <Status tone="failed">{words.sick(sick)}</Status>
+          )
+        ) : null
+      }
+      filters={[{ text: 'Filter by name', of: ({ moduleId, name }) => `${moduleId} ${name}` }]}
+      query={modules}
+      rows={({ modules: all }) => all.map((one) => ({ ...one, health: healthOf(one) }))}
+      columns={columnsWith(setChanging, why)}
+      rowKey={({ moduleId }) => moduleId}
+      rowLink={({ moduleId }) => `/modules/${moduleId}`}
+      empty={
+        <Empty title={words.none} tone="off">
+          <p className="dim">{words.noneHint}</p>
+        </Empty>
+      }
+    >
       {changing?.status === 'active' && <Withdraw row={changing} onClose={() => setChanging(undefined)} />}
       {changing?.status === 'withdrawn' && <Restore row={changing} onClose={() => setChanging(undefined)} />}
-    </>
+    </ListPage>
   )
 }
 

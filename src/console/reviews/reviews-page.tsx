@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { Ago, api, DataTable, Empty, Loaded, PageHeader, Status, type TableColumn } from '../kit/index.ts'
+import { agoColumn, api, Empty, ListPage, Status, type TableColumn } from '../kit/index.ts'
 import { words } from './words.ts'
 
 type Review = Awaited<ReturnType<typeof api.store.listReviews>>['reviews'][number]
@@ -17,33 +17,22 @@ const columns: readonly TableColumn<Review>[] = [
   { key: 'warnings', title: 'Warnings', width: '90px', align: 'right', value: ({ warnings }) => warnings.length },
   { key: 'developer', title: 'Developer', width: 'minmax(140px, 2fr)', value: ({ developer }) => developer.name },
   { key: 'verified', title: 'Verified', width: '90px', value: ({ developer }) => (developer.verified ? 'yes' : 'no') },
-  {
-    key: 'created',
-    title: 'Submitted',
-    width: '110px',
-    value: ({ createdAt }) => createdAt,
-    cell: ({ createdAt }) => <Ago at={createdAt} />,
-  },
+  agoColumn(['created', 'Submitted'], ({ createdAt }) => createdAt),
 ]
 
 export function Page() {
   const reviews = useQuery({ queryKey: ['reviews', 'list'], queryFn: () => api.store.listReviews({ query: { limit: 100 } }) })
   const count = reviews.data?.reviews.length ?? 0
   return (
-    <>
-      <PageHeader title={words.title} answer={count > 0 && <Status tone="waiting">{words.waiting(count)}</Status>} />
-      <Loaded query={reviews} rows={4}>
-        {({ reviews: rows }) => (
-          <DataTable
-            label={words.title}
-            columns={columns}
-            rows={rows}
-            rowKey={({ submissionId }) => submissionId}
-            rowLink={({ submissionId }) => `/reviews/${submissionId}`}
-            empty={<Empty title={words.none} />}
-          />
-        )}
-      </Loaded>
-    </>
+    <ListPage
+      title={words.title}
+      answer={count > 0 && <Status tone="waiting">{words.waiting(count)}</Status>}
+      query={reviews}
+      rows={({ reviews: rows }) => rows}
+      columns={columns}
+      rowKey={({ submissionId }) => submissionId}
+      rowLink={({ submissionId }) => `/reviews/${submissionId}`}
+      empty={<Empty title={words.none} />}
+    />
   )
 }

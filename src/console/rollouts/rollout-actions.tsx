@@ -1,8 +1,9 @@
 import { useState } from 'react'
 import { allBoxes, type BoardState, boardModel, gateOf, isOpenFailure, isOver, type RolloutReport } from '../../core/rollouts/index.ts'
 import { Button, now, useAsked, useMay, useRole } from '../kit/index.ts'
-import { AbortDialog, PauseDialog, PromoteDialog, ResumeDialog, ResumeRollbackDialog, StartDialog, StopRollbackDialog } from './dialogs.tsx'
 import { RollbackDialog } from './rollback-dialog.tsx'
+import { PromoteDialog, ResumeDialog, StartDialog } from './start-dialogs.tsx'
+import { AbortDialog, PauseDialog, ResumeRollbackDialog, StopRollbackDialog } from './stop-dialogs.tsx'
 import { words } from './words.ts'
 
 const { act } = words

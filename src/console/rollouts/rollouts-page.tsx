@@ -8,21 +8,7 @@ import {
   type RolloutSummary,
   whyOf,
 } from '../../core/rollouts/index.ts'
-import {
-  Ago,
-  Button,
-  ChoiceFilter,
-  CliLine,
-  DataTable,
-  Empty,
-  Link,
-  Loaded,
-  PageHeader,
-  Status,
-  type TableColumn,
-  TextFilter,
-  useSearchState,
-} from '../kit/index.ts'
+import { Ago, agoColumn, CliLine, Empty, Link, ListPage, Status, type TableColumn, useSearchState } from '../kit/index.ts'
 import { listQuery } from './queries.ts'
 import { rolloutTone } from './tones.ts'
 import { words } from './words.ts'
@@ -34,7 +20,7 @@ const columns: readonly TableColumn<RolloutSummary>[] = [
   {
     key: 'status',
     title: text.columns.status,
-    width: '168px',
+    width: '156px',
     value: listedState,
     cell: (rollout) => (
       <Status tone={rolloutTone(rollout)}>
@@ -60,34 +46,28 @@ const columns: readonly TableColumn<RolloutSummary>[] = [
       failuresIn(counts) > 0 ? <span className="tone-failed">{failuresIn(counts)}</span> : <span className="dim">0</span>,
   },
   {
+    key: 'reason',
+    title: text.columns.reason,
+    width: 'minmax(220px, 1fr)',
+    value: (rollout) =>
+      [rollout.cveId && `${text.emergency} ${rollout.cveId}`, whyOf(rollout) ?? rollout.reason].filter(Boolean).join(': '),
+  },
+  {
     key: 'rolledBack',
     title: text.columns.rolledBack,
-    width: '88px',
+    width: '92px',
     align: 'right',
     value: ({ counts: { undo } }) => undo && `${undo.undone}/${undo.total}`,
   },
   {
     key: 'waiting',
     title: text.columns.waiting,
-    width: '104px',
+    width: '92px',
     value: (rollout) => waitsUntil(rollout),
     cell: (rollout) => <Ago at={waitsUntil(rollout)} none="–" />,
   },
-  {
-    key: 'created',
-    title: text.columns.created,
-    width: '96px',
-    value: ({ createdAt }) => createdAt,
-    cell: ({ createdAt }) => <Ago at={createdAt} />,
-  },
-  { key: 'by', title: text.columns.by, width: '112px', value: ({ createdBy }) => createdBy },
-  {
-    key: 'reason',
-    title: text.columns.reason,
-    width: 'minmax(200px, 1fr)',
-    value: (rollout) =>
-      [rollout.cveId && `${text.emergency} ${rollout.cveId}`, whyOf(rollout) ?? rollout.reason].filter(Boolean).join(': '),
-  },
+  agoColumn(['created', text.columns.created], ({ createdAt }) => createdAt),
+  { key: 'by', title: text.columns.by, width: '96px', value: ({ createdBy }) => createdBy },
 ]
 
 const waitsUntil = ({ waitingUntil, bakeUntil, status }: RolloutSummary): string | null =>
@@ -116,8 +96,7 @@ const kindChoices = [
 ]
 
 export function Page() {
-  const [search, change] = useSearchState()
-  const { status, kind, cursor, q = '' } = search
+  const [{ status, kind, cursor, q }] = useSearchState()
   const query = useQuery(
     listQuery({
       ...(status ? { status: status as RolloutStatus } : {}),
@@ -126,64 +105,46 @@ export function Page() {
     }),
   )
   const open = query.data?.rollouts.filter((rollout) => !isOver(rollout.status)).length
+  const paused = query.data?.rollouts.filter((rollout) => rollout.status === 'paused').length ?? 0
   const isFiltered = [status, kind, cursor, q].some(Boolean)
   return (
-    <>
-      <PageHeader
-        title={text.title}
-        answer={open === undefined || isFiltered ? null : <Status tone={open > 0 ? 'working' : 'ok'}>{text.answer(open)}</Status>}
-        actions={
-          <>
-            <Link to="/plan" className="button primary">
-              {words.plan.nav}
-            </Link>
-            <Link to="/rollouts/emergency" className="button">
-              {words.plan.emergency}
-            </Link>
-          </>
-        }
-      />
-      <div className="toolbar">
-        <TextFilter label="Filter rollouts" />
-        <ChoiceFilter label="Status" name="status" choices={statusChoices} />
-        <ChoiceFilter label="Kind" name="kind" choices={kindChoices} />
-      </div>
-      <Loaded query={query} rows={6}>
-        {({ rollouts, nextCursor }) => (
-          <>
-            <DataTable
-              label={text.title}
-              columns={columns}
-              rows={rollouts.filter((rollout) => contains(rollout, q))}
-              rowKey={({ id }) => id}
-              rowLink={({ id }) => `/rollouts/${id}`}
-              empty={<NoRollouts isFiltered={isFiltered} />}
-            />
-            {nextCursor && (
-              <p className="more">
-                <Button onPress={() => change({ cursor: nextCursor })}>{text.more}</Button>
-              </p>
-            )}
-          </>
-        )}
-      </Loaded>
-    </>
+    <ListPage
+      title={text.title}
+      answer={
+        open === undefined || isFiltered ? null : (
+          <Status tone={paused > 0 ? 'failed' : open > 0 ? 'working' : 'ok'}>{text.answer(open, paused)}</Status>
+        )
+      }
+      actions={
+        <>
+          <Link to="/plan" className="button primary">
+            {words.plan.nav}
+          </Link>
+          <Link to="/rollouts/emergency" className="button">
+            {words.plan.emergency}
+          </Link>
+        </>
+      }
+      filters={[
+        { text: 'Filter rollouts', of: textOf },
+        { label: 'Status', name: 'status', choices: statusChoices },
+        { label: 'Kind', name: 'kind', choices: kindChoices },
+      ]}
+      query={query}
+      rows={({ rollouts }) => rollouts}
+      columns={columns}
+      rowKey={({ id }) => id}
+      rowLink={({ id }) => `/rollouts/${id}`}
+      empty={
+        <Empty title={text.empty} tone="off">
+          <p>{text.emptyNext}</p>
+          <CliLine>tenantry rollouts plan</CliLine>
+        </Empty>
+      }
+      noMatch={text.none}
+      next={({ nextCursor }) => nextCursor}
+    />
   )
 }
 
-const contains = (rollout: RolloutSummary, q: string): boolean =>
-  [rollout.id, rollout.reason, rollout.createdBy, rollout.cveId, whyOf(rollout)].some((part) =>
-    part?.toLowerCase().includes(q.toLowerCase()),
-  )
-
-const NoRollouts = ({ isFiltered }: Readonly<{ isFiltered: boolean }>) =>
-  isFiltered ? (
-    <Empty title={text.none} tone="off">
-      <Link to="/rollouts">All rollouts</Link>
-    </Empty>
-  ) : (
-    <Empty title={text.empty} tone="off">
-      <p>{text.emptyNext}</p>
-      <CliLine>tenantry rollouts plan</CliLine>
-    </Empty>
-  )
+const textOf = (rollout: RolloutSummary): string => [rollout.id, rollout.reason, rollout.createdBy, rollout.cveId, whyOf(rollout)].join(' ')

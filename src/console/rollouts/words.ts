@@ -8,7 +8,12 @@ export const words = {
   boxes,
   list: {
     title: titles.list,
-    answer: (open: number) => (open === 0 ? 'No rollout is active.' : `${plural(open, 'rollout is', 'rollouts are')} active.`),
+    answer: (open: number, paused: number) =>
+      paused > 0
+        ? `${plural(paused, 'rollout is', 'rollouts are')} paused.`
+        : open === 0
+          ? 'No rollout is active.'
+          : `${plural(open, 'rollout is', 'rollouts are')} active.`,
     empty: 'No rollouts yet.',
     emptyNext: 'A rollout moves boxes to the manifest, one phase after another. Preview one; it changes nothing.',
     none: 'No rollout matches the filter.',

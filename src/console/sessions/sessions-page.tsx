@@ -2,13 +2,10 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import {
   ActionDialog,
-  Ago,
+  agoColumn,
   api,
   Button,
-  ChoiceFilter,
-  DataTable,
-  Loaded,
-  PageHeader,
+  ListPage,
   queryClient,
   Status,
   type TableColumn,
@@ -28,30 +25,12 @@ export function Page() {
   const query = useQuery(sessionsQuery(whose === 'all' && role === 'admin'))
   const [ending, setEnding] = useState<Session>()
   const columns: readonly TableColumn<Session>[] = [
-    { key: 'account', title: 'Account', width: 'minmax(140px, 2fr)', value: ({ accountName }) => accountName },
-    { key: 'kind', title: 'Kind', width: '130px', value: ({ kind }) => words.kind[kind] },
-    { key: 'address', title: 'Address', width: 'minmax(140px, 2fr)', value: ({ address }) => address },
-    {
-      key: 'opened',
-      title: 'Opened',
-      width: '110px',
-      value: ({ createdAt }) => createdAt,
-      cell: ({ createdAt }) => <Ago at={createdAt} />,
-    },
-    {
-      key: 'used',
-      title: 'Last used',
-      width: '110px',
-      value: ({ lastUsedAt }) => lastUsedAt,
-      cell: ({ lastUsedAt }) => <Ago at={lastUsedAt} none="–" />,
-    },
-    {
-      key: 'expires',
-      title: 'Expires',
-      width: '110px',
-      value: ({ expiresAt }) => expiresAt,
-      cell: ({ expiresAt }) => <Ago at={expiresAt} />,
-    },
+    { key: 'account', title: 'Account', width: 'minmax(120px, 2fr)', value: ({ accountName }) => accountName },
+    { key: 'kind', title: 'Kind', width: '116px', value: ({ kind }) => words.kind[kind] },
+    { key: 'address', title: 'Address', width: 'minmax(110px, 2fr)', value: ({ address }) => address },
+    agoColumn(['opened', 'Opened'], ({ createdAt }) => createdAt),
+    agoColumn(['used', 'Last used'], ({ lastUsedAt }) => lastUsedAt, { none: '–' }),
+    agoColumn(['expires', 'Expires'], ({ expiresAt }) => expiresAt),
     {
       key: 'end',
       title: 'Action',
@@ -69,16 +48,18 @@ export function Page() {
     },
   ]
   return (
-    <>
-      <PageHeader title={words.title} answer={query.data && words.answer(query.data.sessions.length)} />
-      {role === 'admin' && (
-        <div className="toolbar">
-          <ChoiceFilter label={words.whose} name="whose" none={words.own} choices={[{ value: 'all', label: words.all }]} />
-        </div>
-      )}
-      <Loaded query={query} rows={4}>
-        {({ sessions }) => <DataTable label={words.title} columns={columns} rows={sessions} rowKey={({ id }) => id} empty={null} />}
-      </Loaded>
+    <ListPage
+      title={words.title}
+      answer={query.data && words.answer(query.data.sessions.length)}
+      filters={
+        role === 'admin' ? [{ label: words.whose, name: 'whose', none: words.own, choices: [{ value: 'all', label: words.all }] }] : []
+      }
+      query={query}
+      rows={({ sessions }) => sessions}
+      columns={columns}
+      rowKey={({ id }) => id}
+      empty={null}
+    >
       {ending && (
         <ActionDialog
           title={words.endTitle(ending.accountName)}
@@ -92,6 +73,6 @@ export function Page() {
           onClose={() => setEnding(undefined)}
         />
       )}
-    </>
+    </ListPage>
   )
 }

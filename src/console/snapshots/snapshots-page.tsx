@@ -4,19 +4,16 @@ import { duration } from '../../core/kit/index.ts'
 import { hasFailedSinceProof, isGone, type Snapshot, type SnapshotStatus } from '../../core/snapshots/index.ts'
 import {
   Ago,
+  agoColumn,
   Button,
-  ChoiceFilter,
   CliLine,
-  DataTable,
   Empty,
   Id,
   Link,
-  Loaded,
-  PageHeader,
+  ListPage,
   Section,
   Status,
   type TableColumn,
-  TextFilter,
   type Tone,
   useAsked,
   useMay,
@@ -31,13 +28,11 @@ import './snapshots.css'
 const tones = { present: 'ok', forgotten: 'off', missing: 'failed', damaged: 'failed' } as const satisfies Record<SnapshotStatus, Tone>
 const tiers = ['pre-update', 'daily', 'manual', 'pre-restore', 'final'] as const
 const statuses = ['present', 'forgotten', 'missing', 'damaged'] as const
-const asChoice = (value: string) => ({ value, label: value })
 
 type Opened = Readonly<{ action: 'drill' | 'restore'; snapshot: Snapshot } | { action: 'take' }>
 
 export function Page() {
-  const [search, change] = useSearchState()
-  const { slug, tier, status, cursor, q = '' } = search
+  const [{ slug, tier, status, cursor }] = useSearchState()
   const filter: SnapshotFilter = {
     ...(slug ? { slug } : {}),
     ...(tier ? { tier: tier as Snapshot['tier'] } : {}),
@@ -51,59 +46,55 @@ export function Page() {
   useAsked({ take: why ? undefined : () => setOpened({ action: 'take' }) })
   const add = (one: Started) => setStarted((before) => [one, ...before])
   const close = () => setOpened(undefined)
-  const isFiltered = [slug, tier, status, cursor, q].some(Boolean)
   return (
-    <>
-      <PageHeader
-        title={slug ? words.ofBox(slug) : words.title}
-        answer={query.data && query.data.snapshots.length > 0 && answerOf(query.data.snapshots)}
-        actions={
+    <ListPage
+      title={slug ? words.ofBox(slug) : words.title}
+      label={words.title}
+      answer={query.data && query.data.snapshots.length > 0 && answerOf(query.data.snapshots)}
+      actions={
+        <>
+          {slug && (
+            <Link to="/snapshots" className="button">
+              {words.all}
+            </Link>
+          )}
           <Button look="primary" why={why} onPress={() => setOpened({ action: 'take' })}>
             {words.take}
           </Button>
-        }
-      />
-      {started.length > 0 && (
-        <Section title={words.commands}>
-          <ul className="lines">
-            {started.map((one) => (
-              <CommandLine
-                key={one.commandId}
-                started={one}
-                onDismiss={() => setStarted((before) => before.filter(({ commandId }) => commandId !== one.commandId))}
-              />
-            ))}
-          </ul>
-        </Section>
-      )}
-      <div className="toolbar">
-        <TextFilter label="Filter by box or id" />
-        <ChoiceFilter label="Tier" name="tier" choices={tiers.map(asChoice)} />
-        <ChoiceFilter label="Status" name="status" choices={statuses.map(asChoice)} />
-        {slug && <Link to="/snapshots">{words.all}</Link>}
-      </div>
-      <Loaded query={query} rows={8}>
-        {({ snapshots, nextCursor }) => (
-          <>
-            <DataTable
-              label={words.title}
-              columns={columnsOf(why, setOpened)}
-              rows={snapshots.filter((one) => one.slug.includes(q.toLowerCase()) || one.snapshotId.startsWith(q.toLowerCase()))}
-              rowKey={({ snapshotId }) => snapshotId}
-              empty={<NoSnapshots isFiltered={isFiltered} slug={slug} />}
-            />
-            {nextCursor && (
-              <p className="more">
-                <Button onPress={() => change({ cursor: nextCursor })}>{words.more}</Button>
-              </p>
-            )}
-          </>
-        )}
-      </Loaded>
+        </>
+      }
+      above={
+        started.length > 0 && (
+          <Section title={words.commands}>
+            <ul className="lines">
+              {started.map((one) => (
+                <CommandLine
+                  key={one.commandId}
+                  started={one}
+                  onDismiss={() => setStarted((before) => before.filter(({ commandId }) => commandId !== one.commandId))}
+                />
+              ))}
+            </ul>
+          </Section>
+        )
+      }
+      filters={[
+        { text: 'Filter by box or id', of: ({ slug: box, snapshotId }) => `${box} ${snapshotId}` },
+        { label: 'Tier', name: 'tier', choices: tiers },
+        { label: 'Status', name: 'status', choices: statuses },
+      ]}
+      query={query}
+      rows={({ snapshots }) => snapshots}
+      columns={columnsOf(why, setOpened)}
+      rowKey={({ snapshotId }) => snapshotId}
+      empty={<NoSnapshots slug={slug} />}
+      noMatch={words.none}
+      next={({ nextCursor }) => nextCursor}
+    >
       {opened?.action === 'take' && <TakeDialog slug={slug} onStarted={add} onClose={close} />}
       {opened?.action === 'drill' && <DrillDialog snapshot={opened.snapshot} onStarted={add} onClose={close} />}
       {opened?.action === 'restore' && <RestoreDialog snapshot={opened.snapshot} onStarted={add} onClose={close} />}
-    </>
+    </ListPage>
   )
 }
 
@@ -119,18 +110,12 @@ function answerOf(snapshots: readonly Snapshot[]) {
   )
 }
 
-const NoSnapshots = ({ isFiltered, slug }: Readonly<{ isFiltered: boolean; slug: string | undefined }>) =>
-  isFiltered ? (
-    <Empty title={words.none} tone="off">
-      <Link to="/snapshots">{words.all}</Link>
-      {slug && <CliLine>{`tenantry snapshots take ${slug}`}</CliLine>}
-    </Empty>
-  ) : (
-    <Empty title={words.empty} tone="off">
-      <p>{words.emptyNext}</p>
-      <CliLine>{'tenantry snapshots take <slug>'}</CliLine>
-    </Empty>
-  )
+const NoSnapshots = ({ slug }: Readonly<{ slug: string | undefined }>) => (
+  <Empty title={words.empty} tone="off">
+    <p>{words.emptyNext}</p>
+    <CliLine>{`tenantry snapshots take ${slug ?? '<slug>'}`}</CliLine>
+  </Empty>
+)
 
 const columnsOf = (why: string | undefined, open: (opened: Opened) => void): readonly TableColumn<Snapshot>[] => [
   {
@@ -148,7 +133,7 @@ const columnsOf = (why: string | undefined, open: (opened: Opened) => void): rea
     cell: ({ snapshotId }) => <Id short={snapshotId.slice(0, 8)}>{snapshotId}</Id>,
   },
   { key: 'tier', title: words.columns.tier, width: '92px', value: ({ tier }) => tier },
-  { key: 'taken', title: words.columns.taken, width: '92px', value: ({ takenAt }) => takenAt, cell: ({ takenAt }) => <Ago at={takenAt} /> },
+  agoColumn(['taken', words.columns.taken], ({ takenAt }) => takenAt),
   {
     key: 'status',
     title: words.columns.status,

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import type { TenantUse } from '../../core/limits/index.ts'
-import { api, CliLine, DataTable, Empty, Loaded, PageHeader, Status, type TableColumn, TextFilter, useSearchState } from '../kit/index.ts'
+import { api, CliLine, Empty, ListPage, Status, type TableColumn } from '../kit/index.ts'
 import { words } from './words.ts'
 
 const liveMs = 2000
@@ -42,7 +42,6 @@ const columns: readonly TableColumn<TenantUse>[] = [
 ]
 
 export function Page() {
-  const [{ q = '' }] = useSearchState()
   const limits = useQuery({
     queryKey: ['limits'],
     queryFn: () => api.limits.rateLimits({ query: { limit: 200 } }),
@@ -50,34 +49,24 @@ export function Page() {
   })
   const slowed = limits.data?.tenants.filter(isSlowed).length
   return (
-    <>
-      <PageHeader
-        title={words.limits}
-        answer={
-          slowed !== undefined &&
-          (slowed === 0 ? <Status tone="ok">{words.limitsCalm}</Status> : <Status tone="failed">{words.limitsSlow(slowed)}</Status>)
-        }
-      />
-      <div className="toolbar">
-        <TextFilter label="Filter by tenant" />
-      </div>
-      <Loaded query={limits} rows={8}>
-        {({ tenants, windowSeconds, store }) => (
-          <>
-            <p className="dim">{words.window(windowSeconds, store)}</p>
-            <DataTable
-              label={words.limits}
-              columns={columns}
-              rows={tenants.filter(({ slug, name }) => `${slug} ${name}`.toLowerCase().includes(q.trim().toLowerCase()))}
-              rowKey={({ slug }) => slug}
-              rowLink={({ slug }) => `/tenants/${slug}`}
-              empty={<Empty title={tenants.length === 0 ? words.none : words.noMatch} tone="off" />}
-              reserve={260}
-            />
-          </>
-        )}
-      </Loaded>
+    <ListPage
+      title={words.limits}
+      answer={
+        slowed !== undefined &&
+        (slowed === 0 ? <Status tone="ok">{words.limitsCalm}</Status> : <Status tone="failed">{words.limitsSlow(slowed)}</Status>)
+      }
+      filters={[{ text: 'Filter by tenant', of: ({ slug, name }) => `${slug} ${name}` }]}
+      query={limits}
+      rows={({ tenants }) => tenants}
+      columns={columns}
+      rowKey={({ slug }) => slug}
+      rowLink={({ slug }) => `/tenants/${slug}`}
+      empty={<Empty title={words.none} tone="off" />}
+      noMatch={words.noMatch}
+      below={({ windowSeconds, store }) => <p className="after-table dim">{words.window(windowSeconds, store)}</p>}
+      reserve={260}
+    >
       <CliLine>tenantry limits top</CliLine>
-    </>
+    </ListPage>
   )
 }

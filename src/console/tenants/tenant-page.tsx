@@ -9,6 +9,7 @@ import { windowText } from '../../core/wall-clock/index.ts'
 import {
   ActionDialog,
   Ago,
+  agoColumn,
   api,
   Button,
   ChoiceFilter,
@@ -53,7 +54,7 @@ export function Page() {
         }
         actions={
           (status === 'active' || status === 'suspended') && (
-            <Button look={status === 'active' ? 'danger' : 'primary'} why={why} onPress={() => setAsking(true)}>
+            <Button look={status === 'active' ? 'plain' : 'primary'} why={why} onPress={() => setAsking(true)}>
               {status === 'active' ? words.suspend : words.resume}…
             </Button>
           )
@@ -168,13 +169,7 @@ const columns: readonly TableColumn<User>[] = [
       </Status>
     ),
   },
-  {
-    key: 'created',
-    title: 'Created',
-    width: '110px',
-    value: ({ createdAt }) => createdAt,
-    cell: ({ createdAt }) => <Ago at={createdAt} />,
-  },
+  agoColumn(['created', 'Created'], ({ createdAt }) => createdAt),
 ]
 
 const pageLimit = 100

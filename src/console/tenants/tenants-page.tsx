@@ -1,33 +1,15 @@
 import { useQuery } from '@tanstack/react-query'
 import type { Tenant } from '../../core/tenants/index.ts'
 import { windowText } from '../../core/wall-clock/index.ts'
-import {
-  Ago,
-  ChoiceFilter,
-  CliLine,
-  DataTable,
-  Empty,
-  Loaded,
-  PageHeader,
-  Status,
-  type TableColumn,
-  TextFilter,
-  useSearchState,
-} from '../kit/index.ts'
+import { agoColumn, CliLine, Empty, ListPage, statusColumn, type TableColumn } from '../kit/index.ts'
 import { tenantsQuery, tenantTones } from './queries.ts'
 import { words } from './words.ts'
 
 const columns: readonly TableColumn<Tenant>[] = [
-  { key: 'tenant', title: 'Tenant', width: 'minmax(140px, 1fr)', value: ({ slug }) => slug },
+  { key: 'tenant', title: 'Tenant', width: 'minmax(160px, 1fr)', value: ({ slug }) => slug },
   { key: 'name', title: 'Name', width: 'minmax(140px, 2fr)', value: ({ name }) => name },
-  { key: 'plan', title: 'Plan', width: '100px', value: ({ plan }) => plan },
-  {
-    key: 'status',
-    title: 'Status',
-    width: '120px',
-    value: ({ status }) => status,
-    cell: ({ status }) => <Status tone={tenantTones[status]}>{status}</Status>,
-  },
+  { key: 'plan', title: 'Plan', width: '80px', value: ({ plan }) => plan },
+  statusColumn(({ status }) => status, tenantTones, { width: '96px' }),
   { key: 'domain', title: 'Chat domain', width: 'minmax(160px, 2fr)', value: ({ chatDomain }) => chatDomain },
   {
     key: 'window',
@@ -35,70 +17,37 @@ const columns: readonly TableColumn<Tenant>[] = [
     width: 'minmax(160px, 2fr)',
     value: ({ window }) => (window ? `${windowText(window.window)} ${window.timeZone}` : 'any time'),
   },
-  {
-    key: 'created',
-    title: 'Created',
-    width: '110px',
-    value: ({ createdAt }) => createdAt,
-    cell: ({ createdAt }) => <Ago at={createdAt} />,
-  },
+  agoColumn(['created', 'Created'], ({ createdAt }) => createdAt),
 ]
-
-const plans = ['light', 'pro', 'dedicated'].map((value) => ({ value, label: value }))
-const statuses = Object.keys(tenantTones).map((value) => ({ value, label: value }))
 
 export function Page() {
   const tenants = useQuery(tenantsQuery)
   const suspended = tenants.data?.filter(({ status }) => status !== 'active').length ?? 0
   return (
-    <>
-      <PageHeader
-        title={words.title}
-        answer={
-          tenants.data &&
-          tenants.data.length > 0 && (
-            <span>{suspended === 0 ? words.count(tenants.data.length) : words.suspendedCount(tenants.data.length, suspended)}</span>
-          )
-        }
-      />
-      <div className="toolbar">
-        <TextFilter label="Filter by name or domain" />
-        <ChoiceFilter label="Plan" name="plan" choices={plans} />
-        <ChoiceFilter label="Status" name="status" choices={statuses} />
-      </div>
-      <Loaded query={tenants} rows={8}>
-        {(all) => <Tenants tenants={all} />}
-      </Loaded>
-    </>
-  )
-}
-
-function Tenants({ tenants }: Readonly<{ tenants: readonly Tenant[] }>) {
-  const [{ q = '', plan, status }] = useSearchState()
-  const text = q.trim().toLowerCase()
-  const shown = tenants.filter(
-    (one) =>
-      (!plan || one.plan === plan) &&
-      (!status || one.status === status) &&
-      `${one.slug} ${one.name} ${one.chatDomain}`.toLowerCase().includes(text),
-  )
-  return (
-    <DataTable
-      label={words.title}
+    <ListPage
+      title={words.title}
+      answer={
+        tenants.data &&
+        tenants.data.length > 0 &&
+        (suspended === 0 ? words.count(tenants.data.length) : words.suspendedCount(tenants.data.length, suspended))
+      }
+      filters={[
+        { text: 'Filter by name or domain', of: ({ slug, name, chatDomain }) => `${slug} ${name} ${chatDomain}` },
+        { label: 'Plan', name: 'plan', choices: ['light', 'pro', 'dedicated'], of: ({ plan }) => plan },
+        { label: 'Status', name: 'status', choices: Object.keys(tenantTones), of: ({ status }) => status },
+      ]}
+      query={tenants}
+      rows={(all) => all}
       columns={columns}
-      rows={shown}
       rowKey={({ slug }) => slug}
       rowLink={({ slug }) => `/tenants/${slug}`}
       empty={
-        tenants.length > 0 ? (
-          <Empty title={words.noMatch} tone="off" />
-        ) : (
-          <Empty title={words.none} tone="waiting">
-            <p>{words.noneHint}</p>
-            <CliLine>tenantry boxes provision --help</CliLine>
-          </Empty>
-        )
+        <Empty title={words.none} tone="waiting">
+          <p>{words.noneHint}</p>
+          <CliLine>tenantry boxes provision --help</CliLine>
+        </Empty>
       }
+      noMatch={words.noMatch}
     />
   )
 }

@@ -61,7 +61,7 @@ const Actions = ({ user: { status }, why, onAction }: Readonly<{ user: User; why
         {words.reset}…
       </Button>
       {status === 'active' ? (
-        <Button look="danger" why={why} onPress={() => onAction('disable')}>
+        <Button why={why} onPress={() => onAction('disable')}>
           {words.disable}…
         </Button>
       ) : (

@@ -1,0 +1,86 @@
+import type { BoxDetail } from '../../core/boxes/index.ts'
+import { Ago, Duration, type Fact, Id, Link, Status } from '../kit/index.ts'
+import { driftTones } from './box-state.ts'
+import { driftWords, words } from './words.ts'
+
+/** Each component as it runs, beside what the manifest wants. */
+export function Versions({ box: { driftReport, installed } }: Readonly<{ box: BoxDetail }>) {
+  const rows = driftReport?.components ?? []
+  if (rows.length === 0) return <p className="dim">{words.noReport}</p>
+  return (
+    <table className="grid">
+      <thead>
+        <tr>
+          <th scope="col">Component</th>
+          <th scope="col">Installed</th>
+          <th scope="col">Manifest</th>
+          <th scope="col">Drift</th>
+          <th scope="col">Explanation</th>
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map(({ component, target, severity, explanation }) => (
+          <tr key={component}>
+            <th scope="row">{component}</th>
+            <td>
+              <code>{installed[component]}</code>
+            </td>
+            <td>
+              <code>{target}</code>
+            </td>
+            <td>
+              <Status tone={driftTones[severity]}>{driftWords[severity]}</Status>
+            </td>
+            <td className="dim">{severity === 'none' ? '' : explanation}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
+}
+
+export const factsOf = (box: BoxDetail): readonly Fact[] => [
+  ['Tenant', `${box.tenant} (${box.plan}, tier ${box.tier})`],
+  ['Host', <Link to={`/hosts/${box.host}`}>{`${box.host}${box.hostStatus === 'online' ? '' : ` (${box.hostStatus})`}`}</Link>],
+  ['Chat domain', <Id>{box.chatDomain}</Id>],
+  ['Public address', box.publicUrl],
+  ['Maintenance', box.maintenance && `${box.maintenance.reason} (by ${box.maintenance.by})`],
+  ['Window', box.window && windowWords(box.window)],
+  ['On hold', box.heldBy?.replace(':', ' ')],
+  ['Fence', box.fence && <Ago at={box.fence.since} />],
+  ['Last report', <Ago at={box.reportedAt} />],
+  ['Verified restore', box.lastProvenRestore ? <Ago at={box.lastProvenRestore.at} /> : box.live && 'never'],
+  ['Created', <Ago at={box.createdAt} />],
+  ['Id', <Id>{box.boxId}</Id>],
+]
+
+const windowWords = ({ window, timeZone }: NonNullable<BoxDetail['window']>) =>
+  `${window.map(({ days, from, to }) => `${days.length === 7 ? 'daily' : days.join(', ')} ${from} to ${to}`).join('; ')} (${timeZone})`
+
+const componentWords = {
+  chatApi: 'Chat API',
+  chatSync: 'Sending a message',
+  database: 'Database',
+  objectStorage: 'Object storage',
+} as const
+
+export function Probe({ box: { probe } }: Readonly<{ box: BoxDetail }>) {
+  if (!probe) return <p className="dim">{words.noProbe}</p>
+  return (
+    <>
+      {probe.reason && <p>{probe.reason}</p>}
+      <ul className="lines">
+        {(Object.keys(componentWords) as (keyof typeof componentWords)[]).map((name) => {
+          const { ok, ms, error } = probe.components[name]
+          return (
+            <li key={name}>
+              <Status tone={ok ? 'ok' : 'failed'}>{componentWords[name]}</Status>
+              <span className="grow dim">{error}</span>
+              <Duration ms={ms} />
+            </li>
+          )
+        })}
+      </ul>
+    </>
+  )
+}

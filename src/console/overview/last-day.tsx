@@ -1,0 +1,51 @@
+import type { Alert } from '../../core/alerts/index.ts'
+import { plural } from '../../core/kit/index.ts'
+import type { RolloutSummary } from '../../core/rollouts/index.ts'
+import { alertTone } from '../alerts/index.ts'
+import { Section, type StripMark, Timeline, TimeStrip, useNow } from '../kit/index.ts'
+import { countBy } from './queries.ts'
+import { rolloutTone } from './rollout-lines.tsx'
+import { words } from './words.ts'
+
+const dayMs = 24 * 60 * 60_000
+const maxEvents = 6
+
+/** What happened in the last 24 hours: a strip, and its newest events in words. */
+export function LastDay({ alerts, rollouts }: Readonly<{ alerts: readonly Alert[]; rollouts: readonly RolloutSummary[] }>) {
+  const to = useNow().getTime()
+  const from = to - dayMs
+  const marks = marksOf(alerts, rollouts)
+    .filter(({ at }) => Date.parse(at) >= from)
+    .toSorted((a, b) => Date.parse(b.at) - Date.parse(a.at))
+  return (
+    <Section title={words.lastDay} aside={marks.length === 0 ? words.quietDay : dayWords(marks)}>
+      <TimeStrip from={from} to={to} marks={marks} label={`${words.lastDay}: ${marks.length === 0 ? words.quietDay : dayWords(marks)}`} />
+      <div className="strip-labels">
+        <span>24 h ago</span>
+        <span>12 h ago</span>
+        <span>now</span>
+      </div>
+      <Timeline
+        label={words.lastDay}
+        entries={marks.slice(0, maxEvents).map((mark) => ({ ...mark, key: `${mark.at} ${mark.kind}`, text: mark.label }))}
+      />
+    </Section>
+  )
+}
+
+function marksOf(alerts: readonly Alert[], rollouts: readonly RolloutSummary[]): readonly (StripMark & Readonly<{ kind: string }>)[] {
+  return [
+    ...alerts.map(({ firstAt, title, severity }) => ({ at: firstAt, tone: alertTone[severity], label: title, kind: 'alert' })),
+    ...rollouts.flatMap(({ id, startedAt, finishedAt, status }) => [
+      ...(startedAt ? [{ at: startedAt, tone: 'working' as const, label: `rollout ${id} started`, kind: 'rollout' }] : []),
+      ...(finishedAt
+        ? [{ at: finishedAt, tone: rolloutTone(status), label: `rollout ${id} ${status.replaceAll('_', ' ')}`, kind: 'end' }]
+        : []),
+    ]),
+  ]
+}
+
+function dayWords(marks: readonly Readonly<{ kind: string }>[]): string {
+  const { alert = 0, rollout = 0, end = 0 } = countBy(marks, ({ kind }) => kind as 'alert' | 'rollout' | 'end')
+  return [`${plural(rollout, 'rollout')} started`, `${end} finished`, plural(alert, 'alert')].join(' · ')
+}

@@ -1,0 +1,85 @@
+import type { RolloutStatus, RolloutSummary } from '../../core/rollouts/index.ts'
+import { Ago, Button, Link, Section, Status, type Tone, useMay } from '../kit/index.ts'
+import { words } from './words.ts'
+
+const tones: Partial<Record<RolloutStatus, Tone>> = {
+  queued: 'waiting',
+  paused: 'failed',
+  done: 'ok',
+  failed: 'failed',
+  rolled_back: 'failed',
+}
+/** A running phase is `working`. */
+export const rolloutTone = (status: RolloutStatus): Tone => tones[status] ?? 'working'
+
+type Lines = Readonly<{ rollouts: readonly RolloutSummary[] }>
+
+/** Paused rollouts: why each stopped, and what may be done about it. */
+export const Decisions = ({ rollouts }: Lines) => (
+  <Section title={words.decisions}>
+    <ul className="lines">
+      {rollouts.map((rollout) => (
+        <li key={rollout.id}>
+          <div className="grow decision">
+            <p className="counts">
+              <Status tone="failed">{words.pausedIn(rollout.previousStatus)}</Status>
+              <Link to={`/rollouts/${rollout.id}`}>{`Rollout ${rollout.id}`}</Link>
+              <span>{progressOf(rollout)}</span>
+            </p>
+            <p>{causeOf(rollout)}</p>
+          </div>
+          <DecisionButtons id={rollout.id} />
+        </li>
+      ))}
+    </ul>
+  </Section>
+)
+
+/** The sentence without its advice, which the buttons give. */
+const causeOf = ({ pauseReason }: RolloutSummary) => pauseReason?.replace(/\.? Next: .*$/s, '.')
+
+/** They lead to the rollout, whose page asks before anything happens. */
+function DecisionButtons({ id }: Readonly<{ id: string }>) {
+  const { why } = useMay('rollouts', 'pauseRollout')
+  const page = `/rollouts/${id}`
+  return (
+    <span className="page-actions">
+      {why ? (
+        <Button why={why}>{words.resume}</Button>
+      ) : (
+        <Link to={`${page}?do=resume`} className="button primary">
+          {words.resume}
+        </Link>
+      )}
+      <Link to={page} className="button">
+        {words.why}
+      </Link>
+      {!why && (
+        <Link to={`${page}?do=abort`} className="button">
+          {words.abort}
+        </Link>
+      )}
+    </span>
+  )
+}
+
+export function ActiveRollouts({ rollouts }: Lines) {
+  if (rollouts.length === 0) return <p className="dim">{words.noRollouts}</p>
+  return (
+    <ul className="lines">
+      {rollouts.map((rollout) => (
+        <li key={rollout.id}>
+          <Status tone={rolloutTone(rollout.status)}>{rollout.status.replaceAll('_', ' ')}</Status>
+          <span className="grow">
+            <Link to={`/rollouts/${rollout.id}`}>{rollout.id}</Link> <span>{progressOf(rollout)}</span>
+          </span>
+          <span className="aside">
+            started <Ago at={rollout.startedAt} none="not yet" />
+          </span>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+const progressOf = ({ counts }: RolloutSummary) => `${counts.succeeded} of ${words.boxes(counts.total - counts.skipped)} updated`
