@@ -9,7 +9,7 @@ import {
   firstHeard,
   type InstallationRecord,
   insertRun,
-  isTooFarBehind,
+  lastSkipped,
   listenersOf,
   movePosition,
   type NewRun,
@@ -65,11 +65,10 @@ async function deliverTo(deps: Deps, installation: InstallationRecord, { head, s
     const position = await findPosition(db, installation)
     if (!position || position.seq >= head) return false
     const page = await eventsAfter(db, { stream: streamOf(installation.tenantId), after: position.seq, limit: pageSize })
-    const [oldest] = page
-    if (!oldest) return false
-    if (isTooFarBehind(clock, { oldest, events: head - position.seq })) {
-      await db.transaction().execute((tx) => skipEvents(tx, clock, { ...keyOf(installation), from: position.seq, to: head }))
-      return false
+    const to = lastSkipped(clock, { after: position.seq, oldest: page[0], head })
+    if (to !== undefined) {
+      await db.transaction().execute((tx) => skipEvents(tx, clock, { ...keyOf(installation), from: position.seq, to }))
+      continue
     }
     const event = await firstHeard(db, { installation, manifest: code.manifest, page })
     if (!event) {

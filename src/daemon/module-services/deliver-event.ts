@@ -19,7 +19,7 @@ import {
   type InstallationRecord,
   insertDeadLetter,
   insertRun,
-  isTooFarBehind,
+  lastSkipped,
   lockRunnable,
   movePosition,
   type NewRun,
@@ -53,13 +53,13 @@ export async function deliverNext(deps: DeliveryDeps, recipient: Recipient): Pro
   const position = installation && (await findPosition(db, key))
   const manifest = installation && (await deps.manifestOf(db, installation.moduleId, installation.version))
   if (!installation || !position || !manifest) return 'wait'
-  const page = await eventsAfter(db, { stream: streamOf(tenantId), after: position.seq, limit: pageSize })
-  const [oldest] = page
-  if (!oldest) return 'wait'
   const head = await headOf(db, streamOf(tenantId))
-  if (isTooFarBehind(clock, { oldest, events: head - position.seq })) {
-    await underLease(deps, lease, (tx) => skipEvents(tx, clock, { ...key, from: position.seq, to: head }))
-    return 'wait'
+  if (position.seq >= head) return 'wait'
+  const page = await eventsAfter(db, { stream: streamOf(tenantId), after: position.seq, limit: pageSize })
+  const to = lastSkipped(clock, { after: position.seq, oldest: page[0], head })
+  if (to !== undefined) {
+    await underLease(deps, lease, (tx) => skipEvents(tx, clock, { ...key, from: position.seq, to }))
+    return 'more'
   }
   const event = await firstHeard(db, { installation, manifest, page })
   if (event) return deliver(deps, recipient, { installation, position, manifest, event })

@@ -38,9 +38,16 @@ export const shownPayload = ({ eventType, payload }: StoredEvent): unknown =>
 const maxBehind = 10_000
 const maxAgeMs = 7 * 86_400_000
 
-/** `oldest`: the next event of the installation. `events`: how many are before it and the head of the stream. */
-export const isTooFarBehind = (clock: Clock, { oldest, events }: Readonly<{ oldest: StoredEvent; events: number }>): boolean =>
-  events > maxBehind || oldest.createdAt < isoIn(clock, -maxAgeMs)
+type Behind = Readonly<{ after: number; oldest: StoredEvent | undefined; head: number }>
+
+/**
+ * The last event that an installation will not receive: it is too far behind, or retention deleted the next ones. Undefined if it misses none.
+ * `after`: its position. `oldest`: the next event that is stored. `head`: the newest, read before `oldest`.
+ */
+export function lastSkipped(clock: Clock, { after, oldest, head }: Behind): number | undefined {
+  if (!oldest || head - after > maxBehind || oldest.createdAt < isoIn(clock, -maxAgeMs)) return head
+  return oldest.seq > after + 1 ? oldest.seq - 1 : undefined
+}
 
 type Skip = Readonly<{ tenantId: string; moduleId: string; from: number; to: number }>
 

@@ -32,7 +32,7 @@ export {
   sumOfDocuments,
   writeDocuments,
 } from './documents.repo.ts'
-export { firstHeard, isTooFarBehind, shownPayload, skipEvents } from './heard-events.ts'
+export { firstHeard, lastSkipped, shownPayload, skipEvents } from './heard-events.ts'
 export { assertFlagOfModule, installModuleIn } from './install-module.ts'
 export { findInstallation, type InstallationRecord, setRemote } from './installations.repo.ts'
 export { installedElsewhere } from './installed-elsewhere.ts'

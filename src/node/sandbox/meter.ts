@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type { RunLimits, Violation, ViolationKind } from '../../core/modules/index.ts'
+import { block } from './pace.ts'
 
 /** CPU time of this thread; undefined where the system does not show it. */
 function threadCpuMs(): number | undefined {
@@ -17,6 +18,7 @@ export class Meter {
   private readonly startedAt = performance.now()
   private readonly startedCpuMs = threadCpuMs()
   private spentMs = 0
+  private waitedMs = 0
   private enteredAt: number | undefined
   private allowedMs: number
 
@@ -35,6 +37,20 @@ export class Meter {
       this.spentMs = this.interpreterMs()
       this.enteredAt = undefined
     }
+  }
+
+  /** Blocks the thread for the pace of large calls, which counts as time outside. Half of the time of a run may pass so. */
+  wait(ms: number): void {
+    if (ms <= 0) return
+    const { wallMs } = this.limits
+    this.waitedMs += ms
+    if (this.waitedMs > wallMs / 2) {
+      this.break('call_size', `large calls of svc would wait longer than ${wallMs / 2} ms`)
+      return
+    }
+    this.spentMs = this.interpreterMs()
+    block(ms)
+    this.enteredAt = performance.now()
   }
 
   ms(): number {

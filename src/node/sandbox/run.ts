@@ -11,6 +11,7 @@ import { failureText, guestFor } from './guest.ts'
 import type { Interpreter } from './interpreter.ts'
 import { Meter } from './meter.ts'
 import { resolveImport } from './module-files.ts'
+import { Pace } from './pace.ts'
 import type { Task, ToRun } from './task.ts'
 
 const stackBytes = 131_072
@@ -50,6 +51,7 @@ function isReleased(dispose: () => void): boolean {
 class OpenRun {
   private readonly meter: Meter
   private readonly context: QuickJSContext
+  private readonly pace = new Pace()
   private readonly pending = new Set<QuickJSDeferredPromise>()
   private readonly answered: (Answer & { deferred: QuickJSDeferredPromise })[] = []
   private readonly log: string[] = []
@@ -150,8 +152,10 @@ class OpenRun {
       return context.undefined
     }
     if (++this.calls > task.limits.calls) meter.break('calls', `more than ${task.limits.calls} calls of svc`)
-    if (Buffer.byteLength(json) > task.limits.callBytes)
+    const bytes = Buffer.byteLength(json)
+    if (bytes > task.limits.callBytes)
       meter.break('call_size', `the argument of svc.${name.slice(0, 50)} has more than ${task.limits.callBytes} bytes`)
+    else meter.wait(this.pace.add(bytes))
     const deferred = context.newPromise()
     this.pending.add(deferred)
     if (!meter.isBroken())

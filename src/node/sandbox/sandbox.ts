@@ -1,10 +1,11 @@
 import { availableParallelism } from 'node:os'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { MessageChannel } from 'node:worker_threads'
 import { Piscina } from 'piscina'
 import { problem } from '../../core/kit/index.ts'
 import { type RunLimits, type RunResult, runLimits, type ServeCall } from '../../core/modules/index.ts'
+import { Pace } from './pace.ts'
 import type { FromRun, Run, Task, ToRun } from './task.ts'
 
 /** The interpreter ends a run by itself at its limits; only what it cannot interrupt lives until the thread is ended. */
@@ -58,6 +59,7 @@ function runOn(pool: Piscina, { run, limits, serve, signal }: Ordered): Promise<
     let isOver = false
     let turn: Promise<void> = Promise.resolve()
     let spentMs = 0
+    const pace = new Pace()
     let hostFailure: { cause: unknown } | undefined
     const end = (settle: () => void, { keepThread = false } = {}) => {
       isOver = true
@@ -92,7 +94,10 @@ function runOn(pool: Piscina, { run, limits, serve, signal }: Ordered): Promise<
       const begunMs = performance.now()
       const reply = answer(message)
       spentMs += performance.now() - begunMs
-      void reply.then((one) => port1.postMessage(one))
+      const answered = await reply
+      const waitMs = pace.add(answered.json?.length ?? 0)
+      if (waitMs > 0) await sleep(waitMs)
+      port1.postMessage(answered)
     }
     port1.on('message', (message: FromRun) => {
       if (message.type === 'started') timer = setTimeout(() => finish(killed(limits, calls), false), limits.wallMs + graceMs)

@@ -1,5 +1,8 @@
 import { expect, test } from 'vitest'
+import { isoNow } from '../../../src/core/kit/index.ts'
+import { forgetEvents } from '../../../src/daemon/events/index.ts'
 import { deliverAll } from '../../../src/daemon/module-runs/index.ts'
+import { tenantsBehind } from '../../../src/daemon/modules/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { dyingAt } from '../../support/dying.ts'
 import { aModuleRunsWorld } from '../../support/module-runs-world.ts'
@@ -174,6 +177,30 @@ onBothDialects('events of modules', (fresh) => {
     await one.happen({ spaceId: 'spc_9' })
     await deliverAll(one)
     expect(await one.documents()).toEqual({ heard: ['spc_9'] })
+  })
+
+  test('events that retention deleted behind a position are skipped, visibly, and the next ones are delivered', async () => {
+    const one = await world()
+    await one.install('slow', { code: counting, manifest: hears })
+    await one.change('slow', { paused: 1 })
+    for (const spaceId of ['spc_1', 'spc_2']) await one.happen({ spaceId })
+    await one.clock.advance(91 * 86_400_000)
+    await forgetEvents(one, new AbortController().signal)
+    await one.change('slow', { paused: 0 })
+    await deliverAll(one)
+    expect(await one.positionOf('slow')).toMatchObject({ skipped: 2 })
+    expect(await tenantsBehind(one.db, isoNow(one.clock))).toEqual([])
+
+    await one.change('slow', { paused: 1 })
+    await one.happen({ spaceId: 'spc_3' })
+    await one.clock.advance(91 * 86_400_000)
+    await forgetEvents(one, new AbortController().signal)
+    await one.happen({ spaceId: 'spc_4' })
+    await one.change('slow', { paused: 0 })
+    await deliverAll(one)
+    expect(await one.positionOf('slow')).toMatchObject({ skipped: 3 })
+    expect(await one.documents()).toEqual({ heard: ['spc_4'] })
+    expect(await one.db.selectFrom('alerts').select('kind').execute()).toEqual([{ kind: 'module_events_skipped' }])
   })
 
   test.each(['before', 'after'] as const)(

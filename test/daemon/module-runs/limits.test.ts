@@ -1,4 +1,6 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
+import { isoNow } from '../../../src/core/kit/index.ts'
+import { appendEvents } from '../../../src/daemon/db/index.ts'
 import { deliverAll, moduleRunsFeature } from '../../../src/daemon/module-runs/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aModuleRunsWorld, type ModuleRunsWorld } from '../../support/module-runs-world.ts'
@@ -24,14 +26,9 @@ onBothDialects('limits of modules', (fresh) => {
   test('10,000 events behind are delivered; one more, and the module skips to new events, visibly and with an alert', async () => {
     const one = await world()
     await one.install('slow', { code: storing, manifest: hears })
-    const stream = `tenant:${one.tenantId}`
     const behind = async (events: number) => {
-      const { seq } = await one.positionOf('slow')
-      await one.db
-        .updateTable('streams')
-        .set({ seq: Number(seq) + events - 1 })
-        .where('stream', '=', stream)
-        .execute()
+      const event = { source: 'test', eventType: 'tenant.flags_changed', payload: {}, createdAt: isoNow(one.clock) } as const
+      await one.db.transaction().execute((tx) => appendEvents(tx, `tenant:${one.tenantId}`, Array(events - 1).fill(event)))
       await one.happen()
       await deliverAll(one)
     }

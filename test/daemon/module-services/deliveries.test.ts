@@ -5,7 +5,7 @@ import { makeClient } from '../../../src/core/contract/index.ts'
 import { isoNow, manualClock } from '../../../src/core/kit/index.ts'
 import { moduleServicesContract } from '../../../src/core/module-services/index.ts'
 import type { Db } from '../../../src/daemon/db/index.ts'
-import { recordEvent } from '../../../src/daemon/events/index.ts'
+import { forgetEvents, recordEvent } from '../../../src/daemon/events/index.ts'
 import { openServiceCalls } from '../../../src/daemon/module-services/call-service.ts'
 import type { DeliveryDeps } from '../../../src/daemon/module-services/deliver-event.ts'
 import { deliverToService } from '../../../src/daemon/module-services/deliver-events.ts'
@@ -408,6 +408,20 @@ onBothDialects('deliveries to services', (fresh) => {
     expect(got).toEqual([])
     expect(await positionOf('ten_1')).toMatchObject({ skipped: 2 })
     expect(await db.selectFrom('alerts').select('kind').execute()).toEqual([{ kind: 'module_events_skipped' }])
+  })
+
+  test('events that retention deleted behind a position are skipped, and nothing is due', async () => {
+    const { db, clock, aTenant, publishEvent, deliver, got, positionOf } = await aWorld(await fresh())
+    await aTenant('ten_1')
+    await publishEvent('ten_1', 'spc_1')
+    await clock.advance(91 * 86_400_000)
+    await forgetEvents({ db, clock }, new AbortController().signal)
+    await deliver()
+    expect(await positionOf('ten_1')).toMatchObject({ skipped: 1 })
+    expect(await dueServices(db, isoNow(clock))).toEqual([])
+    await publishEvent('ten_1', 'spc_2')
+    await deliver()
+    expect(got.map(({ body }) => body.payload)).toEqual([{ spaceId: 'spc_2' }])
   })
 
   test('the sealed secret opens at its own row alone', async () => {

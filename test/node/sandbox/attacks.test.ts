@@ -186,6 +186,26 @@ describe('a run that takes too much is ended as a typed violation', () => {
     await patient.close()
   })
 
+  test.each([
+    ['arguments', `const text = 'x'.repeat(200000); await Promise.all(Array.from({ length: 190 }, (_, n) => svc.data.put('k' + n, text)))`],
+    ['results', `await Promise.all(Array.from({ length: 190 }, (_, n) => svc.data.get('k' + n)))`],
+  ])('many large %s pass at a pace that the daemon does not feel', async (_, flood) => {
+    let served = 0
+    const serve: ServeCall = async (name) => {
+      served++
+      return { value: name === 'data.get' ? 'x'.repeat(200_000) : null }
+    }
+    const { outcome, ms } = await answerOf(sandbox, flood, { serve })
+    expect(outcome).toBe('limit')
+    expect(served * 200_000).toBeLessThan(700_000 + 4_000 * ms)
+    await staysUsable()
+  })
+
+  test('some large calls of an honest module do not wait', async () => {
+    const body = `const text = 'x'.repeat(20000); for (let n = 0; n < 10; n++) await svc.data.put('k' + n, text); return 1`
+    expect(await answerOf(sandbox, body, { serve: echo })).toMatchObject({ outcome: 'done', violations: [] })
+  })
+
   test('a call or an answer that is too large', async () => {
     expect(await kindOf(answerOf(sandbox, `await svc.data.put('k', 'x'.repeat(300000))`))).toEqual(['limit', 'call_size'])
     expect(await kindOf(answerOf(sandbox, `await svc.data.put('k', 'ü'.repeat(140000))`))).toEqual(['limit', 'call_size'])
