@@ -87,11 +87,16 @@ async function startAll(deps: ProvisionDeps, context: CommandContext, box: Local
   const { engine, servers } = deps
   context.progress({ step: 'database' })
   await engine.up(box.project, ['postgres', 'minio'], context.signal)
-  await waitForService(deps, context, box, 'postgres', () => servers.databaseReady(box))
+  await waitForService({ ...deps, signal: context.signal }, box, 'postgres', () => servers.databaseReady(box))
   if (head !== noMigrations) await applyMigrations(deps, context, box, await migrationsFor(deps, context, box, head))
   context.progress({ step: 'chat' })
   await engine.up(box.project, ['synapse', 'edge'], context.signal)
-  await waitForService(deps, context, box, 'synapse', async () => (await servers.serverVersions(box)).synapse !== undefined)
+  await waitForService(
+    { ...deps, signal: context.signal },
+    box,
+    'synapse',
+    async () => (await servers.serverVersions(box)).synapse !== undefined,
+  )
 }
 
 async function makeProbeAccount({ servers }: ProvisionDeps, context: CommandContext, box: LocalBox, secrets: BoxSecrets): Promise<void> {

@@ -49,8 +49,7 @@ const maxWaitMs = 10 * 60_000
 
 /** Waits until a service answers. Throws BOX_UNHEALTHY with its last log line on a crash loop or timeout. */
 export async function waitForService(
-  { engine, clock }: Deps,
-  { signal }: Readonly<{ signal: AbortSignal }>,
+  { engine, clock, signal }: Deps & Readonly<{ signal: AbortSignal }>,
   box: LocalBox,
   service: Service,
   isUp: () => Promise<boolean>,

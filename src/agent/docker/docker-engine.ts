@@ -38,7 +38,7 @@ export function dockerEngine(settings: DockerSettings): ContainerEngine {
     configHashes: (project) => configHashes(settings, project),
     composedServices: (project) => composedServices(settings, project),
     resolveCompose: (project, text) => resolveCompose(settings, project, text),
-    up: (project, services, signal) => up(changes, settings, project, services, signal),
+    up: (project, services, signal) => up(changes, settings, { project, services, signal }),
     // Through the API, because a box must be stoppable while its compose file is broken.
     stop: (project, services) => eachContainer(changes, project, services, (container) => container.stop()),
     start: (project, services) => eachContainer(changes, project, services, (container) => container.start()),

@@ -11,20 +11,18 @@ import { authFor } from './registry.ts'
  */
 export async function pull(connections: Connections, settings: DockerSettings, image: string, options: PullOptions): Promise<string> {
   options.signal?.throwIfAborted()
-  return pullFromSources(image, options, (source) => pullFrom(connections, settings, image, source, options))
+  return pullFromSources(image, options, (source) => pullFrom(connections, settings, { image, source, options }))
 }
 
 async function pullFrom(
   { questions, pulls }: Connections,
   settings: DockerSettings,
-  image: string,
-  source: PullSource,
-  options: PullOptions,
+  { image, source, options }: Readonly<{ image: string; source: PullSource; options: PullOptions }>,
 ): Promise<string> {
   const { digest } = options
   const { repository, tag } = parseImage(image)
   const reference = digest === undefined ? `${source.repository}:${tag}` : `${source.repository}@${digest}`
-  const pulled = await transfer(pulls, settings, reference, source, options)
+  const pulled = await transfer(pulls, { reference, authconfig: () => authFor(settings, source) }, options)
   // Always tags, because the engine records the time of a tag only then.
   await questions.getImage(reference).tag({ repo: repository, tag })
   const local = await allDigests(questions, image)
@@ -38,15 +36,13 @@ async function pullFrom(
 
 async function transfer(
   docker: Docker,
-  settings: DockerSettings,
-  reference: string,
-  source: PullSource,
+  { reference, authconfig: account }: Readonly<{ reference: string; authconfig: () => ReturnType<typeof authFor> }>,
   { onProgress, signal }: PullOptions,
 ): Promise<string | undefined> {
   const progress = pullProgress()
   const what = `Cannot pull ${reference}`
   try {
-    const authconfig = await authFor(settings, source)
+    const authconfig = await account()
     const stream = (await docker.pull(reference, { abortSignal: signal, authconfig })) as NodeJS.ReadableStream & { destroy(): void }
     const stop = () => stream.destroy()
     signal?.addEventListener('abort', stop, { once: true })

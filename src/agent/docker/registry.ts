@@ -31,14 +31,12 @@ async function credentialsFor({ dockerConfig }: DockerSettings, repository: stri
 
 /** The digest that the image would have after a pull; for a multi-platform image that of its index, as in `RepoDigests`. */
 export const resolve = (docker: Docker, settings: DockerSettings, image: string, options: ResolveOptions): Promise<string> =>
-  pullFromSources(image, options, (source) => resolveAt(docker, settings, image, source, options))
+  pullFromSources(image, options, (source) => resolveAt(docker, settings, { image, source, ...options }))
 
 async function resolveAt(
   docker: Docker,
   settings: DockerSettings,
-  image: string,
-  source: PullSource,
-  { signal }: ResolveOptions,
+  { image, source, signal }: ResolveOptions & Readonly<{ image: string; source: PullSource }>,
 ): Promise<string> {
   signal?.throwIfAborted()
   const reference = `${source.repository}:${parseImage(image).tag}`

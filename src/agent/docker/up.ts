@@ -15,9 +15,7 @@ import { engineProblem, hasStatus } from './engine-problem.ts'
 export async function up(
   docker: Docker,
   settings: DockerSettings,
-  project: Project,
-  services: readonly Service[],
-  signal?: AbortSignal,
+  { project, services, signal }: Readonly<{ project: Project; services: readonly Service[]; signal?: AbortSignal | undefined }>,
 ): Promise<void> {
   const model = await composeModel(settings, project, signal)
   for (const container of await inspectAll(docker, project)) {

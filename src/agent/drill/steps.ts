@@ -72,7 +72,7 @@ async function prove(run: DrillRun, signal: AbortSignal, note: StepContext<'prov
   const { copy } = run
   const deps = { ...run.deps, servers: watchfulServers(run.deps.servers, run.deps.engine) }
   const { servers } = deps
-  await waitForService(deps, { signal }, copy, 'synapse', async () => (await servers.serverVersions(copy)).synapse !== undefined)
+  await waitForService({ ...deps, signal }, copy, 'synapse', async () => (await servers.serverVersions(copy)).synapse !== undefined)
   const account = await servers.createTemporaryAccount(copy, await registrationSecretOf(copy.project.folder), signal)
   await writeProbeAccount(copy.project, account)
   let last: ProbeResult | undefined

@@ -43,7 +43,7 @@ export const takeOverActs = (run: TakeOverRun): SagaActs<TakeOverStep> => {
       await run.confirm('once', signal)
       const box = await boxAsFetched(run, signal)
       await startProject(deps, box, Service.options, signal)
-      await waitForService(deps, { signal }, box, 'synapse', async () => (await deps.servers.serverVersions(box)).synapse !== undefined)
+      await waitForService({ ...deps, signal }, box, 'synapse', async () => (await deps.servers.serverVersions(box)).synapse !== undefined)
     },
     probe: (at) => prove(run, at),
     keep: async ({ signal }) => {
