@@ -94,8 +94,8 @@ describe.skipIf(!testbedExists())('the servers of a real box', () => {
       if (argv.includes('pg_dump') && dumps.push([...argv]) === 1) {
         changing = sql('alter table events add column if not exists tenantry_try integer; alter table events drop column tenantry_try')
         await expect
-          .poll(async () => (await sql("select count(*) from pg_locks where not granted and mode = 'AccessExclusiveLock'")).stdout.trim())
-          .toBe('1')
+          .poll(async () => Number((await sql("select count(*) from pg_locks where not granted and mode = 'AccessExclusiveLock'")).stdout))
+          .toBeGreaterThan(0)
       }
       return engine.exec(id, argv, options)
     }
