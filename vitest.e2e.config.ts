@@ -26,8 +26,8 @@ export default defineConfig({
     setupFiles: ['test/e2e/support/settled-fetch.ts'],
     // As for the other tests: what a file imports is read once per worker.
     isolate: false,
-    // Real boxes share one engine and its processors. Each file has names and ports of its own, so that more workers may be tried.
-    maxWorkers: 1,
+    // Tests wait for servers most of the time. Files have names and ports of their own (support/ports.ts), so that two run beside each other.
+    maxWorkers: 2,
     // Tests that are marked concurrent: as many as there are processors.
     maxConcurrency: 2,
     sequence: { sequencer: slowestFirst(slowest.map((name) => `${name}.e2e.ts`)) },
