@@ -29,7 +29,7 @@ const sent = [
 const ofModule = /^x-module-[a-z0-9-]{1,40}$/
 const maxOfModule = 20
 
-/** What a preflight allows: the headers of this API, and those for modules that it asks for. */
+/** A preflight allows the headers of this API, and those for modules that it asks for. */
 function allowedHeaders(asked: string): string {
   const names = asked.split(',').map((name) => name.trim().toLowerCase())
   return [...sent, ...names.filter((name) => ofModule.test(name)).slice(0, maxOfModule)].join(', ')
