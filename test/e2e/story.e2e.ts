@@ -158,7 +158,7 @@ test('a tag that the registry lacks is refused by the plan, touches nothing, and
     await underWay(id)
     await fleet.must('rollouts', 'abort', id, '--reason', 'too late in the day', '--yes')
     const refused = await fleet.tenantry('rollouts', 'resume', id)
-    expect([refused.exitCode, refused.stderr]).toEqual([5, expect.stringContaining('finished (failed)')])
+    expect([refused.exitCode, refused.stderr]).toEqual([5, expect.stringContaining('finished (aborted)')])
     expect(await cameToRest(id)).toMatchObject({ status: 'failed', actions: [{ status: 'succeeded', attempt: 1 }] })
     await talks.get('kita-nord')?.expectComplete()
   } finally {

@@ -1,6 +1,6 @@
 import type { BoxDetail } from '../../core/boxes/index.ts'
-import { isProblem } from '../../core/kit/index.ts'
-import { type Context, clean, command, withAddress } from '../kit/index.ts'
+import { isProblem, problem } from '../../core/kit/index.ts'
+import { type Context, clean, command, text, withAddress } from '../kit/index.ts'
 import { awaitCommand } from './await-command.ts'
 import { getBox } from './show.ts'
 
@@ -11,9 +11,9 @@ type Result = Readonly<{ slug: string; commands: readonly Followed[] }>
 export const follow = command(
   'follow <slug>',
   'Follow the running operations of a box to their end',
-  {},
-  async (context, { slug }): Promise<Result> => {
-    const commands: Followed[] = []
+  { command: text('--command <id>', 'begin with this command, also where it has ended') },
+  async (context, { slug, command }): Promise<Result> => {
+    const commands: Followed[] = command === undefined ? [] : [await followOne(context, slug, await commandOf(context, slug, command))]
     for (;;) {
       const next = await nextCommand(context, slug, new Set(commands.map(({ commandId }) => commandId)))
       if (!next) return { slug, commands }
@@ -21,10 +21,23 @@ export const follow = command(
     }
   },
   ({ slug, commands }) => (commands.length === 0 ? `Nothing runs on ${slug}. Its state: tenantry boxes show ${slug}` : ''),
-  { exit: ({ commands }) => (commands.some(hasFailed) ? 1 : 0), examples: ['follow anna-schule'] },
+  {
+    exit: ({ commands }) => (commands.some(hasFailed) ? 1 : 0),
+    examples: ['follow anna-schule', 'follow anna-schule --command cmd_8x2m4k7p9q3r5t6v1w0y'],
+  },
 )
 
-type Open = BoxDetail['openCommands'][number]
+type Open = Pick<BoxDetail['openCommands'][number], 'commandId' | 'kind'>
+
+/** Throws NOT_FOUND for a command of another box. */
+async function commandOf(context: Context, slug: string, id: string): Promise<Open> {
+  const { kind, boxId } = await context.api.hosts.showCommand({ params: { id }, query: { waitMs: 0 } })
+  if (boxId !== (await getBox(context, slug)).boxId) throw problem('NOT_FOUND', `Command ${clean(id)} is not of ${slug}.`)
+  return { commandId: id, kind }
+}
+
+/** For a command that was just requested: it may have ended before it is followed. */
+export const followLine = (slug: string, commandId: string): string => `tenantry boxes follow ${slug} --command ${commandId}`
 
 /** A move or a rollout enqueues its next command a moment after the last one ended. */
 const [attempts, everyMs] = [5, 1000]

@@ -3,6 +3,7 @@ import { duration } from '../../core/kit/index.ts'
 import { assertConfirmed, command, flag, required, type Style, sections, text } from '../kit/index.ts'
 import { awaitWithProgress } from './await-command.ts'
 import { probeView } from './check.ts'
+import { followLine } from './follow.ts'
 
 type Restarted = CommandView | Readonly<{ commandId: string }>
 
@@ -23,7 +24,7 @@ export const restart = command(
 )
 
 function restartView(restarted: Restarted, style: Style, { slug }: { slug: string }): string {
-  if (!('result' in restarted)) return `Restart requested. Follow it: tenantry boxes follow ${slug}`
+  if (!('result' in restarted)) return `Restart requested. Follow it: ${followLine(slug, restarted.commandId)}`
   const { durationMs } = (restarted.result ?? {}) as { durationMs?: number }
   return sections(
     `${slug} was restarted${durationMs === undefined ? '' : ` in ${duration(durationMs)}`}.`,

@@ -1,10 +1,10 @@
 import { versionMoves } from '../../core/boxes/index.ts'
 import { duration, plural, problem } from '../../core/kit/index.ts'
 import type { PlannedRollback, RollbackMode, RollbackPlan, Rollout, RolloutDetail } from '../../core/rollouts/index.ts'
-import { assertConfirmed, type Column, type Context, command, flag, oneOf, type Style, sections, table, text } from '../kit/index.ts'
+import { assertConfirmed, type Column, type Context, clean, command, flag, oneOf, type Style, sections, table, text } from '../kit/index.ts'
 import { exitOfRollback } from './exit.ts'
 import { followIfRequested, followOptions, resultView } from './follow.ts'
-import { findingLines } from './plan.ts'
+import { activeText, findingLines } from './plan.ts'
 
 export const rollback = command(
   'rollback <id>',
@@ -79,11 +79,23 @@ async function confirmBoxRollback(context: Context, id: string, mode: RollbackMo
       'PLAN_REFUSED',
       `${plural(plan.refusals, 'box', 'boxes')} cannot be rolled back by ${mode}; nothing was changed. fix: skip them with --skip-refused${mode === 'images' ? ', or use --boxes snapshot' : ''}`,
     )
+  assertNoneActive(plan)
   const boxes = plural(plan.undoes, 'box', 'boxes')
   if (mode === 'images') return assertConfirmed(ask, `Roll back ${id} and ${boxes} to the previous images?`)
   if (yes) return
   const typed = await ask.text(`Type ${id} to restore ${boxes} from snapshots:`, 'pass --yes')
   if (typed.trim() !== id) throw problem('CANCELLED', `the id does not match ${id}; nothing was changed`)
+}
+
+/** Throws ROLLOUT_ACTIVE before the question: the daemon would refuse the rollback. */
+function assertNoneActive({ activeRollouts = [] }: RollbackPlan): void {
+  const [first] = activeRollouts
+  if (!first) return
+  const id = clean(first.rolloutId)
+  throw problem(
+    'ROLLOUT_ACTIVE',
+    `${activeText(activeRollouts).join('; ')}; nothing was changed. fix: wait for its end (\`tenantry rollouts watch ${id}\`), or abort it (\`tenantry rollouts abort ${id}\`)`,
+  )
 }
 
 /** Blocked boxes first; then boxes in order with their target and data loss; then the totals. */
@@ -95,11 +107,20 @@ function rollbackPlanView(plan: RollbackPlan, style: Style): string {
     refused.length > 0
       ? [paint.red(`Blocked (${refused.length}): no rollback by ${plan.mode}`), ...findingLines(refused, 'refuse')].join('\n')
       : '',
+    activeView(plan, style),
     boxes.length > 0 ? table(style, plan.mode === 'images' ? rollbackColumns : [...rollbackColumns, ...lossColumns], boxes) : '',
     rollbackWarnings(boxes, style),
     rollbackTotals(plan, boxes, style),
   )
 }
+
+const activeView = ({ activeRollouts = [] }: RollbackPlan, { paint }: Style): string =>
+  activeRollouts.length === 0
+    ? ''
+    : [
+        paint.red('Blocked by active rollouts: wait for their end, or abort them'),
+        ...activeText(activeRollouts).map((line) => `  ${line}`),
+      ].join('\n')
 
 const rollbackColumns: readonly Column<PlannedRollback>[] = [
   { title: 'BOX', value: ({ tenantSlug }) => tenantSlug, priority: 1, minWidth: 12 },

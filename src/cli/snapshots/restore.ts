@@ -2,7 +2,7 @@ import { type ReintroducedVulnerability, type RestoreResult, reintroducedText } 
 import type { CommandView } from '../../core/hosts/index.ts'
 import { duration, isProblem, problem } from '../../core/kit/index.ts'
 import type { Snapshot } from '../../core/snapshots/index.ts'
-import { awaitWithProgress } from '../boxes/index.ts'
+import { awaitWithProgress, followLine } from '../boxes/index.ts'
 import { type Context, clean, command, flag, lasted, required, type Style, sections, stamp, text } from '../kit/index.ts'
 import { findSnapshot, shortId } from './list.ts'
 
@@ -81,8 +81,10 @@ const words = {
 } as const satisfies Record<RestoreResult['outcome'], (slug: string) => string>
 
 function restoreView(restored: CommandView | Started, { paint }: Style, { slug }: { slug: string }): string {
+  if ('commandId' in restored)
+    return `Restore started; ${slug} is on hold until it finishes. Follow it: ${followLine(slug, restored.commandId)}`
   const result = outcomeOf(restored)
-  if (!result) return `Restore started; ${slug} is on hold until it finishes. Follow it: tenantry boxes follow ${slug}`
+  if (!result) return ''
   const { outcome, error, preRestore, fencedMs, keptFiles = [] } = result
   return sections(
     paint[outcome === 'restored' ? 'green' : 'red'](words[outcome](slug)),

@@ -49,7 +49,7 @@ export function CreateDialog({ plan, input, onClose }: Props) {
         <>
           <p>{act.startWhat(plan.updates, first, plan.parallel)}</p>
           <p>{act.startDowntime(maxOf(moving, 'expectedFenceMs'), maxOf(moving, 'worstFenceMs'), plan.expectedMs)}</p>
-          {input.fenceMode && <p>{text.fenceOf(fenceModeText(input.fenceMode as never) ?? input.fenceMode)}</p>}
+          {input.fenceMode && <p>{text.fenceOf(fenceModeText(input.fenceMode) ?? input.fenceMode)}</p>}
           {!start && <p>{text.createOnly}</p>}
         </>
       }

@@ -25,7 +25,7 @@ export function Confirm({ order: input, plan, onBack, onMade }: ConfirmProps) {
   const [tries, setTries] = useState(0)
   const { cveId, reason, triggeredBy, targets } = input
   const create = useMutation({
-    mutationFn: () => api.rollouts.createEmergency({ body: { reason, triggeredBy, ...targets, approvalToken: token } as never }),
+    mutationFn: () => api.rollouts.createEmergency({ body: { reason, triggeredBy, ...targets, approvalToken: token } }),
     onSuccess: onMade,
     onError: (error) => {
       if (isProblem(error, tokenRefused)) setTries(tries + 1)

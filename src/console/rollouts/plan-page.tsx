@@ -113,7 +113,7 @@ function Options({ search, onChange }: OptionsProps) {
           label={text.fenceMode}
           value={fence}
           onChange={setFence}
-          choices={offeredFences.map((value) => ({ value, label: fenceModeText(value as never) ?? text.autoMode }))}
+          choices={offeredFences.map((value) => ({ value, label: fenceModeText(value) ?? text.autoMode }))}
         />
         <Button type="submit">{text.apply}</Button>
       </Form>

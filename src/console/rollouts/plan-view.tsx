@@ -70,7 +70,7 @@ function Findings({ title, kinds, tone }: FindingsProps) {
   )
 }
 
-function Active({ plan: { activeRollouts = [] } }: Readonly<{ plan: RolloutPlan }>) {
+export function Active({ plan: { activeRollouts = [] } }: Readonly<{ plan: Pick<RolloutPlan, 'activeRollouts'> }>) {
   if (activeRollouts.length === 0) return null
   return (
     <Section title={text.active}>

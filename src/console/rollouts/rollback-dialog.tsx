@@ -5,6 +5,7 @@ import { allBoxes, type PlannedRollback, type RollbackMode, type RollbackPlan } 
 import { ActionDialog, api, Loading, ProblemView, quoted, Status } from '../kit/index.ts'
 import { Check, Choices } from './choice.tsx'
 import { Changed, type RolloutDialogProps, refreshRollouts } from './dialog-frame.tsx'
+import { Active } from './plan-view.tsx'
 import { findingsBy } from './plan-words.ts'
 import { rollbackPlanQuery } from './queries.ts'
 import { words } from './words.ts'
@@ -85,6 +86,7 @@ function Planned({ plan }: Readonly<{ plan: RollbackPlan }>) {
         ))}
         {boxes.length > maxLines && <li className="dim">{words.plan.moreOf(boxes.length - maxLines)}</li>}
       </ul>
+      <Active plan={plan} />
       <Warnings plan={plan} />
       <p className="dim">{act.late}</p>
     </div>

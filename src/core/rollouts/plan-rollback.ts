@@ -4,6 +4,7 @@ import { Timestamp } from '../contract/index.ts'
 import { spanMs } from '../kit/index.ts'
 import { RollbackMode } from './action.ts'
 import { Finding } from './finding.ts'
+import { ActiveRollout } from './plan.ts'
 import { isRefused, type KnownBox, type Limits } from './preflight.ts'
 
 import { imageRollbackFindings, rollbackImages } from './rollback-by-images.ts'
@@ -37,6 +38,8 @@ export const RollbackPlan = z.object({
   boxes: z.array(PlannedRollback),
   undoes: z.number().int(),
   refusals: z.number().int(),
+  /** Only of a finished rollout: the unfinished ones with boxes of this plan, which refuse the rollback. */
+  activeRollouts: z.array(ActiveRollout).optional(),
 })
 export type RollbackPlan = z.infer<typeof RollbackPlan>
 

@@ -211,9 +211,12 @@ const invalidTransition = (status: RolloutStatus, move: string, moves: readonly 
   problem(
     'INVALID_TRANSITION',
     moves.length === 0
-      ? `the rollout is finished (${status}). fix: create a new rollout instead`
+      ? `the rollout is finished (${endWord(status)}). fix: create a new rollout instead`
       : `cannot ${commandOf(move)} a rollout that is ${status}; possible now: ${moves.filter(isForPeople).map(commandOf).join(', ')}`,
   )
+
+/** As every view shows it: only an abort ends a rollout as `failed`. */
+const endWord = (status: RolloutStatus): string => (status === 'failed' ? 'aborted' : status.replaceAll('_', ' '))
 
 /** The command for a transition. */
 const commandOf = (move: string): string => (move === 'fail' ? 'abort' : move)

@@ -221,7 +221,8 @@ const fenceTexts = {
 export const fenceModes = [...(Object.keys(fenceTexts) as RequestedFence[]), 'until-first-ok'] as const
 
 /** The trade-off of a fence mode that was requested for all boxes. */
-export const fenceModeText = (mode: RequestedFence): string | null => fenceTexts[mode]
+export const fenceModeText = (mode: (typeof fenceModes)[number]): string | null =>
+  fenceTexts[mode === 'until-first-ok' ? 'until-proven' : mode]
 
 /** The end of the maintenance of one box. */
 export const fenceEndText = (mode: FenceMode): string =>

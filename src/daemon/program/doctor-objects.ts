@@ -10,7 +10,7 @@ const name = 'files'
 export async function objects(config: Config): Promise<Check> {
   try {
     const place = objectPlace(config)
-    if (place.kind === 'file' && !(await isThere(place.folder))) return passed(name, `${place.folder} will be created at the first start`)
+    if (place.kind === 'file' && !(await isThere(place.folder))) return passed(name, `${place.folder} will be created for the first file`)
     await (await openObjectStore(config)).look()
     if (place.kind === 's3') return passed(name, `stored in ${place.url}`)
     const alone = warning(

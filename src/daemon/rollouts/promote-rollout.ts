@@ -1,5 +1,5 @@
 import { type Actor, isoNow, problem } from '../../core/kit/index.ts'
-import { isBaking, isHeld, type Phase, type Rollout, transition } from '../../core/rollouts/index.ts'
+import { isBaking, isHeld, type Phase, type Rollout, rolloutWord, transition } from '../../core/rollouts/index.ts'
 import { changeAmongOthers } from './change-rollout.ts'
 import type { RolloutsDeps, VerbDeps } from './deps.ts'
 import { assertNoEmergencyBeside } from './emergency/precedence.ts'
@@ -41,6 +41,7 @@ function assertPromotable(rollout: StoredRollout): void {
   const why = pauseReason === null ? '' : ` (${pauseReason.replace(/\.? Next: .*$/s, '')})`
   throw problem(
     'INVALID_TRANSITION',
-    `rollout ${id} is neither held after a phase nor baking: it is ${status}${why}. fix: see \`tenantry rollouts show ${id}\``,
+    `rollout ${id} is neither held after a phase nor baking: it is ${rolloutWord(status)}${why}. ` +
+      `fix: ${status === 'paused' ? `continue it with \`tenantry rollouts resume ${id}\`` : `see \`tenantry rollouts show ${id}\``}`,
   )
 }

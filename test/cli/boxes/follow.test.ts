@@ -47,6 +47,20 @@ test('says so where nothing runs, also where a command has expired', async () =>
   expect([ran.exit, ran.stdout]).toEqual([0, 'Nothing runs on anna-schule. Its state: tenantry boxes show anna-schule\n'])
 })
 
+test('--command shows how it ended, also after it, and follows what still runs', async () => {
+  const ended = { ...restored('restored'), kind: 'tenant-box.restore', boxId: idle.boxId }
+  const ran = await follow({ [box]: idle, 'GET /api/admin/v1/commands/cmd_1': ended }, '--command', 'cmd_1')
+  expect([ran.exit, ran.stdout]).toEqual([0, 'anna-schule  restore: restored\n'])
+  const failed = await follow(
+    { [box]: idle, 'GET /api/admin/v1/commands/cmd_1': { ...ended, result: { outcome: 'failed' } } },
+    '--command',
+    'cmd_1',
+  )
+  expect([failed.exit, failed.stdout]).toEqual([1, 'anna-schule  restore: failed\n'])
+  const other = await follow({ [box]: idle, 'GET /api/admin/v1/commands/cmd_1': { ...ended, boxId: 'box_other' } }, '--command', 'cmd_1')
+  expect([other.exit, other.stderr]).toEqual([3, expect.stringContaining('Command cmd_1 is not of anna-schule.')])
+})
+
 test('--json has the outcomes on stdout and the steps on stderr', async () => {
   const answers = { [box]: [busy(open('cmd_1')), idle], 'GET /api/admin/v1/commands/cmd_1': [running, restored('restored')] }
   const ran = await follow(answers, '--json')

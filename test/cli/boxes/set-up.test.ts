@@ -142,7 +142,7 @@ describe('restart', () => {
 
   test('does not wait with --no-wait', async () => {
     const ran = await tenantry([...line, '--no-wait'], { answers: answers({}) })
-    expect([ran.exit, ran.stdout]).toEqual([0, 'Restart requested. Follow it: tenantry boxes follow anna-schule\n'])
+    expect([ran.exit, ran.stdout]).toEqual([0, 'Restart requested. Follow it: tenantry boxes follow anna-schule --command cmd_1\n'])
   })
 })
 

@@ -69,6 +69,17 @@ describe('the plan of a rollback', () => {
     expect(stdout).toMatch(/DATA LOSS: messages, files and accounts created since the update \(2026-01-05 14:02 UTC\), 3 h 12 min\./)
   })
 
+  test('names an unfinished rollout with its boxes, and nothing is asked or changed', async () => {
+    const other = { rolloutId: 'ro_00000000000000000002', status: 'paused' as const, slugs: ['a'] }
+    const active = answers({ ...aPlan('images', aBox('a')), activeRollouts: [other] })
+    const says = 'rollout ro_00000000000000000002 (paused) has not finished and includes a'
+    const plan = await tenantry([...rollback, '--boxes', 'images', '--plan'], { answers: active })
+    expect([plan.exit, plan.stdout]).toEqual([0, expect.stringContaining(says)])
+    const ran = await tenantry([...rollback, '--boxes', 'images', '--reason', 'bad', '--yes'], { answers: active })
+    expect([ran.exit, ran.stderr]).toEqual([5, expect.stringContaining(`${says}; nothing was changed`)])
+    expect(ran.asked.some(({ path }) => path.endsWith('/rollback'))).toBe(false)
+  })
+
   test('without boxes is a usage error', async () => {
     const ran = await tenantry([...rollback, '--plan'], { answers: {} })
     expect(ran.exit).toBe(2)

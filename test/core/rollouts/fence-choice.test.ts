@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Component } from '../../../src/core/boxes/index.ts'
-import { chooseFence, type KnownBox, RequestedFenceInput, requestedFence } from '../../../src/core/rollouts/index.ts'
+import { chooseFence, fenceModeText, type KnownBox, RequestedFenceInput, requestedFence } from '../../../src/core/rollouts/index.ts'
 import { aManifest } from '../../support/boxes.ts'
 import { aKnownBox } from '../../support/rollouts.ts'
 import { synapseSchemas } from '../../support/synapse-schemas.ts'
@@ -56,4 +56,9 @@ test('the request of a rollout comes before that of the tier', () => {
 
 test('the former name is accepted', () => {
   expect(RequestedFenceInput.parse('until-first-ok')).toBe('until-proven')
+})
+
+test('the former name of a fence mode has the text of the present one', () => {
+  expect(fenceModeText('until-first-ok')).toBe(fenceModeText('until-proven'))
+  expect(fenceModeText('auto')).toBeNull()
 })

@@ -7,8 +7,8 @@ import { aFolder } from '../../support/running-daemon.ts'
 
 const looked = async (env: Record<string, string>) => objects(loadConfig({ env: { TENANTRY_DATA_DIR: await aFolder('doctor'), ...env } }))
 
-test('a folder that is not there yet is made at the first start', async () => {
-  expect(await looked({})).toMatchObject({ state: 'ok', says: expect.stringMatching(/objects will be created/) })
+test('a folder that does not exist yet is created for the first file, not at a start', async () => {
+  expect(await looked({})).toMatchObject({ state: 'ok', says: expect.stringMatching(/objects will be created for the first file/) })
 })
 
 test('a folder is well for one daemon, and doubtful where there may be two', async () => {

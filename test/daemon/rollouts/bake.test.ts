@@ -208,7 +208,9 @@ onBothDialects('a rollout with a bake', (fresh) => {
       await pauseRollout(world.deps, anOperator, { id, reason: 'lunch' })
       await expect(promoteRollout(world.deps, anOperator, { id })).rejects.toMatchObject({
         code: 'INVALID_TRANSITION',
-        message: expect.stringContaining('is neither held after a phase nor baking: it is paused (lunch)'),
+        message: expect.stringContaining(
+          `is neither held after a phase nor baking: it is paused (lunch). fix: continue it with \`tenantry rollouts resume ${id}\``,
+        ),
       })
     })
   })

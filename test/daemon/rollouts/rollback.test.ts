@@ -247,9 +247,12 @@ onBothDialects('a finished rollout', (fresh) => {
     await db.updateTable('boxes').set({ installed_synapse: '1.157.1' }).where('slug', '=', 'beta').execute()
     const other = await world.started({ targetSlugs: ['beta'] })
     const active = { code: 'ROLLOUT_ACTIVE', message: expect.stringContaining(other) }
+    const plan = await planRollback(world.deps, { id, boxes: 'images' })
+    expect(plan.activeRollouts).toEqual([{ rolloutId: other, status: expect.any(String), slugs: ['beta'] }])
     await expect(world.rollBack(id, 'images', { skipRefused: true })).rejects.toMatchObject(active)
     await abortRollout(world.deps, anOperator, { id: other })
     await world.settle()
+    expect((await planRollback(world.deps, { id, boxes: 'images' })).activeRollouts).toEqual([])
     await world.rollBack(id, 'images', { skipRefused: true })
   })
 

@@ -11,6 +11,7 @@ import {
   type Rollout,
   refusalsOf,
   refusalText,
+  rolloutWord,
   transition,
 } from '../../../core/rollouts/index.ts'
 import { raiseAlert } from '../../alerts/index.ts'
@@ -84,11 +85,11 @@ async function assertBoxesLeft(db: DbOrTx, { id, status }: StoredRollout, boxes:
       `its boxes were rolled back already; \`tenantry rollouts rollback ${id} --resume\` retries boxes whose rollback failed. fix: restore any single box`,
     )
   if (!updated.some(({ status }) => status === 'succeeded' || isInFlight(status)))
-    throw notAgain(id, `it is finished (${status}) and updated no box. fix: restore single boxes`)
+    throw notAgain(id, `it is finished (${rolloutWord(status)}) and updated no box. fix: restore single boxes`)
   if (boxes !== 'none') return
   throw problem(
     'INVALID_TRANSITION',
-    `rollout ${id} is finished (${status}); only its boxes can be rolled back. fix: preview it with \`tenantry rollouts rollback ${id} --boxes images --plan\``,
+    `rollout ${id} is finished (${rolloutWord(status)}); only its boxes can be rolled back. fix: preview it with \`tenantry rollouts rollback ${id} --boxes images --plan\``,
   )
 }
 
@@ -164,9 +165,13 @@ type PlanInput = Readonly<{ id: string; boxes: RollbackMode }>
  */
 export async function planRollback(deps: RollbackDeps & Pick<RolloutsDeps, 'db'>, { id, boxes }: PlanInput): Promise<RollbackPlan> {
   const rollout = await rolloutById(deps.db, id)
-  if (isOver(rollout.status)) await assertBoxesLeft(deps.db, rollout, boxes)
+  const isFinished = isOver(rollout.status)
+  if (isFinished) await assertBoxesLeft(deps.db, rollout, boxes)
   else transition(rollout, { type: 'rollback', reason: 'preview', at: isoNow(deps.clock) })
-  return rollbackPlanOf({ ...deps, db: deps.db }, rollout, boxes)
+  const made = await rollbackPlanOf({ ...deps, db: deps.db }, rollout, boxes)
+  if (!isFinished) return made
+  const slugs = made.boxes.filter(({ does }) => does === 'undo').map(({ tenantSlug }) => tenantSlug)
+  return { ...made, activeRollouts: await activeRollouts(deps.db, slugs, id) }
 }
 
 /** The same in the transaction that acts upon the plan. */
