@@ -164,7 +164,7 @@ const columnsOf = (why: string | undefined, open: (opened: Opened) => void): rea
   {
     key: 'actions',
     title: words.columns.actions,
-    width: '132px',
+    width: '148px',
     pinned: true,
     sortable: false,
     value: () => null,
