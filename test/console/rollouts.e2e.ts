@@ -116,7 +116,7 @@ test('plan, rehearse, create and start; a box fails; read why; resume without it
   // The overview leads a stranger to the decision.
   await anna.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Overview' }).click()
   await anna.getByText(/^1 rollout is paused and needs your decision/).waitFor()
-  const decision = anna.getByRole('region', { name: 'Needs your decision' })
+  const decision = anna.getByRole('region', { name: 'Decision required' })
   await decision.getByText(/realschule-am-see failed and was rolled back/).waitFor()
   await assertAccessible(anna)
   await screenshots(anna, 'overview-paused', { narrow: true })
