@@ -62,7 +62,7 @@ export async function runSimulatedAgent({ name, daemonUrl, token, folder, faults
     reports: async () => Promise.all((await boxes.list()).map((box) => reportVersions(here, box))),
     machine: async () => ({
       engine: { ...(await host.engine.info()), restic: await host.snapshots.version() },
-      resources: { ...machine, boxes: (await boxes.list()).length },
+      resources: machine,
     }),
     drainMs: 0,
     signal,

@@ -16,8 +16,6 @@ export const isFirefoxInstalled = existsSync(program)
 type Reply = readonly [1, number, Readonly<{ error: string; message: string }> | null, { value?: unknown } | null]
 const elementKey = 'element-6066-11e4-a52e-4f735466cecf'
 
-export type Firefox = Awaited<ReturnType<typeof openFirefox>>
-
 /** A Firefox without a window, in a profile of its own. Selectors are XPath, and are waited for. */
 export async function openFirefox() {
   const profile = await mkdtemp(join(tmpdir(), 'firefox-'))

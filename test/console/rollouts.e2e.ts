@@ -113,7 +113,14 @@ test('plan, rehearse, create and start; a box fails; read why; resume without it
   // Ben reads a dialog while Anna acts: he is told what has changed, and his button is refused with the reason.
   await ben.getByRole('button', { name: 'Abort…' }).click()
   await ben.getByRole('alertdialog').getByText('4 boxes that are updated stay updated', { exact: false }).waitFor()
-  await anna.getByRole('button', { name: 'Resume…' }).click()
+  // The overview leads a stranger to the decision.
+  await anna.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Overview' }).click()
+  await anna.getByText(/^1 rollout is paused and needs your decision/).waitFor()
+  const decision = anna.getByRole('region', { name: 'Decision required' })
+  await decision.getByText(/realschule-am-see failed and was rolled back/).waitFor()
+  await assertAccessible(anna)
+  await screenshots(anna, 'overview-paused', { narrow: true })
+  await decision.getByRole('link', { name: 'Resume…' }).click()
   const resume = anna.getByRole('alertdialog')
   await resume.getByText(/^Leave out realschule-am-see/).click()
   await resume.getByText(`tenantry rollouts resume ${id} --skip-failed`).waitFor()

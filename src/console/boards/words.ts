@@ -7,7 +7,6 @@ export const words = {
   tenant: 'Tenant',
   noBoards: 'This tenant has no boards',
   noRuns: 'No run matches',
-  check: 'Check',
   sound: 'The check found nothing.',
   errors: (count: number) => `${plural(count, 'error')}: it cannot be published.`,
   warnings: (count: number) => plural(count, 'warning'),
@@ -21,5 +20,4 @@ export const words = {
   retry: 'Retry',
   retryTitle: 'Continue this run where it failed?',
   retryConsequence: 'Runs the failed element again. Elements that are done are not repeated.',
-  more: 'Load more',
 } as const

@@ -41,7 +41,7 @@ export function Snapshots({ slug }: Readonly<{ slug: string }>) {
 
 type History = Awaited<ReturnType<typeof api.audit.listAudit>>
 
-/** What operators did with the box. */
+/** Changes of the box by operators. */
 export function History({ slug }: Readonly<{ slug: string }>) {
   const query: UseQueryResult<History> = useQuery(historyQuery(slug))
   return (

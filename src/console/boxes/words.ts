@@ -6,7 +6,6 @@ export const words = {
   driftOf: (severity: keyof typeof driftWords) => (severity === 'none' ? 'in sync with the manifest' : `${driftWords[severity]} drift`),
   title: 'Boxes',
   box: 'Box',
-  count: (count: number) => plural(count, 'box', 'boxes'),
   shown: (shown: number, all: number) => (shown === all ? plural(all, 'box', 'boxes') : `${shown} of ${plural(all, 'box', 'boxes')}`),
   drifted: (drifted: number, unknown: number) =>
     drifted + unknown === 0

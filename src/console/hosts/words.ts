@@ -22,6 +22,5 @@ export const words = {
   setRegistry: 'tenantry hosts registries set --help',
   facts: 'Machine',
   boxes: 'Boxes on this host',
-  noBoxes: 'No box is on this host.',
   reserve: { kept: 'intact', used: 'used: the disk was full' },
 } as const

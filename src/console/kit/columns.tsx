@@ -30,7 +30,7 @@ export const actionColumn = <Row,>(
   name: (row: Row) => string,
   { why, press, width = '96px' }: Readonly<{ why?: string | undefined; press(row: Row): void; width?: string }>,
 ): TableColumn<Row> => ({
-  ...{ key: 'action', title: 'Action', width, sortable: false, value: () => null },
+  ...{ key: 'action', title: 'Action', width, sortable: false, pinned: true, value: () => null },
   cell: (row) => (
     <Button look="quiet" why={why} onPress={() => press(row)} aria-label={`${verb(row)} ${name(row)}`}>
       {verb(row)}…

@@ -117,7 +117,7 @@ const BodyRow = memo(function BodyRow<Row>({ index, start, name, row, columns, h
         </div>
       )}
       {columns.map((column, at) => (
-        <div key={column.key} role="cell" className={column.align === 'right' ? 'right' : undefined}>
+        <div key={column.key} role="cell" className={cellClass(column)}>
           {at === 0 && href !== undefined ? <a href={href}>{contentOf(column, row)}</a> : contentOf(column, row)}
         </div>
       ))}
@@ -151,6 +151,8 @@ const columnGap = 8
 /** Rows are grids of their own: all have this width at least, whatever is in their cells. */
 const leastWidth = (tracks: readonly string[]) => tracks.reduce((sum, track) => sum + Number(/\d+/.exec(track)?.[0] ?? 0) + columnGap, 0)
 
+const cellClass = <Row,>({ align, pinned }: TableColumn<Row>) => (pinned ? 'pinned' : align)
+
 const contentOf = <Row,>({ cell, value }: TableColumn<Row>, row: Row): ReactNode => {
   if (cell) return cell(row)
   const text = value(row)
@@ -162,9 +164,9 @@ function HeaderCell<Row>({
   sort,
   onSort,
 }: Readonly<{ column: TableColumn<Row>; sort: string | undefined; onSort(next: string): void }>) {
-  const { key, title, align, sortable = true } = column
+  const { key, title, sortable = true } = column
   const direction = sort === key ? 'ascending' : sort === `-${key}` ? 'descending' : undefined
-  const className = align === 'right' ? 'right' : undefined
+  const className = cellClass(column)
   if (!sortable)
     return (
       <div role="columnheader" className={className}>

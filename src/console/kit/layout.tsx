@@ -13,6 +13,7 @@ export const Link = ({
     <RouterLink
       to={path}
       search={(query ? Object.fromEntries(new URLSearchParams(query)) : {}) as never}
+      activeOptions={{ exact: true }}
       activeProps={{ 'aria-current': undefined }}
       aria-current={current ? 'page' : undefined}
       {...(className ? { className } : {})}

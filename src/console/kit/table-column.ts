@@ -9,6 +9,8 @@ export type TableColumn<Row> = Readonly<{
   value(row: Row): string | number | null | undefined
   cell?(row: Row): ReactNode
   align?: 'right'
+  /** Stays in view at the right edge while the table scrolls sideways: buttons. */
+  pinned?: true
   /** False where an order means nothing. */
   sortable?: boolean
 }>

@@ -4,7 +4,6 @@ export const words = {
   title: 'Manifest',
   newTitle: 'New manifest',
   revision: (revision: number) => `Revision ${revision}`,
-  current: 'current',
   superseded: (current: number) => `superseded by revision ${current}`,
   none: 'No manifest yet',
   noneHint: 'The manifest names the image of each service and the versions of each tier. Rollouts apply nothing else.',

@@ -10,7 +10,7 @@ import { words } from './words.ts'
 const dayMs = 24 * 60 * 60_000
 const maxEvents = 6
 
-/** What happened in the last 24 hours: a strip, and its newest events in words. */
+/** The last 24 hours: a strip, and its newest events in words. */
 export function LastDay({ alerts, rollouts }: Readonly<{ alerts: readonly Alert[]; rollouts: readonly RolloutSummary[] }>) {
   const to = useNow().getTime()
   const from = to - dayMs

@@ -47,15 +47,15 @@ const Attention = ({ alerts }: Readonly<{ alerts: readonly Alert[] }>) => (
   <Section title={words.open}>
     <ul className="lines">
       {alerts.slice(0, maxLines).map(({ id, severity, title, command, lastAt }) => (
-        <li key={id}>
+        <li key={id} className="wraps">
           <Status tone={alertTone[severity]}>{words.severity[severity]}</Status>
           <span className="grow">
-            <Link to={`/alerts/${id}`}>{title}</Link>
+            <Link to={`/alerts/${id}`}>{title}</Link>{' '}
+            <span className="dim">
+              <Ago at={lastAt} />
+            </span>
           </span>
           <CliLine>{command}</CliLine>
-          <span className="aside">
-            <Ago at={lastAt} />
-          </span>
         </li>
       ))}
       {alerts.length > maxLines && (

@@ -19,7 +19,7 @@ export const Decisions = ({ rollouts }: Lines) => (
   <Section title={words.decisions}>
     <ul className="lines">
       {rollouts.map((rollout) => (
-        <li key={rollout.id}>
+        <li key={rollout.id} className="wraps">
           <div className="grow decision">
             <p className="counts">
               <Status tone="failed">{words.pausedIn(rollout.previousStatus)}</Status>

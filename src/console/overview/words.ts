@@ -6,7 +6,7 @@ export const words = {
   attention: (count: number) => `${plural(count, 'alert')} to act on.`,
   toDecide: (paused: number, alerts: number) =>
     `${plural(paused, 'rollout is', 'rollouts are')} paused and ${paused === 1 ? 'needs' : 'need'} your decision${alerts > 0 ? `; ${plural(alerts, 'alert')} besides` : ''}.`,
-  decisions: 'Needs your decision',
+  decisions: 'Decision required',
   pausedIn: (phase: string | null) => (phase ? `paused in phase ${phase}` : 'paused'),
   resume: 'Resume…',
   abort: 'Abort…',

@@ -28,7 +28,6 @@ export const words = {
       by: 'Created by',
       reason: 'Reason',
     },
-    more: 'Older rollouts',
     emergency: 'emergency',
   },
   page: {

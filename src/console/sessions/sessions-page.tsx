@@ -36,6 +36,7 @@ export function Page() {
       title: 'Action',
       width: '150px',
       sortable: false,
+      pinned: true,
       value: () => null,
       cell: (session) => (
         <>

@@ -7,12 +7,10 @@ export const words = {
   ofBox: (slug: string) => `Snapshots of ${slug}`,
   answer: (count: number, boxes: number, unproven: number) =>
     `${plural(count, 'snapshot')} of ${plural(boxes, 'box', 'boxes')}${unproven > 0 ? `, ${unproven} never verified` : ', all verified'}`,
-  newest: (when: string) => `newest ${when}`,
   empty: 'No snapshots yet.',
   emptyNext: 'Updates and the daily schedule take them. Take one now; the box stays online.',
   none: 'No snapshot matches the filter.',
   all: 'All snapshots',
-  more: 'Older snapshots',
   columns: {
     snapshot: 'Snapshot',
     box: 'Box',
@@ -30,7 +28,6 @@ export const words = {
   verifiedIn: (ms: number | null) => (ms === null ? '' : `, in ${duration(ms)}`),
   failedProof: 'failed',
   never: 'never',
-  expires: 'expires at the next prune',
   take: 'Take…',
   drill: 'Drill…',
   restore: 'Restore…',

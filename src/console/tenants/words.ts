@@ -31,7 +31,6 @@ export const words = {
   resetConsequence: 'Creates a new password, shown once, and ends all platform sessions. Chat sessions of devices continue.',
   shownOnce: 'Save the password now, it is not shown again.',
   sessions: 'Open sessions',
-  endedSessions: 'Ended sessions',
   noSessions: 'No open session.',
   endSession: 'End',
   endTitle: 'End this session?',
@@ -47,7 +46,6 @@ export const words = {
     too_many: 'too many sessions',
   } satisfies Record<EndedBy, string>,
   files: 'Files',
-  facts: 'Organisation',
   limitsCalm: 'No tenant is close to its budget.',
   limitsSlow: (count: number) => `${plural(count, 'tenant')} slowed down or refused.`,
   window: (seconds: number, store: string) =>
