@@ -110,8 +110,8 @@ async function events(databaseUrl, folder) {
     const lost = [...answered].filter((id) => !stored.has(id)).length
     return [
       {
-        what: 'events of the payment provider in a second of one core, PostgreSQL',
-        measured: `${Math.round(perSecond)} (${Math.round(amount / wallSeconds)} by the clock)`,
+        what: 'events of the payment provider per second of a core, PostgreSQL',
+        measured: `${Math.round(perSecond)} (clock: ${Math.round(amount / wallSeconds)})`,
         ...{ reach: `at least ${leastEvents}`, ok: perSecond >= leastEvents },
       },
       {
