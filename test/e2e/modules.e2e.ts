@@ -1,11 +1,14 @@
 import { createHash } from 'node:crypto'
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { execa } from 'execa'
 import { createRemoteJWKSet, jwtVerify } from 'jose'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { zipOf } from '../../src/node/module-package/index.ts'
 import { approved, authored, changeModule, submitted } from './support/module-packages.ts'
 import { moduleService } from './support/module-service.ts'
+import { freePorts } from './support/ports.ts'
 import { eventually } from './support/programs.ts'
 import { type Simulated, simulatedTenants } from './support/simulated-tenants.ts'
 
@@ -490,5 +493,37 @@ describe('a module with a service of its own', () => {
     await eventually('the service was told', async () => service.ofType('module.delete_data').length === 1, { timeoutMs: 20_000 })
     const payload = { installedAt: expect.any(String), generation: expect.any(Number) }
     expect(service.ofType('module.delete_data')).toMatchObject([{ data: { moduleId: 'lessons', payload } }])
+  })
+})
+
+describe('the service of docs/module-services.md', () => {
+  const page = new URL('../../docs/module-services.md', import.meta.url)
+  const printed = (text: string, language: string) => new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, 'ms').exec(text)?.[1] ?? ''
+
+  test('works as it is printed: it takes events, publishes and answers a user', async () => {
+    const text = await readFile(page, 'utf8')
+    const made = await authored(all, 'printed', { manifest: JSON.parse(printed(text, 'json')) })
+    for (const file of ['index.js', 'samples.json']) await rm(join(made, file))
+    await approved(all, made)
+    const port = await freePorts(1)
+    const set = await all.must('root', 'modules', 'upstream', 'printed', `http://127.0.0.1:${port}`, '--json')
+    const file = join(all.folder, 'service.mjs')
+    await symlink(fileURLToPath(new URL('../../node_modules', import.meta.url)), join(all.folder, 'node_modules'))
+    await writeFile(file, printed(text, 'js').replace('8080', String(port)).replace('module:lessons', 'module:printed'))
+    const env = { PLATFORM: all.daemons[0]?.url ?? '', SECRET: set.json<{ signingSecret: string }>().signingSecret }
+    const server = execa(process.execPath, [file], { env, reject: false })
+    try {
+      await eventually('the service listens', async () => (await fetch(`http://127.0.0.1:${port}/`)).status === 401, { timeoutMs: 20_000 })
+      expect(await install('printed', ['events:publish', 'events:subscribe'])).toMatchObject({ status: 200 })
+      await createSpace('Class 9a')
+      const asked = async () => (await tom.ask<{ spaces: number; path: string }>('GET', '/module-api/printed/hello')).body
+      await eventually('the service took the event', async () => (await asked()).spaces === 1, { timeoutMs: 30_000 })
+      expect(await asked()).toMatchObject({ path: '/api/hello', spaces: 1, user: expect.stringMatching(/^usr_/) })
+      const published = await all.db.selectFrom('events').select('event_type').where('event_type', '=', 'module.printed.counted').execute()
+      expect(published).toHaveLength(1)
+    } finally {
+      server.kill('SIGKILL')
+      await server
+    }
   })
 })

@@ -62,8 +62,8 @@ export const usageLate = ({ slug, month, cents, currency, subscriptionId, invoic
   title: `Usage of ${slug} in ${month} came after its invoice`,
   body:
     `The invoice of the subscription ${subscriptionId} was final, so ${euros(cents, currency)} were charged by the invoice item ${invoiceItemId}. ` +
-    'On the next invoice of a live subscription the vendor gets its share; on an invoice of its own the share is not transferred.\n' +
-    'Check both at the provider, and transfer the share by hand if it is missing.',
+    'The vendor gets its share with the payment, on an invoice of a subscription and on one of its own.\n' +
+    'The platform keeps it if the account of the vendor could not receive transfers: check the invoice, and transfer the share by hand then.',
   command: `tenantry billing usage --tenant ${slug} --month ${month}`,
 })
 

@@ -89,9 +89,19 @@ export type PaymentProvider = Readonly<{
   // usage, invoices, refunds
   /** Throws `invalid` for a time more than 35 days ago or 5 minutes ahead. `identifier` is unique for 24 hours. */
   reportUsage(input: Readonly<{ eventName: string; customerId: string; quantity: number; at: string; identifier: string }>): Promise<void>
-  /** A draft without items, which stays a draft until `finishInvoice`. Items of the customer that wait are not taken. */
+  /**
+   * A draft without items, which stays a draft until `finishInvoice`. Items of the customer that wait are not taken. `payout`: its payment goes to
+   * this account, less the fee; absent: the platform keeps it.
+   */
   createInvoice(
-    input: Keyed & Readonly<{ customerId: string; currency: string; description: string; metadata: Metadata }>,
+    input: Keyed &
+      Readonly<{
+        customerId: string
+        currency: string
+        description: string
+        metadata: Metadata
+        payout?: Readonly<{ destination: string; feeCents: number }> | undefined
+      }>,
   ): Promise<ProviderInvoice>
   /** Finalises a draft and collects it. Succeeds for one that is final. */
   finishInvoice(input: Keyed & Readonly<{ invoiceId: string }>): Promise<ProviderInvoice>

@@ -1,7 +1,7 @@
 import { alertOf } from '../../core/alerts/index.ts'
-import { missingCents } from '../../core/billing/index.ts'
+import { feeOf, missingCents } from '../../core/billing/index.ts'
 import { isoNow, newId } from '../../core/kit/index.ts'
-import { isLive, type ProviderInvoice, type ProviderInvoiceItem } from '../../core/payments/index.ts'
+import { isLive, type ProviderInvoice, type ProviderInvoiceItem, type ProviderSubscription } from '../../core/payments/index.ts'
 import { raiseAlert } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { acquireLease, type Lease, releaseLease, renewLease } from '../db/index.ts'
@@ -107,7 +107,7 @@ async function claim(deps: Deps, row: ReportRow, { cents, known }: Due): Promise
     ...{ customerId: row.customer_id, amount: { cents, currency: row.currency } },
     ...{ description: `${name}: active users of ${row.month}`, metadata: { svc_kind: 'usage', svc_report: mark } },
   }
-  const ownId = found && isLive(found) ? null : (await ownInvoice(deps, row, mark)).id
+  const ownId = found && isLive(found) ? null : (await ownInvoice(deps, row, { mark, payout: await payoutOn(deps, { cents, found }) })).id
   const on = ownId === null ? { subscriptionId: row.payment_subscription_id } : { invoiceId: ownId }
   const item = await createOnce(
     `late:${mark}`,
@@ -118,10 +118,24 @@ async function claim(deps: Deps, row: ReportRow, { cents, known }: Due): Promise
   return { invoiceItemId: item.id, invoiceId: ownId }
 }
 
-async function ownInvoice({ provider }: Deps, row: ReportRow, mark: string): Promise<ProviderInvoice> {
+type Payout = Readonly<{ destination: string; feeCents: number }>
+
+/** The share of the vendor by the terms of the ended subscription. The platform keeps the payment while the account cannot receive transfers. */
+async function payoutOn(
+  { provider }: Deps,
+  { cents, found }: Readonly<{ cents: number; found: ProviderSubscription | null }>,
+): Promise<Payout | undefined> {
+  if (!found?.destination) return undefined
+  if (!(await provider.getAccount(found.destination))?.transfersEnabled) return undefined
+  return { destination: found.destination, feeCents: feeOf(cents, found.applicationFeePercent ?? 0) }
+}
+
+type Own = Readonly<{ mark: string; payout: Payout | undefined }>
+
+async function ownInvoice({ provider }: Deps, row: ReportRow, { mark, payout }: Own): Promise<ProviderInvoice> {
   const find = async () => (await provider.listInvoices({ customerId: row.customer_id })).find((one) => one.metadata.svc_report === mark)
   const metadata = { svc_kind: 'usage', svc_report: mark }
-  const draft = { customerId: row.customer_id, currency: row.currency, description: `Usage of ${row.month}`, metadata }
+  const draft = { customerId: row.customer_id, currency: row.currency, description: `Usage of ${row.month}`, metadata, payout }
   return (await find()) ?? (await createOnce(`late-invoice:${mark}`, (key) => provider.createInvoice({ key, ...draft }), find))
 }
 

@@ -37,7 +37,7 @@ export const stripeInvoices = (stripe: Stripe, { collection, automaticTax }: Col
         const timestamp = Math.floor(Date.parse(at) / 1000)
         await stripe.billing.meterEvents.create({ event_name: eventName, payload, timestamp, identifier }, { idempotencyKey: identifier })
       }),
-    createInvoice: ({ key, customerId, currency, description, metadata }) =>
+    createInvoice: ({ key, customerId, currency, description, metadata, payout }) =>
       asFailure(async () => {
         const draft = {
           ...{
@@ -52,6 +52,7 @@ export const stripeInvoices = (stripe: Stripe, { collection, automaticTax }: Col
             ? { collection_method: 'send_invoice' as const, days_until_due: daysUntilDue }
             : { collection_method: 'charge_automatically' as const }),
           ...(automaticTax && { automatic_tax: { enabled: true } }),
+          ...(payout && { transfer_data: { destination: payout.destination }, application_fee_amount: payout.feeCents }),
         }
         return toInvoice(await stripe.invoices.create(draft, { idempotencyKey: key }), [])
       }),

@@ -201,7 +201,18 @@ onBothDialects('a month of active users', (fresh) => {
     await room.deliver()
     expect([room.money()[0], (await room.rows())[0]?.status, await room.alerts()]).toEqual([750, 'cancelled', ['usage_late open']])
     await room.until('2026-05-06T00:00:00.000Z')
-    expect(room.money()[0]).toBe(750)
+    expect(room.money()).toEqual([750, 525, 225])
+  })
+
+  test('usage of a deleted subscription whose vendor cannot receive transfers is charged, and the platform keeps it', async () => {
+    const room = await aBillingRoom(await fresh(), perUser)
+    const { paymentSubscriptionId } = await room.install()
+    await room.active(5)
+    await room.until('2026-03-20T00:00:00.000Z')
+    room.double.setAccount(room.account.id, { transfersEnabled: false })
+    await room.provider.cancelSubscription({ key: 'by hand', id: paymentSubscriptionId as string })
+    await room.deliver()
+    expect([room.money(), await room.alerts()]).toEqual([[750, 0, 750], ['usage_late open']])
   })
 
   test('a refused card: nothing is taken away, a mail and an alert; the payment pays the vendor', async () => {

@@ -11,6 +11,8 @@ const dayMs = 24 * 60 * 60_000
 const subjects = ['own', 'former', 'other tenant', 'no kind', 'unknown'] as const
 /** The row of the tenant and item. */
 const rows = ['none', 'active', 'cancelled'] as const
+/** How long the subscription exists when the event comes, in days: a period of a month, and the record of event ids of 90 days. */
+const ages = { 'just created': 0, 'period running': 10, 'period ended': 40, 'long ago': 400 } as const
 const states = ['active', 'past_due', 'unpaid', 'incomplete', 'canceled', 'incomplete_expired'] as const
 const events = [
   ...(['customer.subscription.created', 'customer.subscription.updated', 'customer.subscription.deleted'] as const),
@@ -22,10 +24,11 @@ type Case = Readonly<{
   subject: (typeof subjects)[number]
   row: (typeof rows)[number]
   state: (typeof states)[number]
+  age: keyof typeof ages
 }>
 
 /** What the row is afterwards: only its own subscription counts, and only its end cancels. */
-function expected({ subject, row, state }: Case): string {
+function expected({ subject, row, state }: Omit<Case, 'age'>): string {
   if (row === 'none') return 'none'
   if (subject !== 'own') return `${row} ok`
   const isEnded = state === 'canceled' || state === 'incomplete_expired'
@@ -43,27 +46,56 @@ async function aRow(db: Db, row: Case['row']) {
   return room
 }
 
-onBothDialects('each event of a subscription, whatever it is about and in every state of the row', (fresh) => {
+onBothDialects('each event of a subscription, whatever it is about, of every age and in every state of the row', (fresh) => {
   test.each(rows.flatMap((row) => subjects.map((subject) => [row, subject] as const)))('row %s, subscription %s', async (row, subject) => {
     const room = await aRow(await fresh(), row)
+    const bornMs = room.clock.now().getTime()
     const [before] = await room.rows()
     let n = 0
-    for (const event of events)
-      for (const state of states) {
-        const one: Case = { event, subject, row, state }
-        if (before) await room.db.updateTable('marketplace_subscriptions').set({ status: before.status, payment_status: 'ok' }).execute()
-        const id = subject === 'own' ? (before?.payment_subscription_id ?? 'sub_none') : `sub_${subject.replace(' ', '_')}`
-        place(room, { id, subject, state })
-        const objectKind = event.startsWith('invoice') ? 'invoice' : 'subscription'
-        const objectId = objectKind === 'invoice' ? invoiceOf(room, id) : id
-        const sent: DoubleEvent = { id: `evt_t${n++}`, type: event, objectKind, objectId, createdAt: room.clock.now().toISOString() }
-        await room.send(sent)
-        await room.send(sent)
-        await room.runJobs()
-        const [after] = await room.rows()
-        expect([one, after ? `${after.status} ${after.payment_status}` : 'none']).toEqual([one, expected(one)])
-      }
+    for (const [age, days] of Object.entries(ages) as [Case['age'], number][]) {
+      await room.clock.advance(bornMs + days * dayMs - room.clock.now().getTime())
+      for (const event of events)
+        for (const state of states) {
+          const one: Case = { event, subject, row, state, age }
+          if (before) await room.db.updateTable('marketplace_subscriptions').set({ status: before.status, payment_status: 'ok' }).execute()
+          const id = subject === 'own' ? (before?.payment_subscription_id ?? 'sub_none') : `sub_${subject.replace(' ', '_')}`
+          place(room, { id, subject, state })
+          const objectKind = event.startsWith('invoice') ? 'invoice' : 'subscription'
+          const objectId = objectKind === 'invoice' ? invoiceOf(room, id) : id
+          const sent: DoubleEvent = { id: `evt_t${n++}`, type: event, objectKind, objectId, createdAt: room.clock.now().toISOString() }
+          await room.send(sent)
+          await room.send(sent)
+          await room.runJobs()
+          const [after] = await room.rows()
+          expect([one, after ? `${after.status} ${after.payment_status}` : 'none']).toEqual([one, expected(one)])
+        }
+    }
     expect(await room.db.selectFrom('payment_events').select('id').where('applied_at', 'is', null).execute()).toEqual([])
+    expect(room.double.calls.filter(({ operation }) => operation === 'createSubscription')).toHaveLength(row === 'none' ? 0 : 1)
+  })
+
+  // Between the charge and the commit of the installation there is a subscription, and no row of it.
+  test.each(events.flatMap((event) => states.map((state) => [event, state] as const)))('before our row: %s, %s', async (event, state) => {
+    const room = await aBillingRoom(await fresh())
+    room.faults.install = 1
+    await room.install().catch(() => undefined)
+    const [sub] = [...room.double.subscriptions.values()]
+    if (!sub) throw new Error('no subscription was made')
+    expect([await room.rows(), await room.attempts()]).toMatchObject([[], [{}]])
+    sub.status = state
+    const objectKind = event.startsWith('invoice') ? 'invoice' : 'subscription'
+    const objectId = objectKind === 'invoice' ? invoiceOf(room, sub.id) : sub.id
+    await room.send({ id: 'evt_early', type: event, objectKind, objectId, createdAt: room.clock.now().toISOString() })
+    for (let minute = 0; minute < 10; minute++) {
+      await room.runJobs()
+      await room.clock.advance(60_000)
+    }
+    const [row] = await room.rows()
+    const waiting = await room.db.selectFrom('payment_events').select('id').where('applied_at', 'is', null).execute()
+    const isEnded = state === 'canceled' || state === 'incomplete_expired'
+    expect([row ? `${row.status} ${row.payment_status}` : 'none', room.money(), waiting]).toEqual(
+      isEnded ? ['none', [0, 0, 0], []] : [expected({ event, subject: 'own', row: 'active', state }), [1000, 700, 300], []],
+    )
   })
 })
 
@@ -79,12 +111,15 @@ function place({ double, customer, clock }: Room, { id, subject, state }: Placed
     subject === 'no kind'
       ? {}
       : { svc_kind: 'item', svc_tenant: subject === 'other tenant' ? 'ten_other' : 'ten_acme', svc_item: 'item_1', svc_attempt: 'pay_x' }
+  const later = new Date(clock.now().getTime() + 1000 * dayMs).toISOString()
   const record: ProviderSubscription = {
     ...{ id, customerId: customer.id, status: state, itemId: 'si_1', priceId: 'price_1', currentPeriodStart: at, cancelAtPeriodEnd: false },
-    currentPeriodEnd: new Date(clock.now().getTime() + 300 * dayMs).toISOString(),
+    currentPeriodEnd: later,
     ...{ createdAt: at, canceledAt: null, endedAt: null, destination: null, applicationFeePercent: null, latestInvoiceId: null, metadata },
   }
-  double.subscriptions.set(id, { ...record, ...known, status: state, anchor: null })
+  // One that would end with its period has not ended yet, so that it can be in each state.
+  const currentPeriodEnd = known && !known.cancelAtPeriodEnd ? known.currentPeriodEnd : later
+  double.subscriptions.set(id, { ...record, ...known, status: state, currentPeriodEnd, anchor: null })
 }
 
 function invoiceOf({ double, customer, clock }: Room, subscriptionId: string): string {

@@ -85,6 +85,11 @@ describe.skipIf(!hasStripeMock)('the shape of every call', () => {
         ...{ key: key(), customerId: 'cus_1', amount: money, description: 'Module', on: { invoiceId: 'in_1' }, metadata: {} },
       }),
     createInvoice: (one) => one.createInvoice({ key: key(), customerId: 'cus_1', currency: 'eur', description: 'Modules', metadata: {} }),
+    'createInvoice, with a payout': (one) =>
+      one.createInvoice({
+        ...{ key: key(), customerId: 'cus_1', currency: 'eur', description: 'Usage', metadata: {} },
+        payout: { destination: 'acct_1', feeCents: 225 },
+      }),
     finishInvoice: (one) => one.finishInvoice({ key: key(), invoiceId: 'in_1' }),
     getInvoiceItem: (one) => one.getInvoiceItem('ii_1'),
     listInvoiceItems: (one) => one.listInvoiceItems('cus_1'),

@@ -1,10 +1,14 @@
 import type { Money, ProviderInvoice, ProviderSubscription } from '../../../src/core/payments/index.ts'
 
-type Payout = Readonly<{ destination: string; applicationFeePercent: number }>
+/** A subscription has a percentage, an invoice of its own an amount. */
+type Payout = Readonly<{ destination: string }> & (Readonly<{ applicationFeePercent: number }> | Readonly<{ feeCents: number }>)
 export type Subscription = { -readonly [Key in keyof ProviderSubscription]: ProviderSubscription[Key] } & {
   anchor: Readonly<{ dayOfMonth: number; hour: number }> | null
 }
 export type Invoice = { -readonly [Key in keyof ProviderInvoice]: ProviderInvoice[Key] } & { payout: Payout | null; vendorCents: number }
+
+const feeOf = (payout: Payout, cents: number): number =>
+  'feeCents' in payout ? payout.feeCents : Math.round((cents * payout.applicationFeePercent) / 100)
 
 /** Who has how much, in cents. */
 export function ledger() {
@@ -17,7 +21,7 @@ export function ledger() {
       const cents = invoice.total.cents - invoice.paidCents
       invoice.paidCents += cents
       invoice.status = 'paid'
-      invoice.vendorCents = invoice.payout ? cents - Math.round((cents * invoice.payout.applicationFeePercent) / 100) : 0
+      invoice.vendorCents = invoice.payout ? cents - feeOf(invoice.payout, cents) : 0
       add(invoice.customerId, -cents)
       if (invoice.payout) add(invoice.payout.destination, invoice.vendorCents)
       add('platform', cents - invoice.vendorCents)

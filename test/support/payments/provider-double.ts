@@ -337,11 +337,13 @@ export function paymentDouble(clock: Clock, { collection = 'charge' }: Readonly<
     createInvoice: (input) =>
       keyed('createInvoice', input, () => {
         if (!customers.has(input.customerId)) missing(`customer: ${input.customerId}`)
-        const { customerId, currency, metadata } = input
+        const { customerId, currency, metadata, payout = null } = input
+        if (payout && !accounts.get(payout.destination)?.transfersEnabled)
+          throw paymentFailure('invalid', 'The destination account cannot receive transfers')
         const invoice: Invoice = {
           ...{ id: id('in'), customerId, subscriptionId: null, status: 'draft', total: { cents: 0, currency }, paidCents: 0 },
           ...{ refundedCents: 0, createdAt: at(), finalizedAt: null, periodStart: at(), periodEnd: at(), lines: [], metadata },
-          ...{ payout: null, vendorCents: 0 },
+          ...{ payout, vendorCents: 0 },
         }
         invoices.set(invoice.id, invoice)
         return invoice
