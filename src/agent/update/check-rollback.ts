@@ -51,5 +51,6 @@ const evaluateNow = async (run: UpdateRun): Promise<ImageRollback> => evaluate(r
 
 function evaluate(run: UpdateRun, now: Awaited<ReturnType<typeof factsOf>>): ImageRollback {
   const { planned, background = null } = beforeOf(run)
-  return imageRollback({ formerSchema: run.payload.fence.formerSchema, backgroundBefore: background, now, changed: planned })
+  const { formerSchema, harmlessUpdates } = run.payload.fence
+  return imageRollback({ formerSchema, backgroundBefore: background, harmlessUpdates, now, changed: planned })
 }

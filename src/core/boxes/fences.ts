@@ -24,6 +24,8 @@ export const FenceOrder = z.object({
   mode: FenceModeInput,
   /** The newest schema that the former chat server reads; absent where a rollback by images is not proven to keep all data. */
   formerSchema: z.number().int().optional(),
+  /** Background updates that may be pending while the former chat server serves the database. */
+  harmlessUpdates: z.array(z.string().max(200)).max(500).optional(),
   /** An operator chose the mode: the box is opened also where no rollback by images is proven. */
   isForced: z.boolean().optional(),
 })

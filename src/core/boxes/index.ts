@@ -94,7 +94,7 @@ export {
   maintenanceOwner,
   quarantineReason,
 } from './fences.ts'
-export { imageRollback } from './image-rollback.ts'
+export { imageRollback, unknownUpdates } from './image-rollback.ts'
 export type { PullSource } from './images.ts'
 export { Digest, ImageRef, isRegistry, parseImage, pullFromSources, registryOf, unusedImages } from './images.ts'
 export {

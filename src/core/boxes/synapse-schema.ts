@@ -20,6 +20,8 @@ export const SynapseSchema = z.strictObject({
 })
 export type SynapseSchema = z.infer<typeof SynapseSchema>
 
+const UpdateName = z.string().regex(/^[a-z0-9_]{1,100}$/, 'must be a name such as events_received_ts_index')
+
 const Release = z.string().regex(/^RELEASE\.\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ$/, 'must be a release such as RELEASE.2025-09-07T16-13-09Z')
 
 /** `config/synapse-schema.yaml`, ascending. Versions above `knownUpTo` are unknown. */
@@ -28,6 +30,8 @@ export const SynapseSchemas = z.strictObject({
   versions: z.array(SynapseSchema).min(1),
   /** MinIO releases of which the oldest served all objects after the newest had opened and written the volume. */
   objectStores: z.array(z.strictObject({ from: Release, to: Release })).optional(),
+  /** Background updates that may be pending while an older chat server serves the database: it loses nothing. */
+  harmlessUpdates: z.array(UpdateName).optional(),
 })
 export type SynapseSchemas = z.infer<typeof SynapseSchemas>
 

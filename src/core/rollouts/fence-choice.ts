@@ -16,7 +16,7 @@ export const RequestedFenceInput = z
 export type TierFences = Readonly<Record<Tier, RequestedFence>>
 
 /** The fence mode of one box, and why it is `until-stable`. The other fields go to the agent. */
-export type FenceChoice = Readonly<{ mode: FenceMode; reason?: string; formerSchema?: number; isForced?: true }>
+export type FenceChoice = Readonly<{ mode: FenceMode; reason?: string; formerSchema?: number; harmlessUpdates?: string[]; isForced?: true }>
 
 type Change = Readonly<{ to: TierVersions; changes: readonly Component[]; requested: RequestedFence }>
 
@@ -26,8 +26,8 @@ export const requestedFence = (ofRollout: RequestedFence, tiers: TierFences, tie
 
 /**
  * `until-proven` where the former images could serve whatever the new version has written; else the box stays fenced until it is stable. Only
- * the schema is known beforehand: the agent checks the background updates, and opens the box only if it finds none that the former version may
- * not know.
+ * the schema is known beforehand: the agent checks the background updates, and opens the box only if it finds none but those that the former
+ * version was running itself and those of the table of harmless ones.
  */
 export function chooseFence(
   box: KnownBox,
@@ -36,7 +36,8 @@ export function chooseFence(
 ): FenceChoice {
   if (isOlderAgent(box, limits)) return { mode: 'until-stable', reason: `the agent of ${box.hostName} is older than the daemon` }
   const back = schemaAfter(box, to, changes, limits)
-  const proof = 'schema' in back ? { formerSchema: back.schema } : {}
+  const { harmlessUpdates = [] } = limits.schemas
+  const proof = 'schema' in back ? { formerSchema: back.schema, harmlessUpdates } : {}
   if (requested !== 'auto') return { mode: requested, ...proof, ...(requested === 'until-proven' ? { isForced: true } : {}) }
   return 'schema' in back ? { mode: 'until-proven', ...proof } : { mode: 'until-stable', reason: back.reason }
 }

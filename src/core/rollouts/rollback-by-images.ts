@@ -1,4 +1,4 @@
-import { type BoxFacts, ImageRef, isUnknown, Service, synapseSchemaOf, type VersionedService } from '../boxes/index.ts'
+import { type BoxFacts, ImageRef, isUnknown, Service, synapseSchemaOf, unknownUpdates, type VersionedService } from '../boxes/index.ts'
 import { plural } from '../kit/index.ts'
 import { type Finding, refusal, warning } from './finding.ts'
 import type { CompletedUpdate, PlannedRollback } from './plan-rollback.ts'
@@ -99,20 +99,24 @@ function synapseFindings(update: CompletedUpdate, box: KnownBox, limits: Limits)
   const written = facts?.compatVersion ?? synapseSchemaOf(limits.schemas, installed.synapse)?.compat
   if (!former || written === undefined) {
     const message = `it is unknown whether Synapse ${from.synapse} can read the database of ${slug} after Synapse ${installed.synapse}. fix: roll back by snapshot`
-    return [refusal('SCHEMA_UNKNOWN', message), ...backgroundFindings(update, facts)]
+    return [refusal('SCHEMA_UNKNOWN', message), ...backgroundFindings(update, facts, limits.schemas)]
   }
   const target = { ...installed, synapse: from.synapse }
-  return [...schemaTooNew(box, target, former, limits), ...backgroundFindings(update, facts)]
+  return [...schemaTooNew(box, target, former, limits), ...backgroundFindings(update, facts, limits.schemas)]
 }
 
-/** An older Synapse stops all background updates at one that it does not know. It knows only those that it was running itself. */
-function backgroundFindings({ slug, backgroundBefore }: CompletedUpdate, facts: BoxFacts | undefined): Finding[] {
+/** An older Synapse stops all background updates at one that it does not know. It knows those that it was running itself. */
+function backgroundFindings(
+  { slug, backgroundBefore }: CompletedUpdate,
+  facts: BoxFacts | undefined,
+  { harmlessUpdates: harmless = [] }: Limits['schemas'],
+): Finding[] {
   const pending = facts?.backgroundUpdates ?? null
   if (pending === null) {
     const message = `the pending background updates of the chat server in ${slug} are unknown. fix: run \`tenantry boxes scan\``
     return [refusal('BACKGROUND_UPDATES', message)]
   }
-  const unknown = pending.filter((name) => !backgroundBefore.includes(name))
+  const unknown = unknownUpdates(pending, [...backgroundBefore, ...harmless])
   if (unknown.length === 0) return []
   const some = `${unknown.slice(0, 3).join(', ')}${unknown.length > 3 ? ', …' : ''}`
   const [are, them] = unknown.length === 1 ? ['is', 'it'] : ['are', 'them']

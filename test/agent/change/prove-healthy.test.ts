@@ -56,14 +56,34 @@ test('an open box is rolled back seconds after it began to fail, and not after t
   expect(await world.image('synapse')).toBe(images.synapse)
 })
 
-test('a background update that the former version does not know keeps the box closed until it is stable', async () => {
-  const world = await aWorld()
-  const deps = await withServers(world, ({ databaseFacts }) => ({
+/** A background update of the new version that never ends. */
+const withNewUpdate = (world: Awaited<ReturnType<typeof aWorld>>) =>
+  withServers(world, ({ databaseFacts }) => ({
     databaseFacts: async (box) => {
       const facts = await databaseFacts(box)
       return facts && (await world.image('synapse')) === newSynapse ? { ...facts, backgroundUpdates: ['new_index'] } : facts
     },
   }))
+
+test('a background update that the former version may meet does not keep the box closed', async () => {
+  const world = await aWorld()
+  const fence = { ...proven, harmlessUpdates: ['new_index'] }
+  const result = await world.run(aPayload({ fence }), { deps: await withNewUpdate(world) })
+  expect(result).toMatchObject({ outcome: 'committed', downtime: { mode: 'until-proven' } })
+  expect(await elapsedOf(world, 'unfence', 'done')).toBeLessThanOrEqual(await elapsedOf(world, 'probe', 'intent'))
+})
+
+test('a box that fails once open is rolled back by images although a harmless background update is pending', async () => {
+  const world = await aWorld()
+  world.inject({ kind: 'probe-fails', image: newSynapse, onceOpen: true })
+  const fence = { ...proven, harmlessUpdates: ['new_index'] }
+  const result = await world.run(aPayload({ fence }), { deps: await withNewUpdate(world) })
+  expect(result).toMatchObject({ outcome: 'rolled_back', rolledBackBy: 'images' })
+})
+
+test('a background update that the former version does not know keeps the box closed until it is stable', async () => {
+  const world = await aWorld()
+  const deps = await withNewUpdate(world)
   const result = await world.run(aPayload({ fence: proven }), { deps })
   expect(result).toMatchObject({
     outcome: 'committed',

@@ -27,6 +27,23 @@ describe('the shipped table', () => {
       expect(shipped.versions.find(({ schema }) => schema >= compat)?.from).toBe(oldestThatStarts)
   })
 
+  // From the schema deltas 94/08 to 94/10: a box updated between these versions opens although they are pending.
+  test('knows all background updates that 1.163.2 adds to a database of 1.157.1', () => {
+    expect(shipped.harmlessUpdates).toEqual(
+      expect.arrayContaining([
+        'device_lists_changes_in_room_unconverted_idx',
+        'e2e_cross_signing_signatures_remove_duplicates',
+        'e2e_cross_signing_signatures_add_key_id_to_index',
+      ]),
+    )
+  })
+
+  test('lists no background update that rewrites rows, or adds a unique index that an older version may violate', () => {
+    const rewriting = ['flag_existing_quarantined_media', 'redactions_recheck', 'sliding_sync_membership_snapshots_bg_update']
+    for (const name of [...rewriting, 'delayed_events_idx', 'event_txn_id_device_id_txn_id2'])
+      expect(shipped.harmlessUpdates).not.toContain(name)
+  })
+
   test('never lets schema or compat fall', () => {
     for (const [at, row] of shipped.versions.entries()) {
       const before = shipped.versions[at - 1] ?? row
@@ -51,6 +68,7 @@ test.each([
   ['out of order', { versions: [...shipped.versions].reverse() }, /is listed after/],
   ['that ends before its last row', { knownUpTo: '1.100.0' }, /1.100.0 is listed after 1.151.0/],
   ['with a MinIO tag that is no release', { objectStores: [{ from: 'latest', to: 'latest' }] }, /objectStores.*must be a release/],
+  ['with an update that has no name', { harmlessUpdates: ['drop table'] }, /harmlessUpdates.*must be a name/],
   ['without a row', { versions: [] }, /versions/],
   ['with a word that it does not know', { more: 1 }, /more|unrecognized/i],
 ])('a table %s is refused', (_, change, message) => {

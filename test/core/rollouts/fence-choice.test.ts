@@ -34,6 +34,11 @@ test.each<[rule: string, Row, object]>([
   if (row.requested) expect(chosen(row)).not.toHaveProperty('formerSchema', undefined)
 })
 
+test('the agent gets the table of harmless updates, but not where the schema refuses a rollback by images', () => {
+  expect(chosen({}).harmlessUpdates).toContain('events_received_ts_index')
+  expect(chosen({ changes: ['minio'] })).not.toHaveProperty('harmlessUpdates')
+})
+
 test('a former version that cannot read the new schema keeps the box closed until it is stable', () => {
   const installed = { ...aKnownBox('oak').installed, synapse: '1.97.0' }
   expect(chosen({ box: { installed } })).toEqual({ mode: 'until-stable', reason: 'Synapse 1.97.0 cannot read a database of 1.163.2' })

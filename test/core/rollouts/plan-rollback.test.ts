@@ -129,6 +129,7 @@ const cases: readonly Case[] = [
     { facts: { backgroundUpdates: ['new_index'] } },
     ['refuse BACKGROUND_UPDATES'],
   ],
+  ['background updates that an older version may meet', 'images', {}, { facts: { backgroundUpdates: ['events_received_ts_index'] } }, []],
   [
     'background updates that were under way before it',
     'images',
