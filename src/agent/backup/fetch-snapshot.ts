@@ -4,6 +4,7 @@ import { problem } from '../../core/kit/index.ts'
 import { syncFolder } from '../../node/index.ts'
 import type { Repository, SnapshotStore, StoredSnapshot } from '../ports/index.ts'
 import { assertPlainDump, dumpFiles, type FullManifest, isFullManifest, matchesManifest, readManifest } from './dump-manifest.ts'
+import { runConcurrently } from './run-concurrently.ts'
 import { type DataFolder, dumpFolderOf } from './take-box-snapshot.ts'
 
 type Deps = Readonly<{ snapshots: SnapshotStore }>
@@ -182,25 +183,4 @@ export function fetchData({ snapshots }: Deps, { repository, snapshotId, signal 
     ),
     signal,
   )
-}
-
-/**
- * Runs works concurrently. The first failure aborts the others and is thrown once all have ended, so that none of them runs beside a
- * clean-up or a retry.
- */
-export async function runConcurrently(works: readonly ((signal: AbortSignal) => Promise<unknown>)[], signal?: AbortSignal): Promise<void> {
-  const over = new AbortController()
-  const within = signal ? AbortSignal.any([signal, over.signal]) : over.signal
-  await Promise.all(
-    works.map(async (work) => {
-      try {
-        await work(within)
-      } catch (error) {
-        over.abort(error)
-      }
-    }),
-  )
-  // An abort is not a failure, even if something failed at the same time.
-  signal?.throwIfAborted()
-  if (over.signal.aborted) throw over.signal.reason
 }

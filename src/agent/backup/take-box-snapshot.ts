@@ -5,6 +5,7 @@ import { type Clock, isoNow, isProblem, problem } from '../../core/kit/index.ts'
 import { fenceFile, readCompose, resolvedFacts } from '../boxes/index.ts'
 import type { BoxServers, ContainerEngine, LocalBox, Repository, RowCounts, SnapshotStore } from '../ports/index.ts'
 import { type DumpManifest, manifestPath, readVerifiedDump, writeManifest } from './dump-manifest.ts'
+import { runConcurrently } from './run-concurrently.ts'
 
 export type BoxSnapshotDeps = Readonly<{
   engine: ContainerEngine
@@ -46,9 +47,12 @@ export async function takeBoxSnapshot(
 ): Promise<{ taken: SnapshotTaken; counts: RowCounts }> {
   const { box, repository, tier, commandId, live = false, signal } = request
   const begun = deps.clock.monotonicMs()
-  const data = await dataFolders(deps.engine, box)
   await deps.onStep?.('dump', 'intent')
-  const { sha256, manifest } = await dumpOnce(deps, request, data)
+  // Read while the dump runs: compose takes as long for its file as an empty database for its dump.
+  const reading = dataFolders(deps.engine, box)
+  reading.catch(() => undefined)
+  const { sha256, manifest } = await dumpOnce(deps, request, reading)
+  const data = await reading
   await deps.onStep?.('dump', 'done')
   await deps.onStep?.('store', 'intent')
   const stored = await deps.snapshots.take(
@@ -87,7 +91,7 @@ const excluded = ({ project }: LocalBox, data: readonly DataFolder[]): string[] 
 
 type Dumped = Readonly<{ sha256: string; manifest: DumpManifest }>
 
-async function dumpOnce(deps: BoxSnapshotDeps, request: BoxSnapshotRequest, data: readonly DataFolder[]): Promise<Dumped> {
+async function dumpOnce(deps: BoxSnapshotDeps, request: BoxSnapshotRequest, reading: Promise<DataFolder[]>): Promise<Dumped> {
   const folder = dumpFolderOf(deps.workFolder, request.commandId)
   const whole = await readVerifiedDump(folder).catch(() => undefined)
   if (whole) return whole
@@ -95,15 +99,12 @@ async function dumpOnce(deps: BoxSnapshotDeps, request: BoxSnapshotRequest, data
   await mkdir(folder, { recursive: true, mode: 0o700 })
   try {
     const at = isoNow(deps.clock)
-    const [rows, databaseBytes] = await Promise.all([
-      deps.servers.dumpDatabase(request.box, folder, request.signal),
-      deps.servers.databaseBytes(request.box),
-    ])
+    const { rows, databaseBytes, data } = await dumpAndRead(deps, request, { folder, reading })
     const facts = manifestFacts(request, {
       at,
       rows: { ...rows },
       ...(databaseBytes === undefined ? {} : { databaseBytes }),
-      paths: { dumpFolder: folder, boxFolder: request.box.project.folder, data: [...data] },
+      paths: { dumpFolder: folder, boxFolder: request.box.project.folder, data },
     })
     return { sha256: await writeManifest(folder, facts), manifest: { format: 1, files: {}, ...facts } }
   } catch (error) {
@@ -113,6 +114,30 @@ async function dumpOnce(deps: BoxSnapshotDeps, request: BoxSnapshotRequest, data
     throw problem('SNAPSHOT_FAILED', `the database cannot be dumped: ${error.message}`, { cause: error })
   }
 }
+
+type Read = Readonly<{ rows: RowCounts; databaseBytes: number | undefined; data: DataFolder[] }>
+
+/** Without the folders the dump is useless: it ends with them. */
+async function dumpAndRead({ servers }: BoxSnapshotDeps, { box, signal }: BoxSnapshotRequest, into: Into): Promise<Read> {
+  const read: { -readonly [Name in keyof Read]: Read[Name] } = { rows: {}, databaseBytes: undefined, data: [] }
+  await runConcurrently(
+    [
+      async (within) => {
+        read.rows = await servers.dumpDatabase(box, into.folder, within)
+      },
+      async () => {
+        read.databaseBytes = await servers.databaseBytes(box)
+      },
+      async () => {
+        read.data = await into.reading
+      },
+    ],
+    signal,
+  )
+  return read
+}
+
+type Into = Readonly<{ folder: string; reading: Promise<DataFolder[]> }>
 
 type Found = Pick<Parameters<typeof writeManifest>[1], 'at' | 'rows' | 'paths' | 'databaseBytes'>
 

@@ -53,6 +53,7 @@ async function probeUntilProven(run: ChangeRun, proof: Proof, watch: Watch, even
   if (!everGood) await events.untilChatAnswers(waitFor(3))
   for (let good = 0, bad = 0, recorded = 0; ; ) {
     await watch.assertUnharmed()
+    const probedAt = now()
     const probe = await events.during((signal) => probeOnce({ ...run, signal }))
     const isRecorded = probe.verdict === 'ok' || (differs(probe, last) && recorded++ < maxBadRecorded)
     if (isRecorded) await record(probe)
@@ -71,7 +72,8 @@ async function probeUntilProven(run: ChangeRun, proof: Proof, watch: Watch, even
     if (good >= consecutive) return watch.assertUnharmed()
     if (isRecovering(probe) || watch.isHostRestarting()) countsFrom = now()
     const steadyLeftMs = watch.isHostRestarting() ? Number.POSITIVE_INFINITY : await steady.leftMs(probe)
-    const waitMs = good > 0 ? spacingMs : waitFor(bad)
+    // Good probes begin this far apart.
+    const waitMs = good > 0 ? Math.max(0, spacingMs - (now() - probedAt)) : waitFor(bad)
     const isTooLong = now() + waitMs - countsFrom > timeoutMs || now() + waitMs - begun > Math.max(timeoutMs, limitMs)
     if (isTooLong || steadyLeftMs <= 0) {
       if (!isRecorded) await record(probe) // the deciding probe is evidence in any case
@@ -104,7 +106,7 @@ const differs = (probe: ProbeResult, before: ProbeResult | undefined): boolean =
 const firstWaits =
   (spacingMs: number) =>
   (bad: number): number =>
-    Math.min(spacingMs, (spacingMs / 60) * 2 ** Math.min(bad - 1, 10))
+    Math.min(spacingMs, 1_000 * 2 ** Math.min(bad - 1, 10))
 
 const isRecovering = ({ verdict }: ProbeResult): boolean => verdict === 'recovering' || verdict === 'upgrading'
 

@@ -14,7 +14,10 @@ type Starting = Readonly<{
   onceDatabaseRuns?: () => Promise<void>
 }>
 
-/** Starts what was stopped, each service after those that it depends on. Returns the containers as the baseline of the probes. */
+/**
+ * Starts what was stopped: the chat server after the database, and the object store beside both, which neither needs for its start. Returns the
+ * containers as the baseline of the probes.
+ */
 export async function startServices(
   run: ChangeRun,
   { recreate, services = Service.options, onceDatabaseRuns }: Starting,
@@ -25,13 +28,24 @@ export async function startServices(
     if (recreate.includes(service)) await deps.engine.up(box.project, [service], signal)
     else await deps.engine.start(box.project, [service])
   }
-  await start('postgres')
-  await waitForDatabase(run)
-  await onceDatabaseRuns?.()
-  await start('minio')
-  await start('synapse')
+  // Two runs of compose over one project would disturb each other.
+  const isStoreRecreated = recreate.includes('minio')
+  const startChat = async () => {
+    await start('postgres')
+    await waitForDatabase(run)
+    await onceDatabaseRuns?.()
+    if (isStoreRecreated) await start('minio')
+    await start('synapse')
+  }
+  await settled([startChat(), ...(isStoreRecreated ? [] : [start('minio')])])
   if (recreate.includes('edge')) await start('edge')
   return baselineFrom(await deps.engine.containers(box.project))
+}
+
+/** Nothing is under way any more when this fails. */
+async function settled(works: readonly Promise<void>[]): Promise<void> {
+  await Promise.allSettled(works)
+  await Promise.all(works)
 }
 
 /** A healthy database answers within a second; one that recovers is polled less and less often. */

@@ -6,7 +6,7 @@ import { asJson, duration, problem } from '../../core/kit/index.ts'
 import { readIfThere, syncFolder, writeFileAtomic } from '../../node/index.ts'
 import { reserveBytes, unreservedBytes } from '../backup/index.ts'
 import { isAlive, stopAll } from '../change/index.ts'
-import { beforeOf, coldVolume, type UpdateRun } from './update-run.ts'
+import { beforeOf, type ColdCopy, coldVolume, type UpdateRun } from './update-run.ts'
 
 /** Written last, beside the dump: without it the copy is not complete. A name with a dot is not part of the dump. */
 const markOf = ({ dumpFolder }: UpdateRun): string => join(dumpFolder, '.cold-copy.json')
@@ -14,25 +14,42 @@ const Mark = z.object({ volume: z.string() })
 
 /**
  * The fast rollback: copies the database volume while nothing runs, into the volume of the first restore try. It only saves time, so a failure is
- * reported and never fails the update. PostgreSQL stays stopped; the next step starts it.
+ * reported and never fails the update. PostgreSQL stays stopped. The copy counts once it is completed.
  */
-export async function coldCopy(run: UpdateRun): Promise<{ copiedMs?: number; skipped?: string }> {
-  const { deps, signal, context } = run
+export async function makeColdCopy(run: UpdateRun): Promise<ColdCopy> {
+  const { deps, signal } = run
   const begun = deps.clock.monotonicMs()
   try {
     await stopAll(run)
-    const skipped = await copyVolume(run)
-    if (skipped === undefined) return { copiedMs: deps.clock.monotonicMs() - begun }
-    context.progress({ step: 'cold-copy', detail: skipped })
-    return { skipped }
+    const reason = await copyVolume(run)
+    return reason === undefined ? { copiedMs: deps.clock.monotonicMs() - begun } : skipped(run, reason)
   } catch (error) {
     // A passed deadline fails the step, and so does a drain.
     signal.throwIfAborted()
-    const skipped = `no cold copy after ${duration(deps.clock.monotonicMs() - begun)}: ${(error as Error).message}`.slice(0, 300)
-    context.progress({ step: 'cold-copy', detail: skipped })
     await dropColdCopy(run).catch(() => undefined)
-    return { skipped }
+    return skipped(run, `no cold copy after ${duration(deps.clock.monotonicMs() - begun)}: ${(error as Error).message}`)
   }
+}
+
+/** After the store has read the folder of the dump: a copy counts by its mark there. */
+export async function completeColdCopy(run: UpdateRun, copy: ColdCopy): Promise<ColdCopy> {
+  if (copy.skipped !== undefined) return copy
+  try {
+    await writeFileAtomic(markOf(run), `${JSON.stringify({ volume: coldVolume(run) })}\n`)
+    return copy
+  } catch (error) {
+    return skipped(run, `no cold copy: ${(error as Error).message}`)
+  }
+}
+
+/** The copy is made with the snapshot, or here for a snapshot of an older agent. */
+export const coldCopy = async (run: UpdateRun): Promise<ColdCopy> =>
+  run.evidence().snapshot?.copy ?? completeColdCopy(run, await makeColdCopy(run))
+
+function skipped({ context }: UpdateRun, reason: string): ColdCopy {
+  const detail = reason.slice(0, 300)
+  context.progress({ step: 'cold-copy', detail })
+  return { skipped: detail }
 }
 
 /** Returns the reason if no copy was made. */
@@ -55,7 +72,6 @@ async function copyVolume(run: UpdateRun): Promise<string | undefined> {
   // Row counts would not reveal a torn page.
   if (lastRun === undefined || (await lastRunOf(run)) !== lastRun)
     throw problem('CONFLICT', `the database of ${box.slug} was started while it was copied`)
-  await writeFileAtomic(markOf(run), `${JSON.stringify({ volume })}\n`)
   return undefined
 }
 

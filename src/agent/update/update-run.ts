@@ -51,8 +51,18 @@ export type Before = Readonly<{
   room?: readonly DiskUse[]
 }>
 
-/** `takenAt` is absent in journals of older agents. */
-export type SnapshotEvidence = Readonly<{ snapshotId: string; manifestSha256: string; takenAt?: string; counts: RowCounts }>
+/** `takenAt` and `copy` are absent in journals of older agents. */
+export type SnapshotEvidence = Readonly<{
+  snapshotId: string
+  manifestSha256: string
+  takenAt?: string
+  counts: RowCounts
+  /** The cold copy that was made meanwhile. */
+  copy?: ColdCopy
+}>
+
+/** How long the copy took, or why there is none. */
+export type ColdCopy = Readonly<{ copiedMs?: number; skipped?: string }>
 
 /** Absent in journals of older agents: then it is the volume of the last try. */
 export type RestoredData = Readonly<{ volume: string; from: 'cold-copy' | 'dump'; tookMs: number }>
@@ -61,7 +71,7 @@ export type RestoredData = Readonly<{ volume: string; from: 'cold-copy' | 'dump'
 type Evidence = Readonly<{
   prefetch?: Before
   snapshot?: SnapshotEvidence
-  'cold-copy'?: Readonly<{ copiedMs?: number; skipped?: string }>
+  'cold-copy'?: ColdCopy
   rewrite?: Readonly<{ backup: string }>
   recreate?: Baseline
   serve?: Baseline

@@ -1,6 +1,5 @@
 import { isRolledBackByImages, type UpdateStep, updateSaga } from '../../core/boxes/index.ts'
-import { takeBoxSnapshot } from '../backup/index.ts'
-import { applyMigrations, reportVersions } from '../boxes/index.ts'
+import { applyMigrations } from '../boxes/index.ts'
 import {
   type ChangeDeps,
   liftFence,
@@ -19,7 +18,8 @@ import { prepareUpdate } from './prepare.ts'
 import { proveTarget } from './prove-target.ts'
 import { restoreData } from './restore-data.ts'
 import { closeUpdate } from './result.ts'
-import { beforeOf, observeUpdate, type SnapshotEvidence, switchBack, switchToTarget, type UpdateRun } from './update-run.ts'
+import { takeSnapshot } from './take-snapshot.ts'
+import { beforeOf, observeUpdate, switchBack, switchToTarget, type UpdateRun } from './update-run.ts'
 
 /** The guarded update. */
 export const update = (deps: ChangeDeps, steps: UpdateSteps = updateSteps): CommandExecutor<'tenant-box.update'> =>
@@ -81,20 +81,3 @@ const replacedDatabase = (run: UpdateRun): 'postgres'[] => (beforeOf(run).planne
 
 const migrate = (run: UpdateRun): Promise<void> =>
   applyMigrations(run.deps, { ...run.context, signal: run.signal }, run.box, beforeOf(run).migrations ?? [])
-
-/** The complete snapshot of the former box, while nothing writes to it. The dump stays on this host for the rollback. */
-async function takeSnapshot(run: UpdateRun): Promise<SnapshotEvidence> {
-  const { deps, box, context, signal } = run
-  const { containers, installed } = beforeOf(run)
-  const images = Object.entries(containers).map(([service, { image, digest }]) => [service, { image, digest }])
-  const { taken, counts } = await takeBoxSnapshot(deps, {
-    box,
-    repository: await run.repository(),
-    tier: 'pre-update',
-    commandId: context.commandId,
-    images: Object.fromEntries(images),
-    installed: installed ?? (await reportVersions(deps, box)).installed,
-    signal,
-  })
-  return { snapshotId: taken.snapshotId, manifestSha256: taken.snapshotSha256, takenAt: taken.takenAt, counts }
-}

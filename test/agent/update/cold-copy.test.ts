@@ -1,8 +1,9 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { reserveBytes, type SpaceLedger, spaceLedger } from '../../../src/agent/backup/index.ts'
 import { updateSteps } from '../../../src/agent/update/index.ts'
+import { problem } from '../../../src/core/kit/index.ts'
 import { aDisk } from '../simulated/disks.ts'
 import { aContext, aPayload, aWorld, newSynapse, withoutColdCopy } from './an-update.ts'
 
@@ -135,7 +136,7 @@ test('a copy that does not have the rows that were counted is not served: the du
   await expectAsBefore(world)
 })
 
-test('PostgreSQL stops for the copy and starts once, for the target', async () => {
+test('PostgreSQL stops for the copy, and runs again before the target starts', async () => {
   const world = await aWorld()
   const calls: string[] = []
   const deps = await world.agent((ports) => ({
@@ -153,7 +154,62 @@ test('PostgreSQL stops for the copy and starts once, for the target', async () =
     },
   }))
   await world.run(aPayload(), { deps })
-  expect(calls).toEqual(['stop synapse,minio', 'stop synapse,minio,postgres', 'start postgres', 'start minio'])
+  const copied = ['stop synapse,minio', 'stop synapse,minio,postgres', 'start postgres']
+  expect(calls).toEqual([...copied, 'start postgres', 'start minio'])
+})
+
+test('the database is copied while its dump goes to the store', async () => {
+  const world = await aWorld()
+  const deps = await world.agent((ports) => ({
+    ...ports,
+    snapshots: {
+      ...ports.snapshots,
+      take: async (...of) => {
+        const facts = await ports.snapshots.take(...of)
+        await vi.waitFor(() => expect(world.counts.createVolume).toBe(1))
+        return facts
+      },
+    },
+  }))
+  const result = await world.run(aPayload(), { deps })
+  expect(result.outcome).toBe('committed')
+})
+
+test('a store that fails during the copy fails the update: the box runs as before, and no copy is left', async () => {
+  const world = await aWorld()
+  const deps = await world.agent((ports) => ({
+    ...ports,
+    snapshots: {
+      ...ports.snapshots,
+      take: async () => {
+        await vi.waitFor(() => expect(world.counts.createVolume).toBe(1))
+        throw problem('SNAPSHOT_FAILED', 'the store is full')
+      },
+    },
+  }))
+  const result = await world.run(aPayload(), { deps })
+  expect(result).toMatchObject({ outcome: 'failed', error: { code: 'SNAPSHOT_FAILED' } })
+  expect(world.host.running(world.box.project.name)).toEqual(['edge', 'synapse', 'postgres', 'minio'])
+  await expectAsBefore(world)
+})
+
+test('an agent killed during the copy leaves a stopped database: the next one takes the snapshot and updates', async () => {
+  const world = await aWorld()
+  const leaving = new AbortController()
+  const around = (ports: Parameters<typeof withoutColdCopy>[0]) => ({
+    ...ports,
+    snapshots: {
+      ...ports.snapshots,
+      take: () => new Promise<never>((_, reject) => leaving.signal.addEventListener('abort', () => reject(leaving.signal.reason))),
+    },
+    engine: { ...ports.engine, createVolume: async () => leaving.abort(new Error('killed')) },
+  })
+  const first = world.run(aPayload(), { deps: await world.agent(around), context: aContext({ signal: leaving.signal }) })
+  await expect(first).rejects.toThrow('killed')
+  await world.host.engine.stop(world.box.project, ['postgres'])
+  await rm(join(world.host.folder, 'work'), { recursive: true, force: true })
+  expect((await world.run()).outcome).toBe('committed')
+  expect(world.counts.dumpDatabase).toBe(2)
 })
 
 test('where room was promised to another command no copy takes it', async () => {
