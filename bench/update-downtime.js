@@ -2,6 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { execa } from 'execa'
+import { parse } from 'yaml'
 import { hostDisk } from '../dist/agent/backup/index.js'
 import { fileLocks, folderStore, onceOnly, openJournal } from '../dist/agent/journal/index.js'
 import { resticSnapshots } from '../dist/agent/snapshots/index.js'
@@ -14,13 +15,40 @@ const [former, target] = ['synapse-1.157.1', 'synapse-1.163.2']
 const rows = 3_000_000
 const mediaBytes = 324e6
 
+const table = new URL('../config/synapse-schema.yaml', import.meta.url)
+const { harmlessUpdates } = parse(readFileSync(table, 'utf8'))
+
 /** What each may take: of an empty box, and of one with 1 GB of database. */
-const cases = [
+const all = [
   { what: 'update of an empty box', work: (box) => box.throughAgent(target), empty: 5, full: 14 },
   { what: 'image that dies at its start', work: (box) => box.throughAgent('synapse-dies'), empty: 12, full: 25 },
   { what: 'plain compose up', work: (box) => box.plainCompose(target) },
   { what: 'by hand: stop, pg_dump -Fc, up', work: (box) => box.byHand(target) },
 ]
+
+/** `BENCH_CASES=1` measures the first only. */
+const cases = all.slice(0, Number(process.env.BENCH_CASES ?? all.length))
+
+/** With `BENCH_TIMELINE=1`: prints begin and length of each call to a port, to find what an update waits for. */
+const traced = (name, port) =>
+  process.env.BENCH_TIMELINE !== '1'
+    ? port
+    : new Proxy(port, {
+        get: (of, key) => {
+          if (typeof of[key] !== 'function') return of[key]
+          return (...args) => {
+            const begun = performance.now()
+            const result = of[key](...args)
+            const print = () => {
+              const [at, ms] = [begun, performance.now() - begun].map((one) => one.toFixed(0).padStart(7))
+              const what = key === 'append' ? `${args[1].step} ${args[1].mark}` : ''
+              console.error(`${at} ${ms} ms ${name}.${String(key)} ${what}`)
+            }
+            if (typeof result?.then === 'function') result.then(print, print)
+            return result
+          }
+        },
+      })
 
 /** `BENCH_GB=1` measures the box with 1 GB too. */
 export async function updateDowntime() {
@@ -63,9 +91,10 @@ async function openBox(testbed) {
   const { folder, engine, project, boxes, servers, remove } = made
   const journal = await openJournal({ store: folderStore(join(folder, 'journal')), clock: systemClock })
   const deps = {
-    ...{ engine, servers, boxes, journal, clock: systemClock, disk: hostDisk },
+    ...{ engine: traced('engine', engine), servers: traced('servers', servers), journal: traced('journal', journal) },
+    ...{ boxes, clock: systemClock, disk: hostDisk },
     once: onceOnly({ journal, locks: fileLocks(join(folder, 'locks')) }),
-    snapshots: resticSnapshots({ program: restic, owner: folder, cacheFolder: join(folder, 'cache') }),
+    snapshots: traced('snapshots', resticSnapshots({ program: restic, owner: folder, cacheFolder: join(folder, 'cache') })),
     workFolder: join(folder, 'work'),
     allowedImages: [`${registry}/tenantry/*`],
   }
@@ -109,7 +138,7 @@ async function openBox(testbed) {
         ...{ slug, boxId: `box_${slug}`, ownershipEpoch: 1, deadlineMs: 3_600_000 },
         targets: { services: { synapse: { image: ref, digest } }, migrationsHead: '0000' },
         probe: { consecutive: 3, spacingMs: 5_000, quickSpacingMs: 1_000, timeoutMs: 1_800_000 },
-        fence: { mode: 'until-proven', formerSchema: 94 },
+        fence: { mode: 'until-proven', formerSchema: 94, harmlessUpdates },
       }
       const context = {
         ...{ commandId: `bench.${commands++}.update`, signal: new AbortController().signal, progress: () => undefined },

@@ -1,16 +1,18 @@
-import { constants } from 'node:fs'
-import { chmod, chown, copyFile, lstat, mkdir, open, readdir, readlink, rm, symlink } from 'node:fs/promises'
+import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { asJson, duration, problem } from '../../core/kit/index.ts'
-import { readIfThere, syncFolder, writeFileAtomic } from '../../node/index.ts'
+import { readIfThere, writeFileAtomic } from '../../node/index.ts'
 import { reserveBytes, unreservedBytes } from '../backup/index.ts'
 import { isAlive, stopAll } from '../change/index.ts'
+import { copyFolder, syncTree } from './copy-folder.ts'
 import { beforeOf, type ColdCopy, coldVolume, type UpdateRun } from './update-run.ts'
 
 /** Written last, beside the dump: without it the copy is not complete. A name with a dot is not part of the dump. */
 const markOf = ({ dumpFolder }: UpdateRun): string => join(dumpFolder, '.cold-copy.json')
-const Mark = z.object({ volume: z.string() })
+const Mark = z.object({ volume: z.string(), bootId: z.string() })
+/** Changes with each start of the host. */
+const bootId = async (): Promise<string> => (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim()
 
 /**
  * The fast rollback: copies the database volume while nothing runs, into the volume of the first restore try. It only saves time, so a failure is
@@ -35,7 +37,7 @@ export async function makeColdCopy(run: UpdateRun): Promise<ColdCopy> {
 export async function completeColdCopy(run: UpdateRun, copy: ColdCopy): Promise<ColdCopy> {
   if (copy.skipped !== undefined) return copy
   try {
-    await writeFileAtomic(markOf(run), `${JSON.stringify({ volume: coldVolume(run) })}\n`)
+    await writeFileAtomic(markOf(run), `${JSON.stringify({ volume: coldVolume(run), bootId: await bootId() })}\n`)
     return copy
   } catch (error) {
     return skipped(run, `no cold copy: ${(error as Error).message}`)
@@ -81,11 +83,22 @@ async function lastRunOf({ deps, box }: UpdateRun): Promise<string | undefined> 
   return database && !isAlive(database) ? `${database.id} ${database.startedAt}` : undefined
 }
 
-/** True until a restore used the copy: once a server has run on it, it differs from the former database. */
-export async function hasColdCopy(run: UpdateRun): Promise<boolean> {
+/**
+ * True until a restore used the copy: once a server has run on it, it differs from the former database. A copy is on the disk only now, where it
+ * is used: one from before a restart of the host may be torn.
+ */
+export async function takeColdCopy(run: UpdateRun): Promise<boolean> {
   const text = await readIfThere(markOf(run)).catch(() => undefined)
-  const mark = text === undefined ? undefined : Mark.safeParse(asJson(text))
-  return mark?.data?.volume === coldVolume(run)
+  const mark = text === undefined ? undefined : Mark.safeParse(asJson(text)).data
+  if (mark?.volume !== coldVolume(run)) return false
+  try {
+    const folder = mark.bootId === (await bootId()) ? await run.deps.engine.volumePath(mark.volume) : undefined
+    if (folder !== undefined) await syncTree(folder, run.signal)
+    return folder !== undefined
+  } catch {
+    run.signal.throwIfAborted()
+    return false
+  }
 }
 
 /** Removes the mark first, so that a half-removed copy does not count. */
@@ -95,59 +108,3 @@ export async function dropColdCopy(run: UpdateRun): Promise<void> {
 }
 
 export const forgetColdCopy = (run: UpdateRun): Promise<void> => rm(markOf(run), { recursive: true, force: true })
-
-/** Files copied at once: enough that their fsyncs share disk writes. */
-const maxConcurrent = 16
-
-/**
- * Copies a folder with owners and modes into an empty one, sharing blocks where the disk can; durable when it resolves. In this process, not by
- * `cp`, so that the copy ends with the agent and never writes into the next agent's copy.
- */
-export async function copyFolder(from: string, into: string, signal: AbortSignal): Promise<void> {
-  const files: Pair[] = []
-  const folders: string[] = []
-  await copyTree(from, into, { files, folders }, signal)
-  const next = files.values()
-  const work = async () => {
-    for (const [source, target] of next) {
-      signal.throwIfAborted()
-      await copyOne(source, target)
-    }
-  }
-  await Promise.all(Array.from({ length: maxConcurrent }, work))
-  for (const folder of folders) await syncFolder(folder)
-}
-
-type Pair = readonly [source: string, target: string]
-type Found = Readonly<{ files: Pair[]; folders: string[] }>
-
-/** Makes folders and links, and lists the files to copy. */
-async function copyTree(from: string, into: string, found: Found, signal: AbortSignal): Promise<void> {
-  signal.throwIfAborted()
-  await mkdir(into, { recursive: true })
-  await copyOwner(from, into)
-  for (const entry of await readdir(from, { withFileTypes: true })) {
-    const [source, target] = [join(from, entry.name), join(into, entry.name)]
-    if (entry.isDirectory()) await copyTree(source, target, found, signal)
-    else if (entry.isSymbolicLink()) await symlink(await readlink(source), target)
-    else if (entry.isFile()) found.files.push([source, target])
-  }
-  found.folders.push(into)
-}
-
-async function copyOne(source: string, target: string): Promise<void> {
-  await copyFile(source, target, constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL)
-  await copyOwner(source, target)
-  const file = await open(target, 'r')
-  try {
-    await file.sync()
-  } finally {
-    await file.close()
-  }
-}
-
-async function copyOwner(source: string, target: string): Promise<void> {
-  const { uid, gid, mode } = await lstat(source)
-  if (process.getuid?.() === 0) await chown(target, uid, gid)
-  await chmod(target, mode & 0o7777)
-}

@@ -2,7 +2,7 @@ import { mkdir, rm } from 'node:fs/promises'
 import { duration, problem } from '../../core/kit/index.ts'
 import { readVerifiedDump } from '../backup/index.ts'
 import { startDatabaseOn } from '../change/index.ts'
-import { dropColdCopy, forgetColdCopy, hasColdCopy } from './cold-copy.ts'
+import { dropColdCopy, forgetColdCopy, takeColdCopy } from './cold-copy.ts'
 import { coldVolume, type RestoredData, restoredVolumes, type SnapshotEvidence, switchToRestored, type UpdateRun } from './update-run.ts'
 
 /**
@@ -15,7 +15,7 @@ export async function restoreData(run: UpdateRun): Promise<RestoredData> {
   const begun = deps.clock.monotonicMs()
   const snapshot = run.evidence().snapshot
   if (!snapshot) throw problem('RESTORE_FAILED', `the update of ${box.slug} has no snapshot to restore`)
-  const copied = await hasColdCopy(run)
+  const copied = await takeColdCopy(run)
   const volume = copied ? coldVolume(run) : (restoredVolumes(run).at(-1) as string)
   if (volume === coldVolume(run) && !copied) await dropColdCopy(run)
   const folder = copied ? undefined : await dumpToLoad(run, snapshot)

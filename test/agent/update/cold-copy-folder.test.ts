@@ -1,8 +1,8 @@
-import { chmod, mkdir, mkdtemp, readFile, readlink, stat, symlink, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readFile, readlink, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { copyFolder } from '../../../src/agent/update/cold-copy.ts'
+import { copyFolder, syncTree } from '../../../src/agent/update/copy-folder.ts'
 
 const aTree = async () => {
   const root = await mkdtemp(join(tmpdir(), 'tenantry-copy-'))
@@ -37,4 +37,12 @@ test('it never writes over what is there', async () => {
 test('an abort ends it', async () => {
   const { from, into } = await aTree()
   await expect(copyFolder(from, into, AbortSignal.abort(new Error('drained')))).rejects.toThrow('drained')
+})
+
+test('a tree is written to the disk as it is, and one that is missing is reported', async () => {
+  const { from } = await aTree()
+  await syncTree(from, new AbortController().signal)
+  await rm(from, { recursive: true })
+  await expect(syncTree(from, new AbortController().signal)).rejects.toThrow(/ENOENT/)
+  await expect(syncTree(tmpdir(), AbortSignal.abort(new Error('drained')))).rejects.toThrow('drained')
 })

@@ -1,4 +1,4 @@
-import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { reserveBytes, type SpaceLedger, spaceLedger } from '../../../src/agent/backup/index.ts'
@@ -101,6 +101,10 @@ test('where a copy would leave no room to load the dump none is made', async () 
 
 test.each([
   ['without its mark', async (mark: string) => rm(mark)],
+  [
+    'from before a restart of the host',
+    async (mark: string) => writeFile(mark, (await readFile(mark, 'utf8')).replace(/"bootId":"[^"]+"/, '"bootId":"another"')),
+  ],
   [
     'whose mark cannot be read',
     async (mark: string) => {
