@@ -80,7 +80,8 @@ async function probeUntilProven(run: ChangeRun, proof: Proof, watch: Watch, even
       throw steadyLeftMs <= 0 ? failsSteadily(run, probe, steady.maxMs) : notProven(run, probe)
     }
     if (good > 0) await events.during((signal) => deps.clock.sleep(waitMs, signal))
-    else await events.untilChatAnswers(Math.min(waitMs, steadyLeftMs))
+    // Probes from before the server answered say nothing about how long to wait.
+    else if (await events.untilChatAnswers(Math.min(waitMs, steadyLeftMs))) bad = 0
   }
 }
 
