@@ -203,7 +203,7 @@ describe.skipIf(!testbedExists())('the guarded update of a real box', () => {
       if (opened.push(good) === 1) {
         await talk.say('as soon as it was open')
         // One that the former version does not know, and that is pending when it starts.
-        await sql(`insert into background_updates (update_name, progress_json) values ('${pending}', '{}')`)
+        await sql(`insert into background_updates (update_name, progress_json) values ('${pending}', '{}') on conflict do nothing`)
       }
       return { ...good, verdict: 'failed', reason: 'sick once people are in' }
     }
@@ -223,7 +223,7 @@ describe.skipIf(!testbedExists())('the guarded update of a real box', () => {
     expect(await fence()).toBeUndefined()
     await talk.expectComplete()
     await talk.say('and later')
-    expect(await sql('select update_name from background_updates')).toBe(pending)
+    expect((await sql('select update_name from background_updates')).split('\n')).toContain(pending)
     await talk.expectComplete()
   })
 })
