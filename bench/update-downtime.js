@@ -50,6 +50,10 @@ const traced = (name, port) =>
         },
       })
 
+const progress = ({ step, detail }) => {
+  if (process.env.BENCH_TIMELINE === '1' && detail) console.error(`${performance.now().toFixed(0).padStart(7)} ${step}: ${detail}`)
+}
+
 /** `BENCH_GB=1` measures the box with 1 GB too. */
 export async function updateDowntime() {
   const testbed = readTestbed()
@@ -141,7 +145,7 @@ async function openBox(testbed) {
         fence: { mode: 'until-proven', formerSchema: 94, harmlessUpdates },
       }
       const context = {
-        ...{ commandId: `bench.${commands++}.update`, signal: new AbortController().signal, progress: () => undefined },
+        ...{ commandId: `bench.${commands++}.update`, signal: new AbortController().signal, progress },
         secrets: async () => ({ snapshots: { repository: `file:${join(folder, 'repository')}`, password: 'a key', env: {} } }),
         ...{ migrations: async () => [], deliver: async () => undefined },
       }

@@ -5,8 +5,11 @@ import type { Watch } from './watch-containers.ts'
 export type BoxEvents = Readonly<{
   /** Does some work; throws PROBE_FAILED, and aborts the work, as soon as a container is not what was started. */
   during<Value>(work: (signal: AbortSignal) => Promise<Value>): Promise<Value>
-  /** Returns when the chat server begins to answer, or after this time. One that answers already is given the whole time. */
-  untilChatAnswers(maxMs: number): Promise<void>
+  /**
+   * Returns true as soon as the chat server has begun to answer, also since the last call; else false after this time. One that answered then
+   * is given the whole time.
+   */
+  untilChatAnswers(maxMs: number): Promise<boolean>
   close(): void
 }>
 
@@ -43,9 +46,17 @@ export function followBox(run: ChangeRun, watch: Watch): BoxEvents {
     }
   }
 
+  let wasAnswering = false
+  const untilChatAnswers = async (maxMs: number, within: AbortSignal): Promise<boolean> => {
+    const hadAnswered = wasAnswering
+    wasAnswering = await answersWithin(run, maxMs, within)
+    if (hadAnswered && wasAnswering) await clock.sleep(maxMs, within)
+    return !hadAnswered && wasAnswering
+  }
+
   return {
     during,
-    untilChatAnswers: (maxMs) => during((within) => untilChatAnswers(run, maxMs, within)),
+    untilChatAnswers: (maxMs) => during((within) => untilChatAnswers(maxMs, within)),
     close: () => over.abort('ended'),
   }
 }
@@ -53,16 +64,17 @@ export function followBox(run: ChangeRun, watch: Watch): BoxEvents {
 const firstPollMs = 100
 
 /** Polls a server that starts, at first ten times a second; 5 % of its time to start are lost at most. */
-async function untilChatAnswers({ deps, box }: ChangeRun, maxMs: number, signal: AbortSignal): Promise<void> {
+async function answersWithin({ deps, box }: ChangeRun, maxMs: number, signal: AbortSignal): Promise<boolean> {
   const { clock, servers } = deps
   const begun = clock.monotonicMs()
   const elapsed = () => clock.monotonicMs() - begun
   const answers = () => servers.chatAnswers(box).catch(() => false)
-  if (await answers()) return clock.sleep(maxMs, signal)
-  while (elapsed() < maxMs) {
+  for (;;) {
+    if (await answers()) return true
+    signal.throwIfAborted()
+    if (elapsed() >= maxMs) return false
     await clock.sleep(Math.min(Math.max(firstPollMs, elapsed() / 20), maxMs - elapsed()), signal)
     signal.throwIfAborted()
-    if (await answers()) return
   }
 }
 

@@ -15,8 +15,10 @@ export type Proof = Readonly<{
   direction: 'forward' | 'rollback'
   /** Good probes in quick succession are enough. */
   isQuick?: boolean
-  /** Users are on the box: one that fails is not watched for long. */
+  /** Users are on the box: once it was good, one that fails is not watched for long. */
   isOpen?: boolean
+  /** It was good before this proof. */
+  wasGood?: boolean
 }>
 
 /**
@@ -44,11 +46,13 @@ async function probeUntilProven(run: ChangeRun, proof: Proof, watch: Watch, even
   const now = deps.clock.monotonicMs
   const begun = now()
   const limitMs = direction === 'forward' ? payload.deadlineMs - run.elapsedMs() : 2 * timeoutMs
-  const steady = steadyFailure(run, direction === 'rollback' ? undefined : maxSteadyMs(run, proof))
+  let everGood = proof.wasGood === true
+  // A server that starts is no server that fails.
+  const isOpen = () => everGood && proof.isOpen === true
+  const steady = steadyFailure(run, () => (direction === 'rollback' ? Number.POSITIVE_INFINITY : maxSteadyMs(run, isOpen())))
   const record = (probe: ProbeResult) => run.note(step, { probe })
   const waitFor = firstWaits(payload.probe.spacingMs)
   let countsFrom = begun
-  let everGood = proof.isOpen === true
   let last: ProbeResult | undefined
   if (!everGood) await events.untilChatAnswers(waitFor(3))
   for (let good = 0, bad = 0, recorded = 0; ; ) {
@@ -77,17 +81,18 @@ async function probeUntilProven(run: ChangeRun, proof: Proof, watch: Watch, even
     const isTooLong = now() + waitMs - countsFrom > timeoutMs || now() + waitMs - begun > Math.max(timeoutMs, limitMs)
     if (isTooLong || steadyLeftMs <= 0) {
       if (!isRecorded) await record(probe) // the deciding probe is evidence in any case
-      throw steadyLeftMs <= 0 ? failsSteadily(run, probe, steady.maxMs) : notProven(run, probe)
+      throw steadyLeftMs <= 0 ? failsSteadily(run, probe, steady.maxMs()) : notProven(run, probe)
     }
     if (good > 0) await events.during((signal) => deps.clock.sleep(waitMs, signal))
-    else await events.untilChatAnswers(Math.min(waitMs, steadyLeftMs))
+    // Probes from before the server answered say nothing about how long to wait.
+    else if (await events.untilChatAnswers(Math.min(waitMs, steadyLeftMs))) bad = 0
   }
 }
 
 /** Users on a failing box are not left waiting for long. */
 const maxOpenFailureMs = 15_000
 
-const maxSteadyMs = ({ payload }: ChangeRun, { isOpen = false }: Proof): number =>
+const maxSteadyMs = ({ payload }: ChangeRun, isOpen: boolean): number =>
   isOpen ? Math.min(maxOpenFailureMs, steadyFailureMsOf(payload.probe)) : steadyFailureMsOf(payload.probe)
 
 const digestsOf = (images: Proof['images']): Record<string, string> =>

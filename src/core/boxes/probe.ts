@@ -20,14 +20,14 @@ export const ProbeResult = z.object({
 export type ProbeResult = z.infer<typeof ProbeResult>
 
 /**
- * When a box counts as stable (spec 8): `consecutive` good probes, `spacingMs` apart, within `timeoutMs`. The optional fields are absent from
+ * When a box counts as stable (spec 8): `consecutive` good probes that begin `spacingMs` apart, within `timeoutMs`. The optional fields are absent from
  * older daemons.
  */
 export const ProbeRule = z.object({
   consecutive: z.number().int().min(1).max(20),
   spacingMs: z.number().int().min(1),
   timeoutMs: z.number().int().min(1),
-  /** The pause between the probes that end a fence. */
+  /** From begin to begin of the probes that end a fence. */
   quickSpacingMs: z.number().int().min(1).optional(),
   /** A server that fails in the same way for this long will not recover. */
   steadyFailureMs: z.number().int().min(1).optional(),
@@ -35,6 +35,6 @@ export const ProbeRule = z.object({
 export type ProbeRule = z.infer<typeof ProbeRule>
 
 /** The probes that end a fence: as many, but in quick succession. */
-export const quickRule = (rule: ProbeRule): ProbeRule => ({ ...rule, spacingMs: Math.min(rule.quickSpacingMs ?? 1_000, rule.spacingMs) })
+export const quickRule = (rule: ProbeRule): ProbeRule => ({ ...rule, spacingMs: Math.min(rule.quickSpacingMs ?? 500, rule.spacingMs) })
 
 export const steadyFailureMsOf = ({ steadyFailureMs = 120_000 }: ProbeRule): number => steadyFailureMs

@@ -56,6 +56,20 @@ test('an open box is rolled back seconds after it began to fail, and not after t
   expect(await world.image('synapse')).toBe(images.synapse)
 })
 
+test('a box without a fence whose chat server starts slowly is given as long as any other', async () => {
+  const world = await aWorld()
+  let startedMs: number | undefined
+  const deps = await withServers(world, ({ probe }) => ({
+    probe: async (box, signal) => {
+      const found = await probe(box, signal)
+      if ((await world.image('synapse')) !== newSynapse) return found
+      startedMs ??= world.host.clock.monotonicMs()
+      return world.host.clock.monotonicMs() - startedMs < 60_000 ? { ...found, verdict: 'failed' as const, reason: 'starting' } : found
+    },
+  }))
+  expect(await world.run(aPayload({ fence: { mode: 'none', formerSchema: 94 } }), { deps })).toMatchObject({ outcome: 'committed' })
+})
+
 /** A background update of the new version that never ends. */
 const withNewUpdate = (world: Awaited<ReturnType<typeof aWorld>>) =>
   withServers(world, ({ databaseFacts }) => ({
