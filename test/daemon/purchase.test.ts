@@ -3,14 +3,14 @@ import type { Clock } from '../../src/core/kit/index.ts'
 import { openDatabase } from '../../src/daemon/db/index.ts'
 import { noProvider } from '../../src/daemon/payments/index.ts'
 import { systemClock } from '../../src/node/index.ts'
-import { aFlow } from '../support/marketplace-room.ts'
+import { aFlow } from '../support/marketplace-world.ts'
 import { type DoubleEvent, paymentDouble, readyAccount, signedEvent } from '../support/payments/provider-double.ts'
 import { shapedProvider } from '../support/payments/shaped-provider.ts'
 import { hasStripeMock } from '../support/payments/stripe-mock.ts'
 import { aPlatformUser } from '../support/platform-user.ts'
 import { type Api, aFolder, aKey, aRunningDaemon, clientOf, loggedIn, type RunningDaemon } from '../support/running-daemon.ts'
 import { smtpServer } from '../support/smtp-server.ts'
-import { codeOf } from '../support/tasks-room.ts'
+import { codeOf } from '../support/tasks-world.ts'
 
 // docs/marketplace.md and docs/billing.md over HTTP on whole daemons: vendors submit, operators approve, tenants pay, months pass. Each call of the
 // provider goes to stripe-mock by the real SDK and to a double with state and money.

@@ -3,11 +3,11 @@ import { readBoxSecrets } from '../../src/agent/boxes/box-secrets.ts'
 import { secret } from '../../src/core/kit/index.ts'
 import { openObjectStore } from '../../src/daemon/objects/index.ts'
 import { silentLogger, systemClock } from '../../src/node/index.ts'
-import { automationOver } from '../support/automation-room.ts'
+import { automationOver } from '../support/automation-world.ts'
 import { emptyDatabase } from '../support/databases.ts'
 import { aHomeserverWorld, type HomeserverWorld } from '../support/homeserver-world.ts'
 import { aFolder } from '../support/running-daemon.ts'
-import { spacesOver } from '../support/spaces-room.ts'
+import { spacesOver } from '../support/spaces-world.ts'
 import { type OneBox, oneBox } from './support/one-box.ts'
 
 // The walk-through of docs/automation.md over a real Synapse: what an automation tool calls, and what a member of the room then reads.

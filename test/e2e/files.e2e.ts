@@ -13,7 +13,7 @@ import { emptyDatabase } from '../support/databases.ts'
 import { hurriedClock } from '../support/hurried-clock.ts'
 import { aPlatformUser } from '../support/platform-user.ts'
 import { aRunningDaemon, clientOf } from '../support/running-daemon.ts'
-import { aPackage, aStoreRoom, formOf } from '../support/store-room.ts'
+import { aPackage, aStoreWorld, formOf } from '../support/store-world.ts'
 import { testbedExists } from '../testbed/testbed.ts'
 import { aBucket } from './support/a-bucket.ts'
 
@@ -74,7 +74,7 @@ describe.skipIf(!testbedExists())('objects in a bucket', () => {
   test('hold the packages of the store, which a signed link downloads until it expires', async () => {
     const { db } = await emptyDatabase('sqlite')
     onTestFinished(() => db.destroy())
-    const room = await aStoreRoom(db, { objects: store })
+    const room = await aStoreWorld(db, { objects: store })
     const anna = await room.aDeveloper('anna')
     const { zip, manifest } = await aPackage()
     const { submissionId, artifactPath } = await anna.uploadModule({ upload: formOf(zip, manifest) })

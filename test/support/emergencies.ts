@@ -7,7 +7,7 @@ import { emergencyContract, rolloutsContract } from '../../src/core/rollouts/ind
 import { type Db, dialectOf } from '../../src/daemon/db/index.ts'
 import { makeMetrics } from '../../src/daemon/http/index.ts'
 import { type RolloutsDeps, rolloutsRoutes } from '../../src/daemon/rollouts/index.ts'
-import { anOperator } from './boxes-room.ts'
+import { anOperator } from './boxes-world.ts'
 import { type BoxSpec, type RolloutWorld, rolloutWorld } from './rollout-world.ts'
 import { servedApp } from './served-app.ts'
 

@@ -5,7 +5,7 @@ import { provisionBox } from '../../src/daemon/boxes/provision-box.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
 import { makeChatClient, makeHomeservers, ofReaders, plainNetworks } from '../../src/daemon/homeserver/index.ts'
 import { aProbe, aReport } from './boxes.ts'
-import { aBoxesRoom, anOperator, answerCommand } from './boxes-room.ts'
+import { aBoxesWorld, anOperator, answerCommand } from './boxes-world.ts'
 
 type There = Readonly<{
   origin: string
@@ -15,7 +15,7 @@ type There = Readonly<{
 
 /** A tenant `acme` whose live box is at `origin`, and the platform's connection to it. */
 export async function aHomeserverWorld(db: Db, { origin, chatDomain, secrets }: There) {
-  const room = await aBoxesRoom(db)
+  const room = await aBoxesWorld(db)
   const wanted = { slug: 'acme', name: 'School acme', plan: 'light', chatDomain, host: 'host-1', canary: false } as const
   const { box: begun, commandId } = await provisionBox(room, anOperator, { ...wanted, publicUrl: undefined })
   await answerCommand(room, commandId, { report: aReport('acme', { at: isoNow(room.clock) }), probe: aProbe() })

@@ -7,21 +7,21 @@ import { type Db, eventsAfter } from '../../src/daemon/db/index.ts'
 import { agentRoutes, commandSweep, type HostsDeps } from '../../src/daemon/hosts/index.ts'
 import { silentLogger } from '../../src/node/index.ts'
 import { aProbe, aReport } from './boxes.ts'
-import { aBoxesRoom, aHost, aLiveBox, anOperator, type BoxesRoom, heardOf } from './boxes-room.ts'
+import { aBoxesWorld, aHost, aLiveBox, anOperator, type BoxesWorld, heardOf } from './boxes-world.ts'
 import { shortTimes } from './host-world.ts'
 import { servedApp } from './served-app.ts'
 
 export type LifeWorld = Awaited<ReturnType<typeof lifeWorld>>
 
 /** Boxes on `host-1`, two more hosts, the daemon's features behind a real socket, and agents with scripted results. */
-export async function lifeWorld(db: Db, change: Partial<BoxesRoom> = {}) {
-  const room = await aBoxesRoom(db)
+export async function lifeWorld(db: Db, change: Partial<BoxesWorld> = {}) {
+  const room = await aBoxesWorld(db)
   for (const host of ['host-2', 'host-3']) await aHost(room, host)
   return { ...speaking({ ...room, ...change }), room }
 }
 
 /** A daemon over the existing database, as after a start. */
-export function speaking(room: BoxesRoom) {
+export function speaking(room: BoxesWorld) {
   const { db, clock } = room
   const side = boxPort({ ...room, secretsFor: async () => ({}) })
   const agents = { ...shortTimes, longPollMs: 0 } // no work, no wait
@@ -107,7 +107,7 @@ export function speaking(room: BoxesRoom) {
   }
 }
 
-async function listening(room: BoxesRoom, hosts: HostsDeps): Promise<string> {
+async function listening(room: BoxesWorld, hosts: HostsDeps): Promise<string> {
   const { url } = await servedApp([...boxesRoutes(room), ...agentRoutes(hosts)], {
     authenticate: {
       admin: async () => ({ ...anOperator, role: 'admin' }),

@@ -5,7 +5,7 @@ import { type Db, headOf } from '../../src/daemon/db/index.ts'
 import { recordEvent, streamOf } from '../../src/daemon/events/index.ts'
 import { moduleRunsFeature, openModuleRuns } from '../../src/daemon/module-runs/index.ts'
 import { compiled } from './compiled-program.ts'
-import { aFilesRoom } from './files-room.ts'
+import { aFilesWorld } from './files-world.ts'
 import { aSmallApp } from './small-app.ts'
 
 const workerFile = compiled('node/sandbox/worker.js')
@@ -22,7 +22,7 @@ const all = ['spaces:read', 'files:read', 'files:write', 'events:publish', 'even
 
 /** Modules of the tenant `acme` in the real sandbox, installed by rows. */
 export async function aModuleRunsWorld(db: Db) {
-  const room = await aFilesRoom(db)
+  const room = await aFilesWorld(db)
   const { tenantId, clock } = room
   const modules = new Map<string, { manifest: ModuleManifest; files: Record<string, string> }>()
   const loads: string[] = []

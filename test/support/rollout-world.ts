@@ -20,7 +20,7 @@ import { createRollout, rollbackRollout, showRollout, startRollout } from '../..
 import { snapshotListener } from '../../src/daemon/snapshots/index.ts'
 import { silentLogger } from '../../src/node/index.ts'
 import { aManifest, aProbe } from './boxes.ts'
-import { aBoxesRoom, aHost, anOperator, type BoxesRoom, heardOf } from './boxes-room.ts'
+import { aBoxesWorld, aHost, anOperator, type BoxesWorld, heardOf } from './boxes-world.ts'
 import { synapseSchemas } from './synapse-schemas.ts'
 
 /** The outcome of an update; `pull-fails` and `refuses` end before it starts. */
@@ -54,7 +54,7 @@ export async function rolloutWorld(
   settings: Partial<RolloutsDeps['settings']> = {},
   change: Partial<Pick<RolloutsDeps, 'probe'>> = {},
 ): Promise<RolloutWorld> {
-  const room = await aBoxesRoom(db)
+  const room = await aBoxesWorld(db)
   const hosts = [...new Set(boxes.map(({ slug, host }) => host ?? `host-of-${slug}`))]
   for (const host of hosts) await aHost(room, host)
   await applyManifest(room, anOperator, aManifest({ synapse: wantedSynapse }))
@@ -62,9 +62,9 @@ export async function rolloutWorld(
   return worldOf({ ...room, ...change }, boxes, settings)
 }
 
-function worldOf(room: BoxesRoom, boxes: readonly BoxSpec[], settings: Partial<RolloutsDeps['settings']>) {
+function worldOf(room: BoxesWorld, boxes: readonly BoxSpec[], settings: Partial<RolloutsDeps['settings']>) {
   const { db, clock } = room
-  const deps: RolloutsDeps & { clock: BoxesRoom['clock'] } = {
+  const deps: RolloutsDeps & { clock: BoxesWorld['clock'] } = {
     ...room,
     log: silentLogger(),
     rolloutBus: makeRolloutBus(),
@@ -280,7 +280,7 @@ function worldOf(room: BoxesRoom, boxes: readonly BoxSpec[], settings: Partial<R
   }
 }
 
-const ofSnapshot = (clock: BoxesRoom['clock']) => ({
+const ofSnapshot = (clock: BoxesWorld['clock']) => ({
   snapshotSha256: 'e'.repeat(64),
   takenAt: isoNow(clock),
   durationMs: 20_000,
@@ -297,7 +297,10 @@ const factsOf = (synapse: string): VersionsReport['facts'] => {
   return { ...schema, backgroundUpdates: [], ...unknown, ...compose }
 }
 
-async function insertBox({ db, clock }: BoxesRoom, { slug, plan = 'light', host, canary = false, managed = true }: BoxSpec): Promise<void> {
+async function insertBox(
+  { db, clock }: BoxesWorld,
+  { slug, plan = 'light', host, canary = false, managed = true }: BoxSpec,
+): Promise<void> {
   const at = isoNow(clock)
   await db
     .insertInto('tenants')

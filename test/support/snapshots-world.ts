@@ -20,7 +20,7 @@ import { fixesOfEmergencies, snapshotsOfRollouts, versionsBeforeUpdate } from '.
 import { retentionRule, type SnapshotsDeps, snapshotListener, snapshotsRoutes } from '../../src/daemon/snapshots/index.ts'
 import { silentLogger } from '../../src/node/index.ts'
 import { aProbe } from './boxes.ts'
-import { aBoxesRoom, aLiveBox, anOperator, type BoxesRoom, heardOf } from './boxes-room.ts'
+import { aBoxesWorld, aLiveBox, anOperator, type BoxesWorld, heardOf } from './boxes-world.ts'
 import { shortTimes } from './host-world.ts'
 import { servedApp } from './served-app.ts'
 
@@ -32,8 +32,8 @@ export const idOf = (word: string): string => sha256Hex(word)
 
 /** Live boxes on hosts, the daemon's features behind a real socket, and agents with scripted results. */
 export async function snapshotsWorld(db: Db, change: Partial<SnapshotsDeps> = {}) {
-  const room = await aBoxesRoom(db)
-  const deps: SnapshotsDeps & Pick<BoxesRoom, 'clock'> = {
+  const room = await aBoxesWorld(db)
+  const deps: SnapshotsDeps & Pick<BoxesWorld, 'clock'> = {
     ...room,
     log: silentLogger(),
     owner: 'replica-1',

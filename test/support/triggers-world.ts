@@ -5,11 +5,11 @@ import type { StartRun } from '../../src/daemon/triggers/deps.ts'
 import { occurrencesOf } from '../../src/daemon/triggers/occurrences.repo.ts'
 import { triggersOfBoards } from '../../src/daemon/triggers/triggers-of-boards.ts'
 import { sketch } from '../core/boards/sketch.ts'
-import { aSpacesRoom } from './spaces-room.ts'
+import { aSpacesWorld } from './spaces-world.ts'
 
 /** Triggers of the tenant `acme` with a simulated chat server. Runs are started by a stand-in that stores nothing. */
 export async function aTriggersWorld(db: Db) {
-  const room = await aSpacesRoom(db)
+  const room = await aSpacesWorld(db)
   const { tenantId, clock, random } = room
   const runs = { refuse: undefined as string | undefined, fail: undefined as Error | undefined, unfinished: new Set<string>() }
   const started: Parameters<StartRun>[1][] = []

@@ -6,7 +6,7 @@ import { auditHash, checkpointKeyId, checkpointText, genesisHash } from '../../.
 import { auditRoutes, recordAudit } from '../../../src/daemon/audit/index.ts'
 import { rolloutsRoutes } from '../../../src/daemon/rollouts/index.ts'
 import { silentLogger } from '../../../src/node/index.ts'
-import { anOperator } from '../../support/boxes-room.ts'
+import { anOperator } from '../../support/boxes-world.ts'
 import { temporaryFolder, tenantry } from '../../support/command-line.ts'
 import { emptyDatabase } from '../../support/databases.ts'
 import { rolloutWorld } from '../../support/rollout-world.ts'

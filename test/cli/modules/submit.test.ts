@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { stubUrl, temporaryFolder, tenantry } from '../../support/command-line.ts'
 import { usableDatabase } from '../../support/databases.ts'
-import { aPackage, aStoreRoom } from '../../support/store-room.ts'
+import { aPackage, aStoreWorld } from '../../support/store-world.ts'
 
 const loginsIn = (configFolder: string) => join(configFolder, 'tenantry', 'logins.json')
 const userLogin = 'POST /api/auth/v1/login'
@@ -41,7 +41,7 @@ test('without a login, the fix names the command', async () => {
 
 test('register, submit, review, approve and reject from the command line', async () => {
   const { db } = await usableDatabase()
-  const room = await aStoreRoom(db)
+  const room = await aStoreWorld(db)
   const configFolder = await temporaryFolder()
   await mkdir(join(configFolder, 'tenantry'))
   const login = (token: string) => ({ token, name: token, expiresAt: '2027-01-01T00:00:00.000Z' })

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { sketch } from '../../core/boards/sketch.ts'
 import { temporaryFolder, tenantry } from '../../support/command-line.ts'
 import { usableDatabase } from '../../support/databases.ts'
-import { aTasksRoom } from '../../support/tasks-room.ts'
+import { aTasksWorld } from '../../support/tasks-world.ts'
 
 // Runs that a user of a tenant starts and advances on the command line.
 
@@ -14,7 +14,7 @@ const fields = [
 ]
 
 async function aRoom() {
-  const room = await aTasksRoom((await usableDatabase()).db)
+  const room = await aTasksWorld((await usableDatabase()).db)
   const variables = [{ name: 'isDrill', type: 'boolean' as const, required: true }]
   const definition = sketch('s > f1 > t1 > e', { f1: { assignedRole: 'teacher', fields } }, { variables })
   const { id } = await room.as('mia').createBoard({ body: { name: 'Crisis', definition } })

@@ -10,12 +10,12 @@ import { adminRoutes } from '../../../src/daemon/admin/index.ts'
 import { auditRoutes } from '../../../src/daemon/audit/index.ts'
 import { authRoutes } from '../../../src/daemon/auth/index.ts'
 import { silentLogger } from '../../../src/node/index.ts'
-import { type AdminRoom, anAccount, anAdminRoom, aPassword, aSession } from '../../support/admin-room.ts'
+import { type AdminWorld, anAccount, anAdminWorld, aPassword, aSession } from '../../support/admin-world.ts'
 import { emptyDatabase } from '../../support/databases.ts'
 import { standingApp } from '../../support/served-app.ts'
 
 const contract = { ...adminContract, ...auditContract, ...authContract }
-let room: AdminRoom
+let room: AdminWorld
 let app: Awaited<ReturnType<typeof standingApp>>
 let dataDir: string
 const authorizations: Record<string, string> = {}
@@ -25,7 +25,7 @@ const clientOf = (who: string) => makeClient(contract, { baseUrl: app.url, heade
 beforeAll(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'tenantry-admin-'))
   const { db } = await emptyDatabase('sqlite')
-  room = await anAdminRoom(db)
+  room = await anAdminWorld(db)
   const served = [...adminRoutes(room), ...auditRoutes({ ...room, log: silentLogger(), dataDir }), ...authRoutes(room)]
   app = await standingApp(served, { authenticate: { admin: room.authenticate }, clock: room.clock })
   for (const role of adminRoles) {

@@ -6,12 +6,12 @@ import { logout, revokeSession } from '../../../src/daemon/admin/sessions.ts'
 import { createToken, revokeToken } from '../../../src/daemon/admin/tokens.ts'
 
 import type { Db } from '../../../src/daemon/db/index.ts'
-import { type AdminRoom, anAccount, anAdminRoom, aSession } from '../../support/admin-room.ts'
+import { type AdminWorld, anAccount, anAdminWorld, aSession } from '../../support/admin-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
 
-const rooms: AdminRoom[] = []
-const aReplica = async (db: Db, like?: AdminRoom) => {
-  const room = await anAdminRoom(db, like ? { clock: like.clock } : {})
+const rooms: AdminWorld[] = []
+const aReplica = async (db: Db, like?: AdminWorld) => {
+  const room = await anAdminWorld(db, like ? { clock: like.clock } : {})
   rooms.push(room)
   return room
 }
@@ -19,12 +19,12 @@ afterEach(() => {
   for (const room of rooms.splice(0)) room.stop()
 })
 
-const answer = (room: AdminRoom, authorization: string) =>
+const answer = (room: AdminWorld, authorization: string) =>
   room.authenticate(authorization).then(
     ({ role }) => role as string,
     (error: { code?: string }) => error.code ?? String(error),
   )
-const aToken = async (room: AdminRoom, name = 'anna', days = 30) => {
+const aToken = async (room: AdminWorld, name = 'anna', days = 30) => {
   const { actor } = await aSession(room, name)
   const { token, id } = await createToken(room, actor, { name: `ci-${name}`, role: 'operator', days })
   return { authorization: `Bearer ${token}`, id, actor }

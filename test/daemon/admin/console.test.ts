@@ -6,7 +6,7 @@ import { adminContract } from '../../../src/core/admin/index.ts'
 import { platform, text } from '../../../src/core/contract/index.ts'
 import { adminRoutes, authenticateConsole, consoleAccess, makeLoginLinks } from '../../../src/daemon/admin/index.ts'
 import { serve } from '../../../src/daemon/http/index.ts'
-import { type AdminRoom, anAccount, anAdminRoom, aPassword, aSession } from '../../support/admin-room.ts'
+import { type AdminWorld, anAccount, anAdminWorld, aPassword, aSession } from '../../support/admin-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { servedApp } from '../../support/served-app.ts'
 
@@ -51,7 +51,7 @@ const sharedEndpoint = serve(
   ({ actor }) => ({ kind: actor.kind }),
 )
 
-async function aConsole(room: AdminRoom) {
+async function aConsole(room: AdminWorld) {
   const loginLinks = makeLoginLinks(room)
   const authenticate = { admin: room.authenticate, console: authenticateConsole(room) }
   const { url } = await servedApp([...adminRoutes({ ...room, loginLinks }), userEndpoint, sharedEndpoint], {
@@ -66,12 +66,12 @@ async function aConsole(room: AdminRoom) {
   return { url, login, whoAmI, session, loginLinks }
 }
 
-const auditedBy = async ({ db }: AdminRoom) =>
+const auditedBy = async ({ db }: AdminWorld) =>
   (await db.selectFrom('audit').select('action').where('action', 'like', 'session.%').orderBy('seq').execute()).map(({ action }) => action)
 
 onBothDialects('sessions of the web console', (fresh) => {
   async function aRoom() {
-    const room = await anAdminRoom(await fresh())
+    const room = await anAdminWorld(await fresh())
     onTestFinished(room.stop)
     await anAccount(room)
     return { room, ...(await aConsole(room)) }

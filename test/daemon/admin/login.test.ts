@@ -4,14 +4,14 @@ import { resetTotp, unlockAccount } from '../../../src/daemon/admin/index.ts'
 import { login } from '../../../src/daemon/admin/login.ts'
 import { changePassword } from '../../../src/daemon/admin/passwords.ts'
 import type { Db } from '../../../src/daemon/db/index.ts'
-import { type AdminRoom, anAccount, anAdminRoom, aPassword, aSession } from '../../support/admin-room.ts'
+import { type AdminWorld, anAccount, anAdminWorld, aPassword, aSession } from '../../support/admin-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
 
 const minute = 60_000
 const system = { kind: 'system', name: 'test' } as const
-const rooms: AdminRoom[] = []
-const aRoom = async (db: Db, options: Parameters<typeof anAdminRoom>[1] = {}) => {
-  const room = await anAdminRoom(db, options)
+const rooms: AdminWorld[] = []
+const aRoom = async (db: Db, options: Parameters<typeof anAdminWorld>[1] = {}) => {
+  const room = await anAdminWorld(db, options)
   rooms.push(room)
   return room
 }
@@ -19,12 +19,12 @@ afterEach(() => {
   for (const room of rooms.splice(0)) room.stop()
 })
 
-const attempt = (room: AdminRoom, password = 'wrong', name = 'anna', address = '198.51.100.7') =>
+const attempt = (room: AdminWorld, password = 'wrong', name = 'anna', address = '198.51.100.7') =>
   login(room, { name, password, address }).then(
     () => 'in',
     (error: { code?: string }) => error.code ?? String(error),
   )
-const fail = async (room: AdminRoom, times: number, name = 'anna') => {
+const fail = async (room: AdminWorld, times: number, name = 'anna') => {
   for (let n = 0; n < times; n++) await attempt(room, 'wrong', name)
 }
 

@@ -3,11 +3,11 @@ import { afterEach, expect, test } from 'vitest'
 import { login } from '../../../src/daemon/admin/login.ts'
 import { confirmTotp, disableTotp, enrolTotp } from '../../../src/daemon/admin/totp.ts'
 import type { Db } from '../../../src/daemon/db/index.ts'
-import { type AdminRoom, anAccount, anAdminRoom, aPassword, aSession } from '../../support/admin-room.ts'
+import { type AdminWorld, anAccount, anAdminWorld, aPassword, aSession } from '../../support/admin-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
 
 const address = '192.0.2.1'
-let room: AdminRoom
+let room: AdminWorld
 afterEach(() => room.stop())
 
 /** An authenticator app with the secret; `offset` is its clock error in steps. */
@@ -17,7 +17,7 @@ const anApp =
     new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: room.clock.now().getTime() + offset * 30_000 })
 
 async function enrolled(db: Db, totpRequired = false) {
-  room = await anAdminRoom(db, { totpRequired })
+  room = await anAdminWorld(db, { totpRequired })
   await anAccount(room)
   const { actor, authorization } = await aSession(room)
   const { secret, uri } = await enrolTotp(room, actor, { password: aPassword, address })
@@ -73,7 +73,7 @@ onBothDialects('one-time codes', (fresh) => {
   })
 
   test('where codes are required, a session without them may only set them up', async () => {
-    room = await anAdminRoom(await fresh(), { totpRequired: true })
+    room = await anAdminWorld(await fresh(), { totpRequired: true })
     await anAccount(room)
     const { setup, token } = await login(room, { name: 'anna', password: aPassword, address })
     expect(setup).toEqual(['totp'])
@@ -89,7 +89,7 @@ onBothDialects('one-time codes', (fresh) => {
   })
 
   test('a reviewer needs no code even there', async () => {
-    room = await anAdminRoom(await fresh(), { totpRequired: true })
+    room = await anAdminWorld(await fresh(), { totpRequired: true })
     await anAccount(room, 'rita', 'reviewer')
     expect((await login(room, { name: 'rita', password: aPassword, address })).setup).toEqual([])
   })

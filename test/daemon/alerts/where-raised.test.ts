@@ -10,7 +10,7 @@ import { enqueueTasks, startDueTasks } from '../../../src/daemon/snapshots/snaps
 
 import { silentLogger } from '../../../src/node/index.ts'
 import { aReport } from '../../support/boxes.ts'
-import { anOperator } from '../../support/boxes-room.ts'
+import { anOperator } from '../../support/boxes-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { hostWorld } from '../../support/host-world.ts'
 import { lifeWorld } from '../../support/life-world.ts'

@@ -4,7 +4,7 @@ import { isoNow, manualClock } from '../../../src/core/kit/index.ts'
 import { authRoutes, openModuleTokens, openSigningKeys } from '../../../src/daemon/auth/index.ts'
 import { liveKeys } from '../../../src/daemon/auth/signing-keys.repo.ts'
 import { systemRandom } from '../../../src/node/index.ts'
-import { aKeyring } from '../../support/admin-room.ts'
+import { aKeyring } from '../../support/admin-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { servedApp } from '../../support/served-app.ts'
 

@@ -5,7 +5,7 @@ import { openSigningKeys, rotateSigningKeys } from '../../../src/daemon/auth/ind
 import { liveKeys, openPrivateKey } from '../../../src/daemon/auth/signing-keys.repo.ts'
 import type { Db } from '../../../src/daemon/db/index.ts'
 import { systemRandom } from '../../../src/node/index.ts'
-import { aKeyring } from '../../support/admin-room.ts'
+import { aKeyring } from '../../support/admin-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
 
 const minute = 60_000

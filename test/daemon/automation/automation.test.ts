@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
 import { automationContract } from '../../../src/core/automation/index.ts'
 import { automationFeature } from '../../../src/daemon/automation/index.ts'
-import { type AutomationRoom, anAutomationRoom } from '../../support/automation-room.ts'
+import { type AutomationWorld, anAutomationWorld } from '../../support/automation-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
 
 onBothDialects('automation', (fresh) => {
   const room = async () => {
-    const one = await anAutomationRoom(await fresh())
+    const one = await anAutomationWorld(await fresh())
     const key = await one.aKey()
     const { tenantId } = one
     /** A call of the tool for its tenant. */
@@ -16,7 +16,7 @@ onBothDialects('automation', (fresh) => {
     return { ...one, key, post, get }
   }
   type Room = Awaited<ReturnType<typeof room>>
-  const audited = async ({ db }: AutomationRoom) => {
+  const audited = async ({ db }: AutomationWorld) => {
     const entries = await db.selectFrom('audit').select(['actor', 'action']).orderBy('seq').execute()
     return entries.filter(({ action }) => /^(automation|space)\./.test(action))
   }

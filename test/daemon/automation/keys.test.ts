@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
-import { anAutomationRoom } from '../../support/automation-room.ts'
+import { anAutomationWorld } from '../../support/automation-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
 
 onBothDialects('automation keys', (fresh) => {
   const info = 'GET /tenant-info?slug='
 
   test('a key acts for its tenants alone, and is stored as a hash', async () => {
-    const one = await anAutomationRoom(await fresh())
+    const one = await anAutomationWorld(await fresh())
     const [own, both] = [await one.aKey(['acme']), await one.aKey(['acme', 'other'], 'both')]
     expect(own).toMatch(/^tak_[\w-]{43}$/)
     expect(JSON.stringify(await one.db.selectFrom('automation_keys').selectAll().execute())).not.toContain(own)
@@ -22,7 +22,7 @@ onBothDialects('automation keys', (fresh) => {
   })
 
   test('without a key, with a wrong, expired or revoked one, and for a suspended tenant nothing is answered', async () => {
-    const one = await anAutomationRoom(await fresh())
+    const one = await anAutomationWorld(await fresh())
     const key = await one.aKey(['acme'], 'short', 1)
     const codes = async () => (await one.call(key, `${info}acme`)).json.code
     expect(await codes()).toBe(undefined)
@@ -52,7 +52,7 @@ onBothDialects('automation keys', (fresh) => {
   })
 
   test('a name is taken once, and an unknown tenant makes no key', async () => {
-    const one = await anAutomationRoom(await fresh())
+    const one = await anAutomationWorld(await fresh())
     await one.aKey()
     const create = (body: object) => one.call(undefined, 'POST /api/admin/v1/automation-keys', body)
     expect((await create({ name: 'n8n', tenants: ['other'] })).json.code).toBe('ALREADY_EXISTS')
@@ -62,9 +62,9 @@ onBothDialects('automation keys', (fresh) => {
   })
 
   test('the networks of the settings are a second wall, and a key can be made optional', async () => {
-    const far = await anAutomationRoom(await fresh(), { networks: ['10.0.0.0/8'] })
+    const far = await anAutomationWorld(await fresh(), { networks: ['10.0.0.0/8'] })
     expect((await far.call(await far.aKey(), `${info}acme`)).json).toMatchObject({ code: 'FORBIDDEN' })
-    const open = await anAutomationRoom(await fresh(), { requireKey: false, networks: ['127.0.0.1'] })
+    const open = await anAutomationWorld(await fresh(), { requireKey: false, networks: ['127.0.0.1'] })
     expect((await open.call(undefined, `${info}acme`)).status).toBe(200)
     expect((await open.call(undefined, `${info}nobody`)).json.code).toBe('FORBIDDEN')
     expect((await open.call('tak_wrong', `${info}acme`)).json.code).toBe('UNAUTHENTICATED')

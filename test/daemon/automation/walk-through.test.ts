@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { execa } from 'execa'
 import { expect, test } from 'vitest'
-import { anAutomationRoom } from '../../support/automation-room.ts'
+import { anAutomationWorld } from '../../support/automation-world.ts'
 import { emptyDatabase } from '../../support/databases.ts'
 
 // The lines of docs/automation.md as they are shown, by bash and curl over real HTTP. `…` stands for ids that the answers before have.
@@ -27,7 +27,7 @@ const fieldsIn = (answer: string) => [...answer.matchAll(/"(\w+)":/g)].map(([, n
 
 test('every line of the walk-through works as shown, and its answer has the fields that are shown', async () => {
   const { db } = await emptyDatabase('sqlite')
-  const one = await anAutomationRoom(db)
+  const one = await anAutomationWorld(db)
   const anna = await one.aUserWith('anna', 'principal')
   await one.aUserWith('cuno', 'custodian')
   const key = await one.aKey()

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { paymentsFeature, paymentsOfMarketplace } from '../../../src/daemon/payments/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { mortal } from '../../support/dying.ts'
-import { aBillingRoom } from '../../support/payments/billing-room.ts'
+import { aBillingWorld } from '../../support/payments/billing-world.ts'
 
 const perUser = { priceModel: 'per-active-user', priceCents: 150 } as const
 const hourMs = 60 * 60_000
@@ -11,7 +11,7 @@ const key = 'marketplace-monthly-billing'
 
 onBothDialects('a tenant is never charged twice', (fresh) => {
   test('two late reports of one subscription are claimed once, also by two replicas', async () => {
-    const room = await aBillingRoom(await fresh(), perUser)
+    const room = await aBillingWorld(await fresh(), perUser)
     await room.install()
     await room.active(4)
     await room.clock.advance(2 * dayMs)
@@ -32,7 +32,7 @@ onBothDialects('a tenant is never charged twice', (fresh) => {
   })
 
   test('a user of two subscriptions of one item in a month counts once', async () => {
-    const room = await aBillingRoom(await fresh(), { ...perUser, start: '2026-04-02T08:00:00.000Z' })
+    const room = await aBillingWorld(await fresh(), { ...perUser, start: '2026-04-02T08:00:00.000Z' })
     await room.install()
     await room.active(5)
     await room.until('2026-04-03T10:00:00.000Z')
@@ -53,7 +53,7 @@ onBothDialects('a tenant is never charged twice', (fresh) => {
   })
 
   test('a subscription that is deleted between charge and installation installs nothing, and is refunded', async () => {
-    const room = await aBillingRoom(await fresh())
+    const room = await aBillingWorld(await fresh())
     room.faults.install = 1
     await room.install().catch(() => undefined)
     const [charged] = room.double.liveSubscriptions(room.customer.id)
@@ -68,7 +68,7 @@ onBothDialects('a tenant is never charged twice', (fresh) => {
   })
 
   test('a subscription that the provider does not know takes nothing away', async () => {
-    const room = await aBillingRoom(await fresh())
+    const room = await aBillingWorld(await fresh())
     const { paymentSubscriptionId: id } = await room.install()
     await room.deliver()
     room.double.subscriptions.delete(id as string)
@@ -85,7 +85,7 @@ onBothDialects('a tenant is never charged twice', (fresh) => {
   })
 
   test('an unpaid subscription that is taken back stays unpaid', async () => {
-    const room = await aBillingRoom(await fresh())
+    const room = await aBillingWorld(await fresh())
     await room.install()
     room.double.refuseCard(room.customer.id)
     await room.until('2026-04-12T00:00:00.000Z')
@@ -98,7 +98,7 @@ onBothDialects('a tenant is never charged twice', (fresh) => {
   })
 
   test('a cancellation follows its subscription after the tenant got another customer and installed again', async () => {
-    const room = await aBillingRoom(await fresh())
+    const room = await aBillingWorld(await fresh())
     const first = await room.install()
     await room.uninstall()
     const other = await room.provider.createCustomer({ key: 'c2', name: 'Acme', email: 'b@acme.example', metadata: {} })
@@ -113,7 +113,7 @@ onBothDialects('a tenant is never charged twice', (fresh) => {
   })
 
   test('the state of a subscription that is read last wins, whichever event made the platform read it', async () => {
-    const room = await aBillingRoom(await fresh())
+    const room = await aBillingWorld(await fresh())
     const { paymentSubscriptionId: id } = await room.install()
     await room.deliver()
     room.double.refuseCard(room.customer.id)
@@ -137,7 +137,7 @@ onBothDialects('a tenant is never charged twice', (fresh) => {
   })
 
   test('a monthly job that finds the provider away is repeated before the invoice', async () => {
-    const room = await aBillingRoom(await fresh(), perUser)
+    const room = await aBillingWorld(await fresh(), perUser)
     await room.install()
     await room.active(7)
     await room.clock.advance(Date.parse('2026-04-01T06:30:00.000Z') - room.clock.now().getTime())
@@ -151,7 +151,7 @@ onBothDialects('a tenant is never charged twice', (fresh) => {
 
   test('killed before or after any statement of a paid installation: one charge and one row, or neither', async () => {
     for (let steps = 0; ; steps++) {
-      const room = await aBillingRoom(await fresh())
+      const room = await aBillingWorld(await fresh())
       const life = mortal(room.db, steps)
       const dying = paymentsOfMarketplace({ ...room.deps, db: life.db })
       await dying.installPaid(room.actor, await room.item()).catch(() => undefined)
@@ -167,7 +167,7 @@ onBothDialects('a tenant is never charged twice', (fresh) => {
   }, 60_000)
 
   test('a charge whose response was lost, and a daemon that was away for longer than keys live: refunded', async () => {
-    const room = await aBillingRoom(await fresh())
+    const room = await aBillingWorld(await fresh())
     room.double.fault('createSubscription', 'answer lost')
     await expect(room.install()).rejects.toMatchObject({ code: 'PAYMENTS_UNAVAILABLE' })
     expect(room.money()).toEqual([1000, 700, 300])

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { setDeveloperVendor } from '../../../src/daemon/billing/pay-developers.ts'
 import { noProvider } from '../../../src/daemon/payments/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
-import { aBillingRoom } from '../../support/payments/billing-room.ts'
+import { aBillingWorld } from '../../support/payments/billing-world.ts'
 
 const dayMs = 24 * 60 * 60_000
 const aggregation = 'billing-usage-aggregation'
@@ -11,7 +11,7 @@ const operator = { kind: 'admin', accountId: 'adm_1', name: 'olga', role: 'opera
 
 onBothDialects('paid modules', (fresh) => {
   test('each month is one invoice of the tenant; the developer is paid once with what was collected', async () => {
-    const room = await aBillingRoom(await fresh(), { transferPayouts: true })
+    const room = await aBillingWorld(await fresh(), { transferPayouts: true })
     await room.developer()
     await room.module('attendance', 499)
     await room.module('grades', 250)
@@ -41,7 +41,7 @@ onBothDialects('paid modules', (fresh) => {
 
   test('killed between any two calls, one invoice and one transfer', async () => {
     for (let kill = 1; ; kill += 2) {
-      const room = await aBillingRoom(await fresh(), { transferPayouts: true })
+      const room = await aBillingWorld(await fresh(), { transferPayouts: true })
       await room.developer()
       await room.module('attendance', 499)
       await room.module('grades', 250)
@@ -70,7 +70,7 @@ onBothDialects('paid modules', (fresh) => {
       (['lost', 'answer lost', 'late', 'twice', 'failed', 'failed after'] as const).map((fault) => [operation, fault] as const),
     ),
   )('%s that is %s happens once', async (operation, fault) => {
-    const room = await aBillingRoom(await fresh(), { transferPayouts: true })
+    const room = await aBillingWorld(await fresh(), { transferPayouts: true })
     await room.developer()
     await room.module('attendance', 499)
     room.double.fault(operation, fault)
@@ -87,7 +87,7 @@ onBothDialects('paid modules', (fresh) => {
   })
 
   test('what is not paid is held, and counted once it is; a refund is not paid out', async () => {
-    const room = await aBillingRoom(await fresh(), { transferPayouts: true })
+    const room = await aBillingWorld(await fresh(), { transferPayouts: true })
     await room.developer()
     await room.module('attendance', 500)
     room.double.refuseCard(room.customer.id)
@@ -106,7 +106,7 @@ onBothDialects('paid modules', (fresh) => {
 
   test('without transfers statements are listed; one that is listed is never transferred', async () => {
     const db = await fresh()
-    const room = await aBillingRoom(db)
+    const room = await aBillingWorld(db)
     await room.developer()
     await room.module('attendance', 500)
     await room.until('2026-04-04T00:00:00.000Z')
@@ -115,7 +115,7 @@ onBothDialects('paid modules', (fresh) => {
   })
 
   test('a developer without vendor waits until an operator sets one that can be paid', async () => {
-    const room = await aBillingRoom(await fresh(), { transferPayouts: true })
+    const room = await aBillingWorld(await fresh(), { transferPayouts: true })
     await room.developer(null)
     await room.module('attendance', 500)
     await room.until('2026-04-04T00:00:00.000Z')
@@ -138,7 +138,7 @@ onBothDialects('paid modules', (fresh) => {
   })
 
   test('without customer or provider a month is unbilled with one alert, and billed once the customer exists', async () => {
-    const room = await aBillingRoom(await fresh())
+    const room = await aBillingWorld(await fresh())
     await room.module('attendance', 500)
     await room.module('grades', 100)
     await room.db.updateTable('tenants').set({ payment_customer_id: null }).execute()
@@ -155,7 +155,7 @@ onBothDialects('paid modules', (fresh) => {
   })
 
   test('a price in another currency is not billed', async () => {
-    const room = await aBillingRoom(await fresh())
+    const room = await aBillingWorld(await fresh())
     await room.module('attendance', 500)
     room.modules.set('attendance', { name: 'attendance', developerId: 'dev_1', price: { cents: 500, currency: 'usd' } })
     await room.until('2026-04-02T00:00:00.000Z')
@@ -166,7 +166,7 @@ onBothDialects('paid modules', (fresh) => {
   })
 
   test('the price of a month is that of its billing: a later price changes nothing', async () => {
-    const room = await aBillingRoom(await fresh())
+    const room = await aBillingWorld(await fresh())
     await room.module('attendance', 500)
     await room.until('2026-04-02T00:00:00.000Z')
     room.modules.set('attendance', { name: 'attendance', developerId: 'dev_1', price: { cents: 900, currency: 'eur' } })
@@ -176,7 +176,7 @@ onBothDialects('paid modules', (fresh) => {
   })
 
   test('an announcement on the 24th names what will be charged, once', async () => {
-    const room = await aBillingRoom(await fresh(), { priceModel: 'per-active-user', priceCents: 150 })
+    const room = await aBillingWorld(await fresh(), { priceModel: 'per-active-user', priceCents: 150 })
     await room.db.updateTable('tenants').set({ billing_email: 'office@acme.example' }).execute()
     await room.install()
     await room.active(7)

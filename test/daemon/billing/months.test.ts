@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { deleteOldStatements } from '../../../src/daemon/billing/delete-old-statements.ts'
 import { previewBilling } from '../../../src/daemon/billing/preview.ts'
 import { onBothDialects } from '../../support/databases.ts'
-import { aBillingRoom } from '../../support/payments/billing-room.ts'
+import { aBillingWorld } from '../../support/payments/billing-world.ts'
 
 const perUser = { priceModel: 'per-active-user', priceCents: 150 } as const
 const dayMs = 24 * 60 * 60_000
@@ -17,7 +17,7 @@ onBothDialects('a month of active users', (fresh) => {
     ['31st', '2026-03-31T15:00:00.000Z'],
     ['last second', '2026-03-31T23:59:59.000Z'],
   ])('installed on the %s: seven users cost 10.50 EUR in the invoice of April 5, of which the vendor gets 70 %%', async (_, start) => {
-    const room = await aBillingRoom(await fresh(), { ...perUser, start })
+    const room = await aBillingWorld(await fresh(), { ...perUser, start })
     await room.install()
     await room.active(7)
     const { previews } = await previewBilling(room.deps, { limit: 50 })
@@ -32,7 +32,7 @@ onBothDialects('a month of active users', (fresh) => {
   })
 
   test('users count once a month, and only from the day of the installation', async () => {
-    const room = await aBillingRoom(await fresh(), { ...perUser, start: '2026-03-02T08:00:00.000Z' })
+    const room = await aBillingWorld(await fresh(), { ...perUser, start: '2026-03-02T08:00:00.000Z' })
     await room.active(3)
     await room.clock.advance(8 * dayMs)
     await room.install()
@@ -48,7 +48,7 @@ onBothDialects('a month of active users', (fresh) => {
   })
 
   test('statements and usage are deleted after ten years, unpaid statements never', async () => {
-    const { db, deps } = await aBillingRoom(await fresh(), { ...perUser, start: '2036-03-02T08:00:00.000Z' })
+    const { db, deps } = await aBillingWorld(await fresh(), { ...perUser, start: '2036-03-02T08:00:00.000Z' })
     const cents = { gross_cents: 100, fee_cents: 30, net_cents: 70, held_cents: 0, currency: 'eur' }
     const nothing = { vendor_id: null, reason: null, destination: null, transfer_id: null, created_at: '2026-03-01T00:00:00.000Z' }
     const statement = (month: string, state: 'transferred' | 'waiting') => ({
@@ -67,7 +67,7 @@ onBothDialects('a month of active users', (fresh) => {
 
   test('the job run five times, by two replicas and killed between any two calls bills once', async () => {
     for (let kill = 1; ; kill++) {
-      const room = await aBillingRoom(await fresh(), perUser)
+      const room = await aBillingWorld(await fresh(), perUser)
       await room.install()
       await room.active(7)
       await room.clock.advance(Date.parse('2026-04-01T06:30:00.000Z') - room.clock.now().getTime())
@@ -93,7 +93,7 @@ onBothDialects('a month of active users', (fresh) => {
   test.each(['lost', 'answer lost', 'late', 'twice', 'failed', 'failed after'] as const)(
     'a report that is %s is billed once',
     async (fault) => {
-      const room = await aBillingRoom(await fresh(), perUser)
+      const room = await aBillingWorld(await fresh(), perUser)
       await room.install()
       await room.active(7)
       await room.clock.advance(Date.parse('2026-04-01T06:30:00.000Z') - room.clock.now().getTime())
@@ -108,7 +108,7 @@ onBothDialects('a month of active users', (fresh) => {
   )
 
   test('a daemon that was away for ten days over the 1st charges the month by an item of the next invoice, with an alert', async () => {
-    const room = await aBillingRoom(await fresh(), perUser)
+    const room = await aBillingWorld(await fresh(), perUser)
     await room.install()
     await room.active(7)
     await room.until('2026-04-08T00:00:00.000Z', (at) => at < '2026-03-29' || at >= '2026-04-08')
@@ -121,7 +121,7 @@ onBothDialects('a month of active users', (fresh) => {
   test.each(['answer lost', 'failed after', 'failed', 'lost', 'twice', 'late'] as const)(
     'late usage whose item is %s is charged once',
     async (fault) => {
-      const room = await aBillingRoom(await fresh(), perUser)
+      const room = await aBillingWorld(await fresh(), perUser)
       await room.install()
       await room.active(7)
       await room.clock.advance(Date.parse('2026-04-08T00:00:00.000Z') - room.clock.now().getTime())
@@ -142,7 +142,7 @@ onBothDialects('a month of active users', (fresh) => {
     ['a day', dayMs],
     ['before its end', 10 * dayMs],
   ])('cancelled and installed again after %s: users of the gap alone do not count, and nobody counts twice', async (_, gapMs) => {
-    const room = await aBillingRoom(await fresh(), { ...perUser, start: '2026-03-10T10:00:00.000Z' })
+    const room = await aBillingWorld(await fresh(), { ...perUser, start: '2026-03-10T10:00:00.000Z' })
     await room.install()
     await room.active(4)
     await room.clock.advance(2 * dayMs)
@@ -165,7 +165,7 @@ onBothDialects('a month of active users', (fresh) => {
     ['on the 3rd, two days before its last invoice', '2026-04-03T10:00:00.000Z', 5 + 5],
     ['on the 1st, before the job', '2026-04-01T03:00:00.000Z', 5 + 5],
   ])('cancelled %s: the users so far are on the last invoice', async (_, at, users) => {
-    const room = await aBillingRoom(await fresh(), perUser)
+    const room = await aBillingWorld(await fresh(), perUser)
     await room.install()
     await room.active(5)
     await room.until(at)
@@ -179,7 +179,7 @@ onBothDialects('a month of active users', (fresh) => {
   })
 
   test('cancelled and installed again after a period: a new subscription, each month once', async () => {
-    const room = await aBillingRoom(await fresh(), perUser)
+    const room = await aBillingWorld(await fresh(), perUser)
     await room.install()
     await room.active(5)
     await room.until('2026-03-20T00:00:00.000Z')
@@ -193,7 +193,7 @@ onBothDialects('a month of active users', (fresh) => {
   })
 
   test('a subscription that somebody deletes at the provider: its usage is charged by an invoice of its own, with an alert', async () => {
-    const room = await aBillingRoom(await fresh(), perUser)
+    const room = await aBillingWorld(await fresh(), perUser)
     const { paymentSubscriptionId } = await room.install()
     await room.active(5)
     await room.until('2026-03-20T00:00:00.000Z')
@@ -205,7 +205,7 @@ onBothDialects('a month of active users', (fresh) => {
   })
 
   test('usage of a deleted subscription whose vendor cannot receive transfers is charged, and the platform keeps it', async () => {
-    const room = await aBillingRoom(await fresh(), perUser)
+    const room = await aBillingWorld(await fresh(), perUser)
     const { paymentSubscriptionId } = await room.install()
     await room.active(5)
     await room.until('2026-03-20T00:00:00.000Z')
@@ -216,7 +216,7 @@ onBothDialects('a month of active users', (fresh) => {
   })
 
   test('a refused card: nothing is taken away, a mail and an alert; the payment pays the vendor', async () => {
-    const room = await aBillingRoom(await fresh(), perUser)
+    const room = await aBillingWorld(await fresh(), perUser)
     await room.db.updateTable('tenants').set({ billing_email: 'office@acme.example' }).execute()
     await room.install()
     await room.active(4)
@@ -232,7 +232,7 @@ onBothDialects('a month of active users', (fresh) => {
   })
 
   test('a vendor whose fee changes gets the new share from the next invoice; a restricted one is still paid', async () => {
-    const room = await aBillingRoom(await fresh(), perUser)
+    const room = await aBillingWorld(await fresh(), perUser)
     await room.install()
     await room.active(10)
     await room.db.updateTable('marketplace_vendors').set({ application_fee_hundredths: 1000 }).execute()
@@ -252,7 +252,7 @@ onBothDialects('a month of active users', (fresh) => {
   ])(
     'a price per month, installed on the %s: 10 EUR at once and 10 EUR a month later, also for a daemon that was away',
     async (_, start, next) => {
-      const room = await aBillingRoom(await fresh(), { start })
+      const room = await aBillingWorld(await fresh(), { start })
       await room.install()
       expect(room.money()).toEqual([1000, 700, 300])
       await room.until(`${next}T07:00:00.000Z`, (at) => at < '2026-03-29' || at >= '2026-04-08')
@@ -264,7 +264,7 @@ onBothDialects('a month of active users', (fresh) => {
   )
 
   test('a restricted vendor sells nothing new, and its live subscription is paid on', async () => {
-    const room = await aBillingRoom(await fresh())
+    const room = await aBillingWorld(await fresh())
     await room.install()
     room.double.setAccount(room.account.id, { pastDue: ['external_account'] })
     await room.deliver()
@@ -279,7 +279,7 @@ onBothDialects('a month of active users', (fresh) => {
   })
 
   test('an item that gets another vendor pays the former one for what it had, and the new one from then on', async () => {
-    const room = await aBillingRoom(await fresh())
+    const room = await aBillingWorld(await fresh())
     await room.install()
     const account = await room.provider.createAccount({ key: 'b', name: 'B', email: 'b@b.example', country: 'DE', metadata: {} })
     const { id: _, ...vendor } = await room.db.selectFrom('marketplace_vendors').selectAll().executeTakeFirstOrThrow()
@@ -294,7 +294,7 @@ onBothDialects('a month of active users', (fresh) => {
   })
 
   test('a price per month is charged at each begin of a period, as the preview says', async () => {
-    const room = await aBillingRoom(await fresh(), { priceCents: 999, start: '2026-01-31T10:00:00.000Z' })
+    const room = await aBillingWorld(await fresh(), { priceCents: 999, start: '2026-01-31T10:00:00.000Z' })
     await room.install()
     await room.active(3)
     for (const [month, paid] of [

@@ -5,14 +5,14 @@ import { reconcilePage } from '../../../src/daemon/billing/reconcile.ts'
 import type { Db } from '../../../src/daemon/db/index.ts'
 import { noProvider } from '../../../src/daemon/payments/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
-import { aBillingRoom } from '../../support/payments/billing-room.ts'
+import { aBillingWorld } from '../../support/payments/billing-world.ts'
 
 const operator = { kind: 'admin', accountId: 'adm_1', name: 'olga', role: 'operator', sessionId: 's' } as const
-type Room = Awaited<ReturnType<typeof aBillingRoom>>
+type Room = Awaited<ReturnType<typeof aBillingWorld>>
 
 /** An installed item and a module, a month later: everything is alike on both sides. */
 async function aMonth(db: Db) {
-  const room = await aBillingRoom(db, { priceModel: 'per-active-user', priceCents: 150, transferPayouts: true })
+  const room = await aBillingWorld(db, { priceModel: 'per-active-user', priceCents: 150, transferPayouts: true })
   await room.developer()
   await room.install()
   await room.module('attendance', 500)
@@ -112,7 +112,7 @@ onBothDialects('the comparison with the provider', (fresh) => {
 
 onBothDialects('the customer of a tenant', (fresh) => {
   test('is created once, and each call makes a new link', async () => {
-    const room = await aBillingRoom(await fresh())
+    const room = await aBillingWorld(await fresh())
     await room.db.updateTable('tenants').set({ payment_customer_id: null }).execute()
     const acme = { slug: 'acme' }
     await expect(createPaymentCustomer(room.deps, operator, acme)).rejects.toMatchObject({ code: 'CONFLICT' })
@@ -137,7 +137,7 @@ onBothDialects('the customer of a tenant', (fresh) => {
   })
 
   test('of a deleted tenant pays nothing any more', async () => {
-    const room = await aBillingRoom(await fresh())
+    const room = await aBillingWorld(await fresh())
     await room.install()
     await endPayments(room.deps, { id: 'ten_acme' as never })
     await endPayments(room.deps, { id: 'ten_acme' as never })

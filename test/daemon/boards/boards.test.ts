@@ -2,18 +2,18 @@ import { expect, test } from 'vitest'
 import { eventsAfter } from '../../../src/daemon/db/index.ts'
 import { sketch } from '../../core/boards/sketch.ts'
 import { onBothDialects } from '../../support/databases.ts'
-import { aSpace, aTasksRoom, codeOf, type TasksRoom } from '../../support/tasks-room.ts'
+import { aSpace, aTasksWorld, codeOf, type TasksWorld } from '../../support/tasks-world.ts'
 
 const sound = sketch('s > t1 > c1 > e', { c1: { assignedRole: 'school-principal' } })
 const deadlocked = sketch('s > d1; d1 -1 > 2-> t1 > j1; d1 -else-> t2 > j1; j1 > e')
 
 onBothDialects('boards', (fresh) => {
-  const room = async () => aTasksRoom(await fresh())
-  const create = (one: TasksRoom, change: Record<string, unknown> = {}) =>
+  const room = async () => aTasksWorld(await fresh())
+  const create = (one: TasksWorld, change: Record<string, unknown> = {}) =>
     one.as('mia').createBoard({ body: { name: 'Crisis', definition: sound, ...change } })
-  const eventTypes = async ({ db }: TasksRoom) =>
+  const eventTypes = async ({ db }: TasksWorld) =>
     (await eventsAfter(db, { stream: 'tenant:ten_one', after: 0 })).map(({ eventType }) => eventType)
-  const audited = ({ db }: TasksRoom) => db.selectFrom('audit').select(['action', 'actor', 'subject']).orderBy('seq').execute()
+  const audited = ({ db }: TasksWorld) => db.selectFrom('audit').select(['action', 'actor', 'subject']).orderBy('seq').execute()
 
   test('a board is created as a draft, saved, published and archived, each with its event', async () => {
     const one = await room()

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { sketch } from '../../core/boards/sketch.ts'
 import { onBothDialects } from '../../support/databases.ts'
-import { aTasksRoom, codeOf, type TasksRoom } from '../../support/tasks-room.ts'
+import { aTasksWorld, codeOf, type TasksWorld } from '../../support/tasks-world.ts'
 
 const definition = {
   ...sketch('s > t1 > m1 > e', { t1: { assignedRole: { role: 'head' } }, m1: { room: '!hall:school' } }),
@@ -9,8 +9,8 @@ const definition = {
 }
 
 onBothDialects('bundles of boards', (fresh) => {
-  const room = async () => aTasksRoom(await fresh())
-  const exported = async (one: TasksRoom) => {
+  const room = async () => aTasksWorld(await fresh())
+  const exported = async (one: TasksWorld) => {
     const { id } = await one.as('mia').createBoard({ body: { name: 'Crisis', description: 'What to do', definition } })
     return one.as('mia').exportBoard({ params: { id } })
   }

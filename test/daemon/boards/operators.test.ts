@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { sketch } from '../../core/boards/sketch.ts'
 import { onBothDialects } from '../../support/databases.ts'
-import { aTasksRoom, codeOf, type TasksRoom } from '../../support/tasks-room.ts'
+import { aTasksWorld, codeOf, type TasksWorld } from '../../support/tasks-world.ts'
 
 const secret = { t1: { assignedRole: 'teacher' }, m1: { room: 'space', body: 'Call {phone}' } }
 const definition = sketch('s > f1 > t1 > m1 > e', {
@@ -10,9 +10,9 @@ const definition = sketch('s > f1 > t1 > m1 > e', {
 })
 
 onBothDialects('boards for operators', (fresh) => {
-  const room = async () => aTasksRoom(await fresh())
-  const create = (one: TasksRoom) => one.as('mia').createBoard({ body: { name: 'Crisis', definition } })
-  const audited = async ({ db }: TasksRoom) =>
+  const room = async () => aTasksWorld(await fresh())
+  const create = (one: TasksWorld) => one.as('mia').createBoard({ body: { name: 'Crisis', definition } })
+  const audited = async ({ db }: TasksWorld) =>
     (await db.selectFrom('audit').select(['action', 'actor', 'subject']).orderBy('seq').execute()).map(({ action, actor, subject }) => [
       action,
       actor.split(':')[0],

@@ -9,9 +9,9 @@ import { recordEvent } from '../../../src/daemon/events/index.ts'
 import { tagged } from '../../../src/daemon/http/index.ts'
 import { changeTenant } from '../../../src/daemon/tenants/change-tenant.ts'
 import { changeUser } from '../../../src/daemon/users/change-user.ts'
-import { anOperator } from '../../support/boxes-room.ts'
+import { anOperator } from '../../support/boxes-world.ts'
 import { emptyDatabase, onBothDialects } from '../../support/databases.ts'
-import { aSpace, aTasksRoom, type TasksRoom } from '../../support/tasks-room.ts'
+import { aSpace, aTasksWorld, type TasksWorld } from '../../support/tasks-world.ts'
 import { userPorts } from '../../support/user-ports.ts'
 
 const everybody = ['anna', 'ben', 'tim', 'mia', 'olga'] as const
@@ -22,9 +22,9 @@ const callerOf = (userId: string) => {
 }
 
 /** Replicas over one database; each records the users whose documents it builds. */
-function aReplica(room: TasksRoom, bytes?: number) {
+function aReplica(room: TasksWorld, bytes?: number) {
   const made: string[] = []
-  const spacesOf: TasksRoom['spacesOf'] = async (db, user) => {
+  const spacesOf: TasksWorld['spacesOf'] = async (db, user) => {
     made.push(user.userId)
     return room.spacesOf(db, user)
   }
@@ -40,18 +40,18 @@ function aReplica(room: TasksRoom, bytes?: number) {
   return { of, read, madeFor, made }
 }
 
-const happens = <Type extends TenantEventType>({ db, clock }: TasksRoom, type: Type, payload: PayloadOf<Type>) =>
+const happens = <Type extends TenantEventType>({ db, clock }: TasksWorld, type: Type, payload: PayloadOf<Type>) =>
   db.transaction().execute((tx) => recordEvent(tx, clock, { tenantId: 'ten_one', type, payload, audience: 'tenant' }))
 
-type Write = (room: TasksRoom) => Promise<unknown>
+type Write = (room: TasksWorld) => Promise<unknown>
 
-const operatorNeeds = (room: TasksRoom) => ({ ...room, windows: { timeZone: 'UTC', windows: {} } as never })
-const tenantChange = (change: object) => (room: TasksRoom) => changeTenant(operatorNeeds(room), anOperator, { slug: 'one', ...change })
-const userChange = (change: object) => (room: TasksRoom) =>
+const operatorNeeds = (room: TasksWorld) => ({ ...room, windows: { timeZone: 'UTC', windows: {} } as never })
+const tenantChange = (change: object) => (room: TasksWorld) => changeTenant(operatorNeeds(room), anOperator, { slug: 'one', ...change })
+const userChange = (change: object) => (room: TasksWorld) =>
   changeUser({ ...room, ...userPorts }, anOperator, { slug: 'one', localpart: 'anna', ...change })
-const task = (body: object) => (room: TasksRoom) => room.as('mia').createTask({ body: { title: 'T', ...body } })
+const task = (body: object) => (room: TasksWorld) => room.as('mia').createTask({ body: { title: 'T', ...body } })
 
-async function movesSpace(room: TasksRoom, type: 'user.joined' | 'user.left', spaces: OwnSpace[]): Promise<void> {
+async function movesSpace(room: TasksWorld, type: 'user.joined' | 'user.left', spaces: OwnSpace[]): Promise<void> {
   room.spaces.set('ben', spaces)
   await happens(room, type, { userId: 'ben', spaceId: 's1' })
 }
@@ -77,7 +77,7 @@ const writes: readonly (readonly [string, Write, readonly string[]])[] = [
 ]
 
 onBothDialects('bootstrap', (fresh) => {
-  const room = async () => aTasksRoom(await fresh())
+  const room = async () => aTasksWorld(await fresh())
 
   test('the document contains the fields of the specification, and spaces, tasks, permissions and profile', async () => {
     const world = await room()
@@ -220,7 +220,7 @@ onBothDialects('bootstrap', (fresh) => {
   })
 
   describe('over HTTP', () => {
-    const get = (world: TasksRoom, headers: Record<string, string> = {}, method = 'GET') =>
+    const get = (world: TasksWorld, headers: Record<string, string> = {}, method = 'GET') =>
       fetch(`${world.baseUrl}/api/platform/v1/bootstrap`, {
         method,
         headers: { authorization: 'Bearer anna', connection: 'close', ...headers },
@@ -268,9 +268,9 @@ onBothDialects('bootstrap', (fresh) => {
 test('a document is consistent: a commit during its build is in the next one', async () => {
   const { db } = await emptyDatabase('postgres')
   onTestFinished(() => db.destroy())
-  const room = await aTasksRoom(db)
+  const room = await aTasksWorld(db)
   let made = 0
-  const spacesOf: TasksRoom['spacesOf'] = async (tx, user) => {
+  const spacesOf: TasksWorld['spacesOf'] = async (tx, user) => {
     made += 1
     if (made === 1) await task({ assigneeId: 'ben' })(room)
     return room.spacesOf(tx, user)
@@ -282,8 +282,8 @@ test('a document is consistent: a commit during its build is in the next one', a
 
 test('concurrent calls share one database read', async () => {
   const { db } = await emptyDatabase('sqlite')
-  const world = await aTasksRoom(db)
-  const replica = aReplica({ ...world, db: counted(db) } as TasksRoom)
+  const world = await aTasksWorld(db)
+  const replica = aReplica({ ...world, db: counted(db) } as TasksWorld)
   await replica.madeFor()
   looks = 0
   await Promise.all(Array.from({ length: 50 }, () => replica.read('anna')))

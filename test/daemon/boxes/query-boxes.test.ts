@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import type { Clock } from '../../../src/core/kit/index.ts'
 import { scanBoxes } from '../../../src/daemon/boxes/query-boxes.ts'
 import type { Db } from '../../../src/daemon/db/index.ts'
-import { aBoxesRoom, anOperator, manyBoxes } from '../../support/boxes-room.ts'
+import { aBoxesWorld, anOperator, manyBoxes } from '../../support/boxes-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
 
 const fleet = 2000
@@ -45,7 +45,7 @@ function watched(db: Db, { turn = () => undefined, row = () => undefined }: { tu
 
 onBothDialects('a read-only command for each box of a fleet', (fresh) => {
   const setUp = async () => {
-    const room = await aBoxesRoom(await fresh())
+    const room = await aBoxesWorld(await fresh())
     await manyBoxes(room, fleet)
     let ms = 0
     const clock: Clock = { ...room.clock, monotonicMs: () => ms }

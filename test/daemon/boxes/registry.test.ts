@@ -17,7 +17,7 @@ import {
 } from '../../../src/daemon/boxes/index.ts'
 import { commandById } from '../../../src/daemon/hosts/index.ts'
 import { aManifest, aReport } from '../../support/boxes.ts'
-import { aBoxesRoom, aHost, aLiveBox, anApi, anOperator, type BoxesRoom, heardOf, manyBoxes } from '../../support/boxes-room.ts'
+import { aBoxesWorld, aHost, aLiveBox, anApi, anOperator, type BoxesWorld, heardOf, manyBoxes } from '../../support/boxes-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
 
 const code = async (call: Promise<unknown>) =>
@@ -26,12 +26,12 @@ const code = async (call: Promise<unknown>) =>
     (error) => (isProblem(error) ? error.code : String(error)),
   )
 const hourMs = 3_600_000
-const say = (room: BoxesRoom, hostId: string, ...reports: ReturnType<typeof aReport>[]) =>
+const say = (room: BoxesWorld, hostId: string, ...reports: ReturnType<typeof aReport>[]) =>
   room.db.transaction().execute((tx) => applyReports({ tx, clock: room.clock }, hostId as HostId, reports))
 
 onBothDialects('the registry of boxes', (fresh) => {
   test('a new manifest shows as drift at once, per component and for the box', async () => {
-    const room = await aBoxesRoom(await fresh())
+    const room = await aBoxesWorld(await fresh())
     await aLiveBox(room, 'north')
     const api = await anApi(room)
     expect(await api.applyManifest({ body: { manifest: aManifest({ synapse: '1.163.2' }) } })).toMatchObject({ revision: 2, changed: true })
@@ -44,7 +44,7 @@ onBothDialects('the registry of boxes', (fresh) => {
   })
 
   test('a handed-over box keeps its last versions', async () => {
-    const room = await aBoxesRoom(await fresh())
+    const room = await aBoxesWorld(await fresh())
     const { hostId, id } = await aLiveBox(room, 'north')
     const columns = ['installed_synapse', 'installed_postgres', 'database_bytes', 'drift_severity', 'drift_report'] as const
     const known = () => room.db.selectFrom('boxes').select(columns).executeTakeFirstOrThrow()
@@ -61,7 +61,7 @@ onBothDialects('the registry of boxes', (fresh) => {
   })
 
   test('a box with a stale report or an offline host has unknown drift, in lists and for the job', async () => {
-    const room = await aBoxesRoom(await fresh())
+    const room = await aBoxesWorld(await fresh())
     await aLiveBox(room, 'north')
     const api = await anApi(room)
     const show = async () => (await api.listBoxes()).boxes.map(({ severity, freshness }) => ({ severity, freshness }))
@@ -80,7 +80,7 @@ onBothDialects('the registry of boxes', (fresh) => {
   })
 
   test('a report counts only from the host of the box, with its epoch, and not when it is older', async () => {
-    const room = await aBoxesRoom(await fresh())
+    const room = await aBoxesWorld(await fresh())
     const other = await aHost(room, 'host-2')
     const box = await aLiveBox(room, 'north')
     const installed = (synapse: string) => ({ installed: { ...aManifest().tiers.free, synapse } })
@@ -99,7 +99,7 @@ onBothDialects('the registry of boxes', (fresh) => {
   })
 
   test('the job checks a large fleet completely, in chunks', async () => {
-    const room = await aBoxesRoom(await fresh())
+    const room = await aBoxesWorld(await fresh())
     await manyBoxes(room, 1203)
     const started = isoNow(room.clock)
     expect(await detectDrift(room)).toBe('1203 boxes checked: 802 in sync, 401 minor drift')
@@ -108,7 +108,7 @@ onBothDialects('the registry of boxes', (fresh) => {
   })
 
   test('lists are filtered and paged by slug', async () => {
-    const room = await aBoxesRoom(await fresh())
+    const room = await aBoxesWorld(await fresh())
     await aHost(room, 'host-2')
     await aLiveBox(room, 'alpha', { plan: 'pro' })
     await aLiveBox(room, 'beta')
@@ -125,7 +125,7 @@ onBothDialects('the registry of boxes', (fresh) => {
   })
 
   test('a scan queries online agents and names the unreachable ones', async () => {
-    const room = await aBoxesRoom(await fresh())
+    const room = await aBoxesWorld(await fresh())
     await aLiveBox(room, 'alpha')
     await aHost(room, 'host-2')
     await aLiveBox(room, 'beta', { host: 'host-2' })
@@ -156,7 +156,7 @@ onBothDialects('the registry of boxes', (fresh) => {
   })
 
   test('two jobs: drift at minute 7 of every hour, version sync at 03:30; neither sends an update', async () => {
-    const room = await aBoxesRoom(await fresh())
+    const room = await aBoxesWorld(await fresh())
     await aLiveBox(room, 'alpha')
     await room.db.deleteFrom('commands').execute()
     const jobs = boxesJobs(room)
@@ -171,7 +171,7 @@ onBothDialects('the registry of boxes', (fresh) => {
   })
 
   test('only live boxes are in scope of rollouts; scan and check refuse one that is not ready', async () => {
-    const room = await aBoxesRoom(await fresh())
+    const room = await aBoxesWorld(await fresh())
     await aLiveBox(room, 'alpha', { plan: 'dedicated' })
     const api = await anApi(room)
     await api.provisionBox({ body: { slug: 'beta', name: 'B', plan: 'light', chatDomain: 'b.example', host: 'host-1' } })
@@ -182,7 +182,7 @@ onBothDialects('the registry of boxes', (fresh) => {
   })
 
   test('marking and unmarking a canary is audited with the actor', async () => {
-    const room = await aBoxesRoom(await fresh())
+    const room = await aBoxesWorld(await fresh())
     await aLiveBox(room, 'alpha')
     const api = await anApi(room)
     expect((await api.changeBox({ params: { slug: 'alpha' }, body: { canary: true } })).canary).toBe(true)
@@ -193,7 +193,7 @@ onBothDialects('the registry of boxes', (fresh) => {
   })
 
   test('a box has one hold; the next is possible after release or expiry', async () => {
-    const room = await aBoxesRoom(await fresh())
+    const room = await aBoxesWorld(await fresh())
     const { id } = await aLiveBox(room, 'alpha')
     const hold = (holder: string, until = '2026-01-05T03:00:00.000Z') =>
       room.db.transaction().execute((tx) => holdBox(tx, room.clock, { boxId: id, holder, until }))
@@ -211,7 +211,7 @@ onBothDialects('the registry of boxes', (fresh) => {
   })
 
   test('delivered secrets are sealed, and unsealed only for their box', async () => {
-    const room = await aBoxesRoom(await fresh())
+    const room = await aBoxesWorld(await fresh())
     const { id } = await aLiveBox(room, 'alpha')
     const side = boxPort({ ...room, secretsFor: async () => ({}) })
     const deliver = (edgeSecret: string) =>
@@ -230,7 +230,7 @@ onBothDialects('the registry of boxes', (fresh) => {
 
 onBothDialects('the manifest', (fresh) => {
   test('the same content keeps its revision, other content gets the next, older content too', async () => {
-    const room = await aBoxesRoom(await fresh())
+    const room = await aBoxesWorld(await fresh())
     const apply = (synapse: string) => applyManifest(room, anOperator, aManifest({ synapse }))
     expect(await apply('1.157.1')).toMatchObject({ revision: 1, changed: false })
     expect(await apply('1.163.2')).toMatchObject({ revision: 2, changed: true })
@@ -241,7 +241,7 @@ onBothDialects('the manifest', (fresh) => {
   })
 
   test('the API shows, compares, applies and lists manifests; an invalid one changes nothing', async () => {
-    const room = await aBoxesRoom(await fresh())
+    const room = await aBoxesWorld(await fresh())
     const api = await anApi(room)
     const manifest = aManifest({ synapse: '1.163.2' })
     expect((await api.diffManifest({ body: { manifest } })).changes).toHaveLength(3)
@@ -259,7 +259,7 @@ onBothDialects('the manifest', (fresh) => {
   })
 
   test('the file is imported at the first start only', async () => {
-    const room = { ...(await aBoxesRoom(await fresh())) }
+    const room = { ...(await aBoxesWorld(await fresh())) }
     await room.db.deleteFrom('manifests').execute()
     expect(await code(importManifest(room, 'a: [')).catch(String)).toBe('MANIFEST_INVALID')
     expect(await importManifest(room, JSON.stringify(aManifest()))).toBe(true)

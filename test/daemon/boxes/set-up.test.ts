@@ -3,7 +3,7 @@ import { isProblem } from '../../../src/core/kit/index.ts'
 import { applyManifest, boxById } from '../../../src/daemon/boxes/index.ts'
 import { commandById } from '../../../src/daemon/hosts/index.ts'
 import { aManifest, aProbe, aReport } from '../../support/boxes.ts'
-import { aBoxesRoom, aHost, aLiveBox, anApi, anOperator, answerCommand, type BoxesRoom, failCommand } from '../../support/boxes-room.ts'
+import { aBoxesWorld, aHost, aLiveBox, anApi, anOperator, answerCommand, type BoxesWorld, failCommand } from '../../support/boxes-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
 
 const wanted = { slug: 'north', name: 'North School', plan: 'light', chatDomain: 'chat.north.example', host: 'host-1' } as const
@@ -12,11 +12,11 @@ const code = async (call: Promise<unknown>) =>
     () => 'no problem',
     (error) => (isProblem(error) ? error.code : String(error)),
   )
-const audit = ({ db }: BoxesRoom) => db.selectFrom('audit').select(['action', 'subject']).orderBy('seq').execute()
+const audit = ({ db }: BoxesWorld) => db.selectFrom('audit').select(['action', 'subject']).orderBy('seq').execute()
 
 onBothDialects('set-up of a box', (fresh) => {
   test('a provisioned box gets ports, images of the manifest and a command, and is live once it reports', async () => {
-    const room = await aBoxesRoom(await fresh())
+    const room = await aBoxesWorld(await fresh())
     const api = await anApi(room)
     const { box, commandId } = await api.provisionBox({ body: { ...wanted, canary: true } })
     expect(box).toMatchObject({ slug: 'north', status: 'provisioning', live: false, severity: 'unknown', freshness: 'never', canary: true })
@@ -40,7 +40,7 @@ onBothDialects('set-up of a box', (fresh) => {
   })
 
   test('versions of the input override the manifest’s', async () => {
-    const room = await aBoxesRoom(await fresh())
+    const room = await aBoxesWorld(await fresh())
     const api = await anApi(room)
     const { commandId } = await api.provisionBox({ body: { ...wanted, versions: { synapse: '1.97.0' } } })
     const { payload } = await commandById(room.db, commandId)
@@ -51,7 +51,7 @@ onBothDialects('set-up of a box', (fresh) => {
   })
 
   test('the digests of the manifest are those that the host pulls', async () => {
-    const room = await aBoxesRoom(await fresh())
+    const room = await aBoxesWorld(await fresh())
     const api = await anApi(room)
     const digests = Object.fromEntries(
       ['edge:1.22', 'synapse:v1.157.1', 'synapse:v1.97.0'].map((name, of) => [`registry.example/${name}`, `sha256:${`${of}`.repeat(64)}`]),
@@ -64,7 +64,7 @@ onBothDialects('set-up of a box', (fresh) => {
   })
 
   test('a duplicate slug is refused with the name of its tenant', async () => {
-    const room = await aBoxesRoom(await fresh())
+    const room = await aBoxesWorld(await fresh())
     await aLiveBox(room, 'north')
     const api = await anApi(room)
     const again = api.provisionBox({ body: wanted })
@@ -74,7 +74,7 @@ onBothDialects('set-up of a box', (fresh) => {
   })
 
   test('repeating the call for a ready box returns the box and changes nothing', async () => {
-    const room = await aBoxesRoom(await fresh())
+    const room = await aBoxesWorld(await fresh())
     const api = await anApi(room)
     const body = { ...wanted, versions: { synapse: '1.157.1' } }
     const { box, commandId } = await api.provisionBox({ body })
@@ -90,7 +90,7 @@ onBothDialects('set-up of a box', (fresh) => {
   })
 
   test('a corrected call replaces a failed adoption and frees slug and domain', async () => {
-    const room = await aBoxesRoom(await fresh())
+    const room = await aBoxesWorld(await fresh())
     const api = await anApi(room)
     const adopt = (folder: string) => api.adoptBox({ body: { ...wanted, folder, project: 'north' } })
     const mistyped = await adopt('/srv/nroth')
@@ -104,20 +104,20 @@ onBothDialects('set-up of a box', (fresh) => {
   })
 
   test.each(['north; rm -rf /', '$(id)', '../north', 'north`id`', 'North', 'a', 'north-'])('the box name %j is refused', async (slug) => {
-    const api = await anApi(await aBoxesRoom(await fresh()))
+    const api = await anApi(await aBoxesWorld(await fresh()))
     expect(await code(api.provisionBox({ body: { ...wanted, slug } }))).toBe('VALIDATION')
     expect(await code(api.adoptBox({ body: { ...wanted, slug, folder: '/srv/north', project: 'north' } }))).toBe('VALIDATION')
   })
 
   test('repeating the call during provisioning returns the same command', async () => {
-    const room = await aBoxesRoom(await fresh())
+    const room = await aBoxesWorld(await fresh())
     const api = await anApi(room)
     const first = await api.provisionBox({ body: wanted })
     expect((await api.provisionBox({ body: wanted })).commandId).toBe(first.commandId)
   })
 
   test.each(['failed', 'expired'] as const)('after provisioning %s the same call retries with the same ports', async (status) => {
-    const room = await aBoxesRoom(await fresh())
+    const room = await aBoxesWorld(await fresh())
     const api = await anApi(room)
     const first = await api.provisionBox({ body: wanted })
     await failCommand(room, first.commandId, status)
@@ -140,7 +140,7 @@ onBothDialects('set-up of a box', (fresh) => {
   })
 
   test('a begun box cannot be continued as another one', async () => {
-    const room = await aBoxesRoom(await fresh())
+    const room = await aBoxesWorld(await fresh())
     const api = await anApi(room)
     await aHost(room, 'host-2')
     await api.provisionBox({ body: wanted })
@@ -150,7 +150,7 @@ onBothDialects('set-up of a box', (fresh) => {
   })
 
   test('boxes created at the same time get different ports', async () => {
-    const room = await aBoxesRoom(await fresh())
+    const room = await aBoxesWorld(await fresh())
     const api = await anApi(room)
     const slugs = ['aaa', 'bbb', 'ccc', 'ddd']
     const made = await Promise.allSettled(
@@ -162,7 +162,7 @@ onBothDialects('set-up of a box', (fresh) => {
   })
 
   test('a host must exist and be neither revoked nor frozen', async () => {
-    const room = await aBoxesRoom(await fresh())
+    const room = await aBoxesWorld(await fresh())
     const api = await anApi(room)
     await aHost(room, 'gone', { status: 'revoked' })
     expect(await code(api.provisionBox({ body: { ...wanted, host: 'nowhere' } }))).toBe('NOT_FOUND')
@@ -171,7 +171,7 @@ onBothDialects('set-up of a box', (fresh) => {
   })
 
   test('an adopted stack is observed, with findings', async () => {
-    const room = await aBoxesRoom(await fresh())
+    const room = await aBoxesWorld(await fresh())
     const api = await anApi(room)
     const { commandId } = await api.adoptBox({ body: { ...wanted, folder: '/srv/north', project: 'north' } })
     await answerCommand(room, commandId, { report: aReport('north', { managed: false }), findings: ['there is no edge'] })
@@ -186,7 +186,7 @@ onBothDialects('set-up of a box', (fresh) => {
   })
 
   test('a folder with .. or shell characters is refused', async () => {
-    const api = await anApi(await aBoxesRoom(await fresh()))
+    const api = await anApi(await aBoxesWorld(await fresh()))
     for (const folder of ['/srv/../etc', 'srv/north', '/srv/$(id)', '/srv/a b'])
       expect(await code(api.adoptBox({ body: { ...wanted, folder, project: 'north' } }))).toBe('VALIDATION')
   })

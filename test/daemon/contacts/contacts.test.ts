@@ -22,7 +22,7 @@ import { insertUser } from '../../../src/daemon/users/users.repo.ts'
 import { systemRandom } from '../../../src/node/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { explained } from '../../support/explained.ts'
-import { twoTenants } from '../../support/sessions-room.ts'
+import { twoTenants } from '../../support/sessions-world.ts'
 
 const refusedWith = (code: ProblemCode) => (error: unknown) => isProblem(error, code)
 const clock = manualClock()

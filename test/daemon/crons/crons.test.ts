@@ -6,7 +6,7 @@ import { beginAllDue, type CronsDeps, cronsRoutes, runScheduler, trackRuns } fro
 import type { Db } from '../../../src/daemon/db/index.ts'
 import { type Cron, defineCron } from '../../../src/daemon/feature/index.ts'
 import { silentLogger, systemRandom } from '../../../src/node/index.ts'
-import { anOperator } from '../../support/boxes-room.ts'
+import { anOperator } from '../../support/boxes-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { servedApp } from '../../support/served-app.ts'
 

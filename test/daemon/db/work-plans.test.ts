@@ -17,10 +17,10 @@ import { drainJobs } from '../../../src/daemon/jobs/index.ts'
 import { findJob } from '../../../src/daemon/jobs/testing.ts'
 import { knownBox } from '../../../src/daemon/rollouts/testing.ts'
 import { silentLogger, systemRandom } from '../../../src/node/index.ts'
-import { aKeyring, anAccount, anAdminRoom, aSession } from '../../support/admin-room.ts'
+import { aKeyring, anAccount, anAdminWorld, aSession } from '../../support/admin-world.ts'
 import { emptyDatabase } from '../../support/databases.ts'
 import { growRegistry } from '../../support/grown-registry.ts'
-import { roleBook } from '../../support/sessions-room.ts'
+import { roleBook } from '../../support/sessions-world.ts'
 import { synapseSchemas } from '../../support/synapse-schemas.ts'
 import { type Overheard, overhear, wholeReadsOf } from '../../support/whole-reads.ts'
 
@@ -112,7 +112,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s, in a registry that has gr
   })
 
   test('an operator logs in, calls and lists its sessions', async () => {
-    const room = await anAdminRoom(deps.db, { clock })
+    const room = await anAdminWorld(deps.db, { clock })
     await anAccount(room)
     const once = async () => {
       const { authorization, actor } = await aSession(room)

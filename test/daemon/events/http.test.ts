@@ -7,7 +7,7 @@ import { eventsRoutes } from '../../../src/daemon/events/index.ts'
 import { buildApp, makeMetrics } from '../../../src/daemon/http/index.ts'
 import { tenantBySlug } from '../../../src/daemon/tenants/index.ts'
 import { silentLogger, systemRandom } from '../../../src/node/index.ts'
-import { anOperator } from '../../support/boxes-room.ts'
+import { anOperator } from '../../support/boxes-world.ts'
 import { emptyDatabase } from '../../support/databases.ts'
 import { aReplica, aToken, happen, happened, principalOf, until } from '../../support/event-world.ts'
 

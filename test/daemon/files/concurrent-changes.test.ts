@@ -5,14 +5,14 @@ import { changeFile, deleteFile, restoreFile } from '../../../src/daemon/files/c
 import { cleanUpFiles, filesJobs } from '../../../src/daemon/files/erase-files.ts'
 import { createFolder, deleteFolder } from '../../../src/daemon/files/folders.ts'
 import { onBothDialects } from '../../support/databases.ts'
-import { aFilesRoom } from '../../support/files-room.ts'
+import { aFilesWorld } from '../../support/files-world.ts'
 
 const expected = (error: unknown) =>
   (['NOT_FOUND', 'CONFLICT', 'ALREADY_EXISTS', 'QUOTA_EXCEEDED'] as const).some((code) => isProblem(error, code))
 
 onBothDialects('concurrent work on files', (fresh) => {
   test('is serialized or refused, and rows, objects and byte counts agree', async () => {
-    const room = await aFilesRoom(await fresh(), 100)
+    const room = await aFilesWorld(await fresh(), 100)
     const anna = await room.aUser('anna')
     const { id: spaceId } = await room.aSpace(anna)
     const deeds = ['send', 'send to folder', 'delete', 'erase', 'restore', 'move', 'delete folder', 'clean up', 'a month'] as const
@@ -45,7 +45,7 @@ onBothDialects('concurrent work on files', (fresh) => {
   })
 
   test('an upload whose row was deleted leaves no bytes', async () => {
-    const room = await aFilesRoom(await fresh())
+    const room = await aFilesWorld(await fresh())
     const anna = await room.aUser('anna')
     const { id: spaceId } = await room.aSpace(anna)
     const put: typeof room.objects.put = async (...given) => {
@@ -59,7 +59,7 @@ onBothDialects('concurrent work on files', (fresh) => {
   })
 
   test('file-cleanup runs at 03:30', async () => {
-    const [job] = filesJobs(await aFilesRoom(await fresh()))
+    const [job] = filesJobs(await aFilesWorld(await fresh()))
     expect([job?.key, job?.nextAfter(new Date('2026-01-05T03:30:00Z'))]).toEqual(['file-cleanup', new Date('2026-01-06T03:30:00Z')])
   })
 })

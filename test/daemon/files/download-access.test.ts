@@ -5,13 +5,13 @@ import { deleteSpace } from '../../../src/daemon/spaces/change-space.ts'
 import { findSpace, type SpaceRecord } from '../../../src/daemon/spaces/spaces.repo.ts'
 import { recordLeft } from '../../../src/daemon/spaces/sync-steps.ts'
 import { onBothDialects } from '../../support/databases.ts'
-import { aFilesRoom } from '../../support/files-room.ts'
+import { aFilesWorld } from '../../support/files-world.ts'
 
 onBothDialects('membership check of downloads', (fresh) => {
   /** Ben in a space of anna, and the check of his membership. */
   async function inside() {
     const db = await fresh()
-    const room = await aFilesRoom(db)
+    const room = await aFilesWorld(db)
     const [anna, ben] = [await room.aUser('anna'), await room.aUser('ben')]
     const { id: spaceId } = await room.aSpace(anna)
     await putSpaceMember(room, anna, { spaceId, userId: ben.userId, role: 'member' })

@@ -12,7 +12,7 @@ import { bucketStore } from '../../../src/daemon/objects/bucket-store.ts'
 import type { ObjectStore } from '../../../src/daemon/objects/index.ts'
 import { putSpaceMember, removeSpaceMember } from '../../../src/daemon/spaces/change-members.ts'
 import { emptyDatabase } from '../../support/databases.ts'
-import { aFilesRoom } from '../../support/files-room.ts'
+import { aFilesWorld } from '../../support/files-world.ts'
 import { hurriedClock } from '../../support/hurried-clock.ts'
 import { aPlatformUser } from '../../support/platform-user.ts'
 import { aRunningDaemon, clientOf, loggedIn } from '../../support/running-daemon.ts'
@@ -77,7 +77,7 @@ async function aStuckBucket(): Promise<ObjectStore> {
 describe.each(['folder', 'bucket'] as const)('from a %s', (kind) => {
   /** A file that anna is about to download, and the stream the store opened for it. */
   async function downloading() {
-    const room = await aFilesRoom((await emptyDatabase('sqlite')).db)
+    const room = await aFilesWorld((await emptyDatabase('sqlite')).db)
     const objects = kind === 'folder' ? room.objects : await aStuckBucket()
     const opened: Readable[] = []
     const get: ObjectStore['get'] = async (...given) => {

@@ -5,7 +5,7 @@ import { fileUsageOf, usageBySpace } from '../../../src/daemon/files/file-usage.
 import { addUsage, insertUpload } from '../../../src/daemon/files/files.repo.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { explained } from '../../support/explained.ts'
-import { aFilesRoom } from '../../support/files-room.ts'
+import { aFilesWorld } from '../../support/files-world.ts'
 
 test('the five largest spaces are listed, largest first, and equal sizes by id', () => {
   const bytes = [3, 9, 3, 1, 7, 2, 3]
@@ -22,7 +22,7 @@ test('the five largest spaces are listed, largest first, and equal sizes by id',
 
 onBothDialects('file storage of a tenant', (fresh, dialect) => {
   test('is the number checked at uploads, and its parts match the stored files', async () => {
-    const room = await aFilesRoom(await fresh(), 5000)
+    const room = await aFilesWorld(await fresh(), 5000)
     const anna = await room.aUser('anna')
     const [small, large] = [await room.aSpace(anna, { name: 'Small' }), await room.aSpace(anna, { name: 'Large' })]
     const of = (bytes: number) => ({ content: Buffer.alloc(bytes) })
@@ -50,7 +50,7 @@ onBothDialects('file storage of a tenant', (fresh, dialect) => {
   })
 
   test('of a tenant without files is zero', async () => {
-    const room = await aFilesRoom(await fresh(), 5000)
+    const room = await aFilesWorld(await fresh(), 5000)
     const none = { count: 0, bytes: 0 }
     expect(await fileUsageOf(room.quotas)(room.db, { id: room.tenantId, plan: 'pro' })).toEqual({
       ...{ usedBytes: 0, quotaBytes: 5000, kept: none, deleted: none, underWay: none, largestSpaces: [] },
@@ -58,7 +58,7 @@ onBothDialects('file storage of a tenant', (fresh, dialect) => {
   })
 
   test('is read from an index alone, whatever else is stored', async () => {
-    const { db, tenantId } = await aFilesRoom(await fresh())
+    const { db, tenantId } = await aFilesWorld(await fresh())
     const [plan] = await explained(db, dialect, (tx) => usageBySpace(tx, tenantId))
     expect(plan).toMatch(
       dialect === 'sqlite' ? /SEARCH files USING COVERING INDEX files_of_tenant \(tenant_id=\?\)/ : /Index Only Scan using files_of_tenant/,

@@ -5,12 +5,12 @@ import { maxFileBytes } from '../../../src/core/files/index.ts'
 import type { PlatformPrincipal } from '../../../src/core/kit/index.ts'
 import { filesRoutes } from '../../../src/daemon/files/index.ts'
 import { emptyDatabase } from '../../support/databases.ts'
-import { aFilesRoom } from '../../support/files-room.ts'
+import { aFilesWorld } from '../../support/files-world.ts'
 import { aSmallApp } from '../../support/small-app.ts'
 
 /** A space of anna over HTTP, with a non-member. */
 async function served() {
-  const room = await aFilesRoom((await emptyDatabase('sqlite')).db, 200 * 1024 * 1024)
+  const room = await aFilesWorld((await emptyDatabase('sqlite')).db, 200 * 1024 * 1024)
   const [anna, eve] = [await room.aUser('anna'), await room.aUser('eve')]
   const users: Record<string, PlatformPrincipal> = { anna, eve }
   const { id: spaceId } = await room.aSpace(anna)

@@ -11,11 +11,11 @@ import { deleteOldSpaces, spaceActivity } from '../../../src/daemon/spaces/activ
 import { putSpaceMember, removeSpaceMember } from '../../../src/daemon/spaces/change-members.ts'
 import { deleteSpace } from '../../../src/daemon/spaces/change-space.ts'
 import { onBothDialects } from '../../support/databases.ts'
-import { aFilesRoom, anUpload } from '../../support/files-room.ts'
+import { aFilesWorld, anUpload } from '../../support/files-world.ts'
 
 const refusedWith = (code: ProblemCode) => (error: unknown) => isProblem(error, code)
 const day = 86_400_000
-type Room = Awaited<ReturnType<typeof aFilesRoom>>
+type Room = Awaited<ReturnType<typeof aFilesWorld>>
 
 /** A space of anna with ben as a member. */
 async function ofTwo(room: Room) {
@@ -33,7 +33,7 @@ async function bytesOf(room: Room, actor: PlatformPrincipal, one: { spaceId: str
 
 onBothDialects('files of a space', (fresh) => {
   test('are uploaded by members, published to them, and downloaded unchanged', async () => {
-    const room = await aFilesRoom(await fresh())
+    const room = await aFilesWorld(await fresh())
     const { anna, ben, spaceId } = await ofTwo(room)
     const { id: folderId } = await createFolder(room, anna, { spaceId, name: 'Plans' })
     const content = Buffer.from('%PDF-1.7 plan')
@@ -59,14 +59,14 @@ onBothDialects('files of a space', (fresh) => {
   })
 
   test('are sent as attachments unless their bytes are an image or a PDF, whatever type was declared', async () => {
-    const room = await aFilesRoom(await fresh())
+    const room = await aFilesWorld(await fresh())
     const { anna, spaceId } = await ofTwo(room)
     const { id: fileId } = await room.send(anna, spaceId, { content: Buffer.from('<script>'), fileName: 'a.png', contentType: 'image/png' })
     expect(await downloadFile(room, anna, { spaceId, fileId })).toMatchObject({ contentType: 'application/octet-stream', inline: false })
   })
 
   test('are hidden from non-members and other tenants on every endpoint', async () => {
-    const room = await aFilesRoom(await fresh())
+    const room = await aFilesWorld(await fresh())
     const anna = await room.aUser('anna')
     const { id: spaceId } = await room.aSpace(anna, { visibility: 'PUBLIC' })
     const administrator = await room.aUser('carl', { capabilities: ['manageSpaces', 'manageUsers'] })
@@ -88,7 +88,7 @@ onBothDialects('files of a space', (fresh) => {
   })
 
   test('are accessible through their own space only', async () => {
-    const room = await aFilesRoom(await fresh())
+    const room = await aFilesWorld(await fresh())
     const { anna, spaceId } = await ofTwo(room)
     const { id: other } = await room.aSpace(anna, { name: '5c' })
     const { id: fileId } = await room.send(anna, spaceId)
@@ -103,7 +103,7 @@ onBothDialects('files of a space', (fresh) => {
   })
 
   test('are listed newest first, in pages, by folder', async () => {
-    const room = await aFilesRoom(await fresh())
+    const room = await aFilesWorld(await fresh())
     const { anna, spaceId } = await ofTwo(room)
     const { id: folderId } = await createFolder(room, anna, { spaceId, name: 'Plans' })
     const names: string[] = []
@@ -129,7 +129,7 @@ onBothDialects('files of a space', (fresh) => {
   })
 
   test('are renamed, moved and deleted by their uploader and by owners', async () => {
-    const room = await aFilesRoom(await fresh())
+    const room = await aFilesWorld(await fresh())
     const { anna, ben, spaceId } = await ofTwo(room)
     const { id: folderId } = await createFolder(room, anna, { spaceId, name: 'Plans' })
     const [hers, his] = [await room.send(anna, spaceId), await room.send(ben, spaceId)]
@@ -156,7 +156,7 @@ onBothDialects('files of a space', (fresh) => {
   })
 
   test('that were deleted can be restored for 30 days and count to the quota until they are erased', async () => {
-    const room = await aFilesRoom(await fresh())
+    const room = await aFilesWorld(await fresh())
     const { anna, spaceId } = await ofTwo(room)
     const { id: fileId } = await room.send(anna, spaceId)
     const one = { spaceId, fileId }
@@ -179,7 +179,7 @@ onBothDialects('files of a space', (fresh) => {
   })
 
   test('are erased at once on request, deleted files too, and free their quota', async () => {
-    const room = await aFilesRoom(await fresh())
+    const room = await aFilesWorld(await fresh())
     const { anna, spaceId } = await ofTwo(room)
     const [one, two] = [await room.send(anna, spaceId), await room.send(anna, spaceId)]
     await deleteFile(room, anna, { spaceId, fileId: one.id, forGood: true })
@@ -189,7 +189,7 @@ onBothDialects('files of a space', (fresh) => {
   })
 
   test('are deleted with their folder, restored without it, and not deletable by the creator of the folder alone', async () => {
-    const room = await aFilesRoom(await fresh())
+    const room = await aFilesWorld(await fresh())
     const { anna, ben, spaceId } = await ofTwo(room)
     const { id: folderId } = await createFolder(room, ben, { spaceId, name: 'Plans' })
     const { id: fileId } = await room.send(anna, spaceId, { fields: { folderId } })
@@ -200,7 +200,7 @@ onBothDialects('files of a space', (fresh) => {
   })
 
   test('are erased 30 days after their space', async () => {
-    const room = await aFilesRoom(await fresh())
+    const room = await aFilesWorld(await fresh())
     const { anna, spaceId } = await ofTwo(room)
     const { id: fileId } = await room.send(anna, spaceId)
     await deleteSpace(room, anna, { spaceId })
@@ -211,7 +211,7 @@ onBothDialects('files of a space', (fresh) => {
   })
 
   test('leave nothing if the form is invalid, the folder does not exist, or the sender is removed meanwhile', async () => {
-    const room = await aFilesRoom(await fresh())
+    const room = await aFilesWorld(await fresh())
     const { anna, ben, spaceId } = await ofTwo(room)
     const upload = anUpload()
     const refused = {
@@ -232,7 +232,7 @@ onBothDialects('files of a space', (fresh) => {
   })
 
   test('stay recorded while the store is unreachable, and are erased once it is back', async () => {
-    const room = await aFilesRoom(await fresh())
+    const room = await aFilesWorld(await fresh())
     const { anna, spaceId } = await ofTwo(room)
     const away = () => Promise.reject(problem('OBJECT_STORE_UNAVAILABLE', 'away'))
     const broken = { ...room, objects: { ...room.objects, put: away, remove: away } }
@@ -246,7 +246,7 @@ onBothDialects('files of a space', (fresh) => {
   })
 
   test('keep the row of their space until the store has deleted them', async () => {
-    const room = await aFilesRoom(await fresh())
+    const room = await aFilesWorld(await fresh())
     const { anna, spaceId } = await ofTwo(room)
     await room.send(anna, spaceId)
     await deleteSpace(room, anna, { spaceId })

@@ -7,14 +7,14 @@ import { putSpaceMember } from '../../../src/daemon/spaces/change-members.ts'
 import { deleteSpace } from '../../../src/daemon/spaces/change-space.ts'
 import { deleteOldSpaces } from '../../../src/daemon/spaces/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
-import { aSpacesRoom } from '../../support/spaces-room.ts'
+import { aSpacesWorld } from '../../support/spaces-world.ts'
 
 const refusedWith = (code: ProblemCode) => (error: unknown) => isProblem(error, code)
 const day = 86_400_000
 
 onBothDialects('folders of a space', (fresh) => {
   test('are created by members, each name once, and listed in the activity', async () => {
-    const room = await aSpacesRoom(await fresh())
+    const room = await aSpacesWorld(await fresh())
     const anna = await room.aUser('anna')
     const { id: spaceId } = await room.aSpace(anna)
     const folder = await createFolder(room, anna, { spaceId, name: 'Photos' })
@@ -26,7 +26,7 @@ onBothDialects('folders of a space', (fresh) => {
   })
 
   test('are hidden from non-members, even if they can find the space or manage the tenant', async () => {
-    const room = await aSpacesRoom(await fresh())
+    const room = await aSpacesWorld(await fresh())
     const [anna, ben] = [await room.aUser('anna'), await room.aUser('ben', { capabilities: ['manageSpaces', 'manageUsers'] })]
     const { id: spaceId } = await room.aSpace(anna, { visibility: 'TENANT' })
     const { id: folderId } = await createFolder(room, anna, { spaceId, name: 'Photos' })
@@ -39,7 +39,7 @@ onBothDialects('folders of a space', (fresh) => {
   })
 
   test('are deleted by their creator and by owners, through their own space only', async () => {
-    const room = await aSpacesRoom(await fresh())
+    const room = await aSpacesWorld(await fresh())
     const [anna, ben] = [await room.aUser('anna'), await room.aUser('ben')]
     const [{ id: spaceId }, { id: other }] = [await room.aSpace(anna), await room.aSpace(anna, { name: '5c' })]
     await putSpaceMember(room, anna, { spaceId, userId: ben.userId, role: 'member' })
@@ -52,7 +52,7 @@ onBothDialects('folders of a space', (fresh) => {
   })
 
   test('are deleted with their space, without leftovers', async () => {
-    const room = await aSpacesRoom(await fresh())
+    const room = await aSpacesWorld(await fresh())
     const anna = await room.aUser('anna')
     const { id: spaceId } = await room.aSpace(anna)
     await createFolder(room, anna, { spaceId, name: 'Photos' })

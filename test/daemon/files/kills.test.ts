@@ -8,10 +8,10 @@ import type { FilesDeps } from '../../../src/daemon/files/deps.ts'
 import { cleanUpFiles } from '../../../src/daemon/files/erase-files.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { Died, mortal } from '../../support/dying.ts'
-import { aFilesRoom } from '../../support/files-room.ts'
+import { aFilesWorld } from '../../support/files-world.ts'
 
 const day = 86_400_000
-type Room = Awaited<ReturnType<typeof aFilesRoom>>
+type Room = Awaited<ReturnType<typeof aFilesWorld>>
 type Store = FilesDeps['objects']
 
 /** The files feature of a process that dies after `steps` database statements; its store does nothing from then on. */
@@ -49,7 +49,7 @@ async function aSpaceOf(room: Room): Promise<{ anna: PlatformPrincipal; spaceId:
 
 onBothDialects('a kill of the daemon', (fresh) => {
   test('in an upload leaves a complete file or, after a day, nothing', async () => {
-    const room = await aFilesRoom(await fresh())
+    const room = await aFilesWorld(await fresh())
     const { anna, spaceId } = await aSpaceOf(room)
     const kills = await killedAtEachStep(
       room,
@@ -68,7 +68,7 @@ onBothDialects('a kill of the daemon', (fresh) => {
   })
 
   test('during the transfer leaves nothing after a day', async () => {
-    const room = await aFilesRoom(await fresh())
+    const room = await aFilesWorld(await fresh())
     const { anna, spaceId } = await aSpaceOf(room)
     const { deps } = dying(room, 1000, () => ({
       put: async (key) => {
@@ -86,7 +86,7 @@ onBothDialects('a kill of the daemon', (fresh) => {
   })
 
   test('while erasing resumes at the next run', async () => {
-    const room = await aFilesRoom(await fresh())
+    const room = await aFilesWorld(await fresh())
     const { anna, spaceId } = await aSpaceOf(room)
     for (const _ of [1, 2, 3]) {
       const { id: fileId } = await room.send(anna, spaceId)
@@ -104,7 +104,7 @@ onBothDialects('a kill of the daemon', (fresh) => {
   })
 
   test('while deleting permanently keeps the file or erases it the next night', async () => {
-    const room = await aFilesRoom(await fresh())
+    const room = await aFilesWorld(await fresh())
     const { anna, spaceId } = await aSpaceOf(room)
     let { id: fileId } = await room.send(anna, spaceId)
     await killedAtEachStep(
@@ -123,7 +123,7 @@ onBothDialects('a kill of the daemon', (fresh) => {
   })
 
   test('many pages of files are erased in one run, even if some fail', async () => {
-    const room = await aFilesRoom(await fresh())
+    const room = await aFilesWorld(await fresh())
     const { anna, spaceId } = await aSpaceOf(room)
     const { id } = await room.send(anna, spaceId)
     const [row] = await room.rows()

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { isProblem } from '../../../src/core/kit/index.ts'
 import { uploadFile } from '../../../src/daemon/files/upload-file.ts'
 import { emptyDatabase, onBothDialects } from '../../support/databases.ts'
-import { aFilesRoom, anUpload, inPieces } from '../../support/files-room.ts'
+import { aFilesWorld, anUpload, inPieces } from '../../support/files-world.ts'
 
 const isFull = (error: unknown) => isProblem(error, 'QUOTA_EXCEEDED')
 const sent = (bytes: number, known = true) => ({
@@ -13,7 +13,7 @@ const sent = (bytes: number, known = true) => ({
 
 onBothDialects('the quota of a tenant', (fresh) => {
   test('is usable to the last byte and not beyond', async () => {
-    const room = await aFilesRoom(await fresh(), 1000)
+    const room = await aFilesWorld(await fresh(), 1000)
     const anna = await room.aUser('anna')
     const { id: spaceId } = await room.aSpace(anna)
     await room.send(anna, spaceId, sent(400))
@@ -26,7 +26,7 @@ onBothDialects('the quota of a tenant', (fresh) => {
   })
 
   test('is shared by all spaces of the tenant, and set by its plan', async () => {
-    const room = await aFilesRoom(await fresh(), 1000)
+    const room = await aFilesWorld(await fresh(), 1000)
     const anna = await room.aUser('anna')
     const [one, two] = [await room.aSpace(anna), await room.aSpace(anna, { name: '5c' })]
     const plans = { ...room, quotas: { light: 0, pro: 1000, dedicated: 2000 } }
@@ -38,7 +38,7 @@ onBothDialects('the quota of a tenant', (fresh) => {
   })
 
   test('applies to concurrent uploads: a reservation of one upload is not available to others', async () => {
-    const room = await aFilesRoom(await fresh(), 1000)
+    const room = await aFilesWorld(await fresh(), 1000)
     const anna = await room.aUser('anna')
     const { id: spaceId } = await room.aSpace(anna)
     const ends = await Promise.allSettled(Array.from({ length: 12 }, () => room.send(anna, spaceId, { content: Buffer.alloc(200) })))
@@ -49,7 +49,7 @@ onBothDialects('the quota of a tenant', (fresh) => {
   })
 
   test('is released by a failed upload', async () => {
-    const room = await aFilesRoom(await fresh(), 1000)
+    const room = await aFilesWorld(await fresh(), 1000)
     const anna = await room.aUser('anna')
     const { id: spaceId } = await room.aSpace(anna)
     const upload = anUpload(sent(900))
@@ -75,7 +75,7 @@ onBothDialects('the quota of a tenant', (fresh) => {
 test('concurrent uploads never exceed the quota, and refused uploads leave nothing', async () => {
   const one = fc.record({ bytes: fc.nat(500), known: fc.boolean() })
   const { db } = await emptyDatabase('sqlite')
-  const room = await aFilesRoom(db, 1200)
+  const room = await aFilesWorld(db, 1200)
   const anna = await room.aUser('anna')
   const { id: spaceId } = await room.aSpace(anna)
   let most = 0

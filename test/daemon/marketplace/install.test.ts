@@ -3,19 +3,19 @@ import { type BoardDefinition, type SimulationScript, simulateBoard } from '../.
 import { publishSeeds } from '../../../src/daemon/marketplace/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { mortal } from '../../support/dying.ts'
-import { aMarketplaceRoom, anApp, aSubmission, type MarketplaceRoom } from '../../support/marketplace-room.ts'
-import { aManifest, approve } from '../../support/modules-room.ts'
-import { codeOf } from '../../support/tasks-room.ts'
+import { aMarketplaceWorld, anApp, aSubmission, type MarketplaceWorld } from '../../support/marketplace-world.ts'
+import { aManifest, approve } from '../../support/modules-world.ts'
+import { codeOf } from '../../support/tasks-world.ts'
 
-const install = (room: MarketplaceRoom, id: string, who = 'mia') => room.as(who).installMarketplaceItem({ params: { id } })
-const stateOf = async ({ db }: MarketplaceRoom) => ({
+const install = (room: MarketplaceWorld, id: string, who = 'mia') => room.as(who).installMarketplaceItem({ params: { id } })
+const stateOf = async ({ db }: MarketplaceWorld) => ({
   boards: (await db.selectFrom('boards').select('id').execute()).length,
   subscriptions: await db.selectFrom('marketplace_subscriptions').select(['status', 'installed_template_id']).execute(),
 })
 
 onBothDialects('installs of the marketplace', (fresh) => {
   test('a free flow is copied as a board, uninstalled and installed again; the copies stay', async () => {
-    const room = await aMarketplaceRoom(await fresh())
+    const room = await aMarketplaceWorld(await fresh())
     const { id } = await room.published()
     const { subscription, activation } = await install(room, id)
     expect(activation).toBeNull()
@@ -38,7 +38,7 @@ onBothDialects('installs of the marketplace', (fresh) => {
   })
 
   test('of ten parallel installs one is made', async () => {
-    const room = await aMarketplaceRoom(await fresh())
+    const room = await aMarketplaceWorld(await fresh())
     const { id } = await room.published()
     const codes = await Promise.all(Array.from({ length: 10 }, () => codeOf(install(room, id))))
     expect(codes.toSorted()).toEqual([...Array(9).fill('ALREADY_INSTALLED'), 'ok'])
@@ -46,11 +46,11 @@ onBothDialects('installs of the marketplace', (fresh) => {
   })
 
   test('killed before or after any statement, an install is made whole or not at all', async () => {
-    const room = await aMarketplaceRoom(await fresh())
+    const room = await aMarketplaceWorld(await fresh())
     const { id } = await room.published()
     for (let steps = 0, isDone = false; !isDone; steps++) {
       const life = mortal(room.db, steps)
-      const replica = await aMarketplaceRoom(room.db, { isFirst: false, clock: room.clock, deps: { db: life.db } })
+      const replica = await aMarketplaceWorld(room.db, { isFirst: false, clock: room.clock, deps: { db: life.db } })
       await codeOf(install(replica, id))
       isDone = !life.isDead()
       const { boards, subscriptions } = await stateOf(room)
@@ -63,7 +63,7 @@ onBothDialects('installs of the marketplace', (fresh) => {
   })
 
   test('an app installs the permissions of bundle and manifest, ends active, and is deactivated by the uninstall', async () => {
-    const room = await aMarketplaceRoom(await fresh())
+    const room = await aMarketplaceWorld(await fresh())
     const { id } = await room.published(anApp())
     expect(await codeOf(install(room, id))).toBe('MODULE_NOT_REGISTERED')
     expect((await room.as('mia').showMarketplaceItem({ params: { id } })).obstacle?.code).toBe('MODULE_NOT_REGISTERED')
@@ -80,13 +80,13 @@ onBothDialects('installs of the marketplace', (fresh) => {
   })
 
   test('a failed activation leaves the module installed, is named, and the repeated request activates it', async () => {
-    const room = await aMarketplaceRoom(await fresh())
+    const room = await aMarketplaceWorld(await fresh())
     await approve(room.db, aManifest(), 'ten_one')
     const { id } = await room.published(anApp())
     const failing = async () => {
       throw Object.assign(new Error('no'), {})
     }
-    const broken = await aMarketplaceRoom(room.db, { isFirst: false, clock: room.clock, deps: { prepare: failing as never } })
+    const broken = await aMarketplaceWorld(room.db, { isFirst: false, clock: room.clock, deps: { prepare: failing as never } })
     expect(await codeOf(install(broken, id))).toBe('INTERNAL')
     expect((await room.modules.row()).status).toBe('installed')
     const { subscription, activation } = await install(room, id)
@@ -94,7 +94,7 @@ onBothDialects('installs of the marketplace', (fresh) => {
   })
 
   test('a newer version is offered, and its copy is beside the old board', async () => {
-    const room = await aMarketplaceRoom(await fresh())
+    const room = await aMarketplaceWorld(await fresh())
     const first = await room.stranger.submitItem({ body: aSubmission() })
     const { item, vendorId } = await room.operator.approveMarketplaceSubmission({ params: { id: first.submissionId }, body: {} })
     const { subscription } = await install(room, item.id)
@@ -116,7 +116,7 @@ onBothDialects('installs of the marketplace', (fresh) => {
   })
 
   test('without a provider a paid item shows no configuration and cannot be installed', async () => {
-    const room = await aMarketplaceRoom(await fresh())
+    const room = await aMarketplaceWorld(await fresh())
     const { id } = await room.published(aSubmission({ priceModel: 'flat-monthly', priceCents: 500 }))
     const shown = await room.as('mia').showMarketplaceItem({ params: { id } })
     expect(shown).toMatchObject({ priceCents: 500, currency: 'eur', obstacle: { code: 'PAYMENTS_UNAVAILABLE' } })
@@ -126,7 +126,7 @@ onBothDialects('installs of the marketplace', (fresh) => {
   })
 
   test('each seed is published once, can be played to its end, and stays as an admin left it', async () => {
-    const room = await aMarketplaceRoom(await fresh())
+    const room = await aMarketplaceWorld(await fresh())
     const items = await room.seeded()
     expect(items.map(({ slug }) => slug).toSorted()).toEqual(['absence', 'crisis-alert', 'incident-review', 'onboarding', 'visitor'])
     for (const { id, slug } of items) {

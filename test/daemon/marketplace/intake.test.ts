@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { onBothDialects } from '../../support/databases.ts'
-import { aFlow, aMarketplaceRoom, anApp, aSubmission } from '../../support/marketplace-room.ts'
-import { aManifest, approve } from '../../support/modules-room.ts'
-import { codeOf } from '../../support/tasks-room.ts'
+import { aFlow, aMarketplaceWorld, anApp, aSubmission } from '../../support/marketplace-world.ts'
+import { aManifest, approve } from '../../support/modules-world.ts'
+import { codeOf } from '../../support/tasks-world.ts'
 
 const failure = (work: Promise<unknown>) =>
   work.then(
@@ -13,7 +13,7 @@ const linkIn = (text: string, part: string) => new URL(/https:\S+/g[Symbol.match
 
 onBothDialects('the intake of the marketplace', (fresh) => {
   test('a receipt proves the address, a request for changes has a token, and an approval publishes the item', async () => {
-    const room = await aMarketplaceRoom(await fresh())
+    const room = await aMarketplaceWorld(await fresh())
     const { submissionId: id, ...state } = await room.stranger.submitItem({ body: aSubmission() })
     expect(id).toMatch(/^sbm_[0-9a-z]{26}$/)
     expect(state).toMatchObject({ status: 'pending', version: '1.0.0', warnings: [] })
@@ -50,7 +50,7 @@ onBothDialects('the intake of the marketplace', (fresh) => {
   })
 
   test('a sixth submission within an hour from one address is refused, until the first is an hour old', async () => {
-    const room = await aMarketplaceRoom(await fresh())
+    const room = await aMarketplaceWorld(await fresh())
     const send = () => room.stranger.submitItem({ body: aSubmission() })
     for (let n = 0; n < 5; n++) {
       await send()
@@ -66,7 +66,7 @@ onBothDialects('the intake of the marketplace', (fresh) => {
   })
 
   test('bad input gets its path and reason, and is not counted', async () => {
-    const room = await aMarketplaceRoom(await fresh())
+    const room = await aMarketplaceWorld(await fresh())
     await approve(room.db, aManifest(), 'ten_one')
     const reason = async (body: unknown) => {
       await room.clock.advance(1000)
@@ -93,7 +93,7 @@ onBothDialects('the intake of the marketplace', (fresh) => {
   })
 
   test('a body above 1 MB and deeply nested JSON are refused at once', async () => {
-    const room = await aMarketplaceRoom(await fresh())
+    const room = await aMarketplaceWorld(await fresh())
     const post = async (body: string) => {
       const answer = await fetch(`${room.url}/api/public/marketplace/submissions`, {
         ...{ method: 'POST', headers: { 'content-type': 'application/json', connection: 'close' }, body },
@@ -107,7 +107,7 @@ onBothDialects('the intake of the marketplace', (fresh) => {
   })
 
   test('HTML in names is text in mails, and the subject stays one line', async () => {
-    const room = await aMarketplaceRoom(await fresh())
+    const room = await aMarketplaceWorld(await fresh())
     await room.stranger.submitItem({ body: aSubmission({ name: '<img src=x>', vendorName: '<b>Ann</b>' }) })
     await room.runJobs()
     const [mail] = room.mails
@@ -117,14 +117,14 @@ onBothDialects('the intake of the marketplace', (fresh) => {
   })
 
   test('an app whose module is still to come has a warning for the reviewer', async () => {
-    const room = await aMarketplaceRoom(await fresh())
+    const room = await aMarketplaceWorld(await fresh())
     const { submissionId: id, warnings } = await room.stranger.submitItem({ body: anApp() })
     expect(warnings[0]).toContain('No approved module has the feature flag attendance yet')
     expect((await room.operator.showMarketplaceSubmission({ params: { id } })).warnings).toEqual(warnings)
   })
 
   test('parallel submissions pass the limit no more than one after the other', async () => {
-    const room = await aMarketplaceRoom(await fresh())
+    const room = await aMarketplaceWorld(await fresh())
     await Promise.all([1, 2, 3].map(() => room.stranger.submitItem({ body: aSubmission() })))
     await room.clock.advance(2_000)
     const codes = await Promise.all([1, 2, 3, 4].map(() => codeOf(room.stranger.submitItem({ body: aSubmission() }))))

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { type MarketplacePayments, withoutPayments } from '../../../src/daemon/marketplace/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
-import { aMarketplaceRoom, aSubmission } from '../../support/marketplace-room.ts'
-import { codeOf } from '../../support/tasks-room.ts'
+import { aMarketplaceWorld, aSubmission } from '../../support/marketplace-world.ts'
+import { codeOf } from '../../support/tasks-world.ts'
 
 onBothDialects('the marketplace for operators', (fresh) => {
   async function aRoom() {
@@ -14,7 +14,7 @@ onBothDialects('the marketplace for operators', (fresh) => {
       ...withoutPayments,
       ...{ vendorCreated: record('account'), priceChanged: record('price'), termsChanged: record('terms') },
     }
-    return { ...(await aMarketplaceRoom(await fresh(), { deps: { payments } })), asked }
+    return { ...(await aMarketplaceWorld(await fresh(), { deps: { payments } })), asked }
   }
 
   test('slugs of one name get numbers and have at most 80 characters', async () => {

@@ -14,8 +14,8 @@ import { moduleServicesFeature } from '../../../src/daemon/module-services/index
 import { findUpstream, newSecret, openSecret, sealSecret, storeUpstream } from '../../../src/daemon/module-services/upstreams.repo.ts'
 import { RunCounts } from '../../../src/daemon/modules/index.ts'
 import { egressRules, silentLogger, systemRandom } from '../../../src/node/index.ts'
-import { aKeyring } from '../../support/admin-room.ts'
-import { anOperator } from '../../support/boxes-room.ts'
+import { aKeyring } from '../../support/admin-world.ts'
+import { anOperator } from '../../support/boxes-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { servedApp } from '../../support/served-app.ts'
 

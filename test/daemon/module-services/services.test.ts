@@ -7,7 +7,7 @@ import { activateService, callHandler, callTopic, queueCalls } from '../../../sr
 import { setUpstream, showUpstream } from '../../../src/daemon/module-services/set-upstream.ts'
 import type { InstallationRecord } from '../../../src/daemon/modules/index.ts'
 import { silentLogger, systemRandom } from '../../../src/node/index.ts'
-import { aKeyring } from '../../support/admin-room.ts'
+import { aKeyring } from '../../support/admin-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
 
 const actor = { kind: 'system', name: 'test' } as const

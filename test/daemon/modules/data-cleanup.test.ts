@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest'
 import { onBothDialects } from '../../support/databases.ts'
 import { mortal } from '../../support/dying.ts'
-import { aManifest, aModulesRoom, approve } from '../../support/modules-room.ts'
-import { codeOf } from '../../support/tasks-room.ts'
+import { aManifest, aModulesWorld, approve } from '../../support/modules-world.ts'
+import { codeOf } from '../../support/tasks-world.ts'
 
 const params = { moduleId: 'attendance' }
 const dayMs = 86_400_000
 
 /** `attendance` with a document in two tenants. */
-async function twoActive(db: Parameters<typeof aModulesRoom>[0]) {
-  const room = await aModulesRoom(db)
+async function twoActive(db: Parameters<typeof aModulesWorld>[0]) {
+  const room = await aModulesWorld(db)
   await approve(db, aManifest(), 'ten_two')
   for (const who of ['mia', 'olga']) {
     await room.as(who).installModule({ body: { ...params, approvedPermissions: [] } })
@@ -58,7 +58,7 @@ onBothDialects('module-data-cleanup', (fresh) => {
     await room.clock.advance(31 * dayMs)
     for (let steps = 1; ; steps++) {
       const dying = mortal(db, steps)
-      const replica = await aModulesRoom(db, { isFirst: false, clock: room.clock, deps: { db: dying.db } })
+      const replica = await aModulesWorld(db, { isFirst: false, clock: room.clock, deps: { db: dying.db } })
       await Promise.resolve(replica.cron('module-data-cleanup')).catch(() => undefined)
       const isDeleted = (await room.row()).status === 'deleted'
       expect(await room.documents()).toHaveLength(isDeleted ? 1 : 3)
@@ -70,12 +70,12 @@ onBothDialects('module-data-cleanup', (fresh) => {
 
   test('killed at each statement of an activation: afterwards it is active with all that belongs to it, or not at all', async () => {
     const db = await fresh()
-    const room = await aModulesRoom(db)
+    const room = await aModulesWorld(db)
     await approve(db, aManifest(), 'ten_two')
     await room.as('mia').installModule({ body: { ...params, approvedPermissions: [] } })
     for (let steps = 1; ; steps++) {
       const dying = mortal(db, steps)
-      const replica = await aModulesRoom(db, { isFirst: false, clock: room.clock, deps: { db: dying.db } })
+      const replica = await aModulesWorld(db, { isFirst: false, clock: room.clock, deps: { db: dying.db } })
       await codeOf(replica.as('mia').activateModule({ params }))
       const isActive = (await room.row()).status === 'active'
       const counts = [

@@ -2,15 +2,15 @@ import { EventEmitter, once } from 'node:events'
 import { describe, expect, test, vi } from 'vitest'
 import { isoIn, problem } from '../../../src/core/kit/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
-import { aManifest, aModulesRoom, approve } from '../../support/modules-room.ts'
-import { codeOf } from '../../support/tasks-room.ts'
+import { aManifest, aModulesWorld, approve } from '../../support/modules-world.ts'
+import { codeOf } from '../../support/tasks-world.ts'
 
 const params = { moduleId: 'attendance' }
 const dayMs = 86_400_000
 
 /** The room with `attendance` 1.0.0 approved, and the calls of `mia`. */
-async function aRoom(db: Parameters<typeof aModulesRoom>[0], changed: Parameters<typeof aModulesRoom>[1] = {}) {
-  const room = await aModulesRoom(db, changed)
+async function aRoom(db: Parameters<typeof aModulesWorld>[0], changed: Parameters<typeof aModulesWorld>[1] = {}) {
+  const room = await aModulesWorld(db, changed)
   await approve(db, aManifest(), 'ten_two')
   const mia = room.as('mia')
   const verbs = {

@@ -2,14 +2,14 @@ import { expect, test } from 'vitest'
 import { isoIn, isoNow } from '../../../src/core/kit/index.ts'
 import { lockRunnable, runnableInstallation } from '../../../src/daemon/modules/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
-import { aManifest, aModulesRoom, approve } from '../../support/modules-room.ts'
-import { codeOf } from '../../support/tasks-room.ts'
+import { aManifest, aModulesWorld, approve } from '../../support/modules-world.ts'
+import { codeOf } from '../../support/tasks-world.ts'
 
 const params = { moduleId: 'attendance' }
 const key = { tenantId: 'ten_one', moduleId: 'attendance' }
 
-async function anActive(db: Parameters<typeof aModulesRoom>[0]) {
-  const room = await aModulesRoom(db)
+async function anActive(db: Parameters<typeof aModulesWorld>[0]) {
+  const room = await aModulesWorld(db)
   await approve(db, aManifest(), 'ten_two')
   const mia = room.as('mia')
   await mia.installModule({ body: { ...params, approvedPermissions: [] } })
@@ -24,7 +24,7 @@ onBothDialects('modules for operators', (fresh) => {
   test('a withdrawn version starts nothing and commits nothing, on each replica; a restored one runs again', async () => {
     const db = await fresh()
     const room = await anActive(db)
-    const other = await aModulesRoom(db, { isFirst: false })
+    const other = await aModulesWorld(db, { isFirst: false })
     const begun = await room.runnable()
     const generation = begun?.generation ?? 0
     expect(await room.commits(generation)).toBe(true)

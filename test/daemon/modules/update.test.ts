@@ -3,8 +3,8 @@ import { type ModulesDeps, settingsOfRun, writeDocuments } from '../../../src/da
 import { findInstallation } from '../../../src/daemon/modules/installations.repo.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { mortal } from '../../support/dying.ts'
-import { aManifest, aModulesRoom, approve } from '../../support/modules-room.ts'
-import { codeOf } from '../../support/tasks-room.ts'
+import { aManifest, aModulesWorld, approve } from '../../support/modules-world.ts'
+import { codeOf } from '../../support/tasks-world.ts'
 
 const params = { moduleId: 'attendance' }
 const dayMs = 86_400_000
@@ -15,9 +15,9 @@ const settings = {
 }
 
 /** An active `attendance` 1.0.0 in a tenant; a migration copies its documents to the next generation. */
-async function anActive(db: Parameters<typeof aModulesRoom>[0]) {
+async function anActive(db: Parameters<typeof aModulesWorld>[0]) {
   const migrated: string[] = []
-  const room = await aModulesRoom(db, {
+  const room = await aModulesWorld(db, {
     deps: {
       prepare: async ({ installation: { dataGeneration, dataBytes, dataVersion }, manifest, target }) => {
         if (manifest.dataVersion === dataVersion) return { dataGeneration, dataVersion, dataBytes }
@@ -79,7 +79,7 @@ onBothDialects('updates of modules', (fresh) => {
       await room.operator.withdrawModule({ params: { id: 'attendance' }, body: { reason: 'leaks', version: '2.0.0' } })
       return { dataGeneration: target, dataVersion: 1, dataBytes: 0 }
     }
-    const replica = await aModulesRoom(room.db, { isFirst: false, clock: room.clock, deps: { prepare } })
+    const replica = await aModulesWorld(room.db, { isFirst: false, clock: room.clock, deps: { prepare } })
     expect(await codeOf(replica.as('mia').updateModule({ params }))).toBe('INVALID_TRANSITION')
     expect(await room.row()).toMatchObject({ version: '1.0.0', status: 'active', busy_until: null })
   })
@@ -110,7 +110,7 @@ onBothDialects('updates of modules', (fresh) => {
           await db.transaction().execute((tx) => writeDocuments(tx, place, { changes: [{ key, json: '1' }], version: 1 }))
         return { dataGeneration: target, dataVersion: 1, dataBytes: 12 }
       }
-      const replica = await aModulesRoom(room.db, { isFirst: false, clock: room.clock, deps: { db, prepare } })
+      const replica = await aModulesWorld(room.db, { isFirst: false, clock: room.clock, deps: { db, prepare } })
       await codeOf(replica.as('mia').updateModule({ params }))
       await room.clock.advance(160_000)
       await room.runJobs()

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { ProviderSubscription } from '../../../src/core/payments/index.ts'
 import type { Db } from '../../../src/daemon/db/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
-import { aBillingRoom } from '../../support/payments/billing-room.ts'
+import { aBillingWorld } from '../../support/payments/billing-world.ts'
 import type { DoubleEvent } from '../../support/payments/provider-double.ts'
 
 const dayMs = 24 * 60 * 60_000
@@ -38,7 +38,7 @@ function expected({ subject, row, state }: Omit<Case, 'age'>): string {
 }
 
 async function aRow(db: Db, row: Case['row']) {
-  const room = await aBillingRoom(db)
+  const room = await aBillingWorld(db)
   if (row === 'none') return room
   await room.install()
   if (row === 'cancelled') await room.uninstall()
@@ -76,7 +76,7 @@ onBothDialects('each event of a subscription, whatever it is about, of every age
 
   // Between the charge and the commit of the installation there is a subscription, and no row of it.
   test.each(events.flatMap((event) => states.map((state) => [event, state] as const)))('before our row: %s, %s', async (event, state) => {
-    const room = await aBillingRoom(await fresh())
+    const room = await aBillingWorld(await fresh())
     room.faults.install = 1
     await room.install().catch(() => undefined)
     const [sub] = [...room.double.subscriptions.values()]
@@ -99,7 +99,7 @@ onBothDialects('each event of a subscription, whatever it is about, of every age
   })
 })
 
-type Room = Awaited<ReturnType<typeof aBillingRoom>>
+type Room = Awaited<ReturnType<typeof aBillingWorld>>
 type Placed = Readonly<{ id: string; subject: Case['subject']; state: Case['state'] }>
 
 /** Puts the subscription at the provider as it is when the event is applied. */
@@ -164,7 +164,7 @@ onBothDialects('subscriptions of plans', (fresh) => {
   }
 
   test('the plan of the metadata becomes that of the tenant, audited; one that is not paid yet changes nothing', async () => {
-    const room = await aBillingRoom(await fresh())
+    const room = await aBillingWorld(await fresh())
     await happen(room, { state: 'incomplete' })
     expect((await state(room))[0]).toBe('light')
     await happen(room, {})
@@ -177,7 +177,7 @@ onBothDialects('subscriptions of plans', (fresh) => {
   })
 
   test('its end suspends a Light tenant, and only another subscription resumes it', async () => {
-    const room = await aBillingRoom(await fresh())
+    const room = await aBillingWorld(await fresh())
     await happen(room, { plan: 'light' })
     await happen(room, { plan: 'light', state: 'canceled' })
     expect([await state(room), await room.alerts()]).toEqual([
@@ -192,7 +192,7 @@ onBothDialects('subscriptions of plans', (fresh) => {
   })
 
   test('a tenant that an operator suspended stays suspended', async () => {
-    const room = await aBillingRoom(await fresh())
+    const room = await aBillingWorld(await fresh())
     await happen(room, { plan: 'light' })
     await room.db.updateTable('tenants').set({ status: 'suspended', suspended_reason: 'abuse' }).execute()
     await happen(room, { plan: 'light', state: 'canceled' })
@@ -201,7 +201,7 @@ onBothDialects('subscriptions of plans', (fresh) => {
   })
 
   test('the end of a larger plan raises an alert alone; a second live subscription changes nothing', async () => {
-    const room = await aBillingRoom(await fresh())
+    const room = await aBillingWorld(await fresh())
     await happen(room, { plan: 'pro' })
     await happen(room, { plan: 'dedicated', id: 'sub_2' })
     expect([await state(room), await room.alerts()]).toEqual([['pro', 'active', null], ['plan_duplicate open']])
@@ -213,7 +213,7 @@ onBothDialects('subscriptions of plans', (fresh) => {
   })
 
   test('a thin event of a meter and an invoice that cannot be finalised raise alerts', async () => {
-    const room = await aBillingRoom(await fresh())
+    const room = await aBillingWorld(await fresh())
     await room.send({
       ...{ id: 'evt_meter', type: 'v1.billing.meter.error_report_triggered', objectKind: 'billing.meter', objectId: 'mtr_1' },
       createdAt: room.clock.now().toISOString(),

@@ -2,13 +2,13 @@ import { expect, test } from 'vitest'
 import { manualClock } from '../../../src/core/kit/index.ts'
 import { noProvider, paymentsFeature, paymentsOfMarketplace } from '../../../src/daemon/payments/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
-import { aPaymentsRoom } from '../../support/payments/payments-room.ts'
+import { aPaymentsWorld } from '../../support/payments/payments-world.ts'
 
 const dayMs = 24 * 60 * 60_000
 
 onBothDialects('a paid installation', (fresh) => {
   test('the tenant pays once a month, the vendor gets 70 %', async () => {
-    const room = await aPaymentsRoom(await fresh())
+    const room = await aPaymentsWorld(await fresh())
     const row = await room.install()
     expect(row).toMatchObject({ status: 'active', priceModel: 'flat-monthly', priceCents: 1000, currency: 'eur' })
     expect(room.money()).toEqual([1000, 700, 300])
@@ -23,7 +23,7 @@ onBothDialects('a paid installation', (fresh) => {
   })
 
   test('a price per active user costs nothing at once and is invoiced on the 5th', async () => {
-    const room = await aPaymentsRoom(await fresh(), { priceModel: 'per-active-user', priceCents: 150, vendor: false })
+    const room = await aPaymentsWorld(await fresh(), { priceModel: 'per-active-user', priceCents: 150, vendor: false })
     const row = await room.install()
     expect(room.money()).toEqual([0, 0, 0])
     const sub = await room.provider.getSubscription(row.paymentSubscriptionId as string)
@@ -31,7 +31,7 @@ onBothDialects('a paid installation', (fresh) => {
   })
 
   test('ten parallel requests install once', async () => {
-    const room = await aPaymentsRoom(await fresh())
+    const room = await aPaymentsWorld(await fresh())
     const all = await Promise.allSettled(Array.from({ length: 10 }, () => room.install()))
     await room.clock.advance(10 * 60_000)
     await room.runJobs()
@@ -47,7 +47,7 @@ onBothDialects('a paid installation', (fresh) => {
   const operations = ['findPrice', 'createProduct', 'createPrice', 'getPrice', 'listSubscriptions', 'createSubscription', 'getSubscription']
   const faults = ['lost', 'answer lost', 'late', 'twice', 'failed', 'failed after'] as const
   test.each(operations.flatMap((operation) => faults.map((fault) => [operation, fault] as const)))('%s: %s', async (operation, fault) => {
-    const room = await aPaymentsRoom(await fresh())
+    const room = await aPaymentsWorld(await fresh())
     room.double.fault(operation, fault)
     const answer = await room.install().catch((error) => error)
     if (answer instanceof Error) expect(answer).toMatchObject({ code: 'PAYMENTS_UNAVAILABLE' })
@@ -64,7 +64,7 @@ onBothDialects('a paid installation', (fresh) => {
   })
 
   test('a late request that arrives after its repetition changes nothing', async () => {
-    const room = await aPaymentsRoom(await fresh())
+    const room = await aPaymentsWorld(await fresh())
     room.double.fault('createSubscription', 'late')
     await expect(room.install()).rejects.toMatchObject({ code: 'PAYMENTS_UNAVAILABLE' })
     await room.clock.advance(2 * 60_000)
@@ -74,7 +74,7 @@ onBothDialects('a paid installation', (fresh) => {
   })
 
   test('a repeated request continues the attempt', async () => {
-    const room = await aPaymentsRoom(await fresh())
+    const room = await aPaymentsWorld(await fresh())
     room.double.fault('createSubscription', 'answer lost')
     await expect(room.install()).rejects.toMatchObject({ code: 'PAYMENTS_UNAVAILABLE', retryable: true })
     await room.clock.advance(2000)
@@ -84,7 +84,7 @@ onBothDialects('a paid installation', (fresh) => {
 
   test('killed at any point: one subscription and one row', async () => {
     for (let kill = 1; ; kill++) {
-      const room = await aPaymentsRoom(await fresh())
+      const room = await aPaymentsWorld(await fresh())
       let reads = 0
       const now = () => {
         if (++reads >= kill) throw new Error('killed')
@@ -104,7 +104,7 @@ onBothDialects('a paid installation', (fresh) => {
   })
 
   test('a refused card installs and charges nothing, and the next attempt works', async () => {
-    const room = await aPaymentsRoom(await fresh())
+    const room = await aPaymentsWorld(await fresh())
     room.double.refuseCard(room.customer.id)
     await expect(room.install()).rejects.toMatchObject({ code: 'PAYMENT_FAILED', status: 402 })
     expect([room.money(), await room.rows()]).toEqual([[0, 0, 0], []])
@@ -117,7 +117,7 @@ onBothDialects('a paid installation', (fresh) => {
   })
 
   test('what cannot be installed for a day is cancelled and refunded', async () => {
-    const room = await aPaymentsRoom(await fresh())
+    const room = await aPaymentsWorld(await fresh())
     room.faults.install = Number.POSITIVE_INFINITY
     await expect(room.install()).rejects.toMatchObject({ code: 'PAYMENTS_UNAVAILABLE' })
     expect(room.money()).toEqual([1000, 700, 300])
@@ -130,7 +130,7 @@ onBothDialects('a paid installation', (fresh) => {
   })
 
   test('an unpaid invoice of a cancelled installation is voided', async () => {
-    const room = await aPaymentsRoom(await fresh(), { collection: 'invoice' })
+    const room = await aPaymentsWorld(await fresh(), { collection: 'invoice' })
     room.faults.install = Number.POSITIVE_INFINITY
     await room.install().catch(() => undefined)
     await room.clock.advance(25 * 60 * 60_000)
@@ -145,7 +145,7 @@ onBothDialects('a paid installation', (fresh) => {
     ['NO_PAYMENT_CUSTOMER', 402, { tenant: { payment_customer_id: null } }],
     ['NO_PAYMENT_CUSTOMER', 402, { tenant: { payment_customer_id: 'cus_unknown' } }],
   ] as const)('%s %i', async (code, status, { vendor, tenant }: { vendor?: object; tenant?: object }) => {
-    const room = await aPaymentsRoom(await fresh())
+    const room = await aPaymentsWorld(await fresh())
     if (vendor) await room.db.updateTable('marketplace_vendors').set(vendor).execute()
     if (tenant) await room.db.updateTable('tenants').set(tenant).execute()
     await expect(room.install()).rejects.toMatchObject({ code, status })
@@ -153,20 +153,20 @@ onBothDialects('a paid installation', (fresh) => {
   })
 
   test('without a provider: PAYMENTS_UNAVAILABLE, and an uninstall does not wait', async () => {
-    const room = await aPaymentsRoom(await fresh())
+    const room = await aPaymentsWorld(await fresh())
     const without = paymentsOfMarketplace({ ...room.deps, provider: noProvider })
     await expect(without.installPaid(room.actor, await room.item())).rejects.toMatchObject({ code: 'PAYMENTS_UNAVAILABLE', status: 503 })
   })
 
   test('the dry run refuses before the charge', async () => {
-    const room = await aPaymentsRoom(await fresh())
+    const room = await aPaymentsWorld(await fresh())
     room.faults.plan = new Error('not compatible')
     await expect(room.install()).rejects.toThrow('not compatible')
     expect([room.money(), await room.attempts()]).toEqual([[0, 0, 0], []])
   })
 
   test('an uninstall ends the payment with the period', async () => {
-    const room = await aPaymentsRoom(await fresh())
+    const room = await aPaymentsWorld(await fresh())
     await room.install()
     await room.uninstall()
     await room.runJobs()
@@ -181,7 +181,7 @@ onBothDialects('a paid installation', (fresh) => {
     ['an hour, before the job ran', 60 * 60_000, false, 1000, 1],
     ['a period', 40 * dayMs, true, 2000, 2],
   ])('re-installed after %s', async (_, ms, jobRan, paid, links) => {
-    const room = await aPaymentsRoom(await fresh())
+    const room = await aPaymentsWorld(await fresh())
     const first = await room.install()
     await room.uninstall()
     if (jobRan) await room.runJobs()
@@ -200,7 +200,7 @@ onBothDialects('a paid installation', (fresh) => {
 
 onBothDialects('prices and terms', (fresh) => {
   test('a new price is for new subscriptions; live ones keep theirs', async () => {
-    const room = await aPaymentsRoom(await fresh())
+    const room = await aPaymentsWorld(await fresh())
     const first = await room.install()
     const former = (await room.item()).paymentPriceId
     for (const cents of [2000, 1000]) {
@@ -220,7 +220,7 @@ onBothDialects('prices and terms', (fresh) => {
   })
 
   test('a new fee reaches live subscriptions', async () => {
-    const room = await aPaymentsRoom(await fresh())
+    const room = await aPaymentsWorld(await fresh())
     await room.install()
     await room.db.updateTable('marketplace_vendors').set({ application_fee_hundredths: 1250 }).execute()
     await room.db.transaction().execute((tx) => room.payments.termsChanged(tx, { vendorId: 'ven_1' }))
@@ -230,7 +230,7 @@ onBothDialects('prices and terms', (fresh) => {
   })
 
   test('an item without vendor is paid to the platform', async () => {
-    const room = await aPaymentsRoom(await fresh())
+    const room = await aPaymentsWorld(await fresh())
     await room.install()
     await room.db.updateTable('marketplace_items').set({ vendor_id: null }).execute()
     await room.db.transaction().execute((tx) => room.payments.termsChanged(tx, { itemId: 'item_1' }))

@@ -3,14 +3,14 @@ import { findVendor } from '../../../src/daemon/marketplace/index.ts'
 import { noProvider, syncAccount } from '../../../src/daemon/payments/index.ts'
 import { onboardVendor, syncVendor } from '../../../src/daemon/payments/vendors.ts'
 import { onBothDialects } from '../../support/databases.ts'
-import { aPaymentsRoom } from '../../support/payments/payments-room.ts'
+import { aPaymentsWorld } from '../../support/payments/payments-world.ts'
 import { readyAccount } from '../../support/payments/provider-double.ts'
 
 const operator = { kind: 'admin', accountId: 'adm_1', name: 'olga', role: 'operator', sessionId: 's' } as const
 
 /** A vendor without an account, and calls of the feature as an operator. */
-async function aVendor(...[db, options]: Parameters<typeof aPaymentsRoom>) {
-  const room = await aPaymentsRoom(db, options)
+async function aVendor(...[db, options]: Parameters<typeof aPaymentsWorld>) {
+  const room = await aPaymentsWorld(db, options)
   await db
     .updateTable('marketplace_vendors')
     .set({ payment_account_id: null, payment_account_status: 'pending', charges_enabled: 0, payouts_enabled: 0 })

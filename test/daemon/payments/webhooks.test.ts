@@ -3,15 +3,15 @@ import { maxEventBytes, type WebhookEndpoint } from '../../../src/core/payments/
 import { deleteOldEvents, listEvents, receiveEvent, replayEvent, showEvent } from '../../../src/daemon/payments/events.ts'
 import { noProvider } from '../../../src/daemon/payments/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
-import { aPaymentsRoom } from '../../support/payments/payments-room.ts'
+import { aPaymentsWorld } from '../../support/payments/payments-world.ts'
 import { type DoubleEvent, signedEvent } from '../../support/payments/provider-double.ts'
 
 const operator = { kind: 'admin', accountId: 'adm_1', name: 'olga', role: 'operator', sessionId: 's' } as const
 const dayMs = 24 * 60 * 60_000
 const isOfConnect = ({ type }: DoubleEvent) => type === 'account.updated'
 
-async function aRoom(...given: Parameters<typeof aPaymentsRoom>) {
-  const room = await aPaymentsRoom(...given)
+async function aRoom(...given: Parameters<typeof aPaymentsWorld>) {
+  const room = await aPaymentsWorld(...given)
   let taken = 0
   const send = (event: DoubleEvent, endpoint: WebhookEndpoint = isOfConnect(event) ? 'connect' : 'platform', now = room.clock.now()) => {
     const { body, signature } = signedEvent(event, { now, endpoint })

@@ -4,15 +4,15 @@ import type { Db } from '../../../src/daemon/db/index.ts'
 import { eraseUser } from '../../../src/daemon/privacy/erase-user.ts'
 import { userResyncListener } from '../../../src/daemon/users/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
-import { aChatUser, aSessionsRoom, logIn, outcomeOf, twoTenants } from '../../support/sessions-room.ts'
-import { aUsersRoom } from '../../support/users-room.ts'
+import { aChatUser, aSessionsWorld, logIn, outcomeOf, twoTenants } from '../../support/sessions-world.ts'
+import { aUsersWorld } from '../../support/users-world.ts'
 
 const operator: Actor = { kind: 'system', name: 'test' }
 const anna = { slug: 'acme', localpart: 'anna' }
 
 /** The tenant `acme` with anna, who has a chat account. */
 async function withAnna(db: Db) {
-  const room = await aUsersRoom(db)
+  const room = await aUsersWorld(db)
   await room.api.createUser({ params: { slug: 'acme' }, body: { localpart: 'anna', displayName: 'Anna', password: 'a good password' } })
   const account = () => room.chat.accounts.get('@anna:acme.example')
   const erase = () => eraseUser({ ...room, eraseSteps: [] }, operator, anna)
@@ -70,7 +70,7 @@ onBothDialects('an erased user', (fresh) => {
   test('cannot log in while its chat account still takes the password', async () => {
     const db = await fresh()
     const servers = await twoTenants(db)
-    const room = await aSessionsRoom(db, servers)
+    const room = await aSessionsWorld(db, servers)
     await aChatUser(servers.ten_one)
     expect(await outcomeOf(room.clock, () => logIn(room))).toBe('in')
     await eraseUser({ ...room, eraseSteps: [] }, operator, { slug: 'one', localpart: 'anna' })

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
 import { eventsAfter } from '../../../src/daemon/db/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
-import { aTasksRoom, codeOf, type TasksRoom } from '../../support/tasks-room.ts'
+import { aTasksWorld, codeOf, type TasksWorld } from '../../support/tasks-world.ts'
 
 onBothDialects('profile', (fresh) => {
-  const room = async () => aTasksRoom(await fresh())
-  const topics = async ({ db }: TasksRoom) => (await db.selectFrom('outbox').select('topic').execute()).map(({ topic }) => topic)
-  const told = async ({ db }: TasksRoom) =>
+  const room = async () => aTasksWorld(await fresh())
+  const topics = async ({ db }: TasksWorld) => (await db.selectFrom('outbox').select('topic').execute()).map(({ topic }) => topic)
+  const told = async ({ db }: TasksWorld) =>
     (await eventsAfter(db, { stream: 'tenant:ten_one', after: 0 })).map(({ eventType }) => eventType)
 
   test('a user changes its profile; unnamed fields stay, and the chat gets the name', async () => {

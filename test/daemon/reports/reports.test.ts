@@ -4,14 +4,14 @@ import { scriptRuns } from '../../../src/core/reports/index.ts'
 import { storeReport } from '../../../src/daemon/reports/index.ts'
 import { renderPdf } from '../../../src/daemon/reports/render-pdf.ts'
 import { onBothDialects } from '../../support/databases.ts'
-import { aFilesRoom } from '../../support/files-room.ts'
-import { codeOf } from '../../support/tasks-room.ts'
+import { aFilesWorld } from '../../support/files-world.ts'
+import { codeOf } from '../../support/tasks-world.ts'
 
 const at = '2026-01-05T02:00:00.000Z'
 
 onBothDialects('reports', (fresh) => {
   test('a report is stored once as Markdown and PDF, whatever fails in between', async () => {
-    const room = await aFilesRoom(await fresh())
+    const room = await aFilesWorld(await fresh())
     const space = await room.aSpace(await room.aUser('anna'))
     const report = { tenantId: room.tenantId, spaceId: space.id, key: 'e1', title: 'Alarm 1/2', markdown: '- **Türen** zu', createdAt: at }
     const broken = { ...room, objects: { ...room.objects, put: () => Promise.reject(new Error('no disk')) } }
@@ -29,7 +29,7 @@ onBothDialects('reports', (fresh) => {
   })
 
   test('a space of another tenant and a full quota take no report', async () => {
-    const room = await aFilesRoom(await fresh(), 10)
+    const room = await aFilesWorld(await fresh(), 10)
     const space = await room.aSpace(await room.aUser('anna'))
     const report = {
       spaceId: space.id,

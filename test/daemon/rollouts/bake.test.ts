@@ -11,7 +11,7 @@ import {
   resumeRollout,
   startRollout,
 } from '../../../src/daemon/rollouts/testing.ts'
-import { anOperator } from '../../support/boxes-room.ts'
+import { anOperator } from '../../support/boxes-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { oneOfEachPhase, rolloutWorld } from '../../support/rollout-world.ts'
 

@@ -3,7 +3,7 @@ import { isProblem } from '../../../src/core/kit/index.ts'
 import { verifyAudit } from '../../../src/daemon/audit/read-audit.ts'
 import { cleanUpRollouts } from '../../../src/daemon/rollouts/index.ts'
 import { followRollout, pauseRollout } from '../../../src/daemon/rollouts/testing.ts'
-import { anOperator } from '../../support/boxes-room.ts'
+import { anOperator } from '../../support/boxes-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { rolloutWorld } from '../../support/rollout-world.ts'
 

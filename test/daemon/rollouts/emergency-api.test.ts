@@ -3,7 +3,7 @@ import { isProblem, type ProblemCode, secret } from '../../../src/core/kit/index
 import { applyManifest, currentManifest } from '../../../src/daemon/boxes/index.ts'
 import { createEmergency } from '../../../src/daemon/rollouts/testing.ts'
 import { aManifest } from '../../support/boxes.ts'
-import { anOperator } from '../../support/boxes-room.ts'
+import { anOperator } from '../../support/boxes-world.ts'
 import { inBetween, onBothDialects } from '../../support/databases.ts'
 import { anAdmin, anOrder, emergencyWorld } from '../../support/emergencies.ts'
 import type { BoxSpec } from '../../support/rollout-world.ts'

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { InstalledVersions } from '../../../src/core/boxes/index.ts'
 import { abortRollout, planRollback, resumeRollback, rollbackRollout, startRollout } from '../../../src/daemon/rollouts/testing.ts'
-import { anOperator } from '../../support/boxes-room.ts'
+import { anOperator } from '../../support/boxes-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { anAdmin, anOrder, emergencyWorld } from '../../support/emergencies.ts'
 import type { BoxSpec } from '../../support/rollout-world.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { isProblem, type ProblemCode } from '../../../src/core/kit/index.ts'
 import { abortRollout, pauseRollout, resumeRollout, startRollout } from '../../../src/daemon/rollouts/testing.ts'
-import { anOperator } from '../../support/boxes-room.ts'
+import { anOperator } from '../../support/boxes-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { anAdmin, anOrder, aTokenActor, emergencyWorld } from '../../support/emergencies.ts'
 import type { BoxSpec } from '../../support/rollout-world.ts'

@@ -5,7 +5,7 @@ import { isInFlight, isOver } from '../../../src/core/rollouts/index.ts'
 import { acquireLease, type Lease } from '../../../src/daemon/db/index.ts'
 import { makeRolloutEngine, startRolloutEngine } from '../../../src/daemon/rollouts/index.ts'
 import { abortRollout, beginUpdate, pauseRollout, resumeRollout, runRollout } from '../../../src/daemon/rollouts/testing.ts'
-import { anOperator } from '../../support/boxes-room.ts'
+import { anOperator } from '../../support/boxes-world.ts'
 import { emptyDatabase, onBothDialects } from '../../support/databases.ts'
 import { type Fate, type RolloutWorld, rolloutWorld } from '../../support/rollout-world.ts'
 

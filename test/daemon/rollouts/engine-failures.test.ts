@@ -4,7 +4,7 @@ import { isProblem } from '../../../src/core/kit/index.ts'
 import { commandById } from '../../../src/daemon/hosts/index.ts'
 import { makeRolloutEngine } from '../../../src/daemon/rollouts/index.ts'
 import { resumeRollout, showAction } from '../../../src/daemon/rollouts/testing.ts'
-import { anOperator } from '../../support/boxes-room.ts'
+import { anOperator } from '../../support/boxes-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { digestOf, newImage, oneOfEachPhase, rolloutWorld } from '../../support/rollout-world.ts'
 

@@ -4,7 +4,7 @@ import { applyManifest } from '../../../src/daemon/boxes/index.ts'
 import { rolloutsFeature } from '../../../src/daemon/rollouts/index.ts'
 import { pastUpdates, planStaged, resumeRollout, showAction } from '../../../src/daemon/rollouts/testing.ts'
 import { aManifest, aProbe } from '../../support/boxes.ts'
-import { anOperator } from '../../support/boxes-room.ts'
+import { anOperator } from '../../support/boxes-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { rolloutWorld } from '../../support/rollout-world.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createRollout, planStaged, resumeRollout, startRollout } from '../../../src/daemon/rollouts/testing.ts'
-import { anOperator } from '../../support/boxes-room.ts'
+import { anOperator } from '../../support/boxes-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { type BoxSpec, rolloutWorld } from '../../support/rollout-world.ts'
 

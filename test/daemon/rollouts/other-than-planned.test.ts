@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { resumeRollout } from '../../../src/daemon/rollouts/testing.ts'
-import { anOperator } from '../../support/boxes-room.ts'
+import { anOperator } from '../../support/boxes-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { digestOf, newImage, rolloutWorld } from '../../support/rollout-world.ts'
 

@@ -4,7 +4,7 @@ import type { BoxFacts } from '../../../src/core/boxes/index.ts'
 import { isoIn } from '../../../src/core/kit/index.ts'
 import { holdBox, holdsOf, releaseHold } from '../../../src/daemon/boxes/index.ts'
 import { pauseRollout, resumeRollout, showAction } from '../../../src/daemon/rollouts/testing.ts'
-import { anOperator } from '../../support/boxes-room.ts'
+import { anOperator } from '../../support/boxes-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { type RolloutWorld, rolloutWorld } from '../../support/rollout-world.ts'
 

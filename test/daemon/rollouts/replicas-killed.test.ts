@@ -6,7 +6,7 @@ import { type HostsDeps, makeCommandBus } from '../../../src/daemon/hosts/index.
 
 import { makeRolloutBus, makeRolloutEngine } from '../../../src/daemon/rollouts/index.ts'
 import { resumeRollout } from '../../../src/daemon/rollouts/testing.ts'
-import { anOperator } from '../../support/boxes-room.ts'
+import { anOperator } from '../../support/boxes-world.ts'
 import { channelAgents } from '../../support/channel-agents.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { mortal } from '../../support/dying.ts'

@@ -3,7 +3,7 @@ import { evidenceSum } from '../../../src/core/audit/index.ts'
 import { isoNow } from '../../../src/core/kit/index.ts'
 import type { RolloutReport } from '../../../src/core/rollouts/index.ts'
 import { listEvidence, pauseRollout, reportRollout, resumeRollout, showAction } from '../../../src/daemon/rollouts/testing.ts'
-import { anOperator } from '../../support/boxes-room.ts'
+import { anOperator } from '../../support/boxes-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { rolloutWorld } from '../../support/rollout-world.ts'
 

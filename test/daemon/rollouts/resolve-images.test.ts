@@ -8,7 +8,7 @@ import { askRegistries, type RolloutsDeps, startRollout } from '../../../src/dae
 import { resolveManifest } from '../../../src/daemon/rollouts/resolve-manifest.ts'
 import { createEmergency, createRollout, planEmergency, planStaged } from '../../../src/daemon/rollouts/testing.ts'
 import { aManifest } from '../../support/boxes.ts'
-import { anOperator } from '../../support/boxes-room.ts'
+import { anOperator } from '../../support/boxes-world.ts'
 import { inBetween, onBothDialects } from '../../support/databases.ts'
 import { anAdmin, anOrder, emergencyWorld } from '../../support/emergencies.ts'
 import { type BoxSpec, digestOf, newImage, rolloutWorld } from '../../support/rollout-world.ts'

@@ -5,7 +5,7 @@ import { fixesOfEmergencies, versionsBeforeUpdate } from '../../../src/daemon/ro
 import { startRollout } from '../../../src/daemon/rollouts/testing.ts'
 import { snapshotForMove } from '../../../src/daemon/snapshots/index.ts'
 import { restoreBox } from '../../../src/daemon/snapshots/restore-box.ts'
-import { anOperator } from '../../support/boxes-room.ts'
+import { anOperator } from '../../support/boxes-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { anAdmin, anOrder, emergencyWorld } from '../../support/emergencies.ts'
 import { aGate, heldUpOrOver, stoppedBeforeCommit } from '../../support/held-up.ts'

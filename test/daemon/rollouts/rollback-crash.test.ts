@@ -4,7 +4,7 @@ import { isProblem } from '../../../src/core/kit/index.ts'
 import { isInFlight } from '../../../src/core/rollouts/index.ts'
 import { makeRolloutEngine } from '../../../src/daemon/rollouts/index.ts'
 import { resumeRollback, stopRollback } from '../../../src/daemon/rollouts/testing.ts'
-import { anOperator } from '../../support/boxes-room.ts'
+import { anOperator } from '../../support/boxes-world.ts'
 import { emptyDatabase, onBothDialects } from '../../support/databases.ts'
 import { type BoxSpec, digestOf, type Fate, type RolloutWorld, rolloutWorld } from '../../support/rollout-world.ts'
 

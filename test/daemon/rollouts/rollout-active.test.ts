@@ -8,7 +8,7 @@ import {
   rollbackRollout,
   startRollout,
 } from '../../../src/daemon/rollouts/testing.ts'
-import { anOperator } from '../../support/boxes-room.ts'
+import { anOperator } from '../../support/boxes-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { type BoxSpec, type RolloutWorld, rolloutWorld } from '../../support/rollout-world.ts'
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Checkpoint } from '../../../src/core/audit/index.ts'
 import { abortRollout, publishSignedHead } from '../../../src/daemon/rollouts/testing.ts'
-import { anOperator } from '../../support/boxes-room.ts'
+import { anOperator } from '../../support/boxes-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { rolloutWorld } from '../../support/rollout-world.ts'
 

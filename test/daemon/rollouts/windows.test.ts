@@ -5,7 +5,7 @@ import { parseWindow } from '../../../src/core/wall-clock/index.ts'
 import { holdsOf } from '../../../src/daemon/boxes/index.ts'
 import { abortRollout, listRollouts, pauseRollout, resumeRollout, rolloutsToRun, showAction } from '../../../src/daemon/rollouts/testing.ts'
 import { changeTenant } from '../../../src/daemon/tenants/change-tenant.ts'
-import { anOperator } from '../../support/boxes-room.ts'
+import { anOperator } from '../../support/boxes-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { type BoxSpec, type RolloutWorld, rolloutWorld } from '../../support/rollout-world.ts'
 

@@ -1,8 +1,8 @@
 import { sketch } from '../../core/boards/sketch.ts'
-import { aSpace, type TasksRoom } from '../../support/tasks-room.ts'
+import { aSpace, type TasksWorld } from '../../support/tasks-world.ts'
 
 /** Saves and publishes a sketched board as mia, and returns its id. Elements are for teachers unless configured otherwise. */
-export async function aBoard(room: TasksRoom, ...[text, configs = {}, more = {}]: Parameters<typeof sketch>): Promise<string> {
+export async function aBoard(room: TasksWorld, ...[text, configs = {}, more = {}]: Parameters<typeof sketch>): Promise<string> {
   const checkpoints = [...text.matchAll(/\bc\d+/g)].map(([id]) => [id, { assignedRole: 'school-principal', ...configs[id] }] as const)
   const definition = sketch(text, { ...configs, ...Object.fromEntries(checkpoints) }, more)
   const board = await room.as('mia').createBoard({ body: { name: 'Crisis', definition } })
@@ -11,11 +11,11 @@ export async function aBoard(room: TasksRoom, ...[text, configs = {}, more = {}]
 }
 
 /** Starts a run as anna, and returns it. */
-export const aRun = (room: TasksRoom, boardId: string, body: Parameters<ReturnType<TasksRoom['as']>['startRun']>[0]['body'] = {}) =>
+export const aRun = (room: TasksWorld, boardId: string, body: Parameters<ReturnType<TasksWorld['as']>['startRun']>[0]['body'] = {}) =>
   room.as('anna').startRun({ params: { id: boardId }, body })
 
 /** Stores a space with a chat room, of which anna is a member. */
-export async function storedSpace(room: TasksRoom, id: string): Promise<void> {
+export async function storedSpace(room: TasksWorld, id: string): Promise<void> {
   room.spaces.set('anna', [...(room.spaces.get('anna') ?? []), aSpace(id)])
   const at = '2026-01-05T00:00:00.000Z'
   const names = { id, tenant_id: 'ten_one', name: id, type: 'CLASSROOM', visibility: 'PRIVATE' } as const

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { Db } from '../../../src/daemon/db/index.ts'
 import { advanceRun } from '../../../src/daemon/runs/advance-run.ts'
 import { onBothDialects } from '../../support/databases.ts'
-import { aTasksRoom, codeOf, principalOf } from '../../support/tasks-room.ts'
+import { aTasksWorld, codeOf, principalOf } from '../../support/tasks-world.ts'
 import { aBoard, aRun, storedSpace } from './a-board.ts'
 
 const png = (bytes = 20) => Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), Buffer.alloc(bytes)])
@@ -34,7 +34,7 @@ const aFile = async (db: Db, { id, spaceId = 'spc_4b', by = 'tim', type = 'image
 
 onBothDialects('files of forms', (fresh) => {
   const started = async () => {
-    const room = await aTasksRoom(await fresh())
+    const room = await aTasksWorld(await fresh())
     await storedSpace(room, 'spc_4b')
     await storedSpace(room, 'spc_5c')
     const run = await aRun(room, await aBoard(room, 's > f1 > e', { f1: { assignedRole: 'teacher', fields } }), { spaceId: 'spc_4b' })

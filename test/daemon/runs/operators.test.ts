@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
 import { onBothDialects } from '../../support/databases.ts'
-import { aTasksRoom, codeOf, type TasksRoom } from '../../support/tasks-room.ts'
+import { aTasksWorld, codeOf, type TasksWorld } from '../../support/tasks-world.ts'
 import { aBoard, aRun, storedSpace } from './a-board.ts'
 
 const params = { slug: 'one' }
 
 onBothDialects('runs for operators', (fresh) => {
-  const room = async () => aTasksRoom(await fresh())
-  const found = async ({ operator }: TasksRoom, query: object) =>
+  const room = async () => aTasksWorld(await fresh())
+  const found = async ({ operator }: TasksWorld, query: object) =>
     (await operator.listTenantRuns({ params, query })).runs.map(({ id }) => id)
 
   test('runs are searched by status, board, element and age, and paged; no answer names a user or a variable', async () => {

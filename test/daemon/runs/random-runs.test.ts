@@ -11,7 +11,7 @@ import { completeTask } from '../../../src/daemon/tasks/move-task.ts'
 import { boardText } from '../../core/boards/random-board.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { Died, mortal } from '../../support/dying.ts'
-import { aSpace, aTasksRoom, principalOf, type TasksRoom } from '../../support/tasks-room.ts'
+import { aSpace, aTasksWorld, principalOf, type TasksWorld } from '../../support/tasks-world.ts'
 import { aBoard, aRun } from './a-board.ts'
 
 const expected: readonly ProblemCode[] = ['ELEMENT_NOT_ACTIVE', 'RUN_ENDED', 'RUN_CHANGED', 'INVALID_TRANSITION', 'NOT_FOUND', 'CONFLICT']
@@ -26,7 +26,7 @@ const tolerant = (work: Promise<unknown>) =>
 type Open = Readonly<{ elementId: string; kind: 'task' | 'form' | 'checkpoint'; taskId: string | null }>
 
 /** One act of a user or of a timer, on a database that may die under it. */
-async function act(room: TasksRoom, db: Db, { runId, open, chance }: { runId: string; open: Open | undefined; chance: () => number }) {
+async function act(room: TasksWorld, db: Db, { runId, open, chance }: { runId: string; open: Open | undefined; chance: () => number }) {
   const deps = { ...room, db }
   if (!open || chance() % 5 === 0) {
     await room.clock.advance(3_600_000)
@@ -44,11 +44,11 @@ async function act(room: TasksRoom, db: Db, { runId, open, chance }: { runId: st
   return advance(db).catch((error) => (error instanceof Died ? advance(room.db) : Promise.reject(error)))
 }
 
-async function stateOf({ db }: TasksRoom, id: string): Promise<RunState> {
+async function stateOf({ db }: TasksWorld, id: string): Promise<RunState> {
   return JSON.parse((await db.selectFrom('runs').select('state').where('id', '=', id).executeTakeFirstOrThrow()).state)
 }
 
-async function replayed(room: TasksRoom, boardId: string, runId: string): Promise<RunState> {
+async function replayed(room: TasksWorld, boardId: string, runId: string): Promise<RunState> {
   const { definition } = await room.as('mia').showBoard({ params: { id: boardId } })
   const board = compileBoard(definition)
   const entries = await historyAfter(room.db, { tenantId: 'ten_one', runId }, { after: 0, limit: 10_000 })
@@ -62,7 +62,7 @@ async function replayed(room: TasksRoom, boardId: string, runId: string): Promis
 
 onBothDialects('random runs', (fresh) => {
   test('every run ends whatever dies or happens at once, and its history gives the same run', { timeout: 120_000 }, async () => {
-    const room = await aTasksRoom(await fresh())
+    const room = await aTasksWorld(await fresh())
     await room.db.updateTable('users').set({ roles: '["teacher","school-principal"]' }).where('id', '=', 'ben').execute()
     room.spaces.set('anna', [aSpace('spc_4b')])
     const variables = [{ name: 'pick', type: 'number', required: true }]

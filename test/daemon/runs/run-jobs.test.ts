@@ -2,16 +2,16 @@ import { expect, test } from 'vitest'
 import { problem } from '../../../src/core/kit/index.ts'
 import { runsFeature } from '../../../src/daemon/runs/index.ts'
 import { changeUser, disableUser } from '../../../src/daemon/users/change-user.ts'
-import { anOperator } from '../../support/boxes-room.ts'
+import { anOperator } from '../../support/boxes-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
-import { aTasksRoom, type TasksRoom } from '../../support/tasks-room.ts'
+import { aTasksWorld, type TasksWorld } from '../../support/tasks-world.ts'
 import { userPorts } from '../../support/user-ports.ts'
 import { aBoard, aRun, storedSpace } from './a-board.ts'
 
-type Ports = Partial<Pick<TasksRoom, 'sendMessage' | 'storeReport'>>
+type Ports = Partial<Pick<TasksWorld, 'sendMessage' | 'storeReport'>>
 
 /** Runs every pending job of runs once, with these ports. */
-async function work(room: TasksRoom, ports: object = {}, { last = false } = {}): Promise<void> {
+async function work(room: TasksWorld, ports: object = {}, { last = false } = {}): Promise<void> {
   const handlers = runsFeature.jobs?.({ ...room, ...(ports as Ports) }) ?? {}
   const jobs = await room.db
     .selectFrom('outbox')
@@ -24,7 +24,7 @@ async function work(room: TasksRoom, ports: object = {}, { last = false } = {}):
 
 onBothDialects('jobs of runs', (fresh) => {
   const room = async () => {
-    const one = await aTasksRoom(await fresh())
+    const one = await aTasksWorld(await fresh())
     await storedSpace(one, 'spc_4b')
     return one
   }

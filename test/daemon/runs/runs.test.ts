@@ -7,16 +7,16 @@ import { startRun } from '../../../src/daemon/runs/start-run.ts'
 import { sketch } from '../../core/boards/sketch.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { withTransaction } from '../../support/dying.ts'
-import { aSpace, aTasksRoom, codeOf, principalOf, type TasksRoom } from '../../support/tasks-room.ts'
+import { aSpace, aTasksWorld, codeOf, principalOf, type TasksWorld } from '../../support/tasks-world.ts'
 import { aBoard, aRun, storedSpace } from './a-board.ts'
 
 onBothDialects('runs', (fresh) => {
-  const room = async () => aTasksRoom(await fresh())
-  const eventTypes = async ({ db }: TasksRoom) =>
+  const room = async () => aTasksWorld(await fresh())
+  const eventTypes = async ({ db }: TasksWorld) =>
     (await eventsAfter(db, { stream: 'tenant:ten_one', after: 0 }))
       .map(({ eventType }) => eventType)
       .filter((type) => !type.startsWith('board.'))
-  const advance = (one: TasksRoom, who: string, id: string, body: { elementId: string; action: 'complete' | 'approve' }, key?: string) =>
+  const advance = (one: TasksWorld, who: string, id: string, body: { elementId: string; action: 'complete' | 'approve' }, key?: string) =>
     one.as(who).advanceRun({ params: { id }, body }, key === undefined ? {} : { headers: { 'idempotency-key': key } })
 
   test('a run opens a real task, and completing the task ends the run, in one story of events', async () => {

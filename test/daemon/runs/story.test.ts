@@ -5,7 +5,7 @@ import { parse } from 'yaml'
 import { FlowBundle } from '../../../src/core/boards/index.ts'
 import { fireTimers } from '../../../src/daemon/runs/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
-import { aSpace, aTasksRoom, codeOf, type TasksRoom } from '../../support/tasks-room.ts'
+import { aSpace, aTasksWorld, codeOf, type TasksWorld } from '../../support/tasks-world.ts'
 
 // The shipped crisis flow, from the check of a broken copy to its report.
 
@@ -15,20 +15,20 @@ const bindings = { roles: { principal: 'school-principal', custodian: 'teacher' 
 
 onBothDialects('the crisis flow', (fresh) => {
   async function room() {
-    const one = await aTasksRoom(await fresh())
+    const one = await aTasksWorld(await fresh())
     for (const id of ['anna', 'ben'])
       await one.db.updateTable('users').set({ roles: '["school-principal"]' }).where('id', '=', id).execute()
     for (const id of ['tim', 'olga']) one.spaces.set(id, [aSpace('spc_staff')])
     return one
   }
-  async function publish(one: TasksRoom, who: string) {
+  async function publish(one: TasksWorld, who: string) {
     const board = await one.as(who).importBoard({ body: { bundle, bindings } })
     return one.as(who).publishBoard({ params: { id: board.id } })
   }
-  const advance = (one: TasksRoom, who: string, id: string, body: object, key?: string) =>
+  const advance = (one: TasksWorld, who: string, id: string, body: object, key?: string) =>
     one.as(who).advanceRun({ params: { id }, body: body as never }, key === undefined ? {} : { headers: { 'idempotency-key': key } })
   const alarm = { elementId: 'alarm', action: 'submit', data: { incident: 'fire', place: 'Hall', injured: 0 } }
-  const begin = (one: TasksRoom, id: string) => one.as('tim').startRun({ params: { id }, body: { spaceId: 'spc_staff' } })
+  const begin = (one: TasksWorld, id: string) => one.as('tim').startRun({ params: { id }, body: { spaceId: 'spc_staff' } })
 
   test('a broken copy is refused with the path to the deadlock', async () => {
     const one = await room()

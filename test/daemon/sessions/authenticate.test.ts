@@ -5,12 +5,12 @@ import type { Db } from '../../../src/daemon/db/index.ts'
 import { logout, revokeOwnSession } from '../../../src/daemon/sessions/end-sessions.ts'
 import { authenticateUser, endUserSessions } from '../../../src/daemon/sessions/index.ts'
 import { refresh } from '../../../src/daemon/sessions/tokens.ts'
-import { aKeyring } from '../../support/admin-room.ts'
+import { aKeyring } from '../../support/admin-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
-import { aChatUser, aPassword, aSessionsRoom, logIn, type SessionsRoom, twoTenants } from '../../support/sessions-room.ts'
+import { aChatUser, aPassword, aSessionsWorld, logIn, type SessionsWorld, twoTenants } from '../../support/sessions-world.ts'
 
 const minute = 60_000
-const rooms: SessionsRoom[] = []
+const rooms: SessionsWorld[] = []
 afterEach(() => {
   for (const room of rooms.splice(0)) room.stop()
 })
@@ -19,26 +19,26 @@ async function twoReplicas(db: Db) {
   const servers = await twoTenants(db)
   await aChatUser(servers.ten_one)
   await aChatUser(servers.ten_two)
-  const here = await aSessionsRoom(db, servers)
-  const there = await aSessionsRoom(db, servers, { clock: here.clock })
+  const here = await aSessionsWorld(db, servers)
+  const there = await aSessionsWorld(db, servers, { clock: here.clock })
   rooms.push(here, there)
   return { here, there }
 }
 
-const ask = (room: SessionsRoom, token: string) =>
+const ask = (room: SessionsWorld, token: string) =>
   room.authenticate(`Bearer ${token}`).then(
     () => 'in',
     (error) => (isProblem(error) ? error.code : String(error)),
   )
 
 /** Half a second, in which the other replica reads the revocations; the read itself takes real time. */
-async function halfASecond(room: SessionsRoom, position: number) {
+async function halfASecond(room: SessionsWorld, position: number) {
   await room.clock.advance(500)
   while (room.revocations.position() < position) await new Promise((turn) => setImmediate(turn))
 }
 
 onBothDialects('authentication with a platform token', (fresh) => {
-  const endings: Record<string, (room: SessionsRoom, db: Db, login: Awaited<ReturnType<typeof logIn>>) => Promise<unknown>> = {
+  const endings: Record<string, (room: SessionsWorld, db: Db, login: Awaited<ReturnType<typeof logIn>>) => Promise<unknown>> = {
     logout: (room, _, { refreshToken }) => logout(room, { refreshToken, authorization: undefined }),
     'logout by platform token': (room, _, { token }) => logout(room, { refreshToken: undefined, authorization: `Bearer ${token}` }),
     'a used refresh token': async (room, _, { refreshToken = '' }) => {

@@ -7,22 +7,22 @@ import { onBothDialects } from '../../support/databases.ts'
 import {
   aChatUser,
   aPassword,
-  aSessionsRoom,
+  aSessionsWorld,
   emptied,
   logIn,
   outcomeOf,
   outcomesOf,
-  type SessionsRoom,
+  type SessionsWorld,
   twoTenants,
-} from '../../support/sessions-room.ts'
+} from '../../support/sessions-world.ts'
 
 const minute = 60_000
 const hour = 60 * minute
-const rooms: SessionsRoom[] = []
+const rooms: SessionsWorld[] = []
 
-async function aWorld(db: Db, options: Parameters<typeof aSessionsRoom>[2] = {}) {
+async function aWorld(db: Db, options: Parameters<typeof aSessionsWorld>[2] = {}) {
   const servers = await twoTenants(db)
-  const room = await aSessionsRoom(db, servers, options)
+  const room = await aSessionsWorld(db, servers, options)
   rooms.push(room)
   await aChatUser(servers.ten_one)
   await aChatUser(servers.ten_two, 'anna', 'another password')
@@ -33,12 +33,12 @@ afterEach(() => {
 })
 
 type Given = Parameters<typeof logIn>[1]
-const attempt = (room: SessionsRoom, given: Given = {}) => outcomeOf(room.clock, () => logIn(room, { address: '198.51.100.7', ...given }))
-const fail = async (room: SessionsRoom, times: number, given: Given = {}) => {
+const attempt = (room: SessionsWorld, given: Given = {}) => outcomeOf(room.clock, () => logIn(room, { address: '198.51.100.7', ...given }))
+const fail = async (room: SessionsWorld, times: number, given: Given = {}) => {
   for (let n = 0; n < times; n++) expect(await attempt(room, { password: 'wrong', ...given })).toBe('LOGIN_FAILED')
 }
 /** Advances time without the half-second reads of the revocations. */
-const pass = async (room: SessionsRoom, ms: number) => {
+const pass = async (room: SessionsWorld, ms: number) => {
   room.stop()
   await room.clock.advance(ms)
 }
@@ -308,7 +308,7 @@ onBothDialects('login', (fresh) => {
 })
 
 /** Waits for one refusal. */
-async function attemptOf(room: SessionsRoom, refused: Promise<unknown>): Promise<unknown> {
+async function attemptOf(room: SessionsWorld, refused: Promise<unknown>): Promise<unknown> {
   await outcomeOf(room.clock, () => refused)
   return refused
 }
@@ -341,9 +341,9 @@ onBothDialects('the lock', (fresh) => {
   test('also over two replicas', async () => {
     const db = await fresh()
     const { room, servers, chat } = await aWorld(db)
-    const other = await aSessionsRoom(db, servers, { clock: room.clock })
+    const other = await aSessionsWorld(db, servers, { clock: room.clock })
     rooms.push(other)
-    const wrong = (one: SessionsRoom) => () => logIn(one, { password: 'wrong' })
+    const wrong = (one: SessionsWorld) => () => logIn(one, { password: 'wrong' })
     const codes = await outcomesOf(
       room.clock,
       Array.from({ length: 30 }, (_, n) => wrong(n % 2 ? room : other)),

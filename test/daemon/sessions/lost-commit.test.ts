@@ -3,9 +3,9 @@ import type { Db, Tx } from '../../../src/daemon/db/index.ts'
 import { refresh } from '../../../src/daemon/sessions/tokens.ts'
 import { emptyDatabase } from '../../support/databases.ts'
 import { dyingAt, withTransaction } from '../../support/dying.ts'
-import { aChatUser, aSessionsRoom, logIn, type SessionsRoom, twoTenants } from '../../support/sessions-room.ts'
+import { aChatUser, aSessionsWorld, logIn, type SessionsWorld, twoTenants } from '../../support/sessions-world.ts'
 
-const rooms: SessionsRoom[] = []
+const rooms: SessionsWorld[] = []
 afterEach(() => {
   for (const room of rooms.splice(0)) room.stop()
 })
@@ -14,12 +14,12 @@ async function aRoom(dialect: 'sqlite' | 'postgres') {
   const { db } = await emptyDatabase(dialect)
   const servers = await twoTenants(db)
   await aChatUser(servers.ten_one)
-  const room = await aSessionsRoom(db, servers)
+  const room = await aSessionsWorld(db, servers)
   rooms.push(room)
   return { db, room, token: (await logIn(room)).refreshToken as string }
 }
 
-const codeOf = (room: SessionsRoom, refreshToken: string) =>
+const codeOf = (room: SessionsWorld, refreshToken: string) =>
   refresh(room, { refreshToken }).then(
     () => 'ok',
     ({ code, message }: { code?: string; message: string }) => code ?? message,

@@ -5,15 +5,15 @@ import { recreateChatAccount } from '../../../src/daemon/users/sync-users.ts'
 import { findUser } from '../../../src/daemon/users/users.repo.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { everyOrder, type Works } from '../../support/interleavings.ts'
-import { aPasswordRoom, expectQuiet, meetings, needsOf, operator, resetTo, userOf } from '../../support/password-room.ts'
-import { aPassword } from '../../support/sessions-room.ts'
+import { aPasswordWorld, expectQuiet, meetings, needsOf, operator, resetTo, userOf } from '../../support/password-world.ts'
+import { aPassword } from '../../support/sessions-world.ts'
 
 // Concurrent password writes, proofs and lockouts in every order, including writes that the chat server has done
 // before its response arrives.
 
 onBothDialects('concurrent password changes', (fresh) => {
   test('after a reset its password is valid and no session is open, whenever the user changed it', async () => {
-    const room = await aPasswordRoom(await fresh())
+    const room = await aPasswordWorld(await fresh())
     const seen = await meetings(
       room,
       ({ change, reset }) => [change('what the user wanted'), reset],
@@ -27,7 +27,7 @@ onBothDialects('concurrent password changes', (fresh) => {
   })
 
   test('of two changes with the same old password one succeeds, and its password is valid', async () => {
-    const room = await aPasswordRoom(await fresh())
+    const room = await aPasswordWorld(await fresh())
     const seen = await meetings(
       room,
       ({ change }) => [change('first'), change('second')],
@@ -43,7 +43,7 @@ onBothDialects('concurrent password changes', (fresh) => {
   })
 
   test('a user disabled before the write changes nothing', async () => {
-    const room = await aPasswordRoom(await fresh())
+    const room = await aPasswordWorld(await fresh())
     const seen = await meetings(
       room,
       ({ change, disable }) => [change('what the user wanted'), disable],
@@ -56,7 +56,7 @@ onBothDialects('concurrent password changes', (fresh) => {
   })
 
   test('no login with the old password outlives a reset', async () => {
-    const room = await aPasswordRoom(await fresh())
+    const room = await aPasswordWorld(await fresh())
     const seen = await meetings(
       room,
       ({ login, reset }) => [login, reset],
@@ -66,7 +66,7 @@ onBothDialects('concurrent password changes', (fresh) => {
   })
 
   test('a login during a change succeeds, is refused or gets Retry-After; the password is changed in every case', async () => {
-    const room = await aPasswordRoom(await fresh())
+    const room = await aPasswordWorld(await fresh())
     const seen = await meetings(
       room,
       ({ login, change }) => [login, change('what the user wanted')],
@@ -79,7 +79,7 @@ onBothDialects('concurrent password changes', (fresh) => {
   })
 
   test('an account lost by a restore is marked as without a password only until it gets one', async () => {
-    const { db, chat, room, anotherUser } = await aPasswordRoom(await fresh())
+    const { db, chat, room, anotherUser } = await aPasswordWorld(await fresh())
     let localpart = ''
     const make = async (): Promise<Works> => {
       const user = await anotherUser()
@@ -104,7 +104,7 @@ onBothDialects('concurrent password changes', (fresh) => {
   })
 
   test('the lease of a dead process lasts two minutes: a reset gets Retry-After, then succeeds', async () => {
-    const { db, chat, room, anotherUser } = await aPasswordRoom(await fresh())
+    const { db, chat, room, anotherUser } = await aPasswordWorld(await fresh())
     const { localpart } = await anotherUser()
     const { id } = await userOf(db, localpart)
     const until = new Date(room.clock.now().getTime() + 120_000).toISOString()
@@ -124,7 +124,7 @@ onBothDialects('concurrent password changes', (fresh) => {
   })
 
   test('a chat server that does not answer may still write, so no other write begins for ten seconds', async () => {
-    const { db, chat, room, anotherUser } = await aPasswordRoom(await fresh())
+    const { db, chat, room, anotherUser } = await aPasswordWorld(await fresh())
     const { localpart, reset } = await anotherUser()
     const away = { kind: 'unreachable', retryAfterSeconds: 10, reason: 'it is silent' } as const
     chat.fail(away)

@@ -5,9 +5,9 @@ import { logout, revokeOwnSession, revokeUserSession } from '../../../src/daemon
 import { endUserSessions } from '../../../src/daemon/sessions/index.ts'
 import { listOwnSessions, listUserSessions } from '../../../src/daemon/sessions/list-sessions.ts'
 import { onBothDialects } from '../../support/databases.ts'
-import { aChatUser, aPassword, aSessionsRoom, logIn, outcomeOf, type SessionsRoom, twoTenants } from '../../support/sessions-room.ts'
+import { aChatUser, aPassword, aSessionsWorld, logIn, outcomeOf, type SessionsWorld, twoTenants } from '../../support/sessions-world.ts'
 
-const rooms: SessionsRoom[] = []
+const rooms: SessionsWorld[] = []
 afterEach(() => {
   for (const room of rooms.splice(0)) room.stop()
 })
@@ -17,7 +17,7 @@ async function anna(db: Db) {
   await aChatUser(servers.ten_one)
   await aChatUser(servers.ten_one, 'ben')
   await aChatUser(servers.ten_two)
-  const room = await aSessionsRoom(db, servers)
+  const room = await aSessionsWorld(db, servers)
   rooms.push(room)
   const login = await logIn(room)
   return { room, chat: servers.ten_one, login, actor: await room.authenticate(`Bearer ${login.token}`) }

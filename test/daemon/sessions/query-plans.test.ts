@@ -19,7 +19,7 @@ import { existingUser, listUsers } from '../../../src/daemon/users/show-users.ts
 import { systemRandom } from '../../../src/node/index.ts'
 import { emptyDatabase } from '../../support/databases.ts'
 import { growRegistry } from '../../support/grown-registry.ts'
-import { aChatUser, aSessionsRoom, logIn, roleBook, type SessionsRoom, twoTenants } from '../../support/sessions-room.ts'
+import { aChatUser, aSessionsWorld, logIn, roleBook, type SessionsWorld, twoTenants } from '../../support/sessions-world.ts'
 import { type Overheard, overhear, wholeReadsOf } from '../../support/whole-reads.ts'
 
 // With a million users one statement without an index blocks every login. Every statement of these paths is explained in a
@@ -30,7 +30,7 @@ const limit = 50
 
 describe.each(['sqlite', 'postgres'] as const)('on %s', (dialect) => {
   let overheard: Overheard
-  let room: SessionsRoom
+  let room: SessionsWorld
   const clock = manualClock()
 
   beforeAll(async () => {
@@ -39,7 +39,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (dialect) => {
     await aChatUser(servers.ten_one)
     await growRegistry(db, dialect)
     overheard = overhear(db, dialect)
-    room = await aSessionsRoom(overheard.db, servers)
+    room = await aSessionsWorld(overheard.db, servers)
     await logIn(room)
     return async () => {
       room.stop()

@@ -7,31 +7,31 @@ import { newRefreshToken, refreshHash } from '../../../src/daemon/sessions/sessi
 import { refresh, rotateRefreshToken } from '../../../src/daemon/sessions/tokens.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { dyingAt } from '../../support/dying.ts'
-import { aChatUser, aSessionsRoom, emptied, logIn, type SessionsRoom, twoTenants } from '../../support/sessions-room.ts'
+import { aChatUser, aSessionsWorld, emptied, logIn, type SessionsWorld, twoTenants } from '../../support/sessions-world.ts'
 
 const day = 24 * 60 * 60_000
-const rooms: SessionsRoom[] = []
+const rooms: SessionsWorld[] = []
 afterEach(() => {
   for (const room of rooms.splice(0)) room.stop()
 })
 
-async function replicas(db: Db, count: number, options: Parameters<typeof aSessionsRoom>[2] = {}) {
+async function replicas(db: Db, count: number, options: Parameters<typeof aSessionsWorld>[2] = {}) {
   const servers = await twoTenants(db)
   await aChatUser(servers.ten_one)
-  const first = await aSessionsRoom(db, servers, options)
-  const others = await Promise.all(Array.from({ length: count - 1 }, () => aSessionsRoom(db, servers, { ...options, clock: first.clock })))
+  const first = await aSessionsWorld(db, servers, options)
+  const others = await Promise.all(Array.from({ length: count - 1 }, () => aSessionsWorld(db, servers, { ...options, clock: first.clock })))
   rooms.push(first, ...others)
-  return [first, ...others] as [SessionsRoom, ...SessionsRoom[]]
+  return [first, ...others] as [SessionsWorld, ...SessionsWorld[]]
 }
 
-const firstToken = async (room: SessionsRoom) => (await logIn(room)).refreshToken as string
-const codeOf = (room: SessionsRoom, refreshToken: string) =>
+const firstToken = async (room: SessionsWorld) => (await logIn(room)).refreshToken as string
+const codeOf = (room: SessionsWorld, refreshToken: string) =>
   refresh(room, { refreshToken }).then(
     () => 'ok',
     ({ code }: { code: string }) => code,
   )
 /** Advances time without the half-second reads of the revocations, which would take long. */
-const pass = async (room: SessionsRoom, ms: number) => {
+const pass = async (room: SessionsWorld, ms: number) => {
   for (const one of rooms) one.stop()
   await room.clock.advance(ms)
 }
@@ -54,7 +54,7 @@ onBothDialects('refresh', (fresh) => {
 
   test('a reused token ends the session with its newest refresh token and its platform tokens', async () => {
     const db = await fresh()
-    const [room, other] = (await replicas(db, 2)) as [SessionsRoom, SessionsRoom]
+    const [room, other] = (await replicas(db, 2)) as [SessionsWorld, SessionsWorld]
     const first = await firstToken(room)
     const { refreshToken: second, token } = await refresh(room, { refreshToken: first })
     await other.authenticate(`Bearer ${token}`)
@@ -73,7 +73,7 @@ onBothDialects('refresh', (fresh) => {
   })
 
   test('of two concurrent refreshes one succeeds, and the session ends', async () => {
-    const [one, two] = (await replicas(await fresh(), 2)) as [SessionsRoom, SessionsRoom]
+    const [one, two] = (await replicas(await fresh(), 2)) as [SessionsWorld, SessionsWorld]
     const token = await firstToken(one)
     const answers = await Promise.allSettled([refresh(one, { refreshToken: token }), refresh(two, { refreshToken: token })])
     const won = answers.filter((answer) => answer.status === 'fulfilled')
@@ -243,7 +243,7 @@ function dyingAfter<Tx extends object>(tx: Tx, statements: number): Tx {
 }
 
 onBothDialects('a grace time', (fresh) => {
-  const graced = async (db: Db) => replicas(db, 2, { rules: { graceSeconds: 30 } }) as Promise<[SessionsRoom, SessionsRoom]>
+  const graced = async (db: Db) => replicas(db, 2, { rules: { graceSeconds: 30 } }) as Promise<[SessionsWorld, SessionsWorld]>
 
   test('two concurrent refreshes both get tokens; the first one used stays valid, and the other is reuse', async () => {
     const [one, two] = await graced(await fresh())
@@ -291,7 +291,7 @@ onBothDialects('any interleaving of refreshes over replicas', (fresh, dialect) =
         for (const round of plan) {
           // The requests of a round are sent at once; their tokens are fixed before any response.
           const moves = round.map(({ replica, which }) => ({
-            room: all[replica] as SessionsRoom,
+            room: all[replica] as SessionsWorld,
             token: tokens.at(-1 - (which % tokens.length)) as string,
           }))
           const usedBefore = new Set(tried)

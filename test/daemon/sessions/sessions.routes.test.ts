@@ -5,12 +5,12 @@ import { sessionsRoutes } from '../../../src/daemon/sessions/index.ts'
 import { emptyDatabase } from '../../support/databases.ts'
 import type { ChatServer } from '../../support/homeservers.ts'
 import { servedApp } from '../../support/served-app.ts'
-import { aChatUser, aPassword, aSessionsRoom, emptied, type SessionsRoom, twoTenants } from '../../support/sessions-room.ts'
+import { aChatUser, aPassword, aSessionsWorld, emptied, type SessionsWorld, twoTenants } from '../../support/sessions-world.ts'
 
 // The table of spec 4.1 and 7, line by line, over HTTP: what a client sends and sees.
 
 let db: Db
-let room: SessionsRoom
+let room: SessionsWorld
 let chat: ChatServer
 let baseUrl: string
 /** The tenant whose budget a response shows. */
@@ -26,7 +26,7 @@ beforeEach(async () => {
   const servers = await twoTenants(db)
   chat = servers.ten_one
   await aChatUser(chat)
-  room = await aSessionsRoom(db, servers)
+  room = await aSessionsWorld(db, servers)
   shown = []
   const limits = {
     addresses: () => undefined,

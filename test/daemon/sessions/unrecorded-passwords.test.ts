@@ -4,8 +4,8 @@ import type { Db } from '../../../src/daemon/db/index.ts'
 import { changePassword } from '../../../src/daemon/sessions/change-password.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { dyingAt } from '../../support/dying.ts'
-import { aPasswordRoom, expectQuiet, meetings, type PasswordRoom, resetTo, userOf } from '../../support/password-room.ts'
-import { aPassword, logIn } from '../../support/sessions-room.ts'
+import { aPasswordWorld, expectQuiet, meetings, type PasswordWorld, resetTo, userOf } from '../../support/password-world.ts'
+import { aPassword, logIn } from '../../support/sessions-world.ts'
 
 // The database fails after the chat server has written a password: a caller that knows the outcome continues, all others get the true state.
 
@@ -23,7 +23,7 @@ function failing(db: Db, isAway: () => boolean): Db {
 }
 
 /** Unreachable for the first attempts after the chat server has stored that password. */
-function awayFor(maxPolls: number, { chat }: PasswordRoom, localpart: string, password: string): () => boolean {
+function awayFor(maxPolls: number, { chat }: PasswordWorld, localpart: string, password: string): () => boolean {
   let left = maxPolls
   return () => {
     if (left === 0 || chat.users.get(localpart)?.password !== password) return false
@@ -33,7 +33,7 @@ function awayFor(maxPolls: number, { chat }: PasswordRoom, localpart: string, pa
 }
 
 /** Advances time while the work runs and a sleep is pending. */
-async function passing<T>({ room: { clock } }: PasswordRoom, work: Promise<T>): Promise<T> {
+async function passing<T>({ room: { clock } }: PasswordWorld, work: Promise<T>): Promise<T> {
   let isOver = false
   const end = () => {
     isOver = true
@@ -52,7 +52,7 @@ const audited = async (db: Db) =>
 
 onBothDialects('a written password that the database did not record', (fresh) => {
   test.each([1, 3])('is recorded by the first retry that succeeds, after %i failures: a reset waits for that', async (maxPolls) => {
-    const room = await aPasswordRoom(await fresh())
+    const room = await aPasswordWorld(await fresh())
     const changed: string[] = []
     const seen = await meetings(
       room,
@@ -71,7 +71,7 @@ onBothDialects('a written password that the database did not record', (fresh) =>
   })
 
   test('of a reset is recorded too, and a concurrent change fails', async () => {
-    const room = await aPasswordRoom(await fresh())
+    const room = await aPasswordWorld(await fresh())
     const seen = await meetings(
       room,
       (user) => {
@@ -87,7 +87,7 @@ onBothDialects('a written password that the database did not record', (fresh) =>
   })
 
   test('is valid meanwhile: its caller gets an error after ten seconds, others get Retry-After, and it is recorded once possible', async () => {
-    const it = await aPasswordRoom(await fresh())
+    const it = await aPasswordWorld(await fresh())
     const { room, db, chat } = it
     const { localpart, actor } = await it.anotherUser()
     let isAway = true
@@ -113,7 +113,7 @@ onBothDialects('a written password that the database did not record', (fresh) =>
   })
 
   test('does not delay a shutdown: one more try, and the log names the user', async () => {
-    const { room, db, chat, anotherUser } = await aPasswordRoom(await fresh())
+    const { room, db, chat, anotherUser } = await aPasswordWorld(await fresh())
     const { localpart, actor } = await anotherUser()
     const ending = new AbortController()
     const told: unknown[] = []
@@ -133,7 +133,7 @@ onBothDialects('a written password that the database did not record', (fresh) =>
   })
 
   test('is recorded once if the commit had gone through, and no caller gets a false conflict', async () => {
-    const it = await aPasswordRoom(await fresh())
+    const it = await aPasswordWorld(await fresh())
     const { localpart, actor } = await it.anotherUser()
     const { db: dying } = dyingAt(it.db, 2, 'after')
     const told = await passing(it, changePassword({ ...it.room, db: dying }, actor, change(aPassword, 'new'))).catch((error) => error)
@@ -146,7 +146,7 @@ onBothDialects('a written password that the database did not record', (fresh) =>
 
 onBothDialects('the first error', (fresh) => {
   test('is returned, and the lease is released once the database is back', async () => {
-    const it = await aPasswordRoom(await fresh())
+    const it = await aPasswordWorld(await fresh())
     const { room, db, chat } = it
     const { localpart, actor } = await it.anotherUser()
     let isAway = false
@@ -169,7 +169,7 @@ onBothDialects('the first error', (fresh) => {
   })
 
   test('is returned by a login too, even if its attempt cannot be released', async () => {
-    const { room, db, chat, anotherUser } = await aPasswordRoom(await fresh())
+    const { room, db, chat, anotherUser } = await aPasswordWorld(await fresh())
     const { localpart } = await anotherUser()
     let isAway = false
     chat.during(async () => {
@@ -180,7 +180,7 @@ onBothDialects('the first error', (fresh) => {
   })
 
   test('of the check device does not replace the result', async () => {
-    const { room, chat, anotherUser } = await aPasswordRoom(await fresh())
+    const { room, chat, anotherUser } = await aPasswordWorld(await fresh())
     const { localpart, actor } = await anotherUser()
     const homeservers = { of: () => ({ ...chat, logout: () => Promise.reject(new Error('its address is unknown')) }) }
     await changePassword({ ...room, homeservers }, actor, change(aPassword, 'new'))

@@ -4,7 +4,7 @@ import type { SnapshotsDeps } from '../../../src/daemon/snapshots/index.ts'
 import { restoreBox } from '../../../src/daemon/snapshots/restore-box.ts'
 import { enqueueTasks, startDueTasks } from '../../../src/daemon/snapshots/snapshot-tasks.ts'
 
-import { anOperator } from '../../support/boxes-room.ts'
+import { anOperator } from '../../support/boxes-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aGate, heldUpOrOver, stoppedBeforeCommit } from '../../support/held-up.ts'
 import { dayMs, idOf, snapshotsWorld } from '../../support/snapshots-world.ts'

@@ -9,7 +9,7 @@ import {
   snapshotRepository,
 } from '../../../src/daemon/snapshots/index.ts'
 import { maintenanceRepository } from '../../../src/daemon/snapshots/snapshot-store.ts'
-import { aBoxesRoom, aLiveBox } from '../../support/boxes-room.ts'
+import { aBoxesWorld, aLiveBox } from '../../support/boxes-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
 
 const backupKey = Buffer.alloc(32, 7).toString('base64')
@@ -81,7 +81,7 @@ test('the recovery password depends only on the recovery key and the tenant, and
 
 onBothDialects('secrets of a command', (fresh) => {
   test('they are those of the tenant whose box it is for', async () => {
-    const room = await aBoxesRoom(await fresh())
+    const room = await aBoxesWorld(await fresh())
     const box = await aLiveBox(room, 'north')
     const settings = { backupKey, snapshotStore: 'file:/srv/snapshots' }
     const deps = { clock: room.clock, fetch: async () => Response.error() }

@@ -9,9 +9,9 @@ import { changeTenant } from '../../../src/daemon/tenants/change-tenant.ts'
 import { changeUser, disableUser } from '../../../src/daemon/users/change-user.ts'
 import { emptyDatabase } from '../../support/databases.ts'
 import { heldUp } from '../../support/held-up.ts'
-import { aSpacesRoom } from '../../support/spaces-room.ts'
+import { aSpacesWorld } from '../../support/spaces-world.ts'
 
-type Room = Awaited<ReturnType<typeof aSpacesRoom>>
+type Room = Awaited<ReturnType<typeof aSpacesWorld>>
 type Setting = Readonly<{ room: Room; anna: Awaited<ReturnType<Room['aUser']>>; benId: string; spaceId: string }>
 
 const operator = { kind: 'system', name: 'test' } as const
@@ -27,7 +27,7 @@ const acts: readonly (readonly [string, (setting: Setting) => Promise<unknown>])
 
 test.each(acts)('while %s in a tenant whose events are blocked, sessions of other tenants still end', async (_, act) => {
   const { db } = await emptyDatabase('postgres')
-  const room = await aSpacesRoom(db)
+  const room = await aSpacesWorld(db)
   const [anna, ben] = [await room.aUser('anna'), await room.aUser('ben')]
   const { id: spaceId } = await room.aSpace(anna)
   await sql`insert into space_members (space_id, user_id, tenant_id, role, joined_at)

@@ -6,9 +6,9 @@ import { listSpaceMembers, showSpace } from '../../../src/daemon/spaces/show-spa
 import { spaceResyncListener } from '../../../src/daemon/spaces/sync-jobs.ts'
 import { syncSpace } from '../../../src/daemon/spaces/sync-space.ts'
 import { emptyDatabase } from '../../support/databases.ts'
-import { aSpacesRoom } from '../../support/spaces-room.ts'
+import { aSpacesWorld } from '../../support/spaces-world.ts'
 
-const aRoom = async () => aSpacesRoom((await emptyDatabase('sqlite')).db)
+const aRoom = async () => aSpacesWorld((await emptyDatabase('sqlite')).db)
 type Room = Awaited<ReturnType<typeof aRoom>>
 
 const reconcile = (room: Room) => spacesJobs(room)[0]?.run({ signal: new AbortController().signal })

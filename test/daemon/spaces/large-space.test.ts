@@ -7,13 +7,13 @@ import { spaceById } from '../../../src/daemon/spaces/spaces.repo.ts'
 import { enqueueSpaceSync } from '../../../src/daemon/spaces/sync-jobs.ts'
 import { syncSpace } from '../../../src/daemon/spaces/sync-space.ts'
 import { emptyDatabase } from '../../support/databases.ts'
-import { aSpacesRoom } from '../../support/spaces-room.ts'
+import { aSpacesWorld } from '../../support/spaces-world.ts'
 
 const size = 1000
 
 test('a thousand members join both rooms with two requests each and a few more, however often they are queued', async () => {
   const { db } = await emptyDatabase('sqlite')
-  const room = await aSpacesRoom(db)
+  const room = await aSpacesWorld(db)
   const anna = await room.aUser('anna')
   const { id: spaceId } = await room.aSpace(anna)
   await room.work()
@@ -62,7 +62,7 @@ test('a thousand members join both rooms with two requests each and a few more, 
 
 test('with a very slow chat server members still get their events, and refused members are not retried forever', async () => {
   const { db } = await emptyDatabase('sqlite')
-  const room = await aSpacesRoom(db)
+  const room = await aSpacesWorld(db)
   const anna = await room.aUser('anna')
   const { id: spaceId } = await room.aSpace(anna)
   for (let n = 0; n < 12; n++) {
@@ -93,7 +93,7 @@ test('with a very slow chat server members still get their events, and refused m
 
 test('a large space is deleted with few statements, so that other writes of the tenant wait briefly; each member gets an event', async () => {
   const { db } = await emptyDatabase('sqlite')
-  const room = await aSpacesRoom(db)
+  const room = await aSpacesWorld(db)
   const anna = await room.aUser('anna')
   const users = [anna]
   for (let n = 0; n < 99; n++) users.push(await room.aUser(`pupil${n}`))

@@ -3,12 +3,12 @@ import type { PlatformPrincipal } from '../../../src/core/kit/index.ts'
 import { filesRoutes } from '../../../src/daemon/files/index.ts'
 import { spacesRoutes } from '../../../src/daemon/spaces/index.ts'
 import { emptyDatabase } from '../../support/databases.ts'
-import { aFilesRoom } from '../../support/files-room.ts'
+import { aFilesWorld } from '../../support/files-world.ts'
 import { aSmallApp } from '../../support/small-app.ts'
 
 /** Spaces over HTTP. */
-async function served(users: (room: Awaited<ReturnType<typeof aFilesRoom>>) => Promise<Record<string, PlatformPrincipal>>) {
-  const room = await aFilesRoom((await emptyDatabase('sqlite')).db)
+async function served(users: (room: Awaited<ReturnType<typeof aFilesWorld>>) => Promise<Record<string, PlatformPrincipal>>) {
+  const room = await aFilesWorld((await emptyDatabase('sqlite')).db)
   const known = await users(room)
   const { url } = await aSmallApp([...spacesRoutes(room), ...filesRoutes(room)], known, room.clock)
   const call = async (user: string, method: string, path = '', body?: unknown) => {
@@ -24,7 +24,7 @@ async function served(users: (room: Awaited<ReturnType<typeof aFilesRoom>>) => P
   return { ...room, known, call }
 }
 
-const teacherAndParent = async (room: Awaited<ReturnType<typeof aFilesRoom>>) => ({
+const teacherAndParent = async (room: Awaited<ReturnType<typeof aFilesWorld>>) => ({
   anna: await room.aUser('anna', { capabilities: ['manageSpaces'] }),
   ben: await room.aUser('ben', { capabilities: [] }),
 })

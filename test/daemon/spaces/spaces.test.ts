@@ -6,14 +6,14 @@ import { changeSpace, deleteSpace } from '../../../src/daemon/spaces/change-spac
 import { membersOf, spacesOf } from '../../../src/daemon/spaces/index.ts'
 import { listSpaceMembers, listSpaces, showSpace } from '../../../src/daemon/spaces/show-spaces.ts'
 import { onBothDialects } from '../../support/databases.ts'
-import { aSpacesRoom } from '../../support/spaces-room.ts'
+import { aSpacesWorld } from '../../support/spaces-world.ts'
 
 const refusedWith = (code: ProblemCode) => (error: unknown) => isProblem(error, code)
 const all = { limit: 50 }
 
 onBothDialects('spaces', (fresh) => {
   test('a new space has its creator as owner, its events and its rooms', async () => {
-    const room = await aSpacesRoom(await fresh())
+    const room = await aSpacesWorld(await fresh())
     const anna = await room.aUser('anna')
     const space = await room.aSpace(anna)
     expect(space).toMatchObject({ name: '4b', type: 'CLASSROOM', visibility: 'PRIVATE', role: 'owner', chat: { status: 'ready' } })
@@ -28,7 +28,7 @@ onBothDialects('spaces', (fresh) => {
   })
 
   test('a private space is hidden from others; a tenant-wide space is found by all and opened by members only', async () => {
-    const room = await aSpacesRoom(await fresh())
+    const room = await aSpacesWorld(await fresh())
     const [anna, ben] = [await room.aUser('anna'), await room.aUser('ben')]
     const hidden = await room.aSpace(anna)
     const shown = await room.aSpace(anna, { name: 'Notices', visibility: 'TENANT' })
@@ -50,7 +50,7 @@ onBothDialects('spaces', (fresh) => {
   })
 
   test('an owner who may not create spaces can add only visible users: of a shared space, or all with the permission', async () => {
-    const room = await aSpacesRoom(await fresh())
+    const room = await aSpacesWorld(await fresh())
     const anna = await room.aUser('anna', { capabilities: [] })
     const [ben, cem] = [await room.aUser('ben'), await room.aUser('cem')]
     const [own, shared] = [await room.aSpace(anna), await room.aSpace(ben, { visibility: 'PUBLIC' })]
@@ -66,7 +66,7 @@ onBothDialects('spaces', (fresh) => {
   })
 
   test('a disabled owner is made a member by another owner, who sees the user among the members only', async () => {
-    const room = await aSpacesRoom(await fresh())
+    const room = await aSpacesWorld(await fresh())
     const [anna, ben] = [await room.aUser('anna', { capabilities: [] }), await room.aUser('ben')]
     const space = await room.aSpace(ben)
     const put = (by: typeof ben, who: typeof ben, role: 'owner' | 'member') =>
@@ -77,7 +77,7 @@ onBothDialects('spaces', (fresh) => {
   })
 
   test('no object of another tenant is accessible, even to a tenant administrator', async () => {
-    const room = await aSpacesRoom(await fresh())
+    const room = await aSpacesWorld(await fresh())
     await room.db
       .insertInto('tenants')
       .values({
@@ -104,7 +104,7 @@ onBothDialects('spaces', (fresh) => {
   })
 
   test('a public space can be joined and left; the last owner stays', async () => {
-    const room = await aSpacesRoom(await fresh())
+    const room = await aSpacesWorld(await fresh())
     const [anna, ben] = [await room.aUser('anna'), await room.aUser('ben')]
     const { id: spaceId } = await room.aSpace(anna, { visibility: 'PUBLIC' })
     const own = { spaceId, userId: ben.userId }
@@ -125,7 +125,7 @@ onBothDialects('spaces', (fresh) => {
   })
 
   test('an added member reads the activity, newest first; a removed member cannot', async () => {
-    const room = await aSpacesRoom(await fresh())
+    const room = await aSpacesWorld(await fresh())
     const [anna, ben] = [await room.aUser('anna'), await room.aUser('ben')]
     const { id: spaceId } = await room.aSpace(anna)
     await putSpaceMember(room, anna, { spaceId, userId: ben.userId, role: 'member' })
@@ -142,7 +142,7 @@ onBothDialects('spaces', (fresh) => {
   })
 
   test('a tenant administrator manages a private space without membership, and reads it only as a member', async () => {
-    const room = await aSpacesRoom(await fresh())
+    const room = await aSpacesWorld(await fresh())
     const [anna, head] = [await room.aUser('anna'), await room.aUser('head', { capabilities: ['manageSpaces', 'manageUsers'] })]
     const teacher = await room.aUser('teacher', { capabilities: ['manageSpaces'] })
     const { id: spaceId } = await room.aSpace(anna)
@@ -153,7 +153,7 @@ onBothDialects('spaces', (fresh) => {
   })
 
   test('users who can or could find the space get an event for a new name or visibility; an unchanged value publishes none', async () => {
-    const room = await aSpacesRoom(await fresh())
+    const room = await aSpacesWorld(await fresh())
     const [anna, ben] = [await room.aUser('anna'), await room.aUser('ben', { capabilities: [] })]
     const { id: spaceId } = await room.aSpace(anna)
     const finds = async () => (await listSpaces(room, ben, { limit: 10 })).spaces.length === 1
@@ -174,7 +174,7 @@ onBothDialects('spaces', (fresh) => {
   })
 
   test('a deleted space is gone for all, with an event for each member', async () => {
-    const room = await aSpacesRoom(await fresh())
+    const room = await aSpacesWorld(await fresh())
     const anna = await room.aUser('anna')
     const { id: spaceId } = await room.aSpace(anna)
     await deleteSpace(room, anna, { spaceId })

@@ -11,12 +11,12 @@ import {
   loadApprovedPackage,
 } from '../../../src/daemon/store/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
-import { aPackage, aStoreRoom } from '../../support/store-room.ts'
+import { aPackage, aStoreWorld } from '../../support/store-world.ts'
 
 onBothDialects('approved modules', (fresh) => {
   /** A room with `attendance` approved in these versions. */
   async function aListedModule(...versions: string[]) {
-    const room = await aStoreRoom(await fresh())
+    const room = await aStoreWorld(await fresh())
     const anna = await room.aDeveloper('anna')
     for (const version of versions) {
       const { submissionId } = await room.upload(anna, { manifest: { version } })

@@ -2,14 +2,14 @@ import { expect, test } from 'vitest'
 import type { Db } from '../../../src/daemon/db/index.ts'
 import { erasePackages } from '../../../src/daemon/store/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
-import { aStoreRoom } from '../../support/store-room.ts'
+import { aStoreWorld } from '../../support/store-world.ts'
 
 const refused = (code: string) => ({ code })
 
 onBothDialects('the catalogue of the store', (fresh) => {
   /** A room with `attendance` (organization) and `bus-times` (integration, paid) listed. */
   async function aCatalogue() {
-    const room = await aStoreRoom(await fresh())
+    const room = await aStoreWorld(await fresh())
     const anna = await room.aDeveloper('anna')
     const billing = { model: 'subscription', monthlyPrice: 4.5, currency: 'EUR' }
     await room.listed(anna, { id: 'attendance', manifest: { category: 'organization' } })

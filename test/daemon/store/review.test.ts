@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
 import { eraseDeveloper } from '../../../src/daemon/store/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
-import { aPackage, aStoreRoom, formOf } from '../../support/store-room.ts'
+import { aPackage, aStoreWorld, formOf } from '../../support/store-world.ts'
 
 const refused = (code: string) => ({ code })
 
 onBothDialects('reviews of the store', (fresh) => {
   /** Runs the mail jobs that are queued. */
-  async function mailsOf({ db, jobs, mails }: Awaited<ReturnType<typeof aStoreRoom>>) {
+  async function mailsOf({ db, jobs, mails }: Awaited<ReturnType<typeof aStoreWorld>>) {
     const rows = await db.selectFrom('outbox').select(['topic', 'payload']).where('topic', '=', 'store.decision-mail').execute()
     mails.length = 0
     for (const { topic, payload } of rows) await jobs[topic]?.(JSON.parse(payload), { last: false })
@@ -16,7 +16,7 @@ onBothDialects('reviews of the store', (fresh) => {
   }
 
   test('a review shows source, findings and the difference to the approved version; each decision is mailed', async () => {
-    const room = await aStoreRoom(await fresh())
+    const room = await aStoreWorld(await fresh())
     const anna = await room.aDeveloper('anna')
     const first = await room.listed(anna)
     expect(await mailsOf(room)).toMatchObject([
@@ -57,7 +57,7 @@ onBothDialects('reviews of the store', (fresh) => {
   })
 
   test('a reviewer verifies a developer, but not the own account', async () => {
-    const room = await aStoreRoom(await fresh())
+    const room = await aStoreWorld(await fresh())
     const anna = await room.aDeveloper('anna')
     const params = { id: anna.account.id }
     for (const verified of [true, true, false])
@@ -71,7 +71,7 @@ onBothDialects('reviews of the store', (fresh) => {
   })
 
   test('submit confirms an upload, with source files scanned in addition', async () => {
-    const room = await aStoreRoom(await fresh())
+    const room = await aStoreWorld(await fresh())
     const [anna, ben] = [await room.aDeveloper('anna'), await room.aDeveloper('ben')]
     const { zip, manifest } = await aPackage()
     const { artifactPath, submissionId } = await anna.uploadModule({ upload: formOf(zip, manifest) })
@@ -95,7 +95,7 @@ onBothDialects('reviews of the store', (fresh) => {
   test('registration is open, by invite or closed', async () => {
     const given = { email: 'ben@example.org', name: 'Ben', organization: 'Acme' }
     const register = async (registration: 'open' | 'invite' | 'closed') =>
-      (await aStoreRoom(await fresh(), { registration })).as('ben').registerDeveloper({ body: given })
+      (await aStoreWorld(await fresh(), { registration })).as('ben').registerDeveloper({ body: given })
     expect(await register('open')).toMatchObject({ email: 'ben@example.org', verified: false })
     await expect(register('invite')).rejects.toMatchObject(refused('FORBIDDEN'))
     await expect(register('closed')).rejects.toMatchObject(refused('FORBIDDEN'))

@@ -3,13 +3,13 @@ import { expect, test } from 'vitest'
 import { storeLimits } from '../../../src/core/store/index.ts'
 import { eraseDeveloper } from '../../../src/daemon/store/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
-import { aPackage, aStoreRoom, formOf } from '../../support/store-room.ts'
+import { aPackage, aStoreWorld, formOf } from '../../support/store-world.ts'
 
 const refused = (code: string) => ({ code })
 
 onBothDialects('the store of modules', (fresh) => {
   test('a developer uploads a module, a reviewer approves it, and its package can be downloaded for 15 minutes', async () => {
-    const room = await aStoreRoom(await fresh())
+    const room = await aStoreWorld(await fresh())
     const anna = await room.aDeveloper('anna')
     expect(anna.account).toMatchObject({ email: 'anna@example.org', name: 'anna', organization: 'Acme', verified: false })
     const { zip, manifest } = await aPackage()
@@ -65,7 +65,7 @@ onBothDialects('the store of modules', (fresh) => {
   })
 
   test('a forbidden package gets 422 with the place of each violation, and nothing of it stays', async () => {
-    const room = await aStoreRoom(await fresh())
+    const room = await aStoreWorld(await fresh())
     const anna = await room.aDeveloper('anna')
     const code = "const name = 'child_' + 'process'\nexport const on = { 'space.created': async () => (await import(name)).exec('id') }\n"
     const failure = await room.upload(anna, { files: { 'index.js': code } }).catch((error) => error)
@@ -92,7 +92,7 @@ onBothDialects('the store of modules', (fresh) => {
   })
 
   test('a module that fails its test is shown to the reviewer, who rejects it with a reason', async () => {
-    const room = await aStoreRoom(await fresh())
+    const room = await aStoreWorld(await fresh())
     const anna = await room.aDeveloper('anna')
     const { submissionId } = await room.upload(anna, { files: { 'index.js': "export const on = { 'space.created': async () => {} }\n" } })
     expect((await anna.showSubmission({ params: { id: submissionId } })).test).toMatchObject({ ok: false })
@@ -114,7 +114,7 @@ onBothDialects('the store of modules', (fresh) => {
   })
 
   test('a test that never ends is ended, and shown as failed', async () => {
-    const room = await aStoreRoom(await fresh(), { testMs: 1 })
+    const room = await aStoreWorld(await fresh(), { testMs: 1 })
     const anna = await room.aDeveloper('anna')
     const { submissionId } = await room.upload(anna)
     const { test: shown } = await anna.showSubmission({ params: { id: submissionId } })
@@ -122,7 +122,7 @@ onBothDialects('the store of modules', (fresh) => {
   })
 
   test('an id, a flag and a version belong to the first; a newer submission replaces the open one', async () => {
-    const room = await aStoreRoom(await fresh())
+    const room = await aStoreWorld(await fresh())
     const [anna, ben, rita] = [await room.aDeveloper('anna'), await room.aDeveloper('ben'), room.as('rita')]
     const first = await room.upload(anna)
     await expect(room.upload(ben)).rejects.toMatchObject(refused('ALREADY_EXISTS'))
@@ -150,7 +150,7 @@ onBothDialects('the store of modules', (fresh) => {
   })
 
   test('a code works once and for 30 days, and the header must name the own account', async () => {
-    const room = await aStoreRoom(await fresh())
+    const room = await aStoreWorld(await fresh())
     const anna = await room.aDeveloper('anna')
     const given = { email: 'ben@example.org', name: 'Ben', organization: 'Acme' }
     const register = (name: string, inviteCode: string) => room.as(name).registerDeveloper({ body: { ...given, inviteCode } })
@@ -172,7 +172,7 @@ onBothDialects('the store of modules', (fresh) => {
   })
 
   test('limits: 50 MB, ten uploads a day, three open submissions, one scan at a time', async () => {
-    const room = await aStoreRoom(await fresh())
+    const room = await aStoreWorld(await fresh())
     const anna = await room.aDeveloper('anna')
     const large = new Blob([new Uint8Array(51 * 1024 * 1024)])
     const tooLarge = anna.uploadModule({ upload: { content: large, fileName: 'm.zip', fields: { manifest: '{}' } } })

@@ -6,15 +6,15 @@ import { eventsAfter } from '../../../src/daemon/db/index.ts'
 import { deleteOldTasks, ensureTasks, moveTask, unfinishedTasksOf } from '../../../src/daemon/tasks/index.ts'
 import { insertTask, type TaskRecord, tasksFor } from '../../../src/daemon/tasks/tasks.repo.ts'
 import { onBothDialects } from '../../support/databases.ts'
-import { aSpace, aTasksRoom, codeOf, principalOf, type TasksRoom } from '../../support/tasks-room.ts'
+import { aSpace, aTasksWorld, codeOf, principalOf, type TasksWorld } from '../../support/tasks-world.ts'
 
 const titles = (tasks: readonly Readonly<{ title: string }>[]) => tasks.map(({ title }) => title)
 
 onBothDialects('tasks', (fresh) => {
-  const room = async () => aTasksRoom(await fresh())
-  const make = (one: TasksRoom, body: Partial<Task> & { title?: string } = {}) =>
+  const room = async () => aTasksWorld(await fresh())
+  const make = (one: TasksWorld, body: Partial<Task> & { title?: string } = {}) =>
     one.as('mia').createTask({ body: { title: 'Lock the doors', ...body } as never })
-  const told = async ({ db }: TasksRoom) => eventsAfter(db, { stream: 'tenant:ten_one', after: 0 })
+  const told = async ({ db }: TasksWorld) => eventsAfter(db, { stream: 'tenant:ten_one', after: 0 })
 
   test('a task is made, begun and done; each step is stored with its event', async () => {
     const one = await room()

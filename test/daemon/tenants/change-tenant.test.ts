@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { isProblem } from '../../../src/core/kit/index.ts'
 import { parseWindow } from '../../../src/core/wall-clock/index.ts'
-import { aBoxesRoom, aLiveBox, anApi } from '../../support/boxes-room.ts'
+import { aBoxesWorld, aLiveBox, anApi } from '../../support/boxes-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
 
 const nights = parseWindow('mon-fri 02:00-05:00; sun 22:00-06:00')
@@ -10,7 +10,7 @@ onBothDialects('the maintenance window of a tenant', (fresh) => {
   // The clock is at Monday, 5 January 2026, 02:00 UTC.
   const acme = async (windows = {}) => {
     const any = { free: null, pro: null, enterprise: null }
-    const room = { ...(await aBoxesRoom(await fresh())), windows: { timeZone: 'Europe/Berlin', windows: { ...any, ...windows } } }
+    const room = { ...(await aBoxesWorld(await fresh())), windows: { timeZone: 'Europe/Berlin', windows: { ...any, ...windows } } }
     await aLiveBox(room, 'acme')
     const api = await anApi(room)
     const change = (body: Parameters<typeof api.changeTenant>[0]['body']) => api.changeTenant({ params: { slug: 'acme' }, body })

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { isProblem, type ProblemCode } from '../../../src/core/kit/index.ts'
 import { recordAudit } from '../../../src/daemon/audit/index.ts'
 import { endUserSessions } from '../../../src/daemon/sessions/index.ts'
-import { aBoxesRoom, aLiveBox, anApi, anOperator } from '../../support/boxes-room.ts'
+import { aBoxesWorld, aLiveBox, anApi, anOperator } from '../../support/boxes-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
 
 const wanted = { slug: 'acme', name: 'School acme', plan: 'light', chatDomain: 'acme.example' } as const
@@ -12,7 +12,7 @@ const refusedWith = (code: ProblemCode, why: RegExp) => (error: unknown) => isPr
 
 onBothDialects('the record of a tenant', (fresh) => {
   const aRoom = async () => {
-    const room = await aBoxesRoom(await fresh())
+    const room = await aBoxesWorld(await fresh())
     return { room, api: await anApi(room) }
   }
   const lost = (db: Awaited<ReturnType<typeof fresh>>) => db.selectFrom('revocations').select('kind').where('kind', '=', 'tenant').execute()

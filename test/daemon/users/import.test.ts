@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { isProblem } from '../../../src/core/kit/index.ts'
 import { importUsers } from '../../../src/daemon/users/import-users.ts'
-import { anOperator } from '../../support/boxes-room.ts'
+import { anOperator } from '../../support/boxes-world.ts'
 import { inBetween, onBothDialects } from '../../support/databases.ts'
-import { aUsersRoom } from '../../support/users-room.ts'
+import { aUsersWorld } from '../../support/users-world.ts'
 
 const acme = { params: { slug: 'acme' } }
 const file = [
@@ -24,7 +24,7 @@ onBothDialects('an import of users', (fresh) => {
     lines.map(({ line, localpart, outcome }) => `${line} ${localpart} ${outcome}`)
 
   test('a dry run reports what would be done and changes nothing', async () => {
-    const { api, chat, db } = await aUsersRoom(await fresh())
+    const { api, chat, db } = await aUsersWorld(await fresh())
     const report = await api.importUsers({ ...acme, body: { csv: `\ufeff${file}`, dryRun: true } })
     expect(outcomes(report.lines)).toEqual([
       '2 anna would_create',
@@ -51,7 +51,7 @@ onBothDialects('an import of users', (fresh) => {
   })
 
   test('creates new users with the given or a generated password, and changes no existing user', async () => {
-    const { api, chat } = await aUsersRoom(await fresh())
+    const { api, chat } = await aUsersWorld(await fresh())
     await api.createUser({ ...acme, body: { localpart: 'ben', displayName: 'Ben', password: 'his password' } })
     chat.accounts.set('@cora:acme.example', { password: 'her own', admin: false, locked: false, deactivated: false, displayName: null })
     const csv = 'username,displayName,roles\nanna,Anna,teacher\nben,Other,tenant-admin\ncora,,\ndora,,\n'
@@ -67,7 +67,7 @@ onBothDialects('an import of users', (fresh) => {
   })
 
   test('stops when the chat server becomes unreachable, and continues from there', async () => {
-    const { api, chat } = await aUsersRoom(await fresh())
+    const { api, chat } = await aUsersWorld(await fresh())
     const names = Array.from({ length: 10 }, (_, number) => `user${number}`)
     const csv = ['username', ...names].join('\n')
     const asked = chat.asked.length
@@ -89,7 +89,7 @@ onBothDialects('an import of users', (fresh) => {
   })
 
   test('an interrupted import returns the passwords of all accounts it created', async () => {
-    const { api, chat, db, ...world } = await aUsersRoom(await fresh())
+    const { api, chat, db, ...world } = await aUsersWorld(await fresh())
     let left = 2
     const failing = new Proxy(db, {
       get: (of, key) => {
@@ -111,7 +111,7 @@ onBothDialects('an import of users', (fresh) => {
   })
 
   test('an import that exceeds its time limit returns the line to continue from', async () => {
-    const { api, clock, chat } = await aUsersRoom(await fresh())
+    const { api, clock, chat } = await aUsersWorld(await fresh())
     const csv = ['username', ...Array.from({ length: 9 }, (_, number) => `user${number}`)].join('\n')
     const push = chat.asked.push.bind(chat.asked)
     chat.asked.push = (...more) => {
@@ -135,14 +135,14 @@ onBothDialects('an import of users', (fresh) => {
     [`username\n${'x'.repeat(5_000_000)}`, /5 MB/],
     [`username\n${'ä'.repeat(2_600_000)}`, /5 MB/],
   ])('an invalid file is refused as a whole (%#)', async (csv, why) => {
-    const { api } = await aUsersRoom(await fresh())
+    const { api } = await aUsersWorld(await fresh())
     await expect(api.importUsers({ ...acme, body: { csv, dryRun: true } })).rejects.toSatisfy(
       (error) => isProblem(error, 'VALIDATION') && why.test(error.message),
     )
   })
 
   test('of two concurrent imports each returns the passwords of the accounts it created', async () => {
-    const room = await aUsersRoom(await fresh())
+    const room = await aUsersWorld(await fresh())
     const { db, chat } = room
     // The other import finds the account and registers the user first.
     const other = () => importUsers(room, anOperator, { slug: 'acme', csv: 'username\nanna\n', dryRun: false, fromLine: 1 })

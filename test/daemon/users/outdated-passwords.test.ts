@@ -3,7 +3,7 @@ import { isoIn, isoNow } from '../../../src/core/kit/index.ts'
 import type { Db } from '../../../src/daemon/db/index.ts'
 import { userResyncListener } from '../../../src/daemon/users/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
-import { aUsersRoom } from '../../support/users-room.ts'
+import { aUsersWorld } from '../../support/users-world.ts'
 
 const acme = { params: { slug: 'acme' } }
 const of = (localpart: string) => ({ params: { slug: 'acme', localpart } })
@@ -11,7 +11,7 @@ const hour = 3_600_000
 
 /** Anna and ben, hourly snapshots, and a function to restore one. */
 async function aTenant(db: Db) {
-  const room = await aUsersRoom(db)
+  const room = await aUsersWorld(db)
   const { api, clock, tenantId, box } = room
   for (const localpart of ['anna', 'ben']) await api.createUser({ ...acme, body: { localpart } })
   const snapshot = async (id: string) => {

@@ -6,13 +6,13 @@ import { createSpace } from '../../../src/daemon/spaces/change-space.ts'
 import { userResyncJobs, userResyncListener } from '../../../src/daemon/users/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { Died, dyingAt } from '../../support/dying.ts'
-import { aUsersRoom } from '../../support/users-room.ts'
+import { aUsersWorld } from '../../support/users-world.ts'
 
 const acme = { params: { slug: 'acme' } }
 const of = (localpart: string) => ({ params: { slug: 'acme', localpart } })
 const account = (localpart: string) => `@${localpart}:acme.example`
 
-type Room = Awaited<ReturnType<typeof aUsersRoom>>
+type Room = Awaited<ReturnType<typeof aUsersWorld>>
 type Went = 'tenant-box.restore' | 'tenant-box.update' | 'tenant-box.take_over'
 
 /** The agent reports whether the box has other data than before. */
@@ -23,7 +23,7 @@ const answered = ({ db, clock, box }: Room, kind: Went, result: object) =>
 
 /** `old` is in the snapshot; the others are newer. */
 async function restored(db: Db, later: readonly string[]) {
-  const room = await aUsersRoom(db)
+  const room = await aUsersWorld(db)
   await room.api.createUser({ ...acme, body: { localpart: 'old', displayName: 'Old' } })
   const snapshot = new Map(structuredClone([...room.chat.accounts]))
   for (const localpart of later) await room.api.createUser({ ...acme, body: { localpart, displayName: `Name of ${localpart}` } })
@@ -173,7 +173,7 @@ onBothDialects('after a restore', (fresh) => {
 
 onBothDialects('a chat server that refuses', (fresh) => {
   test('a refused lock raises an alert naming tenant and user at once, is retried, and the alert closes once it is accepted', async () => {
-    const { api, chat, work, db, clock } = await aUsersRoom(await fresh())
+    const { api, chat, work, db, clock } = await aUsersWorld(await fresh())
     await api.createUser({ ...acme, body: { localpart: 'anna' } })
     await api.disableUser({ ...of('anna'), body: { reason: 'left' } })
     chat.state.refuse = 'no\u001b[31m such thing'
@@ -191,7 +191,7 @@ onBothDialects('a chat server that refuses', (fresh) => {
   })
 
   test('a dead-letter lock is sent again when the user is disabled again', async () => {
-    const { api, chat, work, db, clock } = await aUsersRoom(await fresh())
+    const { api, chat, work, db, clock } = await aUsersWorld(await fresh())
     await api.createUser({ ...acme, body: { localpart: 'anna' } })
     await api.disableUser({ ...of('anna'), body: { reason: 'left' } })
     chat.state.refuse = 'no'
@@ -209,7 +209,7 @@ onBothDialects('a chat server that refuses', (fresh) => {
 
 onBothDialects('reset-password', (fresh) => {
   test('a generated password is returned once and is valid; sessions end, the login lock is lifted, devices stay', async () => {
-    const { api, chat, db, homeserver, clock, tenantId } = await aUsersRoom(await fresh())
+    const { api, chat, db, homeserver, clock, tenantId } = await aUsersWorld(await fresh())
     const { user, password: first } = await api.createUser({ ...acme, body: { localpart: 'anna' } })
     const device = await homeserver.login({ localpart: 'anna', password: secret(first ?? ''), deviceName: 'phone' })
     const at = clock.now().toISOString()
@@ -252,7 +252,7 @@ onBothDialects('reset-password', (fresh) => {
   })
 
   test('an unreachable chat server changes nothing, and a missing user is 404', async () => {
-    const { api, chat, db } = await aUsersRoom(await fresh())
+    const { api, chat, db } = await aUsersWorld(await fresh())
     await api.createUser({ ...acme, body: { localpart: 'anna' } })
     const before = chat.accounts.get(account('anna'))?.password
     chat.state.fence = true

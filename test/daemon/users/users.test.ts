@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { isProblem, type ProblemCode } from '../../../src/core/kit/index.ts'
 import { ensureUser, userResyncListener } from '../../../src/daemon/users/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
-import { aRoleBook, aUsersRoom } from '../../support/users-room.ts'
+import { aRoleBook, aUsersWorld } from '../../support/users-world.ts'
 
 const refusedWith = (code: ProblemCode, why: RegExp) => (error: unknown) => isProblem(error, code) && why.test(error.message)
 const of = (localpart: string) => ({ params: { slug: 'acme', localpart } })
@@ -11,7 +11,7 @@ const anAccount = { password: 'his own', admin: false, locked: false, deactivate
 
 onBothDialects('users of a tenant', (fresh) => {
   test('a new user can log in to the chat with the password returned once, and has the default role', async () => {
-    const { api, homeserver, chat } = await aUsersRoom(await fresh())
+    const { api, homeserver, chat } = await aUsersWorld(await fresh())
     const {
       user,
       password,
@@ -32,7 +32,7 @@ onBothDialects('users of a tenant', (fresh) => {
   })
 
   test('a user with an existing chat account is adopted and keeps its password', async () => {
-    const { api, chat } = await aUsersRoom(await fresh())
+    const { api, chat } = await aUsersWorld(await fresh())
     chat.accounts.set('@ben:acme.example', { password: 'his own', admin: false, locked: false, deactivated: false, displayName: null })
     expect(await api.createUser({ ...acme, body: { localpart: 'ben', password: 'another password' } })).toMatchObject({
       chat: 'existed',
@@ -42,7 +42,7 @@ onBothDialects('users of a tenant', (fresh) => {
   })
 
   test('an existing user is not created again', async () => {
-    const { api } = await aUsersRoom(await fresh())
+    const { api } = await aUsersWorld(await fresh())
     await api.createUser({ ...acme, body: { localpart: 'anna', roles: ['teacher'] } })
     await expect(api.createUser({ ...acme, body: { localpart: 'anna' } })).rejects.toSatisfy(
       refusedWith('ALREADY_EXISTS', /User anna of acme already exists/),
@@ -51,7 +51,7 @@ onBothDialects('users of a tenant', (fresh) => {
   })
 
   test('without its chat server no user is created, and the problem has Retry-After', async () => {
-    const { api, chat, db } = await aUsersRoom(await fresh())
+    const { api, chat, db } = await aUsersWorld(await fresh())
     chat.state.fence = true
     await expect(api.createUser({ ...acme, body: { localpart: 'anna' } })).rejects.toSatisfy(
       (error) =>
@@ -80,13 +80,13 @@ onBothDialects('users of a tenant', (fresh) => {
     [{ localpart: 'anna', locale: 'german' }, /language tag/],
     [{ localpart: 'anna', displayName: 'a\u202eb' }, /control characters/],
   ])('%j is refused before anything is created', async (body, why) => {
-    const { api, chat } = await aUsersRoom(await fresh())
+    const { api, chat } = await aUsersWorld(await fresh())
     await expect(api.createUser({ ...acme, body: body as never })).rejects.toSatisfy(refusedWith('VALIDATION', why))
     expect(chat.accounts.size).toBe(0)
   })
 
   test('users are listed by name, in pages, of one tenant only', async () => {
-    const { api, db, tenantId } = await aUsersRoom(await fresh())
+    const { api, db, tenantId } = await aUsersWorld(await fresh())
     for (const localpart of ['cem', 'anna', 'ben']) await api.createUser({ ...acme, body: { localpart } })
     const other = {
       id: 'ten_other',
@@ -120,7 +120,7 @@ onBothDialects('users of a tenant', (fresh) => {
   })
 
   test('a change keeps unnamed fields, reaches the chat, and invalidates the caches of replicas', async () => {
-    const { api, chat, work, db } = await aUsersRoom(await fresh())
+    const { api, chat, work, db } = await aUsersWorld(await fresh())
     const { user } = await api.createUser({ ...acme, body: { localpart: 'anna', displayName: 'Anna', locale: 'de' } })
     const changed = await api.changeUser({ ...of('anna'), body: { roles: ['teacher'], displayName: 'Anna B.' } })
     expect(changed).toMatchObject({ displayName: 'Anna B.', locale: 'de', roles: ['teacher'] })
@@ -138,7 +138,7 @@ onBothDialects('users of a tenant', (fresh) => {
   })
 
   test('a disabled user is locked in the chat once the fence is lifted, and unlocked again when enabled', async () => {
-    const { api, chat, work, clock, db } = await aUsersRoom(await fresh())
+    const { api, chat, work, clock, db } = await aUsersWorld(await fresh())
     const { user } = await api.createUser({ ...acme, body: { localpart: 'anna' } })
     const account = () => chat.accounts.get('@anna:acme.example')
     chat.state.fence = true
@@ -163,7 +163,7 @@ onBothDialects('users of a tenant', (fresh) => {
   })
 
   test('the lock of a user is retried as long as its chat server is down', async () => {
-    const { api, chat, work, clock, db } = await aUsersRoom(await fresh())
+    const { api, chat, work, clock, db } = await aUsersWorld(await fresh())
     await api.createUser({ ...acme, body: { localpart: 'anna' } })
     await api.disableUser({ ...of('anna'), body: { reason: 'left the school' } })
     chat.state.down = true
@@ -178,7 +178,7 @@ onBothDialects('users of a tenant', (fresh) => {
   })
 
   test('a restore syncs the locks of users that were disabled or enabled since', async () => {
-    const { api, chat, work, db, clock, random, box } = await aUsersRoom(await fresh())
+    const { api, chat, work, db, clock, random, box } = await aUsersWorld(await fresh())
     const names = Array.from({ length: 3 }, (_, n) => `user${n}`)
     const known = { clock, random, roles: aRoleBook }
     for (const localpart of ['anna', 'ben', ...names])
@@ -202,7 +202,7 @@ onBothDialects('users of a tenant', (fresh) => {
   })
 
   test('with concurrent changes the chat ends in the state of the database', async () => {
-    const { api, chat, work, homeservers, db, clock } = await aUsersRoom(await fresh())
+    const { api, chat, work, homeservers, db, clock } = await aUsersWorld(await fresh())
     await api.createUser({ ...acme, body: { localpart: 'anna' } })
     await api.disableUser({ ...of('anna'), body: { reason: 'by mistake' } })
     // While the lock is being sent, the user is enabled, and that is sent first.
@@ -225,7 +225,7 @@ onBothDialects('users of a tenant', (fresh) => {
   })
 
   test('a user with a name that only chat servers create can be disabled like any other', async () => {
-    const { api, db, tenantId, clock, random } = await aUsersRoom(await fresh())
+    const { api, db, tenantId, clock, random } = await aUsersWorld(await fresh())
     for (const localpart of ['_bridge', '4711', 'a'.repeat(200)]) {
       await db.transaction().execute((tx) => ensureUser({ clock, random, roles: aRoleBook }, tx, { tenantId, localpart }))
       expect(await api.showUser(of(localpart))).toMatchObject({ localpart, status: 'active' })
@@ -234,7 +234,7 @@ onBothDialects('users of a tenant', (fresh) => {
   })
 
   test('a user known only to the chat gets the default role at its first login, once under concurrent logins', async () => {
-    const { db, tenantId, clock, random } = await aUsersRoom(await fresh())
+    const { db, tenantId, clock, random } = await aUsersWorld(await fresh())
     const first = () =>
       db.transaction().execute((tx) => ensureUser({ clock, random, roles: aRoleBook }, tx, { tenantId, localpart: 'new' }))
     const made = await Promise.all([first(), first(), first()])

@@ -5,9 +5,9 @@ import { changePassword } from '../../../src/daemon/sessions/change-password.ts'
 import { type AuthenticateUser, authenticateUser, loginWaiters, type SessionsDeps } from '../../../src/daemon/sessions/index.ts'
 import { login } from '../../../src/daemon/sessions/login.ts'
 import { silentLogger, systemClock, systemRandom } from '../../../src/node/index.ts'
-import { aKeyring } from '../../support/admin-room.ts'
+import { aKeyring } from '../../support/admin-world.ts'
 import type { HomeserverWorld } from '../../support/homeserver-world.ts'
-import { roleBook } from '../../support/sessions-room.ts'
+import { roleBook } from '../../support/sessions-world.ts'
 
 const password = 'correct horse battery'
 

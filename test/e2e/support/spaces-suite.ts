@@ -7,7 +7,7 @@ import { listSpaceMembers, showSpace } from '../../../src/daemon/spaces/show-spa
 import { spaceResyncListener } from '../../../src/daemon/spaces/sync-jobs.ts'
 import { silentLogger, systemClock } from '../../../src/node/index.ts'
 import type { HomeserverWorld } from '../../support/homeserver-world.ts'
-import { spacesOver } from '../../support/spaces-room.ts'
+import { spacesOver } from '../../support/spaces-world.ts'
 import { eventually } from './programs.ts'
 
 type Subject = Readonly<{

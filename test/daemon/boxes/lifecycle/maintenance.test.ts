@@ -7,7 +7,7 @@ import { makeMetrics } from '../../../../src/daemon/http/index.ts'
 import { fleetMetrics } from '../../../../src/daemon/service/index.ts'
 import { silentLogger } from '../../../../src/node/index.ts'
 import { aProbe, aReport } from '../../../support/boxes.ts'
-import { anOperator } from '../../../support/boxes-room.ts'
+import { anOperator } from '../../../support/boxes-world.ts'
 import { onBothDialects } from '../../../support/databases.ts'
 import { type LifeWorld, lifeWorld } from '../../../support/life-world.ts'
 

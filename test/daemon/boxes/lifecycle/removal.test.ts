@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { isProblem, sha256Hex } from '../../../../src/core/kit/index.ts'
 import { lifecycleJobs } from '../../../../src/daemon/boxes/index.ts'
 import { aProbe, aReport } from '../../../support/boxes.ts'
-import { answerCommand, failCommand } from '../../../support/boxes-room.ts'
+import { answerCommand, failCommand } from '../../../support/boxes-world.ts'
 import { inBetween, onBothDialects } from '../../../support/databases.ts'
 import { type LifeWorld, lifeWorld } from '../../../support/life-world.ts'
 

@@ -6,7 +6,7 @@ import { disableUser } from '../../src/daemon/users/change-user.ts'
 import { resetPassword } from '../../src/daemon/users/reset-password.ts'
 import type { ChatServer } from './homeservers.ts'
 import { everyOrder, type Stop, type Works } from './interleavings.ts'
-import { aChatUser, aPassword, aSessionsRoom, logIn, type SessionsRoom, twoTenants } from './sessions-room.ts'
+import { aChatUser, aPassword, aSessionsWorld, logIn, type SessionsWorld, twoTenants } from './sessions-world.ts'
 
 // Concurrent password writers and logins of one user; each pauses where others can run in between.
 
@@ -14,9 +14,9 @@ export const operator = { kind: 'admin', accountId: 'acc_1', name: 'olga', role:
 const address = '192.0.2.1'
 export const resetTo = 'what the operator gave'
 
-export async function aPasswordRoom(db: Db) {
+export async function aPasswordWorld(db: Db) {
   const { ten_one: chat, ten_two } = await twoTenants(db)
-  const room = await aSessionsRoom(db, { ten_one: chat, ten_two })
+  const room = await aSessionsWorld(db, { ten_one: chat, ten_two })
   onTestFinished(room.stop)
   let count = 0
   /** A new user with one open session, and the operations on it. */
@@ -49,18 +49,18 @@ function stopping(db: Db, chat: ChatServer, stop: Stop): Homeserver {
   return { ...chat, login: around(login), changePassword: around(change), createUser: around(createUser) }
 }
 
-export function needsOf(room: SessionsRoom, chat: ChatServer, stop: Stop): SessionsRoom {
+export function needsOf(room: SessionsWorld, chat: ChatServer, stop: Stop): SessionsWorld {
   const sleep = (ms: number) => stop(true).then(() => room.clock.advance(ms))
   return { ...room, clock: { ...room.clock, sleep }, homeservers: { of: () => stopping(room.db, chat, stop) } }
 }
 
 const changeOf =
-  (room: SessionsRoom, chat: ChatServer, actor: Awaited<ReturnType<SessionsRoom['authenticate']>>) =>
+  (room: SessionsWorld, chat: ChatServer, actor: Awaited<ReturnType<SessionsWorld['authenticate']>>) =>
   (newPassword: string, db = room.db): Works[number] =>
   (stop) =>
     changePassword({ ...needsOf(room, chat, stop), db }, actor, { currentPassword: aPassword, newPassword, address })
 
-const worksOf = (room: SessionsRoom, chat: ChatServer, localpart: string) => {
+const worksOf = (room: SessionsWorld, chat: ChatServer, localpart: string) => {
   const one = { slug: 'one', localpart }
   const resetOver =
     (db: Db): Works[number] =>
@@ -86,12 +86,12 @@ export async function expectQuiet(db: Db, localpart: string): Promise<{ openSess
   return { openSessions: open.length }
 }
 
-export type PasswordRoom = Awaited<ReturnType<typeof aPasswordRoom>>
-type User = Awaited<ReturnType<PasswordRoom['anotherUser']>>
+export type PasswordWorld = Awaited<ReturnType<typeof aPasswordWorld>>
+type User = Awaited<ReturnType<PasswordWorld['anotherUser']>>
 
 /** Runs every order of the works of `meet`, each with its own user; returns the set of outcomes. */
 export async function meetings(
-  room: PasswordRoom,
+  room: PasswordWorld,
   meet: (user: User) => Works,
   look: (user: User, outcomes: string[]) => Promise<void>,
 ): Promise<Set<string>> {

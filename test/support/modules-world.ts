@@ -7,10 +7,10 @@ import type { Db } from '../../src/daemon/db/index.ts'
 import { type ModulesDeps, modulesFeature, modulesOfTenant, recordMonthlyUsage } from '../../src/daemon/modules/index.ts'
 import { approvedModule, approvedModules, approvedVersionsOf, newestVersions } from '../../src/daemon/store/index.ts'
 import { silentLogger, systemRandom } from '../../src/node/index.ts'
-import { aKeyring } from './admin-room.ts'
-import { anOperator } from './boxes-room.ts'
+import { aKeyring } from './admin-world.ts'
+import { anOperator } from './boxes-world.ts'
 import { servedApp } from './served-app.ts'
-import { aTasksRoom, principalOf } from './tasks-room.ts'
+import { aTasksWorld, principalOf } from './tasks-world.ts'
 
 /** A valid manifest of a type A module, changed. */
 export const aManifest = (changed: object = {}): ModuleManifest =>
@@ -60,8 +60,8 @@ const approvedOfStore = {
 type Changed = Readonly<{ isFirst?: boolean; clock?: ReturnType<typeof manualClock>; deps?: Partial<ModulesDeps> }>
 
 /** Modules of the tenants `one` and `two` over HTTP: `mia` and `olga` have manageModules, `anna` does not. A second call is a second replica. */
-export async function aModulesRoom(db: Db, { isFirst = true, clock = manualClock(), deps: changed = {} }: Changed = {}) {
-  const tasks = await aTasksRoom(db, { isFirst, clock })
+export async function aModulesWorld(db: Db, { isFirst = true, clock = manualClock(), deps: changed = {} }: Changed = {}) {
+  const tasks = await aTasksWorld(db, { isFirst, clock })
   const deps: ModulesDeps = {
     ...{ db, clock, random: systemRandom, log: silentLogger(), keyring: aKeyring(), approved: approvedOfStore },
     prepare: async ({ installation: { dataGeneration, dataBytes }, manifest }) => ({

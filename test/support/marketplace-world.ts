@@ -15,10 +15,10 @@ import type { Db } from '../../src/daemon/db/index.ts'
 import type { Mail } from '../../src/daemon/mail/mailer.ts'
 import { type MarketplaceDeps, marketplaceFeature, publishSeeds, withoutPayments } from '../../src/daemon/marketplace/index.ts'
 import { packageRoot } from '../../src/node/index.ts'
-import { anOperator } from './boxes-room.ts'
-import { aModulesRoom } from './modules-room.ts'
+import { anOperator } from './boxes-world.ts'
+import { aModulesWorld } from './modules-world.ts'
 import { servedApp } from './served-app.ts'
-import { aTasksRoom, principalOf } from './tasks-room.ts'
+import { aTasksWorld, principalOf } from './tasks-world.ts'
 
 export const aFlow = (): FlowBundle => FlowBundle.parse(parse(readFileSync(packageRoot('config/flows/visitor.yaml'), 'utf8')))
 
@@ -48,9 +48,9 @@ const held: Readonly<Record<string, Capability[]>> = {
 type Changed = Readonly<{ isFirst?: boolean; clock?: ReturnType<typeof manualClock>; deps?: Partial<MarketplaceDeps> }>
 
 /** The marketplace, modules and boards of the tenants `one` (mia, tim, anna) and `two` (olga). A second call is a second replica. */
-export async function aMarketplaceRoom(db: Db, { deps: changed = {}, ...options }: Changed = {}) {
-  const modules = await aModulesRoom(db, options)
-  const tasks = await aTasksRoom(db, { isFirst: false, clock: modules.clock })
+export async function aMarketplaceWorld(db: Db, { deps: changed = {}, ...options }: Changed = {}) {
+  const modules = await aModulesWorld(db, options)
+  const tasks = await aTasksWorld(db, { isFirst: false, clock: modules.clock })
   const mails: Mail[] = []
   const deps: MarketplaceDeps = {
     ...{ ...modules.deps, roles: shippedRoles, roomsOf: tasks.roomsOf, baseUrl: 'https://platform.example' },
@@ -100,4 +100,4 @@ export async function aMarketplaceRoom(db: Db, { deps: changed = {}, ...options 
   return { db, clock: modules.clock, deps, url, mails, stranger, operator, as, runJobs, audited, published, seeded, modules }
 }
 
-export type MarketplaceRoom = Awaited<ReturnType<typeof aMarketplaceRoom>>
+export type MarketplaceWorld = Awaited<ReturnType<typeof aMarketplaceWorld>>

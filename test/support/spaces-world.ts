@@ -10,12 +10,12 @@ import { type Logger, silentLogger } from '../../src/node/index.ts'
 import { aChatServer } from './chat-server.ts'
 import { aHomeserverWorld, type HomeserverWorld } from './homeserver-world.ts'
 import { userPorts } from './user-ports.ts'
-import { aRoleBook } from './users-room.ts'
+import { aRoleBook } from './users-world.ts'
 
 type Given = Readonly<{ tenantId?: string; capabilities?: readonly Capability[]; inChat?: boolean }>
 
 /** The spaces of the tenant `acme` over an empty database, with a simulated chat server. */
-export async function aSpacesRoom(db: Db) {
+export async function aSpacesWorld(db: Db) {
   const chat = await aChatServer()
   const world = { ...(await aHomeserverWorld(db, chat)), log: silentLogger() }
   onTestFinished(async () => {

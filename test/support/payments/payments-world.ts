@@ -16,7 +16,7 @@ type Options = Readonly<{
 }>
 
 /** Tenant `acme` with a payment customer, a published paid item of a ready vendor, and a provider with state. */
-export async function aPaymentsRoom(db: Db, options: Options = {}) {
+export async function aPaymentsWorld(db: Db, options: Options = {}) {
   const {
     priceModel = 'flat-monthly',
     priceCents = 1000,

@@ -10,7 +10,7 @@ import { uploadFile } from '../../src/daemon/files/upload-file.ts'
 import type { Upload } from '../../src/daemon/http/index.ts'
 import { openObjectStore } from '../../src/daemon/objects/index.ts'
 import { aFolder } from './running-daemon.ts'
-import { aSpacesRoom } from './spaces-room.ts'
+import { aSpacesWorld } from './spaces-world.ts'
 
 type Sent = Readonly<{ content?: Uint8Array; fileName?: string; contentType?: string; fields?: object; bytes?: Upload['bytes'] }>
 
@@ -34,8 +34,8 @@ export function anUpload({
 }
 
 /** The files of the tenant `acme` over an empty database, in a folder of their own. */
-export async function aFilesRoom(db: Db, limit = 1_000_000) {
-  const spaces = await aSpacesRoom(db)
+export async function aFilesWorld(db: Db, limit = 1_000_000) {
+  const spaces = await aSpacesWorld(db)
   const folder = await aFolder('files')
   const objects = await openObjectStore({ dataDir: folder, objectStore: `file:${folder}` } as never)
   const over = new AbortController()

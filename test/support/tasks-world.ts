@@ -22,9 +22,9 @@ import { triggersOfBoards } from '../../src/daemon/triggers/index.ts'
 import { findUserById } from '../../src/daemon/users/index.ts'
 import { insertUser } from '../../src/daemon/users/users.repo.ts'
 import { systemRandom } from '../../src/node/index.ts'
-import { anOperator } from './boxes-room.ts'
+import { anOperator } from './boxes-world.ts'
 import { servedApp } from './served-app.ts'
-import { twoTenants } from './sessions-room.ts'
+import { twoTenants } from './sessions-world.ts'
 
 const taskRoles = RoleBook.parse({
   defaultRole: 'member',
@@ -48,7 +48,7 @@ const noChat: Homeservers = {
 }
 
 /** A replica that serves tasks, profile and bootstrap over HTTP; a second call over the same database is a second replica. */
-export async function aTasksRoom(db: Db, { isFirst = true, clock = manualClock() } = {}) {
+export async function aTasksWorld(db: Db, { isFirst = true, clock = manualClock() } = {}) {
   if (isFirst) await settle(db)
   const spaces = new Map<string, OwnSpace[]>()
   const deps = {
@@ -83,7 +83,7 @@ export async function aTasksRoom(db: Db, { isFirst = true, clock = manualClock()
   return { ...deps, spaces, baseUrl, as, operator }
 }
 
-export type TasksRoom = Awaited<ReturnType<typeof aTasksRoom>>
+export type TasksWorld = Awaited<ReturnType<typeof aTasksWorld>>
 
 async function settle(db: Db): Promise<void> {
   await twoTenants(db)

@@ -16,12 +16,12 @@ import { servedApp } from './served-app.ts'
 
 export const anOperator: AdminActor = { kind: 'admin', accountId: 'acc_1', name: 'anna', role: 'operator', sessionId: 'ses_1' }
 
-export type BoxesRoom = BoxesDeps & Readonly<{ clock: ManualClock; keyring: ReturnType<typeof keyring> }>
+export type BoxesWorld = BoxesDeps & Readonly<{ clock: ManualClock; keyring: ReturnType<typeof keyring> }>
 
 /** The deps of the boxes feature over an empty database, with a manifest and one host, `host-1`, whose agent has just reported. */
-export async function aBoxesRoom(db: Db): Promise<BoxesRoom> {
+export async function aBoxesWorld(db: Db): Promise<BoxesWorld> {
   const clock = manualClock()
-  const room: BoxesRoom = {
+  const room: BoxesWorld = {
     db,
     clock,
     random: systemRandom,
@@ -47,7 +47,7 @@ export async function aBoxesRoom(db: Db): Promise<BoxesRoom> {
 }
 
 export async function aHost(
-  { db, clock }: BoxesRoom,
+  { db, clock }: BoxesWorld,
   name: string,
   change: { status?: 'active' | 'revoked' | 'frozen' } = {},
 ): Promise<string> {
@@ -74,7 +74,7 @@ export async function aHost(
   return id
 }
 
-export const heardOf = ({ db, clock }: BoxesRoom, name = 'host-1') =>
+export const heardOf = ({ db, clock }: BoxesWorld, name = 'host-1') =>
   db
     .updateTable('hosts')
     .set({ last_seen_at: isoNow(clock) })
@@ -82,7 +82,7 @@ export const heardOf = ({ db, clock }: BoxesRoom, name = 'host-1') =>
     .execute()
 
 /** Finishes the command like the channel does: stores the result and calls its handler. */
-export async function answerCommand(room: BoxesRoom, commandId: string, result: unknown): Promise<void> {
+export async function answerCommand(room: BoxesWorld, commandId: string, result: unknown): Promise<void> {
   const side = boxPort({ ...room, secretsFor: async () => ({}) })
   await room.db.transaction().execute(async (tx) => {
     await tx.updateTable('commands').set({ status: 'succeeded' }).where('id', '=', commandId).execute()
@@ -91,7 +91,7 @@ export async function answerCommand(room: BoxesRoom, commandId: string, result: 
   })
 }
 
-export const failCommand = ({ db }: BoxesRoom, commandId: string, status: 'failed' | 'expired' = 'failed') =>
+export const failCommand = ({ db }: BoxesWorld, commandId: string, status: 'failed' | 'expired' = 'failed') =>
   db
     .updateTable('commands')
     .set({ status, error: JSON.stringify({ code: 'PULL_FAILED', message: 'no such tag' }) })
@@ -99,7 +99,7 @@ export const failCommand = ({ db }: BoxesRoom, commandId: string, status: 'faile
     .execute()
 
 /** A live box that has just reported. */
-export async function aLiveBox(room: BoxesRoom, slug: string, change: { plan?: 'light' | 'pro' | 'dedicated'; host?: string } = {}) {
+export async function aLiveBox(room: BoxesWorld, slug: string, change: { plan?: 'light' | 'pro' | 'dedicated'; host?: string } = {}) {
   const api = await anApi(room)
   const { plan = 'light', host = 'host-1' } = change
   const { box, commandId } = await api.provisionBox({ body: { slug, name: `School ${slug}`, plan, chatDomain: `${slug}.example`, host } })
@@ -110,7 +110,7 @@ export async function aLiveBox(room: BoxesRoom, slug: string, change: { plan?: '
 }
 
 /** Live boxes in bulk; every third has an outdated Synapse. */
-export async function manyBoxes({ db, clock }: BoxesRoom, count: number): Promise<void> {
+export async function manyBoxes({ db, clock }: BoxesWorld, count: number): Promise<void> {
   const at = isoNow(clock)
   const numbers = Array.from({ length: count }, (_, number) => `t${String(number).padStart(5, '0')}`)
   const empty = {
@@ -172,7 +172,7 @@ export async function manyBoxes({ db, clock }: BoxesRoom, count: number): Promis
 }
 
 /** The typed client of the feature's endpoints over HTTP; every response is checked against the contract. */
-export async function anApi(room: BoxesRoom) {
+export async function anApi(room: BoxesWorld) {
   const served = [
     ...boxesRoutes(room),
     ...tenantsRoutes({ ...room, fileUsageOf: fileUsageOf(quotasInBytes({ light: 1, pro: 2, dedicated: 3 })) }),

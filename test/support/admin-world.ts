@@ -10,13 +10,13 @@ import { silentLogger, systemRandom } from '../../src/node/index.ts'
 export const aKeyring = (fill = 1) => keyring([Buffer.alloc(32, fill).toString('base64')])
 export const aPassword = 'correct horse battery staple'
 
-export type AdminRoom = AdminDeps & Readonly<{ clock: ManualClock; authenticate: ReturnType<typeof authenticateAdmin>; stop: () => void }>
+export type AdminWorld = AdminDeps & Readonly<{ clock: ManualClock; authenticate: ReturnType<typeof authenticateAdmin>; stop: () => void }>
 
 /** One replica of the admin feature over a database, with its own caches; a second call over the same database is a second replica. */
-export async function anAdminRoom(
+export async function anAdminWorld(
   db: Db,
   { totpRequired = false, clock = manualClock() }: { totpRequired?: boolean; clock?: ManualClock } = {},
-): Promise<AdminRoom> {
+): Promise<AdminWorld> {
   const abort = new AbortController()
   const base = { db, clock, random: systemRandom, keyring: aKeyring() }
   const keys = await openSigningKeys(base, 'admin')
@@ -25,11 +25,11 @@ export async function anAdminRoom(
   return { ...deps, clock, authenticate: authenticateAdmin(deps), stop: () => abort.abort() }
 }
 
-export const anAccount = (room: AdminRoom, name = 'anna', role: AdminActor['role'] = 'admin') =>
+export const anAccount = (room: AdminWorld, name = 'anna', role: AdminActor['role'] = 'admin') =>
   createAccountWithPassword(room, { kind: 'system', name: 'test' }, { name, role, password: aPassword })
 
 /** Logs in and returns the actor. */
-export async function aSession(room: AdminRoom, name = 'anna', address = '192.0.2.1') {
+export async function aSession(room: AdminWorld, name = 'anna', address = '192.0.2.1') {
   const { token } = await login(room, { name, password: aPassword, address })
   const actor = (await room.authenticate(`Bearer ${token}`, { setup: true })) as AdminActor
   return { token, actor, authorization: `Bearer ${token}` }

@@ -6,16 +6,16 @@ import type { Mail } from '../../../src/daemon/mail/mailer.ts'
 import { recordMonthlyUsage } from '../../../src/daemon/modules/index.ts'
 import { receiveEvent } from '../../../src/daemon/payments/events.ts'
 import { changeTenant } from '../../../src/daemon/tenants/index.ts'
-import { aPaymentsRoom } from './payments-room.ts'
+import { aPaymentsWorld } from './payments-world.ts'
 import { type DoubleEvent, signedEvent } from './provider-double.ts'
 
-type Options = Parameters<typeof aPaymentsRoom>[1] & Readonly<{ transferPayouts?: boolean; deps?: Partial<BillingDeps> }>
+type Options = Parameters<typeof aPaymentsWorld>[1] & Readonly<{ transferPayouts?: boolean; deps?: Partial<BillingDeps> }>
 
 const dayMs = 24 * 60 * 60_000
 
 /** Payments of the tenant `acme` with its billing: users become active, months pass, crons run. A second call of `again` is a second replica. */
-export async function aBillingRoom(db: Db, { transferPayouts = false, deps: changed = {}, ...options }: Options = {}) {
-  const room = await aPaymentsRoom(db, options)
+export async function aBillingWorld(db: Db, { transferPayouts = false, deps: changed = {}, ...options }: Options = {}) {
+  const room = await aPaymentsWorld(db, options)
   const { clock, double } = room
   const mails: Mail[] = []
   const modules = new Map<string, NonNullable<Awaited<ReturnType<BillingDeps['pricedModule']>>>>()

@@ -6,16 +6,16 @@ import { runTasks } from '../../src/daemon/runs/index.ts'
 import { spaceSyncJobs } from '../../src/daemon/spaces/index.ts'
 import { loadRoleBook } from '../../src/daemon/users/index.ts'
 import { silentLogger } from '../../src/node/index.ts'
-import { aFilesRoom } from './files-room.ts'
+import { aFilesWorld } from './files-world.ts'
 import { servedApp } from './served-app.ts'
 
 type Rules = Readonly<{ requireKey?: boolean; networks?: readonly string[] }>
 
 /** The automation API of the tenants `acme`, which has a simulated chat server, and `other`, over an empty database. */
-export const anAutomationRoom = async (db: Db, rules: Rules = {}) => automationOver(await aFilesRoom(db), rules)
+export const anAutomationWorld = async (db: Db, rules: Rules = {}) => automationOver(await aFilesWorld(db), rules)
 
 /** What the API stands on; its chat server may be a real one. */
-type Base = Omit<Awaited<ReturnType<typeof aFilesRoom>>, 'chat' | 'folder' | 'objectsAt' | 'kept' | 'send' | 'usage' | 'rows' | 'agree'>
+type Base = Omit<Awaited<ReturnType<typeof aFilesWorld>>, 'chat' | 'folder' | 'objectsAt' | 'kept' | 'send' | 'usage' | 'rows' | 'agree'>
 
 /** The same over any chat server. */
 export async function automationOver<Given extends Base>(files: Given, { requireKey = true, networks = [] }: Rules = {}) {
@@ -73,7 +73,7 @@ export async function automationOver<Given extends Base>(files: Given, { require
   return { ...deps, url, other, call, aKey, aUserWith, work, passed }
 }
 
-export type AutomationRoom = Awaited<ReturnType<typeof anAutomationRoom>>
+export type AutomationWorld = Awaited<ReturnType<typeof anAutomationWorld>>
 /** A tenant with a user, a space and a task, but without a chat server. */
 async function anotherTenant(db: Db, at: string) {
   const ids = {

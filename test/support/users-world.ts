@@ -10,7 +10,7 @@ import { spaceSyncJobs } from '../../src/daemon/spaces/index.ts'
 import { tenantsRoutes } from '../../src/daemon/tenants/index.ts'
 import { userResyncJobs, userSyncJobs, usersRoutes } from '../../src/daemon/users/index.ts'
 import { silentLogger } from '../../src/node/index.ts'
-import { anOperator } from './boxes-room.ts'
+import { anOperator } from './boxes-world.ts'
 import { aChatServer } from './chat-server.ts'
 import { aHomeserverWorld } from './homeserver-world.ts'
 import { servedApp } from './served-app.ts'
@@ -26,7 +26,7 @@ export const aRoleBook: RoleBook = {
 }
 
 /** The users of the tenant `acme` over an empty database, with a simulated chat server, and the endpoints over HTTP. */
-export async function aUsersRoom(db: Db) {
+export async function aUsersWorld(db: Db) {
   const chat = await aChatServer()
   const world = { ...(await aHomeserverWorld(db, chat)), roles: aRoleBook, log: silentLogger(), ...userPorts }
   onTestFinished(async () => {

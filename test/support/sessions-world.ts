@@ -7,7 +7,7 @@ import { type AuthenticateUser, authenticateUser, loginWaiters, type SessionsDep
 import { login } from '../../src/daemon/sessions/login.ts'
 import type { UsersPorts } from '../../src/daemon/users/index.ts'
 import { silentLogger, systemRandom } from '../../src/node/index.ts'
-import { aKeyring } from './admin-room.ts'
+import { aKeyring } from './admin-world.ts'
 import { type ChatServer, chatServer, homeserversOf } from './homeservers.ts'
 import { userPorts } from './user-ports.ts'
 
@@ -51,16 +51,16 @@ function waitedClock(unseen = manualClock()): WaitedClock {
   return { ...unseen, sleep, waiting: () => waiting, unseen }
 }
 
-export type SessionsRoom = SessionsDeps & UsersPorts & Readonly<{ clock: WaitedClock; authenticate: AuthenticateUser; stop: () => void }>
+export type SessionsWorld = SessionsDeps & UsersPorts & Readonly<{ clock: WaitedClock; authenticate: AuthenticateUser; stop: () => void }>
 
 type Options = Readonly<{ clock?: WaitedClock; rules?: Partial<SessionRules>; log?: SessionsDeps['log'] }>
 
 /** One replica over a database; a second call over the same database and chat servers is a second replica. */
-export async function aSessionsRoom(
+export async function aSessionsWorld(
   db: Db,
   servers: Readonly<Record<string, ChatServer>>,
   { clock = waitedClock(), rules = {}, log = silentLogger() }: Options = {},
-): Promise<SessionsRoom> {
+): Promise<SessionsWorld> {
   const abort = new AbortController()
   const base = { db, clock, random: systemRandom, keyring: aKeyring(), log }
   const keys = await openSigningKeys(base, 'platform')
@@ -85,7 +85,7 @@ export const aChatUser = (server: ChatServer, localpart = 'anna', password = aPa
 type Given = Partial<Parameters<typeof login>[1]>
 
 /** A valid login, with overrides. */
-export const logIn = (room: SessionsRoom, given: Given = {}) =>
+export const logIn = (room: SessionsWorld, given: Given = {}) =>
   login(room, { tenant: 'one', username: 'anna', password: aPassword, issueRefreshToken: true, address: '192.0.2.1', ...given })
 
 /**

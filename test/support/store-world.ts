@@ -8,10 +8,10 @@ import type { ObjectStore } from '../../src/daemon/objects/index.ts'
 import { authenticateDeveloper, openExaminer, storeFeature } from '../../src/daemon/store/index.ts'
 import { silentLogger } from '../../src/node/index.ts'
 import { zipOf } from '../../src/node/module-package/index.ts'
-import { aKeyring } from './admin-room.ts'
-import { anOperator } from './boxes-room.ts'
+import { aKeyring } from './admin-world.ts'
+import { anOperator } from './boxes-world.ts'
 import { compiled } from './compiled-program.ts'
-import { aFilesRoom } from './files-room.ts'
+import { aFilesWorld } from './files-world.ts'
 import { aFolder } from './running-daemon.ts'
 import { servedApp } from './served-app.ts'
 
@@ -31,8 +31,8 @@ const workers = { scan: compiled('node/module-package/scan-worker.js'), sandbox:
 type Options = Readonly<{ testMs?: number; registration?: 'open' | 'invite' | 'closed'; objects?: ObjectStore }>
 
 /** The store over an empty database, with real scan and sandbox, and the users anna, ben (manageModules) and rita (reviewStore) of `acme`. */
-export async function aStoreRoom(db: Db, { testMs = 60_000, registration = 'invite', objects }: Options = {}) {
-  const files = await aFilesRoom(db)
+export async function aStoreWorld(db: Db, { testMs = 60_000, registration = 'invite', objects }: Options = {}) {
+  const files = await aFilesWorld(db)
   const mails: Mail[] = []
   const mailer: Mailer = {
     send: async (mail) => {
