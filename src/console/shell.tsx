@@ -41,9 +41,11 @@ export function Shell() {
   const toLogin = useLoginRedirect()
   const setup = identity.data?.setup.length ?? 0
   useEffect(() => onSessionEnd(toLogin), [toLogin])
+  // The answer itself leads to the login too: it may have come before anybody listened for the end of the session.
+  const isLoggedOut = identity.error !== null && 'code' in identity.error && identity.error.code === 'UNAUTHENTICATED'
   useEffect(() => {
-    if (setup > 0) toLogin()
-  }, [setup, toLogin])
+    if (setup > 0 || isLoggedOut) toLogin()
+  }, [setup, isLoggedOut, toLogin])
   // A later failure leaves the page: the banner says that the daemon is away.
   if (identity.isError && !identity.data)
     return (

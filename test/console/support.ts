@@ -116,6 +116,7 @@ export async function assertAccessible(page: Page): Promise<void> {
   await page.evaluate(axeSource)
   for (const theme of themes) {
     await setTheme(page, theme)
+    await page.evaluate(settleAnimations)
     // Preloading copies a style sheet that is still loading into the page, which the policy refuses.
     const { violations } = (await page.evaluate('axe.run({ preload: false })')) as AxeResults
     const found = violations.flatMap(({ id, impact, nodes }) =>
@@ -124,6 +125,11 @@ export async function assertAccessible(page: Page): Promise<void> {
     expect(found.join('\n')).toBe('')
   }
 }
+
+/** A dialog that is still opening does not cover the page yet, and axe then takes the page behind it for the whole. */
+const settleAnimations = `Promise.all(document.getAnimations()
+  .filter(({ effect }) => Number.isFinite(effect?.getComputedTiming().endTime))
+  .map(({ finished }) => finished.catch(() => undefined)))`
 
 const themes = ['light', 'dark'] as const
 type Theme = (typeof themes)[number]
