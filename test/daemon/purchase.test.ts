@@ -218,7 +218,7 @@ test('a vendor sells, tenants pay each month, and each euro goes to whom it belo
     return subscriptions.find(({ id: known }) => known === bought?.id)?.status === 'cancelled'
   })
   await untilTrue(() => money()[0] !== 300)
-  expect(money()).toEqual([300 + 150, 210, 90 + 150])
+  expect(money()).toEqual([300 + 150, 210 + 105, 90 + 45])
 
   // An accountant follows it by the audit log, which holds no address and no key.
   const { db, close } = openDatabase(daemon.config.databaseUrl)
