@@ -97,7 +97,8 @@ describe.each(['sqlite', 'postgres'] as const)('on %s, in a registry that has gr
       const { wholeReads, statements } = await overheard.during(() => job.run({ signal: stop.signal }))
       const unexpected = wholeReads.filter(({ table }) => !aboutAll[job.key]?.includes(table))
       expect({ job: job.key, unexpected: unexpected.map(words) }).toEqual({ job: job.key, unexpected: [] })
-      expect({ job: job.key, isSparing: statements <= 25 + boxes / atOnce, statements }).toMatchObject({ isSparing: true })
+      // Housekeeping needs one statement for each kind of old rows.
+      expect({ job: job.key, isSparing: statements <= 35 + boxes / atOnce, statements }).toMatchObject({ isSparing: true })
     }
   }, 120_000)
 })
