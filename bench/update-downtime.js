@@ -159,7 +159,7 @@ async function openBox(testbed) {
     byHand: async (key) => {
       await compose('stop', 'synapse')
       const dump = ['exec', await database(), 'pg_dump', '-Fc', '-h', '127.0.0.1', '-U', 'synapse', 'synapse']
-      await run(dump, { stdout: { file: join(folder, 'by-hand.dump') } })
+      await run(dump, { stdout: { file: join(folder, 'by-hand.dump') }, buffer: false })
       rewrite(key)
       await compose('up', '-d', '--no-deps', '--pull', 'never', 'synapse')
     },
