@@ -32,15 +32,18 @@ export async function writeFileAtomic(
   await syncFolder(dirname(path))
 }
 
-/** Makes a rename or unlink in the folder survive a power failure. */
-export async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, constants.O_RDONLY)
+/** Makes the content of a file survive a power failure. */
+export async function syncFile(path: string): Promise<void> {
+  const file = await open(path, constants.O_RDONLY)
   try {
-    await folder.sync()
+    await file.sync()
   } finally {
-    await folder.close()
+    await file.close()
   }
 }
+
+/** Makes a rename or unlink in the folder survive a power failure. */
+export const syncFolder = (path: string): Promise<void> => syncFile(path)
 
 /** The text of a file, or undefined when it does not exist. Other failures are thrown. */
 export async function readIfThere(path: string): Promise<string | undefined> {

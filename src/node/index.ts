@@ -4,7 +4,7 @@
 export { acceleratedClock, systemClock, type VirtualClock, virtualClock, yieldUntilIdle } from './clock.ts'
 export { type Egress, egressRules } from './egress.ts'
 export { settlingFetch } from './fetch.ts'
-export { readIfThere, syncFolder, writeFileAtomic } from './files.ts'
+export { readIfThere, syncFile, syncFolder, writeFileAtomic } from './files.ts'
 export { type Logger, makeLogger, silentLogger } from './logger.ts'
 export { packageRoot, packageVersion } from './package.ts'
 export { nativeSha256Hex, systemRandom } from './random.ts'

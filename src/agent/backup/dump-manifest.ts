@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { open, readdir, stat } from 'node:fs/promises'
+import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { Digest, InstalledVersions } from '../../core/boxes/index.ts'
 import { problem, sha256Hex } from '../../core/kit/index.ts'
-import { readIfThere, writeFileAtomic } from '../../node/index.ts'
+import { readIfThere, syncFile, writeFileAtomic } from '../../node/index.ts'
 
 const DataFolder = z.object({ service: z.enum(['synapse', 'minio']), key: z.string().nullable(), volume: z.string(), folder: z.string() })
 
@@ -105,15 +105,6 @@ export async function assertPlainDump(folder: string): Promise<void> {
 
 /** The names of all files of a dump folder except its manifest. */
 export const dumpFiles = async (folder: string): Promise<string[]> => (await readdir(folder)).filter((name) => name !== fileName)
-
-async function syncFile(path: string): Promise<void> {
-  const file = await open(path, 'r')
-  try {
-    await file.sync()
-  } finally {
-    await file.close()
-  }
-}
 
 /** Checksums of all files of a folder; the disk syncs one while the processor hashes it. */
 async function sumsOf(

@@ -22,7 +22,7 @@ async function pullFrom(
   const { digest } = options
   const { repository, tag } = parseImage(image)
   const reference = digest === undefined ? `${source.repository}:${tag}` : `${source.repository}@${digest}`
-  const pulled = await transfer(pulls, { reference, authconfig: () => authFor(settings, source) }, options)
+  const pulled = await transfer(pulls, settings, { reference, source }, options)
   // Always tags, because the engine records the time of a tag only then.
   await questions.getImage(reference).tag({ repo: repository, tag })
   const local = await allDigests(questions, image)
@@ -36,13 +36,14 @@ async function pullFrom(
 
 async function transfer(
   docker: Docker,
-  { reference, authconfig: account }: Readonly<{ reference: string; authconfig: () => ReturnType<typeof authFor> }>,
+  settings: DockerSettings,
+  { reference, source }: Readonly<{ reference: string; source: PullSource }>,
   { onProgress, signal }: PullOptions,
 ): Promise<string | undefined> {
   const progress = pullProgress()
   const what = `Cannot pull ${reference}`
   try {
-    const authconfig = await account()
+    const authconfig = await authFor(settings, source)
     const stream = (await docker.pull(reference, { abortSignal: signal, authconfig })) as NodeJS.ReadableStream & { destroy(): void }
     const stop = () => stream.destroy()
     signal?.addEventListener('abort', stop, { once: true })

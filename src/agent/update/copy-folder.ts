@@ -1,7 +1,7 @@
 import { constants } from 'node:fs'
-import { chmod, chown, copyFile, lstat, mkdir, open, readdir, readlink, symlink } from 'node:fs/promises'
+import { chmod, chown, copyFile, lstat, mkdir, readdir, readlink, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { syncFolder } from '../../node/index.ts'
+import { syncFile, syncFolder } from '../../node/index.ts'
 
 /** Files at once: enough that their fsyncs share disk writes. */
 const maxConcurrent = 16
@@ -35,15 +35,6 @@ async function forEach<Item>(items: readonly Item[], signal: AbortSignal, act: (
     }
   }
   await Promise.all(Array.from({ length: maxConcurrent }, work))
-}
-
-async function syncFile(path: string): Promise<void> {
-  const file = await open(path, 'r')
-  try {
-    await file.sync()
-  } finally {
-    await file.close()
-  }
 }
 
 type Pair = readonly [source: string, target: string]

@@ -135,7 +135,7 @@ const BoardColumn = z.strictObject({ id: BoardLocalId, name: Label, sortOrder: O
 export const variableTypes = ['text', 'number', 'date', 'boolean'] as const
 
 /** A variable that the caller passes at the start of a run. */
-const StartVariable = z.strictObject({ name: Name, type: z.enum(variableTypes), required: z.boolean().default(false) })
+export const StartVariable = z.strictObject({ name: Name, type: z.enum(variableTypes), required: z.boolean().default(false) })
 
 /** Values of the parameters of a template. */
 export const BoardBindings = z.strictObject({

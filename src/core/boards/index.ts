@@ -16,9 +16,9 @@ export {
   boundRole,
   boundRoom,
   type ElementOf,
+  StartVariable,
   type Trigger,
   type TriggerOf,
-  variableTypes,
 } from './definition.ts'
 export { causeOf, eventStarts, maxDeepStarts, maxDepth } from './event-trigger.ts'
 export type { Variables } from './expression.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { variableTypes } from '../boards/index.ts'
+import { StartVariable } from '../boards/index.ts'
 import { type Contract, endpoint, Paging, platform, Timestamp } from '../contract/index.ts'
 
 const root = '/api/platform/v1'
@@ -108,9 +108,7 @@ const manages = <const Path extends string>(path: Path, summary: string) =>
 const StartableBoard = z.object({
   ...{ id: z.string(), name: z.string(), description: z.string() },
   spaceId: z.string().nullable().meta({ description: 'The space of its runs; null: the start names one' }),
-  variables: z
-    .array(z.object({ name: z.string(), type: z.enum(variableTypes), required: z.boolean() }))
-    .meta({ description: 'The variables that a start may or must have' }),
+  variables: z.array(StartVariable).meta({ description: 'The variables that a start may or must have' }),
 })
 export type StartableBoard = Readonly<z.infer<typeof StartableBoard>>
 

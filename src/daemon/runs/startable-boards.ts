@@ -1,4 +1,3 @@
-import type { BoardDefinition } from '../../core/boards/index.ts'
 import { pageEnd, pageOf, readPageEnd } from '../../core/contract/index.ts'
 import type { PlatformPrincipal } from '../../core/kit/index.ts'
 import type { StartableBoard } from '../../core/runs/index.ts'
@@ -22,9 +21,7 @@ export async function listStartableBoards({ db }: Pick<RunsDeps, 'db'>, actor: P
   for (const { id, name, description, publishedSpaceId: spaceId, publishedVersion } of page) {
     if (publishedVersion === null) continue
     const { definition } = await boardOf(db, { tenantId, boardId: id, version: publishedVersion })
-    if (mayStart(definition, actor)) boards.push({ id, name, description, spaceId, variables: variablesOf(definition) })
+    if (mayStart(definition, actor)) boards.push({ id, name, description, spaceId, variables: definition.variables })
   }
   return { boards, nextCursor }
 }
-
-const variablesOf = ({ variables }: BoardDefinition) => variables.map((one) => ({ ...one }))

@@ -19,4 +19,4 @@ export class Pace {
 const asleep = new Int32Array(new SharedArrayBuffer(4))
 
 /** Blocks this thread. */
-export const block = (ms: number): void => void (ms > 0 && Atomics.wait(asleep, 0, 0, ms))
+export const block = (ms: number): void => void Atomics.wait(asleep, 0, 0, ms)
