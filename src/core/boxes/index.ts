@@ -93,6 +93,7 @@ export {
   holdText,
   maintenanceOwner,
   quarantineReason,
+  SnapshotMode,
 } from './fences.ts'
 export { imageRollback, unknownUpdates } from './image-rollback.ts'
 export type { PullSource } from './images.ts'
@@ -144,6 +145,7 @@ export { canObjectStoreReturn, parseSynapseSchemas, type SynapseSchema, type Syn
 export { unifiedDiff } from './unified-diff.ts'
 export {
   canRollBackByImages,
+  hasColdCopy,
   isLeftOpen,
   isOpened,
   isRolledBackByImages,
