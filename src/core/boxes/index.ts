@@ -150,6 +150,7 @@ export {
   isOpened,
   isRolledBackByImages,
   isTouched,
+  snapshotModeOf,
   type UpdateFacts,
   type UpdateWorld,
   updateOutcome,

@@ -69,6 +69,9 @@ const untilRecreated: Readonly<Record<SnapshotMode, readonly Forward[]>> = {
   // Without a copy the snapshot is taken as with `before`.
   alongside: [stop, { name: 'cold-copy' }, { name: 'snapshot', isPast: hasColdCopy }],
 }
+/** A box that stays fenced until it is stable gains nothing from a later snapshot. */
+export const snapshotModeOf = ({ mode, snapshot = 'before' }: FenceOrder): SnapshotMode => (mode === 'until-stable' ? 'before' : snapshot)
+
 const changes: readonly Forward[] = [{ name: 'rewrite' }, { name: 'recreate' }]
 const fence: Forward = { name: 'fence', holds: (facts, world) => isTouched(facts) || world.fence === 'ours' }
 
@@ -85,8 +88,7 @@ const openEarly = ({ isForced = false }: FenceOrder): Forward => ({
 const [prefetch, probe, commit]: readonly [Forward, Forward, Forward] = [{ name: 'prefetch' }, { name: 'probe' }, { name: 'commit' }]
 
 const stepsOf = (order: FenceOrder): readonly Forward[] => {
-  // A box that stays fenced until it is stable gains nothing from a later snapshot.
-  const snapshot = order.mode === 'until-stable' ? 'before' : (order.snapshot ?? 'before')
+  const snapshot = snapshotModeOf(order)
   const changed = [...untilRecreated[snapshot], ...changes]
   const store: readonly Forward[] = snapshot === 'alongside' ? [{ name: 'snapshot' }] : []
   const byMode: Readonly<Record<FenceMode, readonly Forward[]>> = {
