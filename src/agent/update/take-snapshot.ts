@@ -11,13 +11,13 @@ import { beforeOf, type ColdCopy, isAlongside, type SnapshotEvidence, type Updat
 export const takeSnapshot = (run: UpdateRun): Promise<SnapshotEvidence> =>
   isAlongside(run) && hasColdCopy(run.facts()) ? storeColdCopy(run) : snapshotAtRest(run)
 
-/** How long an open box waits for a store that does not answer, before it is rolled back. */
+/** How long an open box waits after the first failure of its store, before it is rolled back. */
 const maxStoreWaitMs = 10 * 60_000
 
 /** From the cold copy, while the box serves: media and objects are those of now, which were only added to. */
 async function storeColdCopy(run: UpdateRun): Promise<SnapshotEvidence> {
   const { deps, context, signal } = run
-  const until = deps.clock.monotonicMs() + maxStoreWaitMs
+  let failedAtMs: number | undefined
   const at = run.evidence()['cold-copy']?.at
   const onStep = async (step: string, mark: string) => {
     // The dump is complete, so its server is not needed any more.
@@ -33,9 +33,12 @@ async function storeColdCopy(run: UpdateRun): Promise<SnapshotEvidence> {
         ...(at === undefined ? {} : { at }),
       }
       return takeBoxSnapshot({ ...deps, onStep }, snapshot)
+    }).catch((error) => {
+      failedAtMs ??= deps.clock.monotonicMs()
+      throw error
     })
   await keepColdCopy(run)
-  const isOver = () => !isOpened(run.entries()) || deps.clock.monotonicMs() > until
+  const isOver = () => !isOpened(run.entries()) || deps.clock.monotonicMs() - (failedAtMs ?? 0) > maxStoreWaitMs
   const waiting = { deps, context: { ...context, signal }, isOver }
   return evidenceOf(await retry(waiting, 'the snapshot cannot be stored', store))
 }

@@ -279,6 +279,7 @@ describe('a snapshot alongside the new version', () => {
     ['the new version starts after the copy', untilCopied, quiet, 'rewrite'],
     ['without a copy the snapshot comes first', [...untilStopped, ...copy('no room')], quiet, 'snapshot'],
     ['and then the new version', [...untilStopped, ...copy('no room'), ...did('snapshot')], quiet, 'rewrite'],
+    ['which starts without a second snapshot', [...untilStopped, ...copy('no room'), ...did('snapshot', 'rewrite')], quiet, 'recreate'],
     ['a box that serves again is stopped and copied again', [...untilCopied, ...did('stop')], quiet, 'cold-copy'],
     ['the snapshot is stored once the box is open', opened, untouched, 'snapshot'],
     ['it is taken again after a kill', [...opened, mark('snapshot', 'intent')], untouched, 'snapshot'],
@@ -365,6 +366,8 @@ type Box = {
   /** A rollback by images keeps all data, and was begun. */
   revertible: boolean
   byImages: boolean
+  /** There is room for a copy. */
+  copies: boolean
 }
 type Fate = 'works' | 'fails' | 'fails after its effect' | 'killed before' | 'killed after'
 
@@ -378,7 +381,7 @@ const effects: Record<UpdateStep, (box: Box) => void> = {
   },
   'cold-copy': (box) => {
     if (!box.world.quiet || box.containers !== 'former') throw new Error('copied a database that is not the former one at rest')
-    box.copy = true
+    box.copy = box.copies
   },
   rewrite: (box) => set(box, { compose: 'target' }),
   recreate: (box) => {
@@ -428,15 +431,17 @@ const set = (box: Box, change: Partial<UpdateWorld>) => {
   box.written ||= box.containers === 'target' && box.world.serving && box.world.fence === 'absent'
 }
 
+type Kind = Readonly<{ order: Order; revertible: boolean; copies?: boolean }>
+
 function live(
-  { order, revertible }: Readonly<{ order: Order; revertible: boolean }>,
+  { order, revertible, copies = true }: Kind,
   fates: readonly Fate[],
   deadlineAfter: number,
 ): { box: Box; events: UpdateEvent[]; rounds: number } {
   const box: Box = {
     world: { ...untouched, order },
     ...{ containers: 'former', data: 'former', snapshot: false, copy: false, healthy: false, written: false },
-    ...{ revertible, byImages: false },
+    ...{ revertible, byImages: false, copies },
   }
   const events: UpdateEvent[] = []
   for (let round = 0; round < 200; round++) {
@@ -460,7 +465,11 @@ function act(box: Box, events: UpdateEvent[], step: UpdateStep, fate: Fate): voi
   effects[step](box)
   if (fate === 'killed after') return
   const isCheck = step === 'check-rollback' || step === 'confirm-rollback'
-  const found = isCheck ? { data: { possible: box.revertible } } : step === 'cold-copy' ? { data: { copiedMs: 1 } } : {}
+  const found = isCheck
+    ? { data: { possible: box.revertible } }
+    : step === 'cold-copy'
+      ? { data: box.copies ? { copiedMs: 1 } : { skipped: 'no room' } }
+      : {}
   events.push({ ...mark(step, fate === 'works' ? 'done' : 'failed'), ...(fate === 'works' ? found : {}) })
 }
 
@@ -484,8 +493,11 @@ const orders = {
     order: { ...proven, snapshot: 'alongside' },
     revertible: false,
   },
+  'until proven, with the snapshot alongside, but no copy': {
+    ...{ order: { ...proven, snapshot: 'alongside' }, revertible: true, copies: false },
+  },
   'never, with the snapshot alongside': { order: { mode: 'none', snapshot: 'alongside' }, revertible: false },
-} satisfies Record<string, { order: Order; revertible: boolean }>
+} satisfies Record<string, Kind>
 
 describe.each(Object.entries(orders))('fenced %s, with any failures and kills', (_, kind) => {
   const { order, revertible } = kind
