@@ -7,6 +7,7 @@ import {
   type PlannedBox,
   pinnedDigests,
   type RequestedFence,
+  type RequestedSnapshot,
   type RolloutDetail,
   type RolloutPlan,
 } from '../../core/rollouts/index.ts'
@@ -30,6 +31,7 @@ type Input = Readonly<{
   parallel?: number | undefined
   bakeMs?: number | undefined
   fenceMode?: RequestedFence
+  snapshotMode?: RequestedSnapshot
   ignoreWindows?: boolean
   reason?: string | undefined
 }>
@@ -65,6 +67,7 @@ async function store({ db, clock }: Deps, actor: Actor, { input, planned, repeat
     parallel: input.parallel ?? null,
     bakeMs: input.bakeMs ?? null,
     fenceMode: input.fenceMode ?? 'auto',
+    snapshotMode: input.snapshotMode ?? 'auto',
     ignoreWindows: input.ignoreWindows ?? false,
   })
   const data = { allowLongFence: input.allowLongFence }
@@ -73,7 +76,7 @@ async function store({ db, clock }: Deps, actor: Actor, { input, planned, repeat
 
 /** The fields that the caller decides. */
 type Options = Pick<StoredRollout, 'reason' | 'cveId' | 'triggeredBy' | 'failureThreshold' | 'skipRefused' | 'holdAfter' | 'fenceMode'> &
-  Partial<Pick<StoredRollout, 'ignoreWindows' | 'parallel' | 'bakeMs'>>
+  Partial<Pick<StoredRollout, 'ignoreWindows' | 'parallel' | 'bakeMs' | 'snapshotMode'>>
 
 /** A rollout before its start. */
 export const newRollout = (clock: Clock, actor: Actor, { id, manifest, plan }: Planned, options: Options): StoredRollout => ({
@@ -92,6 +95,7 @@ export const newRollout = (clock: Clock, actor: Actor, { id, manifest, plan }: P
   startedAt: null,
   finishedAt: null,
   ignoreWindows: false,
+  snapshotMode: 'auto',
   parallel: null,
   bakeMs: null,
   bakeUntil: null,
@@ -121,7 +125,7 @@ export async function queueRollout(step: RolloutTx, { plan, repeat, fixes, actor
   await publishEvent(step, { type: 'rollout.created', reason: rollout.reason })
   if (alert) await raiseAlert(tx, clock, alert)
   const { kind, manifestRevision, digests, targetSlugs, reason, skipRefused, failureThreshold } = rollout
-  const { holdAfter, parallel, bakeMs, ignoreWindows, fenceMode } = rollout
+  const { holdAfter, parallel, bakeMs, ignoreWindows, fenceMode, snapshotMode } = rollout
   const data = {
     kind,
     manifestRevision,
@@ -135,6 +139,7 @@ export async function queueRollout(step: RolloutTx, { plan, repeat, fixes, actor
     bakeMs,
     ignoreWindows,
     fenceMode,
+    snapshotMode,
     updates: plan.updates,
     ...more,
   }
