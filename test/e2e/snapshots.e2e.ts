@@ -198,7 +198,7 @@ describe.skipIf(!testbedExists())('snapshots of a real box that serves', () => {
     const file = join(real.folder, 'of-the-session')
     await writeFile(file, 'kept')
     const { id } = await snapshots.take(own, { tier: 'manual', commandId: 'by-session', slug, paths: [file] })
-    await snapshots.restore(own, id, real.folder, join(real.folder, 'back'))
+    await snapshots.restore(own, { id, path: real.folder, into: join(real.folder, 'back') })
     expect(await readFile(join(real.folder, 'back', 'of-the-session'), 'utf8')).toBe('kept')
     await expect(snapshots.forget(own, [id])).rejects.toMatchObject({ code: 'SNAPSHOT_FAILED' })
     await expect(snapshots.prepare({ ...own, repository: own.repository.replace('ten_own', 'ten_other') })).rejects.toThrow(/Denied/)

@@ -5,26 +5,22 @@ import { followCommands } from './await-command.ts'
 import { removalView } from './lifecycle.view.ts'
 import { getBox } from './show.ts'
 
-export const remove = command(
-  'remove <slug>',
-  'Remove a box after a last snapshot',
-  {
+export const remove = command('remove <slug>', 'Remove a box after a last snapshot', {
+  options: {
     reason: text('--reason <text>', 'reason, for the audit log'),
     now: flag('--now', 'erase its data on the host now'),
     undo: flag('--undo', 'restore a removed box while its data is retained'),
     confirm: text('--confirm <slug>', 'confirm with the slug, without a prompt'),
     wait: flag('--no-wait', 'do not wait for the agent'),
   },
-  async (context, { slug, wait, ...flags }) => {
+  run: async (context, { slug, wait, ...flags }) => {
     const begun = await begin(context, slug, flags)
     return wait ? followCommands(context, slug, begun, () => latest(context, slug, begun)) : begun
   },
-  removalView,
-  {
-    exit: ({ state, error }, { undo, wait }) => (wait && !((undo ? state === 'undone' : ended.includes(state)) && error === null) ? 1 : 0),
-    examples: ['remove anna-schule --reason "the school has left"', 'remove anna-schule --undo'],
-  },
-)
+  view: removalView,
+  exit: ({ state, error }, { undo, wait }) => (wait && !((undo ? state === 'undone' : ended.includes(state)) && error === null) ? 1 : 0),
+  examples: ['remove anna-schule --reason "the school has left"', 'remove anna-schule --undo'],
+})
 
 const ended: readonly BoxRemoval['state'][] = ['kept', 'erased']
 

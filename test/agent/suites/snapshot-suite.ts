@@ -50,7 +50,7 @@ export function snapshotSuite(name: string, make: (folder: string) => Promise<Un
       const { store, repository } = under
       const id = await take({ commandId: 'sn_2.snapshot', exclude: [join(data, 'media', 'tmp')] })
       const into = join(folder, 'back')
-      await store.restore(repository, id, data, into)
+      await store.restore(repository, { id, path: data, into })
       expect(await readdir(join(into, 'media'))).toEqual(['a.png'])
       expect(await readFile(join(into, 'media', 'a.png'), 'utf8')).toBe('a picture')
     })
