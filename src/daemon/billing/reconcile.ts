@@ -88,7 +88,7 @@ async function ofTenant(deps: Deps, tenant: TenantRecord): Promise<Difference[]>
   const all = await provider.listSubscriptions(customerId)
   const byId = new Map(all.map((one) => [one.id, one]))
   const found: Difference[] = []
-  for (const row of rows) found.push(...(await ofSubscription(deps, slug, row, byId.get(row.paymentSubscriptionId as string))))
+  for (const row of rows) found.push(...(await ofSubscription(deps, slug, { row, there: byId.get(row.paymentSubscriptionId as string) })))
   const known = new Set(rows.map(({ paymentSubscriptionId }) => paymentSubscriptionId))
   for (const one of all.filter((sub) => isLive(sub) && sub.metadata.svc_kind === 'item' && !known.has(sub.id)))
     if (!(await isBeingInstalled(deps, one)))
@@ -115,8 +115,7 @@ const isBeingInstalled = async ({ db }: Deps, { metadata }: ProviderSubscription
 async function ofSubscription(
   { db, provider }: Deps,
   slug: string,
-  row: SubscriptionRecord,
-  there: ProviderSubscription | undefined,
+  { row, there }: Readonly<{ row: SubscriptionRecord; there: ProviderSubscription | undefined }>,
 ): Promise<Difference[]> {
   const id = row.paymentSubscriptionId as string
   if (!there || !isLive(there))

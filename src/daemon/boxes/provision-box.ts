@@ -11,7 +11,7 @@ import {
   VersionedService,
 } from '../../core/boxes/index.ts'
 import { type Actor, problem } from '../../core/kit/index.ts'
-import type { Tx } from '../db/index.ts'
+import type { WithTx } from '../db/index.ts'
 import type { BoxRecord } from './box-record.ts'
 import { portsTaken } from './boxes.repo.ts'
 import { currentManifest } from './manifests.ts'
@@ -41,7 +41,7 @@ export const provisionBox = (deps: ProvisionDeps, actor: Actor, input: Input) =>
       return begun.live ? otherVersions(begun, input.versions ?? {}) : undefined
     },
     isReplaceable: (begun) => begun.ports === null, // a failed adoption may be provisioned instead
-    payload: (tx, box) => payloadOf(deps, tx, box, input),
+    payload: (tx, box) => payloadOf({ ...deps, tx }, box, input),
   } satisfies SetUp<Kind>)
 
 const nowhere = { folder: null, project: null } as const
@@ -53,7 +53,7 @@ const otherVersions = ({ installed }: BoxRecord, versions: Overrides): string | 
     ? 'other versions'
     : undefined
 
-async function payloadOf({ probe }: ProvisionDeps, tx: Tx, box: BoxRecord, input: Input): Promise<BoxCommandPayload<Kind>> {
+async function payloadOf({ probe, tx }: WithTx<ProvisionDeps>, box: BoxRecord, input: Input): Promise<BoxCommandPayload<Kind>> {
   if (!box.ports) throw problem('CONFLICT', `box ${box.slug} has no ports: it was started as an adoption`)
   const { manifest } = await currentManifest(tx)
   const images = imagesOf(manifest, box, input.versions ?? {})

@@ -19,7 +19,7 @@ export async function triggerJob(
   await registerJob(db, job.key, isoNow(clock))
   const run = await beginManualRun(deps, actor, job)
   const over = new AbortController()
-  deps.runs.watch(executeRun(deps, job, run, draining).finally(() => over.abort()))
+  deps.runs.watch(executeRun(deps, { job, run }, draining).finally(() => over.abort()))
   await clock.sleep(patienceMs, over.signal)
   const { status, message } = await runById(db, run.id)
   if (status === 'running') return { success: true, message: `${job.key} is running. Result: tenantry crons history ${job.key}` }

@@ -147,7 +147,11 @@ async function retireKeys(tx: Tx, hostId: string, at: string): Promise<void> {
 }
 
 /** Returns false if the host was already blocked. */
-export async function setHostBlocked(tx: Tx, id: string, status: 'frozen' | 'revoked', reason: string): Promise<boolean> {
+export async function setHostBlocked(
+  tx: Tx,
+  id: string,
+  { status, reason }: Readonly<{ status: 'frozen' | 'revoked'; reason: string }>,
+): Promise<boolean> {
   const from = status === 'revoked' ? (['active', 'frozen'] as const) : (['active'] as const)
   const done = await tx.updateTable('hosts').set({ status, reason }).where('id', '=', id).where('status', 'in', from).executeTakeFirst()
   return done.numUpdatedRows > 0n

@@ -34,7 +34,7 @@ export const putSpaceMember = (
     if (!rights.manage && !(joins && before !== 'owner')) throw ownersOnly(space)
     const user = await findUserById(tx, userId)
     // Owners see existing members, even disabled ones.
-    const mayPut = before !== null || actor.capabilities.includes('manageSpaces') || (await isContact(tx, roles, actor, userId))
+    const mayPut = before !== null || actor.capabilities.includes('manageSpaces') || (await isContact({ db: tx, roles }, actor, userId))
     if (user?.tenantId !== tenantId || user.status === 'erased' || !mayPut)
       throw problem('NOT_FOUND', `User ${userId} does not exist, or you may not see it`)
     return putMember({ clock }, tx, { ...actor, actor }, { space, userId, role })

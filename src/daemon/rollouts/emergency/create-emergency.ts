@@ -78,7 +78,7 @@ async function store(
   try {
     await db.transaction().execute(async (tx) => {
       const revision = plan.manifestRevision
-      const changes = await applyNextManifest(tx, clock, actor, { revision, manifest })
+      const changes = await applyNextManifest({ tx, clock }, actor, { revision, manifest })
       await queueRollout(
         { tx, clock, rollout },
         {
