@@ -100,7 +100,7 @@ async function tryOne(
   signal: AbortSignal | undefined,
 ): Promise<TriedChannel> {
   try {
-    return { ...to, ok: true, says: await send(to, message, newId(random, 'test'), signal) }
+    return { ...to, ok: true, says: await send(to, { id: newId(random, 'test'), message }, signal) }
   } catch (error) {
     if (!isProblem(error)) throw error
     return { ...to, ok: false, says: error.message }

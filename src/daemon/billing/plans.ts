@@ -64,11 +64,11 @@ async function follow({ clock, tx }: WithTx<Deps>, tenant: TenantRecord, { found
   const happened: string[] = []
   await closeAlerts(tx, clock, { subject: tenant.slug, kinds: ['plan_ended'], because: 'the tenant has a subscription again' })
   if (plan !== null && plan !== tenant.plan) {
-    await setPlanIn(tx, clock, system, { tenant, plan })
+    await setPlanIn({ tx, clock }, system, { tenant, plan })
     happened.push(`plan ${plan}`)
   }
   if (tenant.status === 'suspended' && tenant.suspendedReason === suspendedByBilling) {
-    await setTenantStatusIn(tx, clock, system, { tenant, to: { status: 'active', suspendedReason: null } })
+    await setTenantStatusIn({ tx, clock }, system, { tenant, to: { status: 'active', suspendedReason: null } })
     happened.push('resumed')
   }
   return `${tenant.slug}: ${[`subscription ${found.id} is ${found.status}`, ...happened].join(', ')}`
@@ -78,7 +78,7 @@ async function ended({ clock, tx }: WithTx<Deps>, tenant: TenantRecord, found: P
   const isSuspended = tenant.plan === 'light' && tenant.status === 'active'
   await raiseAlert(tx, clock, alertOf.plan_ended({ slug: tenant.slug, plan: tenant.plan, subscriptionId: found.id, isSuspended }))
   const to = { status: 'suspended' as const, suspendedReason: suspendedByBilling }
-  if (isSuspended) await setTenantStatusIn(tx, clock, system, { tenant, to })
+  if (isSuspended) await setTenantStatusIn({ tx, clock }, system, { tenant, to })
   else {
     const data = { tenantId: tenant.id, subscriptionId: found.id }
     await recordAudit(tx, clock, { actor: system, action: 'billing.plan-ended', subject: tenant.slug, data })

@@ -29,11 +29,9 @@ const deadlineMs = 15 * 60_000
 export const adoptBox = (deps: SetUpDeps, actor: Actor, input: z.output<typeof AdoptBody>) => {
   const { folder, project } = input
   const public_url = input.publicUrl ?? `https://${input.chatDomain}`
-  return setUpBox(
-    deps,
-    actor,
-    { ...input, canary: false },
-    {
+  return setUpBox(deps, actor, {
+    input: { ...input, canary: false },
+    setUp: {
       kind: 'tenant-box.adopt',
       action: 'box.adopt',
       deadlineMs,
@@ -46,7 +44,7 @@ export const adoptBox = (deps: SetUpDeps, actor: Actor, input: z.output<typeof A
       isReplaceable: (begun) => begun.ports === null,
       payload: async (_, box) => ({ slug: box.slug, boxId: box.id, ownershipEpoch: box.ownershipEpoch, folder, project }),
     },
-  )
+  })
 }
 
 /** Beside the probes: pulling an image and restarting services. */

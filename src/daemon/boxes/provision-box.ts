@@ -26,23 +26,31 @@ const workMs = 60 * 60_000
 
 /** Provisions a box on a host, with the manifest's versions unless overridden. */
 export const provisionBox = (deps: ProvisionDeps, actor: Actor, input: Input) =>
-  setUpBox(deps, actor, input, {
-    kind: 'tenant-box.provision',
-    action: 'box.provision',
-    deadlineMs: workMs + deps.probe.timeoutMs,
-    place: async (tx, hostId) => {
-      const first = allocatePorts(await portsTaken(tx, hostId), deps.firstPort).public
-      return { ...nowhere, public_url: publicUrl(input), internal_url: `http://127.0.0.1:${portsFrom(first).platform}`, first_port: first }
-    },
-    differenceOf: (begun) => {
-      if (begun.ports === null) return 'adoption'
-      if (begun.publicUrl !== publicUrl(input)) return `the public URL ${begun.publicUrl}`
-      // The next attempt of a box that is not ready may have other versions.
-      return begun.live ? otherVersions(begun, input.versions ?? {}) : undefined
-    },
-    isReplaceable: (begun) => begun.ports === null, // a failed adoption may be provisioned instead
-    payload: (tx, box) => payloadOf({ ...deps, tx }, box, input),
-  } satisfies SetUp<Kind>)
+  setUpBox(deps, actor, {
+    input,
+    setUp: {
+      kind: 'tenant-box.provision',
+      action: 'box.provision',
+      deadlineMs: workMs + deps.probe.timeoutMs,
+      place: async (tx, hostId) => {
+        const first = allocatePorts(await portsTaken(tx, hostId), deps.firstPort).public
+        return {
+          ...nowhere,
+          public_url: publicUrl(input),
+          internal_url: `http://127.0.0.1:${portsFrom(first).platform}`,
+          first_port: first,
+        }
+      },
+      differenceOf: (begun) => {
+        if (begun.ports === null) return 'adoption'
+        if (begun.publicUrl !== publicUrl(input)) return `the public URL ${begun.publicUrl}`
+        // The next attempt of a box that is not ready may have other versions.
+        return begun.live ? otherVersions(begun, input.versions ?? {}) : undefined
+      },
+      isReplaceable: (begun) => begun.ports === null, // a failed adoption may be provisioned instead
+      payload: (tx, box) => payloadOf({ ...deps, tx }, box, input),
+    } satisfies SetUp<Kind>,
+  })
 
 const nowhere = { folder: null, project: null } as const
 

@@ -11,8 +11,7 @@ const patienceMs = 30_000
 /** Runs a job now (spec 4.6). `success` says how it ended, or that it is on its way when it takes longer than the caller waits. Throws CONFLICT. */
 export async function triggerJob(
   deps: ExecuteDeps,
-  actor: Actor,
-  job: Cron,
+  { actor, job }: Readonly<{ actor: Actor; job: Cron }>,
   draining: AbortSignal,
 ): Promise<{ success: boolean; message: string }> {
   const { db, clock } = deps

@@ -71,7 +71,7 @@ async function storeOutcome({ clock, boxes, tx }: WithTx<HostsDeps>, command: Co
     .executeTakeFirst()
   if (done.numUpdatedRows === 0n) throw problem('UNAVAILABLE', `Command ${command.id} is being changed concurrently. fix: retry`)
   const stored = await commandById(tx, command.id)
-  if (result) await handle(boxes.resultHandlers[command.kind], tx, stored, result)
+  if (result) await (boxes.resultHandlers[command.kind] as AnyHandler | undefined)?.(tx, stored, result as never)
   else await boxes.failureHandlers?.[command.kind]?.(tx, stored, { reported: true })
   return status
 }
@@ -82,8 +82,7 @@ export function heardAt(clock: Clock, { finishedAt }: Pick<Command, 'finishedAt'
   return finishedAt === null || finishedAt < now ? now : new Date(Date.parse(finishedAt) + 1).toISOString()
 }
 
-type AnyHandler = ((tx: Tx, command: Command, result: never) => Promise<void>) | undefined
-const handle = async (handler: AnyHandler, tx: Tx, command: Command, result: unknown) => handler?.(tx, command, result as never)
+type AnyHandler = (tx: Tx, command: Command, result: never) => Promise<void>
 
 /** The secrets declared by the command's kind, for the agent that leased it. Throws NOT_FOUND, also for a finished command. */
 export async function commandSecrets({ db, boxes }: HostsDeps, agent: AgentActor, held: HeldCommand): Promise<CommandSecrets> {

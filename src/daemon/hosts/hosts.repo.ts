@@ -205,7 +205,11 @@ export async function announceKey(tx: Tx, host: Host, next: NonNullable<Host['ne
 }
 
 /** Makes the announced key current and the former one a former key. Returns false if another call did it first. */
-export async function promoteKey(tx: Tx, host: Host, next: NonNullable<Host['nextKey']>, { at, by }: KeyReplacement): Promise<boolean> {
+export async function promoteKey(
+  tx: Tx,
+  { host, next }: Readonly<{ host: Host; next: NonNullable<Host['nextKey']> }>,
+  { at, by }: KeyReplacement,
+): Promise<boolean> {
   const done = await tx
     .updateTable('hosts')
     .set({ key_id: next.id, public_key: JSON.stringify(next.publicKey), key_since: at, ...noNextKey })

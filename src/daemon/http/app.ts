@@ -67,7 +67,8 @@ function identifyRequest({ random, clock, log, metrics }: AppDeps) {
     const start = clock.monotonicMs()
     response.on('finish', () => {
       const ms = clock.monotonicMs() - start
-      metrics.observe(request.method, (request.route?.path as string | undefined) ?? 'unknown', response.statusCode, ms)
+      const route = (request.route?.path as string | undefined) ?? 'unknown'
+      metrics.observe({ method: request.method, route, status: response.statusCode, ms })
       logRequest(log, { request, response, ms })
     })
     next()

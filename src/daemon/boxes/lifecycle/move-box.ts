@@ -38,8 +38,8 @@ async function planMove(deps: WithTx<LifecycleDeps>, slug: string, input: MoveTa
   const from = { id: box.hostId, name: fleet.host(box.hostId)?.name ?? box.hostId }
   const target = await hostByName(tx, input.to)
   const dead = input.oldHostIsDead !== undefined
-  assertMovable(box, from.name, target.id, target.name)
-  if (dead) assertHostDead(fleet, box, from.name, input.oldHostIsDead)
+  assertMovable(box, { from: from.name, toId: target.id, to: target.name })
+  if (dead) assertHostDead(fleet, box, { name: from.name, typed: input.oldHostIsDead })
   else
     requireOnline(fleet, box.hostId, {
       which: `host ${from.name} of ${slug}`,
@@ -53,7 +53,10 @@ async function planMove(deps: WithTx<LifecycleDeps>, slug: string, input: MoveTa
   return { box, from, to: { id: target.id, name: target.name }, ports, dead, snapshot, losesMs, replaces }
 }
 
-function assertMovable({ slug, live, managed, hostId, removal }: BoxRecord, from: string, toId: string, to: string): void {
+function assertMovable(
+  { slug, live, managed, hostId, removal }: BoxRecord,
+  { from, toId, to }: Readonly<{ from: string; toId: string; to: string }>,
+): void {
   if (removal) throw problem('CONFLICT', `box ${slug} was removed. fix: \`tenantry boxes remove ${slug} --undo\``)
   if (!live) throw problem('CONFLICT', `box ${slug} is not ready yet. Reason: \`tenantry boxes show ${slug}\``)
   if (!managed)
@@ -61,7 +64,11 @@ function assertMovable({ slug, live, managed, hostId, removal }: BoxRecord, from
   if (hostId === toId) throw problem('CONFLICT', `box ${slug} is already on ${from}. fix: name another host than ${to}`)
 }
 
-function assertHostDead(fleet: Fleet, { slug, hostId }: BoxRecord, name: string, typed: string | undefined): void {
+function assertHostDead(
+  fleet: Fleet,
+  { slug, hostId }: BoxRecord,
+  { name, typed }: Readonly<{ name: string; typed: string | undefined }>,
+): void {
   if (typed !== name)
     throw problem('VALIDATION', `the host of ${slug} is ${name}, not ${typed}`, {
       details: [{ path: 'oldHostIsDead', reason: `must be ${name}` }],
