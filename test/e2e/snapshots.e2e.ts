@@ -215,7 +215,7 @@ describe.skipIf(!testbedExists())('snapshots of a real box that serves', () => {
     await expect(refused).rejects.toMatchObject({ code: 'CONFLICT' })
     await mkdir(join(real.folder, 'daemon-cache'))
     const care = resticMaintenance({ program: readTestbed().restic, cacheFolder: join(real.folder, 'daemon-cache') })
-    const tended = await maintainRepository(care, remote, { forget: [taken.snapshotId], prune: true, check: 'data' })
+    const tended = await maintainRepository({ care, repository: remote }, { forget: [taken.snapshotId], prune: true, check: 'data' })
     expect(tended).toMatchObject({ forgotten: [taken.snapshotId], present: [], check: { ok: true } })
     expect(tended.freedBytes).toBeGreaterThan(100_000)
     await bucket.stop()

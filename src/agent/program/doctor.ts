@@ -13,7 +13,7 @@ import { type AgentSettings, type Globals, type Machine, settingsFileOf, setting
 
 /** Checks all dependencies of the agent, read-only. Exit code 1 when a check fails. */
 export async function doctor(machine: Machine, options: Globals): Promise<ExitCode> {
-  return printChecks(machine, options, await allChecks(machine, options), 14)
+  return printChecks(machine, options, { checks: await allChecks(machine, options), nameColumns: 14 })
 }
 
 async function allChecks(machine: Machine, options: Globals): Promise<Check[]> {

@@ -15,7 +15,7 @@ export const check = command('check <slug>', 'Probe chat API, chat sync, databas
     if (!wait) return accepted
     const progress = await context.progress(`${slug}: probing`)
     try {
-      return await awaitAnswer(context, accepted.commandId, slug, (line) => progress.update(`${slug}: ${line}`))
+      return await awaitAnswer(context, { id: accepted.commandId, slug }, (line) => progress.update(`${slug}: ${line}`))
     } finally {
       progress.stop()
     }

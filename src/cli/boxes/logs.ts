@@ -38,7 +38,7 @@ async function fetchLogs(
 ): Promise<{ commandId: string; lines: LogLine[] }> {
   const body = Object.fromEntries(Object.entries({ ...wish, continues }).filter(([, value]) => value !== undefined))
   const { commandId } = await context.api.boxes.readLogs({ params: { slug }, body })
-  const { result } = await awaitAnswer(context, commandId, slug)
+  const { result } = await awaitAnswer(context, { id: commandId, slug })
   return { commandId, lines: (result as { lines?: LogLine[] } | null)?.lines ?? [] }
 }
 

@@ -46,7 +46,10 @@ export const release = command('release <slug>', 'Force-release a stale hold', {
     confirm: text('--confirm <slug>', 'confirm with the slug, without a prompt'),
   },
   run: async (context, { slug, reason, confirm }) =>
-    context.api.boxes.releaseBox({ params: { slug }, body: { reason, confirm: await confirmSlug(context, slug, confirm, 'release') } }),
+    context.api.boxes.releaseBox({
+      params: { slug },
+      body: { reason, confirm: await confirmSlug(context, slug, { confirm, verb: 'release' }) },
+    }),
   view: ({ released, fenced, next }, { paint }, { slug }) =>
     [
       `Released the hold of ${clean(released).replace(':', ' ')} on ${slug}.${fenced ? paint.yellow(' The box is still fenced: users cannot reach it.') : ''}`,

@@ -177,7 +177,7 @@ function rowsView(rows: readonly Row[], style: Style): string {
   )
   if (fold(beside, style.width) === beside) return beside
   const move: Column<Row> = { title: 'CURRENT → NEW', value: ({ from, to }) => `${from ?? '-'} → ${to ?? '-'}`, priority: 1 }
-  return tableWithText(style, [...named, move], move, rows)
+  return tableWithText(style, { columns: [...named, move], text: move }, rows)
 }
 
 /** Reads a manifest file (`-` is stdin); the daemon validates it. */

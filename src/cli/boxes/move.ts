@@ -17,7 +17,7 @@ export const move = command('move <slug>', 'Move a box to another host', {
   },
   run: async (context, { slug, wait, ...flags }) => {
     const begun = await begin(context, slug, flags)
-    return wait ? followCommands(context, slug, begun, () => latest(context, slug, begun)) : begun
+    return wait ? followCommands(context, slug, { begun, again: () => latest(context, slug, begun) }) : begun
   },
   view: moveView,
   exit: ({ state, error }, { confirm, back, wait }) =>

@@ -51,7 +51,7 @@ async function awaitAll(context: Context, commands: Asked['commands']): Promise<
   const failed: { slug: string; error: string }[] = []
   let answered = 0
   const wait = async ({ slug, commandId }: (typeof commands)[number]) => {
-    await awaitAnswer(context, commandId, slug).catch((error: unknown) => {
+    await awaitAnswer(context, { id: commandId, slug }).catch((error: unknown) => {
       if (!isProblem(error)) throw error
       failed.push({ slug, error: error.message })
     })

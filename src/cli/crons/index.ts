@@ -29,7 +29,8 @@ const jobColumns = ({ now }: Style): Column<CronJob>[] => [
 
 const list = command('list', 'List scheduled jobs with their next and last run', {
   run: ({ api }) => api.crons.listCrons(),
-  view: ({ crons: jobs }, style) => (jobs.length === 0 ? 'No jobs.' : tableWithText(style, jobColumns(style), description, jobs)),
+  view: ({ crons: jobs }, style) =>
+    jobs.length === 0 ? 'No jobs.' : tableWithText(style, { columns: jobColumns(style), text: description }, jobs),
 })
 
 const run = command('run <job>', 'Run a job now and wait for it', {

@@ -50,7 +50,7 @@ type NewRollback = Readonly<{ reason: string; boxes: Boxes | undefined; skipRefu
 
 async function startRollback(context: Context, id: string, { reason, boxes, skipRefused }: NewRollback): Promise<Rollout> {
   const { api, ask } = context
-  if (boxes && boxes !== 'none') await confirmBoxRollback(context, id, boxes, skipRefused)
+  if (boxes && boxes !== 'none') await confirmBoxRollback(context, id, { mode: boxes, skipRefused })
   else await assertConfirmed(ask, `Roll back ${id}? Updated boxes stay updated.`)
   return api.rollouts.rollbackRollout({ params: { id }, body: { reason, ...(boxes ? { boxes } : {}), skipRefused } })
 }
@@ -66,7 +66,11 @@ function planRollback({ api }: Context, id: string, mode: RollbackMode | undefin
 }
 
 /** A snapshot rollback loses data, so it requires the typed rollout id. */
-async function confirmBoxRollback(context: Context, id: string, mode: RollbackMode, skipRefused: boolean): Promise<void> {
+async function confirmBoxRollback(
+  context: Context,
+  id: string,
+  { mode, skipRefused }: Readonly<{ mode: RollbackMode; skipRefused: boolean }>,
+): Promise<void> {
   const { ask, notify, yes } = context
   const plan = await planRollback(context, id, mode)
   notify((style) => `${rollbackPlanView(plan, style)}\n`)

@@ -22,7 +22,7 @@ export const restore = command('restore <slug>', 'Restore a box from a snapshot'
   run: async (context, { slug, snapshot, reason, allowVulnerable, wait }): Promise<CommandView | Started> => {
     const found = await findSnapshot(context, slug, snapshot)
     if (!context.yes) await confirmRestore(context, slug, found)
-    const started = await startRestore(context, slug, { snapshotId: found.snapshotId, reason }, allowVulnerable)
+    const started = await startRestore(context, slug, { body: { snapshotId: found.snapshotId, reason }, allowVulnerable })
     if (started.reopens?.length) context.notify(clean(reintroducedText(slug, started.reopens)))
     return wait ? awaitWithProgress(context, started.commandId, `${slug}: restoring`) : started
   },
@@ -34,7 +34,11 @@ export const restore = command('restore <slug>', 'Restore a box from a snapshot'
 type Body = Readonly<{ snapshotId: string; reason: string }>
 
 /** Asks again before a restore that reintroduces a vulnerability; a script must pass the flag. */
-async function startRestore({ api, yes, ask, notify }: Context, slug: string, body: Body, allowVulnerable: boolean): Promise<Started> {
+async function startRestore(
+  { api, yes, ask, notify }: Context,
+  slug: string,
+  { body, allowVulnerable }: Readonly<{ body: Body; allowVulnerable: boolean }>,
+): Promise<Started> {
   // Sent only when true, because an older daemon refuses unknown fields.
   const restoreBox = (allowed: boolean) =>
     api.snapshots.restoreBox({ params: { slug }, body: { ...body, ...(allowed ? { allowHole: true } : {}) } })

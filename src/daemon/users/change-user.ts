@@ -58,18 +58,18 @@ type StatusDeps = RoleDeps & Pick<UsersDeps, 'endUserSessions'>
 
 /** Ends all sessions within a second and locks the chat account as soon as its server accepts writes. Throws NOT_FOUND. */
 export const disableUser = (deps: StatusDeps, actor: Actor, { reason, ...one }: OneUser & Readonly<{ reason: string }>): Promise<User> =>
-  setStatus(deps, actor, one, { status: 'disabled', reason })
+  setStatus(deps, actor, { one, change: { status: 'disabled', reason } })
 
 /** Allows logins again, to platform and chat. Ended sessions stay ended. Throws NOT_FOUND. */
-export const enableUser = (deps: StatusDeps, actor: Actor, one: OneUser): Promise<User> => setStatus(deps, actor, one, { status: 'active' })
+export const enableUser = (deps: StatusDeps, actor: Actor, one: OneUser): Promise<User> =>
+  setStatus(deps, actor, { one, change: { status: 'active' } })
 
 type StatusChange = Readonly<{ status: UserStatus; reason?: string }>
 
 const setStatus = (
   { db, clock, roles, endUserSessions, checkApprovers }: StatusDeps,
   actor: Actor,
-  one: OneUser,
-  { status, reason }: StatusChange,
+  { one, change: { status, reason } }: Readonly<{ one: OneUser; change: StatusChange }>,
 ): Promise<User> =>
   db.transaction().execute(async (tx) => {
     await lockUser(tx, one)
