@@ -23,7 +23,7 @@ async function allChecks(machine: Machine, options: Globals): Promise<Check[]> {
   } catch (error) {
     return [failed('settings', asProblem(error).message, 'correct the settings file, or unset the variable')]
   }
-  const host = localHost(machine, settings, { isPatient: false })
+  const host = localHost({ ...machine, engineRetryMs: 0 }, settings)
   const { identity, check: enrolled } = await enrolment(settings)
   const checks = [
     stateFolder(settings),
