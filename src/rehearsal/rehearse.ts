@@ -41,7 +41,7 @@ export async function rehearse(input: Input): Promise<Rehearsal> {
   const runs: Played[] = []
   for (let run = 0; run < input.request.runs; run++)
     runs.push(await playOnce(input, run === 0 ? `${input.request.seed}` : `${input.request.seed}/${run}`))
-  return summarize(input.request, input.startIso, input.settings, runs)
+  return summarize({ request: input.request, startIso: input.startIso, settings: input.settings }, runs)
 }
 
 async function playOnce({ fleet, settings, request, startIso, signal, scratch = tmpdir() }: Input, seed: string): Promise<Played> {

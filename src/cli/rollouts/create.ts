@@ -14,10 +14,8 @@ import { activeText, allowLongFence, ignoreWindows, pace, planSummary } from './
 /** Also of `start`. */
 export const queue = flag('--queue', 'wait for unfinished rollouts that include these boxes')
 
-export const create = command(
-  'create',
-  'Create a rollout to the manifest, and start it with --start',
-  {
+export const create = command('create', 'Create a rollout to the manifest, and start it with --start', {
+  options: {
     target: many('--target <slugs>', 'only these boxes (comma-separated or repeated)'),
     reason: text('--reason <text>', 'reason for the audit log'),
     allowLongFence,
@@ -31,7 +29,7 @@ export const create = command(
     queue,
     ...followOptions,
   },
-  async (context, { target, idempotencyKey, start, queue, watch, wait, allowSkipped, ...body }) => {
+  run: async (context, { target, idempotencyKey, start, queue, watch, wait, allowSkipped, ...body }) => {
     const { rollouts } = context.api
     if ((watch || wait || queue) && !start) throw problem('USAGE', '--queue, --watch and --wait require --start')
     if (watch && wait) throw problem('USAGE', 'pass either --watch or --wait')
@@ -59,19 +57,17 @@ export const create = command(
     })
     return followIfRequested(context, started, { watch, wait })
   },
-  resultView,
-  {
-    exit: resultExit,
-    examples: [
-      'create --start --watch',
-      "create --start --wait --json --reason 'weekly' > rollout.json",
-      'create --target anna-schule,kita-sued',
-      'create --fence-mode until-stable --start --watch',
-      'create --snapshot-mode alongside --start --watch',
-      'create --parallel 1 --bake 30m --start --watch',
-    ],
-  },
-)
+  view: resultView,
+  exit: resultExit,
+  examples: [
+    'create --start --watch',
+    "create --start --wait --json --reason 'weekly' > rollout.json",
+    'create --target anna-schule,kita-sued',
+    'create --fence-mode until-stable --start --watch',
+    'create --snapshot-mode alongside --start --watch',
+    'create --parallel 1 --bake 30m --start --watch',
+  ],
+})
 
 /** Sent only when set, because an older daemon refuses unknown fields. */
 export const startBody = ({ skipRefused, queue }: { skipRefused?: boolean; queue: boolean }) => {

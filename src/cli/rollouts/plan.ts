@@ -28,21 +28,20 @@ export const pace = {
   ),
 }
 
-export const plan = command(
-  'plan',
-  'Preview order, version changes and blockers (read-only)',
-  {
+export const plan = command('plan', 'Preview order, version changes and blockers (read-only)', {
+  options: {
     target: many('--target <slugs>', 'only these boxes (comma-separated or repeated)'),
     allowLongFence,
     ignoreWindows,
     ...pace,
     exitCode: flag('--exit-code', 'exit 2 if boxes differ from the manifest, 7 if the rollout cannot start'),
   },
-  ({ api }, { target, exitCode, ...body }) =>
+  run: ({ api }, { target, exitCode, ...body }) =>
     api.rollouts.planRollout({ body: { ...body, ...(target.length > 0 ? { targetSlugs: [...target] } : {}) } }),
-  planView,
-  { exit: (plan, { exitCode }) => (exitCode ? exitOfPlan(plan) : 0), examples: ['plan', 'plan --exit-code --json > plan.json'] },
-)
+  view: planView,
+  exit: (plan, { exitCode }) => (exitCode ? exitOfPlan(plan) : 0),
+  examples: ['plan', 'plan --exit-code --json > plan.json'],
+})
 
 /** For CI: 0 all boxes are up to date, 2 some would be updated, 7 some are blocked. */
 const exitOfPlan = ({ updates, refusals, activeRollouts = [] }: RolloutPlan): 0 | 2 | 7 =>

@@ -14,7 +14,7 @@ export function planAnswer(plan: RolloutPlan): string {
   const skips = plan.boxes.filter(({ does }) => does === 'skip')
   const skipped = skips.filter(({ findings }) => findings.length > 0).length
   const moving = movingIn(plan)
-  const count = text.totals(plan.updates, skips.length - skipped, skipped, plan.refusals, plan.parallel)
+  const count = text.totals({ ...plan, skipped, upToDate: skips.length - skipped })
   if (plan.updates === 0) return plan.refusals > 0 || skipped > 0 ? count : text.upToDate
   const eta = text.eta(
     plan.expectedMs,

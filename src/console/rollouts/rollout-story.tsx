@@ -80,9 +80,7 @@ function factsOf({ rollout }: BoardState, report: RolloutReport | undefined): re
     ),
     Started: rollout.startedAt && <Ago at={rollout.startedAt} />,
     Finished: rollout.finishedAt && <Ago at={rollout.finishedAt} />,
-    Downtime:
-      report?.fence &&
-      text.downtimeFact(report.fence.medianMs, report.fence.worstMs, report.fence.worstSlug, report.fence.sumMs, report.fence.boxes),
+    Downtime: report?.fence && text.downtimeFact(report.fence),
     'Pause after': holdAfter,
     Parallel: parallel && `${words.boxes(parallel)} at a time`,
     Bake: bakeMs && <Duration ms={bakeMs} />,

@@ -62,7 +62,7 @@ export function chooseFence(box: KnownBox, change: Change, limits: Pick<Limits, 
 
 function chooseMode(box: KnownBox, { to, changes, requested }: Change, limits: Pick<Limits, 'schemas' | 'daemonVersion'>): FenceChoice {
   if (isOlderAgent(box, limits)) return { mode: 'until-stable', reason: `the agent of ${box.hostName} is older than the daemon` }
-  const back = schemaAfter(box, to, changes, limits)
+  const back = schemaAfter({ box, to, changes }, limits)
   const { harmlessUpdates = [] } = limits.schemas
   const proof = 'schema' in back ? { formerSchema: back.schema, harmlessUpdates } : {}
   if (requested !== 'auto') return { mode: requested, ...proof, ...(requested === 'until-proven' ? { isForced: true } : {}) }
@@ -71,9 +71,7 @@ function chooseMode(box: KnownBox, { to, changes, requested }: Change, limits: P
 
 /** The newest schema that the former chat server reads, if it would read what the new one writes. */
 function schemaAfter(
-  { installed, report }: KnownBox,
-  to: TierVersions,
-  changes: readonly Component[],
+  { box: { installed, report }, to, changes }: Readonly<{ box: KnownBox; to: TierVersions; changes: readonly Component[] }>,
   { schemas }: Pick<Limits, 'schemas'>,
 ): { schema: number } | { reason: string } {
   if (changes.includes('minio')) return { reason: 'MinIO does not support a downgrade' }

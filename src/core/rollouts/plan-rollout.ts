@@ -71,7 +71,7 @@ export function planRollout(input: PlanInput): RolloutPlan {
     examined.map(({ box, found }) => ({ ...box, updates: found.does === 'update' })),
   )
   const boxes = examined
-    .map(({ box, ...examined }) => planBox(input, imageOf, box, { ...examined, phase: phases.get(box.slug) as Phase }))
+    .map(({ box, ...examined }) => planBox({ input, imageOf }, box, { ...examined, phase: phases.get(box.slug) as Phase }))
     .toSorted(bySlug)
   const planned = planPhases(input, boxes, new Map(examined.map(({ box, window }) => [box.slug, window])))
   const findings = boxes.flatMap((box) => box.findings)
@@ -146,7 +146,11 @@ function narrow({ boxes, targetSlugs }: PlanInput): readonly KnownBox[] {
 
 type Examined = Readonly<{ fence: FenceChoice; expected: Expectation; window: PlannedWindow; found: Preflight; phase: Phase }>
 
-function planBox(input: PlanInput, imageOf: ImageOf, box: KnownBox, { fence, expected, window, found, phase }: Examined): PlannedBox {
+function planBox(
+  { input, imageOf }: Readonly<{ input: PlanInput; imageOf: ImageOf }>,
+  box: KnownBox,
+  { fence, expected, window, found, phase }: Examined,
+): PlannedBox {
   const { does, changes, findings } = found
   const images = changedImages(input.manifest, box.tier, changes).map(([service, image]) => [
     service,

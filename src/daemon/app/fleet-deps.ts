@@ -74,7 +74,7 @@ export function fleetDeps(deps: BaseDeps & Readonly<{ owner: string }>) {
     references: [snapshotsOfRollouts, snapshotsOfLifecycle],
     ...vulnerabilities,
     maintain: (...[repository, maintenance, signal]: Parameters<SnapshotsDeps['maintain']>) =>
-      maintainRepository(care, repository, maintenance, signal),
+      maintainRepository({ care, repository }, maintenance, signal),
   }
   return { boxes, hosts, rollouts, snapshots }
 }

@@ -57,18 +57,21 @@ export async function createRollout(deps: Deps, actor: Actor, input: Input, key?
 type New = Readonly<{ input: Input; planned: Planned; repeat: Repeat | null }>
 
 async function store({ db, clock }: Deps, actor: Actor, { input, planned, repeat }: New): Promise<void> {
-  const rollout = newRollout(clock, actor, planned, {
-    reason: input.reason ?? null,
-    cveId: null,
-    triggeredBy: null,
-    failureThreshold: input.failureThreshold,
-    skipRefused: input.skipRefused,
-    holdAfter: input.holdAfter ?? null,
-    parallel: input.parallel ?? null,
-    bakeMs: input.bakeMs ?? null,
-    fenceMode: input.fenceMode ?? 'auto',
-    snapshotMode: input.snapshotMode ?? 'auto',
-    ignoreWindows: input.ignoreWindows ?? false,
+  const rollout = newRollout(clock, actor, {
+    planned,
+    options: {
+      reason: input.reason ?? null,
+      cveId: null,
+      triggeredBy: null,
+      failureThreshold: input.failureThreshold,
+      skipRefused: input.skipRefused,
+      holdAfter: input.holdAfter ?? null,
+      parallel: input.parallel ?? null,
+      bakeMs: input.bakeMs ?? null,
+      fenceMode: input.fenceMode ?? 'auto',
+      snapshotMode: input.snapshotMode ?? 'auto',
+      ignoreWindows: input.ignoreWindows ?? false,
+    },
   })
   const data = { allowLongFence: input.allowLongFence }
   await db.transaction().execute((tx) => queueRollout({ tx, clock, rollout }, { plan: planned.plan, repeat, actor, data }))
@@ -79,7 +82,11 @@ type Options = Pick<StoredRollout, 'reason' | 'cveId' | 'triggeredBy' | 'failure
   Partial<Pick<StoredRollout, 'ignoreWindows' | 'parallel' | 'bakeMs' | 'snapshotMode'>>
 
 /** A rollout before its start. */
-export const newRollout = (clock: Clock, actor: Actor, { id, manifest, plan }: Planned, options: Options): StoredRollout => ({
+export const newRollout = (
+  clock: Clock,
+  actor: Actor,
+  { planned: { id, manifest, plan }, options }: Readonly<{ planned: Planned; options: Options }>,
+): StoredRollout => ({
   id,
   kind: plan.kind,
   status: 'queued',
