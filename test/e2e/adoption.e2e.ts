@@ -39,11 +39,6 @@ services:
     command: ["server", "/data"]
     environment: { MINIO_ROOT_USER: school, MINIO_ROOT_PASSWORD: ${password} }
     volumes: ["objects:/data"]
-networks:
-  default:
-    driver_opts: { com.docker.network.driver.mtu: 1400 }
-    ipam: { config: [{ subnet: 10.213.77.0/24, gateway: 10.213.77.9 }] }
-    labels: { owner: the school }
 volumes: { ${database}: , media: , objects: }
 `
   return `\uFEFF${text.replaceAll('\n', '\r\n')}`
@@ -166,8 +161,8 @@ describe.skipIf(!testbedExists())('a stack that somebody set up by hand', () => 
     ])
     await write('compose.yaml', composeText().replace('"server", "/data"', '"server", "--quiet", "/data"'))
     expect((await show('look-command')).findings).toEqual([expect.stringMatching(/^minio runs with other settings than compose\.yaml has/)])
-    await write('compose.yaml', composeText().replace('    labels: { owner: the school }', '    internal: true'))
-    const network = `network ${slug}_default has internal false, labels.owner the school, but compose.yaml has internal true, labels.owner unset`
+    await write('compose.yaml', `${composeText()}networks: { default: { internal: true, labels: { owner: ours } } }\r\n`)
+    const network = `network ${slug}_default has internal false, labels.owner unset, but compose.yaml has internal true, labels.owner ours`
     expect((await show('look-network')).findings).toEqual([expect.stringContaining(network)])
     await write('compose.yaml', composeText())
     expect((await show('look-same')).findings).toEqual([])
