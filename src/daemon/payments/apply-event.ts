@@ -115,9 +115,11 @@ type Followed = Readonly<{ row: SubscriptionRecord; found: ProviderSubscription 
 /** A failed payment takes nothing away: it is shown, audited and raised as an alert. */
 async function followPayments({ clock, billing }: Deps, tx: Tx, { row, found }: Followed): Promise<string> {
   const paymentStatus: PaymentStatus = paymentStatusOf(found)
-  if (row.paymentStatus === paymentStatus) return `${row.id} stays ${paymentStatus}`
+  const isSame = row.paymentStatus === paymentStatus
+  const next = { ...row, paymentStatus, paidUntil: found.currentPeriodEnd, updatedAt: isSame ? row.updatedAt : isoNow(clock) }
+  if (!isSame || row.paidUntil !== next.paidUntil) await storeSubscription(tx, next)
+  if (isSame) return `${row.id} stays ${paymentStatus}`
   const { slug } = await tenantOf(tx, row)
-  await storeSubscription(tx, { ...row, paymentStatus, updatedAt: isoNow(clock) })
   if (paymentStatus === 'ok')
     await closeAlerts(tx, clock, { subject: slug, keys: [paymentFailedKey(found.id)], because: 'the invoice was paid' })
   else {
