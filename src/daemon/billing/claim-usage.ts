@@ -136,7 +136,8 @@ type Own = Readonly<{ mark: string; payout: Payout | undefined }>
 /** The payout is part of the key: it may differ when the call is repeated, and a key is refused with other parameters. */
 async function ownInvoice({ provider }: Deps, row: ReportRow, { mark, payout }: Own): Promise<ProviderInvoice> {
   // The oldest: a call that arrives after its repetition leaves a draft without items, which is never charged.
-  const find = async () => (await provider.listInvoices({ customerId: row.customer_id })).findLast((one) => one.metadata.svc_report === mark)
+  const find = async () =>
+    (await provider.listInvoices({ customerId: row.customer_id })).findLast((one) => one.metadata.svc_report === mark)
   const metadata = { svc_kind: 'usage', svc_report: mark }
   const draft = { customerId: row.customer_id, currency: row.currency, description: `Usage of ${row.month}`, metadata, payout }
   const key = `late-invoice:${mark}:${payout ? `${payout.destination}:${payout.feeCents}` : 'platform'}`
