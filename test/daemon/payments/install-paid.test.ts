@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { manualClock } from '../../../src/core/kit/index.ts'
-import { noProvider, paymentsFeature, paymentsOfMarketplace } from '../../../src/daemon/payments/index.ts'
+import { assertCurrency, noProvider, paymentsFeature, paymentsOfMarketplace } from '../../../src/daemon/payments/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aBillingWorld } from '../../support/payments/billing-world.ts'
 import { aPaymentsWorld } from '../../support/payments/payments-world.ts'
@@ -270,6 +270,15 @@ onBothDialects('prices and terms', (fresh) => {
     await room.runJobs()
     await room.clock.advance(32 * dayMs)
     expect(room.money()).toEqual([2000, 700 + 875, 300 + 125])
+  })
+
+  test('a daemon whose currency differs from that of a price does not start', async () => {
+    const { db } = await aPaymentsWorld(await fresh())
+    await assertCurrency(db, { currency: 'eur' })
+    await expect(assertCurrency(db, { currency: 'usd' })).rejects.toMatchObject({
+      code: 'CONFIG_INVALID',
+      message: expect.stringContaining('TENANTRY_PAYMENTS_CURRENCY=eur'),
+    })
   })
 
   test('an item without vendor is paid to the platform', async () => {
