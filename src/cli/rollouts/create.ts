@@ -1,5 +1,12 @@
 import { isProblem, plural, problem } from '../../core/kit/index.ts'
-import { type fenceModes, movedImages, phaseOrder, type RolloutDetail, type RolloutPlan } from '../../core/rollouts/index.ts'
+import {
+  type fenceModes,
+  movedImages,
+  phaseOrder,
+  type RequestedSnapshot,
+  type RolloutDetail,
+  type RolloutPlan,
+} from '../../core/rollouts/index.ts'
 import { assertConfirmed, type Context, clean, command, count, flag, many, oneOf, text } from '../kit/index.ts'
 import { followIfRequested, followOptions, resultExit, resultView } from './follow.ts'
 import { activeText, allowLongFence, ignoreWindows, pace, planSummary } from './plan.ts'
@@ -34,6 +41,7 @@ export const create = command('create', 'Create a rollout to the manifest, and s
       parallel: body.parallel,
       bakeMs: body.bakeMs,
       fenceMode: body.fenceMode,
+      snapshotMode: body.snapshotMode,
     }
     const isRepeated = start && (await isRepeatedCall(context, idempotencyKey))
     const seen = start && !isRepeated ? await preview(context, planInput, { ...body, queue }) : undefined
@@ -56,6 +64,7 @@ export const create = command('create', 'Create a rollout to the manifest, and s
     "create --start --wait --json --reason 'weekly' > rollout.json",
     'create --target anna-schule,kita-sued',
     'create --fence-mode until-stable --start --watch',
+    'create --snapshot-mode alongside --start --watch',
     'create --parallel 1 --bake 30m --start --watch',
   ],
 })
@@ -73,6 +82,7 @@ type PlanInput = {
   parallel: number | undefined
   bakeMs: number | undefined
   fenceMode: (typeof fenceModes)[number] | undefined
+  snapshotMode: RequestedSnapshot | undefined
 }
 
 /** Shows the plan to a person and asks before anything is created. A blocked plan creates no rollout. */

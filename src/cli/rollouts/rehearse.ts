@@ -1,5 +1,5 @@
 import { duration, plural } from '../../core/kit/index.ts'
-import { type fenceModes, type Rehearsal, type RehearsedBox, refusalsOf } from '../../core/rollouts/index.ts'
+import { type fenceModes, type Rehearsal, type RehearsedBox, type RequestedSnapshot, refusalsOf } from '../../core/rollouts/index.ts'
 import { type Column, clean, command, count, many, type Style, sections, share, table } from '../kit/index.ts'
 import { allowLongFence, ignoreWindows, pace } from './plan.ts'
 
@@ -38,7 +38,12 @@ export const rehearse = command('rehearse', 'Simulate a rollout on a copy of the
 type Shares = 'failureThreshold' | 'parallel' | 'bakeMs' | 'seed' | 'runs' | 'failRate' | 'pullFailRate' | 'slowPullRate' | 'offlineRate'
 type Options = Readonly<Record<'target' | 'fail' | 'pullFail' | 'offline', readonly string[]>> &
   Readonly<Record<Shares, number | undefined>> &
-  Readonly<{ allowLongFence: boolean; ignoreWindows: boolean; fenceMode: (typeof fenceModes)[number] | undefined }>
+  Readonly<{
+    allowLongFence: boolean
+    ignoreWindows: boolean
+    fenceMode: (typeof fenceModes)[number] | undefined
+    snapshotMode: RequestedSnapshot | undefined
+  }>
 
 function requestOf({ target, fail, pullFail, offline, failRate, pullFailRate, slowPullRate, offlineRate, ...rest }: Options) {
   return {

@@ -11,6 +11,7 @@ import {
   type RolloutDetail,
   type RolloutPlan,
   type RolloutReport,
+  snapshotText,
   statusWord,
   stepWord,
   withShortDigests,
@@ -109,7 +110,8 @@ function downtimeText({ fencedMs, downtime }: RolloutAttempt): string | null {
     .map(([name, ms]) => `${name} ${duration(ms)}`)
     .join(', ')
   const why = downtime.reason === undefined ? '' : `: ${clean(downtime.reason)}`
-  return `${duration(fencedMs)} (opened ${fenceEndText(downtime.mode)}${why}${times ? `; ${times}` : ''})`
+  const snapshot = snapshotText(downtime)
+  return `${duration(fencedMs)} (opened ${fenceEndText(downtime.mode)}${why}${times ? `; ${times}` : ''}${snapshot ? `; ${clean(snapshot)}` : ''})`
 }
 
 /** The source and duration of a database restore. */

@@ -69,7 +69,15 @@ export function runningNow(boxes: readonly PlannedBox[], component: keyof Planne
 const minuteMs = 60_000
 
 /** The options of `tenantry rollouts plan` and `create`. */
-export const planOptions = ({ targetSlugs = [], allowLongFence, ignoreWindows, parallel, bakeMs, fenceMode }: PlanInput): string =>
+export const planOptions = ({
+  targetSlugs = [],
+  allowLongFence,
+  ignoreWindows,
+  parallel,
+  bakeMs,
+  fenceMode,
+  snapshotMode,
+}: PlanInput): string =>
   [
     targetSlugs.length > 0 && `--target ${targetSlugs.join(',')}`,
     allowLongFence && '--allow-long-fence',
@@ -77,6 +85,7 @@ export const planOptions = ({ targetSlugs = [], allowLongFence, ignoreWindows, p
     parallel && `--parallel ${parallel}`,
     bakeMs && `--bake ${Math.round(bakeMs / minuteMs)}m`,
     fenceMode && `--fence-mode ${fenceMode}`,
+    snapshotMode && `--snapshot-mode ${snapshotMode}`,
   ]
     .filter(Boolean)
     .map((option) => ` ${option}`)

@@ -1,6 +1,6 @@
 import type { UseQueryResult } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
-import { type BoardState, fenceModeText, type RolloutReport, stepWord, timelineText } from '../../core/rollouts/index.ts'
+import { type BoardState, fenceModeText, type RolloutReport, snapshotModeText, stepWord, timelineText } from '../../core/rollouts/index.ts'
 import { Ago, Duration, type Fact, KeyValues, Loaded, Section, Timeline, type TimelineEntry } from '../kit/index.ts'
 import { words } from './words.ts'
 
@@ -87,6 +87,7 @@ function factsOf({ rollout }: BoardState, report: RolloutReport | undefined): re
     Threshold: failureThreshold > 1 && `a phase stops after ${failureThreshold} failed boxes`,
     Windows: rollout.ignoreWindows && 'ignored',
     Maintenance: fenceModeText(rollout.fenceMode),
+    Snapshots: snapshotModeText(rollout.snapshotMode ?? 'auto'),
   }
   return Object.entries(facts)
 }

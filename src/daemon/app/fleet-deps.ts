@@ -86,6 +86,7 @@ const lifeRules = ({ probe, boxes, snapshots, fence }: Config) => ({
   workMs: snapshots.deadlineMs,
   fenceMaxMs: fence.maxMinutes * 60_000,
   fences: fence.mode,
+  snapshots: fence.snapshot,
 })
 
 const lifeDeps = (config: Config) => ({

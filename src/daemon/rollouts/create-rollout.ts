@@ -7,6 +7,7 @@ import {
   type PlannedBox,
   pinnedDigests,
   type RequestedFence,
+  type RequestedSnapshot,
   type RolloutDetail,
   type RolloutPlan,
 } from '../../core/rollouts/index.ts'
@@ -30,6 +31,7 @@ type Input = Readonly<{
   parallel?: number | undefined
   bakeMs?: number | undefined
   fenceMode?: RequestedFence
+  snapshotMode?: RequestedSnapshot
   ignoreWindows?: boolean
   reason?: string | undefined
 }>
@@ -67,6 +69,7 @@ async function store({ db, clock }: Deps, actor: Actor, { input, planned, repeat
       parallel: input.parallel ?? null,
       bakeMs: input.bakeMs ?? null,
       fenceMode: input.fenceMode ?? 'auto',
+      snapshotMode: input.snapshotMode ?? 'auto',
       ignoreWindows: input.ignoreWindows ?? false,
     },
   })
@@ -76,7 +79,7 @@ async function store({ db, clock }: Deps, actor: Actor, { input, planned, repeat
 
 /** The fields that the caller decides. */
 type Options = Pick<StoredRollout, 'reason' | 'cveId' | 'triggeredBy' | 'failureThreshold' | 'skipRefused' | 'holdAfter' | 'fenceMode'> &
-  Partial<Pick<StoredRollout, 'ignoreWindows' | 'parallel' | 'bakeMs'>>
+  Partial<Pick<StoredRollout, 'ignoreWindows' | 'parallel' | 'bakeMs' | 'snapshotMode'>>
 
 /** A rollout before its start. */
 export const newRollout = (
@@ -99,6 +102,7 @@ export const newRollout = (
   startedAt: null,
   finishedAt: null,
   ignoreWindows: false,
+  snapshotMode: 'auto',
   parallel: null,
   bakeMs: null,
   bakeUntil: null,
@@ -128,7 +132,7 @@ export async function queueRollout(step: RolloutTx, { plan, repeat, fixes, actor
   await publishEvent(step, { type: 'rollout.created', reason: rollout.reason })
   if (alert) await raiseAlert(tx, clock, alert)
   const { kind, manifestRevision, digests, targetSlugs, reason, skipRefused, failureThreshold } = rollout
-  const { holdAfter, parallel, bakeMs, ignoreWindows, fenceMode } = rollout
+  const { holdAfter, parallel, bakeMs, ignoreWindows, fenceMode, snapshotMode } = rollout
   const data = {
     kind,
     manifestRevision,
@@ -142,6 +146,7 @@ export async function queueRollout(step: RolloutTx, { plan, repeat, fixes, actor
     bakeMs,
     ignoreWindows,
     fenceMode,
+    snapshotMode,
     updates: plan.updates,
     ...more,
   }
