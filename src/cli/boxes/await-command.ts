@@ -1,5 +1,6 @@
 import type { CommandView } from '../../core/hosts/index.ts'
 import { type Clock, isProblem, isProblemCode, problem } from '../../core/kit/index.ts'
+import { stepWord } from '../../core/rollouts/index.ts'
 import { type Context, clean } from '../kit/index.ts'
 
 type Deps = Pick<Context, 'api' | 'clock' | 'signal'>
@@ -74,7 +75,7 @@ function stepOf({ status, progress, hostName }: CommandView): string {
   if (!last) return status === 'queued' ? `waiting for the agent of ${hostName}` : `running on ${hostName}`
   // `2 of 3 good` is a progress already.
   const share = last.percent === undefined || counted.test(last.detail ?? '') ? undefined : `${Math.round(last.percent)} %`
-  return clean([last.step, last.detail, share].filter(Boolean).join(': '))
+  return clean([stepWord(last.step) || last.step, last.detail, share].filter(Boolean).join(': '))
 }
 
 function finished(command: CommandView): CommandView {

@@ -76,6 +76,10 @@ const stepWords: Readonly<Record<string, string>> = {
   keep: 'save current data',
   load: 'load snapshot',
   switch: 'switch over',
+  // Steps of a test restore.
+  fill: 'load database',
+  prove: 'verify',
+  clear: 'clean up',
   start: 'start services',
   'back-stop': 'revert: stop',
   'back-switch': 'revert: switch over',

@@ -57,11 +57,20 @@ function keyReader(): (keyId: string, publicKey: AgentPublicKey) => Promise<Key>
   }
 }
 
+/** A thumbprint; PostgreSQL refuses some other texts. */
+const thumbprint = /^[\w-]{43}$/
+
 function keyIdOf(token: string): string {
+  const kid = headerOf(token)?.kid
+  if (typeof kid === 'string' && thumbprint.test(kid)) return kid
+  throw problem('UNAUTHENTICATED', 'The token is not an agent token.')
+}
+
+function headerOf(token: string) {
   try {
-    return String(decodeProtectedHeader(token).kid ?? '')
+    return decodeProtectedHeader(token)
   } catch {
-    throw problem('UNAUTHENTICATED', 'The token is not an agent token.')
+    return undefined
   }
 }
 
