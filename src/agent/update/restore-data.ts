@@ -24,7 +24,7 @@ export async function restoreData(run: UpdateRun): Promise<RestoredData> {
   await startDatabaseOn(run, volume, restoredVolumes(run))
   const counts = snapshot?.counts ?? {}
   if (folder === undefined) await deps.servers.finishDatabaseLoad(box, counts, signal)
-  else await deps.servers.loadDatabase(box, folder, counts, signal)
+  else await deps.servers.loadDatabase(box, { folder, expected: counts }, signal)
   const tookMs = deps.clock.monotonicMs() - begun
   context.progress({
     step: 'restore-data',
@@ -41,7 +41,7 @@ async function dumpToLoad(run: UpdateRun, { snapshotId, manifestSha256 }: Snapsh
   if (await isIntact(folder)) return folder
   await rm(folder, { recursive: true, force: true })
   await mkdir(folder, { recursive: true, mode: 0o700 })
-  await run.deps.snapshots.restore(await run.repository(), snapshotId, run.dumpFolder, folder, run.signal)
+  await run.deps.snapshots.restore(await run.repository(), { id: snapshotId, path: run.dumpFolder, into: folder }, run.signal)
   if (await isIntact(folder)) return folder
   throw problem('RESTORE_FAILED', `the dump in the snapshot ${snapshotId} does not match its manifest`)
 }

@@ -24,7 +24,7 @@ export const paymentsOfMarketplace = (deps: PaymentsDeps) => ({
   ) => {
     if (paymentSubscriptionId === null) return paidUntil
     await deps.billing.ended(tx, { id: paymentSubscriptionId })
-    await enqueueCancellation(tx, deps, paymentSubscriptionId)
+    await enqueueCancellation({ ...deps, tx }, paymentSubscriptionId)
     return paidUntil
   },
 })

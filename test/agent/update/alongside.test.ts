@@ -8,6 +8,7 @@ import { aDisk } from '../simulated/disks.ts'
 import { aContext, aPayload, aWorld, newSynapse, type Ports, withoutColdCopy } from './an-update.ts'
 
 type World = Awaited<ReturnType<typeof aWorld>>
+type Deps = Awaited<ReturnType<World['agent']>>
 
 const alongside = { mode: 'until-proven', formerSchema: 94, snapshot: 'alongside' } as const
 const order = (change = {}) => aPayload({ fence: alongside, ...change })
@@ -118,7 +119,7 @@ test('a restore from the copy is tried again with the same copy: there is no dum
 
 describe('the snapshot is taken before the new version starts', () => {
   const before = ['dump the box (closed)', 'store (closed)', 'up synapse (closed)']
-  const rows: [why: string, reason: RegExp, prepare: (world: World) => Promise<Partial<Parameters<World['run']>[1]>>][] = [
+  const rows: [why: string, reason: RegExp, prepare: (world: World) => Promise<{ deps: Deps }>][] = [
     [
       'without room for a copy',
       /not enough disk space/,
@@ -171,7 +172,7 @@ describe('the snapshot is taken before the new version starts', () => {
     const world = await aWorld()
     const { seen, around } = watched(world)
     const { deps } = await prepare(world)
-    const result = await world.run(order(), { deps: { ...deps, ...around(deps as never) } as never })
+    const result = await world.run(order(), { deps: { ...deps, ...around(deps) } })
     expect(result).toMatchObject({ outcome: 'committed', downtime: { snapshot: 'before', snapshotReason: expect.stringMatching(reason) } })
     expect(seen.filter((what) => !what.includes('postgres'))).toEqual(before)
   })

@@ -20,7 +20,7 @@ type UpdateEvent = SagaEntry & Readonly<{ step: UpdateStep }>
 /** Longer than any pause between two attempts. */
 const later = 3_600_000
 const decide = (events: readonly UpdateEvent[], { order, deadlinePassed, ...world }: UpdateWorld) =>
-  nextStep(updateSaga(order), events, world, { elapsedMs: later, deadlineMs: deadlinePassed ? 1 : null })
+  nextStep(updateSaga(order), events, { world, time: { elapsedMs: later, deadlineMs: deadlinePassed ? 1 : null } })
 const stepAfter = (events: readonly UpdateEvent[], world: UpdateWorld): UpdateStep | undefined => {
   const next = decide(events, world)
   if ('do' in next) return next.do
