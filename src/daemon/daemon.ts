@@ -11,6 +11,7 @@ import type { Config } from './config/index.ts'
 import { consolePages } from './console/index.ts'
 import { migrate, openDatabase } from './db/index.ts'
 import { buildApp, capConnections, sharedAddresses } from './http/index.ts'
+import { assertCurrency } from './payments/index.ts'
 import type { Rehearse } from './rollouts/index.ts'
 import { loadKeyring } from './sealed/index.ts'
 import { assertStartable } from './start-conditions.ts'
@@ -55,6 +56,7 @@ export async function startDaemon({
   setMaxListeners(0, stopping.signal) // each long poll and stream listens to it
   try {
     await migrate(db)
+    await assertCurrency(db, config.payments)
     await importManifest({ db, clock, migrations }, await readFile(packageRoot('config/manifest.yaml'), 'utf8'))
     const { served, authenticate, metrics, limits, outermost, begin } = await compose({
       config,

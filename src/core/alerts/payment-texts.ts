@@ -1,21 +1,24 @@
 import type { NewAlert } from './alert.ts'
 
-export const paymentFailedKey = (subscriptionId: string): string => `payment_failed:${subscriptionId}`
+/** `id`: the subscription, or the invoice of one that has none. */
+export const paymentFailedKey = (id: string): string => `payment_failed:${id}`
 
-/** `isUnpaid`: the provider does not try again. */
-type Failed = Readonly<{ slug: string; itemName: string; subscriptionId: string; isUnpaid: boolean }>
+/** `isUnpaid`: the provider does not try again. `invoiceId`: an invoice of its own, for modules or late usage. */
+type Failed = Readonly<{ slug: string; itemName: string } & ({ subscriptionId: string; isUnpaid: boolean } | { invoiceId: string })>
 
-/** A tenant did not pay for an item. */
-export const paymentFailed = ({ slug, itemName, subscriptionId, isUnpaid }: Failed): NewAlert => ({
+/** A tenant did not pay for an item, for modules or for late usage. */
+export const paymentFailed = ({ slug, itemName, ...failed }: Failed): NewAlert => ({
   kind: 'payment_failed',
-  key: paymentFailedKey(subscriptionId),
+  key: paymentFailedKey('invoiceId' in failed ? failed.invoiceId : failed.subscriptionId),
   subject: slug,
   severity: 'warning',
   title: `A payment of ${slug} for ${itemName} failed`,
   body:
-    `The payment provider could not collect the payment for ${itemName} (subscription ${subscriptionId}). ` +
-    (isUnpaid ? 'It does not try again. ' : 'It tries again by its own rules. ') +
-    'The item stays installed until the subscription ends at the provider.\n' +
+    ('invoiceId' in failed
+      ? `The payment provider could not collect the invoice ${failed.invoiceId} for ${itemName}. Nothing is taken away.\n`
+      : `The payment provider could not collect the payment for ${itemName} (subscription ${failed.subscriptionId}). ` +
+        (failed.isUnpaid ? 'It does not try again. ' : 'It tries again by its own rules. ') +
+        'The item stays installed until the subscription ends at the provider.\n') +
     'Ask the tenant to update the means of payment. The alert closes when the invoice is paid.',
   command: `tenantry tenants show ${slug}`,
   standing: true,

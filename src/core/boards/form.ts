@@ -33,15 +33,17 @@ function schemaOf(field: FormField): z.ZodType<string | number> {
   }
 }
 
-/** Building a schema takes longer than the rest of a step, so that of a form is reused as long as its board is. */
-const formSchemas = new WeakMap<readonly FormField[], z.ZodType>()
+type Named = Readonly<{ name: string; required: boolean }>
 
-function formSchema(fields: readonly FormField[]): z.ZodType {
-  const built = formSchemas.get(fields)
+/** Building a schema takes longer than the rest of a step, so that of a form or of start variables is reused as long as its board is. */
+const schemas = new WeakMap<readonly Named[], z.ZodType>()
+
+function schemaOfAll<Value extends Named>(values: readonly Value[], one: (value: Value) => z.ZodType): z.ZodType {
+  const built = schemas.get(values)
   if (built) return built
-  const shape = fields.map((field) => [field.name, field.required ? schemaOf(field) : schemaOf(field).optional()])
+  const shape = values.map((value) => [value.name, value.required ? one(value) : one(value).optional()])
   const schema = z.strictObject(Object.fromEntries(shape))
-  formSchemas.set(fields, schema)
+  schemas.set(values, schema)
   return schema
 }
 
@@ -58,8 +60,7 @@ const startTypes = { text: z.string(), number: z.number(), date: z.iso.date(), b
 
 /** The variables that a run begins with. Throws VALIDATION that names each wrong, missing or unknown one, PAYLOAD_TOO_LARGE. */
 export function readStartVariables({ variables }: Pick<BoardDefinition, 'variables'>, values: unknown): Variables {
-  const shape = variables.map(({ name, type, required }) => [name, required ? startTypes[type] : startTypes[type].optional()])
-  const read = z.strictObject(Object.fromEntries(shape)).safeParse(values)
+  const read = schemaOfAll(variables, ({ type }) => startTypes[type]).safeParse(values)
   if (!read.success) throw refusal('variables', 'variable of this board', read.error)
   assertSize(read.data as Variables)
   return read.data as Variables
@@ -76,7 +77,7 @@ function refusal(at: 'data' | 'variables', unknown: string, error: z.ZodError) {
 
 /** The values of a submitted form. Throws VALIDATION that names each wrong, missing or unknown field. */
 export function readForm(fields: readonly FormField[], values: unknown): Variables {
-  const read = formSchema(fields).safeParse(values)
+  const read = schemaOfAll(fields, schemaOf).safeParse(values)
   if (read.success) return read.data as Variables
   throw refusal('data', 'field of this form', read.error)
 }

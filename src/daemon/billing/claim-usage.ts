@@ -110,7 +110,8 @@ async function claim(deps: Deps, row: ReportRow, { cents, known }: Due): Promise
   const ownId = found && isLive(found) ? null : (await ownInvoice(deps, row, { mark, payout: await payoutOn(deps, { cents, found }) })).id
   const on = ownId === null ? { subscriptionId: row.payment_subscription_id } : { invoiceId: ownId }
   const item = await createOnce(
-    `late:${mark}`,
+    // The place is part of the key: the subscription may end before the call is repeated, and then takes no late one.
+    `late:${mark}:${ownId ?? row.payment_subscription_id}`,
     (key) => provider.createInvoiceItem({ key, ...input, on }),
     async () => (await provider.listInvoiceItems(row.customer_id)).find(({ metadata }) => metadata.svc_report === mark),
   )
@@ -132,11 +133,15 @@ async function payoutOn(
 
 type Own = Readonly<{ mark: string; payout: Payout | undefined }>
 
+/** The payout is part of the key: it may differ when the call is repeated, and a key is refused with other parameters. */
 async function ownInvoice({ provider }: Deps, row: ReportRow, { mark, payout }: Own): Promise<ProviderInvoice> {
-  const find = async () => (await provider.listInvoices({ customerId: row.customer_id })).find((one) => one.metadata.svc_report === mark)
+  // The oldest: a call that arrives after its repetition leaves a draft without items, which is never charged.
+  const find = async () =>
+    (await provider.listInvoices({ customerId: row.customer_id })).findLast((one) => one.metadata.svc_report === mark)
   const metadata = { svc_kind: 'usage', svc_report: mark }
   const draft = { customerId: row.customer_id, currency: row.currency, description: `Usage of ${row.month}`, metadata, payout }
-  return (await find()) ?? (await createOnce(`late-invoice:${mark}`, (key) => provider.createInvoice({ key, ...draft }), find))
+  const key = `late-invoice:${mark}:${payout ? `${payout.destination}:${payout.feeCents}` : 'platform'}`
+  return (await find()) ?? (await createOnce(key, (one) => provider.createInvoice({ key: one, ...draft }), find))
 }
 
 /** Only an invoice of its own: that of the subscription is finished by the provider. */

@@ -63,12 +63,13 @@ async function installFree(deps: MarketplaceDeps, actor: PlatformPrincipal, { id
 /** The columns of a subscription that the payments feature fills. */
 type InstalledPayment = Pick<
   SubscriptionRecord,
-  'priceModel' | 'priceCents' | 'currency' | 'paymentPriceId' | 'paymentSubscriptionId' | 'paymentSubscriptionItemId' | 'paymentStatus'
+  | ('priceModel' | 'priceCents' | 'currency')
+  | ('paymentPriceId' | 'paymentSubscriptionId' | 'paymentSubscriptionItemId' | 'paymentStatus' | 'paidUntil')
 >
 
 const noPayment: InstalledPayment = {
   ...{ priceModel: null, priceCents: null, currency: null },
-  ...{ paymentPriceId: null, paymentSubscriptionId: null, paymentSubscriptionItemId: null, paymentStatus: 'ok' },
+  ...{ paymentPriceId: null, paymentSubscriptionId: null, paymentSubscriptionItemId: null, paymentStatus: 'ok', paidUntil: null },
 }
 
 type NewInstallation = Readonly<{ actor: Installer; item: ItemRecord; plan: BundlePlan; payment: InstalledPayment }>
@@ -90,7 +91,7 @@ export async function storeInstallation(
   const now = isoNow(deps.clock)
   const stored = await storeSubscription(tx, {
     ...{ id: former?.id ?? newId(deps.random, 'msb'), tenantId, itemId: item.id, itemType: item.itemType, status: 'active' },
-    ...{ installedVersion: item.version, ...payment, paidUntil: null, ...applied },
+    ...{ installedVersion: item.version, ...payment, ...applied },
     installedBy: actor.kind === 'user' ? actor.userId : null,
     ...{ installedAt: now, cancelledAt: null, updatedAt: now },
   })

@@ -91,7 +91,8 @@ export async function listTenantSubscriptions({ db }: Deps, actor: PlatformPrinc
 
 export function subscriptionView(one: SubscriptionRecord, { name, version }: Pick<ItemRecord, 'name' | 'version'>): Subscription {
   const { id, itemId, itemType, installedVersion, status, paymentStatus, priceModel, priceCents, currency } = one
-  const { installedTemplateId, moduleId, installedAt, cancelledAt, paidUntil } = one
+  const { installedTemplateId, moduleId, installedAt, cancelledAt } = one
+  const paidUntil = status === 'cancelled' ? one.paidUntil : null
   return {
     ...{ id, itemId, itemType, name, installedVersion, currentVersion: version },
     updateAvailable: hasUpdate({ status, installed: installedVersion, current: version }),

@@ -18,6 +18,7 @@ export type SubscriptionRecord = Readonly<{
   paymentSubscriptionId: string | null
   paymentSubscriptionItemId: string | null
   paymentStatus: PaymentStatus
+  /** End of the current period at the provider; null for a free item. */
   paidUntil: string | null
   installedTemplateId: string | null
   moduleId: string | null

@@ -58,8 +58,23 @@ async function outcomeOf(deps: Deps, event: Parameters<typeof objectToRead>[0]):
   if (object.kind === 'meter') return rejectedUsage(deps, object.id)
   const invoice = await deps.provider.getInvoice(object.id)
   if (invoice && event.type === 'invoice.finalization_failed' && invoice.status === 'draft') await stuckInvoice(deps, invoice)
-  return invoice?.subscriptionId ? { subscriptionId: invoice.subscriptionId } : 'not an invoice of a subscription'
+  if (invoice?.subscriptionId) return { subscriptionId: invoice.subscriptionId }
+  return invoice?.metadata.svc_kind === 'usage' ? followUsage(deps, invoice, event) : 'not an invoice of a subscription'
 }
+
+/** An invoice of its own, for modules or late usage: no subscription shows whether it is paid. */
+const followUsage = ({ db, clock }: Deps, invoice: ProviderInvoice, { type }: Readonly<{ type: string }>): Promise<string> =>
+  db.transaction().execute(async (tx) => {
+    const { id, status, customerId, metadata } = invoice
+    const tenant = await tx.selectFrom('tenants').select('slug').where('payment_customer_id', '=', customerId).executeTakeFirst()
+    const slug = tenant?.slug ?? 'billing'
+    if (type === 'invoice.payment_failed' && status === 'open') {
+      const itemName = metadata.svc_modules === undefined ? 'usage' : 'modules'
+      await raiseAlert(tx, clock, alertOf.payment_failed({ slug, itemName, invoiceId: id }))
+    }
+    if (status === 'paid') await closeAlerts(tx, clock, { subject: slug, keys: [paymentFailedKey(id)], because: 'the invoice was paid' })
+    return `the invoice is ${status}`
+  })
 
 /** The provider took reports of usage and then refused them. */
 async function rejectedUsage({ db, clock }: Deps, meterId: string): Promise<string> {
@@ -115,9 +130,11 @@ type Followed = Readonly<{ row: SubscriptionRecord; found: ProviderSubscription 
 /** A failed payment takes nothing away: it is shown, audited and raised as an alert. */
 async function followPayments({ clock, billing }: Deps, tx: Tx, { row, found }: Followed): Promise<string> {
   const paymentStatus: PaymentStatus = paymentStatusOf(found)
-  if (row.paymentStatus === paymentStatus) return `${row.id} stays ${paymentStatus}`
+  const isSame = row.paymentStatus === paymentStatus
+  const next = { ...row, paymentStatus, paidUntil: found.currentPeriodEnd, updatedAt: isSame ? row.updatedAt : isoNow(clock) }
+  if (!isSame || row.paidUntil !== next.paidUntil) await storeSubscription(tx, next)
+  if (isSame) return `${row.id} stays ${paymentStatus}`
   const { slug } = await tenantOf(tx, row)
-  await storeSubscription(tx, { ...row, paymentStatus, updatedAt: isoNow(clock) })
   if (paymentStatus === 'ok')
     await closeAlerts(tx, clock, { subject: slug, keys: [paymentFailedKey(found.id)], because: 'the invoice was paid' })
   else {

@@ -43,11 +43,11 @@ export const followCancellation =
     if (found.cancelAtPeriodEnd !== cancelAtPeriodEnd)
       await provider.updateSubscription({ key: `cancellation:${id}:${cancelAtPeriodEnd}:${isoNow(clock)}`, id, cancelAtPeriodEnd })
     if (!row) return
-    const stands = await storePaidUntil(deps, id, { row, paidUntil: cancelAtPeriodEnd ? found.currentPeriodEnd : null })
+    const stands = await storePaidUntil(deps, id, { row, paidUntil: found.currentPeriodEnd })
     if (!stands) await db.transaction().execute((tx) => enqueueCancellation({ ...deps, tx }, id))
   }
 
-type Followed = Readonly<{ row: SubscriptionRecord; paidUntil: string | null }>
+type Followed = Readonly<{ row: SubscriptionRecord; paidUntil: string }>
 
 /** False if the row changed meanwhile, or an installation began: the provider may have to follow again. */
 const storePaidUntil = ({ db }: Deps, id: string, { row, paidUntil }: Followed): Promise<boolean> =>

@@ -11,7 +11,8 @@ export type Installer = Actor & Readonly<{ tenantId: string; tenantSlug: string 
 /** The columns of a subscription that a payment fills. */
 export type InstalledPayment = Pick<
   SubscriptionRecord,
-  'priceModel' | 'priceCents' | 'currency' | 'paymentPriceId' | 'paymentSubscriptionId' | 'paymentSubscriptionItemId' | 'paymentStatus'
+  | ('priceModel' | 'priceCents' | 'currency')
+  | ('paymentPriceId' | 'paymentSubscriptionId' | 'paymentSubscriptionItemId' | 'paymentStatus' | 'paidUntil')
 >
 
 /** How the marketplace installs what was paid. */

@@ -2,6 +2,7 @@ import { alertOf } from '../../core/alerts/index.ts'
 import { isoNow, problem } from '../../core/kit/index.ts'
 import type { PriceModel } from '../../core/marketplace/index.ts'
 import {
+  assertVendorIsPayable,
   type InstallStep,
   installKey,
   isLive,
@@ -18,7 +19,7 @@ import type { SagaEntry } from '../../core/saga/index.ts'
 import { raiseAlert } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import type { Tx } from '../db/index.ts'
-import { findItem, type ItemRecord } from '../marketplace/index.ts'
+import { findItem, findVendor, type ItemRecord } from '../marketplace/index.ts'
 import { type Attempt, storeLink } from './attempts.repo.ts'
 import type { InstalledPayment, Installer, PaymentsDeps } from './deps.ts'
 import { ensurePrice } from './prices.ts'
@@ -47,7 +48,7 @@ type Acts = Readonly<Record<InstallStep, () => Promise<unknown>>>
 
 /** The acts of each step of a paid installation. Each may run again after a kill at any point. */
 export const actsOf = (deps: PaymentsDeps, given: Given): Acts => ({
-  check: async () => null,
+  check: () => agreedPrice(deps, given),
   price: async () => {
     const price = await ensurePrice(deps, given.attempt.itemId)
     if (!price) throw new Refused(problem('CONFLICT', 'The item became free while it was installed. fix: repeat the request'))
@@ -66,6 +67,34 @@ const resultOf = <Value>({ journal }: Given, step: InstallStep): Value =>
 const savedErrors = ({ journal }: Given, step: InstallStep): number =>
   journal.filter((entry) => entry.step === step && entry.mark === 'failed' && (entry.data as { saved?: boolean }).saved).length
 
+type Agreed = Pick<ItemRecord, 'priceModel' | 'priceCents' | 'currency'>
+
+/** The price at the time of the request: a later one is not charged. */
+async function agreedPrice({ db }: PaymentsDeps, { attempt }: Given): Promise<Agreed> {
+  const { priceModel, priceCents, currency } = (await findItem(db, attempt.itemId)) as ItemRecord
+  return { priceModel, priceCents, currency }
+}
+
+/** A charge may begin hours after the request, when the provider was away. After a first try it only goes forward: that one may have charged. */
+async function assertStillSold({ db }: PaymentsDeps, given: Given, item: ItemRecord): Promise<void> {
+  if (given.journal.some(({ step, mark }) => step === 'charge' && mark === 'failed')) return
+  const agreed = resultOf<Agreed | null>(given, 'check')
+  const isSame = !agreed || (['priceModel', 'priceCents', 'currency'] as const).every((key) => agreed[key] === item[key])
+  if (item.status !== 'published' || !isSame)
+    throw new Refused(
+      problem(
+        'CONFLICT',
+        `${item.name} ${isSame ? 'was withdrawn' : 'got another price'} before it was paid; nothing was charged. fix: read the item and repeat the request`,
+      ),
+    )
+  const vendor = item.vendorId === null ? undefined : await findVendor(db, { id: item.vendorId })
+  try {
+    if (vendor) assertVendorIsPayable({ ...vendor, accountStatus: vendor.paymentAccountStatus })
+  } catch (error) {
+    throw new Refused(error)
+  }
+}
+
 type Charged = Readonly<{ subscriptionId: string; isTakenBack: boolean }>
 
 async function charge(deps: PaymentsDeps, given: Given): Promise<Charged> {
@@ -76,6 +105,7 @@ async function charge(deps: PaymentsDeps, given: Given): Promise<Charged> {
   if (live && isOfAttempt(live, attempt)) return { subscriptionId: live.id, isTakenBack: false }
   const item = (await findItem(db, attempt.itemId)) as ItemRecord
   if (live) return takeBack(deps, given, { live, item })
+  await assertStillSold(deps, given, item)
   const price = (await provider.getPrice(resultOf<{ priceId: string }>(given, 'price').priceId)) as ProviderPrice
   // A subscription of this attempt that was deleted at the provider: its key would return it again.
   const n = savedErrors(given, 'charge') + all.filter((one) => isOfAttempt(one, attempt)).length
@@ -138,12 +168,13 @@ async function paymentOf({ provider }: PaymentsDeps, subscriptionId: string): Pr
     )
   const { cents: unitCents, currency } = price.unit
   const priceModel = price.meterId === null ? 'flat-monthly' : 'per-active-user'
+  const paid = { paymentStatus: paymentStatusOf(subscription), paidUntil: subscription.currentPeriodEnd }
   const ids = { paymentPriceId: price.id, paymentSubscriptionId: subscription.id, paymentSubscriptionItemId: subscription.itemId }
   return {
     priceModel,
     unitCents,
     currency,
-    columns: { priceModel, priceCents: unitCents, currency, paymentStatus: paymentStatusOf(subscription), ...ids },
+    columns: { priceModel, priceCents: unitCents, currency, ...paid, ...ids },
   }
 }
 

@@ -1,3 +1,4 @@
+import { isoNow } from '../../core/kit/index.ts'
 import { enqueueJob } from '../db/index.ts'
 import { enqueueCancellation } from './cancellation.ts'
 import type { PaymentsDeps } from './deps.ts'
@@ -25,6 +26,7 @@ export const paymentsOfMarketplace = (deps: PaymentsDeps) => ({
     if (paymentSubscriptionId === null) return paidUntil
     await deps.billing.ended(tx, { id: paymentSubscriptionId })
     await enqueueCancellation({ ...deps, tx }, paymentSubscriptionId)
-    return paidUntil
+    // The event of a new period may still come; the cancellation reads the period from the provider.
+    return paidUntil !== null && paidUntil > isoNow(deps.clock) ? paidUntil : null
   },
 })

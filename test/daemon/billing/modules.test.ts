@@ -104,6 +104,18 @@ onBothDialects('paid modules', (fresh) => {
     expect(room.money()).toEqual([500, 350, 150])
   })
 
+  test('an invoice of modules that cannot be collected raises an alert, which its payment closes', async () => {
+    const room = await aBillingWorld(await fresh())
+    await room.module('attendance', 499)
+    room.double.refuseCard(room.customer.id)
+    await room.until('2026-04-02T00:00:00.000Z')
+    await room.deliver()
+    expect([room.money(), await room.alerts()]).toEqual([[0, 0, 0], ['payment_failed open']])
+    for (const { id } of room.double.invoices.values()) room.double.payInvoice(id)
+    await room.deliver()
+    expect([room.money(), await room.alerts()]).toEqual([[499, 0, 499], ['payment_failed closed']])
+  })
+
   test('without transfers statements are listed; one that is listed is never transferred', async () => {
     const db = await fresh()
     const room = await aBillingWorld(db)

@@ -3,6 +3,7 @@ import { deleteOldStatements } from '../../../src/daemon/billing/delete-old-stat
 import { previewBilling } from '../../../src/daemon/billing/preview.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aBillingWorld } from '../../support/payments/billing-world.ts'
+import { readyAccount } from '../../support/payments/provider-double.ts'
 
 const perUser = { priceModel: 'per-active-user', priceCents: 150 } as const
 const dayMs = 24 * 60 * 60_000
@@ -213,6 +214,38 @@ onBothDialects('a month of active users', (fresh) => {
     await room.provider.cancelSubscription({ key: 'by hand', id: paymentSubscriptionId as string })
     await room.deliver()
     expect([room.money(), await room.alerts()]).toEqual([[750, 0, 750], ['usage_late open']])
+  })
+
+  test('an invoice of late usage whose vendor stops receiving transfers between two tries is made at the next one', async () => {
+    const room = await aBillingWorld(await fresh(), perUser)
+    const { paymentSubscriptionId } = await room.install()
+    await room.active(5)
+    await room.until('2026-03-20T00:00:00.000Z')
+    // The account reads as able for the last time: the provider refuses the invoice, and repeats that for its key.
+    const { getAccount } = room.provider
+    Object.assign(room.provider, { getAccount: async (id: string) => ({ ...readyAccount, id }) })
+    room.double.setAccount(room.account.id, { transfersEnabled: false })
+    await room.provider.cancelSubscription({ key: 'by hand', id: paymentSubscriptionId as string })
+    await expect(room.deliver()).rejects.toThrow('was not sent')
+    Object.assign(room.provider, { getAccount })
+    await room.jobs['billing.report']?.({ id: paymentSubscriptionId }, { last: false })
+    expect(room.money()).toEqual([750, 0, 750])
+  })
+
+  test('late usage of a subscription that ends while it is charged gets an invoice of its own at the next try', async () => {
+    const room = await aBillingWorld(await fresh(), perUser)
+    const { paymentSubscriptionId: id } = await room.install()
+    await room.active(5)
+    // The daemon was away over the invoice of March, and its last read of the subscription is from before the end.
+    await room.until('2026-04-10T00:00:00.000Z', () => false)
+    const live = await room.provider.getSubscription(id as string)
+    await room.provider.cancelSubscription({ key: 'by hand', id: id as string })
+    const { getSubscription } = room.provider
+    Object.assign(room.provider, { getSubscription: async () => live })
+    expect(await room.run(key)).toContain('1 not sent')
+    Object.assign(room.provider, { getSubscription })
+    expect(await room.run(key)).toContain('1 report sent')
+    expect(room.money()).toEqual([750, 525, 225])
   })
 
   test('a refused card: nothing is taken away, a mail and an alert; the payment pays the vendor', async () => {

@@ -144,4 +144,15 @@ onBothDialects('the customer of a tenant', (fresh) => {
     await room.clock.advance(90 * 24 * 60 * 60_000)
     expect([room.money()[0], room.double.liveSubscriptions(room.customer.id)]).toEqual([1000, []])
   })
+
+  test('of a deleted tenant that got another customer pays nothing either; other tenants of that customer do', async () => {
+    const room = await aBillingWorld(await fresh())
+    const { paymentSubscriptionId } = await room.install()
+    const own = room.double.subscriptions.get(paymentSubscriptionId as string)
+    if (!own) throw new Error('no subscription')
+    room.double.subscriptions.set('sub_other', { ...own, id: 'sub_other', metadata: { ...own.metadata, svc_tenant: 'ten_other' } })
+    await room.db.updateTable('tenants').set({ payment_customer_id: null }).execute()
+    await endPayments(room.deps, { id: 'ten_acme' as never })
+    expect(room.double.liveSubscriptions(room.customer.id).map(({ id }) => id)).toEqual(['sub_other'])
+  })
 })

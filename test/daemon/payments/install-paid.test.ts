@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import { manualClock } from '../../../src/core/kit/index.ts'
-import { noProvider, paymentsFeature, paymentsOfMarketplace } from '../../../src/daemon/payments/index.ts'
+import { assertCurrency, noProvider, paymentsFeature, paymentsOfMarketplace } from '../../../src/daemon/payments/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
+import { aBillingWorld } from '../../support/payments/billing-world.ts'
 import { aPaymentsWorld } from '../../support/payments/payments-world.ts'
 
 const dayMs = 24 * 60 * 60_000
@@ -152,6 +153,35 @@ onBothDialects('a paid installation', (fresh) => {
     expect([room.money(), await room.attempts()]).toEqual([[0, 0, 0], []])
   })
 
+  test.each([
+    ['its price rises', 'CONFLICT', { item: { price_cents: 5000, payment_price_id: null } }],
+    ['it is withdrawn', 'CONFLICT', { item: { status: 'archived' } }],
+    ['its vendor is restricted', 'VENDOR_INACTIVE', { vendor: { payment_account_status: 'restricted' } }],
+  ] as const)(
+    'an item that waits for the provider is not charged if %s before',
+    async (_, code, change: { item?: object; vendor?: object }) => {
+      const room = await aPaymentsWorld(await fresh())
+      room.double.fault('findPrice', 'lost')
+      await expect(room.install()).rejects.toMatchObject({ code: 'PAYMENTS_UNAVAILABLE' })
+      if (change.item) await room.db.updateTable('marketplace_items').set(change.item).execute()
+      if (change.vendor) await room.db.updateTable('marketplace_vendors').set(change.vendor).execute()
+      await room.clock.advance(60_000)
+      await expect(room.install()).rejects.toMatchObject({ code })
+      expect([room.money(), await room.rows(), await room.attempts()]).toMatchObject([[0, 0, 0], [], [{ outcome: 'rolled_back' }]])
+    },
+  )
+
+  test('an installation whose charge may have happened goes forward, whatever changes', async () => {
+    const room = await aPaymentsWorld(await fresh())
+    room.double.fault('createSubscription', 'late')
+    await expect(room.install()).rejects.toMatchObject({ code: 'PAYMENTS_UNAVAILABLE' })
+    await room.db.updateTable('marketplace_vendors').set({ payment_account_status: 'restricted' }).execute()
+    await room.clock.advance(60_000)
+    await room.install()
+    room.double.deliverLate()
+    expect([room.money(), room.double.liveSubscriptions(room.customer.id).length]).toEqual([[1000, 700, 300], 1])
+  })
+
   test('without a provider: PAYMENTS_UNAVAILABLE, and an uninstall does not wait', async () => {
     const room = await aPaymentsWorld(await fresh())
     const without = paymentsOfMarketplace({ ...room.deps, provider: noProvider })
@@ -173,6 +203,19 @@ onBothDialects('a paid installation', (fresh) => {
     expect(await room.rows()).toMatchObject([{ status: 'cancelled', paid_until: '2026-04-10T10:00:00.000Z' }])
     await room.clock.advance(90 * dayMs)
     expect([room.money(), room.double.liveSubscriptions(room.customer.id)]).toEqual([[1000, 700, 300], []])
+  })
+
+  test('the answer of an uninstall names the end of the period, unless the platform only knows one that has passed', async () => {
+    const room = await aBillingWorld(await fresh())
+    await room.install()
+    expect(await room.uninstall()).toBe('2026-04-10T10:00:00.000Z')
+    await room.runJobs()
+    await room.install()
+    await room.clock.advance(32 * dayMs)
+    expect(await room.uninstall()).toBeNull()
+    await room.install()
+    await room.deliver()
+    expect(await room.uninstall()).toBe('2026-05-10T10:00:00.000Z')
   })
 
   test.each([
@@ -227,6 +270,15 @@ onBothDialects('prices and terms', (fresh) => {
     await room.runJobs()
     await room.clock.advance(32 * dayMs)
     expect(room.money()).toEqual([2000, 700 + 875, 300 + 125])
+  })
+
+  test('a daemon whose currency differs from that of a price does not start', async () => {
+    const { db } = await aPaymentsWorld(await fresh())
+    await assertCurrency(db, { currency: 'eur' })
+    await expect(assertCurrency(db, { currency: 'usd' })).rejects.toMatchObject({
+      code: 'CONFIG_INVALID',
+      message: expect.stringContaining('TENANTRY_PAYMENTS_CURRENCY=eur'),
+    })
   })
 
   test('an item without vendor is paid to the platform', async () => {

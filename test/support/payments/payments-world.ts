@@ -80,7 +80,6 @@ export async function aPaymentsWorld(db: Db, options: Options = {}) {
           ...{
             ...payment,
             status: 'active',
-            paidUntil: null,
             installedTemplateId: null,
             moduleId: null,
             installedBy: null,
@@ -121,9 +120,11 @@ export async function aPaymentsWorld(db: Db, options: Options = {}) {
         .updateTable('marketplace_subscriptions')
         .set({ status: 'cancelled', cancelled_at: isoNow(clock) })
         .execute()
-      await db
+      return db
         .transaction()
-        .execute((tx) => payments.cancelled(tx, { paymentSubscriptionId: row?.payment_subscription_id ?? null, paidUntil: null }))
+        .execute((tx) =>
+          payments.cancelled(tx, { paymentSubscriptionId: row?.payment_subscription_id ?? null, paidUntil: row?.paid_until ?? null }),
+        )
     },
     /** Euros in cents: the customer paid, the vendor received, the platform kept. */
     money: () => [double.paidBy(customer.id), double.receivedBy(account.id), double.keptByPlatform()],
