@@ -270,12 +270,12 @@ async function ofModules({ db, provider }: Deps, { id, slug }: TenantRecord, inv
           fix: 'add an invoice item in the Dashboard of the provider',
         }),
       )
-    else if (invoice.refundedCents > 0 && row.payout_state !== null && row.payout_state !== 'waiting')
+    else if ((invoice.refundedCents > 0 || invoice.isDisputed) && row.payout_state !== null && row.payout_state !== 'waiting')
       found.push(
         difference('module_refunded', slug, row.id, {
           ...{
             here: `${here}, in the statement ${row.payout_id}`,
-            there: `${moneyText({ cents: invoice.refundedCents, currency: row.currency })} refunded`,
+            there: invoice.isDisputed ? 'disputed' : `${moneyText({ cents: invoice.refundedCents, currency: row.currency })} refunded`,
           },
           fix: 'take the share of the developer back, or deduct it by hand',
         }),
