@@ -63,7 +63,7 @@ async function seed({ databaseUrl, folder }) {
         ...{ set_up_command: `cmd_${n}`, set_up_attempt: 1, installed_migrations_head: '0000', installed_postgres: '15' },
         ...{ installed_synapse: '1.157.1', installed_minio: '1', drift_severity: 'unknown', drift_revision: 0, created_at: at },
       })
-      await sealOutputs(deps, tx, `box_${n}`, {
+      await sealOutputs({ ...deps, tx }, `box_${n}`, {
         edgeSecret: 'e'.repeat(40),
         appserviceToken: 'a'.repeat(40),
         registrationSharedSecret: 'r'.repeat(40),

@@ -116,7 +116,7 @@ async function seedTenant({ databaseUrl, folder }, { edgeSecret, appserviceToken
         ...{ installed_synapse: '1.163.2', installed_minio: '1', drift_severity: 'unknown', drift_revision: 0, created_at: at },
       })
       .execute()
-    await sealOutputs(deps, tx, id, { edgeSecret, appserviceToken, registrationSharedSecret })
+    await sealOutputs({ ...deps, tx }, id, { edgeSecret, appserviceToken, registrationSharedSecret })
   })
   await close()
 }

@@ -22,7 +22,7 @@ async function run(words: readonly string[]): Promise<ExitCode> {
   const { packageVersion } = await import('../node/package.ts')
   const { runCommandLine } = await import('./kit/index.ts')
   const { env, stdin, stdout, stderr } = process
-  return runCommandLine(await treeFor(words), words, packageVersion(), {
+  return runCommandLine({ tree: await treeFor(words), version: packageVersion() }, words, {
     env,
     stdin,
     stdout,

@@ -21,7 +21,11 @@ export type Machine = Readonly<{
 export type Globals = Readonly<{ config?: string; json?: boolean }>
 
 /** Prints the result as JSON with --json, otherwise as text. */
-export function print({ stdout }: Pick<Machine, 'stdout'>, { json }: Globals, result: unknown, words: string): void {
+export function print(
+  { stdout }: Pick<Machine, 'stdout'>,
+  { json }: Globals,
+  { result, words }: Readonly<{ result: unknown; words: string }>,
+): void {
   stdout.write(`${json ? JSON.stringify(result, null, 2) : words}\n`)
 }
 
@@ -106,7 +110,11 @@ export const failed = (name: string, says: string, fix: string): Check => ({ nam
 const marks = { ok: '✓', warn: '!', failed: '✗' } as const satisfies Record<Check['state'], string>
 
 /** Prints one line per check. Exit code 1 when a check failed. */
-export function printChecks(machine: Machine, options: Globals, checks: readonly Check[], nameColumns: number): ExitCode {
+export function printChecks(
+  machine: Machine,
+  options: Globals,
+  { checks, nameColumns }: Readonly<{ checks: readonly Check[]; nameColumns: number }>,
+): ExitCode {
   const width = widthOf(machine.stdout, machine.env)
   const lineOf = ({ name, state, says, mend: fix }: Check) => {
     const found = foldBeside(`${marks[state]} ${name.padEnd(nameColumns)} `, says, width)
@@ -115,6 +123,6 @@ export function printChecks(machine: Machine, options: Globals, checks: readonly
   const failures = checks.filter(({ state }) => state === 'failed').length
   const warnings = checks.filter(({ state }) => state === 'warn').length
   const sum = failures + warnings === 0 ? 'All checks passed.' : `${plural(failures, 'failure')}, ${plural(warnings, 'warning')}`
-  print(machine, options, { checks }, `${checks.map(lineOf).join('\n')}\n\n${sum}`)
+  print(machine, options, { result: { checks }, words: `${checks.map(lineOf).join('\n')}\n\n${sum}` })
   return failures > 0 ? 1 : 0
 }

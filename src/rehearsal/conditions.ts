@@ -63,7 +63,7 @@ type Target = Readonly<{ slug: string; image: string | undefined; isSynapse: boo
 const slowMs = [10 * 60_000, 20 * 60_000] as const
 
 /** True with probability `rate`. Each subject has its own random stream, so that the order of calls changes nothing. */
-function strikes(seed: string, what: string, name: string, rate: number): boolean {
+function strikes({ seed, what, name }: Readonly<{ seed: string; what: string; name: string }>, rate: number): boolean {
   if (rate === 0) return false
   return Buffer.from(seededRandom(`${seed}/${what}/${name}`).bytes(4)).readUInt32BE() / 2 ** 32 < rate
 }
@@ -71,16 +71,18 @@ function strikes(seed: string, what: string, name: string, rate: number): boolea
 /** The faults of one box. They apply to the new image only, so that a rollback succeeds. */
 export function faultsOf(seed: string, faults: RehearsedFaults, { slug, image, isSynapse }: Target): Fault[] {
   const where = image === undefined ? {} : { image }
-  const probeFails = faults.failProbes.includes(slug) || strikes(seed, 'probe', slug, faults.probeFailRate)
-  const pullFails = faults.failPulls.includes(slug) || strikes(seed, 'pull', slug, faults.pullFailRate)
+  const probeFails = faults.failProbes.includes(slug) || strikes({ seed, what: 'probe', name: slug }, faults.probeFailRate)
+  const pullFails = faults.failPulls.includes(slug) || strikes({ seed, what: 'pull', name: slug }, faults.pullFailRate)
   const probeFault: Fault = isSynapse ? { kind: 'probe-fails', components: ['chatSync'], ...where } : { kind: 'dies-at-start', ...where }
   return [
     ...(probeFails ? [probeFault] : []),
     ...(pullFails ? [{ kind: 'pull-fails', ...where } as const] : []),
-    ...(strikes(seed, 'slow', slug, faults.slowPullRate) ? [{ kind: 'slow-pull', extraMs: slowMs, times: 1, ...where } as const] : []),
+    ...(strikes({ seed, what: 'slow', name: slug }, faults.slowPullRate)
+      ? [{ kind: 'slow-pull', extraMs: slowMs, times: 1, ...where } as const]
+      : []),
   ]
 }
 
 /** An offline host answers no command. */
 export const isOffline = (seed: string, { offlineHosts, offlineRate }: RehearsedFaults, host: string): boolean =>
-  offlineHosts.includes(host) || strikes(seed, 'offline', host, offlineRate)
+  offlineHosts.includes(host) || strikes({ seed, what: 'offline', name: host }, offlineRate)

@@ -60,9 +60,9 @@ export function assertKnownNames(fleet: FleetCopy, { failProbes, failPulls, offl
   const boxes = namesIn(fleet, 'boxes', 'slug')
   const hosts = namesIn(fleet, 'hosts', 'name')
   const unknown = [
-    ...missing(boxes, failProbes, 'failProbes', 'box'),
-    ...missing(boxes, failPulls, 'failPulls', 'box'),
-    ...missing(hosts, offlineHosts, 'offlineHosts', 'host'),
+    ...missing(boxes, failProbes, { field: 'failProbes', what: 'box' }),
+    ...missing(boxes, failPulls, { field: 'failPulls', what: 'box' }),
+    ...missing(hosts, offlineHosts, { field: 'offlineHosts', what: 'host' }),
   ]
   if (unknown.length === 0) return
   const lists = unknown.some(({ path }) => !path.includes('offlineHosts')) ? '`tenantry boxes list`' : '`tenantry hosts list`'
@@ -72,5 +72,9 @@ export function assertKnownNames(fleet: FleetCopy, { failProbes, failPulls, offl
 const namesIn = (fleet: FleetCopy, table: string, column: string): ReadonlySet<unknown> =>
   new Set(fleet.flatMap(([name, rows]) => (name === table ? rows.map((row) => row[column]) : [])))
 
-const missing = (known: ReadonlySet<unknown>, named: readonly string[], field: string, what: 'box' | 'host'): FieldReason[] =>
+const missing = (
+  known: ReadonlySet<unknown>,
+  named: readonly string[],
+  { field, what }: Readonly<{ field: string; what: 'box' | 'host' }>,
+): FieldReason[] =>
   named.flatMap((name, at) => (known.has(name) ? [] : [{ path: `faults.${field}.${at}`, reason: `${what} ${name} does not exist` }]))

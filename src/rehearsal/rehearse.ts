@@ -41,7 +41,7 @@ export async function rehearse(input: Input): Promise<Rehearsal> {
   const runs: Played[] = []
   for (let run = 0; run < input.request.runs; run++)
     runs.push(await playOnce(input, run === 0 ? `${input.request.seed}` : `${input.request.seed}/${run}`))
-  return summarize(input.request, input.startIso, input.settings, runs)
+  return summarize({ request: input.request, startIso: input.startIso, settings: input.settings }, runs)
 }
 
 async function playOnce({ fleet, settings, request, startIso, signal, scratch = tmpdir() }: Input, seed: string): Promise<Played> {
@@ -51,8 +51,8 @@ async function playOnce({ fleet, settings, request, startIso, signal, scratch = 
     const clock = virtualClock(startIso)
     // The same rollout id in every run, because it decides which boxes go first.
     const deps = depsOf(settings, { db, clock, random: seededRandom(`${request.seed}/rollout`) })
-    const { targetSlugs, allowLongFence, ignoreWindows, fenceMode, failureThreshold, parallel, bakeMs } = request
-    const options = { allowLongFence, ignoreWindows, fenceMode, failureThreshold, parallel, bakeMs, skipRefused: true }
+    const { targetSlugs, allowLongFence, ignoreWindows, fenceMode, snapshotMode, failureThreshold, parallel, bakeMs } = request
+    const options = { allowLongFence, ignoreWindows, fenceMode, snapshotMode, failureThreshold, parallel, bakeMs, skipRefused: true }
     const { id, plan } = await createRollout(deps, actor, { ...options, ...(targetSlugs ? { targetSlugs } : {}) })
     await startRollout(deps, actor, { id })
     const simulation = await openSimulation({ db, clock, seed, folder, settings, faults: request.faults, plan })

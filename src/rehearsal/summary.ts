@@ -20,14 +20,17 @@ import {
 export type Played = Readonly<{ rollout: RolloutDetail; pauses: readonly RehearsedPause[]; endMs: number; startIso: string }>
 
 /** Details come from the first run; downtimes and the total duration also as quantiles over all runs. */
-export function summarize(request: RehearsalRequest, startIso: string, settings: RehearsalSettings, played: readonly Played[]): Rehearsal {
+export function summarize(
+  { request, startIso, settings }: Readonly<{ request: RehearsalRequest; startIso: string; settings: RehearsalSettings }>,
+  played: readonly Played[],
+): Rehearsal {
   const [first] = played as [Played]
   const { plan, actions, status } = first.rollout
   const since = (iso: string | null) => (iso === null ? null : elapsedMs(startIso, iso))
   const planned = new Map(plan.boxes.map((box) => [box.tenantSlug, box]))
   const fences = fencesOf(played)
   const boxes = actions.map((action) =>
-    boxOf(action, planned.get(action.tenantSlug) as PlannedBox, since, fences.get(action.tenantSlug) ?? []),
+    boxOf({ action, box: planned.get(action.tenantSlug) as PlannedBox }, since, fences.get(action.tenantSlug) ?? []),
   )
   return {
     seed: request.seed,
@@ -51,8 +54,7 @@ export function summarize(request: RehearsalRequest, startIso: string, settings:
 }
 
 function boxOf(
-  action: RolloutAction,
-  box: PlannedBox,
+  { action, box }: Readonly<{ action: RolloutAction; box: PlannedBox }>,
   since: (iso: string | null) => number | null,
   fences: readonly number[],
 ): RehearsedBox {

@@ -1,17 +1,18 @@
 """What a schema cannot say of a request that is to be let in."""
 
 import ast
+import atexit
 import json
 import os
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from itertools import count
 from threading import RLock
 
 import schemathesis
 
 CALLERS = set(os.environ["TENANTRY_CONFORMITY_CALLERS"].split(","))
-# Ids that exist, by place (`spaces/{spaceId}`) or whole path: without them an operation would answer 404 alone.
+# Ids that exist, by place (`spaces/{spaceId}`) or whole path, and more by operation (`GET /path`): without them an operation would answer 404 alone.
 SEEDS = json.loads(os.environ["TENANTRY_CONFORMITY_SEEDS"])
 TENANT = os.environ["TENANTRY_CONFORMITY_TENANT"]
 ENDS = re.compile(r"/(disable|revoke|remove|cancel|suspend|withdraw|deactivate)$")
@@ -41,10 +42,10 @@ def before_call(context, case, kwargs):
 
 
 def name_existing(case):
-    """Every other valid call names what exists. Calls that end something take from the second half, so that the first half stays."""
-    if not (case.meta and case.meta.generation.mode.is_positive and case.path_parameters):
+    """Three of four valid calls name what exists. Calls that end something take from the second half, so that the first half stays."""
+    if not (case.meta and case.meta.generation.mode.is_positive):
         return
-    if next(turns[case.method, case.path]) % 2:
+    if next(turns[case.method, case.path]) % 4 == 3:
         return
     half = len(SEEDS) // 2
     ends = case.method == "DELETE" or ENDS.search(case.path)
@@ -53,6 +54,18 @@ def name_existing(case):
         known = seed.get(case.path[: place.end()], seed.get(place.group()))
         if known is not None:
             case.path_parameters[place.group(2)] = known
+    for name, value in seed.get(f"{case.method} {case.path}", {}).items():
+        name_one(case, name, value)
+
+
+def name_one(case, name, value):
+    """A parameter of the path, a field of the body, or a parameter of the query."""
+    if name in (case.path_parameters or {}):
+        case.path_parameters[name] = value
+    elif isinstance(case.body, dict):
+        case.body[name] = value
+    elif case.query is not None and case.method == "GET":
+        case.query[name] = value
 
 
 def name_tenant(case):
@@ -74,3 +87,17 @@ def spare_callers(case):
     for name, value in (case.path_parameters or {}).items():
         if value in CALLERS:
             case.path_parameters[name] = value[:4] + "0" * 20 if value[3:4] == "_" else "nobody"
+
+
+answers = defaultdict(Counter)
+
+
+@schemathesis.hook
+def after_call(context, case, response):
+    answers[f"{case.method} {case.path}"][response.status_code] += 1
+
+
+@atexit.register
+def write_answers():
+    with open(os.environ["TENANTRY_CONFORMITY_ANSWERS"], "w") as file:
+        json.dump(answers, file)

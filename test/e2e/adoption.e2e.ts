@@ -161,6 +161,9 @@ describe.skipIf(!testbedExists())('a stack that somebody set up by hand', () => 
     ])
     await write('compose.yaml', composeText().replace('"server", "/data"', '"server", "--quiet", "/data"'))
     expect((await show('look-command')).findings).toEqual([expect.stringMatching(/^minio runs with other settings than compose\.yaml has/)])
+    await write('compose.yaml', `${composeText()}networks: { default: { internal: true, labels: { owner: ours } } }\r\n`)
+    const network = `network ${slug}_default has internal false, labels.owner unset, but compose.yaml has internal true, labels.owner ours`
+    expect((await show('look-network')).findings).toEqual([expect.stringContaining(network)])
     await write('compose.yaml', composeText())
     expect((await show('look-same')).findings).toEqual([])
     expect(await containerIds()).toEqual(before)

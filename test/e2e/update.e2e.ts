@@ -8,6 +8,7 @@ import { fenceFile, type LocalBoxes, localBoxes, portInUse, provision, readCompo
 import { dockerEngine } from '../../src/agent/docker/index.ts'
 import { fileLocks, folderStore, onceOnly, openJournal } from '../../src/agent/journal/index.ts'
 import type { ContainerEngine } from '../../src/agent/ports/index.ts'
+import { restore } from '../../src/agent/restore/index.ts'
 import { resticSnapshots } from '../../src/agent/snapshots/index.ts'
 import { prefetch, type UpdateDeps, update } from '../../src/agent/update/index.ts'
 import type { BoxCommandPayload, ProbeResult } from '../../src/core/boxes/index.ts'
@@ -225,5 +226,47 @@ describe.skipIf(!testbedExists())('the guarded update of a real box', () => {
     await talk.say('and later')
     expect((await sql('select update_name from background_updates')).split('\n')).toContain(pending)
     await talk.expectComplete()
+  })
+
+  const along = { ...proven, snapshot: 'alongside' as const }
+  const messagesWith = (text: string) => sql(`select count(*) from event_json where json like '%${text}%'`)
+
+  test('with the snapshot alongside, a box that dies at its start is restored from the copy of its stopped database', async () => {
+    const result = await update(deps)(contextOf('along-dies'), { ...payloadOf('synapse-dies'), fence: along })
+    expect(result).toMatchObject({
+      ...{ outcome: 'rolled_back', rolledBackBy: 'snapshot', snapshotId: null },
+      ...{ restored: { from: 'cold-copy' }, report: { installed: { synapse: '1.157.1' }, fenced: false } },
+    })
+    await talk.expectComplete()
+    await talk.say('after the copy was used')
+    process.stdout.write(`back from the copy: fenced for ${ms(result.fencedMs)}\n`)
+  })
+
+  test('with the snapshot alongside, people write while the former database is dumped, and the snapshot restores that one', async () => {
+    const servers: typeof deps.servers = {
+      ...deps.servers,
+      dumpDatabase: async (box, ...rest) => {
+        expect([await fence(), (await engine.containers(box.project)).map(({ service }) => service)]).toEqual([undefined, ['postgres']])
+        await talk.say('while it is dumped')
+        return deps.servers.dumpDatabase(box, ...rest)
+      },
+    }
+    const payload = { ...payloadOf('synapse-1.163.2'), fence: along }
+    const result = await update({ ...deps, servers })(contextOf('along'), payload)
+    expect(result).toMatchObject({
+      outcome: 'committed',
+      downtime: { snapshot: 'alongside' },
+      report: { installed: { synapse: '1.163.2' } },
+    })
+    process.stdout.write(`fenced for ${ms(result.fencedMs)}: ${JSON.stringify(result.downtime)}\n`)
+    await talk.expectComplete()
+    expect(await engine.projects('dump-')).toEqual([])
+
+    const { slug, boxId, ownershipEpoch, probe, deadlineMs } = payload
+    const { snapshotId, snapshotSha256 } = result
+    const order = { slug, boxId, ownershipEpoch, probe, deadlineMs, snapshotId: snapshotId as string, snapshotSha256 }
+    const restored = await restore(deps)(contextOf('along-restore'), order)
+    expect(restored).toMatchObject({ outcome: 'restored', report: { installed: { synapse: '1.157.1' }, fenced: false } })
+    expect([await messagesWith('after the copy was used'), await messagesWith('while it is dumped')]).toEqual(['1', '0'])
   })
 })

@@ -15,7 +15,7 @@ function printed(stdout: Omit<Machine['stdout'], 'write'>, env = {}): string {
   const write = (more: string) => {
     text += more
   }
-  printChecks({ env, stdout: { ...stdout, write } } as unknown as Machine, {}, checks, 8)
+  printChecks({ env, stdout: { ...stdout, write } } as unknown as Machine, {}, { checks, nameColumns: 8 })
   return text
 }
 

@@ -52,16 +52,16 @@ export function channelAgents(world: RolloutWorld) {
     hands.set(hostId, hand)
     const deliver = async () => {
       for (const [id, { leaseToken, result }] of [...hand])
-        if (await unlessKilled(storeResult(replica(), agent, { id, leaseToken }, { ok: true, result }))) hand.delete(id)
+        if (await unlessKilled(storeResult(replica(), { agent, held: { id, leaseToken } }, { ok: true, result }))) hand.delete(id)
     }
     await deliver()
     const holding = [...hand].map(([id, { leaseToken }]) => ({ id, leaseToken }))
-    const command = await unlessKilled(nextCommand(replica(), agent, { holding, room: 'all' }, world.signal))
+    const command = await unlessKilled(nextCommand(replica(), { agent, poll: { holding, room: 'all' } }, world.signal))
     if (!command) return
     const { id, kind, payload, leaseToken } = command
     hand.set(id, { leaseToken, result: effectOf(id, kind, payload) })
     const progress = [{ step: 'stop', at: isoNow(world.clock) }]
-    if (kind === 'tenant-box.update') await unlessKilled(storeProgress(replica(), agent, { id, leaseToken }, progress))
+    if (kind === 'tenant-box.update') await unlessKilled(storeProgress(replica(), { agent, held: { id, leaseToken } }, progress))
     await deliver()
   }
   return { effects, turn }

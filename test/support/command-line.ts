@@ -46,7 +46,7 @@ export async function tenantry(line: readonly string[], options: Options = {}): 
   const configFolder = options.configFolder ?? (await temporaryFolder())
   const asked: Asked[] = []
   const [out, err] = [new Sink(options.columns), new Sink(options.stderrColumns ?? options.columns)]
-  const exit = await runCommandLine(await treeFor(line), line, '9.9.9', {
+  const exit = await runCommandLine({ tree: await treeFor(line), version: '9.9.9' }, line, {
     env: { XDG_CONFIG_HOME: configFolder, ...(options.url ? { TENANTRY_URL: options.url } : {}), ...options.env },
     stdin: options.typist?.stdin ?? Object.assign(stdinOf(options.stdin ?? ''), { isTTY: options.person === true }),
     stdout: out,

@@ -22,7 +22,7 @@ export async function aHomeserverWorld(db: Db, { origin, chatDomain, secrets }: 
   const box = await boxById(db, begun.boxId as never)
   if (!box) throw new Error('the box was not made')
   await db.updateTable('boxes').set({ internal_url: origin }).where('id', '=', box.id).execute()
-  await db.transaction().execute((tx) => sealOutputs(room, tx, box.id, secrets))
+  await db.transaction().execute((tx) => sealOutputs({ ...room, tx }, box.id, secrets))
   const [requests, reads] = [makeChatClient(), makeChatClient(ofReaders)]
   const homeservers = makeHomeservers({ ...room, networks: plainNetworks([]), ask: requests.ask, readAsk: reads.ask })
   const close = async () => void (await Promise.all([requests.close(), reads.close()]))

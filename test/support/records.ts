@@ -226,6 +226,7 @@ export const aRollout = (given: Partial<Rollout> = {}): Rollout => ({
   digests: {},
   skipRefused: false,
   fenceMode: 'auto',
+  snapshotMode: 'auto',
   ignoreWindows: false,
   auditLog: [],
   ...given,

@@ -75,6 +75,7 @@ function worldOf(room: BoxesWorld, boxes: readonly BoxSpec[], settings: Partial<
     daemonVersion: '0.1.0',
     fenceMaxMs: 15 * 60_000,
     fences: { free: 'auto', pro: 'auto', enterprise: 'auto' },
+    snapshots: { free: 'before', pro: 'before', enterprise: 'before' },
     approvalTokenSha256: undefined,
   }
   const signal = new AbortController().signal

@@ -177,7 +177,7 @@ type BringUp = Readonly<{ reread: readonly Service[]; signal: AbortSignal; onceD
 async function bringUp({ engine, servers, clock }: Deps, box: LocalBox, { reread, signal, onceDatabaseRuns }: BringUp): Promise<void> {
   const { project } = box
   const [composed, containers] = await Promise.all([engine.composedServices(project), engine.containers(project)])
-  const differing = differencesOf(project, { composed, containers }).map(({ service }) => service)
+  const differing = differencesOf(project, { composed, containers }).flatMap(({ services }) => services)
   const isCurrent = (service: Service) =>
     containers.some((one) => one.service === service && one.state === 'running') && !differing.includes(service)
   const requested = Service.options.filter((service) => composed[service] !== undefined)

@@ -44,7 +44,7 @@ export async function surveyStack(engine: ContainerEngine, box: LocalBox): Promi
     await Promise.all(names.map(async (name) => [name, await environmentOf(engine, containers, name)])),
   )
   const mounts = Object.fromEntries(names.map((name) => [name, mountsOf(services[name] ?? {})]))
-  const chat = await chatConfig(engine, box, facts, mounts.synapse ?? [], environment.synapse ?? {})
+  const chat = await chatConfig(engine, { box, facts, mounts: mounts.synapse ?? [], environment: environment.synapse ?? {} })
   return { box, compose, facts, services, whole, containers, environment, mounts, chat }
 }
 
@@ -72,10 +72,12 @@ async function environmentOf(engine: ContainerEngine, containers: readonly Conta
 
 async function chatConfig(
   engine: ContainerEngine,
-  { project }: LocalBox,
-  { volumes }: ComposeFacts,
-  mounts: readonly Mount[],
-  environment: Environment,
+  {
+    box: { project },
+    facts: { volumes },
+    mounts,
+    environment,
+  }: Readonly<{ box: LocalBox; facts: ComposeFacts; mounts: readonly Mount[]; environment: Environment }>,
 ): Promise<Survey['chat']> {
   const containerPath = environment.SYNAPSE_CONFIG_PATH || posix.join(environment.SYNAPSE_CONFIG_DIR || '/data', 'homeserver.yaml')
   const read = async (path: string) => {

@@ -129,7 +129,7 @@ async function manifestIn({ folder, snapshotId, manifestSha256 }: Located): Prom
 async function fetchPath({ snapshots }: Deps, { repository, snapshotId, signal }: DataInput, part: string, into: string): Promise<void> {
   await rm(into, { recursive: true, force: true })
   await mkdir(into, { recursive: true, mode: 0o700 })
-  await snapshots.restore(repository, snapshotId, part, into, signal)
+  await snapshots.restore(repository, { id: snapshotId, path: part, into }, signal)
 }
 
 type DataInput = Pick<Input, 'repository' | 'snapshotId' | 'signal'>
@@ -179,7 +179,7 @@ export function fetchData({ snapshots }: Deps, { repository, snapshotId, signal 
     [...distinct.values()].map(
       ({ data, into }) =>
         (within) =>
-          snapshots.restore(repository, snapshotId, data.folder, into, within),
+          snapshots.restore(repository, { id: snapshotId, path: data.folder, into }, within),
     ),
     signal,
   )

@@ -21,7 +21,7 @@ export const maintainSnapshots =
     const { forget, prune, check } = payload
     const maintain = async (repository: Repository, work: Tending) => {
       context.progress({ step: 'tend' })
-      return maintainRepository(deps.snapshots, repository, work, signal)
+      return maintainRepository({ care: deps.snapshots, repository }, work, signal)
     }
     const maintained = await runOnce(
       deps.once,

@@ -28,6 +28,11 @@ export type BoxSnapshotRequest = Readonly<{
   installed: InstalledVersions
   /** The box serves meanwhile. */
   live?: boolean
+  /** Another server with the data of an earlier moment, and the folder with the box's files of then; default: the box's own. */
+  database?: LocalBox
+  boxFolder?: string
+  /** The moment of the data; default: now. */
+  at?: string
   signal?: AbortSignal
 }>
 
@@ -77,9 +82,11 @@ export async function takeBoxSnapshot(
   return { taken, counts: manifest.rows }
 }
 
-const pathsOf = ({ workFolder }: BoxSnapshotDeps, { box, commandId }: BoxSnapshotRequest, data: readonly DataFolder[]): string[] => [
-  dumpFolderOf(workFolder, commandId),
-  box.project.folder,
+const boxFolderOf = ({ box, boxFolder = box.project.folder }: BoxSnapshotRequest): string => boxFolder
+
+const pathsOf = ({ workFolder }: BoxSnapshotDeps, request: BoxSnapshotRequest, data: readonly DataFolder[]): string[] => [
+  dumpFolderOf(workFolder, request.commandId),
+  boxFolderOf(request),
   ...data.map(({ folder }) => folder),
 ]
 
@@ -98,13 +105,13 @@ async function dumpOnce(deps: BoxSnapshotDeps, request: BoxSnapshotRequest, read
   await clearDump(deps, request.commandId)
   await mkdir(folder, { recursive: true, mode: 0o700 })
   try {
-    const at = isoNow(deps.clock)
+    const { at = isoNow(deps.clock) } = request
     const { rows, databaseBytes, data } = await dumpAndRead(deps, request, { folder, reading })
     const facts = manifestFacts(request, {
       at,
       rows: { ...rows },
       ...(databaseBytes === undefined ? {} : { databaseBytes }),
-      paths: { dumpFolder: folder, boxFolder: request.box.project.folder, data },
+      paths: { dumpFolder: folder, boxFolder: boxFolderOf(request), data },
     })
     return { sha256: await writeManifest(folder, facts), manifest: { format: 1, files: {}, ...facts } }
   } catch (error) {
@@ -118,15 +125,15 @@ async function dumpOnce(deps: BoxSnapshotDeps, request: BoxSnapshotRequest, read
 type Read = Readonly<{ rows: RowCounts; databaseBytes: number | undefined; data: DataFolder[] }>
 
 /** Without the folders the dump is useless: it ends with them. */
-async function dumpAndRead({ servers }: BoxSnapshotDeps, { box, signal }: BoxSnapshotRequest, into: Into): Promise<Read> {
+async function dumpAndRead({ servers }: BoxSnapshotDeps, { box, database = box, signal }: BoxSnapshotRequest, into: Into): Promise<Read> {
   const read: { -readonly [Name in keyof Read]: Read[Name] } = { rows: {}, databaseBytes: undefined, data: [] }
   await runConcurrently(
     [
       async (within) => {
-        read.rows = await servers.dumpDatabase(box, into.folder, within)
+        read.rows = await servers.dumpDatabase(database, into.folder, within)
       },
       async () => {
-        read.databaseBytes = await servers.databaseBytes(box)
+        read.databaseBytes = await servers.databaseBytes(database)
       },
       async () => {
         read.data = await into.reading

@@ -24,14 +24,14 @@ export function boxServers(deps: BoxServersDeps): BoxServers {
     },
     serverVersions: (box) => serverVersions(deps, objectStores, box),
     dumpDatabase: (box, folder, signal) => dumpDatabase(engine, box, folder, signal),
-    loadDatabase: (box, folder, expected, signal) => loadDatabase(engine, box, folder, expected, signal),
-    finishDatabaseLoad: (box, expected, signal) => finishDatabaseLoad(engine, box, expected, signal),
+    loadDatabase: (box, { folder, expected }, signal) => loadDatabase({ engine, box }, { folder, expected }, signal),
+    finishDatabaseLoad: (box, expected, signal) => finishDatabaseLoad({ engine, box }, expected, signal),
     streamPositions: (box, signal) => streamPositions(engine, box, signal),
     raiseStreams: (box, past, signal) => raiseStreams(engine, box, past, signal),
     createProbeAccount: (box, appserviceToken, signal) =>
-      withChat(deps, box, 'the probe user', (chat) => makeAccount(chat, box, appserviceToken, signal), signal),
+      withChat({ ...deps, box, signal }, 'the probe user', (chat) => makeAccount(chat, box, appserviceToken, signal)),
     createTemporaryAccount: (box, registrationSecret, signal) =>
-      withChat(deps, box, 'a temporary user', (chat) => makeTemporaryAccount(chat, deps.random, registrationSecret, signal), signal),
+      withChat({ ...deps, box, signal }, 'a temporary user', (chat) => makeTemporaryAccount(chat, deps.random, registrationSecret, signal)),
     countRows: (box, database, signal) => countRows(engine, box, database, signal),
     databaseBytes: async (box) => {
       const answer = await sql(deps, box, 'select pg_database_size(current_database());').catch(() => undefined)
@@ -47,11 +47,9 @@ export function boxServers(deps: BoxServersDeps): BoxServers {
 }
 
 async function withChat<Made>(
-  { engine }: BoxServersDeps,
-  box: LocalBox,
+  { engine, box, signal }: BoxServersDeps & Readonly<{ box: LocalBox; signal?: AbortSignal }>,
   what: string,
   make: (chat: Origin) => Promise<Made>,
-  signal?: AbortSignal,
 ): Promise<Made> {
   const { chat } = await inspectBox(engine, box)
   if (!chat) throw problem('PROBE_FAILED', `Synapse of ${box.slug} is not running`)

@@ -20,28 +20,23 @@ import {
   type SqlRun,
 } from './sql.ts'
 
+/** A box and the engine that runs it. */
+export type EngineBox = Readonly<{ engine: ContainerEngine; box: LocalBox }>
+
 /** Loads a dump into an empty database and prepares it for service (SAFETY, Restore). Refuses a database with tables. */
 export async function loadDatabase(
-  engine: ContainerEngine,
-  box: LocalBox,
-  folder: string,
-  expected: RowCounts,
+  { engine, box }: EngineBox,
+  { folder, expected }: Readonly<{ folder: string; expected: RowCounts }>,
   signal?: AbortSignal,
 ): Promise<void> {
   signal?.throwIfAborted()
   const view = await inspectBox(engine, box)
   const login = await databaseLogin(engine, view, signal)
   await assertPresent(box, folder)
-  await makeFresh({ engine, view, login, signal })
-  await restoreDump(
-    engine,
-    runningId(view, 'postgres'),
-    box,
-    [...withoutWaiting, 'pg_restore', '-Fc', '--exit-on-error', ...asOneRole, ...connection(login)],
-    join(folder, dumpFile),
-    signal,
-  )
-  await finishDatabaseLoad(engine, box, expected, signal)
+  const run = { engine, view, login, signal }
+  await makeFresh(run)
+  await restoreDump(run, join(folder, dumpFile))
+  await finishDatabaseLoad({ engine, box }, expected, signal)
 }
 
 /**
@@ -70,7 +65,7 @@ async function makeFresh(run: SqlRun): Promise<void> {
 const withoutWaiting = ['env', 'PGOPTIONS=-c synchronous_commit=off']
 
 /** Prepares a restored database for service. Throws RESTORE_FAILED when its row counts differ from the expected ones. */
-export async function finishDatabaseLoad(engine: ContainerEngine, box: LocalBox, expected: RowCounts, signal?: AbortSignal): Promise<void> {
+export async function finishDatabaseLoad({ engine, box }: EngineBox, expected: RowCounts, signal?: AbortSignal): Promise<void> {
   const view = await inspectBox(engine, box)
   const run = { engine, view, login: await databaseLogin(engine, view, signal), signal }
   const count = async (within: AbortSignal) =>
@@ -94,15 +89,10 @@ const unreadable = ({ slug }: LocalBox, cause: unknown) =>
 /** A disk error while the engine reads the dump; connections never return EIO. */
 const isLost = (error: unknown): boolean => ((error as Error).cause as NodeJS.ErrnoException | undefined)?.code === 'EIO'
 
-async function restoreDump(
-  engine: ContainerEngine,
-  id: string,
-  box: LocalBox,
-  argv: string[],
-  path: string,
-  signal?: AbortSignal,
-): Promise<void> {
-  const fed = engine.exec(id, argv, { stdin: createReadStream(path), ...(signal ? { signal } : {}) })
+async function restoreDump({ engine, view, login, signal }: SqlRun, path: string): Promise<void> {
+  const { box } = view
+  const argv = [...withoutWaiting, 'pg_restore', '-Fc', '--exit-on-error', ...asOneRole, ...connection(login)]
+  const fed = engine.exec(runningId(view, 'postgres'), argv, { stdin: createReadStream(path), ...(signal ? { signal } : {}) })
   const { exitCode, stderr } = await fed.catch((error) => {
     throw isLost(error) ? unreadable(box, (error as Error).cause) : error
   })

@@ -51,7 +51,8 @@ async function observed(boxes: LocalBoxes, payload: Adopt, project: Project): Pr
 /** The files that the running containers name; else compose's default names. */
 export async function projectIn(engine: ContainerEngine, { folder, project: name }: Pick<Adopt, 'folder' | 'project'>): Promise<Project> {
   const present = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
-    throw problem('NOT_FOUND', `Cannot read folder ${folder}: ${error.code}`)
+    const why = error.code === 'ENOENT' ? 'does not exist' : `cannot be read (${error.code})`
+    throw problem('NOT_FOUND', `Folder ${folder} ${why} on this host. fix: adopt again with the folder that has the compose file`)
   })
   const containers = await engine.containers({ name, folder, composeFile: join(folder, composeNames[0] as string) })
   const named = (key: 'composeFiles' | 'envFiles') => {
@@ -61,7 +62,11 @@ export async function projectIn(engine: ContainerEngine, { folder, project: name
   }
   const file = composeNames.find((candidate) => present.includes(candidate))
   const composeFile = named('composeFiles') ?? (file === undefined ? undefined : join(folder, file))
-  if (composeFile === undefined) throw problem('NOT_FOUND', `No compose file in ${folder} (looked for ${composeNames.join(', ')})`)
+  if (composeFile === undefined)
+    throw problem(
+      'NOT_FOUND',
+      `No compose file in ${folder} (looked for ${composeNames.join(', ')}). fix: adopt again with the folder that has the compose file`,
+    )
   const envFile = named('envFiles') ?? (present.includes('.env') ? join(folder, '.env') : undefined)
   return { name, folder, composeFile, ...(envFile === undefined ? {} : { envFile }) }
 }

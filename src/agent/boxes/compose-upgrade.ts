@@ -1,7 +1,6 @@
 import { basename } from 'node:path'
-import { sha256Hex } from '../../core/kit/index.ts'
-import type { ComposedService, ContainerSettings, ContainerState, Project, ProjectNetwork } from '../ports/index.ts'
-import { recordOf } from './mounts.ts'
+import type { ComposedService, ContainerSettings, ContainerState, Project } from '../ports/index.ts'
+import { releaseIn } from './network-differences.ts'
 
 /**
  * Compose versions hash the same settings differently. A hash of another version than the installed one proves no change, so everything else
@@ -18,26 +17,6 @@ export function isHashOfOtherCompose(project: Project, container: ContainerState
     hasSameSettings(container, composed.settings)
   )
 }
-
-/**
- * Networks that another compose version created with another hash than the file has now. Compose would recreate them, and stop all containers in
- * them for it, the edge too.
- */
-export function networksOfOtherCompose(
-  networks: readonly ProjectNetwork[],
-  model: Readonly<Record<string, unknown>>,
-  installed: string,
-): string[] {
-  const written = Object.values(recordOf(model.networks)).map((network) => sha256Hex(JSON.stringify(network)))
-  const now = releaseIn(installed)
-  return networks
-    .filter(({ configHash, composeVersion }) => configHash !== null && !written.includes(configHash) && releaseIn(composeVersion) !== now)
-    .map(({ name }) => name)
-    .sort()
-}
-
-/** The label has three numbers; the plugin may add its distribution's suffix. */
-const releaseIn = (version: string | null): string | undefined => /\d+\.\d+\.\d+/.exec(version ?? '')?.[0]
 
 /** Files of the agent itself, from a restore, are no other files. */
 const hasSameFiles = ({ composeFile, envFile }: Project, { composeFiles, envFiles }: ContainerState): boolean =>

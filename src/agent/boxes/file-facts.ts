@@ -2,7 +2,6 @@ import { readFile } from 'node:fs/promises'
 import type { BoxFacts } from '../../core/boxes/index.ts'
 import { sha256Hex } from '../../core/kit/index.ts'
 import type { ContainerEngine, ContainerState, LocalBox } from '../ports/index.ts'
-import { networksOfOtherCompose } from './compose-upgrade.ts'
 import { reasonNotRestorable } from './restorable.ts'
 import { type Composed, differencesOf, readCauses } from './running-versus-file.ts'
 import { scaledServices } from './scaled-services.ts'
@@ -10,7 +9,7 @@ import { scaledServices } from './scaled-services.ts'
 type FileFacts = Pick<BoxFacts, 'wouldRecreate' | 'differences' | 'otherCompose' | 'otherNetworks' | 'scaledServices' | 'notRestorable'>
 
 /** A file as compose resolves it; each part costs a program. */
-type Read = Readonly<{ composed: Composed; compose: string; whole: Readonly<Record<string, unknown>>; reason: string | undefined }>
+type Read = Readonly<{ composed: Composed; compose: string; model: Readonly<Record<string, unknown>>; reason: string | undefined }>
 
 /**
  * Facts of a box's compose file beside its containers. Compose reads the file again after it or its variables have changed, and before a fault is
@@ -29,32 +28,34 @@ export function fileFactFinder(engine: ContainerEngine) {
     return { read: await read, isNew: true }
   }
   return async (box: LocalBox, text: string, containers: readonly ContainerState[]): Promise<FileFacts> => {
-    const causes = await readCauses(box.project, containers)
-    const differencesNow = ({ composed, compose }: Read) => differencesOf(box.project, { composed, compose, containers, ...causes })
+    const [causes, networks] = await Promise.all([readCauses(box.project, containers), engine.networks(box.project)])
+    const differencesNow = ({ composed, compose, model }: Read) =>
+      differencesOf(box.project, { composed, compose, model, containers, networks, ...causes })
     const { read: former, isNew } = await readNow(box, text)
     const isStale = !isNew && (former.reason !== undefined || differencesNow(former).length > 0)
     if (isStale) known.delete(box.project.composeFile)
     const read = isStale ? (await readNow(box, text)).read : former
     const found = differencesNow(read)
     const differing = found.filter(({ isHashAlone }) => !isHashAlone)
-    const otherCompose = found.filter(({ isHashAlone }) => isHashAlone).map(({ service }) => service)
-    const otherNetworks = networksOfOtherCompose(await engine.networks(box.project), read.whole, read.compose)
+    const upgraded = found.filter(({ isHashAlone }) => isHashAlone)
+    const otherNetworks = upgraded.flatMap(({ network }) => network ?? [])
+    const otherCompose = upgraded.filter(({ network }) => network === undefined).flatMap(({ services }) => services)
     return {
-      wouldRecreate: [...new Set(differing.map(({ service }) => service))].sort(),
+      wouldRecreate: [...new Set(differing.flatMap(({ services }) => services))].sort(),
       ...(differing.length > 0 ? { differences: differing.slice(0, 20).map((one) => one.text.slice(0, 500)) } : {}),
       ...(otherCompose.length > 0 ? { otherCompose } : {}),
       ...(otherNetworks.length > 0 ? { otherNetworks: otherNetworks.slice(0, 20) } : {}),
-      scaledServices: scaledServices(read.whole, containers),
+      scaledServices: scaledServices(read.model, containers),
       notRestorable: read.reason === undefined ? [] : [read.reason.slice(0, 500)],
     }
   }
 }
 
 async function readFileFacts(engine: ContainerEngine, box: LocalBox, text: string): Promise<Read> {
-  const [composed, { compose }, whole] = await Promise.all([
+  const [composed, { compose }, model] = await Promise.all([
     engine.composedServices(box.project),
     engine.info(),
     engine.resolveCompose(box.project, text),
   ])
-  return { composed, compose, whole, reason: await reasonNotRestorable({ engine }, box, text) }
+  return { composed, compose, model, reason: await reasonNotRestorable({ engine }, box, text) }
 }

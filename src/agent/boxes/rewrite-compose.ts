@@ -19,7 +19,10 @@ const withImages = remembered(maxTexts, (text: string, requested: string): strin
     if (!ImageRef.safeParse(image).success) throw composeInvalid(`cannot use ${image} for ${service}: not a literal image with a tag`)
     const at = document.getIn(['services', service], true)
     if (!isMap(at)) throw composeInvalid(at === undefined ? `has no service ${service}` : `defines the service ${service} through an alias`)
-    return replaceScalar(document, text, ownScalar(at, 'image', `the image of ${service}`), image, `the image of ${service}`)
+    return replaceScalar({ document, text }, ownScalar(at, 'image', `the image of ${service}`), {
+      value: image,
+      what: `the image of ${service}`,
+    })
   })
   return apply(text, edits)
 })
@@ -36,7 +39,11 @@ function ownScalar(map: YAMLMap, key: string, what: string): Scalar {
   )
 }
 
-function replaceScalar(document: ReturnType<typeof parseCompose>, text: string, scalar: Scalar, value: string, what: string): Edit {
+function replaceScalar(
+  { document, text }: Readonly<{ document: ReturnType<typeof parseCompose>; text: string }>,
+  scalar: Scalar,
+  { value, what }: Readonly<{ value: string; what: string }>,
+): Edit {
   const [start, end] = scalar.range ?? [0, 0]
   const source = text.slice(start, end)
   if (typeof scalar.value !== 'string') throw composeInvalid(`has no text for ${what}`)

@@ -2,16 +2,17 @@ import { access, readFile } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import { Service } from '../../core/boxes/index.ts'
 import { isProblem, problem } from '../../core/kit/index.ts'
-import type { ComposedService, ContainerEngine, ContainerMount, ContainerState, LocalBox, Project } from '../ports/index.ts'
+import type { ComposedService, ContainerEngine, ContainerMount, ContainerState, LocalBox, Project, ProjectNetwork } from '../ports/index.ts'
 import { resolvedCompose } from './compose-file.ts'
 import { isHashOfOtherCompose } from './compose-upgrade.ts'
 import { recordOf } from './mounts.ts'
+import { networkDifferencesOf } from './network-differences.ts'
 
 /**
- * One way in which a running service is not what compose would bring up; `text` is a sentence with its fix. `isHashAlone`: an upgrade of compose
+ * One way in which services, or a network of them, are not what compose would bring up; `text` is a sentence with its fix. `isHashAlone`: an upgrade of compose
  * explains it, and everything else is equal. Compose would recreate the service, but a refusal would block the box until someone does.
  */
-type Difference = Readonly<{ service: Service; text: string; isHashAlone: boolean; isMount: boolean }>
+type Difference = Readonly<{ services: readonly Service[]; network?: string; text: string; isHashAlone: boolean; isMount: boolean }>
 
 export type Composed = Readonly<Record<string, ComposedService>>
 
@@ -20,18 +21,20 @@ export type Composed = Readonly<Record<string, ComposedService>>
  * recreation would change more than intended, up to the volume that holds the data.
  */
 async function runningDifferences(engine: ContainerEngine, project: Project, composeFile = project.composeFile): Promise<Difference[]> {
-  const [composed, containers, { compose }] = await Promise.all([
-    engine.composedServices({ ...project, composeFile }),
+  const composed = await engine.composedServices({ ...project, composeFile })
+  const [model, containers, networks, { compose }] = await Promise.all([
+    engine.resolveCompose(project, await readFile(composeFile, 'utf8')),
     engine.containers(project),
+    engine.networks(project),
     engine.info(),
   ])
-  const found = differencesOf(project, { composed, containers, compose, ...(await readCauses(project, containers)) })
+  const found = differencesOf(project, { composed, model, containers, networks, compose, ...(await readCauses(project, containers)) })
   return found.filter(({ isHashAlone }) => !isHashAlone)
 }
 
 /** The services that another file would change. */
 export const servicesChangedBy = async (engine: ContainerEngine, project: Project, composeFile: string): Promise<Service[]> =>
-  (await runningDifferences(engine, project, composeFile)).map(({ service }) => service)
+  (await runningDifferences(engine, project, composeFile)).flatMap(({ services }) => services)
 
 /** The differences as findings; a file that compose refuses is one. */
 export async function differenceFindings(engine: ContainerEngine, project: Project): Promise<string[]> {
@@ -81,20 +84,36 @@ type Causes = Readonly<{
   otherFiles: readonly string[]
 }>
 
-/** `compose`: the installed version; without it every other hash is a difference. */
-type Seen = Readonly<{ composed: Composed; containers: readonly ContainerState[]; compose?: string }> & Partial<Causes>
+/** `compose`: the installed version; without it every other hash is a difference. `model`: the file, where networks are compared too. */
+type Seen = Readonly<{
+  composed: Composed
+  containers: readonly ContainerState[]
+  compose?: string
+  model?: Readonly<Record<string, unknown>>
+  networks?: readonly ProjectNetwork[]
+}> &
+  Partial<Causes>
 
 export function differencesOf(
   project: Project,
-  { composed, containers, compose = '', profiles = {}, otherFiles = [] }: Seen,
+  { composed, containers, compose = '', model = {}, networks = [], profiles = {}, otherFiles = [] }: Seen,
 ): Difference[] {
-  return containers
+  const ofServices = containers
     .toSorted((one, other) => Service.options.indexOf(one.service) - Service.options.indexOf(other.service))
     .flatMap((container) => {
       const { service } = container
       const now = { composed: composed[service], compose, profiles: profiles[service] ?? [], otherFiles }
-      return differencesIn(project, container, now).map((found) => ({ service, isHashAlone: false, isMount: false, ...found }))
+      return differencesIn(project, container, now).map((found) => ({ services: [service], isHashAlone: false, isMount: false, ...found }))
     })
+  const file = basename(project.composeFile)
+  const ofNetworks = networkDifferencesOf(networks, model, { file, installed: compose }).map(({ network, text, isOtherCompose }) => ({
+    network,
+    services: containers.filter((container) => container.networks.includes(network)).map(({ service }) => service),
+    text: `${text}. fix: write what runs into ${file}, or create the network again with docker compose down and up -d`,
+    isHashAlone: isOtherCompose,
+    isMount: false,
+  }))
+  return [...ofServices, ...ofNetworks]
 }
 
 export async function readCauses(project: Project, containers: readonly ContainerState[]): Promise<Causes> {

@@ -83,15 +83,30 @@ export async function removeProject(docker: Docker, name: string, onlyVolumes?: 
 export async function networksIn(docker: Docker, name: string): Promise<ProjectNetwork[]> {
   try {
     const found = await docker.listNetworks({ filters: { label: [`${label}=${name}`] } })
-    return found.map(({ Name, Labels = {} }) => ({
-      name: Name,
-      configHash: Labels['com.docker.compose.config-hash'] ?? null,
-      composeVersion: Labels['com.docker.compose.version'] ?? null,
+    return found.map((network) => ({
+      name: network.Name,
+      configHash: network.Labels?.['com.docker.compose.config-hash'] ?? null,
+      composeVersion: network.Labels?.['com.docker.compose.version'] ?? null,
+      settings: settingsOf(network),
     }))
   } catch (error) {
     throw engineProblem(error, `Listing networks of ${name}`, 'DOCKER_UNAVAILABLE')
   }
 }
+
+const settingsOf = ({ Driver, Options, Internal, Attachable, EnableIPv6, IPAM, Labels }: Docker.NetworkInspectInfo) => ({
+  driver: Driver,
+  driver_opts: Options,
+  internal: Internal,
+  attachable: Attachable,
+  enable_ipv6: EnableIPv6,
+  ipam: { driver: IPAM?.Driver, options: IPAM?.Options, config: (IPAM?.Config ?? []).map(poolOf) },
+  labels: Object.fromEntries(Object.entries(Labels ?? {}).filter(([name]) => !name.startsWith('com.docker.compose.'))),
+})
+
+const poolOf = ({ Subnet, Gateway, IPRange, AuxiliaryAddresses }: Record<string, unknown>) => ({
+  ...{ subnet: Subnet, gateway: Gateway, ip_range: IPRange, aux_addresses: AuxiliaryAddresses },
+})
 
 export async function projects(docker: Docker, prefix: string): Promise<string[]> {
   try {

@@ -45,7 +45,7 @@ export type BoxServers = Readonly<{
    * Loads a dump into an empty database, compares row counts, clears one-time keys and runs ANALYZE. Throws RESTORE_FAILED or DISK_FULL; a
    * partial load stays, and later loads refuse it.
    */
-  loadDatabase(box: LocalBox, folder: string, expected: RowCounts, signal?: AbortSignal): Promise<void>
+  loadDatabase(box: LocalBox, dump: Readonly<{ folder: string; expected: RowCounts }>, signal?: AbortSignal): Promise<void>
   /** Only the last part of a load, for a database restored in another way: compares counts, clears one-time keys, runs ANALYZE. Throws RESTORE_FAILED. */
   finishDatabaseLoad(box: LocalBox, expected: RowCounts, signal?: AbortSignal): Promise<void>
   /** Reads the stream positions; valid only while the chat server is stopped. Throws RESTORE_FAILED. */

@@ -57,7 +57,13 @@ export type ContainerState = Readonly<{
 }>
 
 /** A network of a project. Compose before 2.32 recorded no hash, and compose recreates no network without one. */
-export type ProjectNetwork = Readonly<{ name: string; configHash: string | null; composeVersion: string | null }>
+export type ProjectNetwork = Readonly<{
+  name: string
+  configHash: string | null
+  composeVersion: string | null
+  /** What the engine runs, in the form of a compose file; without the labels of compose itself. */
+  settings: Readonly<Record<string, unknown>>
+}>
 
 export type PullProgress = Readonly<{ percent: number; detail: string }>
 

@@ -37,5 +37,5 @@ export type SnapshotStore = RepositoryMaintenance &
     /** The snapshot with this id, if the repository has it. */
     find(repository: Repository, id: string): Promise<StoredSnapshot | undefined>
     /** Restores the files of one path into an empty folder. They are flushed to disk when it resolves. */
-    restore(repository: Repository, id: string, path: string, into: string, signal?: AbortSignal): Promise<void>
+    restore(repository: Repository, input: Readonly<{ id: string; path: string; into: string }>, signal?: AbortSignal): Promise<void>
   }>

@@ -49,7 +49,7 @@ export function boxMaintenanceOff(machine: Machine, slug: string, options: Globa
 }
 
 async function printFence(machine: Machine, options: Globals, { project }: LocalBox, words: string): Promise<ExitCode> {
-  print(machine, options, { fence: (await readFence(project)) ?? null }, words)
+  print(machine, options, { result: { fence: (await readFence(project)) ?? null }, words })
   return 0
 }
 
@@ -104,7 +104,7 @@ export function boxRelease(machine: Machine, slug: string, options: Confirmed): 
       `This host stops observing ${slug} in ${box.project.folder}. The stack stays unchanged and can be adopted again.`,
     ])
     await host.boxes.remove(slug)
-    print(machine, options, { released: slug }, `${slug} is no longer observed`)
+    print(machine, options, { result: { released: slug }, words: `${slug} is no longer observed` })
     return 0
   })
 }

@@ -12,7 +12,7 @@ import { type Globals, type Machine, print, settingsOf } from './settings.ts'
 export async function boxList(machine: Machine, options: Globals): Promise<ExitCode> {
   const boxes = await currentHost(machine, options).boxes.list()
   const lines = boxes.map(({ slug, managed, project }) => `${slug.padEnd(41)} ${managed ? 'managed ' : 'observed'}  ${project.folder}`)
-  print(machine, options, { boxes }, lines.join('\n') || 'No boxes on this host.')
+  print(machine, options, { result: { boxes }, words: lines.join('\n') || 'No boxes on this host.' })
   return 0
 }
 
@@ -28,7 +28,7 @@ export async function boxShow(machine: Machine, slug: string, options: Globals):
         `  ${service.padEnd(9)} ${state.padEnd(11)} ${image}${restartCount > 0 ? `  restarted ${restartCount} times` : ''}`,
     ),
   ]
-  print(machine, options, { box, containers }, lines.join('\n'))
+  print(machine, options, { result: { box, containers }, words: lines.join('\n') })
   return 0
 }
 
@@ -38,7 +38,7 @@ export async function boxVersions(machine: Machine, slug: string, options: Globa
   const { engine, servers } = host
   const report = await reportVersions({ engine, servers, clock: machine.clock }, await findBox(host, slug))
   const lines = Object.entries(report.installed).map(([component, version]) => `${component.padEnd(15)} ${version}`)
-  print(machine, options, { report }, [...lines, ...(report.fenced ? ['fenced: yes'] : [])].join('\n'))
+  print(machine, options, { result: { report }, words: [...lines, ...(report.fenced ? ['fenced: yes'] : [])].join('\n') })
   return 0
 }
 
@@ -51,7 +51,7 @@ export async function findBox({ boxes }: LocalHost, slug: string): Promise<Local
 export async function boxProbe(machine: Machine, slug: string, options: Globals): Promise<ExitCode> {
   const host = currentHost(machine, options)
   const probe = await host.servers.probe(await findBox(host, slug), machine.signal)
-  print(machine, options, { probe }, probeText(slug, probe))
+  print(machine, options, { result: { probe }, words: probeText(slug, probe) })
   return probe.verdict === 'ok' ? 0 : 1
 }
 
@@ -70,7 +70,7 @@ export async function boxLogs(machine: Machine, slug: string, options: LogOption
   const since = options.since === undefined ? {} : { since: moment(options.since) }
   const lines = await logLines(host.engine, box, { services: servicesOf(options.service), lines: countOf(options.lines), ...since })
   const words = lines.map(({ at, service, text }) => `${at} ${service.padEnd(8)} ${printable(text)}`)
-  print(machine, options, { lines }, words.join('\n') || 'No log lines.')
+  print(machine, options, { result: { lines }, words: words.join('\n') || 'No log lines.' })
   return 0
 }
 
@@ -103,7 +103,7 @@ export async function boxFence(machine: Machine, slug: string, options: Globals)
   const words = fence
     ? `${slug} is fenced by ${printable(fence.holder)} since ${printable(fence.since ?? 'an unknown time')}${fence.reason ? `: ${printable(fence.reason)}` : ''}`
     : `${slug} is open: no fence`
-  print(machine, options, { fence }, words)
+  print(machine, options, { result: { fence }, words })
   return 0
 }
 

@@ -13,7 +13,7 @@ import { type AgentSettings, type Globals, type Machine, settingsFileOf, setting
 
 /** Checks all dependencies of the agent, read-only. Exit code 1 when a check fails. */
 export async function doctor(machine: Machine, options: Globals): Promise<ExitCode> {
-  return printChecks(machine, options, await allChecks(machine, options), 14)
+  return printChecks(machine, options, { checks: await allChecks(machine, options), nameColumns: 14 })
 }
 
 async function allChecks(machine: Machine, options: Globals): Promise<Check[]> {
@@ -23,7 +23,7 @@ async function allChecks(machine: Machine, options: Globals): Promise<Check[]> {
   } catch (error) {
     return [failed('settings', asProblem(error).message, 'correct the settings file, or unset the variable')]
   }
-  const host = localHost(machine, settings, { isPatient: false })
+  const host = localHost({ ...machine, engineRetryMs: 0 }, settings)
   const { identity, check: enrolled } = await enrolment(settings)
   const checks = [
     stateFolder(settings),

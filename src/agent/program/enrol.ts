@@ -40,7 +40,7 @@ export async function enrol(machine: Machine, options: Options): Promise<ExitCod
   await writeIdentity(stateDir, identity)
   await forgetRotation(stateDir)
   const { hostId, name } = identity
-  print(machine, options, { hostId, name, daemonUrl }, `Enrolled as ${name} at ${daemonUrl}. Next: tenantry-agent run`)
+  print(machine, options, { result: { hostId, name, daemonUrl }, words: `Enrolled as ${name} at ${daemonUrl}. Next: tenantry-agent run` })
   return 0
 }
 
@@ -87,13 +87,19 @@ export async function rotateKeyNow(machine: Machine, options: Globals): Promise<
   })
   if (!alone) {
     await askForRotation(stateDir)
-    print(machine, options, { asked: true }, 'The running agent replaces its key within 30 s. Check its log or `tenantry hosts show`.')
+    print(machine, options, {
+      result: { asked: true },
+      words: 'The running agent replaces its key within 30 s. Check its log or `tenantry hosts show`.',
+    })
     return 0
   }
   try {
     const identity = await readSigningIdentity(stateDir)
     const { keyId } = await rotateKey(openConnection({ ...machine, identity }), keyStore(stateDir))
-    print(machine, options, { asked: false, keyId }, `Replaced the key of ${identity.name}; the previous key is no longer valid.`)
+    print(machine, options, {
+      result: { asked: false, keyId },
+      words: `Replaced the key of ${identity.name}; the previous key is no longer valid.`,
+    })
     return 0
   } finally {
     await alone.release()

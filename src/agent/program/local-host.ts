@@ -2,7 +2,6 @@ import { stat, statfs } from 'node:fs/promises'
 import { cpus, freemem, loadavg, totalmem } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { EngineInfo, HostResources } from '../../core/hosts/index.ts'
-import type { Clock, Random } from '../../core/kit/index.ts'
 import { hostDisk } from '../backup/index.ts'
 import { boxServers } from '../box-servers/index.ts'
 import { composeRecord, type FindFacts, factFinder, type LocalBoxes, localBoxes } from '../boxes/index.ts'
@@ -11,7 +10,7 @@ import { ownedEnvironment } from '../journal/index.ts'
 import type { BoxServers, ContainerEngine, SnapshotStore } from '../ports/index.ts'
 import { resticSnapshots } from '../snapshots/index.ts'
 import { keepDiskFree } from './keep-reserve.ts'
-import type { AgentSettings } from './settings.ts'
+import type { AgentSettings, Machine } from './settings.ts'
 
 /** Engine, snapshots and boxes of this machine. Creating it has no side effects. */
 export type LocalHost = Readonly<{
@@ -24,11 +23,10 @@ export type LocalHost = Readonly<{
   findFacts: FindFacts
 }>
 
-/** `isPatient`: repeats requests for 6 s while the engine restarts; without, an engine that is not there is reported at once. */
+/** Requests to the engine are repeated for 6 s while it restarts, unless the machine says otherwise. */
 export function localHost(
-  { clock, random }: { clock: Clock; random: Random },
+  { clock, random, engineRetryMs }: Pick<Machine, 'clock' | 'random' | 'engineRetryMs'>,
   { stateDir, dockerHost, dockerConfig, docker, restic }: AgentSettings,
-  { isPatient = true } = {},
 ): LocalHost {
   const owner = resolve(stateDir)
   const bare = dockerEngine({
@@ -36,7 +34,7 @@ export function localHost(
     ...(dockerConfig === undefined ? {} : { dockerConfig }),
     ...(docker === undefined ? {} : { docker }),
     childEnvironment: ownedEnvironment(owner, 'engine'),
-    ...(isPatient ? {} : { limits: { retryMs: 0 } }),
+    ...(engineRetryMs === undefined ? {} : { limits: { retryMs: engineRetryMs } }),
   })
   const { engine, servers, snapshots } = keepDiskFree(
     { clock, disk: hostDisk, stateFolder: owner },

@@ -18,7 +18,7 @@ import {
   withDiskReserve,
 } from '../journal/index.ts'
 import { disownBox } from '../move/index.ts'
-import { imageRemovals, imageSweeper, pinSweeper, sweepWork } from '../update/index.ts'
+import { imageRemovals, imageSweeper, pinSweeper, sweepDumpServers, sweepWork } from '../update/index.ts'
 import { isRotationAsked, keyStore, readSigningIdentity } from './enrolment-file.ts'
 import { boxExecutors } from './executors.ts'
 import { describeMachine, hostResources, type LocalHost, localHost } from './local-host.ts'
@@ -131,14 +131,19 @@ type ResumeDeps = Readonly<{ machine: Machine; host: LocalHost; journal: Command
 /** Ends what a killed agent left running, and takes up every command that is begun in the journal, even if its stored file was lost. */
 async function resume({ machine, host, journal, store, log }: ResumeDeps): Promise<void> {
   const survivors = await endSurvivors({ clock: machine.clock, owner: host.owner })
-  const swept = await sweepWork({ journal, workFolder: join(host.owner, 'work') })
+  const workFolder = join(host.owner, 'work')
+  const swept = await sweepWork({ journal, workFolder })
   if (swept.length > 0) log.info({ swept }, 'removed dumps of finished updates')
-  // Best effort: retried at the next start. Open drills clean up themselves.
-  const drills = await sweepDrills({ ...host, journal, stateFolder: host.owner }).catch((err) => {
-    log.warn({ err }, 'cannot check for leftovers of drills')
-    return []
-  })
-  if (drills.length > 0) log.info({ drills }, 'removed leftovers of drills')
+  // Best effort: retried at the next start. Open commands clean up themselves.
+  const sweep = async (what: string, act: () => Promise<readonly string[]>) => {
+    const projects = await act().catch((err): readonly string[] => {
+      log.warn({ err }, `cannot check for leftovers of ${what}`)
+      return []
+    })
+    if (projects.length > 0) log.info({ projects }, `removed leftovers of ${what}`)
+  }
+  await sweep('drills', () => sweepDrills({ ...host, journal, stateFolder: host.owner }))
+  await sweep('updates', () => sweepDumpServers({ ...host, journal, workFolder }))
   if (survivors > 0) log.warn({ survivors }, 'ended processes left running by an earlier agent')
   const stored = new Set((await store.all()).map(({ id }) => id))
   for (const { commandId: id, kind, payload } of await journal.open()) {

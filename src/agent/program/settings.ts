@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { fieldReasons } from '../../core/contract/index.ts'
 import { RegistryMirror, RegistryName } from '../../core/hosts/index.ts'
 import { type FieldReason, problem } from '../../core/kit/index.ts'
-import type { Globals, Machine } from '../../node/command-line.ts'
+import type { Globals, Machine as ProgramMachine } from '../../node/command-line.ts'
 import { packageRoot } from '../../node/package.ts'
 import { readSettingsFile } from '../../node/settings-file.ts'
 
@@ -102,7 +102,10 @@ function fromEnvironment(env: Environment): Record<string, string> {
 const invalid = (where: string, details: readonly FieldReason[]) =>
   problem('CONFIG_INVALID', `${where}: ${details.map(({ path, reason }) => `${path} ${reason}`).join('; ')}`, { details })
 
-export { type Globals, type Machine, print } from '../../node/command-line.ts'
+export { type Globals, print } from '../../node/command-line.ts'
+
+/** `engineRetryMs`: the first pause before a request to the engine is repeated; 0 reports an engine that is down at once. */
+export type Machine = ProgramMachine & Readonly<{ engineRetryMs?: number }>
 
 /** The file from --config, or the default file if it exists. */
 export const settingsFileOf = ({ usualSettings }: Machine, { config }: Globals): string | undefined =>

@@ -65,7 +65,7 @@ export async function fillVolumes(
   const volumes = await Promise.all(manifest.paths.data.map(async (data) => ({ data, into: await folderOf(data) })))
   const load = async (within: AbortSignal) => {
     await upDatabase(within)
-    await deps.servers.loadDatabase(box, dumpFolder, manifest.rows, within)
+    await deps.servers.loadDatabase(box, { folder: dumpFolder, expected: manifest.rows }, within)
   }
   await runConcurrently([(within) => fetchData(deps, { ...filling, signal: within }, volumes), load], signal)
 }

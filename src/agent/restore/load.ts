@@ -23,7 +23,11 @@ export async function load(run: RestoreRun): Promise<{ volume: string }> {
   const box = await loadingBox(run, volume)
   const loadInto = async (within: AbortSignal) => {
     await startDatabaseOn({ ...run, box, signal: within }, volume, tries)
-    await deps.servers.loadDatabase(await withLaterSecrets(run, box), fetched.dumpFolder, fetched.manifest.rows, within)
+    await deps.servers.loadDatabase(
+      await withLaterSecrets(run, box),
+      { folder: fetched.dumpFolder, expected: fetched.manifest.rows },
+      within,
+    )
   }
   const again = async () => {
     await fetchDumpAgain(deps, { repository: await run.repository(), snapshotId: payload.snapshotId, signal }, fetched)

@@ -56,7 +56,7 @@ async function runSteps<Step extends string, World>(deps: Deps, running: Running
     if (log.facts().failure && !mustFinish(saga, log.facts())) return 'rolled_back'
     const seen = await observe(deps, running)
     if (!seen) continue
-    const next = nextStep(saga, log.entries(), seen.world, { elapsedMs: log.elapsedMs(), deadlineMs })
+    const next = nextStep(saga, log.entries(), { world: seen.world, time: { elapsedMs: log.elapsedMs(), deadlineMs } })
     if ('done' in next) return next.done
     if ('fail' in next) await log.write(next.fail, 'failed', { error: next.error, final: next.final })
     else if ('wait' in next) await deps.clock.sleep(next.wait - log.elapsedMs(), context.signal)

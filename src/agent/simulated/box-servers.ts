@@ -28,11 +28,11 @@ export const simulatedServers = (world: World): BoxServers => ({
     ...(databaseState(world, project.name) === 'ready' ? { postgres: versionOf(world, project.name, 'postgres') } : {}),
     ...(objectsState(world, project.name) === 'ready' ? { minio: versionOf(world, project.name, 'minio') } : {}),
   }),
-  dumpDatabase: (box, folder, signal) => dumpSimulated(world, box, folder, signal),
-  loadDatabase: (box, folder, expected, signal) => loadSimulated(world, box, folder, expected, signal),
-  finishDatabaseLoad: (box, expected, signal) => finishLoadSimulated(world, box, expected, signal),
+  dumpDatabase: (box, folder, signal) => dumpSimulated({ world, box }, folder, signal),
+  loadDatabase: (box, { folder, expected }, signal) => loadSimulated({ world, box }, { folder, expected }, signal),
+  finishDatabaseLoad: (box, expected, signal) => finishLoadSimulated({ world, box }, expected, signal),
   streamPositions: (box, signal) => positionsOf(world, box, signal),
-  raiseStreams: (box, past, signal) => raiseSimulated(world, box, past, signal),
+  raiseStreams: (box, past, signal) => raiseSimulated({ world, box }, past, signal),
   createProbeAccount: async (box, appserviceToken, signal) => {
     signal?.throwIfAborted()
     return simulatedAccount(world, box, appserviceToken)
@@ -44,7 +44,7 @@ export const simulatedServers = (world: World): BoxServers => ({
   countRows: (box, _database, signal) => countSimulated(world, box, signal),
   databaseBytes: async (box) => factsOf(world, box)?.bytes,
   databaseFacts: async (box) => factsOf(world, box),
-  applyMigration: (box, migration, signal) => applySimulated(world, box, migration, signal),
+  applyMigration: (box, migration, signal) => applySimulated({ world, box }, migration, signal),
   databaseReady: async ({ project }) => databaseState(world, project.name) === 'ready',
 })
 

@@ -24,6 +24,11 @@ export async function recreate(world: World, project: Project, services: readonl
     if (!world.local.has(image)) throw problem('PULL_FAILED', `Image ${image} is not on this host. fix: pull it first`)
   }
   await world.faults.linger('upMs', signal)
+  const { networks } = await resolveText(project, await readText(project))
+  for (const { name, ...settings } of Object.values(recordOf(networks)).map(recordOf)) {
+    const named = String(name)
+    if (!world.networks.has(named)) world.networks.set(named, { project: project.name, settings })
+  }
   for (const model of wanted) bringUp(world, project, model)
   chatState(world, project.name)
 }
@@ -83,13 +88,17 @@ export async function readModel(project: Project): Promise<readonly ServiceModel
   return modelsIn(await resolved(project, await readText(project)), project.name, project.folder)
 }
 
-/** Like compose, with the real names of volumes and the long form of mounts. Throws COMPOSE_INVALID. */
+/** Like compose, with the real names of volumes and networks and the long form of mounts. Throws COMPOSE_INVALID. */
 export async function resolveText(project: Project, text: string): Promise<Readonly<Record<string, unknown>>> {
   const whole = resolvedCompose(await resolved(project, text))
   const { volumes } = composeFacts(whole, project.name)
   const named = Object.entries(recordOf(whole.volumes)).map(([key, value]) => [key, { ...recordOf(value), name: volumes[key] }])
   const services = Object.entries(recordOf(whole.services)).map(([name, service]) => [name, withLongMounts(recordOf(service))])
-  return { ...whole, services: Object.fromEntries(services), volumes: Object.fromEntries(named) }
+  const networks = Object.entries({ default: {}, ...recordOf(whole.networks) }).map(([key, value]) => [
+    key,
+    { ...recordOf(value), name: `${project.name}_${key}` },
+  ])
+  return { ...whole, services: Object.fromEntries(services), volumes: Object.fromEntries(named), networks: Object.fromEntries(networks) }
 }
 
 const withLongMounts = (service: Record<string, unknown>) =>

@@ -17,6 +17,8 @@ const unknownMargin = 1_000_000
 const emptyDatabaseBytes = 24_000_000
 const bytesPerRow = 2_000
 
+type BoxInWorld = Readonly<{ world: World; box: LocalBox }>
+
 /** Volume of a running database. Throws BOX_UNHEALTHY. */
 function databaseVolume(world: World, box: LocalBox): string {
   const volume = containerOf(world, box.project.name, 'postgres')?.volumes[0]
@@ -25,7 +27,7 @@ function databaseVolume(world: World, box: LocalBox): string {
   return volume
 }
 
-export async function dumpSimulated(world: World, box: LocalBox, folder: string, signal?: AbortSignal): Promise<RowCounts> {
+export async function dumpSimulated({ world, box }: BoxInWorld, folder: string, signal?: AbortSignal): Promise<RowCounts> {
   const content = world.volumes.read(databaseVolume(world, box))
   await world.faults.linger('dumpMs', signal)
   assertSpaceFor(world, box, 'dump')
@@ -36,7 +38,11 @@ export async function dumpSimulated(world: World, box: LocalBox, folder: string,
 }
 
 /** A load with wrong counts stays, so the next load finds tables. */
-export async function loadSimulated(world: World, box: LocalBox, folder: string, expected: RowCounts, signal?: AbortSignal): Promise<void> {
+export async function loadSimulated(
+  { world, box }: BoxInWorld,
+  { folder, expected }: Readonly<{ folder: string; expected: RowCounts }>,
+  signal?: AbortSignal,
+): Promise<void> {
   const volume = databaseVolume(world, box)
   await world.faults.linger('loadMs', signal)
   assertSpaceFor(world, box, 'load')
@@ -48,7 +54,7 @@ export async function loadSimulated(world: World, box: LocalBox, folder: string,
   assertSameCounts(box, expected, countsOf(content))
 }
 
-export async function finishLoadSimulated(world: World, box: LocalBox, expected: RowCounts, signal?: AbortSignal): Promise<void> {
+export async function finishLoadSimulated({ world, box }: BoxInWorld, expected: RowCounts, signal?: AbortSignal): Promise<void> {
   signal?.throwIfAborted()
   const content = world.volumes.read(databaseVolume(world, box))
   if (world.faults.strike('load-fails', { box: box.slug })) throw problem('RESTORE_FAILED', `psql in ${box.slug} failed with exit code 1`)
@@ -84,7 +90,7 @@ export async function positionsOf(world: World, box: LocalBox, signal?: AbortSig
   return { sequences: { [eventsStream]: world.volumes.read(databaseVolume(world, box)).stream }, writers: [] }
 }
 
-export async function raiseSimulated(world: World, box: LocalBox, past: StreamPositions | 'unknown', signal?: AbortSignal): Promise<void> {
+export async function raiseSimulated({ world, box }: BoxInWorld, past: StreamPositions | 'unknown', signal?: AbortSignal): Promise<void> {
   signal?.throwIfAborted()
   const volume = databaseVolume(world, box)
   const { stream } = world.volumes.read(volume)
@@ -114,7 +120,7 @@ export function factsOf(world: World, box: LocalBox): DatabaseFacts | undefined 
   }
 }
 
-export async function applySimulated(world: World, box: LocalBox, migration: BoxMigration, signal?: AbortSignal): Promise<void> {
+export async function applySimulated({ world, box }: BoxInWorld, migration: BoxMigration, signal?: AbortSignal): Promise<void> {
   const { head, name, sha256 } = migration
   const volume = databaseVolume(world, box)
   const { migrations } = world.volumes.read(volume)

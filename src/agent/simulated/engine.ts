@@ -103,11 +103,12 @@ export function simulatedEngine(world: World, execScript: ExecScript = () => und
         world.containers.delete(`${project.name}/${container.service}`)
         if (options?.volumes) for (const volume of container.volumes) volumes.remove(volume)
       }
+      removeNetworks(world, project.name)
     },
     networks: async (project) =>
-      [...new Set(containersOf(world, project.name).flatMap(({ networks }) => networks))].map((name) => ({
-        ...{ name, configHash: null, composeVersion: '2.26.1' },
-      })),
+      [...world.networks].flatMap(([name, network]) =>
+        network.project === project.name ? [{ name, configHash: null, composeVersion: '2.26.1', settings: network.settings }] : [],
+      ),
     removeProject: async (name, onlyVolumes) => removeProject(world, name, onlyVolumes),
     projects: async (prefix) => {
       assertEngineUp(world)
@@ -149,6 +150,10 @@ const localImage = (world: World, image: string): LocalImage => ({
   namedAt: world.namedAt.get(image) ?? null,
 })
 
+function removeNetworks({ networks }: World, project: string): void {
+  for (const [name, network] of networks) if (network.project === project) networks.delete(name)
+}
+
 function removeProject(world: World, name: string, onlyVolumes?: readonly string[]): string[] {
   assertEngineUp(world)
   const containers = containersOf(world, name)
@@ -156,6 +161,7 @@ function removeProject(world: World, name: string, onlyVolumes?: readonly string
     stopContainer(world, container)
     world.containers.delete(`${name}/${container.service}`)
   }
+  removeNetworks(world, name)
   const volumes = world.volumes.names().filter((volume) => world.volumeProjects.get(volume) === name)
   const stays = (volume: string) => {
     const key = world.volumeKeys.get(volume)

@@ -51,7 +51,7 @@ export function simulatedSnapshots(world: World, vaults: SimulatedVaults): Snaps
     find: async (repository, id) => {
       return (await care.list(repository)).find((stored) => stored.id === id || (id.length >= 8 && stored.id.startsWith(id)))
     },
-    restore: async (repository, id, path, into, signal) => {
+    restore: async (repository, { id, path, into }, signal) => {
       const snapshot = vaultOf(repository).snapshots.find(({ facts }) => facts.id === id)
       if (!snapshot) throw problem('RESTORE_FAILED', `Snapshot ${id} does not exist`)
       await faults.linger('snapshotMs', signal)

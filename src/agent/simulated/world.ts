@@ -44,6 +44,8 @@ export type World = Readonly<{
   volumeProjects: Map<string, string>
   /** Volume keys in the compose file; volumes created with containers have none. */
   volumeKeys: Map<string, string>
+  /** Networks by name, with the settings of their creation: like compose before 2.32, none is created again. */
+  networks: Map<string, Readonly<{ project: string; settings: Readonly<Record<string, unknown>> }>>
   listeners: Set<(event: EngineEvent) => void>
   image(ref: string): SimulatedImage
 }>
@@ -61,6 +63,7 @@ export const makeWorld = ({ clock, random, faults, volumes, images }: Deps): Wor
   namedAt: new Map(),
   volumeProjects: new Map(),
   volumeKeys: new Map(),
+  networks: new Map(),
   listeners: new Set(),
   image: (ref) => simulatedImage(ref, images),
 })

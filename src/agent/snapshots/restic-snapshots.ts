@@ -64,7 +64,7 @@ export function resticSnapshots({ owner, sync = syncDisk, ...input }: Options): 
       return readSnapshots(stdout).findLast(({ warm }) => !warm)
     },
     find: async (repository, id) => (await care.list(repository)).find((snapshot) => isNamed(snapshot.id, id)),
-    restore: async (repository, id, path, into, signal) => {
+    restore: async (repository, { id, path, into }, signal) => {
       await writeBack(options, repository, { id, path, into, signal })
       // restic does not sync: after a power cut the journal must not say more than the disk has.
       await sync(into, ownedEnvironment(owner, ''), signal)

@@ -1,6 +1,6 @@
 import { constants } from 'node:fs'
 import { chmod, chown, copyFile, lstat, mkdir, readdir, readlink, symlink } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { syncFile, syncFolder } from '../../node/index.ts'
 
 /** Files at once: enough that their fsyncs share disk writes. */
@@ -24,6 +24,18 @@ export async function syncTree(root: string, signal: AbortSignal): Promise<void>
   await forEach(files, signal, syncFile)
   for (const folder of entries.filter((entry) => entry.isDirectory())) await syncFolder(pathOf(folder))
   await syncFolder(root)
+}
+
+/** True if both folders have the same files with the same sizes. */
+export async function hasSameFiles(one: string, other: string): Promise<boolean> {
+  const [mine, theirs] = await Promise.all([sizesOf(one), sizesOf(other)])
+  return mine.size === theirs.size && [...mine].every(([path, size]) => theirs.get(path) === size)
+}
+
+async function sizesOf(root: string): Promise<Map<string, number>> {
+  const files = (await readdir(root, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile())
+  const paths = files.map(({ parentPath, name }) => join(parentPath, name))
+  return new Map(await Promise.all(paths.map(async (path) => [relative(root, path), (await lstat(path)).size] as const)))
 }
 
 async function forEach<Item>(items: readonly Item[], signal: AbortSignal, act: (item: Item) => Promise<void>): Promise<void> {

@@ -1,6 +1,6 @@
 import { canRollBackByImages, type Downtime, type ProbeResult, type UpdateStep } from '../../core/boxes/index.ts'
 import type { JournalEntry } from '../journal/index.ts'
-import type { UpdateRun } from './update-run.ts'
+import { isAlongside, type UpdateRun } from './update-run.ts'
 
 /** The parts of an update's downtime, from its journal. A step that was interrupted counts from its last begin. */
 export function downtimeOf(run: UpdateRun): Downtime {
@@ -13,9 +13,11 @@ export function downtimeOf(run: UpdateRun): Downtime {
     startMs: sum(stepMs(entries, 'recreate'), stepMs(entries, 'serve')),
     firstGoodMs: firstGoodMs(entries),
     checkMs: stepMs(entries, 'check-rollback'),
+    copyingMs: (run.evidence()['cold-copy'] ?? run.evidence().snapshot?.copy)?.copiedMs,
   }
   return {
     ...appliedMode(run),
+    ...appliedSnapshot(run),
     ...(databaseBytes === undefined ? {} : { databaseBytes }),
     ...Object.fromEntries(Object.entries(parts).flatMap(([name, ms]) => (ms === undefined ? [] : [[name, Math.round(ms)]]))),
   }
@@ -26,6 +28,12 @@ function appliedMode({ payload: { fence }, facts }: UpdateRun): Pick<Downtime, '
   const check = canRollBackByImages(facts())
   if (fence.mode !== 'until-proven' || fence.isForced || check?.possible !== false) return { mode: fence.mode }
   return { mode: 'until-stable', ...(check.reason === undefined ? {} : { reason: check.reason }) }
+}
+
+function appliedSnapshot(run: UpdateRun): Pick<Downtime, 'snapshot' | 'snapshotReason'> {
+  if (!isAlongside(run)) return { snapshot: 'before' }
+  const copy = run.evidence()['cold-copy']
+  return copy?.skipped === undefined ? { snapshot: 'alongside' } : { snapshot: 'before', snapshotReason: copy.skipped }
 }
 
 function stepMs(entries: readonly JournalEntry[], step: UpdateStep): number | undefined {

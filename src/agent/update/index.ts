@@ -2,6 +2,7 @@
 // what updates leave on a host. Core decides the next step (`updateSaga`); every step can be repeated after a kill at any point.
 // After the fence is raised the update needs nothing from the daemon. It never restores after a commit and never lifts a foreign fence.
 export type { ChangeDeps as UpdateDeps } from '../change/index.ts'
+export { sweepDumpServers } from './dump-server.ts'
 export { prefetch } from './prefetch.ts'
 export { imageRemovals, imageSweeper } from './sweep-images.ts'
 export { pinSweeper, sweepWork } from './sweep-leftovers.ts'

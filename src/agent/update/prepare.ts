@@ -21,7 +21,8 @@ import {
 } from '../boxes/index.ts'
 import { assertDatabaseVolume, readComposeText } from '../change/index.ts'
 import type { BoxServers, ContainerEngine, ContainerState, LocalBox } from '../ports/index.ts'
-import { type Before, targetText, type UpdateRun } from './update-run.ts'
+import { whyNotAlongside } from './dump-server.ts'
+import { type Before, isAlongside, targetText, type UpdateRun } from './update-run.ts'
 
 /**
  * Checks, pulls and refuses everything it can while the box serves. After it the update needs only this host: the snapshot password and all
@@ -43,7 +44,12 @@ export async function prepareUpdate(run: UpdateRun): Promise<Before> {
   if (from && to && before.planned.includes('postgres')) await assertSameLibc(deps, box, from.image, to.image)
   const room = await reserveSpace(run, before)
   await assertNoOtherRecreation(run, before)
-  return { ...before, migrations, room, background: facts?.backgroundUpdates ?? null, ...(facts ? { databaseBytes: facts.bytes } : {}) }
+  const notAlongside = isAlongside(run) ? await whyNotAlongside(run, text, before.database) : undefined
+  return {
+    ...{ ...before, migrations, room, background: facts?.backgroundUpdates ?? null },
+    ...(facts ? { databaseBytes: facts.bytes } : {}),
+    ...(notAlongside === undefined ? {} : { notAlongside }),
+  }
 }
 
 /** The box before anything is touched. Throws BOX_UNHEALTHY or COMPOSE_INVALID unless all four containers run what the compose file says. */

@@ -7,23 +7,24 @@ import { coldVolume, type RestoredData, restoredVolumes, type SnapshotEvidence, 
 
 /**
  * Restores the former database into another volume, with only PostgreSQL running. The first try uses the cold copy if it is complete, each other
- * one loads the dump into a volume of its own. A volume that a kill left half-filled, or that a server has run on, is never used again. Media and
+ * one loads the dump into a volume of its own. Before a snapshot alongside is stored there is only the copy: each try uses it. A volume that a kill left half-filled, or that a server has run on, is never used again. Media and
  * objects stay: under the unbroken fence they are a superset.
  */
 export async function restoreData(run: UpdateRun): Promise<RestoredData> {
   const { deps, box, signal, context } = run
   const begun = deps.clock.monotonicMs()
   const snapshot = run.evidence().snapshot
-  if (!snapshot) throw problem('RESTORE_FAILED', `the update of ${box.slug} has no snapshot to restore`)
   const copied = await takeColdCopy(run)
+  if (!snapshot && !copied) throw problem('RESTORE_FAILED', `the update of ${box.slug} has no snapshot to restore`)
   const volume = copied ? coldVolume(run) : (restoredVolumes(run).at(-1) as string)
   if (volume === coldVolume(run) && !copied) await dropColdCopy(run)
-  const folder = copied ? undefined : await dumpToLoad(run, snapshot)
-  await forgetColdCopy(run)
+  const folder = copied || !snapshot ? undefined : await dumpToLoad(run, snapshot)
+  if (snapshot) await forgetColdCopy(run)
   await switchToRestored(run, volume)
   await startDatabaseOn(run, volume, restoredVolumes(run))
-  if (folder === undefined) await deps.servers.finishDatabaseLoad(box, snapshot.counts, signal)
-  else await deps.servers.loadDatabase(box, folder, snapshot.counts, signal)
+  const counts = snapshot?.counts ?? {}
+  if (folder === undefined) await deps.servers.finishDatabaseLoad(box, counts, signal)
+  else await deps.servers.loadDatabase(box, { folder, expected: counts }, signal)
   const tookMs = deps.clock.monotonicMs() - begun
   context.progress({
     step: 'restore-data',
@@ -40,7 +41,7 @@ async function dumpToLoad(run: UpdateRun, { snapshotId, manifestSha256 }: Snapsh
   if (await isIntact(folder)) return folder
   await rm(folder, { recursive: true, force: true })
   await mkdir(folder, { recursive: true, mode: 0o700 })
-  await run.deps.snapshots.restore(await run.repository(), snapshotId, run.dumpFolder, folder, run.signal)
+  await run.deps.snapshots.restore(await run.repository(), { id: snapshotId, path: run.dumpFolder, into: folder }, run.signal)
   if (await isIntact(folder)) return folder
   throw problem('RESTORE_FAILED', `the dump in the snapshot ${snapshotId} does not match its manifest`)
 }

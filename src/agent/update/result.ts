@@ -1,3 +1,4 @@
+import { rm } from 'node:fs/promises'
 import {
   isLeftOpen,
   isRolledBackByImages,
@@ -9,7 +10,8 @@ import {
 } from '../../core/boxes/index.ts'
 import { commonResult, errorOf, formerCompose, removeLeftover } from '../change/index.ts'
 import { downtimeOf } from './downtime.ts'
-import { beforeOf, coldVolume, restoredVolumes, type UpdateRun } from './update-run.ts'
+import { stopDumpServer } from './dump-server.ts'
+import { beforeOf, coldVolume, copiedFolder, isAlongside, restoredVolumes, type UpdateRun } from './update-run.ts'
 
 /** Builds the result with all its evidence, then removes what is left over. */
 export async function closeUpdate(run: UpdateRun, facts: UpdateFacts): Promise<UpdateResult> {
@@ -18,13 +20,15 @@ export async function closeUpdate(run: UpdateRun, facts: UpdateFacts): Promise<U
   // A rollback by images keeps the data, and with them the migrations.
   const isMigrated = outcome === 'committed' || isLeftOpen(facts) || isRolledBackByImages(facts)
   const { migrationsHead } = run.payload.targets
-  if (outcome !== 'rollback_failed')
-    await removeLeftover(run, {
-      volumes: isRolledBackByImages(facts) ? [coldVolume(run)] : unusedVolumes(run, outcome),
-      // An operator who decides about a box that was left open may need its former images.
-      keepImages: isLeftOpen(facts),
-      ...(isMigrated ? { migrationsHead } : {}),
-    })
+  if (isAlongside(run)) await stopDumpServer(run).catch(() => undefined)
+  if (outcome === 'rollback_failed') return result
+  await removeLeftover(run, {
+    volumes: isRolledBackByImages(facts) ? [coldVolume(run)] : unusedVolumes(run, outcome),
+    // An operator who decides about a box that was left open may need its former images.
+    keepImages: isLeftOpen(facts),
+    ...(isMigrated ? { migrationsHead } : {}),
+  })
+  await rm(copiedFolder(run), { recursive: true, force: true }).catch(() => undefined)
   return result
 }
 
@@ -82,20 +86,24 @@ const composeLost = ({ box: { project } }: UpdateRun): string =>
   `the backup of ${project.composeFile} is gone as well, so the former file is not restored. ` +
   `fix: write ${project.composeFile} again as the containers run (docker compose -p ${project.name} ps), then \`tenantry boxes scan\``
 
-function leftOpen({ box: { slug }, evidence }: UpdateRun): string {
-  const { snapshot: taken, 'confirm-rollback': rollback } = evidence()
-  const snapshot = taken?.snapshotId.slice(0, 8)
+function leftOpen(run: UpdateRun): string {
+  const { slug } = run.box
+  const { snapshot: taken, 'confirm-rollback': rollback } = run.evidence()
   const why = rollback?.reason === undefined ? '' : ` (no rollback by images: ${rollback.reason})`
+  const restores = taken
+    ? `\`tenantry snapshots restore ${slug} --snapshot ${taken.snapshotId.slice(0, 8)} --reason <why>\` restores it; data written since is lost`
+    : `no snapshot was stored, but the volume ${coldVolume(run)} of its host is a copy of the former database: keep it until the box is well`
   return (
     `${slug} is open to its users on the new version, so it is not rolled back automatically: what they write would be lost${why}. ` +
-    `fix: \`tenantry boxes check ${slug}\` shows its health; ` +
-    `\`tenantry snapshots restore ${slug} --snapshot ${snapshot} --reason <why>\` restores it; data written since is lost`
+    `fix: \`tenantry boxes check ${slug}\` shows its health; ${restores}`
   )
 }
 
 /** All volumes of this update except the one that serves. */
 function unusedVolumes(run: UpdateRun, outcome: UpdateOutcome): string[] {
-  const { prefetch, 'restore-data': restored } = run.evidence()
+  const { prefetch, snapshot, 'restore-data': restored } = run.evidence()
+  // A box that was left open before its snapshot was stored: the copy is all that is left of the former data.
+  if (isLeftOpen(run.facts()) && !snapshot) return []
   if (outcome !== 'rolled_back') return prefetch ? [coldVolume(run)] : []
   const tries = restoredVolumes(run)
   const serving = restored?.volume ?? tries.at(-1)

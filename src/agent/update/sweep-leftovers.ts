@@ -23,7 +23,7 @@ export async function sweepWork({ journal, workFolder }: WorkDeps): Promise<read
 
 function commandOf(name: string): string | undefined {
   try {
-    return decodeURIComponent(name.replace(/\.restored$/, ''))
+    return decodeURIComponent(name.replace(/\.(restored|copied)$/, ''))
   } catch {
     return undefined
   }

@@ -1,12 +1,13 @@
 import { readFile } from 'node:fs/promises'
-import type {
-  BoxCommandPayload,
-  BoxMigration,
-  ImageRollback,
-  InstalledVersions,
-  UpdateStep,
-  UpdateWorld,
-  VersionedService,
+import {
+  type BoxCommandPayload,
+  type BoxMigration,
+  type ImageRollback,
+  type InstalledVersions,
+  snapshotModeOf,
+  type UpdateStep,
+  type UpdateWorld,
+  type VersionedService,
 } from '../../core/boxes/index.ts'
 import { sha256Hex } from '../../core/kit/index.ts'
 import type { DiskUse } from '../backup/index.ts'
@@ -47,6 +48,8 @@ export type Before = Readonly<{
   /** Unfinished background updates of the former chat server; absent or null where unknown. */
   background?: readonly string[] | null
   databaseBytes?: number
+  /** Why the snapshot cannot be stored alongside the new version, where that was ordered. */
+  notAlongside?: string
   /** The disk space reserved for the update. */
   room?: readonly DiskUse[]
 }>
@@ -61,8 +64,8 @@ export type SnapshotEvidence = Readonly<{
   copy?: ColdCopy
 }>
 
-/** How long the copy took, or why there is none. */
-export type ColdCopy = Readonly<{ copiedMs?: number; skipped?: string }>
+/** How long the copy took, or why there is none. `at`: the moment of its data, for a snapshot that is stored from it. */
+export type ColdCopy = Readonly<{ copiedMs?: number; skipped?: string; at?: string }>
 
 /** Absent in journals of older agents: then it is the volume of the last try. */
 export type RestoredData = Readonly<{ volume: string; from: 'cold-copy' | 'dump'; tookMs: number }>
@@ -88,6 +91,12 @@ export const restoredVolumes = (run: UpdateRun): string[] => volumesOfTries(run,
 
 /** The cold copy is in the volume of the first try, so that a restore from it has nothing to load. */
 export const coldVolume = (run: UpdateRun): string => volumeOfTry(run, beforeOf(run).database.volume, 1)
+
+/** The folder of what belongs to the cold copy: its mark, the box's files of that moment, and the compose file of the server that dumps it. */
+export const copiedFolder = ({ dumpFolder }: Pick<UpdateRun, 'dumpFolder'>): string => `${dumpFolder}.copied`
+
+/** The daemon ordered the snapshot alongside the new version. */
+export const isAlongside = ({ payload: { fence } }: UpdateRun): boolean => snapshotModeOf(fence) === 'alongside'
 
 export async function observeUpdate(run: UpdateRun): Promise<UpdateWorld> {
   const { world, serving, text } = await observeBox(run)
@@ -126,7 +135,7 @@ export async function switchBack(run: UpdateRun): Promise<void> {
 }
 
 /** A target without a backup becomes the former file again, because only the images differ. Throws RESTORE_FAILED. */
-const formerText = (run: UpdateRun): Promise<string> => {
+export const formerText = (run: UpdateRun): Promise<string> => {
   const { composeSha256, targetSha256, planned, containers } = beforeOf(run)
   const images = planned.flatMap((service) => (containers[service] ? [[service, containers[service].image]] : []))
   return formerCompose(run, composeSha256, (text) =>

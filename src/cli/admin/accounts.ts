@@ -15,43 +15,39 @@ import {
   table,
 } from '../kit/index.ts'
 
-export const listAccounts = command('list', 'List accounts', {}, ({ api }) => api.admin.listAccounts(), accountList)
+export const listAccounts = command('list', 'List accounts', {
+  run: ({ api }) => api.admin.listAccounts(),
+  view: accountList,
+})
 
-export const createAccount = command(
-  'create <name>',
-  'Create an account with a one-time password',
-  { role: required(oneOf('--role <role>', 'role of the account', ['viewer', 'reviewer', 'operator', 'admin'])) },
-  ({ api }, { name, role }) => api.admin.createAccount({ body: { name, role } }),
-  ({ account, initialPassword, expiresAt }, style) =>
+export const createAccount = command('create <name>', 'Create an account with a one-time password', {
+  options: { role: required(oneOf('--role <role>', 'role of the account', ['viewer', 'reviewer', 'operator', 'admin'])) },
+  run: ({ api }, { name, role }) => api.admin.createAccount({ body: { name, role } }),
+  view: ({ account, initialPassword, expiresAt }, style) =>
     sections(
       accountView(account, style),
       `Initial password, valid for one login until ${stamp(expiresAt, style.now)}: ${style.paint.bold(clean(initialPassword))}`,
       'Save it now, it is not shown again. The person logs in with: tenantry login',
     ),
-)
+})
 
-export const disableAccount = command(
-  'disable <account>',
-  'Disable an account and end its sessions and API tokens',
-  {},
-  async ({ api, ask }, { account: nameOrId }) => {
+export const disableAccount = command('disable <account>', 'Disable an account and end its sessions and API tokens', {
+  run: async ({ api, ask }, { account: nameOrId }) => {
     const { id, name } = findByName((await api.admin.listAccounts()).accounts, nameOrId, 'account')
     await assertConfirmed(ask, `Disable ${name}? Its sessions and API tokens end.`)
     return api.admin.disableAccount({ params: { id } })
   },
-  accountView,
-)
+  view: accountView,
+})
 
-export const changeRole = command(
-  'role <account>',
-  'Change the role of an account and of its open sessions',
-  { role: required(oneOf('--role <role>', 'new role', ['viewer', 'reviewer', 'operator', 'admin'])) },
-  async ({ api }, { account: nameOrId, role }) => {
+export const changeRole = command('role <account>', 'Change the role of an account and of its open sessions', {
+  options: { role: required(oneOf('--role <role>', 'new role', ['viewer', 'reviewer', 'operator', 'admin'])) },
+  run: async ({ api }, { account: nameOrId, role }) => {
     const { id } = findByName((await api.admin.listAccounts()).accounts, nameOrId, 'account')
     return api.admin.changeAccountRole({ params: { id }, body: { role } })
   },
-  accountView,
-)
+  view: accountView,
+})
 
 const statusOf = ({ status, lockedUntil, mustChangePassword }: Account, now: Date): string =>
   status === 'disabled'

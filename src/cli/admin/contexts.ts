@@ -8,12 +8,9 @@ async function storedContexts({ logins }: Pick<Context, 'logins'>): Promise<Stor
   return all.map(({ url, name, expiresAt }) => ({ address: url, account: name, expiresAt, current: url === last }))
 }
 
-export const listContexts = command(
-  'list',
-  'List the daemons with a stored login',
-  {},
-  async (context) => ({ contexts: await storedContexts(context) }),
-  ({ contexts }, style) =>
+export const listContexts = command('list', 'List the daemons with a stored login', {
+  run: async (context) => ({ contexts: await storedContexts(context) }),
+  view: ({ contexts }, style) =>
     contexts.length === 0
       ? 'No stored logins. Log in: tenantry login --url <address>'
       : table(
@@ -26,34 +23,30 @@ export const listContexts = command(
           ],
           contexts,
         ),
-  { local: true },
-)
+  local: true,
+})
 
-export const useContext = command(
-  'use <address>',
-  'Make a daemon the default of all commands',
-  {},
-  async (context, { address }) => {
+export const useContext = command('use <address>', 'Make a daemon the default of all commands', {
+  run: async (context, { address }) => {
     const { address: url } = findContext(await storedContexts(context), address)
     await context.logins.use(url)
     return { address: url }
   },
-  ({ address }) => `Commands go to ${address} now.`,
-  { local: true, examples: ['use https://tenantry.example', 'use tenantry.example'] },
-)
+  view: ({ address }) => `Commands go to ${address} now.`,
+  local: true,
+  examples: ['use https://tenantry.example', 'use tenantry.example'],
+})
 
-export const removeContext = command(
-  'remove <address>',
-  'Delete a stored login without ending its session',
-  {},
-  async (context, { address }) => {
+export const removeContext = command('remove <address>', 'Delete a stored login without ending its session', {
+  run: async (context, { address }) => {
     const { address: url } = findContext(await storedContexts(context), address)
     await context.logins.forget(url)
     return { address: url }
   },
-  ({ address }) => `Deleted the login of ${address}. Its session ends by itself; to end one at once: tenantry logout --url ${address}`,
-  { local: true },
-)
+  view: ({ address }) =>
+    `Deleted the login of ${address}. Its session ends by itself; to end one at once: tenantry logout --url ${address}`,
+  local: true,
+})
 
 /** Finds a context by its address or its host name. Throws NOT_FOUND. */
 function findContext(contexts: readonly StoredContext[], typed: string): StoredContext {

@@ -3,16 +3,14 @@ import { isProblem } from '../../core/kit/index.ts'
 import { type Context, clean, command, fields, flag, readSecretLines, sections, stamp, text } from '../kit/index.ts'
 import { loginAsUser } from './login-user.ts'
 
-export const login = command(
-  'login',
-  'Log in interactively',
-  {
+export const login = command('login', 'Log in interactively', {
+  options: {
     name: text('--name <name>', 'account name (default: prompt)'),
     passwordFile: text('--password-file <file>', 'file with the password on line 1 and a new one on line 2 (- is stdin)'),
     totp: text('--totp <code>', 'one-time or recovery code (default: prompt)'),
     tenant: text('--tenant <slug|url>', 'log in as a user of this tenant'),
   },
-  async (context, { name: nameOption, passwordFile, totp, tenant }) => {
+  run: async (context, { name: nameOption, passwordFile, totp, tenant }) => {
     if (tenant !== undefined) return loginAsUser(context, { tenant, name: nameOption, passwordFile })
     const { api, ask, logins, url, byToken, notify } = context
     const name = nameOption ?? (await ask.text('Name', 'pass --name or set TENANTRY_TOKEN'))
@@ -25,13 +23,13 @@ export const login = command(
     if (byToken) notify('TENANTRY_TOKEN is set and overrides this login until you unset it.')
     return api.admin.whoAmI({}, bearer(session.token))
   },
-  (result, { paint, now }) => {
+  view: (result, { paint, now }) => {
     const who =
       'user' in result ? `${clean(result.user)} (tenant ${clean(result.tenant)})` : `${clean(result.account.name)} (${result.account.role})`
     return `${paint.green('Logged in')} as ${who}; the session expires ${stamp(result.expiresAt, now)}.`
   },
-  { examples: ['login', 'login --tenant linden --name anna'] },
-)
+  examples: ['login', 'login --tenant linden --name anna'],
+})
 
 /** The header of this login's own token; TENANTRY_TOKEN does not override it. */
 const bearer = (token: string) => ({ headers: { authorization: `Bearer ${token}` } })
@@ -106,11 +104,9 @@ async function confirmCode(context: Context, token: string): Promise<readonly st
   }
 }
 
-export const logout = command(
-  'logout',
-  'Log out and end the session on the daemon',
-  { tenant: flag('--tenant', 'log out the user of a tenant') },
-  async ({ api, logins, url }, { tenant }) => {
+export const logout = command('logout', 'Log out and end the session on the daemon', {
+  options: { tenant: flag('--tenant', 'log out the user of a tenant') },
+  run: async ({ api, logins, url }, { tenant }) => {
     if (tenant) return logoutUser({ api, logins, url })
     const stored = await logins.at(url)
     if (!stored) return { url, ended: false }
@@ -121,8 +117,8 @@ export const logout = command(
     await logins.forget(url)
     return { url, ended: true }
   },
-  ({ url, ended }) => (ended ? `Logged out of ${url}.` : `Not logged in to ${url}.`),
-)
+  view: ({ url, ended }) => (ended ? `Logged out of ${url}.` : `Not logged in to ${url}.`),
+})
 
 async function logoutUser({ api, logins, url }: Pick<Context, 'api' | 'logins' | 'url'>) {
   const stored = await logins.userAt(url)
@@ -134,12 +130,9 @@ async function logoutUser({ api, logins, url }: Pick<Context, 'api' | 'logins' |
   return { url, ended: true }
 }
 
-export const whoAmI = command(
-  'whoami',
-  'Show current identity and session expiry',
-  {},
-  ({ api }) => api.admin.whoAmI(),
-  ({ account, token, expiresAt, setup, totp }, style) =>
+export const whoAmI = command('whoami', 'Show current identity and session expiry', {
+  run: ({ api }) => api.admin.whoAmI(),
+  view: ({ account, token, expiresAt, setup, totp }, style) =>
     sections(
       fields(style, [
         ['account', style.paint.bold(clean(account.name))],
@@ -150,4 +143,4 @@ export const whoAmI = command(
       ]),
       setup.length > 0 ? style.paint.yellow(`Account setup incomplete (${setup.join(', ')}): tenantry login`) : '',
     ),
-)
+})

@@ -12,24 +12,19 @@ const columns = ({ now }: Style): Column<ApiToken>[] => [
   { title: 'ID', value: ({ id }) => id, priority: 5 },
 ]
 
-export const listTokens = command(
-  'list',
-  'List valid API tokens',
-  {},
-  ({ api }) => api.admin.listTokens(),
-  ({ tokens }, style) =>
+export const listTokens = command('list', 'List valid API tokens', {
+  run: ({ api }) => api.admin.listTokens(),
+  view: ({ tokens }, style) =>
     tokens.length === 0 ? 'No API tokens. Create one: tenantry tokens create <name> --role viewer' : table(style, columns(style), tokens),
-)
+})
 
-export const createToken = command(
-  'create <name>',
-  'Create an API token for scripts',
-  {
+export const createToken = command('create <name>', 'Create an API token for scripts', {
+  options: {
     role: required(oneOf('--role <role>', 'role of the token', ['viewer', 'reviewer', 'operator'])),
     days: count('--days <days>', 'validity in days, at most 365 (default: 90)'),
   },
-  ({ api }, { name, role, days }) => api.admin.createToken({ body: { name, role, ...(days ? { days } : {}) } }),
-  ({ name, role, token, expiresAt }, style) =>
+  run: ({ api }, { name, role, days }) => api.admin.createToken({ body: { name, role, ...(days ? { days } : {}) } }),
+  view: ({ name, role, token, expiresAt }, style) =>
     sections(
       fields(style, [
         ['token', style.paint.bold(token)],
@@ -39,15 +34,12 @@ export const createToken = command(
       ]),
       'Save it now, it is not shown again. Scripts pass it as TENANTRY_TOKEN.\nIt is revoked when your account is disabled.',
     ),
-)
+})
 
-export const revokeToken = command(
-  'revoke <token>',
-  'Revoke an API token on all replicas',
-  {},
-  async ({ api }, { token: nameOrId }) => {
+export const revokeToken = command('revoke <token>', 'Revoke an API token on all replicas', {
+  run: async ({ api }, { token: nameOrId }) => {
     const { id } = findByName((await api.admin.listTokens()).tokens, nameOrId, 'token')
     return api.admin.revokeToken({ params: { id } })
   },
-  (_, { paint }, { token }) => `${paint.green('Revoked')} ${token}.`,
-)
+  view: (_, { paint }, { token }) => `${paint.green('Revoked')} ${token}.`,
+})

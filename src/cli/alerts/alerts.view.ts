@@ -35,7 +35,9 @@ type Listed = Readonly<{ alerts: readonly Alert[]; nextCursor: string | null; de
 
 export const alertList = ({ alerts, nextCursor, deadLetters }: Listed, style: Style): string =>
   sections(
-    alerts.length === 0 ? 'No alerts. Test delivery: tenantry alerts test' : tableWithText(style, columns(style), what, alerts),
+    alerts.length === 0
+      ? 'No alerts. Test delivery: tenantry alerts test'
+      : tableWithText(style, { columns: columns(style), text: what }, alerts),
     nextCursor ? `Next page: --cursor ${nextCursor}` : '',
     deadLetters.length === 0 ? '' : `${table(style, letterColumns(style), deadLetters)}\n\nDead jobs. Retry them: tenantry jobs retry`,
   )
@@ -73,7 +75,7 @@ export function alertView({ alert, deliveries }: AlertDetail, style: Style): str
   const notified =
     deliveries.length === 0
       ? 'Not sent: no channel is configured, or a summary message covers it.'
-      : tableWithText(style, deliveryColumns(style), deliveryError, deliveries)
+      : tableWithText(style, { columns: deliveryColumns(style), text: deliveryError }, deliveries)
   return sections(head, facts, notified, nextSteps(alert))
 }
 

@@ -49,53 +49,41 @@ const kinds = Object.keys({
   billing_differs: 0,
 } satisfies Record<AlertKind, 0>) as AlertKind[]
 
-export const listAlerts = command(
-  'list',
-  'List alerts, newest first, and dead jobs',
-  {
+export const listAlerts = command('list', 'List alerts, newest first, and dead jobs', {
+  options: {
     status: oneOf('--status <status>', 'filter by status', statuses),
     kind: oneOf('--kind <kind>', 'filter by kind', kinds),
     about: text('--about <subject>', 'filter by box, rollout or host'),
     limit: count('--limit <count>', 'max results'),
     cursor: text('--cursor <cursor>', 'pagination cursor'),
   },
-  ({ api }, { about, ...query }) => api.alerts.listAlerts({ query: { ...query, ...(about ? { subject: about } : {}) } }),
-  alertList,
-  { examples: ['list --status open', 'list --about anna-schule'] },
-)
+  run: ({ api }, { about, ...query }) => api.alerts.listAlerts({ query: { ...query, ...(about ? { subject: about } : {}) } }),
+  view: alertList,
+  examples: ['list --status open', 'list --about anna-schule'],
+})
 
-export const showAlert = command(
-  'show <number>',
-  'Show an alert, its notifications and the next command',
-  {},
-  ({ api }, { number }) => api.alerts.getAlert({ params: { id: alertNumber(number) } }),
-  alertView,
-)
+export const showAlert = command('show <number>', 'Show an alert, its notifications and the next command', {
+  run: ({ api }, { number }) => api.alerts.getAlert({ params: { id: alertNumber(number) } }),
+  view: alertView,
+})
 
-export const acknowledgeAlert = command(
-  'acknowledge <number>',
-  'Acknowledge an alert and stop its reminders',
-  {},
-  ({ api }, { number }) => api.alerts.acknowledgeAlert({ params: { id: alertNumber(number) } }),
-  ({ alert: { id, acknowledgedBy, command } }, { paint }) =>
+export const acknowledgeAlert = command('acknowledge <number>', 'Acknowledge an alert and stop its reminders', {
+  run: ({ api }, { number }) => api.alerts.acknowledgeAlert({ params: { id: alertNumber(number) } }),
+  view: ({ alert: { id, acknowledgedBy, command } }, { paint }) =>
     `${paint.green(`Alert ${id} acknowledged by ${acknowledgedBy}.`)}\nnext: ${command}`,
-)
+})
 
-export const resendAlert = command(
-  'resend <number>',
-  'Resend failed notifications of an alert',
-  { all: flag('--all', 'send to all configured recipients') },
-  ({ api }, { number, all }) => api.alerts.resendAlert({ params: { id: alertNumber(number) }, body: { which: all ? 'all' : 'dead' } }),
-  ({ alert: { id, deliveries } }) => `${plural(deliveries.pending, 'message')} queued. Check delivery: tenantry alerts show ${id}`,
-)
+export const resendAlert = command('resend <number>', 'Resend failed notifications of an alert', {
+  options: { all: flag('--all', 'send to all configured recipients') },
+  run: ({ api }, { number, all }) => api.alerts.resendAlert({ params: { id: alertNumber(number) }, body: { which: all ? 'all' : 'dead' } }),
+  view: ({ alert: { id, deliveries } }) => `${plural(deliveries.pending, 'message')} queued. Check delivery: tenantry alerts show ${id}`,
+})
 
 type Tried = Readonly<{ tried: readonly TriedChannel[] }>
 
-export const testChannels = command(
-  'test',
-  'Send a test message to all configured recipients',
-  { channel: oneOf('--channel <channel>', 'test one channel only', ['mail', 'webhook']) },
-  async ({ api, progress }, { channel }): Promise<Tried> => {
+export const testChannels = command('test', 'Send a test message to all configured recipients', {
+  options: { channel: oneOf('--channel <channel>', 'test one channel only', ['mail', 'webhook']) },
+  run: async ({ api, progress }, { channel }): Promise<Tried> => {
     const sending = await progress('sending')
     try {
       return await api.alerts.testAlerts({ body: channel ? { channel } : {} })
@@ -103,12 +91,12 @@ export const testChannels = command(
       sending.stop()
     }
   },
-  ({ tried }, { paint }) =>
+  view: ({ tried }, { paint }) =>
     tried
       .map(({ channel, target, ok, says }) => `${ok ? paint.green('✓') : paint.red('✗')} ${channel} to ${clean(target)}: ${clean(says)}`)
       .join('\n'),
-  { exit: ({ tried }) => (tried.every(({ ok }) => ok) ? 0 : 1) },
-)
+  exit: ({ tried }) => (tried.every(({ ok }) => ok) ? 0 : 1),
+})
 
 /** Parses the number of an alert. Throws USAGE. */
 function alertNumber(input: string): number {

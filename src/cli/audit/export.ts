@@ -5,14 +5,12 @@ import type { Read } from './export-lines.ts'
 
 type Exported = Readonly<{ chain: string; file: string }> & Omit<Read, 'of'>
 
-export const exportChain = command(
-  'export <chain>',
-  'Export a chain for verification without the daemon',
-  {
+export const exportChain = command('export <chain>', 'Export a chain for verification without the daemon', {
+  options: {
     out: required(text('--out <file>', 'output file (mode 0600)')),
     withoutEvidence: flag('--without-evidence', 'leave out the records of rollout attempts'),
   },
-  async (context, { chain: name, withoutEvidence, out }): Promise<Exported> => {
+  run: async (context, { chain: name, withoutEvidence, out }): Promise<Exported> => {
     const chain = chainOf(name)
     const read = await writeExport(context, { chain, evidence: !withoutEvidence }, out)
     if (read.entries < read.of)
@@ -22,7 +20,7 @@ export const exportChain = command(
       )
     return { chain, file: out, entries: read.entries, checkpoints: read.checkpoints, evidence: read.evidence }
   },
-  ({ chain, file, entries, checkpoints, evidence }, style) =>
+  view: ({ chain, file, entries, checkpoints, evidence }, style) =>
     sections(
       fields(style, [
         ['chain', chain],
@@ -33,8 +31,8 @@ export const exportChain = command(
       ]),
       `Verify it on any machine: tenantry audit verify --export ${file} --checkpoint <file stored elsewhere>`,
     ),
-  { examples: ['export ro_8x2m4k7p9q3r5t6v1w0y --out rollout.ndjson', 'export admin --out admin.ndjson'] },
-)
+  examples: ['export ro_8x2m4k7p9q3r5t6v1w0y --out rollout.ndjson', 'export admin --out admin.ndjson'],
+})
 
 async function writeExport(context: Context, input: { chain: string; evidence: boolean }, out: string): Promise<Read> {
   const [{ writeFileAtomic }, { exportLines }] = await Promise.all([import('../../node/index.ts'), import('./export-lines.ts')])

@@ -17,10 +17,8 @@ const dataText = (data: unknown) => {
   return text === undefined || text === '{}' ? null : text
 }
 
-export const list = command(
-  'list',
-  'List audit entries, newest first',
-  {
+export const list = command('list', 'List audit entries, newest first', {
+  options: {
     actor: text('--actor <actor>', 'actor, such as admin:anna; a trailing * matches a prefix'),
     action: text('--action <action>', 'action, such as rollout.paused; a trailing * matches a prefix'),
     subject: text('--subject <subject>', 'object of the action'),
@@ -28,9 +26,9 @@ export const list = command(
     limit: count('--limit <count>', 'max results'),
     cursor: text('--cursor <cursor>', 'pagination cursor'),
   },
-  ({ api }, query) => api.audit.listAudit({ query }),
-  ({ entries, nextCursor }, style) =>
+  run: ({ api }, query) => api.audit.listAudit({ query }),
+  view: ({ entries, nextCursor }, style) =>
     entries.length === 0
       ? 'No entries.'
       : sections(table(style, columns(style), entries), nextCursor ? `Next page: --cursor ${nextCursor}` : ''),
-)
+})

@@ -35,7 +35,7 @@ export async function prove(context: Context, input: VerifyInput): Promise<Prove
   })
   const proofs =
     input.export === undefined
-      ? await proveLog(context, input, checkpoints, verifySignature)
+      ? await proveLog(context, input, { checkpoints, verifySignature })
       : [await proveExport(linesOf(input.export), { checkpoints, verifySignature, needsSignature: input.publicKey !== undefined })]
   const trust = stored ? 'checkpoint' : input.publicKey === undefined ? 'none' : 'key'
   return { proofs, trust, passedOver: stored?.passedOver ?? 0 }
@@ -58,22 +58,20 @@ async function* linesOf(file: string): AsyncGenerator<string> {
 async function proveLog(
   context: Context,
   { chain }: VerifyInput,
-  checkpoints: readonly Checkpoint[],
-  verifySignature: VerifySignature,
+  { checkpoints, verifySignature }: Readonly<{ checkpoints: readonly Checkpoint[]; verifySignature: VerifySignature }>,
 ): Promise<Proof[]> {
   const only = chain === undefined ? undefined : chainOf(chain)
   const chains = [...new Set(checkpoints.map((one) => one.chain))].filter((one) => only === undefined || one === only)
   if (chains.length === 0) throw problem('USAGE', `The checkpoint file contains no checkpoint of chain ${only}.`)
   const proofs: Proof[] = []
-  for (const one of chains.sort()) proofs.push(await proveChain(context, one, checkpoints, verifySignature))
+  for (const one of chains.sort()) proofs.push(await proveChain(context, one, { checkpoints, verifySignature }))
   return proofs
 }
 
 async function proveChain(
   context: Context,
   chain: string,
-  checkpoints: readonly Checkpoint[],
-  verifySignature: VerifySignature,
+  { checkpoints, verifySignature }: Readonly<{ checkpoints: readonly Checkpoint[]; verifySignature: VerifySignature }>,
 ): Promise<Proof> {
   const lines = async function* () {
     for await (const some of exportLines(context, { chain, evidence: true })) yield* some.split('\n')

@@ -4,29 +4,25 @@ import { type Column, type Context, command, type Style, sections, table, text }
 import { chainOf } from './chain-of.ts'
 import type { Proven, VerifyInput } from './prove.ts'
 
-export const verify = command(
-  'verify',
-  'Verify the hash chains of the audit log',
-  {
+export const verify = command('verify', 'Verify the hash chains of the audit log', {
+  options: {
     chain: text('--chain <name>', 'only this chain: admin or a rollout id'),
     checkpoint: text('--checkpoint <file>', 'compare with signed heads stored outside the daemon'),
     export: text('--export <file>', 'verify this file instead of the daemon’s log; works offline'),
     publicKey: text('--public-key <file>', 'trusted public key (default: the key in the log)'),
   },
-  async (context, input): Promise<{ chains: ChainReport[] } | Proven> => {
+  run: async (context, input): Promise<{ chains: ChainReport[] } | Proven> => {
     if (input.export === undefined && input.checkpoint === undefined) return verifyOnDaemon(context, input)
     return (await import('./prove.ts')).prove(context, input)
   },
-  (result, style) => ('chains' in result ? chainsView(result.chains, style) : proofsView(result, style)),
-  {
-    exit: (result) => (('chains' in result ? result.chains : result.proofs).every(({ ok }) => ok) ? 0 : catalogue.AUDIT_BROKEN.exit),
-    examples: [
-      'verify',
-      'verify --checkpoint checkpoints.jsonl',
-      'verify --export rollout.ndjson --checkpoint checkpoints.jsonl --public-key tenantry.pub',
-    ],
-  },
-)
+  view: (result, style) => ('chains' in result ? chainsView(result.chains, style) : proofsView(result, style)),
+  exit: (result) => (('chains' in result ? result.chains : result.proofs).every(({ ok }) => ok) ? 0 : catalogue.AUDIT_BROKEN.exit),
+  examples: [
+    'verify',
+    'verify --checkpoint checkpoints.jsonl',
+    'verify --export rollout.ndjson --checkpoint checkpoints.jsonl --public-key tenantry.pub',
+  ],
+})
 
 function verifyOnDaemon({ api }: Context, { chain, publicKey }: VerifyInput) {
   if (publicKey !== undefined) throw problem('USAGE', '--public-key requires signatures to check. fix: pass --checkpoint or --export too')

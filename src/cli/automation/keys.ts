@@ -5,22 +5,20 @@ import { ago, type Column, type Context, command, count, fields, many, type Styl
 type Input = Readonly<{ name?: string; tenant: readonly string[]; days: number | undefined }>
 type KeysResult = Readonly<{ keys: readonly AutomationKey[] }> | (AutomationKey & Readonly<{ key: string }>) | Readonly<{ revoked: string }>
 
-export const keys = command(
-  'keys <list|create|revoke> [name]',
-  'Manage keys of automation tools',
-  {
+export const keys = command('keys <list|create|revoke> [name]', 'Manage keys of automation tools', {
+  options: {
     tenant: many('--tenant <slug>', 'tenant that the key acts for (repeatable)'),
     days: count('--days <days>', 'validity in days (default: until revoked)'),
   },
-  async (context, { 'list|create|revoke': action, ...input }): Promise<KeysResult> => {
+  run: async (context, { 'list|create|revoke': action, ...input }): Promise<KeysResult> => {
     if (action === 'list') return context.api.automation.listAutomationKeys()
     if (action === 'create') return create(context, input)
     if (action === 'revoke') return revoke(context, input)
     throw problem('USAGE', `unknown action ${action}; use list, create or revoke`)
   },
-  keysView,
-  { examples: ['keys list', 'keys create n8n --tenant linden --days 365', 'keys revoke n8n'] },
-)
+  view: keysView,
+  examples: ['keys list', 'keys create n8n --tenant linden --days 365', 'keys revoke n8n'],
+})
 
 function create({ api }: Context, { name, tenant, days }: Input) {
   if (!name) throw problem('USAGE', 'name missing; pass one such as n8n')

@@ -13,45 +13,37 @@ export type Previews = Readonly<{ month: string; previews: readonly Preview[]; n
 export type Usage = Readonly<{ usage: readonly UsageRow[]; nextCursor: string | null }>
 export type Payouts = Readonly<{ payouts: readonly Payout[]; nextCursor: string | null }>
 
-const preview = command(
-  'preview',
-  'Preview what tenants are charged for a month',
-  { month, tenant, ...page },
-  ({ api }, query): Promise<Previews> => api.billing.previewBilling({ query }),
-  previewList,
-  { examples: ['preview --month 2026-11', 'preview --tenant anna-schule'] },
-)
+const preview = command('preview', 'Preview what tenants are charged for a month', {
+  options: { month, tenant, ...page },
+  run: ({ api }, query): Promise<Previews> => api.billing.previewBilling({ query }),
+  view: previewList,
+  examples: ['preview --month 2026-11', 'preview --tenant anna-schule'],
+})
 
-const usage = command(
-  'usage',
-  'List usage of finished months and how it was billed',
-  { month, tenant, ...page },
-  ({ api }, query): Promise<Usage> => api.billing.listUsage({ query }),
-  usageList,
-  { examples: ['usage --month 2026-10', 'usage --tenant anna-schule'] },
-)
+const usage = command('usage', 'List usage of finished months and how it was billed', {
+  options: { month, tenant, ...page },
+  run: ({ api }, query): Promise<Usage> => api.billing.listUsage({ query }),
+  view: usageList,
+  examples: ['usage --month 2026-10', 'usage --tenant anna-schule'],
+})
 
-const payouts = command(
-  'payouts',
-  'List the statements of developers',
-  { month, ...page },
-  ({ api }, query): Promise<Payouts> => api.billing.listPayouts({ query }),
-  payoutList,
-  { examples: ['payouts --month 2026-10'] },
-)
+const payouts = command('payouts', 'List the statements of developers', {
+  options: { month, ...page },
+  run: ({ api }, query): Promise<Payouts> => api.billing.listPayouts({ query }),
+  view: payoutList,
+  examples: ['payouts --month 2026-10'],
+})
 
-const developer = command(
-  'developer <developer>',
-  'Set the vendor that receives the payouts of a developer',
-  { vendor: text('--vendor <vendor>', 'its id (none removes it)') },
-  ({ api }, { developer: id, vendor }) => {
+const developer = command('developer <developer>', 'Set the vendor that receives the payouts of a developer', {
+  options: { vendor: text('--vendor <vendor>', 'its id (none removes it)') },
+  run: ({ api }, { developer: id, vendor }) => {
     if (vendor === undefined) throw problem('USAGE', 'nothing to change; pass --vendor vnd_… or --vendor none')
     return api.billing.setDeveloperVendor({ params: { id }, body: { vendorId: vendor === 'none' ? null : vendor } })
   },
-  ({ developerId, vendorId }) =>
+  view: ({ developerId, vendorId }) =>
     vendorId === null ? `Payouts of ${developerId} are not transferred.` : `Payouts of ${developerId} go to the account of ${vendorId}.`,
-  { examples: ['developer dev_2x7e --vendor vnd_8k1m'] },
-)
+  examples: ['developer dev_2x7e --vendor vnd_8k1m'],
+})
 
 export type Compared = Readonly<{ differences: readonly Difference[]; checked: number }>
 
@@ -69,13 +61,10 @@ async function compareAll({ api }: Context): Promise<Compared> {
   return { differences, checked }
 }
 
-const reconcile = command(
-  'reconcile',
-  'Name what differs from the payment provider',
-  {},
-  (context) => compareAll(context),
-  differenceList,
-  { examples: ['reconcile'] },
-)
+const reconcile = command('reconcile', 'Name what differs from the payment provider', {
+  run: (context) => compareAll(context),
+  view: differenceList,
+  examples: ['reconcile'],
+})
 
 export const billing = noun('billing', 'Bills of tenants and payouts of developers', [preview, usage, payouts, developer, reconcile])

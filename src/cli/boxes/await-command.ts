@@ -1,5 +1,6 @@
 import type { CommandView } from '../../core/hosts/index.ts'
 import { type Clock, isProblem, isProblemCode, problem } from '../../core/kit/index.ts'
+import { stepWord } from '../../core/rollouts/index.ts'
 import { type Context, clean } from '../kit/index.ts'
 
 type Deps = Pick<Context, 'api' | 'clock' | 'signal'>
@@ -16,11 +17,11 @@ const finalStatuses: readonly CommandView['status'][] = ['succeeded', 'failed', 
  * COMMAND_EXPIRED.
  */
 export async function awaitCommand(
-  deps: Deps,
+  deps: Deps & Readonly<{ onOffline?: (command: CommandView) => void }>,
   id: string,
   report: (line: string) => void,
-  onOffline = ({ hostName, hostStatus }: CommandView) => report(`${hostName} is ${hostStatus}: waiting until it reconnects`),
 ): Promise<CommandView> {
+  const { onOffline = ({ hostName, hostStatus }) => report(`${hostName} is ${hostStatus}: waiting until it reconnects`) } = deps
   let seen: number | undefined
   let status: CommandView['hostStatus'] | undefined
   for (;;) {
@@ -38,13 +39,16 @@ export async function awaitCommand(
 const isOffline = ({ hostStatus }: CommandView) => hostStatus !== undefined && hostStatus !== 'online'
 
 /** As `awaitCommand`, for read-only commands: throws HOST_OFFLINE when the host goes offline. */
-export const awaitAnswer = (deps: Deps, id: string, slug: string, report: (line: string) => void = () => undefined): Promise<CommandView> =>
-  awaitCommand(deps, id, report, ({ hostName, hostStatus }) => {
-    throw problem(
-      'HOST_OFFLINE',
-      `host ${hostName} of ${slug} is ${hostStatus}. fix: start its agent; details: \`tenantry hosts show ${hostName}\``,
-    )
-  })
+export const awaitAnswer = (
+  deps: Deps,
+  { id, slug }: Readonly<{ id: string; slug: string }>,
+  report: (line: string) => void = () => undefined,
+): Promise<CommandView> =>
+  awaitCommand({ ...deps, onOffline: ({ hostName, hostStatus }) => throwOffline(slug, hostName, hostStatus) }, id, report)
+
+function throwOffline(slug: string, host: string, status: CommandView['hostStatus']): never {
+  throw problem('HOST_OFFLINE', `host ${host} of ${slug} is ${status}. fix: start its agent; details: \`tenantry hosts show ${host}\``)
+}
 
 /** Retries a call while the daemon is briefly unavailable. */
 async function retryWhileUnavailable<Result>({ clock, signal }: Deps, call: () => Promise<Result>): Promise<Result> {
@@ -71,7 +75,7 @@ function stepOf({ status, progress, hostName }: CommandView): string {
   if (!last) return status === 'queued' ? `waiting for the agent of ${hostName}` : `running on ${hostName}`
   // `2 of 3 good` is a progress already.
   const share = last.percent === undefined || counted.test(last.detail ?? '') ? undefined : `${Math.round(last.percent)} %`
-  return clean([last.step, last.detail, share].filter(Boolean).join(': '))
+  return clean([stepWord(last.step) || last.step, last.detail, share].filter(Boolean).join(': '))
 }
 
 function finished(command: CommandView): CommandView {
@@ -101,8 +105,7 @@ type Stage = Readonly<{ state: string; commandId: string | null }>
 export async function followCommands<One extends Stage>(
   context: Context,
   slug: string,
-  begun: One,
-  again: () => Promise<One>,
+  { begun, again }: Readonly<{ begun: One; again: () => Promise<One> }>,
 ): Promise<One> {
   let now = begun
   const progress = await context.progress(`${slug}: ${stateText(now.state)}`)

@@ -8,23 +8,21 @@ type Checked = CommandView | Readonly<{ commandId: string }>
 const probeOf = (checked: Checked): ProbeResult | undefined =>
   'result' in checked ? (checked.result as { probe?: ProbeResult } | null)?.probe : undefined
 
-export const check = command(
-  'check <slug>',
-  'Probe chat API, chat sync, database and object storage once',
-  { wait: flag('--no-wait', 'do not wait for the agent') },
-  async (context, { slug, wait }): Promise<Checked> => {
+export const check = command('check <slug>', 'Probe chat API, chat sync, database and object storage once', {
+  options: { wait: flag('--no-wait', 'do not wait for the agent') },
+  run: async (context, { slug, wait }): Promise<Checked> => {
     const accepted = await context.api.boxes.checkBox({ params: { slug } })
     if (!wait) return accepted
     const progress = await context.progress(`${slug}: probing`)
     try {
-      return await awaitAnswer(context, accepted.commandId, slug, (line) => progress.update(`${slug}: ${line}`))
+      return await awaitAnswer(context, { id: accepted.commandId, slug }, (line) => progress.update(`${slug}: ${line}`))
     } finally {
       progress.stop()
     }
   },
-  probeView,
-  { exit: (checked) => (probeOf(checked)?.verdict === 'failed' ? 1 : 0) },
-)
+  view: probeView,
+  exit: (checked) => (probeOf(checked)?.verdict === 'failed' ? 1 : 0),
+})
 
 /** `objectStorage` as `object storage`. */
 const componentName = (component: string) => component.replace(/(Api|[A-Z])/g, (part) => ` ${part === 'Api' ? 'API' : part.toLowerCase()}`)

@@ -8,11 +8,9 @@ import { getBox } from './show.ts'
 type Followed = Readonly<{ commandId: string; kind: string; status: 'succeeded' | 'failed'; outcome: string | null; error: string | null }>
 type Result = Readonly<{ slug: string; commands: readonly Followed[] }>
 
-export const follow = command(
-  'follow <slug>',
-  'Follow the running operations of a box to their end',
-  { command: text('--command <id>', 'begin with this command, also where it has ended') },
-  async (context, { slug, command }): Promise<Result> => {
+export const follow = command('follow <slug>', 'Follow the running operations of a box to their end', {
+  options: { command: text('--command <id>', 'begin with this command, also where it has ended') },
+  run: async (context, { slug, command }): Promise<Result> => {
     const commands: Followed[] = command === undefined ? [] : [await followOne(context, slug, await commandOf(context, slug, command))]
     for (;;) {
       const next = await nextCommand(context, slug, new Set(commands.map(({ commandId }) => commandId)))
@@ -20,12 +18,10 @@ export const follow = command(
       commands.push(await followOne(context, slug, next))
     }
   },
-  ({ slug, commands }) => (commands.length === 0 ? `Nothing runs on ${slug}. Its state: tenantry boxes show ${slug}` : ''),
-  {
-    exit: ({ commands }) => (commands.some(hasFailed) ? 1 : 0),
-    examples: ['follow anna-schule', 'follow anna-schule --command cmd_8x2m4k7p9q3r5t6v1w0y'],
-  },
-)
+  view: ({ slug, commands }) => (commands.length === 0 ? `Nothing runs on ${slug}. Its state: tenantry boxes show ${slug}` : ''),
+  exit: ({ commands }) => (commands.some(hasFailed) ? 1 : 0),
+  examples: ['follow anna-schule', 'follow anna-schule --command cmd_8x2m4k7p9q3r5t6v1w0y'],
+})
 
 type Open = Pick<BoxDetail['openCommands'][number], 'commandId' | 'kind'>
 

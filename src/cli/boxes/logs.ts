@@ -5,26 +5,24 @@ import { awaitAnswer } from './await-command.ts'
 
 type LogsQuery = Readonly<{ slug: string; services: Service[] | undefined; lines: number | undefined; since: string | undefined }>
 
-export const logs = command(
-  'logs <slug>',
-  'Show the logs of a box, also during an update',
-  {
+export const logs = command('logs <slug>', 'Show the logs of a box, also during an update', {
+  options: {
     service: many('--service <name>', 'edge, synapse, postgres or minio; comma-separated (default: all)'),
     tail: count('--tail <count>', 'number of newest lines (default: 200, max: 2000)'),
     lines: hidden(count('--lines <count>', 'former name of --tail')),
     since: text('--since <time>', 'only lines after this time: 2026-01-05T02:00:00Z, 10m, 2h, 1d'),
     follow: flag('--follow', 'follow new lines until Ctrl-C'),
   },
-  async (context, { slug, service, tail, lines, since, follow }): Promise<{ lines: LogLine[] } | undefined> => {
+  run: async (context, { slug, service, tail, lines, since, follow }): Promise<{ lines: LogLine[] } | undefined> => {
     const services = service.length > 0 ? service.map(serviceOf) : undefined
     const wish = { slug, services, lines: tail ?? lines, since: since === undefined ? undefined : momentOf(since, context.clock.now()) }
     if (!follow) return { lines: (await fetchLogs(context, wish)).lines }
     await followLogs(context, wish)
     return undefined
   },
-  (result, style) => (result ? result.lines.map((line) => logLine(line, style)).join('\n') || 'No log lines.' : ''),
-  { examples: ['logs anna-schule --service synapse --since 10m', 'logs anna-schule --follow'] },
-)
+  view: (result, style) => (result ? result.lines.map((line) => logLine(line, style)).join('\n') || 'No log lines.' : ''),
+  examples: ['logs anna-schule --service synapse --since 10m', 'logs anna-schule --follow'],
+})
 
 function serviceOf(name: string): Service {
   const { data } = Service.safeParse(name)
@@ -40,7 +38,7 @@ async function fetchLogs(
 ): Promise<{ commandId: string; lines: LogLine[] }> {
   const body = Object.fromEntries(Object.entries({ ...wish, continues }).filter(([, value]) => value !== undefined))
   const { commandId } = await context.api.boxes.readLogs({ params: { slug }, body })
-  const { result } = await awaitAnswer(context, commandId, slug)
+  const { result } = await awaitAnswer(context, { id: commandId, slug })
   return { commandId, lines: (result as { lines?: LogLine[] } | null)?.lines ?? [] }
 }
 

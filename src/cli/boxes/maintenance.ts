@@ -7,14 +7,12 @@ import { boxView } from './boxes.view.ts'
 import { confirmSlug } from './remove.ts'
 import { getBox } from './show.ts'
 
-export const maintenance = command(
-  'maintenance <on|off> <slug>',
-  'Enter or leave maintenance mode',
-  {
+export const maintenance = command('maintenance <on|off> <slug>', 'Enter or leave maintenance mode', {
+  options: {
     reason: text('--reason <text>', 'reason, shown to others'),
     wait: flag('--no-wait', 'do not wait for the agent'),
   },
-  async (context, { 'on|off': state, slug, reason, wait }) => {
+  run: async (context, { 'on|off': state, slug, reason, wait }) => {
     const { boxes } = context.api
     if (state !== 'on' && state !== 'off') throw wrongState(state, slug, 'maintenance')
     if (state === 'on' && !reason) throw problem('USAGE', 'a reason is required. fix: --reason <text>')
@@ -23,21 +21,18 @@ export const maintenance = command(
     if (wait) await awaitWithProgress(context, commandId, `${slug}: ${state === 'on' ? 'entering maintenance' : 'leaving maintenance'}`)
     return getBox(context, slug)
   },
-  boxView,
-  { examples: ["maintenance on anna-schule --reason 'moving its disk'", 'maintenance off anna-schule'] },
-)
+  view: boxView,
+  examples: ["maintenance on anna-schule --reason 'moving its disk'", 'maintenance off anna-schule'],
+})
 
-export const canary = command(
-  'canary <on|off> <slug>',
-  'Mark or unmark a box as a canary',
-  {},
-  ({ api }, { 'on|off': state, slug }) => {
+export const canary = command('canary <on|off> <slug>', 'Mark or unmark a box as a canary', {
+  run: ({ api }, { 'on|off': state, slug }) => {
     if (state !== 'on' && state !== 'off') throw wrongState(state, slug, 'canary')
     return api.boxes.changeBox({ params: { slug }, body: { canary: state === 'on' } })
   },
-  ({ slug, canary: isCanary }) => `${slug} is ${isCanary ? 'a canary now: rollouts update it first' : 'no longer a canary'}.`,
-  { examples: ['canary on anna-schule'] },
-)
+  view: ({ slug, canary: isCanary }) => `${slug} is ${isCanary ? 'a canary now: rollouts update it first' : 'no longer a canary'}.`,
+  examples: ['canary on anna-schule'],
+})
 
 /** The error for a wrong state; a swapped order gets the corrected command. */
 const wrongState = (state: string, slug: string, verb: 'maintenance' | 'canary') =>
@@ -45,31 +40,30 @@ const wrongState = (state: string, slug: string, verb: 'maintenance' | 'canary')
     ? problem('USAGE', `wrong order. fix: \`tenantry boxes ${verb} ${slug} ${state}\``)
     : problem('USAGE', `expected on or off, got ${state}. fix: \`tenantry boxes ${verb} on ${slug}\``)
 
-export const release = command(
-  'release <slug>',
-  'Force-release a stale hold',
-  {
+export const release = command('release <slug>', 'Force-release a stale hold', {
+  options: {
     reason: required(text('--reason <text>', 'why the owner of the hold is gone')),
     confirm: text('--confirm <slug>', 'confirm with the slug, without a prompt'),
   },
-  async (context, { slug, reason, confirm }) =>
-    context.api.boxes.releaseBox({ params: { slug }, body: { reason, confirm: await confirmSlug(context, slug, confirm, 'release') } }),
-  ({ released, fenced, next }, { paint }, { slug }) =>
+  run: async (context, { slug, reason, confirm }) =>
+    context.api.boxes.releaseBox({
+      params: { slug },
+      body: { reason, confirm: await confirmSlug(context, slug, { confirm, verb: 'release' }) },
+    }),
+  view: ({ released, fenced, next }, { paint }, { slug }) =>
     [
       `Released the hold of ${clean(released).replace(':', ' ')} on ${slug}.${fenced ? paint.yellow(' The box is still fenced: users cannot reach it.') : ''}`,
       'Next:',
       ...next.map((line) => `  ${clean(line)}`),
     ].join('\n'),
-)
+})
 
-export const reconcile = command(
-  'reconcile <slug>',
-  'Re-sync users and spaces to the chat server',
-  { snapshot: text('--snapshot <id>', 'snapshot whose data it has; eight characters of its id are enough') },
-  ({ api }, { slug, snapshot }) => api.users.reconcileBox({ params: { slug }, body: snapshot === undefined ? {} : { snapshot } }),
-  reconciledView,
-  { examples: ['reconcile anna-schule --snapshot 3f2a91c0'] },
-)
+export const reconcile = command('reconcile <slug>', 'Re-sync users and spaces to the chat server', {
+  options: { snapshot: text('--snapshot <id>', 'snapshot whose data it has; eight characters of its id are enough') },
+  run: ({ api }, { slug, snapshot }) => api.users.reconcileBox({ params: { slug }, body: snapshot === undefined ? {} : { snapshot } }),
+  view: reconciledView,
+  examples: ['reconcile anna-schule --snapshot 3f2a91c0'],
+})
 
 function reconciledView({ slug, users, spaces, takenAt, oldPasswords }: ReconciledBox, style: Style): string {
   return sections(

@@ -2,12 +2,10 @@ import type { ManifestRevision, TierVersions } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import { type Context, command, count, sections, stamp, table, text } from '../kit/index.ts'
 
-export const history = command(
-  'history',
-  'List applied manifests, newest first',
-  { limit: count('--limit <count>', 'max results'), cursor: text('--cursor <cursor>', 'pagination cursor') },
-  ({ api }, query) => api.boxes.listManifestRevisions({ query }),
-  ({ revisions, nextCursor }, style) =>
+export const history = command('history', 'List applied manifests, newest first', {
+  options: { limit: count('--limit <count>', 'max results'), cursor: text('--cursor <cursor>', 'pagination cursor') },
+  run: ({ api }, query) => api.boxes.listManifestRevisions({ query }),
+  view: ({ revisions, nextCursor }, style) =>
     revisions.length === 0
       ? 'No manifest yet. Apply one: tenantry manifest apply <file>'
       : sections(
@@ -26,7 +24,7 @@ export const history = command(
           ),
           nextCursor ? `Next page: --cursor ${nextCursor}` : '',
         ),
-)
+})
 
 /** Each distinct version of the tiers once. */
 const versionsOf = ({ manifest }: ManifestRevision, component: keyof TierVersions): string =>

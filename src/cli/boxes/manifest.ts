@@ -17,27 +17,20 @@ import {
 } from '../kit/index.ts'
 import { readRevision } from './manifest-history.ts'
 
-export const show = command(
-  'show',
-  'Show the current manifest, or an earlier revision',
-  { revision: count('--revision <number>', 'an earlier revision; all are in the history') },
-  ({ api }, { revision }) => (revision === undefined ? api.boxes.showManifest() : readRevision(api, revision)),
-  manifestView,
-)
+export const show = command('show', 'Show the current manifest, or an earlier revision', {
+  options: { revision: count('--revision <number>', 'an earlier revision; all are in the history') },
+  run: ({ api }, { revision }) => (revision === undefined ? api.boxes.showManifest() : readRevision(api, revision)),
+  view: manifestView,
+})
 
-export const diff = command(
-  'diff <file>',
-  'Preview the changes of a manifest file (read-only)',
-  {},
-  async (context, { file }) => context.api.boxes.diffManifest({ body: { manifest: await readManifest(context, file) } }),
-  ({ changes, revision }, style) => (changes.length === 0 ? `No changes: equal to revision ${revision}.` : changesView(changes, style)),
-)
+export const diff = command('diff <file>', 'Preview the changes of a manifest file (read-only)', {
+  run: async (context, { file }) => context.api.boxes.diffManifest({ body: { manifest: await readManifest(context, file) } }),
+  view: ({ changes, revision }, style) =>
+    changes.length === 0 ? `No changes: equal to revision ${revision}.` : changesView(changes, style),
+})
 
-export const resolve = command(
-  'resolve <file>',
-  'Write the digests of all images into a manifest file',
-  {},
-  async ({ api, notify, readStdin }, { file }) => {
+export const resolve = command('resolve <file>', 'Write the digests of all images into a manifest file', {
+  run: async ({ api, notify, readStdin }, { file }) => {
     const document = await readDocument({ readStdin }, file)
     const { images } = await api.rollouts.resolveManifest({ body: { manifest: document.toJS() } })
     const open = images.filter(({ digest }) => digest === null)
@@ -54,7 +47,7 @@ export const resolve = command(
       )
     return { file, images, text }
   },
-  ({ file, images, text }, style) =>
+  view: ({ file, images, text }, style) =>
     file === '-'
       ? text.trimEnd()
       : sections(
@@ -69,27 +62,21 @@ export const resolve = command(
           ),
           `${plural(images.length, 'digest')} written to ${clean(file)}. Next: tenantry manifest apply ${clean(file)}`,
         ),
-)
+})
 
-export const apply = command(
-  'apply <file>',
-  'Apply a manifest file; only rollouts update boxes',
-  {},
-  async (context, { file }) => applyAfterDiff(context, await readManifest(context, file)),
-  appliedView,
-)
+export const apply = command('apply <file>', 'Apply a manifest file; only rollouts update boxes', {
+  run: async (context, { file }) => applyAfterDiff(context, await readManifest(context, file)),
+  view: appliedView,
+})
 
-export const rollback = command(
-  'rollback <revision>',
-  'Apply an earlier manifest again; only rollouts update boxes',
-  {},
-  async (context, { revision }) => {
+export const rollback = command('rollback <revision>', 'Apply an earlier manifest again; only rollouts update boxes', {
+  run: async (context, { revision }) => {
     const { manifest } = await readRevision(context.api, revisionOf(revision))
     return applyAfterDiff(context, manifest)
   },
-  appliedView,
-  { examples: ['rollback 12'] },
-)
+  view: appliedView,
+  examples: ['rollback 12'],
+})
 
 function revisionOf(typed: string): number {
   const revision = Number(typed)
@@ -190,7 +177,7 @@ function rowsView(rows: readonly Row[], style: Style): string {
   )
   if (fold(beside, style.width) === beside) return beside
   const move: Column<Row> = { title: 'CURRENT → NEW', value: ({ from, to }) => `${from ?? '-'} → ${to ?? '-'}`, priority: 1 }
-  return tableWithText(style, [...named, move], move, rows)
+  return tableWithText(style, { columns: [...named, move], text: move }, rows)
 }
 
 /** Reads a manifest file (`-` is stdin); the daemon validates it. */

@@ -5,10 +5,8 @@ import { followCommands } from './await-command.ts'
 import { moveView } from './lifecycle.view.ts'
 import { getBox } from './show.ts'
 
-export const move = command(
-  'move <slug>',
-  'Move a box to another host',
-  {
+export const move = command('move <slug>', 'Move a box to another host', {
+  options: {
     to: text('--to <host>', 'target host'),
     reason: text('--reason <text>', 'reason, shown to others'),
     oldHostIsDead: text('--old-host-is-dead <host>', 'its host is permanently lost: rebuild from the newest snapshot'),
@@ -17,18 +15,15 @@ export const move = command(
     newHostIsDead: text('--new-host-is-dead <host>', 'with --back: the new host is permanently lost'),
     wait: flag('--no-wait', 'do not wait for the agents'),
   },
-  async (context, { slug, wait, ...flags }) => {
+  run: async (context, { slug, wait, ...flags }) => {
     const begun = await begin(context, slug, flags)
-    return wait ? followCommands(context, slug, begun, () => latest(context, slug, begun)) : begun
+    return wait ? followCommands(context, slug, { begun, again: () => latest(context, slug, begun) }) : begun
   },
-  moveView,
-  {
-    // `confirming` with an error: it runs on the new host, but its fence could not be lifted.
-    exit: ({ state, error }, { confirm, back, wait }) =>
-      wait && !(isExpectedEnd(state, confirm, back) && !(state === 'confirming' && error)) ? 1 : 0,
-    examples: ['move anna-schule --to host-2 --reason "host-1 is full"', 'move anna-schule --confirm'],
-  },
-)
+  view: moveView,
+  exit: ({ state, error }, { confirm, back, wait }) =>
+    wait && !(isExpectedEnd(state, confirm, back) && !(state === 'confirming' && error)) ? 1 : 0,
+  examples: ['move anna-schule --to host-2 --reason "host-1 is full"', 'move anna-schule --confirm'],
+})
 
 type Flags = Readonly<{
   to: string | undefined

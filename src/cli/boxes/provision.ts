@@ -6,10 +6,8 @@ import { awaitCommand, awaitWithProgress } from './await-command.ts'
 import { boxView } from './boxes.view.ts'
 import { getBox } from './show.ts'
 
-export const provision = command(
-  'provision <slug>',
-  'Provision a box on a host',
-  {
+export const provision = command('provision <slug>', 'Provision a box on a host', {
+  options: {
     host: required(text('--host <name>', 'target host')),
     name: required(text('--name <name>', 'name of the tenant')),
     plan: required(oneOf('--plan <plan>', 'decides the tier', ['light', 'pro', 'dedicated'])),
@@ -21,14 +19,14 @@ export const provision = command(
     minio: text('--minio <version>', "override the manifest's version"),
     wait: flag('--no-wait', 'do not wait for the agent'),
   },
-  async (context, { wait, domain, synapse, postgres, minio, ...box }) => {
+  run: async (context, { wait, domain, synapse, postgres, minio, ...box }) => {
     const chosen = Object.entries({ synapse, postgres, minio }).filter(([, version]) => version !== undefined)
     const versions = chosen.length > 0 ? { versions: Object.fromEntries(chosen) } : {}
     return awaitSetUp(context, await context.api.boxes.provisionBox({ body: { ...box, chatDomain: domain, ...versions } }), wait)
   },
-  boxView,
-  { examples: ["provision anna-schule --host host-1 --name 'Anna-Schule' --plan light --domain chat.anna-schule.example"] },
-)
+  view: boxView,
+  examples: ["provision anna-schule --host host-1 --name 'Anna-Schule' --plan light --domain chat.anna-schule.example"],
+})
 
 type Accepted = Readonly<{ box: BoxDetail; commandId: string }>
 
@@ -50,10 +48,8 @@ async function awaitSetUp(context: Context, { box, commandId }: Accepted, wait: 
 
 const adoptFlags = { host: '--host', folder: '--folder', project: '--project', name: '--name', plan: '--plan', domain: '--domain' } as const
 
-export const adopt = command(
-  'adopt <slug>',
-  'Adopt an existing stack, or complete or repeat its adoption',
-  {
+export const adopt = command('adopt <slug>', 'Adopt an existing stack, or complete or repeat its adoption', {
+  options: {
     host: text('--host <name>', 'its host'),
     folder: text('--folder <path>', 'folder of its compose file on the host'),
     project: text('--project <name>', 'its compose project'),
@@ -65,7 +61,7 @@ export const adopt = command(
     again: flag('--again', 'register a box again, after its agent lost its state folder'),
     wait: flag('--no-wait', 'do not wait for the agent'),
   },
-  async (context, { wait, complete, again, slug, publicUrl, ...input }) => {
+  run: async (context, { wait, complete, again, slug, publicUrl, ...input }) => {
     if (complete) return completeAdoption(context, slug)
     if (again) return adoptAgain(context, slug, wait)
     const { host, folder, project, name, plan, domain: chatDomain } = input
@@ -73,9 +69,9 @@ export const adopt = command(
     const body = { slug, host, folder, project, name, plan, chatDomain, ...(publicUrl === undefined ? {} : { publicUrl }) }
     return awaitSetUp(context, await context.api.boxes.adoptBox({ body }), wait)
   },
-  boxView,
-  { examples: ['adopt anna-schule --complete', 'adopt anna-schule --again'] },
-)
+  view: boxView,
+  examples: ['adopt anna-schule --complete', 'adopt anna-schule --again'],
+})
 
 const missing = (input: Readonly<Record<string, unknown>>) => {
   const flags = Object.entries(adoptFlags).filter(([name]) => !input[name])

@@ -5,26 +5,22 @@ import { followCommands } from './await-command.ts'
 import { removalView } from './lifecycle.view.ts'
 import { getBox } from './show.ts'
 
-export const remove = command(
-  'remove <slug>',
-  'Remove a box after a last snapshot',
-  {
+export const remove = command('remove <slug>', 'Remove a box after a last snapshot', {
+  options: {
     reason: text('--reason <text>', 'reason, for the audit log'),
     now: flag('--now', 'erase its data on the host now'),
     undo: flag('--undo', 'restore a removed box while its data is retained'),
     confirm: text('--confirm <slug>', 'confirm with the slug, without a prompt'),
     wait: flag('--no-wait', 'do not wait for the agent'),
   },
-  async (context, { slug, wait, ...flags }) => {
+  run: async (context, { slug, wait, ...flags }) => {
     const begun = await begin(context, slug, flags)
-    return wait ? followCommands(context, slug, begun, () => latest(context, slug, begun)) : begun
+    return wait ? followCommands(context, slug, { begun, again: () => latest(context, slug, begun) }) : begun
   },
-  removalView,
-  {
-    exit: ({ state, error }, { undo, wait }) => (wait && !((undo ? state === 'undone' : ended.includes(state)) && error === null) ? 1 : 0),
-    examples: ['remove anna-schule --reason "the school has left"', 'remove anna-schule --undo'],
-  },
-)
+  view: removalView,
+  exit: ({ state, error }, { undo, wait }) => (wait && !((undo ? state === 'undone' : ended.includes(state)) && error === null) ? 1 : 0),
+  examples: ['remove anna-schule --reason "the school has left"', 'remove anna-schule --undo'],
+})
 
 const ended: readonly BoxRemoval['state'][] = ['kept', 'erased']
 
@@ -37,7 +33,7 @@ async function begin(context: Context, slug: string, { reason, now, undo, confir
     return boxes.undoRemoval({ params: { slug } })
   }
   if (!reason) throw problem('USAGE', 'a reason is required. fix: --reason <text>')
-  const typed = await confirmSlug(context, slug, confirm, now ? 'erase its data on the host and remove' : 'remove')
+  const typed = await confirmSlug(context, slug, { confirm, verb: now ? 'erase its data on the host and remove' : 'remove' })
   return boxes.removeBox({ params: { slug }, body: { confirm: typed, reason, now } })
 }
 
@@ -53,7 +49,11 @@ async function latest(context: Context, slug: string, begun: BoxRemoval): Promis
 }
 
 /** Asks for the slug before an irreversible action. Throws CANCELLED for another text; `--yes` and `--confirm` skip the prompt. */
-export async function confirmSlug({ ask, yes }: Context, slug: string, confirm: string | undefined, verb: string): Promise<string> {
+export async function confirmSlug(
+  { ask, yes }: Context,
+  slug: string,
+  { confirm, verb }: Readonly<{ confirm: string | undefined; verb: string }>,
+): Promise<string> {
   if (confirm !== undefined || yes) return confirm ?? slug
   const typed = (await ask.text(`Type ${slug} to ${verb} it:`, `pass --confirm ${slug}`)).trim()
   if (typed !== slug) throw problem('CANCELLED', `confirmation does not match ${slug}; nothing was changed`)

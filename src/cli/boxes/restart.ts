@@ -7,21 +7,19 @@ import { followLine } from './follow.ts'
 
 type Restarted = CommandView | Readonly<{ commandId: string }>
 
-export const restart = command(
-  'restart <slug>',
-  'Restart the containers of a box and check its health',
-  {
+export const restart = command('restart <slug>', 'Restart the containers of a box and check its health', {
+  options: {
     reason: required(text('--reason <text>', 'reason for the audit log')),
     wait: flag('--no-wait', 'do not wait for the agent'),
   },
-  async (context, { slug, reason, wait }): Promise<Restarted> => {
+  run: async (context, { slug, reason, wait }): Promise<Restarted> => {
     await assertConfirmed(context.ask, `Restart ${slug}? Its users are disconnected until its servers answer again.`)
     const accepted = await context.api.boxes.restartBox({ params: { slug }, body: { reason } })
     return wait ? awaitWithProgress(context, accepted.commandId, `${slug}: restarting`) : accepted
   },
-  restartView,
-  { examples: ["restart anna-schule --reason 'memory of the chat server'"] },
-)
+  view: restartView,
+  examples: ["restart anna-schule --reason 'memory of the chat server'"],
+})
 
 function restartView(restarted: Restarted, style: Style, { slug }: { slug: string }): string {
   if (!('result' in restarted)) return `Restart requested. Follow it: ${followLine(slug, restarted.commandId)}`

@@ -19,17 +19,15 @@ type Scanned = Readonly<{
   failed: readonly { slug: string; error: string }[]
 }>
 
-export const scan = command(
-  'scan [slugs...]',
-  'Read running versions and compare them with the manifest',
-  { wait: flag('--no-wait', 'do not wait for the agents') },
-  async (context, { slugs, wait }): Promise<Asked | Scanned> => {
+export const scan = command('scan [slugs...]', 'Read running versions and compare them with the manifest', {
+  options: { wait: flag('--no-wait', 'do not wait for the agents') },
+  run: async (context, { slugs, wait }): Promise<Asked | Scanned> => {
     const asked = await context.api.boxes.scanBoxes({ body: slugs && slugs.length > 0 ? { slugs: [...slugs] } : {} })
     return wait ? scanned(context, asked) : asked
   },
-  scanView,
-  { exit: (result) => (isNoneReachable(result) ? 6 : 0) },
-)
+  view: scanView,
+  exit: (result) => (isNoneReachable(result) ? 6 : 0),
+})
 
 /** True if all hosts are offline, so that only earlier reports are shown. */
 function isNoneReachable(result: Asked | Scanned): boolean {
@@ -53,7 +51,7 @@ async function awaitAll(context: Context, commands: Asked['commands']): Promise<
   const failed: { slug: string; error: string }[] = []
   let answered = 0
   const wait = async ({ slug, commandId }: (typeof commands)[number]) => {
-    await awaitAnswer(context, commandId, slug).catch((error: unknown) => {
+    await awaitAnswer(context, { id: commandId, slug }).catch((error: unknown) => {
       if (!isProblem(error)) throw error
       failed.push({ slug, error: error.message })
     })

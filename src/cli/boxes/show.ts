@@ -3,12 +3,13 @@ import { problem } from '../../core/kit/index.ts'
 import { type Context, command, count, oneOf, text } from '../kit/index.ts'
 import { boxList, boxView } from './boxes.view.ts'
 
-export const show = command('show <slug>', 'Show a box', {}, (context, { slug }) => getBox(context, slug), boxView)
+export const show = command('show <slug>', 'Show a box', {
+  run: (context, { slug }) => getBox(context, slug),
+  view: boxView,
+})
 
-export const list = command(
-  'list',
-  'List boxes with state, drift and versions',
-  {
+export const list = command('list', 'List boxes with state, drift and versions', {
+  options: {
     tier: oneOf('--tier <tier>', 'filter by tier', ['free', 'pro', 'enterprise']),
     host: text('--host <name>', 'filter by host'),
     severity: oneOf('--severity <severity>', 'filter by drift', ['none', 'minor', 'major', 'unknown']),
@@ -16,9 +17,9 @@ export const list = command(
     limit: count('--limit <count>', 'max results'),
     cursor: text('--cursor <cursor>', 'pagination cursor'),
   },
-  ({ api }, query) => api.boxes.listBoxes({ query }),
-  boxList,
-)
+  run: ({ api }, query) => api.boxes.listBoxes({ query }),
+  view: boxList,
+})
 
 /** Reads a box. An old box with a reserved slug is read by its id. */
 export async function getBox({ api }: Pick<Context, 'api'>, slug: string): Promise<BoxDetail> {

@@ -8,14 +8,11 @@ import { kindOf, kindOfOption, kinds, names } from './names.ts'
 /** The `completion` noun for a command tree. */
 export function completionOf(tree: () => Promise<Tree>): Noun {
   const verb = (shell: string, script: (tree: Tree) => string, place: string) =>
-    command(
-      shell,
-      `Print the ${shell} completion script: ${place}`,
-      {},
-      async () => script(await tree()),
-      (output) => output,
-      { local: true },
-    )
+    command(shell, `Print the ${shell} completion script: ${place}`, {
+      run: async () => script(await tree()),
+      view: (output) => output,
+      local: true,
+    })
   return noun('completion', 'Shell completion scripts', [
     verb('bash', bashScript, 'source <(tenantry completion bash)'),
     verb('zsh', zshScript, 'source <(tenantry completion zsh)'),

@@ -32,11 +32,8 @@ export const kindOf = (noun: string, { name, usage }: Pick<Command, 'name' | 'us
 const plainName = /^[A-Za-z0-9][\w.-]*$/
 
 /** Prints one name a line, for completion scripts. Without a daemon or a login it prints nothing. */
-export const names = command(
-  'names <kind>',
-  'List names of boxes, tenants, rollouts or hosts',
-  {},
-  async (context, { kind }): Promise<readonly string[]> => {
+export const names = command('names <kind>', 'List names of boxes, tenants, rollouts or hosts', {
+  run: async (context, { kind }): Promise<readonly string[]> => {
     const known = kinds.find((one) => one === kind)
     if (!known) throw problem('USAGE', `unknown kind ${kind}. fix: ${kinds.join(', ')}`)
     const found = await read[known](context).catch((error: unknown) => {
@@ -45,8 +42,8 @@ export const names = command(
     })
     return found.filter((name) => plainName.test(name))
   },
-  (all) => all.join('\n'),
-)
+  view: (all) => all.join('\n'),
+})
 
 const read: Readonly<Record<Kind, (context: Context) => Promise<readonly string[]>>> = {
   boxes: async (context) => (await listAllBoxes(context)).map(({ slug }) => slug),

@@ -27,19 +27,14 @@ const jobColumns = ({ now }: Style): Column<CronJob>[] => [
   description,
 ]
 
-const list = command(
-  'list',
-  'List scheduled jobs with their next and last run',
-  {},
-  ({ api }) => api.crons.listCrons(),
-  ({ crons: jobs }, style) => (jobs.length === 0 ? 'No jobs.' : tableWithText(style, jobColumns(style), description, jobs)),
-)
+const list = command('list', 'List scheduled jobs with their next and last run', {
+  run: ({ api }) => api.crons.listCrons(),
+  view: ({ crons: jobs }, style) =>
+    jobs.length === 0 ? 'No jobs.' : tableWithText(style, { columns: jobColumns(style), text: description }, jobs),
+})
 
-const run = command(
-  'run <job>',
-  'Run a job now and wait for it',
-  {},
-  async ({ api, progress }, { job }) => {
+const run = command('run <job>', 'Run a job now and wait for it', {
+  run: async ({ api, progress }, { job }) => {
     const running = await progress(`running job ${job}`)
     try {
       return await api.crons.triggerCron({ params: { jobKey: job } })
@@ -47,9 +42,9 @@ const run = command(
       running.stop()
     }
   },
-  ({ success, message }, { paint }) => `${success ? paint.green('succeeded:') : paint.red('failed:')} ${clean(message)}`,
-  { exit: ({ success }) => (success ? 0 : 1) },
-)
+  view: ({ success, message }, { paint }) => `${success ? paint.green('succeeded:') : paint.red('failed:')} ${clean(message)}`,
+  exit: ({ success }) => (success ? 0 : 1),
+})
 
 const runColumns = ({ now }: Style): Column<CronRun>[] => [
   { title: 'STARTED', value: ({ started_at }) => `${started_at.slice(0, 19).replace('T', ' ')}`, priority: 1 },
@@ -59,13 +54,11 @@ const runColumns = ({ now }: Style): Column<CronRun>[] => [
   { title: 'MESSAGE', value: ({ message }) => message, priority: 2, minWidth: 16 },
 ]
 
-const history = command(
-  'history <job>',
-  'List the runs of a job, newest first',
-  { limit: count('--limit <count>', 'max results') },
-  ({ api }, { job, limit }) => api.crons.cronHistory({ params: { jobKey: job }, query: limit ? { limit } : {} }),
-  ({ runs }, style, { job }) =>
+const history = command('history <job>', 'List the runs of a job, newest first', {
+  options: { limit: count('--limit <count>', 'max results') },
+  run: ({ api }, { job, limit }) => api.crons.cronHistory({ params: { jobKey: job }, query: limit ? { limit } : {} }),
+  view: ({ runs }, style, { job }) =>
     runs.length === 0 ? `No runs. Run it now: tenantry crons run ${job}` : table(style, runColumns(style), runs),
-)
+})
 
 export const crons = noun('crons', 'Scheduled jobs', [list, run, history])

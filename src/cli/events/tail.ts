@@ -2,21 +2,19 @@ import type { EventRecord } from '../../core/events/index.ts'
 import { isProblem, printable, problem } from '../../core/kit/index.ts'
 import { type Context, command, count, type Style, text } from '../kit/index.ts'
 
-export const tail = command(
-  'tail',
-  'Follow stored events until Ctrl-C',
-  {
+export const tail = command('tail', 'Follow stored events until Ctrl-C', {
+  options: {
     tenant: text('--tenant <slug>', 'only events of this tenant'),
     type: text('--type <type>', 'event type, such as space.created; a trailing * matches a prefix'),
     last: count('--last <count>', 'number of earlier events to show first (default 10, max 500)', 0),
   },
-  async ({ json, stdout, style, ...context }, { tenant, type, last = 10 }) => {
+  run: async ({ json, stdout, style, ...context }, { tenant, type, last = 10 }) => {
     const write = (record: EventRecord) => stdout.write(`${json ? JSON.stringify(record) : eventLine(record, style())}\n`)
     await followEvents(context, { tenant, type, last }, write)
   },
-  () => '',
-  { examples: ['tail --tenant anna-schule', "tail --type 'rollout.*' --json"] },
-)
+  view: () => '',
+  examples: ['tail --tenant anna-schule', "tail --type 'rollout.*' --json"],
+})
 
 type Deps = Pick<Context, 'api' | 'clock' | 'signal' | 'url'>
 type Filter = Readonly<{ tenant: string | undefined; type: string | undefined; last: number }>

@@ -3,12 +3,9 @@ import { problem } from '../../core/kit/index.ts'
 import { assertConfirmed, type Context, clean, command, fields, flag, required, sections, stamp, text } from '../kit/index.ts'
 import { hostList, hostView } from './hosts.view.ts'
 
-export const invite = command(
-  'invite <name>',
-  'Create a one-time enrolment token for a host, valid 15 minutes',
-  {},
-  ({ api }, { name }) => api.hosts.inviteHost({ body: { name } }),
-  ({ token, name, expiresAt }, style) =>
+export const invite = command('invite <name>', 'Create a one-time enrolment token for a host, valid 15 minutes', {
+  run: ({ api }, { name }) => api.hosts.inviteHost({ body: { name } }),
+  view: ({ token, name, expiresAt }, style) =>
     sections(
       fields(style, [
         ['host', name],
@@ -18,18 +15,18 @@ export const invite = command(
       'Save the token now, it is not shown again. On the host, put it into a file that only root can read, then:\n' +
         `  tenantry-agent enrol --url ${style.url ?? '<this daemon>'} --token-file <file>\n  tenantry-agent run`,
     ),
-  { examples: ['invite host-1', 'invite host-1 --json | jq -r .token'] },
-)
+  examples: ['invite host-1', 'invite host-1 --json | jq -r .token'],
+})
 
-export const list = command('list', 'List hosts with their status', {}, ({ api }) => api.hosts.listHosts(), hostList)
+export const list = command('list', 'List hosts with their status', {
+  run: ({ api }) => api.hosts.listHosts(),
+  view: hostList,
+})
 
-export const show = command(
-  'show <name>',
-  'Show a host: status, agent, engine, resources',
-  {},
-  (context, { name }) => shown(context, name),
-  hostView,
-)
+export const show = command('show <name>', 'Show a host: status, agent, engine, resources', {
+  run: (context, { name }) => shown(context, name),
+  view: hostView,
+})
 
 /** A name that is a word of the API's paths is read from the list; new hosts cannot have one. */
 async function shown({ api }: Context, name: string): Promise<HostView> {
@@ -40,31 +37,27 @@ async function shown({ api }: Context, name: string): Promise<HostView> {
   return found
 }
 
-export const revoke = command(
-  'revoke <name>',
-  'Revoke the agent of a host; its open commands expire',
-  { reason: required(text('--reason <text>', 'reason for the audit log')) },
-  async ({ api, ask }, { name, reason }) => {
+export const revoke = command('revoke <name>', 'Revoke the agent of a host; its open commands expire', {
+  options: { reason: required(text('--reason <text>', 'reason for the audit log')) },
+  run: async ({ api, ask }, { name, reason }) => {
     await assertConfirmed(
       ask,
       `Revoke the agent of ${name}? Its boxes keep running, but cannot be updated or restored until it enrols again.`,
     )
     return api.hosts.revokeHost({ params: { name }, body: { reason } })
   },
-  hostView,
-)
+  view: hostView,
+})
 
-export const platform = command(
-  'platform <name>',
-  "Set the address of a remote host's chat servers",
-  {
+export const platform = command('platform <name>', "Set the address of a remote host's chat servers", {
+  options: {
     address: text('--address <url>', 'http://10.0.3.7:{port} (listed private network) or https://{slug}.boxes.example'),
     loopback: flag('--loopback', "the boxes run on the daemon's machine (default)"),
   },
-  ({ api }, { name, address, loopback }) => {
+  run: ({ api }, { name, address, loopback }) => {
     if ((address === undefined) !== loopback) throw problem('USAGE', 'pass either --address <url> or --loopback')
     return api.homeserver.setPlatformAddress({ params: { name }, body: { address: address ?? null } })
   },
-  ({ host, address }) => `Platform address of ${clean(host)}: ${address === null ? 'loopback' : clean(address)}`,
-  { examples: ['platform host-2 --address http://10.0.3.7:{port}'] },
-)
+  view: ({ host, address }) => `Platform address of ${clean(host)}: ${address === null ? 'loopback' : clean(address)}`,
+  examples: ['platform host-2 --address http://10.0.3.7:{port}'],
+})

@@ -16,32 +16,28 @@ type RegistriesResult =
   | RegistryEntry
   | Readonly<{ removed: string; host: string | null }>
 
-export const registries = command(
-  'registries <list|set|remove> [registry]',
-  'Manage registry mirrors and credentials',
-  {
+export const registries = command('registries <list|set|remove> [registry]', 'Manage registry mirrors and credentials', {
+  options: {
     host: text('--host <name>', 'apply to one host'),
     allHosts: flag('--all-hosts', 'apply to all hosts without an entry of their own'),
     mirror: text('--mirror <host:port/path>', 'mirror to try before the registry'),
     username: text('--username <name>', 'user name at this registry (for a mirror: use its own entry)'),
     passwordFile: text('--password-file <file>', 'file with the password on line 1 (- is stdin)'),
   },
-  async (context, { 'list|set|remove': action, ...input }): Promise<RegistriesResult> => {
+  run: async (context, { 'list|set|remove': action, ...input }): Promise<RegistriesResult> => {
     if (action === 'list') return context.api.hosts.listRegistries()
     if (action === 'set') return set(context, input)
     if (action === 'remove') return remove(context, input)
     throw problem('USAGE', `unknown action ${action}; use list, set or remove`)
   },
-  (result, style) => ('registries' in result ? registryList(result, style) : registryView(result)),
-  {
-    examples: [
-      'hosts registries list',
-      'hosts registries set docker.io --all-hosts --mirror mirror.example:5000/hub',
-      'hosts registries set registry.example --host host-1 --username puller --password-file /root/registry-password',
-      'hosts registries remove docker.io --all-hosts',
-    ].map((line) => line.replace(/^hosts /, '')),
-  },
-)
+  view: (result, style) => ('registries' in result ? registryList(result, style) : registryView(result)),
+  examples: [
+    'hosts registries list',
+    'hosts registries set docker.io --all-hosts --mirror mirror.example:5000/hub',
+    'hosts registries set registry.example --host host-1 --username puller --password-file /root/registry-password',
+    'hosts registries remove docker.io --all-hosts',
+  ].map((line) => line.replace(/^hosts /, '')),
+})
 
 async function set(context: Context, input: Input): Promise<RegistryEntry> {
   const { mirror, username, passwordFile } = input

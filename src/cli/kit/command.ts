@@ -38,17 +38,19 @@ export type Command = Readonly<{
 }> &
   Extras<never, never>
 
+type Parts<Input, Specs, Result> = Readonly<{
+  options?: Specs
+  run: (context: Context, input: Input) => Promise<Result>
+  view: (result: Result, style: Style, input: Input) => string
+}> &
+  Extras<Input, Result>
+
 /** Declares a command. Heavy modules are imported inside `run` only, so that help stays instant. */
-export function command<const Usage extends string, const Specs extends OptionSpecs, Result>(
+export const command = <const Usage extends string, Result, const Specs extends OptionSpecs = Record<never, never>>(
   usage: Usage,
   summary: string,
-  options: Specs,
-  run: (context: Context, input: ArgumentsOf<Usage> & OptionValues<Specs>) => Promise<Result>,
-  view: (result: Result, style: Style, input: ArgumentsOf<Usage> & OptionValues<Specs>) => string,
-  extras: Extras<ArgumentsOf<Usage> & OptionValues<Specs>, Result> = {},
-): Command {
-  return { usage, name: usage.split(' ')[0] as string, summary, options, run, view, ...extras }
-}
+  parts: Parts<ArgumentsOf<Usage> & OptionValues<Specs>, Specs, Result>,
+): Command => ({ options: {}, ...parts, usage, name: usage.split(' ')[0] as string, summary })
 
 /** A command for the first page of help; it cannot run. */
 export const nameOnly = (name: string, summary: string): Command => ({

@@ -127,10 +127,9 @@ export const exitOf = (error: unknown): ExitCode => (isProblem(error) ? error.ex
 
 /** Prints an error on stderr, for scripts as one line of JSON (the last line: progress may precede it), and returns the exit code. */
 export function reportFailure(
-  error: unknown,
-  typed: TypedCommand,
-  globals: Pick<Globals, 'json' | 'color' | 'url'>,
   { stderr, env, signal }: Machine,
+  error: unknown,
+  { typed, globals }: Readonly<{ typed: TypedCommand; globals: Pick<Globals, 'json' | 'color' | 'url'> }>,
 ): ExitCode {
   if (env.TENANTRY_DEBUG) stderr.write(`${causes(error).join('\ncaused by ')}\n`)
   if (signal.aborted && !isProblem(error)) stderr.write('stopped by Ctrl-C; work already started on the daemon continues\n')

@@ -13,19 +13,23 @@ export type Parsed = Readonly<{ command: Command; typed: TypedCommand; globals: 
 type Names = Readonly<{ noun?: Noun; verb?: Command }>
 
 /** Parses a command line. Returns undefined when it printed help or the version; throws USAGE for a line that does not parse. */
-function parseCommandLine(tree: Tree, argv: readonly string[], version: string, machine: Machine): Parsed | undefined {
+function parseCommandLine(
+  { tree, version }: Readonly<{ tree: Tree; version: string }>,
+  argv: readonly string[],
+  machine: Machine,
+): Parsed | undefined {
   const found: { parsed?: Parsed } = {}
   const store = (names: Names, command: Command) => (built: Commander, values: readonly unknown[]) => {
-    found.parsed = parsedOf(names, command, built, values)
+    found.parsed = parsedOf(names, command, { built, args: values })
   }
   const program = root(tree, version, machine)
   for (const noun of tree.nouns) {
     const built = program.command(noun.name).description(noun.summary).usage('<verb> [options]').helpCommand(false)
     built.addHelpText('after', `\nOptions: tenantry ${noun.name} <verb> --help; of every command: tenantry --help`)
     const loaded = noun.verbs.filter((verb) => !verb.nameOnly)
-    for (const verb of loaded) addCommand(built, verb, `${noun.name} `, store({ noun, verb }, verb))
+    for (const verb of loaded) addCommand(built, verb, { before: `${noun.name} `, action: store({ noun, verb }, verb) })
   }
-  for (const verb of tree.alone) addCommand(program, verb, '', store({ verb }, verb))
+  for (const verb of tree.alone) addCommand(program, verb, { before: '', action: store({ verb }, verb) })
   try {
     program.parse([...argv], { from: 'user' })
   } catch (error) {
@@ -85,7 +89,11 @@ function assertKnownVerb(command: Commander): void {
   if (command.commands.length > 0 && word !== undefined && !word.startsWith('-')) command.error(`error: unknown command '${word}'`)
 }
 
-function addCommand(parent: Commander, command: Command, before: string, then: (built: Commander, args: readonly unknown[]) => void): void {
+function addCommand(
+  parent: Commander,
+  command: Command,
+  { before, action }: Readonly<{ before: string; action: (built: Commander, args: readonly unknown[]) => void }>,
+): void {
   const built = parent.command(command.usage).description(command.summary)
   const alias = aliases[command.name]
   if (alias) built.alias(alias)
@@ -93,7 +101,7 @@ function addCommand(parent: Commander, command: Command, before: string, then: (
   for (const spec of Object.values(command.options)) built.addOption(optionOf(spec))
   const { examples } = command
   if (examples) built.addHelpText('after', () => `\nExamples:\n${examples.map((line) => `  tenantry ${before}${line}`).join('\n')}`)
-  built.action((...args: unknown[]) => then(built, args))
+  built.action((...args: unknown[]) => action(built, args))
 }
 
 /** Names that people know from other programs, for the verbs of every noun. */
@@ -129,7 +137,11 @@ function optionOf({ flags, summary, mandatory, hidden, choices, parse }: OptionS
   return option
 }
 
-function parsedOf({ noun, verb }: Names, command: Command, built: Commander, args: readonly unknown[]): Parsed {
+function parsedOf(
+  { noun, verb }: Names,
+  command: Command,
+  { built, args }: Readonly<{ built: Commander; args: readonly unknown[] }>,
+): Parsed {
   const given = built.optsWithGlobals() as Globals
   const globals: Globals = { ...given, json: given.json === true || given.output === 'json' }
   if (globals.columns && !readVerbs.has(command.name))
@@ -162,15 +174,19 @@ function throwUsage(error: CommanderError): undefined {
 }
 
 /** Runs one command line and returns its exit code; never throws. Results go to stdout, all else to stderr. */
-export async function runCommandLine(tree: Tree, argv: readonly string[], version: string, machine: Machine): Promise<ExitCode> {
+export async function runCommandLine(
+  { tree, version }: Readonly<{ tree: Tree; version: string }>,
+  argv: readonly string[],
+  machine: Machine,
+): Promise<ExitCode> {
   let parsed: Parsed | undefined
   try {
-    parsed = parseCommandLine(tree, standardForm(argv), version, machine)
+    parsed = parseCommandLine({ tree, version }, standardForm(argv), machine)
     return parsed ? await (await import('./run.ts')).runParsed(parsed, machine) : 0
   } catch (error) {
     const typed = parsed?.typed ?? typedWords(tree, argv)
     const globals = parsed?.globals ?? { json: asksJson(argv), color: !argv.includes('--no-color') }
-    return (await import('./failure.ts')).reportFailure(error, typed, globals, machine)
+    return (await import('./failure.ts')).reportFailure(machine, error, { typed, globals })
   }
 }
 

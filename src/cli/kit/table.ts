@@ -34,7 +34,7 @@ export function table<Row>(style: Style, columns: readonly Column<Row>[], rows: 
       .map((drawn, index) => cellOf(drawn, index === fitted.length - 1))
       .join(' '.repeat(gap))
       .trimEnd()
-  const head = line(({ column, width }, last) => paint.dim(place(column, column.title, width, last)))
+  const head = line(({ column, width }, last) => paint.dim(place(column, column.title, { width, last })))
   const body = rows.map((row, index) => line((drawn, last) => paintedCell(drawn, { row, index, last }, paint)))
   return [head, ...body].join('\n')
 }
@@ -106,7 +106,7 @@ function squeeze<Row>(drawn: readonly Drawn<Row>[], width: number): readonly Dra
   return shrink(cuttable, totalWidth(drawn) - width)
 }
 
-const place = (column: Column<never>, text: string, width: number, last: boolean) => {
+const place = (column: Column<never>, text: string, { width, last }: Readonly<{ width: number; last: boolean }>) => {
   const fitting = shorten(text, width)
   if (column.align === 'right') return padStart(fitting, width)
   return last ? fitting : padEnd(fitting, width)
@@ -115,13 +115,17 @@ const place = (column: Column<never>, text: string, width: number, last: boolean
 type Cell<Row> = Readonly<{ row: Row; index: number; last: boolean }>
 
 function paintedCell<Row>({ column, cells, width }: Drawn<Row>, { row, index, last }: Cell<Row>, paint: Paint): string {
-  const placed = place(column as Column<never>, cells[index] as string, width, last)
+  const placed = place(column as Column<never>, cells[index] as string, { width, last })
   const tint = cells[index] === '-' ? 'dim' : column.paint?.(row)
   return tint ? paint[tint](placed) : placed
 }
 
 /** A table with one text column that is never cut: on a narrow terminal the text goes below its row. */
-export function tableWithText<Row>(style: Style, columns: readonly Column<Row>[], text: Column<Row>, rows: readonly Row[]): string {
+export function tableWithText<Row>(
+  style: Style,
+  { columns, text }: Readonly<{ columns: readonly Column<Row>[]; text: Column<Row> }>,
+  rows: readonly Row[],
+): string {
   const whole = table({ ...style, width: Number.POSITIVE_INFINITY }, columns, rows)
   if (fold(whole, style.width) === whole) return whole
   const others = columns.filter((column) => column !== text)

@@ -13,24 +13,22 @@ type Input = Readonly<{
   cursor: string | undefined
 }>
 
-export const items = command(
-  'items <list|update> [item]',
-  'List items; change status, price or vendor of one',
-  {
+export const items = command('items <list|update> [item]', 'List items; change status, price or vendor of one', {
+  options: {
     status: oneOf('--status <status>', 'list: only these; update: the new status', ['draft', 'published', 'archived']),
     price: text('--price <price>', 'flat-monthly=<cents>, per-active-user=<cents> or free'),
     vendor: text('--vendor <vendor>', 'id of the vendor that is paid; none for the platform'),
     limit: count('--limit <count>', 'max results'),
     cursor: text('--cursor <cursor>', 'pagination cursor'),
   },
-  async (context, { 'list|update': action, ...input }): Promise<Listed | Item> => {
+  run: async (context, { 'list|update': action, ...input }): Promise<Listed | Item> => {
     if (action === 'list') return list(context, input)
     if (action === 'update') return update(context, input)
     throw problem('USAGE', `unknown action ${action}; use list or update`)
   },
-  (result, style) => ('items' in result ? listView(result, style) : itemView(result, style)),
-  { examples: ['items list', 'items update itm_2x7e --price flat-monthly=499', 'items update itm_2x7e --status archived'] },
-)
+  view: (result, style) => ('items' in result ? listView(result, style) : itemView(result, style)),
+  examples: ['items list', 'items update itm_2x7e --price flat-monthly=499', 'items update itm_2x7e --status archived'],
+})
 
 const list = ({ api }: Context, { status, limit, cursor }: Input) => api.marketplace.listItems({ query: { status, limit, cursor } })
 

@@ -34,23 +34,23 @@ export const submissions = command(
   'submissions <list|show|approve|reject|request-changes> [submission]',
   'Review flows and apps that vendors submitted',
   {
-    status: oneOf('--status <status>', 'list: only these', ['pending', 'needs-changes', 'approved', 'rejected']),
-    notes: text('--notes <text>', 'notes or reason for the vendor'),
-    vendor: text('--vendor <vendor>', 'approve: join this vendor (default: a new one)'),
-    item: text('--item <item>', 'approve: publish as the next version of this item'),
-    limit: count('--limit <count>', 'max results'),
-    cursor: text('--cursor <cursor>', 'pagination cursor'),
-  },
-  async (context, { 'list|show|approve|reject|request-changes': action, ...input }): Promise<Listed | Submission | Reviewed> => {
-    const { limit, cursor, status } = input
-    if (action === 'list') return context.api.marketplace.listMarketplaceSubmissions({ query: { status, limit, cursor } })
-    if (action === 'show') return context.api.marketplace.showMarketplaceSubmission({ params: { id: named(input) } })
-    if (action === 'approve') return approve(context, input)
-    if (action === 'reject' || action === 'request-changes') return refuse(context, action, input)
-    throw problem('USAGE', `unknown action ${action}; use list, show, approve, reject or request-changes`)
-  },
-  view,
-  {
+    options: {
+      status: oneOf('--status <status>', 'list: only these', ['pending', 'needs-changes', 'approved', 'rejected']),
+      notes: text('--notes <text>', 'notes or reason for the vendor'),
+      vendor: text('--vendor <vendor>', 'approve: join this vendor (default: a new one)'),
+      item: text('--item <item>', 'approve: publish as the next version of this item'),
+      limit: count('--limit <count>', 'max results'),
+      cursor: text('--cursor <cursor>', 'pagination cursor'),
+    },
+    run: async (context, { 'list|show|approve|reject|request-changes': action, ...input }): Promise<Listed | Submission | Reviewed> => {
+      const { limit, cursor, status } = input
+      if (action === 'list') return context.api.marketplace.listMarketplaceSubmissions({ query: { status, limit, cursor } })
+      if (action === 'show') return context.api.marketplace.showMarketplaceSubmission({ params: { id: named(input) } })
+      if (action === 'approve') return approve(context, input)
+      if (action === 'reject' || action === 'request-changes') return refuse(context, action, input)
+      throw problem('USAGE', `unknown action ${action}; use list, show, approve, reject or request-changes`)
+    },
+    view,
     examples: [
       ...['submissions list --status pending', 'submissions approve sbm_2x7e --notes "Well done"'],
       'submissions request-changes sbm_2x7e --notes "Describe what it does"',

@@ -14,10 +14,8 @@ type Input = Readonly<{
   cursor: string | undefined
 }>
 
-export const vendors = command(
-  'vendors <list|create|update|onboard|sync> [vendor]',
-  'Manage vendors and their payment accounts',
-  {
+export const vendors = command('vendors <list|create|update|onboard|sync> [vendor]', 'Manage vendors and their payment accounts', {
+  options: {
     name: text('--name <name>', 'name of the vendor'),
     email: text('--email <address>', 'contact address'),
     country: text('--country <code>', 'create: country such as DE (default: DE)'),
@@ -25,7 +23,7 @@ export const vendors = command(
     limit: count('--limit <count>', 'max results'),
     cursor: text('--cursor <cursor>', 'pagination cursor'),
   },
-  async (context, { 'list|create|update|onboard|sync': action, ...input }): Promise<Listed | Vendor | Link> => {
+  run: async (context, { 'list|create|update|onboard|sync': action, ...input }): Promise<Listed | Vendor | Link> => {
     if (action === 'list') return context.api.marketplace.listVendors({ query: { limit: input.limit, cursor: input.cursor } })
     if (action === 'create') return create(context, input)
     if (action === 'update') return update(context, input)
@@ -34,15 +32,13 @@ export const vendors = command(
     throw problem('USAGE', `unknown action ${action}; use list, create, update, onboard or sync`)
   },
   view,
-  {
-    examples: [
-      'vendors list',
-      'vendors create --name Acme --email pay@acme.example',
-      'vendors update vnd_2x7e --fee 12.5',
-      'vendors onboard vnd_2x7e',
-    ],
-  },
-)
+  examples: [
+    'vendors list',
+    'vendors create --name Acme --email pay@acme.example',
+    'vendors update vnd_2x7e --fee 12.5',
+    'vendors onboard vnd_2x7e',
+  ],
+})
 
 function feeOf({ fee }: Input): number | undefined {
   if (fee === undefined) return undefined

@@ -7,16 +7,14 @@ import { bearerOf, clean, command, fields, required, tenantUser, text } from '..
 
 type Store = Client<typeof storeContract>
 
-export const register = command(
-  'register',
-  'Become a developer of modules',
-  {
+export const register = command('register', 'Become a developer of modules', {
+  options: {
     email: required(text('--email <address>', 'mail address for results of reviews')),
     name: required(text('--name <name>', 'your name')),
     organization: required(text('--organization <name>', 'your organization')),
     code: text('--code <code>', 'invite code of an operator'),
   },
-  async (context, { code, ...input }) => {
+  run: async (context, { code, ...input }) => {
     const login = await tenantUser(context)
     const { registerDeveloper }: Store = context.api.store
     const body = { ...input, ...(code === undefined ? {} : { inviteCode: code }) }
@@ -24,19 +22,18 @@ export const register = command(
     await context.logins.saveUser(context.url, { ...login, developerId: developer.id })
     return developer
   },
-  ({ id, email }, style) =>
+  view: ({ id, email }, style) =>
     fields(style, [
       ['developer', id],
       ['mails to', clean(email)],
     ]),
-  { asUser: true, examples: ['register --email anna@example.org --name Anna --organization Acme --code sti_Vb0m'] },
-)
+  asUser: true,
+  examples: ['register --email anna@example.org --name Anna --organization Acme --code sti_Vb0m'],
+})
 
-export const submit = command(
-  'submit <zip>',
-  'Upload a package for review',
-  { developer: text('--developer <id>', 'developer account (default: as registered here)') },
-  async (context, { zip: file, developer }) => {
+export const submit = command('submit <zip>', 'Upload a package for review', {
+  options: { developer: text('--developer <id>', 'developer account (default: as registered here)') },
+  run: async (context, { zip: file, developer }) => {
     const login = await tenantUser(context)
     const id = developer ?? login.developerId
     if (id === undefined)
@@ -50,14 +47,15 @@ export const submit = command(
     const headers = { ...bearerOf(login), 'x-developer-id': id }
     return uploadModule({ upload: { content, fileName: basename(file), fields } }, { headers, signal: context.signal })
   },
-  ({ submissionId, checksum }, style) =>
+  view: ({ submissionId, checksum }, style) =>
     fields(style, [
       ['submission', submissionId],
       ['status', 'in review'],
       ['sha256', checksum],
     ]),
-  { asUser: true, examples: ['submit attendance-0.1.0.zip'] },
-)
+  asUser: true,
+  examples: ['submit attendance-0.1.0.zip'],
+})
 
 /** The text of `module.json`. Throws MODULE_INVALID. */
 async function manifestIn(zip: Buffer, file: string): Promise<string> {

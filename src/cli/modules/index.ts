@@ -11,26 +11,24 @@ import { operatorVerbs } from './operate.ts'
 
 const local = { local: true } as const
 
-const init = command(
-  'init <dir>',
-  'Create a working module in a new folder',
-  { id: text('--id <id>', 'id of the module (default: the name of the folder)') },
-  (_, { dir, id }) => createModule(dir, id),
-  ({ id, dir, files }, { paint }) =>
+const init = command('init <dir>', 'Create a working module in a new folder', {
+  options: { id: text('--id <id>', 'id of the module (default: the name of the folder)') },
+  run: (_, { dir, id }) => createModule(dir, id),
+  view: ({ id, dir, files }, { paint }) =>
     [`${paint.green('created:')} ${id} in ${dir}`, ...files.map((file) => `  ${file}`), '', `next: tenantry modules test ${dir}`].join(
       '\n',
     ),
-  { ...local, examples: ['init attendance'] },
-)
+  ...local,
+  examples: ['init attendance'],
+})
 
-const check = command(
-  'check <dir>',
-  'Validate and scan a module as the store does',
-  {},
-  async (_, { dir }) => (await checkFolder(dir)).checked,
-  checkedView,
-  { ...local, exit: ({ ok }) => (ok ? 0 : 5), examples: ['check attendance'] },
-)
+const check = command('check <dir>', 'Validate and scan a module as the store does', {
+  run: async (_, { dir }) => (await checkFolder(dir)).checked,
+  view: checkedView,
+  ...local,
+  exit: ({ ok }) => (ok ? 0 : 5),
+  examples: ['check attendance'],
+})
 
 const stepColumns: Column<TestedStep>[] = [
   { title: 'STEP', value: ({ step }) => step, priority: 1 },
@@ -40,11 +38,8 @@ const stepColumns: Column<TestedStep>[] = [
   { title: 'MESSAGE', value: ({ message }) => message && clean(message), priority: 1 },
 ]
 
-const test = command(
-  'test <dir>',
-  'Run migrations and handlers in the sandbox on samples.json',
-  {},
-  async ({ clock }, { dir }) => {
+const test = command('test <dir>', 'Run migrations and handlers in the sandbox on samples.json', {
+  run: async ({ clock }, { dir }) => {
     const { module } = await checkFolder(dir)
     if (module.manifest.type === 'B')
       throw problem('MODULE_INVALID', 'A type B module runs on its own server. fix: test it there; modules check covers its package')
@@ -57,30 +52,31 @@ const test = command(
       await sandbox.close()
     }
   },
-  ({ ok, ran, ms, log }, style) =>
+  view: ({ ok, ran, ms, log }, style) =>
     sections(
       table(style, stepColumns, ran),
       log.length > 0 ? ['log:', ...log.map((line) => `  ${clean(line)}`)].join('\n') : undefined,
       `${ok ? style.paint.green('OK') : style.paint.red('failed')} (${plural(ran.length, 'step')}, ${duration(ms)})`,
     ),
-  { ...local, exit: ({ ok }) => (ok ? 0 : 5), examples: ['test attendance'] },
-)
+  ...local,
+  exit: ({ ok }) => (ok ? 0 : 5),
+  examples: ['test attendance'],
+})
 
-const pack = command(
-  'pack <dir>',
-  'Check a module and write its package',
-  { out: text('--out <file>', 'file to write (default: <id>-<version>.zip here)') },
-  async (_, { dir, out }) => {
+const pack = command('pack <dir>', 'Check a module and write its package', {
+  options: { out: text('--out <file>', 'file to write (default: <id>-<version>.zip here)') },
+  run: async (_, { dir, out }) => {
     const { checked, zip, checksum } = await checkFolder(dir)
     return writePackage({ checked, zip, checksum, out })
   },
-  ({ file, bytes, sha256 }, style) =>
+  view: ({ file, bytes, sha256 }, style) =>
     fields(style, [
       ['package', file],
       ['bytes', bytes],
       ['sha256', sha256],
     ]),
-  { ...local, examples: ['pack attendance', 'pack attendance --out /tmp/attendance.zip'] },
-)
+  ...local,
+  examples: ['pack attendance', 'pack attendance --out /tmp/attendance.zip'],
+})
 
 export const modules = noun('modules', 'Author and operate modules', [init, check, test, pack, register, submit, ...operatorVerbs])

@@ -30,25 +30,19 @@ const columns: Column<OperatedModule>[] = [
   { title: 'NAME', value: ({ name }) => name, priority: 3 },
 ]
 
-const list = command(
-  'list',
-  'List approved modules and their installations',
-  {},
-  ({ api }) => api.modules.listModules(),
-  ({ modules }, style) => (modules.length === 0 ? 'No modules.' : table(style, columns, modules)),
-  { examples: ['list'] },
-)
+const list = command('list', 'List approved modules and their installations', {
+  run: ({ api }) => api.modules.listModules(),
+  view: ({ modules }, style) => (modules.length === 0 ? 'No modules.' : table(style, columns, modules)),
+  examples: ['list'],
+})
 
-const show = command(
-  'show <module>',
-  'Show a module, its health and withdrawn versions',
-  {},
-  async ({ api }, { module: moduleId }) => {
+const show = command('show <module>', 'Show a module, its health and withdrawn versions', {
+  run: async ({ api }, { module: moduleId }) => {
     const health = await api.modules.showModuleHealth({ params: { moduleId } })
     const found = (await api.modules.listModules()).modules.find((one) => one.moduleId === moduleId)
     return { ...health, ...(found ?? { status: 'active' as const, installations: 0, withdrawn: [] }) }
   },
-  (shown, style) =>
+  view: (shown, style) =>
     sections(
       `${style.paint.bold(shown.moduleId)} ${shown.version}`,
       fields(style, [
@@ -61,8 +55,8 @@ const show = command(
       shown.history.some(({ runs }) => runs > 0) ? table(style, historyColumns, shown.history) : '',
       shown.withdrawn.length > 0 ? table(style, withdrawnColumns(style), shown.withdrawn) : '',
     ),
-  { examples: ['show attendance'] },
-)
+  examples: ['show attendance'],
+})
 
 type HealthPoint = ModuleHealthDetail['history'][number]
 const historyColumns: Column<HealthPoint>[] = [
@@ -108,14 +102,11 @@ const healthColumns: Column<ModuleHealth>[] = [
   { title: 'VIOLATIONS', value: violationsOf, priority: 1 },
 ]
 
-const health = command(
-  'health',
-  'Show errors, durations and violations of active modules',
-  {},
-  ({ api }) => api.modules.listModuleHealth(),
-  ({ modules }, style) => (modules.length === 0 ? 'No active modules.' : table(style, healthColumns, modules)),
-  { examples: ['health'] },
-)
+const health = command('health', 'Show errors, durations and violations of active modules', {
+  run: ({ api }) => api.modules.listModuleHealth(),
+  view: ({ modules }, style) => (modules.length === 0 ? 'No active modules.' : table(style, healthColumns, modules)),
+  examples: ['health'],
+})
 
 type Entry = Readonly<{ at: string; actor: string; action: string; moduleId: string; version: string | null }>
 const auditColumns = ({ now }: Style): Column<Entry>[] => [
@@ -126,48 +117,40 @@ const auditColumns = ({ now }: Style): Column<Entry>[] => [
   { title: 'ACTOR', value: ({ actor }) => clean(actor), priority: 2 },
 ]
 
-const audit = command(
-  'audit <tenant>',
-  'List audit entries about the modules of a tenant',
-  { module: text('--module <id>', 'only entries of this module'), limit: count('--limit <count>', 'max results') },
-  ({ api }, { tenant, module: moduleId, limit }) =>
+const audit = command('audit <tenant>', 'List audit entries about the modules of a tenant', {
+  options: { module: text('--module <id>', 'only entries of this module'), limit: count('--limit <count>', 'max results') },
+  run: ({ api }, { tenant, module: moduleId, limit }) =>
     api.modules.listModuleAudit({ params: { tenantId: tenant }, query: { moduleId, limit } }),
-  ({ entries }, style) => (entries.length === 0 ? 'No entries.' : table(style, auditColumns(style), entries)),
-  { examples: ['audit acme', 'audit acme --module attendance'] },
-)
+  view: ({ entries }, style) => (entries.length === 0 ? 'No entries.' : table(style, auditColumns(style), entries)),
+  examples: ['audit acme', 'audit acme --module attendance'],
+})
 
 const only = text('--only <version>', 'only this version (default: all)')
 
-const withdraw = command(
-  'withdraw <module>',
-  'Withdraw a module; it stops everywhere within a second',
-  { reason: required(text('--reason <text>', 'shown to tenants that have the module')), only },
-  async ({ api, ask }, { module: id, reason, only: version }) => {
+const withdraw = command('withdraw <module>', 'Withdraw a module; it stops everywhere within a second', {
+  options: { reason: required(text('--reason <text>', 'shown to tenants that have the module')), only },
+  run: async ({ api, ask }, { module: id, reason, only: version }) => {
     await assertConfirmed(ask, `Stop ${version ? `version ${version}` : 'all versions'} of ${id} in every tenant? Its data stays.`)
     return api.modules.withdrawModule({ params: { id }, body: { reason, ...(version ? { version } : {}) } })
   },
-  ({ moduleId, versions }) =>
+  view: ({ moduleId, versions }) =>
     versions.length === 0
       ? `${moduleId} was withdrawn already.`
       : `Withdrawn: ${moduleId} ${versions.join(', ')}. To run it again: tenantry modules restore ${moduleId}`,
-  { examples: ['withdraw attendance --reason "sends data to strangers"'] },
-)
+  examples: ['withdraw attendance --reason "sends data to strangers"'],
+})
 
-const restore = command(
-  'restore <module>',
-  'Restore a withdrawn module',
-  { only },
-  ({ api }, { module: id, only: version }) => api.modules.restoreModule({ params: { id }, body: version ? { version } : {} }),
-  ({ moduleId, versions }) =>
+const restore = command('restore <module>', 'Restore a withdrawn module', {
+  options: { only },
+  run: ({ api }, { module: id, only: version }) => api.modules.restoreModule({ params: { id }, body: version ? { version } : {} }),
+  view: ({ moduleId, versions }) =>
     versions.length === 0 ? `No version of ${moduleId} is withdrawn.` : `Restored: ${moduleId} ${versions.join(', ')}`,
-  { examples: ['restore attendance'] },
-)
+  examples: ['restore attendance'],
+})
 
-const upstream = command(
-  'upstream <module> [url]',
-  'Show or set the address of the service of a type B module',
-  { rotateSecret: flag('--rotate-secret', 'replace the signing secret; the former one ends at once') },
-  async ({ api, ask }, { module: id, url, rotateSecret }): Promise<Upstream> => {
+const upstream = command('upstream <module> [url]', 'Show or set the address of the service of a type B module', {
+  options: { rotateSecret: flag('--rotate-secret', 'replace the signing secret; the former one ends at once') },
+  run: async ({ api, ask }, { module: id, url, rotateSecret }): Promise<Upstream> => {
     const services = api['module-services']
     const params = { id }
     if (url === undefined && !rotateSecret) return services.showModuleUpstream({ params })
@@ -176,7 +159,7 @@ const upstream = command(
     const address = url ?? (await services.showModuleUpstream({ params })).url
     return services.setModuleUpstream({ params, body: { url: address, rotateSecret } })
   },
-  (shown, style) =>
+  view: (shown, style) =>
     sections(
       fields(style, [
         ['Module', shown.moduleId],
@@ -187,8 +170,8 @@ const upstream = command(
       ]),
       shown.signingSecret ? `Signing secret, shown once: ${shown.signingSecret}` : '',
     ),
-  { examples: ['upstream attendance https://attendance.example', 'upstream attendance'] },
-)
+  examples: ['upstream attendance https://attendance.example', 'upstream attendance'],
+})
 
 type Upstream = Service & Readonly<{ signingSecret?: string | null }>
 

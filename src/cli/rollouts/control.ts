@@ -6,54 +6,44 @@ import { exitOfRollout } from './exit.ts'
 import { allowSkipped, followIfRequested, followOptions, resultExit, resultView, watchRollout } from './follow.ts'
 import { rolloutView } from './rollout.view.ts'
 
-export const start = command(
-  'start <id>',
-  'Start a queued rollout in the background',
-  { skipRefused: flag('--skip-refused', 'skip boxes that the plan blocks'), queue, ...followOptions },
-  async (context, { id, skipRefused, queue, ...how }) =>
+export const start = command('start <id>', 'Start a queued rollout in the background', {
+  options: { skipRefused: flag('--skip-refused', 'skip boxes that the plan blocks'), queue, ...followOptions },
+  run: async (context, { id, skipRefused, queue, ...how }) =>
     followIfRequested(context, await context.api.rollouts.startRollout({ params: { id }, ...startBody({ skipRefused, queue }) }), how),
-  resultView,
-  { exit: resultExit },
-)
+  view: resultView,
+  exit: resultExit,
+})
 
-export const watch = command(
-  'watch <id>',
-  'Watch a rollout live',
-  { allowSkipped },
-  (context, { id }) => watchRollout(context, id),
-  () => '',
-  { exit: exitOfRollout },
-)
+export const watch = command('watch <id>', 'Watch a rollout live', {
+  options: { allowSkipped },
+  run: (context, { id }) => watchRollout(context, id),
+  view: () => '',
+  exit: exitOfRollout,
+})
 
-export const pause = command(
-  'pause <id>',
-  'Pause a rollout; running boxes finish first',
-  { reason: required(text('--reason <text>', 'reason for the audit log')) },
-  ({ api }, { id, reason }) => api.rollouts.pauseRollout({ params: { id }, body: { reason } }),
-  rolloutView,
-)
+export const pause = command('pause <id>', 'Pause a rollout; running boxes finish first', {
+  options: { reason: required(text('--reason <text>', 'reason for the audit log')) },
+  run: ({ api }, { id, reason }) => api.rollouts.pauseRollout({ params: { id }, body: { reason } }),
+  view: rolloutView,
+})
 
-export const resume = command(
-  'resume <id>',
-  'Resume a paused rollout and retry its failed boxes',
-  {
+export const resume = command('resume <id>', 'Resume a paused rollout and retry its failed boxes', {
+  options: {
     skipFailed: flag('--skip-failed', 'skip failed boxes'),
     skip: many('--skip <slugs>', 'skip these pending boxes (comma-separated or repeated)'),
     ...followOptions,
   },
-  async (context, { id, skipFailed, skip, ...how }) => {
+  run: async (context, { id, skipFailed, skip, ...how }) => {
     const body = { skipFailed, ...(skip.length > 0 ? { skip: [...skip] } : {}) }
     return followIfRequested(context, await context.api.rollouts.resumeRollout({ params: { id }, body }), how)
   },
-  resultView,
-  { exit: resultExit },
-)
+  view: resultView,
+  exit: resultExit,
+})
 
-export const promote = command(
-  'promote <id>',
-  'Continue a rollout past its hold or the rest of its bake',
-  { ...followOptions },
-  async (context, { id, ...how }) => {
+export const promote = command('promote <id>', 'Continue a rollout past its hold or the rest of its bake', {
+  options: { ...followOptions },
+  run: async (context, { id, ...how }) => {
     const rollout = await context.api.rollouts.getRollout({ params: { id } })
     const gate = gateOf(rollout)
     const { status, pauseReason, counts } = rollout
@@ -66,19 +56,17 @@ export const promote = command(
       await assertConfirmed(context.ask, `Continue ${id} past its ${gate}? ${plural(counts.pending, 'box', 'boxes')} left.`)
     return followIfRequested(context, await context.api.rollouts.promoteRollout({ params: { id } }), how)
   },
-  resultView,
-  { exit: resultExit },
-)
+  view: resultView,
+  exit: resultExit,
+})
 
 const whyPaused = (reason: string | null): string => (reason === null ? '.' : ` (${whyOf({ pauseReason: reason, error: null })}).`)
 
-export const abort = command(
-  'abort <id>',
-  'Abort a rollout; running boxes finish, updated boxes stay',
-  { reason: text('--reason <text>', 'reason for the audit log') },
-  async ({ api, ask }, { id, reason }) => {
+export const abort = command('abort <id>', 'Abort a rollout; running boxes finish, updated boxes stay', {
+  options: { reason: text('--reason <text>', 'reason for the audit log') },
+  run: async ({ api, ask }, { id, reason }) => {
     await assertConfirmed(ask, `Abort ${id}? Updated boxes stay updated. An aborted rollout cannot be resumed.`)
     return api.rollouts.abortRollout({ params: { id }, body: reason ? { reason } : {} })
   },
-  rolloutView,
-)
+  view: rolloutView,
+})

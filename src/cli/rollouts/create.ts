@@ -1,5 +1,12 @@
 import { isProblem, plural, problem } from '../../core/kit/index.ts'
-import { type fenceModes, movedImages, phaseOrder, type RolloutDetail, type RolloutPlan } from '../../core/rollouts/index.ts'
+import {
+  type fenceModes,
+  movedImages,
+  phaseOrder,
+  type RequestedSnapshot,
+  type RolloutDetail,
+  type RolloutPlan,
+} from '../../core/rollouts/index.ts'
 import { assertConfirmed, type Context, clean, command, count, flag, many, oneOf, text } from '../kit/index.ts'
 import { followIfRequested, followOptions, resultExit, resultView } from './follow.ts'
 import { activeText, allowLongFence, ignoreWindows, pace, planSummary } from './plan.ts'
@@ -7,10 +14,8 @@ import { activeText, allowLongFence, ignoreWindows, pace, planSummary } from './
 /** Also of `start`. */
 export const queue = flag('--queue', 'wait for unfinished rollouts that include these boxes')
 
-export const create = command(
-  'create',
-  'Create a rollout to the manifest, and start it with --start',
-  {
+export const create = command('create', 'Create a rollout to the manifest, and start it with --start', {
+  options: {
     target: many('--target <slugs>', 'only these boxes (comma-separated or repeated)'),
     reason: text('--reason <text>', 'reason for the audit log'),
     allowLongFence,
@@ -24,7 +29,7 @@ export const create = command(
     queue,
     ...followOptions,
   },
-  async (context, { target, idempotencyKey, start, queue, watch, wait, allowSkipped, ...body }) => {
+  run: async (context, { target, idempotencyKey, start, queue, watch, wait, allowSkipped, ...body }) => {
     const { rollouts } = context.api
     if ((watch || wait || queue) && !start) throw problem('USAGE', '--queue, --watch and --wait require --start')
     if (watch && wait) throw problem('USAGE', 'pass either --watch or --wait')
@@ -36,6 +41,7 @@ export const create = command(
       parallel: body.parallel,
       bakeMs: body.bakeMs,
       fenceMode: body.fenceMode,
+      snapshotMode: body.snapshotMode,
     }
     const isRepeated = start && (await isRepeatedCall(context, idempotencyKey))
     const seen = start && !isRepeated ? await preview(context, planInput, { ...body, queue }) : undefined
@@ -51,18 +57,17 @@ export const create = command(
     })
     return followIfRequested(context, started, { watch, wait })
   },
-  resultView,
-  {
-    exit: resultExit,
-    examples: [
-      'create --start --watch',
-      "create --start --wait --json --reason 'weekly' > rollout.json",
-      'create --target anna-schule,kita-sued',
-      'create --fence-mode until-stable --start --watch',
-      'create --parallel 1 --bake 30m --start --watch',
-    ],
-  },
-)
+  view: resultView,
+  exit: resultExit,
+  examples: [
+    'create --start --watch',
+    "create --start --wait --json --reason 'weekly' > rollout.json",
+    'create --target anna-schule,kita-sued',
+    'create --fence-mode until-stable --start --watch',
+    'create --snapshot-mode alongside --start --watch',
+    'create --parallel 1 --bake 30m --start --watch',
+  ],
+})
 
 /** Sent only when set, because an older daemon refuses unknown fields. */
 export const startBody = ({ skipRefused, queue }: { skipRefused?: boolean; queue: boolean }) => {
@@ -77,6 +82,7 @@ type PlanInput = {
   parallel: number | undefined
   bakeMs: number | undefined
   fenceMode: (typeof fenceModes)[number] | undefined
+  snapshotMode: RequestedSnapshot | undefined
 }
 
 /** Shows the plan to a person and asks before anything is created. A blocked plan creates no rollout. */

@@ -7,10 +7,8 @@ import { exitOfRollout } from './exit.ts'
 
 import { followIfRequested, followOptions, resultView } from './follow.ts'
 
-export const emergency = command(
-  'emergency',
-  'Roll out a security fix to the whole fleet (interactive)',
-  {
+export const emergency = command('emergency', 'Roll out a security fix to the whole fleet (interactive)', {
+  options: {
     ...orderOptions,
     tokenFile: text('--token-file <file>', 'file with the approval token (- is stdin; default: prompt)'),
     confirm: text('--confirm <cve>', 'repeat the CVE id to confirm without a prompt'),
@@ -19,7 +17,7 @@ export const emergency = command(
     skipRefused: flag('--skip-refused', 'skip boxes that the plan blocks'),
     ...followOptions,
   },
-  async (context, { tokenFile, confirm, idempotencyKey, start, skipRefused, watch, wait, ...input }) => {
+  run: async (context, { tokenFile, confirm, idempotencyKey, start, skipRefused, watch, wait, ...input }) => {
     if ((watch || wait || skipRefused) && !start) throw problem('USAGE', '--watch, --wait and --skip-refused require --start')
     if (watch && wait) throw problem('USAGE', 'pass either --watch or --wait')
     await assertMayCreateEmergency(context)
@@ -35,15 +33,13 @@ export const emergency = command(
     if (start && !(isChanged && isInteractive(context))) return startEmergency(context, made, { skipRefused, watch, wait })
     return offerStart(context, made)
   },
-  resultView,
-  {
-    exit: exitOfRollout,
-    examples: [
-      'emergency',
-      "emergency --cve CVE-2026-12345 --reason 'rooms of others can be read' --to-chat-server 1.163.2 --triggered-by anna --token-file ~/token --yes --start --wait",
-    ],
-  },
-)
+  view: resultView,
+  exit: exitOfRollout,
+  examples: [
+    'emergency',
+    "emergency --cve CVE-2026-12345 --reason 'rooms of others can be read' --to-chat-server 1.163.2 --triggered-by anna --token-file ~/token --yes --start --wait",
+  ],
+})
 
 function showRadius({ notify }: Context, order: Order, plan: RolloutPlan): void {
   notify((style) => `\n${blastRadius(order, plan, style)}\n`)

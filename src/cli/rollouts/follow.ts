@@ -90,13 +90,13 @@ export async function followIfRequested(
 ): Promise<Rollout | RolloutDetail> {
   if (!watch && !wait) return rollout
   if (watch && wait) throw problem('USAGE', 'pass either --watch or --wait')
-  return watch ? watchRollout(context, rollout.id) : waitForRollout(context, rollout.id, context.stderr)
+  return watch ? watchRollout(context, rollout.id) : waitForRollout(context, rollout.id, { output: context.stderr })
 }
 
 /** The board on a terminal, plain lines elsewhere. With --json the lines go to stderr. */
 export async function watchRollout(context: Context, id: string): Promise<RolloutDetail> {
-  if (context.json) return waitForRollout(context, id, context.stderr)
-  if (!context.live) return waitForRollout(context, id, context.stdout, closingLines)
+  if (context.json) return waitForRollout(context, id, { output: context.stderr })
+  if (!context.live) return waitForRollout(context, id, { output: context.stdout, closing: closingLines })
   const { showBoard } = await import('./board/show-board.tsx')
   await showBoard(context, id)
   return context.api.rollouts.getRollout({ params: { id } })
@@ -105,8 +105,7 @@ export async function watchRollout(context: Context, id: string): Promise<Rollou
 async function waitForRollout(
   context: Context,
   id: string,
-  output: Output,
-  closing: (state: BoardState) => string[] = () => [],
+  { output, closing = () => [] }: Readonly<{ output: Output; closing?: (state: BoardState) => string[] }>,
 ): Promise<RolloutDetail> {
   const { repeatedUrl } = context.style()
   const writeAll = (lines: readonly string[]) => {

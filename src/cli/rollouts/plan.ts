@@ -8,6 +8,7 @@ import {
   type PlannedImage,
   type RolloutPlan,
   rolloutWord,
+  snapshotModes,
 } from '../../core/rollouts/index.ts'
 import { ago, type Column, clean, command, count, flag, many, oneOf, padEnd, period, type Style, sections, table } from '../kit/index.ts'
 
@@ -20,23 +21,27 @@ export const pace = {
   parallel: count('--parallel <count>', 'boxes at once (default: the setting of the daemon)'),
   bakeMs: period('--bake <duration>', 'watch updated boxes this long after each phase (30m, 2h, 1d)'),
   fenceMode: oneOf('--fence-mode <mode>', 'when maintenance of a box ends (default: auto, per box)', fenceModes),
+  snapshotMode: oneOf(
+    '--snapshot-mode <mode>',
+    'store snapshots before or alongside the new version (default: auto, per tier)',
+    snapshotModes,
+  ),
 }
 
-export const plan = command(
-  'plan',
-  'Preview order, version changes and blockers (read-only)',
-  {
+export const plan = command('plan', 'Preview order, version changes and blockers (read-only)', {
+  options: {
     target: many('--target <slugs>', 'only these boxes (comma-separated or repeated)'),
     allowLongFence,
     ignoreWindows,
     ...pace,
     exitCode: flag('--exit-code', 'exit 2 if boxes differ from the manifest, 7 if the rollout cannot start'),
   },
-  ({ api }, { target, exitCode, ...body }) =>
+  run: ({ api }, { target, exitCode, ...body }) =>
     api.rollouts.planRollout({ body: { ...body, ...(target.length > 0 ? { targetSlugs: [...target] } : {}) } }),
-  planView,
-  { exit: (plan, { exitCode }) => (exitCode ? exitOfPlan(plan) : 0), examples: ['plan', 'plan --exit-code --json > plan.json'] },
-)
+  view: planView,
+  exit: (plan, { exitCode }) => (exitCode ? exitOfPlan(plan) : 0),
+  examples: ['plan', 'plan --exit-code --json > plan.json'],
+})
 
 /** For CI: 0 all boxes are up to date, 2 some would be updated, 7 some are blocked. */
 const exitOfPlan = ({ updates, refusals, activeRollouts = [] }: RolloutPlan): 0 | 2 | 7 =>
@@ -137,6 +142,7 @@ const columns = ({ now }: Style): readonly Column<PlannedBox>[] => [
   },
   { title: 'WINDOW', value: ({ window }) => window && opening(window.opensAt, now), priority: 2 },
   { title: 'OPENS', value: ({ fenceMode }) => fenceMode && fenceEndText(fenceMode), priority: 4 },
+  { title: 'SNAPSHOT', value: ({ snapshotMode }) => snapshotMode, priority: 5 },
   { title: 'DOWNTIME', value: ({ expectedFenceMs }) => duration(expectedFenceMs), priority: 2, align: 'right' },
   { title: 'MAX DOWNTIME', value: ({ worstFenceMs }) => duration(worstFenceMs), priority: 5, align: 'right' },
   { title: 'DURATION', value: ({ expectedMs }) => duration(expectedMs), priority: 5, align: 'right' },

@@ -1,12 +1,10 @@
 import { duration, plural } from '../../core/kit/index.ts'
-import { type fenceModes, type Rehearsal, type RehearsedBox, refusalsOf } from '../../core/rollouts/index.ts'
+import { type fenceModes, type Rehearsal, type RehearsedBox, type RequestedSnapshot, refusalsOf } from '../../core/rollouts/index.ts'
 import { type Column, clean, command, count, many, type Style, sections, share, table } from '../kit/index.ts'
 import { allowLongFence, ignoreWindows, pace } from './plan.ts'
 
-export const rehearse = command(
-  'rehearse',
-  'Simulate a rollout on a copy of the fleet (read-only)',
-  {
+export const rehearse = command('rehearse', 'Simulate a rollout on a copy of the fleet (read-only)', {
+  options: {
     target: many('--target <slugs>', 'only these boxes (comma-separated or repeated)'),
     allowLongFence,
     ignoreWindows,
@@ -22,7 +20,7 @@ export const rehearse = command(
     offline: many('--offline <hosts>', 'hosts that are offline'),
     offlineRate: share('--offline-rate <share>', 'fraction of hosts that are offline'),
   },
-  async ({ api, progress, signal }, options) => {
+  run: async ({ api, progress, signal }, options) => {
     const spinner = await progress('simulating the rollout')
     try {
       const rehearsal = await api.rollouts.rehearseRollout({ body: requestOf(options) }, { signal })
@@ -33,14 +31,19 @@ export const rehearse = command(
       throw error
     }
   },
-  rehearsalView,
-  { examples: ['rehearse', 'rehearse --fail anna-schule', 'rehearse --fail-rate 0.02 --offline host-3 --seed 7 --runs 5'] },
-)
+  view: rehearsalView,
+  examples: ['rehearse', 'rehearse --fail anna-schule', 'rehearse --fail-rate 0.02 --offline host-3 --seed 7 --runs 5'],
+})
 
 type Shares = 'failureThreshold' | 'parallel' | 'bakeMs' | 'seed' | 'runs' | 'failRate' | 'pullFailRate' | 'slowPullRate' | 'offlineRate'
 type Options = Readonly<Record<'target' | 'fail' | 'pullFail' | 'offline', readonly string[]>> &
   Readonly<Record<Shares, number | undefined>> &
-  Readonly<{ allowLongFence: boolean; ignoreWindows: boolean; fenceMode: (typeof fenceModes)[number] | undefined }>
+  Readonly<{
+    allowLongFence: boolean
+    ignoreWindows: boolean
+    fenceMode: (typeof fenceModes)[number] | undefined
+    snapshotMode: RequestedSnapshot | undefined
+  }>
 
 function requestOf({ target, fail, pullFail, offline, failRate, pullFailRate, slowPullRate, offlineRate, ...rest }: Options) {
   return {

@@ -6,10 +6,8 @@ import { exitOfRollback } from './exit.ts'
 import { followIfRequested, followOptions, resultView } from './follow.ts'
 import { activeText, findingLines } from './plan.ts'
 
-export const rollback = command(
-  'rollback <id>',
-  'Roll back a rollout; preview, resume or stop its rollback',
-  {
+export const rollback = command('rollback <id>', 'Roll back a rollout; preview, resume or stop its rollback', {
+  options: {
     reason: text('--reason <text>', 'reason for the audit log'),
     boxes: oneOf('--boxes <mode>', 'updated boxes: keep, previous images, or previous snapshot', ['none', 'images', 'snapshot']),
     skipRefused: flag('--skip-refused', 'skip boxes that cannot be rolled back'),
@@ -19,7 +17,7 @@ export const rollback = command(
     watch: followOptions.watch,
     wait: followOptions.wait,
   },
-  async (context, { id, watch, wait, ...input }): Promise<RollbackPlan | Rollout | RolloutDetail> => {
+  run: async (context, { id, watch, wait, ...input }): Promise<RollbackPlan | Rollout | RolloutDetail> => {
     assertOneMode(input)
     const { reason, plan, resume, stop } = input
     const mode = input.boxes === 'none' ? undefined : input.boxes
@@ -29,17 +27,15 @@ export const rollback = command(
     const run = stop ? stopRollback(context, id, reason) : startRollback(context, id, { ...input, reason })
     return followIfRequested(context, await run, { watch, wait })
   },
-  (result, style, how) => ('mode' in result ? rollbackPlanView(result, style) : resultView(result, style, how)),
-  {
-    exit: (result, { watch, wait }) => ('mode' in result || !(watch || wait) ? 0 : exitOfRollback(result)),
-    examples: [
-      'rollback ro_8x2m4k7p9q3r5t6v1w0y --boxes images --plan',
-      "rollback ro_8x2m4k7p9q3r5t6v1w0y --boxes images --reason 'search is broken' --watch",
-      "rollback ro_8x2m4k7p9q3r5t6v1w0y --boxes snapshot --skip-refused --reason 'lost rooms' --wait --yes",
-      'rollback ro_8x2m4k7p9q3r5t6v1w0y --resume --watch',
-    ],
-  },
-)
+  view: (result, style, how) => ('mode' in result ? rollbackPlanView(result, style) : resultView(result, style, how)),
+  exit: (result, { watch, wait }) => ('mode' in result || !(watch || wait) ? 0 : exitOfRollback(result)),
+  examples: [
+    'rollback ro_8x2m4k7p9q3r5t6v1w0y --boxes images --plan',
+    "rollback ro_8x2m4k7p9q3r5t6v1w0y --boxes images --reason 'search is broken' --watch",
+    "rollback ro_8x2m4k7p9q3r5t6v1w0y --boxes snapshot --skip-refused --reason 'lost rooms' --wait --yes",
+    'rollback ro_8x2m4k7p9q3r5t6v1w0y --resume --watch',
+  ],
+})
 
 type Boxes = 'none' | RollbackMode
 type Input = Readonly<{ boxes: Boxes | undefined; skipRefused: boolean; plan: boolean; resume: boolean; stop: boolean }>
@@ -54,7 +50,7 @@ type NewRollback = Readonly<{ reason: string; boxes: Boxes | undefined; skipRefu
 
 async function startRollback(context: Context, id: string, { reason, boxes, skipRefused }: NewRollback): Promise<Rollout> {
   const { api, ask } = context
-  if (boxes && boxes !== 'none') await confirmBoxRollback(context, id, boxes, skipRefused)
+  if (boxes && boxes !== 'none') await confirmBoxRollback(context, id, { mode: boxes, skipRefused })
   else await assertConfirmed(ask, `Roll back ${id}? Updated boxes stay updated.`)
   return api.rollouts.rollbackRollout({ params: { id }, body: { reason, ...(boxes ? { boxes } : {}), skipRefused } })
 }
@@ -70,7 +66,11 @@ function planRollback({ api }: Context, id: string, mode: RollbackMode | undefin
 }
 
 /** A snapshot rollback loses data, so it requires the typed rollout id. */
-async function confirmBoxRollback(context: Context, id: string, mode: RollbackMode, skipRefused: boolean): Promise<void> {
+async function confirmBoxRollback(
+  context: Context,
+  id: string,
+  { mode, skipRefused }: Readonly<{ mode: RollbackMode; skipRefused: boolean }>,
+): Promise<void> {
   const { ask, notify, yes } = context
   const plan = await planRollback(context, id, mode)
   notify((style) => `${rollbackPlanView(plan, style)}\n`)

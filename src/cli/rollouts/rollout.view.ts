@@ -20,6 +20,7 @@ import {
   type RolloutSummary,
   rolloutState,
   skipReason,
+  snapshotModeText,
   stateTint,
   stepsWhenNotWatching,
   waitOf,
@@ -62,6 +63,8 @@ export const termsOf = ({ holdAfter, parallel, bakeMs, failureThreshold, ...roll
   ['threshold', failureThreshold > 1 ? `a phase stops after ${failureThreshold} failed boxes` : null],
   ['windows', rollout.ignoreWindows ? 'ignored' : null],
   ['fence mode', fenceModeText(rollout.fenceMode)],
+  // An older daemon does not report it.
+  ['snapshot mode', snapshotModeText(rollout.snapshotMode ?? 'auto')],
 ]
 
 type Waiting = Pick<Rollout, 'waitingUntil' | 'queuedBehind' | 'bakeUntil' | 'status'>

@@ -11,6 +11,7 @@ import {
   type RolloutDetail,
   type RolloutPlan,
   type RolloutReport,
+  snapshotText,
   statusWord,
   stepWord,
   withShortDigests,
@@ -25,28 +26,26 @@ type Shown =
   | RolloutDetail
   | Readonly<{ action: RolloutAction; attempts: readonly RolloutAttempt[] }>
 
-export const show = command(
-  'show <id>',
-  'Show a rollout: failures, timeline, downtime, next commands',
-  {
+export const show = command('show <id>', 'Show a rollout: failures, timeline, downtime, next commands', {
+  options: {
     box: text('--box <slug>', 'one box with the evidence of each attempt'),
     boxes: flag('--boxes', 'all boxes in a table'),
     plan: flag('--plan', 'the plan of the rollout'),
     report: flag('--report', 'with --json: the report instead of the full record'),
   },
-  async (context, { id, box, boxes, plan, report }): Promise<Shown> => {
+  run: async (context, { id, box, boxes, plan, report }): Promise<Shown> => {
     const params = { id }
     if (box) return context.api.rollouts.getRolloutAction({ params: { id, slug: box } })
     if (boxes || plan || (context.json && !report)) return context.api.rollouts.getRollout({ params })
     return withPlan(context, await context.api.rollouts.reportRollout({ params }))
   },
-  (result, style, { plan }) => {
+  view: (result, style, { plan }) => {
     if ('attempts' in result) return actionView(result, style)
     if ('timeline' in result) return reportView(result, style)
     return plan ? planView(result.plan, style) : rolloutView(result, style)
   },
-  { examples: ['show ro_8x2m4k7p9q3r5t6v1w0y', 'show ro_8x2m4k7p9q3r5t6v1w0y --box anna-schule'] },
-)
+  examples: ['show ro_8x2m4k7p9q3r5t6v1w0y', 'show ro_8x2m4k7p9q3r5t6v1w0y --box anna-schule'],
+})
 
 /** A queued rollout is shown with its plan. */
 async function withPlan({ api, json }: Context, report: RolloutReport): Promise<RolloutReport & { plan?: RolloutPlan }> {
@@ -111,7 +110,8 @@ function downtimeText({ fencedMs, downtime }: RolloutAttempt): string | null {
     .map(([name, ms]) => `${name} ${duration(ms)}`)
     .join(', ')
   const why = downtime.reason === undefined ? '' : `: ${clean(downtime.reason)}`
-  return `${duration(fencedMs)} (opened ${fenceEndText(downtime.mode)}${why}${times ? `; ${times}` : ''})`
+  const snapshot = snapshotText(downtime)
+  return `${duration(fencedMs)} (opened ${fenceEndText(downtime.mode)}${why}${times ? `; ${times}` : ''}${snapshot ? `; ${clean(snapshot)}` : ''})`
 }
 
 /** The source and duration of a database restore. */
@@ -142,10 +142,8 @@ const short = (digest: string | null | undefined) => (digest ? clean(digest).rep
 
 const statuses = ['queued', 'canary', 'free_5', 'free_100', 'pro', 'enterprise', 'done', 'paused', 'failed', 'rolled_back'] as const
 
-export const list = command(
-  'list',
-  'List rollouts, newest first',
-  {
+export const list = command('list', 'List rollouts, newest first', {
+  options: {
     status: oneOf('--status <status>', 'filter by status', [...statuses, 'aborted']),
     kind: oneOf('--kind <kind>', 'filter by kind', ['staged', 'emergency_cve']),
     since: text('--since <time>', 'created since a time (2026-01-05T02:00:00Z) or age (12h, 7d)'),
@@ -153,7 +151,7 @@ export const list = command(
     limit: count('--limit <count>', 'max results'),
     cursor: text('--cursor <cursor>', 'pagination cursor'),
   },
-  ({ api, clock }, { since, status, ...query }) =>
+  run: ({ api, clock }, { since, status, ...query }) =>
     api.rollouts.listRollouts({
       query: {
         ...query,
@@ -162,11 +160,11 @@ export const list = command(
         ...(since === undefined ? {} : { since: momentOf(since, clock.now()) }),
       },
     }),
-  (page, style, { status, kind, since, idempotencyKey, cursor }) =>
+  view: (page, style, { status, kind, since, idempotencyKey, cursor }) =>
     rolloutList(
       page,
       style,
       [status, kind, since, idempotencyKey, cursor].some((one) => one !== undefined),
     ),
-  { examples: ['list --since 7d', 'list --status paused'] },
-)
+  examples: ['list --since 7d', 'list --status paused'],
+})

@@ -29,39 +29,31 @@ const filterOf = ({ clock }: Pick<Context, 'clock'>, { status, board, element, o
   ...(olderThan === undefined ? {} : { startedBefore: momentOf(olderThan, clock.now(), '--older-than') }),
 })
 
-const list = command(
-  'list',
-  'Search the runs of a tenant, newest first',
-  { tenant, ...search, ...paging },
-  (context, { tenant: slug, limit, cursor, ...filter }) =>
+const list = command('list', 'Search the runs of a tenant, newest first', {
+  options: { tenant, ...search, ...paging },
+  run: (context, { tenant: slug, limit, cursor, ...filter }) =>
     context.api.runs.listTenantRuns({ params: { slug }, query: { ...filterOf(context, filter), limit, cursor } }),
-  runList,
-  { examples: ['list --tenant anna-schule --status failed', 'list --tenant anna-schule --element principal --older-than 2d'] },
-)
+  view: runList,
+  examples: ['list --tenant anna-schule --status failed', 'list --tenant anna-schule --element principal --older-than 2d'],
+})
 
-const show = command(
-  'show <run>',
-  'Show the state of a run',
-  { tenant },
-  ({ api }, { run, tenant: slug }) => api.runs.showTenantRun({ params: { slug, id: run } }),
-  runView,
-)
+const show = command('show <run>', 'Show the state of a run', {
+  options: { tenant },
+  run: ({ api }, { run, tenant: slug }) => api.runs.showTenantRun({ params: { slug, id: run } }),
+  view: runView,
+})
 
-const read = command(
-  'read <run>',
-  'Read the content of a run (needs support access)',
-  { tenant },
-  ({ api }, { run, tenant: slug }) => api.runs.readTenantRun({ params: { slug, id: run } }),
-  contentView,
-)
+const read = command('read <run>', 'Read the content of a run (needs support access)', {
+  options: { tenant },
+  run: ({ api }, { run, tenant: slug }) => api.runs.readTenantRun({ params: { slug, id: run } }),
+  view: contentView,
+})
 
-const history = command(
-  'history <run>',
-  'List the steps of a run',
-  { tenant, ...paging },
-  ({ api }, { run, tenant: slug, ...query }) => api.runs.tenantRunHistory({ params: { slug, id: run }, query }),
-  historyView,
-)
+const history = command('history <run>', 'List the steps of a run', {
+  options: { tenant, ...paging },
+  run: ({ api }, { run, tenant: slug, ...query }) => api.runs.tenantRunHistory({ params: { slug, id: run }, query }),
+  view: historyView,
+})
 
 type Named = Filter & Readonly<{ runs?: readonly string[]; tenant: string }>
 
@@ -75,28 +67,20 @@ async function chosen(context: Context, { runs: ids = [], tenant: slug, ...filte
   return { params: { slug }, body: hasFilter ? body : { ids: [...ids] } }
 }
 
-const cancel = command(
-  'cancel [runs...]',
-  'Cancel runs: their tasks and timers end',
-  { tenant, ...search },
-  async (context, input) => context.api.runs.cancelTenantRuns(await chosen(context, input, 'cancel')),
-  changedView('cancelled'),
-  {
-    exit: ({ refused }) => (refused.length > 0 ? 5 : 0),
-    examples: ['cancel run_8x2m --tenant anna-schule', 'cancel --tenant anna-schule --older-than 30d --yes'],
-  },
-)
+const cancel = command('cancel [runs...]', 'Cancel runs: their tasks and timers end', {
+  options: { tenant, ...search },
+  run: async (context, input) => context.api.runs.cancelTenantRuns(await chosen(context, input, 'cancel')),
+  view: changedView('cancelled'),
+  exit: ({ refused }) => (refused.length > 0 ? 5 : 0),
+  examples: ['cancel run_8x2m --tenant anna-schule', 'cancel --tenant anna-schule --older-than 30d --yes'],
+})
 
-const retry = command(
-  'retry [runs...]',
-  'Retry failed runs at the element that failed',
-  { tenant, ...search },
-  async (context, input) => context.api.runs.retryTenantRuns(await chosen(context, input, 'retry')),
-  changedView('continued'),
-  {
-    exit: ({ refused }) => (refused.length > 0 ? 5 : 0),
-    examples: ['retry run_8x2m --tenant anna-schule', 'retry --tenant anna-schule --element which'],
-  },
-)
+const retry = command('retry [runs...]', 'Retry failed runs at the element that failed', {
+  options: { tenant, ...search },
+  run: async (context, input) => context.api.runs.retryTenantRuns(await chosen(context, input, 'retry')),
+  view: changedView('continued'),
+  exit: ({ refused }) => (refused.length > 0 ? 5 : 0),
+  examples: ['retry run_8x2m --tenant anna-schule', 'retry --tenant anna-schule --element which'],
+})
 
 export const runs = noun('runs', 'Manage runs of flow boards', [list, show, read, history, cancel, retry, start, advance])

@@ -9,32 +9,33 @@ const asUser = async (context: Context, key?: string) => ({
   headers: { ...bearerOf(await tenantUser(context)), ...(key === undefined ? {} : { 'idempotency-key': key }) },
 })
 
-export const start = command(
-  'start <board> [values...]',
-  'Start a run of a board, as a user of its tenant',
-  { space: text('--space <id>', 'space of the run, if the board names none'), key: text('--key <key>', 'makes it safe to repeat') },
-  async (context, { board: id, values = [], space, key }) => {
+export const start = command('start <board> [values...]', 'Start a run of a board, as a user of its tenant', {
+  options: {
+    space: text('--space <id>', 'space of the run, if the board names none'),
+    key: text('--key <key>', 'makes it safe to repeat'),
+  },
+  run: async (context, { board: id, values = [], space, key }) => {
     const body = { variables: valuesOf(values), ...(space === undefined ? {} : { spaceId: space }), ...(key === undefined ? {} : { key }) }
     return context.api.runs.startRun({ params: { id }, body }, await asUser(context))
   },
-  ownRunView,
-  { asUser: true, examples: ['start brd_2x7e --space spc_4b2k', 'start brd_2x7e place="Main hall" people:=12 --key drill-1'] },
-)
+  view: ownRunView,
+  asUser: true,
+  examples: ['start brd_2x7e --space spc_4b2k', 'start brd_2x7e place="Main hall" people:=12 --key drill-1'],
+})
 
-export const advance = command(
-  'advance <run> <element> <action> [values...]',
-  'Complete, approve, reject, submit or skip an element',
-  { seq: count('--seq <count>', 'refuse if the run has other steps by now'), key: text('--key <key>', 'makes it safe to repeat') },
-  async (context, { run: id, element: elementId, action: word, values, seq, key }) => {
+export const advance = command('advance <run> <element> <action> [values...]', 'Complete, approve, reject, submit or skip an element', {
+  options: { seq: count('--seq <count>', 'refuse if the run has other steps by now'), key: text('--key <key>', 'makes it safe to repeat') },
+  run: async (context, { run: id, element: elementId, action: word, values, seq, key }) => {
     const action = actions.find((one) => one === word)
     if (!action) throw problem('USAGE', `${word} is not an action. fix: use one of ${actions.join(', ')}`)
     const data = values === undefined || values.length === 0 ? {} : { data: valuesOf(values) }
     const body = { elementId, action, ...data, ...(seq === undefined ? {} : { expectedSeq: seq }) }
     return context.api.runs.advanceRun({ params: { id }, body }, await asUser(context, key))
   },
-  ownRunView,
-  { asUser: true, examples: ['advance run_8x2m approve-it approve', 'advance run_8x2m alarm submit place="Main hall" people:=12'] },
-)
+  view: ownRunView,
+  asUser: true,
+  examples: ['advance run_8x2m approve-it approve', 'advance run_8x2m alarm submit place="Main hall" people:=12'],
+})
 
 /** `name=value` is a text, `name:=value` a number, true or false. Throws USAGE. */
 function valuesOf(input: readonly string[]): Record<string, unknown> {

@@ -13,12 +13,9 @@ const marks = { ok: ['✓', 'green'], warn: ['!', 'yellow'], failed: ['✗', 're
   readonly [string, keyof Paint]
 >
 
-export const doctor = command(
-  'doctor',
-  'Check daemon, login and clock',
-  {},
-  async (context) => ({ checks: await allChecks(context, packageVersion()) }),
-  ({ checks }, { paint }) => {
+export const doctor = command('doctor', 'Check daemon, login and clock', {
+  run: async (context) => ({ checks: await allChecks(context, packageVersion()) }),
+  view: ({ checks }, { paint }) => {
     const left = Math.max(...checks.map(({ name }) => name.length))
     return checks
       .flatMap(({ name, state, message, fix }) => {
@@ -28,5 +25,5 @@ export const doctor = command(
       })
       .join('\n')
   },
-  { exit: ({ checks }) => (checks.some(({ state }) => state === 'failed') ? catalogue.UNAVAILABLE.exit : 0) },
-)
+  exit: ({ checks }) => (checks.some(({ state }) => state === 'failed') ? catalogue.UNAVAILABLE.exit : 0),
+})

@@ -14,11 +14,8 @@ type Status = Readonly<{
 }>
 type Counts = Readonly<Record<string, number>>
 
-export const status = command(
-  'status',
-  'Show alerts, rollouts, drift and hosts on one screen',
-  {},
-  async (context): Promise<Status> => {
+export const status = command('status', 'Show alerts, rollouts, drift and hosts on one screen', {
+  run: async (context): Promise<Status> => {
     const { alerts, hosts, rollouts } = context.api
     const [alertPage, rolloutPage, hostPage, boxes] = await Promise.all([
       alerts.listAlerts({ query: { status: 'open', limit: 50 } }),
@@ -33,8 +30,8 @@ export const status = command(
       hosts: hostPage.hosts.filter(({ status }) => status !== 'revoked').map(({ name, status, diskLow }) => ({ name, status, diskLow })),
     }
   },
-  statusView,
-)
+  view: statusView,
+})
 
 const over = ['done', 'failed', 'rolled_back']
 /** Also finished ones whose boxes are still being rolled back. */

@@ -30,17 +30,15 @@ const endedColumns = (style: Style): Column<Ended>[] => [
   { title: 'REASON', value: ({ endedBy }) => endedBy && reasons[endedBy], priority: 1 },
 ]
 
-export const listSessions = command(
-  'sessions <tenant> <user>',
-  'List the open sessions of a user, newest first',
-  {
+export const listSessions = command('sessions <tenant> <user>', 'List the open sessions of a user, newest first', {
+  options: {
     ended: flag('--ended', 'list ended sessions instead, with the reason'),
     limit: count('--limit <count>', 'max results'),
     cursor: text('--cursor <cursor>', 'pagination cursor'),
   },
-  ({ api }, { tenant, ended, ...query }) =>
+  run: ({ api }, { tenant, ended, ...query }) =>
     api.sessions.listUserSessions({ params: { slug: tenant }, query: { ...query, ...(ended ? { ended: 'true' } : {}) } }),
-  ({ sessions, nextCursor, most: max }, style, { ended }) => {
+  view: ({ sessions, nextCursor, most: max }, style, { ended }) => {
     if (sessions.length === 0) return ended ? 'No ended sessions.' : 'No open sessions.'
     return sections(
       table(style, ended ? endedColumns(style) : columns(style), sessions),
@@ -48,12 +46,9 @@ export const listSessions = command(
       !ended && sessions.length >= max ? `Session limit (${max}) reached: the next login ends the least recently used session.` : '',
     )
   },
-)
+})
 
-export const endSession = command(
-  'end-session <tenant> <session>',
-  'End one session of a user (chat sessions are not affected)',
-  {},
-  ({ api }, { tenant, session }) => api.sessions.revokeUserSession({ params: { slug: tenant, id: session } }),
-  (_, { paint }, { session }) => `${paint.green('Ended')} ${clean(session)}.`,
-)
+export const endSession = command('end-session <tenant> <session>', 'End one session of a user (chat sessions are not affected)', {
+  run: ({ api }, { tenant, session }) => api.sessions.revokeUserSession({ params: { slug: tenant, id: session } }),
+  view: (_, { paint }, { session }) => `${paint.green('Ended')} ${clean(session)}.`,
+})

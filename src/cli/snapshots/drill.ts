@@ -10,21 +10,19 @@ type Started = Readonly<{ commandId: string; snapshotId: string }>
 const resultOf = (drilled: CommandView | Started): DrillResult | undefined =>
   'result' in drilled ? (drilled.result as DrillResult) : undefined
 
-export const drill = command(
-  'drill <slug>',
-  'Test-restore a snapshot in isolation',
-  {
+export const drill = command('drill <slug>', 'Test-restore a snapshot in isolation', {
+  options: {
     snapshot: text('--snapshot <id>', 'id or prefix of it (default: the newest)'),
     wait: flag('--wait', 'wait for the agent'),
   },
-  async (context, { slug, snapshot, wait }): Promise<CommandView | Started> => {
+  run: async (context, { slug, snapshot, wait }): Promise<CommandView | Started> => {
     const body = snapshot === undefined ? {} : { snapshotId: (await findSnapshot(context, slug, snapshot)).snapshotId }
     const started = await context.api.snapshots.drillBox({ params: { slug }, body })
     return wait ? awaitWithProgress(context, started.commandId, `${slug}: drilling`) : started
   },
-  drillView,
-  { exit: (drilled) => (resultOf(drilled)?.ok === false ? 1 : 0) },
-)
+  view: drillView,
+  exit: (drilled) => (resultOf(drilled)?.ok === false ? 1 : 0),
+})
 
 function drillView(drilled: CommandView | Started, { paint }: Style, { slug }: { slug: string }): string {
   const result = resultOf(drilled)

@@ -3,25 +3,23 @@ import { hasFailedSinceProof, type Snapshot } from '../../core/snapshots/index.t
 import { getBox } from '../boxes/index.ts'
 import { ago, type Column, type Context, command, count, oneOf, type Paint, type Style, sections, table, text } from '../kit/index.ts'
 
-export const list = command(
-  'list',
-  'List snapshots, newest first',
-  {
+export const list = command('list', 'List snapshots, newest first', {
+  options: {
     slug: text('--slug <slug>', 'filter by box'),
     tier: oneOf('--tier <tier>', 'filter by tier', ['pre-update', 'daily', 'manual', 'pre-restore', 'final']),
     status: oneOf('--status <status>', 'filter by status', ['present', 'forgotten', 'missing', 'damaged']),
     limit: count('--limit <count>', 'max results'),
     cursor: text('--cursor <cursor>', 'pagination cursor'),
   },
-  async ({ api }, query) => {
+  run: async ({ api }, query) => {
     const page = await api.snapshots.listSnapshots({ query })
     const { slug, tier, status, cursor } = query
     // Throws NOT_FOUND for an unknown box. An erased box may still have snapshots.
     if (slug !== undefined && !(tier || status || cursor) && page.snapshots.length === 0) await getBox({ api }, slug)
     return page
   },
-  snapshotList,
-)
+  view: snapshotList,
+})
 
 /** The displayed prefix of an id. */
 export const shortId = (id: string): string => id.slice(0, 8)

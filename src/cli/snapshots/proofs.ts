@@ -1,15 +1,12 @@
 import { clean, command, fields, stamp } from '../kit/index.ts'
 
-export const proofs = command(
-  'proofs',
-  'Show the box with the oldest verified restore',
-  {},
-  ({ api }) => api.snapshots.summarizeProofs(),
-  ({ boxes, unproven, oldest }, style) =>
+export const proofs = command('proofs', 'Show the box with the oldest verified restore', {
+  run: ({ api }) => api.snapshots.summarizeProofs(),
+  view: ({ boxes, unproven, oldest }, style) =>
     fields(style, [
       ['Boxes', boxes],
       ['Never verified', unproven],
       ['Oldest verified restore', oldest && `${clean(oldest.slug)}, ${stamp(oldest.at, style.now)}`],
     ]),
-  { examples: ['proofs'] },
-)
+  examples: ['proofs'],
+})

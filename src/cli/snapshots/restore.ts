@@ -12,33 +12,33 @@ type Started = Readonly<{ commandId: string; snapshotId: string; reopens?: reado
 const outcomeOf = (restored: CommandView | Started): RestoreResult | undefined =>
   'result' in restored ? (restored.result as RestoreResult) : undefined
 
-export const restore = command(
-  'restore <slug>',
-  'Restore a box from a snapshot',
-  {
+export const restore = command('restore <slug>', 'Restore a box from a snapshot', {
+  options: {
     snapshot: required(text('--snapshot <id>', 'id or prefix of it')),
     reason: required(text('--reason <text>', 'reason, for the audit log')),
     allowVulnerable: flag('--allow-vulnerable', 'restore even if it reintroduces a fixed vulnerability'),
     wait: flag('--wait', 'wait for the agent'),
   },
-  async (context, { slug, snapshot, reason, allowVulnerable, wait }): Promise<CommandView | Started> => {
+  run: async (context, { slug, snapshot, reason, allowVulnerable, wait }): Promise<CommandView | Started> => {
     const found = await findSnapshot(context, slug, snapshot)
     if (!context.yes) await confirmRestore(context, slug, found)
-    const started = await startRestore(context, slug, { snapshotId: found.snapshotId, reason }, allowVulnerable)
+    const started = await startRestore(context, slug, { body: { snapshotId: found.snapshotId, reason }, allowVulnerable })
     if (started.reopens?.length) context.notify(clean(reintroducedText(slug, started.reopens)))
     return wait ? awaitWithProgress(context, started.commandId, `${slug}: restoring`) : started
   },
-  restoreView,
-  {
-    exit: (restored) => (['restored', undefined].includes(outcomeOf(restored)?.outcome) ? 0 : 1),
-    examples: ["restore anna-schule --snapshot 3f2a91c0 --reason 'the import went wrong' --wait"],
-  },
-)
+  view: restoreView,
+  exit: (restored) => (['restored', undefined].includes(outcomeOf(restored)?.outcome) ? 0 : 1),
+  examples: ["restore anna-schule --snapshot 3f2a91c0 --reason 'the import went wrong' --wait"],
+})
 
 type Body = Readonly<{ snapshotId: string; reason: string }>
 
 /** Asks again before a restore that reintroduces a vulnerability; a script must pass the flag. */
-async function startRestore({ api, yes, ask, notify }: Context, slug: string, body: Body, allowVulnerable: boolean): Promise<Started> {
+async function startRestore(
+  { api, yes, ask, notify }: Context,
+  slug: string,
+  { body, allowVulnerable }: Readonly<{ body: Body; allowVulnerable: boolean }>,
+): Promise<Started> {
   // Sent only when true, because an older daemon refuses unknown fields.
   const restoreBox = (allowed: boolean) =>
     api.snapshots.restoreBox({ params: { slug }, body: { ...body, ...(allowed ? { allowHole: true } : {}) } })

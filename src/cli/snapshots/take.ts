@@ -9,11 +9,9 @@ type Failed = Readonly<{ slug: string; error: string }>
 /** The outcome per box; `taken` is empty without `wait`. */
 type Taken = Readonly<{ asked: readonly Started[]; taken: readonly string[]; failed: readonly Failed[] }>
 
-export const take = command(
-  'take [slugs...]',
-  'Take snapshots of boxes; they stay online',
-  { all: flag('--all', 'all managed boxes'), wait: flag('--wait', 'wait for the agents') },
-  async (context, { slugs = [], all, wait }): Promise<Taken> => {
+export const take = command('take [slugs...]', 'Take snapshots of boxes; they stay online', {
+  options: { all: flag('--all', 'all managed boxes'), wait: flag('--wait', 'wait for the agents') },
+  run: async (context, { slugs = [], all, wait }): Promise<Taken> => {
     if (all === slugs.length > 0) throw problem('USAGE', 'no boxes named. fix: name boxes, or pass --all')
     const selected = all ? await managedBoxes(context) : slugs
     if (all) await assertConfirmed(context.ask, `Take a snapshot of ${plural(selected.length, 'box', 'boxes')} now?`)
@@ -21,12 +19,10 @@ export const take = command(
     if (!wait) return { asked, taken: [], failed }
     return { asked, ...(await awaitAll(context, asked, failed)) }
   },
-  takenView,
-  {
-    exit: ({ failed }) => (failed.length > 0 ? 1 : 0),
-    examples: ['take anna-schule --wait', 'take --all --yes'],
-  },
-)
+  view: takenView,
+  exit: ({ failed }) => (failed.length > 0 ? 1 : 0),
+  examples: ['take anna-schule --wait', 'take --all --yes'],
+})
 
 const managedBoxes = async (context: Context): Promise<string[]> =>
   (await listAllBoxes(context)).filter(({ live, managed }) => live && managed).map(({ slug }) => slug)

@@ -18,14 +18,12 @@ const view = ({ tenant, paymentCustomerId, billingEmail, plan, setupUrl, expires
       : '',
   )
 
-export const billing = command(
-  'billing <slug>',
-  'Show the payment customer of a tenant, or create it',
-  {
+export const billing = command('billing <slug>', 'Show the payment customer of a tenant, or create it', {
+  options: {
     createCustomer: flag('--create-customer', 'create the customer, and a link to store a means of payment'),
     email: text('--email <address>', 'with --create-customer: address for bills'),
   },
-  ({ api }, { slug, createCustomer, email }): Promise<Shown> => {
+  run: ({ api }, { slug, createCustomer, email }): Promise<Shown> => {
     if (!createCustomer && email !== undefined)
       throw problem('USAGE', `--email goes with --create-customer; to change it: tenantry tenants update ${slug} --billing-email <address>`)
     return createCustomer
@@ -33,5 +31,5 @@ export const billing = command(
       : api.billing.showTenantBilling({ params: { slug } })
   },
   view,
-  { examples: ['billing anna-schule', 'billing anna-schule --create-customer --email office@anna.example'] },
-)
+  examples: ['billing anna-schule', 'billing anna-schule --create-customer --email office@anna.example'],
+})

@@ -2,45 +2,36 @@ import { problem } from '../../core/kit/index.ts'
 import { assertConfirmed, command, count, many, oneOf, required, text } from '../kit/index.ts'
 import { tenantInFull, tenantList, tenantView } from './tenants.view.ts'
 
-export const list = command(
-  'list',
-  'List tenants with their maintenance windows',
-  {
+export const list = command('list', 'List tenants with their maintenance windows', {
+  options: {
     plan: oneOf('--plan <plan>', 'filter by plan', ['light', 'pro', 'dedicated']),
     limit: count('--limit <count>', 'max results'),
     cursor: text('--cursor <cursor>', 'pagination cursor'),
   },
-  ({ api }, query) => api.tenants.listTenants({ query }),
-  tenantList,
-)
+  run: ({ api }, query) => api.tenants.listTenants({ query }),
+  view: tenantList,
+})
 
-export const show = command(
-  'show <slug>',
-  'Show a tenant and its file storage',
-  {},
-  ({ api }, { slug }) => api.tenants.showTenant({ params: { slug } }),
-  tenantInFull,
-)
+export const show = command('show <slug>', 'Show a tenant and its file storage', {
+  run: ({ api }, { slug }) => api.tenants.showTenant({ params: { slug } }),
+  view: tenantInFull,
+})
 
-export const create = command(
-  'create <slug>',
-  'Register a tenant without a box (`boxes provision` adds one)',
-  {
+export const create = command('create <slug>', 'Register a tenant without a box (`boxes provision` adds one)', {
+  options: {
     name: required(text('--name <name>', 'display name of the organisation')),
     plan: required(oneOf('--plan <plan>', 'plan', ['light', 'pro', 'dedicated'])),
     chatDomain: required(text('--chat-domain <domain>', 'server name in chat ids; immutable')),
     schoolId: text('--school-id <id>', 'external id of the school'),
     orgId: text('--org-id <id>', 'external id of the organisation'),
   },
-  ({ api }, body) => api.tenants.createTenant({ body }),
-  tenantView,
-  { examples: ['create anna-schule --name "Anna-Schule" --plan light --chat-domain chat.anna.example'] },
-)
+  run: ({ api }, body) => api.tenants.createTenant({ body }),
+  view: tenantView,
+  examples: ['create anna-schule --name "Anna-Schule" --plan light --chat-domain chat.anna.example'],
+})
 
-export const update = command(
-  'update <slug>',
-  'Update fields of a tenant',
-  {
+export const update = command('update <slug>', 'Update fields of a tenant', {
+  options: {
     name: text('--name <name>', 'display name of the organisation'),
     plan: oneOf('--plan <plan>', 'plan; the tier of its box follows', ['light', 'pro', 'dedicated']),
     schoolId: text('--school-id <id>', 'external id of the school'),
@@ -50,7 +41,7 @@ export const update = command(
     paymentCustomer: text('--payment-customer <id>', 'customer id at the payment provider (none removes it)'),
     billingEmail: text('--billing-email <address>', 'address for bills (none removes it)'),
   },
-  ({ api }, { slug, brand, flags, paymentCustomer, billingEmail, ...input }) => {
+  run: ({ api }, { slug, brand, flags, paymentCustomer, billingEmail, ...input }) => {
     const known = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined))
     const body = {
       ...known,
@@ -66,9 +57,9 @@ export const update = command(
       )
     return api.tenants.changeTenant({ params: { slug }, body })
   },
-  tenantView,
-  { examples: ['update anna-schule --plan pro', 'update anna-schule --flag newChat=on,oldChat=clear'] },
-)
+  view: tenantView,
+  examples: ['update anna-schule --plan pro', 'update anna-schule --flag newChat=on,oldChat=clear'],
+})
 
 const flagValues: Readonly<Record<string, boolean | null>> = { on: true, off: false, clear: null }
 
@@ -79,21 +70,16 @@ function readFlag(input: string): [string, boolean | null] {
   return [name, value]
 }
 
-export const suspend = command(
-  'suspend <slug>',
-  'Block logins and tokens of all users of a tenant',
-  { reason: required(text('--reason <text>', 'reason for the audit log')) },
-  async ({ api, ask }, { slug, reason }) => {
+export const suspend = command('suspend <slug>', 'Block logins and tokens of all users of a tenant', {
+  options: { reason: required(text('--reason <text>', 'reason for the audit log')) },
+  run: async ({ api, ask }, { slug, reason }) => {
     await assertConfirmed(ask, `Block all users of ${slug} from the platform? Its box and chat keep running.`)
     return api.tenants.suspendTenant({ params: { slug }, body: { reason } })
   },
-  tenantView,
-)
+  view: tenantView,
+})
 
-export const resume = command(
-  'resume <slug>',
-  'Lift a suspension; existing sessions work again',
-  {},
-  ({ api }, { slug }) => api.tenants.resumeTenant({ params: { slug } }),
-  tenantView,
-)
+export const resume = command('resume <slug>', 'Lift a suspension; existing sessions work again', {
+  run: ({ api }, { slug }) => api.tenants.resumeTenant({ params: { slug } }),
+  view: tenantView,
+})

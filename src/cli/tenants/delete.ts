@@ -3,20 +3,18 @@ import { plural, problem } from '../../core/kit/index.ts'
 import type { TenantDeletion } from '../../core/privacy/index.ts'
 import { type Context, clean, command, required, type Style, sections, text } from '../kit/index.ts'
 
-export const deleteTenant = command(
-  'delete <slug>',
-  'Delete a suspended tenant and its data for good',
-  { reason: required(text('--reason <text>', 'reason for the audit log')) },
-  async (context, { slug, reason }) => {
+export const deleteTenant = command('delete <slug>', 'Delete a suspended tenant and its data for good', {
+  options: { reason: required(text('--reason <text>', 'reason for the audit log')) },
+  run: async (context, { slug, reason }) => {
     const { api, yes } = context
     const deletion = await api.privacy.showTenantDeletion({ params: { slug } })
     if (deletion.blockers.length > 0) throw problem('CONFLICT', stepsBefore(deletion))
     if (!yes && deletion.state === 'none') await confirm(context, deletion)
     return api.privacy.deleteTenant({ params: { slug }, body: { confirm: slug, reason } })
   },
-  deletionStarted,
-  { examples: ['delete anna-schule --reason "contract ended"'] },
-)
+  view: deletionStarted,
+  examples: ['delete anna-schule --reason "contract ended"'],
+})
 
 const stepsBefore = ({ slug, blockers }: TenantDeletion): string =>
   [`${clean(slug)} cannot be deleted yet:`, ...blockers.map((blocker, n) => `${n + 1}. ${clean(blocker)}`)].join('\n')

@@ -4,11 +4,9 @@ import { type Context, clean, command, required, text } from '../kit/index.ts'
 
 type Exported = Readonly<{ tenant: string; file: string; rows: number; tables: Readonly<Record<string, number>> }>
 
-export const exportRows = command(
-  'export <slug>',
-  'Export the rows of a tenant to a file',
-  { to: required(text('--to <file>', 'new file, one JSON object per line')) },
-  async (context, { slug, to }) => {
+export const exportRows = command('export <slug>', 'Export the rows of a tenant to a file', {
+  options: { to: required(text('--to <file>', 'new file, one JSON object per line')) },
+  run: async (context, { slug, to }) => {
     const { open, rm } = await import('node:fs/promises')
     const handle = await open(to, 'wx', 0o600).catch((error: NodeJS.ErrnoException) => {
       throw problem('USAGE', `cannot create ${to} (${error.code}); pass a file that does not exist in a folder that does`)
@@ -22,10 +20,10 @@ export const exportRows = command(
       await handle.close()
     }
   },
-  ({ tenant, file, rows, tables }: Exported) =>
+  view: ({ tenant, file, rows, tables }: Exported) =>
     `${plural(rows, 'row')} of ${plural(Object.keys(tables).length, 'table')} of ${clean(tenant)} written to ${clean(file)}.`,
-  { examples: ['export anna-schule --to anna-schule.ndjson'] },
-)
+  examples: ['export anna-schule --to anna-schule.ndjson'],
+})
 
 /** The last line has the number of rows: a file without it is not whole. */
 async function writeRows({ api, clock }: Pick<Context, 'api' | 'clock'>, handle: FileHandle, slug: string) {

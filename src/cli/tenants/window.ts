@@ -3,10 +3,8 @@ import { parseWindow, type WindowPart } from '../../core/wall-clock/index.ts'
 import { command, flag, many, text } from '../kit/index.ts'
 import { tenantView } from './tenants.view.ts'
 
-export const window = command(
-  'window <slug>',
-  'Set the maintenance window of a tenant',
-  {
+export const window = command('window <slug>', 'Set the maintenance window of a tenant', {
+  options: {
     days: many('--days <days>', 'days: mon,tue or mon-fri or daily'),
     from: text('--from <time>', 'opening time, local: 02:00'),
     to: text('--to <time>', 'closing time; at or before --from: on the next day'),
@@ -15,22 +13,20 @@ export const window = command(
     anyTime: flag('--any-time', 'allow updates at any time'),
     clear: flag('--clear', 'reset to the window of the tier'),
   },
-  ({ api }, { slug, timeZone, ...input }) => {
+  run: ({ api }, { slug, timeZone, ...input }) => {
     const change = changeOf(slug, input)
     const zone = input.clear ? { timeZone: null } : timeZone ? { timeZone } : {}
     if (input.clear && timeZone) throw usage(slug, '--clear also resets the time zone; remove --time-zone')
     if (change === undefined && !timeZone) throw usage(slug, 'nothing to change; pass a window or --time-zone')
     return api.tenants.changeTenant({ params: { slug }, body: { ...zone, ...(change === undefined ? {} : { maintenanceWindow: change }) } })
   },
-  tenantView,
-  {
-    examples: [
-      'window anna-schule --days mon-fri --from 02:00 --to 05:00 --time-zone Europe/Berlin',
-      "window anna-schule --at 'sat,sun 20:00-06:00; wed 02:00-04:00'",
-      'window anna-schule --clear',
-    ],
-  },
-)
+  view: tenantView,
+  examples: [
+    'window anna-schule --days mon-fri --from 02:00 --to 05:00 --time-zone Europe/Berlin',
+    "window anna-schule --at 'sat,sun 20:00-06:00; wed 02:00-04:00'",
+    'window anna-schule --clear',
+  ],
+})
 
 type Input = Readonly<{
   days: readonly string[]

@@ -2,44 +2,37 @@ import { problem } from '../../core/kit/index.ts'
 import { assertConfirmed, type Context, command, count, flag, many, oneOf, readSecretLines, required, text } from '../kit/index.ts'
 import { createdView, erasedView, erasureView, resetView, userList, userView } from './users.view.ts'
 
-export const list = command(
-  'list <tenant>',
-  'List the users of a tenant',
-  {
+export const list = command('list <tenant>', 'List the users of a tenant', {
+  options: {
     status: oneOf('--status <status>', 'filter by status', ['active', 'disabled', 'erased']),
     withoutPassword: flag('--without-password', 'only users whose password was lost in a restore'),
     oldPassword: flag('--old-password', 'only users whose password a restore reverted'),
     limit: count('--limit <count>', 'max results'),
     cursor: text('--cursor <cursor>', 'pagination cursor'),
   },
-  ({ api }, { tenant, withoutPassword, oldPassword, ...query }) => {
+  run: ({ api }, { tenant, withoutPassword, oldPassword, ...query }) => {
     const only = {
       ...(withoutPassword ? { withoutPassword: 'true' as const } : {}),
       ...(oldPassword ? { oldPassword: 'true' as const } : {}),
     }
     return api.users.listUsers({ params: { slug: tenant }, query: { ...query, ...only } })
   },
-  userList,
-)
+  view: userList,
+})
 
-export const show = command(
-  'show <tenant> <user>',
-  'Show a user',
-  {},
-  ({ api }, { tenant, user }) => api.users.showUser({ params: { slug: tenant, localpart: user } }),
-  userView,
-)
+export const show = command('show <tenant> <user>', 'Show a user', {
+  run: ({ api }, { tenant, user }) => api.users.showUser({ params: { slug: tenant, localpart: user } }),
+  view: userView,
+})
 
-export const create = command(
-  'create <tenant> <user>',
-  'Create a user on the platform and in the chat server',
-  {
+export const create = command('create <tenant> <user>', 'Create a user on the platform and in the chat server', {
+  options: {
     displayName: text('--name <name>', 'display name'),
     roles: many('--role <roles>', 'roles, comma-separated (default: the default role)'),
     locale: text('--locale <tag>', 'language: de, de-AT'),
     passwordFile: text('--password-file <file>', 'file with the password on line 1 (- is stdin; default: generate)'),
   },
-  async ({ api, ...context }, { tenant, user, displayName, roles, locale, passwordFile }) => {
+  run: async ({ api, ...context }, { tenant, user, displayName, roles, locale, passwordFile }) => {
     const password = await passwordIn(context, passwordFile)
     const fields = {
       ...(displayName === undefined ? {} : { displayName }),
@@ -49,39 +42,35 @@ export const create = command(
     }
     return api.users.createUser({ params: { slug: tenant }, body: { localpart: user, ...fields } })
   },
-  createdView,
-  { examples: ['create anna-schule ben.lang --name "Ben Lang" --role teacher'] },
-)
+  view: createdView,
+  examples: ['create anna-schule ben.lang --name "Ben Lang" --role teacher'],
+})
 
 async function passwordIn(context: Pick<Context, 'readStdin'>, file: string | undefined): Promise<string | undefined> {
   return file === undefined ? undefined : (await readSecretLines(context, file, 'password'))[0]
 }
 
-export const resetPassword = command(
-  'reset-password <tenant> <user>',
-  'Reset a password and end all platform sessions',
-  {
+export const resetPassword = command('reset-password <tenant> <user>', 'Reset a password and end all platform sessions', {
+  options: {
     passwordFile: text('--password-file <file>', 'file with the password on line 1 (- is stdin; default: generate)'),
     logOutDevices: flag('--log-out-devices', 'also end chat sessions; messages only they can decrypt are lost'),
   },
-  async ({ api, ask, ...context }, { tenant, user, passwordFile, logOutDevices }) => {
+  run: async ({ api, ask, ...context }, { tenant, user, passwordFile, logOutDevices }) => {
     const password = await passwordIn(context, passwordFile)
     await assertConfirmed(ask, `Reset the password of ${user} (${tenant}) and end all platform sessions?`)
     const body = { logOutDevices, ...(password === undefined ? {} : { password }) }
     return api.users.resetUserPassword({ params: { slug: tenant, localpart: user }, body })
   },
-  resetView,
-  { examples: ['reset-password anna-schule ben.lang', 'reset-password anna-schule ben.lang --log-out-devices --yes'] },
-)
+  view: resetView,
+  examples: ['reset-password anna-schule ben.lang', 'reset-password anna-schule ben.lang --log-out-devices --yes'],
+})
 
-export const update = command(
-  'update <tenant> <user>',
-  'Update the name or language of a user',
-  {
+export const update = command('update <tenant> <user>', 'Update the name or language of a user', {
+  options: {
     displayName: text('--name <name>', 'display name (empty removes it)'),
     locale: text('--locale <tag>', 'language (empty removes it)'),
   },
-  ({ api }, { tenant, user, displayName, locale }) => {
+  run: ({ api }, { tenant, user, displayName, locale }) => {
     if (displayName === undefined && locale === undefined) throw problem('USAGE', 'nothing to change; pass --name or --locale')
     const body = {
       ...(displayName === undefined ? {} : { displayName: displayName === '' ? null : displayName }),
@@ -89,44 +78,36 @@ export const update = command(
     }
     return api.users.changeUser({ params: { slug: tenant, localpart: user }, body })
   },
-  userView,
-)
+  view: userView,
+})
 
-export const roles = command(
-  'roles <tenant> <user> <roles...>',
-  'Replace the roles of a user',
-  {},
-  ({ api }, { tenant, user, roles: names }) =>
+export const roles = command('roles <tenant> <user> <roles...>', 'Replace the roles of a user', {
+  run: ({ api }, { tenant, user, roles: names }) =>
     api.users.changeUser({
       params: { slug: tenant, localpart: user },
       body: { roles: names.flatMap((one) => one.split(',')).filter(Boolean) },
     }),
-  userView,
-  { examples: ['roles anna-schule ben.lang teacher staff'] },
-)
+  view: userView,
+  examples: ['roles anna-schule ben.lang teacher staff'],
+})
 
-export const disable = command(
-  'disable <tenant> <user>',
-  'Disable a user on the platform and in the chat',
-  { reason: required(text('--reason <text>', 'reason for the audit log')) },
-  async ({ api, ask }, { tenant, user, reason }) => {
+export const disable = command('disable <tenant> <user>', 'Disable a user on the platform and in the chat', {
+  options: { reason: required(text('--reason <text>', 'reason for the audit log')) },
+  run: async ({ api, ask }, { tenant, user, reason }) => {
     await assertConfirmed(ask, `Disable ${user} (${tenant})? All sessions end, on the platform and in the chat.`)
     return api.users.disableUser({ params: { slug: tenant, localpart: user }, body: { reason } })
   },
-  userView,
-)
+  view: userView,
+})
 
-export const erase = command(
-  'erase <tenant> <user>',
-  'Erase a user and its data for good',
-  {},
-  async ({ api, ask, notify, yes }, { tenant, user }) => {
+export const erase = command('erase <tenant> <user>', 'Erase a user and its data for good', {
+  run: async ({ api, ask, notify, yes }, { tenant, user }) => {
     if (!yes) await confirmErasure({ ask, notify }, tenant, user)
     return api.privacy.eraseUser({ params: { slug: tenant, localpart: user } })
   },
-  erasedView,
-  { examples: ['erase anna-schule ben.lang', 'erase anna-schule ben.lang --yes'] },
-)
+  view: erasedView,
+  examples: ['erase anna-schule ben.lang', 'erase anna-schule ben.lang --yes'],
+})
 
 async function confirmErasure({ ask, notify }: Pick<Context, 'ask' | 'notify'>, tenant: string, user: string): Promise<void> {
   notify((style) => erasureView(tenant, user, style))
@@ -134,10 +115,7 @@ async function confirmErasure({ ask, notify }: Pick<Context, 'ask' | 'notify'>, 
   if (typed.trim() !== user) throw problem('CANCELLED', `confirmation does not match ${user}; nothing was changed`)
 }
 
-export const enable = command(
-  'enable <tenant> <user>',
-  'Enable a disabled user',
-  {},
-  ({ api }, { tenant, user }) => api.users.enableUser({ params: { slug: tenant, localpart: user } }),
-  userView,
-)
+export const enable = command('enable <tenant> <user>', 'Enable a disabled user', {
+  run: ({ api }, { tenant, user }) => api.users.enableUser({ params: { slug: tenant, localpart: user } }),
+  view: userView,
+})

@@ -3,15 +3,13 @@ import type { ImportLine, ImportReport } from '../../core/users/index.ts'
 import { assertConfirmed, type Context, command, flag, readTextFile, text } from '../kit/index.ts'
 import { importView } from './users.view.ts'
 
-export const importFile = command(
-  'import <tenant> <file>',
-  'Import new users from CSV (username, displayName, roles, locale)',
-  {
+export const importFile = command('import <tenant> <file>', 'Import new users from CSV (username, displayName, roles, locale)', {
+  options: {
     dryRun: flag('--dry-run', 'show what would change'),
     passwords: text('--passwords <file>', 'new file for the generated passwords (mode 0600)'),
     report: text('--report <file>', 'write all lines to a CSV file'),
   },
-  async (context, { tenant, file, dryRun, passwords, report }): Promise<ImportReport> => {
+  run: async (context, { tenant, file, dryRun, passwords, report }): Promise<ImportReport> => {
     const csv = await readTextFile(file)
     if (!dryRun && passwords === undefined) throw problem('USAGE', 'pass --passwords <file> for the generated passwords, or --dry-run')
     const result =
@@ -19,12 +17,10 @@ export const importFile = command(
     if (report !== undefined) await writeReport(report, result.lines)
     return result
   },
-  importView,
-  {
-    exit: ({ counts }) => (counts.refused > 0 ? 1 : 0),
-    examples: ['import anna-schule users.csv --dry-run', 'import anna-schule users.csv --passwords passwords.csv --report report.csv'],
-  },
-)
+  view: importView,
+  exit: ({ counts }) => (counts.refused > 0 ? 1 : 0),
+  examples: ['import anna-schule users.csv --dry-run', 'import anna-schule users.csv --passwords passwords.csv --report report.csv'],
+})
 
 const dryRunOnly = ({ api }: Context, slug: string, csv: string): Promise<ImportReport> =>
   api.users.importUsers({ params: { slug }, body: { csv, dryRun: true } })

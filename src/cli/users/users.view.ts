@@ -99,7 +99,7 @@ export function importView(report: ImportReport, style: Style): string {
   const flagged = lines.filter(({ outcome }) => outcome === 'refused' || outcome === 'adopted')
   const totals = Object.entries(counts).filter(([, count]) => count > 0)
   return sections(
-    flagged.length > 0 ? tableWithText(style, importColumns, importReason, flagged.slice(0, shownLines)) : '',
+    flagged.length > 0 ? tableWithText(style, { columns: importColumns, text: importReason }, flagged.slice(0, shownLines)) : '',
     flagged.length > shownLines ? `and ${plural(flagged.length - shownLines, 'line')} more; write all with --report <file>` : '',
     `${plural(lines.length, 'line')}: ${totals.map(([outcome, count]) => `${count} ${outcomeWord(outcome)}`).join(', ') || 'no changes'}`,
     dryRun ? 'Dry run: nothing was changed.' : '',

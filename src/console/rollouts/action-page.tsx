@@ -8,6 +8,7 @@ import {
   outcomeWord,
   type RolloutAction,
   type RolloutAttempt,
+  snapshotText,
   statusWord,
   stepWord,
   waitOf,
@@ -168,6 +169,7 @@ const Away = ({ attempt: { fencedMs, downtime } }: Readonly<{ attempt: RolloutAt
   <span className="answer">
     <Duration ms={fencedMs} />
     {downtime && <span className="dim">{text.opened(fenceEndText(downtime.mode), downtime.reason)}</span>}
+    {downtime && snapshotText(downtime) && <span className="dim">{snapshotText(downtime)}</span>}
     {downtime &&
       downtimeParts(downtime).map(([name, ms]) => (
         <span key={name} className="dim">

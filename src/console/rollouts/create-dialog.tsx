@@ -1,7 +1,7 @@
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { problem } from '../../core/kit/index.ts'
-import { fenceModeText, movedImages, phaseOrder, type RolloutPlan } from '../../core/rollouts/index.ts'
+import { fenceModeText, movedImages, phaseOrder, type RolloutPlan, snapshotModeText } from '../../core/rollouts/index.ts'
 import { ActionDialog, api, quoted } from '../kit/index.ts'
 import { Check, Choices, Field } from './choice.tsx'
 import { refreshRollouts } from './dialog-frame.tsx'
@@ -49,6 +49,7 @@ export function CreateDialog({ plan, input, onClose }: Props) {
         <>
           <p>{act.startWhat(plan.updates, first, plan.parallel)}</p>
           <p>{act.startDowntime(maxOf(moving, 'expectedFenceMs'), maxOf(moving, 'worstFenceMs'), plan.expectedMs)}</p>
+          {input.snapshotMode && <p>{snapshotModeText(input.snapshotMode)}</p>}
           {input.fenceMode && <p>{text.fenceOf(fenceModeText(input.fenceMode) ?? input.fenceMode)}</p>}
           {!start && <p>{text.createOnly}</p>}
         </>

@@ -36,7 +36,7 @@ export function Confirm({ order: input, plan, onBack, onMade }: ConfirmProps) {
   return (
     <Section title={text.steps[2]}>
       <KeyValues facts={factsOf(input, plan)} />
-      <p>{text.totals(plan.updates, plan.parallel, plan.expectedMs, maxOf(movingIn(plan), 'worstFenceMs'))}</p>
+      <p>{text.totals(plan, maxOf(movingIn(plan), 'worstFenceMs'))}</p>
       {/* No form: the key Enter must not send it. */}
       <div className="emergency">
         <Field label={text.confirm(cveId)} value={typed} onChange={setTyped} autoFocus />
@@ -108,7 +108,7 @@ export function Made({ made, seen }: Readonly<{ made: RolloutDetail; seen: Rollo
           danger
           consequence={
             <p>
-              {text.totals(made.plan.updates, made.plan.parallel, made.plan.expectedMs, maxOf(movingIn(made.plan), 'worstFenceMs'))}
+              {text.totals(made.plan, maxOf(movingIn(made.plan), 'worstFenceMs'))}
               {made.plan.pauses && made.plan.pauses.length > 0 ? ` ${act.pauses(made.plan.pauses)}` : ''}
             </p>
           }

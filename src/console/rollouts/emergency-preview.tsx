@@ -70,9 +70,7 @@ function Radius({ input, plan }: Readonly<{ input: Order; plan: RolloutPlan }>) 
       </table>
       <p>
         <Status tone="waiting">
-          <span className="wrap">
-            {plan.updates === 0 ? text.nothing : text.totals(plan.updates, plan.parallel, plan.expectedMs, maxOf(moving, 'worstFenceMs'))}
-          </span>
+          <span className="wrap">{plan.updates === 0 ? text.nothing : text.totals(plan, maxOf(moving, 'worstFenceMs'))}</span>
         </Status>
       </p>
       <Images plan={plan} />

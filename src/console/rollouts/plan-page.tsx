@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Form } from 'react-aria-components'
-import { fenceModes, fenceModeText } from '../../core/rollouts/index.ts'
+import { fenceModes, fenceModeText, snapshotModes, snapshotModeText } from '../../core/rollouts/index.ts'
 import { At, Button, CliLine, Link, Loaded, PageHeader, type SearchState, Status, useMay, useSearchState } from '../kit/index.ts'
 import { Check, Choices, Field } from './choice.tsx'
 import { CreateDialog } from './create-dialog.tsx'
@@ -18,8 +18,9 @@ const minuteMs = 60_000
 const offeredFences: readonly FenceMode[] = fenceModes.filter((mode) => mode !== 'until-first-ok')
 
 /** The plan's options are in the address, so that a link shows the same plan. */
-function inputOf({ only, windows, long, parallel, bake, fence }: SearchState): PlanInput {
+function inputOf({ only, windows, long, parallel, bake, fence, snapshot }: SearchState): PlanInput {
   const fenceMode = offeredFences.find((mode) => mode === fence && mode !== 'auto')
+  const snapshotMode = snapshotModes.find((mode) => mode === snapshot && mode !== 'auto')
   const targetSlugs = (only ?? '').split(/[\s,]+/).filter(Boolean)
   return {
     ...(targetSlugs.length > 0 ? { targetSlugs } : {}),
@@ -27,6 +28,7 @@ function inputOf({ only, windows, long, parallel, bake, fence }: SearchState): P
     ignoreWindows: windows === '1',
     ...(Number(parallel) > 0 ? { parallel: Math.floor(Number(parallel)) } : {}),
     ...(fenceMode ? { fenceMode } : {}),
+    ...(snapshotMode ? { snapshotMode } : {}),
     ...(Number(bake) > 0 ? { bakeMs: Math.round(Number(bake) * minuteMs) } : {}),
   }
 }
@@ -90,6 +92,7 @@ function Options({ search, onChange }: OptionsProps) {
   const [windows, setWindows] = useState(search.windows === '1')
   const [long, setLong] = useState(search.long === '1')
   const [fence, setFence] = useState(search.fence ?? 'auto')
+  const [snapshot, setSnapshot] = useState(search.snapshot ?? 'auto')
   return (
     <details className="options" open={Object.values(search).some(Boolean)}>
       <summary>{text.options}</summary>
@@ -97,7 +100,9 @@ function Options({ search, onChange }: OptionsProps) {
         className="option-fields"
         onSubmit={(event) => {
           event.preventDefault()
-          onChange({ only, parallel, bake, windows: windows ? '1' : '', long: long ? '1' : '', fence: fence === 'auto' ? '' : fence })
+          const chosen = (mode: string) => (mode === 'auto' ? '' : mode)
+          const flags = { windows: windows ? '1' : '', long: long ? '1' : '' }
+          onChange({ only, parallel, bake, ...flags, fence: chosen(fence), snapshot: chosen(snapshot) })
         }}
       >
         <Field label={text.only} hint={text.onlyHint} value={only} onChange={setOnly} />
@@ -114,6 +119,12 @@ function Options({ search, onChange }: OptionsProps) {
           value={fence}
           onChange={setFence}
           choices={offeredFences.map((value) => ({ value, label: fenceModeText(value) ?? text.autoMode }))}
+        />
+        <Choices
+          label={text.snapshotMode}
+          value={snapshot}
+          onChange={setSnapshot}
+          choices={snapshotModes.map((value) => ({ value, label: snapshotModeText(value) ?? text.autoSnapshot }))}
         />
         <Button type="submit">{text.apply}</Button>
       </Form>

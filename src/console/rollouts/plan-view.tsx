@@ -129,7 +129,13 @@ const columns = (now: Date): readonly TableColumn<PlannedBox>[] => [
     title: text.columns.opens,
     width: '104px',
     value: ({ fenceMode }) => fenceMode && fenceEndText(fenceMode),
-    cell: ({ fenceMode, fenceReason }) => fenceMode && <span title={fenceReason}>{fenceEndText(fenceMode)}</span>,
+    cell: ({ fenceMode, fenceReason, snapshotMode }) =>
+      fenceMode && (
+        <span title={fenceReason}>
+          {fenceEndText(fenceMode)}
+          {snapshotMode === 'alongside' && <span className="dim">, {text.alongside}</span>}
+        </span>
+      ),
   },
   {
     key: 'duration',

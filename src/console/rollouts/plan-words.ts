@@ -14,7 +14,7 @@ export function planAnswer(plan: RolloutPlan): string {
   const skips = plan.boxes.filter(({ does }) => does === 'skip')
   const skipped = skips.filter(({ findings }) => findings.length > 0).length
   const moving = movingIn(plan)
-  const count = text.totals(plan.updates, skips.length - skipped, skipped, plan.refusals, plan.parallel)
+  const count = text.totals({ ...plan, skipped, upToDate: skips.length - skipped })
   if (plan.updates === 0) return plan.refusals > 0 || skipped > 0 ? count : text.upToDate
   const eta = text.eta(
     plan.expectedMs,
@@ -69,7 +69,15 @@ export function runningNow(boxes: readonly PlannedBox[], component: keyof Planne
 const minuteMs = 60_000
 
 /** The options of `tenantry rollouts plan` and `create`. */
-export const planOptions = ({ targetSlugs = [], allowLongFence, ignoreWindows, parallel, bakeMs, fenceMode }: PlanInput): string =>
+export const planOptions = ({
+  targetSlugs = [],
+  allowLongFence,
+  ignoreWindows,
+  parallel,
+  bakeMs,
+  fenceMode,
+  snapshotMode,
+}: PlanInput): string =>
   [
     targetSlugs.length > 0 && `--target ${targetSlugs.join(',')}`,
     allowLongFence && '--allow-long-fence',
@@ -77,6 +85,7 @@ export const planOptions = ({ targetSlugs = [], allowLongFence, ignoreWindows, p
     parallel && `--parallel ${parallel}`,
     bakeMs && `--bake ${Math.round(bakeMs / minuteMs)}m`,
     fenceMode && `--fence-mode ${fenceMode}`,
+    snapshotMode && `--snapshot-mode ${snapshotMode}`,
   ]
     .filter(Boolean)
     .map((option) => ` ${option}`)

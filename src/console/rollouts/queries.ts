@@ -1,4 +1,4 @@
-import type { fenceModes, RollbackMode, RolloutKind, RolloutStatus } from '../../core/rollouts/index.ts'
+import type { fenceModes, RequestedSnapshot, RollbackMode, RolloutKind, RolloutStatus } from '../../core/rollouts/index.ts'
 import { api } from '../kit/index.ts'
 
 const pageLimit = 100
@@ -32,6 +32,7 @@ export type PlanInput = Readonly<{
   parallel?: number
   bakeMs?: number
   fenceMode?: FenceMode
+  snapshotMode?: RequestedSnapshot
 }>
 
 /** `auto` is the default. */

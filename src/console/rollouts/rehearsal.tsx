@@ -103,7 +103,7 @@ function Rehearsed({ rehearsal }: Readonly<{ rehearsal: Rehearsal }>) {
       )}
       {boxes.length > 0 && (
         <Suspense fallback={<Loading rows={6} />}>
-          <RehearsalChart course={course} label={text.chartLabel(course.updated, boxes.length, course.failed, course.endMs)} />
+          <RehearsalChart course={course} label={text.chartLabel(course, boxes.length)} />
         </Suspense>
       )}
       <div className="columns">

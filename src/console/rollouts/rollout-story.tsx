@@ -1,6 +1,6 @@
 import type { UseQueryResult } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
-import { type BoardState, fenceModeText, type RolloutReport, stepWord, timelineText } from '../../core/rollouts/index.ts'
+import { type BoardState, fenceModeText, type RolloutReport, snapshotModeText, stepWord, timelineText } from '../../core/rollouts/index.ts'
 import { Ago, Duration, type Fact, KeyValues, Loaded, Section, Timeline, type TimelineEntry } from '../kit/index.ts'
 import { words } from './words.ts'
 
@@ -80,15 +80,14 @@ function factsOf({ rollout }: BoardState, report: RolloutReport | undefined): re
     ),
     Started: rollout.startedAt && <Ago at={rollout.startedAt} />,
     Finished: rollout.finishedAt && <Ago at={rollout.finishedAt} />,
-    Downtime:
-      report?.fence &&
-      text.downtimeFact(report.fence.medianMs, report.fence.worstMs, report.fence.worstSlug, report.fence.sumMs, report.fence.boxes),
+    Downtime: report?.fence && text.downtimeFact(report.fence),
     'Pause after': holdAfter,
     Parallel: parallel && `${words.boxes(parallel)} at a time`,
     Bake: bakeMs && <Duration ms={bakeMs} />,
     Threshold: failureThreshold > 1 && `a phase stops after ${failureThreshold} failed boxes`,
     Windows: rollout.ignoreWindows && 'ignored',
     Maintenance: fenceModeText(rollout.fenceMode),
+    Snapshots: snapshotModeText(rollout.snapshotMode ?? 'auto'),
   }
   return Object.entries(facts)
 }

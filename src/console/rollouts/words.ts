@@ -1,5 +1,8 @@
 import { duration, plural } from '../../core/kit/index.ts'
+import type { RolloutPlan, RolloutReport } from '../../core/rollouts/index.ts'
 import { titles } from './titles.ts'
+
+type PlanTotals = Pick<RolloutPlan, 'updates' | 'refusals' | 'parallel'> & Readonly<{ upToDate: number; skipped: number }>
 
 const boxes = (count: number) => plural(count, 'box', 'boxes')
 
@@ -72,8 +75,8 @@ export const words = {
     },
     reasonOf: { waits: 'waits', skipped: 'skipped for' },
     medianMax: (medianMs: number, maxMs: number, slug: string) => `median ${duration(medianMs)}, max ${duration(maxMs)} (${slug})`,
-    downtimeFact: (medianMs: number, maxMs: number, slug: string, sumMs: number, count: number) =>
-      `median ${duration(medianMs)}, max ${duration(maxMs)} (${slug}), total ${duration(sumMs)} over ${boxes(count)}`,
+    downtimeFact: (fence: NonNullable<RolloutReport['fence']>) =>
+      `median ${duration(fence.medianMs)}, max ${duration(fence.worstMs)} (${fence.worstSlug}), total ${duration(fence.sumMs)} over ${boxes(fence.boxes)}`,
     rollbackOf: (rolledBack: number, total: number) => `${rolledBack} of ${boxes(total)} rolled back`,
   },
   act: {
@@ -180,12 +183,12 @@ export const words = {
     emergency: 'Emergency…',
     upToDate: 'All boxes are up to date with the manifest.',
     nothing: 'No box to update.',
-    totals: (update: number, upToDate: number, skipped: number, blocked: number, parallel: number) =>
+    totals: ({ updates, upToDate, skipped, refusals, parallel }: PlanTotals) =>
       [
-        `${boxes(update)} to update`,
+        `${boxes(updates)} to update`,
         upToDate > 0 && `${upToDate} already up to date`,
         skipped > 0 && `${skipped} skipped`,
-        blocked > 0 && `${blocked} blocked`,
+        refusals > 0 && `${refusals} blocked`,
         `${parallel} at a time`,
       ]
         .filter(Boolean)
@@ -232,6 +235,9 @@ export const words = {
     holdAfter: 'Pause after',
     never: 'no phase',
     fenceMode: 'Maintenance ends',
+    snapshotMode: 'Snapshots are stored',
+    alongside: 'snapshot alongside',
+    autoSnapshot: 'auto: as set for the tier of the box',
     autoMode: 'auto: per box, once its stability or its rollback by images is proven',
     fenceOf: (mode: string) => `For all boxes: ${mode}.`,
     queued: (id: string) => `Rollout ${id} stays queued.`,
@@ -254,8 +260,8 @@ export const words = {
     totals: (makespanMs: number, worstMs: number, paused: boolean) =>
       `Expected duration ${duration(makespanMs)}${paused ? ' (pauses resumed immediately)' : ''}, max ${duration(worstMs)}.`,
     chart: 'Predicted course',
-    chartLabel: (updated: number, total: number, failed: number, ms: number) =>
-      `Predicted course: ${updated} of ${boxes(total)} updated, ${failed} failed, in ${duration(ms)}. The tables below say the same.`,
+    chartLabel: ({ updated, failed, endMs }: Readonly<{ updated: number; failed: number; endMs: number }>, total: number) =>
+      `Predicted course: ${updated} of ${boxes(total)} updated, ${failed} failed, in ${duration(endMs)}. The tables below say the same.`,
     updated: 'updated',
     inProgress: 'in progress',
     failed: 'failed',
@@ -297,8 +303,8 @@ export const words = {
     stops: (ids: string) => `rollbacks of ${ids}; their pending boxes stay as they are`,
     stopsName: 'Stops',
     manifest: (revision: number) => `revision ${revision}, for all tiers`,
-    totals: (updates: number, parallel: number, ms: number, maxMs: number) =>
-      `${boxes(updates)} to update in this order, ${parallel} at a time. Expected duration: ${duration(ms)}; max downtime per box: ${duration(maxMs)}. No canary phase; maintenance windows are ignored.`,
+    totals: ({ updates, parallel, expectedMs }: Pick<RolloutPlan, 'updates' | 'parallel' | 'expectedMs'>, maxMs: number) =>
+      `${boxes(updates)} to update in this order, ${parallel} at a time. Expected duration: ${duration(expectedMs)}; max downtime per box: ${duration(maxMs)}. No canary phase; maintenance windows are ignored.`,
     nothing: 'Nothing to update: all boxes are up to date or blocked.',
     columns: { phase: 'Phase', update: 'Update', upToDate: 'Up to date', blocked: 'Blocked', duration: 'Duration', downtime: 'Downtime' },
     next: 'Continue to the confirmation',

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { FenceMode } from './fences.ts'
+import { FenceMode, SnapshotMode } from './fences.ts'
 import { Digest, ImageRef } from './images.ts'
 import { Service, Slug, VersionedService } from './names.ts'
 import { ProbeResult } from './probe.ts'
@@ -161,11 +161,17 @@ export const Downtime = z.object({
   mode: FenceMode,
   /** Why the box stayed fenced longer than ordered. */
   reason: z.string().max(500).optional(),
+  /** When the snapshot was stored, and why not as ordered; absent from older agents. */
+  snapshot: SnapshotMode.optional(),
+  snapshotReason: z.string().max(500).optional(),
   databaseBytes: z.number().min(0).optional(),
   stopMs: Ms,
-  /** Dump, checksums and store. */
+  /** Dump, checksums and store; with `alongside` no part of the downtime. */
   snapshotMs: Ms,
+  /** The step of its own that copied the database; a copy during the snapshot is none. */
   copyMs: Ms,
+  /** The copying of the database, in whichever step. */
+  copyingMs: Ms,
   /** Until the containers were started. */
   startMs: Ms,
   /** From then to the first good probe. */

@@ -19,6 +19,13 @@ export function fenceModeOf(name: (typeof fenceModeNames)[number]): FenceMode {
   return name === formerMode ? 'until-proven' : name
 }
 
+/**
+ * When an update stores its snapshot: `before` the new version starts, or `alongside` it: the new version starts once the stopped database is
+ * copied on its host, and the dump is taken from that copy and stored before the commit.
+ */
+export const SnapshotMode = z.enum(['before', 'alongside'])
+export type SnapshotMode = z.infer<typeof SnapshotMode>
+
 /** The fence of one update, as the daemon orders it. */
 export const FenceOrder = z.object({
   mode: FenceModeInput,
@@ -28,6 +35,8 @@ export const FenceOrder = z.object({
   harmlessUpdates: z.array(z.string().max(200)).max(500).optional(),
   /** An operator chose the mode: the box is opened also where no rollback by images is proven. */
   isForced: z.boolean().optional(),
+  /** Absent: `before`. */
+  snapshot: SnapshotMode.optional(),
 })
 export type FenceOrder = z.infer<typeof FenceOrder>
 

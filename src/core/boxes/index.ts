@@ -93,6 +93,7 @@ export {
   holdText,
   maintenanceOwner,
   quarantineReason,
+  SnapshotMode,
 } from './fences.ts'
 export { imageRollback, unknownUpdates } from './image-rollback.ts'
 export type { PullSource } from './images.ts'
@@ -144,10 +145,12 @@ export { canObjectStoreReturn, parseSynapseSchemas, type SynapseSchema, type Syn
 export { unifiedDiff } from './unified-diff.ts'
 export {
   canRollBackByImages,
+  hasColdCopy,
   isLeftOpen,
   isOpened,
   isRolledBackByImages,
   isTouched,
+  snapshotModeOf,
   type UpdateFacts,
   type UpdateWorld,
   updateOutcome,

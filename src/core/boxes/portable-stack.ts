@@ -183,12 +183,16 @@ function dataOf(services: Record<string, unknown>, mounts: StackMounts, homeserv
   const path = isRecord(homeserver) && typeof homeserver.media_store_path === 'string' ? homeserver.media_store_path : 'media_store'
   const minio = isRecord(services.minio) ? wordsOf(services.minio.command).join(' ').split(' ')[1] : undefined
   return {
-    synapse: dataAt('synapse', 'media', mounts.synapse ?? [], (path.startsWith('/') ? path : `/data/${path}`).replace(/(?<=.)\/+$/, '')),
-    minio: dataAt('minio', 'objects', mounts.minio ?? [], minio ?? '/data'),
+    synapse: dataAt('synapse', {
+      what: 'media',
+      mounts: mounts.synapse ?? [],
+      path: (path.startsWith('/') ? path : `/data/${path}`).replace(/(?<=.)\/+$/, ''),
+    }),
+    minio: dataAt('minio', { what: 'objects', mounts: mounts.minio ?? [], path: minio ?? '/data' }),
   }
 }
 
-function dataAt(name: Service, what: string, mounts: readonly StackMount[], path: string): Data {
+function dataAt(name: Service, { what, mounts, path }: Readonly<{ what: string; mounts: readonly StackMount[]; path: string }>): Data {
   const volumes = mounts.filter(({ kind }) => kind === 'volume')
   const key = volumes.find(({ source, target }) => source !== '' && target === path)?.source
   const others = volumes.filter(({ target }) => target !== path)

@@ -1,9 +1,10 @@
 import { type EndStep, type ForwardStep, isCommitted, type Saga, type SagaEntry, type SagaError, type SagaFacts } from '../saga/index.ts'
 import { type ChangeWorld, composeChanged, foreignFence, quarantineOf } from './change-saga.ts'
 import type { ImageRollback, UpdateOutcome, UpdateStep } from './command-parts.ts'
-import type { FenceMode, FenceOrder } from './fences.ts'
+import type { FenceMode, FenceOrder, SnapshotMode } from './fences.ts'
 
-// Invariants: nothing is recreated before its snapshot is complete. No data is restored after the commit, nor once users may have been on the
+// Invariants: nothing is recreated before its snapshot is complete, or with `alongside` before a checked copy of the stopped database is on the
+// host; nothing is committed without a snapshot in the store. No data is restored after the commit, nor once users may have been on the
 // new version: then the only rollback is one by images, which keeps all data, and only where that is proven. The fence is lifted only after a
 // commit, after the quick probes where the mode says so and such a rollback is proven (or an operator chose the mode), after a failure that
 // touched nothing, or after a rollback that proved healthy. It is left behind only where the rollback failed.
@@ -53,15 +54,25 @@ const isOpenFailure = ({ entries, failure, done }: UpdateFacts): boolean => fail
 /** The update failed with users on the new version, and no rollback keeps what they wrote: a person decides. */
 export const isLeftOpen = (facts: UpdateFacts): boolean => isOpenFailure(facts) && !isRolledBackByImages(facts)
 
-const untilSnapshot: readonly Forward[] = [
-  // A server that runs again may have written after the dump: stop it and take the snapshot again.
-  { name: 'stop', holds: (facts, { quiet }) => isTouched(facts) || quiet },
-  { name: 'snapshot' },
+/** True if the stopped database was copied on the host. */
+export const hasColdCopy = ({ entries }: Pick<UpdateFacts, 'entries'>): boolean => {
+  const copied = entries.findLast(({ step, mark }) => step === 'cold-copy' && mark === 'done')?.data
+  return copied !== undefined && (copied as { skipped?: string }).skipped === undefined
+}
+
+// A server that runs again may have written after the copy or the dump: stop it and take both again.
+const stop: Forward = { name: 'stop', holds: (facts, { quiet }) => isTouched(facts) || quiet }
+
+const untilRecreated: Readonly<Record<SnapshotMode, readonly Forward[]>> = {
   // Journals of older agents have no cold copy.
-  { name: 'cold-copy', isPast: ({ begun }) => begun.has('rewrite') },
-  { name: 'rewrite' },
-  { name: 'recreate' },
-]
+  before: [stop, { name: 'snapshot' }, { name: 'cold-copy', isPast: ({ begun }) => begun.has('rewrite') }],
+  // Without a copy the snapshot is taken as with `before`.
+  alongside: [stop, { name: 'cold-copy' }, { name: 'snapshot', isPast: hasColdCopy }],
+}
+/** A box that stays fenced until it is stable gains nothing from a later snapshot. */
+export const snapshotModeOf = ({ mode, snapshot = 'before' }: FenceOrder): SnapshotMode => (mode === 'until-stable' ? 'before' : snapshot)
+
+const changes: readonly Forward[] = [{ name: 'rewrite' }, { name: 'recreate' }]
 const fence: Forward = { name: 'fence', holds: (facts, world) => isTouched(facts) || world.fence === 'ours' }
 
 /** Where no rollback by images is proven, the box stays fenced until it is stable. */
@@ -77,16 +88,19 @@ const openEarly = ({ isForced = false }: FenceOrder): Forward => ({
 const [prefetch, probe, commit]: readonly [Forward, Forward, Forward] = [{ name: 'prefetch' }, { name: 'probe' }, { name: 'commit' }]
 
 const stepsOf = (order: FenceOrder): readonly Forward[] => {
+  const snapshot = snapshotModeOf(order)
+  const changed = [...untilRecreated[snapshot], ...changes]
+  const store: readonly Forward[] = snapshot === 'alongside' ? [{ name: 'snapshot' }] : []
   const byMode: Readonly<Record<FenceMode, readonly Forward[]>> = {
-    'until-stable': [prefetch, fence, ...untilSnapshot, probe, commit],
+    'until-stable': [prefetch, fence, ...changed, probe, commit],
     'until-proven': [
-      ...[prefetch, fence, ...untilSnapshot],
+      ...[prefetch, fence, ...changed],
       // An open box has been checked, by this agent or by an older one.
       ...[{ name: 'quick-probe', isPast: isOpenNow } as const, { name: 'check-rollback', isPast: isOpenNow } as const],
-      ...[openEarly(order), { ...probe, isPast: isProvenClosed }, commit],
+      ...[openEarly(order), ...store, { ...probe, isPast: isProvenClosed }, commit],
     ],
     // Without a fence, starting the chat server is what opens the box: it is a step of its own.
-    none: [prefetch, ...untilSnapshot, { name: 'serve' }, probe, commit],
+    none: [prefetch, ...changed, { name: 'serve' }, ...store, probe, commit],
   }
   return byMode[order.mode]
 }

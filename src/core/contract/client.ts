@@ -27,13 +27,17 @@ type LooseCall = { params?: Record<string, unknown>; query?: Record<string, unkn
 export function makeClient<C extends Contract>(contract: C, deps: ClientDeps): Client<C> {
   const functions = Object.entries(contract).map(([name, endpoint]) => [
     name,
-    (call: LooseCall = {}, options: CallOptions = {}) => invoke(deps, endpoint, call, options),
+    (call: LooseCall = {}, options: CallOptions = {}) => invoke(deps, endpoint, { call, options }),
   ])
   return Object.fromEntries(functions) as Client<C>
 }
 
-async function invoke(deps: ClientDeps, endpoint: EndpointShape, call: LooseCall, options: CallOptions): Promise<unknown> {
-  const response = await send(deps, endpoint, call, options)
+async function invoke(
+  deps: ClientDeps,
+  endpoint: EndpointShape,
+  { call, options }: Readonly<{ call: LooseCall; options: CallOptions }>,
+): Promise<unknown> {
+  const response = await send(deps, endpoint, { call, options })
   if (!response.ok) throw await problemOf(deps.baseUrl, response)
   const { returns } = endpoint
   // Answers are not parsed again: an older client must live with fields that a newer daemon adds.
@@ -51,7 +55,11 @@ function notOurs(baseUrl: string, { status }: Response, error: unknown): never {
   throw problem('UNREACHABLE', `${baseUrl} answered ${status} without a result: is it the daemon's address?`, { cause: error })
 }
 
-async function send(deps: ClientDeps, endpoint: EndpointShape, call: LooseCall, options: CallOptions): Promise<Response> {
+async function send(
+  deps: ClientDeps,
+  endpoint: EndpointShape,
+  { call, options }: Readonly<{ call: LooseCall; options: CallOptions }>,
+): Promise<Response> {
   const headers: Record<string, string> = { accept: 'application/json', ...(await deps.headers?.()), ...options.headers }
   if (call.body !== undefined) headers['content-type'] = 'application/json'
   if (options.lastEventId) headers['last-event-id'] = options.lastEventId

@@ -36,7 +36,7 @@ type Counted = Omit<Tally, 'pace'> & { ratios: number[] }
 
 /** Memoized per state and per page: with thousands of boxes a change recounts one page only. */
 export function tallyOf({ actions, plan }: Pick<BoardState, 'actions' | 'plan'>): Tally {
-  return memoized(tallies, actions, plan, () => {
+  return memoized(tallies, { key: actions, plan }, () => {
     const all = emptyTally()
     for (const page of actions.pages) addPage(all, countedPage(page, plan))
     const { ratios, ...tally } = all
@@ -48,7 +48,7 @@ type Memo<Value> = WeakMap<object, Readonly<{ plan: BoardState['plan']; value: V
 const tallies: Memo<Tally> = new WeakMap()
 const pages: Memo<Counted> = new WeakMap()
 
-function memoized<Value>(memo: Memo<Value>, key: object, plan: BoardState['plan'], make: () => Value): Value {
+function memoized<Value>(memo: Memo<Value>, { key, plan }: Readonly<{ key: object; plan: BoardState['plan'] }>, make: () => Value): Value {
   const known = memo.get(key)
   if (known?.plan === plan) return known.value
   const value = make()
@@ -56,7 +56,8 @@ function memoized<Value>(memo: Memo<Value>, key: object, plan: BoardState['plan'
   return value
 }
 
-const countedPage = (page: Page, plan: BoardState['plan']): Counted => memoized(pages, page, plan, () => count(page, plannedBy(plan)))
+const countedPage = (page: Page, plan: BoardState['plan']): Counted =>
+  memoized(pages, { key: page, plan }, () => count(page, plannedBy(plan)))
 
 const emptyTally = (): Counted => ({
   ...{ settled: 0, succeeded: 0, failed: 0, total: 0, leftOut: 0, rollbacks: { total: 0, rolledBack: 0, failed: 0 } },
@@ -75,7 +76,7 @@ function count(page: Page, planned: Planned): Counted {
     tally.total += 1
     phase.total += 1
     if (isFailed && !action.waived) phase.hasOpenFailure = true
-    if (action.status === 'pending') addPending(tally, phase.pending, action, planned)
+    if (action.status === 'pending') addPending({ tally, pending: phase.pending }, action, planned)
     else if (isInProgress(action)) addRunning(tally, phase, action)
     else if (action.status !== 'cancelled')
       addSettled(tally, phase, isFailed ? 'failed' : action.status === 'succeeded' ? 'succeeded' : undefined)
@@ -120,7 +121,11 @@ function countRollback(rollbacks: Tally['rollbacks'], { undo: rollback }: Rollou
   if (rollback.status === 'failed') rollbacks.failed += 1
 }
 
-function addPending(tally: Counted, pending: Pending, { tenantSlug, waitsUntil }: RolloutAction, planned: Planned): void {
+function addPending(
+  { tally, pending }: Readonly<{ tally: Counted; pending: Pending }>,
+  { tenantSlug, waitsUntil }: RolloutAction,
+  planned: Planned,
+): void {
   const { expectedMs = 0, opensAt } = planned.get(tenantSlug) ?? {}
   pending.totalMs += expectedMs
   pending.maxMs = Math.max(pending.maxMs, expectedMs)

@@ -17,7 +17,7 @@ const ends = new Set(['rollout.done', 'rollout.failed', 'rollout.rolled_back'])
 export function buildTimeline({ kind, lines, boxes, now }: Input): { timeline: TimelineEntry[]; phases: PhaseSpan[]; pauses: Pause[] } {
   const timeline = timelineOf(kind, lines)
   const pauses = pausesOf(timeline, now)
-  return { timeline, pauses, phases: phasesOf(timeline, pauses, boxes, now) }
+  return { timeline, pauses, phases: phasesOf({ timeline, pauses, boxes }, now) }
 }
 
 function timelineOf(kind: RolloutKind, lines: readonly AuditEntry[]): TimelineEntry[] {
@@ -46,7 +46,10 @@ function pausesOf(timeline: readonly TimelineEntry[], now: string): Pause[] {
   })
 }
 
-function phasesOf(timeline: readonly TimelineEntry[], pauses: readonly Pause[], boxes: readonly PhaseBoxes[], now: string): PhaseSpan[] {
+function phasesOf(
+  { timeline, pauses, boxes }: Readonly<{ timeline: readonly TimelineEntry[]; pauses: readonly Pause[]; boxes: readonly PhaseBoxes[] }>,
+  now: string,
+): PhaseSpan[] {
   const begins = timeline.filter(({ action, phase }) => phase !== null && (action === 'rollout.started' || action === 'rollout.phase'))
   const end = timeline.find(({ action }) => ends.has(action))?.at ?? null
   return begins.map(({ at, phase }, index) => {
@@ -57,13 +60,13 @@ function phasesOf(timeline: readonly TimelineEntry[], pauses: readonly Pause[], 
       startedAt: at,
       endedAt,
       durationMs: spanMs(at, endedAt ?? now),
-      pausedMs: sum(pauses.map((pause) => overlap(pause, at, endedAt ?? now, now))),
+      pausedMs: sum(pauses.map((pause) => overlap(pause, { from: at, to: endedAt ?? now }, now))),
       ...{ boxes: own.boxes, succeeded: own.succeeded, failed: own.failed },
     }
   })
 }
 
-const overlap = (pause: Pause, from: string, to: string, now: string): number => {
+const overlap = (pause: Pause, { from, to }: Readonly<{ from: string; to: string }>, now: string): number => {
   const until = pause.until ?? now
   return spanMs(pause.at > from ? pause.at : from, until < to ? until : to)
 }

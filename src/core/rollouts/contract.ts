@@ -3,7 +3,7 @@ import { Slug } from '../boxes/index.ts'
 import { admin, type Contract, endpoint, Paging, sse, Timestamp } from '../contract/index.ts'
 import { RollbackMode, RolloutAction, RolloutAttempt } from './action.ts'
 import { EmergencyTargets, hasNoTarget, targetNames } from './emergency.ts'
-import { RequestedFenceInput } from './fence-choice.ts'
+import { RequestedFenceInput, RequestedSnapshot } from './fence-choice.ts'
 import { PlannedImage, RolloutPlan } from './plan.ts'
 import { RollbackPlan } from './plan-rollback.ts'
 import { rehearseRollout } from './rehearsal-contract.ts'
@@ -28,9 +28,9 @@ const TargetSlugs = z.array(Slug).min(1).max(10_000)
 /** Identifies a call that may be repeated. */
 export const IdempotencyKey = z.string().regex(/^[\x21-\x7e]{1,200}$/, 'must be 1 to 200 printable characters without spaces')
 
-type Pace = Readonly<{ parallel?: unknown; bakeMs?: unknown; fenceMode?: unknown }>
-const hasNoPace = ({ parallel, bakeMs, fenceMode }: Pace): boolean =>
-  parallel === undefined && bakeMs === undefined && fenceMode === undefined
+type Pace = Readonly<{ parallel?: unknown; bakeMs?: unknown; fenceMode?: unknown; snapshotMode?: unknown }>
+const hasNoPace = ({ parallel, bakeMs, fenceMode, snapshotMode }: Pace): boolean =>
+  [parallel, bakeMs, fenceMode, snapshotMode].every((value) => value === undefined)
 
 /** With the versions of an emergency it plans that emergency, which is for the whole fleet. */
 const PlanBody = EmergencyTargets.extend({
@@ -41,6 +41,7 @@ const PlanBody = EmergencyTargets.extend({
   parallel: Parallel,
   bakeMs: BakeMs,
   fenceMode: RequestedFenceInput.optional(),
+  snapshotMode: RequestedSnapshot.optional(),
 })
   .refine(({ kind, ...body }) => kind === 'emergency_cve' || hasNoTarget(body), {
     path: ['kind'],
@@ -52,7 +53,7 @@ const PlanBody = EmergencyTargets.extend({
   })
   .refine(({ kind, ...pace }) => kind === 'staged' || hasNoPace(pace), {
     path: ['kind'],
-    message: 'must be staged for parallel, bakeMs and fenceMode',
+    message: 'must be staged for parallel, bakeMs, fenceMode and snapshotMode',
   })
   .refine(({ kind, ...body }) => kind === 'staged' || !hasNoTarget(body), {
     path: ['toChatServer'],
@@ -103,6 +104,7 @@ export const rolloutsContract = {
       parallel: Parallel,
       bakeMs: BakeMs,
       fenceMode: RequestedFenceInput.default('auto'),
+      snapshotMode: RequestedSnapshot.default('auto'),
       reason: Reason.optional(),
     }),
     returns: RolloutDetail,

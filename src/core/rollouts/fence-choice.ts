@@ -1,5 +1,15 @@
 import { z } from 'zod'
-import { type Component, FenceMode, fenceModeNames, fenceModeOf, synapseSchemaOf, type Tier, type TierVersions } from '../boxes/index.ts'
+import {
+  type Component,
+  FenceMode,
+  fenceModeNames,
+  fenceModeOf,
+  SnapshotMode,
+  snapshotModeOf,
+  synapseSchemaOf,
+  type Tier,
+  type TierVersions,
+} from '../boxes/index.ts'
 import type { KnownBox, Limits } from './preflight.ts'
 import { isOlderAgent } from './preflight-state.ts'
 
@@ -12,16 +22,31 @@ export const RequestedFenceInput = z
   .enum(['auto', ...fenceModeNames])
   .transform((name): RequestedFence => (name === 'auto' ? name : fenceModeOf(name)))
 
-/** The setting of each tier. */
+/** `auto`: the setting of the tier. */
+export const RequestedSnapshot = z.enum(['auto', ...SnapshotMode.options])
+export type RequestedSnapshot = z.infer<typeof RequestedSnapshot>
+
+/** The settings of each tier. */
 export type TierFences = Readonly<Record<Tier, RequestedFence>>
+export type TierSnapshots = Readonly<Record<Tier, SnapshotMode>>
 
 /** The fence mode of one box, and why it is `until-stable`. The other fields go to the agent. */
-export type FenceChoice = Readonly<{ mode: FenceMode; reason?: string; formerSchema?: number; harmlessUpdates?: string[]; isForced?: true }>
+export type FenceChoice = Readonly<{
+  mode: FenceMode
+  reason?: string
+  formerSchema?: number
+  harmlessUpdates?: string[]
+  isForced?: true
+  /** Absent: `before`. */
+  snapshot?: 'alongside'
+}>
 
-type Change = Readonly<{ to: TierVersions; changes: readonly Component[]; requested: RequestedFence }>
+type Change = Readonly<{ to: TierVersions; changes: readonly Component[]; requested: RequestedFence; snapshot?: SnapshotMode }>
 
 /** The request of the rollout counts, else the setting of the tier. */
 export const requestedFence = (ofRollout: RequestedFence, tiers: TierFences, tier: Tier): RequestedFence =>
+  ofRollout === 'auto' ? tiers[tier] : ofRollout
+export const requestedSnapshot = (ofRollout: RequestedSnapshot, tiers: TierSnapshots, tier: Tier): SnapshotMode =>
   ofRollout === 'auto' ? tiers[tier] : ofRollout
 
 /**
@@ -29,13 +54,15 @@ export const requestedFence = (ofRollout: RequestedFence, tiers: TierFences, tie
  * the schema is known beforehand: the agent checks the background updates, and opens the box only if it finds none but those that the former
  * version was running itself and those of the table of harmless ones.
  */
-export function chooseFence(
-  box: KnownBox,
-  { to, changes, requested }: Change,
-  limits: Pick<Limits, 'schemas' | 'daemonVersion'>,
-): FenceChoice {
+export function chooseFence(box: KnownBox, change: Change, limits: Pick<Limits, 'schemas' | 'daemonVersion'>): FenceChoice {
+  const choice = chooseMode(box, change, limits)
+  const snapshot = isOlderAgent(box, limits) ? 'before' : snapshotModeOf({ ...choice, snapshot: change.snapshot })
+  return snapshot === 'before' ? choice : { ...choice, snapshot }
+}
+
+function chooseMode(box: KnownBox, { to, changes, requested }: Change, limits: Pick<Limits, 'schemas' | 'daemonVersion'>): FenceChoice {
   if (isOlderAgent(box, limits)) return { mode: 'until-stable', reason: `the agent of ${box.hostName} is older than the daemon` }
-  const back = schemaAfter(box, to, changes, limits)
+  const back = schemaAfter({ box, to, changes }, limits)
   const { harmlessUpdates = [] } = limits.schemas
   const proof = 'schema' in back ? { formerSchema: back.schema, harmlessUpdates } : {}
   if (requested !== 'auto') return { mode: requested, ...proof, ...(requested === 'until-proven' ? { isForced: true } : {}) }
@@ -44,9 +71,7 @@ export function chooseFence(
 
 /** The newest schema that the former chat server reads, if it would read what the new one writes. */
 function schemaAfter(
-  { installed, report }: KnownBox,
-  to: TierVersions,
-  changes: readonly Component[],
+  { box: { installed, report }, to, changes }: Readonly<{ box: KnownBox; to: TierVersions; changes: readonly Component[] }>,
   { schemas }: Pick<Limits, 'schemas'>,
 ): { schema: number } | { reason: string } {
   if (changes.includes('minio')) return { reason: 'MinIO does not support a downgrade' }

@@ -33,8 +33,11 @@ export {
   chooseFence,
   RequestedFence,
   RequestedFenceInput,
+  RequestedSnapshot,
   requestedFence,
+  requestedSnapshot,
   type TierFences,
+  type TierSnapshots,
 } from './fence-choice.ts'
 export { FindingCode, refusalsOf, refusalText } from './finding.ts'
 export { movedImages } from './moved-images.ts'
@@ -138,6 +141,9 @@ export {
   rolloutState,
   rolloutTint,
   rolloutWord,
+  snapshotModes,
+  snapshotModeText,
+  snapshotText,
   stateTint,
   statusWord,
   stepsWhenNotWatching,

@@ -1,4 +1,4 @@
-import { type Downtime, type FenceMode, type ProbeRule, quickRule, Tier } from '../boxes/index.ts'
+import { type Downtime, type FenceMode, type ProbeRule, quickRule, type SnapshotMode, Tier } from '../boxes/index.ts'
 import { duration } from '../kit/index.ts'
 import { type Finding, refusal, warning } from './finding.ts'
 
@@ -18,6 +18,8 @@ export type PastUpdate = Readonly<{
 /** Duration, downtime and maximum downtime of an update. */
 export type Expectation = Readonly<{ expectedMs: number; expectedFenceMs: number; worstFenceMs: number }>
 
+/** `snapshot` absent: `before`. */
+type Fence = Readonly<{ mode: FenceMode; snapshot?: SnapshotMode | undefined }>
 type Sized = Readonly<{ slug: string; hostId: string; tier: Tier; databaseBytes: number | null }>
 
 /** Speed of a dump or a load on a slow disk. */
@@ -35,12 +37,12 @@ export type Assumptions = Readonly<{ probe: ProbeRule; assumedUpdateMs: number }
 export function expectations(
   history: readonly PastUpdate[],
   { probe, assumedUpdateMs: workMs }: Assumptions,
-): (box: Sized, mode: FenceMode) => Expectation {
+): (box: Sized, fence: Fence) => Expectation {
   const bySlug = new Map(history.toReversed().map((past) => [past.slug, past])) // the newest one wins
   const slowMs = proofMs(probe, 'until-stable')
   const medians = new Map(Tier.options.map((tier) => [tier, mediansOf(history.filter((past) => past.tier === tier))]))
   const ofHost = remembered((hostId: string) => medianParts(history.filter((past) => past.hostId === hostId)))
-  return ({ slug, hostId, tier, databaseBytes }, mode) => {
+  return ({ slug, hostId, tier, databaseBytes }, { mode, snapshot }) => {
     const dumpMs = dumpMsOf(databaseBytes)
     const own = bySlug.get(slug)
     const { durationMs = 2 * workMs + slowMs, fencedMs = workMs + slowMs } = medians.get(tier) ?? {}
@@ -48,7 +50,7 @@ export function expectations(
     const wholeMs = (own?.fencedMs ?? fencedMs + dumpMs) - slowMs
     return {
       expectedMs: own?.durationMs ?? durationMs + dumpMs,
-      expectedFenceMs: (parts ? workOf(parts, databaseBytes) : Math.max(0, wholeMs)) + proofMs(probe, mode),
+      expectedFenceMs: (parts ? workOf(parts, databaseBytes, snapshot) : Math.max(0, wholeMs)) + proofMs(probe, mode),
       worstFenceMs: 2 * (workMs + probe.timeoutMs) + 3 * dumpMs,
     }
   }
@@ -60,26 +62,39 @@ export function proofMs(probe: ProbeRule, mode: FenceMode): number {
   return mode === 'none' ? 0 : (consecutive - 1) * spacingMs
 }
 
-/** `copyingMs`: dump, store and cold copy of a database of `bytes`; the rest does not depend on its size. */
-type Parts = Readonly<{ restMs: number; copyingMs: number; bytes: number }>
+/**
+ * `copyingMs`: dump, store and cold copy of a database of `bytes`; `copyMs`: the copy alone, where it was measured. The rest does not depend on
+ * the size.
+ */
+type Parts = Readonly<{ restMs: number; copyingMs: number; copyMs: number | undefined; bytes: number }>
 
 function partsOf({ downtime }: PastUpdate): Parts | undefined {
   if (!downtime?.databaseBytes || downtime.snapshotMs === undefined || downtime.startMs === undefined) return undefined
   const { stopMs = 0, snapshotMs, copyMs = 0, startMs, firstGoodMs = 0, databaseBytes } = downtime
-  return { restMs: stopMs + startMs + firstGoodMs, copyingMs: snapshotMs + copyMs, bytes: databaseBytes }
+  return { restMs: stopMs + startMs + firstGoodMs, copyingMs: snapshotMs + copyMs, copyMs: downtime.copyingMs, bytes: databaseBytes }
 }
 
 function medianParts(past: readonly PastUpdate[]): Parts | undefined {
   const parts = past.flatMap((one) => partsOf(one) ?? [])
   if (parts.length === 0) return undefined
   const perByte = median(parts.map(({ copyingMs, bytes }) => Math.max(0, copyingMs - fixedCopyingMs) / bytes)) as number
-  return { restMs: median(parts.map(({ restMs }) => restMs)) as number, copyingMs: fixedCopyingMs + perByte * 1e9, bytes: 1e9 }
+  const copyPerByte = median(parts.flatMap(({ copyMs, bytes }) => (copyMs === undefined ? [] : [copyMs / bytes])))
+  return {
+    restMs: median(parts.map(({ restMs }) => restMs)) as number,
+    copyingMs: fixedCopyingMs + perByte * 1e9,
+    copyMs: copyPerByte === undefined ? undefined : copyPerByte * 1e9,
+    bytes: 1e9,
+  }
 }
 
 /** A snapshot of an empty database. */
 const fixedCopyingMs = 1_500
 
-function workOf({ restMs, copyingMs, bytes }: Parts, databaseBytes: number | null): number {
+function workOf({ restMs, copyingMs, copyMs, bytes }: Parts, databaseBytes: number | null, snapshot?: SnapshotMode): number {
+  if (snapshot === 'alongside') {
+    const scaledMs = copyMs === undefined ? dumpMsOf(databaseBytes) : (copyMs * (databaseBytes ?? bytes)) / bytes
+    return Math.min(Math.round(restMs + scaledMs), workOf({ restMs, copyingMs, copyMs, bytes }, databaseBytes))
+  }
   const fixedMs = Math.min(fixedCopyingMs, copyingMs)
   return Math.round(restMs + fixedMs + ((copyingMs - fixedMs) * (databaseBytes ?? bytes)) / bytes)
 }

@@ -76,7 +76,7 @@ type RollbackInput = RollbackLimits &
 
 /** Plans the rollback of a rollout. Each box is checked again right before its rollback. */
 export function planRollback({ rolloutId, mode, updates, boxes, ...limits }: RollbackInput): RollbackPlan {
-  const planned = updates.toSorted(newestFirst).map((update) => planBoxRollback(mode, update, boxes.get(update.slug), limits))
+  const planned = updates.toSorted(newestFirst).map((update) => planBoxRollback({ mode, update, box: boxes.get(update.slug) }, limits))
   const undoes = planned.filter(({ does }) => does === 'undo').length
   return { rolloutId, mode, madeAt: limits.now, boxes: planned, undoes, refusals: planned.length - undoes }
 }
@@ -91,14 +91,15 @@ export const newestFirst = (a: InOrder, b: InOrder): number => {
 
 /** How one box would be rolled back, and its findings; for the plan, and again right before the rollback. */
 export function planBoxRollback(
-  mode: RollbackMode,
-  update: CompletedUpdate,
-  box: KnownBox | undefined,
+  { mode, update, box }: Readonly<{ mode: RollbackMode; update: CompletedUpdate; box: KnownBox | undefined }>,
   limits: RollbackLimits,
 ): PlannedRollback {
   const byImages = mode === 'images'
   const to = byImages ? versionsByImages(update, box?.installed ?? update.to) : update.from
-  const findings = [...boxFindings(mode, update, box, limits), ...(box ? findingsOf(mode, update, { ...box, to }, limits) : [])]
+  const findings = [
+    ...boxFindings({ mode, update, box }, limits),
+    ...(box ? findingsOf({ mode, update, box: { ...box, to } }, limits) : []),
+  ]
   const lost = byImages ? null : (update.snapshot?.takenAt ?? null)
   return {
     tenantSlug: update.slug,
@@ -116,7 +117,10 @@ export function planBoxRollback(
   }
 }
 
-const findingsOf = (mode: RollbackMode, update: CompletedUpdate, box: RollbackTarget, limits: RollbackLimits): Finding[] => [
+const findingsOf = (
+  { mode, update, box }: Readonly<{ mode: RollbackMode; update: CompletedUpdate; box: RollbackTarget }>,
+  limits: RollbackLimits,
+): Finding[] => [
   ...vulnerabilityFindings(box, limits.fixes),
   ...(mode === 'images' ? imageRollbackFindings(update, box, limits) : snapshotFindings(update)),
 ]

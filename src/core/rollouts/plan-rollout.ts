@@ -1,6 +1,15 @@
 import { type Component, type Manifest, type ProbeRule, type Tier, targetImage, VersionedService } from '../boxes/index.ts'
 import { problem } from '../kit/index.ts'
-import { chooseFence, type FenceChoice, type RequestedFence, requestedFence, type TierFences } from './fence-choice.ts'
+import {
+  chooseFence,
+  type FenceChoice,
+  type RequestedFence,
+  type RequestedSnapshot,
+  requestedFence,
+  requestedSnapshot,
+  type TierFences,
+  type TierSnapshots,
+} from './fence-choice.ts'
 import { phaseOrder } from './phases.ts'
 import type { PlannedBox, PlannedImage, PlannedPhase, RolloutPlan } from './plan.ts'
 import { type Expectation, expectations, fenceFindings, type PastUpdate } from './plan-expectations.ts'
@@ -30,9 +39,11 @@ export type PlanInput = Limits &
     /** A longer expected downtime is refused, unless allowed. */
     fenceMaxMs: number
     allowLongFence: boolean
-    /** When fences end: of this rollout, and of each tier. */
+    /** When fences end and when snapshots are stored: of this rollout, and of each tier. */
     fenceMode?: RequestedFence | undefined
     fences: TierFences
+    snapshotMode?: RequestedSnapshot | undefined
+    snapshots: TierSnapshots
     /** Boxes are updated outside their maintenance windows too, as in an emergency. */
     ignoreWindows?: boolean
     /** Answers of registries about images that the fleet does not run; absent: none was asked. */
@@ -50,7 +61,7 @@ export function planRollout(input: PlanInput): RolloutPlan {
   const imageOf = knownImages(input.boxes, input.resolved ?? new Map(), input.manifest.digests)
   const examined = scope.map((box) => {
     const fence = fenceFor(input, box)
-    const expected = expect(box, fence.mode)
+    const expected = expect(box, fence)
     const window = windowOf(box, expected)
     return { box, fence, expected, window, found: preflightForPlan(input, box, { expected, window, imageOf }) }
   })
@@ -60,7 +71,7 @@ export function planRollout(input: PlanInput): RolloutPlan {
     examined.map(({ box, found }) => ({ ...box, updates: found.does === 'update' })),
   )
   const boxes = examined
-    .map(({ box, ...examined }) => planBox(input, imageOf, box, { ...examined, phase: phases.get(box.slug) as Phase }))
+    .map(({ box, ...examined }) => planBox({ input, imageOf }, box, { ...examined, phase: phases.get(box.slug) as Phase }))
     .toSorted(bySlug)
   const planned = planPhases(input, boxes, new Map(examined.map(({ box, window }) => [box.slug, window])))
   const findings = boxes.flatMap((box) => box.findings)
@@ -85,7 +96,8 @@ export function planRollout(input: PlanInput): RolloutPlan {
 function fenceFor(input: PlanInput, box: KnownBox): FenceChoice {
   const to = input.manifest.tiers[box.tier]
   const requested = requestedFence(input.fenceMode ?? 'auto', input.fences, box.tier)
-  return chooseFence(box, { to, changes: changesBetween(box.installed, to), requested }, input)
+  const snapshot = requestedSnapshot(input.snapshotMode ?? 'auto', input.snapshots, box.tier)
+  return chooseFence(box, { to, changes: changesBetween(box.installed, to), requested, snapshot }, input)
 }
 
 type Planning = Readonly<{ expected: Expectation; window: PlannedWindow; imageOf: ImageOf }>
@@ -134,7 +146,11 @@ function narrow({ boxes, targetSlugs }: PlanInput): readonly KnownBox[] {
 
 type Examined = Readonly<{ fence: FenceChoice; expected: Expectation; window: PlannedWindow; found: Preflight; phase: Phase }>
 
-function planBox(input: PlanInput, imageOf: ImageOf, box: KnownBox, { fence, expected, window, found, phase }: Examined): PlannedBox {
+function planBox(
+  { input, imageOf }: Readonly<{ input: PlanInput; imageOf: ImageOf }>,
+  box: KnownBox,
+  { fence, expected, window, found, phase }: Examined,
+): PlannedBox {
   const { does, changes, findings } = found
   const images = changedImages(input.manifest, box.tier, changes).map(([service, image]) => [
     service,
@@ -155,6 +171,7 @@ function planBox(input: PlanInput, imageOf: ImageOf, box: KnownBox, { fence, exp
     findings,
     ...expected,
     fenceMode: fence.mode,
+    snapshotMode: fence.snapshot ?? 'before',
     ...(fence.reason === undefined ? {} : { fenceReason: fence.reason }),
     window: window.next,
   }

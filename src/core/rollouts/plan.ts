@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Component, Digest, FenceMode, InstalledVersions, Tier, TierVersions, VersionedService } from '../boxes/index.ts'
+import { Component, Digest, FenceMode, InstalledVersions, SnapshotMode, Tier, TierVersions, VersionedService } from '../boxes/index.ts'
 import { Timestamp } from '../contract/index.ts'
 import { Finding } from './finding.ts'
 import { Phase, RolloutId, RolloutKind, RolloutStatus, TierTargets } from './rollout.ts'
@@ -26,6 +26,8 @@ export const PlannedBox = z.object({
   worstFenceMs: z.number(),
   /** Absent in plans of earlier versions. */
   fenceMode: FenceMode.optional(),
+  /** When its snapshot is to be stored; absent in plans of earlier versions. */
+  snapshotMode: SnapshotMode.optional(),
   /** Why the box stays fenced until it is stable; absent where it does not, or where the mode was requested. */
   fenceReason: z.string().optional(),
   /** The next maintenance window in which it may begin; null: any time. */

@@ -4,7 +4,10 @@ import { type Finding, refusal, warning } from './finding.ts'
 import type { KnownBox, Limits } from './preflight.ts'
 
 /** Findings from the facts that the agent reports besides versions. Without facts the agent itself refuses, before any downtime. */
-export function factFindings(box: KnownBox, target: TierVersions, changes: readonly Component[], limits: Limits): Finding[] {
+export function factFindings(
+  { box, target, changes }: Readonly<{ box: KnownBox; target: TierVersions; changes: readonly Component[] }>,
+  limits: Limits,
+): Finding[] {
   const facts = box.report?.facts
   if (!facts) return []
   return [
@@ -12,7 +15,7 @@ export function factFindings(box: KnownBox, target: TierVersions, changes: reado
     ...composeFindings(box, facts),
     ...guardFindings(box, facts),
     ...serviceFindings(box, facts),
-    ...(changes.includes('synapse') ? backgroundFindings(box, facts, target, limits) : []),
+    ...(changes.includes('synapse') ? backgroundFindings({ box, facts, target }, limits) : []),
   ]
 }
 
@@ -98,7 +101,10 @@ const serviceFindings = ({ slug }: KnownBox, { otherServices }: BoxFacts): Findi
       ]
 
 /** A Synapse that raises the schema compatibility needs all earlier background updates done. */
-function backgroundFindings({ slug }: KnownBox, facts: BoxFacts, target: TierVersions, { schemas }: Limits): Finding[] {
+function backgroundFindings(
+  { box: { slug }, facts, target }: Readonly<{ box: KnownBox; facts: BoxFacts; target: TierVersions }>,
+  { schemas }: Limits,
+): Finding[] {
   const { backgroundUpdates, compatVersion } = facts
   if (backgroundUpdates === null || backgroundUpdates.length === 0) return []
   const some = `${backgroundUpdates.slice(0, 3).join(', ')}${backgroundUpdates.length > 3 ? ', …' : ''}`

@@ -12,7 +12,10 @@ import { type Finding, refusal, warning } from './finding.ts'
 import type { KnownBox, Limits } from './preflight.ts'
 
 /** Findings about the change from the installed versions to the target. */
-export function versionFindings(box: KnownBox, target: TierVersions, changes: readonly Component[], limits: Limits): Finding[] {
+export function versionFindings(
+  { box, target, changes }: Readonly<{ box: KnownBox; target: TierVersions; changes: readonly Component[] }>,
+  limits: Limits,
+): Finding[] {
   const each = changes.flatMap((component) => componentFindings(component, box, target))
   return [
     ...each,
@@ -79,7 +82,7 @@ function synapseFindings(box: KnownBox, target: TierVersions, { schemas }: Limit
         `Synapse ${target.synapse} is not in the compatibility table (newest: ${schemas.knownUpTo}); the schema effect on ${box.slug} is unknown. fix: try it on a canary`,
       ),
     ]
-  return [...databaseTooOld(box.installed, target, schema), ...schemaTooNew(box, target, schema, { schemas })]
+  return [...databaseTooOld(box.installed, target, schema), ...schemaTooNew({ box, target, known: schema }, { schemas })]
 }
 
 function databaseTooOld(installed: InstalledVersions, target: TierVersions, needed: SynapseSchema): Finding[] {
@@ -95,9 +98,7 @@ function databaseTooOld(installed: InstalledVersions, target: TierVersions, need
 
 /** The database stores which schema may read it; without that fact the version of the running Synapse decides. */
 export function schemaTooNew(
-  { slug, installed, report }: KnownBox,
-  target: TierVersions,
-  known: SynapseSchema,
+  { box: { slug, installed, report }, target, known }: Readonly<{ box: KnownBox; target: TierVersions; known: SynapseSchema }>,
   { schemas }: Pick<Limits, 'schemas'>,
 ): Finding[] {
   const running = synapseSchemaOf(schemas, installed.synapse)

@@ -68,8 +68,8 @@ export function preflightBox(box: KnownBox, target: TierVersions, limits: Limits
   const findings = [
     ...outdated,
     ...stateFindings(box, limits),
-    ...versionFindings(box, target, changes, limits),
-    ...factFindings(box, target, changes, limits),
+    ...versionFindings({ box, target, changes }, limits),
+    ...factFindings({ box, target, changes }, limits),
   ]
   return { does: isRefused(findings) ? 'refuse' : 'update', changes, findings }
 }
@@ -78,7 +78,8 @@ export function preflightBox(box: KnownBox, target: TierVersions, limits: Limits
  * The preflight of a box whose earlier attempt failed. A box that runs its target by now is skipped only where it is healthy and unfenced: a
  * retry must not hide a failure. A box that runs another image under a pinned tag is refused. `earlier` is null where no attempt changed it.
  */
-export function preflightRetry(box: KnownBox, target: TierVersions, limits: Limits, earlier: Earlier | null): Preflight {
+export function preflightRetry(box: KnownBox, target: TierVersions, limits: Limits & Readonly<{ earlier: Earlier | null }>): Preflight {
+  const { earlier } = limits
   const found = preflightBox(box, target, limits)
   const unhealthy = found.does === 'skip' ? [...fenceFindings(box), ...healthFindings(box)] : []
   const findings = [...unhealthy, ...(earlier ? imageFindings(box, found.changes, earlier) : [])]

@@ -102,7 +102,7 @@ function synapseFindings(update: CompletedUpdate, box: KnownBox, limits: Limits)
     return [refusal('SCHEMA_UNKNOWN', message), ...backgroundFindings(update, facts, limits.schemas)]
   }
   const target = { ...installed, synapse: from.synapse }
-  return [...schemaTooNew(box, target, former, limits), ...backgroundFindings(update, facts, limits.schemas)]
+  return [...schemaTooNew({ box, target, known: former }, limits), ...backgroundFindings(update, facts, limits.schemas)]
 }
 
 /** An older Synapse stops all background updates at one that it does not know. It knows those that it was running itself. */

@@ -21,7 +21,10 @@ export const changedServices = ({
   VersionedService.options.filter((service) => digestsAfter[service] !== undefined && digestsAfter[service] !== digestsBefore[service])
 
 /** Findings about the box, whatever the mode of the rollback. An unhealthy box may be rolled back. */
-export function boxFindings(mode: RollbackMode, update: CompletedUpdate, box: KnownBox | undefined, limits: Limits): Finding[] {
+export function boxFindings(
+  { mode, update, box }: Readonly<{ mode: RollbackMode; update: CompletedUpdate; box: KnownBox | undefined }>,
+  limits: Limits,
+): Finding[] {
   const { slug } = update
   if (box?.boxId !== update.boxId)
     return [refusal('CHANGED_SINCE', `the box of ${slug} that this rollout updated is not its live box any more`)]

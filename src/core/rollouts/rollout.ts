@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { Digest, ImageRef, Tier, TierVersions } from '../boxes/index.ts'
 import { Timestamp } from '../contract/index.ts'
 import { problem } from '../kit/index.ts'
-import { RequestedFence } from './fence-choice.ts'
+import { RequestedFence, RequestedSnapshot } from './fence-choice.ts'
 import { phaseOf, phaseOrder } from './phases.ts'
 
 /** `ro_…` for a staged rollout, `cve-YYYYMMDD-<random8>` for an emergency (spec 2.10). */
@@ -111,6 +111,8 @@ export const RolloutSummary = z.object({
   bakeUntil: Timestamp.nullable(),
   /** `auto`: the mode of each box is chosen by what its rollback would lose. */
   fenceMode: RequestedFence,
+  /** `auto`: the setting of each tier. */
+  snapshotMode: RequestedSnapshot,
   /** Boxes are updated outside their maintenance windows too, as in every emergency. */
   ignoreWindows: z.boolean(),
   /** Nothing is in flight, and the next maintenance window opens then. */

@@ -1,7 +1,7 @@
 import type { Downtime, FenceMode } from '../boxes/index.ts'
 import { shortDigests } from '../kit/index.ts'
 import type { ActionStatus, RolloutAction } from './action.ts'
-import type { RequestedFence } from './fence-choice.ts'
+import type { RequestedFence, RequestedSnapshot } from './fence-choice.ts'
 import { isBaking, isHeld } from './pause-reason.ts'
 import { phaseOrder } from './phases.ts'
 import { isRollbackStalled } from './plan-rollback-steps.ts'
@@ -76,6 +76,10 @@ const stepWords: Readonly<Record<string, string>> = {
   keep: 'save current data',
   load: 'load snapshot',
   switch: 'switch over',
+  // Steps of a test restore.
+  fill: 'load database',
+  prove: 'verify',
+  clear: 'clean up',
   start: 'start services',
   'back-stop': 'revert: stop',
   'back-switch': 'revert: switch over',
@@ -224,6 +228,16 @@ export const fenceModes = [...(Object.keys(fenceTexts) as RequestedFence[]), 'un
 export const fenceModeText = (mode: (typeof fenceModes)[number]): string | null =>
   fenceTexts[mode === 'until-first-ok' ? 'until-proven' : mode]
 
+const snapshotTexts = {
+  auto: null,
+  before: 'before: each snapshot is stored before the new version starts',
+  alongside: 'alongside: the new version starts once the database is copied on its host; the snapshot is stored from the copy meanwhile',
+} as const satisfies Record<RequestedSnapshot, string | null>
+export const snapshotModes = Object.keys(snapshotTexts) as RequestedSnapshot[]
+
+/** The trade-off of a snapshot mode that was requested for all boxes. */
+export const snapshotModeText = (mode: RequestedSnapshot): string | null => snapshotTexts[mode]
+
 /** The end of the maintenance of one box. */
 export const fenceEndText = (mode: FenceMode): string =>
   ({ 'until-stable': 'when stable', 'until-proven': 'when proven', none: 'none' })[mode]
@@ -236,10 +250,17 @@ export function downtimeParts({
   startMs,
   firstGoodMs,
   checkMs,
+  snapshot,
 }: Downtime): readonly (readonly [string, number])[] {
-  const started = { stop: stopMs, snapshot: snapshotMs, copy: copyMs, start: startMs }
+  const started = { stop: stopMs, snapshot: snapshot === 'alongside' ? undefined : snapshotMs, copy: copyMs, start: startMs }
   const parts = Object.entries({ ...started, 'first good probe': firstGoodMs, 'rollback check': checkMs })
   return parts.flatMap(([name, ms]) => (ms === undefined ? [] : [[name, ms] as const]))
+}
+
+/** What an order of `alongside` led to; undefined where nobody ordered it. */
+export function snapshotText({ snapshot, snapshotReason }: Downtime): string | undefined {
+  if (snapshot === 'alongside') return 'snapshot stored alongside'
+  return snapshotReason === undefined ? undefined : `snapshot stored before the start: ${snapshotReason}`
 }
 
 /** Boxes that an operator left out; an older daemon does not report them. */

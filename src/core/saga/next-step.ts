@@ -22,8 +22,7 @@ const maxForwardTries = 20
 export function nextStep<Step extends string, World>(
   saga: Saga<Step, World>,
   journal: readonly SagaEntry[],
-  world: World,
-  time: SagaTime,
+  { world, time }: Readonly<{ world: World; time: SagaTime }>,
 ): SagaNext<Step> {
   const facts = foldSaga(saga, journal)
   const at = { facts, world, time }

@@ -37,7 +37,7 @@ export type EndStep<Step extends string, World> = Readonly<{
 export type Saga<Step extends string, World> = Readonly<{
   /** As messages name it: `update`. */
   name: string
-  /** In order; the last one commits. */
+  /** In order; the last one commits. A step with two places is done once it is done at one of them. */
   steps: readonly ForwardStep<Step, World>[]
   /** After the commit; a failure of these never changes the outcome. */
   finish: readonly EndStep<Step, World>[]
@@ -117,12 +117,14 @@ export function foldSaga<Step extends string>(saga: Saga<Step, never>, entries: 
   return { entries, ...facts, abandoned }
 }
 
-/** The results that are worthless once a step begins again. The commit is never discarded. */
+/** The results that are worthless once a step begins again: not those of a step that also stands before it. The commit is never discarded. */
 function discardedBy<Step extends string>(saga: Saga<Step, never>, step: Step, begun: ReadonlySet<Step>): readonly Step[] {
   const fixed = !isForward(saga, step) || (saga.fixedFrom !== undefined && begun.has(saga.fixedFrom))
   const names = saga.steps.map(({ name }) => name)
   const commit = names.at(-1)
-  return (fixed ? [step] : names.slice(names.indexOf(step))).filter((one) => one !== commit)
+  const at = names.indexOf(step)
+  const later = names.slice(at).filter((name) => names.indexOf(name) >= at)
+  return (fixed ? [step] : later).filter((one) => one !== commit)
 }
 
 export const isCommitted = <Step extends string>({ steps }: Pick<Saga<Step, never>, 'steps'>, { done }: Counts<Step>): boolean =>

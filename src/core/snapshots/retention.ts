@@ -110,9 +110,9 @@ function young(snapshot: RetainedSnapshot, rule: RetentionRule, now: string): st
 /** Daily snapshots: the newest of each of the last days, weeks and months. Empty periods use no slot. */
 function* thinned(present: readonly RetainedSnapshot[], rule: RetentionRule): Generator<[RetainedSnapshot, string]> {
   const daily = present.filter(({ tier }) => tier === 'daily')
-  yield* newestOfEach(daily, rule.daily, 'day', ({ takenAt }) => takenAt.slice(0, 10))
-  yield* newestOfEach(daily, rule.weekly, 'week', ({ takenAt }) => String(weekOf(takenAt)))
-  yield* newestOfEach(daily, rule.monthly, 'month', ({ takenAt }) => takenAt.slice(0, 7))
+  yield* newestOfEach(daily, { slots: rule.daily, name: 'day' }, ({ takenAt }) => takenAt.slice(0, 10))
+  yield* newestOfEach(daily, { slots: rule.weekly, name: 'week' }, ({ takenAt }) => String(weekOf(takenAt)))
+  yield* newestOfEach(daily, { slots: rule.monthly, name: 'month' }, ({ takenAt }) => takenAt.slice(0, 7))
 }
 
 // 1970 began on a Thursday; weeks begin on Mondays.
@@ -122,8 +122,7 @@ type Named = 'day' | 'week' | 'month'
 
 function* newestOfEach(
   newestFirst: readonly RetainedSnapshot[],
-  slots: number,
-  name: Named,
+  { slots, name }: Readonly<{ slots: number; name: Named }>,
   periodOf: (snapshot: RetainedSnapshot) => string,
 ): Generator<[RetainedSnapshot, string]> {
   const seen = new Set<string>()

@@ -7,7 +7,10 @@ export type Opening = Readonly<{ fromMs: number; toMs: number }>
 const dayMs = 24 * 60 * 60_000
 
 /** All openings within the span, first to last; one that reaches out of the span is cut. */
-export function openings(window: readonly WindowPart[], timeZone: string, fromMs: number, toMs: number): Opening[] {
+export function openings(
+  { window, timeZone }: Readonly<{ window: readonly WindowPart[]; timeZone: string }>,
+  { fromMs, toMs }: Readonly<{ fromMs: number; toMs: number }>,
+): Opening[] {
   const found = stretches(timeZone, fromMs, toMs).flatMap((stretch) => {
     const [from, to] = [stretch.fromMs + stretch.offsetMs, stretch.toMs + stretch.offsetMs]
     return onWallClock(window, from, to).map((open) => ({

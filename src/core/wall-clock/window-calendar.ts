@@ -24,7 +24,7 @@ export function windowCalendar({ window, timeZone }: ZonedWindow, fromMs: number
   let known: Opening[] = []
   let knownToMs = fromMs - backMs
   const extend = () => {
-    known = joined([...known, ...openings(window, timeZone, knownToMs, knownToMs + chunkMs)])
+    known = joined([...known, ...openings({ window, timeZone }, { fromMs: knownToMs, toMs: knownToMs + chunkMs })])
     knownToMs += chunkMs
   }
   const fitting = (ms: number, neededMs: number): Opening | undefined => {

@@ -85,7 +85,7 @@ export async function resetPassword(
     const { name } = await accountById(tx, id)
     const password = { password_hash: passwordHash, initial_password_expires_at: expiresAt }
     await tx.updateTable('admin_accounts').set(password).where('id', '=', id).execute()
-    await endSessions(tx, clock, id)
+    await endSessions({ tx, clock }, id)
     await recordAudit(tx, clock, { actor, action: 'account.password-reset', subject: name })
   })
   await revocations.readNow()
@@ -131,7 +131,7 @@ export async function disableAccount(
       .executeTakeFirst()
     if (disabled.numUpdatedRows === 0n) throw problem('CONFLICT', `Account ${name} is already disabled.`)
     await tx.deleteFrom('api_tokens').where('account_id', '=', id).execute()
-    await endSessions(tx, clock, id)
+    await endSessions({ tx, clock }, id)
     await recordAudit(tx, clock, { actor, action: 'account.disabled', subject: name })
   })
   await revocations.readNow()

@@ -2,7 +2,7 @@ import { type SetupStep, setupSteps } from '../../core/admin/index.ts'
 import type { AdminRole } from '../../core/contract/index.ts'
 import { type AdminActor, isoNow, newId, problem } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import type { Tx } from '../db/index.ts'
+import type { WithTx } from '../db/index.ts'
 import { accountByName, type StoredAccount } from './accounts.repo.ts'
 import type { AdminDeps } from './deps.ts'
 import { type Attempt, clearFailures, recordNetwork, refundAttempt } from './login-attempts.ts'
@@ -42,8 +42,10 @@ export async function openSession(
     await refundAttempt(deps, attempt)
     throw problem('TOTP_REQUIRED', 'This account needs a TOTP code or a recovery code.')
   }
-  const sessionId = await deps.db.transaction().execute((tx) => openSessionFor(tx, deps, account, { attempt, totp, address, cookieHash }))
-  if (!sessionId) throw await recordFailedAttempt(deps, attempt, account, address)
+  const sessionId = await deps.db
+    .transaction()
+    .execute((tx) => openSessionFor({ ...deps, tx }, account, { attempt, totp, address, cookieHash }))
+  if (!sessionId) throw await recordFailedAttempt(deps, { attempt, account, address })
   return { account, sessionId }
 }
 
@@ -54,13 +56,13 @@ type SessionInput = Readonly<{ attempt: Attempt; totp: string | undefined; addre
 
 /** Consumes the code and opens the session in one transaction. Undefined, with nothing written, when the code is wrong. */
 async function openSessionFor(
-  tx: Tx,
-  deps: Omit<Deps, 'keys'>,
+  deps: WithTx<Omit<Deps, 'keys'>>,
   account: StoredAccount,
   { attempt, totp, address, cookieHash }: SessionInput,
 ): Promise<string | undefined> {
+  const { tx } = deps
   const { clock, random } = deps
-  const secondFactor = account.totpConfirmed ? await consumeCode(tx, deps, account, totp ?? '') : 'none'
+  const secondFactor = account.totpConfirmed ? await consumeCode(deps, account, totp ?? '') : 'none'
   if (!secondFactor) return undefined
   // A password change or a disabled account since the check must not open a session.
   const current = await tx

@@ -40,15 +40,13 @@ export async function verifyPassword(deps: ProofDeps, { name, password, address,
   const now = isoNow(deps.clock)
   const usable = account?.active && (account.initialPasswordExpiresAt === null || account.initialPasswordExpiresAt > now)
   if (await matchesHash(usable ? account.passwordHash : undefined, password)) return attempt
-  throw await recordFailedAttempt(deps, attempt, account, address)
+  throw await recordFailedAttempt(deps, { attempt, account, address })
 }
 
 /** Audits the attempt that locks an account; the typed name is recorded only if such an account exists. Returns the error to throw. */
 export async function recordFailedAttempt(
   { db, clock }: ProofDeps,
-  attempt: Attempt,
-  account: StoredAccount | undefined,
-  address: string,
+  { attempt, account, address }: Readonly<{ attempt: Attempt; account: StoredAccount | undefined; address: string }>,
 ): Promise<Problem> {
   if (attempt.lastOne) {
     const subject = account ? { subject: account.name } : {}
@@ -85,7 +83,7 @@ export async function changePassword(
       .executeTakeFirst()
     if (changed.numUpdatedRows === 0n) throw problem('CONFLICT', 'Another session changed the password meanwhile. fix: log in again')
     await clearFailures(tx, attempt)
-    await endSessions(tx, clock, account.id, actor.sessionId)
+    await endSessions({ tx, clock }, account.id, actor.sessionId)
     await recordAudit(tx, clock, { actor, action: 'account.password-changed', subject: account.name })
   })
   await revocations.readNow()

@@ -66,7 +66,7 @@ async function endSession(tx: Tx, clock: Clock, id: string): Promise<boolean> {
 }
 
 /** Ends all sessions of an account, except one if given. */
-export async function endSessions(tx: Tx, clock: Clock, accountId: string, except?: string): Promise<void> {
+export async function endSessions({ tx, clock }: Readonly<{ tx: Tx; clock: Clock }>, accountId: string, except?: string): Promise<void> {
   await tx
     .updateTable('admin_sessions')
     .set({ revoked_at: isoNow(clock) })

@@ -13,7 +13,7 @@ import {
 } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { publishRevocation } from '../auth/index.ts'
-import type { Db, Tx } from '../db/index.ts'
+import type { Db, Tx, WithTx } from '../db/index.ts'
 import { type Keyring, seal, unseal } from '../sealed/index.ts'
 import { accountById, accountByName, type StoredAccount } from './accounts.repo.ts'
 import type { AdminDeps } from './deps.ts'
@@ -44,7 +44,7 @@ function stepOf(secret: Secret, code: string, clock: Clock): number | undefined 
 type TotpDeps = Readonly<{ clock: Clock; keyring: Keyring }>
 
 /** Accepts a TOTP code once: the stored step only increases, so an observed code cannot be reused. */
-async function consumeTotp(tx: Tx, { clock, keyring }: TotpDeps, account: StoredAccount, code: string): Promise<boolean> {
+async function consumeTotp({ clock, keyring, tx }: WithTx<TotpDeps>, account: StoredAccount, code: string): Promise<boolean> {
   if (!account.sealedTotp || !/^\d{6}$/.test(code)) return false
   const step = stepOf(unseal(keyring, totpPlace(account.id), account.sealedTotp), code, clock)
   if (step === undefined) return false
@@ -61,7 +61,7 @@ async function consumeTotp(tx: Tx, { clock, keyring }: TotpDeps, account: Stored
 const recoveryHash = (accountId: string, code: string) => sha256Hex(`${accountId}/${code.toLowerCase().replace(/[^0-9a-z]/g, '')}`)
 
 /** Accepts a recovery code once. */
-async function consumeRecoveryCode(tx: Tx, { clock }: TotpDeps, { id }: StoredAccount, code: string): Promise<boolean> {
+async function consumeRecoveryCode({ clock, tx }: WithTx<TotpDeps>, { id }: StoredAccount, code: string): Promise<boolean> {
   const used = await tx
     .updateTable('admin_recovery_codes')
     .set({ used_at: isoNow(clock) })
@@ -73,9 +73,9 @@ async function consumeRecoveryCode(tx: Tx, { clock }: TotpDeps, { id }: StoredAc
 }
 
 /** Accepts a TOTP or recovery code and returns which one it was; undefined for a wrong code. */
-export async function consumeCode(tx: Tx, deps: TotpDeps, account: StoredAccount, code: string): Promise<'totp' | 'recovery' | undefined> {
-  if (await consumeTotp(tx, deps, account, code)) return 'totp'
-  return (await consumeRecoveryCode(tx, deps, account, code)) ? 'recovery' : undefined
+export async function consumeCode(deps: WithTx<TotpDeps>, account: StoredAccount, code: string): Promise<'totp' | 'recovery' | undefined> {
+  if (await consumeTotp(deps, account, code)) return 'totp'
+  return (await consumeRecoveryCode(deps, account, code)) ? 'recovery' : undefined
 }
 
 /** Replaces the recovery codes of an account; only hashes are stored. */
@@ -113,7 +113,7 @@ export async function enrolTotp(
   await db.transaction().execute(async (tx) => {
     const begun = await tx
       .updateTable('admin_accounts')
-      .set({ totp_secret: seal(keyring, random, totpPlace(account.id), secret), totp_step: null })
+      .set({ totp_secret: seal({ keyring, random }, totpPlace(account.id), secret), totp_step: null })
       .where('id', '=', account.id)
       .where('totp_confirmed_at', 'is', null)
       .executeTakeFirst()
@@ -140,7 +140,7 @@ export async function confirmTotp(
     const account = await accountById(tx, actor.accountId)
     if (!account.sealedTotp || account.totpConfirmed)
       throw problem('CONFLICT', 'No TOTP enrolment to confirm. fix: POST /api/admin/v1/totp/enrol first')
-    if (!(await consumeTotp(tx, deps, account, totp)))
+    if (!(await consumeTotp({ ...deps, tx }, account, totp)))
       throw problem('LOGIN_FAILED', 'The code is wrong. fix: check the clock of the phone and try the next code')
     await tx
       .updateTable('admin_accounts')
@@ -170,13 +170,13 @@ export async function disableTotp(deps: DisableTotpDeps, actor: AdminActor, { pa
     )
   const attempt = await verifyPassword(deps, { name: account.name, password, address, account })
   const done = await db.transaction().execute(async (tx) => {
-    if (!(await consumeCode(tx, deps, account, totp))) return false
+    if (!(await consumeCode({ ...deps, tx }, account, totp))) return false
     await clearFailures(tx, attempt)
     await clearTotp(tx, account.id)
     await recordAudit(tx, clock, { actor, action: 'account.totp-disabled', subject: account.name })
     return true
   })
-  if (!done) throw await recordFailedAttempt(deps, attempt, account, address)
+  if (!done) throw await recordFailedAttempt(deps, { attempt, account, address })
 }
 
 /** For a lost phone: disables TOTP and ends the sessions. Where the role requires TOTP, the next login enrols again. Throws NOT_FOUND. */
@@ -185,7 +185,7 @@ export async function resetTotp({ db, clock }: { db: Db; clock: Clock }, actor: 
     const account = await accountByName(tx, name)
     if (!account) throw problem('NOT_FOUND', `Account ${name} does not exist.`)
     await clearTotp(tx, account.id)
-    await endSessions(tx, clock, account.id)
+    await endSessions({ tx, clock }, account.id)
     await recordAudit(tx, clock, { actor, action: 'account.totp-reset', subject: account.name })
   })
 }

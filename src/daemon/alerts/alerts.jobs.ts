@@ -111,7 +111,7 @@ export const deliverHandler =
 async function send({ db, channels, send }: DeliverDeps, delivery: AlertDeliveryTable, signal: AbortSignal | undefined): Promise<void> {
   const channel = channels.find((one) => one.channel === delivery.channel && one.target === delivery.target)
   if (!channel) throw problem('UNAVAILABLE', `${delivery.target} is no longer configured as a recipient`)
-  await send(channel, publicAlert(await alertById(db, Number(delivery.alert_id))), delivery.id, signal)
+  await send(channel, { id: delivery.id, message: publicAlert(await alertById(db, Number(delivery.alert_id))) }, signal)
 }
 
 /** Unexpected errors are reduced to their name: their text may contain internals. */

@@ -22,7 +22,7 @@ export const channelsOf = ({ mailTo, webhook }: Pick<AlertSettings, 'mailTo' | '
 ]
 
 /** Sends one message under an id that a resend keeps. Returns a description of the receiver; throws UNAVAILABLE without a secret. */
-type Send = (channel: Channel, message: AlertMessage, id: string, signal?: AbortSignal) => Promise<string>
+type Send = (channel: Channel, alert: Readonly<{ id: string; message: AlertMessage }>, signal?: AbortSignal) => Promise<string>
 
 export type AlertsDeps = Readonly<{
   db: Db
@@ -44,7 +44,7 @@ type SenderDeps = Readonly<{ clock: Clock; mailer: Mailer; daemonUrl: string; se
 /** Sends each message by its channel: mail or webhook. */
 export const makeSender =
   ({ clock, mailer, daemonUrl, settings }: SenderDeps): Send =>
-  async ({ channel, target }, message, id, signal) => {
+  async ({ channel, target }, { id, message }, signal) => {
     if (channel === 'mail') {
       const mail = { id, to: target, subject: subjectLine(message), text: messageText(message, daemonUrl) }
       return mailer.send({ ...mail, urgent: message.severity === 'critical' }, signal)

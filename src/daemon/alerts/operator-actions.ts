@@ -88,7 +88,7 @@ export async function testAlerts(deps: TestDeps, actor: Actor, { channel, signal
   const chosen = deps.channels.filter((one) => channel === undefined || one.channel === channel)
   if (chosen.length === 0) throw noChannels()
   const message = testMessage(actorLabel(actor), isoNow(clock))
-  const tried = await Promise.all(chosen.map((one) => tryOne(deps, one, message, signal)))
+  const tried = await Promise.all(chosen.map((one) => tryOne(deps, { to: one, message }, signal)))
   const data = { tried: tried.map(({ channel, target, ok }) => ({ channel, target, ok })) }
   await db.transaction().execute((tx) => recordAudit(tx, clock, { actor, action: 'alerts.tested', data }))
   return { tried }
@@ -96,12 +96,11 @@ export async function testAlerts(deps: TestDeps, actor: Actor, { channel, signal
 
 async function tryOne(
   { send, random }: TestDeps,
-  to: Channel,
-  message: AlertMessage,
+  { to, message }: Readonly<{ to: Channel; message: AlertMessage }>,
   signal: AbortSignal | undefined,
 ): Promise<TriedChannel> {
   try {
-    return { ...to, ok: true, says: await send(to, message, newId(random, 'test'), signal) }
+    return { ...to, ok: true, says: await send(to, { id: newId(random, 'test'), message }, signal) }
   } catch (error) {
     if (!isProblem(error)) throw error
     return { ...to, ok: false, says: error.message }

@@ -74,7 +74,7 @@ export function fleetDeps(deps: BaseDeps & Readonly<{ owner: string }>) {
     references: [snapshotsOfRollouts, snapshotsOfLifecycle],
     ...vulnerabilities,
     maintain: (...[repository, maintenance, signal]: Parameters<SnapshotsDeps['maintain']>) =>
-      maintainRepository(care, repository, maintenance, signal),
+      maintainRepository({ care, repository }, maintenance, signal),
   }
   return { boxes, hosts, rollouts, snapshots }
 }
@@ -86,6 +86,7 @@ const lifeRules = ({ probe, boxes, snapshots, fence }: Config) => ({
   workMs: snapshots.deadlineMs,
   fenceMaxMs: fence.maxMinutes * 60_000,
   fences: fence.mode,
+  snapshots: fence.snapshot,
 })
 
 const lifeDeps = (config: Config) => ({

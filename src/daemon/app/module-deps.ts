@@ -21,6 +21,6 @@ export function moduleRunsDeps(deps: Given): Omit<ModuleRunsDeps, 'callService'>
     ...deps,
     ...openModuleRuns({ threads, loadCode }),
     owner,
-    settingsOf: (db, installation, manifest) => settingsOfRun(deps, db, installation, manifest),
+    settingsOf: (db, installation, manifest) => settingsOfRun({ ...deps, db }, installation, manifest),
   }
 }

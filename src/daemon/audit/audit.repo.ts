@@ -28,7 +28,11 @@ export async function headOf(db: DbOrTx, chain: string): Promise<ChainHead> {
 }
 
 /** A page of a chain in the order it was written, after `after`. */
-export async function entriesAfter(db: DbOrTx, chain: string, after: number, limit: number): Promise<AuditEntry[]> {
+export async function entriesAfter(
+  db: DbOrTx,
+  chain: string,
+  { after, limit }: Readonly<{ after: number; limit: number }>,
+): Promise<AuditEntry[]> {
   const rows = await db
     .selectFrom('audit')
     .selectAll()

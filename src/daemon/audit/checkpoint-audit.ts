@@ -56,7 +56,8 @@ export async function checkpointAudit(deps: CheckpointDeps, { chain }: { chain?:
   const made: Checkpoint[] = []
   for (const name of chain === undefined ? await chainNames(db) : [chain]) {
     const head = await headOf(db, name)
-    if (await isToSign(deps, name, head, last.get(name))) made.push(await signed(deps, { chain: name, count: head.seq, hash: head.hash }))
+    if (await isToSign(deps, name, { head, last: last.get(name) }))
+      made.push(await signed(deps, { chain: name, count: head.seq, hash: head.hash }))
   }
   if (made.length === 0) return made
   const cutShort = before !== '' && !before.endsWith('\n') // a crash left a partial line: start a new one
@@ -72,11 +73,10 @@ export async function checkpointAudit(deps: CheckpointDeps, { chain }: { chain?:
 async function isToSign(
   { db, log, broken, whole }: CheckpointDeps,
   chain: string,
-  head: ChainHead,
-  last: Checkpoint | undefined,
+  { head, last }: Readonly<{ head: ChainHead; last: Checkpoint | undefined }>,
 ): Promise<boolean> {
   if (!last) return head.seq > 0
-  const [then] = last.hash === head.hash ? [head] : await entriesAfter(db, chain, last.count - 1, 1)
+  const [then] = last.hash === head.hash ? [head] : await entriesAfter(db, chain, { after: last.count - 1, limit: 1 })
   if (then?.hash === last.hash && (then === head || head.seq > last.count)) {
     await whole?.(chain)
     return then !== head

@@ -45,7 +45,7 @@ export async function exportAudit(
   { chain, after, limit }: Page,
 ): Promise<{ chain: string; head: ChainHead; entries: AuditEntry[] }> {
   const head = await headOf(db, chain)
-  const entries = await entriesAfter(db, chain, after, limit)
+  const entries = await entriesAfter(db, chain, { after, limit })
   // A head that was taken away is for the proof to find; entries without one are given out all the same.
   if (head.seq === 0 && after === 0 && entries.length === 0) throw noChain(chain)
   return { chain, head, entries }
@@ -93,7 +93,7 @@ async function verifyOne(db: Db, chain: string): Promise<ChainReport> {
   const broken = (brokenAt: number, reason: string): ChainReport => ({ chain, entries: head.seq, ok: false, brokenAt, reason, head })
   let proved: ChainHead = chainStart
   while (proved.seq < head.seq) {
-    const page = await entriesAfter(db, chain, proved.seq, Math.min(pageSize, head.seq - proved.seq))
+    const page = await entriesAfter(db, chain, { after: proved.seq, limit: Math.min(pageSize, head.seq - proved.seq) })
     if (page.length === 0) return broken(proved.seq + 1, `the log ends at entry ${proved.seq}, but its head names entry ${head.seq}`)
     const verdict = verifyChain(page, proved)
     if (!verdict.ok) return broken(verdict.brokenAt, verdict.reason)
@@ -101,7 +101,7 @@ async function verifyOne(db: Db, chain: string): Promise<ChainReport> {
     await yieldToEventLoop()
   }
   if (proved.hash !== head.hash) return broken(head.seq, 'the head does not belong to the last entry')
-  const [beyond] = await entriesAfter(db, chain, head.seq, 1)
+  const [beyond] = await entriesAfter(db, chain, { after: head.seq, limit: 1 })
   // Concurrent writes move the head too; an entry beyond the head is left over from a reset head.
   if (beyond && (await headOf(db, chain)).seq < beyond.seq)
     return broken(beyond.seq, head.seq === 0 ? 'the head is missing although there are entries' : `entry ${beyond.seq} follows the head`)

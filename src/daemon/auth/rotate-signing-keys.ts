@@ -39,7 +39,7 @@ async function addKey({ db, clock, random, keyring }: KeyDeps, audience: Audienc
         audience,
         generation,
         public_jwk: JSON.stringify(publicJwk),
-        private_jwk: seal(keyring, random, privateKeyPlace(kid), JSON.stringify(privateJwk)),
+        private_jwk: seal({ keyring, random }, privateKeyPlace(kid), JSON.stringify(privateJwk)),
         created_at: isoNow(clock),
         sign_from: signFrom,
         verify_until: null,

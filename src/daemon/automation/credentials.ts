@@ -88,7 +88,7 @@ const notMade = (answer: Readonly<{ kind: string }>, chatDomain: string) =>
     : problem('CONFLICT', `The chat server of ${chatDomain} does not let the automation user log in: ${answer.kind}`)
 
 async function keep({ db, keyring, random }: Deps, tenantId: string, { token, issuedAt }: Credentials): Promise<void> {
-  const row = { sealed: seal(keyring, random, place(tenantId), token), issued_at: issuedAt }
+  const row = { sealed: seal({ keyring, random }, place(tenantId), token), issued_at: issuedAt }
   await db
     .insertInto('automation_credentials')
     .values({ tenant_id: tenantId, ...row })

@@ -99,7 +99,7 @@ export async function escalateEventTask(
   return deps.db.transaction().execute(async (tx) => {
     const role = assignedRole && roleNamed(deps.roles, assignedRole)
     const change = { type: 'escalate', at: isoNow(deps.clock), level, assignedRole: role } as const
-    const moved = await moveTask(deps, tx, { tenantId, id: taskId }, change)
+    const moved = await moveTask({ ...deps, tx }, { tenantId, id: taskId }, change)
     if (!moved) throw problem('NOT_FOUND', `Task ${taskId} does not exist in this tenant`)
     const answer = { task: taskView(moved), warnings }
     await store(tx, answer)

@@ -5,7 +5,7 @@ import { isLive, type ProviderSubscription } from '../../core/payments/index.ts'
 import { suspendedByBilling } from '../../core/tenants/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import { type Db, forUpdate, lockExclusive, type Tx } from '../db/index.ts'
+import { type Db, forUpdate, lockExclusive, type Tx, type WithTx } from '../db/index.ts'
 import { lockTenant, setPlanIn, setTenantStatusIn, type TenantRecord, tenantById } from '../tenants/index.ts'
 import type { BillingDeps } from './deps.ts'
 
@@ -36,9 +36,9 @@ export const followPlan = (deps: Deps, found: ProviderSubscription): Promise<str
       : null
     const { event, plan } = planAfter(known, found)
     if (event === 'ignore') return `nothing to do: the subscription is ${found.status}`
-    if (event === 'second') return second(deps, tx, tenant, { found, known: row?.subscription_id ?? '' })
+    if (event === 'second') return second({ ...deps, tx }, tenant, { found, known: row?.subscription_id ?? '' })
     await store(deps, tx, { tenantId, found, plan: plan ?? row?.plan ?? null })
-    return event === 'ended' ? ended(deps, tx, tenant, found) : follow(deps, tx, tenant, { found, plan })
+    return event === 'ended' ? ended({ ...deps, tx }, tenant, found) : follow({ ...deps, tx }, tenant, { found, plan })
   })
 
 type Stored = Readonly<{ tenantId: string; found: ProviderSubscription; plan: string | null }>
@@ -60,25 +60,25 @@ async function store({ clock }: Deps, tx: Tx, { tenantId, found, plan }: Stored)
 
 type Followed = Readonly<{ found: ProviderSubscription; plan: TenantRecord['plan'] | null }>
 
-async function follow({ clock }: Deps, tx: Tx, tenant: TenantRecord, { found, plan }: Followed): Promise<string> {
+async function follow({ clock, tx }: WithTx<Deps>, tenant: TenantRecord, { found, plan }: Followed): Promise<string> {
   const happened: string[] = []
   await closeAlerts(tx, clock, { subject: tenant.slug, kinds: ['plan_ended'], because: 'the tenant has a subscription again' })
   if (plan !== null && plan !== tenant.plan) {
-    await setPlanIn(tx, clock, system, { tenant, plan })
+    await setPlanIn({ tx, clock }, system, { tenant, plan })
     happened.push(`plan ${plan}`)
   }
   if (tenant.status === 'suspended' && tenant.suspendedReason === suspendedByBilling) {
-    await setTenantStatusIn(tx, clock, system, { tenant, to: { status: 'active', suspendedReason: null } })
+    await setTenantStatusIn({ tx, clock }, system, { tenant, to: { status: 'active', suspendedReason: null } })
     happened.push('resumed')
   }
   return `${tenant.slug}: ${[`subscription ${found.id} is ${found.status}`, ...happened].join(', ')}`
 }
 
-async function ended({ clock }: Deps, tx: Tx, tenant: TenantRecord, found: ProviderSubscription): Promise<string> {
+async function ended({ clock, tx }: WithTx<Deps>, tenant: TenantRecord, found: ProviderSubscription): Promise<string> {
   const isSuspended = tenant.plan === 'light' && tenant.status === 'active'
   await raiseAlert(tx, clock, alertOf.plan_ended({ slug: tenant.slug, plan: tenant.plan, subscriptionId: found.id, isSuspended }))
   const to = { status: 'suspended' as const, suspendedReason: suspendedByBilling }
-  if (isSuspended) await setTenantStatusIn(tx, clock, system, { tenant, to })
+  if (isSuspended) await setTenantStatusIn({ tx, clock }, system, { tenant, to })
   else {
     const data = { tenantId: tenant.id, subscriptionId: found.id }
     await recordAudit(tx, clock, { actor: system, action: 'billing.plan-ended', subject: tenant.slug, data })
@@ -88,7 +88,7 @@ async function ended({ clock }: Deps, tx: Tx, tenant: TenantRecord, found: Provi
 
 type Second = Readonly<{ found: ProviderSubscription; known: string }>
 
-async function second({ clock }: Deps, tx: Tx, { slug }: TenantRecord, { found, known }: Second): Promise<string> {
+async function second({ clock, tx }: WithTx<Deps>, { slug }: TenantRecord, { found, known }: Second): Promise<string> {
   await raiseAlert(tx, clock, alertOf.plan_duplicate({ slug, subscriptionId: found.id, knownId: known }))
   return `${slug}: ${known} is the subscription of the plan; ${found.id} changes nothing`
 }

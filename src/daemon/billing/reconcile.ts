@@ -63,7 +63,12 @@ export async function reconcileAll(deps: Deps, signal: AbortSignal): Promise<str
 
 type Text = Readonly<{ here: string; there: string; fix: string }>
 
-const difference = (kind: DifferenceKind, subject: string, id: string, text: Text): Difference => ({ kind, subject, id, ...text })
+const difference = (kind: DifferenceKind, { subject, id }: Readonly<{ subject: string; id: string }>, text: Text): Difference => ({
+  kind,
+  subject,
+  id,
+  ...text,
+})
 
 async function ofTenant(deps: Deps, tenant: TenantRecord): Promise<Difference[]> {
   const { db, provider } = deps
@@ -73,30 +78,42 @@ async function ofTenant(deps: Deps, tenant: TenantRecord): Promise<Difference[]>
     return rows
       .filter(({ status }) => status === 'active')
       .map((row) =>
-        difference('customer_missing', slug, row.id, {
-          ...{ here: 'a paid item is installed and the tenant has no payment customer', there: 'unknown' },
-          fix: `tenantry tenants update ${slug} --payment-customer <id>`,
-        }),
+        difference(
+          'customer_missing',
+          { subject: slug, id: row.id },
+          {
+            ...{ here: 'a paid item is installed and the tenant has no payment customer', there: 'unknown' },
+            fix: `tenantry tenants update ${slug} --payment-customer <id>`,
+          },
+        ),
       )
   if (!(await provider.getCustomer(customerId)))
     return [
-      difference('customer_missing', slug, customerId, {
-        ...{ here: 'the customer of the tenant', there: 'deleted or unknown' },
-        fix: `tenantry tenants billing ${slug} --create-customer`,
-      }),
+      difference(
+        'customer_missing',
+        { subject: slug, id: customerId },
+        {
+          ...{ here: 'the customer of the tenant', there: 'deleted or unknown' },
+          fix: `tenantry tenants billing ${slug} --create-customer`,
+        },
+      ),
     ]
   const all = await provider.listSubscriptions(customerId)
   const byId = new Map(all.map((one) => [one.id, one]))
   const found: Difference[] = []
-  for (const row of rows) found.push(...(await ofSubscription(deps, slug, row, byId.get(row.paymentSubscriptionId as string))))
+  for (const row of rows) found.push(...(await ofSubscription(deps, slug, { row, there: byId.get(row.paymentSubscriptionId as string) })))
   const known = new Set(rows.map(({ paymentSubscriptionId }) => paymentSubscriptionId))
   for (const one of all.filter((sub) => isLive(sub) && sub.metadata.svc_kind === 'item' && !known.has(sub.id)))
     if (!(await isBeingInstalled(deps, one)))
       found.push(
-        difference('subscription_unknown', slug, one.id, {
-          ...{ here: 'no item is installed with it', there: `${one.status}, item ${one.metadata.svc_item ?? 'unknown'}` },
-          fix: 'cancel it in the Dashboard of the provider, and refund what it charged',
-        }),
+        difference(
+          'subscription_unknown',
+          { subject: slug, id: one.id },
+          {
+            ...{ here: 'no item is installed with it', there: `${one.status}, item ${one.metadata.svc_item ?? 'unknown'}` },
+            fix: 'cancel it in the Dashboard of the provider, and refund what it charged',
+          },
+        ),
       )
   found.push(...(await ofPlan(deps, tenant, all)))
   const invoices = await provider.listInvoices({ customerId })
@@ -115,51 +132,70 @@ const isBeingInstalled = async ({ db }: Deps, { metadata }: ProviderSubscription
 async function ofSubscription(
   { db, provider }: Deps,
   slug: string,
-  row: SubscriptionRecord,
-  there: ProviderSubscription | undefined,
+  { row, there }: Readonly<{ row: SubscriptionRecord; there: ProviderSubscription | undefined }>,
 ): Promise<Difference[]> {
   const id = row.paymentSubscriptionId as string
   if (!there || !isLive(there))
     return row.status === 'active'
       ? [
-          difference('subscription_missing', slug, id, {
-            ...{ here: `${row.itemId} is installed`, there: there ? there.status : 'unknown' },
-            fix: 'tenantry webhooks list --type customer.subscription.deleted, then replay the event; or uninstall the item',
-          }),
+          difference(
+            'subscription_missing',
+            { subject: slug, id },
+            {
+              ...{ here: `${row.itemId} is installed`, there: there ? there.status : 'unknown' },
+              fix: 'tenantry webhooks list --type customer.subscription.deleted, then replay the event; or uninstall the item',
+            },
+          ),
         ]
       : []
   const found: Difference[] = []
   if (row.status === 'cancelled' && !there.cancelAtPeriodEnd)
     found.push(
-      difference('subscription_continues', slug, id, {
-        ...{ here: 'cancelled', there: 'continues and charges the tenant' },
-        fix: 'tenantry jobs list --topic payments.cancellation, or cancel it in the Dashboard of the provider',
-      }),
+      difference(
+        'subscription_continues',
+        { subject: slug, id },
+        {
+          ...{ here: 'cancelled', there: 'continues and charges the tenant' },
+          fix: 'tenantry jobs list --topic payments.cancellation, or cancel it in the Dashboard of the provider',
+        },
+      ),
     )
   if (row.status === 'active' && there.cancelAtPeriodEnd)
     found.push(
-      difference('subscription_ends', slug, id, {
-        ...{ here: 'installed', there: `ends on ${there.currentPeriodEnd}` },
-        fix: 'remove the cancellation in the Dashboard of the provider, or uninstall the item',
-      }),
+      difference(
+        'subscription_ends',
+        { subject: slug, id },
+        {
+          ...{ here: 'installed', there: `ends on ${there.currentPeriodEnd}` },
+          fix: 'remove the cancellation in the Dashboard of the provider, or uninstall the item',
+        },
+      ),
     )
   if (row.status !== 'active') return found
   if (there.priceId !== row.paymentPriceId) {
     const price = await provider.getPrice(there.priceId)
     found.push(
-      difference('price_differs', slug, id, {
-        here: `${row.paymentPriceId}, ${moneyText({ cents: row.priceCents ?? 0, currency: row.currency ?? '' })}`,
-        there: `${there.priceId}${price ? `, ${moneyText(price.unit)}` : ''}`,
-        fix: 'set the price back in the Dashboard of the provider',
-      }),
+      difference(
+        'price_differs',
+        { subject: slug, id },
+        {
+          here: `${row.paymentPriceId}, ${moneyText({ cents: row.priceCents ?? 0, currency: row.currency ?? '' })}`,
+          there: `${there.priceId}${price ? `, ${moneyText(price.unit)}` : ''}`,
+          fix: 'set the price back in the Dashboard of the provider',
+        },
+      ),
     )
   }
   if (paymentStatusOf(there) !== row.paymentStatus)
     found.push(
-      difference('payment_status_differs', slug, id, {
-        ...{ here: row.paymentStatus, there: there.status },
-        fix: 'tenantry webhooks list, then replay the newest event of the subscription',
-      }),
+      difference(
+        'payment_status_differs',
+        { subject: slug, id },
+        {
+          ...{ here: row.paymentStatus, there: there.status },
+          fix: 'tenantry webhooks list, then replay the newest event of the subscription',
+        },
+      ),
     )
   const item = await findItem(db, row.itemId)
   const terms = item && (await payoutOfItem(db, item))
@@ -168,11 +204,15 @@ async function ofSubscription(
     (there.destination !== (terms?.destination ?? null) || there.applicationFeePercent !== (terms?.applicationFeePercent ?? null))
   )
     found.push(
-      difference('terms_differ', slug, id, {
-        here: terms ? `${terms.destination}, fee ${terms.applicationFeePercent} %` : 'paid to the platform',
-        there: there.destination ? `${there.destination}, fee ${there.applicationFeePercent ?? 0} %` : 'paid to the platform',
-        fix: 'tenantry jobs list --topic payments.subscription-terms; a changed fee is sent again',
-      }),
+      difference(
+        'terms_differ',
+        { subject: slug, id },
+        {
+          here: terms ? `${terms.destination}, fee ${terms.applicationFeePercent} %` : 'paid to the platform',
+          there: there.destination ? `${there.destination}, fee ${there.applicationFeePercent ?? 0} %` : 'paid to the platform',
+          fix: 'tenantry jobs list --topic payments.subscription-terms; a changed fee is sent again',
+        },
+      ),
     )
   return found
 }
@@ -184,22 +224,30 @@ async function ofPlan({ db }: Deps, { id, slug }: TenantRecord, all: readonly Pr
   const found = plans
     .filter((one) => one.id !== row?.subscription_id)
     .map((one) =>
-      difference('plan_differs', slug, one.id, {
-        ...{
-          here: row ? `the subscription of the plan is ${row.subscription_id}` : 'the tenant has no subscription of a plan',
-          there: one.status,
+      difference(
+        'plan_differs',
+        { subject: slug, id: one.id },
+        {
+          ...{
+            here: row ? `the subscription of the plan is ${row.subscription_id}` : 'the tenant has no subscription of a plan',
+            there: one.status,
+          },
+          fix: row
+            ? 'cancel one of them at the provider'
+            : 'tenantry webhooks list --type customer.subscription.created, then replay the event',
         },
-        fix: row
-          ? 'cancel one of them at the provider'
-          : 'tenantry webhooks list --type customer.subscription.created, then replay the event',
-      }),
+      ),
     )
   if (row && isLive({ status: row.status as ProviderSubscription['status'] }) && own?.status !== row.status)
     found.push(
-      difference('plan_differs', slug, row.subscription_id, {
-        ...{ here: row.status, there: own?.status ?? 'unknown' },
-        fix: 'tenantry webhooks list, then replay the newest event of the subscription',
-      }),
+      difference(
+        'plan_differs',
+        { subject: slug, id: row.subscription_id },
+        {
+          ...{ here: row.status, there: own?.status ?? 'unknown' },
+          fix: 'tenantry webhooks list, then replay the newest event of the subscription',
+        },
+      ),
     )
   return found
 }
@@ -210,10 +258,14 @@ async function ofUsage({ db, clock }: Deps, { id, slug }: TenantRecord, invoices
   const found = reports
     .filter(({ sent_at, created_at }) => sent_at === null && Date.parse(created_at) < clock.now().getTime() - 86_400_000)
     .map((row) =>
-      difference('usage_not_sent', slug, row.id, {
-        ...{ here: `${row.quantity} users of ${row.month}, not sent since ${row.created_at}`, there: 'unknown' },
-        fix: 'tenantry crons run marketplace-monthly-billing',
-      }),
+      difference(
+        'usage_not_sent',
+        { subject: slug, id: row.id },
+        {
+          ...{ here: `${row.quantity} users of ${row.month}, not sent since ${row.created_at}`, there: 'unknown' },
+          fix: 'tenantry crons run marketplace-monthly-billing',
+        },
+      ),
     )
   for (const invoice of invoices) {
     if (invoice.finalizedAt === null || invoice.status === 'void' || invoice.createdAt < invoice.periodEnd) continue
@@ -228,14 +280,18 @@ async function ofUsage({ db, clock }: Deps, { id, slug }: TenantRecord, invoices
     const charged = usageCents(invoice)
     if (own.length > 0 && owed !== charged)
       found.push(
-        difference('usage_not_invoiced', slug, invoice.id, {
-          here: `${own.map(({ quantity, month }) => `${quantity} users of ${month}`).join(', ')}: ${moneyText({ ...invoice.total, cents: owed })}`,
-          there: moneyText({ ...invoice.total, cents: charged }),
-          fix:
-            owed > charged
-              ? 'add an invoice item in the Dashboard of the provider'
-              : 'refund the difference in the Dashboard of the provider',
-        }),
+        difference(
+          'usage_not_invoiced',
+          { subject: slug, id: invoice.id },
+          {
+            here: `${own.map(({ quantity, month }) => `${quantity} users of ${month}`).join(', ')}: ${moneyText({ ...invoice.total, cents: owed })}`,
+            there: moneyText({ ...invoice.total, cents: charged }),
+            fix:
+              owed > charged
+                ? 'add an invoice item in the Dashboard of the provider'
+                : 'refund the difference in the Dashboard of the provider',
+          },
+        ),
       )
   }
   return found
@@ -258,27 +314,35 @@ async function ofModules({ db, provider }: Deps, { id, slug }: TenantRecord, inv
     const here = `${row.module_id} in ${row.month}: ${moneyText({ cents: row.price_cents, currency: row.currency })}`
     if (!invoice || invoice.status === 'void' || (line && line.cents !== row.price_cents) || (!line && invoice.lines.length < 10))
       found.push(
-        difference('module_not_invoiced', slug, row.id, {
-          ...{
-            here,
-            there: invoice
-              ? line
-                ? moneyText({ cents: line.cents, currency: row.currency })
-                : `not on ${invoice.id} (${invoice.status})`
-              : 'no invoice',
+        difference(
+          'module_not_invoiced',
+          { subject: slug, id: row.id },
+          {
+            ...{
+              here,
+              there: invoice
+                ? line
+                  ? moneyText({ cents: line.cents, currency: row.currency })
+                  : `not on ${invoice.id} (${invoice.status})`
+                : 'no invoice',
+            },
+            fix: 'add an invoice item in the Dashboard of the provider',
           },
-          fix: 'add an invoice item in the Dashboard of the provider',
-        }),
+        ),
       )
     else if ((invoice.refundedCents > 0 || invoice.isDisputed) && row.payout_state !== null && row.payout_state !== 'waiting')
       found.push(
-        difference('module_refunded', slug, row.id, {
-          ...{
-            here: `${here}, in the statement ${row.payout_id}`,
-            there: invoice.isDisputed ? 'disputed' : `${moneyText({ cents: invoice.refundedCents, currency: row.currency })} refunded`,
+        difference(
+          'module_refunded',
+          { subject: slug, id: row.id },
+          {
+            ...{
+              here: `${here}, in the statement ${row.payout_id}`,
+              there: invoice.isDisputed ? 'disputed' : `${moneyText({ cents: invoice.refundedCents, currency: row.currency })} refunded`,
+            },
+            fix: 'take the share of the developer back, or deduct it by hand',
           },
-          fix: 'take the share of the developer back, or deduct it by hand',
-        }),
+        ),
       )
   }
   return found
@@ -296,18 +360,29 @@ async function ofPayouts({ db, provider }: Deps): Promise<Difference[]> {
     const here = `${moneyText({ cents: row.net_cents, currency: row.currency })} for ${row.month}`
     if (!transfer)
       found.push(
-        difference('transfer_missing', row.developer_id, row.id, {
-          here,
-          there: 'no transfer',
-          fix: 'transfer it in the Dashboard of the provider',
-        }),
+        difference(
+          'transfer_missing',
+          { subject: row.developer_id, id: row.id },
+          {
+            here,
+            there: 'no transfer',
+            fix: 'transfer it in the Dashboard of the provider',
+          },
+        ),
       )
     else if (transfer.amount.cents - transfer.reversedCents !== row.net_cents)
       found.push(
-        difference('transfer_differs', row.developer_id, row.id, {
-          ...{ here, there: `${moneyText(transfer.amount)}, ${moneyText({ ...transfer.amount, cents: transfer.reversedCents })} reversed` },
-          fix: 'clarify it with the developer',
-        }),
+        difference(
+          'transfer_differs',
+          { subject: row.developer_id, id: row.id },
+          {
+            ...{
+              here,
+              there: `${moneyText(transfer.amount)}, ${moneyText({ ...transfer.amount, cents: transfer.reversedCents })} reversed`,
+            },
+            fix: 'clarify it with the developer',
+          },
+        ),
       )
   }
   return found
@@ -321,10 +396,14 @@ async function ofVendors({ db, provider }: Deps): Promise<Difference[]> {
     const there = account ? accountStateOf(account, vendor.paymentAccountStatus) : 'unknown'
     if (there !== vendor.paymentAccountStatus)
       found.push(
-        difference('account_differs', vendor.id, vendor.paymentAccountId, {
-          ...{ here: vendor.paymentAccountStatus, there },
-          fix: `tenantry marketplace vendors sync ${vendor.id}`,
-        }),
+        difference(
+          'account_differs',
+          { subject: vendor.id, id: vendor.paymentAccountId },
+          {
+            ...{ here: vendor.paymentAccountStatus, there },
+            fix: `tenantry marketplace vendors sync ${vendor.id}`,
+          },
+        ),
       )
   }
   return found
@@ -344,11 +423,15 @@ async function ofItems({ db, provider }: Deps): Promise<Difference[]> {
     const price = await provider.getPrice(row.payment_price_id as string)
     if (price?.active && price.unit.cents === row.price_cents && price.unit.currency === row.currency) continue
     found.push(
-      difference('item_price_differs', row.slug, row.payment_price_id as string, {
-        here: moneyText({ cents: row.price_cents ?? 0, currency: row.currency ?? '' }),
-        there: price ? `${moneyText(price.unit)}${price.active ? '' : ', inactive'}` : 'unknown',
-        fix: `activate it in the Dashboard of the provider, or set the price again: tenantry marketplace items update ${row.id} --price …`,
-      }),
+      difference(
+        'item_price_differs',
+        { subject: row.slug, id: row.payment_price_id as string },
+        {
+          here: moneyText({ cents: row.price_cents ?? 0, currency: row.currency ?? '' }),
+          there: price ? `${moneyText(price.unit)}${price.active ? '' : ', inactive'}` : 'unknown',
+          fix: `activate it in the Dashboard of the provider, or set the price again: tenantry marketplace items update ${row.id} --price …`,
+        },
+      ),
     )
   }
   return found

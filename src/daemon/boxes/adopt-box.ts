@@ -11,7 +11,7 @@ import {
 } from '../../core/boxes/index.ts'
 import { type Actor, newId, problem } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import { appendEvent, type Tx } from '../db/index.ts'
+import { appendEvent, type Tx, type WithTx } from '../db/index.ts'
 import { type Command, enqueueCommand, lockHost } from '../hosts/index.ts'
 import { applyReport } from './apply-report.ts'
 import { holdsOf } from './box-holds.ts'
@@ -29,11 +29,9 @@ const deadlineMs = 15 * 60_000
 export const adoptBox = (deps: SetUpDeps, actor: Actor, input: z.output<typeof AdoptBody>) => {
   const { folder, project } = input
   const public_url = input.publicUrl ?? `https://${input.chatDomain}`
-  return setUpBox(
-    deps,
-    actor,
-    { ...input, canary: false },
-    {
+  return setUpBox(deps, actor, {
+    input: { ...input, canary: false },
+    setUp: {
       kind: 'tenant-box.adopt',
       action: 'box.adopt',
       deadlineMs,
@@ -46,7 +44,7 @@ export const adoptBox = (deps: SetUpDeps, actor: Actor, input: z.output<typeof A
       isReplaceable: (begun) => begun.ports === null,
       payload: async (_, box) => ({ slug: box.slug, boxId: box.id, ownershipEpoch: box.ownershipEpoch, folder, project }),
     },
-  )
+  })
 }
 
 /** Beside the probes: pulling an image and restarting services. */
@@ -128,11 +126,11 @@ export async function adoptAgain(deps: LifecycleDeps, actor: Actor, slug: string
 
 /** Stores the result: the report of an applied completion, or only the findings of a preview. */
 export async function finishAdoption(
-  deps: StepDeps,
-  tx: Tx,
+  deps: WithTx<StepDeps>,
   command: Command,
   result: BoxCommandResult<'tenant-box.complete'>,
 ): Promise<void> {
+  const { tx } = deps
   const box = await boxById(tx, command.boxId as BoxId)
   if (!box || box.removal) return
   const { applied, findings, report, probe } = result

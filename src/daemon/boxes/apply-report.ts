@@ -49,13 +49,16 @@ type ReportContext = Readonly<{ current: ManifestRevision | undefined; probe?: P
 async function storeReport({ tx, clock, box }: BoxTx, report: VersionsReport, { current, probe }: ReportContext): Promise<boolean> {
   const reportedAt = receivedAt(clock, report)
   if (report.slug !== box.slug || report.ownershipEpoch !== box.ownershipEpoch) return false
-  return saveReport(tx, box, reportedAt, {
-    ...(report.handedOver ? {} : runningColumns({ clock, box }, report, current)),
-    managed: report.managed ? 1 : 0,
-    fenced: report.fenced ? 1 : 0,
-    ...fenceColumns(box, report, reportedAt),
-    last_report: JSON.stringify(report),
-    ...(probe ? { last_probe: JSON.stringify(probe) } : {}),
+  return saveReport(tx, box, {
+    reportedAt,
+    change: {
+      ...(report.handedOver ? {} : runningColumns({ clock, box }, report, current)),
+      managed: report.managed ? 1 : 0,
+      fenced: report.fenced ? 1 : 0,
+      ...fenceColumns(box, report, reportedAt),
+      last_report: JSON.stringify(report),
+      ...(probe ? { last_probe: JSON.stringify(probe) } : {}),
+    },
   })
 }
 

@@ -34,7 +34,7 @@ export const boxPort = (deps: BoxPortDeps): BoxPort => ({
   reportHandler: (tx, hostId, reports) => applyReports({ tx, clock: deps.clock }, hostId as HostId, reports),
   secretsFor: deps.secretsFor,
   migrations: deps.migrations,
-  acceptOutputs: (tx, { boxId }, outputs) => sealOutputs(deps, tx, boxId as BoxId, outputs),
+  acceptOutputs: (tx, { boxId }, outputs) => sealOutputs({ ...deps, tx }, boxId as BoxId, outputs),
 })
 
 type Deps = Readonly<{ clock: Clock }>
@@ -82,8 +82,8 @@ async function finishSetUp({ clock, tx, command }: CommandTx, { report, probe, f
 
 /** Continues the procedure that waits for the command. A result without a waiting procedure changes nothing. */
 const lifeResultHandlers = (deps: StepDeps): ResultHandlers => ({
-  'tenant-box.maintenance': (tx, command, result) => finishMaintenance(deps, tx, command, result),
-  'tenant-box.complete': (tx, command, result) => finishAdoption(deps, tx, command, result),
+  'tenant-box.maintenance': (tx, command, result) => finishMaintenance({ ...deps, tx }, command, result),
+  'tenant-box.complete': (tx, command, result) => finishAdoption({ ...deps, tx }, command, result),
   'tenant-box.hand_over': (tx, command, result) =>
     dispatch(
       { deps, tx, command },
@@ -121,7 +121,7 @@ function lifeFailureHandlers(deps: StepDeps): FailureHandlers {
       },
     )
   return {
-    'tenant-box.maintenance': (tx, command, { reported }) => failMaintenance(deps, tx, command, reported),
+    'tenant-box.maintenance': (tx, command, { reported }) => failMaintenance({ ...deps, tx }, command, reported),
     'tenant-box.restart': failRestart,
     'tenant-box.hand_over': failed,
     'tenant-box.take_over': failed,

@@ -1,6 +1,6 @@
 import type { BoxId, CommandOutputs } from '../../core/boxes/index.ts'
 import { type Clock, isoNow, type Random, type Secret } from '../../core/kit/index.ts'
-import type { DbOrTx, Tx } from '../db/index.ts'
+import type { DbOrTx, WithTx } from '../db/index.ts'
 import { type Keyring, type SealedColumn, seal, unseal } from '../sealed/index.ts'
 
 /** Credentials created on the box's host, with which the platform calls the box. */
@@ -14,14 +14,14 @@ export const boxesSealedColumns: readonly SealedColumn[] = [{ table: 'box_secret
 const place = (boxId: BoxId, name: BoxSecretName) => ({ table: 'box_secrets', row: `${boxId}/${name}`, column: 'sealed' })
 
 /** Seals delivered credentials; a repeated delivery replaces them. */
-export async function sealOutputs({ clock, random, keyring }: Deps, tx: Tx, boxId: BoxId, outputs: CommandOutputs): Promise<void> {
+export async function sealOutputs({ clock, random, keyring, tx }: WithTx<Deps>, boxId: BoxId, outputs: CommandOutputs): Promise<void> {
   for (const [name, value] of Object.entries(outputs) as [BoxSecretName, string | undefined][]) {
     if (value === undefined) continue
     const row = {
       id: `${boxId}/${name}`,
       box_id: boxId,
       name,
-      sealed: seal(keyring, random, place(boxId, name), value),
+      sealed: seal({ keyring, random }, place(boxId, name), value),
       updated_at: isoNow(clock),
     }
     await tx
@@ -34,8 +34,7 @@ export async function sealOutputs({ clock, random, keyring }: Deps, tx: Tx, boxI
 
 /** Unseals one; undefined when the box never delivered it. */
 export async function boxSecret(
-  { keyring }: Pick<Deps, 'keyring'>,
-  db: DbOrTx,
+  { keyring, db }: Pick<Deps, 'keyring'> & Readonly<{ db: DbOrTx }>,
   boxId: BoxId,
   name: BoxSecretName,
 ): Promise<Secret | undefined> {

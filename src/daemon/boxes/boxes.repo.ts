@@ -215,8 +215,7 @@ export async function makeLive(tx: Tx, box: Pick<BoxRecord, 'id' | 'ownershipEpo
 export async function saveReport(
   tx: Tx,
   box: Pick<BoxRecord, 'id' | 'ownershipEpoch'>,
-  reportedAt: string,
-  change: Partial<BoxTable>,
+  { reportedAt, change }: Readonly<{ reportedAt: string; change: Partial<BoxTable> }>,
 ): Promise<boolean> {
   const { numUpdatedRows } = await tx
     .updateTable('boxes')

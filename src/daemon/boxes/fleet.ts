@@ -63,11 +63,11 @@ export type BoxContext = Readonly<{
 }>
 
 export async function readBoxContexts(
-  deps: FleetDeps,
-  db: DbOrTx,
+  deps: FleetDeps & Readonly<{ db: DbOrTx }>,
   boxes: readonly BoxRecord[],
   fleet: Fleet,
 ): Promise<(box: BoxRecord) => BoxContext> {
+  const { db } = deps
   const { clock } = deps
   const ids: BoxId[] = boxes.map(({ id }) => id)
   const holds = await holdsOf(db, clock, ids)

@@ -103,8 +103,7 @@ export async function previewManifest(
  * constraint aborts the transaction. Returns the changes; the caller audits them.
  */
 export async function applyNextManifest(
-  tx: Tx,
-  clock: Clock,
+  { tx, clock }: Readonly<{ tx: Tx; clock: Clock }>,
   actor: Actor,
   { revision, manifest }: Readonly<{ revision: number; manifest: Manifest }>,
 ): Promise<readonly ManifestChange[]> {

@@ -11,7 +11,7 @@ import {
   VersionedService,
 } from '../../core/boxes/index.ts'
 import { type Actor, problem } from '../../core/kit/index.ts'
-import type { Tx } from '../db/index.ts'
+import type { WithTx } from '../db/index.ts'
 import type { BoxRecord } from './box-record.ts'
 import { portsTaken } from './boxes.repo.ts'
 import { currentManifest } from './manifests.ts'
@@ -26,23 +26,31 @@ const workMs = 60 * 60_000
 
 /** Provisions a box on a host, with the manifest's versions unless overridden. */
 export const provisionBox = (deps: ProvisionDeps, actor: Actor, input: Input) =>
-  setUpBox(deps, actor, input, {
-    kind: 'tenant-box.provision',
-    action: 'box.provision',
-    deadlineMs: workMs + deps.probe.timeoutMs,
-    place: async (tx, hostId) => {
-      const first = allocatePorts(await portsTaken(tx, hostId), deps.firstPort).public
-      return { ...nowhere, public_url: publicUrl(input), internal_url: `http://127.0.0.1:${portsFrom(first).platform}`, first_port: first }
-    },
-    differenceOf: (begun) => {
-      if (begun.ports === null) return 'adoption'
-      if (begun.publicUrl !== publicUrl(input)) return `the public URL ${begun.publicUrl}`
-      // The next attempt of a box that is not ready may have other versions.
-      return begun.live ? otherVersions(begun, input.versions ?? {}) : undefined
-    },
-    isReplaceable: (begun) => begun.ports === null, // a failed adoption may be provisioned instead
-    payload: (tx, box) => payloadOf(deps, tx, box, input),
-  } satisfies SetUp<Kind>)
+  setUpBox(deps, actor, {
+    input,
+    setUp: {
+      kind: 'tenant-box.provision',
+      action: 'box.provision',
+      deadlineMs: workMs + deps.probe.timeoutMs,
+      place: async (tx, hostId) => {
+        const first = allocatePorts(await portsTaken(tx, hostId), deps.firstPort).public
+        return {
+          ...nowhere,
+          public_url: publicUrl(input),
+          internal_url: `http://127.0.0.1:${portsFrom(first).platform}`,
+          first_port: first,
+        }
+      },
+      differenceOf: (begun) => {
+        if (begun.ports === null) return 'adoption'
+        if (begun.publicUrl !== publicUrl(input)) return `the public URL ${begun.publicUrl}`
+        // The next attempt of a box that is not ready may have other versions.
+        return begun.live ? otherVersions(begun, input.versions ?? {}) : undefined
+      },
+      isReplaceable: (begun) => begun.ports === null, // a failed adoption may be provisioned instead
+      payload: (tx, box) => payloadOf({ ...deps, tx }, box, input),
+    } satisfies SetUp<Kind>,
+  })
 
 const nowhere = { folder: null, project: null } as const
 
@@ -53,7 +61,7 @@ const otherVersions = ({ installed }: BoxRecord, versions: Overrides): string | 
     ? 'other versions'
     : undefined
 
-async function payloadOf({ probe }: ProvisionDeps, tx: Tx, box: BoxRecord, input: Input): Promise<BoxCommandPayload<Kind>> {
+async function payloadOf({ probe, tx }: WithTx<ProvisionDeps>, box: BoxRecord, input: Input): Promise<BoxCommandPayload<Kind>> {
   if (!box.ports) throw problem('CONFLICT', `box ${box.slug} has no ports: it was started as an adoption`)
   const { manifest } = await currentManifest(tx)
   const images = imagesOf(manifest, box, input.versions ?? {})

@@ -166,7 +166,7 @@ export async function readLogs(deps: QueryDeps, actor: Actor, input: LogsInput):
       payload,
       deadlineMs: logsDeadlineMs,
     })
-    if (continues === undefined || !(await isLogsOf(tx, continues, box.id, actor)))
+    if (continues === undefined || !(await isLogsOf(tx, { commandId: continues, boxId: box.id }, actor)))
       await recordAudit(tx, clock, { actor, action: 'box.logs', subject: slug, data: { services, commandId } })
   })
   bus.queued(box.hostId)
@@ -177,7 +177,7 @@ export async function readLogs(deps: QueryDeps, actor: Actor, input: LogsInput):
 const newLogsId = (random: Random, actor: Actor): string => `${newId(random, 'cmd')}${actorSuffix(actor)}`
 const actorSuffix = (actor: Actor): string => `.${sha256Hex(actorLabel(actor)).slice(0, 12)}`
 
-const isLogsOf = async (tx: Tx, commandId: string, boxId: string, actor: Actor): Promise<boolean> =>
+const isLogsOf = async (tx: Tx, { commandId, boxId }: Readonly<{ commandId: string; boxId: string }>, actor: Actor): Promise<boolean> =>
   commandId.endsWith(actorSuffix(actor)) &&
   (await commandsByIds(tx, [commandId])).some((command) => command.kind === 'tenant-box.logs' && command.boxId === boxId)
 

@@ -43,8 +43,7 @@ const maxAttempts = 3
 export async function setUpBox<Kind extends BoxCommandKind>(
   deps: SetUpDeps,
   actor: Actor,
-  input: NewBox,
-  setUp: SetUp<Kind>,
+  { input, setUp }: Readonly<{ input: NewBox; setUp: SetUp<Kind> }>,
 ): Promise<Accepted> {
   for (let left = maxAttempts; ; left--) {
     try {

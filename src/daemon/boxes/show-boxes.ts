@@ -49,7 +49,7 @@ export async function listBoxes(deps: Deps, filter: Filter): Promise<{ boxes: Bo
   const fleet = await readFleet(deps, db)
   const found = await boxesAfter(db, { tier, hostId, severity, slugPart: slug, after: cursor, limit: limit + 1 }, fleet)
   const { page, nextCursor } = pageOf(found, limit, (box) => box.slug)
-  const around = await readBoxContexts(deps, db, page, fleet)
+  const around = await readBoxContexts({ ...deps, db }, page, fleet)
   return { boxes: page.map((box) => rowOf(box, around(box))), nextCursor }
 }
 
@@ -61,7 +61,7 @@ export const showBox = async (deps: Deps, key: string): Promise<BoxDetail> => de
 
 /** The wire format of one box. */
 export async function describeBox(deps: DescribeDeps, db: DbOrTx, box: BoxRecord): Promise<BoxDetail> {
-  const around = await readBoxContexts(deps, db, [box], await readFleet(deps, db))
+  const around = await readBoxContexts({ ...deps, db }, [box], await readFleet(deps, db))
   const inForce = windowInForce(deps.windows, box.tier, box.ownWindow)
   return detailOf(box, around(box), {
     removal: await latestRemoval(db, box.id),

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Slug } from '../../core/boxes/index.ts'
+import { Slug, SnapshotMode } from '../../core/boxes/index.ts'
 import { wrongNativeOrigin } from '../../core/edge/index.ts'
 import { RequestedFenceInput } from '../../core/rollouts/index.ts'
 import { readStoreAddress, sessionsAddressError } from '../../core/snapshots/index.ts'
@@ -24,6 +24,7 @@ const Base64Key = z
   .refine((text) => Buffer.from(text, 'base64').length === 32, 'must be 32 bytes in base64: `openssl rand -base64 32` creates one')
 const AccessKey = z.strictObject({ accessKeyId: z.string(), secretAccessKey: z.string() })
 const FenceOfTier = RequestedFenceInput.default('auto')
+const SnapshotOfTier = SnapshotMode.default('before')
 const Budget = z.coerce.number().int().min(1).max(10_000_000)
 const Gigabytes = z.coerce.number().min(0.001).max(1_000_000)
 const Count = z.coerce.number().int().min(1).max(10_000)
@@ -219,6 +220,8 @@ export const Settings = z.strictObject({
         .default(15),
       /** When maintenance of a box ends during its update; `auto`: by what its rollback would lose. */
       mode: z.strictObject({ free: FenceOfTier, pro: FenceOfTier, enterprise: FenceOfTier }).prefault({}),
+      /** When the snapshot of an update is stored: before the new version starts, or alongside it. */
+      snapshot: z.strictObject({ free: SnapshotOfTier, pro: SnapshotOfTier, enterprise: SnapshotOfTier }).prefault({}),
     })
     .prefault({}),
   /** The clock that windows go by; a tenant may have its own. */

@@ -35,8 +35,11 @@ export async function showContact({ db, roles }: ContactsDeps, caller: Caller, {
 }
 
 /** True if a user is a contact of the caller. */
-export const isContact = async (db: DbOrTx, roles: RoleBook, caller: Caller, userId: string): Promise<boolean> =>
-  (await findContact(db, viewerOf(roles, caller), userId)) !== undefined
+export const isContact = async (
+  { db, roles }: Readonly<{ db: DbOrTx; roles: RoleBook }>,
+  caller: Caller,
+  userId: string,
+): Promise<boolean> => (await findContact(db, viewerOf(roles, caller), userId)) !== undefined
 
 type EventDeps = Readonly<{ clock: Clock; roles: RoleBook }>
 type ContactEvent = Readonly<{

@@ -1,7 +1,7 @@
 import type { CronRunStatus } from '../../core/crons/index.ts'
 import { type Actor, type Clock, isoIn, isoNow, newId, problem, type Random } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import type { Db, Tx } from '../db/index.ts'
+import type { Db, WithTx } from '../db/index.ts'
 import type { Cron } from '../feature/index.ts'
 import { forgetRunsBefore, insertRun, lockJob, runningRun, servedUntil } from './runs.repo.ts'
 
@@ -27,12 +27,12 @@ export const beginDueRun = ({ db, ...deps }: RunDeps, job: Cron): Promise<BegunR
     if (!latest) return undefined
     await servedUntil(tx, job.key, latest.toISOString())
     const isOnTime = now.getTime() - latest.getTime() <= graceMs
-    for (const at of isOnTime ? due.slice(0, -1) : due) await recordMissed(deps, tx, job, at)
+    for (const at of isOnTime ? due.slice(0, -1) : due) await recordMissed({ ...deps, tx }, job, at)
     await forgetRunsBefore(tx, job.key, isoIn(deps.clock, -retentionMs))
     const running = await runningRun(tx, job.key, isoNow(deps.clock))
     const occurrence = isOnTime ? latest.toISOString() : `after ${latest.toISOString()}`
-    if (!running) return begin(deps, tx, job, occurrence)
-    await note(deps, tx, job, { occurrence, status: 'skipped', message: `the run of ${running.started_at} was still running` })
+    if (!running) return begin({ ...deps, tx }, job, occurrence)
+    await note({ ...deps, tx }, job, { occurrence, status: 'skipped', message: `the run of ${running.started_at} was still running` })
     return undefined
   })
 
@@ -42,14 +42,14 @@ export const beginManualRun = ({ db, ...deps }: RunDeps, actor: Actor, job: Cron
     await lockJob(tx, job.key)
     const running = await runningRun(tx, job.key, isoNow(deps.clock))
     if (running) throw problem('CONFLICT', `${job.key} is running since ${running.started_at}. fix: wait until it finishes`)
-    const run = await begin(deps, tx, job, undefined)
+    const run = await begin({ ...deps, tx }, job, undefined)
     await recordAudit(tx, deps.clock, { actor, action: 'cron.triggered', subject: job.key, data: { runId: run.id } })
     return run
   })
 
 type WithoutDb = Omit<RunDeps, 'db'>
 
-async function begin({ clock, random, owner }: WithoutDb, tx: Tx, { key }: Cron, occurrence: string | undefined): Promise<BegunRun> {
+async function begin({ clock, random, owner, tx }: WithTx<WithoutDb>, { key }: Cron, occurrence: string | undefined): Promise<BegunRun> {
   const [id, startedAt] = [newId(random, 'run'), isoNow(clock)]
   await insertRun(tx, {
     ...emptyRun,
@@ -66,8 +66,8 @@ async function begin({ clock, random, owner }: WithoutDb, tx: Tx, { key }: Cron,
 
 const emptyRun = { finished_at: null, duration_ms: null, message: null, holder: null, lease_until: null } as const
 
-const recordMissed = (deps: WithoutDb, tx: Tx, job: Cron, at: Date) =>
-  note(deps, tx, job, {
+const recordMissed = (deps: WithTx<WithoutDb>, job: Cron, at: Date) =>
+  note(deps, job, {
     occurrence: at.toISOString(),
     status: 'missed',
     at: at.toISOString(),
@@ -76,7 +76,7 @@ const recordMissed = (deps: WithoutDb, tx: Tx, job: Cron, at: Date) =>
 
 type Note = Readonly<{ occurrence: string; status: CronRunStatus; message: string; at?: string }>
 
-async function note({ clock, random }: WithoutDb, tx: Tx, { key }: Cron, { occurrence, status, message, at }: Note): Promise<void> {
+async function note({ clock, random, tx }: WithTx<WithoutDb>, { key }: Cron, { occurrence, status, message, at }: Note): Promise<void> {
   const started = at ?? isoNow(clock)
   const ended = { finished_at: started, duration_ms: 0, message }
   await insertRun(tx, { ...emptyRun, ...ended, id: newId(random, 'run'), job_key: key, occurrence, status, started_at: started })

@@ -12,7 +12,7 @@ export type CronsDeps = ExecuteDeps & Readonly<{ jobs: readonly Cron[]; draining
 export const cronsRoutes = (deps: CronsDeps) =>
   serveContract(cronsContract, {
     listCrons: async () => ({ crons: await Promise.all(deps.jobs.map((job) => describe(deps, job))) }),
-    triggerCron: async ({ actor, params }) => triggerJob(deps, actor, jobOf(deps, params.jobKey), deps.draining),
+    triggerCron: async ({ actor, params }) => triggerJob(deps, { actor, job: jobOf(deps, params.jobKey) }, deps.draining),
     cronHistory: async ({ params, query }) => ({
       runs: await runsOf(deps.db, jobOf(deps, params.jobKey).key, query.limit),
     }),

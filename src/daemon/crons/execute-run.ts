@@ -8,11 +8,15 @@ import type { RunTracker } from './track-runs.ts'
 export type ExecuteDeps = RunDeps & Readonly<{ log: Logger; runs: RunTracker }>
 
 /** Runs the job and stores how it ended; never throws for the job's own failure. A run that lost its lease is aborted. */
-export async function executeRun(deps: ExecuteDeps, job: Cron, run: BegunRun, draining: AbortSignal): Promise<void> {
+export async function executeRun(
+  deps: ExecuteDeps,
+  { job, run }: Readonly<{ job: Cron; run: BegunRun }>,
+  draining: AbortSignal,
+): Promise<void> {
   const { db, clock, log } = deps
   const over = new AbortController()
   const lost = new AbortController()
-  const heartbeat = keepAlive(deps, run, over.signal, lost)
+  const heartbeat = keepAlive(deps, run, { over: over.signal, lost })
   const end = await outcome(job, AbortSignal.any([draining, lost.signal]))
   over.abort()
   await heartbeat
@@ -31,12 +35,16 @@ async function outcome(job: Cron, signal: AbortSignal): Promise<Outcome> {
   }
 }
 
-async function keepAlive({ db, clock, log }: ExecuteDeps, { id }: BegunRun, over: AbortSignal, lost: AbortController): Promise<void> {
+async function keepAlive(
+  { db, clock, log }: ExecuteDeps,
+  { id }: BegunRun,
+  { over, lost }: Readonly<{ over: AbortSignal; lost: AbortController }>,
+): Promise<void> {
   for (;;) {
     await clock.sleep(leaseMs / 3, over)
     if (over.aborted) return
     // A short outage of the database does not stop the run: the lease allows two misses.
-    const isOurs = await renewRun(db, id, isoNow(clock), isoIn(clock, leaseMs)).catch((err) => {
+    const isOurs = await renewRun(db, id, { now: isoNow(clock), until: isoIn(clock, leaseMs) }).catch((err) => {
       log.warn({ err, runId: id }, 'the lease of a job run was not renewed')
       return true
     })

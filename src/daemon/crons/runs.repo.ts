@@ -73,7 +73,7 @@ export async function runningRun(tx: Tx, jobKey: string, now: string): Promise<C
 }
 
 /** Extends the lease of a run; false if it was lost. */
-export async function renewRun(db: DbOrTx, id: string, now: string, until: string): Promise<boolean> {
+export async function renewRun(db: DbOrTx, id: string, { now, until }: Readonly<{ now: string; until: string }>): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('cron_runs')
     .set({ lease_until: until })

@@ -31,7 +31,7 @@ export async function beginAllDue(deps: ExecuteDeps, jobs: readonly Cron[], sign
   for (const job of jobs) {
     await registerJob(db, job.key, isoNow(clock))
     const run = await beginDueRun(deps, job)
-    if (run) runs.watch(executeRun(deps, job, run, signal))
+    if (run) runs.watch(executeRun(deps, { job, run }, signal))
   }
 }
 

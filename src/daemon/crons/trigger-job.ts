@@ -11,15 +11,14 @@ const patienceMs = 30_000
 /** Runs a job now (spec 4.6). `success` says how it ended, or that it is on its way when it takes longer than the caller waits. Throws CONFLICT. */
 export async function triggerJob(
   deps: ExecuteDeps,
-  actor: Actor,
-  job: Cron,
+  { actor, job }: Readonly<{ actor: Actor; job: Cron }>,
   draining: AbortSignal,
 ): Promise<{ success: boolean; message: string }> {
   const { db, clock } = deps
   await registerJob(db, job.key, isoNow(clock))
   const run = await beginManualRun(deps, actor, job)
   const over = new AbortController()
-  deps.runs.watch(executeRun(deps, job, run, draining).finally(() => over.abort()))
+  deps.runs.watch(executeRun(deps, { job, run }, draining).finally(() => over.abort()))
   await clock.sleep(patienceMs, over.signal)
   const { status, message } = await runById(db, run.id)
   if (status === 'running') return { success: true, message: `${job.key} is running. Result: tenantry crons history ${job.key}` }

@@ -13,5 +13,8 @@ export type Db = Kysely<Tables>
 /** The database inside a transaction. A function that must commit together with others takes a `Tx`. */
 export type Tx = Transaction<Tables>
 
+/** The dependencies of a function that runs in a transaction. */
+export type WithTx<Deps> = Deps & Readonly<{ tx: Tx }>
+
 /** For reads inside or outside a transaction. */
 export type DbOrTx = Db | Tx

@@ -2,7 +2,7 @@
 // Features bring their tables and migrations; no rule of a feature is here. Inside `db.transaction()` use only the `tx`: SQLite has one
 // connection, so a query on `db` there waits for its own transaction forever.
 export { listenForCommits } from './commit-notifications.ts'
-export type { Db, DbOrTx, Tx } from './database.ts'
+export type { Db, DbOrTx, Tx, WithTx } from './database.ts'
 export {
   contains,
   deleteSome,

@@ -122,7 +122,7 @@ async function write(tx: Tx, { clock, replica }: Deps, counts: ReadonlyMap<strin
     .values({ replica, lease_until: isoIn(clock, leaseMs) })
     .onConflict((c) => c.column('replica').doNothing())
     .execute()
-  const elsewhere = await countElsewhere(tx, isoNow(clock), replica, users)
+  const elsewhere = await countElsewhere(tx, { now: isoNow(clock), replica, users })
   const tooMany = new Map(users.map((id) => [id, Math.max(0, (counts.get(id) ?? 0) + (elsewhere.get(id) ?? 0) - maxPerUser)]))
   const rows = users.map((id) => ({ user_id: id, replica, open: Math.max(0, (counts.get(id) ?? 0) - (tooMany.get(id) ?? 0)) }))
   await store(tx, replica, rows)
@@ -143,7 +143,10 @@ async function store(tx: Tx, replica: string, rows: readonly Row[]): Promise<voi
   if (gone.length > 0) await tx.deleteFrom('stream_places').where('replica', '=', replica).where('user_id', 'in', gone).execute()
 }
 
-async function countElsewhere(tx: Tx, now: string, replica: string, users: readonly string[]): Promise<ReadonlyMap<string, number>> {
+async function countElsewhere(
+  tx: Tx,
+  { now, replica, users }: Readonly<{ now: string; replica: string; users: readonly string[] }>,
+): Promise<ReadonlyMap<string, number>> {
   const rows = await tx
     .selectFrom('stream_places')
     .innerJoin('stream_replicas', 'stream_replicas.replica', 'stream_places.replica')

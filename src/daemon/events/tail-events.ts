@@ -42,7 +42,8 @@ async function* messages(
   const fits = typeFilter(input.type)
   // Positions are read first: events up to them come from the history, later ones from polling.
   const positions = await headsOf(db, stream)
-  for await (const event of eventsBefore(db, positions, input, stream)) if (fits(event) && !signal.aborted) yield await describe(event)
+  for await (const event of eventsBefore(db, positions, { ...input, stream }))
+    if (fits(event) && !signal.aborted) yield await describe(event)
   while (!signal.aborted) {
     await clock.sleep(pollMs, signal)
     for (const [name, head] of await headsOf(db, stream)) {
@@ -69,8 +70,7 @@ async function headsOf(db: Db, stream: string | undefined): Promise<Map<string, 
 async function* eventsBefore(
   db: Db,
   positions: ReadonlyMap<string, number>,
-  { last, since, type, signal }: TailInput,
-  stream: string | undefined,
+  { last, since, type, signal, stream }: TailInput & Pick<Filter, 'stream'>,
 ): AsyncGenerator<StoredEvent> {
   const isTold = ({ stream: name, seq }: StoredEvent) => seq <= (positions.get(name) ?? 0)
   if (since === undefined) return yield* (await newestOf(db, last, { stream, type })).filter(isTold)

@@ -22,7 +22,7 @@ export const changeFile = (
 ): Promise<File> =>
   db.transaction().execute(async (tx) => {
     const { tenantId, userId } = actor
-    const { space, file } = await openFile(tx, actor, { spaceId, fileId }, ['ready'])
+    const { space, file } = await openFile(tx, actor, { spaceId, fileId, states: ['ready'] })
     if (folderId) await lockFolder(tx, { tenantId, spaceId, folderId })
     const changes = {
       ...(name === undefined || name === file.name ? {} : { name }),
@@ -46,7 +46,7 @@ export async function deleteFile(
 ): Promise<void> {
   const { db, clock } = deps
   await db.transaction().execute(async (tx) => {
-    const { space, file, state } = await openFile(tx, actor, { spaceId, fileId }, forGood ? ['ready', 'deleted'] : ['ready'])
+    const { space, file, state } = await openFile(tx, actor, { spaceId, fileId, states: forGood ? ['ready', 'deleted'] : ['ready'] })
     const at = isoNow(clock)
     const gone = forGood
       ? ({ state: 'erasing', erase_at: at } as const)
@@ -61,7 +61,7 @@ export async function deleteFile(
 /** Restores a deleted file, outside folders if its folder is gone. Idempotent. Throws NOT_FOUND, FORBIDDEN. */
 export const restoreFile = ({ db, clock }: Deps, actor: PlatformPrincipal, { spaceId, fileId }: OneFile): Promise<File> =>
   db.transaction().execute(async (tx) => {
-    const { space, file, state } = await openFile(tx, actor, { spaceId, fileId }, ['ready', 'deleted'])
+    const { space, file, state } = await openFile(tx, actor, { spaceId, fileId, states: ['ready', 'deleted'] })
     if (state === 'ready') return file
     const back = { state: 'ready', deleted_at: null, erase_at: null, updated_at: isoNow(clock) } as const
     if (!(await changeFileRow(tx, { id: fileId, from: 'deleted' }, back))) throw fileNotFound(fileId)
@@ -70,8 +70,10 @@ export const restoreFile = ({ db, clock }: Deps, actor: PlatformPrincipal, { spa
     return readyFile(tx, actor, { spaceId, fileId })
   })
 
+type OpenFile = OneFile & Readonly<{ states: readonly FileRecord['state'][] }>
+
 /** A file that the caller may change. */
-async function openFile(tx: Tx, actor: PlatformPrincipal, { spaceId, fileId }: OneFile, states: readonly FileRecord['state'][]) {
+async function openFile(tx: Tx, actor: PlatformPrincipal, { spaceId, fileId, states }: OpenFile) {
   const { space, rights } = await authorizeSpace(tx, actor, { spaceId, right: 'enter' })
   const found = await findFile(tx, { tenantId: actor.tenantId, spaceId, fileId })
   if (!found || !states.includes(found.state)) throw fileNotFound(fileId)

@@ -20,7 +20,7 @@ const refused = (answer: ChatAnswer) => ({ kind: 'refused', reason: errorOf(answ
 export async function createChatUser(deps: CallDeps, tenantId: TenantId, user: NewChatUser): Promise<Created> {
   const connection = await connect(deps, tenantId, 'write')
   if (!isConnection(connection)) return connection
-  const registration = await boxSecret(deps, deps.db, connection.target.boxId, 'registrationSharedSecret')
+  const registration = await boxSecret(deps, connection.target.boxId, 'registrationSharedSecret')
   if (!registration) return { kind: 'unreachable', retryAfterSeconds: 60, reason: 'its host has not delivered its registration secret' }
   const failed: { fault?: Created } = {}
   const ask = async (request: Parameters<Parameters<typeof registerAccount>[0]>[0]): Promise<ChatAnswer> => {

@@ -64,7 +64,7 @@ export async function storedAdminToken({ db, keyring }: Deps, { boxId }: ChatTar
  * login works, or the account is missing and is created again.
  */
 export async function renewAdminToken(deps: Deps, ask: SendToTarget, target: ChatTarget): Promise<Secret | Fault> {
-  const registration = await boxSecret(deps, deps.db, target.boxId, 'registrationSharedSecret')
+  const registration = await boxSecret(deps, target.boxId, 'registrationSharedSecret')
   if (!registration) return { kind: 'unreachable', retryAfterSeconds: 60, reason: 'its host has not delivered its registration secret' }
   const password = new Secret(createHmac('sha256', registration.reveal()).update('tenantry.admin').digest('base64url'))
   let answer = await login(ask, target, password)
@@ -87,7 +87,7 @@ const login = (ask: SendToTarget, { chatDomain }: ChatTarget, password: Secret) 
 }
 
 async function keep({ db, clock, random, keyring }: Deps, { boxId }: ChatTarget, token: string): Promise<void> {
-  const row = { sealed: seal(keyring, random, place(boxId), token), updated_at: isoNow(clock) }
+  const row = { sealed: seal({ keyring, random }, place(boxId), token), updated_at: isoNow(clock) }
   await db
     .insertInto('homeserver_tokens')
     .values({ box_id: boxId, ...row })

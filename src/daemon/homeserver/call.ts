@@ -38,7 +38,7 @@ async function findTarget({ db, keyring, networks }: TargetDeps, tenantId: Tenan
   if (url === null) return unreachable('its box has no platform listener; `tenantry boxes adopt` adds it')
   const wrong = whyForbidden(networks, url)
   if (wrong) return unreachable(wrong)
-  const edgeSecret = await boxSecret({ keyring }, db, box.id as BoxId, 'edgeSecret')
+  const edgeSecret = await boxSecret({ keyring, db }, box.id as BoxId, 'edgeSecret')
   if (!edgeSecret) return unreachable('its host has not delivered the secret of its edge')
   const origin = url.replace(/\/+$/, '')
   return { boxId: box.id as BoxId, chatDomain: box.chat_domain, origin, edgeSecret, fenced: box.fenced === 1 }
@@ -74,7 +74,7 @@ async function callWithToken(deps: CallDeps, target: ChatTarget, { as, ...reques
   try {
     const token = await tokenOf(deps, target, as)
     if (token && 'kind' in token) return token
-    const answer = await sendWithToken(deps, target, request, token)
+    const answer = await sendWithToken(deps, target, { request, token })
     if (as !== 'admin' || errcodeOf(answer) !== 'M_UNKNOWN_TOKEN') return faultOf(answer) ?? answer
     return await retryWithNewToken(deps, target, request)
   } catch (error) {
@@ -86,13 +86,17 @@ async function callWithToken(deps: CallDeps, target: ChatTarget, { as, ...reques
 
 /** A restore may have invalidated the administrator's token. */
 async function retryWithNewToken(deps: CallDeps, target: ChatTarget, request: Omit<ChatRequest, 'headers'>): Promise<ChatAnswer | Fault> {
-  const token = await renewAdminToken(deps, (one) => sendWithToken(deps, target, one), target)
+  const token = await renewAdminToken(deps, (one) => sendWithToken(deps, target, { request: one }), target)
   if (!(token instanceof Secret)) return token
-  const answer = await sendWithToken(deps, target, request, token)
+  const answer = await sendWithToken(deps, target, { request, token })
   return faultOf(answer) ?? answer
 }
 
-function sendWithToken({ ask }: CallDeps, target: ChatTarget, request: Omit<ChatRequest, 'headers'>, token?: Secret): Promise<ChatAnswer> {
+function sendWithToken(
+  { ask }: CallDeps,
+  target: ChatTarget,
+  { request, token }: Readonly<{ request: Omit<ChatRequest, 'headers'>; token?: Secret }>,
+): Promise<ChatAnswer> {
   const identity: Record<string, string> = token ? { authorization: `Bearer ${token.reveal()}` } : {}
   return ask(target.origin, { ...request, headers: { 'x-tenantry-edge-secret': target.edgeSecret.reveal(), ...identity } })
 }
@@ -101,14 +105,14 @@ async function tokenOf(deps: CallDeps, target: ChatTarget, as: As): Promise<Secr
   if (as === 'anonymous') return undefined
   if (as === 'service')
     return (
-      (await boxSecret(deps, deps.db, target.boxId, 'appserviceToken')) ?? {
+      (await boxSecret(deps, target.boxId, 'appserviceToken')) ?? {
         kind: 'unreachable',
         retryAfterSeconds: 60,
         reason: 'its host has not delivered the token of the application service',
       }
     )
   if (as !== 'admin') return as
-  return (await storedAdminToken(deps, target)) ?? renewAdminToken(deps, (one) => sendWithToken(deps, target, one), target)
+  return (await storedAdminToken(deps, target)) ?? renewAdminToken(deps, (one) => sendWithToken(deps, target, { request: one }), target)
 }
 
 export const isAnswer = (result: ChatAnswer | Fault): result is ChatAnswer => 'status' in result

@@ -58,22 +58,25 @@ export function makeChatClient(limits: Limits = ofRequests): { ask: Ask; close()
       throw new Failed(reasonOf(error as Failure, limits), { cause: error })
     }
   }
-  const ask: Ask = (origin, request) => (request.login ? withSlot(logins, origin, request, askNow) : askNow(origin, request))
+  const logIn = inSlot(logins, askNow)
+  const ask: Ask = (origin, request) => (request.login ? logIn(origin, request) : askNow(origin, request))
   return { ask, close: async () => opened?.dispatcher.close() }
 }
 
 /** A sent request is always awaited, even if the caller disconnects: a created device must not be lost. */
-async function withSlot(places: Slots, origin: string, request: ChatRequest, ask: Ask): Promise<ChatAnswer> {
-  const patience = AbortSignal.timeout(maxQueueMs)
-  const { signal } = request.login ?? {}
-  const entry = await places.enter(origin, signal ? AbortSignal.any([signal, patience]) : patience)
-  if (entry !== 'in') throw new QueueFull('too many queued logins')
-  try {
-    return await ask(origin, request)
-  } finally {
-    places.leave(origin)
+const inSlot =
+  (places: Slots, ask: Ask) =>
+  async (origin: string, request: ChatRequest): Promise<ChatAnswer> => {
+    const patience = AbortSignal.timeout(maxQueueMs)
+    const { signal } = request.login ?? {}
+    const entry = await places.enter(origin, signal ? AbortSignal.any([signal, patience]) : patience)
+    if (entry !== 'in') throw new QueueFull('too many queued logins')
+    try {
+      return await ask(origin, request)
+    } finally {
+      places.leave(origin)
+    }
   }
-}
 
 type Client = Readonly<{ request: typeof import('undici').request; dispatcher: Agent }>
 

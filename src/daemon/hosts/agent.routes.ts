@@ -21,7 +21,7 @@ export function agentRoutes(deps: HostsDeps) {
   return serveContract(agentContract, {
     enrolHost: ({ body }) => enrolHost(deps, body),
     hello: ({ actor, body }) => hello(deps, actor, body),
-    nextCommand: known(async ({ actor, body, signal }) => ({ command: await nextCommand(deps, actor, body, signal) })),
+    nextCommand: known(async ({ actor, body, signal }) => ({ command: await nextCommand(deps, { agent: actor, poll: body }, signal) })),
     heartbeat: known(({ actor, body }) => receiveHeartbeat(deps, actor, body)),
     rotateKey: async ({ actor, body }) => {
       // `tenantry-agent rotate-key` may run while no agent is connected.
@@ -29,15 +29,15 @@ export function agentRoutes(deps: HostsDeps) {
       return rotateKey(deps, actor, body.publicKey)
     },
     postProgress: known(async ({ actor, params, body }) => {
-      await storeProgress(deps, actor, { ...params, leaseToken: body.leaseToken }, body.progress)
+      await storeProgress(deps, { agent: actor, held: { ...params, leaseToken: body.leaseToken } }, body.progress)
       return undefined
     }),
     postResult: known(async ({ actor, params, body }) => ({
-      status: await storeResult(deps, actor, { ...params, leaseToken: body.leaseToken }, body.outcome),
+      status: await storeResult(deps, { agent: actor, held: { ...params, leaseToken: body.leaseToken } }, body.outcome),
     })),
     commandSecrets: known(({ actor, params, body }) => commandSecrets(deps, actor, { ...params, ...body })),
     postOutputs: known(async ({ actor, params, body }) => {
-      await storeOutputs(deps, actor, { ...params, leaseToken: body.leaseToken }, body.outputs)
+      await storeOutputs(deps, { agent: actor, held: { ...params, leaseToken: body.leaseToken } }, body.outputs)
       return undefined
     }),
     boxMigrations: known(async () => ({ migrations: [...boxes.migrations] })),

@@ -57,11 +57,20 @@ function keyReader(): (keyId: string, publicKey: AgentPublicKey) => Promise<Key>
   }
 }
 
+/** A thumbprint; PostgreSQL refuses some other texts. */
+const thumbprint = /^[\w-]{43}$/
+
 function keyIdOf(token: string): string {
+  const kid = headerOf(token)?.kid
+  if (typeof kid === 'string' && thumbprint.test(kid)) return kid
+  throw problem('UNAUTHENTICATED', 'The token is not an agent token.')
+}
+
+function headerOf(token: string) {
   try {
-    return String(decodeProtectedHeader(token).kid ?? '')
+    return decodeProtectedHeader(token)
   } catch {
-    throw problem('UNAUTHENTICATED', 'The token is not an agent token.')
+    return undefined
   }
 }
 
@@ -110,13 +119,13 @@ function tokenReader({ clock, baseUrl }: Deps): (token: string, key: Key) => Pro
     const now = clock.now()
     const found = known.get(token)
     if (found && found.key === key && found.fromMs <= now.getTime() && now.getTime() < found.untilMs) return found.instanceId
-    const verified = await verify(token, key, agentAudience(baseUrl), now)
+    const verified = await verify(token, key, { audience: agentAudience(baseUrl), now })
     known.set(token, verified)
     return verified.instanceId
   }
 }
 
-async function verify(token: string, key: Key, audience: string, now: Date): Promise<Verified> {
+async function verify(token: string, key: Key, { audience, now }: Readonly<{ audience: string; now: Date }>): Promise<Verified> {
   try {
     const { payload } = await jwtVerify(token, key, {
       algorithms: [agentToken.algorithm],

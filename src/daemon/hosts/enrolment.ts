@@ -69,7 +69,7 @@ export async function enrolHost(deps: EnrolDeps, enrol: Enrol): Promise<{ hostId
   negotiateProtocol(deps, enrol)
   const keyId = await calculateJwkThumbprint(enrol.publicKey)
   return deps.db.transaction().execute(async (tx) => {
-    const name = await consumeInvite(tx, isoNow(deps.clock), sha256Hex(enrol.token), keyId)
+    const name = await consumeInvite(tx, { now: isoNow(deps.clock), tokenHash: sha256Hex(enrol.token), keyId })
     const known = await findHostByKeyId(tx, keyId)
     if (known?.name === name && known.keyId === keyId && known.status === 'active') return { hostId: known.id, name, keyId }
     if (known || (await findFormerKey(tx, keyId)))
@@ -95,7 +95,10 @@ async function admit({ clock, random }: EnrolDeps, tx: Tx, { name, keyId, enrol 
 }
 
 /** One guarded update, so that only one of two concurrent calls wins. */
-async function consumeInvite(tx: Tx, now: string, tokenHash: string, keyId: string): Promise<string> {
+async function consumeInvite(
+  tx: Tx,
+  { now, tokenHash, keyId }: Readonly<{ now: string; tokenHash: string; keyId: string }>,
+): Promise<string> {
   const used = await tx
     .updateTable('host_invites')
     .set({ used_at: now, used_by_key_id: keyId })

@@ -9,7 +9,7 @@ import {
   withNewInstance,
 } from '../../core/hosts/index.ts'
 import { type AgentActor, elapsedMs, isoNow, problem } from '../../core/kit/index.ts'
-import type { Tx } from '../db/index.ts'
+import type { Tx, WithTx } from '../db/index.ts'
 import { assertNotBlocked } from './authenticate-agent.ts'
 import { notifyLost } from './command-handlers.ts'
 import { heardAt } from './command-results.ts'
@@ -49,9 +49,9 @@ export async function hello(deps: HostsDeps, agent: AgentActor, input: Hello) {
     const host = await lockHost(tx, agent.hostId)
     assertNotBlocked(host)
     await storeHello(deps, tx, { host, instanceId: agent.instanceId, input: { ...input, protocolVersion: protocol } })
-    await renewLeases(tx, deps, agent, input.holding)
+    await renewLeases({ ...deps, tx }, agent, input.holding)
     const requeued = await requeueOthers(tx, agent.hostId, input.holding)
-    const lost = host.instances.current === null ? await answerLost(deps, tx, host, input.holding) : []
+    const lost = host.instances.current === null ? await answerLost({ ...deps, tx }, host, input.holding) : []
     await deps.boxes.reportHandler(tx, agent.hostId, input.reports)
     return { changed: [...requeued, ...lost], requeued, host, disowned: await deps.boxes.disowned(tx, agent.hostId) }
   })
@@ -113,8 +113,7 @@ async function storeHello({ clock }: HostsDeps, tx: Tx, { host, instanceId, inpu
  * waiting for their results would hold their boxes without end. They end as failed ones do. Returns their ids.
  */
 async function answerLost(
-  { clock, boxes }: HostsDeps,
-  tx: Tx,
+  { clock, boxes, tx }: WithTx<HostsDeps>,
   { id, name, enrolledAt }: Host,
   holding: readonly HeldCommand[],
 ): Promise<string[]> {

@@ -147,7 +147,11 @@ async function retireKeys(tx: Tx, hostId: string, at: string): Promise<void> {
 }
 
 /** Returns false if the host was already blocked. */
-export async function setHostBlocked(tx: Tx, id: string, status: 'frozen' | 'revoked', reason: string): Promise<boolean> {
+export async function setHostBlocked(
+  tx: Tx,
+  id: string,
+  { status, reason }: Readonly<{ status: 'frozen' | 'revoked'; reason: string }>,
+): Promise<boolean> {
   const from = status === 'revoked' ? (['active', 'frozen'] as const) : (['active'] as const)
   const done = await tx.updateTable('hosts').set({ status, reason }).where('id', '=', id).where('status', 'in', from).executeTakeFirst()
   return done.numUpdatedRows > 0n
@@ -201,7 +205,11 @@ export async function announceKey(tx: Tx, host: Host, next: NonNullable<Host['ne
 }
 
 /** Makes the announced key current and the former one a former key. Returns false if another call did it first. */
-export async function promoteKey(tx: Tx, host: Host, next: NonNullable<Host['nextKey']>, { at, by }: KeyReplacement): Promise<boolean> {
+export async function promoteKey(
+  tx: Tx,
+  { host, next }: Readonly<{ host: Host; next: NonNullable<Host['nextKey']> }>,
+  { at, by }: KeyReplacement,
+): Promise<boolean> {
   const done = await tx
     .updateTable('hosts')
     .set({ key_id: next.id, public_key: JSON.stringify(next.publicKey), key_since: at, ...noNextKey })

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { HeldCommand, HostResources } from '../../core/hosts/index.ts'
 import { type AgentActor, isoIn, isoNow, problem } from '../../core/kit/index.ts'
-import { type DbOrTx, forUpdate, type Tx } from '../db/index.ts'
+import { type DbOrTx, forUpdate, type Tx, type WithTx } from '../db/index.ts'
 import { type Command, commandOf } from './commands.repo.ts'
 import type { HostsDeps } from './deps.ts'
 import { openStatuses } from './expire-commands.ts'
@@ -15,8 +15,7 @@ type LeaseDeps = Pick<HostsDeps, 'clock' | 'agents' | 'boxes'>
  * cannot find out about commands of others.
  */
 async function findLeased(
-  db: DbOrTx,
-  { boxes }: Pick<LeaseDeps, 'boxes'>,
+  { boxes, db }: Pick<LeaseDeps, 'boxes'> & Readonly<{ db: DbOrTx }>,
   { hostId }: AgentActor,
   { held, lock = false }: Readonly<{ held: HeldCommand; lock?: boolean }>,
 ): Promise<Command | undefined> {
@@ -32,15 +31,19 @@ async function findLeased(
 }
 
 /** Throws NOT_FOUND. */
-export async function leasedCommand(db: DbOrTx, deps: Pick<LeaseDeps, 'boxes'>, agent: AgentActor, held: HeldCommand): Promise<Command> {
-  const command = await findLeased(db, deps, agent, { held })
+export async function leasedCommand(
+  deps: Pick<LeaseDeps, 'boxes'> & Readonly<{ db: DbOrTx }>,
+  agent: AgentActor,
+  held: HeldCommand,
+): Promise<Command> {
+  const command = await findLeased(deps, agent, { held })
   if (!command) throw notLeased(held)
   return command
 }
 
 /** Also locks the row: an agent may renew a command while another call reports progress. Throws NOT_FOUND. */
-export async function lockLeasedCommand(tx: Tx, deps: Pick<LeaseDeps, 'boxes'>, agent: AgentActor, held: HeldCommand): Promise<Command> {
-  const command = await findLeased(tx, deps, agent, { held, lock: true })
+export async function lockLeasedCommand(deps: WithTx<Pick<LeaseDeps, 'boxes'>>, agent: AgentActor, held: HeldCommand): Promise<Command> {
+  const command = await findLeased({ ...deps, db: deps.tx }, agent, { held, lock: true })
   if (!command) throw notLeased(held)
   return command
 }
@@ -67,10 +70,12 @@ export async function renewLease(tx: Tx, { clock, agents }: LeaseDeps, { id, lea
 }
 
 /** Renews all given leases and returns those the agent no longer owns. */
-export async function renewLeases(tx: Tx, deps: LeaseDeps, agent: AgentActor, holding: readonly HeldCommand[]): Promise<HeldCommand[]> {
+export async function renewLeases(deps: WithTx<LeaseDeps>, agent: AgentActor, holding: readonly HeldCommand[]): Promise<HeldCommand[]> {
+  const { tx } = deps
+  const reads = { ...deps, db: tx }
   const lost = []
   for (const held of holding) {
-    const ours = await findLeased(tx, deps, agent, { held })
+    const ours = await findLeased(reads, agent, { held })
     if (!ours || !(await renewLease(tx, deps, held))) lost.push(held)
   }
   return lost
@@ -87,7 +92,7 @@ export async function receiveHeartbeat(deps: HostsDeps, agent: AgentActor, { hol
   const serverTime = isoNow(deps.clock)
   const lost = await deps.db.transaction().execute(async (tx) => {
     await saveMachine(tx, agent.hostId, { resources, clockOffsetMs, at: serverTime })
-    return renewLeases(tx, deps, agent, holding)
+    return renewLeases({ ...deps, tx }, agent, holding)
   })
   return { lost: lost.map(({ id }) => id), serverTime }
 }

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { isNonBlocking, nonBlockingKinds, readOnlyCommands } from '../../core/boxes/index.ts'
 import { type HeldCommand, isFinal, type LeasedCommand } from '../../core/hosts/index.ts'
 import { type AgentActor, type Clock, elapsedMs, isoIn, isoNow } from '../../core/kit/index.ts'
-import type { Tx } from '../db/index.ts'
+import type { Tx, WithTx } from '../db/index.ts'
 import { assertNotBlocked } from './authenticate-agent.ts'
 import type { Subscription } from './command-bus.ts'
 import { type Command, commandOf, commandsByIds } from './commands.repo.ts'
@@ -13,7 +13,11 @@ import { renewLeases } from './leased-commands.ts'
 type Poll = Readonly<{ holding: readonly HeldCommand[]; room: 'all' | 'questions' }>
 
 /** Long-polls for the next command of the host; null if there is none. Throws HOST_REVOKED or HOST_FROZEN as soon as the host is blocked. */
-export async function nextCommand(deps: HostsDeps, agent: AgentActor, poll: Poll, signal: AbortSignal): Promise<LeasedCommand | null> {
+export async function nextCommand(
+  deps: HostsDeps,
+  { agent, poll }: Readonly<{ agent: AgentActor; poll: Poll }>,
+  signal: AbortSignal,
+): Promise<LeasedCommand | null> {
   const { clock, bus, agents } = deps
   const untilMs = clock.monotonicMs() + agents.longPollMs
   for (;;) {
@@ -23,7 +27,7 @@ export async function nextCommand(deps: HostsDeps, agent: AgentActor, poll: Poll
       if (command) return command
       const leftMs = untilMs - clock.monotonicMs()
       if (leftMs <= 0 || signal.aborted) return null
-      if (!(await either(clock, work, leftMs, signal))) return null
+      if (!(await either(clock, work, { ms: leftMs, signal }))) return null
     } finally {
       work.cancel()
     }
@@ -31,7 +35,11 @@ export async function nextCommand(deps: HostsDeps, agent: AgentActor, poll: Poll
 }
 
 /** True when there may be work, false after the time-out. */
-async function either(clock: Clock, { notified }: Subscription, ms: number, signal: AbortSignal): Promise<boolean> {
+async function either(
+  clock: Clock,
+  { notified }: Subscription,
+  { ms, signal }: Readonly<{ ms: number; signal: AbortSignal }>,
+): Promise<boolean> {
   const done = new AbortController()
   const end = () => done.abort(over)
   signal.addEventListener('abort', end)
@@ -49,8 +57,8 @@ async function lease(deps: HostsDeps, agent: AgentActor, poll: Poll): Promise<Le
   if (poll.holding.length === 0 && !(await mayHaveWork(deps, agent))) return undefined
   const leased = await deps.db.transaction().execute(async (tx) => {
     assertNotBlocked(await lockHost(tx, agent.hostId))
-    await renewLeases(tx, deps, agent, poll.holding)
-    for (const command of await offered(tx, isoNow(deps.clock), agent.hostId, poll)) {
+    await renewLeases({ ...deps, tx }, agent, poll.holding)
+    for (const command of await offered({ ...deps, tx }, agent, poll)) {
       if (await deps.boxes.mayAct(tx, command.boxId, agent.hostId)) return handOut(tx, deps, command)
     }
     return undefined
@@ -70,7 +78,8 @@ async function mayHaveWork({ db }: HostsDeps, { hostId }: AgentActor): Promise<b
  * Commands that may be leased, oldest first: queued, or leased before with a lost response. A box runs one command at a time, including an
  * expired one that its agent still works on. Read-only commands and drills are exempt.
  */
-async function offered(tx: Tx, now: string, hostId: string, { holding, room }: Poll): Promise<Command[]> {
+async function offered({ tx, clock }: WithTx<HostsDeps>, { hostId }: AgentActor, { holding, room }: Poll): Promise<Command[]> {
+  const now = isoNow(clock)
   const heldIds = holding.map(({ id }) => id)
   const held = await commandsByIds(tx, heldIds)
   const busyBoxes = held.filter((command) => isUnreported(command) && !isNonBlocking(command.kind)).map(({ boxId }) => boxId)

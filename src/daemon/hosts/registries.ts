@@ -71,7 +71,7 @@ export async function setRegistry(
     const id = registryId(hostId, registry)
     const former = await findRegistry(tx, id)
     const storedPassword = former?.username === username ? (former?.sealed ?? null) : null
-    const sealed = username === null ? null : password === undefined ? storedPassword : seal(keyring, random, sealedAt(id), password)
+    const sealed = username === null ? null : password === undefined ? storedPassword : seal({ keyring, random }, sealedAt(id), password)
     if (username !== null && sealed === null)
       throw problem('VALIDATION', `No password is stored for ${username} at ${registry}. fix: pass the password`)
     const entry: Registry = { id, hostId, registry, mirror, username, sealed, updatedAt: isoNow(clock), updatedBy: actorLabel(actor) }

@@ -18,7 +18,7 @@ export async function revokeHost(
   const { host, expired } = await db.transaction().execute(async (tx) => {
     const { id } = await hostByName(tx, name)
     await deleteInvites(tx, name)
-    if (!(await setHostBlocked(tx, id, 'revoked', reason))) throw problem('CONFLICT', `Host ${name} is already revoked.`)
+    if (!(await setHostBlocked(tx, id, { status: 'revoked', reason }))) throw problem('CONFLICT', `Host ${name} is already revoked.`)
     const error = { code: 'HOST_REVOKED', message: `${name} was revoked: ${reason}` }
     const expired = await expireCommands(tx, isoNow(clock), { hostId: id, error })
     await notifyFailures(tx, boxes, expired)
@@ -43,7 +43,7 @@ export async function freezeHost({ db, clock, bus, log }: FreezeDeps, host: Host
   const instances = [host.instances.current, instanceId]
   await db.transaction().execute(async (tx) => {
     await deleteInvites(tx, host.name)
-    if (!(await setHostBlocked(tx, host.id, 'frozen', reason))) return
+    if (!(await setHostBlocked(tx, host.id, { status: 'frozen', reason }))) return
     const actor = { kind: 'agent', hostId: host.id, name: host.name, instanceId } as const
     await raiseAlert(tx, clock, alertOf.host_frozen({ host: host.name, ...(replacedAt === undefined ? {} : { replacedAt }) }))
     const data = { hostId: host.id, instances, ...(replacedAt === undefined ? {} : { replacedAt }) }

@@ -40,7 +40,7 @@ export async function replaceKey({ db, clock }: KeyDeps, host: Host, instanceId:
   if (!nextKey) return
   await db.transaction().execute(async (tx) => {
     await deleteInvites(tx, name)
-    if (!(await promoteKey(tx, host, nextKey, { at: isoNow(clock), by: instanceId }))) return
+    if (!(await promoteKey(tx, { host, next: nextKey }, { at: isoNow(clock), by: instanceId }))) return
     const data = { hostId, keyId: nextKey.id, formerKeyId }
     await appendEvent(tx, clock, { stream: 'admin', source: 'hosts', eventType: 'host.key_rotated', payload: { host: name, ...data } })
     const actor = { kind: 'agent', hostId, name, instanceId } as const

@@ -67,15 +67,16 @@ function identifyRequest({ random, clock, log, metrics }: AppDeps) {
     const start = clock.monotonicMs()
     response.on('finish', () => {
       const ms = clock.monotonicMs() - start
-      metrics.observe(request.method, (request.route?.path as string | undefined) ?? 'unknown', response.statusCode, ms)
-      logRequest(log, request, response, ms)
+      const route = (request.route?.path as string | undefined) ?? 'unknown'
+      metrics.observe({ method: request.method, route, status: response.statusCode, ms })
+      logRequest(log, { request, response, ms })
     })
     next()
   }
 }
 
 /** Successful reads and agent reports are logged at debug level: they are most of the traffic. */
-function logRequest(log: Logger, request: Request, response: Response, ms: number): void {
+function logRequest(log: Logger, { request, response, ms }: Readonly<{ request: Request; response: Response; ms: number }>): void {
   const { statusCode } = response
   const isQuiet = request.method === 'GET' ? statusCode < 500 : response.locals.actor?.kind === 'agent' && statusCode < 400
   const level = isQuiet ? 'debug' : 'info'

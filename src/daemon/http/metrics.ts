@@ -1,6 +1,9 @@
 import { collectDefaultMetrics, Histogram, Registry } from 'prom-client'
 
-export type HttpMetrics = Readonly<{ registry: Registry; observe(method: string, route: string, status: number, ms: number): void }>
+export type HttpMetrics = Readonly<{
+  registry: Registry
+  observe(request: Readonly<{ method: string; route: string; status: number; ms: number }>): void
+}>
 
 /** Counts and durations of requests by route. Features add their metrics to the same registry. */
 export function makeMetrics(): HttpMetrics {
@@ -17,7 +20,7 @@ export function makeMetrics(): HttpMetrics {
   const series = new Map<string, { observe(value: number): void }>()
   return {
     registry,
-    observe: (method, route, status, ms) => {
+    observe: ({ method, route, status, ms }) => {
       const key = `${method} ${route} ${status}`
       const one = series.get(key) ?? seconds.labels(method, route, String(status))
       series.set(key, one)

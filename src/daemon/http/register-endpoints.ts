@@ -241,7 +241,7 @@ function answerCall({ endpoint, handler }: Served, deps: AnswerDeps): RequestHan
     await showLimits(call)
     if (!isSchema(endpoint.returns) && endpoint.returns.kind === 'file') {
       const file = result as FileBody
-      return sendFile(request, response, file, (download) => {
+      return sendFile({ request, response }, file, (download) => {
         const checkFile = file.accessCheck?.(download.signal)
         return revalidateUntilEnd(deps.clock, () => revalidate().then(checkFile), download)
       })

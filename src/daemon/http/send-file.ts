@@ -26,7 +26,11 @@ const isolationHeaders = { 'content-security-policy': "default-src 'none'; sandb
 type RevalidateUntilEnd = (download: Readonly<{ signal: AbortSignal; end: () => void }>) => Promise<void>
 
 /** Streams a file or the requested range; 304 if the client has it. `standing` ends the download early. Throws RANGE_NOT_SATISFIABLE. */
-export async function sendFile(request: Request, response: Response, file: FileBody, standing: RevalidateUntilEnd): Promise<void> {
+export async function sendFile(
+  { request, response }: Readonly<{ request: Request; response: Response }>,
+  file: FileBody,
+  standing: RevalidateUntilEnd,
+): Promise<void> {
   response
     .set({ ...isolationHeaders, etag: file.etag, 'cache-control': 'private, no-cache', 'accept-ranges': 'bytes' })
     .vary('Authorization')

@@ -32,7 +32,7 @@ export type BudgetGate = Readonly<{
 export const budgetGate = (deps: GateDeps): BudgetGate => ({
   pass: async (response, tenantId) => {
     const verdict = await evaluate(deps, tenantId)
-    if (verdict.delayMs > 0) return delayed(deps, response, tenantId, verdict)
+    if (verdict.delayMs > 0) return delayed(deps, response, { tenantId, verdict })
     response.set(limitHeaders(verdict))
     if (verdict.retryAfterSeconds !== undefined) throw refused(deps, verdict.retryAfterSeconds)
     return true
@@ -73,11 +73,15 @@ function refused({ metrics }: GateDeps, retryAfterSeconds: number) {
 }
 
 /** Delays one request. If the delay queue is full, the request is refused and not counted. */
-async function delayed(deps: GateDeps, response: Answered, tenantId: string, verdict: Verdict): Promise<boolean> {
+async function delayed(
+  deps: GateDeps,
+  response: Answered,
+  { tenantId, verdict }: Readonly<{ tenantId: string; verdict: Verdict }>,
+): Promise<boolean> {
   const { delays, metrics } = deps
   const left = new AbortController()
   const held = delays.hold(tenantId, verdict.delayMs, left)
-  if (!held) throw await crowded(deps, response, tenantId, verdict)
+  if (!held) throw await crowded(deps, response, { tenantId, verdict })
   metrics.count('delayed')
   response.set(limitHeaders(verdict))
   response.on('close', () => left.abort())
@@ -86,7 +90,11 @@ async function delayed(deps: GateDeps, response: Answered, tenantId: string, ver
   return !response.closed
 }
 
-async function crowded({ store, metrics }: GateDeps, response: Answered, tenantId: string, verdict: Verdict) {
+async function crowded(
+  { store, metrics }: GateDeps,
+  response: Answered,
+  { tenantId, verdict }: Readonly<{ tenantId: string; verdict: Verdict }>,
+) {
   metrics.count('crowded')
   try {
     await store.giveBack(tenantId)

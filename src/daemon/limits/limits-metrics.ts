@@ -23,12 +23,16 @@ export function limitsMetrics({ registry, held, isUp }: Deps): LimitsMetrics {
     help: 'Requests refused by the limit per client address',
     registers: [registry],
   })
-  gauge(registry, 'tenantry_budget_store_up', 'Whether requests against budgets are counted (1) or let through (0)', () => (isUp() ? 1 : 0))
-  gauge(registry, 'tenantry_requests_held', 'Requests being delayed now', held)
+  gauge(registry, {
+    name: 'tenantry_budget_store_up',
+    help: 'Whether requests against budgets are counted (1) or let through (0)',
+    value: () => (isUp() ? 1 : 0),
+  })
+  gauge(registry, { name: 'tenantry_requests_held', help: 'Requests being delayed now', value: held })
   return { count: (outcome) => series[outcome].inc(), refusedAddress: () => addresses.inc() }
 }
 
-const gauge = (registry: Registry, name: string, help: string, value: () => number) =>
+const gauge = (registry: Registry, { name, help, value }: Readonly<{ name: string; help: string; value: () => number }>) =>
   new Gauge({
     name,
     help,

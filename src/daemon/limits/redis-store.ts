@@ -49,7 +49,7 @@ export async function redisStore({ clock, log, url, deadlineMs, seconds = server
     client.destroy()
     client = connect(redis.createClient, url)
   }
-  const run = (script: Script, keys: readonly string[], more: readonly string[] = []) => runScript(client, script, keys, more)
+  const run = (script: Script, keys: readonly string[], more: readonly string[] = []) => runScript(client, script, { keys, more })
   const takeAll = async (requested: readonly Request[]) => {
     const keys = requested.map(({ tenantId }) => keyOf(tenantId))
     const budgets = requested.map(({ budget }) => String(budget))
@@ -110,7 +110,11 @@ function connect(make: typeof createClient, url: string): Client {
 }
 
 /** Runs a script by SHA, or by text if the server does not have it. */
-function runScript(client: Client, { sha, text }: Script, keys: readonly string[], more: readonly string[]): Promise<unknown> {
+function runScript(
+  client: Client,
+  { sha, text }: Script,
+  { keys, more }: Readonly<{ keys: readonly string[]; more: readonly string[] }>,
+): Promise<unknown> {
   const rest = [String(keys.length), ...keys, ...more]
   return client.sendCommand(['EVALSHA', sha, ...rest]).catch((error: Error) => {
     if (!error.message.startsWith('NOSCRIPT')) throw error

@@ -11,7 +11,7 @@ import {
 } from '../../core/marketplace/index.ts'
 import { isNewer } from '../../core/modules/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import { enqueueJob, lockExclusive, type Tx } from '../db/index.ts'
+import { enqueueJob, lockExclusive, type Tx, type WithTx } from '../db/index.ts'
 import { announceItem } from './announce-item.ts'
 import type { MarketplaceDeps } from './deps.ts'
 import { type ItemRecord, insertItem, lockItem, replaceItem, takenSlugs } from './items.repo.ts'
@@ -75,7 +75,8 @@ export const approveSubmission = (deps: MarketplaceDeps, actor: Actor, { id, not
   deps.db.transaction().execute(async (tx) => {
     const { found, status } = await lockForReview(tx, { id, action: 'approve' })
     const vendor = vendorId === undefined ? await newVendor(deps, tx, found) : await vendorToJoin(tx, found, vendorId)
-    const item = itemId === undefined ? await newItem(deps, tx, found, vendor) : await newVersion(deps, tx, { found, vendor, itemId })
+    const item =
+      itemId === undefined ? await newItem({ ...deps, tx }, found, vendor) : await newVersion(deps, tx, { found, vendor, itemId })
     await announceItem(deps, tx, item.id)
     const next = { ...found, status, reviewNotes: notes, vendorId: vendor.id, approvedItemId: item.id }
     const { slug, version, priceModel, priceCents, currency } = item
@@ -108,7 +109,8 @@ async function newVendor(deps: MarketplaceDeps, tx: Tx, from: SubmissionRecord):
   return vendor
 }
 
-async function newItem(deps: MarketplaceDeps, tx: Tx, from: SubmissionRecord, vendor: Vendor): Promise<ItemRecord> {
+async function newItem(deps: WithTx<MarketplaceDeps>, from: SubmissionRecord, vendor: Vendor): Promise<ItemRecord> {
+  const { tx } = deps
   await lockExclusive(tx, 'marketplace-slugs')
   const now = isoNow(deps.clock)
   const base = slugOf(from.name)

@@ -10,7 +10,7 @@ import {
   retryAt,
 } from '../../core/module-services/index.ts'
 import type { ModuleManifest, Violation } from '../../core/modules/index.ts'
-import { eventsAfter, headOf, holdLease, type Lease, type StoredEvent, type Tx } from '../db/index.ts'
+import { eventsAfter, headOf, holdLease, type Lease, type StoredEvent, type Tx, type WithTx } from '../db/index.ts'
 import { streamOf } from '../events/index.ts'
 import {
   failDelivery,
@@ -95,7 +95,7 @@ async function deliver(deps: DeliveryDeps, { upstream, lease, signal }: Recipien
   })
   const attempt: Attempt = { ...begun, ms: clock.monotonicMs() - startedMs }
   if (answer.ok) {
-    const run = await underLease(deps, lease, (tx) => storeDelivered(deps, tx, attempt, answer.body))
+    const run = await underLease(deps, lease, (tx) => storeDelivered({ ...deps, tx }, attempt, answer.body))
     if (run) deps.counts.add(deps, run)
     if (upstream.failures > 0) await recordAnswer(db, moduleId)
     return 'more'
@@ -104,7 +104,7 @@ async function deliver(deps: DeliveryDeps, { upstream, lease, signal }: Recipien
   if (signal.aborted) return 'wait'
   const isAway = isUnreachable(answer.failure)
   const restUntil = isAway ? await recordNoAnswer(deps, upstream) : undefined
-  const isDead = await underLease(deps, lease, (tx) => storeFailure(deps, tx, attempt, { ...answer.failure, restUntil }))
+  const isDead = await underLease(deps, lease, (tx) => storeFailure({ ...deps, tx }, attempt, { ...answer.failure, restUntil }))
   deps.counts.add(deps, runOf(deps, attempt, failedBy('failed', answer.failure)))
   if (isAway) return 'away'
   return isDead ? 'more' : 'wait'
@@ -124,7 +124,8 @@ const stopLoop = (deps: DeliveryDeps, lease: Lease, attempt: Attempt) =>
  * The events that the service publishes and the position commit together: after a crash before it, the event is sent again under the same id. If the
  * installation changed meanwhile, the answer is dropped, and the next attempt decides again. Returns the run that was stored.
  */
-async function storeDelivered(deps: DeliveryDeps, tx: Tx, attempt: Attempt, body: string): Promise<NewRun | undefined> {
+async function storeDelivered(deps: WithTx<DeliveryDeps>, attempt: Attempt, body: string): Promise<NewRun | undefined> {
+  const { tx } = deps
   const { installation, position, manifest, event, depth, runId } = attempt
   const { tenantId, moduleId } = installation
   if (!(await lockRunnable(tx, deps.clock, installation))) return undefined
@@ -141,7 +142,8 @@ async function storeDelivered(deps: DeliveryDeps, tx: Tx, attempt: Attempt, body
 type Failed = Failure & Readonly<{ restUntil: string | undefined }>
 
 /** Returns true if the event was abandoned after 24 hours: it is a dead letter, and the next one follows. */
-async function storeFailure(deps: DeliveryDeps, tx: Tx, attempt: Attempt, failure: Failed): Promise<boolean> {
+async function storeFailure(deps: WithTx<DeliveryDeps>, attempt: Attempt, failure: Failed): Promise<boolean> {
+  const { tx } = deps
   const { installation, position, event, id } = attempt
   const { tenantId, moduleId } = installation
   const { reason: error, restUntil } = failure

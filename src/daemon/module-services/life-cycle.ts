@@ -66,11 +66,11 @@ export async function queueCalls({ clock }: Pick<ServicesDeps, 'clock'>, tx: Tx,
   ]
   if (types.length > 0) await setRemote(tx, installation, 'pending')
   const call = { tenantId, moduleId, version, generation, installedAt, since: isoNow(clock), attempt: 1 }
-  for (const type of types) await enqueueCall(tx, clock, { ...call, type })
+  for (const type of types) await enqueueCall({ tx, clock }, { ...call, type })
 }
 
 /** One queue per service, so that no service delays another. */
-const enqueueCall = (tx: Tx, clock: ServicesDeps['clock'], call: Call, runAt?: string): Promise<void> => {
+const enqueueCall = ({ tx, clock }: Readonly<{ tx: Tx; clock: ServicesDeps['clock'] }>, call: Call, runAt?: string): Promise<void> => {
   const queue = { pool: 'mail', queue: `module:${call.moduleId}`, key: `${call.tenantId}/${call.moduleId}` } as const
   return enqueueJob(tx, clock, { topic: callTopic, payload: call, ...queue, ...(runAt ? { runAt } : {}) })
 }
@@ -101,7 +101,7 @@ async function retryCall({ clock }: ServicesDeps, tx: Tx, { call, failure }: Rea
   const nowMs = clock.now().getTime()
   const { attempt, type, moduleId, tenantId, since } = call
   if (nowMs - Date.parse(since) < maxDeleteMs)
-    return enqueueCall(tx, clock, { ...call, attempt: attempt + 1 }, new Date(retryAt(attempt, nowMs)).toISOString())
+    return enqueueCall({ tx, clock }, { ...call, attempt: attempt + 1 }, new Date(retryAt(attempt, nowMs)).toISOString())
   if (type !== 'module.delete_data') return
   const slug = (await tenantById(tx, tenantId))?.slug ?? tenantId
   await raiseAlert(tx, clock, alertOf.module_data_not_deleted({ slug, moduleId, reason: failure.reason }))

@@ -33,7 +33,7 @@ export const openSecret = (keyring: Keyring, { moduleId, sealedSecret }: Pick<Up
 export const newSecret = (random: Random): string => `whsec_${Buffer.from(random.bytes(32)).toString('base64')}`
 
 export const sealSecret = ({ keyring, random }: Readonly<{ keyring: Keyring; random: Random }>, moduleId: string, secret: string): string =>
-  seal(keyring, random, secretPlace(moduleId), secret)
+  seal({ keyring, random }, secretPlace(moduleId), secret)
 
 type NewUpstream = Readonly<{ moduleId: string; url: string; sealedSecret: string }>
 

@@ -1,6 +1,6 @@
 import { isoNow, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import { effectiveSettings, type ModuleManifest, secretSettings, settingsValues } from '../../core/modules/index.ts'
-import type { DbOrTx, Tx } from '../db/index.ts'
+import type { DbOrTx, WithTx } from '../db/index.ts'
 import { seal, unseal } from '../sealed/index.ts'
 import { installedVersion } from './activate-module.ts'
 import { auditModule, isBusy } from './change-installation.ts'
@@ -25,12 +25,11 @@ async function secretsOf({ keyring }: Pick<ModulesDeps, 'keyring'>, db: DbOrTx, 
 
 /** Settings that a run reads, secrets included. */
 export async function settingsOfRun(
-  deps: Pick<ModulesDeps, 'keyring'>,
-  db: DbOrTx,
+  deps: Pick<ModulesDeps, 'keyring'> & Readonly<{ db: DbOrTx }>,
   one: InstallationRecord,
   { settings: schema }: ModuleManifest,
 ): Promise<Values> {
-  const secrets = secretSettings(schema).length > 0 ? await secretsOf(deps, db, one) : {}
+  const secrets = secretSettings(schema).length > 0 ? await secretsOf(deps, deps.db, one) : {}
   return effectiveSettings(schema, { ...one.settings, ...secrets })
 }
 
@@ -68,7 +67,7 @@ export const changeSettings = (deps: ModulesDeps, actor: PlatformPrincipal, { mo
     const settings = Object.fromEntries(Object.entries(valid).filter(([name]) => !names.includes(name)))
     const next = { ...one, settings, generation: one.generation + 1, updatedAt: now }
     await replaceInstallation(tx, next)
-    await storeSecrets(deps, tx, key, secrets)
+    await storeSecrets({ ...deps, tx }, key, secrets)
     const data = { version: one.version, names: Object.keys(values) }
     await auditModule(tx, deps.clock, { actor, ...key, actions: ['module.settings-changed'], data })
     return viewOf(deps, tx, next)
@@ -88,13 +87,13 @@ function validated({ settings }: ModuleManifest, values: Values): Values {
   throw problem('VALIDATION', 'The settings are not valid.', { details })
 }
 
-async function storeSecrets({ keyring, random }: ModulesDeps, tx: Tx, key: InstallationKey, secrets: Values): Promise<void> {
+async function storeSecrets({ keyring, random, tx }: WithTx<ModulesDeps>, key: InstallationKey, secrets: Values): Promise<void> {
   const place = placeOf(key)
   if (Object.keys(secrets).length === 0) {
     await tx.deleteFrom('module_secrets').where('id', '=', place.row).execute()
     return
   }
-  const sealed = seal(keyring, random, place, JSON.stringify(secrets))
+  const sealed = seal({ keyring, random }, place, JSON.stringify(secrets))
   await tx
     .insertInto('module_secrets')
     .values({ id: place.row, tenant_id: key.tenantId, module_id: key.moduleId, sealed })

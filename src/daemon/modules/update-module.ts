@@ -7,7 +7,7 @@ import {
   type Permission,
   permissionDifference,
 } from '../../core/modules/index.ts'
-import type { Tx } from '../db/index.ts'
+import type { WithTx } from '../db/index.ts'
 import { installedVersion, withdrawnVersion } from './activate-module.ts'
 import { applyChange, decide } from './change-installation.ts'
 import type { ModulesDeps } from './deps.ts'
@@ -34,7 +34,7 @@ export async function updateModule(deps: ModulesDeps, actor: PlatformPrincipal, 
       decide(found, { moduleId, verb: 'update', now: isoNow(deps.clock) })
       if (!found) return undefined
       present = found
-      const next = await nextVersion(deps, tx, found, input.version)
+      const next = await nextVersion({ ...deps, tx }, found, input.version)
       if (!next) return undefined
       assertCompatible(next.manifest)
       const { manifest } = await installedVersion(deps, tx, found)
@@ -46,7 +46,7 @@ export async function updateModule(deps: ModulesDeps, actor: PlatformPrincipal, 
       const { version } = reserved.target.manifest
       const next = await deps.approved.find(tx, moduleId, version)
       if (next?.withdrawn) throw withdrawnVersion({ moduleId, version }, next.withdrawn.reason)
-      return commitUpdate(deps, tx, actor, reserved)
+      return commitUpdate({ ...deps, tx }, actor, reserved)
     },
   })
   const { version, permissions } = updated ?? (present as NonNullable<typeof present>)
@@ -54,7 +54,7 @@ export async function updateModule(deps: ModulesDeps, actor: PlatformPrincipal, 
 }
 
 /** The version to update to; undefined if it is the present one. */
-async function nextVersion({ approved }: ModulesDeps, tx: Tx, found: InstallationRecord, version: string | undefined) {
+async function nextVersion({ approved, tx }: WithTx<ModulesDeps>, found: InstallationRecord, version: string | undefined) {
   const { moduleId, version: present } = found
   const next = await approved.find(tx, moduleId, version)
   if (!next)
@@ -88,7 +88,8 @@ function consented(present: ModuleManifest, { found, next, approved }: Consent):
   })
 }
 
-async function commitUpdate(deps: ModulesDeps, tx: Tx, actor: PlatformPrincipal, { installation, prepared, target }: Reserved) {
+async function commitUpdate(deps: WithTx<ModulesDeps>, actor: PlatformPrincipal, { installation, prepared, target }: Reserved) {
+  const { tx } = deps
   const { moduleId, tenantId, version, permissions, featureFlag, dataGeneration, dataVersion, dataBytes } = installation
   const now = isoNow(deps.clock)
   const change = decide({ ...installation, busyUntil: null }, { moduleId, verb: 'update', now })

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { type Actor, isoNow, problem } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import { enqueueJob, type JobHandler, lockExclusive, type Tx } from '../db/index.ts'
+import { enqueueJob, type JobHandler, lockExclusive, type Tx, type WithTx } from '../db/index.ts'
 import { recordEvent } from '../events/index.ts'
 import type { ModulesDeps } from './deps.ts'
 
@@ -23,7 +23,7 @@ export const withdrawModule = (deps: Deps, actor: Actor, { id: moduleId, reason,
     const withdrawn_at = isoNow(deps.clock)
     const rows = versions.map((one) => ({ module_id: moduleId, version: one, reason, withdrawn_at }))
     await tx.insertInto('module_withdrawals').values(rows).execute()
-    await publish(deps, tx, actor, { moduleId, versions, type: 'module.withdrawn', reason })
+    await publish({ ...deps, tx }, actor, { moduleId, versions, type: 'module.withdrawn', reason })
     return { moduleId, versions }
   })
 
@@ -34,7 +34,7 @@ export const restoreModule = (deps: Deps, actor: Actor, { id: moduleId, version 
     const versions = all.filter(({ withdrawn }) => withdrawn !== null).map((one) => one.version)
     if (versions.length === 0) return { moduleId, versions }
     await tx.deleteFrom('module_withdrawals').where('module_id', '=', moduleId).where('version', 'in', versions).execute()
-    await publish(deps, tx, actor, { moduleId, versions, type: 'module.restored' })
+    await publish({ ...deps, tx }, actor, { moduleId, versions, type: 'module.restored' })
     return { moduleId, versions }
   })
 
@@ -53,7 +53,7 @@ type Published = Readonly<{
 }>
 
 /** The raised generation refuses the commits of runs that have begun, on every replica. */
-async function publish({ clock }: Deps, tx: Tx, actor: Actor, { moduleId, versions, type, reason }: Published): Promise<void> {
+async function publish({ clock, tx }: WithTx<Deps>, actor: Actor, { moduleId, versions, type, reason }: Published): Promise<void> {
   await tx
     .updateTable('module_installations')
     .set(({ eb }) => ({ generation: eb('generation', '+', 1), busy_until: null }))

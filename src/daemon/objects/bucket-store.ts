@@ -71,7 +71,7 @@ async function put({ s3 }: Bucket, place: Place, content: AsyncIterable<Uint8Arr
   try {
     const { value: first = Buffer.alloc(0) } = await parts.next()
     if (first.length < partBytes) await s3.send(new PutObjectCommand({ ...place, Body: first }))
-    else await putInParts(s3, place, first, parts)
+    else await putInParts(s3, place, { first, rest: parts })
   } catch (error) {
     throw reason(error)
   }
@@ -93,7 +93,11 @@ async function* inParts(content: AsyncIterable<Uint8Array>): AsyncGenerator<Buff
   return undefined
 }
 
-async function putInParts(s3: S3Client, place: Place, first: Buffer, rest: AsyncIterable<Buffer>): Promise<void> {
+async function putInParts(
+  s3: S3Client,
+  place: Place,
+  { first, rest }: Readonly<{ first: Buffer; rest: AsyncIterable<Buffer> }>,
+): Promise<void> {
   const { UploadId } = await s3.send(new CreateMultipartUploadCommand(place))
   try {
     const done = [await putPart(s3, { ...place, UploadId, PartNumber: 1 }, first)]

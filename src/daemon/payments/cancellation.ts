@@ -1,6 +1,6 @@
 import { isoIn, isoNow } from '../../core/kit/index.ts'
 import { isLive } from '../../core/payments/index.ts'
-import { enqueueJob, type JobHandler, type Tx } from '../db/index.ts'
+import { enqueueJob, type JobHandler, type WithTx } from '../db/index.ts'
 import { findSubscription, lockSubscription, type SubscriptionRecord, storeSubscription } from '../marketplace/index.ts'
 import { openAttempt } from './attempts.repo.ts'
 import type { PaymentsDeps } from './deps.ts'
@@ -12,7 +12,7 @@ export const cancellationTopic = 'payments.cancellation'
 /** While an installation runs, its end decides: the job retries after this. */
 const lookAgainMs = 60_000
 
-export const enqueueCancellation = (tx: Tx, { clock }: Pick<Deps, 'clock'>, id: string, runAt?: string): Promise<void> =>
+export const enqueueCancellation = ({ clock, tx }: WithTx<Pick<Deps, 'clock'>>, id: string, runAt?: string): Promise<void> =>
   enqueueJob(tx, clock, {
     topic: cancellationTopic,
     payload: { id },
@@ -35,7 +35,7 @@ export const followCancellation =
     if (!found || !isLive(found)) return
     const { svc_tenant: tenantId = '', svc_item: itemId = '' } = found.metadata
     if (await openAttempt(db, row ?? { tenantId, itemId })) {
-      await db.transaction().execute((tx) => enqueueCancellation(tx, deps, id, isoIn(clock, lookAgainMs)))
+      await db.transaction().execute((tx) => enqueueCancellation({ ...deps, tx }, id, isoIn(clock, lookAgainMs)))
       return
     }
     // Without a row the item was installed again with another subscription, as for a tenant with another customer.
@@ -44,7 +44,7 @@ export const followCancellation =
       await provider.updateSubscription({ key: `cancellation:${id}:${cancelAtPeriodEnd}:${isoNow(clock)}`, id, cancelAtPeriodEnd })
     if (!row) return
     const stands = await storePaidUntil(deps, id, { row, paidUntil: found.currentPeriodEnd })
-    if (!stands) await db.transaction().execute((tx) => enqueueCancellation(tx, deps, id))
+    if (!stands) await db.transaction().execute((tx) => enqueueCancellation({ ...deps, tx }, id))
   }
 
 type Followed = Readonly<{ row: SubscriptionRecord; paidUntil: string }>

@@ -25,7 +25,7 @@ export const paymentsOfMarketplace = (deps: PaymentsDeps) => ({
   ) => {
     if (paymentSubscriptionId === null) return paidUntil
     await deps.billing.ended(tx, { id: paymentSubscriptionId })
-    await enqueueCancellation(tx, deps, paymentSubscriptionId)
+    await enqueueCancellation({ ...deps, tx }, paymentSubscriptionId)
     // The event of a new period may still come; the cancellation reads the period from the provider.
     return paidUntil !== null && paidUntil > isoNow(deps.clock) ? paidUntil : null
   },

@@ -53,7 +53,7 @@ async function runSteps(deps: PaymentsDeps, running: Running): Promise<Ran> {
   }
   for (;;) {
     const facts = foldSaga(installSaga, journal)
-    const next = nextStep(installSaga, journal, null, { elapsedMs: elapsedMs(), deadlineMs: installDeadlineMs })
+    const next = nextStep(installSaga, journal, { world: null, time: { elapsedMs: elapsedMs(), deadlineMs: installDeadlineMs } })
     if ('done' in next) {
       await writeJournal(deps.db, { id: attempt.id, journal, at: isoNow(deps.clock), outcome: 'rolled_back' })
       return { state: 'refused', error: facts.failure as SagaError, isFinished: true }

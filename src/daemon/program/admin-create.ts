@@ -17,7 +17,7 @@ export async function adminCreate(machine: Machine, options: Options): Promise<u
     const codes = installation.config.totpRequired && (role === 'admin' || role === 'operator')
     const login = `tenantry login --url ${installation.config.baseUrl} --name ${account.name}`
     const next = codes ? `${login}, which will ask to set up one-time codes` : login
-    print(machine, options, account, `created ${account.name} with the role ${account.role}\nnext:  ${next}`)
+    print(machine, options, { result: account, words: `created ${account.name} with the role ${account.role}\nnext:  ${next}` })
   })
   return undefined
 }

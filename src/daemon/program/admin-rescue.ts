@@ -7,7 +7,7 @@ type Options = Globals & Readonly<{ name: string }>
 /** Unlocks an account after failed logins. */
 export async function adminUnlock(machine: Machine, options: Options): Promise<undefined> {
   await withInstallation(machine, options, (installation) => unlockAccount(installation, installation.actor, options))
-  print(machine, options, { unlocked: options.name }, `${options.name} can log in again`)
+  print(machine, options, { result: { unlocked: options.name }, words: `${options.name} can log in again` })
   return undefined
 }
 
@@ -15,6 +15,6 @@ export async function adminUnlock(machine: Machine, options: Options): Promise<u
 export async function adminResetTotp(machine: Machine, options: Options): Promise<undefined> {
   await withInstallation(machine, options, (installation) => resetTotp(installation, installation.actor, options))
   const words = `removed the one-time codes of ${options.name}; if the role requires them, the next login sets up new ones`
-  print(machine, options, { reset: options.name }, words)
+  print(machine, options, { result: { reset: options.name }, words })
   return undefined
 }

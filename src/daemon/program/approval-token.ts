@@ -12,6 +12,6 @@ export async function approvalToken(machine: Machine, options: Globals): Promise
     'Give the token to the approvers of emergency rollouts. Save it now, it is not shown again.',
     `Set TENANTRY_APPROVAL_TOKEN_SHA256=${sha256} and restart the daemon.`,
   ]
-  print(machine, options, { token, sha256 }, words.join('\n'))
+  print(machine, options, { result: { token, sha256 }, words: words.join('\n') })
   return undefined
 }

@@ -9,7 +9,7 @@ export async function checkConfig(machine: Machine, options: Globals): Promise<u
   const config = settingsOf(machine, options)
   await assertStartable(config)
   const shown = redacted(config)
-  print(machine, options, shown, stringify(shown).trimEnd())
+  print(machine, options, { result: shown, words: stringify(shown).trimEnd() })
   return undefined
 }
 

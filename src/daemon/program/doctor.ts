@@ -9,7 +9,7 @@ import { settingsOf } from './installation.ts'
 
 /** Checks everything the daemon depends on; read-only. Exit code 1 when a check failed. */
 export async function doctor(machine: Machine, options: Globals): Promise<ExitCode> {
-  return printChecks(machine, options, await allChecks(machine, options), 16)
+  return printChecks(machine, options, { checks: await allChecks(machine, options), nameColumns: 16 })
 }
 
 async function allChecks(machine: Machine, options: Globals): Promise<Check[]> {

@@ -10,6 +10,6 @@ export async function makeRecoveryKey(machine: Machine, options: Globals): Promi
     'Store a copy away from daemons, boxes and the backup key.',
     `Set TENANTRY_RECOVERY_KEY=${key} and restart the daemon. Each repository gets the key with its next snapshot.`,
   ]
-  print(machine, options, { key }, words.join('\n'))
+  print(machine, options, { result: { key }, words: words.join('\n') })
   return undefined
 }

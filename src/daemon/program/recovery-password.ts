@@ -17,7 +17,7 @@ export async function printRecoveryPasswords(machine: Machine, options: Options,
   const key = options.keyFile === undefined ? recoveryKey : await keyIn(options.keyFile)
   if (key === undefined) throw problem('USAGE', 'no recovery key. fix: pass --key-file <file>, or set TENANTRY_RECOVERY_KEY')
   const opened = tenantIds.map((tenantId) => openedBy(key, snapshotStore, tenantId))
-  print(machine, options, opened, opened.map(words).join('\n\n'))
+  print(machine, options, { result: opened, words: opened.map(words).join('\n\n') })
   return undefined
 }
 

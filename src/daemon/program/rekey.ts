@@ -22,6 +22,6 @@ export async function rekey(machine: Machine, options: Globals): Promise<undefin
   })
   const total = Object.values(resealed).reduce((sum, count) => sum + count, 0)
   const words = total === 0 ? 'all secrets use the first key already' : `re-encrypted ${plural(total, 'secret')}; older keys can be removed`
-  print(machine, options, { resealed }, words)
+  print(machine, options, { result: { resealed }, words })
   return undefined
 }

@@ -7,6 +7,7 @@ import {
   type PlannedBox,
   pinnedDigests,
   type RequestedFence,
+  type RequestedSnapshot,
   type RolloutDetail,
   type RolloutPlan,
 } from '../../core/rollouts/index.ts'
@@ -30,6 +31,7 @@ type Input = Readonly<{
   parallel?: number | undefined
   bakeMs?: number | undefined
   fenceMode?: RequestedFence
+  snapshotMode?: RequestedSnapshot
   ignoreWindows?: boolean
   reason?: string | undefined
 }>
@@ -55,17 +57,21 @@ export async function createRollout(deps: Deps, actor: Actor, input: Input, key?
 type New = Readonly<{ input: Input; planned: Planned; repeat: Repeat | null }>
 
 async function store({ db, clock }: Deps, actor: Actor, { input, planned, repeat }: New): Promise<void> {
-  const rollout = newRollout(clock, actor, planned, {
-    reason: input.reason ?? null,
-    cveId: null,
-    triggeredBy: null,
-    failureThreshold: input.failureThreshold,
-    skipRefused: input.skipRefused,
-    holdAfter: input.holdAfter ?? null,
-    parallel: input.parallel ?? null,
-    bakeMs: input.bakeMs ?? null,
-    fenceMode: input.fenceMode ?? 'auto',
-    ignoreWindows: input.ignoreWindows ?? false,
+  const rollout = newRollout(clock, actor, {
+    planned,
+    options: {
+      reason: input.reason ?? null,
+      cveId: null,
+      triggeredBy: null,
+      failureThreshold: input.failureThreshold,
+      skipRefused: input.skipRefused,
+      holdAfter: input.holdAfter ?? null,
+      parallel: input.parallel ?? null,
+      bakeMs: input.bakeMs ?? null,
+      fenceMode: input.fenceMode ?? 'auto',
+      snapshotMode: input.snapshotMode ?? 'auto',
+      ignoreWindows: input.ignoreWindows ?? false,
+    },
   })
   const data = { allowLongFence: input.allowLongFence }
   await db.transaction().execute((tx) => queueRollout({ tx, clock, rollout }, { plan: planned.plan, repeat, actor, data }))
@@ -73,10 +79,14 @@ async function store({ db, clock }: Deps, actor: Actor, { input, planned, repeat
 
 /** The fields that the caller decides. */
 type Options = Pick<StoredRollout, 'reason' | 'cveId' | 'triggeredBy' | 'failureThreshold' | 'skipRefused' | 'holdAfter' | 'fenceMode'> &
-  Partial<Pick<StoredRollout, 'ignoreWindows' | 'parallel' | 'bakeMs'>>
+  Partial<Pick<StoredRollout, 'ignoreWindows' | 'parallel' | 'bakeMs' | 'snapshotMode'>>
 
 /** A rollout before its start. */
-export const newRollout = (clock: Clock, actor: Actor, { id, manifest, plan }: Planned, options: Options): StoredRollout => ({
+export const newRollout = (
+  clock: Clock,
+  actor: Actor,
+  { planned: { id, manifest, plan }, options }: Readonly<{ planned: Planned; options: Options }>,
+): StoredRollout => ({
   id,
   kind: plan.kind,
   status: 'queued',
@@ -92,6 +102,7 @@ export const newRollout = (clock: Clock, actor: Actor, { id, manifest, plan }: P
   startedAt: null,
   finishedAt: null,
   ignoreWindows: false,
+  snapshotMode: 'auto',
   parallel: null,
   bakeMs: null,
   bakeUntil: null,
@@ -121,7 +132,7 @@ export async function queueRollout(step: RolloutTx, { plan, repeat, fixes, actor
   await publishEvent(step, { type: 'rollout.created', reason: rollout.reason })
   if (alert) await raiseAlert(tx, clock, alert)
   const { kind, manifestRevision, digests, targetSlugs, reason, skipRefused, failureThreshold } = rollout
-  const { holdAfter, parallel, bakeMs, ignoreWindows, fenceMode } = rollout
+  const { holdAfter, parallel, bakeMs, ignoreWindows, fenceMode, snapshotMode } = rollout
   const data = {
     kind,
     manifestRevision,
@@ -135,6 +146,7 @@ export async function queueRollout(step: RolloutTx, { plan, repeat, fixes, actor
     bakeMs,
     ignoreWindows,
     fenceMode,
+    snapshotMode,
     updates: plan.updates,
     ...more,
   }

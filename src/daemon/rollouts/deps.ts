@@ -1,6 +1,6 @@
 import type { BoxMigration, ProbeRule, SynapseSchemas } from '../../core/boxes/index.ts'
 import type { Clock, Random } from '../../core/kit/index.ts'
-import type { Parallelism, Rehearsal, RehearsalInput, TierFences } from '../../core/rollouts/index.ts'
+import type { Parallelism, Rehearsal, RehearsalInput, TierFences, TierSnapshots } from '../../core/rollouts/index.ts'
 import type { WindowRules } from '../../core/windows/index.ts'
 import type { Logger } from '../../node/index.ts'
 import type { Db } from '../db/index.ts'
@@ -35,6 +35,7 @@ export type RolloutsDeps = Readonly<{
   fenceMaxMs: number
   /** When the fence of a box ends, by tier, unless its rollout says so. */
   fences: TierFences
+  snapshots: TierSnapshots
   /** Maintenance windows of tenants without their own. */
   windows: WindowRules
   /** Throws CONFIG unless a backup key and a snapshot store are configured: no snapshot, no update. */

@@ -11,7 +11,7 @@ type Deps = Pick<RolloutsDeps, 'clock' | 'offlineAfterMs' | 'windows'>
 
 type KnownHost = Pick<KnownBox, 'hostName' | 'hostOnline' | 'agentVersion' | 'protocolVersion' | 'clockOffsetMs'>
 
-const known = ({ windows }: Deps, box: BoxRecord, heldBy: string | null, host: KnownHost): KnownBox => ({
+const known = ({ windows }: Deps, box: BoxRecord, { heldBy, host }: Readonly<{ heldBy: string | null; host: KnownHost }>): KnownBox => ({
   ...host,
   slug: box.slug,
   boxId: box.id,
@@ -48,7 +48,9 @@ export async function knownBoxes(deps: Deps, db: DbOrTx): Promise<KnownBox[]> {
   const boxes = await boxesInScope(db)
   const hosts = new Map((await allHosts(db)).map((host) => [host.id, knownHost(deps, host)]))
   const holds = await holdsOf(db, deps.clock)
-  return boxes.map((box) => known(deps, box, holds.get(box.id)?.holder ?? null, hosts.get(box.hostId) ?? unknownHost(box.hostId)))
+  return boxes.map((box) =>
+    known(deps, box, { heldBy: holds.get(box.id)?.holder ?? null, host: hosts.get(box.hostId) ?? unknownHost(box.hostId) }),
+  )
 }
 
 /** One live box as it is now; undefined when it has none. */
@@ -56,7 +58,7 @@ export async function knownBox(deps: Deps, db: DbOrTx, slug: string): Promise<Kn
   const box = await boxBySlug(db, slug)
   if (!box?.live) return undefined
   const hold = (await holdsOf(db, deps.clock, [box.id])).get(box.id)
-  return known(deps, box, hold?.holder ?? null, knownHost(deps, await hostById(db, box.hostId)))
+  return known(deps, box, { heldBy: hold?.holder ?? null, host: knownHost(deps, await hostById(db, box.hostId)) })
 }
 
 /** A box that has just reported and is on hold for the rollout: the report replaces what was stored of it. */

@@ -11,6 +11,7 @@ import {
   planRollout as plan,
   type RegistryAnswers,
   type RequestedFence,
+  type RequestedSnapshot,
   type RolloutKind,
   type RolloutPlan,
   unresolvedImages,
@@ -34,6 +35,7 @@ export type PlanDeps = Pick<
   | 'daemonVersion'
   | 'fenceMaxMs'
   | 'fences'
+  | 'snapshots'
   | 'migrations'
   | 'windows'
   | 'askRegistries'
@@ -43,13 +45,18 @@ export type PlanDeps = Pick<
 export type Planned = Readonly<{ id: string; manifest: Manifest; plan: RolloutPlan }>
 
 type StagedInput = Pace & Readonly<{ targetSlugs?: readonly string[] | undefined; allowLongFence: boolean; ignoreWindows?: boolean }>
-type Pace = Readonly<{ parallel?: number | undefined; bakeMs?: number | undefined; fenceMode?: RequestedFence | undefined }>
+type Pace = Readonly<{
+  parallel?: number | undefined
+  bakeMs?: number | undefined
+  fenceMode?: RequestedFence | undefined
+  snapshotMode?: RequestedSnapshot | undefined
+}>
 type AnyInput = Readonly<{ kind: RolloutKind } & EmergencyTargets>
 
 /** Plans a rollout of either kind; stores nothing. */
 export const planAnyRollout = (
   deps: PlanDeps,
-  { kind, targetSlugs, allowLongFence, ignoreWindows, parallel, bakeMs, fenceMode, ...targets }: StagedInput & AnyInput,
+  { kind, targetSlugs, allowLongFence, ignoreWindows, parallel, bakeMs, fenceMode, snapshotMode, ...targets }: StagedInput & AnyInput,
 ): Promise<Planned> =>
   kind === 'emergency_cve'
     ? planEmergency(deps, targets)
@@ -59,13 +66,14 @@ export const planAnyRollout = (
         parallel,
         bakeMs,
         fenceMode,
+        snapshotMode,
         ...(ignoreWindows === undefined ? {} : { ignoreWindows }),
       })
 
 /** Plans a staged rollout to the current manifest; stores nothing. Throws NOT_FOUND without a manifest, VALIDATION for unknown slugs. */
 export function planStaged(
   deps: PlanDeps,
-  { targetSlugs, allowLongFence, ignoreWindows = false, parallel, bakeMs, fenceMode }: StagedInput,
+  { targetSlugs, allowLongFence, ignoreWindows = false, parallel, bakeMs, fenceMode, snapshotMode }: StagedInput,
 ): Promise<Planned> {
   const id = newId(deps.random, 'ro')
   const asked = {
@@ -74,6 +82,7 @@ export function planStaged(
     ignoreWindows,
     bakeMs,
     fenceMode,
+    snapshotMode,
     limits: limitsOf(deps.settings, { parallel }),
   }
   return withImages(deps, async (resolved) => {
@@ -136,10 +145,11 @@ type Target = Pick<
   | 'limits'
   | 'bakeMs'
   | 'fenceMode'
+  | 'snapshotMode'
 >
 
 async function planFor(deps: PlanDeps, target: Target): Promise<RolloutPlan> {
-  const { db, clock, settings, probe, staleAfterMs, schemas, daemonVersion, fenceMaxMs, fences } = deps
+  const { db, clock, settings, probe, staleAfterMs, schemas, daemonVersion, fenceMaxMs, fences, snapshots } = deps
   return plan({
     ...target,
     boxes: await knownBoxes(deps, db),
@@ -152,6 +162,7 @@ async function planFor(deps: PlanDeps, target: Target): Promise<RolloutPlan> {
     daemonVersion,
     fenceMaxMs,
     fences,
+    snapshots,
   })
 }
 

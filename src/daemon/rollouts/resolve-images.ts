@@ -57,7 +57,7 @@ const askHost =
     const withinMs = Math.floor(leftMs) // the protocol has whole milliseconds
     const nothing = (why: string) => new Map(images.map((image) => [image, { digest: null, why: `${host.hostName}: ${why}` }] as const))
     try {
-      const id = await ask(deps, host, images, withinMs)
+      const id = await ask(deps, host, { images, withinMs })
       if (id === undefined) return nothing('has no box of this plan any more')
       const command = await answerOf(deps, id, withinMs)
       if (command.status === 'succeeded') return answersBy(host, images, command)
@@ -73,8 +73,7 @@ const askHost =
 async function ask(
   { db, clock, random, bus }: Deps,
   { hostId, boxId }: HostToAsk,
-  images: readonly string[],
-  withinMs: number,
+  { images, withinMs }: Readonly<{ images: readonly string[]; withinMs: number }>,
 ): Promise<string | undefined> {
   const id = newId(random, 'cmd')
   const box = await boxById(db, boxId as BoxId)

@@ -5,6 +5,7 @@ import type {
   CommandStep,
   Phase,
   RequestedFence,
+  RequestedSnapshot,
   RollbackMode,
   RolloutAttempt,
   RolloutKind,
@@ -40,6 +41,7 @@ export type RolloutTable = {
   bake_until: string | null
   /** Rows of earlier versions may have the former name of `until-proven`. */
   fence_mode: RequestedFence | 'until-first-ok'
+  snapshot_mode: RequestedSnapshot
   ignore_windows: number
   /** Ids of the rollouts that it was queued behind at its start; null without any. */
   queued_behind: string | null

@@ -54,7 +54,7 @@ export async function describeRollout(db: DbOrTx, stored: StoredRollout): Promis
 async function auditLogOf(db: DbOrTx, rolloutId: string): Promise<AuditLine[]> {
   const chain = streamOf(rolloutId)
   const { seq } = await headOf(db, chain)
-  const entries = await entriesAfter(db, chain, seq - maxAuditLines, maxAuditLines)
+  const entries = await entriesAfter(db, chain, { after: seq - maxAuditLines, limit: maxAuditLines })
   return entries.map(({ seq, at, actor, action, subject, data, hash }) => {
     return { seq, at, actor, action, subject, data: data as AuditLine['data'], hash }
   })

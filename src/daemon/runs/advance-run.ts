@@ -199,7 +199,7 @@ export async function advanceLocked(deps: StepDeps, tx: Tx, { run, input, keyed 
   return (await applyStep(deps, tx, { run, stepped, input, keyed })) as RunRecord
 }
 
-const manage = (deps: Deps, actor: PlatformPrincipal, id: string, type: 'cancel' | 'retry') =>
+const manage = (deps: Deps, actor: PlatformPrincipal, { id, type }: Readonly<{ id: string; type: 'cancel' | 'retry' }>) =>
   deps.db.transaction().execute(async (tx) => {
     const run = await lockReadableRun(tx, actor, id)
     return summaryOf(await manageLocked(deps, tx, { run, type, actor, slug: actor.tenantSlug }))
@@ -220,10 +220,10 @@ type One = Readonly<{ id: string }>
 type Deps = Pick<RunsDeps, 'db' | 'clock' | 'random'>
 
 /** Ends a run: its tasks, checkpoints and timers are cancelled. Throws NOT_FOUND, RUN_ENDED. */
-export const cancelRun = (deps: Deps, actor: PlatformPrincipal, { id }: One) => manage(deps, actor, id, 'cancel')
+export const cancelRun = (deps: Deps, actor: PlatformPrincipal, { id }: One) => manage(deps, actor, { id, type: 'cancel' })
 
 /** Continues a failed run at the element that failed. Throws NOT_FOUND, RUN_ENDED, INVALID_TRANSITION (it has not failed). */
-export const retryRun = (deps: Deps, actor: PlatformPrincipal, { id }: One) => manage(deps, actor, id, 'retry')
+export const retryRun = (deps: Deps, actor: PlatformPrincipal, { id }: One) => manage(deps, actor, { id, type: 'retry' })
 
 type Audited = Readonly<{
   actor: Actor

@@ -49,5 +49,5 @@ async function eraseFormFiles({ db, eraseFiles }: Deps, { since, ...of }: OfRun 
 async function cancelTasks(deps: Deps, tx: Tx, of: OfRun): Promise<void> {
   for (const { taskId, escalationTaskId } of await openElements(tx, of))
     for (const id of [taskId, escalationTaskId])
-      if (id !== null) await moveTaskOfRun(deps, tx, { tenantId: of.tenantId, id }, { type: 'cancel' })
+      if (id !== null) await moveTaskOfRun({ ...deps, tx }, { tenantId: of.tenantId, id }, { type: 'cancel' })
 }

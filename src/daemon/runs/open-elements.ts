@@ -85,7 +85,7 @@ async function closeElement(deps: StepDeps, tx: Tx, { element, outcome, at }: Cl
   const { tenantId, taskId, escalationTaskId } = element
   const isDone = outcome === 'done' || outcome === 'approved' || outcome === 'rejected'
   for (const id of [taskId, escalationTaskId])
-    if (id !== null) await moveTaskOfRun(deps, tx, { tenantId, id }, { type: isDone ? 'complete' : 'cancel' })
+    if (id !== null) await moveTaskOfRun({ ...deps, tx }, { tenantId, id }, { type: isDone ? 'complete' : 'cancel' })
   return changeElement(element, { status: outcome, closed_at: at })
 }
 
@@ -94,7 +94,8 @@ type Escalating = Readonly<{ run: RunRecord; element: RunElement; role: string |
 /** A task goes to the other role; for a checkpoint or a form that role gets a task, since only the first role can decide it. */
 async function escalate(deps: StepDeps, tx: Tx, { run, element, role, at }: Escalating): Promise<void> {
   const { tenantId, taskId, kind, label } = element
-  if (taskId !== null) await moveTaskOfRun(deps, tx, { tenantId, id: taskId }, { type: 'escalate', at, assignedRole: role ?? undefined })
+  if (taskId !== null)
+    await moveTaskOfRun({ ...deps, tx }, { tenantId, id: taskId }, { type: 'escalate', at, assignedRole: role ?? undefined })
   if (role === null) return
   if (kind !== 'task' && element.escalationTaskId === null)
     await createEscalationTask(deps, tx, { run, element, role, title: `Overdue: ${label}` })

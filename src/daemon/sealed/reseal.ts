@@ -15,7 +15,7 @@ export async function reseal({ db, random, keyring }: Deps, where: SealedColumn)
   const older = (await sealedValues(db, where)).filter(({ value }) => !value.startsWith(newest))
   for (const { row, value } of older) {
     const place = { table, row, column }
-    const resealed = seal(keyring, random, place, unseal(keyring, place, value))
+    const resealed = seal({ keyring, random }, place, unseal(keyring, place, value))
     // Guarded by the value that was opened: what the daemon replaced meanwhile stays.
     const guard = sql`${sql.ref(key)} = ${row} and ${sql.ref(column)} = ${value}`
     await sql`update ${sql.table(table)} set ${sql.ref(column)} = ${resealed} where ${guard}`.execute(db)
@@ -39,13 +39,13 @@ export async function staleColumns({ db, keyring }: Pick<Deps, 'db' | 'keyring'>
   const stale: string[] = []
   for (const { name: table, columns } of await db.introspection.getTables()) {
     for (const { name: column } of columns.filter((one) => one.dataType.toLowerCase() === 'text')) {
-      if (await holdsOldKey(db, keyring, table, column)) stale.push(`${table}.${column}`)
+      if (await holdsOldKey({ db, keyring }, table, column)) stale.push(`${table}.${column}`)
     }
   }
   return stale
 }
 
-async function holdsOldKey(db: Db, keyring: Keyring, table: string, column: string): Promise<boolean> {
+async function holdsOldKey({ db, keyring }: Readonly<{ db: Db; keyring: Keyring }>, table: string, column: string): Promise<boolean> {
   const [, ...older] = keyring.keys
   for (const { id } of older) {
     const { rows } = await sql`select 1 from ${sql.table(table)} where ${sql.ref(column)} like ${`${id}.%`} limit 1`.execute(db)

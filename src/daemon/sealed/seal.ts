@@ -22,7 +22,11 @@ const subkey = (key: Key, { table, column }: SealedPlace) =>
 const associated = ({ table, row, column }: SealedPlace) => Buffer.from(`${table}/${row}/${column}`)
 
 /** AES-256-GCM under the newest key; the text is `keyId.nonce.tag.cipher`, base64url. */
-export function seal({ keys }: Keyring, random: Random, place: SealedPlace, value: string | Secret): string {
+export function seal(
+  { keyring: { keys }, random }: Readonly<{ keyring: Keyring; random: Random }>,
+  place: SealedPlace,
+  value: string | Secret,
+): string {
   const key = keys[0] as Key
   const nonce = Buffer.from(random.bytes(12))
   const cipher = createCipheriv('aes-256-gcm', subkey(key, place), nonce).setAAD(associated(place))

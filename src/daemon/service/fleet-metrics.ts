@@ -10,7 +10,7 @@ type Counted = readonly Readonly<{ label: string; count: number | string | bigin
  * Counts only, and a handful of statements: scraping must not cost what grows with the fleet more than one pass over it.
  */
 export function fleetMetrics({ db, clock, registry, offlineAfterMs }: Deps): void {
-  const gauge = (name: string, help: string, label: string, count: () => Promise<Counted>) =>
+  const gauge = ({ name, help, label }: Readonly<{ name: string; help: string; label: string }>, count: () => Promise<Counted>) =>
     new Gauge({
       name,
       help,
@@ -23,26 +23,33 @@ export function fleetMetrics({ db, clock, registry, offlineAfterMs }: Deps): voi
     })
   const counted = db.fn.countAll().as('count')
 
-  gauge('tenantry_boxes', 'Live boxes by drift, as last compared', 'severity', () =>
+  gauge({ name: 'tenantry_boxes', help: 'Live boxes by drift, as last compared', label: 'severity' }, () =>
     db.selectFrom('boxes').select(['drift_severity as label', counted]).where('live', '=', 1).groupBy('drift_severity').execute(),
   )
-  gauge('tenantry_fences', 'Fenced live boxes, as last reported; overdue: fenced longer than the operation may take', 'state', async () => {
-    const live = db.selectFrom('boxes').select(['maintenance_since', 'fence_overdue_at']).where('live', '=', 1)
-    const fences = await live.where('fence_since', 'is not', null).execute()
-    const stateOf = ({ maintenance_since, fence_overdue_at }: (typeof fences)[number]) =>
-      fence_overdue_at !== null ? 'overdue' : maintenance_since !== null ? 'maintenance' : 'in_time'
-    return ['in_time', 'maintenance', 'overdue'].map((label) => ({
-      label,
-      count: fences.filter((fence) => stateOf(fence) === label).length,
-    }))
-  })
-  gauge('tenantry_box_moves', 'Unfinished moves of boxes between hosts', 'state', () =>
+  gauge(
+    {
+      name: 'tenantry_fences',
+      help: 'Fenced live boxes, as last reported; overdue: fenced longer than the operation may take',
+      label: 'state',
+    },
+    async () => {
+      const live = db.selectFrom('boxes').select(['maintenance_since', 'fence_overdue_at']).where('live', '=', 1)
+      const fences = await live.where('fence_since', 'is not', null).execute()
+      const stateOf = ({ maintenance_since, fence_overdue_at }: (typeof fences)[number]) =>
+        fence_overdue_at !== null ? 'overdue' : maintenance_since !== null ? 'maintenance' : 'in_time'
+      return ['in_time', 'maintenance', 'overdue'].map((label) => ({
+        label,
+        count: fences.filter((fence) => stateOf(fence) === label).length,
+      }))
+    },
+  )
+  gauge({ name: 'tenantry_box_moves', help: 'Unfinished moves of boxes between hosts', label: 'state' }, () =>
     db.selectFrom('box_moves').select(['state as label', counted]).where('finished_at', 'is', null).groupBy('state').execute(),
   )
-  gauge('tenantry_box_removals', 'Removed boxes whose data may still be on their hosts', 'state', () =>
+  gauge({ name: 'tenantry_box_removals', help: 'Removed boxes whose data may still be on their hosts', label: 'state' }, () =>
     db.selectFrom('box_removals').select(['state as label', counted]).where('finished_at', 'is', null).groupBy('state').execute(),
   )
-  gauge('tenantry_commands', 'Unfinished commands to agents', 'status', () =>
+  gauge({ name: 'tenantry_commands', help: 'Unfinished commands to agents', label: 'status' }, () =>
     db
       .selectFrom('commands')
       .select(['status as label', counted])
@@ -50,10 +57,10 @@ export function fleetMetrics({ db, clock, registry, offlineAfterMs }: Deps): voi
       .groupBy('status')
       .execute(),
   )
-  gauge('tenantry_rollouts', 'Rollouts by status', 'status', () =>
+  gauge({ name: 'tenantry_rollouts', help: 'Rollouts by status', label: 'status' }, () =>
     db.selectFrom('rollouts').select(['status as label', counted]).groupBy('status').execute(),
   )
-  gauge('tenantry_hosts', 'Enrolled hosts by the status of their agents', 'state', async () => {
+  gauge({ name: 'tenantry_hosts', help: 'Enrolled hosts by the status of their agents', label: 'state' }, async () => {
     const silentBefore = isoIn(clock, -offlineAfterMs)
     const hosts = await db.selectFrom('hosts').select(['status', 'last_seen_at']).execute()
     const stateOf = ({ status, last_seen_at }: (typeof hosts)[number]) =>

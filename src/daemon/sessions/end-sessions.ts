@@ -26,7 +26,7 @@ export async function logout(deps: Deps, { refreshToken, authorization, setTenan
   if (!found[0]) return
   setTenant?.(found[0].tenantId)
   const ids = [...new Set(found.map(({ id }) => id))]
-  await db.transaction().execute((tx) => endSessions(tx, clock, ids, 'logout'))
+  await db.transaction().execute((tx) => endSessions({ tx, clock }, ids, 'logout'))
   await revocations.readNow()
 }
 
@@ -71,7 +71,7 @@ export async function revokeOwnSession(
       .where('expires_at', '>', isoNow(clock))
       .executeTakeFirst()
     if (!session) throw problem('NOT_FOUND', `You have no open session ${id}`)
-    await endSessions(tx, clock, [id], 'user')
+    await endSessions({ tx, clock }, [id], 'user')
   })
   await revocations.readNow()
 }
@@ -91,7 +91,7 @@ export async function revokeUserSession({ db, clock, revocations }: RevokeDeps, 
       .where('ended_at', 'is', null)
       .executeTakeFirst()
     if (!session) throw problem('NOT_FOUND', `${slug} has no open session ${id}`)
-    await endSessions(tx, clock, [id], 'admin')
+    await endSessions({ tx, clock }, [id], 'admin')
     await recordAudit(tx, clock, { actor, action: 'user-session.revoked', subject: `${slug}/${session.localpart}`, data: { session: id } })
   })
   await revocations.readNow()
@@ -114,14 +114,14 @@ export async function endUserSessions(tx: Tx, clock: Clock, { userId, by }: Read
 }
 
 /** Ends those of the sessions that are open. Rows are locked in the order of ids, then the revocation counter: concurrent calls do not deadlock. */
-export async function endSessions(tx: Tx, clock: Clock, ids: readonly string[], by: EndedBy): Promise<void> {
+export async function endSessions({ tx, clock }: Readonly<{ tx: Tx; clock: Clock }>, ids: readonly string[], by: EndedBy): Promise<void> {
   const ended: string[] = []
-  for (const id of [...ids].sort()) if (await endSession(tx, clock, id, by)) ended.push(id)
+  for (const id of [...ids].sort()) if (await endSession({ tx, clock }, id, by)) ended.push(id)
   for (const id of ended) await publishRevocation(tx, clock, { kind: 'user-session', subject: id })
 }
 
 /** Returns false if the session had ended before. */
-async function endSession(tx: Tx, clock: Clock, id: string, by: EndedBy): Promise<boolean> {
+async function endSession({ tx, clock }: Readonly<{ tx: Tx; clock: Clock }>, id: string, by: EndedBy): Promise<boolean> {
   const { numUpdatedRows } = await tx
     .updateTable('sessions')
     .set({ ended_at: isoNow(clock), ended_by: by })

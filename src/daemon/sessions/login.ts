@@ -2,7 +2,7 @@ import { type Clock, isoNow, newId, problem } from '../../core/kit/index.ts'
 import { deviceNameOf, networkOf, sessionEnd } from '../../core/sessions/index.ts'
 import { canonicalLocalpart, matrixUserIdOf } from '../../core/users/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import { type DbOrTx, forNoKeyUpdate, type Tx } from '../db/index.ts'
+import { type DbOrTx, forNoKeyUpdate, type Tx, type WithTx } from '../db/index.ts'
 import { publicHostOf } from '../homeserver/index.ts'
 import { type TenantRecord, tenantByChatDomain, tenantBySlug } from '../tenants/index.ts'
 import { ensureUser, findUser, type UserRecord } from '../users/index.ts'
@@ -48,7 +48,7 @@ async function logIn(deps: SessionsDeps, { tenant: tenantEntered, deviceName: re
   const before = tenant && (await findUser(deps.db, { tenantId: tenant.id, localpart: canonicalLocalpart(input.username) }))
   const credentials = { ...input, tenant, tenantEntered, deviceName }
   const { proof, used: session } = await provePassword(deps, credentials, (proof) =>
-    deps.db.transaction().execute((tx) => openSession(tx, deps, proof, { ...input, deviceName, before })),
+    deps.db.transaction().execute((tx) => openSession({ ...deps, tx }, proof, { ...input, deviceName, before })),
   )
   return orLogoutDevice(deps, proof, async () => {
     const { id, tenantId, chatDomain, expiresAt, ...refreshToken } = session
@@ -74,7 +74,8 @@ type SessionInput = Readonly<{ deviceName: string; issueRefreshToken: boolean; a
  * Stores user, session, refresh token and the successful attempt. Returns `refused`, with nothing written, when user or tenant may not log in. A
  * login beyond the session limit ends the least recently used sessions.
  */
-async function openSession(tx: Tx, deps: SessionsDeps, { attempt, tenant, localpart }: Proof, input: SessionInput) {
+async function openSession(deps: WithTx<SessionsDeps>, { attempt, tenant, localpart }: Proof, input: SessionInput) {
+  const { tx } = deps
   const { clock, random, rules } = deps
   if (!(await isActive(tx, tenant.id))) return refused
   const { user, made } = await ensureUser(deps, tx, { tenantId: tenant.id, localpart })
@@ -89,7 +90,7 @@ async function openSession(tx: Tx, deps: SessionsDeps, { attempt, tenant, localp
   await insertSession(tx, now, session)
   await recordSuccess(tx, clock, attempt)
   const refreshToken = input.issueRefreshToken ? await firstRefreshToken(tx, deps, { id, now, expiresAt }) : {}
-  await endSessions(tx, clock, tooMany, 'too_many')
+  await endSessions({ tx, clock }, tooMany, 'too_many')
   if (made) await recordUserCreated(tx, clock, { tenant, user, sessionId: id })
   return { id, tenantId: tenant.id, chatDomain: tenant.chatDomain, expiresAt, ...refreshToken }
 }

@@ -90,7 +90,8 @@ type Rotated = Readonly<{ kind: 'rotated'; expiresAt: string }> | Readonly<{ kin
  */
 export async function rotateRefreshToken(tx: Tx, clock: Clock, { hash, successor, rules }: Rotation): Promise<Rotated> {
   if (rules.graceSeconds > 0) await lockSession(tx, hash)
-  const isSpent = (await spendToken(tx, clock, hash)) || (rules.graceSeconds > 0 && (await isInGrace(tx, clock, hash, rules.graceSeconds)))
+  const isSpent =
+    (await spendToken(tx, clock, hash)) || (rules.graceSeconds > 0 && (await isInGrace({ tx, clock }, hash, rules.graceSeconds)))
   if (!isSpent) return endReusedSession(tx, clock, hash)
   await invalidateSiblings(tx, clock, hash)
   const session = await sessionOf(tx, hash)
@@ -132,7 +133,7 @@ const isSessionValid = (now: string) => sql`exists (
     and users.status = 'active' and tenants.status = 'active')`
 
 /** Used within the grace time, not invalidated by a sibling, and without a used successor. */
-async function isInGrace(tx: Tx, clock: Clock, hash: string, graceSeconds: number): Promise<boolean> {
+async function isInGrace({ tx, clock }: Readonly<{ tx: Tx; clock: Clock }>, hash: string, graceSeconds: number): Promise<boolean> {
   const [now, since] = [isoNow(clock), isoIn(clock, -graceSeconds * 1000)]
   const { rows } = await sql`
     select 1 as graced from refresh_tokens
@@ -152,6 +153,6 @@ async function invalidateSiblings(tx: Tx, clock: Clock, hash: string): Promise<v
 async function endReusedSession(tx: Tx, clock: Clock, hash: string): Promise<Rotated> {
   const token = await tx.selectFrom('refresh_tokens').select(['session_id', 'used_at']).where('hash', '=', hash).executeTakeFirst()
   if (!token || token.used_at === null) return { kind: 'invalid' }
-  await endSessions(tx, clock, [token.session_id], 'reuse')
+  await endSessions({ tx, clock }, [token.session_id], 'reuse')
   return { kind: 'reused' }
 }

@@ -4,7 +4,7 @@ import { type Actor, type Clock, isoNow, newId, problem } from '../../core/kit/i
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { type BoxRecord, existingBox } from '../boxes/index.ts'
-import { appendEvent, type Tx } from '../db/index.ts'
+import { appendEvent, type WithTx } from '../db/index.ts'
 import { type Command, enqueueCommand, type FailureHandlers, type ResultHandlers } from '../hosts/index.ts'
 import type { SnapshotsDeps } from './deps.ts'
 import { restorable } from './restore-box.ts'
@@ -22,7 +22,7 @@ export async function drillBox(deps: SnapshotsDeps, actor: Actor, { slug, snapsh
     const box = await getReadyBox(deps, tx, slug)
     const snapshot = snapshotId === undefined ? await newestPresent(tx, box.tenantId, 'complete') : await restorable(tx, box, snapshotId)
     if (!snapshot) throw problem('NOT_FOUND', `${slug} has no complete snapshot. fix: \`tenantry snapshots take ${slug}\``)
-    const commandId = await enqueueDrill(deps, tx, box, snapshot)
+    const commandId = await enqueueDrill({ ...deps, tx }, box, snapshot)
     const data = { commandId, snapshotId: snapshot.snapshot_id }
     await recordAudit(tx, clock, { actor, action: 'box.drill', subject: slug, data })
     return { hostId: box.hostId, ...data }
@@ -33,7 +33,11 @@ export async function drillBox(deps: SnapshotsDeps, actor: Actor, { slug, snapsh
 
 type Queue = Pick<SnapshotsDeps, 'clock' | 'random' | 'deadlineMs'>
 
-export async function enqueueDrill({ clock, random, deadlineMs }: Queue, tx: Tx, box: BoxRecord, snapshot: SnapshotRow): Promise<string> {
+export async function enqueueDrill(
+  { clock, random, deadlineMs, tx }: WithTx<Queue>,
+  box: BoxRecord,
+  snapshot: SnapshotRow,
+): Promise<string> {
   const id = newId(random, 'cmd')
   const payload = { ...boxAddress(box), snapshotId: snapshot.snapshot_id, snapshotSha256: snapshot.sha256, deadlineMs }
   const command = { id, hostId: box.hostId, boxId: box.id, deadlineMs: deadlineMs + queueGraceMs }
@@ -46,18 +50,18 @@ type Found = Pick<DrillResult, 'ok' | 'error'> & Readonly<{ durationMs: number |
 
 /** Stores the result of a drill with its snapshot. */
 export const drillResults = (deps: Deps): ResultHandlers => ({
-  'tenant-box.drill': (tx, command, result) => recordDrill(deps, tx, command, result),
+  'tenant-box.drill': (tx, command, result) => recordDrill({ ...deps, tx }, command, result),
 })
 
 /** A drill that could not run is stored as failed, but does not mark the snapshot as damaged. */
 export const drillFailures = (deps: Deps): FailureHandlers => ({
   'tenant-box.drill': (tx, command) =>
-    recordDrill(deps, tx, command, { ok: false, durationMs: null, restoreMs: null, error: command.error }),
+    recordDrill({ ...deps, tx }, command, { ok: false, durationMs: null, restoreMs: null, error: command.error }),
 })
 
 const rounded = (ms: number | null) => (ms === null ? null : Math.round(ms))
 
-async function recordDrill({ clock }: Deps, tx: Tx, command: Command, { ok, durationMs, restoreMs, error }: Found): Promise<void> {
+async function recordDrill({ clock, tx }: WithTx<Deps>, command: Command, { ok, durationMs, restoreMs, error }: Found): Promise<void> {
   const box = await boxOf(tx, command)
   if (!box) return
   const { snapshotId } = command.payload as { snapshotId: string }

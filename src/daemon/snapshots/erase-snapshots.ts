@@ -24,7 +24,7 @@ export async function eraseSnapshots(deps: Deps, { id, slug }: OfTenant, signal?
   if (!lease) throw problem('UNAVAILABLE', `The snapshots of ${slug} are being maintained; their deletion is retried`)
   const watch = watchForBusyBox(deps, lease, signal ?? new AbortController().signal)
   try {
-    await forgetAll(deps, { id, slug }, known, watch.signal)
+    await forgetAll(deps, { tenant: { id, slug }, known }, watch.signal)
   } finally {
     await watch.end()
     await releaseLease(deps, lease)
@@ -32,7 +32,11 @@ export async function eraseSnapshots(deps: Deps, { id, slug }: OfTenant, signal?
 }
 
 /** Also forgets what only the repository lists. The rows stay: without them an interrupted deletion would not find the repository again. */
-async function forgetAll(deps: Deps, { id, slug }: OfTenant, known: readonly string[], signal: AbortSignal): Promise<void> {
+async function forgetAll(
+  deps: Deps,
+  { tenant: { id, slug }, known }: Readonly<{ tenant: OfTenant; known: readonly string[] }>,
+  signal: AbortSignal,
+): Promise<void> {
   const repository = maintenanceRepository(deps.settings, id)
   let ids = known
   for (let round = 0; round < maxRounds; round++) {

@@ -3,7 +3,7 @@ import type { BoxCommandPayload, RepositoryReport } from '../../core/boxes/index
 import { type Clock, isoIn, isoNow, type SystemActor } from '../../core/kit/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import { appendEvent, type Tx } from '../db/index.ts'
+import { appendEvent, type Tx, type WithTx } from '../db/index.ts'
 import type { FailureHandlers, ResultHandlers } from '../hosts/index.ts'
 import type { MaintenancePlan, SnapshotsDeps } from './deps.ts'
 import { evaluateSnapshots } from './retention.ts'
@@ -27,11 +27,11 @@ const maxListed = 5_000
  * is still listed afterwards becomes `present` again.
  */
 export async function planMaintenance(
-  deps: Pick<SnapshotsDeps, 'clock' | 'rule' | 'references'>,
-  tx: Tx,
+  deps: WithTx<Pick<SnapshotsDeps, 'clock' | 'rule' | 'references'>>,
   owner: SnapshotOwner,
   task: MaintenanceTask,
 ): Promise<MaintenancePlan> {
+  const { tx } = deps
   const { tenantId } = owner
   await lockRepository(tx, tenantId)
   if (task !== 'prune') return { forget: [], prune: false, check: task === 'check' ? 'structure' : 'data' }
@@ -57,8 +57,8 @@ type Maintained = Readonly<{ owner: SnapshotOwner; task: MaintenanceTask; begunA
 export async function recordMaintenance({ clock }: { clock: Clock }, tx: Tx, { owner, task, begunAt, report }: Maintained): Promise<void> {
   const { tenantId } = owner
   await lockRepository(tx, tenantId)
-  await recordListed({ clock }, tx, owner, report)
-  const missing = await findMissing(tx, owner, begunAt, report)
+  await recordListed({ clock, tx }, owner, report)
+  const missing = await findMissing(tx, owner, { begunAt, report })
   const { check } = report
   if (check) await recordCheck(tx, tenantId, check.ok)
   const now = isoNow(clock)
@@ -90,8 +90,7 @@ async function updateAlerts(
 
 /** Registers listed snapshots that are unknown or counted as gone. A snapshot was taken after the last listing that did not show it; a warm copy is registered only for its deletion. */
 async function recordListed(
-  { clock }: { clock: Clock },
-  tx: Tx,
+  { clock, tx }: WithTx<{ clock: Clock }>,
   owner: SnapshotOwner,
   { present, forgotten }: RepositoryReport,
 ): Promise<void> {
@@ -102,7 +101,7 @@ async function recordListed(
   for (const { snapshotId, tier, commandId, takenAt, addedBytes } of present) {
     if (known.has(snapshotId)) continue
     const facts = { command_id: commandId, added_bytes: Math.round(addedBytes) }
-    if (tier !== null) await recordSnapshot(tx, clock, owner, { snapshotId, tier, takenAt, notBefore, ...facts })
+    if (tier !== null) await recordSnapshot({ tx, clock }, owner, { snapshotId, tier, takenAt, notBefore, ...facts })
     else if (commandId !== null)
       await tx.insertInto('snapshot_warm_copies').values({ tenant_id: tenantId, snapshot_id: snapshotId, taken_at: takenAt }).execute()
   }
@@ -118,7 +117,11 @@ async function lastTended(tx: Tx, tenantId: string): Promise<string | undefined>
 }
 
 /** Registered snapshots that a listing lacks although it began after they were registered. */
-async function findMissing(tx: Tx, { tenantId }: SnapshotOwner, begunAt: string, { present }: RepositoryReport): Promise<string[]> {
+async function findMissing(
+  tx: Tx,
+  { tenantId }: SnapshotOwner,
+  { begunAt, report: { present } }: Readonly<{ begunAt: string; report: RepositoryReport }>,
+): Promise<string[]> {
   if (present.length >= maxListed) return []
   const listed = new Set(present.map(({ snapshotId }) => snapshotId))
   const lost = (await snapshotsOf(tx, [tenantId])).filter((row) => row.recorded_at < begunAt && !listed.has(row.snapshot_id))

@@ -34,7 +34,7 @@ export async function maintainStores(deps: SnapshotsDeps, signal: AbortSignal): 
     if (await isBoxBusy(deps, task.tenant_id)) continue
     const lease = await acquireLease(deps, { name: `snapshots:${task.tenant_id}`, owner: deps.owner, ttlMs: leaseMs })
     if (!lease) continue
-    await maintainStore(deps, lease, task, signal).finally(() => releaseLease(deps, lease))
+    await maintainStore(deps, { lease, queued: task }, signal).finally(() => releaseLease(deps, lease))
   }
 }
 
@@ -46,7 +46,11 @@ async function isBoxBusy(deps: SnapshotsDeps, tenantId: string): Promise<boolean
   return box !== undefined && !(await isFreeNow(deps, deps.db, box))
 }
 
-async function maintainStore(deps: SnapshotsDeps, lease: Lease, queued: QueuedTask, signal: AbortSignal): Promise<void> {
+async function maintainStore(
+  deps: SnapshotsDeps,
+  { lease, queued }: Readonly<{ lease: Lease; queued: QueuedTask }>,
+  signal: AbortSignal,
+): Promise<void> {
   const { db, clock, settings } = deps
   const tenantId = queued.tenant_id
   const task = queued.task as MaintenanceTask
@@ -56,7 +60,7 @@ async function maintainStore(deps: SnapshotsDeps, lease: Lease, queued: QueuedTa
   const plan = await db.transaction().execute(async (tx) => {
     await holdLease(tx, lease)
     // Another replica may have run the task before this lease was acquired.
-    return (await isWaiting(tx, queued)) ? planMaintenance(deps, tx, owner, task) : undefined
+    return (await isWaiting(tx, queued)) ? planMaintenance({ ...deps, tx }, owner, task) : undefined
   })
   if (!plan) return
   const watch = watchForBusyBox(deps, lease, signal)
@@ -69,7 +73,7 @@ async function maintainStore(deps: SnapshotsDeps, lease: Lease, queued: QueuedTa
     })
   } catch (error) {
     if (watch.signal.aborted) return // it stays queued
-    await recordFailure(deps, queued, owner, error)
+    await recordFailure(deps, { queued, owner }, error)
   } finally {
     await watch.end()
   }
@@ -107,7 +111,11 @@ async function ownerOf(deps: SnapshotsDeps, tenantId: string): Promise<SnapshotO
   return last && { id: last.box_id, slug: last.slug, tenantId }
 }
 
-async function recordFailure({ db, clock, log }: SnapshotsDeps, queued: QueuedTask, owner: SnapshotOwner, error: unknown): Promise<void> {
+async function recordFailure(
+  { db, clock, log }: SnapshotsDeps,
+  { queued, owner }: Readonly<{ queued: QueuedTask; owner: SnapshotOwner }>,
+  error: unknown,
+): Promise<void> {
   log.warn({ err: error, slug: owner.slug, task: queued.task }, 'maintenance of a repository failed; the next run of the job retries')
   const reported = isProblem(error) ? { code: error.code, message: error.message } : { code: 'INTERNAL', message: 'see the daemon log' }
   await db.transaction().execute(async (tx) => {

@@ -27,7 +27,7 @@ export const snapshotForMove =
     const newest = (await newestPresent(tx, box.tenantId)) ?? (await newestDamaged(tx, box.tenantId))
     if (!newest) return undefined
     const { snapshot_id: snapshotId, sha256: snapshotSha256, taken_at: takenAt, status } = newest
-    const reopens = await vulnerabilitiesOf(deps, tx, box, newest)
+    const reopens = await vulnerabilitiesOf({ ...deps, tx }, box, newest)
     return { snapshotId, snapshotSha256, takenAt, damaged: status === 'damaged', reopens }
   }
 

@@ -12,7 +12,7 @@ import { type Actor, type Clock, isoIn, isoNow, newId, problem, type SystemActor
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { type BoxRecord, boxById, holdBox, lockBox, releaseHold } from '../boxes/index.ts'
-import { appendEvent, type DbOrTx, type Tx } from '../db/index.ts'
+import { appendEvent, type DbOrTx, type Tx, type WithTx } from '../db/index.ts'
 import { type Command, enqueueCommand, type FailureHandlers, type ResultHandlers } from '../hosts/index.ts'
 import type { SnapshotsDeps } from './deps.ts'
 import { lockRepository, markRestorable, recordSnapshot, type SnapshotRow, snapshotById } from './snapshots.repo.ts'
@@ -47,7 +47,7 @@ export async function restoreBox(deps: SnapshotsDeps, actor: Actor, { slug, snap
     const box = await getReadyBox(deps, tx, slug)
     const snapshot = await restorable(tx, box, snapshotId)
     await holdBox(tx, clock, { boxId: box.id, holder: restoreOwner(commandId), until: isoIn(clock, expiresMs(deps) + unresolvedMs) })
-    const reopens = await vulnerabilitiesOf(deps, tx, box, snapshot)
+    const reopens = await vulnerabilitiesOf({ ...deps, tx }, box, snapshot)
     if (!allowHole) assertNoVulnerabilities(slug, snapshotId, reopens)
     await enqueueRestore(deps, tx, { box, snapshot, commandId, reason })
     const data = { commandId, snapshotId, takenAt: snapshot.taken_at, reason, ...(reopens.length > 0 ? { reopens } : {}) }
@@ -105,7 +105,7 @@ type Outcome = Readonly<{ snapshotId?: string; durationMs?: number; error: Agent
 /** Ends a restore and releases the hold when its agent reports the result. */
 export const restoreResults = (deps: Deps): ResultHandlers => ({
   'tenant-box.restore': async (tx, command, result) => {
-    await recordFormer(deps, tx, command, result)
+    await recordFormer({ ...deps, tx }, command, result)
     const { outcome, durationMs, error } = result
     await end(deps, tx, { command, status: outcome, durationMs, error })
   },
@@ -123,10 +123,10 @@ export const restoreFailures = (deps: Deps): FailureHandlers => ({
 })
 
 /** Registers the snapshot of the data that the restore replaced. */
-async function recordFormer({ clock }: Deps, tx: Tx, command: Command, { preRestore }: RestoreResult): Promise<void> {
+async function recordFormer({ clock, tx }: WithTx<Deps>, command: Command, { preRestore }: RestoreResult): Promise<void> {
   const box = await boxOf(tx, command)
   if (!preRestore || !box) return
-  await recordSnapshot(tx, clock, box, { ...takenFacts(preRestore), tier: 'pre-restore', ...takenBy(command) })
+  await recordSnapshot({ tx, clock }, box, { ...takenFacts(preRestore), tier: 'pre-restore', ...takenBy(command) })
 }
 
 type Ended = Readonly<{ slug: string; snapshot_id: string }>
@@ -179,11 +179,11 @@ export type VulnerabilityDeps = Pick<SnapshotsDeps, 'fixes' | 'versionsBefore'>
 
 /** The vulnerabilities that a snapshot reintroduces. With unknown versions, those of emergencies that were open when it was taken. */
 export async function vulnerabilitiesOf(
-  deps: VulnerabilityDeps,
-  tx: Tx,
+  deps: WithTx<VulnerabilityDeps>,
   box: BoxRecord,
   snapshot: SnapshotRow,
 ): Promise<ReintroducedVulnerability[]> {
+  const { tx } = deps
   const fixes = await deps.fixes(tx)
   const to = await versionsIn(deps, tx, snapshot)
   const relevant = to ? fixes : fixes.filter(({ overAt }) => overAt === null || snapshot.taken_at <= overAt)

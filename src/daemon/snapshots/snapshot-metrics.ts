@@ -13,9 +13,7 @@ const proofLateMs = 35 * 24 * hourMs
 /** Gauges for the age of the newest snapshots and of the last verified restores. */
 export function snapshotMetrics({ db, clock, registry }: Deps): void {
   const gauge = (
-    name: string,
-    help: string,
-    value: (ages: readonly number[]) => number,
+    { name, help, value }: Readonly<{ name: string; help: string; value: (ages: readonly number[]) => number }>,
     which: () => Promise<ReadonlyMap<string, string>>,
   ) =>
     new Gauge({
@@ -30,15 +28,30 @@ export function snapshotMetrics({ db, clock, registry }: Deps): void {
   const laterThan = (ms: number) => (ages: readonly number[]) => ages.filter((age) => age > ms).length
   const [newest, proven] = [shared(() => newestPerTenant(db)), shared(() => lastProofs(db))]
 
-  gauge('tenantry_snapshot_age_seconds', 'Age of the newest snapshot of the managed box with the oldest one', oldest, newest)
   gauge(
-    'tenantry_proven_restore_age_seconds',
-    'Time since the last verified restore of the managed box with the oldest one',
-    oldest,
+    { name: 'tenantry_snapshot_age_seconds', help: 'Age of the newest snapshot of the managed box with the oldest one', value: oldest },
+    newest,
+  )
+  gauge(
+    {
+      name: 'tenantry_proven_restore_age_seconds',
+      help: 'Time since the last verified restore of the managed box with the oldest one',
+      value: oldest,
+    },
     proven,
   )
-  gauge('tenantry_boxes_snapshot_late', 'Managed boxes without a snapshot in the last 26 h', laterThan(snapshotLateMs), newest)
-  gauge('tenantry_boxes_proof_late', 'Managed boxes without a verified restore in the last 35 days', laterThan(proofLateMs), proven)
+  gauge(
+    { name: 'tenantry_boxes_snapshot_late', help: 'Managed boxes without a snapshot in the last 26 h', value: laterThan(snapshotLateMs) },
+    newest,
+  )
+  gauge(
+    {
+      name: 'tenantry_boxes_proof_late',
+      help: 'Managed boxes without a verified restore in the last 35 days',
+      value: laterThan(proofLateMs),
+    },
+    proven,
+  )
 }
 
 /** Shares one query between the gauges of a scrape. */

@@ -98,7 +98,7 @@ export async function startDueTasks(deps: SnapshotsDeps): Promise<void> {
   })
   for (const next of nextTasks(waiting, busyHosts)) {
     const { item, box } = next as (typeof waiting)[number]
-    if (await begin(deps, lease, item, box)) deps.bus.queued(box.hostId)
+    if (await begin(deps, { lease, item }, box)) deps.bus.queued(box.hostId)
   }
 }
 
@@ -106,7 +106,7 @@ export async function startDueTasks(deps: SnapshotsDeps): Promise<void> {
 const tasksOfAgents = ({ settings }: SnapshotsDeps): readonly SnapshotTask[] =>
   reachesStore(settings) ? ['daily', 'drill'] : ['daily', 'prune', 'check', 'check-data', 'drill']
 
-const begin = (deps: SnapshotsDeps, lease: Lease, item: QueuedTask, box: BoxRecord): Promise<boolean> =>
+const begin = (deps: SnapshotsDeps, { lease, item }: Readonly<{ lease: Lease; item: QueuedTask }>, box: BoxRecord): Promise<boolean> =>
   deps.db.transaction().execute(async (tx) => {
     await holdLease(tx, lease)
     await lockRepository(tx, box.tenantId) // a concurrent restore runs first, or sees the started task
@@ -135,7 +135,7 @@ const startDaily: Starter = async (deps, tx, box) => {
 
 const startDrill: Starter = async (deps, tx, box) => {
   const newest = await newestPresent(tx, box.tenantId, 'complete')
-  if (newest) await enqueueDrill(deps, tx, box, newest)
+  if (newest) await enqueueDrill({ ...deps, tx }, box, newest)
   return newest !== undefined
 }
 
@@ -143,7 +143,7 @@ const startMaintenance =
   (task: MaintenanceTask): Starter =>
   async (deps, tx, box) => {
     const { clock, random, deadlineMs } = deps
-    const { forget, prune, check } = await planMaintenance(deps, tx, box, task)
+    const { forget, prune, check } = await planMaintenance({ ...deps, tx }, box, task)
     const command = { id: newId(random, 'cmd'), hostId: box.hostId, boxId: box.id, deadlineMs: deadlineMs + queueGraceMs }
     const payload = { ...boxAddress(box), forget: [...forget], prune, check }
     await enqueueCommand(tx, clock, { ...command, kind: 'tenant-box.tend_snapshots', payload })

@@ -11,7 +11,10 @@ import { newestPerTenant } from './snapshots.repo.ts'
 
 /** Jobs only queue tasks, which run when box and host are free. None of them starts an update. */
 export const snapshotsJobs = (deps: SnapshotsDeps): Cron[] => {
-  const job = (key: string, expression: string, description: string, run: (deps: SnapshotsDeps) => Promise<string>) =>
+  const job = (
+    { key, expression, description }: Readonly<{ key: string; expression: string; description: string }>,
+    run: (deps: SnapshotsDeps) => Promise<string>,
+  ) =>
     defineCron({
       key,
       expression,
@@ -23,14 +26,30 @@ export const snapshotsJobs = (deps: SnapshotsDeps): Cron[] => {
     })
   return [
     job(
-      'snapshot-daily',
-      '15 1 * * *',
-      'Queue a snapshot of every managed box whose newest is older than 20 h, one at a time per host',
+      {
+        key: 'snapshot-daily',
+        expression: '15 1 * * *',
+        description: 'Queue a snapshot of every managed box whose newest is older than 20 h, one at a time per host',
+      },
       daily,
     ),
-    job('snapshot-prune', '45 4 * * 6', 'Delete expired snapshots and free their space', prune),
-    job('snapshot-check', '45 4 * * 0', 'Check every repository, and read all data of the least recently read quarter', check),
-    job('snapshot-drill', '30 18-23 * * *', 'Test-restore snapshots in isolation: every box within four weeks', drill),
+    job({ key: 'snapshot-prune', expression: '45 4 * * 6', description: 'Delete expired snapshots and free their space' }, prune),
+    job(
+      {
+        key: 'snapshot-check',
+        expression: '45 4 * * 0',
+        description: 'Check every repository, and read all data of the least recently read quarter',
+      },
+      check,
+    ),
+    job(
+      {
+        key: 'snapshot-drill',
+        expression: '30 18-23 * * *',
+        description: 'Test-restore snapshots in isolation: every box within four weeks',
+      },
+      drill,
+    ),
   ]
 }
 

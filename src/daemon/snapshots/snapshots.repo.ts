@@ -20,7 +20,11 @@ const unknown = { command_id: null, sha256: null, added_bytes: null, files: null
  * Registers a snapshot, or completes one that a listing registered. Returns false for an invalid id and for a snapshot of another command, so that no agent
  * can change existing records.
  */
-export async function recordSnapshot(tx: Tx, clock: Clock, owner: SnapshotOwner, snapshot: NewSnapshot): Promise<boolean> {
+export async function recordSnapshot(
+  { tx, clock }: Readonly<{ tx: Tx; clock: Clock }>,
+  owner: SnapshotOwner,
+  snapshot: NewSnapshot,
+): Promise<boolean> {
   const { snapshotId, tier, takenAt, notBefore, ...known } = snapshot
   if (!SnapshotTaken.shape.snapshotId.safeParse(snapshotId).success) return false
   const facts = { ...unknown, ...known, tier, taken_at: plausibleTime(clock, takenAt, notBefore) }

@@ -2,7 +2,7 @@ import { type BoxCommandPayload, type BoxId, boxHeld, type SnapshotTaken, type U
 import { type Actor, type Clock, isoIn, newId, problem } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { type BoxRecord, boxById, existingBox, holdsOf, readHost } from '../boxes/index.ts'
-import { appendEvent, type DbOrTx, type Tx } from '../db/index.ts'
+import { appendEvent, type DbOrTx, type Tx, type WithTx } from '../db/index.ts'
 import { type Command, enqueueCommand, type FailureHandlers, type ResultHandlers } from '../hosts/index.ts'
 import type { SnapshotsDeps } from './deps.ts'
 
@@ -60,11 +60,12 @@ type Deps = Readonly<{ clock: Clock }> & Pick<SnapshotsDeps, 'versionsBefore'>
 /** Registers the snapshot of a command together with its result. */
 export const snapshotResults = (deps: Deps): ResultHandlers => ({
   // The tier comes from the command, not from the agent's result.
-  'tenant-box.snapshot': (tx, command, { snapshot }) => register(deps, tx, command, { ...takenFacts(snapshot), tier: tierOf(command) }),
-  'tenant-box.hand_over': (tx, command, { snapshot }) => register(deps, tx, command, { ...takenFacts(snapshot), tier: 'final' }),
+  'tenant-box.snapshot': (tx, command, { snapshot }) =>
+    register({ ...deps, tx }, command, { ...takenFacts(snapshot), tier: tierOf(command) }),
+  'tenant-box.hand_over': (tx, command, { snapshot }) => register({ ...deps, tx }, command, { ...takenFacts(snapshot), tier: 'final' }),
   'tenant-box.update': async (tx, command, result) => {
     const facts = updateFacts(deps, command, result)
-    if (facts) await register(deps, tx, command, { ...facts, installed: await installedBefore(deps, tx, command) })
+    if (facts) await register({ ...deps, tx }, command, { ...facts, installed: await installedBefore(deps, tx, command) })
   },
 })
 
@@ -116,9 +117,9 @@ async function installedBefore({ versionsBefore }: Deps, tx: Tx, { id }: Command
   return installed && JSON.stringify(installed)
 }
 
-async function register({ clock }: Pick<Deps, 'clock'>, tx: Tx, command: Command, facts: NewSnapshot): Promise<void> {
+async function register({ clock, tx }: WithTx<Pick<Deps, 'clock'>>, command: Command, facts: NewSnapshot): Promise<void> {
   const box = await boxOf(tx, command)
-  if (!box || !(await recordSnapshot(tx, clock, box, { ...facts, ...takenBy(command) }))) return
+  if (!box || !(await recordSnapshot({ tx, clock }, box, { ...facts, ...takenBy(command) }))) return
   const payload = { boxId: box.id, slug: box.slug, snapshotId: facts.snapshotId, tier: facts.tier, commandId: command.id }
   await appendEvent(tx, clock, { stream: 'admin', source: 'snapshots', eventType: 'snapshot.taken', payload })
 }

@@ -3,7 +3,7 @@ import type { SpaceMember, SpaceRole } from '../../core/spaces/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { publishRevocation } from '../auth/index.ts'
 import { isContact } from '../contacts/index.ts'
-import type { Tx } from '../db/index.ts'
+import type { Tx, WithTx } from '../db/index.ts'
 import { findUserById } from '../users/index.ts'
 import { findersOf, recordAllInSpace, recordInSpace } from './activity.ts'
 import type { PutDeps, SpacesDeps } from './deps.ts'
@@ -34,10 +34,10 @@ export const putSpaceMember = (
     if (!rights.manage && !(joins && before !== 'owner')) throw ownersOnly(space)
     const user = await findUserById(tx, userId)
     // Owners see existing members, even disabled ones.
-    const mayPut = before !== null || actor.capabilities.includes('manageSpaces') || (await isContact(tx, roles, actor, userId))
+    const mayPut = before !== null || actor.capabilities.includes('manageSpaces') || (await isContact({ db: tx, roles }, actor, userId))
     if (user?.tenantId !== tenantId || user.status === 'erased' || !mayPut)
       throw problem('NOT_FOUND', `User ${userId} does not exist, or you may not see it`)
-    return putMember({ clock }, tx, { ...actor, actor }, { space, userId, role })
+    return putMember({ clock, tx }, { ...actor, actor }, { space, userId, role })
   })
 
 const ownersOnly = ({ name }: SpaceRecord) => problem('FORBIDDEN', `${name} is managed by its owners. fix: ask one of them`)
@@ -48,24 +48,25 @@ export type Entry = Readonly<{ space: SpaceRecord; userId: string; role: SpaceRo
 export type ChangedBy = Readonly<{ actor: Actor; userId: string | null; tenantId: TenantId; tenantSlug: string }>
 
 /** Adds the user, or changes its role. The caller has locked the space and checked the user. */
-export async function putMember(deps: Pick<Deps, 'clock'>, tx: Tx, by: ChangedBy, entry: Entry): Promise<SpaceMember> {
+export async function putMember(deps: WithTx<Pick<Deps, 'clock'>>, by: ChangedBy, entry: Entry): Promise<SpaceMember> {
+  const { tx } = deps
   const one = { spaceId: entry.space.id, userId: entry.userId }
   const before = await roleIn(tx, one)
-  if (before === null) await addToSpace(deps, tx, by, entry)
-  else if (before !== entry.role) await changeRole(deps, tx, by, entry)
+  if (before === null) await addToSpace(deps, by, entry)
+  else if (before !== entry.role) await changeRole(deps, by, entry)
   return (await findMember(tx, one)) as SpaceMember
 }
 
-async function addToSpace({ clock }: Pick<Deps, 'clock'>, tx: Tx, by: ChangedBy, { space, userId, role }: Entry): Promise<void> {
+async function addToSpace({ clock, tx }: WithTx<Pick<Deps, 'clock'>>, by: ChangedBy, { space, userId, role }: Entry): Promise<void> {
   const { tenantId, tenantSlug, actor } = by
-  await changeSpaceRow(tx, { tenantId, spaceId: space.id }, isoNow(clock))
+  await changeSpaceRow(tx, { tenantId, spaceId: space.id }, { updatedAt: isoNow(clock) })
   await enqueueSpaceSync(tx, clock, space)
   await addMember(tx, clock, { space, userId, role, actorId: by.userId })
   const data = await namesOf(tx, space, userId)
   await recordAudit(tx, clock, { actor, action: 'space.member-added', subject: tenantSlug, data: { ...data, role } })
 }
 
-async function changeRole({ clock }: Pick<Deps, 'clock'>, tx: Tx, by: ChangedBy, { space, userId, role }: Entry): Promise<void> {
+async function changeRole({ clock, tx }: WithTx<Pick<Deps, 'clock'>>, by: ChangedBy, { space, userId, role }: Entry): Promise<void> {
   const spaceId = space.id
   if (role !== 'owner') await assertOtherOwner(tx, { spaceId, userId }, space)
   await setRole(tx, { spaceId, userId }, role)
@@ -99,7 +100,7 @@ export const removeSpaceMember = ({ db, clock }: Deps, actor: PlatformPrincipal,
     const role = await roleIn(tx, { spaceId, userId })
     if (role === null) throw problem('NOT_FOUND', `${userId} is not a member of ${space.name}`)
     if (role === 'owner') await assertOtherOwner(tx, { spaceId, userId }, space)
-    await changeSpaceRow(tx, { tenantId, spaceId }, isoNow(clock))
+    await changeSpaceRow(tx, { tenantId, spaceId }, { updatedAt: isoNow(clock) })
     await enqueueSpaceSync(tx, clock, space)
     await endMembership(tx, clock, { space, userId, actorId: actor.userId, reason: isOwn ? 'left' : 'removed' })
     await publishRevocation(tx, clock, { kind: 'space', subject: spaceId })

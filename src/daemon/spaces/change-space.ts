@@ -62,7 +62,7 @@ export const changeSpace = (
       ...(visibility === undefined || visibility === space.visibility ? {} : { visibility }),
     }
     if (Object.keys(changes).length === 0) return spaceView(space, role)
-    await changeSpaceRow(tx, { tenantId, spaceId }, isoNow(clock), changes)
+    await changeSpaceRow(tx, { tenantId, spaceId }, { updatedAt: isoNow(clock), changes })
     await enqueueSpaceSync(tx, clock, space)
     const now = (await findSpace(tx, { tenantId, spaceId })) ?? space
     // Users who could find it before learn that it is hidden now.
@@ -80,7 +80,7 @@ export const deleteSpace = ({ db, clock }: Deps, actor: PlatformPrincipal, { spa
     const { space } = await authorizeSpace(tx, actor, { spaceId, right: 'manage' })
     const members = await deleteMembers(tx, spaceId)
     const at = isoNow(clock)
-    await changeSpaceRow(tx, { tenantId, spaceId }, at, { deleted_at: at })
+    await changeSpaceRow(tx, { tenantId, spaceId }, { updatedAt: at, changes: { deleted_at: at } })
     await enqueueSpaceSync(tx, clock, space)
     await recordDeletedFor(tx, clock, { space, actorId: userId, userIds: members })
     const audience = space.visibility === 'PRIVATE' && members.length > 0 ? { users: members } : 'tenant'

@@ -24,7 +24,7 @@ const leaveSpace = ({ db, clock }: Deps, { tenantId, spaceId, userId }: Member):
     await lockSpace(tx, { tenantId, spaceId })
     const space = await findSpace(tx, { tenantId, spaceId })
     if (!space) return void (await tx.deleteFrom('space_members').where('space_id', '=', spaceId).where('user_id', '=', userId).execute())
-    await changeSpaceRow(tx, { tenantId, spaceId }, isoNow(clock))
+    await changeSpaceRow(tx, { tenantId, spaceId }, { updatedAt: isoNow(clock) })
     await enqueueSpaceSync(tx, clock, space)
     await endMembership(tx, clock, { space, userId, actorId: null, reason: 'removed' })
     await publishRevocation(tx, clock, { kind: 'space', subject: spaceId })

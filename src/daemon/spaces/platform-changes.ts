@@ -60,7 +60,7 @@ export const putToolMember = ({ db, clock }: Deps, actor: AutomationActor, { spa
     const user = await findUserById(tx, userId)
     if (user?.tenantId !== tenantId || user.status === 'erased')
       throw problem('NOT_FOUND', `User ${userId} does not exist in ${tenantSlug}`)
-    return putMember({ clock }, tx, { actor, userId: null, tenantId, tenantSlug }, { space, userId, role })
+    return putMember({ clock, tx }, { actor, userId: null, tenantId, tenantSlug }, { space, userId, role })
   })
 
 type Page = Readonly<{ tenantId: string; cursor?: string | undefined; limit: number }>

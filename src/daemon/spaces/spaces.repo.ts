@@ -77,7 +77,11 @@ export async function lockSpace(tx: Tx, { tenantId, spaceId }: OneSpace): Promis
 type Changes = Partial<Pick<SpaceTable, 'name' | 'visibility' | 'deleted_at'>>
 
 /** Changes the row and counts up the revision that the chat must follow. */
-export async function changeSpaceRow(tx: Tx, { tenantId, spaceId }: OneSpace, updatedAt: string, changes: Changes = {}): Promise<void> {
+export async function changeSpaceRow(
+  tx: Tx,
+  { tenantId, spaceId }: OneSpace,
+  { updatedAt, changes = {} }: Readonly<{ updatedAt: string; changes?: Changes }>,
+): Promise<void> {
   await tx
     .updateTable('spaces')
     .set((eb) => ({ ...changes, updated_at: updatedAt, revision: eb('revision', '+', 1) }))

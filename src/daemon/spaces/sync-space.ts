@@ -71,7 +71,7 @@ async function syncUntil(deps: SpacesDeps, lease: Lease, { spaceId, isOverdue, i
     for (const batch of batchesOf(steps)) {
       if (isStopped()) return 'unfinished'
       await renew(deps, lease)
-      const rejected = await runBatch(deps, chat, space, batch)
+      const rejected = await runBatch(deps, { chat, space }, batch)
       for (const step of rejected) refused.add(JSON.stringify(step))
       // Refusals are remembered only within a run, so a batch of refusals does not end it.
       if (isOverdue() && rejected.length < batch.length) return 'unfinished'

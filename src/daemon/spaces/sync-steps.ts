@@ -25,7 +25,11 @@ export function batchesOf(steps: readonly ChatStep[]): ChatStep[][] {
 /**
  * Runs a batch and returns the steps that the chat server refused: one refused user must not block the others. The next reconcile tries them again.
  */
-export async function runBatch(deps: SpacesDeps, chat: Chat, space: SpaceRecord, batch: readonly ChatStep[]): Promise<ChatStep[]> {
+export async function runBatch(
+  deps: SpacesDeps,
+  { chat, space }: Readonly<{ chat: Chat; space: SpaceRecord }>,
+  batch: readonly ChatStep[],
+): Promise<ChatStep[]> {
   const joined = batch.filter((step) => step.do === 'recordJoined')
   if (joined.length > 0) await recordJoinedInChat(deps.db, space.id, joined)
   const results = await Promise.allSettled(batch.map((step) => runStep(deps, chat, { space, step })))
@@ -69,7 +73,7 @@ export const recordLeft = ({ db, clock }: Pick<SpacesDeps, 'db' | 'clock'>, { sp
       .where('user_id', '=', userId)
       .executeTakeFirst()
     if (member?.chat_joined_at !== chatJoinedAt) return // added again since it was observed
-    await changeSpaceRow(tx, { tenantId, spaceId }, isoNow(clock))
+    await changeSpaceRow(tx, { tenantId, spaceId }, { updatedAt: isoNow(clock) })
     await endMembership(tx, clock, { space, userId, actorId: userId, reason: 'chat' })
     await publishRevocation(tx, clock, { kind: 'space', subject: spaceId })
   })

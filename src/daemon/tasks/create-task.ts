@@ -1,6 +1,6 @@
 import { isoNow, newId, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import type { Task } from '../../core/tasks/index.ts'
-import type { Tx } from '../db/index.ts'
+import type { Tx, WithTx } from '../db/index.ts'
 import { findUserById } from '../users/index.ts'
 import type { TasksDeps } from './deps.ts'
 import { publishTaskEvent } from './publish-task.ts'
@@ -24,7 +24,7 @@ type TaskInput = Readonly<{
 export const createTask = (deps: TasksDeps, actor: PlatformPrincipal, input: TaskInput): Promise<Task> =>
   deps.db.transaction().execute(async (tx) => {
     const { tenantId, userId } = actor
-    if (input.spaceId) await assertSpaceMember(deps, tx, actor, input.spaceId)
+    if (input.spaceId) await assertSpaceMember({ ...deps, tx }, actor, input.spaceId)
     if (input.assigneeId) await assertAssignee(tx, tenantId, input.assigneeId)
     const [made] = await ensureTasks(deps, tx, [{ ...input, tenantId, createdBy: userId }])
     if (!made?.isNew)
@@ -76,7 +76,7 @@ function newTask({ clock, random }: Pick<TasksDeps, 'clock' | 'random'>, input: 
 /** Times are compared as text, so they are stored in one form. */
 export const inUtc = (time: string | null): string | null => time && new Date(time).toISOString()
 
-async function assertSpaceMember({ spacesOf }: TasksDeps, tx: Tx, actor: PlatformPrincipal, spaceId: string): Promise<void> {
+async function assertSpaceMember({ spacesOf, tx }: WithTx<TasksDeps>, actor: PlatformPrincipal, spaceId: string): Promise<void> {
   const spaces = await spacesOf(tx, actor)
   if (!spaces.some(({ id }) => id === spaceId)) throw invalidField('spaceId', 'must be a space that you are a member of')
 }

@@ -23,7 +23,7 @@ export const tasksFeature = feature<TasksDeps>({
     serveContract(contract, {
       listTasks: ({ actor, query }) => listTasks(deps, actor, query),
       createTask: ({ actor, body }) => createTask(deps, actor, body),
-      showTask: async ({ actor, params }) => taskView(await readTask(deps, deps.db, actor, params)),
+      showTask: async ({ actor, params }) => taskView(await readTask(deps, actor, params)),
       changeTask: ({ actor, params, body }) => changeTask(deps, actor, { ...params, ...body }),
       startTask: ({ actor, params }) => startTask(deps, actor, params),
       assignTask: ({ actor, params, body }) => assignTask(deps, actor, { ...params, ...body }),

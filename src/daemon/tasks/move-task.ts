@@ -1,6 +1,6 @@
 import { isoNow, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import { mayMove, type Task, type TaskMove, transition } from '../../core/tasks/index.ts'
-import type { Tx } from '../db/index.ts'
+import type { Tx, WithTx } from '../db/index.ts'
 import { assertAssignee, inUtc } from './create-task.ts'
 import type { TasksDeps } from './deps.ts'
 import { publishTaskEvent } from './publish-task.ts'
@@ -14,9 +14,9 @@ type One = Readonly<{ id: string }>
  * Applies a change that the status of the task allows and the caller may make (`mayMove`). Throws NOT_FOUND, FORBIDDEN,
  * INVALID_TRANSITION, VALIDATION (an assignee who is not of the tenant).
  */
-const move = (deps: Deps, actor: PlatformPrincipal, { id }: One, change: TaskMove): Promise<Task> =>
+const move = (deps: Deps, actor: PlatformPrincipal, { id, change }: One & Readonly<{ change: TaskMove }>): Promise<Task> =>
   deps.db.transaction().execute(async (tx) => {
-    const task = await readTaskForUpdate(deps, tx, actor, { id })
+    const task = await readTaskForUpdate({ ...deps, tx }, actor, { id })
     if (!mayMove(task, actor, change)) throw problem('FORBIDDEN', refusals[change.type])
     assertNotOfRun(task, change)
     const moved = transition(task, change)
@@ -49,28 +49,29 @@ const refusals = {
   escalate: 'Only the creator or the assignee of a task may escalate it, or users with the capability manageBoards.',
 } as const satisfies Record<TaskMove['type'], string>
 
-export const startTask = (deps: Deps, actor: PlatformPrincipal, one: One) => move(deps, actor, one, { type: 'start', by: actor.userId })
-export const completeTask = (deps: Deps, actor: PlatformPrincipal, one: One) => move(deps, actor, one, { type: 'complete' })
-export const cancelTask = (deps: Deps, actor: PlatformPrincipal, one: One) => move(deps, actor, one, { type: 'cancel' })
+export const startTask = (deps: Deps, actor: PlatformPrincipal, one: One) =>
+  move(deps, actor, { ...one, change: { type: 'start', by: actor.userId } })
+export const completeTask = (deps: Deps, actor: PlatformPrincipal, one: One) => move(deps, actor, { ...one, change: { type: 'complete' } })
+export const cancelTask = (deps: Deps, actor: PlatformPrincipal, one: One) => move(deps, actor, { ...one, change: { type: 'cancel' } })
 
 export const assignTask = (deps: Deps, actor: PlatformPrincipal, { id, assigneeId }: One & Readonly<{ assigneeId: string | null }>) =>
-  move(deps, actor, { id }, { type: 'assign', assigneeId })
+  move(deps, actor, { id, change: { type: 'assign', assigneeId } })
 
 type Escalation = Readonly<{ level?: number | undefined; assignedRole?: string | undefined }>
 
 export const escalateTask = (deps: Deps, actor: PlatformPrincipal, { id, level, assignedRole }: One & Escalation) =>
-  move(deps, actor, { id }, { type: 'escalate', at: isoNow(deps.clock), level, assignedRole })
+  move(deps, actor, { id, change: { type: 'escalate', at: isoNow(deps.clock), level, assignedRole } })
 
 /**
  * For other features, in their transaction; undefined when the tenant has no such task. Completing the task of a run steps the run. Throws
  * INVALID_TRANSITION.
  */
 export async function moveTask(
-  deps: Pick<Deps, 'clock' | 'runTasks'>,
-  tx: Tx,
+  deps: WithTx<Pick<Deps, 'clock' | 'runTasks'>>,
   { tenantId, id }: One & Readonly<{ tenantId: string }>,
   change: TaskMove,
 ): Promise<TaskRecord | undefined> {
+  const { tx } = deps
   const found = await findTask(tx, { tenantId, id })
   if (found?.runId) await deps.runTasks.lock(tx, { tenantId, id, runId: found.runId })
   const task = found && (await lockTask(tx, { tenantId, id }))
@@ -83,11 +84,11 @@ export async function moveTask(
 
 /** For runs, who have locked the run: changes their own task unless it is finished, and does not step the run. */
 export async function moveTaskOfRun(
-  deps: Pick<Deps, 'clock'>,
-  tx: Tx,
+  deps: WithTx<Pick<Deps, 'clock'>>,
   { tenantId, id }: One & Readonly<{ tenantId: string }>,
   change: TaskMove,
 ): Promise<void> {
+  const { tx } = deps
   const task = await lockTask(tx, { tenantId, id })
   if (!task || task.status === 'done' || task.status === 'cancelled') return
   await store(deps, tx, { before: task, after: transition(task, change), by: null })
@@ -98,7 +99,7 @@ type Change = Readonly<{ title?: string | undefined; dueAt?: string | null | und
 /** Changes the given fields. Throws NOT_FOUND, INVALID_TRANSITION (the task is finished). */
 export const changeTask = (deps: Deps, actor: PlatformPrincipal, { id, title, dueAt }: One & Change): Promise<Task> =>
   deps.db.transaction().execute(async (tx) => {
-    const task = await readTaskForUpdate(deps, tx, actor, { id })
+    const task = await readTaskForUpdate({ ...deps, tx }, actor, { id })
     if (task.status === 'done' || task.status === 'cancelled')
       throw problem('INVALID_TRANSITION', `the task is ${task.status} and cannot be changed`)
     const after = { ...task, title: title ?? task.title, dueAt: dueAt === undefined ? task.dueAt : inUtc(dueAt) }

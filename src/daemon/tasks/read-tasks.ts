@@ -2,7 +2,7 @@ import { pageEnd, pageOf, readPageEnd } from '../../core/contract/index.ts'
 import { reaches } from '../../core/events/index.ts'
 import { type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import { audienceOf, type Task, type TaskStatus } from '../../core/tasks/index.ts'
-import type { DbOrTx, Tx } from '../db/index.ts'
+import type { DbOrTx, WithTx } from '../db/index.ts'
 import type { SpacesOf, TasksDeps } from './deps.ts'
 import { findTask, lockTask, type TaskRecord, tasksFor } from './tasks.repo.ts'
 
@@ -18,28 +18,28 @@ const noSuchTask = (id: string) =>
 
 type Found = Readonly<{ id: string; task: TaskRecord | undefined }>
 
-async function readable(deps: Deps, db: DbOrTx, actor: PlatformPrincipal, { id, task }: Found): Promise<TaskRecord> {
+async function readable(deps: Deps & Readonly<{ db: DbOrTx }>, actor: PlatformPrincipal, { id, task }: Found): Promise<TaskRecord> {
   if (!task) throw noSuchTask(id)
-  const spaces = task.spaceId === null ? [] : await deps.spacesOf(db, actor)
+  const spaces = task.spaceId === null ? [] : await deps.spacesOf(deps.db, actor)
   if (!reaches(audienceOf(task), actor, (spaceId) => spaces.some((space) => space.id === spaceId))) throw noSuchTask(id)
   return task
 }
 
 /** A task that the caller may read. Throws NOT_FOUND. */
-export const readTask = async (deps: Deps, db: DbOrTx, actor: PlatformPrincipal, { id }: One): Promise<TaskRecord> =>
-  readable(deps, db, actor, { id, task: await findTask(db, { tenantId: actor.tenantId, id }) })
+export const readTask = async (deps: Deps & Readonly<{ db: DbOrTx }>, actor: PlatformPrincipal, { id }: One): Promise<TaskRecord> =>
+  readable(deps, actor, { id, task: await findTask(deps.db, { tenantId: actor.tenantId, id }) })
 
 /** The same, with the task, and before it the run that it belongs to, locked until the transaction ends. */
 export async function readTaskForUpdate(
-  deps: Deps & Pick<TasksDeps, 'runTasks'>,
-  tx: Tx,
+  deps: WithTx<Deps & Pick<TasksDeps, 'runTasks'>>,
   actor: PlatformPrincipal,
   { id }: One,
 ): Promise<TaskRecord> {
+  const { tx } = deps
   const { tenantId } = actor
   const found = await findTask(tx, { tenantId, id })
   if (found?.runId) await deps.runTasks.lock(tx, { tenantId, id, runId: found.runId })
-  return readable(deps, tx, actor, { id, task: await lockTask(tx, { tenantId, id }) })
+  return readable({ ...deps, db: tx }, actor, { id, task: await lockTask(tx, { tenantId, id }) })
 }
 
 type ListInput = Readonly<{

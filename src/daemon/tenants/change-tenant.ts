@@ -77,7 +77,7 @@ async function changeDetails(
   { actor, tenant: { id, slug, featureFlags }, known }: Changing<{ known: Details }>,
 ): Promise<void> {
   const flags = known.featureFlags && mergedFlags(featureFlags, known.featureFlags)
-  await updateDetails(tx, id, isoNow(clock), { ...known, featureFlags: flags })
+  await updateDetails(tx, id, { updatedAt: isoNow(clock), details: { ...known, featureFlags: flags } })
   if (flags) await recordEvent(tx, clock, { tenantId: id, type: 'tenant.flags_changed', payload: {}, audience: 'tenant' })
   if (visibleFields.some((field) => known[field] !== undefined))
     await recordInternalEvent(tx, clock, { tenantId: id, type: 'tenant.changed' })
@@ -95,15 +95,19 @@ type Suspension = Readonly<{ slug: string; reason: string }>
 
 /** Refuses logins and tokens of its users within a second; their sessions are kept. Box and chat keep running. Throws NOT_FOUND. */
 export const suspendTenant = (deps: TenantsDeps, actor: Actor, { slug, reason }: Suspension): Promise<Tenant> =>
-  toStatus(deps, actor, slug, { status: 'suspended', suspendedReason: reason })
+  toStatus(deps, actor, { slug, to: { status: 'suspended', suspendedReason: reason } })
 
 /** Accepts its users and their sessions again. Throws NOT_FOUND, CONFLICT while its plan is not paid. */
 export const resumeTenant = (deps: TenantsDeps, actor: Actor, { slug }: Readonly<{ slug: string }>): Promise<Tenant> =>
-  toStatus(deps, actor, slug, { status: 'active', suspendedReason: null })
+  toStatus(deps, actor, { slug, to: { status: 'active', suspendedReason: null } })
 
 /** Suspends or resumes a locked tenant in the transaction of the cause. */
-export async function setTenantStatusIn(tx: Tx, clock: Clock, actor: Actor, { tenant, to }: StatusChange): Promise<void> {
-  await setStatus(tx, tenant.id, isoNow(clock), to)
+export async function setTenantStatusIn(
+  { tx, clock }: Readonly<{ tx: Tx; clock: Clock }>,
+  actor: Actor,
+  { tenant, to }: StatusChange,
+): Promise<void> {
+  await setStatus(tx, tenant.id, { ...to, updatedAt: isoNow(clock) })
   await publishRevocation(tx, clock, { kind: 'tenant', subject: tenant.id })
   const action = to.status === 'suspended' ? 'tenant.suspended' : 'tenant.resumed'
   const data = to.suspendedReason === null ? {} : { reason: to.suspendedReason }
@@ -114,15 +118,14 @@ type StatusChange = Readonly<{ tenant: TenantRecord; to: Status }>
 
 /** Sets the plan of a locked tenant in the transaction of the cause. */
 export const setPlanIn = (
-  tx: Tx,
-  clock: Clock,
+  { tx, clock }: Readonly<{ tx: Tx; clock: Clock }>,
   actor: Actor,
   { tenant, plan }: Readonly<{ tenant: TenantRecord; plan: Plan }>,
 ): Promise<void> => changeDetails({ clock }, tx, { actor, tenant, known: { plan } })
 
 type Status = Pick<TenantRecord, 'status' | 'suspendedReason'>
 
-const toStatus = (deps: TenantsDeps, actor: Actor, slug: string, to: Status): Promise<Tenant> =>
+const toStatus = (deps: TenantsDeps, actor: Actor, { slug, to }: Readonly<{ slug: string; to: Status }>): Promise<Tenant> =>
   deps.db.transaction().execute(async (tx) => {
     const tenant = await lockAndReadTenant(tx, slug)
     if (to.status === 'active' && tenant.suspendedReason === suspendedByBilling)
@@ -130,6 +133,6 @@ const toStatus = (deps: TenantsDeps, actor: Actor, slug: string, to: Status): Pr
         'CONFLICT',
         `${slug} is suspended because its plan is not paid. fix: create a subscription of its plan at the payment provider`,
       )
-    if (tenant.status !== to.status) await setTenantStatusIn(tx, deps.clock, actor, { tenant, to })
+    if (tenant.status !== to.status) await setTenantStatusIn({ tx, clock: deps.clock }, actor, { tenant, to })
     return tenantView(deps, tx, await existingTenant(tx, slug))
   })

@@ -11,6 +11,6 @@ export function assertNotDeleting({ slug, status }: Pick<TenantRecord, 'slug' | 
 
 /** From now on the tenant can neither be changed nor resumed, and no box or user can be created for it. */
 export async function startTenantDeletion(tx: Tx, clock: Clock, { id, reason }: Readonly<{ id: TenantId; reason: string }>): Promise<void> {
-  await setStatus(tx, id, isoNow(clock), { status: 'deleting', suspendedReason: reason })
+  await setStatus(tx, id, { status: 'deleting', suspendedReason: reason, updatedAt: isoNow(clock) })
   await publishRevocation(tx, clock, { kind: 'tenant', subject: id })
 }

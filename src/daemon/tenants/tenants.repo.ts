@@ -78,8 +78,7 @@ type Details = Pick<
 export async function updateDetails(
   tx: Tx,
   id: TenantId,
-  updatedAt: string,
-  known: { readonly [Key in keyof Details]?: Details[Key] | undefined },
+  { updatedAt, details: known }: Readonly<{ updatedAt: string; details: { readonly [Key in keyof Details]?: Details[Key] | undefined } }>,
 ): Promise<void> {
   const { name, plan, schoolId, orgId, branding, featureFlags, paymentCustomerId, billingEmail } = known
   await tx
@@ -102,8 +101,7 @@ export async function updateDetails(
 export async function setStatus(
   tx: Tx,
   id: TenantId,
-  updatedAt: string,
-  { status, suspendedReason }: Pick<TenantRecord, 'status' | 'suspendedReason'>,
+  { status, suspendedReason, updatedAt }: Pick<TenantRecord, 'status' | 'suspendedReason'> & Readonly<{ updatedAt: string }>,
 ): Promise<void> {
   await tx.updateTable('tenants').set({ status, suspended_reason: suspendedReason, updated_at: updatedAt }).where('id', '=', id).execute()
 }

@@ -3,7 +3,7 @@ import type { User, UserStatus } from '../../core/users/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { publishRevocation } from '../auth/index.ts'
 import { publishContactEvent } from '../contacts/index.ts'
-import { forUpdate, type Tx } from '../db/index.ts'
+import { forUpdate, type Tx, type WithTx } from '../db/index.ts'
 import { recordEvent } from '../events/index.ts'
 import { assertKnownRoles } from './create-user.ts'
 import type { UsersDeps } from './deps.ts'
@@ -26,8 +26,8 @@ export async function changeUser(deps: RoleDeps, actor: Actor, { slug, localpart
     await lockUser(tx, { slug, localpart })
     const { tenant, user } = await changeableUser(tx, { slug, localpart })
     const at = isoNow(deps.clock)
-    await updateUser(tx, user, at, changes)
-    await publishChanges(deps, tx, user, changes)
+    await updateUser(tx, user, { updatedAt: at, changes })
+    await publishChanges({ ...deps, tx }, user, changes)
     const lost = user.roles.filter((role) => changes.roles !== undefined && !changes.roles.includes(role))
     if (lost.length > 0) await deps.checkApprovers(tx, deps.clock, { tenantId: user.tenantId, roles: lost })
     await recordAudit(tx, deps.clock, { actor, action: 'user.changed', subject: `${slug}/${localpart}`, data: changes })
@@ -35,7 +35,8 @@ export async function changeUser(deps: RoleDeps, actor: Actor, { slug, localpart
   })
 }
 
-async function publishChanges(deps: Deps, tx: Tx, user: UserRecord, { roles, displayName, locale }: Changes): Promise<void> {
+async function publishChanges(deps: WithTx<Deps>, user: UserRecord, { roles, displayName, locale }: Changes): Promise<void> {
+  const { tx } = deps
   const { clock } = deps
   const { id, tenantId } = user
   if (displayName !== undefined) await enqueueNameSync(tx, clock, user)
@@ -57,18 +58,18 @@ type StatusDeps = RoleDeps & Pick<UsersDeps, 'endUserSessions'>
 
 /** Ends all sessions within a second and locks the chat account as soon as its server accepts writes. Throws NOT_FOUND. */
 export const disableUser = (deps: StatusDeps, actor: Actor, { reason, ...one }: OneUser & Readonly<{ reason: string }>): Promise<User> =>
-  setStatus(deps, actor, one, { status: 'disabled', reason })
+  setStatus(deps, actor, { one, change: { status: 'disabled', reason } })
 
 /** Allows logins again, to platform and chat. Ended sessions stay ended. Throws NOT_FOUND. */
-export const enableUser = (deps: StatusDeps, actor: Actor, one: OneUser): Promise<User> => setStatus(deps, actor, one, { status: 'active' })
+export const enableUser = (deps: StatusDeps, actor: Actor, one: OneUser): Promise<User> =>
+  setStatus(deps, actor, { one, change: { status: 'active' } })
 
 type StatusChange = Readonly<{ status: UserStatus; reason?: string }>
 
 const setStatus = (
   { db, clock, roles, endUserSessions, checkApprovers }: StatusDeps,
   actor: Actor,
-  one: OneUser,
-  { status, reason }: StatusChange,
+  { one, change: { status, reason } }: Readonly<{ one: OneUser; change: StatusChange }>,
 ): Promise<User> =>
   db.transaction().execute(async (tx) => {
     await lockUser(tx, one)
@@ -78,7 +79,7 @@ const setStatus = (
     if (user.status === status) return userView(tenant, user)
     const { id } = user
     const at = isoNow(clock)
-    await updateUser(tx, user, at, { status })
+    await updateUser(tx, user, { updatedAt: at, changes: { status } })
     const type = status === 'disabled' ? 'user.disabled' : 'user.enabled'
     if (status === 'disabled') await checkApprovers(tx, clock, { tenantId: user.tenantId, roles: user.roles })
     await publishContactEvent(tx, { clock, roles }, { type, user, roles: user.roles })
@@ -112,7 +113,7 @@ export const changeProfile = (
     )
     if (Object.keys(changes).length === 0) return user
     const updatedAt = isoNow(clock)
-    await updateUser(tx, user, updatedAt, changes as Partial<UserRecord>)
+    await updateUser(tx, user, { updatedAt, changes: changes as Partial<UserRecord> })
     if (changes.displayName !== undefined) await enqueueNameSync(tx, clock, user)
     const { tenantId } = user
     if (changes.displayName !== undefined || changes.avatarUrl !== undefined)

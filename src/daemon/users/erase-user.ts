@@ -21,7 +21,7 @@ export async function eraseUserRecord(deps: Deps, tx: Tx, one: OneUser) {
   if (user.status === 'erased') return { tenant, user }
   const at = isoNow(clock)
   const none = { status: 'erased', displayName: null, avatarUrl: null, locale: null, roles: [] } as const
-  await updateUser(tx, user, at, none)
+  await updateUser(tx, user, { updatedAt: at, changes: none })
   await tx.deleteFrom('user_passwords').where('user_id', '=', user.id).execute()
   await publishContactEvent(tx, { clock, roles }, { type: 'user.erased', user, roles: user.roles })
   await deps.endUserSessions(tx, clock, { userId: user.id, by: 'disabled' })

@@ -90,7 +90,7 @@ export async function writeUnderLease<T>(deps: WriteDeps, lease: PasswordLease, 
     const isDone = isProblem(error) && !isProblem(error, 'HOMESERVER_UNREACHABLE')
     const blockedUntil = isDone ? null : isoIn(deps.clock, lateWriteMs)
     const end = () => endLease(deps.db, lease, blockedUntil)
-    await end().catch((later) => void retryInBackground(deps, lease, later, end))
+    await end().catch((later) => void retryInBackground(deps, lease, { error: later, work: end }))
     throw error
   }
 }
@@ -105,14 +105,18 @@ export async function recordUnderLease<T>(deps: WriteDeps, lease: PasswordLease,
   } catch (error) {
     if (isProblem(error)) throw error
     return await retry(deps, maxCallerWaitMs, record).catch((later) => {
-      if (!isProblem(later)) void retryInBackground(deps, lease, error, record)
+      if (!isProblem(later)) void retryInBackground(deps, lease, { error, work: record })
       throw writtenButNotRecorded(error)
     })
   }
 }
 
 /** Logs the outcome. A problem ends the retries: the lease was released by a commit whose answer was lost. */
-async function retryInBackground(deps: WriteDeps, { userId }: PasswordLease, error: unknown, work: () => Promise<unknown>): Promise<void> {
+async function retryInBackground(
+  deps: WriteDeps,
+  { userId }: PasswordLease,
+  { error, work }: Readonly<{ error: unknown; work: () => Promise<unknown> }>,
+): Promise<void> {
   const { log } = deps
   log.warn({ err: error, userId }, 'the result of setting a password could not be stored: retrying')
   await retry(deps, maxLeaseMs, work).catch((later) => {

@@ -58,7 +58,7 @@ const recordReset = (deps: Deps, actor: Actor, { tenant, user, lease, chat, logO
     await recordPasswordSet(tx, deps.clock, user)
     const updatedAt = isoNow(deps.clock)
     if (!(await releasePasswordLease(tx, lease))) throw await passwordBusy({ ...deps, db: tx }, user.id)
-    await updateUser(tx, user, updatedAt, {})
+    await updateUser(tx, user, { updatedAt, changes: {} })
     await deps.unlockLogin(tx, { tenantId: tenant.id, localpart: user.localpart })
     if (now.passwordUnknownSince !== null) await closeRecreatedAlert(deps, tx, tenant)
     // A new account is in no room yet.

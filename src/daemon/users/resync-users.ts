@@ -30,7 +30,7 @@ const enqueuePage = (tx: Tx, clock: Clock, page: z.infer<typeof Payload>): Promi
 
 /** Starts the resync in the transaction that stores the result of a restore, a rolled back update or a take-over. */
 export function userResyncListener({ clock }: Readonly<{ clock: Clock }>): CommandListener {
-  const resync = async (tx: Tx, { boxId }: Command, isRestored: boolean, { snapshotId, takenAt }: RestoredData): Promise<void> => {
+  const resync = async (tx: Tx, { boxId }: Command, { isRestored, snapshotId, takenAt }: RestoredData): Promise<void> => {
     const box = isRestored ? await boxById(tx, boxId as BoxId) : undefined
     if (!box) return
     const { tenantId } = box
@@ -38,15 +38,17 @@ export function userResyncListener({ clock }: Readonly<{ clock: Clock }>): Comma
   }
   return {
     resultHandlers: {
-      'tenant-box.restore': (tx, command, { outcome, snapshotId }) => resync(tx, command, outcome === 'restored', { snapshotId }),
+      'tenant-box.restore': (tx, command, { outcome, snapshotId }) =>
+        resync(tx, command, { isRestored: outcome === 'restored', snapshotId }),
       'tenant-box.update': (tx, command, { rolledBack, snapshotId, snapshotTakenAt: takenAt }) =>
-        resync(tx, command, rolledBack, { snapshotId, takenAt }),
-      'tenant-box.take_over': (tx, command, { outcome, snapshotId }) => resync(tx, command, outcome === 'restored', { snapshotId }),
+        resync(tx, command, { isRestored: rolledBack, snapshotId, takenAt }),
+      'tenant-box.take_over': (tx, command, { outcome, snapshotId }) =>
+        resync(tx, command, { isRestored: outcome === 'restored', snapshotId }),
     },
   }
 }
 
-type RestoredData = Readonly<{ snapshotId: string | null; takenAt?: string | undefined }>
+type RestoredData = Readonly<{ isRestored: boolean; snapshotId: string | null; takenAt?: string | undefined }>
 
 /** Null for a snapshot that the database does not know. */
 async function snapshotTakenAt(tx: Tx, tenantId: string, id: string | null): Promise<string | null> {

@@ -149,7 +149,11 @@ export async function insertUser(tx: Tx, user: Omit<UserRecord, 'passwordUnknown
 type Named = Pick<UserRecord, 'id' | 'localpart'>
 type Changes = Partial<Pick<UserRecord, 'displayName' | 'locale' | 'avatarUrl' | 'roles' | 'status'>>
 
-export async function updateUser(tx: Tx, { id, localpart }: Named, updatedAt: string, changes: Changes): Promise<void> {
+export async function updateUser(
+  tx: Tx,
+  { id, localpart }: Named,
+  { updatedAt, changes }: Readonly<{ updatedAt: string; changes: Changes }>,
+): Promise<void> {
   const { displayName, locale, avatarUrl, roles, status } = changes
   await tx
     .updateTable('users')

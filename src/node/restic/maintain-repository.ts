@@ -121,8 +121,7 @@ const maxListed = 5_000
  * `RepositoryMaintenance`; damage is part of the result.
  */
 export async function maintainRepository(
-  care: RepositoryMaintenance,
-  repository: Repository,
+  { care, repository }: Readonly<{ care: RepositoryMaintenance; repository: Repository }>,
   { forget, prune, check }: Tending,
   signal?: AbortSignal,
 ): Promise<RepositoryReport> {

@@ -43,7 +43,7 @@ async function assertUnaffected(options: ResticOptions, repository: Repository, 
   if (checked.exitCode === 0) return
   if (!namesDamage(checked)) throw failed(repository, checked)
   const packs = readBrokenPacks(checked)
-  if (await isAffected(options, repository, snapshot, packs)) throw notWhole(repository, snapshot, packs)
+  if (await isAffected(options, repository, { snapshot, packs })) throw notWhole(repository, snapshot, packs)
 }
 
 /** More names would not fit into the arguments of a program. */
@@ -53,8 +53,7 @@ const maxPacks = 1_000
 async function isAffected(
   options: ResticOptions,
   repository: Repository,
-  { id, commandId, signal }: NewSnapshot,
-  packs: readonly string[],
+  { snapshot: { id, commandId, signal }, packs }: Readonly<{ snapshot: NewSnapshot; packs: readonly string[] }>,
 ): Promise<boolean> {
   if (packs.length > maxPacks) return true
   const ask = (args: readonly string[]) => runRestic(options, repository, { args, commandId, signal, accept: [1] })

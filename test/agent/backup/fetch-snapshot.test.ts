@@ -64,7 +64,7 @@ test('volumes are fetched in parallel, a shared one once, and a failure ends the
   const folders: string[] = []
   const ended: string[] = []
   const snapshots = {
-    restore: async (...[, , folder, into, signal]: Parameters<SnapshotStore['restore']>) => {
+    restore: async (...[, { path: folder, into }, signal]: Parameters<SnapshotStore['restore']>) => {
       folders.push(`${folder} ${into}`)
       if (folder === '/media' && folders.length === 2) throw problem('SNAPSHOT_STORE_UNAVAILABLE', 'it does not answer')
       await new Promise((_, reject) => signal?.addEventListener('abort', () => setImmediate(() => reject(signal.reason)))).catch((error) =>
@@ -102,7 +102,7 @@ test('a dump that is not what its manifest says is refused, and of the files tha
   const brought: string[] = []
   const restore = async (...of: Parameters<SnapshotStore['restore']>) => {
     await deps.snapshots.restore(...of)
-    const [, , , into] = of
+    const [, { into }] = of
     brought.push(into)
     if (into === join(folder, 'dump')) await writeFile(join(into, 'database.dump'), 'torn')
   }
@@ -125,7 +125,7 @@ test.each([
     bringsBox = resolve
   })
   const restore = async (...of: Parameters<SnapshotStore['restore']>) => {
-    const into = basename(of[3])
+    const into = basename(of[1].into)
     if (into === 'box') bringsBox()
     else if (more.length === 0) await boxBegun
     seen.push(into)

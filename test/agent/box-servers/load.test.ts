@@ -34,7 +34,11 @@ async function aLoadedBox({ files = {}, signal, dumpFolder, freshened = 'fresh\n
       return { exitCode: 0, stdout: String(stdin).includes('create database') ? freshened : '', stderr: '' }
     },
   } as unknown as ContainerEngine
-  await loadDatabase(engine, { slug: 'oak', project: { name: 'box-oak', folder } } as LocalBox, dumpFolder ?? folder, {}, signal)
+  await loadDatabase(
+    { engine, box: { slug: 'oak', project: { name: 'box-oak', folder } } as LocalBox },
+    { folder: dumpFolder ?? folder, expected: {} },
+    signal,
+  )
   return ran
 }
 

@@ -152,7 +152,10 @@ describe('adopting', () => {
     await expect(stack.adopt()).rejects.toMatchObject({ code: 'COMPOSE_INVALID' })
     await rm(stack.composeFile)
     await expect(stack.adopt()).rejects.toMatchObject({ code: 'NOT_FOUND', message: expect.stringMatching(/No compose file/) })
-    await expect(stack.adopt({ folder: '/nowhere' })).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    await expect(stack.adopt({ folder: '/nowhere' })).rejects.toMatchObject({
+      code: 'NOT_FOUND',
+      message: 'Folder /nowhere does not exist on this host. fix: adopt again with the folder that has the compose file',
+    })
     await expect(stack.adopt({ slug: 'e;lm' })).rejects.toThrow()
     expect(await stack.agent.deps.boxes.list()).toEqual([])
   })

@@ -36,7 +36,7 @@ const found = (change: Case) =>
 
 describe('a config hash that differs', () => {
   test('is explained by an upgrade of compose where all else is equal', () => {
-    expect(found({})).toMatchObject([{ service: 'postgres', isHashAlone: true }])
+    expect(found({})).toMatchObject([{ services: ['postgres'], isHashAlone: true }])
     const run = { settings: { ...container.settings, command: ['a'], entrypoint: ['b'] } }
     const written = { settings: { ...composed.settings, command: ['a'], entrypoint: ['b'] } }
     expect(found({ container: run, composed: written })).toMatchObject([{ isHashAlone: true }])

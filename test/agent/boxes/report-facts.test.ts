@@ -3,11 +3,9 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { readFacts } from '../../../src/agent/box-servers/database-facts.ts'
 import { folderSizes } from '../../../src/agent/boxes/box-facts.ts'
-import { networksOfOtherCompose } from '../../../src/agent/boxes/compose-upgrade.ts'
 import { composeRecord, factFinder, localBoxes, reportVersions } from '../../../src/agent/boxes/index.ts'
 import type { LocalBox, ProjectNetwork } from '../../../src/agent/ports/index.ts'
 import type { BoxFacts } from '../../../src/core/boxes/index.ts'
-import { sha256Hex } from '../../../src/core/kit/index.ts'
 import { aHost, aRunningBox, composeText, moving } from '../simulated/boxes.ts'
 
 type Hashes = { suffix: string; compose?: string; networks?: readonly ProjectNetwork[] }
@@ -133,29 +131,24 @@ describe('a report', () => {
   })
 })
 
-describe('a network that another compose version created', () => {
-  const model = { networks: { default: { name: 'box-oak_default', ipam: {} } } }
-  const hash = sha256Hex('{"name":"box-oak_default","ipam":{}}')
-  const network = { name: 'box-oak_default', configHash: 'of another version', composeVersion: '2.32.1' }
-
-  test.each([
-    ['is named when its hash differs', network, ['box-oak_default']],
-    ['with the hash of the file stays', { ...network, configHash: hash }, []],
-    ['without a hash stays: compose never recreates it', { ...network, configHash: null }, []],
-    ['of the installed version is none', { ...network, composeVersion: '2.40.0' }, []],
-  ])('%s', (_, found, named) => expect(networksOfOtherCompose([found], model, '2.40.0-desktop.1')).toEqual(named))
-
-  test('with options has the hash that compose 2.40.3 gave it', () => {
-    const inner = { name: 'box-oak_inner', ipam: {}, internal: true, labels: { who: 'me' } }
-    const configHash = 'e1a6ec625ea00f03871ebdd616a24f4b6af4cc68a3cebfbe3a4c9b8a29517eff'
-    const networks = [{ name: inner.name, configHash, composeVersion: '2.40.3' }]
-    expect(networksOfOtherCompose(networks, { networks: { inner } }, '2.41.0')).toEqual([])
+test('a report names all services of a network that was edited but not created again', async () => {
+  const { box, facts } = await aReportingHost()
+  await edit(box, (text) => `${text}\nnetworks: { default: { internal: true } }\n`)
+  expect(await facts()).toMatchObject({
+    wouldRecreate: ['edge', 'minio', 'postgres', 'synapse'],
+    differences: [expect.stringContaining('network box-oak_default has internal false, but compose.yaml has internal true')],
   })
+})
 
-  test('is part of the facts', async () => {
+describe('a network that another compose version created', () => {
+  test('is part of the facts when only its hash differs', async () => {
     expect(await (await aReportingHost()).facts()).not.toHaveProperty('otherNetworks')
+    const settings = { driver: 'bridge', internal: false }
+    const network = { name: 'box-oak_default', configHash: 'of another version', composeVersion: '2.32.1', settings }
     const { facts } = await aReportingHost(undefined, { suffix: '', networks: [network] })
-    expect(await facts()).toMatchObject({ otherNetworks: ['box-oak_default'], wouldRecreate: [] })
+    const found = await facts()
+    expect(found).toMatchObject({ otherNetworks: ['box-oak_default'], wouldRecreate: [] })
+    expect(found).not.toHaveProperty('otherCompose')
   })
 })
 

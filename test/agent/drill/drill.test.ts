@@ -76,8 +76,8 @@ test.each([
 test('counts that differ from the manifest fail a drill', async () => {
   const world = await drilled()
   const deps = await world.old.agent()
-  const wrong: Deps['servers']['loadDatabase'] = (box, folder, { events = 0, ...rows }, signal) =>
-    deps.servers.loadDatabase(box, folder, { ...rows, events: events + 1 }, signal)
+  const wrong: Deps['servers']['loadDatabase'] = (box, { folder, expected: { events = 0, ...rows } }, signal) =>
+    deps.servers.loadDatabase(box, { folder, expected: { ...rows, events: events + 1 } }, signal)
   const result = await world.run({ ...deps, servers: { ...deps.servers, loadDatabase: wrong } })
   expect(result).toMatchObject({
     ok: false,
@@ -91,9 +91,9 @@ test('a fetched dump that the disk damages is fetched again, and a second damage
     const world = await drilled()
     const deps = await world.old.agent()
     let left = times
-    const damaged: Deps['servers']['loadDatabase'] = async (box, folder, ...rest) => {
-      if (left-- > 0) await writeFile(`${folder}/database.dump`, 'torn')
-      return deps.servers.loadDatabase(box, folder, ...rest)
+    const damaged: Deps['servers']['loadDatabase'] = async (box, dump, signal) => {
+      if (left-- > 0) await writeFile(`${dump.folder}/database.dump`, 'torn')
+      return deps.servers.loadDatabase(box, dump, signal)
     }
     const result = await world.run({ ...deps, servers: { ...deps.servers, loadDatabase: damaged } })
     const message = expect.stringContaining('fetched twice')

@@ -16,8 +16,8 @@ async function drilled(attack: (box: string) => Promise<unknown>) {
   const deps = await old.agent()
   const snapshots: Deps['snapshots'] = {
     ...deps.snapshots,
-    restore: async (repository, id, path, into, signal) => {
-      await deps.snapshots.restore(repository, id, path, into, signal)
+    restore: async (repository, { id, path, into }, signal) => {
+      await deps.snapshots.restore(repository, { id, path, into }, signal)
       if (into.endsWith('/box')) await attack(into)
     },
   }

@@ -25,8 +25,8 @@ async function attacked(attack: Attack, two?: Two) {
   const fetched = new Set<string>()
   const snapshots: Deps['snapshots'] = {
     ...deps.snapshots,
-    restore: async (repository, id, path, into, signal) => {
-      await deps.snapshots.restore(repository, id, path, into, signal)
+    restore: async (repository, { id, path, into }, signal) => {
+      await deps.snapshots.restore(repository, { id, path, into }, signal)
       fetched.add(into)
       const [box, dump] = ['/box', '/dump'].map((end) => [...fetched].find((folder) => folder.endsWith(end)))
       if (box && dump && /\/(box|dump)$/.test(into)) await attack({ box, dump, victim }).catch(ifRepeated)

@@ -84,7 +84,7 @@ test('fetching a snapshot continues below the reserve, because a rollback may ne
   const { host, ports } = await aWatchedHost({ freeBytes: async () => 0 })
   const request = { tier: 'manual', commandId: 'sn_1', slug: 'oak', paths: [host.folder] } as const
   const { id } = await host.snapshots.take(repository, request)
-  await ports.snapshots.restore(repository, id, host.folder, `${host.folder}/back`)
+  await ports.snapshots.restore(repository, { id, path: host.folder, into: `${host.folder}/back` })
 })
 
 test.each(['pull', 'dump', 'snapshot'] as const)('a %s is not begun where the reserve is used up already', async (name) => {

@@ -61,6 +61,7 @@ async function agent(argv: string[], { input = '', terminal = false, env = {}, s
     signal: signal ?? new AbortController().signal,
     clock: { ...world.clock, now: () => new Date(world.clock.now().getTime() + offMs) },
     random: systemRandom,
+    engineRetryMs: 0,
   })
   return { exit, stdout, stderr }
 }

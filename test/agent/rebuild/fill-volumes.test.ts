@@ -10,7 +10,7 @@ test('the database is loaded while media and objects are still brought, into the
   const load = new Promise<void>((resolve) => {
     loaded = resolve
   })
-  const restore = async (...[, , from, into]: Parameters<SnapshotStore['restore']>) => {
+  const restore = async (...[, { path: from, into }]: Parameters<SnapshotStore['restore']>) => {
     await load
     seen.push(`${from} into ${into}`)
   }

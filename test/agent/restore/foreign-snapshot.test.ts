@@ -14,8 +14,8 @@ async function restored(world: LivedOn, attack: (folder: string) => Promise<unkn
   const snapshots: RestoreDeps['snapshots'] = {
     ...deps.snapshots,
     isOwn: async () => false,
-    restore: async (repository, id, path, into, signal) => {
-      await deps.snapshots.restore(repository, id, path, into, signal)
+    restore: async (repository, { id, path, into }, signal) => {
+      await deps.snapshots.restore(repository, { id, path, into }, signal)
       if (into.endsWith('/box')) await attack(into)
     },
   }

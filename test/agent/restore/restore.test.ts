@@ -136,11 +136,11 @@ describe('a restore', () => {
     const world = await aLivedOnBox()
     const deps = await world.agent()
     let loads = 0
-    const loadDatabase: typeof deps.servers.loadDatabase = async (box, folder, ...rest) => {
+    const loadDatabase: typeof deps.servers.loadDatabase = async (box, dump, signal) => {
       loads += 1
-      const tear = () => writeFile(join(folder, 'database.dump'), 'torn')
+      const tear = () => writeFile(join(dump.folder, 'database.dump'), 'torn')
       if (when === 'before each' || (when === 'before' && loads === 1)) await tear()
-      await deps.servers.loadDatabase(box, folder, ...rest)
+      await deps.servers.loadDatabase(box, dump, signal)
       if (when === 'after' && loads === 1) {
         await tear()
         throw problem('RESTORE_FAILED', 'counts differ')
@@ -263,9 +263,9 @@ describe('a snapshot that does not fit is refused before anything is stopped', (
       ...ports,
       snapshots: {
         ...ports.snapshots,
-        restore: async (repository, id, path, ...rest) => {
-          if (path.includes('objects')) throw problem('SNAPSHOT_STORE_UNAVAILABLE', 'the store does not answer')
-          return ports.snapshots.restore(repository, id, path, ...rest)
+        restore: async (repository, input, signal) => {
+          if (input.path.includes('objects')) throw problem('SNAPSHOT_STORE_UNAVAILABLE', 'the store does not answer')
+          return ports.snapshots.restore(repository, input, signal)
         },
       },
     }))
@@ -313,9 +313,9 @@ describe('a restore that cannot be kept', () => {
           await appendFile(join(world.host.folder, 'work', `${world.restoreId}.restored`, 'dump', 'database.dump'), '\n')
           return ports.servers.streamPositions(box, signal)
         },
-        loadDatabase: async (box, folder, ...rest) => {
-          loads.push((await readFile(join(folder, 'database.dump'), 'utf8')).endsWith('\n') ? 'damaged' : 'whole')
-          return ports.servers.loadDatabase(box, folder, ...rest)
+        loadDatabase: async (box, dump, signal) => {
+          loads.push((await readFile(join(dump.folder, 'database.dump'), 'utf8')).endsWith('\n') ? 'damaged' : 'whole')
+          return ports.servers.loadDatabase(box, dump, signal)
         },
       },
     }))

@@ -47,7 +47,7 @@ describe('messages', () => {
     await writeFile(box.project.composeFile, rewriteVolumes(composeText('oak'), { postgres: 'box-oak-postgres-2' }))
     await host.engine.stop(box.project, ['synapse', 'postgres'])
     await host.engine.up(box.project, ['postgres'])
-    await host.servers.loadDatabase(box, dump, counts)
+    await host.servers.loadDatabase(box, { folder: dump, expected: counts })
     await host.engine.up(box.project, ['synapse'])
     expect(host.traffic.content(box).messages).toBe(1)
   })
@@ -170,7 +170,7 @@ describe('snapshots', () => {
     await host.snapshots.prepare(repository)
     const facts = await host.snapshots.take(repository, { tier: 'pre-update', commandId: 'c1', slug: 'oak', paths: [box.project.folder] })
     expect(await host.snapshots.ofCommand(repository, 'c1')).toEqual(facts)
-    await host.snapshots.restore(repository, facts.id, box.project.folder, join(host.folder, 'back'))
+    await host.snapshots.restore(repository, { id: facts.id, path: box.project.folder, into: join(host.folder, 'back') })
     expect(await readFile(join(host.folder, 'back', 'compose.yaml'), 'utf8')).toBe(composeText('oak'))
   })
 

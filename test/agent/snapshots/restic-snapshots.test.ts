@@ -46,7 +46,11 @@ async function fakeRestic(script: string): Promise<string> {
 describe('what is written back', () => {
   const back = () => join(folder, 'back')
   const restoring = (program: string, sync: SyncDisk) =>
-    resticSnapshots({ program, owner: folder, cacheFolder: join(folder, 'cache'), sync }).restore(aRepository(), 'ab', data, back())
+    resticSnapshots({ program, owner: folder, cacheFolder: join(folder, 'cache'), sync }).restore(aRepository(), {
+      id: 'ab',
+      path: data,
+      into: back(),
+    })
 
   test('is on disk before anybody hears that it is here: a power cut takes nothing of it', async () => {
     const synced: string[] = []
@@ -95,7 +99,7 @@ describe.skipIf(!program)('snapshots with a real restic', () => {
     await store().prepare(aRepository())
     const taken = await store().take(aRepository(), aRequest())
     expect(taken.files).toBe(1)
-    await store().restore(aRepository(), taken.id, data, join(folder, 'back'))
+    await store().restore(aRepository(), { id: taken.id, path: data, into: join(folder, 'back') })
     expect(await readFile(join(folder, 'back', 'media', 'a.png'), 'utf8')).toBe('a picture')
     expect(await store().ofCommand(aRepository(), 'ro_1.box_1.1.update')).toMatchObject({ id: taken.id })
     expect(await store().ofCommand(aRepository(), 'ro_1.box_1.2.update')).toBeUndefined()
@@ -106,7 +110,7 @@ describe.skipIf(!program)('snapshots with a real restic', () => {
     const { id } = await store().take(aRepository(), aRequest())
     await rm(join(folder, 'repository', 'locks'), { recursive: true })
     await writeFile(join(folder, 'repository', 'locks'), '')
-    await store().restore(aRepository(), id, data, join(folder, 'back'))
+    await store().restore(aRepository(), { id, path: data, into: join(folder, 'back') })
     expect(await readFile(join(folder, 'back', 'media', 'a.png'), 'utf8')).toBe('a picture')
   })
 
@@ -196,7 +200,7 @@ describe.skipIf(!program)('a new snapshot is verified in the store', () => {
     resticItself('repair', 'index')
     resticItself('repair', 'snapshots', '--forget')
     const whole = await take()
-    await store().restore(aRepository(), whole.id, data, join(folder, 'back'))
+    await store().restore(aRepository(), { id: whole.id, path: data, into: join(folder, 'back') })
     expect((await readdir(join(folder, 'back', 'media'))).sort()).toEqual(['a.png', 'b.png'])
   })
 

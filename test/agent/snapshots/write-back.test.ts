@@ -38,7 +38,7 @@ async function aPrunedRepository() {
   await care.prune(repository)
   return {
     ...{ home, back, files },
-    restore: () => snapshots.restore(repository, id, data, back),
+    restore: () => snapshots.restore(repository, { id, path: data, into: back }),
     /** How the reading without the lock ended, and what it had written by then. */
     first: async () => (await readFile(join(folder, 'first'), 'utf8')).trim().split('\n'),
   }

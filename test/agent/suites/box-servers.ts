@@ -122,7 +122,7 @@ export function boxServersSuite(title: string, make: () => Promise<ServersUnderT
         const calls: Record<string, () => Promise<unknown>> = {
           probe: () => servers.probe(box, signal),
           dump: () => servers.dumpDatabase(box, folder, signal),
-          load: () => servers.loadDatabase(box, folder, {}, signal),
+          load: () => servers.loadDatabase(box, { folder, expected: {} }, signal),
           settle: () => servers.finishDatabaseLoad(box, {}, signal),
           positions: () => servers.streamPositions(box, signal),
           raise: () => servers.raiseStreams(box, 'unknown', signal),
@@ -193,7 +193,7 @@ export function boxServersSuite(title: string, make: () => Promise<ServersUnderT
       test('a dump that is not there, or was cut, leaves an empty database empty', async () => {
         await onVolume(2)
         for (const folder of [join(under.folder, 'nothing'), await cut()])
-          await expect(servers.loadDatabase(box, folder, counts)).rejects.toMatchObject({ code: 'RESTORE_FAILED' })
+          await expect(servers.loadDatabase(box, { folder, expected: counts })).rejects.toMatchObject({ code: 'RESTORE_FAILED' })
         expect(await servers.databaseFacts(box)).toMatchObject({
           schemaVersion: null,
           compatVersion: null,
@@ -204,8 +204,8 @@ export function boxServersSuite(title: string, make: () => Promise<ServersUnderT
 
       test('a dump that holds other rows than expected is refused, and no load goes over what it left', async () => {
         const fewer = { ...counts, events: (counts.events ?? 0) - 1 }
-        await expect(servers.loadDatabase(box, dump, fewer)).rejects.toMatchObject(differ)
-        await expect(servers.loadDatabase(box, dump, counts)).rejects.toMatchObject({
+        await expect(servers.loadDatabase(box, { folder: dump, expected: fewer })).rejects.toMatchObject(differ)
+        await expect(servers.loadDatabase(box, { folder: dump, expected: counts })).rejects.toMatchObject({
           code: 'RESTORE_FAILED',
           message: expect.stringMatching(/not empty/),
         })
@@ -215,7 +215,7 @@ export function boxServersSuite(title: string, make: () => Promise<ServersUnderT
       test('a dump is loaded into an empty database, with its box migrations and without what is of others', async () => {
         const former = await servers.databaseFacts(box)
         await onVolume(3)
-        await servers.loadDatabase(box, dump, counts)
+        await servers.loadDatabase(box, { folder: dump, expected: counts })
         const { schemaVersion, compatVersion } = former ?? {}
         expect(schemaVersion).toBeGreaterThan(0)
         expect(await servers.databaseFacts(box)).toMatchObject({ schemaVersion, compatVersion, otherDatabases: [] })
@@ -225,7 +225,7 @@ export function boxServersSuite(title: string, make: () => Promise<ServersUnderT
 
       test('a load that is done is whole after a crash that comes at once', async () => {
         await onVolume(4)
-        await servers.loadDatabase(box, dump, counts)
+        await servers.loadDatabase(box, { folder: dump, expected: counts })
         await under.crashDatabase()
         await expect.poll(() => servers.databaseReady(box), patience).toBe(true)
         await servers.finishDatabaseLoad(box, counts)
@@ -301,7 +301,7 @@ export function boxServersSuite(title: string, make: () => Promise<ServersUnderT
         const folder = join(under.folder, 'dumps', 'one')
         for (const work of [
           () => servers.dumpDatabase(box, join(under.folder, 'never')),
-          () => servers.loadDatabase(box, folder, {}),
+          () => servers.loadDatabase(box, { folder, expected: {} }),
           () => servers.finishDatabaseLoad(box, {}),
           () => servers.streamPositions(box),
           () => servers.raiseStreams(box, 'unknown'),

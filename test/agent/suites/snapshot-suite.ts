@@ -50,7 +50,7 @@ export function snapshotSuite(name: string, make: (folder: string) => Promise<Un
       const { store, repository } = under
       const id = await take({ commandId: 'sn_2.snapshot', exclude: [join(data, 'media', 'tmp')] })
       const into = join(folder, 'back')
-      await store.restore(repository, id, data, into)
+      await store.restore(repository, { id, path: data, into })
       expect(await readdir(join(into, 'media'))).toEqual(['a.png'])
       expect(await readFile(join(into, 'media', 'a.png'), 'utf8')).toBe('a picture')
     })
@@ -81,7 +81,7 @@ export function snapshotSuite(name: string, make: (folder: string) => Promise<Un
       const gone = await take({ commandId: 'sn_5.snapshot' })
       const work = { forget: [gone, 'f'.repeat(64)], prune: true, check: 'structure' as const }
       for (const time of ['first', 'second']) {
-        const tended = await maintainRepository(store, repository, work)
+        const tended = await maintainRepository({ care: store, repository }, work)
         expect([time, tended.forgotten, tended.check]).toEqual([time, work.forget, { ok: true, error: null }])
         expect(tended.present.map(({ snapshotId }) => snapshotId)).toEqual(before)
         expect(tended.freedBytes).toBeGreaterThanOrEqual(0)
@@ -89,7 +89,10 @@ export function snapshotSuite(name: string, make: (folder: string) => Promise<Un
     })
 
     test('a warm snapshot counts for no tier', async () => {
-      const { present } = await maintainRepository(under.store, under.repository, { forget: [], prune: false, check: 'none' })
+      const { present } = await maintainRepository(
+        { care: under.store, repository: under.repository },
+        { forget: [], prune: false, check: 'none' },
+      )
       expect(present.map(({ tier }) => tier)).toEqual(['manual', 'manual', null, 'manual'])
     })
 

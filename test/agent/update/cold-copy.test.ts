@@ -117,7 +117,7 @@ test.each([
   const half: typeof updateSteps.rewrite = async (run) => {
     const path = (await world.host.engine.volumePath(world.host.volumeNames().find((name) => name.endsWith('-1')) ?? '-')) as string
     await writeFile(join(path, 'content.json'), JSON.stringify({ messages: 1, schema: 84 }))
-    await harm(join(run.dumpFolder, '.cold-copy.json'))
+    await harm(join(`${run.dumpFolder}.copied`, 'mark.json'))
     return updateSteps.rewrite(run)
   }
   const result = await world.run(aPayload(), { steps: { ...updateSteps, rewrite: half } })

@@ -11,7 +11,7 @@ test('a hanging load ends in a reported failed rollback', async () => {
     const around = wrapped(ports, (_, act) => act())
     const hangs = (signal?: AbortSignal) =>
       new Promise<void>((_resolve, reject) => signal?.addEventListener('abort', () => reject(signal.reason)))
-    const loadDatabase = (_box: unknown, _folder: unknown, _expected: unknown, signal?: AbortSignal) => hangs(signal)
+    const loadDatabase = (_box: unknown, _dump: unknown, signal?: AbortSignal) => hangs(signal)
     const finishDatabaseLoad = (_box: unknown, _expected: unknown, signal?: AbortSignal) => hangs(signal)
     return { ...around, servers: { ...around.servers, loadDatabase, finishDatabaseLoad } }
   })

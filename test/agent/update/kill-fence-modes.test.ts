@@ -38,6 +38,15 @@ const cases = {
   'never good': { fence: proven, meets: { kind: 'probe-fails', image: newSynapse }, probe, ends: rolledBack },
   'healthy, without a fence': { fence: { mode: 'none' }, ends: committed },
   'sick, without a fence': { fence: { mode: 'none' }, meets: sick, probe, ends: leftOpen },
+  'snapshot alongside': { fence: { ...proven, snapshot: 'alongside' }, ends: committed },
+  'snapshot alongside, sick once open': { fence: { ...proven, snapshot: 'alongside' }, meets: sick, probe, ends: rolledBack },
+  'snapshot alongside, never good': {
+    fence: { ...proven, snapshot: 'alongside' },
+    meets: { kind: 'probe-fails', image: newSynapse },
+    probe,
+    ends: rolledBack,
+  },
+  'snapshot alongside, without a fence': { fence: { mode: 'none', snapshot: 'alongside' }, ends: committed },
   'without a fence, and its new database dies': {
     fence: { mode: 'none' },
     meets: { kind: 'dies-at-start', image: newPostgres },
@@ -111,13 +120,15 @@ async function beforeTheStop({ fence, targets }: Case): Promise<number> {
 
 const atEveryTouch = async (one: Case, when: When) => killedEverywhere(one, when, atTouches, await beforeTheStop(one))
 
-test.each(named('sick once open, and rolled back by images', 'without a fence, and its new database dies'))(
-  'killed before every single touch of the host: %s',
-  (_, one) => atEveryTouch(one, 'before'),
-  240_000,
+const everyTouch = named(
+  'sick once open, and rolled back by images',
+  'without a fence, and its new database dies',
+  'snapshot alongside',
+  'snapshot alongside, never good',
 )
+test.each(everyTouch)('killed before every single touch of the host: %s', (_, one) => atEveryTouch(one, 'before'), 240_000)
 
-test.each(named('sick once open, and rolled back by images', 'sick, without a fence'))(
+test.each(named('sick once open, and rolled back by images', 'sick, without a fence', 'snapshot alongside'))(
   'killed after every single touch of the host: %s',
   (_, one) => atEveryTouch(one, 'after'),
   240_000,

@@ -27,7 +27,7 @@ test('prints the present step at once, each further one, and the outcome', async
   const ran = await follow(answers)
   expect([ran.exit, ran.stdout]).toEqual([
     0,
-    'anna-schule  restore: load: 40 %\nanna-schule  restore: start\nanna-schule  restore: restored\n',
+    'anna-schule  restore: load snapshot: 40 %\nanna-schule  restore: start services\nanna-schule  restore: restored\n',
   ])
 })
 

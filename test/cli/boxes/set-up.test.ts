@@ -37,7 +37,7 @@ describe('provision', () => {
     expect(ran.stderr.split('\n')).toEqual([
       'anna-schule: sent to the agent of host-1',
       'anna-schule: waiting for the agent of host-1',
-      'anna-schule: pull: synapse: 40 %',
+      'anna-schule: pull images: synapse: 40 %',
       'anna-schule: ready',
       '',
     ])

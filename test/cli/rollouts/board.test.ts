@@ -325,6 +325,18 @@ describe('a box in plain lines', () => {
 
   test.each([
     ['begins', { status: 'pending' }, { status: 'preflight' }, ['a  preflight']],
+    [
+      'begins in a fence mode',
+      { status: 'pending' },
+      { status: 'preflight', fenceMode: 'until-proven' },
+      ['a  preflight (maintenance will end when proven)'],
+    ],
+    [
+      'has its mode already',
+      { status: 'preflight', fenceMode: 'until-proven' },
+      { status: 'pulling', fenceMode: 'until-proven' },
+      ['a  pulling'],
+    ],
     ['goes on preparing', { status: 'preflight' }, { status: 'pulling' }, ['a  pulling']],
     ['is fenced', { status: 'pulling' }, { status: 'snapshotting', progress: stepAt('fence') }, ['a  snapshotting: start maintenance']],
     [

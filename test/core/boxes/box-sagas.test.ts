@@ -13,7 +13,7 @@ function play(saga: Saga<string, unknown>, fates: readonly ('done' | 'failed' | 
   const written: SagaEntry[] = []
   const begun: string[] = []
   for (let round = 0; round < 200; round++) {
-    const next = nextStep(saga, written, world, { elapsedMs: 3_600_000, deadlineMs: null })
+    const next = nextStep(saga, written, { world, time: { elapsedMs: 3_600_000, deadlineMs: null } })
     if ('done' in next) return { written, begun, outcome: next.done }
     if ('wait' in next) throw new Error('waits for a pause that is over')
     if ('fail' in next) {

@@ -15,7 +15,7 @@ type RestoreEvent = SagaEntry & Readonly<{ step: RestoreStep }>
 /** Longer than any pause between two attempts. */
 const later = 3_600_000
 const decide = (events: readonly RestoreEvent[], { deadlinePassed, ...world }: RestoreWorld) =>
-  nextStep(restoreSaga, events, world, { elapsedMs: later, deadlineMs: deadlinePassed ? 1 : null })
+  nextStep(restoreSaga, events, { world, time: { elapsedMs: later, deadlineMs: deadlinePassed ? 1 : null } })
 const stepAfter = (events: readonly RestoreEvent[], world: RestoreWorld): RestoreStep | undefined => {
   const next = decide(events, world)
   if ('do' in next) return next.do

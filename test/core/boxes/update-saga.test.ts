@@ -20,7 +20,7 @@ type UpdateEvent = SagaEntry & Readonly<{ step: UpdateStep }>
 /** Longer than any pause between two attempts. */
 const later = 3_600_000
 const decide = (events: readonly UpdateEvent[], { order, deadlinePassed, ...world }: UpdateWorld) =>
-  nextStep(updateSaga(order), events, world, { elapsedMs: later, deadlineMs: deadlinePassed ? 1 : null })
+  nextStep(updateSaga(order), events, { world, time: { elapsedMs: later, deadlineMs: deadlinePassed ? 1 : null } })
 const stepAfter = (events: readonly UpdateEvent[], world: UpdateWorld): UpdateStep | undefined => {
   const next = decide(events, world)
   if ('do' in next) return next.do
@@ -263,6 +263,55 @@ describe('a fence lifted after the quick probes, where the rule chose that', () 
   })
 })
 
+describe('a snapshot alongside the new version', () => {
+  const along = (world: UpdateWorld, order: Order = proven): UpdateWorld => ({ ...world, order: { ...order, snapshot: 'alongside' } })
+  const copy = (skipped?: string): UpdateEvent[] => [
+    mark('cold-copy', 'intent'),
+    { ...mark('cold-copy', 'done'), data: skipped === undefined ? { copiedMs: 1 } : { skipped } },
+  ]
+  const untilStopped = did('prefetch', 'fence', 'stop')
+  const untilCopied = [...untilStopped, ...copy()]
+  const untilGood = [...untilCopied, ...did('rewrite', 'recreate', 'quick-probe')]
+  const checked: UpdateEvent[] = [mark('check-rollback', 'intent'), { ...mark('check-rollback', 'done'), data: { possible: true } }]
+  const opened = [...untilGood, ...checked, ...did('unfence')]
+  const rows: [rule: string, events: UpdateEvent[], world: UpdateWorld, next: UpdateStep | undefined][] = [
+    ['the stopped database is copied first', untilStopped, quiet, 'cold-copy'],
+    ['the new version starts after the copy', untilCopied, quiet, 'rewrite'],
+    ['without a copy the snapshot comes first', [...untilStopped, ...copy('no room')], quiet, 'snapshot'],
+    ['and then the new version', [...untilStopped, ...copy('no room'), ...did('snapshot')], quiet, 'rewrite'],
+    ['which starts without a second snapshot', [...untilStopped, ...copy('no room'), ...did('snapshot', 'rewrite')], quiet, 'recreate'],
+    ['a box that serves again is stopped and copied again', [...untilCopied, ...did('stop')], quiet, 'cold-copy'],
+    ['the snapshot is stored once the box is open', opened, untouched, 'snapshot'],
+    ['it is taken again after a kill', [...opened, mark('snapshot', 'intent')], untouched, 'snapshot'],
+    ['the slow probes follow it', [...opened, ...did('snapshot')], untouched, 'probe'],
+    ['then the commit', [...opened, ...did('snapshot', 'probe')], untouched, 'commit'],
+    [
+      'a box that fails before it is open is restored from the copy',
+      [...untilCopied, ...did('rewrite'), ...failedAt('recreate')],
+      quiet,
+      'restore-stop',
+    ],
+    [
+      'a snapshot that fails with the box open leads to a rollback by images',
+      [...opened, ...failedAt('snapshot')],
+      untouched,
+      'confirm-rollback',
+    ],
+  ]
+  test.each(rows)('%s', (_, events, world, next) => {
+    expect([refusalAfter(events, along(world)), stepAfter(events, along(world))]).toEqual([undefined, next])
+  })
+
+  test('a box that stays fenced until it is stable has its snapshot first', () => {
+    expect(stepAfter(untilStopped, along(quiet, stable))).toBe('snapshot')
+  })
+
+  test('without a fence it is stored once the chat server runs', () => {
+    const served = [...did('prefetch', 'stop'), ...copy(), ...did('rewrite', 'recreate', 'serve')]
+    expect(stepAfter(served, along(untouched, { mode: 'none' }))).toBe('snapshot')
+  })
+})
+
 describe('an update without a fence', () => {
   const open = (world: UpdateWorld): UpdateWorld => ({ ...world, order: { mode: 'none' }, fence: 'absent' })
   const untilRecreated = did('prefetch', 'stop', 'snapshot', 'cold-copy', 'rewrite', 'recreate')
@@ -309,12 +358,16 @@ type Box = {
   containers: 'former' | 'target'
   data: 'former' | 'changed' | 'empty'
   snapshot: boolean
+  /** The stopped former database is copied on its host. */
+  copy: boolean
   healthy: boolean
   /** Users have used the new version. */
   written: boolean
   /** A rollback by images keeps all data, and was begun. */
   revertible: boolean
   byImages: boolean
+  /** There is room for a copy. */
+  copies: boolean
 }
 type Fate = 'works' | 'fails' | 'fails after its effect' | 'killed before' | 'killed after'
 
@@ -323,15 +376,16 @@ const effects: Record<UpdateStep, (box: Box) => void> = {
   fence: (box) => set(box, { fence: 'ours' }),
   stop: (box) => set(box, { quiet: true, serving: false }),
   snapshot: (box) => {
-    if (!box.world.quiet) throw new Error('a snapshot of a box that serves')
+    if (!box.world.quiet && !box.copy) throw new Error('a snapshot of a box that serves')
     box.snapshot = true
   },
   'cold-copy': (box) => {
     if (!box.world.quiet || box.containers !== 'former') throw new Error('copied a database that is not the former one at rest')
+    box.copy = box.copies
   },
   rewrite: (box) => set(box, { compose: 'target' }),
   recreate: (box) => {
-    if (!box.snapshot || box.world.compose !== 'target') throw new Error('recreated without a snapshot')
+    if (!isKept(box) || box.world.compose !== 'target') throw new Error('recreated without a snapshot')
     Object.assign(box, { containers: 'target', data: 'changed' })
     set(box, { quiet: false, stopped: false, serving: box.world.order.mode !== 'none' })
   },
@@ -354,7 +408,7 @@ const effects: Record<UpdateStep, (box: Box) => void> = {
   },
   'restore-data': (box) => {
     if (box.written) throw new Error('lost what users wrote')
-    if (!box.snapshot || !box.world.quiet) throw new Error('restored without a snapshot or into a box that serves')
+    if (!isKept(box) || !box.world.quiet) throw new Error('restored without a snapshot or into a box that serves')
     box.data = 'former'
     set(box, { stopped: false, compose: 'other' })
   },
@@ -367,6 +421,8 @@ const effects: Record<UpdateStep, (box: Box) => void> = {
     box.healthy = true
   },
 }
+/** The former data are in the store or, where the order allows it, in a copy on the host. */
+const isKept = ({ snapshot, copy, world: { order } }: Box): boolean => snapshot || (copy && order.snapshot === 'alongside')
 const probed = (box: Box) => {
   if (!box.world.serving) throw new Error('probed while it was stopped')
 }
@@ -375,15 +431,17 @@ const set = (box: Box, change: Partial<UpdateWorld>) => {
   box.written ||= box.containers === 'target' && box.world.serving && box.world.fence === 'absent'
 }
 
+type Kind = Readonly<{ order: Order; revertible: boolean; copies?: boolean }>
+
 function live(
-  { order, revertible }: Readonly<{ order: Order; revertible: boolean }>,
+  { order, revertible, copies = true }: Kind,
   fates: readonly Fate[],
   deadlineAfter: number,
 ): { box: Box; events: UpdateEvent[]; rounds: number } {
   const box: Box = {
     world: { ...untouched, order },
-    ...{ containers: 'former', data: 'former', snapshot: false, healthy: false, written: false },
-    ...{ revertible, byImages: false },
+    ...{ containers: 'former', data: 'former', snapshot: false, copy: false, healthy: false, written: false },
+    ...{ revertible, byImages: false, copies },
   }
   const events: UpdateEvent[] = []
   for (let round = 0; round < 200; round++) {
@@ -406,7 +464,12 @@ function act(box: Box, events: UpdateEvent[], step: UpdateStep, fate: Fate): voi
   if (fate === 'fails' || fate === 'killed before') return
   effects[step](box)
   if (fate === 'killed after') return
-  const found = step === 'check-rollback' || step === 'confirm-rollback' ? { data: { possible: box.revertible } } : {}
+  const isCheck = step === 'check-rollback' || step === 'confirm-rollback'
+  const found = isCheck
+    ? { data: { possible: box.revertible } }
+    : step === 'cold-copy'
+      ? { data: box.copies ? { copiedMs: 1 } : { skipped: 'no room' } }
+      : {}
   events.push({ ...mark(step, fate === 'works' ? 'done' : 'failed'), ...(fate === 'works' ? found : {}) })
 }
 
@@ -425,7 +488,16 @@ const orders = {
   'until proven, by order of an operator': { order: forced, revertible: false },
   never: { order: { mode: 'none' }, revertible: false },
   'never, where a rollback by images is possible': { order: { mode: 'none', formerSchema: 94 }, revertible: true },
-} satisfies Record<string, { order: Order; revertible: boolean }>
+  'until proven, with the snapshot alongside': { order: { ...proven, snapshot: 'alongside' }, revertible: true },
+  'until proven, where no rollback by images is possible, with the snapshot alongside': {
+    order: { ...proven, snapshot: 'alongside' },
+    revertible: false,
+  },
+  'until proven, with the snapshot alongside, but no copy': {
+    ...{ order: { ...proven, snapshot: 'alongside' }, revertible: true, copies: false },
+  },
+  'never, with the snapshot alongside': { order: { mode: 'none', snapshot: 'alongside' }, revertible: false },
+} satisfies Record<string, Kind>
 
 describe.each(Object.entries(orders))('fenced %s, with any failures and kills', (_, kind) => {
   const { order, revertible } = kind

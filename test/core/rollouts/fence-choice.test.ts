@@ -1,6 +1,13 @@
 import { expect, test } from 'vitest'
 import type { Component } from '../../../src/core/boxes/index.ts'
-import { chooseFence, fenceModeText, type KnownBox, RequestedFenceInput, requestedFence } from '../../../src/core/rollouts/index.ts'
+import {
+  chooseFence,
+  fenceModeText,
+  type KnownBox,
+  RequestedFenceInput,
+  requestedFence,
+  requestedSnapshot,
+} from '../../../src/core/rollouts/index.ts'
 import { aManifest } from '../../support/boxes.ts'
 import { aKnownBox } from '../../support/rollouts.ts'
 import { synapseSchemas } from '../../support/synapse-schemas.ts'
@@ -11,9 +18,14 @@ type Row = Readonly<{
   synapse?: string
   changes?: Component[]
   requested?: 'auto' | 'until-stable' | 'until-proven' | 'none'
+  snapshot?: 'before' | 'alongside'
 }>
-const chosen = ({ box = {}, synapse = '1.163.2', changes = ['synapse'], requested = 'auto' }: Row) =>
-  chooseFence(aKnownBox('oak', { agentVersion: '1.2.0', ...box }), { to: aManifest({ synapse }).tiers.free, changes, requested }, limits)
+const chosen = ({ box = {}, synapse = '1.163.2', changes = ['synapse'], requested = 'auto', snapshot = 'before' }: Row) =>
+  chooseFence(
+    aKnownBox('oak', { agentVersion: '1.2.0', ...box }),
+    { to: aManifest({ synapse }).tiers.free, changes, requested, snapshot },
+    limits,
+  )
 
 test.each<[rule: string, Row, object]>([
   ['the former version reads what the new one writes', {}, { mode: 'until-proven', formerSchema: expect.any(Number) }],
@@ -52,6 +64,21 @@ test('the request of a rollout comes before that of the tier', () => {
     'auto',
     'until-stable',
   ])
+})
+
+test.each<[rule: string, Row, 'alongside' | undefined]>([
+  ['alongside where the box is opened early', { snapshot: 'alongside' }, 'alongside'],
+  ['and without a fence', { snapshot: 'alongside', requested: 'none' }, 'alongside'],
+  ['not by default', {}, undefined],
+  ['not where the box stays fenced until it is stable', { snapshot: 'alongside', changes: ['minio'] }, undefined],
+  ['not for an older agent', { snapshot: 'alongside', requested: 'none', box: { agentVersion: '1.1.9' } }, undefined],
+])('the snapshot is stored %s', (_, row, snapshot) => {
+  expect(chosen(row).snapshot).toBe(snapshot)
+})
+
+test('the snapshot mode of a rollout comes before that of the tier', () => {
+  const tiers = { free: 'before', pro: 'alongside', enterprise: 'before' } as const
+  expect([requestedSnapshot('auto', tiers, 'pro'), requestedSnapshot('before', tiers, 'pro')]).toEqual(['alongside', 'before'])
 })
 
 test('the former name is accepted', () => {

@@ -16,27 +16,38 @@ const past = (slug: string, given: Partial<PastUpdate> = {}): PastUpdate => ({
 
 test('the downtime of a box is that of its parts, plus the probes of its mode', () => {
   const of = expect1([past('oak')])
-  expect(of(box('oak'), 'until-proven').expectedFenceMs).toBe(18_800 + 2_000)
-  expect(of(box('oak'), 'until-stable').expectedFenceMs).toBe(18_800 + 120_000)
-  expect(of(box('oak'), 'none').expectedFenceMs).toBe(18_800)
+  expect(of(box('oak'), { mode: 'until-proven' }).expectedFenceMs).toBe(18_800 + 2_000)
+  expect(of(box('oak'), { mode: 'until-stable' }).expectedFenceMs).toBe(18_800 + 120_000)
+  expect(of(box('oak'), { mode: 'none' }).expectedFenceMs).toBe(18_800)
 })
 
 test('dump, store and copy grow with the database, the rest does not', () => {
   const of = expect1([past('oak')])
-  expect(of(box('oak', 'h1', 2e9), 'none').expectedFenceMs).toBe(5_300 + 1_500 + 24_000)
-  expect(of(box('oak', 'h1', 0), 'none').expectedFenceMs).toBe(5_300 + 1_500)
+  expect(of(box('oak', 'h1', 2e9), { mode: 'none' }).expectedFenceMs).toBe(5_300 + 1_500 + 24_000)
+  expect(of(box('oak', 'h1', 0), { mode: 'none' }).expectedFenceMs).toBe(5_300 + 1_500)
+})
+
+test('with the snapshot alongside only the copy of the database is waited for', () => {
+  const copied = { downtime: { ...downtime, copyMs: 0, copyingMs: 3_000 } }
+  const fence = { mode: 'none', snapshot: 'alongside' } as const
+  const of = expect1([past('oak', copied), past('elm')])
+  expect(of(box('oak'), fence).expectedFenceMs).toBe(5_300 + 3_000)
+  expect(of(box('oak', 'h1', 2e9), fence).expectedFenceMs).toBe(5_300 + 6_000)
+  expect(of(box('new'), fence).expectedFenceMs).toBe(5_300 + 3_000)
+  // A box that never measured a copy: no more than with the snapshot before.
+  expect(of(box('elm'), fence).expectedFenceMs).toBe(18_800)
 })
 
 test('a box without an update takes the median of its host, and never that of another host', () => {
   const slow = { downtime: { ...downtime, startMs: 60_000 } }
   const of = expect1([past('elm'), past('fir'), past('ash', slow), past('far', { hostId: 'h2', ...slow })])
-  expect(of(box('new'), 'until-proven').expectedFenceMs).toBe(18_800 + 2_000)
-  expect(of(box('new', 'h2'), 'until-proven').expectedFenceMs).toBe(18_800 + 58_000 + 2_000)
-  expect(of(box('new', 'h3'), 'until-proven').expectedFenceMs).toBe(60_000 + 40_000 + 2_000)
+  expect(of(box('new'), { mode: 'until-proven' }).expectedFenceMs).toBe(18_800 + 2_000)
+  expect(of(box('new', 'h2'), { mode: 'until-proven' }).expectedFenceMs).toBe(18_800 + 58_000 + 2_000)
+  expect(of(box('new', 'h3'), { mode: 'until-proven' }).expectedFenceMs).toBe(60_000 + 40_000 + 2_000)
 })
 
 test('without parts a whole fence is taken, with the probes of this mode in place of the slow ones', () => {
   const of = expect1([past('oak', { fencedMs: 150_000, downtime: null })])
-  expect(of(box('oak'), 'until-stable').expectedFenceMs).toBe(150_000)
-  expect(of(box('oak'), 'until-proven').expectedFenceMs).toBe(32_000)
+  expect(of(box('oak'), { mode: 'until-stable' }).expectedFenceMs).toBe(150_000)
+  expect(of(box('oak'), { mode: 'until-proven' }).expectedFenceMs).toBe(32_000)
 })

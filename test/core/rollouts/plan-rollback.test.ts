@@ -56,23 +56,23 @@ const aBox = ({ box = {}, report = {}, facts: changed = {}, digests = {} }: Seen
 
 /** Beside that of the positions of apps, which is told of every older release. */
 const codes = (mode: 'images' | 'snapshot', update: CompletedUpdate, box: KnownBox | undefined) =>
-  planBoxRollback(mode, update, box, limits)
+  planBoxRollback({ mode, update, box }, limits)
     .findings.map(({ severity, code }) => `${severity} ${code}`)
     .filter((found) => found !== 'warn SYNC_POSITIONS')
 
 test('a box that still runs what it was given goes back either way', () => {
-  const byImages = planBoxRollback('images', anUpdate(), aBox(), limits)
+  const byImages = planBoxRollback({ mode: 'images', update: anUpdate(), box: aBox() }, limits)
   expect(byImages).toMatchObject({ does: 'undo', losesSince: null, losesMs: 0, snapshotId: null, from: after })
   expect(byImages.images).toEqual({ synapse: { image: images.synapse, digest: old.synapse } })
   expect(byImages.to).toEqual({ ...after, synapse: before.synapse })
-  const bySnapshot = planBoxRollback('snapshot', anUpdate(), aBox(), limits)
+  const bySnapshot = planBoxRollback({ mode: 'snapshot', update: anUpdate(), box: aBox() }, limits)
   expect(bySnapshot).toMatchObject({ does: 'undo', images: {}, snapshotId: 'abcdef0123456789' })
   expect(bySnapshot).toMatchObject({ losesSince: '2026-01-05T02:00:00.000Z', losesMs: (3 * 60 + 12) * 60_000 })
 })
 
 test('a later update of another service, which the snapshot would revert, is named', () => {
   const box = aBox({ box: { installed: { ...after, postgres: '17.7' } }, digests: { postgres: 'sha256:p2' } })
-  expect(planBoxRollback('snapshot', anUpdate(), box, limits)).toMatchObject({
+  expect(planBoxRollback({ mode: 'snapshot', update: anUpdate(), box }, limits)).toMatchObject({
     does: 'refuse',
     findings: expect.arrayContaining([
       expect.objectContaining({
@@ -85,7 +85,7 @@ test('a later update of another service, which the snapshot would revert, is nam
 describe('an emergency', () => {
   const fix = { emergency: 'cve-20260105-abcd2345', cveId: 'CVE-2026-12345', overAt: null }
   const found = (mode: 'images' | 'snapshot', versions: object, box = aBox()) =>
-    planBoxRollback(mode, anUpdate(), box, { ...limits, fixes: { since: [{ ...fix, versions }], before: [] } }).findings.find(
+    planBoxRollback({ mode, update: anUpdate(), box }, { ...limits, fixes: { since: [{ ...fix, versions }], before: [] } }).findings.find(
       ({ code }) => code === 'REINTRODUCES_CVE',
     )
 
@@ -97,7 +97,7 @@ describe('an emergency', () => {
 
   test('that began before the rollout keeps none from it, and is told', () => {
     const fixes = { since: [], before: [{ ...fix, versions: { synapse: '1.163.2' } }] }
-    const { does, findings } = planBoxRollback('images', anUpdate(), aBox(), { ...limits, fixes })
+    const { does, findings } = planBoxRollback({ mode: 'images', update: anUpdate(), box: aBox() }, { ...limits, fixes })
     expect(does).toBe('undo')
     expect(findings).toContainEqual({
       severity: 'warn',
@@ -230,10 +230,9 @@ test.each(cases)('%s (%s)', (_, mode, update, seen, found) => {
 
 test('an older release may refuse the positions that apps hold, which is told; one of the same minor does not', () => {
   const told = (from: string) =>
-    planBoxRollback('snapshot', anUpdate({ from: { ...after, synapse: from } }), aBox(), limits).findings.map(({ severity, code }) => [
-      severity,
-      code,
-    ])
+    planBoxRollback({ mode: 'snapshot', update: anUpdate({ from: { ...after, synapse: from } }), box: aBox() }, limits).findings.map(
+      ({ severity, code }) => [severity, code],
+    )
   expect(told('1.157.1')).toEqual([['warn', 'SYNC_POSITIONS']])
   expect(told('1.163.1')).toEqual([])
 })
@@ -280,7 +279,10 @@ describe('whatever was updated in whatever order', () => {
     fc.assert(
       fc.property(fc.subarray(['synapse', 'postgres', 'minio'] as const), (changed) => {
         const digestsAfter = { ...old, ...Object.fromEntries(changed.map((service) => [service, `sha256:${service}-new`])) }
-        const { images: back } = planBoxRollback('images', anUpdate({ digestsAfter }), aBox({ digests: digestsAfter }), limits)
+        const { images: back } = planBoxRollback(
+          { mode: 'images', update: anUpdate({ digestsAfter }), box: aBox({ digests: digestsAfter }) },
+          limits,
+        )
         expect(Object.keys(back).sort()).toEqual(changed.filter((service) => service !== 'minio').toSorted())
         for (const [service, { digest }] of Object.entries(back)) expect(digest).toBe(old[service as keyof typeof old])
       }),

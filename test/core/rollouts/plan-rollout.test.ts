@@ -18,6 +18,7 @@ const plan = (boxes: readonly KnownBox[], changes: Partial<PlanInput> = {}) =>
     history: [],
     fenceMode: 'until-stable',
     fences: { free: 'auto', pro: 'auto', enterprise: 'auto' },
+    snapshots: { free: 'before', pro: 'before', enterprise: 'before' },
     probe,
     limits: { parallel: 3, perHost: 1 },
     now: '2026-01-05T02:10:00.000Z',

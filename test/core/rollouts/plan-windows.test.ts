@@ -22,6 +22,7 @@ const plan = (boxes: readonly KnownBox[], changes: Partial<PlanInput> = {}) =>
     history: [],
     fenceMode: 'until-stable',
     fences: { free: 'auto', pro: 'auto', enterprise: 'auto' },
+    snapshots: { free: 'before', pro: 'before', enterprise: 'before' },
     probe: { consecutive: 3, spacingMs: 60_000, timeoutMs: 1_800_000 },
     limits: { parallel: 3, perHost: 1 },
     now,

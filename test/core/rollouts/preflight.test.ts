@@ -263,9 +263,9 @@ describe('a box that is tried again', () => {
   const running = (digest: string | null, services = {}) => ({
     report: aReport('acme', { services: { synapse: { image, digest, state: 'running', restartCount: 0 }, ...services } as never }),
   })
-  type Earlier = NonNullable<Parameters<typeof preflightRetry>[3]>
+  type Earlier = NonNullable<Parameters<typeof preflightRetry>[2]['earlier']>
   const again = (box: Partial<KnownBox>, pinned: Earlier['pinned'], to = target, before: Earlier['before'] = {}) =>
-    preflightRetry(aKnownBox('acme', box), to, limits, { pinned, before })
+    preflightRetry(aKnownBox('acme', box), to, { ...limits, earlier: { pinned, before } })
   const atTarget = withVersions({ synapse: '1.163.2' })
 
   test.each([
@@ -290,7 +290,7 @@ describe('a box that is tried again', () => {
 
   test('is held to no image where no attempt came as far as to change it', () => {
     const box = aKnownBox('acme', { ...withVersions({ synapse: '1.163.2', postgres: '17.5' }), ...running('sha256:b') })
-    expect(preflightRetry(box, target, limits, null)).toMatchObject({ does: 'update', findings: [] })
+    expect(preflightRetry(box, target, { ...limits, earlier: null })).toMatchObject({ does: 'update', findings: [] })
   })
 
   test('is not held to images that are to change, but to those that are not', () => {

@@ -34,7 +34,7 @@ const entries = (text: string): SagaEntry[] =>
 
 const later = 3_600_000
 const next = (text: string, world: World = {}, time = { elapsedMs: later, deadlineMs: null as number | null }): SagaNext<Step> =>
-  nextStep(saga, entries(text), world, time)
+  nextStep(saga, entries(text), { world, time })
 
 test.each<[string, SagaNext<Step>]>([
   ['', { do: 'a' }],
@@ -68,7 +68,7 @@ test('a done step that no longer holds runs again, and all after it; not once it
 
 test('results stay once the step that fixes them was begun', () => {
   const fixed = { ...saga, fixedFrom: 'b' as const }
-  expect(nextStep(fixed, entries('a+ b+ a+'), {}, { elapsedMs: later, deadlineMs: null })).toEqual({ do: 'c' })
+  expect(nextStep(fixed, entries('a+ b+ a+'), { world: {}, time: { elapsedMs: later, deadlineMs: null } })).toEqual({ do: 'c' })
 })
 
 test('a step that never holds fails the saga', () => {
@@ -129,7 +129,7 @@ function run(failsAt: Step | undefined, kills: readonly Kill[]): Run {
   const effects = new Set<string>()
   const log: string[] = []
   for (let round = 0; round < 300; round++) {
-    const decided = nextStep(simple, journal, {}, { elapsedMs: later, deadlineMs: null })
+    const decided = nextStep(simple, journal, { world: {}, time: { elapsedMs: later, deadlineMs: null } })
     if ('done' in decided) return { outcome: decided.done, effects: [...effects].sort(), log }
     if ('wait' in decided || 'fail' in decided) throw new Error('nothing waits or is refused here')
     const step = 'do' in decided ? decided.do : decided.compensate

@@ -7,7 +7,9 @@ const hoursMs = 3_600_000
 
 /** The openings in a period, as `opens – closes` in UTC, without seconds. */
 const shown = (window: string, timeZone: string, from: string, to: string) =>
-  openings(parseWindow(window), timeZone, ms(from), ms(to)).map(({ fromMs, toMs }) => `${stamp(fromMs)} – ${stamp(toMs)}`)
+  openings({ window: parseWindow(window), timeZone }, { fromMs: ms(from), toMs: ms(to) }).map(
+    ({ fromMs, toMs }) => `${stamp(fromMs)} – ${stamp(toMs)}`,
+  )
 const stamp = (atMs: number) => new Date(atMs).toISOString().slice(5, 16)
 
 describe('a window opens by the wall clock of its zone', () => {
@@ -59,7 +61,7 @@ describe('at a clock change', () => {
 
   test('a day has 23 or 25 hours', () => {
     const length = (from: string, to: string) => {
-      const [day] = openings(parseWindow('sun 00:00-00:00'), 'Europe/Berlin', ms(from), ms(to))
+      const [day] = openings({ window: parseWindow('sun 00:00-00:00'), timeZone: 'Europe/Berlin' }, { fromMs: ms(from), toMs: ms(to) })
       return ((day?.toMs ?? 0) - (day?.fromMs ?? 0)) / hoursMs
     }
     expect([length('2026-03-28T12:00Z', '2026-03-30T12:00Z'), length('2026-10-24T12:00Z', '2026-10-26T12:00Z')]).toEqual([23, 25])
@@ -125,7 +127,7 @@ describe('compared with a minute by minute model', () => {
           hourCycle: 'h23',
         })
         const toMs = fromMs + 48 * hoursMs
-        const found = openings(window, timeZone, fromMs, toMs)
+        const found = openings({ window, timeZone }, { fromMs, toMs })
         for (let atMs = fromMs; atMs < toMs; atMs += 60_000) {
           const open = found.some((opening) => opening.fromMs <= atMs && atMs < opening.toMs)
           if (open !== isOpen(window, format, atMs))
@@ -139,7 +141,7 @@ describe('compared with a minute by minute model', () => {
   test('openings are in order and never touch, and reading the calendar in parts gives the same', () => {
     fc.assert(
       fc.property(windows, fc.constantFrom(...zones), starts, fc.integer({ min: 1, max: 8 * 60 }), (window, timeZone, fromMs, minutes) => {
-        const all = openings(window, timeZone, fromMs - 8 * 24 * hoursMs, fromMs + 60 * 24 * hoursMs)
+        const all = openings({ window, timeZone }, { fromMs: fromMs - 8 * 24 * hoursMs, toMs: fromMs + 60 * 24 * hoursMs })
         for (const [n, opening] of all.entries()) {
           expect(opening.toMs).toBeGreaterThan(opening.fromMs)
           expect(opening.fromMs).toBeGreaterThan(all[n - 1]?.toMs ?? Number.NEGATIVE_INFINITY)

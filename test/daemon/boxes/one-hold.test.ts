@@ -24,7 +24,7 @@ async function aBoxForAll(db: Db) {
   await world.started({ targetSlugs: [slug] })
   const box = (await boxBySlug(db, slug)) as NonNullable<Awaited<ReturnType<typeof boxBySlug>>>
   const taken = { snapshotId, tier: 'manual', takenAt: isoNow(world.clock), sha256: 'f'.repeat(64) } as const
-  await db.transaction().execute((tx) => recordSnapshot(tx, world.clock, box, taken))
+  await db.transaction().execute((tx) => recordSnapshot({ tx, clock: world.clock }, box, taken))
   const rooms = {
     ...world.deps,
     settings: { ...world.deps.settings, backupKey: Buffer.alloc(32, 7).toString('base64'), snapshotStore: 'file:/srv/snapshots' },

@@ -181,7 +181,7 @@ onBothDialects('contacts', (fresh, dialect) => {
         await db.transaction().execute((tx) => publishContactEvent(tx, deps, { type: 'user.enabled', user, roles: of.roles }))
         const event = (await eventsAfter(db, { stream: 'tenant:ten_one', after: 0, limit: 500 })).at(-1)
         for (const one of people) {
-          const sees = await isContact(db, roles, one, of.userId)
+          const sees = await isContact({ db, roles }, one, of.userId)
           const alike = one === of || one.roles[0] === 'secretary' || of.roles[0] === 'nurse'
           const together = spaces.some((spaceId) => isMember(spaceId, one.userId) && isMember(spaceId, of.userId))
           expect(sees).toBe(alike || together)

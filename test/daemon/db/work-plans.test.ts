@@ -75,7 +75,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s, in a registry that has gr
     expect(await wholeReads(queue)).toEqual([])
     const agent = { kind: 'agent', hostId: 'hosts_1', name: 'host-1', instanceId: 'i' } as never
     const pickUp = async () => {
-      const found = await nextCommand(hosts, agent, { holding: [], room: 'all' }, stop.signal)
+      const found = await nextCommand(hosts, { agent, poll: { holding: [], room: 'all' } }, stop.signal)
       expect(found?.id).toBe('cmd_new')
     }
     expect(await wholeReads(pickUp)).toEqual([])

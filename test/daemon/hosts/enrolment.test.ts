@@ -167,6 +167,11 @@ onBothDialects('enrolment and identity of agents', (fresh) => {
     const [, payload] = (await sign({})).split('.')
     const none = Buffer.from(JSON.stringify({ alg: 'none', kid: identity.keyId })).toString('base64url')
     expect(await status(`${none}.${payload}.`)).toBe(401)
+    // PostgreSQL takes neither as text.
+    for (const kid of ['a\u0000b', '\ud800']) {
+      const header = Buffer.from(JSON.stringify({ alg: 'EdDSA', kid })).toString('base64url')
+      expect(await status(`${header}.${payload}.x`)).toBe(401)
+    }
     expect(await status('nonsense')).toBe(401)
   })
 

@@ -155,7 +155,7 @@ onBothDialects('updates of modules', (fresh) => {
     expect((await room.audited()).at(-1)?.split(' ')).toEqual(['module.settings-changed', 'one'])
     await put({ startHour: 10 })
     const one = await findInstallation(db, { tenantId: 'ten_one', moduleId: 'attendance' })
-    const read = await settingsOfRun(room.deps, db, one as NonNullable<typeof one>, aManifest({ settings }))
+    const read = await settingsOfRun({ ...room.deps, db }, one as NonNullable<typeof one>, aManifest({ settings }))
     expect(read).toEqual({ startHour: 10, token: 'geheim-42' })
     expect(await codeOf(put({ startHour: 10, token: null }))).toBe('VALIDATION')
     expect(await codeOf(room.as('anna').showModuleSettings({ params }))).toBe('FORBIDDEN')

@@ -74,6 +74,26 @@ onBothDialects('a rollout that opens chats early', (fresh) => {
     expect(await registry.metrics()).toMatch(/^tenantry_update_downtime_seconds\{mode="until-proven",value="expected"\} [0-9]/m)
   })
 
+  test('orders the snapshot alongside where the rollout or the tier asks for it, and says so in the plan and the audit log', async () => {
+    const world = await rolloutWorld(await fresh(), [{ slug: 'acme', canary: true }, { slug: 'beta' }])
+    const modesOf = async (deps: typeof world.deps, snapshotMode?: 'before') =>
+      (await planStaged(deps, { allowLongFence: false, snapshotMode })).plan.boxes.map((box) => box.snapshotMode)
+    const tiers = { ...world.deps, snapshots: { ...world.deps.snapshots, free: 'alongside' as const } }
+    expect(await modesOf(world.deps)).toEqual(['before', 'before'])
+    expect(await modesOf(tiers)).toEqual(['alongside', 'alongside'])
+    expect(await modesOf(tiers, 'before')).toEqual(['before', 'before'])
+    const id = await world.started({ snapshotMode: 'alongside' })
+    for (const _ of ['observe', 'prefetch']) {
+      await world.tick()
+      for (const command of await world.open()) await world.work(command)
+    }
+    await world.tick()
+    expect((await world.open())[0]?.payload).toMatchObject({ slug: 'acme', fence: { mode: 'until-proven', snapshot: 'alongside' } })
+    const shown = await world.show(id)
+    expect(shown.snapshotMode).toBe('alongside')
+    expect(shown.auditLog[0]).toMatchObject({ action: 'rollout.created', data: { snapshotMode: 'alongside' } })
+  })
+
   test('a box that was left open and sick is not passed over when it is tried again, until it is well', async () => {
     const world = await rolloutWorld(await fresh(), [{ slug: 'acme', canary: true }, { slug: 'beta' }])
     const id = await world.started({ fenceMode: 'until-proven' })

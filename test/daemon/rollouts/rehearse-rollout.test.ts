@@ -17,6 +17,7 @@ function aRoom(rehearse: Rehearse | undefined) {
       offlineAfterMs: 1,
       fenceMaxMs: 1,
       fences: { free: 'auto', pro: 'auto', enterprise: 'auto' } as const,
+      snapshots: { free: 'before', pro: 'before', enterprise: 'before' } as const,
       probe: { consecutive: 3, spacingMs: 60_000, timeoutMs: 1_800_000 },
     },
     settings: { parallel: 3, perHost: 1, pollMs: 5000, actionDeadlineMs: 7_200_000 },

@@ -252,7 +252,7 @@ onBothDialects('the rollouts api', (fresh) => {
     for (const body of [{ parallel: 0 }, { parallel: 51 }, { bakeMs: 999 }, { bakeMs: 8 * 86_400_000 }])
       await expect(api.createRollout({ body })).rejects.toEqual(refusedWith('VALIDATION'))
     await expect(api.planRollout({ body: { kind: 'emergency_cve', toChatServer: '1.163.2', parallel: 1 } })).rejects.toEqual(
-      refusedWith('VALIDATION', /must be staged for parallel, bakeMs and fenceMode/),
+      refusedWith('VALIDATION', /must be staged for parallel, bakeMs, fenceMode and snapshotMode/),
     )
   })
 

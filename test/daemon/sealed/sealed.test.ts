@@ -13,13 +13,13 @@ const aFolder = () => mkdtemp(join(tmpdir(), 'tenantry-sealed-'))
 
 test('what was sealed opens in its place, and prints as nothing', () => {
   const ring = keyring([oldKey])
-  const opened = unseal(ring, place, seal(ring, random, place, new Secret('hunter2')))
+  const opened = unseal(ring, place, seal({ keyring: ring, random }, place, new Secret('hunter2')))
   expect([opened.reveal(), String(opened), JSON.stringify({ opened })]).toEqual(['hunter2', '[secret]', '{"opened":"[secret]"}'])
 })
 
 test('the same value never looks the same', () => {
   const ring = keyring([oldKey])
-  expect(seal(ring, random, place, 'hunter2')).not.toBe(seal(ring, random, place, 'hunter2'))
+  expect(seal({ keyring: ring, random }, place, 'hunter2')).not.toBe(seal({ keyring: ring, random }, place, 'hunter2'))
 })
 
 test.each([
@@ -28,12 +28,12 @@ test.each([
   ['table', { ...place, table: 'hosts' }],
 ])('a value that was moved to another %s does not open', (_, elsewhere) => {
   const ring = keyring([oldKey])
-  expect(() => unseal(ring, elsewhere, seal(ring, random, place, 'hunter2'))).toThrow(/changed or copied/)
+  expect(() => unseal(ring, elsewhere, seal({ keyring: ring, random }, place, 'hunter2'))).toThrow(/changed or copied/)
 })
 
 test('a changed value does not open', () => {
   const ring = keyring([oldKey])
-  const parts = seal(ring, random, place, 'hunter2').split('.')
+  const parts = seal({ keyring: ring, random }, place, 'hunter2').split('.')
   const changed = parts.with(3, Buffer.from('hunter3').toString('base64url')).join('.')
   expect(() => unseal(ring, place, changed)).toThrow(/changed or copied/)
 })
@@ -44,9 +44,9 @@ test.each(['', 'plain text', 'a.b.c.d'])('what was never sealed does not open: %
 
 test('with a new key in front the old values open and new ones need the new key', () => {
   const [before, both, after] = [keyring([oldKey]), keyring([newKey, oldKey]), keyring([newKey])]
-  const old = seal(before, random, place, 'hunter2')
+  const old = seal({ keyring: before, random }, place, 'hunter2')
   expect(unseal(both, place, old).reveal()).toBe('hunter2')
-  const anew = seal(both, random, place, 'hunter2')
+  const anew = seal({ keyring: both, random }, place, 'hunter2')
   expect(unseal(after, place, anew).reveal()).toBe('hunter2')
   expect(() => unseal(before, place, anew)).toThrow(/does not contain/)
   expect(() => unseal(after, place, old)).toThrow(/does not contain/)
@@ -102,7 +102,8 @@ onBothDialects('sealing anew', (fresh) => {
   test('moves every value of a column to the first key, each in its own place, and once', async () => {
     const db = await fresh()
     const [before, both] = [keyring([oldKey]), keyring([newKey, oldKey])]
-    const sealedFor = (kid: string) => seal(before, random, { table: 'signing_keys', row: kid, column: 'private_jwk' }, `of ${kid}`)
+    const sealedFor = (kid: string) =>
+      seal({ keyring: before, random }, { table: 'signing_keys', row: kid, column: 'private_jwk' }, `of ${kid}`)
     await db
       .insertInto('signing_keys')
       .values([row('a', 1, sealedFor('a')), row('b', 2, sealedFor('b'))])

@@ -94,7 +94,7 @@ onBothDialects('results of repository maintenance', (fresh) => {
     const { api, answer, taken, db, clock, box } = await setUp()
     const listedBy = (word: string, command_id: string) => {
       const listed = { snapshotId: idOf(word), tier: 'manual' as const, takenAt: isoIn(clock, 0), command_id }
-      return db.transaction().execute((tx) => recordSnapshot(tx, clock, box, listed))
+      return db.transaction().execute((tx) => recordSnapshot({ tx, clock }, box, listed))
     }
     const sums = async () => (await api.listSnapshots()).snapshots.slice(0, 1).map(({ snapshotSha256 }) => snapshotSha256)
     const takeAndAnswer = async (word: string, commandOf: (asked: string) => string) => {

@@ -168,7 +168,7 @@ onBothDialects('tasks', (fresh) => {
     expect([first?.isNew, ...again.map(({ isNew }) => isNew)]).toEqual([true, true, false])
     expect([again[0]?.task.externalId, again[1]?.task]).toEqual(['x2', first?.task])
     const moved = (tenantId: string) =>
-      one.db.transaction().execute((tx) => moveTask(one, tx, { tenantId, id: first?.task.id ?? '' }, { type: 'complete' }))
+      one.db.transaction().execute((tx) => moveTask({ ...one, tx }, { tenantId, id: first?.task.id ?? '' }, { type: 'complete' }))
     expect(await moved('ten_two')).toBeUndefined()
     expect((await moved('ten_one'))?.status).toBe('done')
     expect((await told(one)).map(({ eventType }) => eventType)).toEqual(['task.created', 'task.created', 'task.updated'])

@@ -103,7 +103,7 @@ export async function simulatedTenants({ count = 1, more = {} }: Readonly<{ coun
     const { db } = database
     const box = await db.selectFrom('boxes').select('id').where('slug', '=', slug).executeTakeFirstOrThrow()
     await db.updateTable('boxes').set({ internal_url: chat.origin }).where('id', '=', box.id).execute()
-    await db.transaction().execute((tx) => sealOutputs(sealing, tx, box.id as never, chat.secrets))
+    await db.transaction().execute((tx) => sealOutputs({ ...sealing, tx }, box.id as never, chat.secrets))
     for (const [name, role] of Object.entries(people)) await must('root', 'users', 'create', slug, name, '--role', role, ...withPassword)
     return chat
   }

@@ -58,7 +58,7 @@ describe.skipIf(!program)('a repository that is looked after with a real restic'
     await file.write(Buffer.from('damage'), 0, 6, 1_000)
     await file.close()
     expect(await careWith().check(repository, 'structure')).toEqual({ ok: true, error: null })
-    const { check, present } = await maintainRepository(careWith(), repository, { forget: [], prune: false, check: 'data' })
+    const { check, present } = await maintainRepository({ care: careWith(), repository }, { forget: [], prune: false, check: 'data' })
     expect(check).toMatchObject({ ok: false, error: { code: 'SNAPSHOT_FAILED', message: expect.stringContaining(pack.slice(-64)) } })
     expect(present).toHaveLength(1)
   })
@@ -93,7 +93,7 @@ describe.skipIf(!program)('a repository that is looked after with a real restic'
     await writeFile(join(folder, 'data', 'b.bin'), execFileSync('head', ['-c', '400000', '/dev/urandom']))
     await rm(join(folder, 'data', 'a.bin'))
     restic('backup', join(folder, 'data'))
-    const tended = await maintainRepository(careWith(), repository, { forget: [first], prune: true, check: 'data' })
+    const tended = await maintainRepository({ care: careWith(), repository }, { forget: [first], prune: true, check: 'data' })
     expect(tended).toMatchObject({ forgotten: [first], check: { ok: true } })
     expect(tended.freedBytes).toBeGreaterThan(250_000)
     expect(tended.present.map(({ tier, commandId, slug }) => [tier, commandId, slug])).toEqual([[null, null, null]])
@@ -123,7 +123,7 @@ describe.skipIf(!program)('a repository that is looked after with a real restic'
     await aRepository()
     const work = { forget: [], prune: true, check: 'none' as const }
     const another = { ...repository, password: 'another' }
-    await expect(maintainRepository(careWith(), another, work)).rejects.toMatchObject({ code: 'BACKUP_KEY_INVALID' })
+    await expect(maintainRepository({ care: careWith(), repository: another }, work)).rejects.toMatchObject({ code: 'BACKUP_KEY_INVALID' })
     const away = { ...repository, repository: 's3:http://127.0.0.1:9/b/north', env: { AWS_ACCESS_KEY_ID: 'a', AWS_SECRET_ACCESS_KEY: 'b' } }
     const failed = careWith({ storeTimeoutMs: 1_500 }).list(away)
     await expect(failed).rejects.toMatchObject({ code: 'SNAPSHOT_STORE_UNAVAILABLE' })

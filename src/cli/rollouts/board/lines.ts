@@ -87,8 +87,15 @@ function phaseLine(after: BoardState, { status }: RolloutEvent): string | undefi
 /** One line per step and outcome of a box. Percentages and probe counts add none, and cancelled boxes, of which there may be thousands, share one. */
 function actionLine(before: RolloutAction | undefined, after: RolloutAction): string | undefined {
   const text = stateOf(after)
-  return text === undefined || (before && text === stateOf(before)) ? undefined : `${after.tenantSlug}  ${text}`
+  if (text === undefined || (before && text === stateOf(before))) return undefined
+  return `${after.tenantSlug}  ${text}${before && isInProgress(before) ? '' : maintenanceText(after)}`
 }
+
+/** Once for each update: when its maintenance, which begins later, will end. */
+const maintenanceText = (action: RolloutAction): string =>
+  isInProgress(action) && action.fenceMode !== null && action.fenceMode !== 'none'
+    ? ` (maintenance will end ${fenceEndText(action.fenceMode)})`
+    : ''
 
 /** The wait, step or outcome of a box; undefined for one that is only pending or cancelled. */
 function stateOf(action: RolloutAction): string | undefined {
@@ -97,10 +104,7 @@ function stateOf(action: RolloutAction): string | undefined {
   // A box that waits for its rollback is shown as updated until that begins.
   if (!isInProgress(action)) return outcomeOf(action.undo?.status === 'pending' ? { ...action, undo: null } : action)
   const step = action.progress && stepWordIn(action, clean(action.progress.step))
-  // From the slow probes on the box may be open.
-  const isClosed = action.fenceMode !== null && action.fenceMode !== 'none' && action.progress?.step !== 'probe'
-  const opens = isClosed && action.fenceMode ? ` (opens ${fenceEndText(action.fenceMode)})` : ''
-  return `${outcomeWord(action)}${step ? `: ${step}` : ''}${opens}`
+  return `${outcomeWord(action)}${step ? `: ${step}` : ''}`
 }
 
 /** `succeeded in 18 s, downtime 12 s`, `rolled back: chat sync: … [PROBE_FAILED]` */

@@ -1,7 +1,7 @@
 import type { BoxMove, HostId, MoveEvent } from '../../../core/boxes/index.ts'
 import { isFinal } from '../../../core/hosts/index.ts'
 import { type Actor, problem } from '../../../core/kit/index.ts'
-import type { Tx } from '../../db/index.ts'
+import type { Tx, WithTx } from '../../db/index.ts'
 import { abandonCommand, commandsByIds } from '../../hosts/index.ts'
 import type { BoxRecord } from '../box-record.ts'
 import { existingBox } from '../boxes.repo.ts'
@@ -37,28 +37,27 @@ export const giveBackBox = (deps: LifecycleDeps, actor: Actor, { slug, newHostIs
   act(deps, slug, async (tx, current) => {
     const { box, move, fleet, nameOf } = current
     if (move.state === 'handing_over') {
-      if (await cancelMoveCommand(deps, tx, move, 'unleased'))
+      if (await cancelMoveCommand({ ...deps, tx }, move, 'unleased'))
         return stepMove({ deps, tx, box, move }, { event: 'refused', actor, change: noCopies })
       throw problem('CONFLICT', `${nameOf(move.fromHostId)} runs the hand-over of ${slug}. fix: wait until it finishes`)
     }
     if (move.state !== 'taking_over' && move.state !== 'stranded') return stepMove({ deps, tx, box, move }, { event: 'back_asked', actor }) // throws INVALID_TRANSITION
     if (fleet.host(move.fromHostId)?.status !== 'online')
       throw problem('HOST_OFFLINE', `old host ${nameOf(move.fromHostId)} of ${slug} is offline. fix: start its agent, then retry`)
-    if (move.state === 'taking_over') await endTakeOver(deps, tx, current, newHostIsDead)
+    if (move.state === 'taking_over') await endTakeOver({ ...deps, tx }, current, newHostIsDead)
     return stepMove({ deps, tx, box, move }, { event: 'back_asked', actor, change: { error: move.error } })
   })
 
 const noCopies = { fromCopy: false, toCopy: false } as const
 
 async function endTakeOver(
-  deps: LifecycleDeps,
-  tx: Tx,
+  deps: WithTx<LifecycleDeps>,
   { box: { slug }, move, fleet, nameOf }: OpenMove,
   typed: string | undefined,
 ): Promise<void> {
   const name = nameOf(move.toHostId)
   if (typed === undefined) {
-    if (await cancelMoveCommand(deps, tx, move, 'unleased')) return
+    if (await cancelMoveCommand(deps, move, 'unleased')) return
     throw problem(
       'CONFLICT',
       `${name} runs the take-over of ${slug}. fix: wait until it finishes, or, if the host is permanently lost, pass --new-host-is-dead ${name}`,
@@ -73,7 +72,7 @@ async function endTakeOver(
       'CONFLICT',
       `host ${name} is online and finishes the take-over. fix: wait; if its disk is lost, stop its agent, then retry`,
     )
-  await cancelMoveCommand(deps, tx, move, 'any')
+  await cancelMoveCommand(deps, move, 'any')
 }
 
 async function act(deps: LifecycleDeps, slug: string, run: (tx: Tx, current: OpenMove) => Promise<Move>): Promise<BoxMove> {
@@ -92,8 +91,7 @@ async function act(deps: LifecycleDeps, slug: string, run: (tx: Tx, current: Ope
 
 /** Cancels the pending command of a move. Returns false when an agent leased it and `which` is `unleased`. */
 export async function cancelMoveCommand(
-  { clock }: Pick<LifecycleDeps, 'clock'>,
-  tx: Tx,
+  { clock, tx }: WithTx<Pick<LifecycleDeps, 'clock'>>,
   { commandId }: Move,
   which: 'unleased' | 'any',
 ): Promise<boolean> {

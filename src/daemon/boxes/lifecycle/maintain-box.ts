@@ -1,7 +1,7 @@
 import { type BoxCommandResult, type BoxId, maintenanceOwner } from '../../../core/boxes/index.ts'
 import { type Actor, actorLabel, isoNow, newId, problem } from '../../../core/kit/index.ts'
 import { recordAudit } from '../../audit/index.ts'
-import { appendEvent, type Tx } from '../../db/index.ts'
+import { appendEvent, type Tx, type WithTx } from '../../db/index.ts'
 import { type Command, enqueueCommand } from '../../hosts/index.ts'
 import { applyReport } from '../apply-report.ts'
 import { holdBox, releaseHold } from '../box-holds.ts'
@@ -26,7 +26,7 @@ export async function maintainBox(deps: QueryDeps, actor: Actor, { slug, on, rea
   const commandId = newId(random, 'cmd')
   const { hostId } = await db.transaction().execute(async (tx) => {
     const box = await lockBox(tx, slug)
-    await assertMaintainable(deps, tx, box, on)
+    await assertMaintainable({ ...deps, tx }, box, on)
     const at = isoNow(clock)
     if (on) await holdBox(tx, clock, { boxId: box.id, holder: maintenanceOwner, until: noExpiry })
     const maintenance = on
@@ -54,13 +54,13 @@ export async function maintainBox(deps: QueryDeps, actor: Actor, { slug, on, rea
   return { commandId }
 }
 
-async function assertMaintainable(deps: QueryDeps, tx: Tx, box: BoxRecord, on: boolean): Promise<void> {
+async function assertMaintainable(deps: WithTx<QueryDeps>, box: BoxRecord, on: boolean): Promise<void> {
   const { slug, managed, maintenance } = box
   assertLive(box)
   if (!managed)
     throw problem('BOX_NOT_MANAGED', `box ${slug} is only observed and has no fence. fix: \`tenantry boxes adopt ${slug} --complete\``)
   if (!on && !maintenance) throw problem('CONFLICT', `box ${slug} is not in maintenance`)
-  await assertHostOnline(deps, tx, box)
+  await assertHostOnline(deps, deps.tx, box)
 }
 
 const cleared = {
@@ -71,7 +71,8 @@ const cleared = {
 } satisfies Partial<BoxTable>
 
 /** Stores the result of a maintenance command; one that was replaced meanwhile changes only the report. */
-export async function finishMaintenance(deps: StepDeps, tx: Tx, command: Command, { report }: BoxCommandResult<'tenant-box.maintenance'>) {
+export async function finishMaintenance(deps: WithTx<StepDeps>, command: Command, { report }: BoxCommandResult<'tenant-box.maintenance'>) {
+  const { tx } = deps
   const box = await boxById(tx, command.boxId as BoxId)
   if (!box) return
   await applyReport({ tx, clock: deps.clock, box }, report)
@@ -92,7 +93,7 @@ export async function endMaintenance(tx: Tx, { id, maintenanceCommand: read }: B
 }
 
 /** Ends maintenance when the box could not be fenced. A box that could not be opened, or whose state is unknown, stays in maintenance. */
-export async function failMaintenance({ clock }: StepDeps, tx: Tx, command: Command, reported: boolean) {
+export async function failMaintenance({ clock, tx }: WithTx<StepDeps>, command: Command, reported: boolean) {
   const box = await boxById(tx, command.boxId as BoxId)
   const { on } = command.payload as { on: boolean }
   if (!box || box.maintenanceCommand !== command.id || !on || (!reported && command.leaseToken > 0)) return

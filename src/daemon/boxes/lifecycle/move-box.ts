@@ -1,6 +1,6 @@
 import { allocatePorts, type BoxMove, type BoxPorts, boxHeld, type HostId } from '../../../core/boxes/index.ts'
 import { type Actor, actorLabel, elapsedMs, isoNow, newId, problem } from '../../../core/kit/index.ts'
-import { isUniqueViolation, type Tx } from '../../db/index.ts'
+import { isUniqueViolation, type Tx, type WithTx } from '../../db/index.ts'
 import { hostByName } from '../../hosts/index.ts'
 import { holdBox, holdsOf } from '../box-holds.ts'
 import type { BoxRecord } from '../box-record.ts'
@@ -30,31 +30,33 @@ type Planned = Readonly<{
  * Plans a move. Throws NOT_FOUND, CONFLICT (same host, not ready, another move), BOX_NOT_MANAGED, BOX_HELD, HOST_OFFLINE,
  * HOST_REVOKED, CONFIG, PORT_TAKEN, VALIDATION (wrong host name).
  */
-async function planMove(deps: LifecycleDeps, tx: Tx, slug: string, input: MoveTarget): Promise<Planned> {
+async function planMove(deps: WithTx<LifecycleDeps>, slug: string, input: MoveTarget): Promise<Planned> {
+  const { tx } = deps
   deps.assertSnapshotsConfigured()
   const box = await lockBox(tx, slug)
   const fleet = await readFleet(deps, tx)
   const from = { id: box.hostId, name: fleet.host(box.hostId)?.name ?? box.hostId }
   const target = await hostByName(tx, input.to)
   const dead = input.oldHostIsDead !== undefined
-  assertMovable(box, from.name, target.id, target.name)
-  if (dead) assertHostDead(fleet, box, from.name, input.oldHostIsDead)
+  assertMovable(box, { from: from.name, toId: target.id, to: target.name })
+  if (dead) assertHostDead(fleet, box, { name: from.name, typed: input.oldHostIsDead })
   else
-    requireOnline(
-      fleet,
-      box.hostId,
-      `host ${from.name} of ${slug}`,
-      `start its agent; if the host is permanently lost, pass --old-host-is-dead ${from.name}`,
-    )
-  requireOnline(fleet, target.id, `host ${target.name}`, 'start its agent, or choose another host')
-  const replaces = await replaced(deps, tx, box, dead)
+    requireOnline(fleet, box.hostId, {
+      which: `host ${from.name} of ${slug}`,
+      next: `start its agent; if the host is permanently lost, pass --old-host-is-dead ${from.name}`,
+    })
+  requireOnline(fleet, target.id, { which: `host ${target.name}`, next: 'start its agent, or choose another host' })
+  const replaces = await replaced(deps, box, dead)
   const snapshot = dead ? await lastSnapshot(deps, tx, box) : null
   const losesMs = snapshot ? Math.max(0, elapsedMs(snapshot.takenAt, isoNow(deps.clock))) : 0
   const ports = allocatePorts(await portsTaken(tx, target.id), deps.firstPort)
   return { box, from, to: { id: target.id, name: target.name }, ports, dead, snapshot, losesMs, replaces }
 }
 
-function assertMovable({ slug, live, managed, hostId, removal }: BoxRecord, from: string, toId: string, to: string): void {
+function assertMovable(
+  { slug, live, managed, hostId, removal }: BoxRecord,
+  { from, toId, to }: Readonly<{ from: string; toId: string; to: string }>,
+): void {
   if (removal) throw problem('CONFLICT', `box ${slug} was removed. fix: \`tenantry boxes remove ${slug} --undo\``)
   if (!live) throw problem('CONFLICT', `box ${slug} is not ready yet. Reason: \`tenantry boxes show ${slug}\``)
   if (!managed)
@@ -62,7 +64,11 @@ function assertMovable({ slug, live, managed, hostId, removal }: BoxRecord, from
   if (hostId === toId) throw problem('CONFLICT', `box ${slug} is already on ${from}. fix: name another host than ${to}`)
 }
 
-function assertHostDead(fleet: Fleet, { slug, hostId }: BoxRecord, name: string, typed: string | undefined): void {
+function assertHostDead(
+  fleet: Fleet,
+  { slug, hostId }: BoxRecord,
+  { name, typed }: Readonly<{ name: string; typed: string | undefined }>,
+): void {
   if (typed !== name)
     throw problem('VALIDATION', `the host of ${slug} is ${name}, not ${typed}`, {
       details: [{ path: 'oldHostIsDead', reason: `must be ${name}` }],
@@ -74,14 +80,14 @@ function assertHostDead(fleet: Fleet, { slug, hostId }: BoxRecord, name: string,
     )
 }
 
-function requireOnline(fleet: Fleet, id: HostId, which: string, next: string): void {
+function requireOnline(fleet: Fleet, id: HostId, { which, next }: Readonly<{ which: string; next: string }>): void {
   const status = fleet.host(id)?.status ?? 'gone'
   if (status === 'revoked') throw problem('HOST_REVOKED', `${which} was revoked. fix: ${next}`)
   if (status !== 'online') throw problem('HOST_OFFLINE', `${which} is ${status}. fix: ${next}`)
 }
 
 /** Throws CONFLICT, BOX_HELD. */
-async function replaced({ clock }: LifecycleDeps, tx: Tx, { id, slug }: BoxRecord, dead: boolean): Promise<Move | undefined> {
+async function replaced({ clock, tx }: WithTx<LifecycleDeps>, { id, slug }: BoxRecord, dead: boolean): Promise<Move | undefined> {
   const open = await openMove(tx, id)
   const isStalled = open && dead && (open.state === 'handing_over' || open.state === 'taking_back' || open.state === 'stranded')
   if (open && !isStalled) throw problem('CONFLICT', `box ${slug} has an open move (${open.state.replace('_', ' ')}). ${nextOf(open, slug)}`)
@@ -105,7 +111,7 @@ type Input = MoveTarget & Readonly<{ slug: string; reason: string }>
 /** Previews a move. */
 export const showMovePlan = ({ db, ...deps }: LifecycleDeps, slug: string, input: MoveTarget) =>
   db.transaction().execute(async (tx) => {
-    const { from, to, ports, snapshot, losesMs } = await planMove({ db, ...deps }, tx, slug, input)
+    const { from, to, ports, snapshot, losesMs } = await planMove({ db, ...deps, tx }, slug, input)
     return { from: from.name, to: to.name, ports, snapshot: snapshot && snapshotView(snapshot), losesMs }
   })
 
@@ -119,7 +125,7 @@ export async function moveBox(deps: LifecycleDeps, actor: Actor, input: Input): 
   const { slug } = input
   const begun = await deps.db
     .transaction()
-    .execute((tx) => begin(deps, tx, actor, input))
+    .execute((tx) => begin({ ...deps, tx }, actor, input))
     .catch((error) => {
       if (!isUniqueViolation(error)) throw error
       throw problem('CONFLICT', `another move of ${slug} began at the same time. Progress: \`tenantry boxes show ${slug}\``)
@@ -128,11 +134,12 @@ export async function moveBox(deps: LifecycleDeps, actor: Actor, input: Input): 
   return begun.view
 }
 
-async function begin(deps: LifecycleDeps, tx: Tx, actor: Actor, { slug, reason, ...target }: Input) {
+async function begin(deps: WithTx<LifecycleDeps>, actor: Actor, { slug, reason, ...target }: Input) {
+  const { tx } = deps
   const { clock, random } = deps
-  const { box, from, to, ports, dead, snapshot, replaces } = await planMove(deps, tx, slug, target)
+  const { box, from, to, ports, dead, snapshot, replaces } = await planMove(deps, slug, target)
   if (replaces) {
-    await cancelMoveCommand(deps, tx, replaces, 'any')
+    await cancelMoveCommand({ ...deps, tx }, replaces, 'any')
     await stepMove({ deps, tx, box, move: replaces }, { event: 'abandoned', actor, change: { error: replacedError(from.name) } })
   }
   const at = isoNow(clock)

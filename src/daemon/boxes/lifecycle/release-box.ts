@@ -1,7 +1,7 @@
 import { maintenanceOwner } from '../../../core/boxes/index.ts'
 import { type Actor, problem } from '../../../core/kit/index.ts'
 import { recordAudit } from '../../audit/index.ts'
-import { appendEvent, type Tx } from '../../db/index.ts'
+import { appendEvent, type Tx, type WithTx } from '../../db/index.ts'
 import { abandonCommand, type Command, commandsByIds } from '../../hosts/index.ts'
 import { type BoxHold, holdsOf, releaseHold } from '../box-holds.ts'
 import type { BoxRecord } from '../box-record.ts'
@@ -27,7 +27,7 @@ export const releaseBox = (deps: LifecycleDeps, actor: Actor, { slug, confirm, r
     const box = await lockBox(tx, slug)
     const hold = (await holdsOf(tx, deps.clock, [box.id])).get(box.id)
     if (!hold) throw problem('CONFLICT', `box ${slug} has no hold. State: \`tenantry boxes show ${slug}\``)
-    await assertHoldStale(deps, tx, box, hold)
+    await assertHoldStale({ ...deps, tx }, box, hold)
     if (hold.holder === maintenanceOwner) await endMaintenance(tx, box)
     else await releaseHold(tx, { boxId: box.id, holder: hold.holder })
     await abandonCommandOf(deps, tx, hold)
@@ -43,7 +43,8 @@ export const releaseBox = (deps: LifecycleDeps, actor: Actor, { slug, confirm, r
     return { released: hold.holder, fenced: box.fenced, next: [...open.map(mayStillRun), ...nextSteps(box)] }
   })
 
-async function assertHoldStale(deps: LifecycleDeps, tx: Tx, { slug, hostId, id }: BoxRecord, { holder }: BoxHold): Promise<void> {
+async function assertHoldStale(deps: WithTx<LifecycleDeps>, { slug, hostId, id }: BoxRecord, { holder }: BoxHold): Promise<void> {
+  const { tx } = deps
   if (/^(move|removal):/.test(holder))
     throw problem('CONFLICT', `box ${slug} is on hold: ${holder.replace(':', ' ')}. fix: finish it (see \`tenantry boxes show ${slug}\`)`)
   const online = (await readHost(deps, tx, hostId))?.status === 'online'

@@ -53,6 +53,7 @@ import { paymentEvents } from './0053-payment-events.ts'
 import { downtime } from './0054-downtime.ts'
 import { consoleSessions } from './0055-console-sessions.ts'
 import { billing } from './0056-billing.ts'
+import { snapshotMode } from './0057-snapshot-mode.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order they are applied. Add at the end; never change or reorder what shipped. */
@@ -112,4 +113,5 @@ export const migrations: readonly Migration[] = [
   downtime,
   consoleSessions,
   billing,
+  snapshotMode,
 ]

@@ -67,7 +67,7 @@ async function store(
   const { reason, triggeredBy, ...targets } = order
   const { id, manifest, plan } = planned
   const cveId = cveIdIn(reason) as string
-  const rollout = newRollout(clock, actor, planned, { reason, cveId, triggeredBy, ...asEmergency })
+  const rollout = newRollout(clock, actor, { planned, options: { reason, cveId, triggeredBy, ...asEmergency } })
   const alert = alertOf.emergency_created({
     rolloutId: id,
     cveId,
@@ -78,7 +78,7 @@ async function store(
   try {
     await db.transaction().execute(async (tx) => {
       const revision = plan.manifestRevision
-      const changes = await applyNextManifest(tx, clock, actor, { revision, manifest })
+      const changes = await applyNextManifest({ tx, clock }, actor, { revision, manifest })
       await queueRollout(
         { tx, clock, rollout },
         {

@@ -17,12 +17,16 @@ import type { LockedAction } from './under-lease.ts'
  */
 export const lateResults = ({ clock }: Readonly<{ clock: Clock }>): CommandListener => ({
   resultHandlers: {
-    'tenant-box.update': (tx, command, result) => correctFailed(clock, tx, command, result),
-    'tenant-box.restore': (tx, command, result) => correctFailed(clock, tx, command, result),
+    'tenant-box.update': (tx, command, result) => correctFailed({ clock, tx }, command, result),
+    'tenant-box.restore': (tx, command, result) => correctFailed({ clock, tx }, command, result),
   },
 })
 
-async function correctFailed(clock: Clock, tx: Tx, { id }: Command, result: UpdateResult | RestoreResult): Promise<void> {
+async function correctFailed(
+  { clock, tx }: Readonly<{ clock: Clock; tx: Tx }>,
+  { id }: Command,
+  result: UpdateResult | RestoreResult,
+): Promise<void> {
   const ended = await tx
     .selectFrom('rollout_actions')
     .select(['rollout_id', 'slug'])

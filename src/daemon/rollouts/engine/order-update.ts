@@ -6,6 +6,7 @@ import {
   type KnownBox,
   type RolloutPlan,
   requestedFence,
+  requestedSnapshot,
 } from '../../../core/rollouts/index.ts'
 import type { Tx } from '../../db/index.ts'
 import type { StoredAction } from '../actions.repo.ts'
@@ -101,7 +102,7 @@ function queueUpdate(step: ActionTx, box: KnownBox, pinned: Readonly<Record<stri
   const deadlineMs = remainingMs(deps, action)
   const targets = { services, migrationsHead: action.to.migrationsHead }
   // As the agent reported the box just now: the plan may be days old.
-  const { reason: _, ...fence } = chooseFence(box, { to: action.to, changes: changedServices(action), requested: requestOf(step) }, deps)
+  const { reason: _, ...fence } = chooseFence(box, { to: action.to, changes: changedServices(action), ...requestOf(step) }, deps)
   const payload = { slug, boxId, ownershipEpoch, targets, probe: deps.probe, fence, deadlineMs }
   const ordered = { ...step, action: { ...action, fenceMode: fence.mode } }
   return queueCommand(ordered, { step: 'update', kind: 'tenant-box.update', payload, deadlineMs })
@@ -110,4 +111,7 @@ function queueUpdate(step: ActionTx, box: KnownBox, pinned: Readonly<Record<stri
 const changedServices = ({ images }: StoredAction): VersionedService[] =>
   VersionedService.options.filter((service) => images[service] !== undefined)
 
-const requestOf = ({ deps, rollout, action }: ActionTx) => requestedFence(rollout.fenceMode, deps.fences, action.tier)
+const requestOf = ({ deps, rollout, action: { tier } }: ActionTx) => ({
+  requested: requestedFence(rollout.fenceMode, deps.fences, tier),
+  snapshot: requestedSnapshot(rollout.snapshotMode, deps.snapshots, tier),
+})

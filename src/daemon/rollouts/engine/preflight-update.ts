@@ -114,7 +114,7 @@ async function preflightOf({ tx, clock, deps, rollout, action }: ActionTx, box: 
   const limits = { now: isoNow(clock), staleAfterMs, schemas, daemonVersion }
   if (action.attempt === 1) return preflightBox(box, action.to, limits)
   const before = await ranBefore(tx, action.id)
-  return preflightRetry(box, action.to, limits, before && { pinned: rollout.digests, before })
+  return preflightRetry(box, action.to, { ...limits, earlier: before && { pinned: rollout.digests, before } })
 }
 
 const skipped: Outcome = { status: 'skipped', error: null }

@@ -95,7 +95,7 @@ export const preflightRollback = (leased: LeasedRollout, command: CommandOf, { r
     const update = await updateOf(step)
     const known = await knownBox(deps, tx, command.slug)
     const box = known && observedBox(known, report, isoNow(clock))
-    const planned = planBoxRollback(action.undo?.mode ?? 'images', update, box, await limitsOf(step))
+    const planned = planBoxRollback({ mode: action.undo?.mode ?? 'images', update, box }, await limitsOf(step))
     if (!box || planned.does === 'refuse') {
       const error = { code: 'PREFLIGHT_REFUSED', message: refusalText(planned.findings) }
       return finishRollback(step, { verdict: rollbackFailed(error), evidence: { report } })

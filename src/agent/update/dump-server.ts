@@ -1,0 +1,111 @@
+import { mkdir, rm } from 'node:fs/promises'
+import { join, relative } from 'node:path'
+import { stringify } from 'yaml'
+import { problem, sha256Hex } from '../../core/kit/index.ts'
+import { writeFileAtomic } from '../../node/index.ts'
+import { fenceFile, recordOf } from '../boxes/index.ts'
+import { assertMounted, waitForDatabase } from '../change/index.ts'
+import type { CommandJournal } from '../journal/index.ts'
+import type { ContainerEngine, LocalBox } from '../ports/index.ts'
+import { copyFolder } from './copy-folder.ts'
+import { beforeOf, coldVolume, copiedFolder, formerText, type UpdateRun } from './update-run.ts'
+
+// A second PostgreSQL of the former version on the cold copy, without a network: the snapshot is dumped from it while the box serves.
+
+/** The box's files as they were when its database was copied. */
+export const stagedFolder = (run: UpdateRun): string => join(copiedFolder(run), 'box')
+
+/** A larger folder would prolong the downtime. */
+const maxStagedBytes = 64 * 1024 * 1024
+
+export async function stageBoxFolder(run: UpdateRun): Promise<void> {
+  const { box, signal } = run
+  const into = stagedFolder(run)
+  await rm(into, { recursive: true, force: true })
+  await copyFolder(box.project.folder, into, signal)
+  await rm(join(into, relative(box.project.folder, fenceFile(box.project))), { force: true })
+}
+
+/** Why the snapshot cannot be stored from a copy of this box; undefined if it can. */
+export async function whyNotAlongside({ deps, box }: UpdateRun, text: string, { key }: { key: string }): Promise<string | undefined> {
+  if ((await deps.disk.usedBytes(box.project.folder)) > maxStagedBytes) return `${box.project.folder} has more than 64 MiB`
+  const { postgres } = recordOf((await deps.engine.resolveCompose(box.project, text)).services)
+  const [written] = mountsOf(recordOf(postgres)).filter((mount) => !isData(mount, key) && !isHarmless(mount))
+  return written === undefined ? undefined : `PostgreSQL also writes to ${String(written.source ?? written.target)}`
+}
+
+const mountsOf = ({ volumes }: Record<string, unknown>): Record<string, unknown>[] => (Array.isArray(volumes) ? volumes.map(recordOf) : [])
+const isData = ({ type, source }: Record<string, unknown>, key: string): boolean => type === 'volume' && source === key
+const isHarmless = ({ type, read_only }: Record<string, unknown>): boolean => type === 'tmpfs' || read_only === true
+
+/** Not those that connect the server to others, make it public, or restart it. */
+const droppedKeys = [
+  ...['build', 'container_name', 'depends_on', 'deploy', 'dns', 'dns_search', 'expose', 'external_links', 'extra_hosts', 'healthcheck'],
+  ...['hostname', 'labels', 'links', 'mac_address', 'network_mode', 'networks', 'ports', 'profiles', 'restart', 'scale'],
+]
+
+async function composeText(run: UpdateRun): Promise<string> {
+  const { deps, box } = run
+  const { containers, database } = beforeOf(run)
+  const whole = await deps.engine.resolveCompose(box.project, await formerText(run))
+  const postgres = Object.entries(recordOf(recordOf(whole.services).postgres)).filter(([key]) => !droppedKeys.includes(key))
+  const volumes = Object.entries(recordOf(whole.volumes)).map(([key, volume]) => {
+    const name = key === database.key ? coldVolume(run) : recordOf(volume).name
+    return [key, { name, external: true }] as const
+  })
+  const image = containers.postgres?.image
+  return stringify({
+    name: projectOf(run),
+    services: {
+      postgres: { ...Object.fromEntries(postgres), image, network_mode: 'none', healthcheck: { disable: true }, restart: 'no' },
+    },
+    volumes: Object.fromEntries(volumes),
+    ...(whole.secrets === undefined ? {} : { secrets: whole.secrets }),
+    ...(whole.configs === undefined ? {} : { configs: whole.configs }),
+  })
+}
+
+const prefixOf = (workFolder: string): string => `dump-${sha256Hex(workFolder).slice(0, 8)}-`
+const nameOf = (workFolder: string, commandId: string): string => `${prefixOf(workFolder)}${sha256Hex(commandId).slice(0, 12)}`
+const projectOf = ({ deps, context }: UpdateRun): string => nameOf(deps.workFolder, context.commandId)
+
+/** Runs the server, and removes it afterwards; its container may be gone before. Throws SNAPSHOT_FAILED. */
+export async function withDumpServer<Value>(run: UpdateRun, work: (database: LocalBox) => Promise<Value>): Promise<Value> {
+  const { deps, box, signal } = run
+  const composeFile = join(copiedFolder(run), 'dump-server.yaml')
+  const database: LocalBox = { ...box, project: { ...box.project, name: projectOf(run), composeFile } }
+  await stopDumpServer(run)
+  await mkdir(copiedFolder(run), { recursive: true, mode: 0o700 })
+  await writeFileAtomic(composeFile, await composeText(run))
+  try {
+    await deps.engine.up(database.project, ['postgres'], signal)
+    await assertMounted({ deps, box: database }, coldVolume(run))
+    await waitForDatabase({ ...run, box: database })
+    return await work(database)
+  } catch (error) {
+    signal.throwIfAborted()
+    throw problem('SNAPSHOT_FAILED', `the snapshot of ${box.slug} was not stored: ${(error as Error).message}`, { cause: error })
+  } finally {
+    await stopDumpServer(run)
+  }
+}
+
+/** Also what a killed agent left. The copy stays. */
+export async function stopDumpServer(run: UpdateRun): Promise<void> {
+  const { engine } = run.deps
+  const name = projectOf(run)
+  if (!(await engine.projects(name)).includes(name)) return
+  // A clean shutdown, so that a restore has no log to replay.
+  await engine.stop({ ...run.box.project, name }, ['postgres']).catch(() => undefined)
+  await engine.removeProject(name)
+}
+
+type SweepDeps = Readonly<{ engine: ContainerEngine; journal: CommandJournal; workFolder: string }>
+
+/** Removes the servers of commands that are over or unknown when the agent starts. Returns their projects. */
+export async function sweepDumpServers({ engine, journal, workFolder }: SweepDeps): Promise<readonly string[]> {
+  const open = new Set((await journal.open()).map(({ commandId }) => nameOf(workFolder, commandId)))
+  const leftover = (await engine.projects(prefixOf(workFolder))).filter((name) => !open.has(name))
+  for (const name of leftover) await engine.removeProject(name)
+  return leftover
+}

@@ -1,0 +1,256 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { updateSteps } from '../../../src/agent/update/index.ts'
+import { problem } from '../../../src/core/kit/index.ts'
+import { composeText, images } from '../simulated/boxes.ts'
+import { aDisk } from '../simulated/disks.ts'
+import { aContext, aPayload, aWorld, newSynapse, type Ports, withoutColdCopy } from './an-update.ts'
+
+type World = Awaited<ReturnType<typeof aWorld>>
+type Deps = Awaited<ReturnType<World['agent']>>
+
+const alongside = { mode: 'until-proven', formerSchema: 94, snapshot: 'alongside' } as const
+const order = (change = {}) => aPayload({ fence: alongside, ...change })
+
+/** Notes what the agent does to the box, and what users may do meanwhile. */
+function watched(world: World) {
+  const seen: string[] = []
+  const state = async () => ((await world.fence()) === undefined ? 'open' : 'closed')
+  const around = (ports: Ports): Ports => ({
+    ...ports,
+    engine: {
+      ...ports.engine,
+      up: async (project, services, signal) => {
+        seen.push(`up ${project.name.startsWith('dump-') ? 'dump server' : services.join()} (${await state()})`)
+        return ports.engine.up(project, services, signal)
+      },
+    },
+    servers: {
+      ...ports.servers,
+      dumpDatabase: async (box, ...rest) => {
+        seen.push(`dump ${box.project.name.startsWith('dump-') ? 'the copy' : 'the box'} (${await state()})`)
+        return ports.servers.dumpDatabase(box, ...rest)
+      },
+    },
+    snapshots: {
+      ...ports.snapshots,
+      take: async (repository, request, signal) => {
+        if (!request.warm) seen.push(`store (${await state()})`)
+        return ports.snapshots.take(repository, request, signal)
+      },
+    },
+  })
+  return { seen, around }
+}
+
+async function expectNothingLeft(world: World) {
+  expect(await world.host.engine.projects('dump-')).toEqual([])
+  expect(world.host.volumeNames()).toHaveLength(3)
+  expect(await world.fence()).toBeUndefined()
+}
+
+test('the box is open before its database is dumped, from a copy of the stopped one, and commits once the snapshot is stored', async () => {
+  const world = await aWorld()
+  const { seen, around } = watched(world)
+  const result = await world.run(order(), { deps: await world.agent(around) })
+  expect(result).toMatchObject({ outcome: 'committed', snapshotOk: true, downtime: { mode: 'until-proven', snapshot: 'alongside' } })
+  expect(seen).toEqual(['up synapse (closed)', 'up dump server (open)', 'dump the copy (open)', 'store (open)'])
+  await expectNothingLeft(world)
+})
+
+test('the snapshot has the former database and the former files, not what was written since', async () => {
+  const world = await aWorld()
+  const paths: string[] = []
+  let compose = ''
+  const deps = await world.agent((ports) => ({
+    ...ports,
+    snapshots: {
+      ...ports.snapshots,
+      take: async (repository, request, signal) => {
+        if (!request.warm) {
+          world.host.traffic.sendMessage(world.box)
+          paths.push(...request.paths)
+          compose = await readFile(join(request.paths[1] as string, 'compose.yaml'), 'utf8')
+          const dump = await readFile(join(request.paths[0] as string, 'manifest.json'), 'utf8')
+          expect(JSON.parse(dump)).toMatchObject({ images: { synapse: { image: images.synapse } }, paths: { boxFolder: request.paths[1] } })
+        }
+        return ports.snapshots.take(repository, request, signal)
+      },
+    },
+  }))
+  const begun = world.host.clock.now().toISOString()
+  const { outcome, snapshotTakenAt } = await world.run(order(), { deps })
+  expect(outcome).toBe('committed')
+  expect(compose).toBe(composeText('oak'))
+  expect(await world.compose()).toBe(composeText('oak', { synapse: newSynapse }))
+  expect((snapshotTakenAt as string) >= begun).toBe(true)
+  expect(world.host.traffic.content(world.box).messages).toBe(4)
+})
+
+test('a box that never gets healthy is restored from the copy, and no message is lost', async () => {
+  const world = await aWorld()
+  world.inject({ kind: 'probe-fails', image: newSynapse })
+  const result = await world.run(order())
+  expect(result).toMatchObject({ outcome: 'rolled_back', rolledBackBy: 'snapshot', restored: { from: 'cold-copy' }, snapshotId: null })
+  expect(world.counts.dumpDatabase).toBeUndefined()
+  expect(world.host.traffic.content(world.box)).toMatchObject({ messages: 3, media: 1, objects: 1 })
+  await expectNothingLeft(world)
+})
+
+test('a restore from the copy is tried again with the same copy: there is no dump yet', async () => {
+  const world = await aWorld()
+  world.inject({ kind: 'probe-fails', image: newSynapse })
+  let failures = 2
+  const deps = await world.agent((ports) => ({
+    ...ports,
+    servers: {
+      ...ports.servers,
+      finishDatabaseLoad: async (...of) => {
+        if (failures-- > 0) throw problem('RESTORE_FAILED', 'the database stopped')
+        return ports.servers.finishDatabaseLoad(...of)
+      },
+    },
+  }))
+  expect(await world.run(order(), { deps })).toMatchObject({ outcome: 'rolled_back', restored: { from: 'cold-copy' } })
+  expect(world.host.traffic.content(world.box)).toMatchObject({ messages: 3 })
+  await expectNothingLeft(world)
+})
+
+describe('the snapshot is taken before the new version starts', () => {
+  const before = ['dump the box (closed)', 'store (closed)', 'up synapse (closed)']
+  const rows: [why: string, reason: RegExp, prepare: (world: World) => Promise<{ deps: Deps }>][] = [
+    [
+      'without room for a copy',
+      /not enough disk space/,
+      async (world) => {
+        const deps = await world.agent(watched(world).around)
+        return { deps: { ...deps, disk: aDisk({ freeBytes: async () => (world.counts.stop === undefined ? 1e12 : 1e6) }) } }
+      },
+    ],
+    ['where the copy fails', /the engine makes no volume/, async (world) => ({ deps: await world.agent(withoutColdCopy) })],
+    [
+      'where PostgreSQL was killed instead of stopped',
+      /did not shut down cleanly \(exit code 137\)/,
+      async (world) => ({
+        deps: await world.agent((ports) => ({
+          ...ports,
+          engine: {
+            ...ports.engine,
+            containers: async (project) =>
+              (await ports.engine.containers(project)).map((one) =>
+                one.service === 'postgres' && one.state === 'exited' ? { ...one, exitCode: 137 } : one,
+              ),
+          },
+        })),
+      }),
+    ],
+    [
+      'where PostgreSQL writes to a second place',
+      /PostgreSQL also writes to .*archive/,
+      async (world) => {
+        await world.edit((text) =>
+          text.replace(
+            'volumes: [ "postgres:/var/lib/postgresql/data" ]',
+            'volumes: [ "postgres:/var/lib/postgresql/data", "./archive:/archive" ]',
+          ),
+        )
+        await world.host.engine.up(world.box.project, ['postgres'])
+        await world.host.clock.advance(60_000)
+        return { deps: await world.agent() }
+      },
+    ],
+    [
+      'where the folder of the box is large',
+      /more than 64 MiB/,
+      async (world) => ({
+        deps: { ...(await world.agent()), disk: aDisk({ usedBytes: async (folder) => (folder === world.box.project.folder ? 1e9 : 1e6) }) },
+      }),
+    ],
+  ]
+  test.each(rows)('%s', async (_, reason, prepare) => {
+    const world = await aWorld()
+    const { seen, around } = watched(world)
+    const { deps } = await prepare(world)
+    const result = await world.run(order(), { deps: { ...deps, ...around(deps) } })
+    expect(result).toMatchObject({ outcome: 'committed', downtime: { snapshot: 'before', snapshotReason: expect.stringMatching(reason) } })
+    expect(seen.filter((what) => !what.includes('postgres'))).toEqual(before)
+  })
+})
+
+describe('a store that does not answer once the box is open', () => {
+  const failing = (times: number) => {
+    let left = times
+    return (ports: Ports): Ports => ({
+      ...ports,
+      snapshots: {
+        ...ports.snapshots,
+        take: async (repository, request, signal) => {
+          if (!request.warm && left-- > 0) throw problem('SNAPSHOT_STORE_UNAVAILABLE', 'the store does not answer')
+          return ports.snapshots.take(repository, request, signal)
+        },
+      },
+    })
+  }
+
+  test('is waited for', async () => {
+    const world = await aWorld()
+    const waited: string[] = []
+    const context = aContext({ progress: ({ step, detail }) => void (step === 'waiting' && waited.push(detail ?? '')) })
+    expect((await world.run(order(), { deps: await world.agent(failing(1)), context })).outcome).toBe('committed')
+    expect(waited).toHaveLength(1)
+    expect(waited[0]).toMatch(/the snapshot cannot be stored: .*the store does not answer/)
+    await expectNothingLeft(world)
+  })
+
+  test('for ten minutes, then the box is rolled back by its images and keeps all data', async () => {
+    const world = await aWorld()
+    const sends = (ports: Ports): Ports => ({
+      ...ports,
+      servers: {
+        ...ports.servers,
+        dumpDatabase: async (...of) => {
+          world.host.traffic.sendMessage(world.box)
+          return ports.servers.dumpDatabase(...of)
+        },
+      },
+    })
+    const result = await world.run(order(), { deps: await world.agent((ports) => sends(failing(1e6)(ports))) })
+    expect(result).toMatchObject({ outcome: 'rolled_back', rolledBackBy: 'images', snapshotOk: false, snapshotId: null })
+    expect(world.host.traffic.content(world.box).messages).toBe(4)
+    expect(await world.image('synapse')).toBe(images.synapse)
+    await expectNothingLeft(world)
+  })
+
+  test('and where no such rollback is proven, the box stays open and its host keeps the copy', async () => {
+    const world = await aWorld()
+    const fence = { mode: 'until-proven', isForced: true, snapshot: 'alongside' } as const
+    const result = await world.run(order({ fence }), { deps: await world.agent(failing(1e6)) })
+    expect(result).toMatchObject({ outcome: 'failed', leftOpen: true, snapshotId: null })
+    const copy = world.host.volumeNames().find((name) => name.endsWith('-1'))
+    expect(result.error?.message).toContain(`no snapshot was stored, but the volume ${copy} of its host is a copy of the former database`)
+    expect(await world.host.engine.projects('dump-')).toEqual([])
+  })
+})
+
+test('a copy from before a restart of the host does not count until it is synced: then the rollback fails and keeps both', async () => {
+  const world = await aWorld()
+  world.inject({ kind: 'probe-fails', image: newSynapse })
+  const rebooted: typeof updateSteps.rewrite = async (run) => {
+    const mark = join(`${run.dumpFolder}.copied`, 'mark.json')
+    await writeFile(mark, (await readFile(mark, 'utf8')).replace(/"bootId":"[^"]+"/, '"bootId":"another"'))
+    return updateSteps.rewrite(run)
+  }
+  const result = await world.run(order(), { steps: { ...updateSteps, rewrite: rebooted } })
+  expect(result).toMatchObject({ outcome: 'rollback_failed', error: { message: expect.stringContaining('has no snapshot to restore') } })
+  expect(world.host.volumeNames()).toHaveLength(4)
+})
+
+test('until stable the snapshot comes first, because nothing is gained', async () => {
+  const world = await aWorld()
+  const { seen, around } = watched(world)
+  const fence = { mode: 'until-stable', snapshot: 'alongside' } as const
+  const result = await world.run(order({ fence }), { deps: await world.agent(around) })
+  expect(result).toMatchObject({ outcome: 'committed', downtime: { snapshot: 'before' } })
+  expect(seen).toEqual(['dump the box (closed)', 'store (closed)', 'up synapse (closed)'])
+})
