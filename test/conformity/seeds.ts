@@ -172,7 +172,7 @@ async function operatorRows({ config }: RunningDaemon, { slug, tenantId: acmeId 
   const box = await db.selectFrom('boxes').select(['id', 'tenant_id']).where('slug', '=', slug).executeTakeFirstOrThrow()
   const owner = { id: box.id, slug, tenantId: box.tenant_id }
   await db.transaction().execute(async (tx) => {
-    await recordSnapshot(tx, systemClock, owner, { snapshotId, tier: 'daily', takenAt: at })
+    await recordSnapshot({ tx, clock: systemClock }, owner, { snapshotId, tier: 'daily', takenAt: at })
     await raiseAlert(tx, systemClock, alertOf.fence_stuck({ slug, holder: 'move', since: at }))
   })
   const alert = await db.selectFrom('alerts').select('id').where('subject', '=', slug).executeTakeFirstOrThrow()
