@@ -8,6 +8,7 @@ const slowest = [
   'update',
   'restore',
   'rollback',
+  'stacks-refused',
   'restore-box',
   'snapshots',
   'units',

@@ -21,6 +21,7 @@ const { harmlessUpdates } = parse(readFileSync(table, 'utf8'))
 /** What each may take: of an empty box, and of one with 1 GB of database. */
 const all = [
   { what: 'update of an empty box', work: (box) => box.throughAgent(target), empty: 5, full: 14 },
+  { what: 'update with its snapshot alongside', work: (box) => box.throughAgent(target, { snapshot: 'alongside' }), empty: 5, full: 8 },
   { what: 'image that dies at its start', work: (box) => box.throughAgent('synapse-dies'), empty: 12, full: 25 },
   { what: 'plain compose up', work: (box) => box.plainCompose(target) },
   { what: 'by hand: stop, pg_dump -Fc, up', work: (box) => box.byHand(target) },
@@ -136,13 +137,13 @@ async function openBox(testbed) {
       const media = await engine.volumePath(`box-${slug}-media`)
       for (let file = 0; file < 54; file++) writeFileSync(join(media, `bench-${file}`), systemRandom.bytes(mediaBytes / 54))
     },
-    throughAgent: async (key) => {
+    throughAgent: async (key, fence = {}) => {
       const { ref, digest } = images[key]
       const payload = {
         ...{ slug, boxId: `box_${slug}`, ownershipEpoch: 1, deadlineMs: 3_600_000 },
         targets: { services: { synapse: { image: ref, digest } }, migrationsHead: '0000' },
         probe: { consecutive: 3, spacingMs: 5_000, quickSpacingMs: 1_000, timeoutMs: 1_800_000 },
-        fence: { mode: 'until-proven', formerSchema: 94, harmlessUpdates },
+        fence: { mode: 'until-proven', formerSchema: 94, harmlessUpdates, ...fence },
       }
       const context = {
         ...{ commandId: `bench.${commands++}.update`, signal: new AbortController().signal, progress },

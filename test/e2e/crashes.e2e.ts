@@ -112,13 +112,14 @@ async function killAt(id: string, steps: readonly string[]): Promise<void> {
 
 // Every step once. Steps of one update lie apart, so that after each kill the agent continues through others first.
 test.each([
-  ['until-stable', ['prefetch', 'snapshot', 'recreate']],
+  ['until-stable', 'before', ['prefetch', 'snapshot', 'recreate']],
   // The box is open during the last one.
-  ['until-proven', ['fence', 'cold-copy', 'quick-probe', 'probe']],
-  ['until-stable', ['stop', 'rewrite', 'commit']],
-])('fenced %s, the agent is killed at %j of one update: it continues each time and commits', async (mode, steps) => {
+  ['until-proven', 'before', ['fence', 'cold-copy', 'quick-probe', 'probe']],
+  ['until-proven', 'alongside', ['cold-copy', 'recreate', 'unfence', 'snapshot']],
+  ['until-stable', 'before', ['stop', 'rewrite', 'commit']],
+])('fenced %s, snapshot %s, the agent is killed at %j of one update: it continues each time and commits', async (mode, snapshot, steps) => {
   await newVersion()
-  const id = await startRollout('--fence-mode', mode)
+  const id = await startRollout('--fence-mode', mode, '--snapshot-mode', snapshot)
   await killAt(id, steps)
   expect(await ended(id)).toMatchObject({ status: 'done', actions: [{ status: 'succeeded', attempt: 1 }] })
   await talk.say(`after kills at ${steps}`)

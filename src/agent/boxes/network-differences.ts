@@ -34,7 +34,7 @@ export function networkDifferencesOf(
 /** Compose doubles each dollar sign that it prints. */
 const withSingleDollars = (printed: unknown): unknown => JSON.parse(JSON.stringify(printed).replaceAll('$$', '$'))
 
-/** Of the JSON that Go writes: it escapes five characters more. */
+/** Hashes the JSON that Go writes: it escapes five characters more. */
 const hashOf = (written: Written): string =>
   sha256Hex(JSON.stringify(written).replaceAll(/[<>&\u2028\u2029]/g, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`))
 

@@ -61,7 +61,7 @@ export type ProjectNetwork = Readonly<{
   name: string
   configHash: string | null
   composeVersion: string | null
-  /** What the engine runs, in the form of a compose file; without the labels of compose itself. */
+  /** As the engine runs it, in the form of a compose file; without the labels of compose itself. */
   settings: Readonly<Record<string, unknown>>
 }>
 

@@ -257,7 +257,7 @@ export function downtimeParts({
   return parts.flatMap(([name, ms]) => (ms === undefined ? [] : [[name, ms] as const]))
 }
 
-/** What an order of `alongside` led to; undefined where nobody ordered it. */
+/** Says when the snapshot was stored; undefined for `before` without a reason. */
 export function snapshotText({ snapshot, snapshotReason }: Downtime): string | undefined {
   if (snapshot === 'alongside') return 'snapshot stored alongside'
   return snapshotReason === undefined ? undefined : `snapshot stored before the start: ${snapshotReason}`

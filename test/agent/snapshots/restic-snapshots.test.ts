@@ -7,6 +7,7 @@ import type { Repository, SnapshotRequest } from '../../../src/agent/ports/index
 import { resticSnapshots } from '../../../src/agent/snapshots/index.ts'
 import { type SyncDisk, syncDisk } from '../../../src/agent/snapshots/restic-snapshots.ts'
 import { sha256Hex } from '../../../src/core/kit/index.ts'
+import { quickRepository } from './quick-repository.ts'
 import { resticProgram } from './restic-program.ts'
 
 let folder: string
@@ -92,10 +93,15 @@ describe('what is written back', () => {
 })
 
 const program = resticProgram()
+
+const aQuickRepository = () => quickRepository(program as string, aRepository().password, join(folder, 'repository'))
+
 describe.skipIf(!program)('snapshots with a real restic', () => {
+  beforeEach(aQuickRepository)
   const store = (timeoutMs?: number) => storeOf(program as string, timeoutMs)
 
   test('what was taken is written back, byte for byte, and found by its command', async () => {
+    await rm(join(folder, 'repository'), { recursive: true }) // prepare makes it
     await store().prepare(aRepository())
     const taken = await store().take(aRepository(), aRequest())
     expect(taken.files).toBe(1)
@@ -189,7 +195,10 @@ describe.skipIf(!program)('a new snapshot is verified in the store', () => {
     execFileSync(program as string, ['-r', join(folder, 'repository'), ...args], { input: 'a key of 32 bytes\n', stdio: 'pipe' })
   const listed = async () => (await store().list(aRepository())).map(({ id }) => id)
   const notWhole = (what: RegExp) => ({ code: 'SNAPSHOT_FAILED', message: expect.stringMatching(what) })
-  beforeEach(() => store().prepare(aRepository()))
+  beforeEach(async () => {
+    aQuickRepository()
+    await store().prepare(aRepository())
+  })
 
   test('packs that vanished before it was taken fail it, and after a repair the next one is whole', async () => {
     const { id } = await take()

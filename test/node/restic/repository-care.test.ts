@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { maintainRepository, type Repository, type ResticOptions, resticMaintenance } from '../../../src/node/restic/index.ts'
+import { quickRepository } from '../../agent/snapshots/quick-repository.ts'
 import { resticProgram } from '../../agent/snapshots/restic-program.ts'
 
 const program = resticProgram()
@@ -34,7 +35,7 @@ const restic = (...args: string[]): string =>
   })
 
 async function aRepository(): Promise<string> {
-  restic('init')
+  quickRepository(program as string, 'a key', join(folder, 'repository'))
   await mkdir(join(folder, 'data'))
   await writeFile(join(folder, 'data', 'a.bin'), execFileSync('head', ['-c', '300000', '/dev/urandom']))
   restic('backup', join(folder, 'data'))
