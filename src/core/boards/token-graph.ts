@@ -62,8 +62,9 @@ export function tokenGraph(graph: Graph, startId: string): TokenGraph {
     if (!nodes.has(id)) continue
     const near = [...folding.out(id).map(({ target }) => target), ...folding.into(id).map(({ source }) => source)]
     if (!fold(folding, id)) continue
-    for (const one of [id, ...near, ...near.flatMap((other) => folding.into(other).map(({ source }) => source))])
-      if (nodes.has(one)) queue.add(one)
+    // A rule reads the edges of the elements behind its own only where one edge alone leads to them.
+    const before = near.flatMap((other) => (ins.get(other)?.size === 1 ? folding.into(other).map(({ source }) => source) : []))
+    for (const one of [id, ...near, ...before]) if (nodes.has(one)) queue.add(one)
   }
   return folding
 }

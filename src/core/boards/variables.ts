@@ -27,17 +27,17 @@ export function certainVariables({ variables }: Pick<BoardDefinition, 'variables
   const all = new Set([...atStart, ...[...graph.elements.values()].flatMap(requiredBy)])
   const reached = new Map<string, ReadonlySet<string>>([...graph.elements.keys()].map((id) => [id, all]))
   if (graph.start) reached.set(graph.start.id, atStart)
-  const queue = graph.start ? [graph.start.id] : []
-  const visited = new Set(queue)
-  for (let next = queue.pop(); next !== undefined; next = queue.pop()) {
-    for (const { target } of graph.out(next)) {
-      const before = reached.get(target) as ReadonlySet<string>
-      const now = enters(graph, reached, target)
-      if (visited.has(target) && now.size === before.size) continue
-      visited.add(target)
-      reached.set(target, now)
-      queue.push(target)
-    }
+  const targetsOf = (id: string) => graph.out(id).map(({ target }) => target)
+  // First in, first out, and each once: a join of many branches is computed after them, not after each.
+  const waiting = new Set(graph.start ? targetsOf(graph.start.id) : [])
+  const visited = new Set(graph.start ? [graph.start.id] : [])
+  for (const id of waiting) {
+    waiting.delete(id)
+    const now = enters(graph, reached, id)
+    if (visited.has(id) && now.size === reached.get(id)?.size) continue
+    visited.add(id)
+    reached.set(id, now)
+    for (const target of targetsOf(id)) waiting.add(target)
   }
   return reached
 }

@@ -63,6 +63,8 @@ export type ProviderInvoice = Readonly<{
   total: Money
   paidCents: number
   refundedCents: number
+  /** The bank of the customer takes or took the payment back. The provider leaves it set whatever the outcome. */
+  isDisputed: boolean
   createdAt: string
   /** The time from which the invoice cannot change. */
   finalizedAt: string | null

@@ -58,7 +58,8 @@ async function readInvoices(deps: Deps, signal: AbortSignal): Promise<void> {
 }
 
 function stateOf(invoice: ProviderInvoice | null): 'billed' | 'paid' | 'refunded' {
-  if (invoice?.status !== 'paid') return 'billed'
+  // Disputed money may be lost: it is held, and an operator pays it by hand if the dispute is won.
+  if (invoice?.status !== 'paid' || invoice.isDisputed) return 'billed'
   return invoice.refundedCents > 0 ? 'refunded' : 'paid'
 }
 
@@ -171,7 +172,7 @@ async function transfer(deps: Deps, row: PayoutRow): Promise<string | null> {
   const vendor = await findVendor(db, { id: vendorId })
   if (!vendor?.paymentAccountId || vendor.paymentAccountStatus !== 'active' || !vendor.payoutsEnabled) return 'the vendor cannot be paid'
   const refunded = await refundedOf(db, row.id)
-  if (refunded > 0) return `${plural(refunded, 'module month was', 'module months were')} refunded since the statement was made`
+  if (refunded > 0) return `${plural(refunded, 'module month was', 'module months were')} refunded or disputed since the statement was made`
   // A lost answer may belong to the account that the developer had then.
   const destination = row.destination ?? (await fixDestination(deps, { id: row.id, destination: vendor.paymentAccountId }))
   const find = async () => (await provider.listTransfers(destination)).find(({ metadata }) => metadata.svc_payout === row.id)

@@ -330,7 +330,7 @@ async function ofModules({ db, provider }: Deps, { id, slug }: TenantRecord, inv
           },
         ),
       )
-    else if (invoice.refundedCents > 0 && row.payout_state !== null && row.payout_state !== 'waiting')
+    else if ((invoice.refundedCents > 0 || invoice.isDisputed) && row.payout_state !== null && row.payout_state !== 'waiting')
       found.push(
         difference(
           'module_refunded',
@@ -338,7 +338,7 @@ async function ofModules({ db, provider }: Deps, { id, slug }: TenantRecord, inv
           {
             ...{
               here: `${here}, in the statement ${row.payout_id}`,
-              there: `${moneyText({ cents: invoice.refundedCents, currency: row.currency })} refunded`,
+              there: invoice.isDisputed ? 'disputed' : `${moneyText({ cents: invoice.refundedCents, currency: row.currency })} refunded`,
             },
             fix: 'take the share of the developer back, or deduct it by hand',
           },

@@ -63,7 +63,7 @@ export function toSubscription(sub: Stripe.Subscription): ProviderSubscription {
   }
 }
 
-/** The refunded amount is a field of the charges that paid the invoice. */
+/** Refunds and disputes are fields of the charges that paid the invoice. */
 export function toInvoice(invoice: Stripe.Invoice, payments: readonly Stripe.InvoicePayment[]): ProviderInvoice {
   return {
     id: invoice.id as string,
@@ -73,6 +73,7 @@ export function toInvoice(invoice: Stripe.Invoice, payments: readonly Stripe.Inv
     total: { cents: invoice.total, currency: invoice.currency },
     paidCents: invoice.amount_paid,
     refundedCents: chargesOf(payments).reduce((sum, { amount_refunded }) => sum + amount_refunded, 0),
+    isDisputed: chargesOf(payments).some(({ disputed }) => disputed),
     createdAt: isoOf(invoice.created),
     finalizedAt: isoOrNull(invoice.status_transitions?.finalized_at),
     periodStart: isoOf(invoice.period_start),

@@ -104,6 +104,30 @@ onBothDialects('paid modules', (fresh) => {
     expect(room.money()).toEqual([500, 350, 150])
   })
 
+  test('a disputed payment is held, and a statement with it is not transferred', async () => {
+    const room = await aBillingWorld(await fresh(), { transferPayouts: true })
+    await room.developer()
+    await room.module('attendance', 500)
+    await room.until('2026-04-02T00:00:00.000Z')
+    const dispute = (isDisputed: boolean) => {
+      for (const invoice of room.double.invoices.values()) invoice.isDisputed = isDisputed
+    }
+    dispute(true)
+    await room.until('2026-04-04T00:00:00.000Z')
+    expect([room.money(), await room.payouts()]).toMatchObject([[500, 0, 500], [{ net_cents: 0, held_cents: 500, state: 'listed' }]])
+    // The account cannot be paid, so the next statement waits; then its payments are disputed.
+    await room.db.updateTable('marketplace_vendors').set({ payouts_enabled: 0 }).execute()
+    dispute(false)
+    await room.until('2026-05-04T00:00:00.000Z')
+    dispute(true)
+    await room.db.updateTable('marketplace_vendors').set({ payouts_enabled: 1 }).execute()
+    await room.run(payouts)
+    expect([room.money()[1], (await room.payouts())[1]]).toMatchObject([
+      0,
+      { state: 'waiting', reason: expect.stringContaining('disputed') },
+    ])
+  })
+
   test('an invoice of modules that cannot be collected raises an alert, which its payment closes', async () => {
     const room = await aBillingWorld(await fresh())
     await room.module('attendance', 499)

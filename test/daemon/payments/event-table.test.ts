@@ -134,6 +134,7 @@ function invoiceOf({ double, customer, clock }: Room, subscriptionId: string): s
       total: { cents: 1, currency: 'eur' },
       paidCents: 0,
       refundedCents: 0,
+      isDisputed: false,
     },
     ...{ createdAt: at, finalizedAt: at, periodStart: at, periodEnd: at, metadata: {}, lines: [], payout: null, vendorCents: 0 },
   })

@@ -93,6 +93,7 @@ export function paymentDouble(clock: Clock, { collection = 'charge' }: Readonly<
       ...{
         paidCents: 0,
         refundedCents: 0,
+        isDisputed: false,
         createdAt: at(),
         finalizedAt: null,
         periodStart: sub.currentPeriodStart,
@@ -342,7 +343,16 @@ export function paymentDouble(clock: Clock, { collection = 'charge' }: Readonly<
           throw paymentFailure('invalid', 'The destination account cannot receive transfers')
         const invoice: Invoice = {
           ...{ id: id('in'), customerId, subscriptionId: null, status: 'draft', total: { cents: 0, currency }, paidCents: 0 },
-          ...{ refundedCents: 0, createdAt: at(), finalizedAt: null, periodStart: at(), periodEnd: at(), lines: [], metadata },
+          ...{
+            refundedCents: 0,
+            isDisputed: false,
+            createdAt: at(),
+            finalizedAt: null,
+            periodStart: at(),
+            periodEnd: at(),
+            lines: [],
+            metadata,
+          },
           ...{ payout, vendorCents: 0 },
         }
         invoices.set(invoice.id, invoice)
