@@ -48,7 +48,7 @@ async function literalFor(
 ): Promise<{ image: string } | { reason: string }> {
   const service = container.service as 'synapse' | 'postgres' | 'minio'
   if (container.digest === null) return { reason: 'the running image is not from a registry. fix: use an image from a registry' }
-  const candidate = saysVersion(container.image) ? container.image : await named(servers, box, service, container.image)
+  const candidate = saysVersion(container.image) ? container.image : await named(servers, box, { service, image: container.image })
   if (candidate === undefined) return { reason: 'the server does not report its version. fix: write the tag into the compose file' }
   if (!isLiteralImage(candidate)) return { reason: `${candidate} is not repository:tag. fix: write the tag into the compose file` }
   assertAllowedImage(settings.allowedImages, candidate)
@@ -65,8 +65,7 @@ async function literalFor(
 async function named(
   servers: BoxServers,
   box: Survey['box'],
-  service: 'synapse' | 'postgres' | 'minio',
-  image: string,
+  { service, image }: Readonly<{ service: 'synapse' | 'postgres' | 'minio'; image: string }>,
 ): Promise<string | undefined> {
   const version = installedVersion(service, (await servers.serverVersions(box))[service], undefined)
   const repository = isLiteralImage(image) ? parseImage(image).repository : image

@@ -81,7 +81,7 @@ export async function planCompletion(deps: PlanDeps, box: LocalBox, payload: Com
   ]
   // Only once the rest is right: a stack without a database volume has its finding already.
   if (found.length === 0) found.push(...(await guardFindings(deps, box, survey.compose.text)))
-  const planned = await changesOf(deps, survey, payload, { images, secrets })
+  const planned = await changesOf(deps, survey, { payload, wants: { images, secrets } })
   const changes = 'unable' in planned ? [] : planned.filter(({ before, after }) => before !== after)
   const diff = redact(
     changes.map(({ shown, before, after }) => (shown === null ? '' : unifiedDiff(shown, before, after))).join(''),
@@ -133,7 +133,11 @@ function publishedPorts({ ports }: Record<string, unknown>): number[] {
 
 type Wants = Readonly<{ images: Readonly<Record<string, string>>; secrets: BoxSecrets }>
 
-async function changesOf(deps: PlanDeps, survey: Survey, payload: Complete, wants: Wants): Promise<FileChange[] | { unable: string }> {
+async function changesOf(
+  deps: PlanDeps,
+  survey: Survey,
+  { payload, wants }: Readonly<{ payload: Complete; wants: Wants }>,
+): Promise<FileChange[] | { unable: string }> {
   try {
     const rendered = await renderedFiles(deps.settings.templateFolder, factsOf(deps, survey, payload), withPlain(wants.secrets))
     const compose = composeChange(survey, rendered.get('compose.yaml') as string, wants.images)

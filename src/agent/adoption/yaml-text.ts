@@ -163,7 +163,7 @@ function insertPair({ text }: YamlText, map: YAMLMap, key: string, value: unknow
   if (!last) return insertAt(begin + 1, ` ${flowText(key)}: ${flowText(value)} `)
   if (map.flow) return insertAt(endOf(text, last), `${hasText(last.value) ? '' : ' '}, ${flowText(key)}: ${flowText(value)}`)
   const indent = indentAt(text, startOf(map.items[0] as Pair))
-  return insertLine(text, endOf(text, last), indent, blockText(text, { [key]: value }, indent))
+  return insertLine(text, { after: endOf(text, last), indent }, blockText(text, { [key]: value }, indent))
 }
 
 function insertItem({ text }: YamlText, list: Readonly<{ items: readonly unknown[]; flow?: boolean }> & Ranged, value: unknown): Edit {
@@ -172,10 +172,10 @@ function insertItem({ text }: YamlText, list: Readonly<{ items: readonly unknown
   if (last === undefined) return insertAt(begin + 1, flowText(value))
   if (list.flow) return insertAt(endOf(text, last), `, ${flowText(value)}`)
   const indent = indentAt(text, begin)
-  return insertLine(text, endOf(text, last), indent, blockText(text, [value], indent))
+  return insertLine(text, { after: endOf(text, last), indent }, blockText(text, [value], indent))
 }
 
 const insertAt = (start: number, put: string): Edit => ({ start, end: start, put })
 
-const insertLine = (text: string, after: number, indent: string, line: string): Edit =>
+const insertLine = (text: string, { after, indent }: Readonly<{ after: number; indent: string }>, line: string): Edit =>
   insertAt(lineEnd(text, after), `${text.includes('\r\n') ? '\r\n' : '\n'}${indent}${line}`)

@@ -23,22 +23,22 @@ export function boxServers(deps: BoxServersDeps): BoxServers {
       return chat !== undefined && (await isListening(chat))
     },
     serverVersions: (box) => serverVersions(deps, objectStores, box),
-    dumpDatabase: (box, folder, signal) => dumpDatabase(engine, box, folder, signal),
+    dumpDatabase: (box, folder, signal) => dumpDatabase({ engine, box }, folder, signal),
     loadDatabase: (box, { folder, expected }, signal) => loadDatabase({ engine, box }, { folder, expected }, signal),
     finishDatabaseLoad: (box, expected, signal) => finishDatabaseLoad({ engine, box }, expected, signal),
     streamPositions: (box, signal) => streamPositions(engine, box, signal),
-    raiseStreams: (box, past, signal) => raiseStreams(engine, box, past, signal),
+    raiseStreams: (box, past, signal) => raiseStreams({ engine, box }, past, signal),
     createProbeAccount: (box, appserviceToken, signal) =>
       withChat({ ...deps, box, signal }, 'the probe user', (chat) => makeAccount(chat, box, appserviceToken, signal)),
     createTemporaryAccount: (box, registrationSecret, signal) =>
       withChat({ ...deps, box, signal }, 'a temporary user', (chat) => makeTemporaryAccount(chat, deps.random, registrationSecret, signal)),
-    countRows: (box, database, signal) => countRows(engine, box, database, signal),
+    countRows: (box, database, signal) => countRows({ engine, box }, database, signal),
     databaseBytes: async (box) => {
       const answer = await sql(deps, box, 'select pg_database_size(current_database());').catch(() => undefined)
       return /^[0-9]+$/.test(answer ?? '') ? Number(answer) : undefined
     },
     databaseFacts: (box) => databaseFacts(engine, box),
-    applyMigration: (box, migration, signal) => applyMigration(engine, box, migration, signal),
+    applyMigration: (box, migration, signal) => applyMigration({ engine, box }, migration, signal),
     databaseReady: async (box) => {
       const answer = await sql(deps, box, 'select 1;').catch(() => undefined)
       return answer === '1'

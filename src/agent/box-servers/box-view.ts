@@ -4,6 +4,9 @@ import { type BoxSecrets, readBoxSecrets } from '../boxes/index.ts'
 import type { ContainerEngine, ContainerState, LocalBox } from '../ports/index.ts'
 import type { Origin } from './http.ts'
 
+/** A box and the engine that runs it. */
+export type EngineBox = Readonly<{ engine: ContainerEngine; box: LocalBox }>
+
 /** Containers and server addresses of a box at one moment. */
 export type BoxView = Readonly<{
   box: LocalBox

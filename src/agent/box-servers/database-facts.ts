@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { AppliedMigration, type BoxMigration } from '../../core/boxes/index.ts'
 import { asJson, problem } from '../../core/kit/index.ts'
 import type { ContainerEngine, DatabaseFacts, LocalBox } from '../ports/index.ts'
-import { inspectBox } from './box-view.ts'
+import { type EngineBox, inspectBox } from './box-view.ts'
 import { databaseLogin, lastLine, literal, psql, querySql } from './sql.ts'
 
 /** Queries a table only if it exists, to avoid errors in the server's log. */
@@ -70,7 +70,7 @@ const readApplied = (text: string) => {
 const numberIn = (texts: string[] | null): number | null => (texts?.[0] === undefined ? null : Number.parseInt(texts[0], 10))
 
 /** Applies one migration and records it in the same transaction (spec 4.10). */
-export async function applyMigration(engine: ContainerEngine, box: LocalBox, migration: BoxMigration, signal?: AbortSignal): Promise<void> {
+export async function applyMigration({ engine, box }: EngineBox, migration: BoxMigration, signal?: AbortSignal): Promise<void> {
   if (await isNoted(engine, box, migration)) return
   const view = await inspectBox(engine, box)
   const login = await databaseLogin(engine, view, signal)

@@ -5,7 +5,7 @@ import { PassThrough } from 'node:stream'
 import { isProblem, problem } from '../../core/kit/index.ts'
 import { runConcurrently } from '../backup/index.ts'
 import type { ContainerEngine, ExecOptions, ExecResult, LocalBox, RowCounts } from '../ports/index.ts'
-import { type BoxView, inspectBox, runningId } from './box-view.ts'
+import { type BoxView, type EngineBox, inspectBox, runningId } from './box-view.ts'
 import {
   asSuperuser,
   connection,
@@ -24,7 +24,7 @@ export const dumpFile = 'database.dump'
 const globalsFile = 'globals.sql'
 
 /** Writes dump and globals into a folder. Dump and row counts use the same database snapshot. */
-export async function dumpDatabase(engine: ContainerEngine, box: LocalBox, folder: string, signal?: AbortSignal): Promise<RowCounts> {
+export async function dumpDatabase({ engine, box }: EngineBox, folder: string, signal?: AbortSignal): Promise<RowCounts> {
   const view = await inspectBox(engine, box)
   const login = await databaseLogin(engine, view, signal)
   await mkdir(folder, { recursive: true, mode: 0o700 })

@@ -3,8 +3,8 @@ import { lstat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { problem } from '../../core/kit/index.ts'
 import { runConcurrently } from '../backup/index.ts'
-import type { ContainerEngine, LocalBox, RowCounts } from '../ports/index.ts'
-import { inspectBox, runningId } from './box-view.ts'
+import type { LocalBox, RowCounts } from '../ports/index.ts'
+import { type EngineBox, inspectBox, runningId } from './box-view.ts'
 import { dumpFile } from './dump.ts'
 import {
   asSuperuser,
@@ -19,9 +19,6 @@ import {
   runSql,
   type SqlRun,
 } from './sql.ts'
-
-/** A box and the engine that runs it. */
-export type EngineBox = Readonly<{ engine: ContainerEngine; box: LocalBox }>
 
 /** Loads a dump into an empty database and prepares it for service (SAFETY, Restore). Refuses a database with tables. */
 export async function loadDatabase(

@@ -1,6 +1,6 @@
 import { problem } from '../../core/kit/index.ts'
-import type { ContainerEngine, ExecOptions, ExecResult, LocalBox, RowCounts } from '../ports/index.ts'
-import { type BoxView, inspectBox, runningId } from './box-view.ts'
+import type { ContainerEngine, ExecOptions, ExecResult, RowCounts } from '../ports/index.ts'
+import { type BoxView, type EngineBox, inspectBox, runningId } from './box-view.ts'
 
 /**
  * Role and database of a box, from the environment of its container. In the box template `user` only owns the database; other stacks may use
@@ -28,7 +28,7 @@ export async function databaseLogin(engine: ContainerEngine, view: BoxView, sign
 }
 
 async function readLogin(engine: ContainerEngine, id: string, signal: AbortSignal): Promise<DatabaseLogin> {
-  const read = (name: string) => readVariable(engine, id, name, signal)
+  const read = (name: string) => readVariable({ engine, id }, name, signal)
   const [own, configured] = await Promise.all([read('TENANTRY_DATABASE'), read('POSTGRES_USER')])
   const superuser = configured || 'postgres'
   if (own) return { user: own, database: own, superuser }
@@ -42,7 +42,11 @@ const unset: readonly number[] = [1, 127]
  * Returns an empty string for an unset variable. Throws BOX_UNHEALTHY for other exit codes: a program killed with its container must not
  * count as unset, because the result is cached.
  */
-async function readVariable(engine: ContainerEngine, id: string, name: string, signal: AbortSignal): Promise<string> {
+async function readVariable(
+  { engine, id }: Readonly<{ engine: ContainerEngine; id: string }>,
+  name: string,
+  signal: AbortSignal,
+): Promise<string> {
   const { exitCode, stdout } = await engine.exec(id, ['printenv', name], { signal })
   if (exitCode === 0 || unset.includes(exitCode)) return stdout.trim()
   throw problem('BOX_UNHEALTHY', `Cannot read ${name} in database container ${id.slice(0, 12)}: exit code ${exitCode}`)
@@ -135,7 +139,7 @@ const maxLockWaitMs = 5_000
 const countGraceMs = 30_000
 
 /** As the superuser, because the database may belong to another role. Bounded. Throws BOX_UNHEALTHY. */
-export async function countRows(engine: ContainerEngine, box: LocalBox, database: string, signal?: AbortSignal): Promise<RowCounts> {
+export async function countRows({ engine, box }: EngineBox, database: string, signal?: AbortSignal): Promise<RowCounts> {
   const view = await inspectBox(engine, box)
   const login = { ...asSuperuser(await databaseLogin(engine, view, signal)), database }
   const limit = AbortSignal.timeout(maxCountMs + countGraceMs)

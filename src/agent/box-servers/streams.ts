@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { asJson, problem } from '../../core/kit/index.ts'
 import type { ContainerEngine, LocalBox, StreamPositions } from '../ports/index.ts'
-import { inspectBox } from './box-view.ts'
+import { type EngineBox, inspectBox } from './box-view.ts'
 import { databaseLogin, literal, runSql } from './sql.ts'
 
 // A sync token is a position in each stream of the chat server. After a restore, new messages would get positions that clients have already
@@ -31,12 +31,7 @@ export async function streamPositions(engine: ContainerEngine, box: LocalBox, si
 }
 
 /** Advances all streams of a loaded database past the given positions. Throws RESTORE_FAILED. */
-export async function raiseStreams(
-  engine: ContainerEngine,
-  box: LocalBox,
-  past: StreamPositions | 'unknown',
-  signal?: AbortSignal,
-): Promise<void> {
+export async function raiseStreams({ engine, box }: EngineBox, past: StreamPositions | 'unknown', signal?: AbortSignal): Promise<void> {
   const view = await inspectBox(engine, box)
   const login = await databaseLogin(engine, view, signal)
   const sql = past === 'unknown' ? raiseSql(nothingKnown, unknownMargin) : raiseSql(past, knownMargin)

@@ -158,7 +158,7 @@ export class CommandRunner {
     const held = () => hand.command
     const stream = progressOf(this.#deps, held)
     const signal = AbortSignal.any([this.#breakOff.signal, hand.abandoned.signal])
-    const ran = signal.aborted ? undefined : await runCommand(this.#deps, held, stream, signal)
+    const ran = signal.aborted ? undefined : await runCommand(this.#deps, { held, stream }, signal)
     const outcome = ran ?? (hand.abandoned.signal.aborted ? ownerChanged : undefined)
     if (outcome) {
       hand.command = { ...hand.command, outcome }

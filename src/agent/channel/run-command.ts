@@ -21,9 +21,13 @@ export const progressOf = ({ clock, client }: Pick<Deps, 'clock' | 'client'>, he
   })
 
 /** Executes a command and returns its outcome; undefined when aborted, and then it resumes at the next start. */
-export async function runCommand(deps: Deps, held: Held, stream: ProgressStream, signal: AbortSignal): Promise<CommandOutcome | undefined> {
+export async function runCommand(
+  deps: Deps,
+  { held, stream }: Readonly<{ held: Held; stream: ProgressStream }>,
+  signal: AbortSignal,
+): Promise<CommandOutcome | undefined> {
   try {
-    return withinSize({ ok: true, result: await execute(deps, held(), contextOf(deps, held, stream, signal)) })
+    return withinSize({ ok: true, result: await execute(deps, held(), contextOf(deps, { held, stream }, signal)) })
   } catch (error) {
     return signal.aborted ? undefined : failure(deps, held(), error)
   }
@@ -40,7 +44,7 @@ async function execute({ executors }: Deps, { kind, payload }: StoredCommand, co
   return (executors[known] as AnyExecutor)(context, parsed.data)
 }
 
-function contextOf(deps: Deps, held: Held, stream: ProgressStream, signal: AbortSignal): CommandContext {
+function contextOf(deps: Deps, { held, stream }: Readonly<{ held: Held; stream: ProgressStream }>, signal: AbortSignal): CommandContext {
   const { client } = deps
   const { id } = held()
   const lease = () => ({ leaseToken: held().leaseToken })

@@ -22,8 +22,8 @@ export function dockerEngine(settings: DockerSettings): ContainerEngine {
   const { questions, changes, streams } = connections
   return {
     info: () => info(questions, settings),
-    pull: (image, options) => pull(connections, settings, image, options),
-    resolve: (image, options) => resolve(questions, settings, image, options),
+    pull: (image, options) => pull({ connections, settings }, image, options),
+    resolve: (image, options) => resolve({ docker: questions, settings }, image, options),
     localDigest: async (image) => {
       const digests = await localDigests(questions, image)
       return digests === undefined ? undefined : (digests.at(-1) ?? null)
@@ -40,18 +40,18 @@ export function dockerEngine(settings: DockerSettings): ContainerEngine {
     resolveCompose: (project, text) => resolveCompose(settings, project, text),
     up: (project, services, signal) => up(changes, settings, { project, services, signal }),
     // Through the API, because a box must be stoppable while its compose file is broken.
-    stop: (project, services) => eachContainer(changes, project, services, (container) => container.stop()),
-    start: (project, services) => eachContainer(changes, project, services, (container) => container.start()),
-    discard: (project, services) => eachContainer(changes, project, services, (container) => container.remove({ force: true })),
+    stop: (project, services) => eachContainer(changes, { project, services }, (container) => container.stop()),
+    start: (project, services) => eachContainer(changes, { project, services }, (container) => container.start()),
+    discard: (project, services) => eachContainer(changes, { project, services }, (container) => container.remove({ force: true })),
     down: (project, options) => down(settings, project, options?.volumes ?? false),
     removeProject: (name, onlyVolumes) => removeProject(changes, name, onlyVolumes),
     projects: (prefix) => projects(questions, prefix),
     exec: (id, argv, options) => execIn({ ...connections, ...settings }, id, argv, options),
-    logs: (id, lines, options) => logs(questions, id, lines, options),
+    logs: (id, lines, options) => logs({ docker: questions, id }, lines, options),
     volumePath: (name) => volumePath(questions, name),
     volumesFolder: () => volumesFolder(questions),
     imageFolders: () => imageFolders(questions),
-    createVolume: (project, key, name) => createVolume(questions, project, key, name),
+    createVolume: (project, key, name) => createVolume(questions, project, { key, name }),
     removeVolume: (name) => removeVolume(changes, name),
     events: (signal) => engineEvents(streams, signal),
   }
@@ -77,8 +77,7 @@ async function info(docker: Docker, settings: DockerSettings): Promise<{ engine:
 
 async function eachContainer(
   docker: Docker,
-  project: Project,
-  services: readonly Service[],
+  { project, services }: Readonly<{ project: Project; services: readonly Service[] }>,
   act: (container: Docker.Container) => Promise<unknown>,
 ): Promise<void> {
   const wanted = (await containersIn(docker, project)).filter(({ service }) => services.includes(service))

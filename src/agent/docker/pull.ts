@@ -9,7 +9,11 @@ import { authFor } from './registry.ts'
  * Pulls a tag, or a digest that is then tagged, because Docker ignores the tag of `tag@digest`. Tries mirrors first. Returns the registry
  * digest of the tag.
  */
-export async function pull(connections: Connections, settings: DockerSettings, image: string, options: PullOptions): Promise<string> {
+export async function pull(
+  { connections, settings }: Readonly<{ connections: Connections; settings: DockerSettings }>,
+  image: string,
+  options: PullOptions,
+): Promise<string> {
   options.signal?.throwIfAborted()
   return pullFromSources(image, options, (source) => pullFrom(connections, settings, { image, source, options }))
 }
@@ -22,7 +26,7 @@ async function pullFrom(
   const { digest } = options
   const { repository, tag } = parseImage(image)
   const reference = digest === undefined ? `${source.repository}:${tag}` : `${source.repository}@${digest}`
-  const pulled = await transfer(pulls, settings, { reference, source }, options)
+  const pulled = await transfer({ docker: pulls, settings }, { reference, source }, options)
   // Always tags, because the engine records the time of a tag only then.
   await questions.getImage(reference).tag({ repo: repository, tag })
   const local = await allDigests(questions, image)
@@ -35,8 +39,7 @@ async function pullFrom(
 }
 
 async function transfer(
-  docker: Docker,
-  settings: DockerSettings,
+  { docker, settings }: Readonly<{ docker: Docker; settings: DockerSettings }>,
   { reference, source }: Readonly<{ reference: string; source: PullSource }>,
   { onProgress, signal }: PullOptions,
 ): Promise<string | undefined> {

@@ -30,8 +30,11 @@ async function credentialsFor({ dockerConfig }: DockerSettings, repository: stri
 }
 
 /** The digest that the image would have after a pull; for a multi-platform image that of its index, as in `RepoDigests`. */
-export const resolve = (docker: Docker, settings: DockerSettings, image: string, options: ResolveOptions): Promise<string> =>
-  pullFromSources(image, options, (source) => resolveAt(docker, settings, { image, source, ...options }))
+export const resolve = (
+  { docker, settings }: Readonly<{ docker: Docker; settings: DockerSettings }>,
+  image: string,
+  options: ResolveOptions,
+): Promise<string> => pullFromSources(image, options, (source) => resolveAt(docker, settings, { image, source, ...options }))
 
 async function resolveAt(
   docker: Docker,

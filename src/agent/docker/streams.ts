@@ -36,7 +36,11 @@ async function write(target: Writable, part: Buffer): Promise<void> {
 }
 
 /** Last log lines of a container, stdout and stderr in order. Invalid UTF-8 becomes U+FFFD. */
-export async function logs(docker: Docker, id: string, lines: number, { since, timestamps = false }: LogOptions = {}): Promise<string> {
+export async function logs(
+  { docker, id }: Readonly<{ docker: Docker; id: string }>,
+  lines: number,
+  { since, timestamps = false }: LogOptions = {},
+): Promise<string> {
   const parts: Buffer[] = []
   const keep = new Writable({
     write: (part: Buffer, _, done) => {

@@ -15,7 +15,11 @@ export async function volumePath(docker: Docker, name: string): Promise<string |
 }
 
 /** Sets compose's labels, so that compose uses the volume. */
-export async function createVolume(docker: Docker, project: Project, key: string, name: string): Promise<void> {
+export async function createVolume(
+  docker: Docker,
+  project: Project,
+  { key, name }: Readonly<{ key: string; name: string }>,
+): Promise<void> {
   const Labels = { 'com.docker.compose.project': project.name, 'com.docker.compose.volume': key }
   await docker.createVolume({ Name: name, Labels }).catch((error) => {
     throw engineProblem(error, `Creating volume ${name}`, 'DOCKER_UNAVAILABLE')

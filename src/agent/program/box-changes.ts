@@ -37,18 +37,22 @@ export function boxMaintenanceOn(machine: Machine, slug: string, options: Global
     if (!box.managed)
       throw problem('BOX_NOT_MANAGED', `Box ${slug} is only observed, so its edge has no fence. fix: complete its adoption first`)
     await beginMaintenance(machine, box, options.reason.slice(0, 300))
-    return printFence(machine, options, box, `${slug} is in maintenance. To end it: tenantry-agent box maintenance off ${slug}`)
+    return printFence(machine, options, { box, words: `${slug} is in maintenance. To end it: tenantry-agent box maintenance off ${slug}` })
   })
 }
 
 export function boxMaintenanceOff(machine: Machine, slug: string, options: Globals): Promise<ExitCode> {
   return withBox(machine, slug, options, async ({ box }) => {
     await endMaintenance(box)
-    return printFence(machine, options, box, `${slug} is open: no fence`)
+    return printFence(machine, options, { box, words: `${slug} is open: no fence` })
   })
 }
 
-async function printFence(machine: Machine, options: Globals, { project }: LocalBox, words: string): Promise<ExitCode> {
+async function printFence(
+  machine: Machine,
+  options: Globals,
+  { box: { project }, words }: Readonly<{ box: LocalBox; words: string }>,
+): Promise<ExitCode> {
   print(machine, options, { result: { fence: (await readFence(project)) ?? null }, words })
   return 0
 }
@@ -58,17 +62,20 @@ type Confirmed = Globals & Readonly<{ confirm?: string }>
 export function boxUnfence(machine: Machine, slug: string, options: Confirmed): Promise<ExitCode> {
   return withBox(machine, slug, options, async ({ host, box, records }) => {
     const fence = await readFence(box.project)
-    if (!fence) return printFence(machine, options, box, `${slug} is not fenced`)
+    if (!fence) return printFence(machine, options, { box, words: `${slug} is not fenced` })
     const why = assertQuarantined(box, fence, records)
     const down = (await host.engine.containers(box.project)).filter(({ state }) => state !== 'running').map(({ service }) => service)
-    await typed(machine, slug, options, [
-      `Box ${slug} is quarantined since ${fence.since ?? 'an unknown time'}: ${reasons[why](fence.holder)}.`,
-      `Lifting the fence lets users in. Services: ${down.length > 0 ? `${down.join(', ')} down; start them first` : 'all running'}.`,
-      'New writes are lost if you later restore the snapshot of that command. Data, volumes and the dump stay unchanged.',
-    ])
+    await typed(machine, slug, {
+      confirmed: options,
+      words: [
+        `Box ${slug} is quarantined since ${fence.since ?? 'an unknown time'}: ${reasons[why](fence.holder)}.`,
+        `Lifting the fence lets users in. Services: ${down.length > 0 ? `${down.join(', ')} down; start them first` : 'all running'}.`,
+        'New writes are lost if you later restore the snapshot of that command. Data, volumes and the dump stay unchanged.',
+      ],
+    })
     await clearHandOver(host, box)
     await removeFenceFile(box.project)
-    return printFence(machine, options, box, `${slug} is open: no fence`)
+    return printFence(machine, options, { box, words: `${slug} is open: no fence` })
   })
 }
 
@@ -100,9 +107,10 @@ function assertQuarantined(box: LocalBox, { holder }: Fence, records: readonly C
 export function boxRelease(machine: Machine, slug: string, options: Confirmed): Promise<ExitCode> {
   return withBox<ExitCode>(machine, slug, options, async ({ host, box }) => {
     if (box.managed) throw problem('CONFLICT', `Box ${slug} is managed. fix: move or remove it with \`tenantry boxes\``)
-    await typed(machine, slug, options, [
-      `This host stops observing ${slug} in ${box.project.folder}. The stack stays unchanged and can be adopted again.`,
-    ])
+    await typed(machine, slug, {
+      confirmed: options,
+      words: [`This host stops observing ${slug} in ${box.project.folder}. The stack stays unchanged and can be adopted again.`],
+    })
     await host.boxes.remove(slug)
     print(machine, options, { result: { released: slug }, words: `${slug} is no longer observed` })
     return 0
@@ -110,7 +118,11 @@ export function boxRelease(machine: Machine, slug: string, options: Confirmed): 
 }
 
 /** Asks for the slug; `--confirm` answers without a terminal. Throws CANCELLED or USAGE. */
-async function typed(machine: Machine, slug: string, { confirm }: Confirmed, words: readonly string[]): Promise<void> {
+async function typed(
+  machine: Machine,
+  slug: string,
+  { confirmed: { confirm }, words }: Readonly<{ confirmed: Confirmed; words: readonly string[] }>,
+): Promise<void> {
   if (confirm === slug) return
   if (confirm !== undefined) throw problem('USAGE', `--confirm ${printable(confirm)} does not match box ${slug}`)
   if (!machine.stdin.isTTY)

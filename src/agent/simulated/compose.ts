@@ -16,7 +16,11 @@ import {
 } from './world.ts'
 
 /** Simulates `up -d --no-deps --pull never`: recreates only changed services; a container that exits at once is not a failure. */
-export async function recreate(world: World, project: Project, services: readonly Service[], signal?: AbortSignal): Promise<void> {
+export async function recreate(
+  { world, project }: Readonly<{ world: World; project: Project }>,
+  services: readonly Service[],
+  signal?: AbortSignal,
+): Promise<void> {
   assertEngineUp(world)
   const models = await readModel(project)
   const wanted = services.map((service) => modelOf(models, service))

@@ -76,23 +76,23 @@ export function simulatedEngine(world: World, execScript: ExecScript = () => und
       assertEngineUp(world)
       return resolveText(project, text)
     },
-    up: (project, services, signal) => recreate(world, project, services, signal),
+    up: (project, services, signal) => recreate({ world, project }, services, signal),
     stop: async (project, services) => {
       assertEngineUp(world)
       chatState(world, project.name)
       if (world.faults.strike('stop-fails', { box: project.name }))
         throw problem('DOCKER_UNAVAILABLE', 'The simulated engine dropped the stop request')
       await world.faults.linger('stopMs')
-      for (const service of services) eachOf(world, project, service, stopContainer)
+      for (const service of services) eachOf(world, { project, service }, stopContainer)
     },
     start: async (project, services) => {
       assertEngineUp(world)
-      for (const service of services) eachOf(world, project, service, startContainer)
+      for (const service of services) eachOf(world, { project, service }, startContainer)
     },
     discard: async (project, services) => {
       assertEngineUp(world)
       for (const service of services) {
-        eachOf(world, project, service, stopContainer)
+        eachOf(world, { project, service }, stopContainer)
         world.containers.delete(`${project.name}/${service}`)
       }
     },
@@ -131,7 +131,7 @@ export function simulatedEngine(world: World, execScript: ExecScript = () => und
     volumePath: async (name) => volumes.path(name),
     volumesFolder: async () => volumes.root,
     imageFolders: async () => [volumes.root],
-    createVolume: async (project, key, name) => createVolume(world, project.name, name, key),
+    createVolume: async (project, key, name) => createVolume(world, { project: project.name, name, key }),
     removeVolume: async (name) => {
       const user = [...world.containers.values()].find((container) => container.volumes.includes(name))
       if (user) throw problem('CONFLICT', `Volume ${name} is in use by ${user.project.name}/${user.service}`)
@@ -174,7 +174,11 @@ function removeProject(world: World, name: string, onlyVolumes?: readonly string
   ]
 }
 
-const eachOf = (world: World, project: Project, service: SimulatedContainer['service'], act: typeof startContainer) => {
+const eachOf = (
+  world: World,
+  { project, service }: Readonly<{ project: Project; service: SimulatedContainer['service'] }>,
+  act: typeof startContainer,
+) => {
   const container = containerOf(world, project.name, service)
   if (container) act(world, container)
 }

@@ -77,7 +77,10 @@ export const containersOf = (world: World, project: string): SimulatedContainer[
   (['edge', 'synapse', 'postgres', 'minio'] as const).flatMap((service) => containerOf(world, project, service) ?? [])
 
 /** Like the engine's labels, an existing volume keeps its project. */
-export function createVolume({ volumes, volumeProjects, volumeKeys }: World, project: string, name: string, key?: string): void {
+export function createVolume(
+  { volumes, volumeProjects, volumeKeys }: World,
+  { project, name, key }: Readonly<{ project: string; name: string; key?: string }>,
+): void {
   if (volumes.path(name) === undefined) {
     volumeProjects.set(name, project)
     if (key === undefined) volumeKeys.delete(name)
@@ -112,7 +115,7 @@ export function createContainer(world: World, wanted: Wanted): SimulatedContaine
     dies: null,
     metDatabase: false,
   }
-  for (const volume of wanted.volumes) createVolume(world, wanted.project.name, volume)
+  for (const volume of wanted.volumes) createVolume(world, { project: wanted.project.name, name: volume })
   world.containers.set(key(wanted.project.name, wanted.service), container)
   return container
 }

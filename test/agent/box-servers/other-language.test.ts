@@ -80,7 +80,7 @@ describe.skipIf(version === undefined)('a server that speaks German', () => {
     const containers = async () => [{ service: 'postgres', id: 'c1', state: 'running' }]
     const engine = { exec, containers } as unknown as ContainerEngine
     const box = { slug: 'oak', ports: null, project: { name: 'box-oak', folder, composeFile: join(folder, 'compose.yaml') } } as LocalBox
-    return { times, dumped: () => dumpDatabase(engine, box, join(folder, 'dump')) }
+    return { times, dumped: () => dumpDatabase({ engine, box }, join(folder, 'dump')) }
   }
 
   /** Another session in the database, which continues on request. */

@@ -49,7 +49,7 @@ describe('counting rows', () => {
       return { stdout: '', stderr: '', ...answer }
     }
     const containers = async () => [{ id: 'db', service: 'postgres', state: 'running' }]
-    return { sql, result: countRows({ exec, containers } as unknown as ContainerEngine, box, 'synapse') }
+    return { sql, result: countRows({ engine: { exec, containers } as unknown as ContainerEngine, box }, 'synapse') }
   }
 
   test('is bounded by the server, in time and in waiting for locks', async () => {
