@@ -13,7 +13,7 @@ import { callers } from './seeds.ts'
  * Operations that may answer 404 alone: some calls end what others name (a tenant, a board, a session of `seeds.ts`), and the threads of the tool
  * take the seeds in no fixed order. Nothing is seeded for the secrets of a command: it would have to stay leased. A new operation is not among them.
  */
-const maxUnreached = 18
+const maxUnreached = 24
 
 const tools = process.env.TENANTRY_CONFORMITY_TOOLS ?? ''
 
