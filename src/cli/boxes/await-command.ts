@@ -1,6 +1,6 @@
+import { stepWord } from '../../core/boxes/index.ts'
 import type { CommandView } from '../../core/hosts/index.ts'
 import { type Clock, isProblem, isProblemCode, problem } from '../../core/kit/index.ts'
-import { stepWord } from '../../core/rollouts/index.ts'
 import { type Context, clean } from '../kit/index.ts'
 
 type Deps = Pick<Context, 'api' | 'clock' | 'signal'>

@@ -1,3 +1,4 @@
+import { stepWord } from '../../core/boxes/index.ts'
 import { duration, plural } from '../../core/kit/index.ts'
 import {
   countsText,
@@ -15,7 +16,6 @@ import {
   type StepSpread,
   stateTint,
   stepsWhenNotWatching,
-  stepWord,
   timelineText,
   whyOf,
 } from '../../core/rollouts/index.ts'

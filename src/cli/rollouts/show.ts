@@ -1,4 +1,4 @@
-import { versionMoves } from '../../core/boxes/index.ts'
+import { stepWord, versionMoves } from '../../core/boxes/index.ts'
 import { duration } from '../../core/kit/index.ts'
 import {
   actionTint,
@@ -13,7 +13,6 @@ import {
   type RolloutReport,
   snapshotText,
   statusWord,
-  stepWord,
   withShortDigests,
 } from '../../core/rollouts/index.ts'
 import { type Context, clean, command, count, fields, flag, momentOf, oneOf, type Style, sections, stamp, text } from '../kit/index.ts'

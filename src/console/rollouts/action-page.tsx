@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { useParams } from '@tanstack/react-router'
-import { versionMoves } from '../../core/boxes/index.ts'
+import { stepWord, versionMoves } from '../../core/boxes/index.ts'
 import {
   downtimeParts,
   errorOf,
@@ -10,7 +10,6 @@ import {
   type RolloutAttempt,
   snapshotText,
   statusWord,
-  stepWord,
   waitOf,
   withShortDigests,
 } from '../../core/rollouts/index.ts'

@@ -1,6 +1,7 @@
 import type { UseQueryResult } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
-import { type BoardState, fenceModeText, type RolloutReport, snapshotModeText, stepWord, timelineText } from '../../core/rollouts/index.ts'
+import { stepWord } from '../../core/boxes/index.ts'
+import { type BoardState, fenceModeText, type RolloutReport, snapshotModeText, timelineText } from '../../core/rollouts/index.ts'
 import { Ago, Duration, type Fact, KeyValues, Loaded, Section, Timeline, type TimelineEntry } from '../kit/index.ts'
 import { words } from './words.ts'
 

@@ -147,7 +147,6 @@ export {
   stateTint,
   statusWord,
   stepsWhenNotWatching,
-  stepWord,
   stepWordIn,
   stopText,
   type Tint,

@@ -1,4 +1,4 @@
-import type { Downtime, FenceMode } from '../boxes/index.ts'
+import { type Downtime, type FenceMode, stepWord } from '../boxes/index.ts'
 import { shortDigests } from '../kit/index.ts'
 import type { ActionStatus, RolloutAction } from './action.ts'
 import type { RequestedFence, RequestedSnapshot } from './fence-choice.ts'
@@ -45,48 +45,6 @@ export function rolloutState({ status, counts, bakeUntil }: Pick<Rollout, 'statu
 /** Running phases are cyan, and a rollout that left boxes out is yellow. */
 export const stateTint = ({ status, counts }: Pick<Rollout, 'status' | 'counts'>): Tint =>
   status === 'done' && leftOutOf(counts) > 0 ? 'yellow' : rolloutTint(status)
-
-/** Display names of agent steps; empty where the status already names the step. Other steps keep their name. */
-const stepWords: Readonly<Record<string, string>> = {
-  pull: 'pull images',
-  prefetch: 'verify images',
-  'warm-snapshot': 'warm snapshot',
-  fence: 'start maintenance',
-  stop: 'stop chat and object store',
-  snapshot: '',
-  'cold-copy': 'copy database',
-  rewrite: 'write compose file',
-  recreate: 'recreate containers',
-  migrate: 'box migrations',
-  serve: 'start chat',
-  // In the history of older agents.
-  'first-ok': 'first passed probe',
-  'quick-probe': 'quick probes',
-  'check-rollback': 'check rollback by images',
-  probe: '',
-  unfence: 'end maintenance',
-  'confirm-rollback': 'check rollback by images',
-  refence: 'start maintenance again',
-  'restore-stop': 'restore: stop',
-  'restore-data': 'restore: load snapshot',
-  'restore-start': 'restore: start',
-  'restore-probe': 'restore: probe',
-  // Steps of a restore from a snapshot.
-  fetch: 'fetch snapshot',
-  keep: 'save current data',
-  load: 'load snapshot',
-  switch: 'switch over',
-  // Steps of a test restore.
-  fill: 'load database',
-  prove: 'verify',
-  clear: 'clean up',
-  start: 'start services',
-  'back-stop': 'revert: stop',
-  'back-switch': 'revert: switch over',
-  'back-start': 'revert: start',
-  'back-probe': 'revert: probe',
-}
-export const stepWord = (step: string): string => stepWords[step] ?? step.replaceAll('-', ' ')
 
 /** The status of a rollback names no step. */
 export const stepWordIn = ({ status }: Pick<RolloutAction, 'status'>, step: string): string =>
