@@ -161,6 +161,8 @@ async function dueAtOnce(dialect, { deps, db, actors }) {
 /** The least that a durable run costs: one transaction with one update and one history row a step. */
 async function ofPlainSql(url) {
   const pool = new pg.Pool({ connectionString: url, max: 10 })
+  // The server may stop before the last connection has closed.
+  pool.on('error', () => undefined)
   await pool.query('create table run (id text primary key, seq int not null, state text not null)')
   await pool.query('create table history (run_id text, seq int, input text, primary key (run_id, seq))')
   let made = 0

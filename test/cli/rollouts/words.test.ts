@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { restoreSteps } from '../../../src/core/boxes/index.ts'
-import { stepWord } from '../../../src/core/rollouts/index.ts'
+import { restoreSteps, stepWord } from '../../../src/core/boxes/index.ts'
 
 test('each step of a restore has a display name', () => {
   expect(restoreSteps.filter((step) => stepWord(step) === step)).toEqual(['commit'])
