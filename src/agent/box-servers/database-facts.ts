@@ -13,6 +13,7 @@ const factsSql = `select json_build_object(
   'bytes', pg_database_size(current_database()),
   'others', (select coalesce(json_agg(datname order by datname), '[]') from pg_database where datname not in ('postgres', 'template0', 'template1', current_database())),
   'collation', (select datcollate from pg_database where datname = current_database()),
+  'system', (select system_identifier::text from pg_control_system()),
   'superuser', (select rolsuper from pg_roles where rolname = current_user),
   'schema', ${ifThere('public.schema_version', 'select version as v from public.schema_version', 'v')},
   'compat', ${ifThere('public.schema_compat_version', 'select compat_version as v from public.schema_compat_version', 'v')},
@@ -27,6 +28,7 @@ const Answer = z.object({
   bytes: z.number(),
   others: z.array(z.string()),
   collation: z.string(),
+  system: z.string().optional(),
   superuser: z.boolean(),
   schema: Texts,
   compat: Texts,
@@ -46,11 +48,12 @@ export async function databaseFacts(engine: ContainerEngine, box: LocalBox): Pro
 export function readFacts(printed: string): DatabaseFacts | undefined {
   const result = Answer.safeParse(asJson(printed))
   if (!result.success) return undefined
-  const { bytes, others, collation, superuser, schema, compat, background, progress, migrations } = result.data
+  const { bytes, others, collation, system, superuser, schema, compat, background, progress, migrations } = result.data
   const applied = z.array(AppliedMigration).safeParse((migrations ?? []).map(readApplied))
   if (!applied.success) return undefined
   return {
     bytes,
+    systemId: system ?? null,
     otherDatabases: others,
     collation,
     schemaVersion: numberIn(schema),

@@ -15,6 +15,8 @@ export type StreamPositions = Readonly<{
 export type DatabaseFacts = Pick<BoxFacts, 'schemaVersion' | 'compatVersion' | 'backgroundUpdates' | 'collation'> &
   Readonly<{
     bytes: number
+    /** Made with the database files, and in `global/pg_control` of them; null where unknown. */
+    systemId: string | null
     /** Changes whenever a background update makes progress; null where none is pending. */
     backgroundProgress: string | null
     /** Databases of the same server that dumps do not include. */

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { BoxMigration } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
@@ -106,9 +106,12 @@ export async function countSimulated(world: World, box: LocalBox, signal?: Abort
 /** Undefined when it does not answer. */
 export function factsOf(world: World, box: LocalBox): DatabaseFacts | undefined {
   if (databaseState(world, box.project.name) !== 'ready') return undefined
-  const { messages, media, otherDatabases, schema, compat, backgroundUpdates, migrations } = world.volumes.read(databaseVolume(world, box))
+  const volume = databaseVolume(world, box)
+  const { messages, media, otherDatabases, schema, compat, backgroundUpdates, migrations } = world.volumes.read(volume)
+  const control = join(world.volumes.path(volume) ?? '', 'global', 'pg_control')
   return {
     bytes: emptyDatabaseBytes + bytesPerRow * (messages + media),
+    systemId: existsSync(control) ? readFileSync(control).readBigUInt64LE(0).toString() : null,
     otherDatabases: [...otherDatabases],
     schemaVersion: schema,
     compatVersion: compat,

@@ -1,3 +1,5 @@
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import semver from 'semver'
 import { parseImage, type Service } from '../../core/boxes/index.ts'
 import { type Clock, isoNow, problem, type Random, sha256Hex } from '../../core/kit/index.ts'
@@ -126,6 +128,7 @@ export function startContainer(world: World, container: SimulatedContainer): voi
   if (container.wanted === 'running') return
   const { service, image } = container
   container.wanted = 'running'
+  if (service === 'postgres') initialiseDatabase(world, container)
   container.startedAt = isoNow(world.clock)
   container.startedMs = world.clock.monotonicMs()
   container.readyMs = container.startedMs + (service === 'edge' ? 0 : world.faults.draw(startTakes[service]))
@@ -134,6 +137,15 @@ export function startContainer(world: World, container: SimulatedContainer): voi
   const fault = world.faults.strike('dies-at-start', { image })
   container.dies = fault ? `${service} exited at start (injected by the fault profile)` : null
   emitEvent(world, container, container.dies ? 'die' : 'start')
+}
+
+/** Like PostgreSQL, gives new database files an identity of their own. */
+function initialiseDatabase(world: World, { volumes: [data] }: SimulatedContainer): void {
+  const folder = data === undefined ? undefined : world.volumes.path(data)
+  const control = folder && join(folder, 'global', 'pg_control')
+  if (control === undefined || existsSync(control)) return
+  mkdirSync(dirname(control), { recursive: true })
+  writeFileSync(control, Buffer.from(sha256Hex(control), 'hex').subarray(0, 8))
 }
 
 export function stopContainer(world: World, container: SimulatedContainer): void {

@@ -5,9 +5,9 @@ import { asJson, duration, isoNow, problem } from '../../core/kit/index.ts'
 import { readIfThere, writeFileAtomic } from '../../node/index.ts'
 import { reserveBytes, unreservedBytes } from '../backup/index.ts'
 import { isAlive, stopAll } from '../change/index.ts'
-import { copyFolder, hasSameFiles, syncTree } from './copy-folder.ts'
-import { stageBoxFolder, stopDumpServer } from './dump-server.ts'
-import { beforeOf, type ColdCopy, coldVolume, copiedFolder, isAlongside, type UpdateRun } from './update-run.ts'
+import { copyFolder, sizesOf, syncTree } from './copy-folder.ts'
+import { stageBoxFolder, stagedFolder, stopDumpServer } from './dump-server.ts'
+import { beforeOf, type ColdCopy, coldVolume, copiedFolder, isAlongside, storedSnapshot, type UpdateRun } from './update-run.ts'
 
 /** Written last: without it the copy is not complete. `isSynced`: the copy also survives a crash of the host. */
 const Mark = z.object({ volume: z.string(), bootId: z.string(), isSynced: z.boolean().optional() })
@@ -20,18 +20,22 @@ const writeMark = async (run: UpdateRun, facts: Partial<Mark> = {}): Promise<voi
 /** Changes with each start of the host. */
 const bootId = async (): Promise<string> => (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim()
 
+/** `stopped` is called before the copying and `copied` after it; either may refuse the copy. */
+type Checks = Readonly<{ stopped?: () => Promise<void>; copied?: () => Promise<void> }>
+
 /**
  * The fast rollback: copies the database volume while nothing runs, into the volume of the first restore try. It only saves time, so a failure is
- * reported and never fails the update. PostgreSQL stays stopped. `check` may refuse the copy.
+ * reported and never fails the update. PostgreSQL stays stopped.
  */
-export async function makeColdCopy(run: UpdateRun, check: () => Promise<void> = async () => undefined): Promise<ColdCopy> {
+export async function makeColdCopy(run: UpdateRun, { stopped, copied }: Checks = {}): Promise<ColdCopy> {
   const { deps, signal } = run
   const begun = deps.clock.monotonicMs()
   try {
     await stopAll(run)
+    await stopped?.()
     const reason = await copyVolume(run)
     if (reason !== undefined) return skipped(run, reason)
-    await check()
+    await copied?.()
     await writeMark(run)
     return { copiedMs: deps.clock.monotonicMs() - begun }
   } catch (error) {
@@ -42,23 +46,20 @@ export async function makeColdCopy(run: UpdateRun, check: () => Promise<void> = 
   }
 }
 
-/** With \`before\` the copy is made with the snapshot, or here for a snapshot of an older agent. */
+/** With `before` the copy is made with the snapshot, or here for a snapshot of an older agent. */
 export const coldCopy = async (run: UpdateRun): Promise<ColdCopy> =>
-  isAlongside(run) ? copyToDump(run) : (run.evidence().snapshot?.copy ?? makeColdCopy(run))
+  isAlongside(run) ? copyToDump(run) : (storedSnapshot(run)?.copy ?? makeColdCopy(run))
 
 /** The copy that the snapshot is stored from later, with the box's files as they are now. Where it is refused, the snapshot is taken first. */
 async function copyToDump(run: UpdateRun): Promise<ColdCopy> {
-  const { deps } = run
-  const { notAlongside, database } = beforeOf(run)
+  const { notAlongside } = beforeOf(run)
   if (notAlongside !== undefined) return skipped(run, notAlongside)
-  const at = isoNow(deps.clock)
-  const copy = await makeColdCopy(run, async () => {
-    await assertStoppedCleanly(run)
-    const [from, into] = [await deps.engine.volumePath(database.volume), await deps.engine.volumePath(coldVolume(run))]
-    if (from === undefined || into === undefined || !(await hasSameFiles(from, into)))
-      throw problem('CONFLICT', 'the copy of the database is not complete')
+  const at = isoNow(run.deps.clock)
+  const copied = async () => {
+    await assertSameDatabase(run)
     await stageBoxFolder(run)
-  })
+  }
+  const copy = await makeColdCopy(run, { stopped: () => assertStoppedCleanly(run), copied })
   return copy.skipped === undefined ? { ...copy, at } : copy
 }
 
@@ -66,8 +67,24 @@ async function copyToDump(run: UpdateRun): Promise<ColdCopy> {
 async function assertStoppedCleanly({ deps, box }: UpdateRun): Promise<void> {
   const database = (await deps.engine.containers(box.project)).find(({ service }) => service === 'postgres')
   if (database?.exitCode !== 0)
-    throw problem('CONFLICT', `the database of ${box.slug} did not shut down cleanly (exit code ${database?.exitCode})`)
+    throw problem('CONFLICT', `the database of ${box.slug} did not shut down cleanly (exit code ${database?.exitCode ?? 'unknown'})`)
 }
+
+/** Compares the files, and the identity of the database with that of the server that ran: its data may be elsewhere than in its volume. */
+async function assertSameDatabase(run: UpdateRun): Promise<void> {
+  const { database, systemId } = beforeOf(run)
+  const folders = await Promise.all([database.volume, coldVolume(run)].map((volume) => run.deps.engine.volumePath(volume)))
+  const [from, into] = await Promise.all(folders.map((folder) => (folder === undefined ? new Map<string, number>() : sizesOf(folder))))
+  const isSame = from !== undefined && into?.size === from.size && [...from].every(([path, size]) => into.get(path) === size)
+  if (!isSame) throw problem('CONFLICT', 'the copy of the database is not complete')
+  const controls = [...(into?.keys() ?? [])].filter((path) => /(^|\/)global\/pg_control$/.test(path))
+  const ids = await Promise.all(controls.map((path) => systemIdOf(join(folders[1] as string, path))))
+  if (systemId === undefined || !ids.includes(systemId))
+    throw problem('CONFLICT', `the volume ${database.volume} is not the data folder of the database that runs`)
+}
+
+/** The identity of a database is the first field of this file. */
+const systemIdOf = async (control: string): Promise<string> => (await readFile(control)).readBigUInt64LE(0).toString()
 
 function skipped({ context }: UpdateRun, reason: string): ColdCopy {
   const detail = reason.slice(0, 300)
@@ -105,33 +122,34 @@ async function lastRunOf({ deps, box }: UpdateRun): Promise<string | undefined> 
 }
 
 /**
- * True until a restore used the copy: once the chat server has run on it, it differs from the former database. A copy is on the disk only now,
- * where it is used: one from before a restart of the host may be torn.
+ * Brings the copy to the disk, which nothing waited for before; one from before a restart of the host may be torn. True until a restore used
+ * it: once the chat server has run on it, it differs from the former database.
  */
 export async function takeColdCopy(run: UpdateRun): Promise<boolean> {
   if (isAlongside(run)) await stopDumpServer(run)
   const text = await readIfThere(markOf(run)).catch(() => undefined)
   const mark = text === undefined ? undefined : Mark.safeParse(asJson(text)).data
   if (mark?.volume !== coldVolume(run)) return false
+  if (!mark.isSynced && mark.bootId !== (await bootId())) return false
   try {
-    if (!mark.isSynced && mark.bootId !== (await bootId())) return false
-    return await syncColdCopy(run)
-  } catch {
+    return await syncColdCopy(run, mark)
+  } catch (error) {
     run.signal.throwIfAborted()
+    // Without a snapshot the copy is all there is: the step is tried again.
+    if (!storedSnapshot(run)) throw error
     return false
   }
 }
 
-/** Until then the copy does not survive a crash of the host. */
-export async function keepColdCopy(run: UpdateRun): Promise<void> {
-  if (!(await takeColdCopy(run))) throw problem('SNAPSHOT_FAILED', `the copy of the database of ${run.box.slug} is gone`)
+/** False without the volume. The files of the box are in the snapshot too. */
+async function syncColdCopy(run: UpdateRun, { isSynced = false }: Mark): Promise<boolean> {
+  const folder = await run.deps.engine.volumePath(coldVolume(run))
+  if (folder === undefined) return false
+  if (isSynced) return true
+  await syncTree(folder, run.signal)
+  if (isAlongside(run)) await syncTree(stagedFolder(run), run.signal)
   await writeMark(run, { isSynced: true })
-}
-
-async function syncColdCopy({ deps, signal, ...run }: UpdateRun): Promise<boolean> {
-  const folder = await deps.engine.volumePath(coldVolume({ deps, signal, ...run }))
-  if (folder !== undefined) await syncTree(folder, signal)
-  return folder !== undefined
+  return true
 }
 
 /** Removes the mark first, so that a half-removed copy does not count. */

@@ -26,13 +26,8 @@ export async function syncTree(root: string, signal: AbortSignal): Promise<void>
   await syncFolder(root)
 }
 
-/** True if both folders have the same files with the same sizes. */
-export async function hasSameFiles(one: string, other: string): Promise<boolean> {
-  const [mine, theirs] = await Promise.all([sizesOf(one), sizesOf(other)])
-  return mine.size === theirs.size && [...mine].every(([path, size]) => theirs.get(path) === size)
-}
-
-async function sizesOf(root: string): Promise<Map<string, number>> {
+/** The sizes of all files by their relative paths. */
+export async function sizesOf(root: string): Promise<Map<string, number>> {
   const files = (await readdir(root, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile())
   const paths = files.map(({ parentPath, name }) => join(parentPath, name))
   return new Map(await Promise.all(paths.map(async (path) => [relative(root, path), (await lstat(path)).size] as const)))

@@ -13,7 +13,7 @@ export function downtimeOf(run: UpdateRun): Downtime {
     startMs: sum(stepMs(entries, 'recreate'), stepMs(entries, 'serve')),
     firstGoodMs: firstGoodMs(entries),
     checkMs: stepMs(entries, 'check-rollback'),
-    copyingMs: (run.evidence()['cold-copy'] ?? run.evidence().snapshot?.copy)?.copiedMs,
+    copyingMs: run.evidence()['cold-copy']?.copiedMs ?? run.evidence().snapshot?.copy?.copiedMs,
   }
   return {
     ...appliedMode(run),
@@ -51,7 +51,9 @@ function firstGoodMs(entries: readonly JournalEntry[]): number | undefined {
   const started = entries.findLast(({ step, mark }) => (step === 'recreate' || step === 'serve') && mark === 'done')
   const good = entries.find(
     ({ step, mark, data }) =>
-      mark === 'note' && (step === 'quick-probe' || step === 'probe') && (data as { probe?: ProbeResult }).probe?.verdict === 'ok',
+      mark === 'note' &&
+      (step === 'quick-probe' || step === 'snapshot' || step === 'probe') &&
+      (data as { probe?: ProbeResult }).probe?.verdict === 'ok',
   )
   return started && good ? Math.max(0, good.elapsedMs - started.elapsedMs) : undefined
 }

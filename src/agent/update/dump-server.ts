@@ -1,6 +1,5 @@
 import { mkdir, rm } from 'node:fs/promises'
 import { join, relative } from 'node:path'
-import { stringify } from 'yaml'
 import { problem, sha256Hex } from '../../core/kit/index.ts'
 import { writeFileAtomic } from '../../node/index.ts'
 import { fenceFile, recordOf } from '../boxes/index.ts'
@@ -8,7 +7,7 @@ import { assertMounted, waitForDatabase } from '../change/index.ts'
 import type { CommandJournal } from '../journal/index.ts'
 import type { ContainerEngine, LocalBox } from '../ports/index.ts'
 import { copyFolder } from './copy-folder.ts'
-import { beforeOf, coldVolume, copiedFolder, formerText, type UpdateRun } from './update-run.ts'
+import { type Before, beforeOf, coldVolume, copiedFolder, formerText, type UpdateRun } from './update-run.ts'
 
 // A second PostgreSQL of the former version on the cold copy, without a network: the snapshot is dumped from it while the box serves.
 
@@ -26,12 +25,23 @@ export async function stageBoxFolder(run: UpdateRun): Promise<void> {
   await rm(join(into, relative(box.project.folder, fenceFile(box.project))), { force: true })
 }
 
-/** Why the snapshot cannot be stored from a copy of this box; undefined if it can. */
-export async function whyNotAlongside({ deps, box }: UpdateRun, text: string, { key }: { key: string }): Promise<string | undefined> {
+/**
+ * Why the snapshot cannot be stored from a copy of this box; undefined if it can. Checked while the box serves, because the server starts when
+ * the new version is already in use.
+ */
+export async function whyNotAlongside(run: UpdateRun, before: Before, text: string): Promise<string | undefined> {
+  const { deps, box } = run
+  if (before.planned.includes('postgres') && before.containers.postgres === undefined) return 'PostgreSQL has no container'
   if ((await deps.disk.usedBytes(box.project.folder)) > maxStagedBytes) return `${box.project.folder} has more than 64 MiB`
-  const { postgres } = recordOf((await deps.engine.resolveCompose(box.project, text)).services)
-  const [written] = mountsOf(recordOf(postgres)).filter((mount) => !isData(mount, key) && !isHarmless(mount))
-  return written === undefined ? undefined : `PostgreSQL also writes to ${String(written.source ?? written.target)}`
+  const whole = await deps.engine.resolveCompose(box.project, text)
+  const mounts = mountsOf(recordOf(recordOf(whole.services).postgres))
+  const [written] = mounts.filter((mount) => !isData(mount, before.database.key) && !isHarmless(mount))
+  if (written !== undefined) return `PostgreSQL also writes to ${String(written.source ?? written.target)}`
+  const rendered = render(run, before, whole)
+  return deps.engine.resolveCompose({ ...box.project, name: projectOf(run) }, rendered).then(
+    () => undefined,
+    (error: Error) => `a second PostgreSQL cannot be started: ${error.message}`.slice(0, 300),
+  )
 }
 
 const mountsOf = ({ volumes }: Record<string, unknown>): Record<string, unknown>[] => (Array.isArray(volumes) ? volumes.map(recordOf) : [])
@@ -41,24 +51,25 @@ const isHarmless = ({ type, read_only }: Record<string, unknown>): boolean => ty
 /** Not those that connect the server to others, make it public, or restart it. */
 const droppedKeys = [
   ...['build', 'container_name', 'depends_on', 'deploy', 'dns', 'dns_search', 'expose', 'external_links', 'extra_hosts', 'healthcheck'],
-  ...['hostname', 'labels', 'links', 'mac_address', 'network_mode', 'networks', 'ports', 'profiles', 'restart', 'scale'],
+  ...['hostname', 'ipc', 'labels', 'links', 'mac_address', 'pid', 'network_mode', 'networks', 'ports', 'profiles', 'restart', 'scale'],
 ]
 
-async function composeText(run: UpdateRun): Promise<string> {
-  const { deps, box } = run
-  const { containers, database } = beforeOf(run)
-  const whole = await deps.engine.resolveCompose(box.project, await formerText(run))
-  const postgres = Object.entries(recordOf(recordOf(whole.services).postgres)).filter(([key]) => !droppedKeys.includes(key))
+const composeText = async (run: UpdateRun): Promise<string> =>
+  render(run, beforeOf(run), await run.deps.engine.resolveCompose(run.box.project, await formerText(run)))
+
+/** JSON is YAML in which every text is quoted. */
+function render(run: UpdateRun, { containers, database }: Before, whole: Readonly<Record<string, unknown>>): string {
+  const written = recordOf(recordOf(whole.services).postgres)
+  const postgres = Object.fromEntries(Object.entries(written).filter(([key]) => !droppedKeys.includes(key)))
+  const { resources } = recordOf(written.deploy)
   const volumes = Object.entries(recordOf(whole.volumes)).map(([key, volume]) => {
-    const name = key === database.key ? coldVolume(run) : recordOf(volume).name
+    const name = key === database.key ? coldVolume(run, database.volume) : recordOf(volume).name
     return [key, { name, external: true }] as const
   })
-  const image = containers.postgres?.image
-  return stringify({
+  const changed = { image: containers.postgres?.image, network_mode: 'none', healthcheck: { disable: true }, restart: 'no' }
+  return JSON.stringify({
     name: projectOf(run),
-    services: {
-      postgres: { ...Object.fromEntries(postgres), image, network_mode: 'none', healthcheck: { disable: true }, restart: 'no' },
-    },
+    services: { postgres: { ...postgres, ...changed, ...(resources === undefined ? {} : { deploy: { resources } }) } },
     volumes: Object.fromEntries(volumes),
     ...(whole.secrets === undefined ? {} : { secrets: whole.secrets }),
     ...(whole.configs === undefined ? {} : { configs: whole.configs }),

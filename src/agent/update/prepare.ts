@@ -44,10 +44,11 @@ export async function prepareUpdate(run: UpdateRun): Promise<Before> {
   if (from && to && before.planned.includes('postgres')) await assertSameLibc(deps, box, from.image, to.image)
   const room = await reserveSpace(run, before)
   await assertNoOtherRecreation(run, before)
-  const notAlongside = isAlongside(run) ? await whyNotAlongside(run, text, before.database) : undefined
+  const notAlongside = isAlongside(run) ? await whyNotAlongside(run, before, text) : undefined
   return {
     ...{ ...before, migrations, room, background: facts?.backgroundUpdates ?? null },
     ...(facts ? { databaseBytes: facts.bytes } : {}),
+    ...(facts?.systemId == null ? {} : { systemId: facts.systemId }),
     ...(notAlongside === undefined ? {} : { notAlongside }),
   }
 }

@@ -3,7 +3,7 @@ import { proveHealthy } from '../change/index.ts'
 import { beforeOf, type UpdateRun } from './update-run.ts'
 
 /** Proves that the box is healthy on the images of the update. Throws PROBE_FAILED. */
-export const proveTarget = (run: UpdateRun, step: 'quick-probe' | 'check-rollback' | 'probe'): Promise<void> => {
+export const proveTarget = (run: UpdateRun, step: 'quick-probe' | 'check-rollback' | 'snapshot' | 'probe'): Promise<void> => {
   const isOpen = isOpened(run.entries())
   return proveHealthy(run, {
     step,

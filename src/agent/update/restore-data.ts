@@ -3,7 +3,15 @@ import { duration, problem } from '../../core/kit/index.ts'
 import { readVerifiedDump } from '../backup/index.ts'
 import { startDatabaseOn } from '../change/index.ts'
 import { dropColdCopy, forgetColdCopy, takeColdCopy } from './cold-copy.ts'
-import { coldVolume, type RestoredData, restoredVolumes, type SnapshotEvidence, switchToRestored, type UpdateRun } from './update-run.ts'
+import {
+  coldVolume,
+  type RestoredData,
+  restoredVolumes,
+  type SnapshotEvidence,
+  storedSnapshot,
+  switchToRestored,
+  type UpdateRun,
+} from './update-run.ts'
 
 /**
  * Restores the former database into another volume, with only PostgreSQL running. The first try uses the cold copy if it is complete, each other
@@ -13,7 +21,7 @@ import { coldVolume, type RestoredData, restoredVolumes, type SnapshotEvidence, 
 export async function restoreData(run: UpdateRun): Promise<RestoredData> {
   const { deps, box, signal, context } = run
   const begun = deps.clock.monotonicMs()
-  const snapshot = run.evidence().snapshot
+  const snapshot = storedSnapshot(run)
   const copied = await takeColdCopy(run)
   if (!snapshot && !copied) throw problem('RESTORE_FAILED', `the update of ${box.slug} has no snapshot to restore`)
   const volume = copied ? coldVolume(run) : (restoredVolumes(run).at(-1) as string)

@@ -11,7 +11,7 @@ import {
 import { commonResult, errorOf, formerCompose, removeLeftover } from '../change/index.ts'
 import { downtimeOf } from './downtime.ts'
 import { stopDumpServer } from './dump-server.ts'
-import { beforeOf, coldVolume, copiedFolder, isAlongside, restoredVolumes, type UpdateRun } from './update-run.ts'
+import { beforeOf, coldVolume, copiedFolder, isAlongside, restoredVolumes, storedSnapshot, type UpdateRun } from './update-run.ts'
 
 /** Builds the result with all its evidence, then removes what is left over. */
 export async function closeUpdate(run: UpdateRun, facts: UpdateFacts): Promise<UpdateResult> {
@@ -34,7 +34,8 @@ export async function closeUpdate(run: UpdateRun, facts: UpdateFacts): Promise<U
 
 async function resultFrom(run: UpdateRun, facts: UpdateFacts): Promise<UpdateResult> {
   const outcome = updateOutcome(facts)
-  const { prefetch, snapshot, rewrite } = run.evidence()
+  const { prefetch, rewrite } = run.evidence()
+  const snapshot = storedSnapshot(run)
   const common = await commonResult(run)
   return {
     outcome,
@@ -46,7 +47,7 @@ async function resultFrom(run: UpdateRun, facts: UpdateFacts): Promise<UpdateRes
     ...(isLeftOpen(facts) ? { leftOpen: true } : {}),
     snapshotId: snapshot?.snapshotId ?? null,
     snapshotSha256: snapshot?.manifestSha256 ?? null,
-    ...(snapshot?.takenAt === undefined ? {} : { snapshotTakenAt: snapshot.takenAt }),
+    ...(dataAt(run) === undefined ? {} : { snapshotTakenAt: dataAt(run) }),
     ...common,
     digestsBefore: digests(prefetch?.containers),
     digestsAfter: digests(common.report?.services),
@@ -56,6 +57,10 @@ async function resultFrom(run: UpdateRun, facts: UpdateFacts): Promise<UpdateRes
     error: outcome === 'committed' ? null : errorOf('update', facts, remark(run, facts, await isComposeLost(run))),
   }
 }
+
+/** The moment of the snapshot, or of the copy that was restored before there was one. */
+const dataAt = (run: UpdateRun): string | undefined =>
+  storedSnapshot(run)?.takenAt ?? (run.evidence()['restore-data'] ? run.evidence()['cold-copy']?.at : undefined)
 
 /** How the database was restored; absent for journals of older agents. */
 function restoredDatabase(run: UpdateRun): Pick<UpdateResult, 'restored'> {
@@ -88,7 +93,8 @@ const composeLost = ({ box: { project } }: UpdateRun): string =>
 
 function leftOpen(run: UpdateRun): string {
   const { slug } = run.box
-  const { snapshot: taken, 'confirm-rollback': rollback } = run.evidence()
+  const { 'confirm-rollback': rollback } = run.evidence()
+  const taken = storedSnapshot(run)
   const why = rollback?.reason === undefined ? '' : ` (no rollback by images: ${rollback.reason})`
   const restores = taken
     ? `\`tenantry snapshots restore ${slug} --snapshot ${taken.snapshotId.slice(0, 8)} --reason <why>\` restores it; data written since is lost`
@@ -101,9 +107,9 @@ function leftOpen(run: UpdateRun): string {
 
 /** All volumes of this update except the one that serves. */
 function unusedVolumes(run: UpdateRun, outcome: UpdateOutcome): string[] {
-  const { prefetch, snapshot, 'restore-data': restored } = run.evidence()
+  const { prefetch, 'restore-data': restored } = run.evidence()
   // A box that was left open before its snapshot was stored: the copy is all that is left of the former data.
-  if (isLeftOpen(run.facts()) && !snapshot) return []
+  if (isLeftOpen(run.facts()) && !storedSnapshot(run)) return []
   if (outcome !== 'rolled_back') return prefetch ? [coldVolume(run)] : []
   const tries = restoredVolumes(run)
   const serving = restored?.volume ?? tries.at(-1)

@@ -1,10 +1,12 @@
 import { hasColdCopy, isOpened } from '../../core/boxes/index.ts'
+import { problem } from '../../core/kit/index.ts'
 import { takeBoxSnapshot } from '../backup/index.ts'
 import { reportVersions } from '../boxes/index.ts'
 import { isAlive, waitForDatabase } from '../change/index.ts'
 import { retry } from '../saga/index.ts'
-import { keepColdCopy, makeColdCopy } from './cold-copy.ts'
+import { makeColdCopy, takeColdCopy } from './cold-copy.ts'
 import { stagedFolder, stopDumpServer, withDumpServer } from './dump-server.ts'
+import { proveTarget } from './prove-target.ts'
 import { beforeOf, type ColdCopy, isAlongside, type SnapshotEvidence, type UpdateRun } from './update-run.ts'
 
 /** The complete snapshot of the former box. */
@@ -14,33 +16,52 @@ export const takeSnapshot = (run: UpdateRun): Promise<SnapshotEvidence> =>
 /** How long an open box waits after the first failure of its store, before it is rolled back. */
 const maxStoreWaitMs = 10 * 60_000
 
-/** From the cold copy, while the box serves: media and objects are those of now, which were only added to. */
+/**
+ * From the cold copy: media and objects are those of now, which were only added to. The box is probed meanwhile, since users may be on it.
+ * Throws PROBE_FAILED for a box that fails.
+ */
 async function storeColdCopy(run: UpdateRun): Promise<SnapshotEvidence> {
-  const { deps, context, signal } = run
-  let failedAtMs: number | undefined
-  const at = run.evidence()['cold-copy']?.at
-  const onStep = async (step: string, mark: string) => {
-    // The dump is complete, so its server is not needed any more.
-    if (step === 'store' && mark === 'intent') await stopDumpServer(run)
+  const over = new AbortController()
+  const within = { ...run, signal: AbortSignal.any([run.signal, over.signal]) }
+  const probing = proveTarget(within, 'snapshot')
+  const storing = storeWhenPossible(within)
+  try {
+    // Once the box is proven, only the store is waited for.
+    return await Promise.race([storing, probing.then(() => storing)])
+  } finally {
+    over.abort('ended')
+    await Promise.allSettled([probing, storing])
   }
-  const store = () =>
-    withDumpServer(run, async (database) => {
-      const snapshot = {
-        ...(await requestOf(run)),
-        database,
-        boxFolder: stagedFolder(run),
-        live: true,
-        ...(at === undefined ? {} : { at }),
-      }
-      return takeBoxSnapshot({ ...deps, onStep }, snapshot)
-    }).catch((error) => {
+}
+
+/** A store that does not answer is waited for while the box is open. */
+async function storeWhenPossible(run: UpdateRun): Promise<SnapshotEvidence> {
+  const { deps, box, context, signal } = run
+  let failedAtMs: number | undefined
+  let isGone = false
+  const store = async () => {
+    try {
+      isGone = !(await takeColdCopy(run))
+      if (isGone) throw problem('SNAPSHOT_FAILED', `the copy of ${box.slug} is gone, or from before a restart of its host`)
+      return await storeOnce(run)
+    } catch (error) {
       failedAtMs ??= deps.clock.monotonicMs()
       throw error
-    })
-  await keepColdCopy(run)
-  const isOver = () => !isOpened(run.entries()) || deps.clock.monotonicMs() - (failedAtMs ?? 0) > maxStoreWaitMs
-  const waiting = { deps, context: { ...context, signal }, isOver }
-  return evidenceOf(await retry(waiting, 'the snapshot cannot be stored', store))
+    }
+  }
+  const isTooLong = () => deps.clock.monotonicMs() - (failedAtMs ?? 0) > maxStoreWaitMs
+  const isOver = () => signal.aborted || isGone || !isOpened(run.entries()) || isTooLong()
+  return retry({ deps, context: { ...context, signal }, isOver }, 'the snapshot cannot be stored', store)
+}
+
+async function storeOnce(run: UpdateRun): Promise<SnapshotEvidence> {
+  const at = run.evidence()['cold-copy']?.at
+  // The dump is complete then, so its server is not needed any more.
+  const onStep = async (step: string, mark: string) => void (step === 'store' && mark === 'intent' && (await stopDumpServer(run)))
+  return withDumpServer(run, async (database) => {
+    const snapshot = { ...(await requestOf(run)), database, boxFolder: stagedFolder(run), live: true, ...(at === undefined ? {} : { at }) }
+    return evidenceOf(await takeBoxSnapshot({ ...run.deps, onStep }, snapshot))
+  })
 }
 
 /**

@@ -48,6 +48,7 @@ export type Before = Readonly<{
   /** Unfinished background updates of the former chat server; absent or null where unknown. */
   background?: readonly string[] | null
   databaseBytes?: number
+  systemId?: string
   /** Why the snapshot cannot be stored alongside the new version, where that was ordered. */
   notAlongside?: string
   /** The disk space reserved for the update. */
@@ -86,11 +87,15 @@ type Evidence = Readonly<{
 
 export const beforeOf = (run: UpdateRun): Before => resultOf(run, 'prefetch')
 
+/** The snapshot of this update. One that was taken before the box was stopped again does not count. */
+export const storedSnapshot = (run: UpdateRun): SnapshotEvidence | undefined =>
+  run.facts().done.has('snapshot') ? run.evidence().snapshot : undefined
+
 /** Volumes of all tries to restore the database of this update; the last is the present try's. */
 export const restoredVolumes = (run: UpdateRun): string[] => volumesOfTries(run, 'restore-data', beforeOf(run).database.volume)
 
 /** The cold copy is in the volume of the first try, so that a restore from it has nothing to load. */
-export const coldVolume = (run: UpdateRun): string => volumeOfTry(run, beforeOf(run).database.volume, 1)
+export const coldVolume = (run: UpdateRun, former = beforeOf(run).database.volume): string => volumeOfTry(run, former, 1)
 
 /** The folder of what belongs to the cold copy: its mark, the box's files of that moment, and the compose file of the server that dumps it. */
 export const copiedFolder = ({ dumpFolder }: Pick<UpdateRun, 'dumpFolder'>): string => `${dumpFolder}.copied`

@@ -1,4 +1,4 @@
-import { isRolledBackByImages, type UpdateStep, updateSaga } from '../../core/boxes/index.ts'
+import { hasColdCopy, isRolledBackByImages, type UpdateStep, updateSaga } from '../../core/boxes/index.ts'
 import { applyMigrations } from '../boxes/index.ts'
 import {
   type ChangeDeps,
@@ -13,13 +13,13 @@ import {
 } from '../change/index.ts'
 import type { CommandExecutor } from '../ports/index.ts'
 import { checkRollback, confirmRollback } from './check-rollback.ts'
-import { coldCopy } from './cold-copy.ts'
+import { coldCopy, takeColdCopy } from './cold-copy.ts'
 import { prepareUpdate } from './prepare.ts'
 import { proveTarget } from './prove-target.ts'
 import { restoreData } from './restore-data.ts'
 import { closeUpdate } from './result.ts'
 import { takeSnapshot } from './take-snapshot.ts'
-import { beforeOf, observeUpdate, switchBack, switchToTarget, type UpdateRun } from './update-run.ts'
+import { beforeOf, isAlongside, observeUpdate, switchBack, switchToTarget, type UpdateRun } from './update-run.ts'
 
 /** The guarded update. */
 export const update = (deps: ChangeDeps, steps: UpdateSteps = updateSteps): CommandExecutor<'tenant-box.update'> =>
@@ -49,8 +49,8 @@ export const updateSteps: UpdateSteps = {
     return startServices(run, run.payload.fence.mode === 'none' ? { ...starting, services: ['postgres', 'minio'] } : starting)
   },
   serve: (run) => startServices(run, { recreate: beforeOf(run).planned }),
-  'quick-probe': (run) => proveTarget(run, 'quick-probe'),
-  'check-rollback': checkRollback,
+  'quick-probe': (run) => whileSyncing(run, (within) => proveTarget(within, 'quick-probe')),
+  'check-rollback': (run) => whileSyncing(run, checkRollback),
   probe: (run) => proveTarget(run, 'probe'),
   // The entry in the journal is the commit; it is written before the fence is lifted.
   commit: async () => undefined,
@@ -75,6 +75,19 @@ export const updateSteps: UpdateSteps = {
       // The former version with the former data: quick probes are proof enough.
       isQuick: true,
     }),
+}
+
+/** The copy goes to the disk meanwhile; what is not done then is done with the snapshot. */
+async function whileSyncing<Value>(run: UpdateRun, work: (run: UpdateRun) => Promise<Value>): Promise<Value> {
+  if (!isAlongside(run) || !hasColdCopy(run.facts())) return work(run)
+  const over = new AbortController()
+  const syncing = takeColdCopy({ ...run, signal: AbortSignal.any([run.signal, over.signal]) }).catch(() => undefined)
+  try {
+    return await work(run)
+  } finally {
+    over.abort('ended')
+    await syncing
+  }
 }
 
 const replacedDatabase = (run: UpdateRun): 'postgres'[] => (beforeOf(run).planned.includes('postgres') ? ['postgres'] : [])

@@ -64,14 +64,17 @@ export function proofMs(probe: ProbeRule, mode: FenceMode): number {
 
 /**
  * `copyingMs`: dump, store and cold copy of a database of `bytes`; `copyMs`: the copy alone, where it was measured. The rest does not depend on
- * the size.
+ * the size. `fallsBack`: the last update could not store its snapshot alongside.
  */
-type Parts = Readonly<{ restMs: number; copyingMs: number; copyMs: number | undefined; bytes: number }>
+type Parts = Readonly<{ restMs: number; copyingMs: number; copyMs: number | undefined; bytes: number; fallsBack?: boolean }>
 
 function partsOf({ downtime }: PastUpdate): Parts | undefined {
   if (!downtime?.databaseBytes || downtime.snapshotMs === undefined || downtime.startMs === undefined) return undefined
   const { stopMs = 0, snapshotMs, copyMs = 0, startMs, firstGoodMs = 0, databaseBytes } = downtime
-  return { restMs: stopMs + startMs + firstGoodMs, copyingMs: snapshotMs + copyMs, copyMs: downtime.copyingMs, bytes: databaseBytes }
+  return {
+    ...{ restMs: stopMs + startMs + firstGoodMs, copyingMs: snapshotMs + copyMs, copyMs: downtime.copyingMs, bytes: databaseBytes },
+    fallsBack: downtime.snapshotReason !== undefined,
+  }
 }
 
 function medianParts(past: readonly PastUpdate[]): Parts | undefined {
@@ -90,10 +93,11 @@ function medianParts(past: readonly PastUpdate[]): Parts | undefined {
 /** A snapshot of an empty database. */
 const fixedCopyingMs = 1_500
 
-function workOf({ restMs, copyingMs, copyMs, bytes }: Parts, databaseBytes: number | null, snapshot?: SnapshotMode): number {
-  if (snapshot === 'alongside') {
+function workOf(parts: Parts, databaseBytes: number | null, snapshot?: SnapshotMode): number {
+  const { restMs, copyingMs, copyMs, bytes, fallsBack = false } = parts
+  if (snapshot === 'alongside' && !fallsBack) {
     const scaledMs = copyMs === undefined ? dumpMsOf(databaseBytes) : (copyMs * (databaseBytes ?? bytes)) / bytes
-    return Math.min(Math.round(restMs + scaledMs), workOf({ restMs, copyingMs, copyMs, bytes }, databaseBytes))
+    return Math.min(Math.round(restMs + scaledMs), workOf(parts, databaseBytes))
   }
   const fixedMs = Math.min(fixedCopyingMs, copyingMs)
   return Math.round(restMs + fixedMs + ((copyingMs - fixedMs) * (databaseBytes ?? bytes)) / bytes)

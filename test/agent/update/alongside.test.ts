@@ -1,11 +1,12 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
-import { updateSteps } from '../../../src/agent/update/index.ts'
+import { describe, expect, test, vi } from 'vitest'
+import { simulatedImage } from '../../../src/agent/simulated/index.ts'
+import { sweepDumpServers, updateSteps } from '../../../src/agent/update/index.ts'
 import { problem } from '../../../src/core/kit/index.ts'
 import { composeText, images } from '../simulated/boxes.ts'
 import { aDisk } from '../simulated/disks.ts'
-import { aContext, aPayload, aWorld, newSynapse, type Ports, withoutColdCopy } from './an-update.ts'
+import { aContext, aPayload, aWorld, newPostgres, newSynapse, type Ports, withoutColdCopy } from './an-update.ts'
 
 type World = Awaited<ReturnType<typeof aWorld>>
 type Deps = Awaited<ReturnType<World['agent']>>
@@ -161,6 +162,41 @@ describe('the snapshot is taken before the new version starts', () => {
       },
     ],
     [
+      'where the data of PostgreSQL are not in its volume',
+      /is not the data folder of the database that runs/,
+      async (world) => {
+        const folder = (await world.host.engine.volumePath('box-oak-postgres')) as string
+        return {
+          deps: await world.agent((ports) => ({
+            ...ports,
+            engine: {
+              ...ports.engine,
+              createVolume: async (...of) => {
+                await rm(join(folder, 'global'), { recursive: true })
+                return ports.engine.createVolume(...of)
+              },
+            },
+          })),
+        }
+      },
+    ],
+    [
+      'where compose refuses the second PostgreSQL',
+      /a second PostgreSQL cannot be started: no such service/,
+      async (world) => ({
+        deps: await world.agent((ports) => ({
+          ...ports,
+          engine: {
+            ...ports.engine,
+            resolveCompose: async (project, text) => {
+              if (project.name.startsWith('dump-')) throw problem('COMPOSE_INVALID', 'no such service')
+              return ports.engine.resolveCompose(project, text)
+            },
+          },
+        })),
+      }),
+    ],
+    [
       'where the folder of the box is large',
       /more than 64 MiB/,
       async (world) => ({
@@ -232,6 +268,115 @@ describe('a store that does not answer once the box is open', () => {
     expect(await world.host.engine.projects('dump-')).toEqual([])
   })
 })
+
+test('a box that fails while its snapshot is stored is rolled back then, not when the store is done', async () => {
+  const world = await aWorld()
+  world.inject({ kind: 'probe-fails', image: newSynapse, onceOpen: true })
+  const hanging = (ports: Ports): Ports => ({
+    ...ports,
+    snapshots: {
+      ...ports.snapshots,
+      take: async (repository, request, signal) => {
+        if (request.warm) return ports.snapshots.take(repository, request, signal)
+        return new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason)))
+      },
+    },
+  })
+  const result = await world.run(order(), { deps: await world.agent(hanging) })
+  expect(result).toMatchObject({ outcome: 'rolled_back', rolledBackBy: 'images', snapshotId: null, error: { code: 'PROBE_FAILED' } })
+  await expectNothingLeft(world)
+})
+
+test('the copy goes to the disk while the new version is probed', async () => {
+  const world = await aWorld()
+  const marks: unknown[] = []
+  const quickProbe: (typeof updateSteps)['quick-probe'] = async (run) => {
+    const mark = join(`${run.dumpFolder}.copied`, 'mark.json')
+    const probe: typeof run.deps.servers.probe = async (...of) => {
+      await vi.waitFor(async () => expect(JSON.parse(await readFile(mark, 'utf8'))).toMatchObject({ isSynced: true }), { interval: 1 })
+      marks.push(await world.fence())
+      return run.deps.servers.probe(...of)
+    }
+    return updateSteps['quick-probe']({ ...run, deps: { ...run.deps, servers: { ...run.deps.servers, probe } } })
+  }
+  // The clock of the test runs ahead of the disk.
+  const probe = { ...order().probe, timeoutMs: 30 * 86_400_000, steadyFailureMs: 30 * 86_400_000 }
+  expect((await world.run(order({ probe }), { steps: { ...updateSteps, 'quick-probe': quickProbe } })).outcome).toBe('committed')
+  expect(marks).toEqual(Array.from({ length: 3 }, () => expect.any(String)))
+})
+
+test('one failure of the engine while the copy is dumped does not fail the update', async () => {
+  const world = await aWorld()
+  let failures = 1
+  const deps = await world.agent((ports) => ({
+    ...ports,
+    engine: {
+      ...ports.engine,
+      up: async (project, ...rest) => {
+        if (project.name.startsWith('dump-') && failures-- > 0) throw problem('DOCKER_UNAVAILABLE', 'the engine does not answer')
+        return ports.engine.up(project, ...rest)
+      },
+    },
+  }))
+  expect((await world.run(order(), { deps })).outcome).toBe('committed')
+  await expectNothingLeft(world)
+})
+
+test('a snapshot from before the box served again does not count: the copy has what was written since', async () => {
+  const world = await aWorld()
+  const { engine, traffic, clock } = world.host
+  const { project } = world.box
+  world.inject({ kind: 'dies-at-start', image: newPostgres })
+  let killed = true
+  const deps = await world.agent((ports) => ({
+    ...ports,
+    engine: {
+      ...ports.engine,
+      containers: async (of) =>
+        (await ports.engine.containers(of)).map((one) =>
+          killed && one.service === 'postgres' && one.state === 'exited' ? { ...one, exitCode: 137 } : one,
+        ),
+    },
+  }))
+  const snapshot: typeof updateSteps.snapshot = async (run) => {
+    const taken = await updateSteps.snapshot(run)
+    killed = false
+    await engine.start(project, ['postgres', 'minio', 'synapse'])
+    await clock.advance(300_000)
+    expect(traffic.sendMessage(world.box)).toBe('stored')
+    return taken
+  }
+  const services = Object.fromEntries(
+    Object.entries({ synapse: newSynapse, postgres: newPostgres }).map(([name, image]) => [
+      name,
+      { image, digest: simulatedImage(image).digest },
+    ]),
+  )
+  const fence = { mode: 'none', formerSchema: 94, snapshot: 'alongside' } as const
+  const targets = { services, migrationsHead: '0000' }
+  const result = await world.run(order({ fence, targets }), { deps, steps: { ...updateSteps, snapshot } })
+  expect(result).toMatchObject({ outcome: 'rolled_back', restored: { from: 'cold-copy' }, snapshotId: null })
+  expect(traffic.content(world.box).messages).toBe(4)
+})
+
+test('the server of a lost command is removed when the agent starts, that of an open one is not', async () => {
+  const world = await aWorld()
+  const { engine, journal, workFolder } = await world.agent()
+  const leaving = new AbortController()
+  const deps = await world.agent((ports) => ({
+    ...ports,
+    servers: { ...ports.servers, dumpDatabase: () => new Promise<never>(() => leaving.abort(new Error('killed'))) },
+    engine: { ...ports.engine, removeProject: () => Promise.reject(new Error('killed')) },
+  }))
+  world.run(order(), { deps, context: aContext({ signal: leaving.signal }) }).catch(() => undefined)
+  await vi.waitFor(async () => expect(await engine.projects('dump-')).toHaveLength(1))
+  await vi.waitFor(() => expect(leaving.signal.aborted).toBe(true))
+  expect(await sweepDumpServers({ engine, journal: await reopened(world), workFolder })).toEqual([])
+  expect(await sweepDumpServers({ engine, journal: { ...journal, open: async () => [] }, workFolder })).toHaveLength(1)
+  expect(await engine.projects('dump-')).toEqual([])
+})
+
+const reopened = async (world: World) => (await world.agent()).journal
 
 test('a copy from before a restart of the host does not count until it is synced: then the rollback fails and keeps both', async () => {
   const world = await aWorld()

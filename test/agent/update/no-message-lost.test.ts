@@ -1,6 +1,8 @@
+import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Fault } from '../../../src/agent/simulated/index.ts'
+import { readIfThere } from '../../../src/node/index.ts'
 import { composeText } from '../simulated/boxes.ts'
 import { aContext, aPayload, aWorld, newSynapse, type Ports, withoutDaemon, wrapped } from './an-update.ts'
 import { mortal, storeWhileAlive } from './mortal.ts'
@@ -72,6 +74,10 @@ async function live({ faults, deaths, daemonAway, fence }: typeof aStory extends
     expect(await world.fence()).toBeDefined()
     expect(services).not.toContain('synapse')
     expect(world.host.volumeNames()).toContain('box-oak-postgres')
+    const kept = world.host.volumeNames().filter((name) => name.startsWith('box-oak-postgres'))
+    const contentOf = async (name: string) => readIfThere(join((await world.host.engine.volumePath(name)) as string, 'content.json'))
+    const messagesIn = async (name: string): Promise<number> => JSON.parse((await contentOf(name)) ?? '{"messages":0}').messages
+    expect(Math.max(...(await Promise.all(kept.map(messagesIn))))).toBeGreaterThanOrEqual(stored)
     return
   }
   expect(messages).toBe(stored)

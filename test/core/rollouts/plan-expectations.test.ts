@@ -34,6 +34,9 @@ test('with the snapshot alongside only the copy of the database is waited for', 
   expect(of(box('oak'), fence).expectedFenceMs).toBe(5_300 + 3_000)
   expect(of(box('oak', 'h1', 2e9), fence).expectedFenceMs).toBe(5_300 + 6_000)
   expect(of(box('new'), fence).expectedFenceMs).toBe(5_300 + 3_000)
+  // A box that fell back to a snapshot before.
+  const fellBack = { downtime: { ...copied.downtime, snapshotReason: 'no room' } }
+  expect(expect1([past('ash', fellBack)])(box('ash'), fence).expectedFenceMs).toBe(5_300 + 10_500)
   // A box that never measured a copy: no more than with the snapshot before.
   expect(of(box('elm'), fence).expectedFenceMs).toBe(18_800)
 })
