@@ -84,7 +84,7 @@ export const boxReopenedUnproven = (of: OfBox): NewAlert =>
     title: `${of.slug} is open to its users but unhealthy`,
     body:
       `${of.slug} was opened early in rollout ${of.rolloutId}, because of its fence mode, and did not stay healthy.\n${reasonText(of.error)}\n` +
-      'Users may have written messages since, so it was not rolled back automatically. The snapshot from before the update is kept.',
+      'Users may have written messages since, so it was not rolled back automatically. The error names what is kept of the data from before.',
   })
 
 /** The agent reported success or a rollback, but another image than the expected one is running. */
