@@ -1,101 +1,47 @@
-import { mkdtemp, readdir, readFile, realpath, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { dumpFolderOf, hostDisk, snapshot, takeBoxSnapshot } from '../../src/agent/backup/index.ts'
-import { boxServers } from '../../src/agent/box-servers/index.ts'
-import { fenceFile, type LocalBoxes, localBoxes, portInUse, provision } from '../../src/agent/boxes/index.ts'
-import { dockerEngine } from '../../src/agent/docker/index.ts'
-import { fileLocks, folderStore, onceOnly, openJournal } from '../../src/agent/journal/index.ts'
-import type { ContainerEngine, LocalBox } from '../../src/agent/ports/index.ts'
+import { dumpFolderOf, snapshot, takeBoxSnapshot } from '../../src/agent/backup/index.ts'
+import { fenceFile } from '../../src/agent/boxes/index.ts'
+import type { ContainerEngine } from '../../src/agent/ports/index.ts'
 import { type RestoreDeps, type RestoreSteps, restore, restoreStepsOfBox } from '../../src/agent/restore/index.ts'
-import { resticSnapshots } from '../../src/agent/snapshots/index.ts'
 import { type RestoreStep, restoreSteps, type SnapshotTaken } from '../../src/core/boxes/index.ts'
-import { readIfThere, systemClock, systemRandom } from '../../src/node/index.ts'
-import { aContext, aProvision, templateFolder } from '../agent/boxes/provisioning.ts'
+import { readIfThere } from '../../src/node/index.ts'
 import { sendMessage, sync } from '../testbed/matrix-client.ts'
 import { readTestbed, testbedExists } from '../testbed/testbed.ts'
-import { type Conversation, converse, pollEdge, type ReachableBox, reachableBox } from './support/conversation.ts'
-import { boxPorts } from './support/ports.ts'
+import { agentOnBox } from './support/agent-on-box.ts'
+import { type Conversation, converse, pollEdge, type ReachableBox } from './support/conversation.ts'
 
 // The agent's own executors on a real box, without a daemon: real engine, real servers, real restic.
 describe.skipIf(!testbedExists())('the restore of a real box', () => {
-  const slug = `re-${process.pid}`
-  const ports = boxPorts()
+  let agent: Awaited<ReturnType<typeof agentOnBox>>
   let folder: string
   let engine: ContainerEngine
-  let boxes: LocalBoxes
   let deps: RestoreDeps
   let reachable: ReachableBox
   let talk: Conversation
   let taken: SnapshotTaken
 
   beforeAll(async () => {
-    const { images, dockerHost, dockerConfig, docker, registry, restic } = readTestbed()
-    folder = await realpath(await mkdtemp(join(tmpdir(), 'tenantry-restore-')))
-    engine = dockerEngine({ dockerHost, dockerConfig, docker })
-    const servers = boxServers({ engine, clock: systemClock, random: systemRandom })
-    boxes = localBoxes(join(folder, 'state'))
-    const allowedImages = [`${registry}/tenantry/*`]
-    const look = { engine, servers, boxes, clock: systemClock }
-    const settings = {
-      boxesFolder: join(folder, 'boxes'),
-      templateFolder,
-      allowedImages,
-      binds: { public: '127.0.0.1', platform: '127.0.0.1' },
-      maxUploadMegabytes: 50,
-    }
-    const order = aProvision({
-      slug,
-      boxId: 'box_restore',
-      chatDomain: `${slug}.test`,
-      publicUrl: `http://127.0.0.1:${ports.public}`,
-      images: { edge: images.edge.ref, synapse: images['synapse-1.157.1'].ref, postgres: images.postgres.ref, minio: images.minio.ref },
-      ports,
-      probe: { consecutive: 2, spacingMs: 200, timeoutMs: 60_000 },
-    })
-    await provision({ ...look, portInUse, random: systemRandom, settings })(aContext().context, order)
-    reachable = reachableBox(slug, join(folder, 'boxes', slug), ports)
+    agent = await agentOnBox(`re-${process.pid}`)
+    ;({ deps, folder, box: reachable } = agent)
+    engine = deps.engine
     talk = await converse(reachable, 5)
-    const journal = await openJournal({ store: folderStore(join(folder, 'journal')), clock: systemClock })
-    deps = {
-      ...look,
-      journal,
-      once: onceOnly({ journal, locks: fileLocks(join(folder, 'locks')) }),
-      snapshots: resticSnapshots({ program: restic, owner: folder, cacheFolder: join(folder, 'cache') }),
-      disk: hostDisk,
-      workFolder: join(folder, 'work'),
-      allowedImages,
-    }
-    const result = await snapshot(deps)(contextOf('snapshot'), { ...addressed, tier: 'manual' })
+    const result = await snapshot(agent.deps)(contextOf('snapshot'), { ...agent.addressed, tier: 'manual' })
     taken = result.snapshot
   })
+  // Also what restores that were killed leave.
+  afterAll(() => agent?.remove())
 
-  afterAll(async () => {
-    const made = await boxes.find(slug)
-    if (made) {
-      await engine.down(made.project, { volumes: true })
-      // Restores that were killed leave volumes that the compose file does not name.
-      await engine.removeProject(made.project.name)
-    }
-    await rm(folder, { recursive: true, force: true })
-  })
-
-  const addressed = { slug, boxId: 'box_restore', ownershipEpoch: 1 }
-  const repository = () => ({ repository: `file:${join(folder, 'repository')}`, password: 'a key', env: {} })
-  const contextOf = (commandId: string, signal = new AbortController().signal) => ({
-    ...aContext(signal).context,
-    commandId,
-    secrets: async () => ({ snapshots: repository() }),
-  })
+  const contextOf = (commandId: string, signal?: AbortSignal) => agent.contextOf(commandId, signal)
   const payloadOf = ({ snapshotId, snapshotSha256 }: Pick<SnapshotTaken, 'snapshotId' | 'snapshotSha256'> = taken) => ({
-    ...addressed,
+    ...agent.addressed,
     snapshotId,
     snapshotSha256,
     probe: { consecutive: 2, spacingMs: 300, timeoutMs: 60_000 },
     deadlineMs: 600_000,
   })
-  const box = async (): Promise<LocalBox> => (await boxes.find(slug))!
+  const box = () => agent.localBox()
   const volumes = async () => (await engine.containers((await box()).project)).flatMap((container) => container.volumes).sort()
   const psql = async (sql: string) => {
     const postgres = (await engine.containers((await box()).project)).find(({ service }) => service === 'postgres')!.id
@@ -206,7 +152,7 @@ describe.skipIf(!testbedExists())('the restore of a real box', () => {
     const running = Object.fromEntries((await engine.containers(project)).map(({ service, image, digest }) => [service, { image, digest }]))
     const dying = await takeBoxSnapshot(deps, {
       box: await box(),
-      repository: repository(),
+      repository: agent.repository,
       tier: 'manual',
       commandId: 'dying',
       images: { ...running, synapse: { image: images['synapse-dies'].ref, digest: images['synapse-dies'].digest } },

@@ -1,107 +1,47 @@
-import { mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { readFile, writeFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { hostDisk } from '../../src/agent/backup/index.ts'
-import { boxServers } from '../../src/agent/box-servers/index.ts'
-import { fenceFile, type LocalBoxes, localBoxes, portInUse, provision, readCompose } from '../../src/agent/boxes/index.ts'
-import { dockerEngine } from '../../src/agent/docker/index.ts'
-import { fileLocks, folderStore, onceOnly, openJournal } from '../../src/agent/journal/index.ts'
+import { fenceFile, readCompose } from '../../src/agent/boxes/index.ts'
 import type { ContainerEngine } from '../../src/agent/ports/index.ts'
 import { restore } from '../../src/agent/restore/index.ts'
-import { resticSnapshots } from '../../src/agent/snapshots/index.ts'
 import { prefetch, type UpdateDeps, update } from '../../src/agent/update/index.ts'
 import type { BoxCommandPayload, ProbeResult } from '../../src/core/boxes/index.ts'
 import { problem } from '../../src/core/kit/index.ts'
-import { readIfThere, systemClock, systemRandom } from '../../src/node/index.ts'
-import { aContext, aProvision, templateFolder } from '../agent/boxes/provisioning.ts'
+import { readIfThere } from '../../src/node/index.ts'
 import { synapseSchemas } from '../support/synapse-schemas.ts'
-import { readTestbed, type TestbedImageKey, testbedExists } from '../testbed/testbed.ts'
-import { type Conversation, converse, reachableBox } from './support/conversation.ts'
-import { boxPorts } from './support/ports.ts'
+import { type TestbedImageKey, testbedExists } from '../testbed/testbed.ts'
+import { agentOnBox } from './support/agent-on-box.ts'
+import { type Conversation, converse } from './support/conversation.ts'
 
 // The agent's own executors on a real box, without a daemon: real engine, real servers, real restic.
 describe.skipIf(!testbedExists())('the guarded update of a real box', () => {
-  const slug = `update-${process.pid}`
-  const ports = boxPorts()
-  let folder: string
+  let agent: Awaited<ReturnType<typeof agentOnBox>>
   let engine: ContainerEngine
-  let boxes: LocalBoxes
   let deps: UpdateDeps
   let talk: Conversation
 
   beforeAll(async () => {
-    const { images, dockerHost, dockerConfig, docker, registry, restic } = readTestbed()
-    folder = await realpath(await mkdtemp(join(tmpdir(), 'tenantry-update-')))
-    engine = dockerEngine({ dockerHost, dockerConfig, docker })
-    const servers = boxServers({ engine, clock: systemClock, random: systemRandom })
-    boxes = localBoxes(join(folder, 'state'))
-    const allowedImages = [`${registry}/tenantry/*`]
-    const look = { engine, servers, boxes, clock: systemClock }
-    const settings = {
-      boxesFolder: join(folder, 'boxes'),
-      templateFolder,
-      allowedImages,
-      binds: { public: '127.0.0.1', platform: '127.0.0.1' },
-      maxUploadMegabytes: 50,
-    }
-    const order = aProvision({
-      slug,
-      boxId: 'box_update',
-      chatDomain: `${slug}.test`,
-      publicUrl: `http://127.0.0.1:${ports.public}`,
-      images: { edge: images.edge.ref, synapse: images['synapse-1.157.1'].ref, postgres: images.postgres.ref, minio: images.minio.ref },
-      ports,
-      probe: { consecutive: 2, spacingMs: 200, timeoutMs: 60_000 },
-    })
-    await provision({ ...look, portInUse, random: systemRandom, settings })(aContext().context, order)
-    talk = await converse(reachableBox(slug, join(folder, 'boxes', slug), ports), 5)
-    const journal = await openJournal({ store: folderStore(join(folder, 'journal')), clock: systemClock })
-    deps = {
-      ...look,
-      journal,
-      once: onceOnly({ journal, locks: fileLocks(join(folder, 'locks')) }),
-      snapshots: resticSnapshots({ program: restic, owner: folder, cacheFolder: join(folder, 'cache') }),
-      disk: hostDisk,
-      workFolder: join(folder, 'work'),
-      allowedImages,
-    }
+    agent = await agentOnBox(`update-${process.pid}`)
+    deps = agent.deps
+    engine = deps.engine
+    talk = await converse(agent.box, 5)
   })
+  afterAll(() => agent?.remove())
 
-  afterAll(async () => {
-    const made = await boxes.find(slug)
-    if (made) await engine.down(made.project, { volumes: true })
-    await engine.removeVolume(`box-${slug}-postgres`).catch(() => undefined)
-    await rm(folder, { recursive: true, force: true })
+  const contextOf = (commandId: string) => agent.contextOf(commandId)
+  const payloadOf = (key: TestbedImageKey): BoxCommandPayload<'tenant-box.update'> => ({
+    ...agent.payloadOf(key, { mode: 'until-stable' }),
+    probe: { consecutive: 3, spacingMs: 500, timeoutMs: 60_000 },
   })
-
-  const contextOf = (commandId: string) => ({
-    ...aContext().context,
-    commandId,
-    secrets: async () => ({ snapshots: { repository: `file:${join(folder, 'repository')}`, password: 'a key', env: {} } }),
-  })
-  const payloadOf = (key: TestbedImageKey): BoxCommandPayload<'tenant-box.update'> => {
-    const { ref, digest } = readTestbed().images[key]
-    return {
-      slug,
-      boxId: 'box_update',
-      ownershipEpoch: 1,
-      targets: { services: { synapse: { image: ref, digest } }, migrationsHead: '0000' },
-      probe: { consecutive: 3, spacingMs: 500, timeoutMs: 60_000 },
-      fence: { mode: 'until-stable' },
-      deadlineMs: 600_000,
-    }
-  }
   /** Synapse 1.157.1 reads databases up to schema 94. */
   const proven = { mode: 'until-proven' as const, formerSchema: 94, harmlessUpdates: [...(synapseSchemas.harmlessUpdates ?? [])] }
   const sql = async (text: string) => {
-    const containers = await engine.containers((await boxes.find(slug))!.project)
+    const containers = await engine.containers((await agent.localBox()).project)
     const { id } = containers.find(({ service }) => service === 'postgres')!
     const ended = await engine.exec(id, ['psql', '-h', '127.0.0.1', '-U', 'synapse', '-d', 'synapse', '-At', '-c', text])
     expect(ended).toMatchObject({ exitCode: 0 })
     return ended.stdout.trim()
   }
-  const fence = async () => readIfThere(fenceFile((await boxes.find(slug))!.project))
+  const fence = async () => readIfThere(fenceFile((await agent.localBox()).project))
   /** The agent over a box whose time-out is over as soon as a probe says what the test waits for. */
   const outOfTime = (ends: (probe: ProbeResult) => boolean, from: UpdateDeps): UpdateDeps => {
     let aheadMs = 0
@@ -115,7 +55,7 @@ describe.skipIf(!testbedExists())('the guarded update of a real box', () => {
   }
 
   test('an image that sends no message is taken back, with the database in a new volume', async () => {
-    const { composeFile } = (await boxes.find(slug))!.project
+    const { composeFile } = (await agent.localBox()).project
     const before = await readFile(composeFile, 'utf8')
     const sick = outOfTime(({ components }) => components.chatApi.ok && !components.chatSync.ok, deps)
     const result = await update(sick)(contextOf('broken'), payloadOf('synapse-broken'))
@@ -129,7 +69,7 @@ describe.skipIf(!testbedExists())('the guarded update of a real box', () => {
   })
 
   test('an image that dies at its start is taken back at once, from the dump where there is no cold copy', async () => {
-    const { composeFile, name: projectName } = (await boxes.find(slug))!.project
+    const { composeFile, name: projectName } = (await agent.localBox()).project
     const text = await readFile(composeFile, 'utf8')
     const volume = readCompose(text, projectName).database!.volume
     // As owners write it: an alias, and a name with a variable.
@@ -179,7 +119,7 @@ describe.skipIf(!testbedExists())('the guarded update of a real box', () => {
     const servers: typeof deps.servers = {
       ...deps.servers,
       dumpDatabase: async (...given) => {
-        const answer = await fetch(`http://127.0.0.1:${ports.public}/_matrix/client/versions`, {
+        const answer = await fetch(`${agent.box.publicUrl}/_matrix/client/versions`, {
           headers: { origin: 'https://chat.example' },
         })
         const { errcode } = (await answer.json()) as { errcode?: string }

@@ -6,6 +6,7 @@ import { boxServers } from '../../../src/agent/box-servers/index.ts'
 import { localBoxes, portInUse, provision } from '../../../src/agent/boxes/index.ts'
 import { dockerEngine } from '../../../src/agent/docker/index.ts'
 import { fileLocks, folderStore, onceOnly, openJournal } from '../../../src/agent/journal/index.ts'
+import type { LocalBox } from '../../../src/agent/ports/index.ts'
 import { resticSnapshots } from '../../../src/agent/snapshots/index.ts'
 import type { UpdateDeps } from '../../../src/agent/update/index.ts'
 import type { BoxCommandPayload } from '../../../src/core/boxes/index.ts'
@@ -44,13 +45,19 @@ export async function agentOnBox(slug: string, synapse: TestbedImageKey = 'synap
     workFolder: join(folder, 'work'),
     allowedImages,
   }
+  const repository = { repository: `file:${join(folder, 'repository')}`, password: 'a key', env: {} }
   return {
     deps,
+    folder,
+    ports,
+    repository,
+    addressed: { slug, boxId, ownershipEpoch: 1 },
+    localBox: async () => (await boxes.find(slug)) as LocalBox,
     box: reachableBox(slug, join(folder, 'boxes', slug), ports),
     contextOf: (commandId: string, signal = new AbortController().signal) => ({
-      ...aContext().context,
-      ...{ commandId, signal },
-      secrets: async () => ({ snapshots: { repository: `file:${join(folder, 'repository')}`, password: 'a key', env: {} } }),
+      ...aContext(signal).context,
+      commandId,
+      secrets: async () => ({ snapshots: repository }),
     }),
     payloadOf: (key: TestbedImageKey, fence: BoxCommandPayload<'tenant-box.update'>['fence']): BoxCommandPayload<'tenant-box.update'> => ({
       ...{ slug, boxId, ownershipEpoch: 1, fence, deadlineMs: 600_000 },
