@@ -31,7 +31,6 @@ export async function stageBoxFolder(run: UpdateRun): Promise<void> {
  */
 export async function whyNotAlongside(run: UpdateRun, before: Before, text: string): Promise<string | undefined> {
   const { deps, box } = run
-  if (before.planned.includes('postgres') && before.containers.postgres === undefined) return 'PostgreSQL has no container'
   if ((await deps.disk.usedBytes(box.project.folder)) > maxStagedBytes) return `${box.project.folder} has more than 64 MiB`
   const whole = await deps.engine.resolveCompose(box.project, text)
   const mounts = mountsOf(recordOf(recordOf(whole.services).postgres))
