@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { catalogue, type ProblemCode } from '../kit/index.ts'
+import { catalogue, type ProblemCode, trimmedPattern } from '../kit/index.ts'
 import { type Auth, type Contract, type EndpointShape, isSchema, type Multipart, methods, type StreamAnswer } from './endpoint.ts'
 
 const Violation = z.object({
@@ -219,6 +219,21 @@ function failures(shape: EndpointShape): Record<string, unknown> {
 }
 
 const jsonSchema = (schema: z.ZodType, io: 'input' | 'output'): Record<string, unknown> => {
-  const { $schema, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any' }) as Record<string, unknown>
+  const { $schema, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any', override: describeTrimmed }) as Record<string, unknown>
   return rest
+}
+
+/** The shortest text counts without the space at its ends, which a length alone does not say. */
+function describeTrimmed({
+  zodSchema,
+  jsonSchema,
+}: Readonly<{ zodSchema: z.core.$ZodType; jsonSchema: z.core.JSONSchema.BaseSchema }>): void {
+  const { type, minLength = 0, pattern, allOf } = jsonSchema
+  if (type !== 'string' || minLength === 0 || pattern !== undefined || allOf !== undefined || !isTrimmed(zodSchema)) return
+  jsonSchema.pattern = trimmedPattern(minLength)
+}
+
+const isTrimmed = (schema: z.core.$ZodType): boolean => {
+  const checks = (schema._zod.def as { checks?: readonly z.core.$ZodCheck[] }).checks ?? []
+  return checks.some(({ _zod: { def } }) => 'tx' in def && typeof def.tx === 'function' && def.tx(' a ') === 'a')
 }

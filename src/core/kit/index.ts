@@ -33,5 +33,5 @@ export {
   problem,
 } from './problem.ts'
 export { Secret, secret } from './secret.ts'
-export { asJson, bytesText, duration, isVisible, plural, printable, shortDigests, visiblePattern } from './text.ts'
+export { asJson, bytesText, duration, isVisible, plural, printable, shortDigests, trimmedPattern, visiblePattern } from './text.ts'
 export { withoutSecrets } from './without-secrets.ts'

@@ -12,6 +12,9 @@ export const isVisible = (text: string): boolean => !anyUnseen.test(text)
 /** `isVisible` of what is left without the space at its ends, and that there is something: for documents, which know of patterns only. */
 export const visiblePattern = `^[${space}]*[^${space}${unseen}](?:[^${unseen}]*[^${space}${unseen}])?[${space}]*$`
 
+/** At least `min` characters without the space at its ends: for documents, which know of patterns only. */
+export const trimmedPattern = (min: number): string => (min < 2 ? `[^${space}]` : `[^${space}][\\s\\S]{${min - 2},}[^${space}]`)
+
 /** Shortens each digest in a text to 12 characters, which still identify an image. */
 export const shortDigests = (text: string): string => text.replace(/(sha256:[0-9a-f]{12})[0-9a-f]{52}/g, '$1')
 

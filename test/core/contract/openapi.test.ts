@@ -75,3 +75,22 @@ test('a file endpoint documents ranges and partial responses', () => {
   expect(responses['200']).not.toHaveProperty('headers.Content-Range')
   for (const status of ['206', '416']) expect(responses[status]).toHaveProperty('headers.Content-Range')
 })
+
+test.each([
+  ['at least three characters without the space at its ends', z.string().trim().min(3), ['abc', ' a c '], ['u\u00af\u00a0', '  a ', '   ']],
+  ['at least one', z.string().trim().min(1), ['a', ' a '], ['', ' \t\n', '\ufeff']],
+])('a text that is trimmed has %s, in the document as in the check', (_, text, good, bad) => {
+  const post = endpoint({
+    ...{ method: 'POST', path: '/notes', auth: admin('operator'), summary: 'Note', returns: empty },
+    body: z.strictObject({ text }),
+  })
+  const { paths } = openApiDocument({ notes: { post } }, { title: 'Test', version: '1' }) as {
+    paths: Record<
+      string,
+      Record<string, { requestBody: { content: Record<string, { schema: { properties: { text: { pattern: string } } } }> } }>
+    >
+  }
+  const { pattern } = paths['/notes']?.post?.requestBody.content['application/json']?.schema.properties.text as { pattern: string }
+  for (const one of good) expect([new RegExp(pattern).test(one), text.safeParse(one).success]).toEqual([true, true])
+  for (const one of bad) expect([new RegExp(pattern).test(one), text.safeParse(one).success]).toEqual([false, false])
+})
