@@ -69,8 +69,9 @@ function useLoginRedirect(): () => void {
   leave.href = href
   const [redirect] = useState(() => () => {
     const next = leave.href.replace(/^\/console/, '') || '/'
-    queryClient.removeQueries({ queryKey: whoAmIQuery.queryKey })
-    void navigate({ to: '/login', search: { next: next.startsWith('/login') ? '/' : next } as never, replace: true })
+    const leaving = navigate({ to: '/login', search: { next: next.startsWith('/login') ? '/' : next } as never, replace: true })
+    // Not earlier: a query that is removed while it is asked never says how it ended, and this page would wait for it.
+    void leaving.then(() => queryClient.removeQueries({ queryKey: whoAmIQuery.queryKey }))
   })
   return redirect
 }
