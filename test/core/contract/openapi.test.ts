@@ -90,7 +90,7 @@ test.each([
       Record<string, { requestBody: { content: Record<string, { schema: { properties: { text: { pattern: string } } } }> } }>
     >
   }
-  const { pattern } = paths['/notes']?.post?.requestBody.content['application/json']?.schema.properties.text as { pattern: string }
+  const pattern = paths['/notes']?.post?.requestBody.content['application/json']?.schema.properties.text.pattern ?? 'none'
   for (const one of good) expect([new RegExp(pattern).test(one), text.safeParse(one).success]).toEqual([true, true])
   for (const one of bad) expect([new RegExp(pattern).test(one), text.safeParse(one).success]).toEqual([false, false])
 })
