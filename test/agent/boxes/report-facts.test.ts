@@ -214,13 +214,14 @@ describe('the size of a folder', () => {
 
 describe('what a database printed', () => {
   const answer = {
-    ...{ bytes: 5, others: ['bridge'], collation: 'C', superuser: false, schema: ['94'], compat: ['84'], background: [] },
+    ...{ bytes: 5, system: '7412', others: ['bridge'], collation: 'C', superuser: false, schema: ['94'], compat: ['84'], background: [] },
     migrations: [`0001 ${'a'.repeat(64)}`],
   }
   test('is read', () => {
     expect(readFacts(JSON.stringify(answer))).toEqual({
       ...{
         bytes: 5,
+        systemId: '7412',
         collation: 'C',
         ownerIsSuperuser: false,
         schemaVersion: 94,
@@ -231,8 +232,8 @@ describe('what a database printed', () => {
       otherDatabases: ['bridge'],
       migrations: [{ head: '0001', sha256: 'a'.repeat(64) }],
     })
-    const young = { ...answer, schema: null, compat: null, background: null, migrations: null }
-    expect(readFacts(JSON.stringify(young))).toMatchObject({ schemaVersion: null, backgroundUpdates: null, migrations: [] })
+    const young = { ...answer, system: undefined, schema: null, compat: null, background: null, migrations: null }
+    expect(readFacts(JSON.stringify(young))).toMatchObject({ systemId: null, schemaVersion: null, backgroundUpdates: null, migrations: [] })
   })
 
   test.each(['', 'ERROR: no', '{}', JSON.stringify({ ...answer, migrations: ['by hand'] })])('as %j is no answer', (printed) => {

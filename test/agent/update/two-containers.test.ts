@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { ContainerState } from '../../../src/agent/ports/index.ts'
 import { updateSteps } from '../../../src/agent/update/index.ts'
-import { aWorld } from './an-update.ts'
+import { aPayload, aWorld } from './an-update.ts'
 
 /** An update of a box in which MinIO has a second container, whenever the condition holds. */
 async function withTwo(condition: (world: Awaited<ReturnType<typeof aWorld>>) => Promise<boolean>) {
@@ -17,7 +17,9 @@ async function withTwo(condition: (world: Awaited<ReturnType<typeof aWorld>>) =>
       },
     },
   }))
-  return world.run(undefined, { deps })
+  // The clock of the test runs ahead of the files that the condition reads.
+  const probe = { ...aPayload().probe, timeoutMs: 30 * 86_400_000, steadyFailureMs: 30 * 86_400_000 }
+  return world.run(aPayload({ probe }), { deps })
 }
 
 describe('two containers of a service', () => {
