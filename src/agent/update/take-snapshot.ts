@@ -1,4 +1,4 @@
-import { hasColdCopy, isOpened } from '../../core/boxes/index.ts'
+import { isOpened } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import { takeBoxSnapshot } from '../backup/index.ts'
 import { reportVersions } from '../boxes/index.ts'
@@ -7,11 +7,10 @@ import { retry } from '../saga/index.ts'
 import { makeColdCopy, takeColdCopy } from './cold-copy.ts'
 import { stagedFolder, stopDumpServer, withDumpServer } from './dump-server.ts'
 import { proveTarget } from './prove-target.ts'
-import { beforeOf, type ColdCopy, isAlongside, type SnapshotEvidence, type UpdateRun } from './update-run.ts'
+import { beforeOf, type ColdCopy, type SnapshotEvidence, storesFromCopy, type UpdateRun } from './update-run.ts'
 
 /** The complete snapshot of the former box. */
-export const takeSnapshot = (run: UpdateRun): Promise<SnapshotEvidence> =>
-  isAlongside(run) && hasColdCopy(run.facts()) ? storeColdCopy(run) : snapshotAtRest(run)
+export const takeSnapshot = (run: UpdateRun): Promise<SnapshotEvidence> => (storesFromCopy(run) ? storeColdCopy(run) : snapshotAtRest(run))
 
 /** How long an open box waits after the first failure of its store, before it is rolled back. */
 const maxStoreWaitMs = 10 * 60_000

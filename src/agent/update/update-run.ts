@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import {
   type BoxCommandPayload,
   type BoxMigration,
+  hasColdCopy,
   type ImageRollback,
   type InstalledVersions,
   snapshotModeOf,
@@ -102,6 +103,9 @@ export const copiedFolder = ({ dumpFolder }: Pick<UpdateRun, 'dumpFolder'>): str
 
 /** The daemon ordered the snapshot alongside the new version. */
 export const isAlongside = ({ payload: { fence } }: UpdateRun): boolean => snapshotModeOf(fence) === 'alongside'
+
+/** The snapshot is stored from the cold copy. */
+export const storesFromCopy = (run: UpdateRun): boolean => isAlongside(run) && hasColdCopy(run.facts())
 
 export async function observeUpdate(run: UpdateRun): Promise<UpdateWorld> {
   const { world, serving, text } = await observeBox(run)

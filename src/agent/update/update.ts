@@ -1,4 +1,4 @@
-import { hasColdCopy, isRolledBackByImages, type UpdateStep, updateSaga } from '../../core/boxes/index.ts'
+import { isRolledBackByImages, type UpdateStep, updateSaga } from '../../core/boxes/index.ts'
 import { applyMigrations } from '../boxes/index.ts'
 import {
   type ChangeDeps,
@@ -19,7 +19,7 @@ import { proveTarget } from './prove-target.ts'
 import { restoreData } from './restore-data.ts'
 import { closeUpdate } from './result.ts'
 import { takeSnapshot } from './take-snapshot.ts'
-import { beforeOf, isAlongside, observeUpdate, switchBack, switchToTarget, type UpdateRun } from './update-run.ts'
+import { beforeOf, observeUpdate, storesFromCopy, switchBack, switchToTarget, type UpdateRun } from './update-run.ts'
 
 /** The guarded update. */
 export const update = (deps: ChangeDeps, steps: UpdateSteps = updateSteps): CommandExecutor<'tenant-box.update'> =>
@@ -79,7 +79,7 @@ export const updateSteps: UpdateSteps = {
 
 /** The copy goes to the disk meanwhile; what is not done then is done with the snapshot. */
 async function whileSyncing<Value>(run: UpdateRun, work: (run: UpdateRun) => Promise<Value>): Promise<Value> {
-  if (!isAlongside(run) || !hasColdCopy(run.facts())) return work(run)
+  if (!storesFromCopy(run)) return work(run)
   const over = new AbortController()
   const syncing = takeColdCopy({ ...run, signal: AbortSignal.any([run.signal, over.signal]) }).catch(() => undefined)
   try {
